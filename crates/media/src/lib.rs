@@ -1,0 +1,44 @@
+//! Persistence primitives for byte-addressable media: the only home of storage `unsafe`.
+//!
+//! # Crash contract
+//!
+//! The rest of Seawall relies on these sentences and on nothing else about a medium:
+//!
+//! 1. Any 8-byte-aligned 8-byte unit of a [`Region`] is, after a crash, either wholly in the state of one of
+//!    the stores made to it since it was last persisted, or in the persisted state. It is never torn.
+//! 2. Which un-fenced units survive is arbitrary: any subset, in any order.
+//! 3. A store made by [`Region::store`], [`Region::stream`] or [`Region::set_u64`] and followed by
+//!    [`fence`] on the same thread is persisted: it survives everything the medium survives ([`Medium`]).
+//! 4. A damaged unit may read as anything. Readers therefore check checksums before they believe a byte.
+//!
+//! Only stores through the verbs named in (3) are flushed. Atomics obtained by [`Region::u64`] are shared
+//! memory: they are coherent between processes and promise nothing after a crash of the machine.
+//!
+//! Inputs: a mapped descriptor and offsets. Outputs: bytes on the medium. Not handled here: what the bytes
+//! mean (`seawall-core`), who may touch them when (locks and lanes), block devices.
+
+#![cfg_attr(not(feature = "std"), no_std)]
+
+mod checksum;
+mod copy;
+mod cpu;
+mod flush;
+#[cfg(feature = "std")]
+mod handle;
+#[cfg(feature = "std")]
+mod probe;
+mod region;
+mod stream;
+
+pub use checksum::{Striped, crc32c};
+pub use cpu::Flush;
+pub use flush::{fence, flush_instruction};
+#[cfg(feature = "std")]
+pub use handle::{HANDLE_MAX, Identity, IdentityError, identity};
+#[cfg(feature = "std")]
+pub use probe::{Medium, Probe, ProbeError, dax_mounts, probe};
+pub use region::{MapError, Region};
+pub use stream::Stream;
+
+/// A cache line: the unit of flushing, and the alignment of everything that is streamed.
+pub const LINE: usize = 64;

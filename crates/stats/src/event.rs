@@ -1,0 +1,67 @@
+//! The one table of wait events: name, stage, help.
+//!
+//! An absorbed fsync is no wait and is not here: files count those themselves.
+
+/// Something a database's thread waits for, or the daemon does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Event {
+    /// Records copied into a lane and fenced.
+    LogFileParallelWrite,
+    /// A logged write as its caller saw it: lock, append, persist, publish.
+    LogFileSync,
+    /// The real write into the page cache.
+    Publish,
+    /// A real fsync in the caller's path.
+    SyncReal,
+    /// A file left the log because the log was full.
+    LogFull,
+    /// Waiting for another writer of the same file.
+    FileLock,
+    /// The daemon's fdatasync of one file.
+    Destage,
+}
+
+/// A row of the table.
+pub struct Row {
+    /// The event.
+    pub event: Event,
+    /// The name DBAs know, or the nearest.
+    pub name: &'static str,
+    /// The stage it belongs to.
+    pub stage: &'static str,
+    /// One sentence.
+    pub help: &'static str,
+}
+
+const fn row(event: Event, name: &'static str, stage: &'static str, help: &'static str) -> Row {
+    Row { event, name, stage, help }
+}
+
+/// Every event, in the order of their numbers.
+pub const EVENTS: [Row; 7] = [
+    row(
+        Event::LogFileParallelWrite,
+        "log file parallel write",
+        "persist",
+        "records copied into the log and fenced",
+    ),
+    row(Event::LogFileSync, "log file sync", "engine", "a durable write as its caller saw it"),
+    row(Event::Publish, "publish", "publish", "the write into the page cache"),
+    row(Event::SyncReal, "sync real", "engine", "fsync calls that waited for the disk"),
+    row(Event::LogFull, "log full", "append", "files that left the log because it was full"),
+    row(Event::FileLock, "file lock", "engine", "waits for another writer of the same file"),
+    row(Event::Destage, "destage write", "destage", "background fdatasync of one file"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_numbers() {
+        for (i, row) in EVENTS.iter().enumerate() {
+            assert_eq!(row.event as usize, i, "{}", row.name);
+        }
+    }
+}

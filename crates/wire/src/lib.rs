@@ -1,0 +1,16 @@
+//! What the fronts and the daemon share: the layout of the run-time memory, and the control messages.
+//!
+//! The run-time memory is volatile by design: everything in it can be rebuilt from the pool after a crash
+//! of the machine. It outlives the daemon, so that a new daemon takes over a live log.
+//!
+//! Trust: only processes that the daemon authenticated hold the descriptors, but any of them may be killed
+//! between any two stores. Readers therefore treat every index they load as untrusted.
+
+#![cfg_attr(not(feature = "std"), no_std)]
+#![forbid(unsafe_code)]
+
+pub mod message;
+pub mod shm;
+
+/// Version of everything in this crate. A front and a daemon that differ do not talk.
+pub const WIRE_VERSION: u32 = 1;

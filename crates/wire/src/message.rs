@@ -1,0 +1,145 @@
+//! Control messages between a front and the daemon, over a `SOCK_SEQPACKET` Unix socket.
+//!
+//! One request, one reply, fixed sizes. The command line speaks the same protocol; its replies carry JSON
+//! after the fixed part. Descriptors travel as `SCM_RIGHTS`. The peer is authenticated by `SO_PEERCRED`.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// "SWL" and the version: anything else on the socket is answered with [`Status::BadVersion`] and closed.
+pub const MAGIC: u32 = u32::from_le_bytes(*b"SWL\0") | crate::WIRE_VERSION << 24;
+
+/// Longest message, reply JSON included.
+pub const MESSAGE_MAX: usize = 64 * 1024;
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// A front attaches. Reply carries the descriptors of the pool and of the run-time memory.
+    Hello = 1,
+    /// Manage the file whose descriptor comes along. Reply: slot and generation.
+    Register = 2,
+    /// fdatasync the file in the slot given by the body (two little-endian u32: slot, generation). The
+    /// caller holds the file's lock and moves the watermark itself; the daemon takes no lock for this.
+    SyncFile = 3,
+    /// Command line: state as JSON.
+    Status = 16,
+    /// Command line: destage everything, then reply.
+    Drain = 17,
+    /// Command line: register a root; the body is JSON.
+    AddRoot = 18,
+    /// Command line: drain, lower the guards, end.
+    Stop = 19,
+}
+
+impl Kind {
+    /// The kind with this number.
+    pub const fn from_u32(n: u32) -> Option<Self> {
+        Some(match n {
+            1 => Self::Hello,
+            2 => Self::Register,
+            3 => Self::SyncFile,
+            16 => Self::Status,
+            17 => Self::Drain,
+            18 => Self::AddRoot,
+            19 => Self::Stop,
+            _ => return None,
+        })
+    }
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Status {
+    /// Done.
+    Ok = 0,
+    /// The peer speaks another version.
+    BadVersion = 1,
+    /// The peer's credentials are not the owner's.
+    Denied = 2,
+    /// The file is not to be managed: the caller passes it through.
+    Bypass = 3,
+    /// The file cannot be managed (no stable handle, table full, foreign writer): it passes through.
+    Refused = 4,
+    /// The request itself is malformed.
+    BadRequest = 5,
+    /// It failed; the JSON body says how.
+    Failed = 6,
+}
+
+impl Status {
+    /// The status with this number; unknown ones are [`Status::BadRequest`].
+    pub const fn from_u32(n: u32) -> Self {
+        match n {
+            0 => Self::Ok,
+            1 => Self::BadVersion,
+            2 => Self::Denied,
+            3 => Self::Bypass,
+            4 => Self::Refused,
+            6 => Self::Failed,
+            _ => Self::BadRequest,
+        }
+    }
+}
+
+/// The fixed part of a request; a body of `body_len` bytes follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Request {
+    /// [`MAGIC`].
+    pub magic: u32,
+    /// [`Kind`].
+    pub kind: u32,
+    /// Bytes that follow.
+    pub body_len: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+impl Request {
+    /// A request of this kind.
+    pub const fn new(kind: Kind, body_len: u32) -> Self {
+        Self { magic: MAGIC, kind: kind as u32, body_len, reserved: 0 }
+    }
+}
+
+/// The fixed part of a reply; a body of `body_len` bytes follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Reply {
+    /// [`MAGIC`].
+    pub magic: u32,
+    /// [`Status`].
+    pub status: u32,
+    /// File slot (Register).
+    pub slot: u32,
+    /// Generation of the slot (Register).
+    pub generation: u32,
+    /// Length of the pool's mapping (Hello).
+    pub pool_len: u64,
+    /// Length of the run-time memory (Hello).
+    pub shm_len: u64,
+    /// 1 if the pool is to be mapped with MAP_SYNC (Hello).
+    pub sync_map: u32,
+    /// Bytes that follow.
+    pub body_len: u32,
+}
+
+impl Reply {
+    /// A reply without content.
+    pub const fn new(status: Status) -> Self {
+        Self {
+            magic: MAGIC,
+            status: status as u32,
+            slot: 0,
+            generation: 0,
+            pool_len: 0,
+            shm_len: 0,
+            sync_map: 0,
+            body_len: 0,
+        }
+    }
+}
+
+const _: () = assert!(size_of::<Request>() == 16 && size_of::<Reply>() == 40);

@@ -1,0 +1,60 @@
+//! Processes: who is alive, and what they hold.
+
+use seawall_media::Region;
+
+use super::words;
+
+/// View of a client slot: one process.
+///
+/// The owner word in locks and lanes is `(slot + 1) << 48 | thread pointer bits`, so that the death of an
+/// owner can be told from the outside.
+#[derive(Clone, Copy)]
+pub struct Client<'a> {
+    region: &'a Region,
+    at: usize,
+}
+
+words!(Client {
+    /// Process id, 0 when the slot is free. Claimed by compare-and-swap.
+    pid: u32 @ 0,
+    /// Counts claims, so that a reused slot is not taken for its predecessor.
+    generation: u32 @ 4,
+    /// CLOCK_BOOTTIME in nanoseconds at the claim: a process that started later is another one.
+    since: u64 @ 8,
+});
+
+impl<'a> Client<'a> {
+    /// Bytes it occupies.
+    pub const BYTES: usize = 64;
+
+    pub(crate) fn new(region: &'a Region, at: usize) -> Self {
+        Self { region, at }
+    }
+}
+
+/// View of a hold: one process keeps one file out of the log (a writable mapping, a stream, a ring).
+#[derive(Clone, Copy)]
+pub struct Hold<'a> {
+    region: &'a Region,
+    at: usize,
+}
+
+words!(Hold {
+    /// Client slot plus one, 0 when the entry is free. Claimed by compare-and-swap.
+    client: u32 @ 0,
+    /// File slot.
+    slot: u32 @ 4,
+    /// Generation of the file slot.
+    generation: u32 @ 8,
+    /// How many holds this entry stands for.
+    count: u32 @ 12,
+});
+
+impl<'a> Hold<'a> {
+    /// Bytes it occupies.
+    pub const BYTES: usize = 16;
+
+    pub(crate) fn new(region: &'a Region, at: usize) -> Self {
+        Self { region, at }
+    }
+}

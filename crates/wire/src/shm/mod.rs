@@ -1,0 +1,150 @@
+//! The run-time memory: one mapping, a few arrays of small typed views.
+//!
+//! ```text
+//! header | lanes | files | hash of files | holds | clients | roots | segments | statistics
+//! ```
+
+mod client;
+mod file;
+mod hash;
+mod header;
+mod lane;
+mod root;
+mod segment;
+mod shape;
+
+use seawall_media::Region;
+use seawall_stats::{BLOCK_BYTES, Block};
+
+pub use client::{Client, Hold};
+pub use file::{File, Flag};
+pub use header::Header;
+pub use lane::Lane;
+pub use root::{Preset, ROOT_PATH_MAX, Root};
+pub use segment::{Segment, SegmentState};
+pub use shape::Shape;
+
+/// Defines accessors for shared words at fixed offsets of a view.
+macro_rules! words {
+    ($view:ident { $($(#[$doc:meta])* $name:ident : $kind:ident @ $at:expr),* $(,)? }) => {
+        impl<'a> $view<'a> {
+            $($(#[$doc])* #[inline]
+            pub fn $name(&self) -> &'a words!(@atomic $kind) { self.region.$kind(self.at + $at) })*
+        }
+    };
+    (@atomic u32) => { core::sync::atomic::AtomicU32 };
+    (@atomic u64) => { core::sync::atomic::AtomicU64 };
+}
+pub(crate) use words;
+
+/// The run-time memory of one pool.
+pub struct Shm {
+    region: Region,
+    shape: Shape,
+}
+
+impl Shm {
+    /// Takes a mapping whose header was already written or checked by [`Header::matches`].
+    ///
+    /// # Errors
+    /// The mapping's length if it is shorter than the shape in its header asks for, or the shape is absurd.
+    pub fn open(region: Region) -> Result<Self, usize> {
+        if region.len() < Header::BYTES {
+            return Err(region.len());
+        }
+        let shape = Header::new(&region).shape();
+        match shape.total_bytes() {
+            Some(total) if total <= region.len() => Ok(Self { region, shape }),
+            _ => Err(region.len()),
+        }
+    }
+
+    /// The counts that fix the layout.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The header.
+    #[inline]
+    pub fn header(&self) -> Header<'_> {
+        Header::new(&self.region)
+    }
+
+    /// Lane `i`, or `None` if there is no such lane.
+    #[inline]
+    pub fn lane(&self, i: u32) -> Option<Lane<'_>> {
+        (i < self.shape.lanes)
+            .then(|| Lane::new(&self.region, self.shape.lanes_at() + i as usize * Lane::BYTES))
+    }
+
+    /// File slot `i`, or `None` if there is no such slot.
+    #[inline]
+    pub fn file(&self, i: u32) -> Option<File<'_>> {
+        (i < self.shape.files)
+            .then(|| File::new(&self.region, self.shape.files_at() + i as usize * File::BYTES))
+    }
+
+    /// Client slot `i`, or `None` if there is no such slot.
+    #[inline]
+    pub fn client(&self, i: u32) -> Option<Client<'_>> {
+        (i < self.shape.clients)
+            .then(|| Client::new(&self.region, self.shape.clients_at() + i as usize * Client::BYTES))
+    }
+
+    /// Segment `i`, or `None` if there is no such segment.
+    #[inline]
+    pub fn segment(&self, i: u32) -> Option<Segment<'_>> {
+        (i < self.shape.segments)
+            .then(|| Segment::new(&self.region, self.shape.segments_at() + i as usize * Segment::BYTES))
+    }
+
+    /// Root `i`, or `None` if there is no such root.
+    #[inline]
+    pub fn root(&self, i: u32) -> Option<Root<'_>> {
+        (i < self.shape.roots)
+            .then(|| Root::new(&self.region, self.shape.roots_at() + i as usize * Root::BYTES))
+    }
+
+    /// Every hold entry.
+    pub fn holds(&self) -> impl Iterator<Item = Hold<'_>> {
+        let at = self.shape.holds_at();
+        (0..self.shape.holds as usize).map(move |i| Hold::new(&self.region, at + i * Hold::BYTES))
+    }
+
+    /// Every lane.
+    pub fn lanes(&self) -> impl Iterator<Item = Lane<'_>> {
+        (0..self.shape.lanes).filter_map(|i| self.lane(i))
+    }
+
+    /// Every file slot, used or not, with its number.
+    pub fn files(&self) -> impl Iterator<Item = (u32, File<'_>)> {
+        (0..self.shape.files).filter_map(|i| Some((i, self.file(i)?)))
+    }
+
+    /// Statistics of lane `i`; the block after the last lane's is the daemon's.
+    pub fn stats(&self, i: u32) -> Block<'_> {
+        let i = i.min(self.shape.lanes);
+        Block::new(&self.region, self.shape.stats_at() + i as usize * BLOCK_BYTES)
+    }
+
+    /// The slot of the file with this identity, by the hash. See [`hash`] for its rules.
+    #[inline]
+    pub fn find(&self, dev: u64, ino: u64) -> Option<u32> {
+        hash::find(self, dev, ino)
+    }
+
+    /// Enters slot `slot` into the hash. Daemon only.
+    pub fn hash_insert(&self, dev: u64, ino: u64, slot: u32) -> bool {
+        hash::insert(self, dev, ino, slot)
+    }
+
+    /// Takes slot `slot` out of the hash. Daemon only.
+    pub fn hash_remove(&self, dev: u64, ino: u64, slot: u32) {
+        hash::remove(self, dev, ino, slot);
+    }
+
+    #[inline]
+    pub(crate) fn bucket(&self, i: usize) -> &core::sync::atomic::AtomicU32 {
+        self.region.u32(self.shape.hash_at() + i * 4)
+    }
+}

@@ -1,0 +1,54 @@
+//! Segments' states: free, open in a lane, full. Rebuilt from the medium after a crash of the machine.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use seawall_media::Region;
+
+use super::words;
+
+/// What a segment is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum SegmentState {
+    /// May be taken.
+    Free = 0,
+    /// A lane appends to it, or is about to.
+    Open = 1,
+    /// Closed; free again when all its records are retired.
+    Full = 2,
+}
+
+/// View of a segment.
+#[derive(Clone, Copy)]
+pub struct Segment<'a> {
+    region: &'a Region,
+    at: usize,
+}
+
+words!(Segment {
+    /// [`SegmentState`] as a number.
+    state: u32 @ 0,
+    /// Owner of an open segment: the lane plus one.
+    lane: u32 @ 4,
+    /// The highest LSN in it.
+    last_lsn: u64 @ 8,
+});
+
+impl<'a> Segment<'a> {
+    /// Bytes it occupies.
+    pub const BYTES: usize = 16;
+
+    pub(crate) fn new(region: &'a Region, at: usize) -> Self {
+        Self { region, at }
+    }
+
+    /// Takes a free segment for a lane. False if somebody else was quicker.
+    pub fn claim(&self, lane: u32) -> bool {
+        let (free, open) = (SegmentState::Free as u32, SegmentState::Open as u32);
+        let won = self.state().compare_exchange(free, open, Acquire, Relaxed).is_ok();
+        if won {
+            self.lane().store(lane + 1, Relaxed);
+        }
+        won
+    }
+}
