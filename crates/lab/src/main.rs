@@ -1,0 +1,2 @@
+//! `seawall-lab`: the demo and the benchmarks.
+fn main() {}

@@ -1,0 +1,21 @@
+//! Loads that check their own data.
+//!
+//! Everything here is an *ordinary* program: it makes plain libc calls (which `LD_PRELOAD` can
+//! interpose), talks to the distribution's own SQLite and PostgreSQL, and knows nothing of Seawall.
+//! The same binary therefore runs on the bare file system, under `seawall run`, and under
+//! `eatmydata`, and the three can be compared.
+//!
+//! Two kinds of evidence come out, both serialisable:
+//! - **speed**: a latency distribution per run ([`latency::Summary`]);
+//! - **truth**: what was acknowledged. For raw writes every block says which one it is
+//!   ([`block`]); for databases each acknowledged commit is written to a ledger kept outside the
+//!   database ([`ledger`]), and the `check-*` commands compare the two afterwards.
+#![warn(missing_docs)]
+
+pub mod block;
+pub mod latency;
+pub mod ledger;
+pub mod pg;
+pub mod sqlite;
+pub mod sys;
+pub mod write;

@@ -1,0 +1,86 @@
+//! `seawall-load`: loads that check their own data. JSON on standard output.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+use seawall_load::ledger::Verdict;
+use seawall_load::write::verify::{self, Expectation};
+use seawall_load::{pg, sqlite, write};
+use serde::Serialize;
+
+/// Loads that check their own data (JSON on standard output)
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Time write + fdatasync, then verify every block
+    Write(write::Options),
+    /// Verify the blocks of an earlier `write --save-expectation`
+    CheckWrite(CheckWrite),
+    /// Insert and update in SQLite, one commit after another
+    Sqlite(sqlite::Options),
+    /// Compare the ledger of `sqlite` with the database
+    CheckSqlite(sqlite::CheckOptions),
+    /// Commit rows in PostgreSQL and note each acknowledged one in a ledger
+    LedgerPg(pg::Options),
+    /// Compare the ledger of `ledger-pg` with the database
+    CheckPg(pg::CheckOptions),
+}
+
+#[derive(Args)]
+struct CheckWrite {
+    /// Directory of the data files
+    #[arg(long)]
+    dir: PathBuf,
+    /// What `write --save-expectation` saved
+    #[arg(long)]
+    expectation: PathBuf,
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("seawall-load: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs one command; `false` means: it ran, and found damage.
+fn run(command: Command) -> Result<bool> {
+    match command {
+        Command::Write(options) => {
+            let report = write::run(&options)?;
+            print(&report)?;
+            Ok(report.verified.errors == 0)
+        }
+        Command::CheckWrite(options) => {
+            let checked = verify::check(&options.dir, &Expectation::load(&options.expectation)?)?;
+            print(&checked)?;
+            Ok(checked.errors == 0)
+        }
+        Command::Sqlite(options) => print(&sqlite::run(&options)?).map(|()| true),
+        Command::CheckSqlite(options) => judge(&sqlite::check(&options)?),
+        Command::LedgerPg(options) => print(&pg::run(&options)?).map(|()| true),
+        Command::CheckPg(options) => judge(&pg::check(&options)?),
+    }
+}
+
+fn judge(verdict: &Verdict) -> Result<bool> {
+    print(verdict)?;
+    Ok(verdict.is_clean())
+}
+
+fn print(result: &impl Serialize) -> Result<()> {
+    println!("{}", serde_json::to_string_pretty(result)?);
+    Ok(())
+}

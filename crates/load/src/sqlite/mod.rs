@@ -1,0 +1,109 @@
+//! `sqlite` and `check-sqlite`: a commit-bound load on the distribution's own SQLite.
+//!
+//! One transaction updates a random account and inserts its history row, as a small bank would.
+//! Invariant, checked afterwards: the balances add up to the history's deltas (a half-applied
+//! transaction breaks it). With a ledger, each acknowledged commit is noted outside the database.
+
+mod check;
+mod run;
+mod schema;
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+pub use check::{CheckOptions, check};
+pub use run::run;
+
+use crate::latency::Summary;
+
+/// SQLite's journal modes worth comparing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "SQLite's own words")]
+pub enum Journal {
+    Wal,
+    Delete,
+    Truncate,
+    Persist,
+}
+
+impl Journal {
+    /// The word for `PRAGMA journal_mode`.
+    pub fn pragma(self) -> &'static str {
+        match self {
+            Journal::Wal => "wal",
+            Journal::Delete => "delete",
+            Journal::Truncate => "truncate",
+            Journal::Persist => "persist",
+        }
+    }
+}
+
+/// How far a commit waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Synchronous {
+    /// Durable: the only setting under which a commit survives a power cut in every journal mode.
+    Full,
+    /// Never waits: unsafe.
+    Off,
+}
+
+impl Synchronous {
+    fn pragma(self) -> &'static str {
+        match self {
+            Synchronous::Full => "FULL",
+            Synchronous::Off => "OFF",
+        }
+    }
+}
+
+/// Options of `seawall-load sqlite`.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// The database file (created when missing)
+    #[arg(long)]
+    pub db: PathBuf,
+    /// Journal mode
+    #[arg(long, value_enum, default_value_t = Journal::Wal)]
+    pub journal: Journal,
+    /// `PRAGMA synchronous`
+    #[arg(long, value_enum, default_value_t = Synchronous::Full)]
+    pub synchronous: Synchronous,
+    /// Accounts in the table
+    #[arg(long, default_value_t = 10_000)]
+    pub rows: u32,
+    /// End after this many seconds (0: only create the database)
+    #[arg(long, default_value_t = 5.0)]
+    pub seconds: f64,
+    /// End after this many transactions
+    #[arg(long)]
+    pub ops: Option<u64>,
+    /// Number of this client, as in the ledger
+    #[arg(long, default_value_t = 1)]
+    pub client: i32,
+    /// Note each acknowledged commit in this file (keep it outside the database's directory)
+    #[arg(long)]
+    pub ledger: Option<PathBuf>,
+}
+
+/// The result of one run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Journal mode.
+    pub journal: Journal,
+    /// Synchronous setting.
+    pub synchronous: Synchronous,
+    /// The library's version.
+    pub sqlite_version: String,
+    /// Acknowledged commits.
+    pub commits: u64,
+    /// How long it ran.
+    pub seconds: f64,
+    /// Commits a second.
+    pub tps: f64,
+    /// Latency of one transaction.
+    pub latency: Summary,
+}

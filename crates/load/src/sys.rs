@@ -1,0 +1,171 @@
+//! The libc calls under test, and nothing else.
+//!
+//! They go through the `libc` crate on purpose: these are the C library's own exported symbols, the
+//! ones a database calls and `LD_PRELOAD` interposes. A raw system call would slip past Seawall and
+//! measure something else. All of this crate's `unsafe` lives here.
+
+use std::ffi::CString;
+use std::io::{self, Error, ErrorKind};
+use std::os::fd::RawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// Read and write at offsets; created when missing.
+    ReadWrite,
+    /// Every write goes to the end; created when missing.
+    Append,
+    /// Read only; must exist.
+    Read,
+}
+
+/// An open file; closed on drop.
+pub struct Fd(RawFd);
+
+impl Fd {
+    /// Opens `path`.
+    pub fn open(path: &Path, mode: OpenMode) -> io::Result<Self> {
+        let path = CString::new(path.as_os_str().as_bytes())?;
+        let flags = libc::O_CLOEXEC
+            | match mode {
+                OpenMode::ReadWrite => libc::O_RDWR | libc::O_CREAT,
+                OpenMode::Append => libc::O_RDWR | libc::O_CREAT | libc::O_APPEND,
+                OpenMode::Read => libc::O_RDONLY,
+            };
+        // SAFETY: `path` is NUL-terminated and outlives the call; the mode argument is given.
+        let fd = unsafe { libc::open(path.as_ptr(), flags, 0o644) };
+        if fd < 0 { Err(Error::last_os_error()) } else { Ok(Fd(fd)) }
+    }
+
+    /// Writes the whole buffer at an offset.
+    pub fn pwrite_all(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+        while !bytes.is_empty() {
+            // SAFETY: pointer and length are those of a live slice.
+            let n = unsafe { libc::pwrite(self.0, bytes.as_ptr().cast(), bytes.len(), offset as i64) };
+            let n = progress(n)?;
+            bytes = &bytes[n..];
+            offset += n as u64;
+        }
+        Ok(())
+    }
+
+    /// Writes the whole buffer in one call at the file's end (`O_APPEND`) or current offset.
+    pub fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+        loop {
+            // SAFETY: pointer and length are those of a live slice.
+            let n = unsafe { libc::write(self.0, bytes.as_ptr().cast(), bytes.len()) };
+            match progress(n)? {
+                0 => continue,
+                n if n == bytes.len() => return Ok(()),
+                // Continuing would tear an appended block apart when others append too.
+                _ => return Err(Error::new(ErrorKind::WriteZero, "short write")),
+            }
+        }
+    }
+
+    /// Reads up to a whole buffer at an offset; returns what was there.
+    pub fn pread_full(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let rest = &mut bytes[done..];
+            let at = offset as i64 + done as i64;
+            // SAFETY: pointer and length are those of a live, exclusive slice.
+            let n = unsafe { libc::pread(self.0, rest.as_mut_ptr().cast(), rest.len(), at) };
+            if n == 0 {
+                break;
+            }
+            done += progress(n)?;
+        }
+        Ok(done)
+    }
+
+    /// `fdatasync`.
+    pub fn fdatasync(&self) -> io::Result<()> {
+        // SAFETY: takes no memory.
+        if unsafe { libc::fdatasync(self.0) } == 0 { Ok(()) } else { Err(Error::last_os_error()) }
+    }
+
+    /// `ftruncate`.
+    pub fn truncate(&self, len: u64) -> io::Result<()> {
+        // SAFETY: takes no memory.
+        if unsafe { libc::ftruncate(self.0, len as i64) } == 0 { Ok(()) } else { Err(Error::last_os_error()) }
+    }
+
+    /// The file's size.
+    pub fn len(&self) -> io::Result<u64> {
+        // SAFETY: takes no memory.
+        let end = unsafe { libc::lseek(self.0, 0, libc::SEEK_END) };
+        if end < 0 { Err(Error::last_os_error()) } else { Ok(end as u64) }
+    }
+
+    /// Whether the file is empty.
+    pub fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+}
+
+impl Drop for Fd {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours and not used afterwards.
+        unsafe { libc::close(self.0) };
+    }
+}
+
+/// Turns a byte count from libc into progress; an interrupted call made none.
+fn progress(n: isize) -> io::Result<usize> {
+    if n >= 0 {
+        return Ok(n as usize);
+    }
+    match Error::last_os_error() {
+        e if e.kind() == ErrorKind::Interrupted => Ok(0),
+        e => Err(e),
+    }
+}
+
+/// Which side of a fork we are on.
+pub enum Forked {
+    /// The parent, with the child's process id.
+    Parent(i32),
+    /// The child; it dies with its parent.
+    Child,
+}
+
+/// Forks this process. Only sound while it has one thread, which is asserted.
+pub fn fork() -> io::Result<Forked> {
+    let threads = std::fs::read_dir("/proc/self/task")?.count();
+    assert_eq!(threads, 1, "fork after threads were started");
+    let parent = std::process::id() as i32;
+    // SAFETY: this process has one thread (just checked), so the child may run any code.
+    match unsafe { libc::fork() } {
+        -1 => Err(Error::last_os_error()),
+        0 => {
+            // SAFETY: plain integers; no memory is passed.
+            unsafe {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                if libc::getppid() != parent {
+                    libc::_exit(1); // the parent died before the line above
+                }
+            }
+            Ok(Forked::Child)
+        }
+        pid => Ok(Forked::Parent(pid)),
+    }
+}
+
+/// Ends a forked child without running the parent's exit handlers.
+pub fn exit_child(code: i32) -> ! {
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(code) }
+}
+
+/// Waits for a child; `Ok(0)` is a clean end.
+pub fn wait_child(pid: i32) -> io::Result<i32> {
+    let mut status = 0;
+    // SAFETY: `status` is a live integer.
+    if unsafe { libc::waitpid(pid, &mut status, 0) } < 0 {
+        return Err(Error::last_os_error());
+    }
+    Ok(status)
+}
