@@ -1,0 +1,4 @@
+//! Stub.
+pub fn run(_: &crate::cli::BenchOptions) -> anyhow::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use seawall_load::write::parse_bytes;
+
+/// Real databases with and without Seawall, side by side
+#[derive(Parser)]
+#[command(version)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// PostgreSQL and SQLite on three sides, then kill -9 and the proof from the ledger
+    Demo(DemoOptions),
+    /// Latencies and rates as ratios against named baselines, as out/bench.json
+    Bench(BenchOptions),
+    /// Render the page again from a saved demo.json
+    #[command(hide = true)]
+    Render(RenderOptions),
+}
+
+/// What demo and bench have in common.
+#[derive(Args, Clone, Debug)]
+pub struct Common {
+    /// The `seawall` binary [default: beside this program]
+    #[arg(long)]
+    pub seawall: Option<PathBuf>,
+    /// Where data is created and removed again: on the disk to be measured
+    /// [default: <out>/work, or /var/tmp/seawall-demo if the database's user cannot reach it]
+    #[arg(long)]
+    pub work: Option<PathBuf>,
+    /// Where results go
+    #[arg(long, default_value = "out")]
+    pub out: PathBuf,
+    /// Size of the emulated pool
+    #[arg(long, default_value = "256M", value_parser = parse_bytes)]
+    pub pool_size: u64,
+    /// Keep the databases and logs in the work directory
+    #[arg(long)]
+    pub keep: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct DemoOptions {
+    #[command(flatten)]
+    pub common: Common,
+    /// Interleaved rounds; the spread is taken over them
+    #[arg(long, default_value_t = 3)]
+    pub rounds: usize,
+    /// Seconds of each single run
+    #[arg(long, default_value_t = 2)]
+    pub seconds: u64,
+    /// pgbench scale factor (16 MB each; the default fits memory)
+    #[arg(long, default_value_t = 16)]
+    pub scale: u32,
+    /// Parts to run
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [DemoPart::Postgres, DemoPart::Sqlite, DemoPart::Kill])]
+    pub only: Vec<DemoPart>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DemoPart {
+    Postgres,
+    Sqlite,
+    Kill,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct BenchOptions {
+    #[command(flatten)]
+    pub common: Common,
+    /// A slice of about a minute
+    #[arg(long)]
+    pub quick: bool,
+    /// Sections to run [default: all]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub only: Vec<Section>,
+    /// Interleaved rounds [default: 3; with --quick 2]
+    #[arg(long)]
+    pub rounds: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Section {
+    Write,
+    Sustained,
+    Postgres,
+    Sqlite,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct RenderOptions {
+    pub json: PathBuf,
+    pub html: PathBuf,
+}

@@ -1,0 +1,162 @@
+//! Databases on three sides: bare file system, Seawall, unsafe bound. Demo and bench share this.
+//!
+//! Rounds are interleaved and rotated (A B C, B C A, …). Before each run: an explicit checkpoint
+//! (PostgreSQL), everything drained and synced to disk, equally on all sides.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use seawall_load::sqlite::Journal;
+use serde::{Deserialize, Serialize};
+
+use crate::lab::Lab;
+use crate::pg::{Bench, Cluster, Template};
+use crate::side::{Side, order};
+use crate::spread::Spread;
+use crate::sqlite;
+use crate::table::thousands;
+
+/// One measure on the three sides, higher is better.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Three {
+    pub fs: Spread,
+    pub seawall: Spread,
+    /// Not durable.
+    pub unsafe_bound: Spread,
+}
+
+impl Three {
+    /// How many times the bare file system.
+    pub fn speedup(&self) -> f64 {
+        self.seawall.median / self.fs.median
+    }
+
+    /// Which part of the unsafe bound.
+    pub fn of_unsafe(&self) -> f64 {
+        self.seawall.median / self.unsafe_bound.median
+    }
+}
+
+/// Values by side, one a round.
+#[derive(Default)]
+struct Samples(BTreeMap<Side, Vec<f64>>);
+
+impl Samples {
+    fn add(&mut self, side: Side, value: f64) {
+        self.0.entry(side).or_default().push(value);
+    }
+
+    fn three(&self) -> Result<Three> {
+        let spread =
+            |side| self.0.get(&side).and_then(|v| Spread::of(v)).context("a side was never measured");
+        Ok(Three {
+            fs: spread(Side::Fs)?,
+            seawall: spread(Side::Seawall)?,
+            unsafe_bound: spread(Side::Unsafe)?,
+        })
+    }
+}
+
+/// The three sides' clusters, stopped.
+pub struct Clusters<'a> {
+    lab: &'a Lab,
+    bin: &'a Path,
+    data: BTreeMap<Side, PathBuf>,
+}
+
+impl<'a> Clusters<'a> {
+    /// Creates them, all from one template.
+    pub fn create(lab: &'a Lab, bin: &'a Path, scale: u32) -> Result<Self> {
+        lab.progress.doing("PostgreSQL: initdb and pgbench -i");
+        let template = Template::create(lab, bin, scale)?;
+        let mut data = BTreeMap::new();
+        for side in Side::DATABASES {
+            data.insert(side, template.copy_for(side)?);
+        }
+        template.remove()?;
+        lab.settle()?;
+        lab.progress.done(&format!("PostgreSQL: three equal clusters, scale {scale}"));
+        Ok(Clusters { lab, bin, data })
+    }
+
+    /// A side's data directory.
+    pub fn data(&self, side: Side) -> &Path {
+        &self.data[&side]
+    }
+
+    /// Measures every shape on every side in every round.
+    pub fn measure(&self, shapes: &[Bench], rounds: usize) -> Result<Vec<(Bench, Three)>> {
+        let mut samples: Vec<Samples> = shapes.iter().map(|_| Samples::default()).collect();
+        for round in 0..rounds {
+            for side in order(Side::DATABASES, round) {
+                let cluster = Cluster::start(self.lab, self.bin, side, self.data(side))?;
+                for (shape, samples) in shapes.iter().zip(&mut samples) {
+                    samples.add(side, self.measure_one(&cluster, side, *shape, round)?);
+                }
+                cluster.stop()?;
+                self.lab.settle()?;
+            }
+        }
+        shapes.iter().zip(&samples).map(|(shape, samples)| Ok((*shape, samples.three()?))).collect()
+    }
+
+    fn measure_one(&self, cluster: &Cluster, side: Side, shape: Bench, round: usize) -> Result<f64> {
+        let what = format!(
+            "round {}: PostgreSQL {}, {} clients, {}",
+            round + 1,
+            shape.test.title(),
+            shape.clients,
+            side.name()
+        );
+        self.lab.progress.doing(&what);
+        cluster.sql("CHECKPOINT")?;
+        self.lab.settle()?;
+        let tps = shape.measure(cluster).with_context(|| what.clone())?;
+        self.lab.progress.done(&format!("{what}: {} tps", thousands(tps)));
+        Ok(tps)
+    }
+}
+
+/// How many progress steps [`Clusters::create`] and [`Clusters::measure`] take.
+pub fn postgres_steps(shapes: usize, rounds: usize) -> usize {
+    1 + shapes * rounds * Side::DATABASES.len()
+}
+
+/// Creates the SQLite databases of all sides.
+pub fn create_sqlite(lab: &Lab, journals: &[Journal]) -> Result<()> {
+    for journal in journals {
+        for side in Side::DATABASES {
+            sqlite::create(lab, side, *journal)?;
+        }
+    }
+    Ok(())
+}
+
+/// Measures SQLite on every side in every round.
+pub fn measure_sqlite(
+    lab: &Lab,
+    shapes: &[sqlite::Shape],
+    rounds: usize,
+) -> Result<Vec<(sqlite::Shape, Three)>> {
+    let mut samples: Vec<Samples> = shapes.iter().map(|_| Samples::default()).collect();
+    for round in 0..rounds {
+        for (shape, samples) in shapes.iter().zip(&mut samples) {
+            for side in order(Side::DATABASES, round) {
+                let journal = shape.journal.pragma();
+                let what = format!("round {}: SQLite, {journal} journal, {}", round + 1, side.name());
+                lab.progress.doing(&what);
+                lab.settle()?;
+                let report = sqlite::measure(lab, side, *shape).with_context(|| what.clone())?;
+                lab.progress.done(&format!("{what}: {} tps", thousands(report.tps)));
+                samples.add(side, report.tps);
+            }
+        }
+    }
+    shapes.iter().zip(&samples).map(|(shape, samples)| Ok((*shape, samples.three()?))).collect()
+}
+
+/// How many progress steps [`measure_sqlite`] takes.
+pub fn sqlite_steps(shapes: usize, rounds: usize) -> usize {
+    shapes * rounds * Side::DATABASES.len()
+}

@@ -1,0 +1,174 @@
+//! The demo's result: as data, and as text.
+
+use serde::{Deserialize, Serialize};
+
+use super::kill::{BareStart, KillReport};
+use crate::cli::DemoOptions;
+use crate::compare::Three;
+use crate::lab::Lab;
+use crate::machine::Machine;
+use crate::pg::{Bench, SETTINGS};
+use crate::sqlite;
+use crate::table::{self, short, thousands};
+
+/// Everything the demo found.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct DemoReport {
+    /// The pool's medium, as `seawall status` names it.
+    pub medium: String,
+    pub machine: Machine,
+    pub rounds: usize,
+    pub seconds: u64,
+    pub scale: u32,
+    pub pool_bytes: u64,
+    /// What was the same on every side.
+    pub settings: Vec<(String, String)>,
+    pub rows: Vec<Row>,
+    pub kills: Vec<KillReport>,
+}
+
+/// One measured load.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Row {
+    /// e.g. `PostgreSQL, simple-update`.
+    pub group: String,
+    /// e.g. `4 clients`.
+    pub label: String,
+    /// Transactions a second.
+    pub tps: Three,
+}
+
+impl DemoReport {
+    /// Without results yet.
+    pub fn new(lab: &Lab, options: &DemoOptions) -> Self {
+        DemoReport {
+            medium: lab.medium().to_owned(),
+            machine: lab.machine.clone(),
+            rounds: options.rounds,
+            seconds: options.seconds,
+            scale: options.scale,
+            pool_bytes: lab.pool.size(),
+            settings: SETTINGS.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect(),
+            rows: Vec::new(),
+            kills: Vec::new(),
+        }
+    }
+
+    /// Adds pgbench's results.
+    pub fn add_postgres(&mut self, results: Vec<(Bench, Three)>) {
+        self.rows.extend(results.into_iter().map(|(shape, tps)| Row {
+            group: format!("PostgreSQL, {}", shape.test.title()),
+            label: if shape.clients == 1 {
+                "1 client".to_owned()
+            } else {
+                format!("{} clients", shape.clients)
+            },
+            tps,
+        }));
+    }
+
+    /// Adds SQLite's results.
+    pub fn add_sqlite(&mut self, results: Vec<(sqlite::Shape, Three)>) {
+        self.rows.extend(results.into_iter().map(|(shape, tps)| Row {
+            group: "SQLite, insert + update".to_owned(),
+            label: format!("{} journal", shape.journal.pragma().to_uppercase()),
+            tps,
+        }));
+    }
+
+    /// What must make the demo fail.
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        for kill in &self.kills {
+            let verdict = &kill.verdict;
+            if verdict.missing > 0 {
+                faults.push(format!(
+                    "{} acknowledged commits are MISSING after kill -9 of {}",
+                    verdict.missing, kill.what
+                ));
+            }
+            faults.extend(
+                verdict.integrity_errors.iter().map(|e| format!("after kill -9 of {}: {e}", kill.what)),
+            );
+            if matches!(kill.bare_start, Some(BareStart::Started)) {
+                faults.push("a bare start on an unreplayed log was not refused".to_owned());
+            }
+        }
+        faults
+    }
+
+    /// The tables for the terminal.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        if !self.rows.is_empty() {
+            text += &format!(
+                "\nTransactions per second: median of {} interleaved rounds of {} s (lowest–highest)\n\n",
+                self.rounds, self.seconds
+            );
+            text += &self.rates();
+        }
+        if !self.kills.is_empty() {
+            text += "\nkill -9 at full load, then compared with the ledger kept outside the database\n\n";
+            text += &self.losses();
+        }
+        text += &format!("\n  medium of the log: {}\n", self.medium);
+        text += &format!("  data on:           {}\n", self.machine.filesystem);
+        text + "  unsafe bound:      fsync=off (PostgreSQL), synchronous=OFF (SQLite): loses commits at a power cut\n"
+    }
+
+    fn rates(&self) -> String {
+        let header = ["", "bare file system", "Seawall", "unsafe bound", "gain", "of unsafe"];
+        let cell = |s: &crate::spread::Spread| {
+            format!("{} ({}–{})", thousands(s.median), thousands(s.min), thousands(s.max))
+        };
+        let rows = self.rows.iter().map(|row| {
+            let t = &row.tps;
+            let gain = if t.fs.overlaps(&t.seawall) {
+                "no difference shown".to_owned()
+            } else {
+                format!("{}×", short(t.speedup()))
+            };
+            let name = format!("{}, {}", row.group, row.label);
+            vec![name, cell(&t.fs), cell(&t.seawall), cell(&t.unsafe_bound), gain, short(t.of_unsafe())]
+        });
+        table::format(&header, &rows.collect::<Vec<_>>())
+    }
+
+    fn losses(&self) -> String {
+        let header =
+            ["killed", "processes", "acknowledged", "missing", "in flight", "checkers", "ready again"];
+        let rows: Vec<Vec<String>> = self
+            .kills
+            .iter()
+            .map(|kill| {
+                let v = &kill.verdict;
+                let sound = if v.integrity_errors.is_empty() { "sound" } else { "ERRORS" };
+                let ready = kill.restart_seconds.map_or("–".to_owned(), |s| format!("{s:.1} s"));
+                vec![
+                    kill.what.clone(),
+                    kill.processes.to_string(),
+                    thousands(v.acknowledged as f64),
+                    v.missing.to_string(),
+                    v.unacknowledged.to_string(),
+                    sound.to_owned(),
+                    ready,
+                ]
+            })
+            .collect();
+        let mut text = table::format(&header, &rows);
+        for kill in &self.kills {
+            match &kill.bare_start {
+                Some(BareStart::Refused(words)) => {
+                    let first = words.lines().next().unwrap_or_default();
+                    text +=
+                        &format!("\n  a start without Seawall before recovery was refused:\n    {first}\n");
+                }
+                Some(BareStart::Started) => {
+                    text += "\n  a start without Seawall before recovery was NOT refused\n"
+                }
+                None => {}
+            }
+        }
+        text
+    }
+}

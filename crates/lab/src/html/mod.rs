@@ -1,0 +1,5 @@
+//! The demo's page. Stub.
+use crate::demo::DemoReport;
+pub fn page(_: &DemoReport) -> String {
+    String::new()
+}

@@ -1,0 +1,81 @@
+//! What every part of the lab works with: programs, user, directories, pool, and the medium's name.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::cli::Common;
+use crate::identity::Identity;
+use crate::machine::Machine;
+use crate::pool::Pool;
+use crate::progress::Progress;
+use crate::tools::Tools;
+use crate::workdir::WorkDir;
+
+/// The lab, set up. Fields drop in this order: the pool before the directories.
+pub struct Lab {
+    pub pool: Pool,
+    pub work: WorkDir,
+    pub tools: Tools,
+    pub identity: Identity,
+    pub machine: Machine,
+    pub progress: Progress,
+}
+
+impl Lab {
+    /// Finds everything, creates the work directory and the pool.
+    pub fn set_up(common: &Common, progress: Progress) -> Result<Self> {
+        let identity = Identity::find()?;
+        std::fs::create_dir_all(&common.out)?;
+        let work = WorkDir::create(common.work.as_deref(), &common.out.join("work"), &identity, common.keep)?;
+        let tools = Tools::find(common.seawall.as_deref(), &identity, &work.bin())?;
+        let machine = Machine::describe(work.path());
+        let pool = Pool::create(&tools, &identity, common.pool_size)?;
+        progress.note(&format!("medium: {}", pool.medium()));
+        progress.note(&format!("data:   {} ({})", work.path().display(), machine.filesystem));
+        Ok(Lab { pool, work, tools, identity, machine, progress })
+    }
+
+    /// The pool's medium, exactly as `seawall status` names it.
+    pub fn medium(&self) -> &str {
+        self.pool.medium()
+    }
+
+    /// A command as the databases' user, in the work directory, in a plain environment.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = plain_command(&self.identity, program.as_ref());
+        command.current_dir(self.work.path());
+        command
+    }
+
+    /// Nothing dirty is left behind: neither in the pool nor in the page cache. Called between runs, so
+    /// that no side pays for the one before it.
+    pub fn settle(&self) -> Result<()> {
+        self.pool.drain_if_running()?;
+        self.work.sync()
+    }
+
+    /// Creates an empty directory for data of the measured user.
+    pub fn fresh_dir(&self, path: &Path) -> Result<()> {
+        if path.exists() {
+            std::fs::remove_dir_all(path)?;
+        }
+        self.identity.create_dir(path)
+    }
+}
+
+/// A command as `identity`, without variables that would steer databases or loaders.
+pub fn plain_command(identity: &Identity, program: &OsStr) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let steering = name.as_encoded_bytes().starts_with(b"PG") || name == "LD_PRELOAD";
+        if steering {
+            command.env_remove(name);
+        }
+    }
+    command.env("LC_ALL", "C").current_dir("/");
+    identity.apply(&mut command);
+    command
+}

@@ -1,0 +1,53 @@
+//! The machine a figure was measured on.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// A short description for reports.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Machine {
+    pub cpu: String,
+    pub cpus: usize,
+    pub memory_mb: u64,
+    pub kernel: String,
+    /// File system and device under the data.
+    pub filesystem: String,
+}
+
+impl Machine {
+    /// Describes this one; what cannot be found is left empty.
+    pub fn describe(data: &Path) -> Self {
+        let field = |file: &str, key: &str| {
+            let text = fs::read_to_string(file).unwrap_or_default();
+            let line = text.lines().find(|line| line.starts_with(key)).unwrap_or_default();
+            line.split_once(':').map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
+        };
+        let memory = field("/proc/meminfo", "MemTotal");
+        let kb: u64 = memory.split_whitespace().next().and_then(|kb| kb.parse().ok()).unwrap_or(0);
+        Machine {
+            cpu: field("/proc/cpuinfo", "model name"),
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            memory_mb: kb / 1024,
+            kernel: fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
+            filesystem: filesystem(data),
+        }
+    }
+}
+
+/// The mount with the longest matching path wins; of equal ones the last.
+fn filesystem(path: &Path) -> String {
+    let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+    let mut best = (0, String::new());
+    for line in mounts.lines() {
+        let mut words = line.split(' ');
+        let (Some(device), Some(mount), Some(kind)) = (words.next(), words.next(), words.next()) else {
+            continue;
+        };
+        if path.starts_with(mount) && mount.len() >= best.0 {
+            best = (mount.len(), format!("{kind} on {device}"));
+        }
+    }
+    best.1
+}

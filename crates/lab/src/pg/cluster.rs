@@ -1,0 +1,160 @@
+//! One side's PostgreSQL server: start, wait until it accepts connections, stop, kill.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::{DATABASE, SETTINGS, SUPERUSER};
+use crate::lab::Lab;
+use crate::process::{self, Running, run};
+use crate::side::{self, Preset, Side};
+
+const PORT: &str = "5432"; // names the socket file; no network address is listened on
+const START_LIMIT: Duration = Duration::from_secs(60);
+const STOP_LIMIT: Duration = Duration::from_secs(60);
+
+/// A running server; dropping it ends it.
+pub struct Cluster<'a> {
+    lab: &'a Lab,
+    bin: &'a Path,
+    data: PathBuf,
+    server: Running,
+}
+
+impl<'a> Cluster<'a> {
+    /// Starts the server of `side` on `data` and waits until it accepts connections.
+    pub fn start(lab: &'a Lab, bin: &'a Path, side: Side, data: &Path) -> Result<Self> {
+        let log_path = lab.work.log(&format!("postgres-{}.log", side.name()));
+        let log = File::options().create(true).append(true).open(&log_path)?;
+        let mut command = server_command(lab, bin, side, data)?;
+        command.stdout(log.try_clone()?).stderr(log);
+        // Fast shutdown, also when the lab dies; `seawall run` passes it on.
+        let server = process::start(command, &format!("PostgreSQL ({})", side.name()), libc::SIGINT)?;
+        let mut cluster = Cluster { lab, bin, data: data.to_owned(), server };
+        cluster.wait_ready().with_context(|| log_tail(&log_path))?;
+        Ok(cluster)
+    }
+
+    fn wait_ready(&mut self) -> Result<()> {
+        let end = Instant::now() + START_LIMIT;
+        while Instant::now() < end {
+            if self.server.has_ended()? {
+                bail!("PostgreSQL did not start on {}", self.data.display());
+            }
+            if self.status().is_some_and(|status| status == "ready") {
+                return Ok(());
+            }
+            process::pause(Duration::from_millis(20))?;
+        }
+        bail!("PostgreSQL was not ready within {} s", START_LIMIT.as_secs())
+    }
+
+    /// The postmaster's process id.
+    pub fn postmaster(&self) -> Result<u32> {
+        let path = self.data.join("postmaster.pid");
+        let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+        text.lines().next().and_then(|line| line.parse().ok()).context("postmaster.pid holds no process id")
+    }
+
+    /// What the postmaster says about itself, if its process is one of ours and alive.
+    fn status(&self) -> Option<String> {
+        let text = fs::read_to_string(self.data.join("postmaster.pid")).ok()?;
+        let pid = text.lines().next()?.parse().ok()?;
+        let ours = pid == self.server.pid() || process::descendants(self.server.pid()).contains(&pid);
+        ours.then(|| text.lines().nth(7).unwrap_or_default().trim().to_owned())
+    }
+
+    /// How clients connect, in libpq's words.
+    pub fn connection(&self) -> String {
+        format!("host={} port={PORT} user={SUPERUSER} dbname={DATABASE}", self.lab.work.sockets().display())
+    }
+
+    /// A client program of this PostgreSQL, connecting to this server.
+    pub fn client(&self, program: &str) -> Command {
+        let mut command = self.lab.command(self.bin.join(program));
+        command.env("PGHOST", self.lab.work.sockets()).env("PGPORT", PORT);
+        command.env("PGUSER", SUPERUSER).env("PGDATABASE", DATABASE);
+        command
+    }
+
+    /// Runs one SQL command.
+    pub fn sql(&self, sql: &str) -> Result<()> {
+        let mut psql = self.client("psql");
+        psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql]);
+        run(psql, &format!("psql ({sql})")).map(drop)
+    }
+
+    /// Shuts down in order (fast mode).
+    pub fn stop(self) -> Result<()> {
+        process::signal(self.postmaster()?, libc::SIGINT);
+        let ended = self.server.wait_for(STOP_LIMIT)?;
+        ended.success("PostgreSQL").map(drop)
+    }
+
+    /// Kills every process of the server at once with SIGKILL; returns how many there were.
+    pub fn kill(self) -> Result<usize> {
+        self.kill_with(&[])
+    }
+
+    /// The same, with some other processes (and, if there are any, the launcher) in the same instant.
+    pub fn kill_with(self, others: &[u32]) -> Result<usize> {
+        let postmaster = self.postmaster()?;
+        // Stopped, it cannot start another child between listing and killing.
+        process::signal(postmaster, libc::SIGSTOP);
+        let mut all = process::descendants(postmaster);
+        all.push(postmaster);
+        if !others.is_empty() {
+            all.extend(others);
+            all.push(self.server.pid());
+        }
+        all.sort_unstable();
+        all.dedup();
+        all.iter().for_each(|&pid| process::signal(pid, libc::SIGKILL));
+        let end = Instant::now() + STOP_LIMIT;
+        while all.iter().any(|&pid| process::is_alive(pid)) {
+            process::reap_orphans();
+            if Instant::now() > end {
+                bail!("processes of PostgreSQL survived SIGKILL");
+            }
+            process::pause(Duration::from_millis(5))?;
+        }
+        // Under Seawall the launcher is still there: it sees its command end, drains, and ends.
+        self.server.wait_for(STOP_LIMIT)?;
+        Ok(all.len())
+    }
+}
+
+/// Tries to start a bare server on data that may not be ready for one; returns what it said, or `None`
+/// if it started (and was stopped again).
+pub fn try_bare_start(lab: &Lab, bin: &Path, data: &Path) -> Result<Option<String>> {
+    let command = server_command(lab, bin, Side::Fs, data)?;
+    let mut server = process::start_captured(command, "bare PostgreSQL", libc::SIGINT)?;
+    let end = Instant::now() + Duration::from_secs(5);
+    while Instant::now() < end {
+        if server.has_ended()? {
+            return Ok(Some(server.wait()?.stderr.trim().to_owned()));
+        }
+        process::pause(Duration::from_millis(20))?;
+    }
+    Ok(None)
+}
+
+fn server_command(lab: &Lab, bin: &Path, side: Side, data: &Path) -> Result<Command> {
+    let mut args = vec!["-D".into(), data.as_os_str().to_owned()];
+    let mut set = |name: &str, value: &str| args.extend(["-c".into(), format!("{name}={value}").into()]);
+    SETTINGS.iter().for_each(|(name, value)| set(name, value));
+    set("port", PORT);
+    set("unix_socket_directories", &lab.work.sockets().to_string_lossy());
+    set("fsync", if side == Side::Unsafe { "off" } else { "on" });
+    side::command(lab, side, Preset::Postgres, data, &bin.join("postgres"), args)
+}
+
+fn log_tail(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let tail = lines[lines.len().saturating_sub(8)..].join("\n    ");
+    format!("{} ends with:\n    {tail}\n", path.display())
+}

@@ -1,0 +1,52 @@
+//! The cluster every side starts from: created once, copied for each side, so that all begin with the
+//! same bytes.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::{Cluster, SUPERUSER};
+use crate::lab::Lab;
+use crate::process::run;
+use crate::side::Side;
+
+/// A stopped cluster with pgbench's tables.
+pub struct Template<'a> {
+    lab: &'a Lab,
+    data: PathBuf,
+}
+
+impl<'a> Template<'a> {
+    /// initdb, pgbench -i, shutdown; on the bare file system, not measured.
+    pub fn create(lab: &'a Lab, bin: &Path, scale: u32) -> Result<Self> {
+        let data = lab.work.data("pg-template");
+        lab.fresh_dir(&data)?;
+        let mut initdb = lab.command(bin.join("initdb"));
+        initdb.args(["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C", "--username", SUPERUSER]);
+        initdb.arg("-D").arg(&data);
+        run(initdb, "initdb")?;
+        let cluster = Cluster::start(lab, bin, Side::Unsafe, &data)?;
+        let mut init = cluster.client("pgbench");
+        init.args(["-i", "-q", "-s", &scale.to_string()]);
+        run(init, "pgbench -i")?;
+        cluster.stop()?;
+        Ok(Template { lab, data })
+    }
+
+    /// A side's own copy.
+    pub fn copy_for(&self, side: Side) -> Result<PathBuf> {
+        let to = self.lab.work.data(&format!("pg-{}", side.name()));
+        if to.exists() {
+            std::fs::remove_dir_all(&to)?;
+        }
+        let mut copy = self.lab.command("/bin/cp");
+        copy.args(["-a", "--reflink=never"]).arg(&self.data).arg(&to);
+        run(copy, "copy the cluster")?;
+        Ok(to)
+    }
+
+    /// Removes it: the sides have their copies.
+    pub fn remove(self) -> Result<()> {
+        Ok(std::fs::remove_dir_all(self.data)?)
+    }
+}

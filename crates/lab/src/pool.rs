@@ -1,0 +1,120 @@
+//! The emulated pool of one lab run: made, asked for its medium, drained, removed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use crate::identity::Identity;
+use crate::lab::plain_command;
+use crate::process::{self, run};
+use crate::tools::Tools;
+
+const PREFIX: &str = "seawall-lab-";
+
+/// A pool in `/dev/shm`, asked for by name (`--emulated`); removed on drop.
+pub struct Pool {
+    path: PathBuf,
+    size: u64,
+    tools: Tools,
+    identity: Identity,
+    medium: String,
+}
+
+impl Pool {
+    /// Creates the pool and learns what its medium survives.
+    pub fn create(tools: &Tools, identity: &Identity, size: u64) -> Result<Self> {
+        remove_abandoned();
+        let path = PathBuf::from(format!("/dev/shm/{PREFIX}{}.pool", std::process::id()));
+        let mut pool =
+            Pool { path, size, tools: tools.clone(), identity: identity.clone(), medium: String::new() };
+        let mut init = pool.seawall();
+        init.arg("init").arg(&pool.path).args(["--size", &size.to_string(), "--emulated", "--force"]);
+        run(init, "seawall init")?;
+        pool.medium = pool.ask_medium()?;
+        Ok(pool)
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its size in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// What it survives, in `seawall status`'s words.
+    pub fn medium(&self) -> &str {
+        &self.medium
+    }
+
+    /// A `seawall` command.
+    pub fn seawall(&self) -> Command {
+        let mut command = plain_command(&self.identity, self.tools.seawall.as_os_str());
+        if let Some(preload) = &self.tools.preload {
+            command.env("SEAWALL_PRELOAD", preload);
+        }
+        command
+    }
+
+    /// The daemon that owns this pool, if one is running.
+    pub fn daemon(&self) -> Option<u32> {
+        let path = self.path.to_string_lossy().into_owned();
+        process::descendants(std::process::id()).into_iter().find(|&pid| {
+            let line = process::command_line(pid);
+            line.contains(" daemon ") && line.contains(&path)
+        })
+    }
+
+    /// Has every record brought to its file, so that nothing is left to do in somebody else's time.
+    pub fn drain_if_running(&self) -> Result<()> {
+        if self.daemon().is_none() {
+            return Ok(());
+        }
+        let mut drain = self.seawall();
+        drain.arg("drain").arg("--pool").arg(&self.path);
+        match run(drain, "seawall drain") {
+            Err(_) if self.daemon().is_none() => Ok(()), // it ended meanwhile, drained
+            other => other.map(drop),
+        }
+    }
+
+    fn ask_medium(&self) -> Result<String> {
+        #[derive(Deserialize)]
+        struct Status {
+            medium: String,
+        }
+        let mut status = self.seawall();
+        status.args(["status", "--json", "--pool"]).arg(&self.path);
+        let json = run(status, "seawall status")?;
+        let status: Status =
+            serde_json::from_slice(&json).context("`seawall status --json` gives no medium")?;
+        Ok(status.medium)
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        if self.daemon().is_some() {
+            let mut stop = self.seawall();
+            stop.arg("stop").arg("--pool").arg(&self.path);
+            let _ = stop.output();
+        }
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Pools of lab runs that were killed: their memory would be lost until the next boot.
+fn remove_abandoned() {
+    for entry in fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|n| n.strip_prefix(PREFIX)?.strip_suffix(".pool")?.parse().ok());
+        if pid.is_some_and(|pid| !process::is_alive(pid)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}

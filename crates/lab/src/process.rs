@@ -1,0 +1,216 @@
+//! Every process the lab starts, and the promise that none outlives it.
+//!
+//! - Each child runs in its own process group (a Ctrl-C reaches only the lab, which then ends things
+//!   in the right order) and gets a parent-death signal.
+//! - A [`Running`] ends its process when dropped, whatever the reason.
+//! - The lab adopts orphans (`PR_SET_CHILD_SUBREAPER`), so that grandchildren whose parent was
+//!   killed can still be found by parentage, and are ended at exit. Nothing is killed by name.
+
+mod tree;
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::FromRawFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+pub use tree::{adopt_orphans, command_line, descendants, is_alive, kill_leftovers, reap_orphans};
+use tree::{disown, own};
+
+static INTERRUPTS: AtomicUsize = AtomicUsize::new(0);
+const POLL: Duration = Duration::from_millis(10);
+
+/// Makes SIGINT, SIGTERM and SIGHUP ask the lab to end in order.
+pub fn catch_interrupts() {
+    extern "C" fn note(_: libc::c_int) {
+        INTERRUPTS.fetch_add(1, Ordering::Relaxed);
+    }
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the handler only touches an atomic, which is async-signal-safe.
+        unsafe { libc::signal(signal, note as extern "C" fn(libc::c_int) as libc::sighandler_t) };
+    }
+}
+
+/// Whether somebody asked us to end.
+pub fn interrupted() -> bool {
+    INTERRUPTS.load(Ordering::Relaxed) > 0
+}
+
+/// An error once somebody asked us to end; called wherever the lab waits.
+pub fn check_interrupted() -> Result<()> {
+    if interrupted() { bail!("interrupted") } else { Ok(()) }
+}
+
+/// Sleeps, unless interrupted.
+pub fn pause(duration: Duration) -> Result<()> {
+    let end = Instant::now() + duration;
+    while Instant::now() < end {
+        check_interrupted()?;
+        sleep(POLL.min(end - Instant::now().min(end)));
+    }
+    Ok(())
+}
+
+/// Sends a signal to one process; a process already gone is fine.
+pub fn signal(pid: u32, signal: i32) {
+    // SAFETY: plain integers.
+    unsafe { libc::kill(pid as i32, signal) };
+}
+
+/// A started process; dropping it ends it.
+pub struct Running {
+    child: Child,
+    what: String,
+    /// The signal that asks it to end.
+    gentle: i32,
+    captured: Option<[File; 2]>,
+    ended: Option<ExitStatus>,
+}
+
+/// How a process ended, and what it said.
+pub struct Ended {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+}
+
+/// Starts `command`; `gentle` is the signal that asks this program to end (also when the lab dies).
+pub fn start(mut command: Command, what: &str, gentle: i32) -> Result<Running> {
+    let parent = std::process::id() as i32;
+    command.process_group(0).stdin(Stdio::null());
+    // SAFETY: the closure makes two async-signal-safe system calls and touches no memory.
+    unsafe {
+        command.pre_exec(move || {
+            libc::prctl(libc::PR_SET_PDEATHSIG, gentle);
+            // The parent may have died before the line above.
+            if libc::getppid() == parent { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+        });
+    }
+    let program = command.get_program().to_string_lossy().into_owned();
+    let child = command.spawn().with_context(|| format!("start {what} ({program})"))?;
+    own(child.id());
+    Ok(Running { child, what: what.to_owned(), gentle, captured: None, ended: None })
+}
+
+/// The same, keeping what it prints. In memory files, not pipes: a daemon left behind by the program
+/// would hold a pipe open for ever.
+pub fn start_captured(mut command: Command, what: &str, gentle: i32) -> Result<Running> {
+    let captured = [memory_file()?, memory_file()?];
+    command.stdout(captured[0].try_clone()?).stderr(captured[1].try_clone()?);
+    let mut running = start(command, what, gentle)?;
+    running.captured = Some(captured);
+    Ok(running)
+}
+
+/// Runs `command` to its end and returns its standard output; failure carries its standard error.
+pub fn run(command: Command, what: &str) -> Result<Vec<u8>> {
+    start_captured(command, what, libc::SIGTERM)?.wait()?.success(what)
+}
+
+impl Ended {
+    /// The standard output of a process that succeeded.
+    pub fn success(self, what: &str) -> Result<Vec<u8>> {
+        if self.status.success() {
+            return Ok(self.stdout);
+        }
+        let how = match (self.status.code(), self.status.signal()) {
+            (Some(code), _) => format!("exit code {code}"),
+            (None, Some(signal)) => format!("signal {signal}"),
+            (None, None) => "an unknown status".to_owned(),
+        };
+        let said = if self.stderr.trim().is_empty() {
+            String::from_utf8_lossy(&self.stdout).into_owned()
+        } else {
+            self.stderr
+        };
+        bail!("{what} ended with {how}: {}", said.trim())
+    }
+}
+
+impl Running {
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> Result<bool> {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait().with_context(|| format!("wait for {}", self.what))?;
+        }
+        if self.ended.is_some() {
+            disown(self.child.id());
+        }
+        reap_orphans();
+        Ok(self.ended.is_some())
+    }
+
+    /// Waits for its end, or ends it when the lab is interrupted.
+    pub fn wait(mut self) -> Result<Ended> {
+        while !self.has_ended()? {
+            check_interrupted()?;
+            sleep(POLL);
+        }
+        self.collect()
+    }
+
+    /// Waits for its end, at most this long.
+    pub fn wait_for(mut self, limit: Duration) -> Result<Ended> {
+        let end = Instant::now() + limit;
+        while !self.has_ended()? {
+            check_interrupted()?;
+            if Instant::now() > end {
+                bail!("{} did not end within {} s", self.what, limit.as_secs());
+            }
+            sleep(POLL);
+        }
+        self.collect()
+    }
+
+    fn collect(&mut self) -> Result<Ended> {
+        let status = self.ended.context("collected before its end")?;
+        let [mut stdout, mut stderr] = [Vec::new(), Vec::new()];
+        if let Some([out, err]) = &mut self.captured {
+            for (file, bytes) in [(out, &mut stdout), (err, &mut stderr)] {
+                file.rewind()?;
+                file.read_to_end(bytes)?;
+            }
+        }
+        Ok(Ended { status, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.has_ended().unwrap_or(true) {
+            return;
+        }
+        signal(self.pid(), self.gentle);
+        let patience = Instant::now() + Duration::from_secs(10);
+        // A second Ctrl-C ends the patience.
+        while Instant::now() < patience && INTERRUPTS.load(Ordering::Relaxed) < 2 {
+            if self.has_ended().unwrap_or(true) {
+                return;
+            }
+            sleep(POLL);
+        }
+        tree::kill_tree(self.pid());
+        let _ = self.child.wait();
+        disown(self.child.id());
+    }
+}
+
+fn memory_file() -> Result<File> {
+    // SAFETY: the name is NUL-terminated.
+    let fd = unsafe { libc::memfd_create(c"output".as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error()).context("memory file");
+    }
+    // SAFETY: a new descriptor that nobody else owns.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}

@@ -1,0 +1,109 @@
+//! Process parentage, from `/proc`.
+
+use std::fs;
+use std::sync::{Mutex, PoisonError};
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::signal;
+
+/// Makes orphaned grandchildren our children, so that they can be found and ended.
+pub fn adopt_orphans() {
+    // SAFETY: plain integers.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+}
+
+/// Every living process below `root`, parents before children.
+pub fn descendants(root: u32) -> Vec<u32> {
+    let all: Vec<Entry> = processes().filter(|p| p.state != 'Z').collect();
+    let mut found = vec![root];
+    let mut next = 0;
+    while next < found.len() {
+        let parent = found[next];
+        found.extend(all.iter().filter(|p| p.parent == parent).map(|p| p.pid));
+        next += 1;
+    }
+    found.remove(0);
+    found
+}
+
+/// Whether the process exists and is not merely waiting to be reaped.
+pub fn is_alive(pid: u32) -> bool {
+    read(pid).is_some_and(|p| p.state != 'Z')
+}
+
+/// Its command line, words separated by blanks.
+pub fn command_line(pid: u32) -> String {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+/// Kills a process and everything below it.
+pub fn kill_tree(root: u32) {
+    let below = descendants(root);
+    signal(root, libc::SIGKILL);
+    below.into_iter().for_each(|pid| signal(pid, libc::SIGKILL));
+}
+
+/// Ends whatever is still below us: what a killed parent left behind.
+pub fn kill_leftovers() {
+    let me = std::process::id();
+    for (attempt, how) in [libc::SIGTERM, libc::SIGKILL, libc::SIGKILL].into_iter().enumerate() {
+        let left = descendants(me);
+        if left.is_empty() {
+            break;
+        }
+        left.iter().for_each(|&pid| signal(pid, how));
+        let patience = if attempt == 0 { 100 } else { 20 };
+        for _ in 0..patience {
+            reap_orphans();
+            if descendants(me).is_empty() {
+                return;
+            }
+            sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Children started by us: their [`super::Running`] waits for them, and nobody else may.
+static OWN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// Registers a child.
+pub(super) fn own(pid: u32) {
+    OWN.lock().unwrap_or_else(PoisonError::into_inner).push(pid);
+}
+
+/// Forgets a child that was waited for.
+pub(super) fn disown(pid: u32) {
+    OWN.lock().unwrap_or_else(PoisonError::into_inner).retain(|&other| other != pid);
+}
+
+/// Reaps adopted orphans that ended.
+pub fn reap_orphans() {
+    let me = std::process::id();
+    let own = OWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    for p in processes().filter(|p| p.parent == me && p.state == 'Z' && !own.contains(&p.pid)) {
+        // SAFETY: no memory is passed.
+        unsafe { libc::waitpid(p.pid as i32, std::ptr::null_mut(), libc::WNOHANG) };
+    }
+}
+
+struct Entry {
+    pid: u32,
+    state: char,
+    parent: u32,
+}
+
+fn processes() -> impl Iterator<Item = Entry> {
+    let names = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.file_name());
+    names.filter_map(|name| name.to_str()?.parse().ok()).filter_map(read)
+}
+
+fn read(pid: u32) -> Option<Entry> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name may hold blanks and brackets: fields start after the last closing one.
+    let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
+    let state = fields.next()?.chars().next()?;
+    let parent = fields.next()?.parse().ok()?;
+    Some(Entry { pid, state, parent })
+}

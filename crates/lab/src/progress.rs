@@ -1,0 +1,54 @@
+//! Progress for people (a bar) and for logs (plain lines), on standard error.
+
+use std::io::IsTerminal;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Counts steps.
+pub struct Progress {
+    bar: ProgressBar,
+    plain: bool,
+}
+
+impl Progress {
+    /// For a job of `steps` steps.
+    pub fn new(steps: usize) -> Self {
+        let plain = !std::io::stderr().is_terminal();
+        let target = if plain { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(steps as u64), target);
+        let style = ProgressStyle::with_template("  {bar:28} {pos:>3}/{len} {elapsed:>4}  {msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.enable_steady_tick(std::time::Duration::from_millis(250));
+        Progress { bar, plain }
+    }
+
+    /// A line that stays.
+    pub fn note(&self, text: &str) {
+        if self.plain { eprintln!("{text}") } else { self.bar.println(text) }
+    }
+
+    /// What is being done now.
+    pub fn doing(&self, text: &str) {
+        self.bar.set_message(text.to_owned());
+    }
+
+    /// One step is done; `text` is its result.
+    pub fn done(&self, text: &str) {
+        self.bar.inc(1);
+        if self.plain {
+            let width = self.bar.length().unwrap_or(0).to_string().len();
+            eprintln!("[{:>width$}/{}] {text}", self.bar.position(), self.bar.length().unwrap_or(0));
+        }
+    }
+
+    /// All is done: the bar goes away.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,89 @@
+//! The sides of a comparison. What differs between them is decided here and nowhere else.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::lab::Lab;
+use crate::tools::eatmydata_library;
+
+/// One side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The bare file system: durable, as slow as the disk.
+    Fs,
+    /// The same program under `seawall run`.
+    Seawall,
+    /// The same program told not to sync: the bound nothing durable can beat by much. Not durable.
+    Unsafe,
+    /// The same program under eatmydata, which turns syncs into nothing. Not durable.
+    Eatmydata,
+}
+
+impl Side {
+    /// The three sides databases are compared on.
+    pub const DATABASES: [Side; 3] = [Side::Fs, Side::Seawall, Side::Unsafe];
+    /// The four sides of the raw write benchmarks.
+    pub const WRITES: [Side; 4] = [Side::Fs, Side::Seawall, Side::Unsafe, Side::Eatmydata];
+
+    /// A short name, for directories too.
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Fs => "fs",
+            Side::Seawall => "seawall",
+            Side::Unsafe => "unsafe",
+            Side::Eatmydata => "eatmydata",
+        }
+    }
+}
+
+/// The sides in the order of round `round`: A B C, then B C A, … so that no side is always first.
+pub fn order<const N: usize>(sides: [Side; N], round: usize) -> [Side; N] {
+    let mut order = sides;
+    order.rotate_left(round % N);
+    order
+}
+
+/// Which files Seawall looks after.
+#[derive(Clone, Copy)]
+pub enum Preset {
+    Postgres,
+    Sqlite,
+}
+
+/// The program to run, as this side runs it.
+pub fn command<S: AsRef<OsStr>>(
+    lab: &Lab,
+    side: Side,
+    preset: Preset,
+    data: &Path,
+    program: &Path,
+    args: impl IntoIterator<Item = S>,
+) -> Result<Command> {
+    let args: Vec<OsString> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
+    let mut command = match side {
+        Side::Fs | Side::Unsafe => lab.command(program),
+        Side::Eatmydata => {
+            let mut command = lab.command(program);
+            command.env("LD_PRELOAD", eatmydata_library()?);
+            command
+        }
+        Side::Seawall => {
+            let preset = match preset {
+                Preset::Postgres => "postgres",
+                Preset::Sqlite => "sqlite",
+            };
+            let mut command = lab.pool.seawall();
+            command.current_dir(lab.work.path());
+            command.args(["run", "--quiet", "--emulated", "--preset", preset, "--pool"]).arg(lab.pool.path());
+            command.arg("--data").arg(data).arg("--").arg(program);
+            command
+        }
+    };
+    command.args(args);
+    Ok(command)
+}

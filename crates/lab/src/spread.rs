@@ -1,0 +1,48 @@
+//! A median is never shown without its spread.
+
+use serde::{Deserialize, Serialize};
+
+/// Median, minimum and maximum over the rounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    pub median: f64,
+    pub min: f64,
+    pub max: f64,
+}
+
+impl Spread {
+    /// Over one value a round; `None` without any.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        let middle = sorted.len() / 2;
+        let median =
+            if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 };
+        Some(Spread { median, min, max })
+    }
+
+    /// Whether two spreads overlap: then a difference of medians shows nothing.
+    pub fn overlaps(&self, other: &Spread) -> bool {
+        self.min <= other.max && other.min <= self.max
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn median_of_odd_and_even() {
+        assert_eq!(Spread::of(&[3.0, 1.0, 2.0]), Some(Spread { median: 2.0, min: 1.0, max: 3.0 }));
+        assert_eq!(Spread::of(&[4.0, 1.0]).map(|s| s.median), Some(2.5));
+        assert_eq!(Spread::of(&[]), None);
+    }
+
+    #[test]
+    fn overlap() {
+        let spread = |min, max| Spread { median: min, min, max };
+        assert!(spread(1.0, 3.0).overlaps(&spread(2.0, 4.0)));
+        assert!(!spread(1.0, 2.0).overlaps(&spread(3.0, 4.0)));
+    }
+}

@@ -1,0 +1,52 @@
+//! The SQLite load, as each side runs it.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use seawall_load::sqlite::{Journal, Report, Synchronous};
+
+use crate::lab::Lab;
+use crate::process::run;
+use crate::side::{self, Preset, Side};
+
+/// One run's shape.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub journal: Journal,
+    pub seconds: f64,
+}
+
+/// Creates the database of one side and journal mode (not measured, on the bare file system).
+pub fn create(lab: &Lab, side: Side, journal: Journal) -> Result<()> {
+    let dir = lab.work.data(&format!("sqlite-{}-{}", side.name(), journal.pragma()));
+    lab.fresh_dir(&dir)?;
+    let mut load = lab.command(&lab.tools.load);
+    load.arg("sqlite").arg("--db").arg(dir.join("bank.db"));
+    load.args(["--journal", journal.pragma(), "--seconds", "0"]);
+    run(load, "create the SQLite database").map(drop)
+}
+
+/// One measured run.
+pub fn measure(lab: &Lab, side: Side, shape: Shape) -> Result<Report> {
+    let json = run(load(lab, side, shape, None)?, "the SQLite load")?;
+    serde_json::from_slice(&json).context("the SQLite load's report")
+}
+
+/// The load's command; with a ledger it runs until it is killed or its time is over.
+pub fn load(lab: &Lab, side: Side, shape: Shape, ledger: Option<&Path>) -> Result<Command> {
+    // Both words are the load's own; clap writes its value names in lower case.
+    let synchronous = match side {
+        Side::Unsafe => Synchronous::Off,
+        _ => Synchronous::Full,
+    };
+    let dir = lab.work.data(&format!("sqlite-{}-{}", side.name(), shape.journal.pragma()));
+    let mut args = vec!["sqlite".into(), "--db".into(), dir.join("bank.db").into_os_string()];
+    args.extend(["--journal", shape.journal.pragma(), "--synchronous"].map(Into::into));
+    args.push(if synchronous == Synchronous::Off { "off" } else { "full" }.into());
+    args.extend(["--seconds".into(), shape.seconds.to_string().into()]);
+    if let Some(ledger) = ledger {
+        args.extend(["--ledger".into(), ledger.into()]);
+    }
+    side::command(lab, side, Preset::Sqlite, &dir, &lab.tools.load, args)
+}

@@ -1,0 +1,104 @@
+//! The programs the lab needs, found or clearly missed.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::identity::Identity;
+
+const PRELOAD: &str = "libseawall_preload.so";
+
+/// Where our own programs are.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    pub seawall: PathBuf,
+    pub load: PathBuf,
+    /// Set when the preload library is not where `seawall` looks by itself.
+    pub preload: Option<PathBuf>,
+}
+
+impl Tools {
+    /// Finds our own programs; `stage` is where they are copied when another user has to run them.
+    pub fn find(seawall: Option<&Path>, identity: &Identity, stage: &Path) -> Result<Self> {
+        let own_dir = env::current_exe().context("find this program")?;
+        let own_dir = own_dir.parent().context("this program has no directory")?;
+        let seawall = match seawall {
+            Some(path) => path.to_owned(),
+            None => own_dir.join("seawall"),
+        };
+        let load = own_dir.join("seawall-load");
+        for (program, hint) in
+            [(&seawall, "or name it with --seawall PATH"), (&load, "in the same directory")]
+        {
+            ensure!(
+                program.is_file(),
+                "{} is missing: build the workspace (cargo build --release) {hint}",
+                program.display()
+            );
+        }
+        let preload = env::var_os("SEAWALL_PRELOAD").map(PathBuf::from);
+        let tools = Tools { seawall: fs::canonicalize(seawall)?, load: fs::canonicalize(load)?, preload };
+        // Another user may not reach our build directory (a checkout under /root, say).
+        if identity.is_other() { tools.copied_to(stage) } else { Ok(tools) }
+    }
+
+    fn copied_to(&self, stage: &Path) -> Result<Self> {
+        fs::create_dir_all(stage)?;
+        let beside = self.seawall.with_file_name(PRELOAD);
+        let preload = self.preload.clone().or_else(|| beside.is_file().then_some(beside));
+        let copy = |from: &Path, name: &str| -> Result<PathBuf> {
+            let to = stage.join(name);
+            fs::copy(from, &to).with_context(|| format!("copy {} to {}", from.display(), to.display()))?;
+            Ok(to)
+        };
+        Ok(Tools {
+            seawall: copy(&self.seawall, "seawall")?,
+            load: copy(&self.load, "seawall-load")?,
+            preload: preload.map(|path| copy(&path, PRELOAD)).transpose()?,
+        })
+    }
+}
+
+/// The directory of PostgreSQL's programs: the newest of the distribution's, or the one in PATH.
+pub fn postgres_bin() -> Result<PathBuf> {
+    let mut versions: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
+        .filter(|(_, bin)| bin.join("postgres").is_file())
+        .collect();
+    versions.sort();
+    let bin =
+        versions.pop().map(|(_, bin)| bin).or_else(|| find_in_path("postgres")?.parent().map(Path::to_owned));
+    let Some(bin) = bin else {
+        bail!("PostgreSQL is not installed: apt-get install postgresql postgresql-contrib");
+    };
+    for program in ["postgres", "initdb", "psql", "pgbench"] {
+        ensure!(
+            bin.join(program).is_file(),
+            "{} is missing: apt-get install postgresql postgresql-contrib",
+            bin.join(program).display()
+        );
+    }
+    Ok(bin)
+}
+
+/// The eatmydata library itself: its wrapper script would hide the process we have to end.
+pub fn eatmydata_library() -> Result<PathBuf> {
+    let arch = env::consts::ARCH;
+    let places = [
+        format!("/usr/lib/{arch}-linux-gnu/libeatmydata.so"),
+        "/usr/lib64/libeatmydata.so".to_owned(),
+        "/usr/lib/libeatmydata/libeatmydata.so".to_owned(),
+    ];
+    let found = places.iter().map(PathBuf::from).find(|path| path.is_file());
+    found.context("eatmydata is not installed: apt-get install eatmydata")
+}
+
+fn find_in_path(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|dir| dir.join(program)).find(|p| p.is_file())
+}

@@ -1,0 +1,112 @@
+//! The work directory: on the disk under test, reachable by the databases' user, gone afterwards.
+
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::identity::Identity;
+
+const FALLBACK: &str = "/var/tmp/seawall-demo";
+
+/// The work directory; its databases are removed on drop, its logs stay.
+pub struct WorkDir {
+    path: PathBuf,
+    sockets: PathBuf,
+    keep: bool,
+    _lock: File,
+}
+
+impl WorkDir {
+    /// Creates it at `asked`, or else at `default`, or where the user can reach it.
+    pub fn create(asked: Option<&Path>, default: &Path, identity: &Identity, keep: bool) -> Result<Self> {
+        let first = asked.unwrap_or(default);
+        let mut path = prepare(first, identity)?;
+        if !identity.can_write(&path) {
+            ensure!(
+                asked.is_none(),
+                "user {} cannot reach {}: choose another --work",
+                identity.name,
+                path.display()
+            );
+            let _ = fs::remove_dir(&path);
+            path = prepare(Path::new(FALLBACK), identity)?;
+            ensure!(
+                identity.can_write(&path),
+                "user {} can reach neither {} nor {FALLBACK}: choose one with --work",
+                identity.name,
+                first.display()
+            );
+        }
+        let lock = lock(&path)?;
+        for name in ["bin", "data", "log"] {
+            let dir = path.join(name);
+            let _ = fs::remove_dir_all(&dir);
+            identity.create_dir(&dir)?;
+        }
+        // Socket addresses have 107 characters at most: too short for a deep work directory.
+        let sockets = PathBuf::from(format!("/tmp/seawall-lab-{}", std::process::id()));
+        identity.create_dir(&sockets)?;
+        Ok(WorkDir { path, sockets, keep, _lock: lock })
+    }
+
+    /// The directory itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A directory for one side's data, not created.
+    pub fn data(&self, name: &str) -> PathBuf {
+        self.path.join("data").join(name)
+    }
+
+    /// A log file.
+    pub fn log(&self, name: &str) -> PathBuf {
+        self.path.join("log").join(name)
+    }
+
+    /// Our own programs, where another user can run them.
+    pub fn bin(&self) -> PathBuf {
+        self.path.join("bin")
+    }
+
+    /// The directory of PostgreSQL's sockets.
+    pub fn sockets(&self) -> &Path {
+        &self.sockets
+    }
+
+    /// Writes everything dirty to this disk, so that no side pays for the one before it.
+    pub fn sync(&self) -> Result<()> {
+        let dir = File::open(&self.path)?;
+        // SAFETY: `dir` is an open descriptor.
+        let result = unsafe { libc::syncfs(dir.as_raw_fd()) };
+        ensure!(result == 0, "sync {}: {}", self.path.display(), std::io::Error::last_os_error());
+        Ok(())
+    }
+}
+
+impl Drop for WorkDir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.sockets);
+        if !self.keep {
+            let _ = fs::remove_dir_all(self.path.join("data"));
+            let _ = fs::remove_dir_all(self.path.join("bin"));
+        }
+    }
+}
+
+fn prepare(path: &Path, identity: &Identity) -> Result<PathBuf> {
+    identity.create_dir(path)?;
+    fs::canonicalize(path).with_context(|| format!("find {}", path.display()))
+}
+
+fn lock(path: &Path) -> Result<File> {
+    let file =
+        File::create(path.join("lock")).with_context(|| format!("create a file in {}", path.display()))?;
+    // SAFETY: `file` is an open descriptor.
+    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+        bail!("{} is in use by another run: choose another --work", path.display());
+    }
+    Ok(file)
+}
