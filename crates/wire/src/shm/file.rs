@@ -3,6 +3,7 @@
 //! Invariant: a file that is not [`Flag::TRACKED`] has no live records.
 
 use core::ops::BitOr;
+use core::sync::atomic::Ordering::SeqCst;
 
 use seawall_media::Region;
 
@@ -67,7 +68,7 @@ words!(File {
     waiters: u32 @ 12,
     /// The highest LSN given to a record of this file. Written under the lock.
     last_lsn: u64 @ 16,
-    /// Counts untracked writes, so that a real fsync knows whether one began meanwhile.
+    /// Counts untracked writes and changes of names, so that a real fsync knows whether one began meanwhile.
     epoch: u64 @ 24,
     /// Sticky holds: mappings, streams, asynchronous rings.
     sticky: u32 @ 32,
@@ -99,5 +100,11 @@ impl<'a> File<'a> {
 
     pub(crate) fn new(region: &'a Region, at: usize) -> Self {
         Self { region, at }
+    }
+
+    /// Asks for a real fsync: the next one, and also the one after a sync that is under way now.
+    pub fn disturb(&self) {
+        self.flags().fetch_or(Flag::SYNC_NEEDED.0, SeqCst);
+        self.epoch().fetch_add(1, SeqCst);
     }
 }

@@ -1,0 +1,67 @@
+//! Holds: while a mapping, a stream or a ring can write a file unseen, the file stays out of the log.
+//!
+//! A hold is an entry that names process and file, so that the daemon can end the holds of the dead.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+use seawall_wire::shm::{Flag, Hold};
+
+use super::{Engine, FileRef};
+use crate::lock::{self, Entry};
+use crate::{Errno, Owner};
+
+impl Engine {
+    /// Keeps the file out of the log until [`release`](Self::release)d as often. `retire` is a real
+    /// fdatasync of the file.
+    pub fn hold(&self, who: Owner, file: FileRef, retire: impl FnOnce() -> Result<(), Errno>) {
+        let Some(f) = self.file(file) else { return };
+        let guard = match lock::enter(self.shm(), f, who) {
+            Entry::Alone(guard) => guard,
+            // A signal handler cannot wait for its own thread: the file stays out for good.
+            Entry::Nested => return self.set_flag(file, Flag::STUCK | Flag::SYNC_NEEDED),
+        };
+        self.leave(file.slot, f, Flag(0), retire);
+        match self.entry(who, file) {
+            Some(hold) => {
+                hold.count().fetch_add(1, SeqCst);
+                f.sticky().fetch_add(1, SeqCst);
+            }
+            None => self.set_flag(file, Flag::STUCK),
+        }
+        drop(guard);
+    }
+
+    /// Ends one hold of this process. The file returns to the log after the next undisturbed real fsync.
+    pub fn release(&self, who: Owner, file: FileRef) {
+        let Some(f) = self.file(file) else { return };
+        let _entered = lock::enter(self.shm(), f, who);
+        let mine = self.shm().holds().find(|hold| is(hold, who, file));
+        let Some(hold) = mine.filter(|hold| hold.count().load(Acquire) > 0) else { return };
+        f.epoch().fetch_add(1, SeqCst);
+        f.sticky().fetch_sub(1, SeqCst);
+        if hold.count().fetch_sub(1, SeqCst) == 1 {
+            hold.client().store(0, SeqCst);
+        }
+    }
+
+    /// This process's entry for the file: the one it has, or a fresh one.
+    fn entry(&self, who: Owner, file: FileRef) -> Option<Hold<'_>> {
+        if let Some(mine) = self.shm().holds().find(|hold| is(hold, who, file)) {
+            return Some(mine);
+        }
+        let free = self.shm().holds().find(|hold| {
+            hold.client().load(Relaxed) == 0
+                && hold.client().compare_exchange(0, who.client() + 1, SeqCst, Relaxed).is_ok()
+        })?;
+        free.count().store(0, SeqCst);
+        free.slot().store(file.slot, SeqCst);
+        free.generation().store(file.generation, SeqCst);
+        Some(free)
+    }
+}
+
+fn is(hold: &Hold<'_>, who: Owner, file: FileRef) -> bool {
+    hold.client().load(Acquire) == who.client() + 1
+        && hold.slot().load(Acquire) == file.slot
+        && hold.generation().load(Acquire) == file.generation
+}

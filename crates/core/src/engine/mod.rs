@@ -1,0 +1,171 @@
+//! The engine: where the stages meet. Used by every front, inside the database's process.
+//!
+//! ```text
+//!                  real fsync succeeded, no untracked write since, no hold
+//!             ┌──────────────────────────────────────────────────────────────┐
+//!             │                                                              ▼
+//!         UNTRACKED                                                       TRACKED
+//!     writes: the kernel's                                   writes: log, fence, publish
+//!     fsync:  the kernel's                                   fsync:  nothing left to do
+//!     live records: none                                     (SYNC_NEEDED: one real fsync)
+//!             ▲                                                              │
+//!             └──────────────────────────────────────────────────────────────┘
+//!                  leave: real fdatasync, watermark raised, under the lock
+//! ```
+//!
+//! Invariant, and the reason for P1–P4 together: **an untracked file has no live records.** So whatever
+//! durable path the kernel offers for such a file (sync, msync, O_DSYNC, an aio fsync) needs no care.
+
+mod client;
+mod hold;
+mod sync;
+mod timing;
+mod write;
+
+use core::sync::atomic::Ordering::{Acquire, SeqCst};
+
+use rustix::fd::BorrowedFd;
+use seawall_media::Region;
+use seawall_wire::shm::{File, Flag, Shm};
+
+use crate::Errno;
+use crate::append::Log;
+use crate::format::{Superblock, SuperblockError};
+use crate::persist;
+
+/// A managed file, as a descriptor remembers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileRef {
+    /// Its slot.
+    pub slot: u32,
+    /// Generation of the slot at that time.
+    pub generation: u32,
+}
+
+/// Where a write goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// pwrite(2).
+    Offset(u64),
+    /// write(2): the descriptor's position.
+    Cursor,
+    /// O_APPEND, RWF_APPEND: the end of the file.
+    End,
+}
+
+/// Why an engine was not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachError {
+    /// The pool's superblock.
+    Superblock(SuperblockError),
+    /// The run-time memory is not this pool's.
+    Foreign,
+}
+
+/// The log of one pool, as one process sees it.
+pub struct Engine {
+    pub(crate) log: Log,
+    clock: seawall_stats::Clock,
+}
+
+impl Engine {
+    /// Joins pool and run-time memory.
+    ///
+    /// # Errors
+    /// [`AttachError`] if they do not belong together or the pool cannot be read.
+    pub fn attach(pool: Region, shm: Shm) -> Result<Self, AttachError> {
+        let sb = Superblock::read(&pool).map_err(AttachError::Superblock)?;
+        let (layout, shape) = (sb.layout(), shm.shape());
+        let same = shm.header().uuid() == u128::from_le_bytes(sb.uuid)
+            && shape.segments == layout.segments
+            && shape.files == layout.files;
+        if !same {
+            return Err(AttachError::Foreign);
+        }
+        let clock = shm.header().clock();
+        Ok(Self { log: Log { pool, shm, layout, uuid_low: sb.uuid_low() }, clock })
+    }
+
+    /// The run-time memory.
+    #[inline]
+    pub fn shm(&self) -> &Shm {
+        &self.log.shm
+    }
+
+    /// The pool.
+    pub fn pool(&self) -> &Region {
+        &self.log.pool
+    }
+
+    /// Where everything lies in the pool.
+    pub fn layout(&self) -> crate::format::Layout {
+        self.log.layout
+    }
+
+    /// Asks the daemon to look now.
+    pub fn ring(&self) {
+        self.log.ring();
+    }
+
+    /// True while `file` still names the file it was made for.
+    #[inline]
+    pub fn knows(&self, file: FileRef) -> bool {
+        self.file(file).is_some()
+    }
+
+    /// The file's flags, 0 if it is no longer known.
+    pub fn flags(&self, file: FileRef) -> u32 {
+        self.file(file).map_or(0, |f| f.flags().load(Acquire))
+    }
+
+    /// Sets a flag.
+    pub fn set_flag(&self, file: FileRef, flag: Flag) {
+        if let Some(f) = self.file(file) {
+            f.flags().fetch_or(flag.0, SeqCst);
+        }
+    }
+
+    /// The next fsync of the file is real: its name or attributes changed.
+    pub fn need_sync(&self, file: FileRef) {
+        if let Some(f) = self.file(file) {
+            f.disturb();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn file(&self, file: FileRef) -> Option<File<'_>> {
+        self.log.shm.file(file.slot).filter(|f| {
+            f.generation().load(Acquire) == file.generation && Flag::USED.any_in(f.flags().load(Acquire))
+        })
+    }
+
+    /// Takes a file out of the log. The caller holds its lock; `retire` is a real fdatasync of it.
+    ///
+    /// If that fails, the records stay and the file is [`Flag::FAILED`]: an error is never retried into
+    /// success.
+    pub(crate) fn leave(
+        &self,
+        slot: u32,
+        f: File<'_>,
+        why: Flag,
+        retire: impl FnOnce() -> Result<(), Errno>,
+    ) {
+        let last = f.last_lsn().load(Acquire);
+        if last > f.watermark().load(Acquire) {
+            match retire() {
+                Ok(()) => persist::watermark(&self.log.pool, slot, f, last),
+                Err(_) => {
+                    f.flags().fetch_or(Flag::FAILED.0, SeqCst);
+                }
+            }
+        }
+        f.flags().fetch_or(why.0, SeqCst);
+        f.flags().fetch_and(!Flag::TRACKED.0, SeqCst);
+        f.epoch().fetch_add(1, SeqCst);
+    }
+}
+
+/// A real fdatasync of the caller's own descriptor: the usual way to retire.
+pub(crate) fn fdatasync(fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    rustix::fs::fdatasync(fd)
+}

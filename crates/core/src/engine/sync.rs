@@ -1,0 +1,143 @@
+//! fsync and fdatasync, and everything that takes a file out of the log.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+use seawall_stats::{Event, ticks};
+use seawall_wire::shm::{File, Flag};
+
+use super::{Engine, FileRef};
+use crate::lock::{self, Entry};
+use crate::{Errno, Owner, persist};
+
+/// What a real sync will have covered.
+struct Covered {
+    last: u64,
+    epoch: u64,
+}
+
+impl Engine {
+    /// An fsync: absorbed when every write of the file is in the log already, else `real` is called and its
+    /// success retires the file's records before it is passed on.
+    ///
+    /// # Errors
+    /// What `real` said; EIO for a file whose records could neither be retired nor may be trusted to be on
+    /// disk ([`Flag::FAILED`]).
+    #[inline]
+    pub fn sync(
+        &self,
+        who: Owner,
+        file: FileRef,
+        real: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let Some(f) = self.file(file) else { return real() };
+        if is_absorbed(f.flags().load(Acquire)) {
+            f.absorbed().fetch_add(1, Relaxed);
+            return Ok(());
+        }
+        self.sync_real(who, file, f, real)
+    }
+
+    #[cold]
+    fn sync_real(
+        &self,
+        who: Owner,
+        file: FileRef,
+        f: File<'_>,
+        real: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let start = ticks();
+        let Entry::Alone(guard) = lock::enter(self.shm(), f, who) else { return real() };
+        if Flag::FAILED.any_in(f.flags().load(Acquire)) {
+            return Err(Errno::IO);
+        }
+        let covered = Covered { last: f.last_lsn().load(Acquire), epoch: f.epoch().load(Acquire) };
+        drop(guard);
+        let done = real();
+        f.real_syncs().fetch_add(1, Relaxed);
+        let Entry::Alone(_guard) = lock::enter(self.shm(), f, who) else { return done };
+        match done {
+            Ok(()) => self.synced(file.slot, f, &covered),
+            Err(e) => failed(f, e),
+        }
+        self.record(who, Event::SyncReal, self.since(start));
+        done
+    }
+
+    /// A real sync succeeded; the file's lock is held.
+    fn synced(&self, slot: u32, f: File<'_>, covered: &Covered) {
+        if covered.last > f.watermark().load(Acquire) {
+            persist::watermark(&self.log.pool, slot, f, covered.last);
+        }
+        if f.epoch().load(Acquire) != covered.epoch {
+            return;
+        }
+        let flags = f.flags().fetch_and(!Flag::SYNC_NEEDED.0, SeqCst);
+        let held = f.sticky().load(Acquire) != 0;
+        if !held && !Flag::NEVER_TRACK.any_in(flags) && self.has_room(flags) {
+            f.flags().fetch_and(!Flag::LOG_FULL.0, SeqCst);
+            f.flags().fetch_or(Flag::TRACKED.0, SeqCst);
+        }
+    }
+
+    /// A file that left because the log was full comes back when a quarter of it is free, not sooner: each
+    /// change of state costs a real sync.
+    fn has_room(&self, flags: u32) -> bool {
+        let free = self.shm().header().free_segments().load(Relaxed);
+        !Flag::LOG_FULL.any_in(flags) || free >= self.log.layout.segments / 4
+    }
+
+    /// Whatever else changes the file's content (fallocate, sendfile, splice, reflinks): the file leaves the
+    /// log first, then `op` runs with its lock held. `retire` is a real fdatasync of the file.
+    pub fn pass<R>(
+        &self,
+        who: Owner,
+        file: FileRef,
+        retire: impl FnOnce() -> Result<(), Errno>,
+        op: impl FnOnce() -> R,
+    ) -> R {
+        let Some(f) = self.file(file) else { return op() };
+        let Entry::Alone(_guard) = lock::enter(self.shm(), f, who) else {
+            f.flags().fetch_or(Flag::NESTED.0, SeqCst);
+            f.disturb();
+            return op();
+        };
+        self.leave(file.slot, f, Flag(0), retire);
+        let result = op();
+        f.epoch().fetch_add(1, SeqCst);
+        result
+    }
+
+    /// The removal of a file's last name: like [`pass`](Self::pass), and then the slot may be forgotten.
+    ///
+    /// # Errors
+    /// What `op` said; then the file keeps its slot.
+    pub fn unlink(
+        &self,
+        who: Owner,
+        file: FileRef,
+        retire: impl FnOnce() -> Result<(), Errno>,
+        op: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let done = self.pass(who, file, retire, op);
+        if done.is_ok() {
+            self.set_flag(file, Flag::UNLINKED);
+            self.ring();
+        }
+        done
+    }
+}
+
+#[inline]
+fn is_absorbed(flags: u32) -> bool {
+    let not_now = Flag::SYNC_NEEDED | Flag::FAILED | Flag::STUCK;
+    Flag::TRACKED.any_in(flags) && !not_now.any_in(flags)
+}
+
+/// A real sync failed. The kernel may have dropped the pages and will report success next time; a tracked
+/// file's records still hold the data, so they stay, and the file is not believed again.
+fn failed(f: File<'_>, error: Errno) {
+    f.disturb();
+    if error == Errno::IO && Flag::TRACKED.any_in(f.flags().load(Acquire)) {
+        f.flags().fetch_or(Flag::FAILED.0, SeqCst);
+    }
+}

@@ -1,0 +1,186 @@
+//! Writes and truncates: lock, append, persist, publish.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use rustix::fd::BorrowedFd;
+use rustix::fs::SeekFrom;
+use seawall_stats::{Event, ticks};
+use seawall_wire::shm::{File, Flag};
+
+use super::{At, Engine, FileRef, fdatasync};
+use crate::append::{Entry, Operation};
+use crate::format::RecordKind;
+use crate::intake::{self, Intake};
+use crate::lock::{self, Entry as Entered};
+use crate::{Errno, Owner, persist};
+
+impl Engine {
+    /// A write. `data` are the caller's slices in order; `publish` performs the caller's own system call
+    /// and returns what that returned. It is called exactly once, with the file's lock held.
+    ///
+    /// When this returns `Ok(n)` and the file is still tracked, the `n` bytes are durable.
+    ///
+    /// # Errors
+    /// What `publish` said. A full log is not an error: the write goes around it.
+    #[inline]
+    pub fn write<'d>(
+        &self,
+        who: Owner,
+        file: FileRef,
+        fd: BorrowedFd<'_>,
+        at: At,
+        data: impl Iterator<Item = &'d [u8]> + Clone,
+        publish: impl FnOnce() -> Result<usize, Errno>,
+    ) -> Result<usize, Errno> {
+        self.change(
+            who,
+            file,
+            fd,
+            publish,
+            |n, length| n as u64 == length,
+            || {
+                let intake = intake::measure(data.clone());
+                let offset = place(fd, at)?;
+                let in_range = offset.checked_add(intake.length).is_some_and(|end| end <= i64::MAX as u64);
+                let logged = in_range && intake.length > 0;
+                Ok(logged.then(|| (RecordKind::Write, offset, intake, data)))
+            },
+        )
+    }
+
+    /// A truncate to `len` bytes, in order with the file's writes. `publish` as for [`write`](Self::write).
+    ///
+    /// # Errors
+    /// What `publish` said.
+    pub fn truncate(
+        &self,
+        who: Owner,
+        file: FileRef,
+        fd: BorrowedFd<'_>,
+        len: u64,
+        publish: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        self.change(
+            who,
+            file,
+            fd,
+            publish,
+            |(), _| true,
+            || {
+                let intake = Intake { length: 0, stored: 0 };
+                Ok((len <= i64::MAX as u64)
+                    .then(|| (RecordKind::Truncate, len, intake, core::iter::empty::<&[u8]>())))
+            },
+        )
+    }
+
+    /// The common course of a logged change. `entry` runs under the lock and says what to log, or nothing;
+    /// `whole` tells whether the publish did all of it.
+    #[inline]
+    fn change<'d, R: Copy, D: Iterator<Item = &'d [u8]>>(
+        &self,
+        who: Owner,
+        file: FileRef,
+        fd: BorrowedFd<'_>,
+        publish: impl FnOnce() -> Result<R, Errno>,
+        whole: impl FnOnce(R, u64) -> bool,
+        entry: impl FnOnce() -> Result<Option<(RecordKind, u64, Intake, D)>, Errno>,
+    ) -> Result<R, Errno> {
+        let Some(f) = self.file(file) else { return publish() };
+        let start = ticks();
+        let Entered::Alone(_guard) = lock::enter(&self.log.shm, f, who) else {
+            return nested(f, publish);
+        };
+        if !Flag::TRACKED.any_in(f.flags().load(Acquire)) {
+            return untracked(f, publish);
+        }
+        // An offset the kernel will refuse, or nothing to write: its answer is the answer.
+        let Ok(Some((kind, offset, intake, data))) = entry() else { return publish() };
+        let Some(mut op) = self.log.claim(who) else {
+            self.leave(file.slot, f, Flag::LOG_FULL, || fdatasync(fd));
+            return untracked(f, publish);
+        };
+        let entry = Entry { kind, slot: file.slot, generation: file.generation, offset, intake };
+        if !self.append(&mut op, f, &entry, data) {
+            op.abandon();
+            self.leave(file.slot, f, Flag::LOG_FULL, || fdatasync(fd));
+            return untracked(f, publish);
+        }
+        let done = self.publish(op, start, publish);
+        if !done.is_ok_and(|r| whole(r, intake.length)) {
+            // The log now says more than happened. Retiring it makes the file's own content the truth.
+            self.leave(file.slot, f, Flag(0), || fdatasync(fd));
+        } else if Flag::NESTED.any_in(f.flags().load(Relaxed)) {
+            f.flags().fetch_and(!Flag::NESTED.0, SeqCst);
+            f.disturb();
+        }
+        done
+    }
+
+    /// Append and persist. False if the log is full.
+    #[inline]
+    fn append<'d>(
+        &self,
+        op: &mut Operation<'_>,
+        f: File<'_>,
+        entry: &Entry,
+        data: impl Iterator<Item = &'d [u8]>,
+    ) -> bool {
+        let start = ticks();
+        let lsn = op.draw(entry.slot);
+        f.last_lsn().store(lsn, Release);
+        if op.append(lsn, entry, data).is_err() {
+            self.log.shm.stats(op.lane()).count(Event::LogFull);
+            return false;
+        }
+        persist::records();
+        self.log.shm.stats(op.lane()).record(Event::LogFileParallelWrite, self.since(start));
+        f.writes().store(f.writes().load(Relaxed) + 1, Relaxed);
+        f.bytes().store(f.bytes().load(Relaxed) + entry.intake.length, Relaxed);
+        true
+    }
+
+    /// Publish, then end the operation.
+    #[inline]
+    fn publish<R>(
+        &self,
+        mut op: Operation<'_>,
+        start: u64,
+        publish: impl FnOnce() -> Result<R, Errno>,
+    ) -> Result<R, Errno> {
+        op.publishing();
+        let before = ticks();
+        let done = publish();
+        let stats = self.log.shm.stats(op.lane());
+        stats.record(Event::Publish, self.since(before));
+        stats.record(Event::LogFileSync, self.since(start));
+        done
+    }
+}
+
+/// Where the kernel will put the write. Asked under the lock, so several appenders get different answers.
+#[inline]
+fn place(fd: BorrowedFd<'_>, at: At) -> Result<u64, Errno> {
+    match at {
+        At::Offset(offset) => Ok(offset),
+        At::Cursor => rustix::fs::seek(fd, SeekFrom::Current(0)),
+        At::End => rustix::fs::fstat(fd).map(|stat| stat.st_size as u64),
+    }
+}
+
+/// A change of an untracked file: counted, so that a real fsync that began before it does not clear it.
+#[inline]
+fn untracked<R>(f: File<'_>, publish: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
+    f.epoch().fetch_add(1, SeqCst);
+    f.untracked_writes().fetch_add(1, Relaxed);
+    publish()
+}
+
+/// A signal handler changes the file that its own thread is changing: it goes to the kernel, and the next
+/// fsync is real, also for the interrupted change.
+#[cold]
+fn nested<R>(f: File<'_>, publish: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
+    f.flags().fetch_or(Flag::NESTED.0, SeqCst);
+    f.disturb();
+    publish()
+}

@@ -1,0 +1,90 @@
+//! A persistent number that is updated in place: two checked copies, the older one overwritten.
+//!
+//! A crash during an update leaves the other copy whole, so the cell always holds the old value or the new
+//! one. Values only grow. Two damaged copies are damage, and are reported as such.
+
+use seawall_media::{Region, fence};
+
+/// View of a cell: 32 bytes in one line.
+#[derive(Clone, Copy)]
+pub struct Cell {
+    at: usize,
+}
+
+impl Cell {
+    /// Bytes it occupies.
+    pub const BYTES: usize = 32;
+
+    /// The cell at `at`, which must be 32-byte aligned.
+    pub const fn at(at: usize) -> Self {
+        Self { at }
+    }
+
+    /// Writes both copies. For entries that nothing refers to yet; persisted after the next fence.
+    pub fn format(self, region: &Region, value: u64) {
+        for copy in 0..2 {
+            self.put(region, copy, value);
+        }
+    }
+
+    /// The value, or `None` if both copies are damaged.
+    pub fn load(self, region: &Region) -> Option<u64> {
+        self.copy(region, 0).max(self.copy(region, 1))
+    }
+
+    /// Raises the value and waits until that is persisted. A lower value changes nothing.
+    /// The caller holds whatever lock guards the cell.
+    pub fn raise(self, region: &Region, value: u64) {
+        let (a, b) = (self.copy(region, 0), self.copy(region, 1));
+        if a.max(b).is_some_and(|now| now >= value) {
+            return;
+        }
+        self.put(region, usize::from(a > b), value);
+        fence();
+    }
+
+    fn put(self, region: &Region, copy: usize, value: u64) {
+        let at = self.at + copy * 16;
+        region.set_u64(at, value);
+        region.set_u64(at + 8, check(value, self.at));
+    }
+
+    fn copy(self, region: &Region, copy: usize) -> Option<u64> {
+        let at = self.at + copy * 16;
+        let mut bytes = [0; 16];
+        region.read(at, &mut bytes);
+        let word = |i: usize| u64::from_le_bytes(bytes[i..i + 8].try_into().unwrap_or_default());
+        (check(word(0), self.at) == word(8)).then_some(word(0))
+    }
+}
+
+/// Mixes in the place, so that a misdirected write does not look valid (splitmix64's finaliser).
+fn check(value: u64, at: usize) -> u64 {
+    let mut x = value ^ (at as u64).rotate_left(40) ^ 0x5ea_7a11;
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_torn_copy_leaves_the_older_value_and_two_are_damage() {
+        let file = tempfile::tempfile_in("/dev/shm").expect("a file");
+        file.set_len(4096).expect("room");
+        let region = Region::map(&file, 4096, false).expect("a mapping");
+        let cell = Cell::at(64);
+        assert_eq!(cell.load(&region), None, "zeros are not a cell");
+        cell.format(&region, 5);
+        cell.raise(&region, 9);
+        cell.raise(&region, 7);
+        assert_eq!(cell.load(&region), Some(9));
+        let newest = if cell.copy(&region, 0) == Some(9) { 64 } else { 80 };
+        region.set_u64(newest, 1000);
+        assert_eq!(cell.load(&region), Some(5));
+        region.set_u64(144 - newest, 1000);
+        assert_eq!(cell.load(&region), None);
+    }
+}

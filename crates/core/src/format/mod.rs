@@ -1,0 +1,41 @@
+//! The format on the medium. `docs/FORMAT.md` draws it; the layout tables there are generated from here.
+//!
+//! Every struct states its size and has its offsets and the absence of padding checked at compile time
+//! (`IntoBytes` refuses padding). Integers are little-endian: big-endian machines are not supported and do
+//! not compile.
+
+mod cell;
+mod entry;
+mod layout;
+mod record;
+mod root;
+mod segment;
+mod superblock;
+
+pub use cell::Cell;
+pub use entry::{Descriptor, EntryState, FILE_PATH_MAX, watermark};
+pub use layout::{FILE_ENTRY_BYTES, Layout, ROOT_ENTRY_BYTES, ROOTS, Zone};
+pub use record::{RecordFlags, RecordHeader, RecordKind};
+pub use root::{RootDescriptor, RootSlot};
+pub use segment::SegmentHeader;
+pub use superblock::{FORMAT_VERSION, Superblock, SuperblockError};
+
+#[cfg(target_endian = "big")]
+compile_error!("the pool's format is little-endian");
+
+/// Asserts the size of an on-media struct and the offsets of its fields.
+macro_rules! assert_layout {
+    ($type:ty, $size:expr, { $($field:ident @ $offset:expr),* $(,)? }) => {
+        const _: () = {
+            assert!(size_of::<$type>() == $size);
+            $(assert!(core::mem::offset_of!($type, $field) == $offset);)*
+        };
+        #[cfg(feature = "std")]
+        impl $type {
+            /// Field names and offsets, and the size: for the generated tables of `docs/FORMAT.md`.
+            pub const FIELDS: (&'static [(&'static str, usize)], usize) =
+                (&[$((stringify!($field), $offset)),*], $size);
+        }
+    };
+}
+pub(crate) use assert_layout;

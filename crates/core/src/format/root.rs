@@ -1,0 +1,112 @@
+//! A registered directory on the medium: recovery writes nowhere else.
+
+use seawall_media::{Region, crc32c, fence};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+use super::{Layout, ROOT_ENTRY_BYTES, assert_layout};
+
+const MAGIC: u32 = u32::from_le_bytes(*b"SWrt");
+/// Longest path of a root, as in the run-time memory.
+pub const PATH_MAX: usize = seawall_wire::shm::ROOT_PATH_MAX;
+
+/// One entry of the roots' zone. Written once, before any file below it is registered.
+#[derive(Clone, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct RootDescriptor {
+    magic: u32,
+    /// Number of the preset.
+    pub preset: u32,
+    /// Owner of the directory at registration: recovery writes only as, or to files of, that user.
+    pub uid: u32,
+    path_len: u32,
+    data_len: u32,
+    /// Handle type of the directory.
+    pub handle_kind: i32,
+    handle_len: u32,
+    reserved: u32,
+    /// File system UUID of the directory.
+    pub fs: [u8; 16],
+    handle: [u8; 64],
+    path: [u8; PATH_MAX],
+    data: [u8; PATH_MAX],
+    padding: [u8; ROOT_ENTRY_BYTES - 112 - 2 * PATH_MAX - 8],
+    reserved_end: u32,
+    /// CRC-32C of all bytes before it.
+    checksum: u32,
+}
+
+assert_layout!(RootDescriptor, ROOT_ENTRY_BYTES, {
+    magic @ 0, preset @ 4, uid @ 8, path_len @ 12, data_len @ 16, handle_kind @ 20, handle_len @ 24,
+    reserved @ 28, fs @ 32, handle @ 48, path @ 112, data @ 112 + PATH_MAX,
+    checksum @ ROOT_ENTRY_BYTES - 4,
+});
+
+/// What an entry of the roots' zone holds.
+pub enum RootSlot {
+    /// Never written.
+    Unused,
+    /// A root.
+    Used(RootDescriptor),
+    /// The checksum does not match.
+    Damaged,
+}
+
+impl RootDescriptor {
+    /// A root. `None` if a path or the handle is too long.
+    pub fn new(
+        preset: u32,
+        uid: u32,
+        fs: [u8; 16],
+        handle: (i32, &[u8]),
+        path: &[u8],
+        data: &[u8],
+    ) -> Option<Self> {
+        let mut root = Self::new_zeroed();
+        root.magic = MAGIC;
+        (root.preset, root.uid, root.fs, root.handle_kind) = (preset, uid, fs, handle.0);
+        root.path.get_mut(..path.len())?.copy_from_slice(path);
+        root.data.get_mut(..data.len())?.copy_from_slice(data);
+        root.handle.get_mut(..handle.1.len())?.copy_from_slice(handle.1);
+        root.path_len = path.len() as u32;
+        root.data_len = data.len() as u32;
+        root.handle_len = handle.1.len() as u32;
+        Some(root)
+    }
+
+    /// The real path at registration.
+    pub fn path(&self) -> &[u8] {
+        &self.path[..(self.path_len as usize).min(PATH_MAX)]
+    }
+
+    /// The database's directory, where its guard lives.
+    pub fn data(&self) -> &[u8] {
+        &self.data[..(self.data_len as usize).min(PATH_MAX)]
+    }
+
+    /// The directory's handle.
+    pub fn handle(&self) -> &[u8] {
+        &self.handle[..(self.handle_len as usize).min(64)]
+    }
+
+    /// Writes entry `i` and waits until it is persisted.
+    pub fn write(&mut self, region: &Region, i: u32) {
+        self.checksum = self.sum();
+        region.store(Layout::root(i), self.as_bytes());
+        fence();
+    }
+
+    /// Reads entry `i`.
+    pub fn read(region: &Region, i: u32) -> RootSlot {
+        let mut root = Self::new_zeroed();
+        region.read(Layout::root(i), root.as_mut_bytes());
+        match root {
+            root if root.magic == MAGIC && root.checksum == root.sum() => RootSlot::Used(root),
+            root if root.as_bytes().iter().all(|byte| *byte == 0) => RootSlot::Unused,
+            _ => RootSlot::Damaged,
+        }
+    }
+
+    fn sum(&self) -> u32 {
+        crc32c(&self.as_bytes()[..core::mem::offset_of!(Self, checksum)])
+    }
+}

@@ -1,0 +1,67 @@
+//! A segment's header: whose it is, and what came before it in its lane.
+
+use seawall_media::{LINE, Region, crc32c};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+use super::assert_layout;
+
+const MAGIC: u32 = u32::from_le_bytes(*b"SWsg");
+
+/// The first line of a segment. Stored with the first record in it, under the same fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct SegmentHeader {
+    magic: u32,
+    /// The lane that filled it.
+    pub lane: u32,
+    /// Unique number of this use of the segment, from the pool's LSN sequence. Records carry it: what a
+    /// former use left behind is not believed.
+    pub seq: u64,
+    /// Low half of the pool's UUID: defeats a segment of another pool.
+    pub pool: u64,
+    /// The lane's segment before this one, as its `seq`; 0 for none.
+    pub previous_seq: u64,
+    /// Highest LSN in that segment: if it is not retired, the segment must be whole to `previous_end`.
+    pub previous_lsn: u64,
+    /// Its number.
+    pub previous: u32,
+    /// Bytes of it that were fenced when this segment was opened: damage inside them is damage.
+    pub previous_end: u32,
+    reserved: u64,
+    reserved_too: u32,
+    checksum: u32,
+}
+
+assert_layout!(SegmentHeader, 64, {
+    magic @ 0, lane @ 4, seq @ 8, pool @ 16, previous_seq @ 24, previous_lsn @ 32, previous @ 40,
+    previous_end @ 44, reserved @ 48, reserved_too @ 56, checksum @ 60,
+});
+
+impl SegmentHeader {
+    /// A header with no predecessor.
+    pub fn new(lane: u32, seq: u64, pool: u64) -> Self {
+        let mut h = Self::new_zeroed();
+        (h.magic, h.lane, h.seq, h.pool) = (MAGIC, lane, seq, pool);
+        h
+    }
+
+    /// Stores it at the segment's first line; persisted after the next fence.
+    #[inline]
+    pub fn store(mut self, region: &Region, at: usize) {
+        self.checksum = self.sum();
+        let mut line = [0; LINE];
+        line.copy_from_slice(self.as_bytes());
+        region.store_line(at, &line);
+    }
+
+    /// Reads the header at `at`, or `None` if there is no valid one of this pool.
+    pub fn read(region: &Region, at: usize, pool: u64) -> Option<Self> {
+        let mut h = Self::new_zeroed();
+        region.read(at, h.as_mut_bytes());
+        (h.magic == MAGIC && h.pool == pool && h.checksum == h.sum()).then_some(h)
+    }
+
+    fn sum(&self) -> u32 {
+        crc32c(&self.as_bytes()[..LINE - 4])
+    }
+}

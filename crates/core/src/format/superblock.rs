@@ -1,0 +1,154 @@
+//! The superblock: what this pool is. Two copies; the valid one with the higher sequence counts.
+
+use seawall_media::{Region, crc32c, fence};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use super::{Layout, assert_layout};
+
+/// Version of the format. Pools of another version are refused, never converted in silence.
+pub const FORMAT_VERSION: u32 = 1;
+
+const MAGIC: [u8; 8] = *b"SEAWALL\x01";
+
+/// The superblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Superblock {
+    magic: [u8; 8],
+    /// [`FORMAT_VERSION`].
+    pub version: u32,
+    /// Entries of the file table.
+    pub files: u32,
+    /// Identity of the pool; in every segment header, so that a foreign segment is not believed.
+    pub uuid: [u8; 16],
+    /// Bytes the pool was made with: defeats truncation.
+    pub size: u64,
+    /// Bytes of one segment.
+    pub segment_bytes: u32,
+    /// Segments.
+    pub segments: u32,
+    /// Counts writes of the superblock; the higher valid copy counts.
+    pub sequence: u64,
+    /// Boot id (Linux's random/boot_id) of the last daemon: tells a crash of the machine from one of the
+    /// daemon.
+    pub boot: [u8; 16],
+    /// Machine id of the host: defeats a pool that was moved to another host's files.
+    pub host: [u8; 16],
+    /// 1 if the pool was made on memory that does not survive power loss, and asked for by name.
+    pub emulated: u32,
+    /// Numeric id of the user the pool belongs to.
+    pub owner: u32,
+    /// CRC-32C of all bytes before it.
+    checksum: u32,
+    reserved: u32,
+}
+
+assert_layout!(Superblock, 104, {
+    magic @ 0, version @ 8, files @ 12, uuid @ 16, size @ 32, segment_bytes @ 40, segments @ 44,
+    sequence @ 48, boot @ 56, host @ 72, emulated @ 88, owner @ 92, checksum @ 96, reserved @ 100,
+});
+
+/// Why no superblock could be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SuperblockError {
+    /// Neither copy begins like a pool.
+    NotAPool,
+    /// A pool of another format version.
+    Version(u32),
+    /// Both copies are damaged.
+    Damaged,
+    /// Its numbers contradict each other or the file's length.
+    Geometry {
+        /// Bytes the superblock asks for.
+        expected: u64,
+        /// Bytes there are.
+        found: u64,
+    },
+}
+
+impl Superblock {
+    /// A first superblock.
+    pub fn new(
+        layout: Layout,
+        size: u64,
+        uuid: [u8; 16],
+        host: [u8; 16],
+        emulated: bool,
+        owner: u32,
+    ) -> Self {
+        Self {
+            magic: MAGIC,
+            version: FORMAT_VERSION,
+            files: layout.files,
+            uuid,
+            size,
+            segment_bytes: layout.segment_bytes,
+            segments: layout.segments,
+            sequence: 1,
+            boot: [0; 16],
+            host,
+            emulated: u32::from(emulated),
+            owner,
+            checksum: 0,
+            reserved: 0,
+        }
+    }
+
+    /// Where everything lies.
+    pub fn layout(&self) -> Layout {
+        Layout { files: self.files, segment_bytes: self.segment_bytes, segments: self.segments }
+    }
+
+    /// The half of the UUID that segment headers carry.
+    pub fn uuid_low(&self) -> u64 {
+        u128::from_le_bytes(self.uuid) as u64
+    }
+
+    /// Writes the next version over the older copy and waits until it is persisted.
+    pub fn write(&mut self, region: &Region) {
+        self.sequence += 1;
+        self.checksum = self.sum();
+        region.store(Layout::superblock((self.sequence % 2) as usize), self.as_bytes());
+        fence();
+    }
+
+    /// Reads the newer valid copy.
+    ///
+    /// # Errors
+    /// [`SuperblockError`]. One damaged copy is an update that a crash interrupted, not an error.
+    pub fn read(region: &Region) -> Result<Self, SuperblockError> {
+        let found = [Self::copy(region, 0), Self::copy(region, 1)];
+        let newest = found.iter().filter_map(|copy| copy.ok()).max_by_key(|sb| sb.sequence);
+        let sb = newest.ok_or_else(|| Self::why(found))?;
+        let expected = Layout::for_size(sb.size);
+        if expected != Some(sb.layout()) || sb.size > region.len() as u64 {
+            return Err(SuperblockError::Geometry { expected: sb.size, found: region.len() as u64 });
+        }
+        Ok(sb)
+    }
+
+    fn why(found: [Result<Self, SuperblockError>; 2]) -> SuperblockError {
+        let [a, b] = found.map(|copy| copy.err().unwrap_or(SuperblockError::Damaged));
+        if a == SuperblockError::NotAPool { b } else { a }
+    }
+
+    fn copy(region: &Region, i: usize) -> Result<Self, SuperblockError> {
+        let mut sb = Self::new_zeroed_copy();
+        region.read(Layout::superblock(i), sb.as_mut_bytes());
+        match sb {
+            sb if sb.magic != MAGIC => Err(SuperblockError::NotAPool),
+            sb if sb.checksum != sb.sum() => Err(SuperblockError::Damaged),
+            sb if sb.version != FORMAT_VERSION => Err(SuperblockError::Version(sb.version)),
+            sb => Ok(sb),
+        }
+    }
+
+    fn new_zeroed_copy() -> Self {
+        use zerocopy::FromZeros;
+        Self::new_zeroed()
+    }
+
+    fn sum(&self) -> u32 {
+        crc32c(&self.as_bytes()[..core::mem::offset_of!(Self, checksum)])
+    }
+}

@@ -1,0 +1,38 @@
+//! The stages of a durable write, in the order of the words:
+//!
+//! intake ([`intake`]) → append ([`append`]) → persist ([`persist`]) → publish (the caller's own system call,
+//! handed to the [`Engine`]) → in the background [`destage`] → after a crash [`recover`].
+//!
+//! Stages meet only in [`engine`]. The first four run inside the database's process: that part is `no_std`,
+//! allocates nothing, and holds no lock that the dead could keep. The rest needs feature `std`.
+
+#![cfg_attr(not(feature = "std"), no_std)]
+#![forbid(unsafe_code)]
+
+pub mod append;
+mod engine;
+pub mod format;
+pub mod intake;
+pub mod lock;
+mod owner;
+pub mod persist;
+pub mod policy;
+
+#[cfg(feature = "std")]
+pub mod destage;
+#[cfg(feature = "std")]
+pub mod inspect;
+#[cfg(feature = "std")]
+pub mod pool;
+#[cfg(feature = "std")]
+pub mod reap;
+#[cfg(feature = "std")]
+pub mod recover;
+#[cfg(feature = "std")]
+pub mod table;
+#[cfg(feature = "std")]
+pub mod takeover;
+
+pub use engine::{At, AttachError, Engine, FileRef};
+pub use owner::Owner;
+pub use rustix::io::Errno;

@@ -1,0 +1,129 @@
+//! The file lock: orders the writes of one file, and outlives no one.
+//!
+//! ```text
+//!            compare-and-swap                     swap to 0, wake
+//!   free ───────────────────────▶ held by owner ─────────────────▶ free
+//!                                      │ the owner's process is dead, or it has not moved for
+//!                                      ▼ two seconds (a thread that was torn out of its call)
+//!                                 held by the waiter that noticed
+//! ```
+//!
+//! What may not be trusted: that the holder still runs. A holder that lost its lock finds out when it
+//! releases, and then asks for a real sync, because its publish may have come late.
+//!
+//! A signal handler that writes to the file its own thread is writing finds itself as the owner: that is
+//! [`Entry::Nested`], and must not wait.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+use rustix::thread::futex;
+use seawall_wire::shm::{File, Flag, Shm};
+
+use crate::Owner;
+
+const SPINS: u32 = 128;
+const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+/// Naps before a live holder counts as lost: two seconds.
+const NAPS_UNTIL_STUCK: u32 = 1000;
+
+/// How a file was entered.
+pub enum Entry<'a> {
+    /// Alone inside until the guard is dropped.
+    Alone(Guard<'a>),
+    /// This thread is inside already.
+    Nested,
+}
+
+/// The lock, held.
+pub struct Guard<'a> {
+    file: File<'a>,
+    owner: Owner,
+}
+
+/// Enters a file, waiting as long as it takes.
+#[inline]
+pub fn enter<'a>(shm: &'a Shm, file: File<'a>, owner: Owner) -> Entry<'a> {
+    match file.lock().compare_exchange(0, owner.word(), Acquire, Relaxed) {
+        Ok(_) => Entry::Alone(Guard { file, owner }),
+        Err(holder) if holder == owner.word() => Entry::Nested,
+        Err(_) => wait(shm, file, owner),
+    }
+}
+
+#[cold]
+fn wait<'a>(shm: &'a Shm, file: File<'a>, owner: Owner) -> Entry<'a> {
+    let mut patience = Patience::new();
+    loop {
+        match file.lock().compare_exchange(0, owner.word(), Acquire, Relaxed) {
+            Ok(_) => return Entry::Alone(Guard { file, owner }),
+            Err(holder) if patience.is_over(shm, holder) => {
+                if file.lock().compare_exchange(holder, owner.word(), Acquire, Relaxed).is_ok() {
+                    if patience.stuck() {
+                        file.flags().fetch_or(Flag::STUCK.0, SeqCst);
+                    }
+                    return Entry::Alone(Guard { file, owner });
+                }
+            }
+            Err(_) => nap(file, patience.spins),
+        }
+    }
+}
+
+/// What a waiter knows about the holder it waits for.
+struct Patience {
+    holder: u64,
+    spins: u32,
+}
+
+impl Patience {
+    fn new() -> Self {
+        Self { holder: 0, spins: 0 }
+    }
+
+    /// Counts one look at `holder`; true if the waiter may take over.
+    fn is_over(&mut self, shm: &Shm, holder: u64) -> bool {
+        if holder != self.holder {
+            (self.holder, self.spins) = (holder, 0);
+        }
+        self.spins += 1;
+        let naps = self.spins.saturating_sub(SPINS);
+        let dead = naps > 0 && Owner::from_word(holder).is_none_or(|owner| owner.is_dead(shm));
+        dead || self.stuck()
+    }
+
+    fn stuck(&self) -> bool {
+        self.spins > SPINS + NAPS_UNTIL_STUCK
+    }
+}
+
+fn nap(file: File<'_>, spins: u32) {
+    if spins <= SPINS {
+        core::hint::spin_loop();
+        return;
+    }
+    file.waiters().store(1, SeqCst);
+    if file.lock().load(SeqCst) != 0 {
+        // Woken, timed out or interrupted: in every case the caller looks again.
+        let _ = futex::wait(file.waiters(), futex::Flags::empty(), 1, Some(&NAP));
+    }
+}
+
+impl Drop for Guard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.file.lock().compare_exchange(self.owner.word(), 0, SeqCst, Relaxed).is_err() {
+            self.file.disturb();
+            return;
+        }
+        if self.file.waiters().load(SeqCst) != 0 {
+            wake(self.file);
+        }
+    }
+}
+
+#[cold]
+fn wake(file: File<'_>) {
+    file.waiters().store(0, SeqCst);
+    // Nobody may be waiting any more; that is no error.
+    let _ = futex::wake(file.waiters(), futex::Flags::empty(), 1);
+}

@@ -1,0 +1,70 @@
+//! Who holds a lock or a lane: a process's client slot and a thread of it, in one word.
+
+use rustix::process::{Pid, test_kill_process};
+use seawall_wire::shm::Shm;
+
+use core::sync::atomic::Ordering::Acquire;
+
+const THREAD_BITS: u32 = 48;
+
+/// An owner word; never 0, which means "free".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner(u64);
+
+impl Owner {
+    /// The thread with this thread pointer (unique among a process's living threads) of a client.
+    #[inline]
+    pub fn new(client: u32, thread_pointer: usize) -> Self {
+        let thread = (thread_pointer as u64 >> 4) & ((1 << THREAD_BITS) - 1);
+        Self(u64::from(client + 1) << THREAD_BITS | thread)
+    }
+
+    /// The word as stored in shared memory.
+    #[inline]
+    pub fn word(self) -> u64 {
+        self.0
+    }
+
+    /// The owner a non-zero word names.
+    pub fn from_word(word: u64) -> Option<Self> {
+        (word >> THREAD_BITS != 0).then_some(Self(word))
+    }
+
+    /// The client slot.
+    #[inline]
+    pub fn client(self) -> u32 {
+        (self.0 >> THREAD_BITS) as u32 - 1
+    }
+
+    /// A number to spread owners over lanes with.
+    #[inline]
+    pub(crate) fn spread(self) -> u32 {
+        (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u32
+    }
+
+    /// True if the owner's process has ended. A process id that was used again counts as alive: the
+    /// daemon, which compares start times, frees such slots.
+    pub fn is_dead(self, shm: &Shm) -> bool {
+        let Some(client) = shm.client(self.client()) else { return true };
+        match Pid::from_raw(client.pid().load(Acquire) as i32) {
+            None => true,
+            Some(pid) => test_kill_process(pid) == Err(rustix::io::Errno::SRCH),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_is_never_the_free_word_and_keeps_its_client() {
+        for client in [0, 1, 4095] {
+            let owner = Owner::new(client, 0);
+            assert_ne!(owner.word(), 0);
+            assert_eq!(owner.client(), client);
+            assert_ne!(owner, Owner::new(client, 0x7f00_1234_5740));
+        }
+        assert_eq!(Owner::from_word(0), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! Which files are managed: presets as decisions over paths.
+//!
+//! Input: a real path and the registered roots. Output: what to do with the file. Pure: no file is looked at.
+
+use seawall_wire::shm::{Preset, ROOT_PATH_MAX, Shm};
+
+/// What to do with a file below a root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manage {
+    /// Leave it to the kernel.
+    Bypass,
+    /// Log it from its first write.
+    Now,
+    /// Log it once this many fsyncs of one descriptor have been seen: files that are created and deleted
+    /// for each transaction would only pay for registration.
+    AfterSyncs(u8),
+    /// Log it once an fsync finds the magic of an SQLite database in it.
+    IfSqlite,
+}
+
+/// The first 16 bytes of every SQLite database (<https://sqlite.org/fileformat.html>, §1.2).
+pub const SQLITE_MAGIC: [u8; 16] = *b"SQLite format 3\0";
+/// Suffix of the names that Seawall itself puts into managed directories.
+pub const OWN_SUFFIX: &[u8] = b".seawall";
+
+/// The root `path` lies below, and the decision of its preset. `None`: below no root.
+pub fn decide(shm: &Shm, path: &[u8]) -> Option<(u32, Manage)> {
+    (0..shm.shape().roots).find_map(|i| {
+        let root = shm.root(i)?;
+        let preset = root.kind()?;
+        let mut room = [0; ROOT_PATH_MAX];
+        let below = relative(root.path(&mut room), path)?;
+        Some((i, by_preset(preset, below)))
+    })
+}
+
+/// `path` without `root` and the slash behind it.
+pub fn relative<'p>(root: &[u8], path: &'p [u8]) -> Option<&'p [u8]> {
+    match path.strip_prefix(root)? {
+        [b'/', below @ ..] if !below.is_empty() => Some(below),
+        below if root.ends_with(b"/") && !below.is_empty() => Some(below),
+        _ => None,
+    }
+}
+
+/// The decision of `preset` for the path `below` its root.
+pub fn by_preset(preset: Preset, below: &[u8]) -> Manage {
+    match preset {
+        Preset::Postgres if below.contains(&b'/') => Manage::Bypass,
+        Preset::Postgres => Manage::Now,
+        Preset::Sqlite => sqlite(below),
+    }
+}
+
+fn sqlite(below: &[u8]) -> Manage {
+    let inside_guard = below.windows(9).any(|w| w == b"-journal/");
+    let name = below.strip_suffix(OWN_SUFFIX).unwrap_or(below);
+    match name {
+        _ if inside_guard => Manage::Bypass,
+        name if name.ends_with(b"-wal") => Manage::Now,
+        name if name.ends_with(b"-journal") => Manage::AfterSyncs(3),
+        name if name.ends_with(b"-shm") || name.len() != below.len() => Manage::Bypass,
+        _ => Manage::IfSqlite,
+    }
+}
+
+/// The database an SQLite file belongs to: its path without `-wal`, `-journal`, `-journal.seawall`.
+pub fn sqlite_database(path: &[u8]) -> &[u8] {
+    let path = path.strip_suffix(OWN_SUFFIX).unwrap_or(path);
+    [&b"-wal"[..], b"-journal", b"-shm"].iter().find_map(|s| path.strip_suffix(*s)).unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_decide_by_name() {
+        let pg = |p: &[u8]| by_preset(Preset::Postgres, p);
+        assert_eq!(pg(b"000000010000000000000001"), Manage::Now);
+        assert_eq!(pg(b"xlogtemp.12"), Manage::Now);
+        assert_eq!(pg(b"archive_status/000000010000000000000001.ready"), Manage::Bypass);
+        let sqlite = |p: &[u8]| by_preset(Preset::Sqlite, p);
+        assert_eq!(sqlite(b"a.db-wal"), Manage::Now);
+        assert_eq!(sqlite(b"a.db-journal"), Manage::AfterSyncs(3));
+        assert_eq!(sqlite(b"a.db-journal.seawall"), Manage::AfterSyncs(3));
+        assert_eq!(sqlite(b"a.db-journal/.seawall"), Manage::Bypass);
+        assert_eq!(sqlite(b"a.db-journal/README"), Manage::Bypass);
+        assert_eq!(sqlite(b"a.db-shm"), Manage::Bypass);
+        assert_eq!(sqlite(b"sub/a.db"), Manage::IfSqlite);
+    }
+
+    #[test]
+    fn a_root_contains_what_is_below_it_and_nothing_else() {
+        assert_eq!(relative(b"/data", b"/data/x"), Some(&b"x"[..]));
+        assert_eq!(relative(b"/", b"/x"), Some(&b"x"[..]));
+        assert_eq!(relative(b"/data", b"/data"), None);
+        assert_eq!(relative(b"/data", b"/database/x"), None);
+        assert_eq!(relative(b"/data", b"/other/x"), None);
+    }
+
+    #[test]
+    fn companions_name_their_database() {
+        for name in ["a.db", "a.db-wal", "a.db-journal", "a.db-journal.seawall", "a.db-shm"] {
+            assert_eq!(sqlite_database(name.as_bytes()), b"a.db");
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! The pool file: made, opened, locked, checked.
+//!
+//! Input: a path. Output: a mapped pool whose superblock was believed, or an error that says what is wrong
+//! and what to do. A pool that is open for writing is locked (flock(2)): one daemon at a time.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FallocateFlags, FlockOperation};
+use seawall_media::{MapError, Medium, ProbeError, Region, probe};
+
+use crate::format::{Cell, FORMAT_VERSION, Layout, Superblock, SuperblockError};
+
+/// An open pool.
+pub struct Pool {
+    /// The whole pool, mapped.
+    pub region: Region,
+    /// Its descriptor; holds the lock.
+    pub file: File,
+    /// Where it was opened.
+    pub path: PathBuf,
+    /// The superblock at opening.
+    pub superblock: Superblock,
+    /// The probed medium.
+    pub medium: Medium,
+    /// Why we believe that.
+    pub because: String,
+}
+
+/// Why a pool could not be made or opened. `Display` says what to do.
+#[derive(Debug)]
+#[allow(missing_docs)] // Each variant's text is its documentation.
+pub enum PoolError {
+    Missing(PathBuf),
+    Exists(PathBuf),
+    TooSmall { path: PathBuf, size: u64 },
+    InUse(PathBuf),
+    NotEmulated { path: PathBuf, because: String },
+    Superblock { path: PathBuf, error: SuperblockError },
+    OtherHost { path: PathBuf },
+    Map { path: PathBuf, error: MapError },
+    Probe { path: PathBuf, error: ProbeError },
+    Io { path: PathBuf, doing: &'static str, error: io::Error },
+}
+
+impl std::fmt::Display for PoolError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Missing(p) => write!(
+                f,
+                "there is no pool at {}: make one with `seawall init {} --size 256M`",
+                p.display(),
+                p.display()
+            ),
+            Self::Exists(p) => write!(
+                f,
+                "{} exists already: choose another path, or replace it with --force once `seawall verify` \
+                 shows that it holds no live records",
+                p.display()
+            ),
+            Self::TooSmall { path, size } => write!(
+                f,
+                "{}: {size} bytes are too few for a pool; the smallest is {} (16M)",
+                path.display(),
+                Layout::MIN_SIZE
+            ),
+            Self::InUse(p) => write!(
+                f,
+                "the pool {} is in use by a living daemon: `seawall status --pool {0}` shows it, \
+                 `seawall stop --pool {0}` ends it",
+                p.display()
+            ),
+            Self::NotEmulated { path, because } => write!(
+                f,
+                "{}: {because}, so it would not survive power loss; for trying, testing and measuring, ask \
+                 for it by name: --emulated",
+                path.display()
+            ),
+            Self::Superblock { path, error } => superblock_text(f, path, *error),
+            Self::OtherHost { path } => write!(
+                f,
+                "the pool {} was made on another host: its files are not here. Recover it on its own host, \
+                 or make a new pool with `seawall init --force`",
+                path.display()
+            ),
+            Self::Map { path, error } => write!(f, "{} cannot be mapped: {error:?}", path.display()),
+            Self::Probe { path, error } => write!(f, "{}: {error}", path.display()),
+            Self::Io { path, doing, error } => write!(f, "{doing} {}: {error}", path.display()),
+        }
+    }
+}
+
+fn superblock_text(f: &mut std::fmt::Formatter<'_>, path: &Path, error: SuperblockError) -> std::fmt::Result {
+    let p = path.display();
+    match error {
+        SuperblockError::NotAPool => write!(f, "{p} is not a Seawall pool: check the path"),
+        SuperblockError::Version(found) => write!(
+            f,
+            "the pool {p} has format version {found}, this program knows {FORMAT_VERSION}: recover it with \
+             the version that made it"
+        ),
+        SuperblockError::Damaged => write!(
+            f,
+            "both superblocks of the pool {p} are damaged: nothing in it can be trusted. Restore the \
+             database from a backup; `seawall inspect {p}` shows what is left"
+        ),
+        SuperblockError::Geometry { expected, found } => write!(
+            f,
+            "the pool {p} has {found} bytes where {expected} are expected: it was truncated or its \
+             superblock is damaged. Restore the whole file"
+        ),
+    }
+}
+
+impl std::error::Error for PoolError {}
+
+/// Makes a pool of `size` bytes and persists its empty zones.
+///
+/// # Errors
+/// [`PoolError`]; an existing file is kept unless `force`.
+pub fn create(path: &Path, size: u64, emulated: bool, force: bool) -> Result<(), PoolError> {
+    let layout = Layout::for_size(size).ok_or_else(|| PoolError::TooSmall { path: path.into(), size })?;
+    let file = create_file(path, size, force)?;
+    let made = create_in(&file, path, layout, size, emulated);
+    if made.is_err() {
+        // Half a pool helps nobody; the first error is the one to show.
+        let _ = std::fs::remove_file(path);
+    }
+    made
+}
+
+fn create_file(path: &Path, size: u64, force: bool) -> Result<File, PoolError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    if force && path.exists() {
+        let old = options.open(path).map_err(io(path, "opening"))?;
+        lock(&old, path)?;
+        std::fs::remove_file(path).map_err(io(path, "removing"))?;
+    }
+    let file = options.create_new(true).open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => PoolError::Exists(path.into()),
+        _ => PoolError::Io { path: path.into(), doing: "creating", error },
+    })?;
+    lock(&file, path)?;
+    // Room is taken now: a full file system must not become a SIGBUS in a database.
+    rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size)
+        .map_err(|e| e.into())
+        .map_err(io(path, "reserving room for"))
+        .inspect_err(|_| {
+            let _ = std::fs::remove_file(path);
+        })?;
+    Ok(file)
+}
+
+fn create_in(file: &File, path: &Path, layout: Layout, size: u64, emulated: bool) -> Result<(), PoolError> {
+    let probed = probe(file).map_err(|error| PoolError::Probe { path: path.into(), error })?;
+    if probed.medium == Medium::Emulated && !emulated {
+        return Err(PoolError::NotEmulated { path: path.into(), because: probed.because });
+    }
+    let region = map(file, path, size, probed.medium)?;
+    Cell::at(Layout::retired()).format(&region, 0);
+    let owner = rustix::process::getuid().as_raw();
+    let mut sb = Superblock::new(layout, size, random_uuid(path)?, host(), emulated, owner);
+    sb.write(&region);
+    sb.write(&region);
+    file.sync_all().map_err(io(path, "syncing"))
+}
+
+/// Opens a pool for writing and locks it.
+///
+/// # Errors
+/// [`PoolError`].
+pub fn open(path: &Path) -> Result<Pool, PoolError> {
+    let file = OpenOptions::new().read(true).write(true).open(path).map_err(opening(path))?;
+    lock(&file, path)?;
+    open_file(file, path, false)
+}
+
+/// Opens a pool for looking at it. It may be in use meanwhile.
+///
+/// # Errors
+/// [`PoolError`].
+pub fn open_read_only(path: &Path) -> Result<Pool, PoolError> {
+    open_file(File::open(path).map_err(opening(path))?, path, true)
+}
+
+fn open_file(file: File, path: &Path, read_only: bool) -> Result<Pool, PoolError> {
+    let len = file.metadata().map_err(io(path, "asking for the size of"))?.len();
+    if len < Layout::MIN_SIZE {
+        return Err(PoolError::TooSmall { path: path.into(), size: len });
+    }
+    let (medium, because, region) = if read_only {
+        let region = Region::map_read_only(&file, len);
+        (Medium::Emulated, String::new(), region.map_err(|e| map_error(path, e))?)
+    } else {
+        let probed = probe(&file).map_err(|error| PoolError::Probe { path: path.into(), error })?;
+        (probed.medium, probed.because, map(&file, path, len, probed.medium)?)
+    };
+    let superblock =
+        Superblock::read(&region).map_err(|error| PoolError::Superblock { path: path.into(), error })?;
+    if !read_only && superblock.host != host() {
+        return Err(PoolError::OtherHost { path: path.into() });
+    }
+    if !read_only && medium == Medium::Emulated && superblock.emulated == 0 {
+        return Err(PoolError::NotEmulated { path: path.into(), because });
+    }
+    Ok(Pool { region, file, path: path.into(), superblock, medium, because })
+}
+
+impl Pool {
+    /// Where everything lies.
+    pub fn layout(&self) -> Layout {
+        self.superblock.layout()
+    }
+
+    /// The pool's UUID.
+    pub fn uuid(&self) -> u128 {
+        u128::from_le_bytes(self.superblock.uuid)
+    }
+
+    /// The cell of the retired LSN.
+    pub fn retired(&self) -> Cell {
+        Cell::at(Layout::retired())
+    }
+
+    /// True if the last daemon ran in this boot: then the page cache is whole.
+    pub fn is_same_boot(&self) -> bool {
+        self.superblock.boot == boot()
+    }
+
+    /// Remembers this boot as the one the log is used in, before the first record of it.
+    pub fn mark_boot(&mut self) {
+        self.superblock.boot = boot();
+        let Self { superblock, region, .. } = self;
+        superblock.write(region);
+    }
+}
+
+fn lock(file: &File, path: &Path) -> Result<(), PoolError> {
+    rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|e| match e {
+        rustix::io::Errno::WOULDBLOCK => PoolError::InUse(path.into()),
+        e => PoolError::Io { path: path.into(), doing: "locking", error: e.into() },
+    })
+}
+
+fn map(file: &File, path: &Path, len: u64, medium: Medium) -> Result<Region, PoolError> {
+    Region::map(file, len, medium == Medium::Pmem).map_err(|e| map_error(path, e))
+}
+
+fn map_error(path: &Path, error: MapError) -> PoolError {
+    PoolError::Map { path: path.into(), error }
+}
+
+fn opening(path: &Path) -> impl FnOnce(io::Error) -> PoolError {
+    let path = path.to_owned();
+    move |error| match error.kind() {
+        io::ErrorKind::NotFound => PoolError::Missing(path),
+        _ => PoolError::Io { path, doing: "opening", error },
+    }
+}
+
+fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> PoolError {
+    let path = path.to_owned();
+    move |error| PoolError::Io { path, doing, error }
+}
+
+fn random_uuid(path: &Path) -> Result<[u8; 16], PoolError> {
+    use std::io::Read;
+    let mut uuid = [0; 16];
+    let filled = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut uuid));
+    filled.map(|()| uuid).map_err(io(path, "drawing a UUID for"))
+}
+
+/// The boot id of this boot (random/boot_id, proc(5)).
+pub fn boot() -> [u8; 16] {
+    hex_id("/proc/sys/kernel/random/boot_id")
+}
+
+/// The machine id of this host (machine-id(5)); zeros where there is none.
+pub fn host() -> [u8; 16] {
+    hex_id("/etc/machine-id")
+}
+
+fn hex_id(path: &str) -> [u8; 16] {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+    u128::from_str_radix(&digits, 16).unwrap_or(0).to_be_bytes()
+}

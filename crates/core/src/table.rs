@@ -1,0 +1,205 @@
+//! The pool's tables: registered directories and managed files.
+//!
+//! Only the daemon writes them, and each entry before anything refers to it: a crash in the middle of a
+//! registration leaves an entry nobody refers to.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use seawall_media::{Identity, fence};
+use seawall_wire::shm::Preset;
+
+use crate::format::{self, Descriptor, EntryState, ROOTS, RootDescriptor, RootSlot, Zone};
+use crate::pool::Pool;
+
+/// A registered directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RootEntry {
+    /// What is managed below it.
+    pub preset: Preset,
+    /// Its real path at registration.
+    pub path: PathBuf,
+    /// Its owner: recovery writes to files of this user only.
+    pub uid: u32,
+    /// The database's directory, where the guard lives.
+    pub data: PathBuf,
+    /// The directory itself.
+    pub identity: Identity,
+}
+
+/// A managed file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileEntry {
+    /// Its slot.
+    pub slot: u32,
+    /// Generation of the slot.
+    pub generation: u32,
+    /// Index of its root.
+    pub root: u32,
+    /// Who it is.
+    pub identity: Identity,
+    /// Where it was registered, relative to the root. A hint.
+    pub path: PathBuf,
+    /// All its records at or below are on disk.
+    pub watermark: u64,
+}
+
+/// What is wrong with a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TableError {
+    /// An entry's checksum does not match, or it is of a later version.
+    Damaged {
+        /// The zone.
+        zone: Zone,
+        /// The entry.
+        entry: u32,
+    },
+    /// No entry is free.
+    Full(Zone),
+    /// A path or a handle is too long for its entry.
+    TooLong,
+}
+
+impl std::fmt::Display for TableError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Damaged { zone, entry } => write!(
+                f,
+                "entry {entry} of the pool's zone {zone:?} is damaged: what it names cannot be replayed. \
+                 `seawall inspect` shows the rest"
+            ),
+            Self::Full(zone) => write!(f, "the pool's zone {zone:?} has no free entry: use a larger pool"),
+            Self::TooLong => write!(f, "the path or the file handle is too long"),
+        }
+    }
+}
+
+impl std::error::Error for TableError {}
+
+/// The registered directories, by index.
+///
+/// # Errors
+/// [`TableError::Damaged`].
+pub fn roots(pool: &Pool) -> Result<Vec<(u32, RootEntry)>, TableError> {
+    let mut roots = Vec::new();
+    for i in 0..ROOTS {
+        match RootDescriptor::read(&pool.region, i) {
+            RootSlot::Unused => {}
+            RootSlot::Damaged => return Err(TableError::Damaged { zone: Zone::Roots, entry: i }),
+            RootSlot::Used(d) => {
+                let damaged = TableError::Damaged { zone: Zone::Roots, entry: i };
+                let preset = Preset::from_u32(d.preset).ok_or(damaged)?;
+                roots.push((i, root_entry(&d, preset)));
+            }
+        }
+    }
+    Ok(roots)
+}
+
+fn root_entry(d: &RootDescriptor, preset: Preset) -> RootEntry {
+    RootEntry {
+        preset,
+        path: OsStr::from_bytes(d.path()).into(),
+        uid: d.uid,
+        data: OsStr::from_bytes(d.data()).into(),
+        identity: Identity { fs: d.fs, kind: d.handle_kind, handle: d.handle().to_vec() },
+    }
+}
+
+/// Registers a directory, or finds it registered. Persisted when this returns.
+///
+/// # Errors
+/// [`TableError`].
+pub fn add_root(pool: &Pool, root: &RootEntry) -> Result<u32, TableError> {
+    let known = roots(pool)?;
+    if let Some((i, _)) = known.iter().find(|(_, known)| known == root) {
+        return Ok(*i);
+    }
+    let id = &root.identity;
+    let mut d = RootDescriptor::new(
+        root.preset as u32,
+        root.uid,
+        id.fs,
+        (id.kind, &id.handle),
+        root.path.as_os_str().as_bytes(),
+        root.data.as_os_str().as_bytes(),
+    )
+    .ok_or(TableError::TooLong)?;
+    let free = (0..ROOTS).find(|i| !known.iter().any(|(used, _)| used == i));
+    let i = free.ok_or(TableError::Full(Zone::Roots))?;
+    d.write(&pool.region, i);
+    Ok(i)
+}
+
+/// The managed files.
+///
+/// # Errors
+/// [`TableError::Damaged`] for the first entry that cannot be believed.
+pub fn files(pool: &Pool) -> Result<Vec<FileEntry>, TableError> {
+    (0..pool.superblock.files).filter_map(|slot| file(pool, slot).transpose()).collect()
+}
+
+/// One entry of the file table, if it is used.
+///
+/// # Errors
+/// [`TableError::Damaged`].
+pub fn file(pool: &Pool, slot: u32) -> Result<Option<FileEntry>, TableError> {
+    let damaged = TableError::Damaged { zone: Zone::Files, entry: slot };
+    let state = EntryState::read(&pool.region, slot).ok_or(damaged.clone())?;
+    if !state.used {
+        return Ok(None);
+    }
+    let d = Descriptor::read(&pool.region, slot).ok_or(damaged.clone())?;
+    let watermark = format::watermark(slot).load(&pool.region).ok_or(damaged)?;
+    Ok(Some(FileEntry {
+        slot,
+        generation: state.generation,
+        root: d.root,
+        identity: Identity { fs: d.fs, kind: d.handle_kind, handle: d.handle().to_vec() },
+        path: OsStr::from_bytes(d.path()).into(),
+        watermark,
+    }))
+}
+
+/// Registers a file in a free slot. Persisted when this returns; its records may follow.
+///
+/// `now` is the pool's present LSN: the file starts with everything before it on disk.
+///
+/// # Errors
+/// [`TableError`].
+pub fn register(
+    pool: &Pool,
+    root: u32,
+    identity: &Identity,
+    hint: &Path,
+    now: u64,
+) -> Result<(u32, u32), TableError> {
+    let (slot, state) = free_slot(pool)?;
+    let generation = state.generation.wrapping_add(1).max(1);
+    let hint = hint.as_os_str().as_bytes();
+    let d = Descriptor::new(root, identity.fs, identity.kind, &identity.handle, hint)
+        .ok_or(TableError::TooLong)?;
+    d.store(&pool.region, slot);
+    format::watermark(slot).format(&pool.region, now);
+    fence();
+    EntryState { generation, used: true }.write(&pool.region, slot);
+    Ok((slot, generation))
+}
+
+fn free_slot(pool: &Pool) -> Result<(u32, EntryState), TableError> {
+    for slot in 0..pool.superblock.files {
+        match EntryState::read(&pool.region, slot) {
+            Some(state) if !state.used => return Ok((slot, state)),
+            _ => {}
+        }
+    }
+    Err(TableError::Full(Zone::Files))
+}
+
+/// Frees a slot. The file has no live records: it was retired, or recovery finished.
+pub fn forget(pool: &Pool, slot: u32) {
+    if let Some(state) = EntryState::read(&pool.region, slot) {
+        EntryState { used: false, ..state }.write(&pool.region, slot);
+    }
+}
