@@ -1,0 +1,89 @@
+//! `postgres` and `sqlite`: transactions a second on three sides.
+
+use std::path::Path;
+
+use anyhow::Result;
+use seawall_load::sqlite::Journal;
+
+use super::{Fields, Scope, SectionResult};
+use crate::compare::{self, Clusters, Three};
+use crate::lab::Lab;
+use crate::pg::{Bench, Test};
+use crate::spread::Spread;
+use crate::sqlite::Shape;
+use crate::table::{self, short, thousands};
+
+fn pg_shapes(scope: Scope) -> Vec<Bench> {
+    if scope.quick {
+        return [1, 8].map(|clients| Bench { test: Test::SimpleUpdate, clients, seconds: 1 }).to_vec();
+    }
+    let clients = [1, 4, 8, 16];
+    Test::ALL.iter().flat_map(|&test| clients.map(|clients| Bench { test, clients, seconds: 4 })).collect()
+}
+
+/// How many steps PostgreSQL takes.
+pub fn postgres_steps(scope: Scope) -> usize {
+    compare::postgres_steps(pg_shapes(scope).len(), scope.rounds)
+}
+
+/// pgbench.
+pub fn postgres(lab: &Lab, bin: &Path, scope: Scope) -> Result<SectionResult> {
+    let clusters = Clusters::create(lab, bin, if scope.quick { 4 } else { 16 })?;
+    let results = clusters.measure(&pg_shapes(scope), scope.rounds)?;
+    let rows = results.iter().map(|(shape, tps)| {
+        let row = Fields::default().with("clients", shape.clients).with("test", shape.test.name());
+        rates(row, tps, "fsync_off_tps")
+    });
+    let names = results
+        .iter()
+        .map(|(shape, tps)| (format!("{}, {} clients", shape.test.title(), shape.clients), *tps));
+    let table = table("PostgreSQL, tps", "fsync=off", names.collect(), lab.medium());
+    Ok((rows.collect(), table))
+}
+
+fn sqlite_shapes(scope: Scope) -> Vec<Shape> {
+    let all = [Journal::Wal, Journal::Delete, Journal::Truncate, Journal::Persist];
+    let journals = if scope.quick { &all[..1] } else { &all[..] };
+    let seconds = if scope.quick { 0.5 } else { 2.0 };
+    journals.iter().map(|&journal| Shape { journal, seconds }).collect()
+}
+
+/// How many steps SQLite takes.
+pub fn sqlite_steps(scope: Scope) -> usize {
+    compare::sqlite_steps(sqlite_shapes(scope).len(), scope.rounds)
+}
+
+/// The SQLite load.
+pub fn sqlite(lab: &Lab, scope: Scope) -> Result<SectionResult> {
+    let shapes = sqlite_shapes(scope);
+    compare::create_sqlite(lab, &shapes.iter().map(|shape| shape.journal).collect::<Vec<_>>())?;
+    let results = compare::measure_sqlite(lab, &shapes, scope.rounds)?;
+    let rows = results.iter().map(|(shape, tps)| {
+        let row = Fields::default().with("journal", shape.journal.pragma()).with("test", "insert-update");
+        rates(row, tps, "sync_off_tps")
+    });
+    let names = results.iter().map(|(shape, tps)| (format!("{} journal", shape.journal.pragma()), *tps));
+    let table = table("SQLite, tps", "synchronous=OFF", names.collect(), lab.medium());
+    Ok((rows.collect(), table))
+}
+
+fn rates(row: Fields, tps: &Three, unsafe_name: &str) -> Fields {
+    row.with_spread("fs_tps", tps.fs)
+        .with_spread("seawall_tps", tps.seawall)
+        .with_spread(unsafe_name, tps.unsafe_bound)
+        .with_ratio("of_unsafe", tps.seawall.median, tps.unsafe_bound.median)
+        .with_ratio("speedup", tps.seawall.median, tps.fs.median)
+}
+
+fn table(title: &str, unsafe_name: &str, results: Vec<(String, Three)>, medium: &str) -> String {
+    let cell = |s: Spread| format!("{} ({}–{})", thousands(s.median), thousands(s.min), thousands(s.max));
+    let rows: Vec<Vec<String>> = results
+        .into_iter()
+        .map(|(name, t)| {
+            let gain = format!("{}×", short(t.speedup()));
+            vec![name, cell(t.fs), cell(t.seawall), cell(t.unsafe_bound), gain, short(t.of_unsafe())]
+        })
+        .collect();
+    let header = [title, "bare fs", "seawall", unsafe_name, "speedup", "of unsafe"];
+    format!("{}  seawall on: {medium}\n", table::format(&header, &rows))
+}

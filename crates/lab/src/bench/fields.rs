@@ -1,0 +1,60 @@
+//! One row of `bench.json`: named values in a fixed order.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
+
+use crate::spread::Spread;
+
+/// A row being built.
+#[derive(Clone, Debug, Default)]
+pub struct Fields(Vec<(String, Value)>);
+
+impl Fields {
+    /// Adds a value.
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.0.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Adds a median under `name`, its extremes under `name_min` and `name_max`.
+    pub fn with_spread(self, name: &str, spread: Spread) -> Self {
+        self.with(name, round(spread.median))
+            .with(&format!("{name}_min"), round(spread.min))
+            .with(&format!("{name}_max"), round(spread.max))
+    }
+
+    /// Adds a ratio; one that cannot be formed is null.
+    pub fn with_ratio(self, name: &str, dividend: f64, divisor: f64) -> Self {
+        let ratio = dividend / divisor;
+        self.with(name, if ratio.is_finite() { Value::from(round(ratio)) } else { Value::Null })
+    }
+}
+
+impl Serialize for Fields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+/// Three decimals: more would claim a precision nobody has.
+fn round(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_has_its_extremes_beside_it() -> anyhow::Result<()> {
+        let spread = Spread { median: 2.0, min: 1.0, max: 3.00049 };
+        let row = Fields::default().with("bs", 8192).with_spread("x_us", spread).with_ratio("r", 1.0, 0.0);
+        let json = serde_json::to_string(&row)?;
+        assert_eq!(json, r#"{"bs":8192,"x_us":2.0,"x_us_min":1.0,"x_us_max":3.0,"r":null}"#);
+        Ok(())
+    }
+}
