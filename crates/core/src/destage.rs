@@ -1,1 +1,161 @@
-//! Soon.
+//! Destage: in the background, a real fdatasync of the files, then log space is freed.
+//!
+//! A round takes the pool's stable LSN (no write at or below it is still under way), syncs every file with
+//! newer records than its watermark, raises the watermarks, persists the retired LSN, and only then frees
+//! segments. Cut anywhere, what was freed was retired before.
+//!
+//! Runs in the daemon alone. Not handled here: which descriptor belongs to a slot ([`Files`]).
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use seawall_stats::{Event, ticks};
+use seawall_wire::shm::{File, Flag, SegmentState};
+
+use crate::format::{Cell, Layout};
+use crate::lock::{self, Entry};
+use crate::{Engine, Owner, persist};
+
+/// Gives a descriptor for a slot.
+pub trait Files {
+    /// A descriptor of the file in `slot`, good for fdatasync.
+    ///
+    /// # Errors
+    /// Why there is none; its records stay.
+    fn descriptor(&mut self, slot: u32) -> io::Result<BorrowedFd<'_>>;
+}
+
+/// What a round did.
+#[derive(Debug, Default)]
+pub struct Round {
+    /// Files synced.
+    pub synced: u32,
+    /// Segments freed.
+    pub freed: u32,
+    /// Files that could not be synced, and why. Their records stay; the operator must be told.
+    pub failed: Vec<(u32, io::Error)>,
+    /// Files that still hold records newer than their watermark.
+    pub dirty: u32,
+}
+
+/// The background worker's state.
+pub struct Destager<'e> {
+    engine: &'e Engine,
+    who: Owner,
+}
+
+impl<'e> Destager<'e> {
+    /// A destager that takes file locks as `who`, a client slot of the daemon's own.
+    pub fn new(engine: &'e Engine, who: Owner) -> Self {
+        Self { engine, who }
+    }
+
+    /// One round over all files and segments.
+    pub fn round(&mut self, files: &mut dyn Files) -> Round {
+        let mut round = Round::default();
+        let mut safe = self.stable_lsn();
+        for (slot, f) in self.engine.shm().files() {
+            if !is_dirty(f) {
+                continue;
+            }
+            match self.sync(slot, f, files) {
+                Ok(()) => round.synced += 1,
+                Err(error) => round.failed.push((slot, error)),
+            }
+            if is_dirty(f) {
+                round.dirty += 1;
+                safe = safe.min(f.watermark().load(Acquire));
+            }
+        }
+        self.retire(safe);
+        round.freed = self.free_segments(safe);
+        round
+    }
+
+    /// All writes at or below this LSN have been published or do not count.
+    fn stable_lsn(&self) -> u64 {
+        let shm = self.engine.shm();
+        let next = shm.header().next_lsn().load(SeqCst);
+        let inflight = shm.lanes().map(|lane| lane.inflight().load(SeqCst)).filter(|lsn| *lsn != 0);
+        inflight.fold(next, u64::min) - 1
+    }
+
+    fn sync(&self, slot: u32, f: File<'_>, files: &mut dyn Files) -> io::Result<()> {
+        if Flag::FAILED.any_in(f.flags().load(Acquire)) {
+            return Err(io::Error::other("an earlier sync of it failed"));
+        }
+        let fd = files.descriptor(slot)?;
+        let Entry::Alone(guard) = lock::enter(self.engine.shm(), f, self.who) else { return Ok(()) };
+        // Nobody is inside, so every record up to here has been published.
+        let last = f.last_lsn().load(Acquire);
+        let guard = guard.inherited().then_some(guard);
+        let start = ticks();
+        if let Err(error) = rustix::fs::fdatasync(fd) {
+            f.flags().fetch_or((Flag::FAILED | Flag::SYNC_NEEDED).0, SeqCst);
+            return Err(error.into());
+        }
+        let ns = self.engine.shm().header().clock().ns(ticks().wrapping_sub(start));
+        self.engine.shm().stats(self.engine.shm().shape().lanes).record(Event::Destage, ns);
+        let _entered = guard.map_or_else(|| lock::enter(self.engine.shm(), f, self.who), Entry::Alone);
+        if last > f.watermark().load(Acquire) {
+            persist::watermark(self.engine.pool(), slot, f, last);
+        }
+        Ok(())
+    }
+
+    fn retire(&self, safe: u64) {
+        Cell::at(Layout::retired()).raise(self.engine.pool(), safe);
+    }
+
+    fn free_segments(&self, safe: u64) -> u32 {
+        let n = self.engine.layout().segments;
+        let freed = (0..n).filter(|i| self.free_segment(*i, safe)).count() as u32;
+        self.engine.shm().header().free_segments().fetch_add(freed, Relaxed);
+        freed
+    }
+
+    fn free_segment(&self, index: u32, safe: u64) -> bool {
+        let shm = self.engine.shm();
+        let Some(segment) = shm.segment(index) else { return false };
+        if segment.last_lsn().load(Acquire) > safe {
+            return false;
+        }
+        let state = segment.state().load(Acquire);
+        let free = state == SegmentState::Full as u32
+            || state == SegmentState::Open as u32 && self.detach(index, segment.lane().load(Acquire), safe);
+        if free {
+            segment.state().store(SegmentState::Free as u32, Release);
+        }
+        free
+    }
+
+    /// Takes an open segment away from its idle lane, if everything in it is retired.
+    fn detach(&self, index: u32, lane: u32, safe: u64) -> bool {
+        let shm = self.engine.shm();
+        let Some(lane) = lane.checked_sub(1).and_then(|i| shm.lane(i)) else { return false };
+        if lane.owner().compare_exchange(0, self.who.word(), SeqCst, Relaxed).is_err() {
+            return false;
+        }
+        let mine = lane.segment().load(Acquire) == index + 1;
+        let retired = shm.segment(index).is_some_and(|s| s.last_lsn().load(Acquire) <= safe);
+        if mine && retired {
+            lane.segment().store(0, Release);
+        }
+        lane.owner().store(0, Release);
+        mine && retired
+    }
+}
+
+/// True if the file has records that are not known to be on disk.
+pub fn is_dirty(f: File<'_>) -> bool {
+    Flag::USED.any_in(f.flags().load(Acquire)) && f.last_lsn().load(Acquire) > f.watermark().load(Acquire)
+}
+
+/// Free segments, counted exactly: for `status`, and to put the hint right after a take-over.
+pub fn count_free(engine: &Engine) -> u32 {
+    let shm = engine.shm();
+    let is_free =
+        |i: &u32| shm.segment(*i).is_some_and(|s| s.state().load(Acquire) == SegmentState::Free as u32);
+    (0..engine.layout().segments).filter(is_free).count() as u32
+}

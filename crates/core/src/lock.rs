@@ -38,13 +38,28 @@ pub enum Entry<'a> {
 pub struct Guard<'a> {
     file: File<'a>,
     owner: Owner,
+    inherited: bool,
+}
+
+impl<'a> Guard<'a> {
+    fn new(file: File<'a>, owner: Owner, inherited: bool) -> Self {
+        Self { file, owner, inherited }
+    }
+
+    /// True if the lock was taken from a holder that was lost inside. Its record may be in the log and not
+    /// in the file: before anything else the file must be retired, or that record could come back after
+    /// others have seen the file without it.
+    #[inline]
+    pub fn inherited(&self) -> bool {
+        self.inherited
+    }
 }
 
 /// Enters a file, waiting as long as it takes.
 #[inline]
 pub fn enter<'a>(shm: &'a Shm, file: File<'a>, owner: Owner) -> Entry<'a> {
     match file.lock().compare_exchange(0, owner.word(), Acquire, Relaxed) {
-        Ok(_) => Entry::Alone(Guard { file, owner }),
+        Ok(_) => Entry::Alone(Guard::new(file, owner, false)),
         Err(holder) if holder == owner.word() => Entry::Nested,
         Err(_) => wait(shm, file, owner),
     }
@@ -55,13 +70,13 @@ fn wait<'a>(shm: &'a Shm, file: File<'a>, owner: Owner) -> Entry<'a> {
     let mut patience = Patience::new();
     loop {
         match file.lock().compare_exchange(0, owner.word(), Acquire, Relaxed) {
-            Ok(_) => return Entry::Alone(Guard { file, owner }),
+            Ok(_) => return Entry::Alone(Guard::new(file, owner, false)),
             Err(holder) if patience.is_over(shm, holder) => {
                 if file.lock().compare_exchange(holder, owner.word(), Acquire, Relaxed).is_ok() {
                     if patience.stuck() {
                         file.flags().fetch_or(Flag::STUCK.0, SeqCst);
                     }
-                    return Entry::Alone(Guard { file, owner });
+                    return Entry::Alone(Guard::new(file, owner, true));
                 }
             }
             Err(_) => nap(file, patience.spins),

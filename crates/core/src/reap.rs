@@ -1,1 +1,194 @@
-//! Soon.
+//! Reap: what processes that died while the machine lived left half done.
+//!
+//! | lane of a dead owner | file's lock | what is done |
+//! |---|---|---|
+//! | a record whose publish may be partial | held by the dead | the publish is done again |
+//! | no publish begun (`record` = 0), or a truncate | held by the dead | the file is synced and its watermark raised: the record, if it is whole, must not come back after others saw the file without it |
+//! | any | taken over by another writer | nothing: that writer did the second row itself |
+//!
+//! The first row keeps P2: a kill in the middle of the kernel's copy loop must not leave half a page that a
+//! later destage would make durable. In every row the lane's open segment is closed, not reused, and the
+//! lane is free again; the lock is released last.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use seawall_media::LINE;
+use seawall_wire::shm::{Flag, Lane, SegmentState};
+
+use crate::format::{RecordFlags, RecordHeader, RecordKind};
+use crate::{Engine, Owner, persist};
+
+/// Gives a descriptor that can be written, for finishing a write.
+pub trait Writable {
+    /// The file in `slot`, open for writing.
+    ///
+    /// # Errors
+    /// Why there is none: then the write stays as the kernel left it.
+    fn writable(&mut self, slot: u32) -> io::Result<File>;
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reaped {
+    /// Client slots freed.
+    pub clients: u32,
+    /// Lanes freed.
+    pub lanes: u32,
+    /// Writes finished.
+    pub finished: u32,
+    /// File locks released.
+    pub locks: u32,
+    /// Holds ended.
+    pub holds: u32,
+}
+
+/// Cleans up after every client for which `is_dead` says so. `who` is a client slot of the daemon's own.
+pub fn dead(engine: &Engine, who: Owner, is_dead: &dyn Fn(u32) -> bool, files: &mut dyn Writable) -> Reaped {
+    let mut reaped = Reaped::default();
+    let gone: Vec<u32> =
+        (0..engine.shm().shape().clients).filter(|c| occupied(engine, *c) && is_dead(*c)).collect();
+    if gone.is_empty() {
+        return reaped;
+    }
+    let is_gone = |word: u64| Owner::from_word(word).is_some_and(|o| gone.contains(&o.client()));
+    for lane in engine.shm().lanes() {
+        let owner = lane.owner().load(Acquire);
+        if is_gone(owner) {
+            reaped.finished += u32::from(finish(engine, who, lane, owner, files));
+            close(engine, lane);
+            reaped.lanes += 1;
+        }
+    }
+    for (slot, f) in engine.shm().files() {
+        let owner = f.lock().load(Acquire);
+        if is_gone(owner) && f.lock().compare_exchange(owner, who.word(), SeqCst, Relaxed).is_ok() {
+            retire(engine, slot, f, files);
+            f.lock().store(0, SeqCst);
+            reaped.locks += 1;
+        }
+    }
+    reaped.holds = holds(engine, &gone);
+    for client in &gone {
+        engine.release_client(*client);
+        reaped.clients += 1;
+    }
+    reaped
+}
+
+fn occupied(engine: &Engine, client: u32) -> bool {
+    engine.shm().client(client).is_some_and(|c| c.pid().load(Acquire) != 0)
+}
+
+/// Publishes the lane's record again, if nobody entered the file since, and leaves the file's lock free.
+fn finish(engine: &Engine, who: Owner, lane: Lane<'_>, owner: u64, files: &mut dyn Writable) -> bool {
+    let (slot, first) = (lane.slot().load(Acquire), lane.record().load(Acquire));
+    let Some(f) = engine.shm().file(slot).filter(|_| first != 0) else { return false };
+    if f.lock().compare_exchange(owner, who.word(), SeqCst, Relaxed).is_err() {
+        return false;
+    }
+    let done = files.writable(slot).and_then(|file| publish(engine, first, slot, &file));
+    if done.is_err() {
+        retire(engine, slot, f, files);
+    }
+    f.disturb();
+    f.lock().store(0, SeqCst);
+    done.is_ok()
+}
+
+/// Makes the file as it is the truth: nothing in the log may change it any more.
+fn retire(engine: &Engine, slot: u32, f: seawall_wire::shm::File<'_>, files: &mut dyn Writable) {
+    let last = f.last_lsn().load(Acquire);
+    match files.writable(slot).and_then(|file| file.sync_data()) {
+        Ok(()) => persist::watermark(engine.pool(), slot, f, last.max(f.watermark().load(Acquire))),
+        Err(_) if last > f.watermark().load(Acquire) => {
+            f.flags().fetch_or(Flag::FAILED.0, SeqCst);
+        }
+        Err(_) => {}
+    }
+    f.disturb();
+}
+
+/// Writes the parts of one record into its file. Parts after the first begin their segments.
+fn publish(engine: &Engine, first: u64, slot: u32, file: &File) -> io::Result<()> {
+    let layout = engine.layout();
+    let damaged = || io::Error::other("the record is not whole");
+    let segment = (first >> 32) as u32;
+    if segment >= layout.segments {
+        return Err(damaged());
+    }
+    let mut at = layout.segment(segment) + (first as u32 as usize) * LINE;
+    let mut seq = seq_of(engine, segment).ok_or_else(damaged)?;
+    loop {
+        let header = RecordHeader::read(engine.pool(), at, seq).ok_or_else(damaged)?;
+        if header.slot != slot || header.kind() != Some(RecordKind::Write) {
+            return Err(damaged());
+        }
+        let mut bytes = vec![0; header.length as usize];
+        engine.pool().read(at + LINE, &mut bytes[..header.stored as usize]);
+        file.write_all_at(&bytes, header.offset)?;
+        if header.flags & RecordFlags::LAST != 0 {
+            return Ok(());
+        }
+        let next = next_segment(engine, seq).ok_or_else(damaged)?;
+        (at, seq) = (layout.segment(next.0) + LINE, next.1);
+    }
+}
+
+fn seq_of(engine: &Engine, segment: u32) -> Option<u64> {
+    header_of(engine, segment).map(|h| h.seq)
+}
+
+fn header_of(engine: &Engine, segment: u32) -> Option<crate::format::SegmentHeader> {
+    let at = engine.layout().segment(segment);
+    crate::format::SegmentHeader::read(engine.pool(), at, engine.log.uuid_low)
+}
+
+/// The segment that names the one with sequence `seq` as its predecessor.
+fn next_segment(engine: &Engine, seq: u64) -> Option<(u32, u64)> {
+    (0..engine.layout().segments).find_map(|i| {
+        let header = header_of(engine, i)?;
+        (header.previous_seq == seq).then_some((i, header.seq))
+    })
+}
+
+/// Frees a dead owner's lane. Its segments are closed: what lies behind their last record is unknown.
+fn close(engine: &Engine, lane: Lane<'_>) {
+    let shm = engine.shm();
+    let number = shm.lanes().position(|l| std::ptr::eq(l.owner(), lane.owner())).unwrap_or(0) as u32;
+    let newest = shm.header().next_lsn().load(SeqCst);
+    for i in 0..engine.layout().segments {
+        let Some(segment) = shm.segment(i) else { continue };
+        let open = segment.state().load(Acquire) == SegmentState::Open as u32;
+        if open && segment.lane().load(Acquire) == number + 1 {
+            // It may have died before it noted its LSN: nothing newer than now is in there.
+            segment.last_lsn().fetch_max(newest, SeqCst);
+            segment.state().store(SegmentState::Full as u32, Release);
+        }
+    }
+    lane.segment().store(0, Release);
+    lane.record().store(0, Release);
+    lane.inflight().store(0, SeqCst);
+    lane.owner().store(0, Release);
+}
+
+fn holds(engine: &Engine, gone: &[u32]) -> u32 {
+    let mut ended = 0;
+    for hold in engine.shm().holds() {
+        let client = hold.client().load(Acquire);
+        if client == 0 || !gone.contains(&(client - 1)) {
+            continue;
+        }
+        if let Some(f) = engine.shm().file(hold.slot().load(Acquire)) {
+            if f.generation().load(Acquire) == hold.generation().load(Acquire) {
+                f.epoch().fetch_add(1, SeqCst);
+                f.sticky().fetch_sub(hold.count().load(Acquire), SeqCst);
+            }
+        }
+        hold.client().store(0, Release);
+        ended += 1;
+    }
+    ended
+}

@@ -164,7 +164,8 @@ pub fn file(pool: &Pool, slot: u32) -> Result<Option<FileEntry>, TableError> {
 
 /// Registers a file in a free slot. Persisted when this returns; its records may follow.
 ///
-/// `now` is the pool's present LSN: the file starts with everything before it on disk.
+/// `next_lsn` is the next LSN that will be drawn: the file starts with everything before it on disk, so its
+/// watermark is one less.
 ///
 /// # Errors
 /// [`TableError`].
@@ -173,7 +174,7 @@ pub fn register(
     root: u32,
     identity: &Identity,
     hint: &Path,
-    now: u64,
+    next_lsn: u64,
 ) -> Result<(u32, u32), TableError> {
     let (slot, state) = free_slot(pool)?;
     let generation = state.generation.wrapping_add(1).max(1);
@@ -181,7 +182,7 @@ pub fn register(
     let d = Descriptor::new(root, identity.fs, identity.kind, &identity.handle, hint)
         .ok_or(TableError::TooLong)?;
     d.store(&pool.region, slot);
-    format::watermark(slot).format(&pool.region, now);
+    format::watermark(slot).format(&pool.region, next_lsn.saturating_sub(1));
     fence();
     EntryState { generation, used: true }.write(&pool.region, slot);
     Ok((slot, generation))

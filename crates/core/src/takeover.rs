@@ -1,1 +1,195 @@
-//! Soon.
+//! Start of a daemon: the run-time memory is found and taken over, or made.
+//!
+//! | memory of this pool and boot | a process has the pool mapped | what is done |
+//! |---|---|---|
+//! | found | any | taken over: clients never notice |
+//! | none | no | made; the log was recovered before |
+//! | none | yes | refused: those processes write to a log nobody would see |
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+use seawall_media::Region;
+use seawall_stats::Clock;
+use seawall_wire::shm::{Header, Shape, Shm};
+
+use crate::destage::count_free;
+use crate::format::ROOTS;
+use crate::pool::{self, Pool};
+use crate::{AttachError, Engine};
+
+/// A started engine.
+pub struct Started {
+    /// The engine.
+    pub engine: Engine,
+    /// The run-time memory's file, to be handed to clients.
+    pub shm_file: File,
+    /// Its length.
+    pub shm_len: u64,
+    /// Where it is.
+    pub shm_path: PathBuf,
+    /// True if it was taken over from an earlier daemon of this boot.
+    pub taken_over: bool,
+}
+
+/// Why no engine was started.
+#[derive(Debug)]
+#[allow(missing_docs)] // Each variant's text is its documentation.
+pub enum StartError {
+    Io { path: PathBuf, error: io::Error },
+    Map { path: PathBuf, error: seawall_media::MapError },
+    Attach(AttachError),
+    Orphans(Vec<u32>),
+    NotRecovered,
+}
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Io { path, error } => write!(f, "run-time memory {}: {error}", path.display()),
+            Self::Map { path, error } => write!(f, "run-time memory {}: {error:?}", path.display()),
+            Self::Attach(e) => write!(f, "pool and run-time memory do not belong together: {e:?}"),
+            Self::Orphans(pids) => write!(
+                f,
+                "the run-time memory is gone while processes {pids:?} still write to the log: stop them, \
+                 then start again"
+            ),
+            Self::NotRecovered => write!(f, "the log has not been recovered: run `seawall recover`"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// The run-time memory's path for a pool.
+pub fn shm_path(dir: &Path, pool: &Pool) -> PathBuf {
+    dir.join(format!("seawall-{:032x}.rt", pool.uuid()))
+}
+
+/// True if an earlier daemon of this boot left its memory: then the log is live and is taken over, not
+/// recovered.
+pub fn is_live(dir: &Path, pool: &Pool) -> bool {
+    open_existing(&shm_path(dir, pool), pool).is_ok_and(|found| found.is_some())
+}
+
+/// Takes over or makes the run-time memory in `dir`. Without one to take over, the log must have been
+/// recovered (its table emptied).
+///
+/// # Errors
+/// [`StartError`].
+pub fn start(pool: &mut Pool, dir: &Path) -> Result<Started, StartError> {
+    let path = shm_path(dir, pool);
+    let failed = |error| StartError::Io { path: path.clone(), error };
+    let existing = open_existing(&path, pool).map_err(failed)?;
+    let taken_over = existing.is_some();
+    let file = match existing {
+        Some(file) => file,
+        None => make(&path, pool)?,
+    };
+    pool.mark_boot();
+    let shm_len = file.metadata().map_err(failed)?.len();
+    let shm = open_shm(&file, &path, shm_len)?;
+    let region =
+        Region::map(pool.file.as_fd(), pool.superblock.size, pool.medium == seawall_media::Medium::Pmem)
+            .map_err(|error| StartError::Map { path: pool.path.clone(), error })?;
+    let engine = Engine::attach(region, shm).map_err(StartError::Attach)?;
+    let header = engine.shm().header();
+    header.daemon_pid().store(std::process::id(), SeqCst);
+    header.daemon_epoch().fetch_add(1, SeqCst);
+    header.free_segments().store(count_free(&engine), Relaxed);
+    Ok(Started { engine, shm_file: file, shm_len, shm_path: path, taken_over })
+}
+
+fn open_shm(file: &File, path: &Path, len: u64) -> Result<Shm, StartError> {
+    let region =
+        Region::map(file, len, false).map_err(|error| StartError::Map { path: path.into(), error })?;
+    Shm::open(region).map_err(|_| StartError::Attach(AttachError::Foreign))
+}
+
+fn open_existing(path: &Path, pool: &Pool) -> io::Result<Option<File>> {
+    let file = match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    let meta = file.metadata()?;
+    if meta.uid() != rustix::process::getuid().as_raw() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
+    }
+    let len = meta.len();
+    if len < Header::BYTES as u64 {
+        return Ok(None);
+    }
+    let region = Region::map(&file, len, false).map_err(|e| io::Error::other(format!("{e:?}")))?;
+    Ok(Header::matches(&region, pool.uuid(), u128::from_le_bytes(pool::boot())).then_some(file))
+}
+
+fn make(path: &Path, pool: &Pool) -> Result<File, StartError> {
+    let mappers = mapped_by_others(&pool.file).unwrap_or_default();
+    if !mappers.is_empty() {
+        return Err(StartError::Orphans(mappers));
+    }
+    let files = crate::table::files(pool).map_err(|_| StartError::NotRecovered)?;
+    if !files.is_empty() {
+        return Err(StartError::NotRecovered);
+    }
+    let shape = Shape::for_pool(pool.superblock.segments, pool.superblock.files, ROOTS);
+    create_file(path, shape, pool).map_err(|error| StartError::Io { path: path.into(), error })
+}
+
+fn create_file(path: &Path, shape: Shape, pool: &Pool) -> io::Result<File> {
+    let temporary = path.with_extension(format!("{}.new", std::process::id()));
+    let file =
+        OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+    let len = shape.total_bytes().ok_or_else(|| io::Error::other("a pool of absurd size"))? as u64;
+    file.set_len(len)?;
+    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, len)?;
+    let region = Region::map(&file, len, false).map_err(|e| io::Error::other(format!("{e:?}")))?;
+    Header::format(&region, pool.uuid(), u128::from_le_bytes(pool::boot()), shape, Clock::calibrate());
+    let shm = Shm::open(region).map_err(|_| io::Error::other("a fresh memory does not open"))?;
+    let next = pool.retired().load(&pool.region).unwrap_or(0) + 1;
+    shm.header().next_lsn().store(next, SeqCst);
+    for (i, root) in crate::table::roots(pool).map_err(|e| io::Error::other(e.to_string()))? {
+        use std::os::unix::ffi::OsStrExt;
+        let dev = std::fs::metadata(&root.path).map_or(0, |m| m.dev());
+        if let Some(slot) = shm.root(i) {
+            slot.publish(root.preset, root.path.as_os_str().as_bytes(), dev);
+        }
+    }
+    // Whoever finds the memory under its name finds it complete.
+    std::fs::rename(&temporary, path)?;
+    Ok(file)
+}
+
+/// Other processes that have this file mapped, as far as we may look.
+fn mapped_by_others(file: &File) -> io::Result<Vec<u32>> {
+    let meta = file.metadata()?;
+    let inode = format!(" {} ", meta.ino());
+    let me = std::process::id();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc")?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let device = format!(" {:02x}:{:02x} ", rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
+        if pid != me && maps.lines().any(|line| line.contains(&device) && format!("{line} ").contains(&inode))
+        {
+            found.push(pid);
+        }
+    }
+    Ok(found)
+}
+
+/// Tells clients that no daemon listens any more.
+pub fn end(engine: &Engine) {
+    let header = engine.shm().header();
+    let me = std::process::id();
+    if header.daemon_pid().load(Acquire) == me {
+        header.daemon_pid().store(0, SeqCst);
+    }
+}

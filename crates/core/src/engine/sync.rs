@@ -50,6 +50,11 @@ impl Engine {
         if Flag::FAILED.any_in(f.flags().load(Acquire)) {
             return Err(Errno::IO);
         }
+        if guard.inherited() {
+            let done = real();
+            self.leave(file.slot, f, Flag(0), || done);
+            return done;
+        }
         let covered = Covered { last: f.last_lsn().load(Acquire), epoch: f.epoch().load(Acquire) };
         drop(guard);
         let done = real();

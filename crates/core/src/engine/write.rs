@@ -88,9 +88,12 @@ impl Engine {
     ) -> Result<R, Errno> {
         let Some(f) = self.file(file) else { return publish() };
         let start = ticks();
-        let Entered::Alone(_guard) = lock::enter(&self.log.shm, f, who) else {
+        let Entered::Alone(guard) = lock::enter(&self.log.shm, f, who) else {
             return nested(f, publish);
         };
+        if guard.inherited() {
+            self.leave(file.slot, f, Flag(0), || fdatasync(fd));
+        }
         if !Flag::TRACKED.any_in(f.flags().load(Acquire)) {
             return untracked(f, publish);
         }

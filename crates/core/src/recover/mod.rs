@@ -1,0 +1,154 @@
+//! Recover: after a crash of the machine, records are replayed into the real files.
+//!
+//! ```text
+//! scan      every segment, every record                     reads only
+//! resolve   each file with live records, by its identity    reads only
+//! replay    in LSN order, then fsync                        may be cut anywhere: nothing is retired yet
+//! close     retired LSN raised, file table emptied          from here on there is nothing to replay
+//! ```
+//!
+//! Everything is read, and every reason to refuse found, before anything is written. Recovery is idempotent:
+//! until `close`, a second run does the same again. In the boot in which the log was written nothing is
+//! replayed at all: the page cache holds every published write, so the files are only synced.
+//!
+//! What each record's fate is, and why, stands in [`fate`]: a decision table.
+//!
+//! Not handled here: guards (the daemon lowers them after success), half-done writes of processes that died
+//! while the machine lived (`reap`).
+
+mod fate;
+mod replay;
+mod resolve;
+mod scan;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::pool::Pool;
+use crate::table::{self, TableError};
+
+pub use fate::Fate;
+pub use resolve::Unresolved;
+pub use scan::{Damage, Found, Scan, scan};
+
+/// How to recover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Replay if the machine went down since the log was used; else sync only.
+    Auto,
+    /// Replay in any case: for file systems that lost their cache without a reboot, and for tests.
+    Replay,
+}
+
+/// What an operator allows.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Whether to replay.
+    pub mode: Mode,
+    /// Give up the records of files that are gone or were changed by others, instead of refusing.
+    pub accept_loss: bool,
+}
+
+/// What was done.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// True if records were replayed, false if the files only had to be synced.
+    pub replayed: bool,
+    /// Records found, live or not.
+    pub records: u64,
+    /// Records that were replayed.
+    pub live: u64,
+    /// Bytes written into files.
+    pub bytes: u64,
+    /// Files that had live records.
+    pub files: Vec<PathBuf>,
+    /// Writes whose record was cut by the crash: they had not been acknowledged.
+    pub torn: u64,
+    /// Records given up at the operator's word, with the file they belong to.
+    pub given_up: Vec<String>,
+    /// The highest LSN seen.
+    pub last_lsn: u64,
+}
+
+/// Why nothing was recovered. Nothing was written unless the text says so.
+#[derive(Debug)]
+#[allow(missing_docs)] // Each variant's text is its documentation.
+pub enum RecoverError {
+    Table(TableError),
+    Damaged(Vec<Damage>),
+    Unresolved(Vec<Unresolved>),
+    Io { file: PathBuf, doing: &'static str, error: std::io::Error },
+}
+
+impl std::fmt::Display for RecoverError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Table(e) => e.fmt(f),
+            Self::Damaged(all) => {
+                writeln!(f, "the log is damaged; nothing was replayed:")?;
+                all.iter().try_for_each(|d| writeln!(f, "  {d}"))?;
+                write!(f, "Restore the pool if it is a copy; else restore the database from a backup")
+            }
+            Self::Unresolved(all) => {
+                writeln!(
+                    f,
+                    "the log holds writes that cannot be put where they belong; nothing was replayed:"
+                )?;
+                all.iter().try_for_each(|u| writeln!(f, "  {u}"))?;
+                write!(f, "Put the files back, or give these writes up with `seawall recover --accept-loss`")
+            }
+            Self::Io { file, doing, error } => write!(
+                f,
+                "{doing} {}: {error}. The log is kept: solve this and run `seawall recover` again",
+                file.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RecoverError {}
+
+impl From<TableError> for RecoverError {
+    fn from(e: TableError) -> Self {
+        Self::Table(e)
+    }
+}
+
+/// Recovers a pool that no daemon uses. After success its log holds nothing live.
+///
+/// # Errors
+/// [`RecoverError`]: the log is kept as it was.
+pub fn recover(pool: &Pool, options: Options) -> Result<Report, RecoverError> {
+    let roots: BTreeMap<u32, _> = table::roots(pool)?.into_iter().collect();
+    let files: BTreeMap<u32, _> = table::files(pool)?.into_iter().map(|f| (f.slot, f)).collect();
+    let scan = scan(pool, &files);
+    if !scan.damage.is_empty() {
+        return Err(RecoverError::Damaged(scan.damage));
+    }
+    let replayed = options.mode == Mode::Replay || !pool.is_same_boot();
+    let mut report = Report {
+        replayed,
+        records: scan.records,
+        torn: scan.torn,
+        last_lsn: scan.last_lsn,
+        ..Report::default()
+    };
+    let targets = resolve::all(pool, &scan, &roots, &files, options, &mut report)?;
+    if replayed {
+        replay::replay(pool, &scan, &targets, &mut report)?;
+    }
+    replay::sync(&targets)?;
+    close(pool, &scan);
+    Ok(report)
+}
+
+/// Ends the log's life: everything in it is on disk. The order matters only in that the retired LSN alone
+/// already says so; the table is emptied so that files are registered anew.
+fn close(pool: &Pool, scan: &Scan) {
+    pool.retired().raise(&pool.region, scan.last_lsn);
+    for slot in 0..pool.superblock.files {
+        table::forget(pool, slot);
+    }
+}

@@ -1,0 +1,159 @@
+//! Resolve: each file with live records is found by its identity, inside its registered directory, without
+//! following a symbolic link, and proven to be the registered owner's. Nothing is written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode as FileMode, OFlags, ResolveFlags};
+use seawall_media::identity;
+
+use super::{Mode, Options, RecoverError, Report, Scan};
+use crate::pool::Pool;
+use crate::table::{FileEntry, RootEntry};
+
+/// A file that records will be written to.
+pub struct Target {
+    /// Open for writing.
+    pub file: File,
+    /// Where it was found.
+    pub path: PathBuf,
+}
+
+/// A file with live records that cannot be written.
+#[derive(Debug)]
+pub struct Unresolved {
+    /// Where it was registered.
+    pub path: PathBuf,
+    /// How many of its records are live.
+    pub records: u64,
+    /// What is wrong.
+    pub why: String,
+}
+
+impl std::fmt::Display for Unresolved {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({} records): {}", self.path.display(), self.records, self.why)
+    }
+}
+
+/// Opens every file with live records, by slot.
+pub(super) fn all(
+    pool: &Pool,
+    scan: &Scan,
+    roots: &BTreeMap<u32, RootEntry>,
+    files: &BTreeMap<u32, FileEntry>,
+    options: Options,
+    report: &mut Report,
+) -> Result<BTreeMap<u32, Target>, RecoverError> {
+    let (mut targets, mut unresolved) = (BTreeMap::new(), Vec::new());
+    let replay = options.mode == Mode::Replay || !pool.is_same_boot();
+    let power_lost = options.mode == Mode::Auto && replay;
+    let slots: BTreeSet<u32> = scan.live.values().map(|parts| parts[0].header.slot).collect();
+    for slot in slots {
+        let Some(entry) = files.get(&slot) else { continue };
+        let found = locate(roots.get(&entry.root), entry)
+            .and_then(|target| if power_lost { unchanged(target) } else { Ok(target) });
+        match found {
+            Ok(target) => {
+                report.files.push(target.path.clone());
+                targets.insert(slot, target);
+            }
+            Err(why) => {
+                let root = roots.get(&entry.root).map(|r| r.path.clone()).unwrap_or_default();
+                let live = |parts: &&Vec<super::Found>| parts[0].header.slot == slot;
+                let records = scan.live.values().filter(live).count() as u64;
+                unresolved.push(Unresolved { path: root.join(&entry.path), records, why });
+            }
+        }
+    }
+    if !unresolved.is_empty() && !options.accept_loss {
+        return Err(RecoverError::Unresolved(unresolved));
+    }
+    report.given_up = unresolved.iter().map(ToString::to_string).collect();
+    Ok(targets)
+}
+
+fn locate(root: Option<&RootEntry>, entry: &FileEntry) -> Result<Target, String> {
+    let root = root.ok_or("its directory is not registered")?;
+    let dir = open_root(root)?;
+    let by_hint = open_below(&dir, &entry.path).ok().filter(|file| is(file, entry));
+    let (file, path) = match by_hint {
+        Some(file) => (file, entry.path.clone()),
+        None => search(&dir, Path::new(""), entry)
+            .ok_or("it is not in its directory any more (moved, deleted or replaced)")?,
+    };
+    let owner = rustix::fs::fstat(&file).map_err(|e| format!("it cannot be looked at: {e}"))?.st_uid;
+    if owner != root.uid {
+        return Err(format!("it belongs to user {owner}, the directory was registered by {}", root.uid));
+    }
+    Ok(Target { file, path: root.path.join(path) })
+}
+
+fn open_root(root: &RootEntry) -> Result<File, String> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let dir = rustix::fs::open(&root.path, flags, FileMode::empty())
+        .map(File::from)
+        .map_err(|e| format!("its directory {} cannot be opened: {e}", root.path.display()))?;
+    match identity(&dir) {
+        Ok(id) if id == root.identity => Ok(dir),
+        Ok(_) => Err(format!("{} is another directory than the registered one", root.path.display())),
+        Err(e) => Err(format!("its directory {}: {e}", root.path.display())),
+    }
+}
+
+/// Opens a regular file below `dir`, never leaving it and never through a link.
+fn open_below(dir: &File, path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    Ok(File::from(rustix::fs::openat2(dir, path, flags, FileMode::empty(), resolve)?))
+}
+
+fn is(file: &File, entry: &FileEntry) -> bool {
+    identity(file).is_ok_and(|id| id == entry.identity)
+}
+
+/// Looks for the file under another name: renames are not logged, the handle is what counts.
+fn search(dir: &File, below: &Path, entry: &FileEntry) -> Option<(File, PathBuf)> {
+    let names = rustix::fs::Dir::read_from(dir).ok()?;
+    for name in names.filter_map(Result::ok) {
+        use std::os::unix::ffi::OsStrExt;
+        let text = std::ffi::OsStr::from_bytes(name.file_name().to_bytes());
+        if text == "." || text == ".." {
+            continue;
+        }
+        let path = below.join(text);
+        if name.file_type() == rustix::fs::FileType::Directory {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let sub = rustix::fs::openat(dir, text, flags, FileMode::empty()).ok().map(File::from);
+            if let Some(found) = sub.and_then(|sub| search(&sub, &path, entry)) {
+                return Some(found);
+            }
+        } else if let Ok(file) = open_below(dir, Path::new(text)) {
+            if is(&file, entry) {
+                return Some((file, path));
+            }
+        }
+    }
+    None
+}
+
+/// After a power cut nobody may have written the file before us: what they wrote would be rolled back.
+/// A change since this boot began is such a write.
+fn unchanged(target: Target) -> Result<Target, String> {
+    let stat = rustix::fs::fstat(&target.file).map_err(|e| format!("it cannot be looked at: {e}"))?;
+    match boot_time() {
+        Some(boot) if stat.st_mtime as i64 > boot => Err(format!(
+            "it was changed since the machine started ({} s after), so replaying would undo that",
+            stat.st_mtime as i64 - boot
+        )),
+        _ => Ok(target),
+    }
+}
+
+/// Seconds since the epoch at which this boot began (proc(5), /proc/stat, btime).
+fn boot_time() -> Option<i64> {
+    let stat = std::fs::read_to_string("/proc/stat").ok()?;
+    stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok())
+}

@@ -1,0 +1,190 @@
+//! Scan: every segment, every record, and what contradicts itself.
+//!
+//! A segment is read from the front until the first invalid record. That is the end of the log there,
+//! unless something says that more had been fenced: a valid record further on, or the claim of the lane's
+//! next segment. Then a record that may have been acknowledged is unreadable, and that is damage.
+
+use std::collections::BTreeMap;
+
+use seawall_media::{LINE, Striped};
+
+use super::fate::{Fate, fate};
+use crate::format::{RecordFlags, RecordHeader, SegmentHeader};
+use crate::pool::Pool;
+use crate::table::FileEntry;
+
+/// Where a part of a record lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Offset of its header in the pool.
+    pub at: usize,
+    /// The header.
+    pub header: RecordHeader,
+}
+
+/// A contradiction in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// A record that was fenced is unreadable: valid bytes follow it.
+    Record {
+        /// The segment.
+        segment: u32,
+        /// Offset of the unreadable record in the segment.
+        offset: u32,
+        /// Offset up to which the segment is known to have been fenced.
+        fenced: u32,
+    },
+    /// A record names a file generation that does not exist yet.
+    Generation {
+        /// The record's LSN.
+        lsn: u64,
+        /// The file slot.
+        slot: u32,
+    },
+    /// The cell of the retired LSN is unreadable.
+    Retired,
+}
+
+impl std::fmt::Display for Damage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Record { segment, offset, fenced } => write!(
+                f,
+                "segment {segment}: the record at offset {offset} is unreadable, though the segment was \
+                 written to offset {fenced}"
+            ),
+            Self::Generation { lsn, slot } => {
+                write!(f, "record {lsn} names file slot {slot} in a generation that does not exist")
+            }
+            Self::Retired => write!(f, "the retired LSN is unreadable"),
+        }
+    }
+}
+
+/// What the log holds.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// Live records by LSN, each with its parts in order.
+    pub live: BTreeMap<u64, Vec<Found>>,
+    /// Contradictions.
+    pub damage: Vec<Damage>,
+    /// Records found, live or not.
+    pub records: u64,
+    /// Live records that are not whole.
+    pub torn: u64,
+    /// The highest number of the LSN sequence seen anywhere.
+    pub last_lsn: u64,
+}
+
+/// One segment as it was found.
+struct Segment {
+    header: SegmentHeader,
+    parts: Vec<Found>,
+    /// Where the first invalid record would begin.
+    end: usize,
+    /// Where a valid record follows that end, and its LSN.
+    beyond: Option<(usize, u64)>,
+}
+
+/// Reads the whole log. Writes nothing.
+pub fn scan(pool: &Pool, files: &BTreeMap<u32, FileEntry>) -> Scan {
+    let mut out = Scan::default();
+    let Some(retired) = pool.retired().load(&pool.region) else {
+        out.damage.push(Damage::Retired);
+        return out;
+    };
+    let segments: BTreeMap<u32, Segment> =
+        (0..pool.superblock.segments).filter_map(|i| Some((i, read_segment(pool, i)?))).collect();
+    out.last_lsn = files.values().map(|f| f.watermark).fold(retired, u64::max);
+    out.damage.extend(segments.iter().filter_map(|(i, s)| beyond(*i, s, retired)));
+    out.damage.extend(segments.values().filter_map(|s| claimed(s, &segments, retired)));
+    judge(&segments, files, retired, &mut out);
+    out
+}
+
+fn read_segment(pool: &Pool, index: u32) -> Option<Segment> {
+    let layout = pool.layout();
+    let base = layout.segment(index);
+    let header = SegmentHeader::read(&pool.region, base, pool.superblock.uuid_low())?;
+    let bytes = layout.segment_bytes as usize;
+    let (mut at, mut parts) = (LINE, Vec::new());
+    while let Some(part) = read_part(pool, base, at, bytes, header.seq) {
+        at += part.header.extent();
+        parts.push(part);
+    }
+    let headers_beyond = (at + LINE..bytes).step_by(LINE);
+    let beyond = headers_beyond
+        .filter_map(|next| Some((next, read_part(pool, base, next, bytes, header.seq)?.header.lsn)))
+        .last();
+    Some(Segment { header, parts, end: at, beyond })
+}
+
+/// A part whose header, place and payload are all valid.
+fn read_part(pool: &Pool, base: usize, at: usize, bytes: usize, seq: u64) -> Option<Found> {
+    if at + LINE > bytes {
+        return None;
+    }
+    let header = RecordHeader::read(&pool.region, base + at, seq)?;
+    let fits = at + header.extent() <= bytes;
+    let found = Found { at: base + at, header };
+    (fits && payload(pool, &found).is_some()).then_some(found)
+}
+
+/// A part's payload without its padding, or `None` if its checksum does not match.
+pub(super) fn payload(pool: &Pool, part: &Found) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; part.header.extent() - LINE];
+    pool.region.read(part.at + LINE, &mut bytes);
+    let mut sum = Striped::new();
+    sum.update(&bytes);
+    bytes.truncate(part.header.stored as usize);
+    (sum.finish() == part.header.payload).then_some(bytes)
+}
+
+/// A valid record behind an invalid one: the lane had fenced that one before it wrote the next. If the
+/// later one is retired, so is the earlier, and the segment may be half overwritten by now.
+fn beyond(index: u32, s: &Segment, retired: u64) -> Option<Damage> {
+    let (fenced, lsn) = s.beyond?;
+    (lsn > retired).then_some(Damage::Record { segment: index, offset: s.end as u32, fenced: fenced as u32 })
+}
+
+/// The next segment's claim about this one. It holds only while that use of the segment is the present one
+/// and not retired as a whole.
+fn claimed(next: &Segment, segments: &BTreeMap<u32, Segment>, retired: u64) -> Option<Damage> {
+    let claim = &next.header;
+    let before = segments.get(&claim.previous)?;
+    let current = claim.previous_seq != 0 && before.header.seq == claim.previous_seq;
+    let broken = current && claim.previous_lsn > retired && before.end < claim.previous_end as usize;
+    broken.then_some(Damage::Record {
+        segment: claim.previous,
+        offset: before.end as u32,
+        fenced: claim.previous_end,
+    })
+}
+
+/// Puts the parts together and gives every record its fate.
+fn judge(segments: &BTreeMap<u32, Segment>, files: &BTreeMap<u32, FileEntry>, retired: u64, out: &mut Scan) {
+    let mut records: BTreeMap<u64, Vec<Found>> = BTreeMap::new();
+    for segment in segments.values() {
+        out.last_lsn = out.last_lsn.max(segment.header.seq);
+        for part in &segment.parts {
+            records.entry(part.header.lsn).or_default().push(*part);
+        }
+    }
+    for (lsn, mut parts) in records {
+        parts.sort_by_key(|part| part.header.part);
+        let first = parts[0].header;
+        out.records += 1;
+        out.last_lsn = out.last_lsn.max(lsn);
+        match fate(lsn, first.generation, is_whole(&parts), retired, files.get(&first.slot)) {
+            Fate::Live => drop(out.live.insert(lsn, parts)),
+            Fate::Torn => out.torn += 1,
+            Fate::Impossible => out.damage.push(Damage::Generation { lsn, slot: first.slot }),
+            Fate::Retired | Fate::Forgotten | Fate::OnDisk => {}
+        }
+    }
+}
+
+fn is_whole(parts: &[Found]) -> bool {
+    let numbered = parts.iter().enumerate().all(|(i, part)| part.header.part as usize == i);
+    numbered && parts.last().is_some_and(|part| part.header.flags & RecordFlags::LAST != 0)
+}

@@ -1,0 +1,115 @@
+//! A pool in memory, one managed file on a disk, and a power cut: the file falls back to what was on disk.
+#![allow(dead_code)] // Each test program uses a part of it.
+
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::SeqCst;
+
+use seawall_core::pool::{self, Pool};
+use seawall_core::recover::{Mode, Options, RecoverError, Report, recover};
+use seawall_core::table::{self, RootEntry};
+use seawall_core::{At, Engine, Errno, FileRef, Owner, takeover};
+use seawall_media::identity;
+use seawall_wire::shm::{Flag, Preset};
+
+pub struct World {
+    pub dir: tempfile::TempDir,
+    pub memory: tempfile::TempDir,
+    pub pool: Pool,
+    pub engine: Engine,
+    pub root: u32,
+}
+
+pub struct Managed {
+    pub file: File,
+    pub path: PathBuf,
+    pub name: FileRef,
+}
+
+impl World {
+    pub fn new(size: u64) -> Self {
+        let memory = tempfile::tempdir_in("/dev/shm").expect("memory");
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let path = memory.path().join("pool");
+        pool::create(&path, size, true, false).expect("a pool");
+        let mut pool = pool::open(&path).expect("open");
+        let root = RootEntry {
+            preset: Preset::Postgres,
+            path: dir.path().canonicalize().expect("a real path"),
+            uid: std::fs::metadata(dir.path()).expect("metadata").uid(),
+            data: dir.path().into(),
+            identity: identity(File::open(dir.path()).expect("open")).expect("an identity"),
+        };
+        let root = table::add_root(&pool, &root).expect("a root");
+        let engine = takeover::start(&mut pool, memory.path()).expect("a start").engine;
+        Self { dir, memory, pool, engine, root }
+    }
+
+    pub fn who(&self, thread: usize) -> Owner {
+        Owner::new(0, (thread + 1) << 4)
+    }
+
+    /// Creates a file and registers it, as the daemon does. It is untracked until its first real sync.
+    pub fn manage(&self, name: &str) -> Managed {
+        let path = self.dir.path().join(name);
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).expect("open");
+        let id = identity(&file).expect("an identity");
+        let next = self.engine.shm().header().next_lsn().load(SeqCst);
+        let (slot, generation) =
+            table::register(&self.pool, self.root, &id, name.as_ref(), next).expect("a slot");
+        let f = self.engine.shm().file(slot).expect("the slot");
+        f.generation().store(generation, SeqCst);
+        f.watermark().store(next - 1, SeqCst);
+        f.last_lsn().store(next - 1, SeqCst);
+        f.flags().store(Flag::USED.0, SeqCst);
+        Managed { file, path, name: FileRef { slot, generation } }
+    }
+
+    pub fn pwrite(&self, m: &Managed, thread: usize, data: &[u8], offset: u64) {
+        let publish = || m.file.write_at(data, offset).map_err(|_| Errno::IO);
+        let slices = [data];
+        let n = self
+            .engine
+            .write(self.who(thread), m.name, m.file.as_fd(), At::Offset(offset), slices.into_iter(), publish)
+            .expect("a write");
+        assert_eq!(n, data.len());
+    }
+
+    pub fn truncate(&self, m: &Managed, len: u64) {
+        let publish = || m.file.set_len(len).map_err(|_| Errno::IO);
+        self.engine.truncate(self.who(0), m.name, m.file.as_fd(), len, publish).expect("a truncate");
+    }
+
+    /// Returns true if the sync had to be real.
+    pub fn fsync(&self, m: &Managed) -> bool {
+        let mut real = false;
+        let sync = || {
+            real = true;
+            m.file.sync_data().map_err(|_| Errno::IO)
+        };
+        self.engine.sync(self.who(0), m.name, sync).expect("a sync");
+        real
+    }
+
+    pub fn is_tracked(&self, m: &Managed) -> bool {
+        Flag::TRACKED.any_in(self.engine.flags(m.name))
+    }
+
+    /// Recovers a copy-free reopening of the pool, as after a power cut.
+    pub fn recover(self) -> (Result<Report, RecoverError>, tempfile::TempDir, tempfile::TempDir) {
+        let Self { dir, memory, pool, engine, .. } = self;
+        let path = pool.path.clone();
+        drop((pool, engine));
+        let pool = pool::open(&path).expect("open");
+        (recover(&pool, Options { mode: Mode::Replay, accept_loss: false }), dir, memory)
+    }
+}
+
+/// Puts old content into the same inode, as if nothing newer had been written back.
+pub fn roll_back(m: &Managed, content: &[u8]) {
+    m.file.set_len(0).expect("truncate");
+    m.file.write_all_at(content, 0).expect("write");
+}
