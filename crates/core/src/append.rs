@@ -93,12 +93,13 @@ impl Log {
         u64::from(self.layout.segments / 4) * u64::from(self.layout.segment_bytes)
     }
 
+    /// Takes the first free segment: a few are used again and again, so their pages are mapped already and
+    /// their lines are likely cached.
     fn take_segment(&self, lane: u32) -> Option<u32> {
         let header = self.shm.header();
         let n = self.layout.segments;
         let start = header.segment_cursor().load(Relaxed) % n;
-        for i in 0..n {
-            let index = (start + i) % n;
+        for index in (start..n).chain(0..start) {
             if self.shm.segment(index)?.claim(lane) {
                 header.segment_cursor().store((index + 1) % n, Relaxed);
                 let free = header.free_segments().fetch_sub(1, Relaxed).saturating_sub(1);
@@ -209,7 +210,7 @@ impl<'a> Operation<'a> {
             segment.last_lsn().store(lsn, Release);
         }
         if self.first == 0 {
-            self.first = u64::from(index) << 32 | tail / LINE as u64;
+            self.first = (u64::from(index) << 32) | (tail / LINE as u64);
         }
         self.lane.tail().store(tail + extent as u64, Relaxed);
     }

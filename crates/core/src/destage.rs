@@ -126,6 +126,7 @@ impl<'e> Destager<'e> {
             || state == SegmentState::Open as u32 && self.detach(index, segment.lane().load(Acquire), safe);
         if free {
             segment.state().store(SegmentState::Free as u32, Release);
+            shm.header().segment_cursor().fetch_min(index, Relaxed);
         }
         free
     }

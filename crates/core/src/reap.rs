@@ -181,11 +181,11 @@ fn holds(engine: &Engine, gone: &[u32]) -> u32 {
         if client == 0 || !gone.contains(&(client - 1)) {
             continue;
         }
-        if let Some(f) = engine.shm().file(hold.slot().load(Acquire)) {
-            if f.generation().load(Acquire) == hold.generation().load(Acquire) {
-                f.epoch().fetch_add(1, SeqCst);
-                f.sticky().fetch_sub(hold.count().load(Acquire), SeqCst);
-            }
+        if let Some(f) = engine.shm().file(hold.slot().load(Acquire))
+            && f.generation().load(Acquire) == hold.generation().load(Acquire)
+        {
+            f.epoch().fetch_add(1, SeqCst);
+            f.sticky().fetch_sub(hold.count().load(Acquire), SeqCst);
         }
         hold.client().store(0, Release);
         ended += 1;

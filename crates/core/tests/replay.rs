@@ -6,7 +6,6 @@ use std::os::fd::AsFd;
 
 use common::{Managed, World, roll_back};
 use proptest::prelude::*;
-use seawall_core::destage::{Destager, Files};
 
 const SPAN: usize = 300_000;
 
@@ -30,14 +29,6 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Destage),
         1 => Just(Op::Disturb),
     ]
-}
-
-struct One<'a>(&'a Managed);
-
-impl Files for One<'_> {
-    fn descriptor(&mut self, _slot: u32) -> std::io::Result<std::os::fd::BorrowedFd<'_>> {
-        Ok(self.0.file.as_fd())
-    }
 }
 
 /// The file as the database sees it, and as it is surely on disk.
@@ -75,7 +66,7 @@ fn apply(world: &World, m: &Managed, model: &mut Model, op: &Op) {
             }
         }
         Op::Destage => {
-            let round = Destager::new(&world.engine, world.who(7)).round(&mut One(m));
+            let round = world.destage(m);
             assert!(round.failed.is_empty());
             if round.synced > 0 {
                 model.disk = model.seen.clone();
@@ -167,7 +158,7 @@ fn a_full_log_goes_around_and_comes_back() {
     assert!(!world.is_tracked(&m), "16 MiB cannot hold 32");
     assert!(world.fsync(&m), "out of the log a sync is real");
     assert!(!world.is_tracked(&m), "no room yet");
-    let round = Destager::new(&world.engine, world.who(7)).round(&mut One(&m));
+    let round = world.destage(&m);
     assert!(round.freed > 200, "{round:?}");
     assert!(world.fsync(&m));
     assert!(world.is_tracked(&m), "room again");
@@ -178,7 +169,9 @@ fn a_full_log_goes_around_and_comes_back() {
 fn threads_write_at_once_and_nothing_is_lost() {
     let world = World::new(64 << 20);
     let files: Vec<Managed> = (0..4).map(|i| world.manage(&format!("wal{i}"))).collect();
-    files.iter().for_each(|m| drop(world.fsync(m)));
+    for m in &files {
+        world.fsync(m);
+    }
     std::thread::scope(|scope| {
         for t in 0..8usize {
             let (world, m) = (&world, &files[t % 4]);

@@ -15,7 +15,7 @@ use crate::cpu;
 /// meanwhile, and `target` must be line-aligned; `lines` must be whole lines.
 #[inline]
 pub(crate) unsafe fn copy_lines(target: *mut u8, lines: &[u8], sum: &mut Striped) {
-    debug_assert!(target as usize % LINE == 0 && lines.len() % LINE == 0);
+    debug_assert!((target as usize).is_multiple_of(LINE) && lines.len().is_multiple_of(LINE));
     #[cfg(target_arch = "x86_64")]
     if cpu::has_crc32c() {
         // SAFETY: SSE 4.2 was just asked for; the rest is the caller's.

@@ -43,7 +43,7 @@ impl Engine {
                 let offset = place(fd, at)?;
                 let in_range = offset.checked_add(intake.length).is_some_and(|end| end <= i64::MAX as u64);
                 let logged = in_range && intake.length > 0;
-                Ok(logged.then(|| (RecordKind::Write, offset, intake, data)))
+                Ok(logged.then_some((RecordKind::Write, offset, intake, data)))
             },
         )
     }

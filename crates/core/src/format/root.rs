@@ -42,6 +42,7 @@ assert_layout!(RootDescriptor, ROOT_ENTRY_BYTES, {
 });
 
 /// What an entry of the roots' zone holds.
+#[allow(clippy::large_enum_variant)] // Read at start and by tools only, and core does not allocate.
 pub enum RootSlot {
     /// Never written.
     Unused,

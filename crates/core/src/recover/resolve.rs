@@ -130,10 +130,10 @@ fn search(dir: &File, below: &Path, entry: &FileEntry) -> Option<(File, PathBuf)
             if let Some(found) = sub.and_then(|sub| search(&sub, &path, entry)) {
                 return Some(found);
             }
-        } else if let Ok(file) = open_below(dir, Path::new(text)) {
-            if is(&file, entry) {
-                return Some((file, path));
-            }
+        } else if let Ok(file) = open_below(dir, Path::new(text))
+            && is(&file, entry)
+        {
+            return Some((file, path));
         }
     }
     None

@@ -115,7 +115,7 @@ fn read_segment(pool: &Pool, index: u32) -> Option<Segment> {
     let headers_beyond = (at + LINE..bytes).step_by(LINE);
     let beyond = headers_beyond
         .filter_map(|next| Some((next, read_part(pool, base, next, bytes, header.seq)?.header.lsn)))
-        .last();
+        .next_back();
     Some(Segment { header, parts, end: at, beyond })
 }
 

@@ -2,11 +2,12 @@
 #![allow(dead_code)] // Each test program uses a part of it.
 
 use std::fs::{File, OpenOptions};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::SeqCst;
 
+use seawall_core::destage::{Destager, Files, Round};
 use seawall_core::pool::{self, Pool};
 use seawall_core::recover::{Mode, Options, RecoverError, Report, recover};
 use seawall_core::table::{self, RootEntry};
@@ -20,6 +21,7 @@ pub struct World {
     pub pool: Pool,
     pub engine: Engine,
     pub root: u32,
+    client: u32,
 }
 
 pub struct Managed {
@@ -44,11 +46,12 @@ impl World {
         };
         let root = table::add_root(&pool, &root).expect("a root");
         let engine = takeover::start(&mut pool, memory.path()).expect("a start").engine;
-        Self { dir, memory, pool, engine, root }
+        let client = engine.claim_client(std::process::id(), 0).expect("a client slot");
+        Self { dir, memory, pool, engine, root, client }
     }
 
     pub fn who(&self, thread: usize) -> Owner {
-        Owner::new(0, (thread + 1) << 4)
+        Owner::new(self.client, (thread + 1) << 4)
     }
 
     /// Creates a file and registers it, as the daemon does. It is untracked until its first real sync.
@@ -94,6 +97,11 @@ impl World {
         real
     }
 
+    /// One round of the destager.
+    pub fn destage(&self, m: &Managed) -> Round {
+        Destager::new(&self.engine, self.who(7)).round(&mut One(m))
+    }
+
     pub fn is_tracked(&self, m: &Managed) -> bool {
         Flag::TRACKED.any_in(self.engine.flags(m.name))
     }
@@ -105,6 +113,15 @@ impl World {
         drop((pool, engine));
         let pool = pool::open(&path).expect("open");
         (recover(&pool, Options { mode: Mode::Replay, accept_loss: false }), dir, memory)
+    }
+}
+
+/// One file, whatever the slot.
+pub struct One<'a>(pub &'a Managed);
+
+impl Files for One<'_> {
+    fn descriptor(&mut self, _slot: u32) -> std::io::Result<BorrowedFd<'_>> {
+        Ok(self.0.file.as_fd())
     }
 }
 

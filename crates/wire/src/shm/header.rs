@@ -55,7 +55,7 @@ words!(Header {
     bell: u32 @ 192,
     /// Free segments, approximately: a hint for back-pressure, not for safety.
     free_segments: u32 @ 256,
-    /// Where the search for a free segment starts.
+    /// Where the search for a free segment starts: none below it is likely to be free.
     segment_cursor: u32 @ 260,
 });
 
