@@ -1,0 +1,71 @@
+//! The end of a log's life: everything on disk, nothing registered, guards down.
+//!
+//! Only when nobody can write any more. Registration is excluded meanwhile, so a client that comes too early
+//! registers anew afterwards, and that raises the guard again.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
+
+use seawall_core::destage::is_dirty;
+
+use crate::errors::DaemonError;
+use crate::state::{Daemon, lock};
+use crate::{destaging, foreign, register};
+
+/// Processes that use the log, or could: clients, those that just said Hello, and those that have the pool
+/// mapped (children of clients that did not write yet).
+pub(crate) fn users(daemon: &Daemon) -> Vec<u32> {
+    let mut all: BTreeSet<u32> = daemon.clients().into_iter().collect();
+    all.extend(daemon.lifetime.greeted());
+    if let Ok(pool) = daemon.pool.file.metadata() {
+        all.extend(foreign::mappers(pool.dev(), pool.ino()));
+    }
+    all.into_iter().collect()
+}
+
+/// True if nobody uses the log.
+pub(crate) fn is_deserted(daemon: &Daemon) -> bool {
+    users(daemon).is_empty()
+}
+
+/// Retires and forgets every file, then lowers the guards. The caller made sure that nobody is left.
+///
+/// # Errors
+/// What the disk did not take: those files stay registered, and the guards of their roots up.
+pub(crate) fn close(daemon: &Daemon) -> Result<(), DaemonError> {
+    let _alone = lock(&daemon.registering);
+    let mut stuck = BTreeSet::new();
+    let mut undrained = Vec::new();
+    for file in daemon.files.all() {
+        daemon.without_log(&file, || ());
+        let clean = daemon.engine.shm().file(file.reference.slot).is_some_and(|f| !is_dirty(f));
+        if clean {
+            register::forget(daemon, file.reference.slot);
+        } else {
+            stuck.insert(file.root);
+            undrained.push(file.current_path().display().to_string());
+        }
+    }
+    // Slots without a descriptor: found by nobody after a take-over.
+    for (slot, f) in daemon.engine.shm().files().filter(|(_, f)| is_dirty(*f)) {
+        if daemon.files.get(slot).is_none() {
+            stuck.insert(f.root().load(std::sync::atomic::Ordering::Acquire));
+            undrained.push(format!("the file of slot {slot}, which was not found"));
+        }
+    }
+    destaging::round(daemon);
+    let errors = daemon.roots.lower(&daemon.claim(), |root| !stuck.contains(&root));
+    match errors.into_iter().next() {
+        _ if !undrained.is_empty() => Err(DaemonError::Undrained { files: undrained }),
+        Some(error) => Err(error.into()),
+        None => Ok(()),
+    }
+}
+
+/// [`close`], for callers that have nobody to tell.
+pub(crate) fn close_and_log(daemon: &Daemon) {
+    match close(daemon) {
+        Ok(()) => daemon.log.say("drained, guards down"),
+        Err(e) => daemon.log.say(format!("not closed cleanly: {e}")),
+    }
+}

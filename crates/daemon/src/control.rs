@@ -1,0 +1,148 @@
+//! The command line's side of the socket: requests, and what comes back.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use seawall_wire::message::{Kind, MAGIC, Reply, Request, Status};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::{net, place};
+
+/// Body of a failed reply.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Failure {
+    /// What failed, where, and what to do.
+    pub error: String,
+}
+
+/// Body of AddRoot's reply.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Added {
+    /// Number of the root.
+    pub root: u32,
+}
+
+/// Body of Drain's reply.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Drained {
+    /// Files that got new records meanwhile.
+    pub dirty: u32,
+}
+
+/// Body of a Stop request.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Stop {
+    /// Only if nobody else needs the daemon; then it is no error either.
+    pub if_idle: bool,
+}
+
+/// Body of Stop's reply.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Stopped {
+    /// The daemon ends: drained, guards down.
+    pub ended: bool,
+    /// Processes that still use it.
+    pub users: Vec<u32>,
+}
+
+/// Why a request brought no answer.
+#[derive(Debug)]
+#[allow(missing_docs)] // Each variant's text is its documentation.
+pub enum ControlError {
+    Io(io::Error),
+    Gone,
+    Refused(Status),
+    Failed(String),
+}
+
+impl std::fmt::Display for ControlError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Io(e) => write!(f, "talking to the daemon: {e}"),
+            Self::Gone => f.write_str("the daemon ended in the middle of the request"),
+            Self::Refused(Status::BadVersion) => f.write_str(
+                "the daemon is of another version than this program: stop it with its own `seawall stop`",
+            ),
+            Self::Refused(Status::Denied) => {
+                f.write_str("the daemon belongs to another user: run this as that user, or as root")
+            }
+            Self::Refused(status) => write!(f, "the daemon refused the request ({status:?})"),
+            Self::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for ControlError {}
+
+impl From<io::Error> for ControlError {
+    fn from(e: io::Error) -> Self {
+        Self::Io(e)
+    }
+}
+
+/// A connection to a pool's daemon.
+pub struct Control {
+    socket: OwnedFd,
+    path: PathBuf,
+}
+
+impl AsFd for Control {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Control {
+    /// Connects to the pool's daemon; `None` if none listens.
+    ///
+    /// # Errors
+    /// If the pool cannot be found.
+    pub fn connect(pool: &Path) -> io::Result<Option<Self>> {
+        let connected = place::candidates(pool)?.into_iter().find_map(|place| {
+            let socket = net::connect(&place.socket).ok()?;
+            Some(Self { socket, path: place.socket })
+        });
+        Ok(connected)
+    }
+
+    /// The socket's path, for the preload.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// One request and its answer.
+    ///
+    /// # Errors
+    /// [`ControlError`].
+    pub fn request<T: DeserializeOwned>(&self, kind: Kind, body: &impl Serialize) -> Result<T, ControlError> {
+        let body = serde_json::to_vec(body).map_err(io::Error::from)?;
+        let mut bytes = Request::new(kind, body.len() as u32).as_bytes().to_vec();
+        bytes.extend_from_slice(&body);
+        net::send(&self.socket, &bytes, &[])?;
+        let message = net::receive(&self.socket)?.ok_or(ControlError::Gone)?;
+        let (reply, inline) = Reply::read_from_prefix(&message.bytes).map_err(|_| garbled())?;
+        let mut body = inline.to_vec();
+        if let Some(file) = message.descriptors.into_iter().next() {
+            body.clear();
+            let file = std::fs::File::from(file);
+            rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0)).map_err(io::Error::from)?;
+            (&file).read_to_end(&mut body)?;
+        }
+        match Status::from_u32(reply.status) {
+            _ if reply.magic != MAGIC => Err(ControlError::Refused(Status::BadVersion)),
+            Status::Ok => serde_json::from_slice(&body).map_err(|_| garbled()),
+            Status::Failed => {
+                let failure: Option<Failure> = serde_json::from_slice(&body).ok();
+                Err(failure.map_or(ControlError::Refused(Status::Failed), |f| ControlError::Failed(f.error)))
+            }
+            status => Err(ControlError::Refused(status)),
+        }
+    }
+}
+
+fn garbled() -> ControlError {
+    ControlError::Io(io::Error::other("its answer makes no sense: is it of another version?"))
+}

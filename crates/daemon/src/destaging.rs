@@ -1,0 +1,66 @@
+//! The destage thread: rounds as often as the log needs them, seldom when it does not.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::time::{Duration, Instant};
+
+use rustix::thread::futex;
+use seawall_core::destage::{Destager, Round};
+
+use crate::files::Descriptors;
+use crate::register::forget_unlinked;
+use crate::state::{Daemon, lock};
+
+/// Pause after a round that found something while there is room.
+const BUSY: Duration = Duration::from_millis(100);
+/// Pause after a round that found nothing. The bell cuts it short.
+const IDLE: Duration = Duration::from_secs(1);
+/// Longest time a drain tries to catch up with writers.
+const DRAIN: Duration = Duration::from_secs(60);
+
+/// Runs until the daemon ends.
+pub(crate) fn run(daemon: &Arc<Daemon>) {
+    while !daemon.lifetime.is_ending() {
+        let bell = daemon.engine.shm().header().bell().load(Acquire);
+        let round = round(daemon);
+        forget_unlinked(daemon);
+        if is_short(daemon) && round.freed > 0 {
+            continue;
+        }
+        let found = round.synced > 0 || round.dirty > 0;
+        wait(daemon, bell, if found { BUSY } else { IDLE });
+    }
+}
+
+/// One round; what could not be synced is told once.
+pub(crate) fn round(daemon: &Daemon) -> Round {
+    let _alone = lock(&daemon.destaging);
+    let round = Destager::new(&daemon.engine, daemon.me()).round(&mut Descriptors::new(&daemon.files));
+    for (slot, error) in &round.failed {
+        let path = daemon.files.get(*slot).map_or_else(|| format!("slot {slot}").into(), |f| f.current_path());
+        let text = format!("{} cannot be synced, its records stay in the log: {error}", path.display());
+        daemon.log.say_once(&text, &text);
+    }
+    round
+}
+
+/// Rounds until nothing is left, or writers are faster for too long.
+pub(crate) fn drain(daemon: &Daemon) -> Round {
+    let begin = Instant::now();
+    loop {
+        let round = round(daemon);
+        if round.dirty == 0 || !round.failed.is_empty() || begin.elapsed() > DRAIN {
+            return round;
+        }
+    }
+}
+
+fn is_short(daemon: &Daemon) -> bool {
+    daemon.engine.shm().header().free_segments().load(Relaxed) < daemon.engine.layout().segments / 2
+}
+
+fn wait(daemon: &Daemon, bell: u32, pause: Duration) {
+    let time = futex::Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) };
+    // Woken, timed out, or rung already: in every case the caller looks.
+    let _ = futex::wait(daemon.engine.shm().header().bell(), futex::Flags::empty(), bell, Some(&time));
+}

@@ -1,0 +1,110 @@
+//! The daemon's own descriptors of managed files: for destaging, for SyncFile, for finishing dead writes.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use rustix::fs::OFlags;
+use seawall_core::FileRef;
+use seawall_core::destage::Files;
+use seawall_core::reap::Writable;
+
+use crate::state::lock;
+
+/// A managed file.
+pub(crate) struct Managed {
+    /// Slot and generation.
+    pub reference: FileRef,
+    /// Index of its root.
+    pub root: u32,
+    /// The daemon's descriptor, for reading: enough for fdatasync, and harmless.
+    pub file: File,
+    /// Where it was when it was registered.
+    pub path: PathBuf,
+    pub dev: u64,
+    pub ino: u64,
+}
+
+impl Managed {
+    /// Where it is now; renames are followed by the kernel.
+    pub fn current_path(&self) -> PathBuf {
+        path_of(&self.file).unwrap_or_else(|_| self.path.clone())
+    }
+
+    /// True when no name is left.
+    pub fn is_unlinked(&self) -> bool {
+        rustix::fs::fstat(&self.file).is_ok_and(|stat| stat.st_nlink == 0)
+    }
+}
+
+/// All managed files by slot.
+#[derive(Default)]
+pub(crate) struct FileTable {
+    by_slot: Mutex<BTreeMap<u32, Arc<Managed>>>,
+}
+
+impl FileTable {
+    pub fn insert(&self, file: Managed) -> Arc<Managed> {
+        let file = Arc::new(file);
+        lock(&self.by_slot).insert(file.reference.slot, Arc::clone(&file));
+        file
+    }
+
+    pub fn get(&self, slot: u32) -> Option<Arc<Managed>> {
+        lock(&self.by_slot).get(&slot).cloned()
+    }
+
+    pub fn remove(&self, slot: u32) -> Option<Arc<Managed>> {
+        lock(&self.by_slot).remove(&slot)
+    }
+
+    pub fn all(&self) -> Vec<Arc<Managed>> {
+        lock(&self.by_slot).values().cloned().collect()
+    }
+}
+
+/// The table as the engine's background work wants it. Keeps the last descriptor it handed out alive.
+pub(crate) struct Descriptors<'a> {
+    table: &'a FileTable,
+    last: Option<Arc<Managed>>,
+}
+
+impl<'a> Descriptors<'a> {
+    pub fn new(table: &'a FileTable) -> Self {
+        Self { table, last: None }
+    }
+}
+
+fn unknown() -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, "the daemon has no descriptor of it")
+}
+
+impl Files for Descriptors<'_> {
+    fn descriptor(&mut self, slot: u32) -> io::Result<BorrowedFd<'_>> {
+        self.last = self.table.get(slot);
+        self.last.as_ref().map(|managed| managed.file.as_fd()).ok_or_else(unknown)
+    }
+}
+
+impl Writable for Descriptors<'_> {
+    fn writable(&mut self, slot: u32) -> io::Result<File> {
+        let managed = self.table.get(slot).ok_or_else(unknown)?;
+        reopen(&managed.file, true)
+    }
+}
+
+/// Another open file description of the same file.
+pub(crate) fn reopen(fd: impl AsFd, write: bool) -> io::Result<File> {
+    let path = format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd());
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    OpenOptions::new().read(true).write(write).custom_flags(flags.bits() as i32).open(path)
+}
+
+/// The path the kernel knows for a descriptor.
+pub(crate) fn path_of(fd: impl AsFd) -> io::Result<PathBuf> {
+    std::fs::read_link(Path::new("/proc/self/fd").join(fd.as_fd().as_raw_fd().to_string()))
+}

@@ -1,0 +1,113 @@
+//! Foreign writers: processes without the preload that have a managed file open for writing.
+//!
+//! Input: a file's device and inode. Output: their process ids, as far as this user may see them: root sees
+//! all, others only their own processes. A descriptor opened for writing counts, and so does a shared
+//! writable mapping whose descriptor was closed since.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::process;
+
+const O_ACCMODE: u32 = 0o3;
+
+/// Processes that have the file open for writing, except those for which `is_ours` holds.
+pub fn writers(dev: u64, ino: u64, is_ours: impl Fn(u32) -> bool) -> Vec<u32> {
+    let me = std::process::id();
+    process::all()
+        .into_iter()
+        .filter(|pid| *pid != me && !is_ours(*pid))
+        .filter(|pid| has_descriptor(*pid, dev, ino) || has_mapping(*pid, dev, ino))
+        // Asked last: reading the mappings of every process on the machine is the dear part.
+        .filter(|pid| !process::has_preload(*pid).unwrap_or(false))
+        .collect()
+}
+
+/// Processes that have the file mapped, shared and writable, except this one.
+pub fn mappers(dev: u64, ino: u64) -> Vec<u32> {
+    let me = std::process::id();
+    process::all().into_iter().filter(|pid| *pid != me && has_mapping(*pid, dev, ino)).collect()
+}
+
+fn has_descriptor(pid: u32, dev: u64, ino: u64) -> bool {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    entries.flatten().any(|entry| {
+        let is_file = fs::metadata(entry.path()).is_ok_and(|m| m.dev() == dev && m.ino() == ino);
+        is_file && entry.file_name().to_str().is_some_and(|fd| is_writable(pid, fd))
+    })
+}
+
+fn is_writable(pid: u32, fd: &str) -> bool {
+    let Ok(info) = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")) else { return false };
+    flags(&info).is_some_and(|flags| flags & O_ACCMODE != 0)
+}
+
+/// The octal `flags:` line of `/proc/PID/fdinfo/FD`.
+fn flags(info: &str) -> Option<u32> {
+    let line = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
+    u32::from_str_radix(line.trim(), 8).ok()
+}
+
+fn has_mapping(pid: u32, dev: u64, ino: u64) -> bool {
+    fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("maps"))
+        .is_ok_and(|maps| maps.lines().any(|line| maps_for_writing(line, dev, ino)))
+}
+
+/// `address perms offset major:minor inode path`, proc_pid_maps(5).
+fn maps_for_writing(line: &str, dev: u64, ino: u64) -> bool {
+    let mut fields = line.split_ascii_whitespace().skip(1);
+    let (Some(perms), Some(_), Some(device), Some(inode)) =
+        (fields.next(), fields.next(), fields.next(), fields.next())
+    else {
+        return false;
+    };
+    let of_file = device == format!("{:02x}:{:02x}", rustix::fs::major(dev), rustix::fs::minor(dev));
+    perms.starts_with("rw") && perms.ends_with('s') && of_file && inode.parse() == Ok(ino)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn flags_are_octal() {
+        assert_eq!(flags("pos:\t0\nflags:\t0100002\nmnt_id:\t1\n"), Some(0o100_002));
+        assert_eq!(flags("pos:\t0\n"), None);
+    }
+
+    #[test]
+    fn only_shared_writable_mappings_of_the_file_count() {
+        let dev = rustix::fs::makedev(0xfe, 0);
+        let line = |perms: &str| format!("7f00-7f01 {perms} 00000000 fe:00 42    /a b");
+        assert!(maps_for_writing(&line("rw-s"), dev, 42));
+        assert!(!maps_for_writing(&line("r--s"), dev, 42));
+        assert!(!maps_for_writing(&line("rw-p"), dev, 42));
+        assert!(!maps_for_writing(&line("rw-s"), dev, 43));
+    }
+
+    #[test]
+    fn a_writer_is_found_and_a_reader_is_not() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let stat = file.as_file().metadata().expect("stat");
+        let found = |redirect: &str| {
+            let script = format!("exec 9{redirect}\"$1\"; echo; read x");
+            let mut child = Command::new("sh")
+                .args(["-c", &script, "sh"])
+                .arg(file.path())
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("spawned");
+            let mut ready = [0];
+            std::io::Read::read_exact(child.stdout.as_mut().expect("piped"), &mut ready).expect("ready");
+            let found = writers(stat.dev(), stat.ino(), |_| false).contains(&child.id());
+            drop(child.stdin.take());
+            child.wait().expect("ended");
+            found
+        };
+        assert!(found(">>"));
+        assert!(!found("<"));
+    }
+}

@@ -1,0 +1,50 @@
+//! Seawall's daemon: the one process that owns a pool.
+//!
+//! Inputs: a pool, requests on a Unix socket, the run-time memory it shares with its clients. Outputs: a log
+//! that is recovered before anything starts, destaged while it runs, drained when it ends; guards that are
+//! up while the log may hold what the files lack.
+//!
+//! ```text
+//! start ─ recover ─ take over ─▶ serve ───────────────────────▶ end
+//!                                 │ listener   one thread per connection      requests, register
+//!                                 │ destager   fdatasync, free, forget        destaging
+//!                                 │ warden     dead clients, foreign writers, idleness
+//!                                 │ watch      opens of managed files         watch
+//! ```
+//!
+//! Invariants: a guard is up, durably, before a file it protects may have a record. It is lowered only when
+//! no client lives and nothing is registered below its root, so whoever comes next registers anew and raises
+//! it again. The daemon's death costs speed, never data: everything a successor needs is in the pool and in
+//! the run-time memory.
+//!
+//! Not handled here: what a record is and when it may go (`seawall-core`), what databases call (`preload`).
+
+#![forbid(unsafe_code)]
+
+mod closing;
+pub mod control;
+mod destaging;
+mod errors;
+mod files;
+pub mod foreign;
+pub mod guard;
+mod lifetime;
+mod locate;
+mod log;
+pub mod net;
+pub mod place;
+pub mod process;
+mod register;
+mod requests;
+mod roots;
+mod serve;
+mod start;
+mod state;
+pub mod status;
+mod warden;
+mod watch;
+
+pub use errors::DaemonError;
+pub use roots::AddRoot;
+pub use serve::{Options, serve};
+pub use start::{Offline, Recovery, recover};

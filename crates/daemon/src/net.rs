@@ -1,0 +1,146 @@
+//! Messages with descriptors over `SOCK_SEQPACKET` Unix sockets, and who is at the other end.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+};
+use seawall_wire::message::MESSAGE_MAX;
+
+/// Connections that may wait to be accepted: a PostgreSQL with many backends starts many at once.
+const BACKLOG: i32 = 512;
+
+/// A message as it came.
+pub struct Message {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// The descriptors that came along.
+    pub descriptors: Vec<OwnedFd>,
+}
+
+/// The process at the other end when it connected.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer {
+    /// Process id.
+    pub pid: u32,
+    /// Effective user id.
+    pub uid: u32,
+}
+
+/// Listens at `path`.
+///
+/// # Errors
+/// What the kernel said.
+pub fn listen(path: &Path) -> io::Result<OwnedFd> {
+    let socket = socket()?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket)
+}
+
+/// Connects to `path`.
+///
+/// # Errors
+/// What the kernel said.
+pub fn connect(path: &Path) -> io::Result<OwnedFd> {
+    let socket = socket()?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket)
+}
+
+/// Accepts one connection.
+///
+/// # Errors
+/// What the kernel said.
+pub fn accept(listener: impl AsFd) -> io::Result<OwnedFd> {
+    Ok(rustix::net::accept_with(listener, SocketFlags::CLOEXEC)?)
+}
+
+fn socket() -> io::Result<OwnedFd> {
+    Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+/// Who connected.
+///
+/// # Errors
+/// What the kernel said.
+pub fn peer(socket: impl AsFd) -> io::Result<Peer> {
+    let credentials = rustix::net::sockopt::socket_peercred(socket)?;
+    let pid = credentials.pid.as_raw_nonzero().get();
+    Ok(Peer { pid: pid.unsigned_abs(), uid: credentials.uid.as_raw() })
+}
+
+/// Sends one message, the descriptors with it.
+///
+/// # Errors
+/// What the kernel said.
+pub fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(io::Error::other("too many descriptors for one message"));
+    }
+    rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// Waits for one message; `None` when the other end has closed.
+///
+/// # Errors
+/// What the kernel said.
+pub fn receive(socket: impl AsFd) -> io::Result<Option<Message>> {
+    let mut bytes = vec![0; MESSAGE_MAX];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let got = rustix::io::retry_on_intr(|| {
+        let mut into = [IoSliceMut::new(&mut bytes)];
+        rustix::net::recvmsg(&socket, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC)
+    })?;
+    let mut descriptors = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            descriptors.extend(received);
+        }
+    }
+    if got.bytes == 0 {
+        return Ok(None);
+    }
+    bytes.truncate(got.bytes);
+    Ok(Some(Message { bytes, descriptors }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn messages_keep_their_borders_and_their_descriptors() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("s");
+        let listener = listen(&path).expect("a listener");
+        let client = connect(&path).expect("a connection");
+        let server = accept(&listener).expect("a peer");
+        assert_eq!(peer(&server).expect("credentials").pid, std::process::id());
+        std::fs::write(dir.path().join("f"), "content").expect("a file");
+        let file = std::fs::File::open(dir.path().join("f")).expect("open");
+        send(&client, b"one", &[file.as_fd()]).expect("sent");
+        send(&client, b"two", &[]).expect("sent");
+        let one = receive(&server).expect("received").expect("a message");
+        assert_eq!(one.bytes, b"one");
+        let mut same = std::fs::File::from(one.descriptors.into_iter().next().expect("a descriptor"));
+        let ino = file.metadata().expect("stat").ino();
+        assert_eq!(same.metadata().expect("stat").ino(), ino);
+        let mut text = String::new();
+        same.read_to_string(&mut text).expect("read");
+        assert_eq!(text, "content");
+        assert_eq!(receive(&server).expect("received").expect("a message").bytes, b"two");
+        drop(client);
+        assert!(receive(&server).expect("the end").is_none());
+    }
+}

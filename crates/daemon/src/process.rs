@@ -1,0 +1,116 @@
+//! Other processes, as `/proc` shows them: alive, since when, with or without the preload.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+
+use rustix::process::{Pid, test_kill_process};
+use rustix::time::{ClockId, clock_gettime};
+
+/// File name of the preload, as it shows up in `/proc/PID/maps`.
+pub const PRELOAD_NAME: &str = "libseawall_preload.so";
+
+/// Start times in `/proc/PID/stat` come in these ticks: USER_HZ is 100 on every architecture we build for.
+const TICK_NS: u64 = 10_000_000;
+
+/// Nanoseconds since boot.
+pub fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Boottime);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Every process id.
+pub fn all() -> Vec<u32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// True while a process with this id exists and is no zombie.
+pub fn is_alive(pid: u32) -> bool {
+    exists(pid) && stat(pid).is_none_or(|s| !matches!(s.state, 'Z' | 'X'))
+}
+
+fn exists(pid: u32) -> bool {
+    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    raw.is_some_and(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+}
+
+/// True while the process that was alive at `since_ns` (CLOCK_BOOTTIME) under this id is: an id that was
+/// used again belongs to a process that started later.
+pub fn is_same(pid: u32, since_ns: u64) -> bool {
+    is_alive(pid) && stat(pid).is_none_or(|s| s.started_ns <= since_ns.saturating_add(TICK_NS))
+}
+
+/// What `/proc/PID/stat` says.
+#[derive(Clone, Copy, Debug)]
+pub struct Stat {
+    /// One letter: `R`, `S`, `Z` and so on.
+    pub state: char,
+    /// The parent.
+    pub parent: u32,
+    /// Start, in nanoseconds since boot, rounded down to 10 ms.
+    pub started_ns: u64,
+}
+
+/// Reads `/proc/PID/stat`.
+pub fn stat(pid: u32) -> Option<Stat> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything, parentheses too: what follows the last one is regular.
+    let mut fields = text[text.rfind(')')? + 1..].split_ascii_whitespace();
+    let state = fields.next()?.chars().next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let ticks: u64 = fields.nth(17)?.parse().ok()?;
+    Some(Stat { state, parent, started_ns: ticks * TICK_NS })
+}
+
+/// The process's short name, for messages.
+pub fn name(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).map_or_else(|_| "?".into(), |name| name.trim().into())
+}
+
+/// True if the preload is mapped into the process.
+///
+/// # Errors
+/// If that may not be seen, or the process is gone.
+pub fn has_preload(pid: u32) -> io::Result<bool> {
+    Ok(fs::read_to_string(format!("/proc/{pid}/maps"))?.contains(PRELOAD_NAME))
+}
+
+/// The process and everything below it, by parentage.
+pub fn tree(root: u32) -> Vec<u32> {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for pid in all() {
+        if let Some(stat) = stat(pid) {
+            children.entry(stat.parent).or_default().push(pid);
+        }
+    }
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(pid) = found.get(next).copied() {
+        found.extend(children.remove(&pid).unwrap_or_default());
+        next += 1;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_alive_and_was_not_started_later() {
+        let me = std::process::id();
+        assert!(is_same(me, now_ns()));
+        assert!(!is_same(me, 0), "a process of the time of the boot is another one");
+        assert!(!has_preload(me).expect("maps"));
+        assert!(tree(stat(me).expect("stat").parent).contains(&me));
+    }
+
+    #[test]
+    fn a_zombie_is_not_alive() {
+        let mut child = std::process::Command::new("true").spawn().expect("spawned");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert!(!is_alive(child.id()));
+        child.wait().expect("reaped");
+    }
+}

@@ -1,0 +1,150 @@
+//! Registration: a file becomes managed, or is left to the kernel with a reason.
+//!
+//! Order: watched, so that no foreign writer slips in; looked at for those that are there already; its guard
+//! up, durably; in the pool's table; in the run-time memory; findable. Only then the client hears of it. A
+//! crash between any two steps leaves at most a guard without records or an entry nobody refers to.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+use rustix::fs::{FileType, Stat};
+use seawall_core::policy::{Manage, decide};
+use seawall_core::{FileRef, lock, table};
+use seawall_media::identity;
+use seawall_wire::message::Status;
+use seawall_wire::shm::Flag;
+
+use crate::files::{Managed, path_of, reopen};
+use crate::foreign;
+use crate::state::{Daemon, lock as lock_mutex};
+
+/// Why a file is not managed, as the client hears it.
+pub(crate) struct Unmanaged(pub Status);
+
+const BYPASS: Unmanaged = Unmanaged(Status::Bypass);
+const REFUSED: Unmanaged = Unmanaged(Status::Refused);
+
+/// Makes the file behind `fd` a managed one.
+pub(crate) fn register(daemon: &Daemon, fd: &OwnedFd) -> Result<FileRef, Unmanaged> {
+    let stat = rustix::fs::fstat(fd).map_err(|_| BYPASS)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || stat.st_nlink == 0 {
+        return Err(BYPASS);
+    }
+    let path = path_of(fd).map_err(|_| BYPASS)?;
+    let root = match decide(daemon.engine.shm(), path.as_os_str().as_bytes()) {
+        None | Some((_, Manage::Bypass)) => return Err(BYPASS),
+        Some((root, _)) => root,
+    };
+    let _alone = lock_mutex(&daemon.registering);
+    if let Some(known) = known(daemon, &stat) {
+        return Ok(known);
+    }
+    new(daemon, fd, &stat, path, root)
+}
+
+/// The slot it has already: another process was quicker.
+fn known(daemon: &Daemon, stat: &Stat) -> Option<FileRef> {
+    let slot = daemon.engine.shm().find(stat.st_dev, stat.st_ino)?;
+    daemon.files.get(slot).map(|managed| managed.reference)
+}
+
+fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> Result<FileRef, Unmanaged> {
+    let refuse = |why: String| {
+        daemon.log.say_once(&format!("{}{why}", path.display()), format!(
+            "not managed (its fsyncs stay real): {}: {why}",
+            path.display()
+        ));
+        REFUSED
+    };
+    let entry = daemon.roots.get(root).ok_or(BYPASS)?;
+    if stat.st_uid != entry.uid {
+        return Err(refuse(format!("it belongs to user {}, its directory to {}", stat.st_uid, entry.uid)));
+    }
+    if stat.st_mode & 0o200 == 0 {
+        return Err(refuse("it is read-only, so recovery could not write it".into()));
+    }
+    let identity = identity(fd).map_err(|e| refuse(e.to_string()))?;
+    let file = reopen(fd, false).map_err(|e| refuse(format!("it cannot be opened for syncing: {e}")))?;
+    daemon.watch.add(&file, (stat.st_dev, stat.st_ino), &daemon.log);
+    let foreign = foreign::writers(stat.st_dev, stat.st_ino, |pid| daemon.is_client(pid));
+    if !foreign.is_empty() {
+        daemon.watch.remove(&file, (stat.st_dev, stat.st_ino));
+        return Err(refuse(format!("processes {foreign:?} write to it without Seawall")));
+    }
+    daemon.roots.raise(root, &path, &daemon.claim()).map_err(|e| refuse(e.to_string()))?;
+    let hint = path.strip_prefix(&entry.path).unwrap_or(Path::new(""));
+    let now = daemon.engine.shm().header().next_lsn().load(SeqCst) - 1;
+    let (slot, generation) =
+        table::register(&daemon.pool, root, &identity, hint, now).map_err(|e| refuse(e.to_string()))?;
+    let reference = FileRef { slot, generation };
+    let managed = Managed { reference, root, file, path: path.clone(), dev: stat.st_dev, ino: stat.st_ino };
+    publish(daemon, managed, now).ok_or_else(|| refuse("the table of files is full".into()))
+}
+
+/// Fills the slot in the run-time memory and makes it findable: untracked, so its first fsync is real.
+fn publish(daemon: &Daemon, managed: Managed, now: u64) -> Option<FileRef> {
+    let shm = daemon.engine.shm();
+    let (reference, dev, ino) = (managed.reference, managed.dev, managed.ino);
+    let f = shm.file(reference.slot)?;
+    f.last_lsn().store(now, Relaxed);
+    f.watermark().store(now, Relaxed);
+    f.epoch().fetch_add(1, Relaxed);
+    f.sticky().store(0, Relaxed);
+    f.root().store(managed.root, Relaxed);
+    f.dev().store(dev, Relaxed);
+    f.ino().store(ino, Relaxed);
+    for counter in [f.absorbed(), f.real_syncs(), f.writes(), f.bytes(), f.untracked_writes()] {
+        counter.store(0, Relaxed);
+    }
+    f.generation().store(reference.generation, SeqCst);
+    daemon.files.insert(managed);
+    f.flags().store(Flag::USED.0, SeqCst);
+    if !shm.hash_insert(dev, ino, reference.slot) {
+        forget(daemon, reference.slot);
+        return None;
+    }
+    Some(reference)
+}
+
+/// Frees a slot whose file has no live records: its last name is gone, or its root is being closed. The
+/// caller holds `registering`.
+pub(crate) fn forget(daemon: &Daemon, slot: u32) {
+    let shm = daemon.engine.shm();
+    let Some(f) = shm.file(slot) else { return };
+    let (dev, ino) = (f.dev().load(Relaxed), f.ino().load(Relaxed));
+    {
+        let _inside = lock::enter(shm, f, daemon.me());
+        f.generation().fetch_add(1, SeqCst);
+        f.flags().store(0, SeqCst);
+    }
+    shm.hash_remove(dev, ino, slot);
+    table::forget(&daemon.pool, slot);
+    lock_mutex(&daemon.foreign).forget(slot);
+    if let Some(managed) = daemon.files.remove(slot) {
+        daemon.watch.remove(&managed.file, (dev, ino));
+    }
+}
+
+/// Forgets the files whose last name is gone.
+pub(crate) fn forget_unlinked(daemon: &Daemon) {
+    let marked = |f: &seawall_wire::shm::File<'_>| Flag::UNLINKED.any_in(f.flags().load(Acquire));
+    let found: Vec<u32> =
+        daemon.engine.shm().files().filter(|(_, f)| marked(f)).map(|(slot, _)| slot).collect();
+    if found.is_empty() {
+        return;
+    }
+    let _alone = lock_mutex(&daemon.registering);
+    for slot in found {
+        match daemon.files.get(slot) {
+            // Another name was found, or made, after all.
+            Some(managed) if !managed.is_unlinked() => {
+                if let Some(f) = daemon.engine.shm().file(slot) {
+                    f.flags().fetch_and(!Flag::UNLINKED.0, SeqCst);
+                }
+            }
+            _ => forget(daemon, slot),
+        }
+    }
+}

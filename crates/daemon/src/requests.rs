@@ -1,0 +1,199 @@
+//! Requests: one thread per connection, one reply per request.
+//!
+//! Every byte is a stranger's until the peer's credentials are known, and untrusted afterwards: a message of
+//! the wrong length, version or kind is answered with a status, never with a panic.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering::Relaxed;
+
+use seawall_core::FileRef;
+use seawall_media::Medium;
+use seawall_wire::message::{Kind, MAGIC, MESSAGE_MAX, Reply, Request, Status};
+use serde::Serialize;
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::net::{self, Message, Peer};
+use crate::state::{Daemon, real_sync};
+use crate::{closing, control, destaging, register, roots, status};
+
+/// JSON longer than this travels in a file instead.
+const INLINE_MAX: usize = MESSAGE_MAX / 2;
+
+/// What goes back.
+struct Answer<'a> {
+    reply: Reply,
+    body: Vec<u8>,
+    descriptors: Vec<BorrowedFd<'a>>,
+}
+
+impl Answer<'_> {
+    fn status(status: Status) -> Self {
+        Self { reply: Reply::new(status), body: Vec::new(), descriptors: Vec::new() }
+    }
+
+    fn json(status: Status, body: &impl Serialize) -> Self {
+        let body = serde_json::to_vec(body).unwrap_or_default();
+        Self { reply: Reply::new(status), body, descriptors: Vec::new() }
+    }
+
+    fn failed(error: impl ToString) -> Self {
+        Self::json(Status::Failed, &control::Failure { error: error.to_string() })
+    }
+}
+
+/// One connection: the holds it has.
+struct Connection<'d> {
+    daemon: &'d Daemon,
+    peer: Peer,
+    holds: bool,
+}
+
+/// Serves a connection until it ends.
+pub(crate) fn serve(daemon: &Daemon, socket: &OwnedFd) {
+    let Ok(peer) = net::peer(socket) else { return };
+    let mut connection = Connection { daemon, peer, holds: false };
+    while let Ok(Some(message)) = net::receive(socket) {
+        let answer = connection.answer(&message);
+        if send(socket, answer).is_err() {
+            break;
+        }
+    }
+    if connection.holds {
+        daemon.lifetime.release();
+    }
+}
+
+fn send(socket: &OwnedFd, answer: Answer<'_>) -> std::io::Result<()> {
+    let Answer { mut reply, body, descriptors } = answer;
+    if body.len() > INLINE_MAX {
+        return net::send(socket, reply.as_bytes(), &[in_file(&body)?.as_fd()]);
+    }
+    reply.body_len = body.len() as u32;
+    let mut bytes = reply.as_bytes().to_vec();
+    bytes.extend_from_slice(&body);
+    net::send(socket, &bytes, &descriptors)
+}
+
+fn in_file(body: &[u8]) -> std::io::Result<std::fs::File> {
+    let memory = rustix::fs::memfd_create("seawall-reply", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let file = std::fs::File::from(memory);
+    std::os::unix::fs::FileExt::write_all_at(&file, body, 0)?;
+    Ok(file)
+}
+
+impl<'d> Connection<'d> {
+    fn answer(&mut self, message: &Message) -> Answer<'d> {
+        let Ok((request, body)) = Request::read_from_prefix(&message.bytes) else {
+            return Answer::status(Status::BadRequest);
+        };
+        if request.magic != MAGIC {
+            self.refuse_version();
+            return Answer::status(Status::BadVersion);
+        }
+        let me = rustix::process::geteuid().as_raw();
+        if self.peer.uid != me && self.peer.uid != 0 {
+            return Answer::status(Status::Denied);
+        }
+        if request.body_len as usize != body.len() {
+            return Answer::status(Status::BadRequest);
+        }
+        self.daemon.requests.fetch_add(1, Relaxed);
+        match Kind::from_u32(request.kind) {
+            None => Answer::status(Status::BadRequest),
+            Some(Kind::Hello) => self.hello(),
+            Some(Kind::Register) => self.register(message),
+            Some(Kind::SyncFile) => self.sync_file(body),
+            Some(Kind::Status) => Answer::json(Status::Ok, &status::status(self.daemon)),
+            Some(Kind::Drain) => self.drain(),
+            Some(Kind::AddRoot) => self.add_root(body),
+            Some(Kind::Stop) => self.stop(body),
+        }
+    }
+
+    fn refuse_version(&self) {
+        self.daemon.refused.fetch_add(1, Relaxed);
+        let pid = self.peer.pid;
+        self.daemon.log.say_once("version", format!(
+            "process {pid} speaks another version than this daemon and goes without Seawall: \
+             `seawall` and libseawall_preload.so must come from the same build"
+        ));
+    }
+
+    fn hello(&self) -> Answer<'d> {
+        self.daemon.lifetime.greet(self.peer.pid);
+        let mut reply = Reply::new(Status::Ok);
+        reply.pool_len = self.daemon.pool.superblock.size;
+        reply.shm_len = self.daemon.shm_len;
+        reply.sync_map = u32::from(self.daemon.pool.medium == Medium::Pmem);
+        let descriptors = vec![self.daemon.pool.file.as_fd(), self.daemon.shm_file.as_fd()];
+        Answer { reply, body: Vec::new(), descriptors }
+    }
+
+    fn register(&self, message: &Message) -> Answer<'d> {
+        let [fd] = message.descriptors.as_slice() else { return Answer::status(Status::BadRequest) };
+        match register::register(self.daemon, fd) {
+            Ok(FileRef { slot, generation }) => {
+                let mut answer = Answer::status(Status::Ok);
+                (answer.reply.slot, answer.reply.generation) = (slot, generation);
+                answer
+            }
+            Err(register::Unmanaged(status)) => Answer::status(status),
+        }
+    }
+
+    fn sync_file(&self, body: &[u8]) -> Answer<'d> {
+        let Ok(words) = <[[u8; 4]; 2]>::read_from_bytes(body) else {
+            return Answer::status(Status::BadRequest);
+        };
+        let [slot, generation] = words.map(u32::from_le_bytes);
+        match self.daemon.files.get(slot).filter(|file| file.reference.generation == generation) {
+            None => Answer::status(Status::Refused),
+            Some(file) => match real_sync(&file) {
+                Ok(()) => Answer::status(Status::Ok),
+                Err(e) => Answer::failed(e),
+            },
+        }
+    }
+
+    fn drain(&self) -> Answer<'d> {
+        let round = destaging::drain(self.daemon);
+        match round.failed.first() {
+            Some((slot, error)) => Answer::failed(format!("slot {slot}: {error}; its records stay in the log")),
+            None => Answer::json(Status::Ok, &control::Drained { dirty: round.dirty }),
+        }
+    }
+
+    fn add_root(&mut self, body: &[u8]) -> Answer<'d> {
+        let Ok(wanted) = serde_json::from_slice(body) else { return Answer::status(Status::BadRequest) };
+        // Held first: a daemon about to end must not forget a root it has just promised.
+        if !self.holds {
+            self.daemon.lifetime.hold();
+            self.holds = true;
+        }
+        match roots::add(self.daemon, &wanted) {
+            Ok(root) => Answer::json(Status::Ok, &control::Added { root }),
+            Err(e) => Answer::failed(e),
+        }
+    }
+
+    fn stop(&mut self, body: &[u8]) -> Answer<'d> {
+        let Ok(how) = serde_json::from_slice::<control::Stop>(body) else {
+            return Answer::status(Status::BadRequest);
+        };
+        let others = self.daemon.lifetime.holders() - usize::from(self.holds);
+        let users = closing::users(self.daemon);
+        if how.if_idle && (others > 0 || !users.is_empty()) {
+            return Answer::json(Status::Ok, &control::Stopped { ended: false, users });
+        }
+        if !users.is_empty() {
+            return Answer::failed(crate::DaemonError::Alive { pids: users });
+        }
+        match closing::close(self.daemon) {
+            Ok(()) => {
+                self.daemon.lifetime.end();
+                Answer::json(Status::Ok, &control::Stopped { ended: true, users })
+            }
+            Err(e) => Answer::failed(e),
+        }
+    }
+}

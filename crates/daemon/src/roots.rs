@@ -1,0 +1,157 @@
+//! Registered directories and their guards: when guards go up, and when they come down.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use seawall_core::policy::sqlite_database;
+use seawall_core::table::{self, RootEntry};
+use seawall_media::identity;
+use seawall_wire::shm::Preset;
+use serde::{Deserialize, Serialize};
+
+use crate::errors::DaemonError;
+use crate::guard::{self, Claim, GuardError};
+use crate::state::{Daemon, lock};
+
+/// The body of an AddRoot request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddRoot {
+    /// Name of the preset.
+    pub preset: String,
+    /// The directory whose files are managed.
+    pub path: PathBuf,
+    /// The database's directory, where the guard lives.
+    pub data: PathBuf,
+}
+
+/// The preset of this name.
+pub(crate) fn preset(name: &str) -> Option<Preset> {
+    [Preset::Postgres, Preset::Sqlite].into_iter().find(|p| p.name() == name)
+}
+
+/// Roots by number, and the guards that may be up below each.
+#[derive(Default)]
+pub(crate) struct Roots {
+    entries: Mutex<BTreeMap<u32, RootEntry>>,
+    raised: Mutex<BTreeSet<(u32, PathBuf)>>,
+}
+
+impl Roots {
+    /// The roots of a pool. With `search` the guards of an earlier daemon are looked for.
+    pub fn load(roots: Vec<(u32, RootEntry)>, search: bool) -> Self {
+        let mut raised = BTreeSet::new();
+        for (i, root) in roots.iter().filter(|_| search) {
+            raised.extend(guard::find(root.preset, &root.data).into_iter().map(|at| (*i, at)));
+        }
+        Self { entries: Mutex::new(roots.into_iter().collect()), raised: Mutex::new(raised) }
+    }
+
+    pub fn get(&self, i: u32) -> Option<RootEntry> {
+        lock(&self.entries).get(&i).cloned()
+    }
+
+    pub fn all(&self) -> BTreeMap<u32, RootEntry> {
+        lock(&self.entries).clone()
+    }
+
+    /// How many guards are up, or may be.
+    pub fn guards(&self) -> usize {
+        lock(&self.raised).len()
+    }
+
+    /// Raises the guard that protects `path`, durably. At once if it is up.
+    pub fn raise(&self, i: u32, path: &Path, claim: &Claim) -> Result<(), GuardError> {
+        let Some(root) = self.get(i) else { return Ok(()) };
+        let at = guarded(&root, path);
+        let mut raised = lock(&self.raised);
+        if !raised.contains(&(i, at.clone())) {
+            guard::raise(root.preset, &at, claim)?;
+            raised.insert((i, at));
+        }
+        Ok(())
+    }
+
+    /// Lowers every guard of the roots for which `is_free` holds. What fails is returned and stays up.
+    pub fn lower(&self, claim: &Claim, is_free: impl Fn(u32) -> bool) -> Vec<GuardError> {
+        let mut errors = Vec::new();
+        let roots = self.all();
+        lock(&self.raised).retain(|(i, at)| {
+            let Some(root) = roots.get(i).filter(|_| is_free(*i)) else { return true };
+            match guard::lower(root.preset, at, Some(claim)) {
+                Ok(()) => false,
+                // A database that was deleted, directory and all, needs no guard.
+                Err(_) if !root.data.exists() => false,
+                Err(e) => {
+                    errors.push(e);
+                    true
+                }
+            }
+        });
+        errors
+    }
+}
+
+/// Where the guard of a managed file lives.
+fn guarded(root: &RootEntry, path: &Path) -> PathBuf {
+    match root.preset {
+        Preset::Postgres => root.data.clone(),
+        Preset::Sqlite => {
+            std::ffi::OsStr::from_bytes(sqlite_database(path.as_os_str().as_bytes())).to_owned().into()
+        }
+    }
+}
+
+/// Registers a directory, in the pool and in the run-time memory.
+pub(crate) fn add(daemon: &Daemon, wanted: &AddRoot) -> Result<u32, DaemonError> {
+    let (root, dev) = examine(wanted)?;
+    refuse_other_pool(&root, &daemon.claim())?;
+    let i = table::add_root(&daemon.pool, &root)?;
+    if let Some(slot) = daemon.engine.shm().root(i).filter(|slot| slot.kind().is_none()) {
+        slot.publish(root.preset, root.path.as_os_str().as_bytes(), dev);
+    }
+    lock(&daemon.roots.entries).insert(i, root);
+    Ok(i)
+}
+
+/// What the directory is, if its files can be managed at all.
+fn examine(wanted: &AddRoot) -> Result<(RootEntry, u64), DaemonError> {
+    let bad = |why: String| DaemonError::Directory { path: wanted.path.clone(), why };
+    let preset = preset(&wanted.preset).ok_or_else(|| bad(format!("no preset {:?}", wanted.preset)))?;
+    let missing = |e| bad(format!("{e}: has the directory moved? Give the present one with --data"));
+    let path = std::fs::canonicalize(&wanted.path).map_err(missing)?;
+    let data = std::fs::canonicalize(&wanted.data).map_err(missing)?;
+    let dir = File::open(&path).map_err(missing)?;
+    let stat = dir.metadata().map_err(missing)?;
+    if !stat.is_dir() {
+        return Err(bad("is not a directory".into()));
+    }
+    let identity = identity(&dir).map_err(|e| {
+        bad(format!("{e}, so its files could not be found again after a crash: put the data on ext4, XFS or btrfs"))
+    })?;
+    let me = rustix::process::geteuid().as_raw();
+    if me != 0 && stat.uid() != me {
+        return Err(bad(format!(
+            "belongs to user {}, but Seawall runs as user {me} and could not recover its files: run it as \
+             their owner (as root: --user NAME)",
+            stat.uid()
+        )));
+    }
+    Ok((RootEntry { preset, path, uid: stat.uid(), data, identity }, stat.dev()))
+}
+
+fn refuse_other_pool(root: &RootEntry, claim: &Claim) -> Result<(), GuardError> {
+    for at in guard::find(root.preset, &root.data) {
+        let found = match root.preset {
+            Preset::Postgres => guard::postgres::claimed(&at),
+            Preset::Sqlite => guard::sqlite::claimed(&at),
+        };
+        if let Some(other) = found.filter(|other| other.uuid != claim.uuid) {
+            return Err(GuardError::OtherPool { at, pool: other.pool.display().to_string() });
+        }
+    }
+    Ok(())
+}

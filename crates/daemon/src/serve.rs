@@ -1,0 +1,147 @@
+//! The running daemon: listener, threads, signals, and its orderly end.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use seawall_wire::message::{Reply, Status};
+use zerocopy::IntoBytes;
+
+use crate::errors::DaemonError;
+use crate::state::Daemon;
+use crate::{closing, destaging, net, requests, start, warden, watch};
+
+/// Connections served at once. Clients connect for one request each; more than this many at the same moment
+/// are told to go without.
+const CONNECTIONS: usize = 1024;
+/// Stack of a connection's thread.
+const STACK: usize = 256 << 10;
+
+/// How a daemon is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The pool.
+    pub pool: PathBuf,
+    /// Stay when the last client has gone.
+    pub keep: bool,
+}
+
+/// Runs a daemon until it is told to end or nobody needs it. `ready` is called once it listens.
+///
+/// # Errors
+/// [`DaemonError`] if it could not start; nothing was changed then that a later start would not put right.
+pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError> {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    let signals = block_signals();
+    let daemon = Arc::new(start::start(&options.pool, options.keep)?);
+    let listener = listen(&daemon)?;
+    daemon.log.say(format!(
+        "listening; pool {} ({}), foreign writers by {}",
+        daemon.pool.path.display(),
+        daemon.pool.medium.label(),
+        daemon.watch.name()
+    ));
+    let threads = [
+        spawn(&daemon, "destage", destaging::run),
+        spawn(&daemon, "warden", warden::run),
+    ];
+    spawn(&daemon, "watch", watch::run);
+    ready();
+    accept_all(&daemon, &listener, signals.as_ref().ok());
+    daemon.lifetime.end();
+    drop(listener);
+    daemon.engine.ring();
+    for thread in threads {
+        // A thread that panicked has said so on stderr; the end goes on.
+        let _ = thread.join();
+    }
+    finish(&daemon);
+    Ok(())
+}
+
+/// SIGTERM and SIGINT are read, not delivered. Before any thread starts, so that all inherit it.
+fn block_signals() -> io::Result<SignalFd> {
+    let mut mask = SigSet::empty();
+    mask.add(Signal::SIGTERM);
+    mask.add(Signal::SIGINT);
+    mask.thread_block()?;
+    Ok(SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
+}
+
+/// The pool's lock is ours, so a socket of that name is a dead daemon's.
+fn listen(daemon: &Daemon) -> Result<OwnedFd, DaemonError> {
+    let socket = &daemon.place.socket;
+    let _ = std::fs::remove_file(socket);
+    net::listen(socket).map_err(|error| DaemonError::Listen { socket: socket.clone(), error })
+}
+
+fn spawn(daemon: &Arc<Daemon>, name: &str, run: fn(&Arc<Daemon>)) -> std::thread::JoinHandle<()> {
+    let daemon = Arc::clone(daemon);
+    let named = std::thread::Builder::new().name(name.into());
+    named.spawn(move || run(&daemon)).expect("a thread at start")
+}
+
+fn accept_all(daemon: &Arc<Daemon>, listener: &OwnedFd, signals: Option<&SignalFd>) {
+    let open = Arc::new(AtomicUsize::new(0));
+    while !daemon.lifetime.is_ending() {
+        if let Some(signal) = signals.and_then(|s| s.read_signal().ok().flatten()) {
+            daemon.log.say(format!("signal {}", signal.ssi_signo));
+            return;
+        }
+        if wait(listener, signals) {
+            if let Ok(connection) = net::accept(listener) {
+                serve_connection(daemon, connection, &open);
+            }
+        }
+    }
+}
+
+/// True if a connection waits. Looks up at least every 100 ms, to notice the end.
+fn wait(listener: &OwnedFd, signals: Option<&SignalFd>) -> bool {
+    let mut fds = vec![PollFd::new(listener, PollFlags::IN)];
+    fds.extend(signals.map(|s| PollFd::new(s, PollFlags::IN)));
+    let tick = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    rustix::event::poll(&mut fds, Some(&tick)).is_ok() && !fds[0].revents().is_empty()
+}
+
+fn serve_connection(daemon: &Arc<Daemon>, connection: OwnedFd, open: &Arc<AtomicUsize>) {
+    let (daemon, count) = (Arc::clone(daemon), Arc::clone(open));
+    if count.fetch_add(1, SeqCst) >= CONNECTIONS {
+        count.fetch_sub(1, SeqCst);
+        let _ = net::send(&connection, Reply::new(Status::Failed).as_bytes(), &[]);
+        return;
+    }
+    let builder = std::thread::Builder::new().name("connection".into()).stack_size(STACK);
+    let spawned = builder.spawn(move || {
+        requests::serve(&daemon, &connection);
+        count.fetch_sub(1, SeqCst);
+    });
+    if spawned.is_err() {
+        open.fetch_sub(1, SeqCst);
+    }
+}
+
+/// Drains and, if nobody is left, closes. With clients left the guards stay up: they go on writing.
+fn finish(daemon: &Daemon) {
+    let users = closing::users(daemon);
+    let closed = if users.is_empty() {
+        closing::close(daemon).map_err(|e| e.to_string())
+    } else {
+        destaging::drain(daemon);
+        Err(format!("processes {users:?} still use the log: the guards stay up until the next daemon ends"))
+    };
+    match closed {
+        Ok(()) => {
+            daemon.log.say("ended; drained, guards down");
+            let _ = std::fs::remove_file(&daemon.shm_path);
+        }
+        Err(why) => daemon.log.say(format!("ended; {why}")),
+    }
+    start::release(daemon);
+    let _ = std::fs::remove_file(&daemon.place.socket);
+}

@@ -1,0 +1,217 @@
+//! Start: the log is recovered, or taken over alive. Nothing else happens before.
+//!
+//! | run-time memory of this boot | clients that live | what is done |
+//! |---|---|---|
+//! | none | – | recover (replays after a crash of the machine, else only syncs) |
+//! | found | none | finish what the dead left half done, then recover |
+//! | found | some | take over: files found again, the dead reaped, clients never notice |
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::SeqCst};
+
+use seawall_core::pool::{self, Pool};
+use seawall_core::recover::{self, Mode, Options, Report};
+use seawall_core::{FileRef, table, takeover};
+use seawall_wire::shm::Flag;
+use serde::Serialize;
+
+use crate::errors::DaemonError;
+use crate::files::{FileTable, Managed};
+use crate::guard::Claim;
+use crate::lifetime::Lifetime;
+use crate::log::Log;
+use crate::roots::Roots;
+use crate::state::Daemon;
+use crate::watch::Watch;
+use crate::{foreign, locate, place, process, register, warden};
+
+/// Where run-time memories lie: a tmpfs on every Linux.
+const SHM_DIR: &str = "/dev/shm";
+
+/// What `seawall recover` may do.
+#[derive(Clone, Copy, Debug)]
+pub struct Offline {
+    /// Replay even in the boot in which the log was written.
+    pub replay: bool,
+    /// Give up the records of files that are gone.
+    pub accept_loss: bool,
+}
+
+/// What `seawall recover` did.
+#[derive(Debug, Serialize)]
+pub struct Recovery {
+    /// The log's part.
+    #[serde(flatten)]
+    pub report: Report,
+    /// Guards that could not be lowered, and why.
+    pub guards_left: Vec<String>,
+}
+
+/// Recovers a pool that no daemon uses, and lowers its guards.
+///
+/// # Errors
+/// [`DaemonError`]: the log and the guards stay as they are.
+pub fn recover(path: &Path, how: Offline) -> Result<Recovery, DaemonError> {
+    let mut pool = pool::open(path)?;
+    let log = Log::open(&place(path)?.log).map_err(|error| DaemonError::Place { pool: path.into(), error })?;
+    if takeover::is_live(Path::new(SHM_DIR), &pool) {
+        let daemon = attach(pool, log, false)?;
+        let alive = living(&daemon);
+        if !alive.is_empty() {
+            release(&daemon);
+            return Err(DaemonError::Alive { pids: alive });
+        }
+        // A forced replay stands for a machine that lost its caches: what the files hold proves nothing.
+        pool = put_down(daemon, !how.replay)?;
+    }
+    let mode = if how.replay { Mode::Replay } else { Mode::Auto };
+    let report = recover::recover(&pool, Options { mode, accept_loss: how.accept_loss })?;
+    let roots = Roots::load(table::roots(&pool)?, true);
+    let claim = Claim { uuid: pool.uuid(), pool: pool.path.clone() };
+    let guards_left = roots.lower(&claim, |_| true).iter().map(ToString::to_string).collect();
+    Ok(Recovery { report, guards_left })
+}
+
+/// Opens a pool for serving.
+pub(crate) fn start(path: &Path, keep: bool) -> Result<Daemon, DaemonError> {
+    let mut pool = pool::open(path)?;
+    let log_path = place(path)?.log;
+    let log = || Log::open(&log_path).map_err(|error| DaemonError::Place { pool: path.into(), error });
+    if takeover::is_live(Path::new(SHM_DIR), &pool) {
+        let daemon = attach(pool, log()?, keep)?;
+        if !living(&daemon).is_empty() {
+            resume(&daemon);
+            return Ok(daemon);
+        }
+        pool = put_down(daemon, true)?;
+    }
+    let was_used = !table::files(&pool)?.is_empty();
+    let report = recover::recover(&pool, Options { mode: Mode::Auto, accept_loss: false })?;
+    let roots = Roots::load(table::roots(&pool)?, was_used);
+    let claim = Claim { uuid: pool.uuid(), pool: pool.path.clone() };
+    let left = roots.lower(&claim, |_| true);
+    let daemon = attach(pool, log()?, keep)?;
+    daemon.log.say(format!(
+        "started; {} records in the log, {} live, {} of them replayed",
+        report.records,
+        report.live,
+        if report.replayed { report.live } else { 0 }
+    ));
+    left.iter().for_each(|error| daemon.log.say(error.to_string()));
+    Ok(daemon)
+}
+
+fn place(path: &Path) -> Result<place::Place, DaemonError> {
+    place::make(path).map_err(|error| DaemonError::Place { pool: path.into(), error })
+}
+
+/// Joins pool and run-time memory, and takes a client slot.
+fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
+    let place = place(&pool.path)?;
+    let started = takeover::start(&mut pool, Path::new(SHM_DIR))?;
+    let slot = started
+        .engine
+        .claim_client(std::process::id(), process::now_ns())
+        .ok_or(DaemonError::NoClientSlot)?;
+    let roots = Roots::load(table::roots(&pool)?, started.taken_over);
+    Ok(Daemon {
+        engine: started.engine,
+        pool,
+        shm_file: started.shm_file,
+        shm_len: started.shm_len,
+        shm_path: started.shm_path,
+        place,
+        log,
+        slot,
+        files: FileTable::default(),
+        roots,
+        lifetime: Lifetime::new(keep),
+        watch: Watch::new(),
+        registering: Mutex::default(),
+        destaging: Mutex::default(),
+        foreign: Mutex::default(),
+        refused: AtomicU32::new(0),
+        requests: AtomicU64::new(0),
+    })
+}
+
+/// Clients that live, and whoever else may write to the log.
+fn living(daemon: &Daemon) -> Vec<u32> {
+    crate::closing::users(daemon)
+}
+
+/// Gives up a run-time memory that nobody else uses.
+fn put_down(daemon: Daemon, finish: bool) -> Result<Pool, DaemonError> {
+    if finish {
+        find_files(&daemon);
+        warden::bury(&daemon, &dead_slots(&daemon));
+    }
+    release(&daemon);
+    match std::fs::remove_file(&daemon.shm_path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(takeover::StartError::Io { path: daemon.shm_path.clone(), error: e }.into())
+        }
+        _ => Ok(daemon.pool),
+    }
+}
+
+/// Leaves the run-time memory as if this daemon had never been there.
+pub(crate) fn release(daemon: &Daemon) {
+    daemon.engine.release_client(daemon.slot);
+    takeover::end(&daemon.engine);
+}
+
+/// Takes over a live log.
+fn resume(daemon: &Daemon) {
+    daemon.log.say("took over a live log");
+    find_files(daemon);
+    warden::bury(daemon, &dead_slots(daemon));
+    for file in daemon.files.all() {
+        if let Some(f) = daemon.engine.shm().file(file.reference.slot) {
+            f.flags().fetch_and(!Flag::FOREIGN.0, SeqCst);
+        }
+        daemon.watch.add(&file.file, (file.dev, file.ino), &daemon.log);
+        if let Some(pid) = foreign::writers(file.dev, file.ino, |pid| daemon.is_client(pid)).first() {
+            warden::keep_out(daemon, &file, *pid);
+        }
+    }
+}
+
+fn dead_slots(daemon: &Daemon) -> Vec<u32> {
+    let shm = daemon.engine.shm();
+    let is_dead = |i: &u32| {
+        shm.client(*i).is_some_and(|c| {
+            let pid = c.pid().load(Acquire);
+            pid != 0 && *i != daemon.slot && !process::is_same(pid, c.since().load(Acquire))
+        })
+    };
+    (0..shm.shape().clients).filter(is_dead).collect()
+}
+
+/// Opens the files of an earlier daemon again. What is gone and has nothing live is forgotten.
+fn find_files(daemon: &Daemon) {
+    let files = table::files(&daemon.pool).unwrap_or_default();
+    for entry in files {
+        let reference = FileRef { slot: entry.slot, generation: entry.generation };
+        let root = daemon.roots.get(entry.root);
+        let found = root.and_then(|root| locate::find(&root.path, &entry.path, &entry.identity));
+        let Some((file, path)) = found else {
+            lost(daemon, entry.slot, &entry.path);
+            continue;
+        };
+        let Ok(stat) = file.metadata() else { continue };
+        let (dev, ino) = (stat.dev(), stat.ino());
+        daemon.files.insert(Managed { reference, root: entry.root, file, path, dev, ino });
+    }
+}
+
+fn lost(daemon: &Daemon, slot: u32, hint: &PathBuf) {
+    let shm = daemon.engine.shm();
+    if shm.file(slot).is_some_and(seawall_core::destage::is_dirty) {
+        daemon.log.say(format!("{} was not found in its directory; its records stay", hint.display()));
+    } else {
+        register::forget(daemon, slot);
+    }
+}

@@ -1,0 +1,95 @@
+//! What every thread of the daemon shares.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use seawall_core::pool::Pool;
+use seawall_core::{Engine, Errno, Owner};
+
+use crate::files::{FileTable, Managed};
+use crate::guard::Claim;
+use crate::lifetime::Lifetime;
+use crate::log::Log;
+use crate::place::Place;
+use crate::process;
+use crate::roots::Roots;
+use crate::watch::Watch;
+
+/// A running daemon.
+pub(crate) struct Daemon {
+    pub engine: Engine,
+    pub pool: Pool,
+    pub shm_file: File,
+    pub shm_len: u64,
+    pub shm_path: PathBuf,
+    pub place: Place,
+    pub log: Log,
+    /// The daemon's own client slot: it takes file locks like everybody else.
+    pub slot: u32,
+    pub files: FileTable,
+    pub roots: Roots,
+    pub lifetime: Lifetime,
+    pub watch: Watch,
+    /// Registration, forgetting and closing exclude each other.
+    pub registering: Mutex<()>,
+    /// Destage rounds exclude each other: the retired LSN has one writer.
+    pub destaging: Mutex<()>,
+    /// Slots held out of the log because of a foreign writer.
+    pub foreign: Mutex<crate::warden::Foreign>,
+    /// Processes that speak another version, so that `run` can say so.
+    pub refused: AtomicU32,
+    /// Requests served.
+    pub requests: AtomicU64,
+}
+
+impl Daemon {
+    /// This thread as an owner of locks.
+    pub fn me(&self) -> Owner {
+        let thread = rustix::thread::gettid().as_raw_nonzero().get() as usize;
+        // Owner drops the low bits of what usually is an address.
+        Owner::new(self.slot, thread << 4)
+    }
+
+    /// What guards say about this pool.
+    pub fn claim(&self) -> Claim {
+        Claim { uuid: self.pool.uuid(), pool: self.pool.path.clone() }
+    }
+
+    /// Process ids of the clients that live, without this daemon.
+    pub fn clients(&self) -> HashSet<u32> {
+        let shm = self.engine.shm();
+        (0..shm.shape().clients)
+            .filter(|i| *i != self.slot)
+            .filter_map(|i| shm.client(i))
+            .filter_map(|c| match c.pid().load(Acquire) {
+                0 => None,
+                pid => process::is_same(pid, c.since().load(Acquire)).then_some(pid),
+            })
+            .collect()
+    }
+
+    /// True for a process that claimed a slot or said Hello. Cheap; the dead may still count.
+    pub fn is_client(&self, pid: u32) -> bool {
+        let shm = self.engine.shm();
+        (0..shm.shape().clients).filter_map(|i| shm.client(i)).any(|c| c.pid().load(Acquire) == pid)
+            || self.lifetime.has_greeted(pid)
+    }
+
+    /// Takes a file out of the log and keeps it out while `op` runs.
+    pub fn without_log<R>(&self, file: &Managed, op: impl FnOnce() -> R) -> R {
+        self.engine.pass(self.me(), file.reference, || real_sync(file), op)
+    }
+}
+
+/// fdatasync by the daemon's own descriptor.
+pub(crate) fn real_sync(file: &Managed) -> Result<(), Errno> {
+    rustix::fs::fdatasync(&file.file)
+}
+
+/// Locks a mutex. A thread that panicked inside left nothing half done that matters more than going on.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

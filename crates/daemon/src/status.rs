@@ -1,0 +1,203 @@
+//! Status: what a daemon, its log and its files are doing.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use seawall_core::destage::count_free;
+use seawall_stats::{EVENTS, Summary};
+use seawall_wire::shm::Flag;
+use serde::{Deserialize, Serialize};
+
+use crate::files::Managed;
+use crate::state::Daemon;
+
+/// Everything `seawall status` shows.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// The honest label of the medium.
+    pub medium: String,
+    /// Its name in one word: `pmem` or `emulated`.
+    pub medium_name: String,
+    /// Why we say so.
+    pub because: String,
+    /// Path of the pool.
+    pub pool: PathBuf,
+    /// UUID of the pool.
+    pub uuid: String,
+    /// Bytes of the pool.
+    pub size: u64,
+    /// Bytes of one segment.
+    pub segment_bytes: u32,
+    /// Segments of the log.
+    pub segments: u32,
+    /// Segments that are free.
+    pub segments_free: u32,
+    /// Bytes of segments that are not free.
+    pub backlog_bytes: u64,
+    /// Files with records that are not known to be on disk.
+    pub backlog_files: u32,
+    /// Process id of the daemon.
+    pub daemon_pid: u32,
+    /// Its log file.
+    pub log: PathBuf,
+    /// How foreign writers are seen: `fanotify`, `inotify` or `none`.
+    pub watch: String,
+    /// Processes that are attached.
+    pub clients: Vec<u32>,
+    /// Processes that were refused because they speak another version.
+    pub refused: u32,
+    /// Requests served.
+    pub requests: u64,
+    /// Guards that are up.
+    pub guards: usize,
+    /// Registered directories.
+    pub roots: Vec<RootStatus>,
+    /// Managed files.
+    pub files: Vec<FileStatus>,
+    /// Waits, by event.
+    pub events: Vec<EventStatus>,
+}
+
+/// A registered directory.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RootStatus {
+    /// Name of its preset.
+    pub preset: String,
+    /// The directory.
+    pub path: PathBuf,
+}
+
+/// A managed file.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct FileStatus {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its writes go through the log.
+    pub tracked: bool,
+    /// It has records that are not known to be on disk.
+    pub live: bool,
+    /// Why it is not tracked, or what is pending.
+    pub flags: Vec<String>,
+    /// The highest LSN of its records.
+    pub last_lsn: u64,
+    /// All its records at or below are on disk.
+    pub watermark: u64,
+    /// Absorbed fsyncs.
+    pub absorbed: u64,
+    /// Real fsyncs.
+    pub real_syncs: u64,
+    /// Logged writes.
+    pub writes: u64,
+    /// Logged bytes.
+    pub bytes: u64,
+    /// Writes that passed by the log.
+    pub untracked_writes: u64,
+}
+
+/// A wait event.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct EventStatus {
+    /// Its name.
+    pub name: String,
+    /// Its stage.
+    pub stage: String,
+    /// How many.
+    pub count: u64,
+    /// Mean, in nanoseconds.
+    pub mean_ns: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 99 of 100 are shorter.
+    pub p99_ns: u64,
+    /// 999 of 1000 are shorter.
+    #[serde(rename = "p99.9_ns")]
+    pub p999_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+pub(crate) fn status(daemon: &Daemon) -> Status {
+    let (pool, free) = (&daemon.pool, count_free(&daemon.engine));
+    let files: Vec<_> = daemon.files.all().iter().filter_map(|file| file_status(daemon, file)).collect();
+    let mut clients: Vec<_> = daemon.clients().into_iter().collect();
+    clients.sort_unstable();
+    let root = |r: seawall_core::table::RootEntry| RootStatus { preset: r.preset.name().into(), path: r.path };
+    let sb = &pool.superblock;
+    Status {
+        medium: pool.medium.label().into(),
+        medium_name: pool.medium.name().into(),
+        because: pool.because.clone(),
+        pool: pool.path.clone(),
+        uuid: format!("{:032x}", pool.uuid()),
+        size: sb.size,
+        segment_bytes: sb.segment_bytes,
+        segments: sb.segments,
+        segments_free: free,
+        backlog_bytes: u64::from(sb.segments - free) * u64::from(sb.segment_bytes),
+        backlog_files: files.iter().filter(|f| f.live).count() as u32,
+        daemon_pid: std::process::id(),
+        log: daemon.place.log.clone(),
+        watch: daemon.watch.name().into(),
+        clients,
+        refused: daemon.refused.load(Relaxed),
+        requests: daemon.requests.load(Relaxed),
+        guards: daemon.roots.guards(),
+        roots: daemon.roots.all().into_values().map(root).collect(),
+        files,
+        events: events(daemon),
+    }
+}
+
+fn file_status(daemon: &Daemon, file: &Managed) -> Option<FileStatus> {
+    let f = daemon.engine.shm().file(file.reference.slot)?;
+    let flags = f.flags().load(Acquire);
+    let (last_lsn, watermark) = (f.last_lsn().load(Acquire), f.watermark().load(Acquire));
+    Some(FileStatus {
+        path: file.current_path(),
+        tracked: Flag::TRACKED.any_in(flags),
+        live: last_lsn > watermark,
+        flags: flag_names(flags, f.sticky().load(Relaxed)),
+        last_lsn,
+        watermark,
+        absorbed: f.absorbed().load(Relaxed),
+        real_syncs: f.real_syncs().load(Relaxed),
+        writes: f.writes().load(Relaxed),
+        bytes: f.bytes().load(Relaxed),
+        untracked_writes: f.untracked_writes().load(Relaxed),
+    })
+}
+
+fn flag_names(flags: u32, holds: u32) -> Vec<String> {
+    const NAMES: [(Flag, &str); 7] = [
+        (Flag::SYNC_NEEDED, "sync needed"),
+        (Flag::FAILED, "a sync failed"),
+        (Flag::STUCK, "a lock holder was lost"),
+        (Flag::UNLINKED, "unlinked"),
+        (Flag::FOREIGN, "foreign writer"),
+        (Flag::LOG_FULL, "log full"),
+        (Flag::NESTED, "nested write"),
+    ];
+    let set = NAMES.iter().filter(|(flag, _)| flag.any_in(flags)).map(|(_, name)| (*name).into());
+    set.chain((holds > 0).then(|| "mapped or streamed".into())).collect()
+}
+
+fn events(daemon: &Daemon) -> Vec<EventStatus> {
+    let shm = daemon.engine.shm();
+    EVENTS
+        .iter()
+        .map(|row| {
+            let mut sum = Summary::new();
+            (0..=shm.shape().lanes).for_each(|lane| sum.add(shm.stats(lane), row.event));
+            EventStatus {
+                name: row.name.into(),
+                stage: row.stage.into(),
+                count: sum.count,
+                mean_ns: sum.sum_ns.checked_div(sum.count).unwrap_or(0),
+                p50_ns: sum.quantile_ns(0.5),
+                p99_ns: sum.quantile_ns(0.99),
+                p999_ns: sum.quantile_ns(0.999),
+                max_ns: sum.longest_ns,
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,173 @@
+//! The warden: cleans up after the dead, keeps foreign writers' files out of the log, ends an idle daemon.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, SeqCst};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use seawall_core::{FileRef, reap};
+use seawall_wire::shm::Flag;
+
+use crate::files::{Descriptors, Managed};
+use crate::state::{Daemon, lock, real_sync};
+use crate::{closing, foreign, process};
+
+/// How often the warden looks, when nobody dies meanwhile.
+const TICK: Duration = Duration::from_millis(200);
+/// A foreign open is not yet visible in `/proc` when it is allowed.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Files held out of the log because of foreign processes.
+#[derive(Default)]
+pub(crate) struct Foreign {
+    held: HashMap<u32, (FileRef, Instant)>,
+}
+
+impl Foreign {
+    /// The slot is free: nothing to release any more.
+    pub fn forget(&mut self, slot: u32) {
+        self.held.remove(&slot);
+    }
+}
+
+/// The claim of a client slot: process id and generation.
+type Claim = (u32, u32);
+
+/// Clients that are watched, by slot.
+#[derive(Default)]
+struct Watched {
+    /// Descriptors that become readable when the process ends.
+    alive: HashMap<u32, (Claim, OwnedFd)>,
+    /// Claims whose time stamp says that the process id was used again. A claim is made in three stores, so
+    /// this is believed only when it is seen twice.
+    suspect: HashMap<u32, Claim>,
+}
+
+/// Runs until the daemon ends.
+pub(crate) fn run(daemon: &Arc<Daemon>) {
+    let mut watched = Watched::default();
+    while !daemon.lifetime.is_ending() {
+        let dead = dead_clients(daemon, &mut watched);
+        if !dead.is_empty() {
+            bury(daemon, &dead);
+        }
+        review_foreign(daemon);
+        if daemon.lifetime.is_over(!daemon.clients().is_empty()) && closing::is_deserted(daemon) {
+            closing::close_and_log(daemon);
+            daemon.lifetime.end();
+        }
+        wait(&watched);
+    }
+}
+
+/// Client slots whose process has ended. Opens a descriptor for every new client.
+fn dead_clients(daemon: &Daemon, watched: &mut Watched) -> Vec<u32> {
+    let shm = daemon.engine.shm();
+    let mut dead = Vec::new();
+    for i in (0..shm.shape().clients).filter(|i| *i != daemon.slot) {
+        let Some(client) = shm.client(i) else { continue };
+        let claim = (client.pid().load(Acquire), client.generation().load(Acquire));
+        if claim.0 == 0 {
+            watched.alive.remove(&i);
+        } else if watched.is_dead(i, claim, client.since().load(Acquire)) {
+            watched.alive.remove(&i);
+            dead.push(i);
+        }
+    }
+    dead
+}
+
+impl Watched {
+    fn is_dead(&mut self, slot: u32, claim: Claim, since: u64) -> bool {
+        if let Some((_, fd)) = self.alive.get(&slot).filter(|(seen, _)| *seen == claim) {
+            return has_ended(fd);
+        }
+        let Some(fd) = open(claim.0) else { return true };
+        if process::is_same(claim.0, since) {
+            self.alive.insert(slot, (claim, fd));
+            return false;
+        }
+        self.suspect.insert(slot, claim) == Some(claim)
+    }
+}
+
+fn open(pid: u32) -> Option<OwnedFd> {
+    pidfd_open(Pid::from_raw(i32::try_from(pid).ok()?)?, PidfdFlags::empty()).ok()
+}
+
+fn has_ended(fd: &OwnedFd) -> bool {
+    let mut one = [PollFd::new(fd, PollFlags::IN)];
+    rustix::event::poll(&mut one, Some(&Timespec::default())).is_ok_and(|n| n > 0)
+}
+
+fn wait(watched: &Watched) {
+    let mut all: Vec<_> = watched.alive.values().map(|(_, fd)| PollFd::new(fd, PollFlags::IN)).collect();
+    let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
+    // A signal or too many descriptors: looking again a little later is right in both cases.
+    if rustix::event::poll(&mut all, Some(&tick)).is_err() {
+        std::thread::sleep(TICK);
+    }
+}
+
+/// Finishes or voids what dead clients left, and frees what they held.
+pub(crate) fn bury(daemon: &Daemon, dead: &[u32]) {
+    let mut files = Descriptors::new(&daemon.files);
+    let reaped = reap::dead(&daemon.engine, daemon.me(), &|client| dead.contains(&client), &mut files);
+    if reaped.lanes + reaped.locks + reaped.holds > 0 {
+        daemon.log.say(format!(
+            "{} processes ended in the middle of something: {} writes finished, {} lanes, {} locks, {} holds freed",
+            reaped.clients, reaped.finished, reaped.lanes, reaped.locks, reaped.holds
+        ));
+    }
+}
+
+/// Takes a file out of the log, now, until no foreign process writes to it any more.
+pub(crate) fn keep_out(daemon: &Daemon, file: &Managed, pid: u32) {
+    let mut foreign = lock(&daemon.foreign);
+    let until = Instant::now() + GRACE;
+    let held = foreign.held.insert(file.reference.slot, (file.reference, until));
+    if held.is_some_and(|(reference, _)| reference == file.reference) {
+        return;
+    }
+    daemon.engine.set_flag(file.reference, Flag::FOREIGN);
+    daemon.engine.hold(daemon.me(), file.reference, || real_sync(file));
+    drop(foreign);
+    let (path, name) = (file.current_path(), process::name(pid));
+    daemon.log.say_once(&format!("{}{name}", path.display()), format!(
+        "{} was opened by {name} ({pid}), which runs without Seawall: it has left the log meanwhile",
+        path.display()
+    ));
+}
+
+/// Looks whether a foreign process has the file open for writing.
+pub(crate) fn look_for_writers(daemon: &Daemon, (dev, ino): (u64, u64)) {
+    let slot = daemon.engine.shm().find(dev, ino);
+    let Some(file) = slot.and_then(|slot| daemon.files.get(slot)) else { return };
+    if let Some(pid) = foreign::writers(dev, ino, |pid| daemon.is_client(pid)).first() {
+        keep_out(daemon, &file, *pid);
+    }
+}
+
+/// Lets files back whose foreign writers have gone.
+fn review_foreign(daemon: &Daemon) {
+    let now = Instant::now();
+    let due: Vec<_> =
+        lock(&daemon.foreign).held.iter().filter(|(_, (_, at))| *at <= now).map(|(slot, _)| *slot).collect();
+    for slot in due {
+        let Some(file) = daemon.files.get(slot) else { continue };
+        let writes = !foreign::writers(file.dev, file.ino, |pid| daemon.is_client(pid)).is_empty();
+        let mut foreign = lock(&daemon.foreign);
+        if writes {
+            foreign.held.insert(slot, (file.reference, now + GRACE));
+        } else if foreign.held.get(&slot).is_some_and(|(_, at)| *at <= now) {
+            foreign.held.remove(&slot);
+            if let Some(f) = daemon.engine.shm().file(slot).filter(|_| daemon.engine.knows(file.reference)) {
+                f.flags().fetch_and(!Flag::FOREIGN.0, SeqCst);
+            }
+            daemon.engine.release(daemon.me(), file.reference);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Opens of managed files by processes without Seawall.
+//!
+//! Such a process may write and fsync. If the file had live records then, a later replay would roll its
+//! durable data back. So the file leaves the log first, and stays out until that process has gone.
+//!
+//! | the daemon has | how an open is seen | what is guaranteed |
+//! |---|---|---|
+//! | CAP_SYS_ADMIN (root) | fanotify permission event: the open waits for the daemon's answer | the file has no live records before the open returns |
+//! | less | inotify, after the fact, then a look at `/proc` | the same within some milliseconds of the open, for processes of the same user |
+//!
+//! The limit of the second row, precisely: data that a foreign process writes *and* syncs within those
+//! milliseconds, or as another user, is at risk if the machine loses power before the file has left the log.
+//! Writers that were there before the file was registered are found in both rows (`foreign`), and recovery
+//! refuses files that changed since the boot.
+//!
+//! While no daemon lives nobody watches; `run` starts a new one at once, which looks at every managed file.
+//!
+//! No deadlock: the thread that reads permission events opens no managed file and takes no lock of one;
+//! foreign opens are answered by a thread of their own. If the daemon dies the kernel lets all opens pass.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use nix::fcntl::AT_FDCWD;
+use nix::sys::fanotify::{
+    EventFFlags, Fanotify, FanotifyEvent, FanotifyResponse, InitFlags, MarkFlags, MaskFlags, Response,
+};
+use nix::sys::inotify::{AddWatchFlags, InitFlags as InotifyFlags, Inotify, WatchDescriptor};
+
+use crate::log::Log;
+use crate::process;
+use crate::state::{Daemon, lock};
+use crate::warden;
+
+type Inode = (u64, u64);
+
+/// Time in which several opens count as one: the look at `/proc` is not cheap.
+const COALESCE: Duration = Duration::from_millis(5);
+
+/// The kernel's side of the watch.
+pub(crate) enum Watch {
+    /// Opens wait for us.
+    Fanotify(Fanotify),
+    /// Opens are reported.
+    Inotify(Inotify, Mutex<HashMap<WatchDescriptor, Inode>>),
+    /// Neither is to be had.
+    Blind,
+}
+
+impl Watch {
+    /// The strongest watch there is.
+    pub fn new() -> Self {
+        let strong = InitFlags::FAN_CLASS_CONTENT
+            | InitFlags::FAN_CLOEXEC
+            | InitFlags::FAN_UNLIMITED_QUEUE
+            | InitFlags::FAN_UNLIMITED_MARKS;
+        let files = EventFFlags::O_RDONLY | EventFFlags::O_LARGEFILE | EventFFlags::O_CLOEXEC;
+        if let Ok(fanotify) = Fanotify::init(strong, files) {
+            return Self::Fanotify(fanotify);
+        }
+        Inotify::init(InotifyFlags::IN_CLOEXEC)
+            .map_or(Self::Blind, |inotify| Self::Inotify(inotify, Mutex::default()))
+    }
+
+    /// One word for `status`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Fanotify(_) => "fanotify",
+            Self::Inotify(..) => "inotify",
+            Self::Blind => "none",
+        }
+    }
+
+    /// Watches a file.
+    pub fn add(&self, file: &File, inode: Inode, log: &Log) {
+        let path = proc_path(file);
+        let added = match self {
+            Self::Fanotify(f) => {
+                f.mark(MarkFlags::FAN_MARK_ADD, MaskFlags::FAN_OPEN_PERM, AT_FDCWD, Some(&path))
+            }
+            Self::Inotify(i, inodes) => i.add_watch(&path, AddWatchFlags::IN_OPEN).map(|wd| {
+                lock(inodes).insert(wd, inode);
+            }),
+            Self::Blind => Err(nix::errno::Errno::ENOSYS),
+        };
+        if let Err(e) = added {
+            log.say_once("watch", format!("foreign writers cannot be watched for ({}): {e}", self.name()));
+        }
+    }
+
+    /// Ends the watch of a file.
+    pub fn remove(&self, file: &File, inode: Inode) {
+        match self {
+            // The kernel removes marks and watches of deleted files itself: errors mean "gone already".
+            Self::Fanotify(f) => {
+                let all = (MarkFlags::FAN_MARK_REMOVE, MaskFlags::FAN_OPEN_PERM);
+                let _ = f.mark(all.0, all.1, AT_FDCWD, Some(&proc_path(file)));
+            }
+            Self::Inotify(i, inodes) => {
+                let mut inodes = lock(inodes);
+                let found: Vec<_> = inodes.iter().filter(|(_, at)| **at == inode).map(|(wd, _)| *wd).collect();
+                for wd in found {
+                    inodes.remove(&wd);
+                    let _ = i.rm_watch(wd);
+                }
+            }
+            Self::Blind => {}
+        }
+    }
+}
+
+fn proc_path(file: &File) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+}
+
+/// Answers events until the process ends.
+pub(crate) fn run(daemon: &Arc<Daemon>) {
+    match &daemon.watch {
+        Watch::Fanotify(fanotify) => permissions(daemon, fanotify),
+        Watch::Inotify(inotify, inodes) => reports(daemon, inotify, inodes),
+        Watch::Blind => {}
+    }
+}
+
+fn permissions(daemon: &Arc<Daemon>, fanotify: &Fanotify) {
+    loop {
+        let Ok(events) = fanotify.read_events() else {
+            std::thread::sleep(Duration::from_millis(100));
+            continue;
+        };
+        for event in events {
+            if is_ours(daemon, event.pid()) {
+                allow(fanotify, &event);
+                continue;
+            }
+            let daemon = Arc::clone(daemon);
+            // The event closes its descriptor, and so lets the open pass, however the thread ends.
+            std::thread::spawn(move || foreign_open(&daemon, &event));
+        }
+    }
+}
+
+fn is_ours(daemon: &Daemon, pid: i32) -> bool {
+    let Ok(pid) = u32::try_from(pid) else { return false };
+    pid == std::process::id() || daemon.is_client(pid) || process::has_preload(pid).unwrap_or(false)
+}
+
+fn foreign_open(daemon: &Daemon, event: &FanotifyEvent) {
+    let stat = event.fd().and_then(|fd| rustix::fs::fstat(fd).ok());
+    if let Some(stat) = stat {
+        make_safe(daemon, (stat.st_dev, stat.st_ino), event.pid());
+    }
+    if let Watch::Fanotify(fanotify) = &daemon.watch {
+        allow(fanotify, event);
+    }
+}
+
+fn make_safe(daemon: &Daemon, (dev, ino): Inode, pid: i32) {
+    let slot = daemon.engine.shm().find(dev, ino);
+    if let Some(managed) = slot.and_then(|slot| daemon.files.get(slot)) {
+        warden::keep_out(daemon, &managed, pid.unsigned_abs());
+    }
+}
+
+fn allow(fanotify: &Fanotify, event: &FanotifyEvent) {
+    if let Some(fd) = event.fd() {
+        // An answer nobody waits for any more (the opener was killed) is no error.
+        let _ = fanotify.write_response(FanotifyResponse::new(fd, Response::FAN_ALLOW));
+    }
+}
+
+fn reports(daemon: &Daemon, inotify: &Inotify, inodes: &Mutex<HashMap<WatchDescriptor, Inode>>) {
+    loop {
+        let Ok(events) = inotify.read_events() else {
+            std::thread::sleep(Duration::from_millis(100));
+            continue;
+        };
+        let opened: HashSet<Inode> =
+            events.iter().filter_map(|event| lock(inodes).get(&event.wd).copied()).collect();
+        for inode in opened {
+            warden::look_for_writers(daemon, inode);
+        }
+        std::thread::sleep(COALESCE);
+    }
+}
