@@ -1,0 +1,199 @@
+//! Runs cases, each in a process group of its own, under a timeout, and prints their traces.
+//!
+//! Output, per case and variant: a line `case NAME VARIANT`, the trace lines (indented), the state of
+//! every file the case left behind, and how its process ended.
+
+use crate::cases::{self, Case};
+use crate::context::{Context, Variant, c_path, contents, open_quietly};
+use crate::trace;
+use std::io::Read as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long one case may take before it is killed.
+const CASE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What `contract run` was asked to do.
+pub struct Options {
+    directory: PathBuf,
+    cases: Vec<String>,
+    variants: Vec<Variant>,
+    keep: bool,
+    linger: bool,
+}
+
+impl Options {
+    /// Reads `DIR [--case NAME]... [--variant WORD]... [--keep] [--linger]`.
+    pub fn parse(words: &[&str]) -> Result<Options, String> {
+        let [directory, rest @ ..] = words else { return Err("run: which directory?".to_owned()) };
+        let directory = std::fs::canonicalize(directory).map_err(|error| format!("{directory}: {error}"))?;
+        let mut options = Options { directory, cases: Vec::new(), variants: Vec::new(), keep: false, linger: false };
+        let mut words = rest.iter();
+        while let Some(word) = words.next() {
+            match (*word, words.as_slice().first()) {
+                ("--keep", _) => options.keep = true,
+                ("--linger", _) => options.linger = true,
+                ("--case", Some(name)) => options.cases.push((*name).to_owned()),
+                ("--variant", Some(name)) => options.variants.push(Variant::named(name)?),
+                _ => return Err(format!("run: cannot read `{word}`")),
+            }
+            if Self::takes_value(word) {
+                words.next();
+            }
+        }
+        if options.variants.is_empty() {
+            options.variants.extend(Variant::ALL);
+        }
+        Ok(options)
+    }
+
+    fn takes_value(word: &str) -> bool {
+        matches!(word, "--case" | "--variant")
+    }
+
+    /// A case is wanted by its own name or by its family's. Families that need a directory of
+    /// their own (a small file system) run only when they are named.
+    fn wants(&self, case: &Case) -> bool {
+        if self.cases.is_empty() {
+            return !case.on_request;
+        }
+        self.cases.iter().any(|wanted| wanted == case.name || wanted == case.family)
+    }
+}
+
+/// Runs every wanted case in every wanted variant.
+pub fn run(options: &Options) -> Result<(), String> {
+    let wanted: Vec<Case> = cases::all().into_iter().filter(|case| options.wants(case)).collect();
+    if wanted.is_empty() {
+        return Err("no case of that name: see `contract list`".to_owned());
+    }
+    for case in wanted {
+        for variant in &options.variants {
+            let cx = Context::new(&options.directory, case.name, *variant);
+            println!("case {} {}", case.name, variant.word());
+            let (lines, end) = run_apart(&options.directory, case.name, *variant)?;
+            print!("{lines}");
+            for line in files_left(&options.directory, &cx.prefix())? {
+                println!("  left {line}");
+            }
+            println!("  {end}");
+            if !options.keep {
+                sweep(&options.directory, &cx.prefix())?;
+            }
+        }
+    }
+    println!("all cases ran");
+    if options.linger {
+        // A client that stays: nothing is drained until somebody kills us.
+        std::thread::sleep(Duration::from_secs(600));
+    }
+    Ok(())
+}
+
+/// Runs one case in this process: the body of `contract case`.
+pub fn one_case(name: &str, variant: &str, directory: &str) -> Result<(), String> {
+    let variant = Variant::named(variant)?;
+    let case = cases::all()
+        .into_iter()
+        .find(|case| case.name == name)
+        .ok_or_else(|| format!("no case `{name}`"))?;
+    (case.body)(&Context::new(Path::new(directory), name, variant));
+    Ok(())
+}
+
+fn run_apart(directory: &Path, name: &str, variant: Variant) -> Result<(String, String), String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut child = Command::new(program)
+        .args(["case", name, variant.word()])
+        .arg(directory)
+        .env("RUST_BACKTRACE", "0")
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("cannot start case {name}: {error}"))?;
+    let mut output = child.stdout.take().ok_or("no pipe from the case")?;
+    let reader = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = output.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    });
+    let status = wait(&mut child);
+    kill_group(&child);
+    let _ = child.wait();
+    let lines = reader.join().map_err(|_| "the trace reader panicked".to_owned())?;
+    Ok((lines, status.map_or_else(|| format!("timed out after {CASE_TIMEOUT:?}"), describe)))
+}
+
+fn wait(child: &mut Child) -> Option<ExitStatus> {
+    let deadline = Instant::now() + CASE_TIMEOUT;
+    while Instant::now() < deadline {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    None
+}
+
+/// Kills whatever the case left running. Its group is its own, so nobody else can be in it.
+fn kill_group(child: &Child) {
+    let group = libc::pid_t::try_from(child.id()).expect("a process id is a pid_t");
+    // SAFETY: a signal to a group that only our descendants can belong to.
+    unsafe { libc::kill(-group, libc::SIGKILL) };
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit {code}"),
+        (None, signal) => format!("died of signal {}", signal.unwrap_or(0)),
+    }
+}
+
+/// Names of what the case made, sorted, without directories (guards stand beside managed files).
+fn names_with(directory: &Path, prefix: &str) -> Result<Vec<String>, String> {
+    let entries = std::fs::read_dir(directory).map_err(|error| error.to_string())?;
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.starts_with(prefix) && !name.ends_with("-journal"))
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Size, mode, links and content of every file the case left, as another process sees them.
+fn files_left(directory: &Path, prefix: &str) -> Result<Vec<String>, String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut lines = Vec::new();
+    for name in names_with(directory, prefix)? {
+        let path = directory.join(&name);
+        let meta = std::fs::symlink_metadata(&path).map_err(|error| error.to_string())?;
+        let content = if meta.is_file() {
+            let fd = open_quietly(&c_path(&path), libc::O_RDONLY);
+            let bytes = contents(fd);
+            // SAFETY: opened above.
+            unsafe { libc::close(fd) };
+            trace::summary(&bytes)
+        } else {
+            "not a regular file".to_owned()
+        };
+        let size = if meta.is_file() { meta.size() } else { 0 };
+        lines.push(format!("{name}: size {size} mode {:o} links {}: {content}", meta.mode(), meta.nlink()));
+    }
+    Ok(lines)
+}
+
+fn sweep(directory: &Path, prefix: &str) -> Result<(), String> {
+    for name in names_with(directory, prefix)? {
+        let path = directory.join(name);
+        let removed = if path.is_dir() && !path.is_symlink() {
+            std::fs::remove_dir_all(&path)
+        } else {
+            std::fs::remove_file(&path)
+        };
+        removed.map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
+    }
+    Ok(())
+}

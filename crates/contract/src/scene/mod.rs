@@ -1,0 +1,1 @@
+pub fn play(_: &str, _: &str) -> Result<(), String> { Ok(()) }

@@ -1,0 +1,11 @@
+//! What the drivers share: work directories, the two sides, time limits, and cleaning up.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+pub mod bounded;
+pub mod disk;
+pub mod files;
+pub mod processes;
+pub mod seawall;
+pub mod trace;
+pub mod work;

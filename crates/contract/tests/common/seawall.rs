@@ -1,0 +1,114 @@
+//! The two sides of every comparison, and the `seawall` command.
+
+use super::bounded::{self, Finished, Running};
+use super::processes;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// How long recover, status and their like may take.
+const COMMAND_LIMIT: Duration = Duration::from_secs(60);
+
+/// The `seawall` binary: SEAWALL_BIN, or the one of this workspace, built if it is absent.
+pub fn binary() -> PathBuf {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(find_or_build).clone()
+}
+
+fn find_or_build() -> PathBuf {
+    if let Some(path) = std::env::var_os("SEAWALL_BIN") {
+        return PathBuf::from(path);
+    }
+    // The contract program lies where `seawall` is built to: the profile's directory.
+    let profile = Path::new(env!("CARGO_BIN_EXE_contract")).parent().expect("a file lies in a directory");
+    let binary = profile.join("seawall");
+    if !binary.exists() || !profile.join("libseawall_preload.so").exists() {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).args(["build", "--bins", "--lib", "-p", "seawall-cli", "-p", "seawall-preload"]);
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        bounded::run(&mut cargo, "cargo build of seawall", Duration::from_secs(1200)).expect_success("cargo build of seawall");
+    }
+    assert!(binary.exists(), "{} does not exist after a build: set SEAWALL_BIN", binary.display());
+    binary
+}
+
+/// The contract program with its arguments, without Seawall.
+pub fn bare(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contract"));
+    command.args(arguments);
+    command
+}
+
+/// A pool of its own under `/dev/shm`; when dropped, its daemon is ended and the pool removed.
+pub struct Pool {
+    path: PathBuf,
+    size: &'static str,
+}
+
+impl Pool {
+    /// Names a pool; `seawall run` makes it.
+    pub fn new(name: &str, size: &'static str) -> Pool {
+        let path = PathBuf::from(format!("/dev/shm/seawall-contract-{name}-{}.pool", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        Pool { path, size }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// `seawall run` around `program`.
+    pub fn around(&self, data: &Path, program: &Command) -> Command {
+        let mut command = Command::new(binary());
+        command.args(["run", "--emulated", "--size", self.size, "--pool"]).arg(&self.path);
+        command.args(["--preset", "sqlite", "--data"]).arg(data).arg("--");
+        command.arg(program.get_program()).args(program.get_args());
+        for (name, value) in program.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        command
+    }
+
+    /// `seawall WORDS --pool P`, which must end in time; its caller judges the result.
+    pub fn command(&self, words: &[&str]) -> Finished {
+        let mut command = Command::new(binary());
+        command.args(words).arg("--pool").arg(&self.path);
+        bounded::run(&mut command, &format!("seawall {}", words.join(" ")), COMMAND_LIMIT)
+    }
+
+    /// `seawall recover --replay`, which must succeed.
+    pub fn replay(&self) -> Finished {
+        self.command(&["recover", "--replay"]).expect_success("seawall recover --replay")
+    }
+
+    /// The processes that serve this pool: its daemon, and `run` itself while it lasts.
+    pub fn processes(&self) -> Vec<i32> {
+        let path = self.path.to_string_lossy();
+        processes::descendants_naming(&path)
+    }
+
+    /// The daemon alone: what names the pool but is not `seawall run`.
+    pub fn daemon(&self, run: &Running) -> Vec<i32> {
+        self.processes().into_iter().filter(|pid| *pid != run.pid()).collect()
+    }
+
+    /// kill -9 for everything that names the pool.
+    pub fn kill_everything(&self) {
+        let pids = self.processes();
+        for pid in &pids {
+            processes::signal(*pid, libc::SIGKILL);
+        }
+        processes::reap(&pids);
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.kill_everything();
+        let _ = std::fs::remove_file(&self.path);
+    }
+}

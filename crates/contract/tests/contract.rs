@@ -1,0 +1,101 @@
+//! The contract: the same cases on the bare file system and under Seawall, traces identical.
+//!
+//! * `SEAWALL_BIN`: the `seawall` to test (default: this workspace's, built if absent).
+//! * `SEAWALL_CONTRACT_BARE=1`: bare on both sides, to test the cases themselves.
+//! * `SEAWALL_CONTRACT_CASE=NAME`: one case or one family only.
+//! * `SEAWALL_CONTRACT_KEEP=1`: leave the work directories.
+
+mod common;
+
+use common::bounded;
+use common::disk::Disk;
+use common::files;
+use common::seawall::{Pool, bare};
+use common::trace;
+use common::work::Work;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// For one pass over all cases; a case that hangs costs half a minute of it.
+const LIMIT: Duration = Duration::from_secs(400);
+
+fn program(directory: &Path, work: &Work, wanted: &[&str]) -> Command {
+    let mut command = bare(&["run"]);
+    command.arg(directory);
+    let chosen = std::env::var("SEAWALL_CONTRACT_CASE").ok();
+    for case in wanted.iter().copied().chain(chosen.as_deref().filter(|_| wanted.is_empty())) {
+        command.args(["--case", case]);
+    }
+    if let Some(library) = work.native_library() {
+        command.env("SEAWALL_CONTRACT_NATIVE", library);
+    }
+    command
+}
+
+/// Runs `program` under Seawall; bare where the cases themselves are being tested.
+fn under_seawall(pool: &Pool, directory: &Path, program: &mut Command) -> bounded::Finished {
+    if std::env::var_os("SEAWALL_CONTRACT_BARE").is_some() {
+        return bounded::run(program, "the cases, bare again", LIMIT);
+    }
+    bounded::run(&mut pool.around(directory, program), "the cases under seawall", LIMIT)
+}
+
+fn compare(bare: &bounded::Finished, seawall: &bounded::Finished) {
+    let differences = trace::differences(&bare.stdout, &seawall.stdout);
+    assert!(
+        differences.is_empty(),
+        "{} of {} cases differ:\n\n{}\n\nstandard error under seawall:\n{}",
+        differences.len(),
+        trace::cases(&bare.stdout).len(),
+        differences.join("\n\n"),
+        seawall.stderr,
+    );
+    assert!(seawall.status.success(), "under seawall: {}\n{}", seawall.ending(), seawall.output());
+}
+
+#[test]
+fn every_case_agrees_with_the_bare_file_system() {
+    let work = Work::new("cases");
+    let (left, right) = (work.directory("bare"), work.directory("seawall"));
+    let expected = bounded::run(&mut program(&left, &work, &[]), "the cases, bare", LIMIT).expect_success("the cases, bare");
+    let pool = Pool::new("cases", "256M");
+    let found = under_seawall(&pool, &right, &mut program(&right, &work, &[]));
+    compare(&expected, &found);
+}
+
+/// Each side on a fresh small file system, because each fills it.
+#[test]
+fn a_full_file_system_agrees() {
+    let work = Work::new("space");
+    let side = |name: &str| Disk::new(&work.directory(name), 48);
+    let (Some(left), Some(right)) = (side("bare"), side("seawall")) else { return };
+    let mut bare_side = program(left.path(), &work, &["space"]);
+    let expected = bounded::run(&mut bare_side, "the cases, bare", LIMIT).expect_success("the cases, bare");
+    let pool = Pool::new("space", "64M");
+    let found = under_seawall(&pool, right.path(), &mut program(right.path(), &work, &["space"]));
+    drop(pool);
+    compare(&expected, &found);
+}
+
+/// While nothing is lost, a replay of the log has nothing to say: it must change no file. It would,
+/// were a write around the log ever acknowledged without retiring the records below it.
+#[test]
+fn replay_over_whole_files_changes_nothing() {
+    if std::env::var_os("SEAWALL_CONTRACT_BARE").is_some() {
+        return;
+    }
+    let work = Work::new("replay");
+    let directory = work.directory("data");
+    let pool = Pool::new("replay", "256M");
+    let mut cases = program(&directory, &work, &[]);
+    cases.args(["--keep", "--linger"]);
+    let run = bounded::Running::start(&mut pool.around(&directory, &cases), "the cases under seawall");
+    run.wait_for("all cases ran", LIMIT);
+    pool.kill_everything();
+    drop(run);
+    let before = files::contents(&directory);
+    let said = pool.replay();
+    let changed = files::changed(&before, &files::contents(&directory));
+    assert!(changed.is_empty(), "the replay changed files that were whole:\n{}\n{}", changed.join("\n"), said.output());
+}
