@@ -1,0 +1,110 @@
+# The one door: everything a contributor or a curious DBA does starts here. `make` alone lists it.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.DEFAULT_GOAL := help
+
+CARGO       ?= cargo
+# For example --locked, as .ci/run passes it.
+CARGO_FLAGS ?=
+PREFIX      ?= /usr/local
+DESTDIR     ?=
+# Options for the lab, for example: make demo DEMO="--rounds 5", make bench BENCH=--quick
+DEMO        ?=
+BENCH       ?=
+
+TARGET  := $(or $(CARGO_TARGET_DIR),target)
+RELEASE := $(TARGET)/release
+
+# What the tests and the demo run, from the distribution: the databases, the unsafe upper bound, a C compiler.
+PACKAGES := build-essential eatmydata libsqlite3-dev pkg-config postgresql postgresql-contrib sqlite3
+
+# What runs inside a database is no_std. Cargo unifies features over the packages of one command, and the
+# programs need `std` in the crates they share with the preload: so the preload has a command of its own.
+PROGRAMS := --package seawall-cli --package seawall-lab --package seawall-load
+PRELOAD  := --package seawall-preload
+
+.PHONY: help
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Programs and preload library, in target/release
+	$(CARGO) build --release $(CARGO_FLAGS) $(PROGRAMS)
+	$(CARGO) build --release $(CARGO_FLAGS) $(PRELOAD)
+
+.PHONY: test
+test: ## All tests; PostgreSQL and SQLite among them (make deps installs what they need)
+	$(CARGO) build $(CARGO_FLAGS) --package seawall-cli
+	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
+	$(CARGO) test $(CARGO_FLAGS) --no-fail-fast --workspace --exclude seawall-preload
+	$(CARGO) test $(CARGO_FLAGS) --no-fail-fast $(PRELOAD)
+
+.PHONY: lint
+lint: ## Format, clippy and rustdoc without a warning; cargo-deny where it is installed
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy $(CARGO_FLAGS) --workspace --exclude seawall-preload --all-targets -- -D warnings
+	$(CARGO) clippy $(CARGO_FLAGS) $(PRELOAD) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CARGO_FLAGS) --no-deps --document-private-items \
+		--workspace --exclude seawall-preload
+	if $(CARGO) deny --version >/dev/null 2>&1; then $(MAKE) deny; else
+		echo "cargo-deny is not installed: licences and advisories were not checked (make deny says how)"
+	fi
+
+.PHONY: deny
+deny: ## Licences, advisories and sources of the dependencies (cargo install --locked cargo-deny)
+	if ! $(CARGO) deny --version >/dev/null 2>&1; then
+		echo "cargo-deny is missing: cargo install --locked cargo-deny"; exit 1
+	fi
+	$(CARGO) deny check
+
+.PHONY: docs
+docs: ## Regenerate the generated parts of docs/
+	$(CARGO) run --quiet $(CARGO_FLAGS) --package xtask -- docs
+
+.PHONY: demo
+demo: deps build ## PostgreSQL and SQLite on three sides, then kill -9 and the proof (a few minutes)
+	$(RELEASE)/seawall-lab demo $(DEMO)
+
+.PHONY: bench
+bench: deps build ## Latencies and rates as ratios against named baselines, to out/bench.json
+	$(RELEASE)/seawall-lab bench $(BENCH)
+
+.PHONY: deps
+deps: ## Debian packages that tests and demo need (as root, or through sudo)
+	missing=()
+	if ! command -v apt-get >/dev/null; then
+		echo "not a Debian: please install what these are called here: $(PACKAGES)"; exit 0
+	fi
+	for package in $(PACKAGES); do
+		[[ $$(dpkg-query -W -f '$${db:Status-Status}' $$package 2>/dev/null || true) == installed ]] \
+			|| missing+=($$package)
+	done
+	if (( $${#missing[@]} == 0 )); then exit 0; fi
+	echo "installing $${missing[*]}"
+	as_root=()
+	if (( EUID != 0 )); then
+		command -v sudo >/dev/null || { echo "run this as root: apt-get install $${missing[*]}"; exit 1; }
+		as_root=(sudo)
+	fi
+	apt() {
+		"$${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 "$$@"
+	}
+	# A machine that has just started may still be updating itself, or have no network yet.
+	for attempt in 1 2 3 4 5 6; do
+		if apt update && apt install --yes --no-install-recommends "$${missing[@]}"; then exit 0; fi
+		echo "apt-get failed (attempt $$attempt)"; sleep 10
+	done
+	exit 1
+
+.PHONY: install
+install: build ## seawall and its preload library, below PREFIX (/usr/local)
+	install -D -m 755 $(RELEASE)/seawall $(DESTDIR)$(PREFIX)/bin/seawall
+	install -D -m 755 $(RELEASE)/libseawall_preload.so \
+		$(DESTDIR)$(PREFIX)/lib/seawall/libseawall_preload.so
+
+.PHONY: clean
+clean: ## Everything that was built, and results
+	$(CARGO) clean
+	rm -rf out
