@@ -14,3 +14,18 @@ pub mod shm;
 
 /// Version of everything in this crate. A front and a daemon that differ do not talk.
 pub const WIRE_VERSION: u32 = 1;
+
+/// Keeps its items only in a build without `std`. Features unify over a workspace build, so a front that is
+/// `no_std` by itself may find `std`, and with it a second panic handler, in its dependencies.
+#[cfg(feature = "std")]
+#[macro_export]
+macro_rules! unless_std {
+    ($($item:item)*) => {};
+}
+
+/// Keeps its items only in a build without `std`.
+#[cfg(not(feature = "std"))]
+#[macro_export]
+macro_rules! unless_std {
+    ($($item:item)*) => { $($item)* };
+}

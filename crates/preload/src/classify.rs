@@ -1,0 +1,251 @@
+//! What is this descriptor? Asked by every hook; answered from the table, or found out at first use.
+//!
+//! Inputs: a number and what it is about to be used for. Output: [`Kind`]. Invariant: a write through a
+//! descriptor goes to the kernel unlogged only if its file has no slot before *and after* the write, or the
+//! file's next fsync is made real.
+
+use core::ffi::c_int;
+
+use seawall_core::policy::{self, Manage, SQLITE_MAGIC};
+use seawall_core::{Engine, Errno, FileRef, Owner};
+use seawall_wire::shm::Flag;
+
+use crate::client::{self, Registered};
+use crate::fdtable::{self, Entry, State, mark};
+use crate::sys::{self, Stat, raw};
+use crate::{owner, rings, session};
+
+/// A descriptor of a managed file, and everything that an engine's call wants to know.
+pub struct Target {
+    /// The log.
+    pub engine: &'static Engine,
+    /// The calling thread.
+    pub who: Owner,
+    /// The file.
+    pub file: FileRef,
+    /// What the table says.
+    pub entry: Entry,
+}
+
+/// A descriptor that goes to the kernel, but not without a second thought.
+pub struct Watched {
+    /// What the table says.
+    pub entry: Entry,
+    /// A candidate's log and identity.
+    candidate: Option<(&'static Engine, Stat)>,
+}
+
+/// What a descriptor is.
+pub enum Kind {
+    /// The kernel's business alone.
+    Kernel,
+    /// A managed file.
+    Managed(Target),
+    /// A candidate, or a file that is not managed although flags were taken off its descriptor.
+    Watched(Watched),
+    /// A managed file, but this process has no identity in the log (4096 processes are there already).
+    Poisoned,
+}
+
+/// What the descriptor is about to be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// A change that we see.
+    Write,
+    /// An fsync.
+    Sync,
+    /// Changes that we shall not see: a candidate must be registered now, so that it can be held.
+    Hold,
+}
+
+/// What `fd` is.
+#[inline]
+pub fn of(fd: c_int, intent: Intent) -> Kind {
+    if session::is_off() {
+        return Kind::Kernel;
+    }
+    let entry = fdtable::get(fd);
+    match entry.state() {
+        State::Unmanaged if !entry.has(mark::STRIPPED) => Kind::Kernel,
+        State::Managed => match target(entry) {
+            Some(target) => Kind::Managed(target),
+            None => find_out(fd, intent, entry),
+        },
+        _ => find_out(fd, intent, entry),
+    }
+}
+
+#[inline]
+fn target(entry: Entry) -> Option<Target> {
+    let engine = session::joined().filter(|engine| engine.knows(entry.file()))?;
+    Some(Target { engine, who: owner::current(engine)?, file: entry.file(), entry })
+}
+
+/// The file of a path or descriptor that was looked at.
+pub fn find(engine: &Engine, stat: &Stat) -> Option<FileRef> {
+    let slot = engine.shm().find(stat.dev, stat.ino)?;
+    let generation = engine.shm().file(slot)?.generation().load(core::sync::atomic::Ordering::Acquire);
+    let file = FileRef { slot, generation };
+    engine.knows(file).then_some(file)
+}
+
+#[cold]
+fn find_out(fd: c_int, intent: Intent, entry: Entry) -> Kind {
+    let Ok(stat) = sys::fstat(fd) else { return Kind::Kernel };
+    if !stat.regular {
+        fdtable::set(fd, Entry::other(State::Unmanaged, 0));
+        return Kind::Kernel;
+    }
+    let Some(engine) = session::engine() else { return Kind::Kernel };
+    let inherited = entry == Entry::UNKNOWN;
+    let entry = if inherited { opened_as(fd) } else { entry };
+    if let Some(file) = find(engine, &stat) {
+        let dsync = inherited && Flag::DSYNC.any_in(engine.flags(file));
+        return adopt(engine, fd, file, if dsync { entry.with(mark::DSYNC, true) } else { entry });
+    }
+    if entry.state() == State::Unmanaged {
+        return Kind::Watched(Watched { entry, candidate: None });
+    }
+    decide(engine, fd, &stat, intent, entry)
+}
+
+/// The marks of a descriptor that somebody else opened.
+fn opened_as(fd: c_int) -> Entry {
+    let flags = sys::flags(fd).unwrap_or(0);
+    let writable = flags & libc::O_ACCMODE != libc::O_RDONLY && flags & libc::O_PATH == 0;
+    Entry::UNKNOWN.with(mark::APPEND, flags & libc::O_APPEND != 0).with(mark::WRITABLE, writable)
+}
+
+/// A file that has no slot: what its preset says.
+fn decide(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Intent, entry: Entry) -> Kind {
+    let mut room = [0; libc::PATH_MAX as usize];
+    let named = (stat.links > 0).then(|| sys::name_of(fd, &mut room)).flatten();
+    let manage = named.and_then(|path| policy::decide(engine.shm(), path)).map(|(_, manage)| manage);
+    if matches!(manage, None | Some(Manage::Bypass)) {
+        return leave(fd, entry);
+    }
+    if !entry.has(mark::WRITABLE) {
+        // Not remembered: a writer may register it at any time.
+        return Kind::Kernel;
+    }
+    let entry = if intent == Intent::Sync { entry.synced() } else { entry };
+    let due = match manage {
+        Some(Manage::AfterSyncs(n)) => entry.syncs() >= n,
+        Some(Manage::IfSqlite) => intent == Intent::Sync && has_magic(fd),
+        _ => true,
+    };
+    if due || intent == Intent::Hold {
+        return register(engine, fd, entry);
+    }
+    let candidate = entry.as_candidate();
+    fdtable::set(fd, candidate);
+    Kind::Watched(Watched { entry: candidate, candidate: Some((engine, *stat)) })
+}
+
+fn register(engine: &'static Engine, fd: c_int, entry: Entry) -> Kind {
+    match client::register(fd) {
+        Registered::File(file) if engine.knows(file) => adopt(engine, fd, file, entry),
+        Registered::File(_) | Registered::No => leave(fd, entry),
+        Registered::NoAnswer => Kind::Kernel,
+    }
+}
+
+/// Remembers that `fd` is not managed. Flags that were taken off are made up for.
+fn leave(fd: c_int, entry: Entry) -> Kind {
+    let entry = Entry::other(State::Unmanaged, entry.marks());
+    fdtable::set(fd, entry);
+    match entry.has(mark::STRIPPED) {
+        true => Kind::Watched(Watched { entry, candidate: None }),
+        false => Kind::Kernel,
+    }
+}
+
+/// Remembers that `fd` is `file`.
+fn adopt(engine: &'static Engine, fd: c_int, file: FileRef, was: Entry) -> Kind {
+    if was.state() == State::Candidate || session::missed() {
+        // This process may have written it unseen.
+        engine.need_sync(file);
+    }
+    let entry = Entry::managed(file, was.marks());
+    let Some(who) = owner::current(engine) else {
+        sys::say(&["too many processes: a managed file is refused to this one"]);
+        return Kind::Poisoned;
+    };
+    fdtable::set(fd, entry);
+    let target = Target { engine, who, file, entry };
+    if rings::any() {
+        target.hold_for_life(fd);
+    }
+    Kind::Managed(target)
+}
+
+fn has_magic(fd: c_int) -> bool {
+    let mut head = [0u8; SQLITE_MAGIC.len()];
+    raw!(SYS_pread64, fd, head.as_mut_ptr(), head.len(), 0) == Ok(head.len()) && head == SQLITE_MAGIC
+}
+
+impl Target {
+    /// True if the descriptor was opened for writing; if not, the kernel refuses.
+    #[inline]
+    pub fn writable(&self) -> bool {
+        self.entry.has(mark::WRITABLE)
+    }
+
+    /// Any other change of the file: out of the log, then `op`.
+    pub fn pass<R>(&self, fd: c_int, op: impl FnOnce() -> R) -> R {
+        self.engine.pass(self.who, self.file, || sys::fdatasync(fd), op)
+    }
+
+    /// Keeps the file out of the log until the process ends.
+    pub fn hold_for_life(&self, fd: c_int) {
+        if self.writable() && !fdtable::get(fd).has(mark::HELD) {
+            self.hold(fd);
+            fdtable::set(fd, self.entry.with(mark::HELD, true));
+        }
+    }
+
+    /// Keeps the file out of the log until released.
+    pub fn hold(&self, fd: c_int) {
+        self.engine.hold(self.who, self.file, || sys::fdatasync(fd));
+    }
+}
+
+impl Watched {
+    /// To be called after a change that went to the kernel: if the file was registered meanwhile, its next
+    /// fsync is real.
+    pub fn written(&self) {
+        if let Some((engine, stat)) = &self.candidate
+            && let Some(file) = find(engine, stat)
+        {
+            engine.need_sync(file);
+        }
+    }
+}
+
+/// A change of `fd` that the log has no record for (fallocate, sendfile, splice…).
+pub fn pass(fd: c_int, op: impl FnOnce() -> Result<usize, Errno>) -> Result<usize, Errno> {
+    match of(fd, Intent::Write) {
+        Kind::Managed(target) if target.writable() => target.pass(fd, op),
+        Kind::Managed(_) | Kind::Kernel => op(),
+        Kind::Watched(watched) => {
+            let done = op();
+            watched.written();
+            done
+        }
+        Kind::Poisoned => Err(Errno::IO),
+    }
+}
+
+/// Keeps the file behind `fd` out of the log until the process ends, if it is managed and can be written.
+pub fn hold_for_life(fd: c_int) {
+    if let Kind::Managed(target) = of(fd, Intent::Hold) {
+        target.hold_for_life(fd);
+    }
+}
+
+/// The next fsync of the file behind `fd` is real.
+pub fn need_sync(fd: c_int) {
+    if let Kind::Managed(target) = of(fd, Intent::Write) {
+        target.engine.need_sync(target.file);
+    }
+}

@@ -1,0 +1,136 @@
+//! Requests to the daemon: one connection each, so that no descriptor of ours stays among the application's.
+
+use core::ffi::c_int;
+use core::mem::size_of;
+
+use rustix::fd::BorrowedFd;
+use seawall_core::{AttachError, Engine, Errno, FileRef};
+use seawall_media::Region;
+use seawall_wire::message::{Kind, MAGIC, Reply, Request, Status};
+use seawall_wire::shm::Shm;
+use zerocopy::{FromZeros, IntoBytes};
+
+use crate::environment::{self, SOCKET_PATH_MAX};
+use crate::socket::{Connection, Received};
+use crate::{session, sys};
+
+/// Why there is no engine.
+#[derive(Debug)]
+pub enum Failure {
+    /// SEAWALL_SOCKET is not set.
+    NoSocket,
+    /// The daemon is not there, or did not answer in time.
+    NoAnswer,
+    /// It answered no, or its answer made no sense.
+    Refused(&'static str),
+}
+
+/// What became of a registration.
+pub enum Registered {
+    /// The file is managed now.
+    File(FileRef),
+    /// It is not to be managed.
+    No,
+    /// The daemon did not answer.
+    NoAnswer,
+}
+
+const HELLO_SECONDS: i64 = 10;
+const REGISTER_SECONDS: i64 = 5;
+/// A real fdatasync happens behind this one.
+const SYNC_SECONDS: i64 = 120;
+
+/// Attaches: maps pool and run-time memory.
+pub fn hello() -> Result<Engine, Failure> {
+    let mut room = [0; SOCKET_PATH_MAX];
+    environment::socket(&mut room).ok_or(Failure::NoSocket)?;
+    let answer = ask(Kind::Hello, &[], None, HELLO_SECONDS).map_err(|_| Failure::NoAnswer)?;
+    let engine = accept(&answer);
+    answer.close_descriptors();
+    engine
+}
+
+/// What the Hello's answer makes of us. The descriptors are only borrowed: the mappings outlive them.
+fn accept(answer: &Received) -> Result<Engine, Failure> {
+    let reply = &answer.reply;
+    if reply.magic != MAGIC {
+        return Err(Failure::Refused("the daemon is of another version than libseawall_preload.so"));
+    }
+    match Status::from_u32(reply.status) {
+        Status::Ok => {}
+        Status::BadVersion => {
+            return Err(Failure::Refused("the daemon is of another version than libseawall_preload.so"));
+        }
+        Status::Denied => return Err(Failure::Refused("the daemon belongs to another user")),
+        _ => return Err(Failure::Refused("the daemon refused")),
+    }
+    let [Some(pool), Some(shm)] = answer.descriptors else {
+        return Err(Failure::Refused("the daemon sent no descriptors"));
+    };
+    let region = |fd: c_int, len, sync| {
+        let fd: BorrowedFd<'_> = sys::borrow(fd);
+        Region::map(fd, len, sync).map_err(|_| Failure::Refused("its memory cannot be mapped"))
+    };
+    let pool = region(pool, reply.pool_len, reply.sync_map == 1)?;
+    let shm = Shm::open(region(shm, reply.shm_len, false)?)
+        .map_err(|_| Failure::Refused("the run-time memory is damaged"))?;
+    Engine::attach(pool, shm).map_err(|e| match e {
+        AttachError::Superblock(_) => Failure::Refused("the pool is damaged or of another version"),
+        AttachError::Foreign => Failure::Refused("the run-time memory is another pool's"),
+    })
+}
+
+/// Asks that the file behind `fd` be managed.
+pub fn register(fd: c_int) -> Registered {
+    if !session::may_ask() {
+        session::unanswered();
+        return Registered::NoAnswer;
+    }
+    let Ok(answer) = ask(Kind::Register, &[], Some(fd), REGISTER_SECONDS) else {
+        session::unanswered();
+        return Registered::NoAnswer;
+    };
+    answer.close_descriptors();
+    match (answer.reply.magic, Status::from_u32(answer.reply.status)) {
+        (MAGIC, Status::Ok) => {
+            Registered::File(FileRef { slot: answer.reply.slot, generation: answer.reply.generation })
+        }
+        _ => Registered::No,
+    }
+}
+
+/// A real fdatasync of a managed file of which we have no descriptor. Without a daemon, of everything: we
+/// must not open and close such a file ourselves, or the process would lose its POSIX locks on it.
+pub fn sync_file(file: FileRef) -> Result<(), Errno> {
+    let mut body = [0u8; 8];
+    body[..4].copy_from_slice(&file.slot.to_le_bytes());
+    body[4..].copy_from_slice(&file.generation.to_le_bytes());
+    let answer =
+        if session::may_ask() { ask(Kind::SyncFile, &body, None, SYNC_SECONDS) } else { Err(Errno::AGAIN) };
+    let Ok(answer) = answer else {
+        return sys::raw!(SYS_sync).map(drop);
+    };
+    answer.close_descriptors();
+    match (answer.reply.magic, Status::from_u32(answer.reply.status)) {
+        (MAGIC, Status::Ok) => Ok(()),
+        (MAGIC, Status::Failed) => Err(Errno::IO),
+        _ => sys::raw!(SYS_sync).map(drop),
+    }
+}
+
+/// One request, one reply.
+fn ask(kind: Kind, body: &[u8], fd: Option<c_int>, seconds: i64) -> Result<Received, Errno> {
+    let mut room = [0; SOCKET_PATH_MAX];
+    let path = environment::socket(&mut room).ok_or(Errno::NOENT)?;
+    let connection = Connection::open(path, seconds)?;
+    let request = Request::new(kind, body.len() as u32);
+    connection.send([request.as_bytes(), body], fd)?;
+    let mut reply = Reply::new_zeroed();
+    let (len, descriptors) = connection.receive(reply.as_mut_bytes())?;
+    let received = Received { reply, descriptors };
+    if len < size_of::<Reply>() {
+        received.close_descriptors();
+        return Err(Errno::PROTO);
+    }
+    Ok(received)
+}

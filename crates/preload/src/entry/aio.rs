@@ -1,0 +1,65 @@
+//! Asynchronous writes, libc's and the kernel's: they end at a time of their own, so the file stays out of the
+//! log until the process ends. Their fsyncs are real, and so need no care.
+
+use core::ffi::{c_int, c_long, c_ulong, c_void};
+
+use super::{entry, real_or};
+use crate::classify::hold_for_life;
+use crate::sys::raw;
+
+const LIO_WRITE: c_int = 1;
+const IOCB_CMD_PWRITE: u16 = 1;
+const IOCB_CMD_PWRITEV: u16 = 8;
+
+/// The kernel's `struct iocb`, as far as we read it.
+#[repr(C)]
+pub struct Iocb {
+    data: u64,
+    key: u32,
+    flags: u32,
+    opcode: u16,
+    priority: i16,
+    fd: u32,
+}
+
+entry! {
+    fn aio_write | aio_write64 (block: *mut libc::aiocb) -> c_int {
+        hold_for_life((*block).aio_fildes);
+        real_or!(-1, c"aio_write", fn(block: *mut libc::aiocb) -> c_int)
+    }
+
+    fn lio_listio | lio_listio64 (
+        mode: c_int, blocks: *const *mut libc::aiocb, n: c_int, event: *mut c_void
+    ) -> c_int {
+        for i in 0..n.max(0) as usize {
+            if let Some(block) = (*blocks.add(i)).as_ref() && block.aio_lio_opcode == LIO_WRITE {
+                hold_for_life(block.aio_fildes);
+            }
+        }
+        real_or!(-1, c"lio_listio",
+            fn(mode: c_int, blocks: *const *mut libc::aiocb, n: c_int, event: *mut c_void) -> c_int)
+    }
+
+    /// libaio's: returns the error number, negative, and leaves errno alone.
+    fn io_submit (context: c_ulong, n: c_long, blocks: *mut *mut Iocb) -> c_int {
+        announce(n, blocks);
+        match raw!(SYS_io_submit, context, n, blocks) {
+            Ok(n) => n as c_int,
+            Err(e) => -e.raw_os_error(),
+        }
+    }
+}
+
+/// Holds the files that these blocks write.
+///
+/// # Safety
+/// `n` blocks, as for io_submit(2).
+pub unsafe fn announce(n: c_long, blocks: *mut *mut Iocb) {
+    for i in 0..n.max(0) as usize {
+        // SAFETY: the caller's.
+        let block = unsafe { (*blocks.add(i)).as_ref() };
+        if let Some(block) = block.filter(|b| matches!(b.opcode, IOCB_CMD_PWRITE | IOCB_CMD_PWRITEV)) {
+            hold_for_life(block.fd as c_int);
+        }
+    }
+}

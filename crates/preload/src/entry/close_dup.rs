@@ -1,0 +1,68 @@
+//! close, dup and their kin: the table follows the numbers.
+
+use core::ffi::{c_int, c_uint};
+
+use seawall_core::Errno;
+
+use super::{entry, real_or};
+use crate::sys::raw;
+use crate::{errno, fdtable, rings};
+
+const CLOSE_RANGE_CLOEXEC: c_uint = 4;
+
+entry! {
+    fn close | __close (fd: c_int) -> c_int { errno::int(shut(fd)) }
+
+    fn close_range (first: c_uint, last: c_uint, flags: c_int) -> c_int {
+        errno::int(shut_range(first, last, flags as c_uint))
+    }
+
+    fn closefrom (first: c_int) {
+        fdtable::reset_range(first.max(0) as u32, u32::MAX);
+        real_or!((), c"closefrom", fn(first: c_int) -> ())
+    }
+
+    fn dup (old: c_int) -> c_int { errno::int(copied(old, raw!(SYS_dup, old))) }
+
+    fn dup2 | __dup2 (old: c_int, new: c_int) -> c_int { errno::int(onto(old, new)) }
+
+    fn dup3 (old: c_int, new: c_int, flags: c_int) -> c_int { errno::int(onto_with(old, new, flags)) }
+}
+
+/// close(2). The entry goes first: the number may be another thread's at once.
+pub fn shut(fd: c_int) -> Result<usize, Errno> {
+    fdtable::reset(fd);
+    raw!(SYS_close, fd)
+}
+
+/// close_range(2).
+pub fn shut_range(first: c_uint, last: c_uint, flags: c_uint) -> Result<usize, Errno> {
+    if flags & CLOSE_RANGE_CLOEXEC == 0 && first <= last {
+        fdtable::reset_range(first, last);
+    }
+    raw!(SYS_close_range, first, last, flags)
+}
+
+/// dup2(2).
+pub fn onto(old: c_int, new: c_int) -> Result<usize, Errno> {
+    if old == new {
+        return raw!(SYS_fcntl, old, libc::F_GETFD).map(|_| new as usize);
+    }
+    onto_with(old, new, 0)
+}
+
+/// dup3(2).
+pub fn onto_with(old: c_int, new: c_int, flags: c_int) -> Result<usize, Errno> {
+    copied(old, raw!(SYS_dup3, old, new, flags))
+}
+
+/// A duplicate of `old` was made.
+pub fn copied(old: c_int, made: Result<usize, Errno>) -> Result<usize, Errno> {
+    if let Ok(new) = made {
+        fdtable::copy(old, new as c_int);
+        if rings::any() {
+            crate::classify::hold_for_life(new as c_int);
+        }
+    }
+    made
+}

@@ -1,0 +1,155 @@
+//! rename, link, unlink: a file whose name changes gets a real fsync next; one that loses its last name
+//! leaves the log first.
+
+use core::ffi::{CStr, c_char, c_int, c_uint};
+
+use libc::{AT_FDCWD, AT_SYMLINK_NOFOLLOW};
+use seawall_core::{Errno, policy};
+
+use super::entry;
+use crate::look::{self, Seen};
+use crate::sys::{self, raw};
+use crate::{app, errno, fdtable, guard, session};
+
+const RENAME_EXCHANGE: c_uint = 2;
+const AT_REMOVEDIR: c_int = 0x200;
+
+entry! {
+    fn rename (old: *const c_char, new: *const c_char) -> c_int {
+        errno::int(moved(AT_FDCWD, old, AT_FDCWD, new, 0))
+    }
+    fn renameat (old_dir: c_int, old: *const c_char, new_dir: c_int, new: *const c_char) -> c_int {
+        errno::int(moved(old_dir, old, new_dir, new, 0))
+    }
+    fn renameat2 (old_dir: c_int, old: *const c_char, new_dir: c_int, new: *const c_char, flags: c_uint) -> c_int {
+        errno::int(moved(old_dir, old, new_dir, new, flags))
+    }
+    fn link (old: *const c_char, new: *const c_char) -> c_int {
+        errno::int(linked(AT_FDCWD, old, AT_FDCWD, new, 0))
+    }
+    fn linkat (old_dir: c_int, old: *const c_char, new_dir: c_int, new: *const c_char, flags: c_int) -> c_int {
+        errno::int(linked(old_dir, old, new_dir, new, flags))
+    }
+    fn unlink (path: *const c_char) -> c_int { errno::int(removed(AT_FDCWD, path, 0)) }
+    fn unlinkat (dir: c_int, path: *const c_char, flags: c_int) -> c_int {
+        errno::int(removed(dir, path, flags))
+    }
+    fn remove (path: *const c_char) -> c_int {
+        errno::int(match removed(AT_FDCWD, path, 0) {
+            Err(Errno::ISDIR) => raw!(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR),
+            done => done,
+        })
+    }
+}
+
+/// renameat2(2).
+///
+/// # Safety
+/// As the system calls, for this and the following.
+pub unsafe fn moved(
+    old_dir: c_int,
+    old: *const c_char,
+    new_dir: c_int,
+    new: *const c_char,
+    flags: c_uint,
+) -> Result<usize, Errno> {
+    // SAFETY: the caller's.
+    unsafe {
+        guard::with(old_dir, old, |old| {
+            guard::with(new_dir, new, |new| move_file(old_dir, old, new_dir, new, flags))
+        })
+    }
+}
+
+unsafe fn move_file(
+    old_dir: c_int,
+    old: *const c_char,
+    new_dir: c_int,
+    new: *const c_char,
+    flags: c_uint,
+) -> Result<usize, Errno> {
+    let call = || match flags {
+        0 => raw!(SYS_renameat, old_dir, old, new_dir, new).map(drop),
+        _ => raw!(SYS_renameat2, old_dir, old, new_dir, new, flags).map(drop),
+    };
+    // SAFETY: the caller's.
+    let (source, victim) = unsafe { (seen(old_dir, old), seen(new_dir, new)) };
+    let same = |a: &Seen, b: &Seen| a.file == b.file;
+    let both = source.as_ref().zip(victim.as_ref());
+    let goes = flags & RENAME_EXCHANGE == 0 && !both.is_some_and(|(a, b)| same(a, b));
+    let over = || match &victim {
+        Some(victim) if goes => victim.unlink(call),
+        Some(victim) => victim.need_sync(call),
+        None => call(),
+    };
+    match &source {
+        Some(source) => source.need_sync(over)?,
+        None => {
+            over()?;
+            // SAFETY: the caller's.
+            if let Some(path) = unsafe { app::path(new) } {
+                arrived(new_dir, path);
+            }
+        }
+    }
+    Ok(0)
+}
+
+/// A file that is not managed got a name below a root: descriptors that this process has of it must be
+/// looked at anew.
+fn arrived(dir: c_int, path: &CStr) {
+    let Some(engine) = session::joined() else { return };
+    let mut room = [0; libc::PATH_MAX as usize];
+    let Ok(fd) = sys::openat(dir, path, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0) else { return };
+    let name = sys::name_of(fd, &mut room);
+    if name.and_then(|name| policy::decide(engine.shm(), name)).is_some() {
+        fdtable::reset_unmanaged();
+    }
+    sys::close(fd);
+}
+
+/// linkat(2).
+pub unsafe fn linked(
+    old_dir: c_int,
+    old: *const c_char,
+    new_dir: c_int,
+    new: *const c_char,
+    flags: c_int,
+) -> Result<usize, Errno> {
+    let call = || raw!(SYS_linkat, old_dir, old, new_dir, new, flags);
+    // linkat's flags are the reverse of fstatat's: it does not follow links unless told to.
+    let follow = if flags & libc::AT_SYMLINK_FOLLOW != 0 { 0 } else { AT_SYMLINK_NOFOLLOW };
+    // SAFETY: the caller's.
+    let source = unsafe { app::path(old) }
+        .and_then(|path| look::at(old_dir, path, follow | flags & libc::AT_EMPTY_PATH));
+    match source {
+        Some(source) => source.need_sync(call),
+        None => {
+            let done = call()?;
+            // SAFETY: the caller's.
+            if let Some(path) = unsafe { app::path(new) } {
+                arrived(new_dir, path);
+            }
+            Ok(done)
+        }
+    }
+}
+
+/// unlinkat(2).
+pub unsafe fn removed(dir: c_int, path: *const c_char, flags: c_int) -> Result<usize, Errno> {
+    let remove = |path: *const c_char| {
+        let call = || raw!(SYS_unlinkat, dir, path, flags);
+        // SAFETY: the caller's.
+        match unsafe { seen(dir, path) }.filter(|_| flags & AT_REMOVEDIR == 0) {
+            Some(victim) => victim.unlink(|| call().map(drop)).map(|()| 0),
+            None => call(),
+        }
+    };
+    // SAFETY: the caller's.
+    unsafe { guard::with(dir, path, remove) }
+}
+
+unsafe fn seen(dir: c_int, path: *const c_char) -> Option<Seen> {
+    // SAFETY: the caller's.
+    look::at(dir, unsafe { app::path(path) }?, AT_SYMLINK_NOFOLLOW)
+}

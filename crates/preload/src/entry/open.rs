@@ -1,0 +1,149 @@
+//! open and its kin. For a managed file O_TRUNC is done by the engine, and O_DSYNC, O_SYNC and O_DIRECT are
+//! taken off: the log makes the write durable, and the page cache publishes it.
+
+use core::ffi::{CStr, c_char, c_int};
+
+use libc::{
+    O_ACCMODE, O_CREAT, O_DIRECT, O_DIRECTORY, O_DSYNC, O_EXCL, O_PATH, O_RDONLY, O_SYNC, O_TRUNC, mode_t,
+};
+use seawall_core::Errno;
+use seawall_wire::shm::Flag;
+
+use super::origin::fresh;
+use super::truncate_fallocate::file as truncate;
+use super::{entry, real_or};
+use crate::classify::{self, Intent, Kind};
+use crate::fdtable::{self, mark};
+use crate::sys::{self, raw};
+use crate::{app, errno, guard, look, session};
+
+const HERE: c_int = libc::AT_FDCWD;
+
+entry! {
+    fn open | open64 | __open | __open64 (path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
+        errno::int(at(HERE, path, flags, mode))
+    }
+
+    fn __open_2 | __open64_2 (path: *const c_char, flags: c_int) -> c_int {
+        errno::int(at(HERE, path, flags, 0))
+    }
+
+    fn openat | openat64 (dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
+        errno::int(at(dir, path, flags, mode))
+    }
+
+    fn __openat_2 | __openat64_2 (dir: c_int, path: *const c_char, flags: c_int) -> c_int {
+        errno::int(at(dir, path, flags, 0))
+    }
+
+    fn creat | creat64 (path: *const c_char, mode: mode_t) -> c_int {
+        errno::int(at(HERE, path, O_CREAT | libc::O_WRONLY | O_TRUNC, mode))
+    }
+
+    fn open_by_handle_at (mount: c_int, handle: *mut libc::file_handle, flags: c_int) -> c_int {
+        let fd = real_or!(-1, c"open_by_handle_at",
+            fn(mount: c_int, handle: *mut libc::file_handle, flags: c_int) -> c_int);
+        opened_unseen(fd, flags)
+    }
+}
+
+/// openat(2).
+///
+/// # Safety
+/// As openat(2).
+pub unsafe fn at(dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> Result<usize, Errno> {
+    let call = |path: *const c_char| {
+        // SAFETY: the caller's.
+        let name = unsafe { app::path(path) }.filter(|_| is_delicate(flags) && !session::is_off());
+        match name {
+            Some(name) => delicate(dir, name, flags, mode),
+            None => raw!(SYS_openat, dir, path, flags, mode).inspect(|fd| plain(*fd as c_int, flags)),
+        }
+    };
+    // SAFETY: the caller's.
+    unsafe { guard::with(dir, path, call) }
+}
+
+/// True if the open itself may change a file, or how its writes reach the disk.
+fn is_delicate(flags: c_int) -> bool {
+    let changes = flags & O_TRUNC != 0 || flags & (O_DSYNC | O_SYNC | O_DIRECT) != 0 && writes(flags);
+    let new_or_none = flags & (O_PATH | O_DIRECTORY) != 0 || flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL;
+    changes && !new_or_none
+}
+
+fn writes(flags: c_int) -> bool {
+    flags & O_ACCMODE != O_RDONLY
+}
+
+#[cold]
+fn delicate(dir: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<usize, Errno> {
+    let open = |flags: c_int| sys::openat(dir, path, flags, mode);
+    let follow = if flags & libc::O_NOFOLLOW != 0 { libc::AT_SYMLINK_NOFOLLOW } else { 0 };
+    if !writes(flags) {
+        // O_RDONLY | O_TRUNC: there will be no descriptor to truncate by.
+        let fd = match look::at(dir, path, follow) {
+            Some(seen) => seen.pass(|| open(flags)),
+            None => open(flags),
+        };
+        return fd.map(|fd| fd as usize).inspect(|fd| fresh(*fd as c_int));
+    }
+    let ours = look::will_be_managed(dir, path, flags);
+    let taken = if ours { flags & (O_TRUNC | O_SYNC | O_DSYNC | O_DIRECT) } else { 0 };
+    let fd = open(flags & !taken)?;
+    fdtable::opened(fd, marks(flags, taken));
+    after(fd, flags, taken)
+}
+
+/// Finishes an open: names the descriptor's file now, while we know what was taken off, and truncates it. A
+/// file that was swapped between the look and the open is found out here.
+fn after(fd: c_int, flags: c_int, taken: c_int) -> Result<usize, Errno> {
+    let kind = classify::of(fd, Intent::Write);
+    if let Kind::Managed(target) = &kind
+        && taken & O_DSYNC != 0
+    {
+        target.engine.set_flag(target.file, Flag::DSYNC);
+    }
+    let truncates = taken & O_TRUNC != 0 || flags & O_TRUNC != 0 && matches!(kind, Kind::Managed(_));
+    if truncates && let Err(e) = truncate(fd, 0) {
+        fdtable::reset(fd);
+        sys::close(fd);
+        return Err(e);
+    }
+    if crate::rings::any() {
+        classify::hold_for_life(fd);
+    }
+    Ok(fd as usize)
+}
+
+/// The marks of a descriptor opened with `flags`, of which `taken` were taken off.
+fn marks(flags: c_int, taken: c_int) -> u64 {
+    let of = |mark, yes| if yes { mark } else { 0 };
+    of(mark::WRITABLE, writes(flags) && flags & O_PATH == 0)
+        | of(mark::APPEND, flags & libc::O_APPEND != 0)
+        | of(mark::DSYNC, taken & O_DSYNC != 0)
+        | of(mark::SYNC, taken & O_SYNC == O_SYNC)
+        | of(mark::DIRECT, taken & O_DIRECT != 0)
+}
+
+/// An ordinary open: what the descriptor is will be asked at its first write.
+fn plain(fd: c_int, flags: c_int) {
+    match writes(flags) && !session::is_off() {
+        true => fdtable::opened(fd, marks(flags, 0)),
+        false => fdtable::reset(fd),
+    }
+    if crate::rings::any() {
+        classify::hold_for_life(fd);
+    }
+}
+
+/// A descriptor that was opened without a path: nothing was taken off, so the kernel keeps its promises by
+/// itself. O_TRUNC has happened: what the log says of the file is over.
+fn opened_unseen(fd: c_int, flags: c_int) -> c_int {
+    if fd >= 0 {
+        fresh(fd);
+        if flags & O_TRUNC != 0 {
+            let _ = truncate(fd, 0);
+        }
+    }
+    fd
+}

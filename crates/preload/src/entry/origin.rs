@@ -1,0 +1,169 @@
+//! Everything that hands a descriptor to the application: whatever the number meant before is forgotten.
+
+use core::ffi::{c_char, c_int, c_uint, c_void};
+
+use libc::{FILE, mode_t, msghdr, sockaddr, socklen_t};
+use seawall_core::Errno;
+
+use super::{entry, real_or};
+use crate::sys::raw;
+use crate::{classify, errno, fdtable, rings, socket};
+
+/// A descriptor is new to the application.
+#[inline]
+pub fn fresh(fd: c_int) {
+    fdtable::reset(fd);
+    if rings::any() {
+        classify::hold_for_life(fd);
+    }
+}
+
+/// The same for a call's result.
+pub fn made(result: Result<usize, Errno>) -> Result<usize, Errno> {
+    result.inspect(|fd| fresh(*fd as c_int))
+}
+
+fn new(result: Result<usize, Errno>) -> c_int {
+    errno::int(made(result))
+}
+
+fn given(fd: c_int) -> c_int {
+    if fd >= 0 {
+        fresh(fd);
+    }
+    fd
+}
+
+/// Two descriptors in an array.
+///
+/// # Safety
+/// On success `fds` names two.
+unsafe fn pair(fds: *const c_int, result: Result<usize, Errno>) -> c_int {
+    if result.is_ok() {
+        // SAFETY: the kernel has just filled them.
+        unsafe {
+            fresh(*fds);
+            fresh(*fds.add(1));
+        }
+    }
+    errno::int(result)
+}
+
+entry! {
+    fn socket (domain: c_int, kind: c_int, protocol: c_int) -> c_int {
+        new(raw!(SYS_socket, domain, kind, protocol))
+    }
+    fn socketpair (domain: c_int, kind: c_int, protocol: c_int, fds: *mut c_int) -> c_int {
+        pair(fds, raw!(SYS_socketpair, domain, kind, protocol, fds))
+    }
+    fn accept (fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
+        new(raw!(SYS_accept, fd, address, len))
+    }
+    fn accept4 (fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int {
+        new(raw!(SYS_accept4, fd, address, len, flags))
+    }
+    fn pipe | __pipe (fds: *mut c_int) -> c_int { pair(fds, raw!(SYS_pipe2, fds, 0)) }
+    fn pipe2 (fds: *mut c_int, flags: c_int) -> c_int { pair(fds, raw!(SYS_pipe2, fds, flags)) }
+    fn eventfd (count: c_uint, flags: c_int) -> c_int { new(raw!(SYS_eventfd2, count, flags)) }
+    fn signalfd (fd: c_int, mask: *const c_void, flags: c_int) -> c_int {
+        const KERNEL_SIGSET_BYTES: usize = 8;
+        new(raw!(SYS_signalfd4, fd, mask, KERNEL_SIGSET_BYTES, flags))
+    }
+    fn timerfd_create (clock: c_int, flags: c_int) -> c_int { new(raw!(SYS_timerfd_create, clock, flags)) }
+    fn epoll_create (size: c_int) -> c_int {
+        if size <= 0 {
+            return errno::int(Err(Errno::INVAL));
+        }
+        new(raw!(SYS_epoll_create1, 0))
+    }
+    fn epoll_create1 (flags: c_int) -> c_int { new(raw!(SYS_epoll_create1, flags)) }
+    fn inotify_init () -> c_int { new(raw!(SYS_inotify_init1, 0)) }
+    fn inotify_init1 (flags: c_int) -> c_int { new(raw!(SYS_inotify_init1, flags)) }
+    fn fanotify_init (flags: c_uint, event_flags: c_uint) -> c_int {
+        new(raw!(SYS_fanotify_init, flags, event_flags))
+    }
+    fn memfd_create (name: *const c_char, flags: c_uint) -> c_int { new(raw!(SYS_memfd_create, name, flags)) }
+    fn pidfd_open (pid: c_int, flags: c_uint) -> c_int { new(raw!(SYS_pidfd_open, pid, flags)) }
+    fn pidfd_getfd (pidfd: c_int, fd: c_int, flags: c_uint) -> c_int {
+        new(raw!(SYS_pidfd_getfd, pidfd, fd, flags))
+    }
+    fn fsopen (name: *const c_char, flags: c_uint) -> c_int { new(raw!(SYS_fsopen, name, flags)) }
+    fn fsmount (fd: c_int, flags: c_uint, attributes: c_uint) -> c_int {
+        new(raw!(SYS_fsmount, fd, flags, attributes))
+    }
+    fn fspick (dir: c_int, path: *const c_char, flags: c_uint) -> c_int {
+        new(raw!(SYS_fspick, dir, path, flags))
+    }
+    fn open_tree (dir: c_int, path: *const c_char, flags: c_uint) -> c_int {
+        new(raw!(SYS_open_tree, dir, path, flags))
+    }
+}
+
+entry! {
+    fn recvmsg (fd: c_int, message: *mut msghdr, flags: c_int) -> isize {
+        let received = raw!(SYS_recvmsg, fd, message, flags);
+        if received.is_ok() {
+            socket::rights(&*message, |_, fd| fresh(fd));
+        }
+        errno::long(received)
+    }
+    fn recvmmsg (fd: c_int, messages: *mut libc::mmsghdr, n: c_uint, flags: c_int, limit: *mut libc::timespec) -> c_int {
+        let received = raw!(SYS_recvmmsg, fd, messages, n, flags, limit);
+        for i in 0..received.unwrap_or(0) {
+            socket::rights(&(*messages.add(i)).msg_hdr, |_, fd| fresh(fd));
+        }
+        errno::int(received)
+    }
+}
+
+/// Functions that only libc has.
+macro_rules! from_libc {
+    ($(fn $name:ident($($arg:ident: $kind:ty),*);)+) => { entry! {
+        $(fn $name ($($arg: $kind),*) -> c_int {
+            given(real_or!(-1, crate::real::c_name(concat!(stringify!($name), "\0")), fn($($arg: $kind),*) -> c_int))
+        })+
+    } };
+}
+
+from_libc! {
+    fn mkstemp(template: *mut c_char);
+    fn mkstemp64(template: *mut c_char);
+    fn mkostemp(template: *mut c_char, flags: c_int);
+    fn mkostemp64(template: *mut c_char, flags: c_int);
+    fn mkstemps(template: *mut c_char, suffix: c_int);
+    fn mkstemps64(template: *mut c_char, suffix: c_int);
+    fn mkostemps(template: *mut c_char, suffix: c_int, flags: c_int);
+    fn mkostemps64(template: *mut c_char, suffix: c_int, flags: c_int);
+    fn shm_open(name: *const c_char, flags: c_int, mode: mode_t);
+    fn posix_openpt(flags: c_int);
+    fn getpt();
+    fn mq_open(name: *const c_char, flags: c_int, mode: mode_t, attributes: *const c_void);
+    fn dirfd(dir: *mut libc::DIR);
+    fn fileno(stream: *mut FILE);
+    fn fileno_unlocked(stream: *mut FILE);
+    fn rcmd(host: *mut *mut c_char, port: c_uint, local: *const c_char, remote: *const c_char, command: *const c_char, err: *mut c_int);
+    fn rcmd_af(host: *mut *mut c_char, port: c_uint, local: *const c_char, remote: *const c_char, command: *const c_char, err: *mut c_int, family: c_uint);
+    fn rexec(host: *mut *mut c_char, port: c_int, user: *const c_char, password: *const c_char, command: *const c_char, err: *mut c_int);
+    fn rexec_af(host: *mut *mut c_char, port: c_int, user: *const c_char, password: *const c_char, command: *const c_char, err: *mut c_int, family: c_uint);
+    fn rresvport(port: *mut c_int);
+    fn rresvport_af(port: *mut c_int, family: c_uint);
+}
+
+entry! {
+    fn openpty (main: *mut c_int, sub: *mut c_int, name: *mut c_char, settings: *const c_void, size: *const c_void) -> c_int {
+        let done = real_or!(-1, c"openpty",
+            fn(main: *mut c_int, sub: *mut c_int, name: *mut c_char, settings: *const c_void, size: *const c_void) -> c_int);
+        if done == 0 {
+            fresh(*main);
+            fresh(*sub);
+        }
+        done
+    }
+
+    /// Puts a terminal onto 0, 1 and 2 and closes its own number.
+    fn login_tty (fd: c_int) -> c_int {
+        let done = real_or!(-1, c"login_tty", fn(fd: c_int) -> c_int);
+        [0, 1, 2, fd].into_iter().for_each(fresh);
+        done
+    }
+}

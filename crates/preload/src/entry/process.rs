@@ -1,0 +1,57 @@
+//! fork: the child is another client. vfork, exec and posix_spawn are libc's own: a vfork child is told by its
+//! process id, and a new program starts with an empty table.
+
+use core::ffi::{c_char, c_int, c_void};
+
+use super::origin::fresh;
+use super::{entry, real_or};
+use crate::{holds, owner, rings, session};
+
+type Pid = libc::pid_t;
+
+entry! {
+    fn fork | __fork () -> Pid {
+        holds::before_fork();
+        after(real_or!(-1, c"fork", fn() -> Pid))
+    }
+
+    fn _Fork () -> Pid {
+        holds::before_fork();
+        after(real_or!(-1, c"_Fork", fn() -> Pid))
+    }
+
+    fn forkpty (main: *mut c_int, name: *mut c_char, settings: *const c_void, size: *const c_void) -> Pid {
+        holds::before_fork();
+        let pid = after(real_or!(-1, c"forkpty",
+            fn(main: *mut c_int, name: *mut c_char, settings: *const c_void, size: *const c_void) -> Pid));
+        match pid {
+            0 => [0, 1, 2].into_iter().for_each(fresh),
+            1.. => fresh(*main),
+            _ => {}
+        }
+        pid
+    }
+
+    /// Forks, ends the parent, and puts /dev/null onto 0, 1 and 2.
+    fn daemon (keep_directory: c_int, keep_descriptors: c_int) -> c_int {
+        holds::before_fork();
+        let done = real_or!(-1, c"daemon", fn(keep_directory: c_int, keep_descriptors: c_int) -> c_int);
+        if done == 0 {
+            after(0);
+            [0, 1, 2].into_iter().for_each(fresh);
+        }
+        done
+    }
+}
+
+/// In the child, a new identity, and what it inherited is held in its own name.
+pub fn after(pid: Pid) -> Pid {
+    if pid == 0 && !session::is_off() {
+        owner::forked();
+        holds::after_fork();
+        if rings::any() {
+            rings::hold_all();
+        }
+    }
+    pid
+}

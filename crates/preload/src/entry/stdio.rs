@@ -1,0 +1,129 @@
+//! Streams: libc writes them from inside, where nothing can be seen. A managed file opened for writing as a
+//! stream stays out of the log until the stream is closed.
+
+use core::ffi::{CStr, c_char, c_int};
+use core::ptr::null_mut;
+
+use libc::FILE;
+use seawall_core::{Errno, FileRef};
+
+use super::origin::fresh;
+use super::{entry, real_or};
+use crate::classify::{self, Intent, Kind};
+use crate::holds::{self, Why};
+use crate::look::{self, Seen};
+use crate::real::real;
+use crate::{app, errno, fdtable, guard, owner, session};
+
+entry! {
+    fn fopen | fopen64 | _IO_fopen (path: *const c_char, mode: *const c_char) -> *mut FILE {
+        guard::with(libc::AT_FDCWD, path, |path| {
+            open(path, mode, || real_or!(null_mut(), c"fopen", fn(path: *const c_char, mode: *const c_char) -> *mut FILE))
+        })
+    }
+
+    fn freopen | freopen64 (path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE {
+        guard::with(libc::AT_FDCWD, path, |path| {
+            let before = number(stream);
+            let opened = open(path, mode, || {
+                real_or!(null_mut(), c"freopen",
+                    fn(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE)
+            });
+            before.inspect(|fd| fdtable::reset(*fd));
+            opened
+        })
+    }
+
+    fn fdopen | _IO_fdopen (fd: c_int, mode: *const c_char) -> *mut FILE {
+        let held = if writes(mode) { hold(fd) } else { None };
+        let stream = real_or!(null_mut(), c"fdopen", fn(fd: c_int, mode: *const c_char) -> *mut FILE);
+        remember(stream, held);
+        stream
+    }
+
+    fn fclose | _IO_fclose (stream: *mut FILE) -> c_int {
+        number(stream).inspect(|fd| fdtable::reset(*fd));
+        let done = real_or!(-1, c"fclose", fn(stream: *mut FILE) -> c_int);
+        holds::closed(stream as usize);
+        done
+    }
+
+    fn pclose (stream: *mut FILE) -> c_int {
+        number(stream).inspect(|fd| fdtable::reset(*fd));
+        real_or!(-1, c"pclose", fn(stream: *mut FILE) -> c_int)
+    }
+
+    fn tmpfile | tmpfile64 () -> *mut FILE { real_or!(null_mut(), c"tmpfile", fn() -> *mut FILE) }
+}
+
+/// Opens a stream: the file is out of the log before libc can truncate or write it.
+unsafe fn open(path: *const c_char, mode: *const c_char, call: impl FnOnce() -> *mut FILE) -> *mut FILE {
+    // SAFETY: the caller has a C string or null, as for fopen(3).
+    if session::is_off() || !unsafe { writes(mode) } {
+        return call();
+    }
+    // SAFETY: as above.
+    let seen = unsafe { app::path(path) }.and_then(|path| look::at(libc::AT_FDCWD, path, 0));
+    seen.as_ref().inspect(|seen| seen.hold());
+    let stream = call();
+    let held = number(stream).and_then(|fd| {
+        fresh(fd);
+        hold(fd)
+    });
+    remember(stream, held);
+    seen.inspect(Seen::release);
+    stream
+}
+
+impl Seen {
+    fn release(&self) {
+        self.engine.release(self.who, self.file);
+    }
+}
+
+/// True if a stream of this mode can write. A null mode is libc's problem.
+unsafe fn writes(mode: *const c_char) -> bool {
+    if mode.is_null() {
+        return false;
+    }
+    // SAFETY: a mode is a C string.
+    let mode = unsafe { CStr::from_ptr(mode) }.to_bytes();
+    mode.iter().take_while(|c| **c != b',').any(|c| matches!(c, b'w' | b'a' | b'+'))
+}
+
+/// Takes a hold on a managed file.
+fn hold(fd: c_int) -> Option<FileRef> {
+    match classify::of(fd, Intent::Hold) {
+        Kind::Managed(target) if target.writable() => {
+            target.hold(fd);
+            Some(target.file)
+        }
+        _ => None,
+    }
+}
+
+/// Ties a hold to its stream, or ends it if there is none.
+fn remember(stream: *mut FILE, held: Option<FileRef>) {
+    let Some(file) = held else { return };
+    if !stream.is_null() {
+        holds::held(Why::Stream(stream as usize), file);
+    } else if let Some(engine) = session::joined()
+        && let Some(who) = owner::current(engine)
+    {
+        engine.release(who, file);
+    }
+}
+
+/// The descriptor of a stream, by libc's own function: ours would forget it.
+fn number(stream: *mut FILE) -> Option<c_int> {
+    if stream.is_null() || session::is_off() {
+        return None;
+    }
+    let fileno = real!(c"fileno", fn(*mut FILE) -> c_int)?;
+    // SAFETY: a stream of the application, alive for its call.
+    let errno = unsafe { *libc::__errno_location() };
+    // SAFETY: as above.
+    let fd = unsafe { fileno(stream) };
+    errno::set(Errno::from_raw_os_error(errno));
+    (fd >= 0).then_some(fd)
+}

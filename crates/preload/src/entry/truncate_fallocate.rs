@@ -1,0 +1,69 @@
+//! ftruncate is logged in order with the writes; truncate by path and fallocate leave the log first.
+
+use core::ffi::{c_char, c_int};
+
+use seawall_core::Errno;
+
+use super::{entry, real_or};
+use crate::classify::{self, Intent, Kind};
+use crate::sys::{self, raw};
+use crate::{app, errno, guard, look};
+
+entry! {
+    fn ftruncate | ftruncate64 (fd: c_int, len: i64) -> c_int { errno::int(file(fd, len)) }
+
+    fn truncate | truncate64 (path: *const c_char, len: i64) -> c_int { errno::int(by_path(path, len)) }
+
+    fn fallocate | fallocate64 (fd: c_int, mode: c_int, offset: i64, len: i64) -> c_int {
+        errno::int(allocate(fd, mode, offset, len))
+    }
+
+    /// Returns the error instead of setting errno. libc's own, because it falls back to writing.
+    fn posix_fallocate | posix_fallocate64 (fd: c_int, offset: i64, len: i64) -> c_int {
+        let answer = classify::pass(fd, || {
+            let n: c_int =
+                real_or!(libc::ENOSYS, c"posix_fallocate", fn(fd: c_int, offset: i64, len: i64) -> c_int);
+            Ok(n as usize)
+        });
+        answer.map_or_else(|e| e.raw_os_error(), |n| n as c_int)
+    }
+}
+
+/// ftruncate(2).
+pub fn file(fd: c_int, len: i64) -> Result<usize, Errno> {
+    let call = || raw!(SYS_ftruncate, fd, len);
+    match (classify::of(fd, Intent::Write), u64::try_from(len)) {
+        (Kind::Managed(t), Ok(len)) if t.writable() => {
+            t.engine.truncate(t.who, t.file, sys::borrow(fd), len, || call().map(drop)).map(|()| 0)
+        }
+        (Kind::Kernel | Kind::Managed(_), _) => call(),
+        (Kind::Watched(watched), _) => {
+            let done = call();
+            watched.written();
+            done
+        }
+        (Kind::Poisoned, _) => Err(Errno::IO),
+    }
+}
+
+/// truncate(2).
+///
+/// # Safety
+/// As truncate(2).
+pub unsafe fn by_path(path: *const c_char, len: i64) -> Result<usize, Errno> {
+    let call = |path: *const c_char| {
+        // SAFETY: the caller's.
+        let seen = unsafe { app::path(path) }.and_then(|path| look::at(libc::AT_FDCWD, path, 0));
+        match seen {
+            Some(seen) => seen.pass(|| raw!(SYS_truncate, path, len)),
+            None => raw!(SYS_truncate, path, len),
+        }
+    };
+    // SAFETY: the caller's.
+    unsafe { guard::with(libc::AT_FDCWD, path, call) }
+}
+
+/// fallocate(2), in every mode.
+pub fn allocate(fd: c_int, mode: c_int, offset: i64, len: i64) -> Result<usize, Errno> {
+    classify::pass(fd, || raw!(SYS_fallocate, fd, mode, offset, len))
+}

@@ -1,0 +1,216 @@
+//! write, pwrite, writev, pwritev, pwritev2: the hot path.
+//!
+//! A managed file: table entry, engine, real call. With O_DSYNC taken off (or RWF_DSYNC): then an fsync,
+//! which a tracked file absorbs.
+
+use core::ffi::{c_int, c_void};
+
+use libc::iovec;
+use seawall_core::{At, Errno};
+
+use super::entry;
+use crate::classify::{self, Intent, Kind, Target, Watched};
+use crate::fdtable::mark;
+use crate::sys::{self, raw};
+use crate::{app, errno};
+
+const RWF_DSYNC: c_int = 2;
+const RWF_SYNC: c_int = 4;
+const RWF_APPEND: c_int = 0x10;
+const RWF_NOAPPEND: c_int = 0x20;
+
+entry! {
+    fn write | __write (fd: c_int, data: *const c_void, len: usize) -> isize {
+        errno::long(plain(fd, data, len))
+    }
+
+    fn pwrite | pwrite64 | __pwrite64 (fd: c_int, data: *const c_void, len: usize, offset: i64) -> isize {
+        errno::long(at(fd, data, len, offset))
+    }
+
+    fn writev (fd: c_int, iov: *const iovec, count: c_int) -> isize {
+        errno::long(vector(fd, iov, count, -1, 0))
+    }
+
+    fn pwritev | pwritev64 (fd: c_int, iov: *const iovec, count: c_int, offset: i64) -> isize {
+        errno::long(vector_at(fd, iov, count, offset))
+    }
+
+    fn pwritev2 | pwritev64v2 (fd: c_int, iov: *const iovec, count: c_int, offset: i64, flags: c_int) -> isize {
+        errno::long(vector(fd, iov, count, offset, flags))
+    }
+}
+
+/// How a write was asked for.
+#[derive(Clone, Copy)]
+struct How {
+    /// From the descriptor's position, or from an offset.
+    at: At,
+    /// RWF_ flags.
+    flags: c_int,
+}
+
+/// write(2).
+///
+/// # Safety
+/// As write(2), for these and the following.
+#[inline]
+pub unsafe fn plain(fd: c_int, data: *const c_void, len: usize) -> Result<usize, Errno> {
+    let how = How { at: At::Cursor, flags: 0 };
+    // SAFETY: the caller's.
+    let slices = unsafe { app::bytes(data, len) }.map(core::iter::once);
+    change(fd, how, slices, || raw!(SYS_write, fd, data, len))
+}
+
+/// pwrite(2).
+#[inline]
+pub unsafe fn at(fd: c_int, data: *const c_void, len: usize, offset: i64) -> Result<usize, Errno> {
+    let call = || raw!(SYS_pwrite64, fd, data, len, offset);
+    let Ok(from) = u64::try_from(offset) else { return call() };
+    // SAFETY: the caller's.
+    let slices = unsafe { app::bytes(data, len) }.map(core::iter::once);
+    change(fd, How { at: At::Offset(from), flags: 0 }, slices, call)
+}
+
+/// pwritev(2): as [`vector`], but -1 is not the descriptor's position.
+pub unsafe fn vector_at(fd: c_int, iov: *const iovec, count: c_int, offset: i64) -> Result<usize, Errno> {
+    if offset < 0 {
+        return Err(Errno::INVAL);
+    }
+    // SAFETY: the caller's.
+    unsafe { vector(fd, iov, count, offset, 0) }
+}
+
+/// writev(2) and pwritev2(2); `offset` -1 is the descriptor's position.
+pub unsafe fn vector(
+    fd: c_int,
+    iov: *const iovec,
+    count: c_int,
+    offset: i64,
+    flags: c_int,
+) -> Result<usize, Errno> {
+    let call = |flags: c_int| match (offset, flags) {
+        (-1, 0) => raw!(SYS_writev, fd, iov, count),
+        _ => raw!(SYS_pwritev2, fd, iov, count, offset, 0, flags),
+    };
+    let at = match u64::try_from(offset) {
+        Ok(from) => At::Offset(from),
+        Err(_) if offset == -1 => At::Cursor,
+        Err(_) => return call(flags),
+    };
+    // SAFETY: the caller's.
+    let slices = unsafe { app::slices(iov, count) };
+    // A managed file's sync is the engine's; for any other file the kernel gets the flags as they came.
+    let managed = matches!(classify::of(fd, Intent::Write), Kind::Managed(_));
+    let passed = if managed { flags & !(RWF_DSYNC | RWF_SYNC) } else { flags };
+    change(fd, How { at, flags }, slices, || call(passed))
+}
+
+/// The common course: `slices` is `None` for arguments that the kernel must judge.
+#[inline]
+fn change<'d>(
+    fd: c_int,
+    how: How,
+    slices: Option<impl Iterator<Item = &'d [u8]> + Clone>,
+    call: impl FnOnce() -> Result<usize, Errno>,
+) -> Result<usize, Errno> {
+    match classify::of(fd, Intent::Write) {
+        Kind::Kernel => call(),
+        Kind::Managed(target) if target.writable() => managed(&target, fd, how, slices, call),
+        Kind::Managed(_) => call(),
+        Kind::Watched(watched) => self::watched(&watched, fd, how, slices, call),
+        Kind::Poisoned => Err(Errno::IO),
+    }
+}
+
+#[inline]
+fn managed<'d>(
+    target: &Target,
+    fd: c_int,
+    how: How,
+    slices: Option<impl Iterator<Item = &'d [u8]> + Clone>,
+    call: impl FnOnce() -> Result<usize, Errno>,
+) -> Result<usize, Errno> {
+    let appends =
+        how.flags & RWF_APPEND != 0 || target.entry.has(mark::APPEND) && how.flags & RWF_NOAPPEND == 0;
+    let place = if appends { At::End } else { how.at };
+    let Some(slices) = slices else {
+        return target.pass(fd, call);
+    };
+    if target.entry.has(mark::DIRECT) {
+        aligned(fd, place, slices.clone())?;
+    }
+    let n = target.engine.write(target.who, target.file, sys::borrow(fd), place, slices, call)?;
+    let sync = how.flags & (RWF_DSYNC | RWF_SYNC) != 0 || target.entry.has(mark::DSYNC);
+    if sync && n > 0 {
+        target.engine.sync(target.who, target.file, || {
+            match whole_sync(how.flags, target.entry.marks()) {
+                true => sys::fsync(fd),
+                false => sys::fdatasync(fd),
+            }
+        })?;
+    }
+    Ok(n)
+}
+
+/// A candidate, or an unmanaged file whose descriptor lost flags.
+#[cold]
+fn watched<'d>(
+    watched: &Watched,
+    fd: c_int,
+    how: How,
+    slices: Option<impl Iterator<Item = &'d [u8]> + Clone>,
+    call: impl FnOnce() -> Result<usize, Errno>,
+) -> Result<usize, Errno> {
+    if watched.entry.has(mark::DIRECT)
+        && let Some(slices) = slices
+    {
+        aligned(fd, how.at, slices)?;
+    }
+    let n = call()?;
+    watched.written();
+    match watched.entry.has(mark::DSYNC) {
+        true if whole_sync(how.flags, watched.entry.marks()) => sys::fsync(fd)?,
+        true => sys::fdatasync(fd)?,
+        false => {}
+    }
+    Ok(n)
+}
+
+fn whole_sync(flags: c_int, marks: u64) -> bool {
+    flags & RWF_SYNC != 0 || marks & mark::SYNC != 0
+}
+
+/// O_DIRECT was taken off: refuse what the kernel would have refused.
+#[cold]
+fn aligned<'d>(fd: c_int, at: At, slices: impl Iterator<Item = &'d [u8]> + Clone) -> Result<(), Errno> {
+    let from = match at {
+        At::Offset(from) => from as usize,
+        At::Cursor => raw!(SYS_lseek, fd, 0, libc::SEEK_CUR)?,
+        At::End => 0,
+    };
+    let fits = |memory: usize, offset: usize| {
+        let each = |s: &[u8]| (s.as_ptr() as usize).is_multiple_of(memory) && s.len().is_multiple_of(offset);
+        from.is_multiple_of(offset) && slices.clone().all(each)
+    };
+    const PAGE: usize = 4096;
+    if fits(PAGE, PAGE) {
+        return Ok(());
+    }
+    let (memory, offset) = alignment(fd);
+    if fits(memory, offset) { Ok(()) } else { Err(Errno::INVAL) }
+}
+
+/// What the file system asks of direct I/O: memory and offset alignment.
+fn alignment(fd: c_int) -> (usize, usize) {
+    const STATX_DIOALIGN: u32 = 0x2000;
+    const FALLBACK: usize = 512;
+    // SAFETY: all-zero is a valid `statx`: it is plain numbers.
+    let mut stat: libc::statx = unsafe { core::mem::zeroed() };
+    let asked = raw!(SYS_statx, fd, c"".as_ptr(), libc::AT_EMPTY_PATH, STATX_DIOALIGN, &raw mut stat);
+    let known = asked.is_ok() && stat.stx_mask & STATX_DIOALIGN != 0 && stat.stx_dio_offset_align > 0;
+    match known {
+        true => (stat.stx_dio_mem_align.max(1) as usize, stat.stx_dio_offset_align as usize),
+        false => (FALLBACK, FALLBACK),
+    }
+}

@@ -1,0 +1,192 @@
+//! What is known about each descriptor: one word per number, no lock, no allocation.
+//!
+//! Zero means "unknown". Whatever creates or closes a descriptor resets its entry; the first call that
+//! matters classifies it. Numbers beyond the table are classified each time.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use seawall_core::FileRef;
+
+use crate::owner;
+
+const ENTRIES: usize = 65_536;
+static TABLE: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
+
+/// What a descriptor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Not looked at yet.
+    Unknown,
+    /// Not ours: pass it through.
+    Unmanaged,
+    /// A managed file.
+    Managed,
+    /// Lies below a root and may become managed at an fsync.
+    Candidate,
+}
+
+/// One entry:
+///
+/// ```text
+/// 63          32 31     12 11      8 7        2 1     0
+/// | generation  |  slot   | fsyncs  |  marks   | state |
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry(u64);
+
+/// Marks of an entry.
+pub mod mark {
+    /// Opened with O_APPEND.
+    pub const APPEND: u64 = 1 << 2;
+    /// Opened for writing.
+    pub const WRITABLE: u64 = 1 << 3;
+    /// O_DSYNC was taken off when it was opened.
+    pub const DSYNC: u64 = 1 << 4;
+    /// O_SYNC was taken off (with `DSYNC`).
+    pub const SYNC: u64 = 1 << 5;
+    /// O_DIRECT was taken off.
+    pub const DIRECT: u64 = 1 << 6;
+    /// This process keeps the file out of the log until it ends.
+    pub const HELD: u64 = 1 << 7;
+    /// The marks that stand for flags taken off.
+    pub const STRIPPED: u64 = DSYNC | SYNC | DIRECT;
+    pub(super) const ALL: u64 = 0xfc;
+}
+
+const SYNCS_AT: u32 = 8;
+const SYNCS_MAX: u64 = 15;
+const SLOT_AT: u32 = 12;
+const SLOT_MAX: u64 = (1 << 20) - 1;
+
+impl Entry {
+    /// Nothing is known.
+    pub const UNKNOWN: Self = Self(0);
+
+    /// An entry that is not managed.
+    pub const fn other(state: State, marks: u64) -> Self {
+        Self(state as u64 | (marks & mark::ALL))
+    }
+
+    /// A managed file's entry.
+    pub const fn managed(file: FileRef, marks: u64) -> Self {
+        assert!(file.slot as u64 <= SLOT_MAX);
+        let name = (file.generation as u64) << 32 | (file.slot as u64) << SLOT_AT;
+        Self(name | State::Managed as u64 | (marks & mark::ALL))
+    }
+
+    /// What it is.
+    #[inline]
+    pub const fn state(self) -> State {
+        match self.0 & 3 {
+            0 => State::Unknown,
+            1 => State::Unmanaged,
+            2 => State::Managed,
+            _ => State::Candidate,
+        }
+    }
+
+    /// The file of a managed entry.
+    #[inline]
+    pub const fn file(self) -> FileRef {
+        FileRef { slot: ((self.0 >> SLOT_AT) & SLOT_MAX) as u32, generation: (self.0 >> 32) as u32 }
+    }
+
+    /// True if it has any of these marks.
+    #[inline]
+    pub const fn has(self, marks: u64) -> bool {
+        self.0 & marks != 0
+    }
+
+    /// Its marks.
+    pub const fn marks(self) -> u64 {
+        self.0 & mark::ALL
+    }
+
+    /// The same with marks set or cleared.
+    pub const fn with(self, marks: u64, on: bool) -> Self {
+        Self(if on { self.0 | (marks & mark::ALL) } else { self.0 & !(marks & mark::ALL) })
+    }
+
+    /// The same as a candidate's.
+    pub const fn as_candidate(self) -> Self {
+        Self(self.0 & (mark::ALL | SYNCS_MAX << SYNCS_AT) | State::Candidate as u64)
+    }
+
+    /// How many fsyncs a candidate has seen.
+    pub const fn syncs(self) -> u8 {
+        ((self.0 >> SYNCS_AT) & SYNCS_MAX) as u8
+    }
+
+    /// The same with one more fsync seen.
+    pub const fn synced(self) -> Self {
+        if self.syncs() as u64 == SYNCS_MAX { self } else { Self(self.0 + (1 << SYNCS_AT)) }
+    }
+}
+
+#[inline]
+fn cell(fd: c_int) -> Option<&'static AtomicU64> {
+    TABLE.get(usize::try_from(fd).ok()?)
+}
+
+/// What is known about `fd`.
+#[inline]
+pub fn get(fd: c_int) -> Entry {
+    cell(fd).map_or(Entry::UNKNOWN, |cell| Entry(cell.load(Relaxed)))
+}
+
+/// Remembers `entry` for `fd`.
+pub fn set(fd: c_int, entry: Entry) {
+    if let Some(cell) = cell(fd) {
+        cell.store(entry.0, Relaxed);
+    }
+}
+
+/// Remembers how the application has just opened `fd`.
+pub fn opened(fd: c_int, marks: u64) {
+    if !owner::in_vfork_child() {
+        set(fd, Entry::other(State::Unknown, marks));
+    }
+}
+
+/// Forgets `fd`: it was closed, or handed to the application just now. A vfork child has descriptors of its
+/// own but its parent's table, and leaves it alone.
+#[inline]
+pub fn reset(fd: c_int) {
+    if get(fd) != Entry::UNKNOWN && !owner::in_vfork_child() {
+        set(fd, Entry::UNKNOWN);
+    }
+}
+
+/// Forgets the descriptors of a range, ends included.
+pub fn reset_range(first: u32, last: u32) {
+    for fd in first as usize..=(last as usize).min(ENTRIES - 1) {
+        reset(fd as c_int);
+    }
+}
+
+/// `new` is `old` under another number.
+pub fn copy(old: c_int, new: c_int) {
+    if old != new && get(old) != get(new) && !owner::in_vfork_child() {
+        set(new, get(old));
+    }
+}
+
+/// Changes the entries of one file: O_APPEND belongs to the open file, and several numbers may name it.
+pub fn update(file: FileRef, change: impl Fn(c_int, Entry) -> Entry) {
+    for fd in 0..ENTRIES as c_int {
+        let entry = get(fd);
+        if entry.state() == State::Managed && entry.file() == file {
+            set(fd, change(fd, entry));
+        }
+    }
+}
+
+/// Forgets every unmanaged descriptor: a name moved below a root may be open under one of them.
+pub fn reset_unmanaged() {
+    for fd in 0..ENTRIES as c_int {
+        if get(fd).state() == State::Unmanaged {
+            reset(fd);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! This process's connection to the log: made at first need, at most once, never taken back.
+//!
+//! Lock-free, because the first need may arise in a signal handler or in two threads at once: each attempt
+//! builds an engine of its own, one is published, the others are dropped.
+
+use core::ptr;
+use core::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+};
+
+use seawall_core::Engine;
+
+use crate::client::{self, Failure};
+use crate::sys::{self, raw};
+
+static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(ptr::null_mut());
+/// No socket, or the daemon does not want us: everything passes through for the life of the process.
+static OFF: AtomicBool = AtomicBool::new(false);
+/// Something passed through unseen while the daemon could not be asked.
+static MISSED: AtomicBool = AtomicBool::new(false);
+/// No request is made before this moment (CLOCK_MONOTONIC): a hung daemon costs one timeout a second.
+static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
+const PAUSE_NS: u64 = 1_000_000_000;
+
+/// True if everything passes through: the first question of every hook.
+#[inline]
+pub fn is_off() -> bool {
+    OFF.load(Relaxed)
+}
+
+/// The engine if there is one already.
+#[inline]
+pub fn joined() -> Option<&'static Engine> {
+    // SAFETY: a published engine is never moved or freed.
+    unsafe { ENGINE.load(Acquire).as_ref() }
+}
+
+/// The engine, joining the log if need be.
+#[inline]
+pub fn engine() -> Option<&'static Engine> {
+    joined().or_else(|| if is_off() { None } else { join() })
+}
+
+/// True if a write may have passed through while the daemon did not answer.
+pub fn missed() -> bool {
+    MISSED.load(Relaxed)
+}
+
+/// True unless a request failed a moment ago.
+pub fn may_ask() -> bool {
+    NOT_BEFORE.load(Relaxed) == 0 || sys::now_ns(libc::CLOCK_MONOTONIC) >= NOT_BEFORE.load(Relaxed)
+}
+
+/// Notes that the daemon did not answer.
+pub fn unanswered() {
+    MISSED.store(true, Relaxed);
+    NOT_BEFORE.store(sys::now_ns(libc::CLOCK_MONOTONIC) + PAUSE_NS, Relaxed);
+}
+
+#[cold]
+fn join() -> Option<&'static Engine> {
+    if !may_ask() {
+        MISSED.store(true, Relaxed);
+        return None;
+    }
+    match client::hello() {
+        Ok(engine) => publish(engine),
+        Err(Failure::NoSocket) => {
+            OFF.store(true, Relaxed);
+            None
+        }
+        Err(Failure::Refused(why)) => {
+            if !OFF.swap(true, Relaxed) {
+                sys::say(&["not active in this process: ", why]);
+            }
+            None
+        }
+        Err(Failure::NoAnswer) => {
+            if !MISSED.load(Relaxed) {
+                sys::say(&["the daemon does not answer; this process uses the disk until it does"]);
+            }
+            unanswered();
+            None
+        }
+    }
+}
+
+/// Moves the engine into a page of its own and publishes it, unless another thread was quicker.
+fn publish(engine: Engine) -> Option<&'static Engine> {
+    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    let size = size_of::<Engine>();
+    let at = raw!(SYS_mmap, 0, size, prot, flags, -1isize, 0).ok()? as *mut Engine;
+    // SAFETY: fresh memory of the right size, aligned to a page, ours alone until published.
+    unsafe { at.write(engine) };
+    if ENGINE.compare_exchange(ptr::null_mut(), at, AcqRel, Acquire).is_err() {
+        // SAFETY: written above and not published.
+        unsafe { at.drop_in_place() };
+        let _ = raw!(SYS_munmap, at, size);
+    }
+    joined()
+}
+
+/// To be called by our constructor: without a socket there is nothing to do in this process, ever.
+pub fn start() {
+    let mut room = [0; crate::environment::SOCKET_PATH_MAX];
+    if crate::environment::socket(&mut room).is_none() {
+        OFF.store(true, Relaxed);
+    }
+}

@@ -1,0 +1,140 @@
+//! The few system calls that we make for ourselves, with types.
+
+use core::ffi::{CStr, c_int};
+use core::mem::MaybeUninit;
+
+use rustix::fd::BorrowedFd;
+use seawall_core::Errno;
+
+use super::raw;
+
+/// What a look at a file tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// st_dev.
+    pub dev: u64,
+    /// st_ino.
+    pub ino: u64,
+    /// st_nlink.
+    pub links: u64,
+    /// True for a regular file.
+    pub regular: bool,
+}
+
+impl From<libc::stat> for Stat {
+    #[allow(clippy::unnecessary_cast)]
+    fn from(s: libc::stat) -> Self {
+        Self {
+            dev: s.st_dev as u64,
+            ino: s.st_ino as u64,
+            links: s.st_nlink as u64,
+            regular: s.st_mode & libc::S_IFMT == libc::S_IFREG,
+        }
+    }
+}
+
+/// fstat(2).
+pub fn fstat(fd: c_int) -> Result<Stat, Errno> {
+    let mut stat = MaybeUninit::<libc::stat>::uninit();
+    raw!(SYS_fstat, fd, stat.as_mut_ptr())?;
+    // SAFETY: the kernel filled it.
+    Ok(unsafe { stat.assume_init() }.into())
+}
+
+/// fstatat(2).
+pub fn fstatat(dir: c_int, path: &CStr, flags: c_int) -> Result<Stat, Errno> {
+    let mut stat = MaybeUninit::<libc::stat>::uninit();
+    raw!(SYS_newfstatat, dir, path.as_ptr(), stat.as_mut_ptr(), flags)?;
+    // SAFETY: the kernel filled it.
+    Ok(unsafe { stat.assume_init() }.into())
+}
+
+/// True if the path leads to something.
+pub fn exists(dir: c_int, path: &CStr) -> bool {
+    fstatat(dir, path, libc::AT_SYMLINK_NOFOLLOW).is_ok()
+}
+
+/// close(2) of a descriptor of our own.
+pub fn close(fd: c_int) {
+    let _ = raw!(SYS_close, fd);
+}
+
+/// fdatasync(2).
+pub fn fdatasync(fd: c_int) -> Result<(), Errno> {
+    raw!(SYS_fdatasync, fd).map(drop)
+}
+
+/// fsync(2).
+pub fn fsync(fd: c_int) -> Result<(), Errno> {
+    raw!(SYS_fsync, fd).map(drop)
+}
+
+/// fcntl(F_GETFL).
+pub fn flags(fd: c_int) -> Result<c_int, Errno> {
+    raw!(SYS_fcntl, fd, libc::F_GETFL).map(|flags| flags as c_int)
+}
+
+/// openat(2).
+pub fn openat(dir: c_int, path: &CStr, flags: c_int, mode: libc::mode_t) -> Result<c_int, Errno> {
+    raw!(SYS_openat, dir, path.as_ptr(), flags, mode).map(|fd| fd as c_int)
+}
+
+/// getpid(2): some 150 ns, so not for the hot path.
+pub fn getpid() -> u32 {
+    raw!(SYS_getpid).map_or(0, |pid| pid as u32)
+}
+
+/// Nanoseconds of a clock.
+pub fn now_ns(clock: libc::clockid_t) -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let _ = raw!(SYS_clock_gettime, clock, &raw mut now);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// The name of an open file, from /proc; `None` if it does not fit or there is none.
+pub fn name_of(fd: c_int, room: &mut [u8; libc::PATH_MAX as usize]) -> Option<&[u8]> {
+    let mut link = [0; 32];
+    let link = proc_link(fd, &mut link)?;
+    let len = raw!(SYS_readlinkat, libc::AT_FDCWD, link.as_ptr(), room.as_mut_ptr(), room.len()).ok()?;
+    room.get(..len).filter(|_| len < libc::PATH_MAX as usize)
+}
+
+/// "/proc/self/fd/N".
+fn proc_link(fd: c_int, room: &mut [u8; 32]) -> Option<&CStr> {
+    const PREFIX: &[u8] = b"/proc/self/fd/";
+    room[..PREFIX.len()].copy_from_slice(PREFIX);
+    let (mut digits, mut n, mut rest) = ([0u8; 10], 0, u32::try_from(fd).ok()?);
+    loop {
+        digits[n] = b'0' + (rest % 10) as u8;
+        n += 1;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    for i in 0..n {
+        room[PREFIX.len() + i] = digits[n - 1 - i];
+    }
+    room[PREFIX.len() + n] = 0;
+    CStr::from_bytes_until_nul(room).ok()
+}
+
+/// Writes a line about ourselves to standard error, in one call.
+pub fn say(parts: &[&str]) {
+    let mut line = [0u8; 512];
+    let mut len = 0;
+    for part in ["seawall: "].iter().chain(parts).chain(&["\n"]) {
+        let n = part.len().min(line.len() - len);
+        line[len..len + n].copy_from_slice(&part.as_bytes()[..n]);
+        len += n;
+    }
+    let _ = raw!(SYS_write, 2, line.as_ptr(), len);
+}
+
+/// A descriptor of the application as the engine wants it.
+pub fn borrow<'a>(fd: c_int) -> BorrowedFd<'a> {
+    debug_assert!(fd >= 0);
+    // SAFETY: not -1 (classified descriptors are open); the application keeps it open for the length of its
+    // own call, and if it does not, the kernel says EBADF.
+    unsafe { BorrowedFd::borrow_raw(fd) }
+}
