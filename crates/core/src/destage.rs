@@ -89,6 +89,9 @@ impl<'e> Destager<'e> {
         let Entry::Alone(guard) = lock::enter(self.engine.shm(), f, self.who) else { return Ok(()) };
         // Nobody is inside, so every record up to here has been published.
         let last = f.last_lsn().load(Acquire);
+        if Flag::TRACKED.any_in(f.flags().load(Acquire)) {
+            f.solid().store(solid_bytes(fd), SeqCst);
+        }
         let guard = guard.inherited().then_some(guard);
         let start = ticks();
         if let Err(error) = rustix::fs::fdatasync(fd) {
@@ -146,6 +149,15 @@ impl<'e> Destager<'e> {
         lane.owner().store(0, Release);
         mine && retired
     }
+}
+
+/// How much of the file, from its start, can be overwritten in place for certain: on ext4, whose blocks are
+/// never shared or moved by a write, up to the first hole. The descriptor's position is the daemon's own.
+fn solid_bytes(fd: BorrowedFd<'_>) -> u64 {
+    const EXT4: u64 = 0xef53;
+    let in_place = rustix::fs::fstatfs(fd).is_ok_and(|fs| fs.f_type as u64 == EXT4);
+    let first_hole = || rustix::fs::seek(fd, rustix::fs::SeekFrom::Hole(0)).unwrap_or(0);
+    if in_place { first_hole() } else { 0 }
 }
 
 /// True if the file has records that are not known to be on disk.

@@ -150,6 +150,7 @@ impl Engine {
         why: Flag,
         retire: impl FnOnce() -> Result<(), Errno>,
     ) {
+        f.solid().store(0, SeqCst);
         let last = f.last_lsn().load(Acquire);
         if last > f.watermark().load(Acquire) {
             match retire() {

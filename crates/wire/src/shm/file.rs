@@ -78,6 +78,9 @@ words!(File {
     root: u32 @ 40,
     /// All records at or below are on disk. The pool's cell is the truth, this a mirror.
     watermark: u64 @ 48,
+    /// Bytes from the start that have blocks on disk and lie inside the file: there a store into a mapping
+    /// cannot fail for want of space. 0: not known. Only a tracked file has any.
+    solid: u64 @ 56,
     /// st_dev.
     dev: u64 @ 64,
     /// st_ino.
