@@ -1,0 +1,56 @@
+//! Pages that stay true: the generated parts of `docs/`, and what all pages say about the tree.
+//!
+//! Inputs: the layout constants of `seawall-core`, the pages, the sources they link to. Outputs: the marked
+//! regions of `docs/FORMAT.md`, and a list of what is wrong. `cargo test -p xtask` fails on a page that is
+//! not current; `make docs` rewrites it. Not handled here: docs/COVERAGE.md, which the preload generates.
+
+#![forbid(unsafe_code)]
+
+mod drawing;
+mod layout;
+mod links;
+mod named_tests;
+mod regions;
+mod source;
+mod table;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use links::check_links;
+pub use named_tests::check_named_tests;
+
+/// The page with generated regions, from the root of the tree.
+pub const FORMAT_PAGE: &str = "docs/FORMAT.md";
+
+/// The root of the tree this program was built in.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}
+
+/// The page with its regions as they have to be.
+///
+/// # Errors
+/// What the page lacks: a region that is unknown or not closed, a field without a sentence.
+pub fn format_page(now: &str) -> Result<String, String> {
+    regions::rewrite(now, |name, old| layout::region(name, old))
+}
+
+/// Every page that is checked: the ones at the root of the tree and those in `docs/`.
+///
+/// # Errors
+/// If a directory cannot be read.
+pub fn pages(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut pages = Vec::new();
+    for dir in [root.to_owned(), root.join("docs")] {
+        for entry in std::fs::read_dir(dir)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|e| e == "md") {
+                pages.push(path);
+            }
+        }
+    }
+    pages.sort();
+    Ok(pages)
+}

@@ -1,0 +1,126 @@
+//! Links: every page, heading, file and name that a page points to exists.
+//!
+//! A link into a source file whose text is code, as [`Engine::write`](…/engine/write.rs), must lead to a file
+//! that defines that name. Addresses on other hosts are not looked at.
+
+use std::path::{Path, PathBuf};
+
+use crate::{pages, source};
+
+/// A link as it stands in a page.
+pub struct Link<'p> {
+    pub text: &'p str,
+    pub target: &'p str,
+    pub line: usize,
+}
+
+/// What is wrong with the links of all pages.
+pub fn check_links(root: &Path) -> Vec<String> {
+    let pages = match pages(root) {
+        Ok(pages) => pages,
+        Err(e) => return vec![format!("{}: {e}", root.display())],
+    };
+    pages.iter().flat_map(|page| check_page(page)).collect()
+}
+
+fn check_page(page: &Path) -> Vec<String> {
+    let text = match std::fs::read_to_string(page) {
+        Ok(text) => text,
+        Err(e) => return vec![format!("{}: {e}", page.display())],
+    };
+    let found = links(&text);
+    let wrong = found.iter().filter_map(|link| {
+        let why = check(page, &text, link).err()?;
+        Some(format!("{}:{}: {} -> {}: {why}", page.display(), link.line, link.text, link.target))
+    });
+    wrong.collect()
+}
+
+/// The links of a page, those in code blocks left out.
+pub fn links(text: &str) -> Vec<Link<'_>> {
+    let mut in_code = false;
+    let mut found = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        }
+        if !in_code {
+            found.extend(links_of(line).into_iter().map(|(text, target)| Link { text, target, line: i + 1 }));
+        }
+    }
+    found
+}
+
+/// `(text, target)` of each link in a line.
+pub fn links_of(line: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("](") {
+        let Some((target, behind)) = after.split_once(')') else { break };
+        if let Some(start) = before.rfind('[') {
+            found.push((&before[start + 1..], target));
+        }
+        rest = behind;
+    }
+    found
+}
+
+/// The file a target names, from the page it stands in.
+pub fn resolve(page: &Path, target: &str) -> PathBuf {
+    let file = target.split('#').next().unwrap_or_default();
+    page.parent().unwrap_or(Path::new(".")).join(file)
+}
+
+/// The name a link's text stands for, if it is code: the last part of a path, without its parentheses.
+pub fn code(text: &str) -> Option<&str> {
+    let inner = text.strip_prefix('`')?.strip_suffix('`')?;
+    let last = inner.rsplit("::").next()?.trim_end_matches("()");
+    let is_name = !last.is_empty() && last.chars().all(|c| c.is_alphanumeric() || c == '_');
+    is_name.then_some(last)
+}
+
+fn check(page: &Path, text: &str, link: &Link<'_>) -> Result<(), String> {
+    if link.target.contains("://") {
+        return Ok(());
+    }
+    if let Some(heading) = link.target.strip_prefix('#') {
+        return has_heading(text, heading);
+    }
+    let path = resolve(page, link.target);
+    if path.is_dir() {
+        return Ok(());
+    }
+    let found = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
+    if let Some((_, heading)) = link.target.split_once('#') {
+        return has_heading(&found, heading);
+    }
+    match code(link.text).filter(|_| path.extension().is_some_and(|e| e == "rs")) {
+        Some(name) if !source::defines(&found, name) => Err(format!("it does not define {name}")),
+        _ => Ok(()),
+    }
+}
+
+fn has_heading(text: &str, wanted: &str) -> Result<(), String> {
+    let headings = text.lines().filter(|line| line.starts_with('#')).map(anchor);
+    if headings.into_iter().any(|heading| heading == wanted) { Ok(()) } else { Err("no such heading".into()) }
+}
+
+/// A heading as it is linked to: lower case, blanks as hyphens, punctuation left out.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_and_names_are_taken_apart() {
+        let line = "see [`Engine::write()`](a.rs) and [the page](b.md#two-words).";
+        assert_eq!(links_of(line), [("`Engine::write()`", "a.rs"), ("the page", "b.md#two-words")]);
+        assert_eq!(code("`Engine::write()`"), Some("write"));
+        assert_eq!(code("the page"), None);
+        assert_eq!(anchor("## What it's worth, in words"), "what-its-worth-in-words");
+    }
+}

@@ -1,0 +1,64 @@
+//! Does a source file define a name? By the look of its lines: enough for links, no parser.
+
+const KEYWORDS: [&str; 8] = ["struct ", "enum ", "const ", "static ", "trait ", "type ", "mod ", "macro_rules! "];
+
+/// True if `source` defines `name`: a function (several names share one body in the preload's `entry!`),
+/// a type, a constant, a module, a macro, or a variant of an enum.
+pub fn defines(source: &str, name: &str) -> bool {
+    source.lines().any(|line| is_function(line, name) || is_item(line, name) || is_variant(line, name))
+}
+
+/// True if `source` has a test of this name: marked `#[test]`, or a case of the contract suite.
+pub fn has_test(source: &str, name: &str) -> bool {
+    let lines: Vec<&str> = source.lines().collect();
+    lines.iter().enumerate().any(|(i, line)| {
+        let marked = || lines[..i].iter().rev().take(4).any(|above| above.trim() == "#[test]");
+        is_function(line, name) && (line.contains("(cx: &Context)") || marked())
+    })
+}
+
+fn is_function(line: &str, name: &str) -> bool {
+    let Some((before, after)) = line.split_once("fn ") else { return false };
+    let starts_here = before.is_empty() || before.ends_with(' ') || before.ends_with('(');
+    let names = after.split(['(', '<']).next().unwrap_or_default();
+    starts_here && !before.contains("//") && names.split('|').any(|n| n.trim() == name)
+}
+
+fn is_item(line: &str, name: &str) -> bool {
+    let line = line.trim_start();
+    let public = line.strip_prefix("pub(crate) ").or_else(|| line.strip_prefix("pub ")).unwrap_or(line);
+    KEYWORDS.iter().filter_map(|k| public.strip_prefix(k)).any(|rest| begins_with_word(rest, name))
+}
+
+fn is_variant(line: &str, name: &str) -> bool {
+    let indented = line.starts_with("    ") && name.starts_with(char::is_uppercase);
+    indented && line.trim_start().strip_prefix(name).is_some_and(|rest| rest.starts_with([',', ' ', '(']) || rest == "{")
+}
+
+fn begins_with_word(text: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_are_found_and_uses_are_not() {
+        let source = "pub(crate) struct Lane<'a> {\n    fn close | __close (fd: c_int) {\n    Open = 1,\n// fn no()\n";
+        for name in ["Lane", "close", "__close", "Open"] {
+            assert!(defines(source, name), "{name}");
+        }
+        for name in ["Lan", "no", "c_int"] {
+            assert!(!defines(source, name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_test_is_marked_or_a_case() {
+        assert!(has_test("#[test]\nfn a() {}\n", "a"));
+        assert!(has_test("fn a(cx: &Context) {\n", "a"));
+        assert!(!has_test("fn a() {}\n", "a"));
+    }
+}
