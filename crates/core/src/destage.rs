@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use seawall_stats::{Event, ticks};
 use seawall_wire::shm::{File, Flag, SegmentState};
 
+use crate::engine::fdatasync;
 use crate::format::{Cell, Layout};
 use crate::lock::{self, Entry};
 use crate::{Engine, Owner, persist};
@@ -94,7 +95,7 @@ impl<'e> Destager<'e> {
         }
         let guard = guard.inherited().then_some(guard);
         let start = ticks();
-        if let Err(error) = rustix::fs::fdatasync(fd) {
+        if let Err(error) = fdatasync(fd) {
             f.flags().fetch_or((Flag::FAILED | Flag::SYNC_NEEDED).0, SeqCst);
             return Err(error.into());
         }

@@ -17,6 +17,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use rustix::thread::futex;
+use seawall_media::sim;
 use seawall_wire::shm::{File, Flag, Shm};
 
 use crate::Owner;
@@ -112,6 +113,9 @@ impl Patience {
 }
 
 fn nap(file: File<'_>, spins: u32) {
+    if sim::waits() {
+        return;
+    }
     if spins <= SPINS {
         core::hint::spin_loop();
         return;

@@ -12,12 +12,14 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use seawall_media::LINE;
 use seawall_wire::shm::{Flag, Lane, SegmentState};
 
+use crate::engine::fdatasync;
 use crate::format::{RecordFlags, RecordHeader, RecordKind};
 use crate::{Engine, Owner, persist};
 
@@ -101,7 +103,7 @@ fn finish(engine: &Engine, who: Owner, lane: Lane<'_>, owner: u64, files: &mut d
 /// Makes the file as it is the truth: nothing in the log may change it any more.
 fn retire(engine: &Engine, slot: u32, f: seawall_wire::shm::File<'_>, files: &mut dyn Writable) {
     let last = f.last_lsn().load(Acquire);
-    match files.writable(slot).and_then(|file| file.sync_data()) {
+    match files.writable(slot).and_then(|file| Ok(fdatasync(file.as_fd())?)) {
         Ok(()) => persist::watermark(engine.pool(), slot, f, last.max(f.watermark().load(Acquire))),
         Err(_) if last > f.watermark().load(Acquire) => {
             f.flags().fetch_or(Flag::FAILED.0, SeqCst);

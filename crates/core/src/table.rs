@@ -200,7 +200,9 @@ fn free_slot(pool: &Pool) -> Result<(u32, EntryState), TableError> {
 
 /// Frees a slot. The file has no live records: it was retired, or recovery finished.
 pub fn forget(pool: &Pool, slot: u32) {
-    if let Some(state) = EntryState::read(&pool.region, slot) {
+    if let Some(state) = EntryState::read(&pool.region, slot)
+        && state.used
+    {
         EntryState { used: false, ..state }.write(&pool.region, slot);
     }
 }

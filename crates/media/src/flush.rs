@@ -3,8 +3,8 @@
 //! Sources: Intel SDM vol. 1 §12 (persistent memory programming), Linux `arch/x86/include/asm/pmem.h`,
 //! Arm ARM DDI 0487 (DC CVAC, DSB).
 
-use crate::LINE;
 use crate::cpu::{self, Flush};
+use crate::{LINE, sim};
 
 /// Which instruction [`Region`](crate::Region) uses on this CPU to write a line back.
 pub fn flush_instruction() -> Flush {
@@ -13,6 +13,7 @@ pub fn flush_instruction() -> Flush {
 
 /// Waits until every earlier flush and streaming store of this thread is on the medium.
 #[inline]
+#[cfg_attr(feature = "sim", track_caller)]
 pub fn fence() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE2 is part of the x86-64 baseline; the instruction touches no memory of ours.
@@ -26,6 +27,7 @@ pub fn fence() {
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
+    sim::fenced();
 }
 
 /// Starts the write-back of every line that holds a byte of `start..start + len`.

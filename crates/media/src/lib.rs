@@ -28,6 +28,7 @@ mod handle;
 #[cfg(feature = "std")]
 mod probe;
 mod region;
+pub mod sim;
 mod stream;
 
 pub use checksum::{Striped, crc32c};

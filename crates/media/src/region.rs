@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rustix::fd::AsFd;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use crate::{LINE, Stream, Striped, copy, flush};
+use crate::{LINE, Stream, Striped, copy, flush, sim};
 
 /// A shared mapping of a pool or of the run-time memory.
 pub struct Region {
@@ -72,12 +72,19 @@ impl Region {
         self.len == 0
     }
 
+    /// Address of the mapping, as an [`Observer`](sim::Observer) is told it.
+    #[cfg(feature = "sim")]
+    pub fn base(&self) -> usize {
+        self.base.as_ptr() as usize
+    }
+
     /// The shared 64-bit word at `at`. Not flushed: see the crate's crash contract.
     ///
     /// # Panics
     /// If `at` is unaligned or outside the region.
     #[inline]
     pub fn u64(&self, at: usize) -> &AtomicU64 {
+        sim::touched(self.base.as_ptr());
         let word = self.range(at, 8).cast::<AtomicU64>();
         assert!(word.is_aligned(), "u64 at {at}");
         // SAFETY: in bounds, aligned, live as long as `self`; concurrent access is atomic.
@@ -90,6 +97,7 @@ impl Region {
     /// If `at` is unaligned or outside the region.
     #[inline]
     pub fn u32(&self, at: usize) -> &AtomicU32 {
+        sim::touched(self.base.as_ptr());
         let word = self.range(at, 4).cast::<AtomicU32>();
         assert!(word.is_aligned(), "u32 at {at}");
         // SAFETY: in bounds, aligned, live as long as `self`; concurrent access is atomic.
@@ -112,6 +120,7 @@ impl Region {
     /// # Panics
     /// If the range is outside the region.
     #[inline]
+    #[cfg_attr(feature = "sim", track_caller)]
     pub fn store(&self, at: usize, bytes: &[u8]) {
         let to = self.range(at, bytes.len());
         // SAFETY: in bounds; the caller's slice is not in the mapping (it would be a second reference).
@@ -119,6 +128,7 @@ impl Region {
             core::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
             flush::flush_range(to, bytes.len());
         }
+        sim::wrote(self.base.as_ptr(), at, bytes.len());
     }
 
     /// Stores one line past the cache: persisted after the next [`fence`](crate::fence).
@@ -126,29 +136,35 @@ impl Region {
     /// # Panics
     /// If `at` is not line-aligned or outside the region.
     #[inline]
+    #[cfg_attr(feature = "sim", track_caller)]
     pub fn store_line(&self, at: usize, line: &[u8; LINE]) {
         assert!(at.is_multiple_of(LINE), "line store at {at}");
         let to = self.range(at, LINE);
         // SAFETY: in bounds and aligned (mappings are page-aligned).
         unsafe { copy::store_lines(to, line) };
+        sim::wrote(self.base.as_ptr(), at, LINE);
     }
 
     /// Stores one 8-byte unit atomically and starts its write-back: persisted after the next
     /// [`fence`](crate::fence), and never torn.
     #[inline]
+    #[cfg_attr(feature = "sim", track_caller)]
     pub fn set_u64(&self, at: usize, value: u64) {
         self.u64(at).store(value, Ordering::Release);
         let word = self.range(at, 8);
         // SAFETY: in bounds.
         unsafe { flush::flush_range(word, 8) };
+        sim::wrote(self.base.as_ptr(), at, 8);
     }
 
     /// Starts the write-back of a range that was stored by other means.
     #[inline]
+    #[cfg_attr(feature = "sim", track_caller)]
     pub fn flush(&self, at: usize, len: usize) {
         let start = self.range(at, len);
         // SAFETY: in bounds.
         unsafe { flush::flush_range(start, len) };
+        sim::flushed(self.base.as_ptr(), at, len);
     }
 
     /// A payload stream that begins at the line-aligned offset `at`. The caller must own that stretch.
@@ -162,10 +178,12 @@ impl Region {
     }
 
     #[inline]
+    #[cfg_attr(feature = "sim", track_caller)]
     pub(crate) fn copy_lines(&self, at: usize, lines: &[u8], sum: &mut Striped) {
         let to = self.range(at, lines.len());
         // SAFETY: in bounds; `at` is line-aligned (`stream`) and advances by whole lines.
         unsafe { copy::copy_lines(to, lines, sum) };
+        sim::wrote(self.base.as_ptr(), at, lines.len());
     }
 
     #[inline]

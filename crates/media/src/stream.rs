@@ -19,6 +19,7 @@ impl<'a> Stream<'a> {
 
     /// Takes the next slice.
     #[inline]
+    #[cfg_attr(feature = "sim", track_caller)]
     pub fn push(&mut self, mut bytes: &[u8]) {
         if self.rest_len > 0 {
             let take = bytes.len().min(LINE - self.rest_len);
@@ -41,6 +42,7 @@ impl<'a> Stream<'a> {
     /// Pads and writes what is left. Returns the payload's checksum; nothing is persisted before the next
     /// [`fence`](crate::fence).
     #[inline]
+    #[cfg_attr(feature = "sim", track_caller)]
     pub fn finish(mut self) -> u32 {
         if self.rest_len > 0 {
             self.rest[self.rest_len..].fill(0);
@@ -49,6 +51,7 @@ impl<'a> Stream<'a> {
         self.sum.finish()
     }
 
+    #[cfg_attr(feature = "sim", track_caller)]
     fn emit_rest(&mut self) {
         let line = self.rest;
         self.region.copy_lines(self.at, &line, &mut self.sum);

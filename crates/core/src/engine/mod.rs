@@ -24,8 +24,8 @@ mod write;
 
 use core::sync::atomic::Ordering::{Acquire, SeqCst};
 
-use rustix::fd::BorrowedFd;
-use seawall_media::Region;
+use rustix::fd::{AsRawFd, BorrowedFd};
+use seawall_media::{Region, sim};
 use seawall_wire::shm::{File, Flag, Shm};
 
 use crate::Errno;
@@ -168,5 +168,8 @@ impl Engine {
 
 /// A real fdatasync of the caller's own descriptor: the usual way to retire.
 pub(crate) fn fdatasync(fd: BorrowedFd<'_>) -> Result<(), Errno> {
-    rustix::fs::fdatasync(fd)
+    match sim::syncs(fd.as_raw_fd()) {
+        None => rustix::fs::fdatasync(fd),
+        Some(simulated) => simulated.map_err(Errno::from_raw_os_error),
+    }
 }

@@ -20,6 +20,7 @@ mod fate;
 mod replay;
 mod resolve;
 mod scan;
+mod target;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,8 +31,9 @@ use crate::pool::Pool;
 use crate::table::{self, TableError};
 
 pub use fate::Fate;
-pub use resolve::Unresolved;
+pub use resolve::{Directories, Unresolved};
 pub use scan::{Damage, Found, Scan, scan};
+pub use target::{Locate, Sink, Target};
 
 /// How to recover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +123,14 @@ impl From<TableError> for RecoverError {
 /// # Errors
 /// [`RecoverError`]: the log is kept as it was.
 pub fn recover(pool: &Pool, options: Options) -> Result<Report, RecoverError> {
+    recover_into(pool, options, &Directories)
+}
+
+/// [`recover`], with the files found by `locate`.
+///
+/// # Errors
+/// As for [`recover`].
+pub fn recover_into(pool: &Pool, options: Options, locate: &impl Locate) -> Result<Report, RecoverError> {
     let roots: BTreeMap<u32, _> = table::roots(pool)?.into_iter().collect();
     let files: BTreeMap<u32, _> = table::files(pool)?.into_iter().map(|f| (f.slot, f)).collect();
     let scan = scan(pool, &files);
@@ -135,7 +145,7 @@ pub fn recover(pool: &Pool, options: Options) -> Result<Report, RecoverError> {
         last_lsn: scan.last_lsn,
         ..Report::default()
     };
-    let targets = resolve::all(pool, &scan, &roots, &files, options, &mut report)?;
+    let targets = resolve::all(pool, locate, &scan, &roots, &files, options, &mut report)?;
     if replayed {
         replay::replay(pool, &scan, &targets, &mut report)?;
     }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::unix::fs::FileExt;
 
-use super::resolve::Target;
 use super::scan::{Found, payload};
+use super::target::{Sink, Target};
 use super::{RecoverError, Report, Scan};
 use crate::format::{RecordHeader, RecordKind};
 use crate::pool::Pool;
@@ -14,7 +13,7 @@ use crate::pool::Pool;
 pub(super) fn replay(
     pool: &Pool,
     scan: &Scan,
-    targets: &BTreeMap<u32, Target>,
+    targets: &BTreeMap<u32, Target<impl Sink>>,
     report: &mut Report,
 ) -> Result<(), RecoverError> {
     for parts in scan.live.values() {
@@ -31,7 +30,7 @@ pub(super) fn replay(
     Ok(())
 }
 
-fn apply(pool: &Pool, part: &Found, target: &Target) -> io::Result<u64> {
+fn apply(pool: &Pool, part: &Found, target: &Target<impl Sink>) -> io::Result<u64> {
     let h = &part.header;
     match h.kind() {
         Some(RecordKind::Write) => write(pool, part, target).map(|()| u64::from(h.length)),
@@ -41,7 +40,7 @@ fn apply(pool: &Pool, part: &Found, target: &Target) -> io::Result<u64> {
 }
 
 /// The stored bytes, then the zeros behind them.
-fn write(pool: &Pool, part: &Found, target: &Target) -> io::Result<()> {
+fn write(pool: &Pool, part: &Found, target: &Target<impl Sink>) -> io::Result<()> {
     let RecordHeader { offset, length, stored, .. } = part.header;
     let bytes =
         payload(pool, part).ok_or_else(|| io::Error::other("the record changed while it was read"))?;
@@ -57,7 +56,7 @@ fn write(pool: &Pool, part: &Found, target: &Target) -> io::Result<()> {
 }
 
 /// Makes everything durable where it belongs.
-pub(super) fn sync(targets: &BTreeMap<u32, Target>) -> Result<(), RecoverError> {
+pub(super) fn sync(targets: &BTreeMap<u32, Target<impl Sink>>) -> Result<(), RecoverError> {
     targets.values().try_for_each(|target| {
         target.file.sync_all().map_err(|error| RecoverError::Io {
             file: target.path.clone(),

@@ -9,17 +9,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode as FileMode, OFlags, ResolveFlags};
 use seawall_media::identity;
 
+use super::target::{Locate, Target};
 use super::{Mode, Options, RecoverError, Report, Scan};
 use crate::pool::Pool;
 use crate::table::{FileEntry, RootEntry};
-
-/// A file that records will be written to.
-pub struct Target {
-    /// Open for writing.
-    pub file: File,
-    /// Where it was found.
-    pub path: PathBuf,
-}
 
 /// A file with live records that cannot be written.
 #[derive(Debug)]
@@ -39,23 +32,22 @@ impl std::fmt::Display for Unresolved {
 }
 
 /// Opens every file with live records, by slot.
-pub(super) fn all(
+pub(super) fn all<L: Locate>(
     pool: &Pool,
+    locate: &L,
     scan: &Scan,
     roots: &BTreeMap<u32, RootEntry>,
     files: &BTreeMap<u32, FileEntry>,
     options: Options,
     report: &mut Report,
-) -> Result<BTreeMap<u32, Target>, RecoverError> {
+) -> Result<BTreeMap<u32, Target<L::File>>, RecoverError> {
     let (mut targets, mut unresolved) = (BTreeMap::new(), Vec::new());
     let replay = options.mode == Mode::Replay || !pool.is_same_boot();
     let power_lost = options.mode == Mode::Auto && replay;
     let slots: BTreeSet<u32> = scan.live.values().map(|parts| parts[0].header.slot).collect();
     for slot in slots {
         let Some(entry) = files.get(&slot) else { continue };
-        let found = locate(roots.get(&entry.root), entry)
-            .and_then(|target| if power_lost { unchanged(target) } else { Ok(target) });
-        match found {
+        match locate.locate(roots.get(&entry.root), entry, power_lost) {
             Ok(target) => {
                 report.files.push(target.path.clone());
                 targets.insert(slot, target);
@@ -75,7 +67,24 @@ pub(super) fn all(
     Ok(targets)
 }
 
-fn locate(root: Option<&RootEntry>, entry: &FileEntry) -> Result<Target, String> {
+/// The real directories.
+pub struct Directories;
+
+impl Locate for Directories {
+    type File = File;
+
+    fn locate(
+        &self,
+        root: Option<&RootEntry>,
+        entry: &FileEntry,
+        power_lost: bool,
+    ) -> Result<Target<File>, String> {
+        let target = locate(root, entry)?;
+        if power_lost { unchanged(target) } else { Ok(target) }
+    }
+}
+
+fn locate(root: Option<&RootEntry>, entry: &FileEntry) -> Result<Target<File>, String> {
     let root = root.ok_or("its directory is not registered")?;
     let dir = open_root(root)?;
     let by_hint = open_below(&dir, &entry.path).ok().filter(|file| is(file, entry));
@@ -141,7 +150,7 @@ fn search(dir: &File, below: &Path, entry: &FileEntry) -> Option<(File, PathBuf)
 
 /// After a power cut nobody may have written the file before us: what they wrote would be rolled back.
 /// A change since this boot began is such a write.
-fn unchanged(target: Target) -> Result<Target, String> {
+fn unchanged(target: Target<File>) -> Result<Target<File>, String> {
     let stat = rustix::fs::fstat(&target.file).map_err(|e| format!("it cannot be looked at: {e}"))?;
     match boot_time() {
         Some(boot) if stat.st_mtime as i64 > boot => Err(format!(

@@ -1,0 +1,114 @@
+//! Hooks at the verbs, for a simulated medium.
+//!
+//! With feature `sim` every verb of a [`Region`](crate::Region), every fence, every access to a shared word,
+//! every real sync and every wait tells the thread's [`Observer`], if one is installed, what happened, and
+//! from which line of source. Without the feature the hooks are empty and vanish.
+//!
+//! Not handled here: what an observer does with it (`seawall-sim`).
+
+#[cfg(not(feature = "sim"))]
+pub use off::*;
+#[cfg(feature = "sim")]
+pub use on::*;
+
+#[cfg(feature = "sim")]
+mod on {
+    use core::panic::Location;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    /// The line of source that called a verb.
+    pub type Site = &'static Location<'static>;
+
+    /// Sees what the verbs of its thread do. `base` is the address of the mapping.
+    pub trait Observer {
+        /// Bytes were stored: they are visible, and not persisted.
+        fn stored(&self, base: usize, at: usize, len: usize, site: Site);
+        /// Their write-back was started.
+        fn flushed(&self, base: usize, at: usize, len: usize, site: Site);
+        /// The thread waited for its write-backs.
+        fn fenced(&self, site: Site);
+        /// A shared word is about to be looked at or changed.
+        fn touched(&self, base: usize);
+        /// The thread waits for another one. True: it was made to wait, so it need not do so itself.
+        fn waits(&self) -> bool;
+        /// A real sync of this descriptor: the answer it is to get, or `None` to ask the kernel.
+        fn syncs(&self, fd: i32) -> Option<Result<(), i32>>;
+    }
+
+    thread_local! {
+        static OBSERVER: RefCell<Option<Rc<dyn Observer>>> = const { RefCell::new(None) };
+    }
+
+    /// Installs the thread's observer and returns the one before.
+    pub fn install(observer: Option<Rc<dyn Observer>>) -> Option<Rc<dyn Observer>> {
+        OBSERVER.with(|slot| slot.replace(observer))
+    }
+
+    fn observer() -> Option<Rc<dyn Observer>> {
+        OBSERVER.with(|slot| slot.borrow().clone())
+    }
+
+    /// Stored, and the write-back started: what every storing verb does.
+    #[track_caller]
+    pub(crate) fn wrote(base: *const u8, at: usize, len: usize) {
+        if let Some(observer) = observer() {
+            observer.stored(base as usize, at, len, Location::caller());
+            observer.flushed(base as usize, at, len, Location::caller());
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn flushed(base: *const u8, at: usize, len: usize) {
+        if let Some(observer) = observer() {
+            observer.flushed(base as usize, at, len, Location::caller());
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn fenced() {
+        if let Some(observer) = observer() {
+            observer.fenced(Location::caller());
+        }
+    }
+
+    pub(crate) fn touched(base: *const u8) {
+        if let Some(observer) = observer() {
+            observer.touched(base as usize);
+        }
+    }
+
+    /// Tells that this thread waits for another one.
+    pub fn waits() -> bool {
+        observer().is_some_and(|observer| observer.waits())
+    }
+
+    /// Asks what a real sync of `fd` answers.
+    pub fn syncs(fd: i32) -> Option<Result<(), i32>> {
+        observer().and_then(|observer| observer.syncs(fd))
+    }
+}
+
+#[cfg(not(feature = "sim"))]
+mod off {
+    #[inline(always)]
+    pub(crate) fn wrote(_base: *const u8, _at: usize, _len: usize) {}
+    #[inline(always)]
+    pub(crate) fn flushed(_base: *const u8, _at: usize, _len: usize) {}
+    #[inline(always)]
+    pub(crate) fn fenced() {}
+    #[inline(always)]
+    pub(crate) fn touched(_base: *const u8) {}
+
+    /// Nothing is simulated: the thread waits by itself.
+    #[inline(always)]
+    pub fn waits() -> bool {
+        false
+    }
+
+    /// Nothing is simulated: the kernel answers.
+    #[inline(always)]
+    pub fn syncs(_fd: i32) -> Option<Result<(), i32>> {
+        None
+    }
+}
