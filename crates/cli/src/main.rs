@@ -1,1 +1,93 @@
-fn main() {}
+//! `seawall`: one command, sub-commands.
+//!
+//! Exit codes: 0 done · 1 failed (`verify`: the pool is damaged) · 2 wrong usage. `run` ends with the
+//! command's own code (128 + signal if a signal ended it); 125 if Seawall could not start it, 126 if it
+//! cannot be executed, 127 if it was not found.
+
+#![forbid(unsafe_code)]
+
+mod commands;
+mod pool;
+mod run;
+mod show;
+mod size;
+mod user;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Memory-speed durability for the database you already run.
+#[derive(Parser)]
+#[command(name = "seawall", version, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed (verify: damaged), 2 wrong usage. \
+`run`: the command's own, 128+N if signal N ended it, 125 if Seawall failed, 126 not executable, 127 not found.";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Make a pool
+    Init(commands::init::Init),
+    /// Run a command with Seawall: recover if needed, preload, drain and close at its end
+    Run(run::Run),
+    /// Show the medium, the log, the files and the waits
+    Status(Ask),
+    /// Bring everything in the log to the files
+    Drain(Ask),
+    /// Bring the files up to date after a crash and remove the guards
+    Recover(commands::recover::Recover),
+    /// Look into a pool: superblock, roots, files, records. Changes nothing
+    Inspect(Look),
+    /// Check a pool. Exit code 1 if it is damaged
+    Verify(Look),
+    /// Drain, remove the guards, end the daemon
+    Stop(Ask),
+    /// The daemon itself
+    #[command(hide = true)]
+    Daemon(commands::daemon::Daemon),
+}
+
+/// A question to the daemon of a pool.
+#[derive(Args)]
+struct Ask {
+    /// The pool; without it your default pool
+    #[arg(long)]
+    pool: Option<PathBuf>,
+    /// JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// A look at a pool file.
+#[derive(Args)]
+struct Look {
+    /// The pool
+    pool: PathBuf,
+    /// JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    let failure = |e: anyhow::Error| {
+        eprintln!("seawall: {e:#}");
+        ExitCode::FAILURE
+    };
+    let done = match Cli::parse().command {
+        Command::Run(run) => return run::run(&run),
+        Command::Daemon(daemon) => return commands::daemon::daemon(&daemon),
+        Command::Verify(look) => return commands::inspect::verify(&look).unwrap_or_else(failure),
+        Command::Init(init) => commands::init::init(&init),
+        Command::Status(ask) => commands::status::status(&ask),
+        Command::Drain(ask) => commands::ask::drain(&ask),
+        Command::Stop(ask) => commands::ask::stop(&ask),
+        Command::Recover(recover) => commands::recover::recover(&recover),
+        Command::Inspect(look) => commands::inspect::inspect(&look),
+    };
+    done.map_or_else(failure, |()| ExitCode::SUCCESS)
+}

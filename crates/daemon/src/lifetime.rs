@@ -7,9 +7,12 @@
 //! | a `seawall run` | its connection ends |
 
 use std::collections::HashMap;
+use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 
 use crate::process;
 use crate::state::lock;
@@ -23,6 +26,8 @@ const FIRST: Duration = Duration::from_secs(10);
 pub(crate) struct Lifetime {
     keep: bool,
     ending: AtomicBool,
+    /// Readable once the daemon is to end.
+    end: Option<OwnedFd>,
     holders: AtomicUsize,
     /// Processes that said Hello, and when (nanoseconds since boot).
     greeted: Mutex<HashMap<u32, u64>>,
@@ -34,6 +39,8 @@ impl Lifetime {
         Self {
             keep,
             ending: AtomicBool::new(false),
+            // Without it the end is noticed a tick later.
+            end: eventfd(0, EventfdFlags::CLOEXEC).ok(),
             holders: AtomicUsize::new(0),
             greeted: Mutex::default(),
             idle_since: Mutex::new((Instant::now(), FIRST)),
@@ -90,6 +97,14 @@ impl Lifetime {
     /// Asks the daemon to end.
     pub fn end(&self) {
         self.ending.store(true, Relaxed);
+        if let Some(end) = &self.end {
+            let _ = rustix::io::write(end, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Something to poll for the end with.
+    pub fn end_event(&self) -> Option<PollFd<'_>> {
+        self.end.as_ref().map(|end| PollFd::new(end, PollFlags::IN))
     }
 
     pub fn is_ending(&self) -> bool {

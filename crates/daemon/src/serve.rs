@@ -93,7 +93,7 @@ fn accept_all(daemon: &Arc<Daemon>, listener: &OwnedFd, signals: Option<&SignalF
             daemon.log.say(format!("signal {}", signal.ssi_signo));
             return;
         }
-        if wait(listener, signals) {
+        if wait(daemon, listener, signals) {
             if let Ok(connection) = net::accept(listener) {
                 serve_connection(daemon, connection, &open);
             }
@@ -101,11 +101,12 @@ fn accept_all(daemon: &Arc<Daemon>, listener: &OwnedFd, signals: Option<&SignalF
     }
 }
 
-/// True if a connection waits. Looks up at least every 100 ms, to notice the end.
-fn wait(listener: &OwnedFd, signals: Option<&SignalFd>) -> bool {
+/// True if a connection waits. Looks up now and then, should the event of the end be missing.
+fn wait(daemon: &Daemon, listener: &OwnedFd, signals: Option<&SignalFd>) -> bool {
     let mut fds = vec![PollFd::new(listener, PollFlags::IN)];
     fds.extend(signals.map(|s| PollFd::new(s, PollFlags::IN)));
-    let tick = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    fds.extend(daemon.lifetime.end_event());
+    let tick = Timespec { tv_sec: 1, tv_nsec: 0 };
     rustix::event::poll(&mut fds, Some(&tick)).is_ok() && !fds[0].revents().is_empty()
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
             closing::close_and_log(daemon);
             daemon.lifetime.end();
         }
-        wait(&watched);
+        wait(daemon, &watched);
     }
 }
 
@@ -103,8 +103,9 @@ fn has_ended(fd: &OwnedFd) -> bool {
     rustix::event::poll(&mut one, Some(&Timespec::default())).is_ok_and(|n| n > 0)
 }
 
-fn wait(watched: &Watched) {
-    let mut all: Vec<_> = watched.alive.values().map(|(_, fd)| PollFd::new(fd, PollFlags::IN)).collect();
+fn wait(daemon: &Daemon, watched: &Watched) {
+    let clients = watched.alive.values().map(|(_, fd)| PollFd::new(fd, PollFlags::IN));
+    let mut all: Vec<_> = clients.chain(daemon.lifetime.end_event()).collect();
     let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
     // A signal or too many descriptors: looking again a little later is right in both cases.
     if rustix::event::poll(&mut all, Some(&tick)).is_err() {

@@ -1,0 +1,87 @@
+//! `seawall drain` and `seawall stop`: one request to the daemon.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use seawall_daemon::control::{Control, Drained, Stop, Stopped};
+use seawall_wire::message::Kind;
+use serde_json::json;
+
+use crate::{Ask, pool, show};
+
+/// How long `stop` waits for the daemon's process to end.
+const END: Duration = Duration::from_secs(10);
+
+/// The pool and its daemon.
+pub fn connect(named: Option<&Path>) -> Result<(PathBuf, Option<Control>)> {
+    let pool = pool::existing(named)?;
+    let control = Control::connect(&pool).with_context(|| pool.display().to_string())?;
+    Ok((pool, control))
+}
+
+/// Without a daemon the log is as its last one left it.
+fn without_daemon(pool: &Path) -> Result<bool> {
+    let live = super::inspect::look(pool)?.live;
+    if live > 0 {
+        bail!(
+            "no daemon serves {0}, and its log holds {live} live records: `seawall recover --pool {0}` brings \
+             them to the files",
+            pool.display()
+        );
+    }
+    Ok(true)
+}
+
+/// Brings everything to the files.
+pub fn drain(ask: &Ask) -> Result<()> {
+    let (pool, control) = connect(ask.pool.as_deref())?;
+    let (dirty, running) = match control {
+        Some(control) => (control.request::<Drained>(Kind::Drain, &())?.dirty, true),
+        None => (0, !without_daemon(&pool)?),
+    };
+    if ask.json {
+        return show::json(&json!({ "drained": dirty == 0, "dirty": dirty, "daemon": running }));
+    }
+    match dirty {
+        0 => println!("drained: every record is in its file"),
+        n => println!("{n} files are written faster than they can be drained; what was there before is done"),
+    }
+    Ok(())
+}
+
+/// Drains, lowers the guards, ends the daemon.
+pub fn stop(ask: &Ask) -> Result<()> {
+    let (pool, control) = connect(ask.pool.as_deref())?;
+    let running = control.is_some();
+    match control {
+        Some(control) => {
+            control.request::<Stopped>(Kind::Stop, &Stop { if_idle: false })?;
+            wait_for_end(&pool, control);
+        }
+        None => drop(without_daemon(&pool)?),
+    }
+    if ask.json {
+        return show::json(&json!({ "stopped": running }));
+    }
+    println!("{}", if running { "stopped: drained, guards down" } else { "no daemon was running; nothing is live" });
+    Ok(())
+}
+
+/// Waits until the daemon has let the pool go.
+pub fn wait_for_end(pool: &Path, control: Control) {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let begin = Instant::now();
+    let second = Timespec { tv_sec: 1, tv_nsec: 0 };
+    // The connection ends with the process.
+    while begin.elapsed() < END {
+        let mut fds = [PollFd::new(&control, PollFlags::IN)];
+        if poll(&mut fds, Some(&second)).is_ok_and(|n| n > 0) {
+            break;
+        }
+    }
+    drop(control);
+    while begin.elapsed() < END && matches!(Control::connect(pool), Ok(Some(_))) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

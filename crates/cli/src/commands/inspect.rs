@@ -1,0 +1,63 @@
+//! `seawall inspect` and `seawall verify`: a look at a pool that changes nothing.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use seawall_core::inspect::{self as offline, Inspection};
+use seawall_core::pool;
+use serde_json::json;
+
+use crate::{Look, show, size};
+
+/// Reads a pool.
+pub fn look(path: &Path) -> Result<Inspection> {
+    Ok(offline::inspect(&pool::open_read_only(path)?))
+}
+
+/// Shows what a pool holds.
+pub fn inspect(ask: &Look) -> Result<()> {
+    let found = look(&ask.pool)?;
+    if ask.json {
+        return show::json(&found);
+    }
+    let yes = |b: bool| if b { "yes" } else { "no" }.to_owned();
+    show::facts(&[
+        ("pool", ask.pool.display().to_string()),
+        ("uuid", found.uuid.clone()),
+        ("format", found.version.to_string()),
+        ("size", size::human(found.size)),
+        ("segments", format!("{} of {}", found.segments, size::human(u64::from(found.segment_bytes)))),
+        ("emulated", yes(found.emulated)),
+        ("used in this boot", yes(found.same_boot)),
+        ("records", format!("{} found, {} live, {} torn", found.records, found.live, found.torn)),
+        ("retired LSN", found.retired_lsn.map_or("damaged".into(), |lsn| lsn.to_string())),
+        ("last LSN", found.last_lsn.to_string()),
+    ]);
+    if !found.roots.is_empty() {
+        println!("\ndirectories");
+        let row = |r: &offline::RootView| vec![r.path.clone(), r.preset.into(), r.uid.to_string()];
+        show::table(&["path", "preset", "uid"], &found.roots.iter().map(row).collect::<Vec<_>>());
+    }
+    if !found.files.is_empty() {
+        println!("\nfiles");
+        let row = |f: &offline::FileView| vec![f.path.clone(), f.live.to_string(), f.watermark.to_string()];
+        show::table(&["path", "live", "watermark"], &found.files.iter().map(row).collect::<Vec<_>>());
+    }
+    found.damage.iter().for_each(|line| println!("DAMAGED: {line}"));
+    Ok(())
+}
+
+/// Checks a pool.
+pub fn verify(ask: &Look) -> Result<ExitCode> {
+    let found = look(&ask.pool)?;
+    let clean = found.damage.is_empty();
+    if ask.json {
+        show::json(&json!({ "clean": clean, "records": found.records, "live": found.live, "damage": found.damage }))?;
+    } else {
+        found.damage.iter().for_each(|line| println!("DAMAGED: {line}"));
+        let verdict = if clean { "clean" } else { "damaged" };
+        println!("{}: {verdict}; {} records, {} live", ask.pool.display(), found.records, found.live);
+    }
+    Ok(if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

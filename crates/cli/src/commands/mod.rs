@@ -1,0 +1,8 @@
+//! The sub-commands but `run`: each asks the daemon, or works on a pool nobody uses.
+
+pub mod ask;
+pub mod daemon;
+pub mod init;
+pub mod inspect;
+pub mod recover;
+pub mod status;

@@ -1,0 +1,116 @@
+//! `seawall recover`: brings the files up to date after a crash, and removes the guards.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use seawall_core::pool::PoolError;
+use seawall_daemon::control::{Control, Stop, Stopped};
+use seawall_daemon::guard::{self, Claim};
+use seawall_daemon::{DaemonError, Offline, Recovery, recover as recover_pool};
+use seawall_wire::message::Kind;
+use seawall_wire::shm::Preset;
+use serde_json::json;
+
+use super::ask;
+use crate::{pool, show, size, user};
+
+/// Bring the files up to date after a crash and remove the guards
+#[derive(clap::Args)]
+pub struct Recover {
+    /// The pool; without it your default pool
+    #[arg(long)]
+    pool: Option<PathBuf>,
+    /// Replay the log even if this machine did not restart since it was written
+    #[arg(long)]
+    replay: bool,
+    /// Give up the records of files that are gone or were changed by others, instead of refusing
+    #[arg(long)]
+    accept_loss: bool,
+    /// Remove the guards of this PGDATA or SQLite directory although their pool is lost for good. Commits
+    /// that were only in that pool are lost
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["replay", "accept_loss"])]
+    abandon: Option<PathBuf>,
+    /// JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Recovers.
+pub fn recover(how: &Recover) -> Result<()> {
+    if let Some(dir) = &how.abandon {
+        return abandon(dir, how.json);
+    }
+    let pool = pool::existing(how.pool.as_deref())?;
+    user::become_owner(&pool)?;
+    let offline = Offline { replay: how.replay, accept_loss: how.accept_loss };
+    let done = match recover_pool(&pool, offline) {
+        // The daemon brings its log to the files itself; what it may not do is end while clients live.
+        Err(DaemonError::Pool(PoolError::InUse(_))) => {
+            end_daemon(&pool)?;
+            recover_pool(&pool, offline)?
+        }
+        done => done?,
+    };
+    if how.json { show::json(&done)? } else { tell(&pool, &done) }
+    if done.guards_left.is_empty() { Ok(()) } else { bail!("{}", done.guards_left.join("\n")) }
+}
+
+fn end_daemon(pool: &Path) -> Result<()> {
+    let Some(control) = Control::connect(pool)? else { return Ok(()) };
+    control.request::<Stopped>(Kind::Stop, &Stop { if_idle: false }).with_context(|| {
+        format!("a daemon is serving {0}; `seawall drain --pool {0}` brings its log to the files", pool.display())
+    })?;
+    ask::wait_for_end(pool, control);
+    Ok(())
+}
+
+fn tell(pool: &Path, done: &Recovery) {
+    let report = &done.report;
+    println!("recovered {}", pool.display());
+    match (report.live, report.replayed) {
+        (0, _) => println!("nothing was live: every file was up to date"),
+        (n, true) => println!("replayed {n} records, {}, into:", size::human(report.bytes)),
+        (n, false) => println!("{n} records were in their files already (the machine did not restart); synced:"),
+    }
+    report.files.iter().for_each(|file| println!("  {}", file.display()));
+    if report.torn > 0 {
+        println!("{} writes were cut by the crash; they had not been acknowledged", report.torn);
+    }
+    report.given_up.iter().for_each(|line| println!("given up: {line}"));
+}
+
+/// Removes guards whoever raised them.
+fn abandon(dir: &Path, json: bool) -> Result<()> {
+    let dir = std::fs::canonicalize(dir).with_context(|| format!("--abandon {}", dir.display()))?;
+    let mut removed = Vec::new();
+    for (at, preset, claim) in guards(&dir) {
+        if claim.pool.exists() {
+            bail!(
+                "the pool {0} still exists and may hold commits: `seawall recover --pool {0}` first. If it is \
+                 damaged beyond that, move it away and try again",
+                claim.pool.display()
+            );
+        }
+        guard::lower(preset, &at, None)?;
+        removed.push(at);
+    }
+    if json {
+        return show::json(&json!({ "abandoned": removed }));
+    }
+    match removed.as_slice() {
+        [] => println!("{} has no guard", dir.display()),
+        all => all.iter().for_each(|at| {
+            println!("{}: guard removed. Commits that were only in the lost pool are lost; check the database", at.display());
+        }),
+    }
+    Ok(())
+}
+
+fn guards(dir: &Path) -> Vec<(PathBuf, Preset, Claim)> {
+    let postgres = guard::postgres::claimed(dir).map(|claim| (dir.to_owned(), Preset::Postgres, claim));
+    let sqlite = guard::sqlite::find(dir).into_iter().filter_map(|at| {
+        let claim = guard::sqlite::claimed(&at)?;
+        Some((at, Preset::Sqlite, claim))
+    });
+    postgres.into_iter().chain(sqlite).collect()
+}

@@ -1,0 +1,97 @@
+//! `seawall status`: from the daemon, or from the pool itself if none serves it.
+
+use std::path::Path;
+
+use anyhow::Result;
+use seawall_daemon::status::{EventStatus, FileStatus, Status};
+use seawall_wire::message::Kind;
+use serde_json::json;
+
+use super::ask::connect;
+use crate::{Ask, pool, show, size};
+
+/// Shows it.
+pub fn status(ask: &Ask) -> Result<()> {
+    let (pool, control) = connect(ask.pool.as_deref())?;
+    let Some(control) = control else { return offline(&pool, ask.json) };
+    let status: Status = control.request(Kind::Status, &())?;
+    if ask.json { show::json(&status) } else { tell(&status) }
+}
+
+fn offline(path: &Path, json: bool) -> Result<()> {
+    let found = super::inspect::look(path)?;
+    let (medium, because) = pool::medium(path)?;
+    if json {
+        return show::json(&json!({
+            "medium": medium.label(), "medium_name": medium.name(), "because": because,
+            "pool": path, "uuid": found.uuid, "size": found.size, "segments": found.segments,
+            "segment_bytes": found.segment_bytes, "daemon_pid": null, "live": found.live, "clients": [],
+        }));
+    }
+    show::facts(&[
+        ("medium", medium.label().into()),
+        ("", format!("({because})")),
+        ("pool", format!("{}, {}", path.display(), size::human(found.size))),
+        ("daemon", "none".into()),
+        ("live records", live(found.live, path)),
+    ]);
+    Ok(())
+}
+
+fn live(live: u64, pool: &Path) -> String {
+    match live {
+        0 => "0".into(),
+        n => format!("{n}: `seawall recover --pool {}` brings them to the files", pool.display()),
+    }
+}
+
+fn tell(s: &Status) -> Result<()> {
+    let used = s.segments - s.segments_free;
+    let backlog = size::human(s.backlog_bytes);
+    let mut facts = vec![
+        ("medium", s.medium.clone()),
+        ("", format!("({})", s.because)),
+        ("pool", format!("{}, {}, {}", s.pool.display(), size::human(s.size), s.uuid)),
+        ("log", format!("{used} of {} segments in use", s.segments)),
+        ("backlog", format!("{backlog} in segments, {} files to sync", s.backlog_files)),
+        ("daemon", format!("pid {}, log {}", s.daemon_pid, s.log.display())),
+        ("clients", s.clients.len().to_string()),
+        ("guards up", s.guards.to_string()),
+    ];
+    if s.refused > 0 {
+        facts.push(("refused", format!("{} requests of another version", s.refused)));
+    }
+    show::facts(&facts);
+    println!("\nfiles");
+    show::table(
+        &["path", "state", "fsyncs absorbed", "real", "writes logged", "bytes", "around the log"],
+        &s.files.iter().map(file).collect::<Vec<_>>(),
+    );
+    println!("\nwaits");
+    show::table(
+        &["event", "count", "mean", "p50", "p99", "p99.9", "longest"],
+        &s.events.iter().map(event).collect::<Vec<_>>(),
+    );
+    Ok(())
+}
+
+fn file(f: &FileStatus) -> Vec<String> {
+    let mut state = String::from(if f.tracked { "tracked" } else { "untracked" });
+    if !f.flags.is_empty() {
+        state = format!("{state} ({})", f.flags.join(", "));
+    }
+    vec![
+        f.path.display().to_string(),
+        state,
+        f.absorbed.to_string(),
+        f.real_syncs.to_string(),
+        f.writes.to_string(),
+        size::human(f.bytes),
+        f.untracked_writes.to_string(),
+    ]
+}
+
+fn event(e: &EventStatus) -> Vec<String> {
+    let times = [e.mean_ns, e.p50_ns, e.p99_ns, e.p999_ns, e.max_ns].map(show::time);
+    [e.name.clone(), e.count.to_string()].into_iter().chain(times).collect()
+}

@@ -1,0 +1,137 @@
+//! Which pool: the one that is named, or the user's default one.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use nix::unistd::geteuid;
+use seawall_core::pool::{self, PoolError};
+use seawall_media::{Medium, dax_mounts, probe};
+
+/// Size of a pool that is made on demand.
+pub const DEFAULT_SIZE: u64 = 256 << 20;
+
+const CHOICES: &str = "there is no persistent memory here that Seawall could use, so nothing was started.
+
+Seawall keeps commits in memory that survives a power cut. The choices:
+
+  Persistent memory (Optane, NVDIMM, CXL): mount it with DAX and let Seawall find it
+      mount -o dax=always /dev/pmem0 /mnt/pmem
+  A pool at a place of your choice on such a mount
+      seawall init /mnt/pmem/seawall.pool --size 1G
+      seawall run --pool /mnt/pmem/seawall.pool -- COMMAND...
+  Trying it out, tests, measurements: a pool in RAM, which survives a crash of the database,
+  but NOT a crash or power cut of this machine
+      seawall run --emulated -- COMMAND...";
+
+/// Where the user's pool in RAM is.
+pub fn emulated_default() -> PathBuf {
+    format!("/dev/shm/seawall-{}.pool", geteuid()).into()
+}
+
+/// Where the user's pool on a DAX mount is.
+fn on_mount(mount: &Path) -> PathBuf {
+    mount.join(format!("seawall-{}.pool", geteuid()))
+}
+
+/// The pool to ask about, which exists: the named one, or a default one.
+///
+/// # Errors
+/// If there is none.
+pub fn existing(named: Option<&Path>) -> Result<PathBuf> {
+    if let Some(path) = named {
+        return std::fs::canonicalize(path).map_err(|_| PoolError::Missing(path.into()).into());
+    }
+    let mut candidates: Vec<_> = dax_mounts().iter().map(|mount| on_mount(mount)).collect();
+    candidates.push(emulated_default());
+    match candidates.iter().find(|path| is_mine(path)) {
+        Some(path) => Ok(path.clone()),
+        None => bail!("you have no default pool{}: name one with --pool", others()),
+    }
+}
+
+/// Pools of others in RAM, for the message.
+fn others() -> String {
+    let names = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten().map(|e| e.path());
+    let pools: Vec<_> = names.filter(|p| p.extension().is_some_and(|e| e == "pool")).collect();
+    let list: Vec<_> = pools.iter().map(|p| p.display().to_string()).collect();
+    if list.is_empty() { String::new() } else { format!(" (in /dev/shm there are {})", list.join(", ")) }
+}
+
+fn is_mine(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.uid() == geteuid().as_raw())
+}
+
+/// What `run` was told about the pool.
+pub struct Wanted<'a> {
+    /// --pool
+    pub path: Option<&'a Path>,
+    /// --size
+    pub size: Option<u64>,
+    /// --emulated
+    pub emulated: bool,
+}
+
+/// The pool to run on; a default one is made on demand.
+///
+/// # Errors
+/// If there is none and none may be made.
+pub fn for_run(wanted: &Wanted<'_>) -> Result<PathBuf> {
+    let path = match wanted.path {
+        Some(path) => {
+            let may_make = wanted.emulated || wanted.size.is_some();
+            if !path.exists() && may_make {
+                make(path, wanted)?;
+            }
+            path.to_owned()
+        }
+        None if wanted.emulated => default_at(&emulated_default(), wanted)?,
+        None => persistent(wanted)?,
+    };
+    existing(Some(&path))
+}
+
+/// The default pool on the first DAX mount that has one or takes one.
+fn persistent(wanted: &Wanted<'_>) -> Result<PathBuf> {
+    let mounts = dax_mounts();
+    if let Some(pool) = mounts.iter().map(|m| on_mount(m)).find(|pool| is_mine(pool)) {
+        return Ok(pool);
+    }
+    let mut reasons = String::new();
+    for mount in mounts {
+        match default_at(&on_mount(&mount), wanted) {
+            Ok(pool) => return Ok(pool),
+            Err(e) => reasons += &format!("\n\nOn the DAX mount {}: {e:#}", mount.display()),
+        }
+    }
+    bail!("{CHOICES}{reasons}")
+}
+
+fn default_at(path: &Path, wanted: &Wanted<'_>) -> Result<PathBuf> {
+    if !path.exists() {
+        make(path, wanted)?;
+    }
+    if !is_mine(path) {
+        bail!("{} is not a file of yours: remove it, or name another pool with --pool", path.display());
+    }
+    Ok(path.to_owned())
+}
+
+fn make(path: &Path, wanted: &Wanted<'_>) -> Result<()> {
+    match pool::create(path, wanted.size.unwrap_or(DEFAULT_SIZE), wanted.emulated, false) {
+        // Another `run` was quicker.
+        Err(PoolError::Exists(_)) => Ok(()),
+        made => made.map_err(Into::into),
+    }
+}
+
+/// The pool's medium, probed, and why we say so. Needs no lock.
+///
+/// # Errors
+/// If the file cannot be opened or mapped.
+pub fn medium(path: &Path) -> Result<(Medium, String)> {
+    let open = std::fs::OpenOptions::new().read(true).write(true).open(path);
+    let file = open.with_context(|| format!("opening {}", path.display()))?;
+    let probed = probe(&file).with_context(|| path.display().to_string())?;
+    Ok((probed.medium, probed.because))
+}

@@ -1,0 +1,119 @@
+//! `seawall run`: as easy as `eatmydata COMMAND`, but durable.
+//!
+//! ```text
+//! become the user ─ find pool ─ find program ─ find the database ─ find the preload
+//!   ─ start or join the daemon (it recovers first) ─ register the directories
+//!   ─ start the command, look whether the preload is in it ─ watch over both ─ close if nobody else is left
+//! ```
+//!
+//! Every check that can fail comes before the command starts. After that Seawall's troubles cost speed only,
+//! and are told on stderr.
+
+mod database;
+mod elf;
+mod join;
+mod preload;
+mod program;
+mod supervise;
+mod witness;
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+use seawall_media::Medium;
+
+use crate::{pool, size, user};
+use program::Program;
+
+/// Seawall could not start the command.
+const FAILED: u8 = 125;
+
+/// Run a command with Seawall
+#[derive(clap::Args)]
+pub struct Run {
+    /// The pool; without it your default pool, made on demand
+    #[arg(long)]
+    pool: Option<PathBuf>,
+    /// Size of a pool that is made on demand
+    #[arg(long, value_parser = size::parse)]
+    size: Option<u64>,
+    /// Allow a pool in RAM, for trying, testing, measuring: it does not survive a crash of the machine
+    #[arg(long)]
+    emulated: bool,
+    /// What the data is: postgres or sqlite; without it found by COMMAND's name
+    #[arg(long, value_parser = ["postgres", "sqlite"])]
+    preset: Option<String>,
+    /// PGDATA, or a directory of SQLite databases; without it found in COMMAND
+    #[arg(long)]
+    data: Vec<PathBuf>,
+    /// Run everything as this user (needs root)
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// Say only what must not be missed
+    #[arg(long, short)]
+    quiet: bool,
+    /// Keep the daemon when the last client has gone; `seawall stop` ends it
+    #[arg(long)]
+    keep: bool,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Runs the command; its exit code becomes ours.
+pub fn run(how: &Run) -> ExitCode {
+    prepare(how).and_then(supervise::Session::run).unwrap_or_else(|e| {
+        eprintln!("seawall: {e:#}");
+        ExitCode::from(e.downcast_ref::<program::NotRunnable>().map_or(FAILED, |e| e.code))
+    })
+}
+
+fn prepare(how: &Run) -> Result<supervise::Session> {
+    let environment = match &how.user {
+        Some(name) => user::become_named(name)?,
+        None => user::Environment::default(),
+    };
+    let program = Program::find(&how.command)?;
+    let roots = database::find(how.preset.as_deref(), &how.data, &program, &how.command[1..])?;
+    let preload = preload::find()?;
+    let wanted = pool::Wanted { path: how.pool.as_deref(), size: how.size, emulated: how.emulated };
+    let pool = pool::for_run(&wanted)?;
+    check_owner(&pool)?;
+    say_what_it_survives(&pool)?;
+    program.warn();
+    let joined = join::join(&pool, &roots, how.keep)?;
+    let mut command = Command::new(&program.path);
+    command.args(&how.command[1..]);
+    environment.apply(&mut command);
+    command.env("LD_PRELOAD", preload::variable(&preload)).env("SEAWALL_SOCKET", joined.control.path());
+    Ok(supervise::Session { command, program, pool, roots, joined, keep: how.keep, quiet: how.quiet })
+}
+
+/// A daemon of another user could not be talked to, and would not be allowed to touch the files.
+fn check_owner(pool: &Path) -> Result<()> {
+    let owner = std::fs::metadata(pool).with_context(|| pool.display().to_string())?.uid();
+    let me = nix::unistd::geteuid().as_raw();
+    if owner != me {
+        let owner = user::name(owner);
+        bail!("the pool {} belongs to {owner}: use --user {owner}, or another pool", pool.display());
+    }
+    Ok(())
+}
+
+/// One line that cannot be missed, if the medium does not survive a crash of the machine.
+fn say_what_it_survives(pool: &Path) -> Result<()> {
+    let (medium, _) = pool::medium(pool)?;
+    if medium == Medium::Pmem {
+        return Ok(());
+    }
+    let (on, off) = if std::io::stderr().is_terminal() { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
+    eprintln!(
+        "{on}SEAWALL EMULATED: commits are kept in RAM. They survive a crash of the database, NOT a crash or \
+         power cut of this machine.{off}"
+    );
+    Ok(())
+}

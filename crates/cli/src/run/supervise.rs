@@ -1,0 +1,187 @@
+//! While the command runs: signals go through, the daemon is replaced if it dies, the end is orderly.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::Pid;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use seawall_daemon::AddRoot;
+use seawall_daemon::control::{Stop, Stopped};
+use seawall_daemon::status::Status;
+use seawall_wire::message::Kind;
+
+use super::join::{Joined, join, reap};
+use super::program::Program;
+use super::witness::Witness;
+use crate::commands::ask::wait_for_end;
+
+/// Signals that are the command's business.
+const FORWARDED: [Signal; 6] =
+    [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
+/// signalfd's code for signals that the terminal sent: to the whole foreground group, so to the command too.
+const SI_KERNEL: i32 = 0x80;
+/// Pause between attempts to replace a dead daemon.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Everything that is ready to run.
+pub struct Session {
+    pub command: Command,
+    pub program: Program,
+    pub pool: PathBuf,
+    pub roots: Vec<AddRoot>,
+    pub joined: Joined,
+    pub keep: bool,
+    pub quiet: bool,
+}
+
+/// A session whose command runs.
+struct Running {
+    child: Child,
+    signals: SignalFd,
+    witness: Witness,
+    /// When to try again to replace the daemon; `None` while it lives.
+    retry: Option<Instant>,
+    asked_version: bool,
+}
+
+impl Session {
+    /// Runs the command to its end.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn run(mut self) -> Result<ExitCode> {
+        let signals = block()?;
+        let started = self.command.spawn();
+        let child = match started {
+            Ok(child) => child,
+            Err(e) => {
+                self.close();
+                return Err(e).with_context(|| format!("starting {}", self.program.path.display()));
+            }
+        };
+        let known = self.program.unprotected.map(|_| self.program.path.as_path());
+        let witness = Witness::new(child.id(), known);
+        let mut running = Running { child, signals, witness, retry: None, asked_version: false };
+        let status = self.watch(&mut running)?;
+        self.close();
+        Ok(code(status))
+    }
+
+    fn watch(&mut self, running: &mut Running) -> Result<ExitStatus> {
+        loop {
+            let hung_up = self.wait(running);
+            while let Ok(Some(signal)) = running.signals.read_signal() {
+                forward(&running.child, signal.ssi_signo, signal.ssi_code);
+            }
+            if let Some(status) = running.child.try_wait().context("waiting for the command")? {
+                return Ok(status);
+            }
+            if hung_up || running.retry.is_some_and(|at| at <= Instant::now()) {
+                self.replace_daemon(running);
+            }
+            running.witness.look().iter().for_each(|text| eprintln!("seawall: {text}"));
+            self.ask_version(running);
+        }
+    }
+
+    /// Waits for a signal, the daemon's end, or the next thing to do. True if the daemon is gone.
+    fn wait(&self, running: &Running) -> bool {
+        let retry = running.retry.map(|at| at.saturating_duration_since(Instant::now()));
+        let time = running.witness.due_in().into_iter().chain(retry).min();
+        let time = time.map(|t| Timespec { tv_sec: t.as_secs() as i64, tv_nsec: i64::from(t.subsec_nanos()) });
+        let mut fds = vec![PollFd::new(&running.signals, PollFlags::IN)];
+        if running.retry.is_none() {
+            fds.push(PollFd::new(&self.joined.control, PollFlags::IN));
+        }
+        poll(&mut fds, time.as_ref()).is_ok() && fds.get(1).is_some_and(|fd| !fd.revents().is_empty())
+    }
+
+    /// The daemon died: a new one takes the live log over. Until then every fsync is real or in the log.
+    fn replace_daemon(&mut self, running: &mut Running) {
+        reap(&mut self.joined.child);
+        match join(&self.pool, &self.roots, self.keep) {
+            Ok(joined) => {
+                self.joined = joined;
+                running.retry = None;
+                eprintln!("seawall: the daemon had ended; a new one has taken over");
+            }
+            Err(e) => {
+                if running.retry.is_none() {
+                    eprintln!("seawall: the daemon ended and none takes over, nothing is lost but speed: {e:#}");
+                }
+                running.retry = Some(Instant::now() + RETRY);
+            }
+        }
+    }
+
+    /// Once, after the witness' second look: did the daemon refuse a preload of another version?
+    fn ask_version(&self, running: &mut Running) {
+        if running.asked_version || running.witness.looks() < 2 || running.retry.is_some() {
+            return;
+        }
+        running.asked_version = true;
+        let status = self.joined.control.request::<Status>(Kind::Status, &());
+        if status.is_ok_and(|status| status.refused > 0) {
+            eprintln!(
+                "seawall: WARNING: libseawall_preload.so is of another version than this program: the command runs \
+                 WITHOUT Seawall. Install both from the same build"
+            );
+        }
+    }
+
+    /// Drains and closes if nobody else is left. Otherwise the daemon goes on without us.
+    fn close(&mut self) {
+        if self.keep {
+            return;
+        }
+        match self.joined.control.request::<Stopped>(Kind::Stop, &Stop { if_idle: true }) {
+            Ok(Stopped { ended: true, .. }) => self.wait_for_daemon(),
+            Ok(Stopped { users, .. }) if !self.quiet && !users.is_empty() => eprintln!(
+                "seawall: {} processes go on; the daemon drains and closes when the last has ended",
+                users.len()
+            ),
+            Ok(_) => {}
+            Err(e) => eprintln!(
+                "seawall: closing: {e}. The log is kept; the next `seawall run`, or `seawall recover --pool {}`, \
+                 brings it to the files",
+                self.pool.display()
+            ),
+        }
+    }
+
+    fn wait_for_daemon(&mut self) {
+        if let Some(mut child) = self.joined.child.take() {
+            // Its exit code is in its log.
+            let _ = child.wait();
+        } else if let Ok(Some(control)) = seawall_daemon::control::Control::connect(&self.pool) {
+            wait_for_end(&self.pool, control);
+        }
+    }
+}
+
+/// Signals are read from now on; the command starts with none blocked.
+fn block() -> Result<SignalFd> {
+    let mut mask = SigSet::empty();
+    FORWARDED.iter().for_each(|signal| mask.add(*signal));
+    mask.add(Signal::SIGCHLD);
+    mask.thread_block().context("blocking signals")?;
+    SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).context("reading signals")
+}
+
+fn forward(child: &Child, number: u32, code: i32) {
+    let signal = i32::try_from(number).ok().and_then(|n| Signal::try_from(n).ok());
+    if let Some(signal) = signal.filter(|s| FORWARDED.contains(s) && code != SI_KERNEL) {
+        // The child is not reaped yet, so its process id is still its own.
+        let _ = kill(Pid::from_raw(child.id() as i32), signal);
+    }
+}
+
+fn code(status: ExitStatus) -> ExitCode {
+    let signal = status.signal().map_or(1, |signal| 128 + signal);
+    ExitCode::from(u8::try_from(status.code().unwrap_or(signal)).unwrap_or(1))
+}
