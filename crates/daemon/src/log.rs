@@ -8,6 +8,9 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// A log longer than this begins anew.
+const LONG: u64 = 1 << 20;
+
 /// The log file.
 pub struct Log {
     file: File,
@@ -15,11 +18,14 @@ pub struct Log {
 }
 
 impl Log {
-    /// Opens the file for appending.
+    /// Opens the file for appending. One that has grown long is set aside first, replacing the one before.
     ///
     /// # Errors
     /// If it cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
+        if std::fs::metadata(path).is_ok_and(|found| found.len() > LONG) {
+            std::fs::rename(path, path.with_extension("log.old"))?;
+        }
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
         Ok(Self { file, said: Mutex::default() })
     }

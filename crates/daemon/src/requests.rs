@@ -125,7 +125,7 @@ impl<'d> Connection<'d> {
         reply.pool_len = self.daemon.pool.superblock.size;
         reply.shm_len = self.daemon.shm_len;
         reply.sync_map = u32::from(self.daemon.pool.medium == Medium::Pmem);
-        let descriptors = vec![self.daemon.pool.file.as_fd(), self.daemon.shm_file.as_fd()];
+        let descriptors = vec![self.daemon.pool_for_clients.as_fd(), self.daemon.shm_file.as_fd()];
         Answer { reply, body: Vec::new(), descriptors }
     }
 

@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::SeqCst};
 
-use seawall_core::pool::{self, Pool};
+use seawall_core::pool::{self, Pool, PoolError};
 use seawall_core::recover::{self, Mode, Options, Report};
 use seawall_core::{FileRef, table, takeover};
 use seawall_wire::shm::Flag;
 use serde::Serialize;
 
 use crate::errors::DaemonError;
-use crate::files::{FileTable, Managed};
+use crate::files::{FileTable, Managed, reopen};
 use crate::guard::Claim;
 use crate::lifetime::Lifetime;
 use crate::log::Log;
@@ -116,9 +116,13 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         .claim_client(std::process::id(), process::now_ns())
         .ok_or(DaemonError::NoClientSlot)?;
     let roots = Roots::load(table::roots(&pool)?, started.taken_over);
+    let unlocked = reopen(&pool.file, true);
+    let pool_for_clients = unlocked
+        .map_err(|error| PoolError::Io { path: pool.path.clone(), doing: "opening again", error })?;
     Ok(Daemon {
         engine: started.engine,
         pool,
+        pool_for_clients,
         shm_file: started.shm_file,
         shm_len: started.shm_len,
         shm_path: started.shm_path,

@@ -22,6 +22,9 @@ use crate::watch::Watch;
 pub(crate) struct Daemon {
     pub engine: Engine,
     pub pool: Pool,
+    /// The pool for clients: a descriptor that does not share the lock, which would outlive us in their
+    /// mappings.
+    pub pool_for_clients: File,
     pub shm_file: File,
     pub shm_len: u64,
     pub shm_path: PathBuf,

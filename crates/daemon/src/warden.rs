@@ -117,10 +117,10 @@ fn wait(daemon: &Daemon, watched: &Watched) {
 pub(crate) fn bury(daemon: &Daemon, dead: &[u32]) {
     let mut files = Descriptors::new(&daemon.files);
     let reaped = reap::dead(&daemon.engine, daemon.me(), &|client| dead.contains(&client), &mut files);
-    if reaped.lanes + reaped.locks + reaped.holds > 0 {
+    if reaped.lanes + reaped.locks > 0 {
         daemon.log.say(format!(
-            "{} processes ended in the middle of something: {} writes finished, {} lanes, {} locks, {} holds freed",
-            reaped.clients, reaped.finished, reaped.lanes, reaped.locks, reaped.holds
+            "{} processes ended, some in the middle of a write: {} writes finished, {} lanes and {} locks freed",
+            reaped.clients, reaped.finished, reaped.lanes, reaped.locks
         ));
     }
 }
