@@ -8,12 +8,15 @@ pub fn defines(source: &str, name: &str) -> bool {
     source.lines().any(|line| is_function(line, name) || is_item(line, name) || is_variant(line, name))
 }
 
-/// True if `source` has a test of this name: marked `#[test]`, or a case of the contract suite.
+/// True if `source` has a test of this name: marked `#[test]`, a case of the contract suite, or an entry
+/// `name: …,` of a macro that makes tests.
 pub fn has_test(source: &str, name: &str) -> bool {
     let lines: Vec<&str> = source.lines().collect();
+    let by_macro = source.contains("fn $test()");
     lines.iter().enumerate().any(|(i, line)| {
         let marked = || lines[..i].iter().rev().take(4).any(|above| above.trim() == "#[test]");
-        is_function(line, name) && (line.contains("(cx: &Context)") || marked())
+        let listed = by_macro && line.trim_start().strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
+        listed || is_function(line, name) && (line.contains("(cx: &Context)") || marked())
     })
 }
 
@@ -59,6 +62,7 @@ mod tests {
     fn a_test_is_marked_or_a_case() {
         assert!(has_test("#[test]\nfn a() {}\n", "a"));
         assert!(has_test("fn a(cx: &Context) {\n", "a"));
+        assert!(has_test("    fn $test() {\n    a: \"scene\",\n", "a"));
         assert!(!has_test("fn a() {}\n", "a"));
     }
 }
