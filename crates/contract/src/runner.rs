@@ -170,17 +170,16 @@ fn files_left(directory: &Path, prefix: &str) -> Result<Vec<String>, String> {
     for name in names_with(directory, prefix)? {
         let path = directory.join(&name);
         let meta = std::fs::symlink_metadata(&path).map_err(|error| error.to_string())?;
-        let content = if meta.is_file() {
-            let fd = open_quietly(&c_path(&path), libc::O_RDONLY);
-            let bytes = contents(fd);
-            // SAFETY: opened above.
-            unsafe { libc::close(fd) };
-            trace::summary(&bytes)
-        } else {
-            "not a regular file".to_owned()
-        };
-        let size = if meta.is_file() { meta.size() } else { 0 };
-        lines.push(format!("{name}: size {size} mode {:o} links {}: {content}", meta.mode(), meta.nlink()));
+        if !meta.is_file() {
+            // A directory's size and links may count a guard that stands in it.
+            lines.push(format!("{name}: mode {:o}, not a regular file", meta.mode()));
+            continue;
+        }
+        let fd = open_quietly(&c_path(&path), libc::O_RDONLY);
+        let content = trace::summary(&contents(fd));
+        // SAFETY: opened above.
+        unsafe { libc::close(fd) };
+        lines.push(format!("{name}: size {} mode {:o} links {}: {content}", meta.size(), meta.mode(), meta.nlink()));
     }
     Ok(lines)
 }
@@ -188,12 +187,12 @@ fn files_left(directory: &Path, prefix: &str) -> Result<Vec<String>, String> {
 fn sweep(directory: &Path, prefix: &str) -> Result<(), String> {
     for name in names_with(directory, prefix)? {
         let path = directory.join(name);
-        let removed = if path.is_dir() && !path.is_symlink() {
-            std::fs::remove_dir_all(&path)
+        if path.is_dir() && !path.is_symlink() {
+            // A guard may stand in it, which Seawall hides from us and keeps.
+            let _ = std::fs::remove_dir_all(&path);
         } else {
-            std::fs::remove_file(&path)
-        };
-        removed.map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
+            std::fs::remove_file(&path).map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
+        }
     }
     Ok(())
 }

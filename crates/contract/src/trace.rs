@@ -46,7 +46,8 @@ pub fn summary(bytes: &[u8]) -> String {
     text
 }
 
-fn printable(byte: u8) -> String {
+/// A byte as one readable word.
+pub fn printable(byte: u8) -> String {
     match byte {
         0 => ".".to_owned(),
         b'!'..=b'~' => char::from(byte).to_string(),

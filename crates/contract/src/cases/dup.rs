@@ -59,8 +59,8 @@ fn over_an_open_number(cx: &Context) {
     let (keep_managed, keep_plain) = (400, 401);
     call!(cx, dup2(managed, keep_managed));
     call!(cx, dup2(plain, keep_plain));
-    call!(cx, dup2(keep_plain, managed));
-    call!(cx, dup3(keep_managed, plain, 0));
+    call!(cx, Descriptor, dup2(keep_plain, managed));
+    call!(cx, Descriptor, dup3(keep_managed, plain, 0));
     cx.pwrite(managed, b'p', 50, 0);
     cx.fsync(managed);
     cx.pwrite(plain, b'm', 50, 10);

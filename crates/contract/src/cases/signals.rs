@@ -125,7 +125,7 @@ fn first_use_in_a_handler(cx: &Context) {
     handle(libc::SIGUSR1, write_in_handler, 0);
     cx.pwrite(fd, b'B', 10, 0);
     call!(cx, raise(libc::SIGUSR1));
-    cx.note(format_args!("handler failures {}", FAILED.load(Relaxed)));
+    cx.note(format_args!("handled {} handler failures {}", HANDLED.load(Relaxed), FAILED.load(Relaxed)));
     cx.write_sync_show(fresh);
     cx.write_sync_show(fd);
 }
@@ -147,7 +147,25 @@ fn handler_on_a_small_alternate_stack(cx: &Context) {
     cx.write_sync_show(fd);
 }
 
+/// What a program inherits: no signal blocked or ignored that its starter had not.
+fn inherited_signal_state(cx: &Context) {
+    for signal in 1..32 {
+        // SAFETY: zeroed sets and actions are valid out parameters.
+        let (blocked, ignored) = unsafe {
+            let mut mask: libc::sigset_t = std::mem::zeroed();
+            libc::sigprocmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut mask);
+            let mut action: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &raw mut action);
+            (libc::sigismember(&raw const mask, signal) == 1, action.sa_sigaction == libc::SIG_IGN)
+        };
+        if blocked || ignored {
+            cx.note(format_args!("signal {signal}: blocked {blocked} ignored {ignored}"));
+        }
+    }
+}
+
 family!("signals" => [
+    inherited_signal_state,
     handler_writes_too, handler_truncates, handler_writes_elsewhere, first_use_in_a_handler,
     handler_on_a_small_alternate_stack,
 ]);

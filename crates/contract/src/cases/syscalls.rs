@@ -44,7 +44,7 @@ fn descriptors_by_number(cx: &Context) {
     let plain = cx.open(&cx.plain_path("p"), O_RDWR | libc::O_CREAT);
     cx.note(format_args!("same number: {}", plain == fd));
     cx.write_sync_show(plain);
-    call!(cx, syscall(libc::SYS_dup3, copy, plain, libc::O_CLOEXEC));
+    call!(cx, Descriptor, syscall(libc::SYS_dup3, copy, plain, libc::O_CLOEXEC));
     cx.write_sync_show(plain);
     call!(cx, syscall(libc::SYS_close_range, 3, 1000, 0));
     cx.fsync(copy);

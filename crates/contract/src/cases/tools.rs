@@ -2,6 +2,7 @@
 
 use crate::call::{self, Kind};
 use crate::context::Context;
+use crate::trace::printable;
 use std::ffi::{CStr, c_char, c_int};
 
 impl Context {
@@ -22,7 +23,7 @@ impl Context {
     /// `pwrite` of `length` bytes `fill`.
     pub fn pwrite(&self, fd: c_int, fill: u8, length: usize, offset: i64) -> i64 {
         let buffer = vec![fill; length];
-        let text = format!("pwrite {}*{length}@{offset}", char::from(fill));
+        let text = format!("pwrite {}*{length}@{offset}", printable(fill));
         // SAFETY: the buffer outlives the call.
         self.traced(&text, Kind::Number, || unsafe { libc::pwrite(fd, buffer.as_ptr().cast(), length, offset) } as i64)
     }
@@ -30,7 +31,7 @@ impl Context {
     /// `write` of `length` bytes `fill` at the descriptor's offset.
     pub fn write(&self, fd: c_int, fill: u8, length: usize) -> i64 {
         let buffer = vec![fill; length];
-        let text = format!("write {}*{length}", char::from(fill));
+        let text = format!("write {}*{length}", printable(fill));
         // SAFETY: the buffer outlives the call.
         self.traced(&text, Kind::Number, || unsafe { libc::write(fd, buffer.as_ptr().cast(), length) } as i64)
     }
