@@ -1,11 +1,17 @@
 //! The application's memory: strings and buffers it hands to a call, as typed values.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use libc::iovec;
+use seawall_core::Errno;
+
+use crate::sys::raw;
 
 /// Addresses below this are never mapped: the kernel answers EFAULT, so we do not touch them.
 const FIRST_PAGE: usize = 4096;
+/// The kernel writes no more than this in one call.
+const MAX_RW_COUNT: usize = 0x7fff_f000;
 
 /// A path argument; `None` for a null pointer (the kernel answers EFAULT).
 ///
@@ -19,7 +25,7 @@ pub unsafe fn path<'a>(path: *const c_char) -> Option<&'a CStr> {
 /// A buffer argument; `None` for one that the kernel must judge (null, absurd length).
 ///
 /// # Safety
-/// As write(2): `len` readable bytes for the length of the call.
+/// As write(2): `len` bytes for the length of the call. Whether they are readable is [`is_readable`]'s to say.
 #[inline]
 pub unsafe fn bytes<'a>(data: *const c_void, len: usize) -> Option<&'a [u8]> {
     if len == 0 {
@@ -29,9 +35,6 @@ pub unsafe fn bytes<'a>(data: *const c_void, len: usize) -> Option<&'a [u8]> {
     // SAFETY: the caller's.
     sane.then(|| unsafe { core::slice::from_raw_parts(data.cast::<u8>(), len) })
 }
-
-/// The kernel writes no more than this in one call.
-const MAX_RW_COUNT: usize = 0x7fff_f000;
 
 /// The slices of an iovec array.
 #[derive(Clone)]
@@ -53,16 +56,16 @@ impl<'a> Iterator for Slices<'a> {
 /// An iovec argument; `None` for one that the kernel must judge.
 ///
 /// # Safety
-/// As writev(2): `count` readable elements, each with its bytes, for the length of the call.
+/// As writev(2): `count` elements, each with its bytes, for the length of the call.
 pub unsafe fn slices<'a>(iov: *const iovec, count: c_int) -> Option<Slices<'a>> {
     let count = usize::try_from(count).ok().filter(|n| *n <= libc::UIO_MAXIOV as usize)?;
     if count == 0 {
         return Some(Slices { rest: [].iter() });
     }
-    if (iov as usize) < FIRST_PAGE {
+    if !is_readable(iov as usize, count * size_of::<iovec>()) {
         return None;
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller's; readable, as we have just seen.
     let all = unsafe { core::slice::from_raw_parts(iov, count) };
     let mut total = 0usize;
     for v in all {
@@ -70,4 +73,54 @@ pub unsafe fn slices<'a>(iov: *const iovec, count: c_int) -> Option<Slices<'a>> 
         total = total.checked_add(unsafe { bytes(v.iov_base, v.iov_len) }?.len())?;
     }
     (total <= MAX_RW_COUNT).then(|| Slices { rest: all.iter() })
+}
+
+/// True if these bytes can be read, so that copying them into the log will not kill the process where
+/// write(2) would have said EFAULT.
+///
+/// Databases write from the same few pages all the time: pages once seen are believed until the application
+/// unmaps or protects something. The others cost a system call each.
+#[inline]
+pub fn is_readable(at: usize, len: usize) -> bool {
+    if len == 0 {
+        return true;
+    }
+    // Page 0, never mapped, is the mark of an empty cell.
+    let Some(last) = at.checked_add(len - 1).filter(|_| at >= FIRST_PAGE) else { return false };
+    (at / PAGE..=last / PAGE).all(|page| {
+        let cell = &SEEN[page % SEEN.len()];
+        cell.load(Relaxed) == page || probe(page, cell)
+    })
+}
+
+/// Nothing is believed any more: mappings changed.
+#[inline]
+pub fn forget_pages() {
+    if ANY_SEEN.load(Relaxed) {
+        forget_all();
+    }
+}
+
+#[cold]
+fn forget_all() {
+    ANY_SEEN.store(false, Relaxed);
+    SEEN.iter().for_each(|cell| cell.store(0, Relaxed));
+}
+
+const PAGE: usize = 4096;
+/// Page numbers, each in the cell of its low bits.
+static SEEN: [AtomicUsize; 4096] = [const { AtomicUsize::new(0) }; 4096];
+static ANY_SEEN: AtomicBool = AtomicBool::new(false);
+
+/// Asks the kernel: sigprocmask reads a signal set from `page` before it finds that -1 is no way to use it.
+#[cold]
+fn probe(page: usize, cell: &AtomicUsize) -> bool {
+    const KERNEL_SIGSET_BYTES: usize = 8;
+    let answer = raw!(SYS_rt_sigprocmask, -1isize, page * PAGE, 0, KERNEL_SIGSET_BYTES);
+    let readable = answer != Err(Errno::FAULT);
+    if readable {
+        ANY_SEEN.store(true, Relaxed);
+        cell.store(page, Relaxed);
+    }
+    readable
 }

@@ -98,7 +98,10 @@ fn find_out(fd: c_int, intent: Intent, entry: Entry) -> Kind {
     }
     let Some(engine) = session::engine() else { return Kind::Kernel };
     let inherited = entry == Entry::UNKNOWN;
-    let entry = if inherited { opened_as(fd) } else { entry };
+    let Some(entry) = (if inherited { opened_as(fd) } else { Some(entry) }) else {
+        fdtable::set(fd, Entry::other(State::Unmanaged, 0));
+        return Kind::Kernel;
+    };
     if let Some(file) = find(engine, &stat) {
         let dsync = inherited && Flag::DSYNC.any_in(engine.flags(file));
         return adopt(engine, fd, file, if dsync { entry.with(mark::DSYNC, true) } else { entry });
@@ -109,11 +112,11 @@ fn find_out(fd: c_int, intent: Intent, entry: Entry) -> Kind {
     decide(engine, fd, &stat, intent, entry)
 }
 
-/// The marks of a descriptor that somebody else opened.
-fn opened_as(fd: c_int) -> Entry {
-    let flags = sys::flags(fd).unwrap_or(0);
-    let writable = flags & libc::O_ACCMODE != libc::O_RDONLY && flags & libc::O_PATH == 0;
-    Entry::UNKNOWN.with(mark::APPEND, flags & libc::O_APPEND != 0).with(mark::WRITABLE, writable)
+/// The marks of a descriptor that we did not see being opened; `None` for O_PATH, which is good for nothing.
+fn opened_as(fd: c_int) -> Option<Entry> {
+    let flags = sys::flags(fd).ok().filter(|flags| flags & libc::O_PATH == 0)?;
+    let entry = Entry::UNKNOWN.with(mark::APPEND, flags & libc::O_APPEND != 0);
+    Some(entry.with(mark::WRITABLE, flags & libc::O_ACCMODE != libc::O_RDONLY))
 }
 
 /// A file that has no slot: what its preset says.

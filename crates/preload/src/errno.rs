@@ -10,6 +10,18 @@ pub fn set(errno: Errno) {
     unsafe { *libc::__errno_location() = errno.raw_os_error() };
 }
 
+/// Runs `call` and puts errno back as it was.
+pub fn kept<R>(call: impl FnOnce() -> R) -> R {
+    // SAFETY: as in `set`.
+    let at = unsafe { libc::__errno_location() };
+    // SAFETY: as in `set`, and for the store below.
+    let before = unsafe { *at };
+    let result = call();
+    // SAFETY: the same thread, the same address.
+    unsafe { *at = before };
+    result
+}
+
 /// A count, or -1 with errno set.
 #[inline]
 pub fn long(result: Result<usize, Errno>) -> isize {

@@ -125,13 +125,13 @@ fn again(mut call: impl FnMut() -> Result<usize, Errno>) -> Result<usize, Errno>
 /// # Safety
 /// `message` was filled by recvmsg(2), and its control buffer is still there.
 pub unsafe fn rights(message: &msghdr, mut each: impl FnMut(usize, c_int)) {
-    let (base, total) = (message.msg_control as usize, message.msg_controllen as usize);
+    let (base, total) = (message.msg_control as usize, message.msg_controllen);
     let (mut at, mut n) = (0usize, 0);
     while !message.msg_control.is_null() && at + size_of::<cmsghdr>() <= total {
         let head = (base + at) as *const cmsghdr;
         // SAFETY: a whole header lies inside the buffer the kernel filled.
         let (len, level, kind) =
-            unsafe { ((*head).cmsg_len as usize, (*head).cmsg_level, (*head).cmsg_type) };
+            unsafe { ((*head).cmsg_len, (*head).cmsg_level, (*head).cmsg_type) };
         if len < size_of::<cmsghdr>() || at + len > total {
             return;
         }

@@ -36,10 +36,7 @@ unsafe fn named(
 fn numbered(fd: c_int, call: impl Fn() -> c_int) -> c_int {
     let note = || {
         if !session::is_off() {
-            // SAFETY: this thread's errno.
-            let errno = unsafe { *libc::__errno_location() };
-            classify::need_sync(fd);
-            errno::set(seawall_core::Errno::from_raw_os_error(errno));
+            errno::kept(|| classify::need_sync(fd));
         }
     };
     note();

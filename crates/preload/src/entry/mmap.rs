@@ -7,9 +7,9 @@ use seawall_core::Errno;
 
 use super::entry;
 use crate::classify::{self, Intent, Kind, Target};
-use crate::errno;
 use crate::holds::{self, Why};
 use crate::sys::raw;
+use crate::{app, errno};
 
 const MAP_TYPE: c_int = 0x0f;
 const MAP_SYNC: c_int = 0x80000;
@@ -92,6 +92,7 @@ fn held(
 
 /// munmap(2).
 pub fn unmap(at: *mut c_void, len: usize) -> Result<usize, Errno> {
+    app::forget_pages();
     let done = raw!(SYS_munmap, at, len)?;
     if holds::any() {
         holds::unmapped(at as usize, len);
@@ -106,6 +107,9 @@ pub fn protect(at: *mut c_void, len: usize, prot: c_int) -> Result<usize, Errno>
 }
 
 fn prepare(at: *mut c_void, len: usize, prot: c_int) {
+    if prot & libc::PROT_READ == 0 {
+        app::forget_pages();
+    }
     if prot & PROT_WRITE != 0 && holds::any() {
         holds::writable(at as usize, len);
     }
@@ -119,6 +123,7 @@ pub fn remap(
     flags: c_int,
     to: *mut c_void,
 ) -> Result<usize, Errno> {
+    app::forget_pages();
     let new = raw!(SYS_mremap, at, len, new_len, flags, to)?;
     if holds::any() {
         let stays = len == 0 || flags & MREMAP_DONTUNMAP != 0;

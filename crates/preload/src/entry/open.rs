@@ -118,7 +118,7 @@ fn after(fd: c_int, flags: c_int, taken: c_int) -> Result<usize, Errno> {
 /// The marks of a descriptor opened with `flags`, of which `taken` were taken off.
 fn marks(flags: c_int, taken: c_int) -> u64 {
     let of = |mark, yes| if yes { mark } else { 0 };
-    of(mark::WRITABLE, writes(flags) && flags & O_PATH == 0)
+    of(mark::WRITABLE, writes(flags))
         | of(mark::APPEND, flags & libc::O_APPEND != 0)
         | of(mark::DSYNC, taken & O_DSYNC != 0)
         | of(mark::SYNC, taken & O_SYNC == O_SYNC)
@@ -127,7 +127,7 @@ fn marks(flags: c_int, taken: c_int) -> u64 {
 
 /// An ordinary open: what the descriptor is will be asked at its first write.
 fn plain(fd: c_int, flags: c_int) {
-    match writes(flags) && !session::is_off() {
+    match writes(flags) && flags & O_PATH == 0 && !session::is_off() {
         true => fdtable::opened(fd, marks(flags, 0)),
         false => fdtable::reset(fd),
     }

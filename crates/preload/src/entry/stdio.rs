@@ -5,7 +5,7 @@ use core::ffi::{CStr, c_char, c_int};
 use core::ptr::null_mut;
 
 use libc::FILE;
-use seawall_core::{Errno, FileRef};
+use seawall_core::FileRef;
 
 use super::origin::fresh;
 use super::{entry, real_or};
@@ -121,9 +121,6 @@ fn number(stream: *mut FILE) -> Option<c_int> {
     }
     let fileno = real!(c"fileno", fn(*mut FILE) -> c_int)?;
     // SAFETY: a stream of the application, alive for its call.
-    let errno = unsafe { *libc::__errno_location() };
-    // SAFETY: as above.
-    let fd = unsafe { fileno(stream) };
-    errno::set(Errno::from_raw_os_error(errno));
+    let fd = errno::kept(|| unsafe { fileno(stream) });
     (fd >= 0).then_some(fd)
 }

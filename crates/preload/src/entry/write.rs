@@ -58,7 +58,7 @@ struct How {
 pub unsafe fn plain(fd: c_int, data: *const c_void, len: usize) -> Result<usize, Errno> {
     let how = How { at: At::Cursor, flags: 0 };
     // SAFETY: the caller's.
-    let slices = unsafe { app::bytes(data, len) }.map(core::iter::once);
+    let slices = || unsafe { app::bytes(data, len) }.map(core::iter::once);
     change(fd, how, slices, || raw!(SYS_write, fd, data, len))
 }
 
@@ -68,7 +68,7 @@ pub unsafe fn at(fd: c_int, data: *const c_void, len: usize, offset: i64) -> Res
     let call = || raw!(SYS_pwrite64, fd, data, len, offset);
     let Ok(from) = u64::try_from(offset) else { return call() };
     // SAFETY: the caller's.
-    let slices = unsafe { app::bytes(data, len) }.map(core::iter::once);
+    let slices = || unsafe { app::bytes(data, len) }.map(core::iter::once);
     change(fd, How { at: At::Offset(from), flags: 0 }, slices, call)
 }
 
@@ -99,24 +99,24 @@ pub unsafe fn vector(
         Err(_) => return call(flags),
     };
     // SAFETY: the caller's.
-    let slices = unsafe { app::slices(iov, count) };
+    let slices = || unsafe { app::slices(iov, count) };
     // A managed file's sync is the engine's; for any other file the kernel gets the flags as they came.
     let managed = matches!(classify::of(fd, Intent::Write), Kind::Managed(_));
     let passed = if managed { flags & !(RWF_DSYNC | RWF_SYNC) } else { flags };
     change(fd, How { at, flags }, slices, || call(passed))
 }
 
-/// The common course: `slices` is `None` for arguments that the kernel must judge.
+/// The common course: `slices` gives `None` for arguments that the kernel must judge.
 #[inline]
-fn change<'d>(
+fn change<'d, D: Iterator<Item = &'d [u8]> + Clone>(
     fd: c_int,
     how: How,
-    slices: Option<impl Iterator<Item = &'d [u8]> + Clone>,
+    slices: impl FnOnce() -> Option<D>,
     call: impl FnOnce() -> Result<usize, Errno>,
 ) -> Result<usize, Errno> {
     match classify::of(fd, Intent::Write) {
         Kind::Kernel => call(),
-        Kind::Managed(target) if target.writable() => managed(&target, fd, how, slices, call),
+        Kind::Managed(target) if target.writable() => managed(&target, fd, how, slices(), call),
         Kind::Managed(_) => call(),
         Kind::Watched(watched) => self::watched(&watched, fd, how, slices, call),
         Kind::Poisoned => Err(Errno::IO),
@@ -124,17 +124,18 @@ fn change<'d>(
 }
 
 #[inline]
-fn managed<'d>(
+fn managed<'d, D: Iterator<Item = &'d [u8]> + Clone>(
     target: &Target,
     fd: c_int,
     how: How,
-    slices: Option<impl Iterator<Item = &'d [u8]> + Clone>,
+    slices: Option<D>,
     call: impl FnOnce() -> Result<usize, Errno>,
 ) -> Result<usize, Errno> {
     let appends =
         how.flags & RWF_APPEND != 0 || target.entry.has(mark::APPEND) && how.flags & RWF_NOAPPEND == 0;
     let place = if appends { At::End } else { how.at };
-    let Some(slices) = slices else {
+    let readable = |all: &D| all.clone().all(|s| app::is_readable(s.as_ptr() as usize, s.len()));
+    let Some(slices) = slices.filter(readable) else {
         return target.pass(fd, call);
     };
     if target.entry.has(mark::DIRECT) {
@@ -155,15 +156,15 @@ fn managed<'d>(
 
 /// A candidate, or an unmanaged file whose descriptor lost flags.
 #[cold]
-fn watched<'d>(
+fn watched<'d, D: Iterator<Item = &'d [u8]> + Clone>(
     watched: &Watched,
     fd: c_int,
     how: How,
-    slices: Option<impl Iterator<Item = &'d [u8]> + Clone>,
+    slices: impl FnOnce() -> Option<D>,
     call: impl FnOnce() -> Result<usize, Errno>,
 ) -> Result<usize, Errno> {
     if watched.entry.has(mark::DIRECT)
-        && let Some(slices) = slices
+        && let Some(slices) = slices()
     {
         aligned(fd, how.at, slices)?;
     }
