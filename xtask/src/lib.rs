@@ -34,7 +34,7 @@ pub fn root() -> PathBuf {
 /// # Errors
 /// What the page lacks: a region that is unknown or not closed, a field without a sentence.
 pub fn format_page(now: &str) -> Result<String, String> {
-    regions::rewrite(now, |name, old| layout::region(name, old))
+    regions::rewrite(now, layout::region)
 }
 
 /// Every page that is checked: the ones at the root of the tree and those in `docs/`.

@@ -20,18 +20,19 @@ pub fn check_links(root: &Path) -> Vec<String> {
         Ok(pages) => pages,
         Err(e) => return vec![format!("{}: {e}", root.display())],
     };
-    pages.iter().flat_map(|page| check_page(page)).collect()
+    pages.iter().flat_map(|page| check_page(root, page)).collect()
 }
 
-fn check_page(page: &Path) -> Vec<String> {
+fn check_page(root: &Path, page: &Path) -> Vec<String> {
+    let name = page.strip_prefix(root).unwrap_or(page).display();
     let text = match std::fs::read_to_string(page) {
         Ok(text) => text,
-        Err(e) => return vec![format!("{}: {e}", page.display())],
+        Err(e) => return vec![format!("{name}: {e}")],
     };
     let found = links(&text);
     let wrong = found.iter().filter_map(|link| {
         let why = check(page, &text, link).err()?;
-        Some(format!("{}:{}: {} -> {}: {why}", page.display(), link.line, link.text, link.target))
+        Some(format!("{name}:{}: {} -> {}: {why}", link.line, link.text, link.target))
     });
     wrong.collect()
 }
@@ -95,7 +96,9 @@ fn check(page: &Path, text: &str, link: &Link<'_>) -> Result<(), String> {
         return has_heading(&found, heading);
     }
     match code(link.text).filter(|_| path.extension().is_some_and(|e| e == "rs")) {
-        Some(name) if !source::defines(&found, name) && !source::has_test(&found, name) => Err(format!("it does not define {name}")),
+        Some(name) if !source::defines(&found, name) && !source::has_test(&found, name) => {
+            Err(format!("it does not define {name}"))
+        }
         _ => Ok(()),
     }
 }
@@ -108,7 +111,10 @@ fn has_heading(text: &str, wanted: &str) -> Result<(), String> {
 /// A heading as it is linked to: lower case, blanks as hyphens, punctuation left out.
 fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
-    text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).map(|c| if c == ' ' { '-' } else { c }).collect()
+    text.chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c))
+        .map(|c| if c == ' ' { '-' } else { c })
+        .collect()
 }
 
 #[cfg(test)]

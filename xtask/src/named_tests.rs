@@ -19,8 +19,10 @@ pub fn check_named_tests(root: &Path) -> Vec<String> {
         Err(e) => return vec![format!("{PAGE}: {e}")],
     };
     let cells = cells(&text);
-    let mut wrong: Vec<String> =
-        cells.iter().flat_map(|(line, cell)| check(&page, cell).into_iter().map(move |w| format!("{PAGE}:{line}: {w}"))).collect();
+    let mut wrong: Vec<String> = cells
+        .iter()
+        .flat_map(|(line, cell)| check(&page, cell).into_iter().map(move |w| format!("{PAGE}:{line}: {w}")))
+        .collect();
     if cells.is_empty() {
         wrong.push(format!("{PAGE}: no table has a column {HEADING:?}"));
     }

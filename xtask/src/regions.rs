@@ -8,10 +8,7 @@ const END: &str = "<!-- end -->";
 ///
 /// # Errors
 /// What `content` said, or a region that is not closed.
-pub fn rewrite(
-    page: &str,
-    content: impl Fn(&str, &str) -> Result<String, String>,
-) -> Result<String, String> {
+pub fn rewrite(page: &str, content: impl Fn(&str, &str) -> Result<String, String>) -> Result<String, String> {
     let mut out = String::with_capacity(page.len());
     let mut lines = page.lines();
     while let Some(line) = lines.next() {

@@ -1,6 +1,7 @@
 //! Does a source file define a name? By the look of its lines: enough for links, no parser.
 
-const KEYWORDS: [&str; 8] = ["struct ", "enum ", "const ", "static ", "trait ", "type ", "mod ", "macro_rules! "];
+const KEYWORDS: [&str; 8] =
+    ["struct ", "enum ", "const ", "static ", "trait ", "type ", "mod ", "macro_rules! "];
 
 /// True if `source` defines `name`: a function (several names share one body in the preload's `entry!`),
 /// a type, a constant, a module, a macro, or a variant of an enum.
@@ -15,7 +16,8 @@ pub fn has_test(source: &str, name: &str) -> bool {
     let by_macro = source.contains("fn $test()");
     lines.iter().enumerate().any(|(i, line)| {
         let marked = || lines[..i].iter().rev().take(4).any(|above| above.trim() == "#[test]");
-        let listed = by_macro && line.trim_start().strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
+        let listed =
+            by_macro && line.trim_start().strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
         listed || is_function(line, name) && (line.contains("(cx: &Context)") || marked())
     })
 }
@@ -35,7 +37,11 @@ fn is_item(line: &str, name: &str) -> bool {
 
 fn is_variant(line: &str, name: &str) -> bool {
     let indented = line.starts_with("    ") && name.starts_with(char::is_uppercase);
-    indented && line.trim_start().strip_prefix(name).is_some_and(|rest| rest.starts_with([',', ' ', '(']) || rest == "{")
+    indented
+        && line
+            .trim_start()
+            .strip_prefix(name)
+            .is_some_and(|rest| rest.starts_with([',', ' ', '(']) || rest == "{")
 }
 
 fn begins_with_word(text: &str, word: &str) -> bool {
@@ -49,7 +55,8 @@ mod tests {
 
     #[test]
     fn definitions_are_found_and_uses_are_not() {
-        let source = "pub(crate) struct Lane<'a> {\n    fn close | __close (fd: c_int) {\n    Open = 1,\n// fn no()\n";
+        let source =
+            "pub(crate) struct Lane<'a> {\n    fn close | __close (fd: c_int) {\n    Open = 1,\n// fn no()\n";
         for name in ["Lane", "close", "__close", "Open"] {
             assert!(defines(source, name), "{name}");
         }
