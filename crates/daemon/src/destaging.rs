@@ -37,7 +37,8 @@ pub(crate) fn round(daemon: &Daemon) -> Round {
     let _alone = lock(&daemon.destaging);
     let round = Destager::new(&daemon.engine, daemon.me()).round(&mut Descriptors::new(&daemon.files));
     for (slot, error) in &round.failed {
-        let path = daemon.files.get(*slot).map_or_else(|| format!("slot {slot}").into(), |f| f.current_path());
+        let path =
+            daemon.files.get(*slot).map_or_else(|| format!("slot {slot}").into(), |f| f.current_path());
         let text = format!("{} cannot be synced, its records stay in the log: {error}", path.display());
         daemon.log.say_once(&text, &text);
     }

@@ -43,11 +43,9 @@ impl std::fmt::Display for DaemonError {
             Self::Listen { socket, error } => write!(f, "listening at {}: {error}", socket.display()),
             Self::NoClientSlot => f.write_str("every client slot is taken: too many processes use this pool"),
             Self::Directory { path, why } => write!(f, "{}: {why}", path.display()),
-            Self::Alive { pids } => write!(
-                f,
-                "processes {pids:?} still use the log: stop the database first (or start the daemon again \
-                 with `seawall run`)"
-            ),
+            Self::Alive { pids } => {
+                write!(f, "processes {pids:?} still use the log: stop the database first")
+            }
             Self::Undrained { files } => write!(
                 f,
                 "the disk refused to take: {}. Their records stay in the log and the guards stay up; see the \

@@ -24,6 +24,12 @@ pub fn writers(dev: u64, ino: u64, is_ours: impl Fn(u32) -> bool) -> Vec<u32> {
         .collect()
 }
 
+/// True while a process lives whose descriptors this user may not see.
+pub fn is_hidden(pid: u32) -> bool {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
+    descriptors.is_err_and(|e| e.kind() == std::io::ErrorKind::PermissionDenied)
+}
+
 /// Processes that have the file mapped, shared and writable, except this one.
 pub fn mappers(dev: u64, ino: u64) -> Vec<u32> {
     let me = std::process::id();

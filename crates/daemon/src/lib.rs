@@ -19,7 +19,7 @@
 //!
 //! Not handled here: what a record is and when it may go (`seawall-core`), what databases call (`preload`).
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)] // Allowed in one place: `sys`.
 
 mod closing;
 pub mod control;
@@ -41,6 +41,7 @@ mod serve;
 mod start;
 mod state;
 pub mod status;
+mod sys;
 mod warden;
 mod watch;
 
@@ -48,3 +49,4 @@ pub use errors::DaemonError;
 pub use roots::AddRoot;
 pub use serve::{Options, serve};
 pub use start::{Offline, Recovery, recover};
+pub use watch::privileged as privileged_watch;

@@ -60,9 +60,9 @@ fn name_and_owner(pool: &Path) -> io::Result<(String, u32)> {
 
 /// FNV-1a: the name must come out the same in every build, which `std`'s hashers do not promise.
 fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn directories(uid: u32) -> Vec<PathBuf> {

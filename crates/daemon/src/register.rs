@@ -52,10 +52,10 @@ fn known(daemon: &Daemon, stat: &Stat) -> Option<FileRef> {
 
 fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> Result<FileRef, Unmanaged> {
     let refuse = |why: String| {
-        daemon.log.say_once(&format!("{}{why}", path.display()), format!(
-            "not managed (its fsyncs stay real): {}: {why}",
-            path.display()
-        ));
+        daemon.log.say_once(
+            &format!("{}{why}", path.display()),
+            format!("not managed (its fsyncs stay real): {}: {why}", path.display()),
+        );
         REFUSED
     };
     let entry = daemon.roots.get(root).ok_or(BYPASS)?;

@@ -113,10 +113,13 @@ impl<'d> Connection<'d> {
     fn refuse_version(&self) {
         self.daemon.refused.fetch_add(1, Relaxed);
         let pid = self.peer.pid;
-        self.daemon.log.say_once("version", format!(
-            "process {pid} speaks another version than this daemon and goes without Seawall: \
+        self.daemon.log.say_once(
+            "version",
+            format!(
+                "process {pid} speaks another version than this daemon and goes without Seawall: \
              `seawall` and libseawall_preload.so must come from the same build"
-        ));
+            ),
+        );
     }
 
     fn hello(&self) -> Answer<'d> {
@@ -158,7 +161,9 @@ impl<'d> Connection<'d> {
     fn drain(&self) -> Answer<'d> {
         let round = destaging::drain(self.daemon);
         match round.failed.first() {
-            Some((slot, error)) => Answer::failed(format!("slot {slot}: {error}; its records stay in the log")),
+            Some((slot, error)) => {
+                Answer::failed(format!("slot {slot}: {error}; its records stay in the log"))
+            }
             None => Answer::json(Status::Ok, &control::Drained { dirty: round.dirty }),
         }
     }

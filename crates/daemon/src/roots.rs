@@ -130,7 +130,9 @@ fn examine(wanted: &AddRoot) -> Result<(RootEntry, u64), DaemonError> {
         return Err(bad("is not a directory".into()));
     }
     let identity = identity(&dir).map_err(|e| {
-        bad(format!("{e}, so its files could not be found again after a crash: put the data on ext4, XFS or btrfs"))
+        bad(format!(
+            "{e}, so its files could not be found again after a crash: put the data on ext4, XFS or btrfs"
+        ))
     })?;
     let me = rustix::process::geteuid().as_raw();
     if me != 0 && stat.uid() != me {

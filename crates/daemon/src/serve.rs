@@ -46,10 +46,7 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
         daemon.pool.medium.label(),
         daemon.watch.name()
     ));
-    let threads = [
-        spawn(&daemon, "destage", destaging::run),
-        spawn(&daemon, "warden", warden::run),
-    ];
+    let threads = [spawn(&daemon, "destage", destaging::run), spawn(&daemon, "warden", warden::run)];
     spawn(&daemon, "watch", watch::run);
     ready();
     accept_all(&daemon, &listener, signals.as_ref().ok());

@@ -55,7 +55,8 @@ pub struct Recovery {
 /// [`DaemonError`]: the log and the guards stay as they are.
 pub fn recover(path: &Path, how: Offline) -> Result<Recovery, DaemonError> {
     let mut pool = pool::open(path)?;
-    let log = Log::open(&place(path)?.log).map_err(|error| DaemonError::Place { pool: path.into(), error })?;
+    let log =
+        Log::open(&place(path)?.log).map_err(|error| DaemonError::Place { pool: path.into(), error })?;
     if takeover::is_live(Path::new(SHM_DIR), &pool) {
         let daemon = attach(pool, log, false)?;
         let alive = living(&daemon);
@@ -117,8 +118,8 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         .ok_or(DaemonError::NoClientSlot)?;
     let roots = Roots::load(table::roots(&pool)?, started.taken_over);
     let unlocked = reopen(&pool.file, true);
-    let pool_for_clients = unlocked
-        .map_err(|error| PoolError::Io { path: pool.path.clone(), doing: "opening again", error })?;
+    let pool_for_clients =
+        unlocked.map_err(|error| PoolError::Io { path: pool.path.clone(), doing: "opening again", error })?;
     Ok(Daemon {
         engine: started.engine,
         pool,

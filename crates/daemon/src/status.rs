@@ -121,7 +121,8 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
     let files: Vec<_> = daemon.files.all().iter().filter_map(|file| file_status(daemon, file)).collect();
     let mut clients: Vec<_> = daemon.clients().into_iter().collect();
     clients.sort_unstable();
-    let root = |r: seawall_core::table::RootEntry| RootStatus { preset: r.preset.name().into(), path: r.path };
+    let root =
+        |r: seawall_core::table::RootEntry| RootStatus { preset: r.preset.name().into(), path: r.path };
     let sb = &pool.superblock;
     Status {
         medium: pool.medium.label().into(),

@@ -23,7 +23,15 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Files held out of the log because of foreign processes.
 #[derive(Default)]
 pub(crate) struct Foreign {
-    held: HashMap<u32, (FileRef, Instant)>,
+    held: HashMap<u32, Held>,
+}
+
+struct Held {
+    file: FileRef,
+    /// Not to be let back before.
+    until: Instant,
+    /// The process that was seen last.
+    pid: u32,
 }
 
 impl Foreign {
@@ -129,18 +137,21 @@ pub(crate) fn bury(daemon: &Daemon, dead: &[u32]) {
 pub(crate) fn keep_out(daemon: &Daemon, file: &Managed, pid: u32) {
     let mut foreign = lock(&daemon.foreign);
     let until = Instant::now() + GRACE;
-    let held = foreign.held.insert(file.reference.slot, (file.reference, until));
-    if held.is_some_and(|(reference, _)| reference == file.reference) {
+    let held = foreign.held.insert(file.reference.slot, Held { file: file.reference, until, pid });
+    if held.is_some_and(|held| held.file == file.reference) {
         return;
     }
     daemon.engine.set_flag(file.reference, Flag::FOREIGN);
     daemon.engine.hold(daemon.me(), file.reference, || real_sync(file));
     drop(foreign);
     let (path, name) = (file.current_path(), process::name(pid));
-    daemon.log.say_once(&format!("{}{name}", path.display()), format!(
-        "{} was opened by {name} ({pid}), which runs without Seawall: it has left the log meanwhile",
-        path.display()
-    ));
+    daemon.log.say_once(
+        &format!("{}{name}", path.display()),
+        format!(
+            "{} was opened by {name} ({pid}), which runs without Seawall: it has left the log meanwhile",
+            path.display()
+        ),
+    );
 }
 
 /// Looks whether a foreign process has the file open for writing.
@@ -155,15 +166,19 @@ pub(crate) fn look_for_writers(daemon: &Daemon, (dev, ino): (u64, u64)) {
 /// Lets files back whose foreign writers have gone.
 fn review_foreign(daemon: &Daemon) {
     let now = Instant::now();
-    let due: Vec<_> =
-        lock(&daemon.foreign).held.iter().filter(|(_, (_, at))| *at <= now).map(|(slot, _)| *slot).collect();
-    for slot in due {
+    let is_due = |held: &Held| held.until <= now;
+    let held = lock(&daemon.foreign);
+    let due: Vec<_> = held.held.iter().filter(|(_, h)| is_due(h)).map(|(slot, h)| (*slot, h.pid)).collect();
+    drop(held);
+    for (slot, pid) in due {
         let Some(file) = daemon.files.get(slot) else { continue };
-        let writes = !foreign::writers(file.dev, file.ino, |pid| daemon.is_client(pid)).is_empty();
+        // Whose descriptors may not be seen counts as a writer for as long as it lives.
+        let stays = foreign::is_hidden(pid)
+            || !foreign::writers(file.dev, file.ino, |pid| daemon.is_client(pid)).is_empty();
         let mut foreign = lock(&daemon.foreign);
-        if writes {
-            foreign.held.insert(slot, (file.reference, now + GRACE));
-        } else if foreign.held.get(&slot).is_some_and(|(_, at)| *at <= now) {
+        if stays {
+            foreign.held.entry(slot).and_modify(|held| held.until = now + GRACE);
+        } else if foreign.held.get(&slot).is_some_and(is_due) {
             foreign.held.remove(&slot);
             if let Some(f) = daemon.engine.shm().file(slot).filter(|_| daemon.engine.knows(file.reference)) {
                 f.flags().fetch_and(!Flag::FOREIGN.0, SeqCst);

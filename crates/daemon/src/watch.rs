@@ -13,6 +13,10 @@
 //! Writers that were there before the file was registered are found in both rows (`foreign`), and recovery
 //! refuses files that changed since the boot.
 //!
+//! The daemon of another user gets the first row too when root started it (`run --user`): the group is made
+//! while still root and handed over as the daemon's stdin. It is handed over, not shared: a second holder
+//! would keep the group, and the opens that wait for it, when the daemon dies.
+//!
 //! While no daemon lives nobody watches; `run` starts a new one at once, which looks at every managed file.
 //!
 //! No deadlock: the thread that reads permission events opens no managed file and takes no lock of one;
@@ -20,7 +24,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -34,7 +38,7 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags as InotifyFlags, Inotify, Watch
 use crate::log::Log;
 use crate::process;
 use crate::state::{Daemon, lock};
-use crate::warden;
+use crate::{sys, warden};
 
 type Inode = (u64, u64);
 
@@ -52,14 +56,10 @@ pub(crate) enum Watch {
 }
 
 impl Watch {
-    /// The strongest watch there is.
+    /// The strongest watch there is. Stdin may be a group that somebody with more rights made for us.
     pub fn new() -> Self {
-        let strong = InitFlags::FAN_CLASS_CONTENT
-            | InitFlags::FAN_CLOEXEC
-            | InitFlags::FAN_UNLIMITED_QUEUE
-            | InitFlags::FAN_UNLIMITED_MARKS;
-        let files = EventFFlags::O_RDONLY | EventFFlags::O_LARGEFILE | EventFFlags::O_CLOEXEC;
-        if let Ok(fanotify) = Fanotify::init(strong, files) {
+        let inherited = std::io::stdin().as_fd().try_clone_to_owned().ok().and_then(sys::fanotify);
+        if let Some(fanotify) = inherited.or_else(|| group().ok()) {
             return Self::Fanotify(fanotify);
         }
         Inotify::init(InotifyFlags::IN_CLOEXEC)
@@ -102,7 +102,8 @@ impl Watch {
             }
             Self::Inotify(i, inodes) => {
                 let mut inodes = lock(inodes);
-                let found: Vec<_> = inodes.iter().filter(|(_, at)| **at == inode).map(|(wd, _)| *wd).collect();
+                let found: Vec<_> =
+                    inodes.iter().filter(|(_, at)| **at == inode).map(|(wd, _)| *wd).collect();
                 for wd in found {
                     inodes.remove(&wd);
                     let _ = i.rm_watch(wd);
@@ -111,6 +112,21 @@ impl Watch {
             Self::Blind => {}
         }
     }
+}
+
+fn group() -> nix::Result<Fanotify> {
+    let strong = InitFlags::FAN_CLASS_CONTENT
+        | InitFlags::FAN_CLOEXEC
+        | InitFlags::FAN_UNLIMITED_QUEUE
+        | InitFlags::FAN_UNLIMITED_MARKS;
+    let files = EventFFlags::O_RDONLY | EventFFlags::O_LARGEFILE | EventFFlags::O_CLOEXEC;
+    Fanotify::init(strong, files)
+}
+
+/// A fanotify group for a daemon with fewer rights than ours, to become its stdin. `None`: we have no more
+/// rights than it will have.
+pub fn privileged() -> Option<OwnedFd> {
+    group().ok().map(OwnedFd::from)
 }
 
 fn proc_path(file: &File) -> PathBuf {

@@ -64,7 +64,10 @@ pub fn stop(ask: &Ask) -> Result<()> {
     if ask.json {
         return show::json(&json!({ "stopped": running }));
     }
-    println!("{}", if running { "stopped: drained, guards down" } else { "no daemon was running; nothing is live" });
+    println!(
+        "{}",
+        if running { "stopped: drained, guards down" } else { "no daemon was running; nothing is live" }
+    );
     Ok(())
 }
 

@@ -53,7 +53,9 @@ pub fn verify(ask: &Look) -> Result<ExitCode> {
     let found = look(&ask.pool)?;
     let clean = found.damage.is_empty();
     if ask.json {
-        show::json(&json!({ "clean": clean, "records": found.records, "live": found.live, "damage": found.damage }))?;
+        show::json(
+            &json!({ "clean": clean, "records": found.records, "live": found.live, "damage": found.damage }),
+        )?;
     } else {
         found.damage.iter().for_each(|line| println!("DAMAGED: {line}"));
         let verdict = if clean { "clean" } else { "damaged" };

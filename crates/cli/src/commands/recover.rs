@@ -51,14 +51,21 @@ pub fn recover(how: &Recover) -> Result<()> {
         }
         done => done?,
     };
-    if how.json { show::json(&done)? } else { tell(&pool, &done) }
+    if how.json {
+        show::json(&done)?
+    } else {
+        tell(&pool, &done)
+    }
     if done.guards_left.is_empty() { Ok(()) } else { bail!("{}", done.guards_left.join("\n")) }
 }
 
 fn end_daemon(pool: &Path) -> Result<()> {
     let Some(control) = Control::connect(pool)? else { return Ok(()) };
     control.request::<Stopped>(Kind::Stop, &Stop { if_idle: false }).with_context(|| {
-        format!("a daemon is serving {0}; `seawall drain --pool {0}` brings its log to the files", pool.display())
+        format!(
+            "a daemon is serving {0}; `seawall drain --pool {0}` brings its log to the files",
+            pool.display()
+        )
     })?;
     ask::wait_for_end(pool, control);
     Ok(())
@@ -70,7 +77,9 @@ fn tell(pool: &Path, done: &Recovery) {
     match (report.live, report.replayed) {
         (0, _) => println!("nothing was live: every file was up to date"),
         (n, true) => println!("replayed {n} records, {}, into:", size::human(report.bytes)),
-        (n, false) => println!("{n} records were in their files already (the machine did not restart); synced:"),
+        (n, false) => {
+            println!("{n} records were in their files already (the machine did not restart); synced:")
+        }
     }
     report.files.iter().for_each(|file| println!("  {}", file.display()));
     if report.torn > 0 {
@@ -100,7 +109,10 @@ fn abandon(dir: &Path, json: bool) -> Result<()> {
     match removed.as_slice() {
         [] => println!("{} has no guard", dir.display()),
         all => all.iter().for_each(|at| {
-            println!("{}: guard removed. Commits that were only in the lost pool are lost; check the database", at.display());
+            println!(
+                "{}: guard removed. Commits that were only in the lost pool are lost; check the database",
+                at.display()
+            );
         }),
     }
     Ok(())

@@ -11,8 +11,20 @@ use super::program::Program;
 
 /// Options of the sqlite3 shell that take values, and how many.
 const SQLITE_OPTIONS: [(&str, usize); 14] = [
-    ("A", 1), ("cmd", 1), ("init", 1), ("separator", 1), ("newline", 1), ("nullvalue", 1), ("vfs", 1), ("mmap", 1),
-    ("maxsize", 1), ("lookaside", 2), ("pagecache", 2), ("nonce", 1), ("escape", 1), ("zip", 0),
+    ("A", 1),
+    ("cmd", 1),
+    ("init", 1),
+    ("separator", 1),
+    ("newline", 1),
+    ("nullvalue", 1),
+    ("vfs", 1),
+    ("mmap", 1),
+    ("maxsize", 1),
+    ("lookaside", 2),
+    ("pagecache", 2),
+    ("nonce", 1),
+    ("escape", 1),
+    ("zip", 0),
 ];
 
 /// The directories to manage.
@@ -138,7 +150,13 @@ mod tests {
 
     #[test]
     fn the_database_of_the_shell_is_its_first_argument() {
-        for text in ["/d/a.db", "-batch /d/a.db .dump", "-cmd .timer /d/a.db", "-separator , /d/a.db", "file:/d/a.db?mode=rw"] {
+        for text in [
+            "/d/a.db",
+            "-batch /d/a.db .dump",
+            "-cmd .timer /d/a.db",
+            "-separator , /d/a.db",
+            "file:/d/a.db?mode=rw",
+        ] {
             assert_eq!(sqlite_file(&args(text)), Some("/d/a.db".into()), "{text}");
         }
         assert_eq!(sqlite_file(&args(":memory:")), None);

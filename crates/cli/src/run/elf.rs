@@ -87,7 +87,9 @@ pub fn why_not(path: &Path) -> Option<&'static str> {
         Kind::Static => Some("it is statically linked"),
         Kind::Narrow => Some("it is a 32-bit program"),
         Kind::Foreign => Some("it is a program for another machine"),
-        _ if is_privileged(path) => Some("it is set-uid or has file capabilities, so the loader ignores LD_PRELOAD"),
+        _ if is_privileged(path) => {
+            Some("it is set-uid or has file capabilities, so the loader ignores LD_PRELOAD")
+        }
         _ => None,
     }
 }

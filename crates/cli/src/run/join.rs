@@ -4,6 +4,7 @@
 //! others connect to it. So joining is tried again until there is a daemon that took the directories.
 
 use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -19,6 +20,14 @@ use crate::commands::daemon::BUSY;
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// How a daemon is started.
+pub struct How {
+    /// It stays when the last client has gone.
+    pub keep: bool,
+    /// A watch on foreign writers made with more rights than the daemon will have. Given to the first one.
+    pub watch: Option<OwnedFd>,
+}
+
 /// A daemon that keeps our directories as long as the connection lives.
 pub struct Joined {
     /// The connection.
@@ -31,7 +40,7 @@ pub struct Joined {
 ///
 /// # Errors
 /// What the daemon said when it could not start, or why it refused a directory.
-pub fn join(pool: &Path, roots: &[AddRoot], keep: bool) -> Result<Joined> {
+pub fn join(pool: &Path, roots: &[AddRoot], how: &mut How) -> Result<Joined> {
     let begin = Instant::now();
     let mut child = None;
     loop {
@@ -44,7 +53,7 @@ pub fn join(pool: &Path, roots: &[AddRoot], keep: bool) -> Result<Joined> {
             }
         } else {
             reap(&mut child);
-            child = start(pool, keep)?.or(child);
+            child = start(pool, how)?.or(child);
         }
         if begin.elapsed() > PATIENCE {
             bail!(
@@ -61,8 +70,8 @@ fn register(control: &Control, roots: &[AddRoot]) -> Result<(), ControlError> {
 }
 
 /// Starts a daemon and waits until it listens. `None`: another has the pool.
-fn start(pool: &Path, keep: bool) -> Result<Option<Child>> {
-    let mut child = command(pool, keep).spawn().context("starting the daemon")?;
+fn start(pool: &Path, how: &mut How) -> Result<Option<Child>> {
+    let mut child = command(pool, how).spawn().context("starting the daemon")?;
     let mut said = String::new();
     if let Some(mut stderr) = child.stderr.take() {
         // The daemon lets go of stderr when it listens.
@@ -82,16 +91,19 @@ fn start(pool: &Path, keep: bool) -> Result<Option<Child>> {
     }
 }
 
-fn command(pool: &Path, keep: bool) -> Command {
+fn command(pool: &Path, how: &mut How) -> Command {
     let exe = std::env::current_exe().ok().filter(|path| path.exists());
     let mut command = Command::new(exe.unwrap_or_else(|| PathBuf::from("/proc/self/exe")));
     command.arg("daemon").arg("--pool").arg(pool);
-    if keep {
+    if how.keep {
         command.arg("--keep");
     }
     // The daemon must not be its own client.
     command.env_remove("LD_PRELOAD").env_remove("SEAWALL_SOCKET");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .stdin(how.watch.take().map_or_else(Stdio::null, Stdio::from))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     command
 }
 

@@ -73,6 +73,7 @@ pub fn run(how: &Run) -> ExitCode {
 }
 
 fn prepare(how: &Run) -> Result<supervise::Session> {
+    let watch = how.user.as_ref().and_then(|_| seawall_daemon::privileged_watch());
     let environment = match &how.user {
         Some(name) => user::become_named(name)?,
         None => user::Environment::default(),
@@ -85,12 +86,15 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
     check_owner(&pool)?;
     say_what_it_survives(&pool)?;
     program.warn();
-    let joined = join::join(&pool, &roots, how.keep)?;
+    let mut start = join::How { keep: how.keep, watch };
+    let joined = join::join(&pool, &roots, &mut start)?;
+    // If somebody else's daemon serves, the watch is not needed; held here it would stop opens.
+    start.watch = None;
     let mut command = Command::new(&program.path);
     command.args(&how.command[1..]);
     environment.apply(&mut command);
     command.env("LD_PRELOAD", preload::variable(&preload)).env("SEAWALL_SOCKET", joined.control.path());
-    Ok(supervise::Session { command, program, pool, roots, joined, keep: how.keep, quiet: how.quiet })
+    Ok(supervise::Session { command, program, pool, roots, joined, how: start, quiet: how.quiet })
 }
 
 /// A daemon of another user could not be talked to, and would not be allowed to touch the files.

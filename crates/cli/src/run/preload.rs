@@ -52,7 +52,10 @@ fn check(path: &Path) -> Result<()> {
     })?;
     // A library names no loader, so it looks like a static program.
     if !matches!(kind, elf::Kind::Static | elf::Kind::Dynamic) {
-        bail!("{} is not a library for this machine: it must come from the build of this program", path.display());
+        bail!(
+            "{} is not a library for this machine: it must come from the build of this program",
+            path.display()
+        );
     }
     Ok(())
 }

@@ -75,9 +75,10 @@ fn locate(called: &OsStr) -> Result<PathBuf, NotRunnable> {
         let path = PathBuf::from(called);
         return match is_executable(&path) {
             true => Ok(path),
-            false if path.exists() => {
-                Err(NotRunnable { code: 126, text: format!("{text} is not an executable file (for this user)") })
-            }
+            false if path.exists() => Err(NotRunnable {
+                code: 126,
+                text: format!("{text} is not an executable file (for this user)"),
+            }),
             false => Err(NotRunnable { code: 127, text: format!("{text}: there is no such file") }),
         };
     }

@@ -15,7 +15,7 @@ use seawall_daemon::control::{Stop, Stopped};
 use seawall_daemon::status::Status;
 use seawall_wire::message::Kind;
 
-use super::join::{Joined, join, reap};
+use super::join::{How, Joined, join, reap};
 use super::program::Program;
 use super::witness::Witness;
 use crate::commands::ask::wait_for_end;
@@ -35,7 +35,7 @@ pub struct Session {
     pub pool: PathBuf,
     pub roots: Vec<AddRoot>,
     pub joined: Joined,
-    pub keep: bool,
+    pub how: How,
     pub quiet: bool,
 }
 
@@ -93,7 +93,8 @@ impl Session {
     fn wait(&self, running: &Running) -> bool {
         let retry = running.retry.map(|at| at.saturating_duration_since(Instant::now()));
         let time = running.witness.due_in().into_iter().chain(retry).min();
-        let time = time.map(|t| Timespec { tv_sec: t.as_secs() as i64, tv_nsec: i64::from(t.subsec_nanos()) });
+        let time =
+            time.map(|t| Timespec { tv_sec: t.as_secs() as i64, tv_nsec: i64::from(t.subsec_nanos()) });
         let mut fds = vec![PollFd::new(&running.signals, PollFlags::IN)];
         if running.retry.is_none() {
             fds.push(PollFd::new(&self.joined.control, PollFlags::IN));
@@ -104,7 +105,7 @@ impl Session {
     /// The daemon died: a new one takes the live log over. Until then every fsync is real or in the log.
     fn replace_daemon(&mut self, running: &mut Running) {
         reap(&mut self.joined.child);
-        match join(&self.pool, &self.roots, self.keep) {
+        match join(&self.pool, &self.roots, &mut self.how) {
             Ok(joined) => {
                 self.joined = joined;
                 running.retry = None;
@@ -112,7 +113,9 @@ impl Session {
             }
             Err(e) => {
                 if running.retry.is_none() {
-                    eprintln!("seawall: the daemon ended and none takes over, nothing is lost but speed: {e:#}");
+                    eprintln!(
+                        "seawall: the daemon ended and none takes over, nothing is lost but speed: {e:#}"
+                    );
                 }
                 running.retry = Some(Instant::now() + RETRY);
             }
@@ -136,7 +139,7 @@ impl Session {
 
     /// Drains and closes if nobody else is left. Otherwise the daemon goes on without us.
     fn close(&mut self) {
-        if self.keep {
+        if self.how.keep {
             return;
         }
         match self.joined.control.request::<Stopped>(Kind::Stop, &Stop { if_idle: true }) {

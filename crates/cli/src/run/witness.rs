@@ -52,7 +52,9 @@ impl Witness {
         let without: HashSet<_> = process::tree(self.root).into_iter().filter_map(without_preload).collect();
         let sure: Vec<_> = without.intersection(&self.suspects).cloned().collect();
         self.suspects = without;
-        sure.into_iter().filter_map(|(pid, exe)| self.told.insert(exe.clone()).then(|| tell(pid, &exe))).collect()
+        sure.into_iter()
+            .filter_map(|(pid, exe)| self.told.insert(exe.clone()).then(|| tell(pid, &exe)))
+            .collect()
     }
 }
 
@@ -83,15 +85,15 @@ fn reason(pid: u32, exe: &Path) -> &'static str {
     if let Some(why) = elf::why_not(exe) {
         return why;
     }
-    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else {
+        return "it changed its user (sudo, su, set-uid); use `seawall run --user NAME` instead";
+    };
     let has_preload = environment.split(|byte| *byte == 0).any(|var| {
         var.strip_prefix(b"LD_PRELOAD=").is_some_and(|value| {
             value.windows(process::PRELOAD_NAME.len()).any(|w| w == process::PRELOAD_NAME.as_bytes())
         })
     });
-    if environment.is_empty() {
-        "it changed its user (sudo, su, set-uid); use `seawall run --user NAME` instead"
-    } else if has_preload {
+    if has_preload {
         "the loader could not load the library (is it readable for that user, and for this machine?)"
     } else {
         "its environment was scrubbed (sudo, env -i, a wrapper); use `seawall run --user NAME`, or preserve LD_PRELOAD \

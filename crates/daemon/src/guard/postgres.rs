@@ -69,10 +69,9 @@ pub fn lower(data: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
 
 fn refuse_other(n: &Names, found: &Claim, claim: Option<&Claim>) -> Result<(), GuardError> {
     match claim {
-        Some(claim) if claim.uuid != found.uuid => Err(GuardError::OtherPool {
-            at: n.version.clone(),
-            pool: found.pool.display().to_string(),
-        }),
+        Some(claim) if claim.uuid != found.uuid => {
+            Err(GuardError::OtherPool { at: n.version.clone(), pool: found.pool.display().to_string() })
+        }
         _ => Ok(()),
     }
 }
@@ -111,7 +110,8 @@ fn write_text(n: &Names, claim: &Claim) -> Result<(), GuardError> {
     if (made.uid(), made.gid()) != (like.uid(), like.gid()) {
         std::os::unix::fs::fchown(&file, Some(like.uid()), Some(like.gid())).map_err(failed("owning"))?;
     }
-    file.set_permissions(fs::Permissions::from_mode(like.mode() & 0o7777)).map_err(failed("setting the mode of"))?;
+    file.set_permissions(fs::Permissions::from_mode(like.mode() & 0o7777))
+        .map_err(failed("setting the mode of"))?;
     file.sync_all().map_err(failed("syncing"))
 }
 

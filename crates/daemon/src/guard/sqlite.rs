@@ -111,10 +111,9 @@ fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
 
 fn refuse_other(n: &Names, found: &Claim, claim: Option<&Claim>) -> Result<(), GuardError> {
     match claim {
-        Some(claim) if claim.uuid != found.uuid => Err(GuardError::OtherPool {
-            at: n.journal.clone(),
-            pool: found.pool.display().to_string(),
-        }),
+        Some(claim) if claim.uuid != found.uuid => {
+            Err(GuardError::OtherPool { at: n.journal.clone(), pool: found.pool.display().to_string() })
+        }
         _ => Ok(()),
     }
 }
@@ -125,7 +124,8 @@ fn prepare(aside: &Path, claim: &Claim) -> Result<(), GuardError> {
         Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(fault("creating", aside)(e)),
         _ => {}
     }
-    let text = claim.text("This directory stands where the SQLite database beside it would keep its journal.");
+    let text =
+        claim.text("This directory stands where the SQLite database beside it would keep its journal.");
     for name in [README, MARKER] {
         let path = aside.join(name);
         fs::write(&path, &text).map_err(fault("writing", &path))?;
@@ -144,7 +144,8 @@ fn open_to_all(path: &Path, mode: u32) -> Result<(), GuardError> {
 /// Gives the directory at `from` the name `to`; a journal that has that name takes `from` instead.
 fn swap(from: &Path, to: &Path) -> Result<(), GuardError> {
     for _ in 0..RACES {
-        let flags = if to.symlink_metadata().is_ok() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
+        let flags =
+            if to.symlink_metadata().is_ok() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
         match renameat_with(CWD, from, CWD, to, flags).map_err(io::Error::from) {
             Ok(()) => return Ok(()),
             Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {}
