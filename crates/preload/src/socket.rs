@@ -130,8 +130,7 @@ pub unsafe fn rights(message: &msghdr, mut each: impl FnMut(usize, c_int)) {
     while !message.msg_control.is_null() && at + size_of::<cmsghdr>() <= total {
         let head = (base + at) as *const cmsghdr;
         // SAFETY: a whole header lies inside the buffer the kernel filled.
-        let (len, level, kind) =
-            unsafe { ((*head).cmsg_len, (*head).cmsg_level, (*head).cmsg_type) };
+        let (len, level, kind) = unsafe { ((*head).cmsg_len, (*head).cmsg_level, (*head).cmsg_type) };
         if len < size_of::<cmsghdr>() || at + len > total {
             return;
         }

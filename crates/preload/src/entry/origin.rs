@@ -138,6 +138,7 @@ from_libc! {
     fn posix_openpt(flags: c_int);
     fn getpt();
     fn mq_open(name: *const c_char, flags: c_int, mode: mode_t, attributes: *const c_void);
+    fn __mq_open_2(name: *const c_char, flags: c_int);
     fn dirfd(dir: *mut libc::DIR);
     fn fileno(stream: *mut FILE);
     fn fileno_unlocked(stream: *mut FILE);

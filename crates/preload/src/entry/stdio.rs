@@ -1,7 +1,7 @@
 //! Streams: libc writes them from inside, where nothing can be seen. A managed file opened for writing as a
 //! stream stays out of the log until the stream is closed.
 
-use core::ffi::{CStr, c_char, c_int};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
 
 use libc::FILE;
@@ -51,6 +51,11 @@ entry! {
     fn pclose (stream: *mut FILE) -> c_int {
         number(stream).inspect(|fd| fdtable::reset(*fd));
         real_or!(-1, c"pclose", fn(stream: *mut FILE) -> c_int)
+    }
+
+    fn backtrace_symbols_fd | __backtrace_symbols_fd (addresses: *const *mut c_void, n: c_int, fd: c_int) {
+        classify::hold_for_life(fd);
+        real_or!((), c"backtrace_symbols_fd", fn(addresses: *const *mut c_void, n: c_int, fd: c_int) -> ())
     }
 
     fn tmpfile | tmpfile64 () -> *mut FILE { real_or!(null_mut(), c"tmpfile", fn() -> *mut FILE) }
