@@ -175,9 +175,8 @@ pub fn contents(fd: c_int) -> Vec<u8> {
     let mut buffer = vec![0_u8; 64 * 1024];
     loop {
         // SAFETY: the buffer is as long as said.
-        let read = unsafe {
-            libc::pread(fd, buffer.as_mut_ptr().cast(), buffer.len(), all.len() as libc::off_t)
-        };
+        let read =
+            unsafe { libc::pread(fd, buffer.as_mut_ptr().cast(), buffer.len(), all.len() as libc::off_t) };
         match usize::try_from(read) {
             Ok(0) | Err(_) => return all,
             Ok(length) => all.extend_from_slice(&buffer[..length]),

@@ -62,8 +62,7 @@ impl Arguments {
     pub fn child(words: &[&str]) -> Arguments {
         let mut strings = vec![own_path(), CString::from(c"child")];
         strings.extend(words.iter().map(|word| CString::new(*word).expect("no NUL in arguments")));
-        let pointers =
-            strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect();
+        let pointers = strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect();
         Arguments { pointers, _strings: strings }
     }
 

@@ -29,7 +29,8 @@ impl Options {
     pub fn parse(words: &[&str]) -> Result<Options, String> {
         let [directory, rest @ ..] = words else { return Err("run: which directory?".to_owned()) };
         let directory = std::fs::canonicalize(directory).map_err(|error| format!("{directory}: {error}"))?;
-        let mut options = Options { directory, cases: Vec::new(), variants: Vec::new(), keep: false, linger: false };
+        let mut options =
+            Options { directory, cases: Vec::new(), variants: Vec::new(), keep: false, linger: false };
         let mut words = rest.iter();
         while let Some(word) = words.next() {
             match (*word, words.as_slice().first()) {
@@ -95,10 +96,8 @@ pub fn run(options: &Options) -> Result<(), String> {
 /// Runs one case in this process: the body of `contract case`.
 pub fn one_case(name: &str, variant: &str, directory: &str) -> Result<(), String> {
     let variant = Variant::named(variant)?;
-    let case = cases::all()
-        .into_iter()
-        .find(|case| case.name == name)
-        .ok_or_else(|| format!("no case `{name}`"))?;
+    let case =
+        cases::all().into_iter().find(|case| case.name == name).ok_or_else(|| format!("no case `{name}`"))?;
     (case.body)(&Context::new(Path::new(directory), name, variant));
     Ok(())
 }
@@ -179,7 +178,12 @@ fn files_left(directory: &Path, prefix: &str) -> Result<Vec<String>, String> {
         let content = trace::summary(&contents(fd));
         // SAFETY: opened above.
         unsafe { libc::close(fd) };
-        lines.push(format!("{name}: size {} mode {:o} links {}: {content}", meta.size(), meta.mode(), meta.nlink()));
+        lines.push(format!(
+            "{name}: size {} mode {:o} links {}: {content}",
+            meta.size(),
+            meta.mode(),
+            meta.nlink()
+        ));
     }
     Ok(lines)
 }
@@ -191,7 +195,8 @@ fn sweep(directory: &Path, prefix: &str) -> Result<(), String> {
             // A guard may stand in it, which Seawall hides from us and keeps.
             let _ = std::fs::remove_dir_all(&path);
         } else {
-            std::fs::remove_file(&path).map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
+            std::fs::remove_file(&path)
+                .map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
         }
     }
     Ok(())

@@ -58,7 +58,8 @@ fn compare(bare: &bounded::Finished, seawall: &bounded::Finished) {
 fn every_case_agrees_with_the_bare_file_system() {
     let work = Work::new("cases");
     let (left, right) = (work.directory("bare"), work.directory("seawall"));
-    let expected = bounded::run(&mut program(&left, &work, &[]), "the cases, bare", LIMIT).expect_success("the cases, bare");
+    let expected = bounded::run(&mut program(&left, &work, &[]), "the cases, bare", LIMIT)
+        .expect_success("the cases, bare");
     let pool = Pool::new("cases", "256M");
     let found = under_seawall(&pool, &right, &mut program(&right, &work, &[]));
     compare(&expected, &found);
@@ -97,5 +98,10 @@ fn replay_over_whole_files_changes_nothing() {
     let before = files::contents(&directory);
     let said = pool.replay();
     let changed = files::changed(&before, &files::contents(&directory));
-    assert!(changed.is_empty(), "the replay changed files that were whole:\n{}\n{}", changed.join("\n"), said.output());
+    assert!(
+        changed.is_empty(),
+        "the replay changed files that were whole:\n{}\n{}",
+        changed.join("\n"),
+        said.output()
+    );
 }

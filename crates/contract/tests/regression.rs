@@ -81,7 +81,8 @@ fn regression_log_full_for_long() {
     let mut smoke = bare(&["smoke"]);
     smoke.arg(&directory).args(["--processes", "1", "--threads", "6", "--no-kills", "--seconds", &seconds]);
     let limit = Duration::from_secs(120 + 2 * seconds.parse::<u64>().unwrap_or(3));
-    bounded::run(&mut pool.around(&directory, &smoke), "writers on a full log", limit).expect_success("writers on a full log");
+    bounded::run(&mut pool.around(&directory, &smoke), "writers on a full log", limit)
+        .expect_success("writers on a full log");
 }
 
 /// A file renamed with plain tools between the crash and recovery is found by its handle, or the
@@ -97,9 +98,16 @@ fn regression_file_moved_before_recovery() {
     std::fs::rename(&from, &to).expect("both names are in our directory");
     let said = crash.pool.command(&["recover", "--replay"]);
     let found = files::contents(&crash.directory());
-    let followed = said.status.success() && found.get("moved-wal") == expected.get("a-wal") && !found.contains_key("a-wal");
+    let followed = said.status.success()
+        && found.get("moved-wal") == expected.get("a-wal")
+        && !found.contains_key("a-wal");
     let refused = !said.status.success() && said.stderr.contains("a-wal");
-    assert!(followed || refused, "neither followed nor refused by name: {}\n{}", said.ending(), said.output());
+    assert!(
+        followed || refused,
+        "neither followed nor refused by name: {}\n{}",
+        said.ending(),
+        said.output()
+    );
 }
 
 /// A file that vanished: recovery must not be silent about its records, and must not invent it.
@@ -114,13 +122,24 @@ fn regression_file_gone_before_recovery() {
     let said = crash.pool.command(&["recover", "--replay"]);
     let found = files::contents(&crash.directory());
     assert!(!found.contains_key("a-wal"), "recovery invented a file\n{}", said.output());
-    assert!(said.output().contains("a-wal"), "recovery does not name the file whose records it cannot replay\n{}", said.output());
+    assert!(
+        said.output().contains("a-wal"),
+        "recovery does not name the file whose records it cannot replay\n{}",
+        said.output()
+    );
     if !said.status.success() {
         // Refused as a whole: nothing may have been replayed halfway, and the operator can give up the lost file.
-        crash.pool.command(&["recover", "--replay", "--accept-loss"]).expect_success("seawall recover --accept-loss");
+        crash
+            .pool
+            .command(&["recover", "--replay", "--accept-loss"])
+            .expect_success("seawall recover --accept-loss");
     }
     let found = files::contents(&crash.directory());
-    assert!(found.get("b-wal") == expected.get("b-wal"), "the other file was not recovered\n{}", said.output());
+    assert!(
+        found.get("b-wal") == expected.get("b-wal"),
+        "the other file was not recovered\n{}",
+        said.output()
+    );
 }
 
 /// After a reboot (a boot id the pool does not know) `seawall run` replays before COMMAND starts.
@@ -143,14 +162,16 @@ fn regression_recovery_is_on_by_default() {
     let run = crash.pool.around(&crash.directory(), &cat);
     // A machine that has just started, with another boot id: a time and a mount namespace of our own.
     let uptime = std::fs::read_to_string("/proc/uptime").expect("Linux tells its uptime");
-    let seconds: u64 = uptime.split('.').next().and_then(|seconds| seconds.parse().ok()).expect("seconds, a dot");
+    let seconds: u64 =
+        uptime.split('.').next().and_then(|seconds| seconds.parse().ok()).expect("seconds, a dot");
     std::thread::sleep(Duration::from_millis(1500));
     let mut script = Command::new("unshare");
     script.args(["--time", "--fork", "--kill-child", "--boottime", &format!("-{seconds}")]);
     let boot_id = "echo 11111111-2222-4333-8444-555555555555 > \"$0\"; mount --bind \"$0\" /proc/sys/kernel/random/boot_id; exec \"$@\"";
     script.args(["-m", "sh", "-ec", boot_id]).arg(crash.work.path().join("boot_id"));
     script.arg(run.get_program()).args(run.get_args());
-    let said = bounded::run(&mut script, "seawall run after a reboot", Duration::from_secs(60)).expect_success("seawall run after a reboot");
+    let said = bounded::run(&mut script, "seawall run after a reboot", Duration::from_secs(60))
+        .expect_success("seawall run after a reboot");
     crash.compare(&expected, "after `seawall run`", &said.output());
 }
 
@@ -165,13 +186,15 @@ fn regression_sqlite_delete_and_vacuum() {
         let work = Work::new("sqlite");
         let (left, right) = (work.directory("bare"), work.directory("seawall"));
         let limit = Duration::from_secs(120);
-        let expected = bounded::run(&mut sqlite(&left, mode), "sqlite3, bare", limit).expect_success("sqlite3, bare");
+        let expected =
+            bounded::run(&mut sqlite(&left, mode), "sqlite3, bare", limit).expect_success("sqlite3, bare");
         if bare_only() {
             continue;
         }
         let pool = Pool::new("sqlite", "64M");
-        let found = bounded::run(&mut pool.around(&right, &sqlite(&right, mode)), "sqlite3 under seawall", limit)
-            .expect_success("sqlite3 under seawall");
+        let found =
+            bounded::run(&mut pool.around(&right, &sqlite(&right, mode)), "sqlite3 under seawall", limit)
+                .expect_success("sqlite3 under seawall");
         assert_eq!(expected.stdout, found.stdout, "journal mode {mode}: rows differ");
         drop(pool);
     }
@@ -201,7 +224,10 @@ fn regression_killed_command_loses_nothing() {
     let work = Work::new("killed");
     let directory = work.directory("data");
     let pool = Pool::new("killed", "64M");
-    let mut run = Running::start(&mut pool.around(&directory, &bare(&["scene", "two-writers", &directory.to_string_lossy()])), "a scene");
+    let mut run = Running::start(
+        &mut pool.around(&directory, &bare(&["scene", "two-writers", &directory.to_string_lossy()])),
+        "a scene",
+    );
     run.wait_for("ready", Duration::from_secs(30));
     run.tell("go");
     run.wait_for("done", Duration::from_secs(60));
@@ -212,7 +238,8 @@ fn regression_killed_command_loses_nothing() {
     let _ = run.finish(Duration::from_secs(60));
     let mut again = Command::new("md5sum");
     again.args([directory.join("a-wal"), directory.join("b-wal")]);
-    bounded::run(&mut pool.around(&directory, &again), "the next run", Duration::from_secs(60)).expect_success("the next run");
+    bounded::run(&mut pool.around(&directory, &again), "the next run", Duration::from_secs(60))
+        .expect_success("the next run");
     let changed = files::changed(&expected, &files::contents(&directory));
     assert!(changed.is_empty(), "{}", changed.join("\n"));
 }

@@ -18,7 +18,11 @@ fn everything(cx: &Context, fd: c_int) {
     call!(cx, ErrorNumber, posix_fadvise(fd, 0, 10, libc::POSIX_FADV_DONTNEED));
     call!(cx, lseek(fd, 0, libc::SEEK_CUR));
     call!(cx, flock(fd, libc::LOCK_SH | libc::LOCK_NB));
-    call!(cx, Address, mmap(std::ptr::null_mut(), 4096, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd, 0));
+    call!(
+        cx,
+        Address,
+        mmap(std::ptr::null_mut(), 4096, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd, 0)
+    );
     call!(cx, Address, mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, libc::MAP_SHARED, fd, 0));
 }
 

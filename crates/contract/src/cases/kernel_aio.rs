@@ -46,7 +46,14 @@ fn submit(context: u64, block: &mut ControlBlock) -> i64 {
         if submitted != 1 {
             return -i64::from(crate::call::errno());
         }
-        libc::syscall(libc::SYS_io_getevents, context, 1_i64, 1_i64, events.as_mut_ptr(), std::ptr::null::<libc::timespec>());
+        libc::syscall(
+            libc::SYS_io_getevents,
+            context,
+            1_i64,
+            1_i64,
+            events.as_mut_ptr(),
+            std::ptr::null::<libc::timespec>(),
+        );
     }
     events[0].result
 }

@@ -46,9 +46,14 @@ fn survive_everything_we_do(cx: &Context) {
     cx.pwrite(fd, b'C', 100, 0);
     cx.fsync(fd);
     ask_elsewhere(cx);
-    let copy = call!(cx, Descriptor, open(cx.plain_path("x").as_ptr(), O_RDWR | libc::O_CREAT, 0o644)) as c_int;
+    let copy =
+        call!(cx, Descriptor, open(cx.plain_path("x").as_ptr(), O_RDWR | libc::O_CREAT, 0o644)) as c_int;
     call!(cx, copy_file_range(fd, std::ptr::null_mut(), copy, std::ptr::null_mut(), 100, 0));
-    let address = call!(cx, Address, mmap(std::ptr::null_mut(), 100, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd, 0));
+    let address = call!(
+        cx,
+        Address,
+        mmap(std::ptr::null_mut(), 100, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd, 0)
+    );
     call!(cx, munmap(address as *mut _, 100));
     cx.fsync(fd);
     ask_elsewhere(cx);

@@ -2,7 +2,9 @@
 
 use crate::context::{Context, open_quietly};
 use crate::process;
-use libc::{MAP_PRIVATE, MAP_SHARED, MS_ASYNC, MS_INVALIDATE, MS_SYNC, O_RDONLY, O_RDWR, PROT_READ, PROT_WRITE};
+use libc::{
+    MAP_PRIVATE, MAP_SHARED, MS_ASYNC, MS_INVALIDATE, MS_SYNC, O_RDONLY, O_RDWR, PROT_READ, PROT_WRITE,
+};
 use std::ffi::{c_int, c_void};
 
 const BOTH: c_int = PROT_READ | PROT_WRITE;
@@ -87,7 +89,8 @@ fn grown_by_mremap(cx: &Context) {
     let fd = cx.file("a");
     let address = map(cx, fd, BOTH, MAP_SHARED);
     call!(cx, ftruncate(fd, 65_536));
-    let grown = call!(cx, Address, mremap(address.cast::<c_void>(), 8192, 65_536, libc::MREMAP_MAYMOVE)) as *mut u8;
+    let grown =
+        call!(cx, Address, mremap(address.cast::<c_void>(), 8192, 65_536, libc::MREMAP_MAYMOVE)) as *mut u8;
     store(grown, 50_000, b's', 1000);
     call!(cx, msync(grown.cast(), 65_536, MS_SYNC));
     cx.pwrite(fd, b'B', 500, 50_200);

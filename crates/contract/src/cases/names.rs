@@ -48,9 +48,15 @@ fn rename_at(cx: &Context) {
 
 fn no_replace(cx: &Context) {
     let (a, b) = (cx.file("a"), cx.file("b"));
-    call!(cx, renameat2(AT_FDCWD, cx.path("a").as_ptr(), AT_FDCWD, cx.path("b").as_ptr(), libc::RENAME_NOREPLACE));
+    call!(
+        cx,
+        renameat2(AT_FDCWD, cx.path("a").as_ptr(), AT_FDCWD, cx.path("b").as_ptr(), libc::RENAME_NOREPLACE)
+    );
     write_twice(cx, a);
-    call!(cx, renameat2(AT_FDCWD, cx.path("a").as_ptr(), AT_FDCWD, cx.path("c").as_ptr(), libc::RENAME_NOREPLACE));
+    call!(
+        cx,
+        renameat2(AT_FDCWD, cx.path("a").as_ptr(), AT_FDCWD, cx.path("c").as_ptr(), libc::RENAME_NOREPLACE)
+    );
     write_twice(cx, a);
     write_twice(cx, b);
     cx.show_path(&cx.path("c"));
@@ -61,13 +67,25 @@ fn exchange(cx: &Context) {
     cx.pwrite(a, b'a', 5000, 0);
     cx.pwrite(b, b'b', 6000, 0);
     cx.fsync(b);
-    call!(cx, renameat2(AT_FDCWD, cx.path("a").as_ptr(), AT_FDCWD, cx.path("b").as_ptr(), libc::RENAME_EXCHANGE));
+    call!(
+        cx,
+        renameat2(AT_FDCWD, cx.path("a").as_ptr(), AT_FDCWD, cx.path("b").as_ptr(), libc::RENAME_EXCHANGE)
+    );
     write_twice(cx, a);
     cx.pwrite(b, b'!', 10, 0);
     cx.fsync(b);
     cx.show_path(&cx.path("a"));
     cx.show_path(&cx.path("b"));
-    call!(cx, renameat2(AT_FDCWD, cx.path("a").as_ptr(), AT_FDCWD, cx.path("missing").as_ptr(), libc::RENAME_EXCHANGE));
+    call!(
+        cx,
+        renameat2(
+            AT_FDCWD,
+            cx.path("a").as_ptr(),
+            AT_FDCWD,
+            cx.path("missing").as_ptr(),
+            libc::RENAME_EXCHANGE
+        )
+    );
     call!(cx, renameat2(AT_FDCWD, cx.path("a").as_ptr(), AT_FDCWD, cx.path("b").as_ptr(), 0x40));
 }
 
@@ -153,7 +171,10 @@ fn link_at(cx: &Context) {
     let fd = cx.file("a");
     let by_descriptor = std::ffi::CString::new(format!("/proc/self/fd/{fd}")).expect("no NUL");
     call!(cx, linkat(AT_FDCWD, cx.path("a").as_ptr(), AT_FDCWD, cx.path("b").as_ptr(), 0));
-    call!(cx, linkat(AT_FDCWD, by_descriptor.as_ptr(), AT_FDCWD, cx.path("c").as_ptr(), libc::AT_SYMLINK_FOLLOW));
+    call!(
+        cx,
+        linkat(AT_FDCWD, by_descriptor.as_ptr(), AT_FDCWD, cx.path("c").as_ptr(), libc::AT_SYMLINK_FOLLOW)
+    );
     call!(cx, linkat(fd, c"".as_ptr(), AT_FDCWD, cx.path("d").as_ptr(), libc::AT_EMPTY_PATH));
     call!(cx, linkat(AT_FDCWD, cx.path("a").as_ptr(), AT_FDCWD, cx.path("e").as_ptr(), 0x4000));
     write_twice(cx, fd);

@@ -19,9 +19,11 @@ fn aliases(cx: &Context) {
     use_and_close(cx, call!(cx, Descriptor, open64(path, O_RDWR)), b'2', 1);
     use_and_close(cx, call!(cx, Descriptor, openat(AT_FDCWD, path, O_WRONLY)), b'3', 2);
     use_and_close(cx, call!(cx, Descriptor, openat64(AT_FDCWD, path, O_RDWR)), b'4', 3);
-    let fd = call_named!(cx, Descriptor, "__open", fn(*const c_char, c_int, c_uint) -> c_int, (path, O_RDWR, 0));
+    let fd =
+        call_named!(cx, Descriptor, "__open", fn(*const c_char, c_int, c_uint) -> c_int, (path, O_RDWR, 0));
     use_and_close(cx, fd, b'5', 4);
-    let fd = call_named!(cx, Descriptor, "__open64", fn(*const c_char, c_int, c_uint) -> c_int, (path, O_RDWR, 0));
+    let fd =
+        call_named!(cx, Descriptor, "__open64", fn(*const c_char, c_int, c_uint) -> c_int, (path, O_RDWR, 0));
     use_and_close(cx, fd, b'6', 5);
 }
 
@@ -33,9 +35,21 @@ fn fortified(cx: &Context) {
     use_and_close(cx, fd, b'1', 0);
     let fd = call_named!(cx, Descriptor, "__open64_2", fn(*const c_char, c_int) -> c_int, (path, O_RDWR));
     use_and_close(cx, fd, b'2', 1);
-    let fd = call_named!(cx, Descriptor, "__openat_2", fn(c_int, *const c_char, c_int) -> c_int, (AT_FDCWD, path, O_RDWR));
+    let fd = call_named!(
+        cx,
+        Descriptor,
+        "__openat_2",
+        fn(c_int, *const c_char, c_int) -> c_int,
+        (AT_FDCWD, path, O_RDWR)
+    );
     use_and_close(cx, fd, b'3', 2);
-    let fd = call_named!(cx, Descriptor, "__openat64_2", fn(c_int, *const c_char, c_int) -> c_int, (AT_FDCWD, path, O_RDWR));
+    let fd = call_named!(
+        cx,
+        Descriptor,
+        "__openat64_2",
+        fn(c_int, *const c_char, c_int) -> c_int,
+        (AT_FDCWD, path, O_RDWR)
+    );
     use_and_close(cx, fd, b'4', 3);
 }
 
@@ -167,7 +181,13 @@ fn temporary_names(cx: &Context) {
             0 => call!(cx, Descriptor, mkstemps(name, suffix)),
             1 => call!(cx, Descriptor, mkostemps(name, suffix, flags)),
             2 => call_named!(cx, Descriptor, "mkstemps64", fn(*mut c_char, c_int) -> c_int, (name, suffix)),
-            _ => call_named!(cx, Descriptor, "mkostemps64", fn(*mut c_char, c_int, c_int) -> c_int, (name, suffix, flags)),
+            _ => call_named!(
+                cx,
+                Descriptor,
+                "mkostemps64",
+                fn(*mut c_char, c_int, c_int) -> c_int,
+                (name, suffix, flags)
+            ),
         } as c_int;
         cx.pwrite(fd, b't', 3000, 0);
         cx.fsync(fd);

@@ -117,7 +117,8 @@ fn by_pidfd_symbol(cx: &Context) {
     // SAFETY: our own pid.
     let own = unsafe { libc::getpid() };
     let pidfd = call!(cx, Descriptor, syscall(libc::SYS_pidfd_open, own, 0)) as c_int;
-    let got = call_named!(cx, Descriptor, "pidfd_getfd", fn(c_int, c_int, u32) -> c_int, (pidfd, fd, 0)) as c_int;
+    let got =
+        call_named!(cx, Descriptor, "pidfd_getfd", fn(c_int, c_int, u32) -> c_int, (pidfd, fd, 0)) as c_int;
     cx.write_sync_show(got);
 }
 

@@ -172,8 +172,12 @@ fn spawned_child(cx: &Context) {
         let mut child = 0;
         let environment = environ();
         let error = libc::posix_spawn(
-            &raw mut child, arguments.program(), &raw const actions, std::ptr::null(),
-            arguments.vector().cast(), environment,
+            &raw mut child,
+            arguments.program(),
+            &raw const actions,
+            std::ptr::null(),
+            arguments.vector().cast(),
+            environment,
         );
         cx.note(format_args!("posix_spawn = {error}"));
         libc::posix_spawn_file_actions_destroy(&raw mut actions);
@@ -195,7 +199,9 @@ fn environ() -> *const *mut c_char {
 fn shell_redirection(cx: &Context) {
     let fd = cx.file("a");
     let path = cx.path("a").into_string().unwrap_or_default();
-    let command = std::ffi::CString::new(format!("printf shell >> '{path}'; cat '{path}' | wc -c > /dev/null")).expect("no NUL");
+    let command =
+        std::ffi::CString::new(format!("printf shell >> '{path}'; cat '{path}' | wc -c > /dev/null"))
+            .expect("no NUL");
     call!(cx, system(command.as_ptr()));
     cx.show(fd);
     cx.fsync(fd);
@@ -208,7 +214,8 @@ fn vfork_child_closes(cx: &Context) {
     let fd = cx.file("a");
     cx.pwrite(fd, b'B', 100, 0);
     // SAFETY: `int contract_vfork_close(int)`, in native/native.c.
-    let status = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(c_int) -> c_int>(vfork_close)(fd) };
+    let status =
+        unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(c_int) -> c_int>(vfork_close)(fd) };
     cx.note(format_args!("vfork child: {status}"));
     cx.write_sync_show(fd);
     cx.write_sync_show(fd);
@@ -221,9 +228,9 @@ fn vfork_child_moves_descriptors_and_executes(cx: &Context) {
     let arguments = Arguments::child(&["append", &other.to_string(), "v"]);
     // SAFETY: `int contract_vfork_exec(int from, int to, char *const *vector)`, in native/native.c.
     let status = unsafe {
-        std::mem::transmute::<*mut c_void, extern "C" fn(c_int, c_int, *const *const c_char) -> c_int>(vfork_exec)(
-            fd, other, arguments.vector(),
-        )
+        std::mem::transmute::<*mut c_void, extern "C" fn(c_int, c_int, *const *const c_char) -> c_int>(
+            vfork_exec,
+        )(fd, other, arguments.vector())
     };
     cx.note(format_args!("vfork child: {status}"));
     cx.write_sync_show(fd);
@@ -262,12 +269,14 @@ fn killed_writers(cx: &Context) {
 fn killed_while_the_parent_writes(cx: &Context) {
     let fd = cx.file("a");
     for _ in 0..10 {
-        let child = process::fork(|| loop {
-            let page = [b'k'; 512];
-            // SAFETY: plain calls; the loop ends by SIGKILL.
-            unsafe {
-                libc::pwrite(fd, page.as_ptr().cast(), page.len(), 0);
-                libc::fdatasync(fd);
+        let child = process::fork(|| {
+            loop {
+                let page = [b'k'; 512];
+                // SAFETY: plain calls; the loop ends by SIGKILL.
+                unsafe {
+                    libc::pwrite(fd, page.as_ptr().cast(), page.len(), 0);
+                    libc::fdatasync(fd);
+                }
             }
         });
         for step in 0..40_i64 {

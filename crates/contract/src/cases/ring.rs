@@ -60,11 +60,18 @@ impl Ring {
                 let both = libc::PROT_READ | libc::PROT_WRITE;
                 libc::mmap(std::ptr::null_mut(), 4096, both, libc::MAP_SHARED, fd, offset)
             };
-            let (submission, completion, entries) = (map(OFF_SUBMISSION), map(OFF_COMPLETION), map(OFF_ENTRIES));
+            let (submission, completion, entries) =
+                (map(OFF_SUBMISSION), map(OFF_COMPLETION), map(OFF_ENTRIES));
             if [submission, completion, entries].contains(&libc::MAP_FAILED) {
                 return None;
             }
-            Some(Ring { fd, submission: submission.cast(), completion: completion.cast(), entries: entries.cast(), parameters })
+            Some(Ring {
+                fd,
+                submission: submission.cast(),
+                completion: completion.cast(),
+                entries: entries.cast(),
+                parameters,
+            })
         }
     }
 
@@ -76,7 +83,8 @@ impl Ring {
     /// Submits one entry, waits for its completion: its result.
     fn run(&self, entry: Entry) -> i32 {
         let (sq, cq) = (&self.parameters.submission, &self.parameters.completion);
-        let (tail, mask) = (Self::word(self.submission, sq[1]), Self::word(self.submission, sq[2]).load(Ordering::Relaxed));
+        let (tail, mask) =
+            (Self::word(self.submission, sq[1]), Self::word(self.submission, sq[2]).load(Ordering::Relaxed));
         let index = tail.load(Ordering::Relaxed) & mask;
         // SAFETY: the index is masked; the kernel does not read the entry before the tail moves.
         unsafe { self.entries.add(index as usize).write(entry) };
@@ -94,7 +102,14 @@ impl Ring {
 }
 
 fn entry(opcode: u8, fd: c_int, page: &[u8], offset: u64) -> Entry {
-    Entry { opcode, descriptor: fd, offset, address: page.as_ptr() as u64, length: page.len() as u32, ..Entry::default() }
+    Entry {
+        opcode,
+        descriptor: fd,
+        offset,
+        address: page.as_ptr() as u64,
+        length: page.len() as u32,
+        ..Entry::default()
+    }
 }
 
 fn write_by(ring: Option<&Ring>, fd: c_int, page: &[u8], offset: u64) -> i64 {
@@ -129,7 +144,9 @@ fn ring_made_first(cx: &Context) {
     cx.note(format_args!("wrote {}", write_by(ring.as_ref(), fd, &[b'u'; 50], 20)));
     cx.fsync(fd);
     // Where the kernel is too old for it, ftruncate says what the ring would have said.
-    let cut = ring.as_ref().map_or(-1, |ring| ring.run(Entry { opcode: FTRUNCATE, descriptor: fd, offset: 4000, ..Entry::default() }));
+    let cut = ring.as_ref().map_or(-1, |ring| {
+        ring.run(Entry { opcode: FTRUNCATE, descriptor: fd, offset: 4000, ..Entry::default() })
+    });
     if cut != 0 {
         // SAFETY: plain call.
         unsafe { libc::ftruncate(fd, 4000) };

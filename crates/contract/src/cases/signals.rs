@@ -74,7 +74,10 @@ fn write_until_handled(cx: &Context, fd: c_int, times: u32) {
     }
     tick_every(0);
     let handled = HANDLED.load(Relaxed) >= times;
-    cx.note(format_args!("handled {handled} main failures {failures} handler failures {}", FAILED.load(Relaxed)));
+    cx.note(format_args!(
+        "handled {handled} main failures {failures} handler failures {}",
+        FAILED.load(Relaxed)
+    ));
 }
 
 /// Whatever the main line got round to, all five of its stretches are written now.

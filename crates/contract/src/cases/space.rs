@@ -25,7 +25,10 @@ fn fill_and_recover(cx: &Context, length: usize) {
     cx.note(format_args!("then {}", crate::trace::errno_name(errno)));
     cx.fsync(fd);
     let bytes = contents(fd);
-    cx.note(format_args!("all acknowledged bytes are there: {}", bytes.len() as i64 == total && bytes.iter().all(|byte| *byte == b'f')));
+    cx.note(format_args!(
+        "all acknowledged bytes are there: {}",
+        bytes.len() as i64 == total && bytes.iter().all(|byte| *byte == b'f')
+    ));
     cx.write_sync_show(keep);
     cx.pwrite(keep, b'k', 1000, 200 << 20);
     call!(cx, ErrorNumber, posix_fallocate(keep, 0, 1 << 30));

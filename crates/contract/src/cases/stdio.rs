@@ -42,9 +42,21 @@ fn every_mode(cx: &Context) {
 fn aliases(cx: &Context) {
     let fd = cx.file("a");
     let path = cx.path("a");
-    let stream = call_named!(cx, Address, "fopen64", fn(*const c_char, *const c_char) -> *mut FILE, (path.as_ptr(), c"r+".as_ptr())) as *mut FILE;
+    let stream = call_named!(
+        cx,
+        Address,
+        "fopen64",
+        fn(*const c_char, *const c_char) -> *mut FILE,
+        (path.as_ptr(), c"r+".as_ptr())
+    ) as *mut FILE;
     put(cx, stream, b's', 100);
-    let stream = call_named!(cx, Address, "freopen64", fn(*const c_char, *const c_char, *mut FILE) -> *mut FILE, (path.as_ptr(), c"a".as_ptr(), stream)) as *mut FILE;
+    let stream = call_named!(
+        cx,
+        Address,
+        "freopen64",
+        fn(*const c_char, *const c_char, *mut FILE) -> *mut FILE,
+        (path.as_ptr(), c"a".as_ptr(), stream)
+    ) as *mut FILE;
     put(cx, stream, b't', 100);
     call!(cx, fclose(stream));
     cx.write_sync_show(fd);

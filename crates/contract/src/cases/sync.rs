@@ -2,7 +2,9 @@
 
 use crate::context::{Context, open_quietly};
 use crate::process::{self, Arguments};
-use libc::{O_RDONLY, O_RDWR, SYNC_FILE_RANGE_WAIT_AFTER, SYNC_FILE_RANGE_WAIT_BEFORE, SYNC_FILE_RANGE_WRITE};
+use libc::{
+    O_RDONLY, O_RDWR, SYNC_FILE_RANGE_WAIT_AFTER, SYNC_FILE_RANGE_WAIT_BEFORE, SYNC_FILE_RANGE_WRITE,
+};
 
 fn sync_in_other_program(cx: &Context) {
     let path = cx.path("a").into_string().unwrap_or_default();

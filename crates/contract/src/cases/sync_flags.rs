@@ -12,7 +12,17 @@ fn show_flags(cx: &Context, fd: c_int) {
 
 fn flags_are_kept(cx: &Context) {
     cx.file("a");
-    for flags in [0, O_DSYNC, O_SYNC, O_APPEND, O_DSYNC | O_APPEND, O_DIRECT, O_DIRECT | O_DSYNC, O_NOATIME, O_NONBLOCK] {
+    for flags in [
+        0,
+        O_DSYNC,
+        O_SYNC,
+        O_APPEND,
+        O_DSYNC | O_APPEND,
+        O_DIRECT,
+        O_DIRECT | O_DSYNC,
+        O_NOATIME,
+        O_NONBLOCK,
+    ] {
         let fd = cx.open(&cx.path("a"), O_RDWR | flags);
         show_flags(cx, fd);
         call!(cx, fcntl(fd, libc::F_GETFD));

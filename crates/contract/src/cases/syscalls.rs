@@ -53,7 +53,10 @@ fn descriptors_by_number(cx: &Context) {
 fn names_by_number(cx: &Context) {
     let fd = cx.file("a");
     cx.pwrite(fd, b'B', 100, 0);
-    call!(cx, syscall(libc::SYS_renameat2, AT_FDCWD, cx.path("a").as_ptr(), AT_FDCWD, cx.path("b").as_ptr(), 0));
+    call!(
+        cx,
+        syscall(libc::SYS_renameat2, AT_FDCWD, cx.path("a").as_ptr(), AT_FDCWD, cx.path("b").as_ptr(), 0)
+    );
     cx.write_sync_show(fd);
     call!(cx, syscall(libc::SYS_unlinkat, AT_FDCWD, cx.path("b").as_ptr(), 0));
     cx.write_sync_show(fd);

@@ -10,7 +10,9 @@ fn ending_threads(cx: &Context, rounds: c_int, how: c_int) {
     let fd = cx.file("a");
     // SAFETY: `int contract_threads_ending(int fd, int rounds, int how)`, in native/native.c.
     let good = unsafe {
-        std::mem::transmute::<*mut c_void, extern "C" fn(c_int, c_int, c_int) -> c_int>(function)(fd, rounds, how)
+        std::mem::transmute::<*mut c_void, extern "C" fn(c_int, c_int, c_int) -> c_int>(function)(
+            fd, rounds, how,
+        )
     };
     cx.note(format_args!("threads ended well: {good} of {rounds}"));
     cx.pwrite(fd, b'a', 2000, 2048);
@@ -32,7 +34,10 @@ fn many_short_threads(cx: &Context) {
     for index in 0..400_i64 {
         let failed = std::thread::spawn(move || {
             // SAFETY: plain calls on a descriptor that stays open and a static text.
-            unsafe { libc::pwrite(fd, c"short".as_ptr().cast(), 5, index * 20) != 5 || (index % 50 == 0 && libc::fsync(fd) != 0) }
+            unsafe {
+                libc::pwrite(fd, c"short".as_ptr().cast(), 5, index * 20) != 5
+                    || (index % 50 == 0 && libc::fsync(fd) != 0)
+            }
         })
         .join();
         if !matches!(failed, Ok(false)) {
@@ -52,7 +57,10 @@ fn many_at_once(cx: &Context) {
                 for round in 0..10_i64 {
                     // SAFETY: plain calls on our own buffer.
                     unsafe {
-                        assert_eq!(libc::pwrite(fd, page.as_ptr().cast(), 300, index * 3000 + round * 300), 300);
+                        assert_eq!(
+                            libc::pwrite(fd, page.as_ptr().cast(), 300, index * 3000 + round * 300),
+                            300
+                        );
                         assert_eq!(libc::fdatasync(fd), 0);
                     }
                 }
@@ -74,7 +82,10 @@ fn each_with_its_own_descriptor(cx: &Context) {
                     let page = [b'a' + index as u8; 64];
                     // SAFETY: plain calls on our own descriptor and buffer.
                     unsafe {
-                        assert_eq!(libc::pwrite(own, page.as_ptr().cast(), 64, index * 2000 + round * 64), 64);
+                        assert_eq!(
+                            libc::pwrite(own, page.as_ptr().cast(), 64, index * 2000 + round * 64),
+                            64
+                        );
                         assert_eq!(libc::fsync(own), 0);
                         assert_eq!(libc::close(own), 0);
                     }

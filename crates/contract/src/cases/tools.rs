@@ -25,7 +25,9 @@ impl Context {
         let buffer = vec![fill; length];
         let text = format!("pwrite {}*{length}@{offset}", printable(fill));
         // SAFETY: the buffer outlives the call.
-        self.traced(&text, Kind::Number, || unsafe { libc::pwrite(fd, buffer.as_ptr().cast(), length, offset) } as i64)
+        self.traced(&text, Kind::Number, || unsafe {
+            libc::pwrite(fd, buffer.as_ptr().cast(), length, offset)
+        } as i64)
     }
 
     /// `write` of `length` bytes `fill` at the descriptor's offset.
@@ -71,7 +73,9 @@ impl Context {
             fn __dprintf_chk(fd: c_int, flag: c_int, format: *const c_char, ...) -> c_int;
         }
         // SAFETY: one %s, one string.
-        self.traced("__dprintf_chk", Kind::Number, || unsafe { __dprintf_chk(fd, 1, c"%s".as_ptr(), text.as_ptr()) }.into())
+        self.traced("__dprintf_chk", Kind::Number, || {
+            unsafe { __dprintf_chk(fd, 1, c"%s".as_ptr(), text.as_ptr()) }.into()
+        })
     }
 
     /// Opens `path` anew, shows what is in it, closes it. Not for cases that hold POSIX locks.

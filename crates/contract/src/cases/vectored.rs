@@ -6,7 +6,10 @@ use libc::iovec;
 use std::ffi::c_int;
 
 fn vector(parts: &[&[u8]]) -> Vec<iovec> {
-    parts.iter().map(|part| iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() }).collect()
+    parts
+        .iter()
+        .map(|part| iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() })
+        .collect()
 }
 
 fn families(cx: &Context) {
@@ -18,7 +21,13 @@ fn families(cx: &Context) {
     call!(cx, pwritev(fd, at, count, 100));
     call!(cx, pwritev64(fd, at, count, 7000));
     call!(cx, pwritev2(fd, at, count, 20_000, 0));
-    call_named!(cx, Number, "pwritev64v2", fn(c_int, *const iovec, c_int, i64, c_int) -> isize, (fd, at, count, 30_000, 0));
+    call_named!(
+        cx,
+        Number,
+        "pwritev64v2",
+        fn(c_int, *const iovec, c_int, i64, c_int) -> isize,
+        (fd, at, count, 30_000, 0)
+    );
     cx.seek(fd, 0, libc::SEEK_CUR);
     cx.fsync(fd);
     cx.show(fd);
@@ -28,7 +37,10 @@ fn pwritev2_flags(cx: &Context) {
     let fd = cx.file("a");
     let parts = vector(&[b"flagged ", b"write"]);
     let at = parts.as_ptr();
-    for (index, flags) in [libc::RWF_DSYNC, libc::RWF_SYNC, libc::RWF_HIPRI, libc::RWF_DSYNC | libc::RWF_SYNC].into_iter().enumerate() {
+    for (index, flags) in [libc::RWF_DSYNC, libc::RWF_SYNC, libc::RWF_HIPRI, libc::RWF_DSYNC | libc::RWF_SYNC]
+        .into_iter()
+        .enumerate()
+    {
         call!(cx, pwritev2(fd, at, 2, index as i64 * 100, flags));
     }
     cx.show(fd);

@@ -62,8 +62,20 @@ fn aliases(cx: &Context) {
     let text = b"alias";
     let address = text.as_ptr().cast::<c_void>();
     call!(cx, pwrite64(fd, address, 5, 0));
-    call_named!(cx, Number, "__pwrite64", fn(c_int, *const c_void, usize, i64) -> isize, (fd, address, 5, 10));
-    call_named!(cx, Number, "__libc_pwrite", fn(c_int, *const c_void, usize, i64) -> isize, (fd, address, 5, 20));
+    call_named!(
+        cx,
+        Number,
+        "__pwrite64",
+        fn(c_int, *const c_void, usize, i64) -> isize,
+        (fd, address, 5, 10)
+    );
+    call_named!(
+        cx,
+        Number,
+        "__libc_pwrite",
+        fn(c_int, *const c_void, usize, i64) -> isize,
+        (fd, address, 5, 20)
+    );
     call_named!(cx, Number, "__write", fn(c_int, *const c_void, usize) -> isize, (fd, address, 5));
     call_named!(cx, Number, "__lseek", fn(c_int, i64, c_int) -> i64, (fd, 0, libc::SEEK_CUR));
     cx.fsync(fd);
@@ -88,7 +100,9 @@ fn large(cx: &Context) {
 fn every_size(cx: &Context) {
     let fd = cx.file("a");
     let mut offset = 0;
-    for (index, size) in [1, 7, 8, 63, 64, 65, 511, 512, 513, 4095, 4096, 4097, 65_535, 65_536, 65_537].into_iter().enumerate() {
+    for (index, size) in
+        [1, 7, 8, 63, 64, 65, 511, 512, 513, 4095, 4096, 4097, 65_535, 65_536, 65_537].into_iter().enumerate()
+    {
         cx.pwrite(fd, b'a' + index as u8, size, offset);
         cx.fdatasync(fd);
         offset += size as i64 + 3;
@@ -131,7 +145,8 @@ fn half_mapped_buffer(cx: &Context) {
 /// The buffer is a mapping of the very file that is written.
 fn from_own_mapping(cx: &Context) {
     let fd = cx.file("a");
-    let address = call!(cx, Address, mmap(std::ptr::null_mut(), 8192, libc::PROT_READ, libc::MAP_SHARED, fd, 0));
+    let address =
+        call!(cx, Address, mmap(std::ptr::null_mut(), 8192, libc::PROT_READ, libc::MAP_SHARED, fd, 0));
     call!(cx, pwrite(fd, address as *const c_void, 4096, 8192));
     cx.fsync(fd);
     cx.show(fd);

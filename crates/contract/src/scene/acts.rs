@@ -52,7 +52,10 @@ fn vectored(files: &Files) {
     // SAFETY: a NUL-terminated name; the vector's parts are static texts.
     unsafe {
         let fd = libc::openat(directory, c"a-wal".as_ptr(), O_RDWR);
-        let part = |text: &'static std::ffi::CStr| libc::iovec { iov_base: text.as_ptr().cast_mut().cast(), iov_len: text.count_bytes() };
+        let part = |text: &'static std::ffi::CStr| libc::iovec {
+            iov_base: text.as_ptr().cast_mut().cast(),
+            iov_len: text.count_bytes(),
+        };
         let parts = [part(c"gathered "), part(c"from "), part(c"pieces")];
         must("pwritev", libc::pwritev(fd, parts.as_ptr(), 3, 1000) as i64, 20);
         must("pwritev2", libc::pwritev2(fd, parts.as_ptr(), 3, 9000, libc::RWF_DSYNC) as i64, 20);
@@ -114,7 +117,11 @@ fn rename(files: &Files) {
     write(files.a, b'x', 10_000, 0);
     sync(files.a);
     // SAFETY: NUL-terminated paths.
-    must("rename", unsafe { libc::rename(files.path("a-wal").as_ptr(), files.path("c-wal").as_ptr()) }.into(), 0);
+    must(
+        "rename",
+        unsafe { libc::rename(files.path("a-wal").as_ptr(), files.path("c-wal").as_ptr()) }.into(),
+        0,
+    );
     files.sync_directory();
     for round in 0..5 {
         write(files.a, b'0' + round as u8, 3000, round * 2000);
@@ -128,7 +135,11 @@ fn rename_over(files: &Files) {
     sync(files.a);
     sync(files.b);
     // SAFETY: NUL-terminated paths.
-    must("rename", unsafe { libc::rename(files.path("a-wal").as_ptr(), files.path("b-wal").as_ptr()) }.into(), 0);
+    must(
+        "rename",
+        unsafe { libc::rename(files.path("a-wal").as_ptr(), files.path("b-wal").as_ptr()) }.into(),
+        0,
+    );
     files.sync_directory();
     write(files.a, b'z', 500, 700);
     sync(files.a);
@@ -182,7 +193,12 @@ fn link(files: &Files) {
 fn second_process(files: &Files) {
     for round in 0..5 {
         write(files.a, b'p', 1000, round * 7000);
-        let arguments = process::Arguments::child(&["write", &files.a.to_string(), "c", &(round * 7000 + 500).to_string()]);
+        let arguments = process::Arguments::child(&[
+            "write",
+            &files.a.to_string(),
+            "c",
+            &(round * 7000 + 500).to_string(),
+        ]);
         // SAFETY: a null-terminated vector of C strings.
         let child = process::fork(|| unsafe { libc::execv(arguments.program(), arguments.vector()) });
         assert_eq!(process::ending(child), "exit 0");

@@ -21,7 +21,10 @@ pub struct Scene {
 
 /// Plays the scene called `name` in `directory`.
 pub fn play(name: &str, directory: &str) -> Result<(), String> {
-    let scene = acts::all().into_iter().find(|scene| scene.name == name).ok_or_else(|| format!("no scene `{name}`"))?;
+    let scene = acts::all()
+        .into_iter()
+        .find(|scene| scene.name == name)
+        .ok_or_else(|| format!("no scene `{name}`"))?;
     let files = Files::prepare(directory);
     println!("ready");
     let mut line = String::new();

@@ -39,15 +39,21 @@ impl<'a> Control<'a> {
             let fd = open_quietly(&place.path, libc::O_RDWR | libc::O_CREAT);
             // SAFETY: plain calls on our own descriptor.
             let made = unsafe {
-                let long_enough = place.own_file || libc::lseek(fd, 0, libc::SEEK_END) >= (place.base + REGION) as i64;
+                let long_enough =
+                    place.own_file || libc::lseek(fd, 0, libc::SEEK_END) >= (place.base + REGION) as i64;
                 let grown = long_enough || libc::ftruncate(fd, (place.base + REGION) as i64) == 0;
                 fd >= 0 && grown && libc::fsync(fd) == 0 && libc::close(fd) == 0
             };
             if !made {
-                return Err(format!("cannot make {:?}: {}", place.path, crate::trace::errno_name(crate::call::errno())));
+                return Err(format!(
+                    "cannot make {:?}: {}",
+                    place.path,
+                    crate::trace::errno_name(crate::call::errno())
+                ));
             }
         }
-        let models = places.iter().map(|place| vec![0; if place.own_file { 0 } else { REGION as usize }]).collect();
+        let models =
+            places.iter().map(|place| vec![0; if place.own_file { 0 } else { REGION as usize }]).collect();
         Ok(Control {
             options,
             progress: Progress::share(options.workers()),
@@ -156,7 +162,8 @@ impl<'a> Control<'a> {
     /// Compares a worker's bytes with the model, then takes them as the model of its next life.
     fn check(&mut self, worker: usize, killed: bool) -> Result<(), String> {
         let own_file = self.places[worker].own_file;
-        let process = (0..self.options.processes).find(|process| self.options.workers_of(*process).contains(&worker));
+        let process =
+            (0..self.options.processes).find(|process| self.options.workers_of(*process).contains(&worker));
         let life = process.map_or(0, |process| self.processes[process].1);
         let (finished, interrupted) = self.progress[worker].read();
         self.steps += finished;
@@ -167,7 +174,8 @@ impl<'a> Control<'a> {
         }
         let found = self.bytes_of(worker);
         let last = step(finished).operation(own_file);
-        let right = found == expected || killed && interrupted && model::explains(&expected, step(finished), last, &found);
+        let right = found == expected
+            || killed && interrupted && model::explains(&expected, step(finished), last, &found);
         if !right {
             return Err(self.describe(worker, life, finished, &format!("{last:?}"), &expected, &found));
         }
@@ -191,7 +199,15 @@ impl<'a> Control<'a> {
         bytes
     }
 
-    fn describe(&self, worker: usize, life: u64, finished: u64, last: &str, expected: &Bytes, found: &Bytes) -> String {
+    fn describe(
+        &self,
+        worker: usize,
+        life: u64,
+        finished: u64,
+        last: &str,
+        expected: &Bytes,
+        found: &Bytes,
+    ) -> String {
         let at = expected.iter().zip(found).take_while(|(one, other)| one == other).count();
         format!(
             "worker {worker} life {life}, {:?} at {}: {} bytes expected, {} found, first difference at {at}, \
@@ -207,7 +223,11 @@ impl<'a> Control<'a> {
 fn place(options: &Options, worker: usize) -> Place {
     // Threads of the first process and processes of their own both get some of each kind.
     let own_file = worker % 2 == 1;
-    let name = if own_file { format!("own-{worker}-wal") } else { format!("shared-{}-wal", worker / 2 % SHARED_FILES) };
+    let name = if own_file {
+        format!("own-{worker}-wal")
+    } else {
+        format!("shared-{}-wal", worker / 2 % SHARED_FILES)
+    };
     let base = if own_file { 0 } else { (worker / 2 / SHARED_FILES) as u64 * REGION };
     Place { path: c_path(&options.directory.join(name)), base, own_file }
 }
@@ -221,7 +241,10 @@ fn live(workers: &[Worker]) -> c_int {
     }
     let failures = std::thread::scope(|scope| {
         let threads: Vec<_> = workers.iter().map(|worker| scope.spawn(|| worker.work())).collect();
-        threads.into_iter().filter_map(|thread| thread.join().unwrap_or_else(|_| Err("a panic".to_owned())).err()).collect::<Vec<_>>()
+        threads
+            .into_iter()
+            .filter_map(|thread| thread.join().unwrap_or_else(|_| Err("a panic".to_owned())).err())
+            .collect::<Vec<_>>()
     });
     for failure in &failures {
         eprintln!("smoke: {failure}");

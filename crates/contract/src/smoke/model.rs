@@ -42,7 +42,12 @@ pub fn explains(before: &Bytes, step: Step, operation: Operation, found: &Bytes)
     }
     let Some((offset, length)) = target(before, operation) else { return false };
     // The longest beginning of the write that is there; everything else must be as before.
-    let present = found.iter().skip(offset).zip(&after[offset..offset + length]).take_while(|(one, other)| one == other).count();
+    let present = found
+        .iter()
+        .skip(offset)
+        .zip(&after[offset..offset + length])
+        .take_while(|(one, other)| one == other)
+        .count();
     let mut cut = before.clone();
     overlay(&mut cut, offset, &after[offset..offset + present]);
     *found == cut

@@ -17,11 +17,20 @@ pub enum Way {
 #[derive(Clone, Copy, Debug)]
 pub enum Operation {
     /// Bytes at an offset of the region.
-    Write { offset: u64, length: usize, way: Way, forked: bool },
+    Write {
+        offset: u64,
+        length: usize,
+        way: Way,
+        forked: bool,
+    },
     /// Bytes at the end, through O_APPEND. Own files only.
-    Append { length: usize },
+    Append {
+        length: usize,
+    },
     /// Own files only.
-    Truncate { length: u64 },
+    Truncate {
+        length: u64,
+    },
     Fsync,
     Fdatasync,
     /// Closes and opens again.

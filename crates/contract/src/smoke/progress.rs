@@ -17,7 +17,8 @@ impl Progress {
         // all-zero is a valid Progress.
         unsafe {
             let both = libc::PROT_READ | libc::PROT_WRITE;
-            let address = libc::mmap(std::ptr::null_mut(), length, both, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0);
+            let address =
+                libc::mmap(std::ptr::null_mut(), length, both, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0);
             assert_ne!(address, libc::MAP_FAILED, "no shared memory for the counters");
             std::slice::from_raw_parts(address.cast(), workers + 1)
         }

@@ -39,7 +39,10 @@ impl Worker {
             self.progress.begin(step.index);
             if !self.perform(&mut hands, step, operation) {
                 let errno = trace::errno_name(crate::call::errno());
-                return Err(format!("worker {} life {} step {}: {operation:?}: {errno}", step.worker, step.life, step.index));
+                return Err(format!(
+                    "worker {} life {} step {}: {operation:?}: {errno}",
+                    step.worker, step.life, step.index
+                ));
             }
             self.progress.finish(step.index);
             step.index += 1;

@@ -78,7 +78,9 @@ impl Running {
             assert!(
                 Instant::now() < deadline && !self.stdout.reader.is_finished(),
                 "{} did not print `{line}` (limit {limit:?})\n--- its standard output\n{}\n--- its standard error\n{}",
-                self.what, self.stdout.said(), self.stderr.said()
+                self.what,
+                self.stdout.said(),
+                self.stderr.said()
             );
             std::thread::sleep(Duration::from_millis(2));
         }

@@ -5,7 +5,8 @@ use std::path::Path;
 
 /// Regular files directly in `directory`, by name.
 pub fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
-    let entries = std::fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let entries =
+        std::fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     entries
         .filter_map(Result::ok)
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
@@ -33,9 +34,14 @@ pub fn changed(before: &BTreeMap<String, Vec<u8>>, after: &BTreeMap<String, Vec<
 /// Where two contents part.
 pub fn first_difference(expected: &[u8], found: &[u8]) -> String {
     let at = expected.iter().zip(found).take_while(|(one, other)| one == other).count();
-    let around = |bytes: &[u8]| bytes.iter().skip(at).take(16).map(|byte| byte.escape_ascii().to_string()).collect::<String>();
+    let around = |bytes: &[u8]| {
+        bytes.iter().skip(at).take(16).map(|byte| byte.escape_ascii().to_string()).collect::<String>()
+    };
     format!(
         "{} bytes against {}, first difference at {at}: `{}` against `{}`",
-        expected.len(), found.len(), around(expected), around(found)
+        expected.len(),
+        found.len(),
+        around(expected),
+        around(found)
     )
 }

@@ -25,11 +25,20 @@ fn find_or_build() -> PathBuf {
     let binary = profile.join("seawall");
     if !binary.exists() || !profile.join("libseawall_preload.so").exists() {
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).args(["build", "--bins", "--lib", "-p", "seawall-cli", "-p", "seawall-preload"]);
+        cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).args([
+            "build",
+            "--bins",
+            "--lib",
+            "-p",
+            "seawall-cli",
+            "-p",
+            "seawall-preload",
+        ]);
         if profile.ends_with("release") {
             cargo.arg("--release");
         }
-        bounded::run(&mut cargo, "cargo build of seawall", Duration::from_secs(1200)).expect_success("cargo build of seawall");
+        bounded::run(&mut cargo, "cargo build of seawall", Duration::from_secs(1200))
+            .expect_success("cargo build of seawall");
     }
     assert!(binary.exists(), "{} does not exist after a build: set SEAWALL_BIN", binary.display());
     binary

@@ -37,7 +37,8 @@ pub fn differences(bare: &str, seawall: &str) -> Vec<String> {
 /// The lines around the first difference, bare and under Seawall.
 fn report(name: &str, bare: &[String], seawall: &[String]) -> String {
     let same = bare.iter().zip(seawall).take_while(|(one, other)| one == other).count();
-    let shown = |lines: &[String]| lines.iter().skip(same).take(3).cloned().collect::<Vec<_>>().join("\n       ");
+    let shown =
+        |lines: &[String]| lines.iter().skip(same).take(3).cloned().collect::<Vec<_>>().join("\n       ");
     let before = &bare[same.saturating_sub(3)..same];
     format!(
         "case {name}, line {}:\n  after:\n       {}\n  bare:\n       {}\n  seawall:\n       {}",

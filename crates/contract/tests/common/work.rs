@@ -17,10 +17,12 @@ impl Work {
     /// whose files have no handles that outlive it.
     pub fn new(name: &str) -> Work {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let base = std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
+        let base = std::env::var_os("TMPDIR")
+            .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = base.join(format!("contract-{name}-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap_or_else(|error| panic!("cannot create {}: {error}", path.display()));
+        std::fs::create_dir_all(&path)
+            .unwrap_or_else(|error| panic!("cannot create {}: {error}", path.display()));
         let path = std::fs::canonicalize(path).expect("the directory was just made");
         Work { path }
     }
@@ -28,7 +30,8 @@ impl Work {
     /// A new sub-directory.
     pub fn directory(&self, name: &str) -> PathBuf {
         let path = self.path.join(name);
-        std::fs::create_dir_all(&path).unwrap_or_else(|error| panic!("cannot create {}: {error}", path.display()));
+        std::fs::create_dir_all(&path)
+            .unwrap_or_else(|error| panic!("cannot create {}: {error}", path.display()));
         path
     }
 
