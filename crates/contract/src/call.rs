@@ -66,9 +66,9 @@ macro_rules! call_named {
                 -1
             }
             Some(address) => {
+                type Function = unsafe extern "C" fn($($ty),*) -> $ret;
                 // SAFETY: the signature beside the name is glibc's own.
-                let function: unsafe extern "C" fn($($ty),*) -> $ret =
-                    unsafe { std::mem::transmute(address) };
+                let function = unsafe { std::mem::transmute::<*mut libc::c_void, Function>(address) };
                 $crate::call::set_errno($crate::call::SENTINEL);
                 // SAFETY: as for `call!`.
                 let result = unsafe { function($($argument),*) } as i64;

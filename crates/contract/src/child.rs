@@ -13,7 +13,10 @@ pub fn play(role: &str, words: &[&str]) -> Result<(), String> {
         ("write", [fd, fill, offset]) => write_at(number(fd)?, fill, number(offset)?),
         ("append", [fd, fill]) => append(number(fd)?, fill),
         ("sync", [path]) => sync_only(path),
-        ("lock-holder", [path]) => return Ok(print_lock_holder(path)),
+        ("lock-holder", [path]) => {
+            print_lock_holder(path);
+            return Ok(());
+        }
         ("truncate", [path, length]) => truncate(path, number(length)?),
         ("constructed", [path]) => constructed(path),
         ("sleep", []) => {

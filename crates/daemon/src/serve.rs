@@ -90,10 +90,10 @@ fn accept_all(daemon: &Arc<Daemon>, listener: &OwnedFd, signals: Option<&SignalF
             daemon.log.say(format!("signal {}", signal.ssi_signo));
             return;
         }
-        if wait(daemon, listener, signals) {
-            if let Ok(connection) = net::accept(listener) {
-                serve_connection(daemon, connection, &open);
-            }
+        if wait(daemon, listener, signals)
+            && let Ok(connection) = net::accept(listener)
+        {
+            serve_connection(daemon, connection, &open);
         }
     }
 }

@@ -7,7 +7,7 @@
 //! | found | some | take over: files found again, the dead reaped, clients never notice |
 
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::SeqCst};
 
@@ -212,7 +212,7 @@ fn find_files(daemon: &Daemon) {
     }
 }
 
-fn lost(daemon: &Daemon, slot: u32, hint: &PathBuf) {
+fn lost(daemon: &Daemon, slot: u32, hint: &Path) {
     let shm = daemon.engine.shm();
     if shm.file(slot).is_some_and(seawall_core::destage::is_dirty) {
         daemon.log.say(format!("{} was not found in its directory; its records stay", hint.display()));

@@ -19,6 +19,13 @@ pub struct NotRunnable {
     text: String,
 }
 
+impl NotRunnable {
+    /// The kernel would not execute it.
+    pub fn new(text: String) -> Self {
+        Self { code: 126, text }
+    }
+}
+
 impl std::fmt::Display for NotRunnable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.text)

@@ -16,7 +16,7 @@ use seawall_daemon::status::Status;
 use seawall_wire::message::Kind;
 
 use super::join::{How, Joined, join, reap};
-use super::program::Program;
+use super::program::{NotRunnable, Program};
 use super::witness::Witness;
 use crate::commands::ask::wait_for_end;
 
@@ -61,7 +61,7 @@ impl Session {
             Ok(child) => child,
             Err(e) => {
                 self.close();
-                return Err(e).with_context(|| format!("starting {}", self.program.path.display()));
+                return Err(NotRunnable::new(format!("starting {}: {e}", self.program.path.display())).into());
             }
         };
         let known = self.program.unprotected.map(|_| self.program.path.as_path());

@@ -72,8 +72,8 @@ impl Context {
         unsafe extern "C" {
             fn __dprintf_chk(fd: c_int, flag: c_int, format: *const c_char, ...) -> c_int;
         }
-        // SAFETY: one %s, one string.
         self.traced("__dprintf_chk", Kind::Number, || {
+            // SAFETY: one %s, one string.
             unsafe { __dprintf_chk(fd, 1, c"%s".as_ptr(), text.as_ptr()) }.into()
         })
     }

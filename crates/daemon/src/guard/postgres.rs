@@ -139,8 +139,11 @@ mod tests {
         all
     }
 
+    /// Its name, and what makes it.
+    type State = (&'static str, fn(&Names));
+
     /// Brings a directory into each state that a crash can leave.
-    fn crash_states() -> Vec<(&'static str, fn(&Names))> {
+    fn crash_states() -> Vec<State> {
         fn link(n: &Names) {
             fs::hard_link(&n.version, &n.original).expect("linked");
         }

@@ -174,8 +174,11 @@ mod tests {
         Claim { uuid, pool: format!("/pool{uuid}").into() }
     }
 
+    /// Its name, and what makes it.
+    type State = (&'static str, fn(&Names));
+
     /// Every state a crash can leave, with and without a real journal.
-    fn crash_states() -> Vec<(&'static str, fn(&Names))> {
+    fn crash_states() -> Vec<State> {
         vec![
             ("down", |_| {}),
             ("an empty directory aside", |n| fs::create_dir(&n.aside).expect("made")),

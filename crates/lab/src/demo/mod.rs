@@ -22,7 +22,7 @@ use crate::progress::Progress;
 use crate::sqlite;
 use crate::tools::postgres_bin;
 
-pub use kill::KillReport;
+pub use kill::{BareStart, KillReport};
 pub use report::{DemoReport, Row};
 
 const CLIENTS: [usize; 3] = [1, 4, 16];

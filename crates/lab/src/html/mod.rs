@@ -1,5 +1,18 @@
-//! The demo's page. Stub.
+//! The demo's page: one file, no network, light and dark.
+//!
+//! Input: a [`DemoReport`]. Output: HTML. Nothing is computed here that is not in the report.
+
+mod chart;
+mod page;
+
 use crate::demo::DemoReport;
-pub fn page(_: &DemoReport) -> String {
-    String::new()
+
+/// The whole page.
+pub fn page(report: &DemoReport) -> String {
+    page::page(report)
+}
+
+/// Text as HTML text or attribute value.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -1,0 +1,113 @@
+//! Programs that cannot be preloaded, and preloads that cannot be used: said, not pretended.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use common::{Place, cc, has};
+
+#[test]
+fn a_missing_preload_library() {
+    let place = Place::new();
+    let said = place.run_command(&["true"]).env("SEAWALL_PRELOAD", "/no/such/lib.so").output().expect("runs");
+    common::Said::from(said).fails(125, &["/no/such/lib.so", "cannot be read", "install"]);
+}
+
+#[test]
+fn a_preload_library_that_is_none() {
+    let place = Place::new();
+    let fake = place.file("lib.so");
+    fs::write(&fake, "text").expect("written");
+    let said = place.run_command(&["true"]).env("SEAWALL_PRELOAD", &fake).output().expect("runs");
+    common::Said::from(said).fails(125, &["not a library for this machine"]);
+}
+
+/// Says Hello in version 99, as a library of another build would.
+const OTHER_VERSION: &str = r#"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+__attribute__((constructor)) static void hello(void) {
+    struct sockaddr_un to = { .sun_family = AF_UNIX };
+    unsigned request[4] = { 'S' | 'W' << 8 | 'L' << 16 | 99u << 24, 1, 0, 0 };
+    char reply[64];
+    const char *path = getenv("SEAWALL_SOCKET");
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    strncpy(to.sun_path, path ? path : "", sizeof to.sun_path - 1);
+    if (connect(fd, (void *)&to, sizeof to) == 0 && send(fd, request, sizeof request, 0) > 0)
+        recv(fd, reply, sizeof reply, 0);
+    close(fd);
+}
+"#;
+
+#[test]
+fn a_preload_library_of_another_version() {
+    let place = Place::new();
+    let name = "libseawall_preload.so";
+    let Some(library) = cc(&place, name, OTHER_VERSION, &["-shared", "-fPIC"]) else { return };
+    let said = place.run_command(&["sleep", "0.8"]).env("SEAWALL_PRELOAD", library).output().expect("runs");
+    common::Said::from(said).succeeds().says(&["another version", "WITHOUT Seawall", "same build"]);
+}
+
+#[test]
+fn another_library_in_ld_preload_works_too() {
+    let place = Place::new();
+    let source = "#include <unistd.h>\n__attribute__((constructor)) static void c(void) { write(1, \"other\\n\", 6); }";
+    let Some(library) = cc(&place, "other.so", source, &["-shared", "-fPIC"]) else { return };
+    let said =
+        place.run_command(&["cat", "/proc/self/maps"]).env("LD_PRELOAD", &library).output().expect("runs");
+    let said = common::Said::from(said);
+    said.succeeds();
+    for word in ["other\n", "/other.so", "libseawall_preload.so"] {
+        assert!(said.out.contains(word), "no {word:?} in:\n{}", said.out);
+    }
+}
+
+#[test]
+fn a_static_program() {
+    let place = Place::new();
+    let source = "#include <unistd.h>\nint main(void) { usleep(500000); return 7; }";
+    let Some(program) = cc(&place, "still", source, &["-static"]) else { return };
+    place.run(&[program.to_str().expect("a path")]).fails(7, &["statically linked", "WARNING"]);
+    let said = place.run(&["sh", "-c", "./still; exit 3"]);
+    said.fails(3, &["still", "statically linked", "WITHOUT Seawall"]);
+}
+
+#[test]
+fn a_32_bit_program() {
+    let place = Place::new();
+    let mut header = vec![0; 52];
+    header[..7].copy_from_slice(b"\x7fELF\x01\x01\x01");
+    // ET_EXEC for i386, version 1, a header of 52 bytes and nothing else.
+    (header[16], header[18], header[20], header[40]) = (2, 3, 1, 52);
+    fs::write(place.file("old"), header).expect("written");
+    fs::set_permissions(place.file("old"), fs::Permissions::from_mode(0o755)).expect("made executable");
+    place.run(&["./old"]).fails(126, &["32-bit", "starting"]);
+}
+
+#[test]
+fn a_scrubbed_environment() {
+    let place = Place::new();
+    let said = place.run(&["env", "-i", "sleep", "0.7"]);
+    said.succeeds().says(&["WITHOUT Seawall", "scrubbed", "--user"]);
+}
+
+#[test]
+fn a_program_that_was_protected_is_not_warned_about() {
+    let place = Place::new();
+    let said = place.run(&["sh", "-c", "sleep 0.7; exit 0"]);
+    assert!(!said.succeeds().err.contains("WARNING"), "{}", said.err);
+}
+
+#[test]
+fn exit_codes_are_the_commands() {
+    let place = Place::new();
+    place.run(&["sh", "-c", "exit 9"]).fails(9, &[]);
+    place.run(&["sh", "-c", "kill -9 $$"]).fails(137, &[]);
+    place.run(&["no-such-program"]).fails(127, &["not found on PATH"]);
+    place.run(&["/etc/passwd"]).fails(126, &["not an executable file"]);
+    assert!(has("sh"));
+}

@@ -1,0 +1,238 @@
+//! A pool and a data directory of a test's own, and `seawall` on them.
+
+#![allow(dead_code)] // Each test file uses its part.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Once;
+use std::time::{Duration, Instant};
+
+pub const SEAWALL: &str = env!("CARGO_BIN_EXE_seawall");
+
+/// The line that `run` prints on a pool in RAM.
+pub const EMULATED: &str = "SEAWALL EMULATED:";
+
+/// What a command said.
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Said {
+    /// Asserts that it failed with this code, and that the message names all of these.
+    #[track_caller]
+    pub fn fails(&self, code: i32, words: &[&str]) -> &Self {
+        assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);
+        self.says(words)
+    }
+
+    #[track_caller]
+    pub fn says(&self, words: &[&str]) -> &Self {
+        for word in words {
+            assert!(self.err.contains(word), "no {word:?} in:\n{}", self.err);
+        }
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+        self
+    }
+
+    #[track_caller]
+    pub fn succeeds(&self) -> &Self {
+        assert_eq!(self.code, Some(0), "{}{}", self.out, self.err);
+        self
+    }
+
+    /// Its output as JSON.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        self.succeeds();
+        serde_json::from_str(&self.out).expect("JSON")
+    }
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+/// A place to try things.
+pub struct Place {
+    /// On a file system with stable handles.
+    pub data: tempfile::TempDir,
+    ram: tempfile::TempDir,
+    pub pool: PathBuf,
+}
+
+impl Place {
+    /// Without a pool.
+    pub fn bare() -> Self {
+        build_preload();
+        let data = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let ram = tempfile::tempdir_in("/dev/shm").expect("a directory");
+        let pool = ram.path().join("test.pool");
+        Self { data, ram, pool }
+    }
+
+    /// With a pool of 16 MiB in RAM.
+    pub fn new() -> Self {
+        let place = Self::bare();
+        place.seawall(&["init", place.pool(), "--size", "16M", "--emulated"]).succeeds();
+        place
+    }
+
+    pub fn pool(&self) -> &str {
+        self.pool.to_str().expect("a path of ASCII")
+    }
+
+    /// Another path in RAM.
+    pub fn ram(&self, name: &str) -> String {
+        self.ram.path().join(name).display().to_string()
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.data.path().join(name)
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(SEAWALL);
+        command.args(arguments).env_remove("LD_PRELOAD").current_dir(self.data.path());
+        command
+    }
+
+    pub fn seawall(&self, arguments: &[&str]) -> Said {
+        self.command(arguments).stdin(Stdio::null()).output().expect("seawall starts").into()
+    }
+
+    /// `seawall run` of a command on the data directory as SQLite's.
+    pub fn run_command(&self, command: &[&str]) -> Command {
+        let mut run = self.command(&["run", "--pool", self.pool(), "--preset", "sqlite", "--data", "."]);
+        run.arg("--").args(command);
+        run
+    }
+
+    pub fn run(&self, command: &[&str]) -> Said {
+        self.run_command(command).stdin(Stdio::null()).output().expect("seawall starts").into()
+    }
+
+    pub fn status(&self) -> serde_json::Value {
+        self.seawall(&["status", "--json", "--pool", self.pool()]).json()
+    }
+
+    pub fn daemon(&self) -> Option<u64> {
+        self.status()["daemon_pid"].as_u64()
+    }
+
+    pub fn guard(&self) -> PathBuf {
+        self.file("x-journal/.seawall")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Whatever a failed test left behind ends here; most have ended it themselves.
+        let _ = self.command(&["stop", "--pool", self.pool()]).output();
+    }
+}
+
+/// A database that writes what it is fed, and syncs every block: its log is `x-wal`.
+pub struct Writer {
+    pub run: Child,
+    blocks: u64,
+    file: PathBuf,
+}
+
+impl Writer {
+    pub fn start(place: &Place) -> Self {
+        let mut run = place.run_command(&[
+            "dd",
+            "of=x-wal",
+            "bs=4096",
+            "iflag=fullblock",
+            "oflag=dsync",
+            "status=none",
+        ]);
+        run.stdin(Stdio::piped()).stderr(Stdio::piped());
+        Self { run: run.spawn().expect("seawall starts"), blocks: 0, file: place.file("x-wal") }
+    }
+
+    /// Writes blocks and waits until each is there.
+    pub fn write(&mut self, blocks: u64) {
+        for _ in 0..blocks {
+            self.blocks += 1;
+            let block = [self.blocks as u8; 4096];
+            self.run.stdin.as_mut().expect("piped").write_all(&block).expect("the writer lives");
+            let end = self.blocks * 4096;
+            wait_for("a block", || std::fs::metadata(&self.file).is_ok_and(|m| m.len() >= end));
+        }
+    }
+
+    /// Process id of the program that writes.
+    pub fn pid(&self) -> u32 {
+        let children = format!("/proc/{0}/task/{0}/children", self.run.id());
+        let children = std::fs::read_to_string(children).expect("children");
+        let is_dd =
+            |pid: &&str| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|c| c == "dd\n");
+        children.split_whitespace().find(is_dd).expect("dd").parse().expect("a pid")
+    }
+
+    /// Ends its input, and so the program and the run.
+    pub fn finish(mut self) -> Said {
+        drop(self.run.stdin.take());
+        self.run.wait_with_output().expect("the run ends").into()
+    }
+}
+
+/// SIGKILL.
+pub fn kill(pid: u64) {
+    let done = Command::new("kill").args(["-9", &pid.to_string()]).status().expect("kill");
+    assert!(done.success());
+}
+
+/// Waits for something that takes a moment.
+#[track_caller]
+pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "waited for {what} in vain");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub fn has(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).exists())
+}
+
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Compiles C. `None` without a compiler.
+pub fn cc(place: &Place, name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
+    let (from, to) = (place.file(&format!("{name}.c")), place.file(name));
+    std::fs::write(&from, source).expect("written");
+    let done = Command::new("cc").args(flags).arg("-o").arg(&to).arg(&from).output().ok()?;
+    done.status.success().then_some(to)
+}
+
+/// The library is another package's product; cargo has not built it when only this one is tested.
+fn build_preload() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let beside = Path::new(SEAWALL).with_file_name("libseawall_preload.so");
+        if beside.exists() {
+            return;
+        }
+        let mut build = Command::new(env!("CARGO"));
+        build
+            .args(["build", "--quiet", "--package", "seawall-preload"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"));
+        if !cfg!(debug_assertions) {
+            build.arg("--release");
+        }
+        assert!(build.status().expect("cargo").success(), "the preload library was not built");
+    });
+}

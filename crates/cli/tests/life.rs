@@ -1,0 +1,181 @@
+//! The daemon's life: joined, replaced, ended; guards up and down; crashes.
+
+mod common;
+
+use std::fs;
+use std::process::Command;
+
+use common::{Place, Writer, has, kill, wait_for};
+
+/// Kills the run, the daemon and the program, in this order.
+fn kill_everything(place: &Place, mut writer: Writer) {
+    let (program, daemon) = (writer.pid(), place.daemon().expect("a daemon"));
+    kill(writer.run.id().into());
+    kill(daemon);
+    kill(program.into());
+    writer.run.wait().expect("reaped");
+    wait_for("the program's end", || {
+        !fs::exists(format!("/proc/{program}/maps")).unwrap_or(false) || is_zombie(program)
+    });
+}
+
+fn is_zombie(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|s| s.contains(") Z"))
+}
+
+#[test]
+fn a_guard_is_up_while_files_are_managed_and_down_after_a_clean_end() {
+    let place = Place::new();
+    let mut writer = Writer::start(&place);
+    writer.write(3);
+    assert!(place.guard().exists());
+    writer.finish().succeeds();
+    assert!(!place.guard().exists());
+    assert_eq!(place.daemon(), None, "the daemon ended with the last run");
+    assert_eq!(fs::metadata(place.file("x-wal")).expect("the file").len(), 3 * 4096);
+}
+
+#[test]
+fn after_a_crash_the_bare_database_is_stopped_until_recovery() {
+    let place = Place::new();
+    let mut writer = Writer::start(&place);
+    writer.write(20);
+    kill_everything(&place, writer);
+    assert!(place.guard().exists());
+    if has("sqlite3") {
+        let bare =
+            Command::new("sqlite3").arg(place.file("x")).arg("create table t(x)").output().expect("runs");
+        assert!(!bare.status.success());
+        assert!(String::from_utf8_lossy(&bare.stderr).contains("disk I/O error"));
+    }
+    let report = place.seawall(&["recover", "--json", "--pool", place.pool()]).json();
+    assert_eq!(report["replayed"], false, "the machine did not restart");
+    assert!(!place.guard().exists());
+    let again = place.seawall(&["recover", "--json", "--pool", place.pool()]).json();
+    assert_eq!(again["live"], 0);
+}
+
+#[test]
+fn run_recovers_by_itself() {
+    let place = Place::new();
+    let mut writer = Writer::start(&place);
+    writer.write(20);
+    kill_everything(&place, writer);
+    place.run(&["true"]).succeeds();
+    assert!(!place.guard().exists());
+}
+
+#[test]
+fn a_dead_daemon_is_replaced_and_the_log_goes_on() {
+    let place = Place::new();
+    let mut writer = Writer::start(&place);
+    for _ in 0..3 {
+        writer.write(5);
+        let daemon = place.daemon().expect("a daemon");
+        kill(daemon);
+        writer.write(5);
+        wait_for("another daemon", || place.daemon().is_some_and(|pid| pid != daemon));
+    }
+    writer.write(5);
+    let said = writer.finish();
+    said.succeeds().says(&["a new one has taken over"]);
+    let bytes = fs::read(place.file("x-wal")).expect("the file");
+    assert_eq!(bytes.len(), 35 * 4096);
+    assert!(bytes.chunks(4096).zip(1u8..).all(|(block, n)| block.iter().all(|byte| *byte == n)));
+    assert!(!place.guard().exists());
+}
+
+#[test]
+fn several_runs_share_one_daemon() {
+    let place = Place::new();
+    let mut writer = Writer::start(&place);
+    writer.write(1);
+    let daemon = place.daemon();
+    place.run(&["true"]).succeeds();
+    assert_eq!(place.daemon(), daemon, "the other run still needs it");
+    assert!(place.guard().exists());
+    writer.finish().succeeds();
+    assert_eq!(place.daemon(), None);
+}
+
+#[test]
+fn many_runs_at_once_all_find_the_daemon() {
+    let place = Place::new();
+    let runs: Vec<_> = (0..8).map(|_| place.run_command(&["true"]).spawn().expect("starts")).collect();
+    for mut run in runs {
+        assert!(run.wait().expect("ends").success());
+    }
+}
+
+#[test]
+fn two_pools_for_the_same_data_are_refused() {
+    let place = Place::new();
+    let mut writer = Writer::start(&place);
+    writer.write(2);
+    let other = place.ram("other.pool");
+    place.seawall(&["init", &other, "--size", "16M", "--emulated"]).succeeds();
+    let run = ["run", "--pool", &other, "--preset", "sqlite", "--data", ".", "--", "true"];
+    place.seawall(&run).fails(125, &["belongs to the pool", place.pool(), "seawall recover"]);
+    writer.finish().succeeds();
+    place.seawall(&run).succeeds();
+}
+
+#[test]
+fn a_lost_pool_is_given_up_only_by_name() {
+    let place = Place::new();
+    let mut writer = Writer::start(&place);
+    writer.write(20);
+    kill_everything(&place, writer);
+    let data = place.data.path().to_str().expect("a path").to_owned();
+    place.seawall(&["recover", "--abandon", &data]).fails(1, &["still exists", "may hold commits"]);
+    let saved = fs::read(&place.pool).expect("the pool");
+    fs::remove_file(&place.pool).expect("lost");
+    place.seawall(&["recover", "--abandon", &data]).succeeds();
+    assert!(!place.guard().exists());
+    assert_eq!(saved.len(), 16 << 20);
+}
+
+#[test]
+fn sigterm_to_the_daemon_drains_and_the_guard_stays_while_clients_live() {
+    let place = Place::new();
+    let mut writer = Writer::start(&place);
+    writer.write(5);
+    let daemon = place.daemon().expect("a daemon");
+    Command::new("kill").arg(daemon.to_string()).status().expect("kill");
+    wait_for("another daemon", || place.daemon().is_some_and(|pid| pid != daemon));
+    writer.write(5);
+    assert!(place.guard().exists());
+    writer.finish().succeeds();
+    assert!(!place.guard().exists());
+}
+
+#[test]
+fn signals_reach_the_command() {
+    let place = Place::new();
+    let script = "trap 'exit 42' TERM; echo ready; while :; do sleep 0.05; done";
+    let mut run = place.run_command(&["sh", "-c", script]);
+    let mut run = run.stdout(std::process::Stdio::piped()).spawn().expect("starts");
+    let mut ready = [0; 6];
+    std::io::Read::read_exact(run.stdout.as_mut().expect("piped"), &mut ready).expect("ready");
+    Command::new("kill").arg(run.id().to_string()).status().expect("kill");
+    assert_eq!(run.wait().expect("ends").code(), Some(42));
+}
+
+#[test]
+fn status_is_complete() {
+    let place = Place::new();
+    let mut writer = Writer::start(&place);
+    writer.write(10);
+    let status = place.status();
+    assert_eq!(status["medium"], "emulated (RAM: survives a crash of the database, not of the machine)");
+    assert_eq!(status["medium_name"], "emulated");
+    let file = &status["files"][0];
+    assert!(file["path"].as_str().is_some_and(|path| path.ends_with("/x-wal")), "{file}");
+    assert_eq!(file["tracked"], true, "{file}");
+    assert_eq!(status["clients"].as_array().map(Vec::len), Some(1));
+    let events = status["events"].as_array().expect("events");
+    let persist = events.iter().find(|e| e["name"] == "log file parallel write").expect("the event");
+    assert!(persist["count"].as_u64() > Some(0), "{persist}");
+    assert_eq!(place.seawall(&["drain", "--json", "--pool", place.pool()]).json()["drained"], true);
+    writer.finish().succeeds();
+}

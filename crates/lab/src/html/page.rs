@@ -1,0 +1,182 @@
+//! The page around the chart: what was found, what it means, how it was measured.
+
+use std::fmt::Write;
+
+use super::{chart, escape};
+use crate::demo::{BareStart, DemoReport, KillReport, Row};
+use crate::spread::Spread;
+use crate::table::{short, thousands};
+
+/// The whole page.
+pub fn page(report: &DemoReport) -> String {
+    let mut body = header(report);
+    body += &tiles(report);
+    if !report.rows.is_empty() {
+        body += &rates(report);
+    }
+    if !report.kills.is_empty() {
+        body += &losses(report);
+    }
+    body += &method(report);
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>Seawall: the demo</title>\n\
+         <style>\n{}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
+        include_str!("style.css")
+    )
+}
+
+fn header(report: &DemoReport) -> String {
+    format!(
+        "<header>\n<p class=\"brand\">Seawall · demo</p>\n\
+         <h1>Unmodified databases, commits at memory speed</h1>\n\
+         <p class=\"medium\"><span>Medium of the log</span> <strong>{}</strong></p>\n</header>\n",
+        escape(&report.medium)
+    )
+}
+
+fn tiles(report: &DemoReport) -> String {
+    let mut tiles = String::new();
+    let mut tile = |value: &str, text: &str, class: &str| {
+        let _ = writeln!(tiles, "<div class=\"tile {class}\"><b>{value}</b><span>{text}</span></div>");
+    };
+    for database in ["PostgreSQL", "SQLite"] {
+        let gains: Vec<f64> =
+            report.rows.iter().filter(|r| r.group.starts_with(database)).map(|r| r.tps.speedup()).collect();
+        if let Some(gain) = Spread::of(&gains) {
+            let text = format!("{database} against the bare file system");
+            tile(&format!("{}–{}×", short(gain.min), short(gain.max)), &text, "");
+        }
+    }
+    let of_unsafe: Vec<f64> = report.rows.iter().map(|r| r.tps.of_unsafe()).collect();
+    if let Some(share) = Spread::of(&of_unsafe) {
+        let text = "of the speed without any durability (median over all loads)";
+        tile(&format!("{:.0} %", share.median * 100.0), text, "");
+    }
+    if !report.kills.is_empty() {
+        let acknowledged: u64 = report.kills.iter().map(|k| k.verdict.acknowledged).sum();
+        let missing: u64 = report.kills.iter().map(|k| k.verdict.missing).sum();
+        let text =
+            format!("of {} acknowledged commits missing after kill -9", thousands(acknowledged as f64));
+        tile(&thousands(missing as f64), &text, if missing == 0 { "good" } else { "bad" });
+    }
+    format!("<section class=\"tiles\">\n{tiles}</section>\n")
+}
+
+fn rates(report: &DemoReport) -> String {
+    format!(
+        "<section>\n<h2>How fast</h2>\n<p>Median of {} interleaved rounds of {} s; the whiskers span the lowest \
+         and highest round. The figure over a column is the gain over the bare file system.</p>\n\
+         <p class=\"legend\"><span><i class=\"fs\"></i>bare file system</span>\
+         <span><i class=\"seawall\"></i>Seawall</span>\
+         <span><i class=\"unsafe\"></i>unsafe bound: fsync=off, synchronous=OFF (loses commits at a power cut)\
+         </span></p>\n<div class=\"scroll\">{}</div>\n\
+         <details><summary>The numbers</summary>\n<div class=\"scroll\">{}</div></details>\n</section>\n",
+        report.rounds,
+        report.seconds,
+        chart::svg(&report.rows),
+        rates_table(&report.rows)
+    )
+}
+
+fn rates_table(rows: &[Row]) -> String {
+    let mut table = String::from(
+        "<table><thead><tr><th>Load</th><th>Bare file system</th><th>Seawall</th><th>Unsafe bound</th>\
+         <th>Gain</th><th>Of unsafe</th></tr></thead><tbody>\n",
+    );
+    let cell = |s: &Spread| {
+        format!("{} <small>{}–{}</small>", thousands(s.median), thousands(s.min), thousands(s.max))
+    };
+    for row in rows {
+        let t = &row.tps;
+        let gain = if t.fs.overlaps(&t.seawall) {
+            "no difference shown".to_owned()
+        } else {
+            format!("{}×", short(t.speedup()))
+        };
+        let _ = writeln!(
+            table,
+            "<tr><th>{}, {}</th><td>{}</td><td>{}</td><td>{}</td><td>{gain}</td><td>{}</td></tr>",
+            escape(&row.group),
+            escape(&row.label),
+            cell(&t.fs),
+            cell(&t.seawall),
+            cell(&t.unsafe_bound),
+            short(t.of_unsafe())
+        );
+    }
+    table + "</tbody></table>"
+}
+
+fn losses(report: &DemoReport) -> String {
+    let mut rows = String::new();
+    for kill in &report.kills {
+        let v = &kill.verdict;
+        let ready = kill.restart_seconds.map_or("–".to_owned(), |s| format!("{s:.1} s"));
+        let (checks, class) = match v.integrity_errors.len() {
+            0 => ("sound".to_owned(), "good"),
+            n => (format!("{n} errors"), "bad"),
+        };
+        let missing = if v.missing == 0 { "good" } else { "bad" };
+        let _ = writeln!(
+            rows,
+            "<tr><th>{}</th><td>{}</td><td>{}</td><td class=\"{missing}\">{}</td><td>{}</td>\
+             <td class=\"{class}\">{checks}</td><td>{ready}</td></tr>",
+            escape(&kill.what),
+            kill.processes,
+            thousands(v.acknowledged as f64),
+            thousands(v.missing as f64),
+            v.unacknowledged,
+        );
+    }
+    let guards: String = report.kills.iter().filter_map(guard).collect();
+    format!(
+        "<section>\n<h2>Nothing lost</h2>\n<p>Every process got SIGKILL at full load. Each commit had been noted in \
+         a ledger outside the database as soon as it was acknowledged; after a restart under Seawall the two were \
+         compared, and the databases' own checkers were run (amcheck on every table and index, integrity_check).\
+         </p>\n<div class=\"scroll\"><table><thead><tr><th>Killed</th><th>Processes</th><th>Acknowledged</th>\
+         <th>Missing</th><th>In flight, kept</th><th>Checkers</th><th>Ready again</th></tr></thead><tbody>\n\
+         {rows}</tbody></table></div>\n{guards}</section>\n"
+    )
+}
+
+fn guard(kill: &KillReport) -> Option<String> {
+    Some(match kill.bare_start.as_ref()? {
+        BareStart::Refused(words) => format!(
+            "<p>Before recovery, a start <em>without</em> Seawall was refused, so that nobody reads stale files by \
+             mistake:</p>\n<pre>{}</pre>\n",
+            escape(words)
+        ),
+        BareStart::Started => {
+            "<p class=\"bad\">Before recovery, a start without Seawall was <strong>not</strong> refused.</p>\n".to_owned()
+        }
+    })
+}
+
+fn method(report: &DemoReport) -> String {
+    let machine = &report.machine;
+    let settings: Vec<String> =
+        report.settings.iter().filter(|(_, v)| !v.is_empty()).map(|(n, v)| format!("{n}={v}")).collect();
+    format!(
+        "<section class=\"method\">\n<h2>How it was measured</h2>\n<dl>\n\
+         <dt>Machine</dt><dd>{} CPUs ({}), {} MB of memory, Linux {}</dd>\n\
+         <dt>Data</dt><dd>{}</dd>\n\
+         <dt>Log</dt><dd>{} MB, {}</dd>\n\
+         <dt>Order</dt><dd>A B C, B C A, … {} rounds; all sides start from a copy of the same cluster; before each \
+         run an explicit CHECKPOINT, then everything drained and synced to disk, on all sides alike</dd>\n\
+         <dt>PostgreSQL</dt><dd>pgbench scale {}; <code>{}</code>; the unsafe side adds <code>fsync=off</code></dd>\n\
+         <dt>SQLite</dt><dd>the distribution's library, one writer, one update and one insert a commit, \
+         <code>synchronous=FULL</code>; the unsafe side <code>OFF</code></dd>\n</dl>\n</section>\n",
+        machine.cpus,
+        escape(&machine.cpu),
+        thousands(machine.memory_mb as f64),
+        escape(&machine.kernel),
+        escape(&machine.filesystem),
+        report.pool_bytes >> 20,
+        escape(&report.medium),
+        report.rounds,
+        report.scale,
+        escape(&settings.join(" "))
+    )
+}
