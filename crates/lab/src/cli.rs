@@ -31,7 +31,7 @@ pub struct Common {
     #[arg(long)]
     pub seawall: Option<PathBuf>,
     /// Where data is created and removed again: on the disk to be measured
-    /// [default: <out>/work, or /var/tmp/seawall-demo if the database's user cannot reach it]
+    /// [default: work below the output, or /var/tmp/seawall-demo if the database's user cannot reach it]
     #[arg(long)]
     pub work: Option<PathBuf>,
     /// Where results go
