@@ -46,7 +46,8 @@ lint: ## Format, clippy and rustdoc without a warning; cargo-deny where it is in
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(CARGO_FLAGS) --workspace --exclude seawall-preload --all-targets -- -D warnings
 	$(CARGO) clippy $(CARGO_FLAGS) $(PRELOAD) -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CARGO_FLAGS) --no-deps --document-private-items \
+	# The docs are for contributors, private items included: links to them are wanted.
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" $(CARGO) doc $(CARGO_FLAGS) --no-deps --document-private-items \
 		--workspace --exclude seawall-preload
 	if $(CARGO) deny --version >/dev/null 2>&1; then $(MAKE) deny; else
 		echo "cargo-deny is not installed: licences and advisories were not checked (make deny says how)"

@@ -1,7 +1,7 @@
 //! Hooks at the verbs, for a simulated medium.
 //!
 //! With feature `sim` every verb of a [`Region`](crate::Region), every fence, every access to a shared word,
-//! every real sync and every wait tells the thread's [`Observer`], if one is installed, what happened, and
+//! every real sync and every wait tells the thread's `Observer`, if one is installed, what happened, and
 //! from which line of source. Without the feature the hooks are empty and vanish.
 //!
 //! Not handled here: what an observer does with it (`seawall-sim`).
