@@ -38,13 +38,16 @@ fn a_guard_is_up_while_files_are_managed_and_down_after_a_clean_end() {
 #[test]
 fn after_a_crash_the_bare_database_is_stopped_until_recovery() {
     let place = Place::new();
+    let bare = |sql: &str| Command::new("sqlite3").arg(place.file("x")).arg(sql).output().expect("runs");
+    if has("sqlite3") {
+        assert!(bare("create table t(x)").status.success());
+    }
     let mut writer = Writer::start(&place);
     writer.write(20);
     kill_everything(&place, writer);
     assert!(place.guard().exists());
     if has("sqlite3") {
-        let bare =
-            Command::new("sqlite3").arg(place.file("x")).arg("create table t(x)").output().expect("runs");
+        let bare = bare("select * from t");
         assert!(!bare.status.success());
         assert!(String::from_utf8_lossy(&bare.stderr).contains("disk I/O error"));
     }
@@ -159,6 +162,13 @@ fn signals_reach_the_command() {
     std::io::Read::read_exact(run.stdout.as_mut().expect("piped"), &mut ready).expect("ready");
     Command::new("kill").arg(run.id().to_string()).status().expect("kill");
     assert_eq!(run.wait().expect("ends").code(), Some(42));
+}
+
+#[test]
+fn regression_the_command_starts_with_no_signal_blocked() {
+    let place = Place::new();
+    let said = place.run(&["grep", "SigBlk", "/proc/self/status"]);
+    assert_eq!(said.succeeds().out.split_whitespace().last(), Some("0000000000000000"));
 }
 
 #[test]

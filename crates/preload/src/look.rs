@@ -65,12 +65,44 @@ impl Seen {
 pub fn will_be_managed(dir: c_int, path: &CStr, open_flags: c_int) -> bool {
     let flags = libc::O_PATH | libc::O_CLOEXEC | open_flags & libc::O_NOFOLLOW;
     let Some(engine) = session::engine() else { return false };
-    let Ok(fd) = sys::openat(dir, path, flags, 0) else { return false };
+    let fd = match sys::openat(dir, path, flags, 0) {
+        Ok(fd) => fd,
+        Err(Errno::NOENT) => return open_flags & libc::O_CREAT != 0 && new_is_for_now(engine, dir, path),
+        Err(_) => return false,
+    };
     let managed = sys::fstat(fd).is_ok_and(|stat| {
         stat.regular && (find(engine, &stat).is_some() || stat.links > 0 && is_for_now(engine, fd))
     });
     sys::close(fd);
     managed
+}
+
+/// The same of a file that the open is about to create, by the directory it will lie in. A dangling symbolic
+/// link is misjudged; the open finds that out by its descriptor.
+fn new_is_for_now(engine: &Engine, dir: c_int, path: &CStr) -> bool {
+    let mut room = [0; libc::PATH_MAX as usize];
+    let bytes = path.to_bytes();
+    let split = bytes.iter().rposition(|b| *b == b'/').map_or(0, |slash| slash + 1);
+    let (parent, base) = bytes.split_at(split);
+    let parent = match room.get_mut(..split) {
+        Some(copy) if split > 0 => {
+            copy.copy_from_slice(parent);
+            CStr::from_bytes_until_nul(&room)
+        }
+        _ => Ok(c"."),
+    };
+    let flags = libc::O_PATH | libc::O_CLOEXEC | libc::O_DIRECTORY;
+    let Some(fd) = parent.ok().and_then(|parent| sys::openat(dir, parent, flags, 0).ok()) else {
+        return false;
+    };
+    let length = sys::name_of(fd, &mut room).map(<[u8]>::len);
+    sys::close(fd);
+    let end =
+        length.map(|length| length + 1 + base.len()).filter(|end| !base.is_empty() && *end <= room.len());
+    let (Some(length), Some(end)) = (length, end) else { return false };
+    room[length] = b'/';
+    room[length + 1..end].copy_from_slice(base);
+    policy::decide(engine.shm(), &room[..end]).is_some_and(|(_, manage)| manage == Manage::Now)
 }
 
 fn is_for_now(engine: &Engine, fd: c_int) -> bool {

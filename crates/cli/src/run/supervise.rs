@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,6 +19,7 @@ use super::join::{How, Joined, join, reap};
 use super::program::{NotRunnable, Program};
 use super::witness::Witness;
 use crate::commands::ask::wait_for_end;
+use crate::sys::start_with_mask;
 
 /// Signals that are the command's business.
 const FORWARDED: [Signal; 6] =
@@ -55,7 +56,8 @@ impl Session {
     /// # Errors
     /// If it cannot be started.
     pub fn run(mut self) -> Result<ExitCode> {
-        let signals = block()?;
+        let (signals, mask) = block()?;
+        start_with_mask(&mut self.command, mask);
         let started = self.command.spawn();
         let child = match started {
             Ok(child) => child,
@@ -167,13 +169,14 @@ impl Session {
     }
 }
 
-/// Signals are read from now on; the command starts with none blocked.
-fn block() -> Result<SignalFd> {
+/// Signals are read from now on. Returns also the mask as it was: the command's.
+fn block() -> Result<(SignalFd, SigSet)> {
     let mut mask = SigSet::empty();
     FORWARDED.iter().for_each(|signal| mask.add(*signal));
     mask.add(Signal::SIGCHLD);
-    mask.thread_block().context("blocking signals")?;
-    SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).context("reading signals")
+    let before = mask.thread_swap_mask(SigmaskHow::SIG_BLOCK).context("blocking signals")?;
+    let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+    Ok((SignalFd::with_flags(&mask, flags).context("reading signals")?, before))
 }
 
 fn forward(child: &Child, number: u32, code: i32) {

@@ -66,9 +66,10 @@ pub unsafe fn at(dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) ->
 
 /// True if the open itself may change a file, or how its writes reach the disk.
 fn is_delicate(flags: c_int) -> bool {
-    let changes = flags & O_TRUNC != 0 || flags & (O_DSYNC | O_SYNC | O_DIRECT) != 0 && writes(flags);
-    let new_or_none = flags & (O_PATH | O_DIRECTORY) != 0 || flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL;
-    changes && !new_or_none
+    let is_new = flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL;
+    let truncates = flags & O_TRUNC != 0 && !is_new;
+    let syncs = flags & (O_DSYNC | O_SYNC | O_DIRECT) != 0 && writes(flags);
+    (truncates || syncs) && flags & (O_PATH | O_DIRECTORY) == 0
 }
 
 fn writes(flags: c_int) -> bool {

@@ -1,0 +1,15 @@
+//! The one thing that needs `unsafe`: what happens between fork and exec.
+
+#![allow(unsafe_code)]
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use nix::sys::signal::SigSet;
+
+/// The command starts with this signal mask, not with ours: std leaves it as it is.
+pub fn start_with_mask(command: &mut Command, mask: SigSet) {
+    // SAFETY: between fork and exec only pthread_sigmask(3) is called, which is async-signal-safe, and the
+    // closure owns all it uses.
+    unsafe { command.pre_exec(move || mask.thread_set_mask().map_err(std::io::Error::from)) };
+}
