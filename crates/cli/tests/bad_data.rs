@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use common::{Place, Writer, is_root, kill};
+use common::{Place, Writer, is_root, kill, wait_for_end};
 
 /// What the daemon's log says at the end of a run that copies 4 KiB into `name`, synced.
 fn log_after_write(place: &Place, name: &str) -> String {
@@ -97,6 +97,8 @@ fn a_file_that_moved_is_found_again_and_one_that_is_gone_is_named() {
         writer.write(20);
         kill(program.into());
         writer.run.wait().expect("reaped");
+        wait_for_end(program.into());
+        wait_for_end(daemon);
         fs::rename(place.file("x-wal"), place.file("moved")).expect("moved");
         if gone {
             fs::remove_file(place.file("moved")).expect("removed");

@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::process::Command;
 
-use common::{Place, Writer, has, kill, wait_for};
+use common::{Place, Writer, has, kill, wait_for, wait_for_end};
 
 /// Kills the run, the daemon and the program, in this order.
 fn kill_everything(place: &Place, mut writer: Writer) {
@@ -14,13 +14,8 @@ fn kill_everything(place: &Place, mut writer: Writer) {
     kill(daemon);
     kill(program.into());
     writer.run.wait().expect("reaped");
-    wait_for("the program's end", || {
-        !fs::exists(format!("/proc/{program}/maps")).unwrap_or(false) || is_zombie(program)
-    });
-}
-
-fn is_zombie(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|s| s.contains(") Z"))
+    wait_for_end(program.into());
+    wait_for_end(daemon);
 }
 
 #[test]

@@ -191,6 +191,18 @@ pub fn kill(pid: u64) {
     assert!(done.success());
 }
 
+/// Waits until a killed process is gone with all its threads: until then it holds its locks.
+#[track_caller]
+pub fn wait_for_end(pid: u64) {
+    let state = |path: &Path| std::fs::read_to_string(path.join("stat")).unwrap_or_default();
+    wait_for("a killed process", || match std::fs::read_dir(format!("/proc/{pid}/task")) {
+        Ok(threads) => {
+            threads.flatten().all(|t| matches!(state(&t.path()), s if s.is_empty() || s.contains(") Z")))
+        }
+        Err(_) => true,
+    });
+}
+
 /// Waits for something that takes a moment.
 #[track_caller]
 pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
