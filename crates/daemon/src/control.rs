@@ -79,7 +79,10 @@ impl std::error::Error for ControlError {}
 
 impl From<io::Error> for ControlError {
     fn from(e: io::Error) -> Self {
-        Self::Io(e)
+        match e.kind() {
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Self::Gone,
+            _ => Self::Io(e),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use seawall_daemon::control::ControlError;
 use seawall_daemon::status::{EventStatus, FileStatus, Status};
 use seawall_wire::message::Kind;
 use serde_json::json;
@@ -14,7 +15,10 @@ use crate::{Ask, pool, show, size};
 pub fn status(ask: &Ask) -> Result<()> {
     let (pool, control) = connect(ask.pool.as_deref())?;
     let Some(control) = control else { return offline(&pool, ask.json) };
-    let status: Status = control.request(Kind::Status, &())?;
+    let status: Status = match control.request(Kind::Status, &()) {
+        Err(ControlError::Gone) => return offline(&pool, ask.json),
+        answer => answer?,
+    };
     if ask.json { show::json(&status) } else { tell(&status) }
 }
 
