@@ -12,7 +12,7 @@ use crate::register::forget_unlinked;
 use crate::state::{Daemon, lock};
 
 /// Pause after a round that found something while there is room.
-const BUSY: Duration = Duration::from_millis(100);
+const BUSY: Duration = Duration::from_secs(1);
 /// Pause after a round that found nothing. The bell cuts it short.
 const IDLE: Duration = Duration::from_secs(1);
 /// Longest time a drain tries to catch up with writers.

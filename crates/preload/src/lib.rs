@@ -19,6 +19,7 @@ mod fdtable;
 mod guard;
 mod holds;
 mod look;
+mod mapped;
 mod owner;
 mod real;
 mod rings;

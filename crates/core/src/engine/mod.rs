@@ -132,6 +132,13 @@ impl Engine {
         }
     }
 
+    /// Bytes from the file's start where a store into a mapping of it cannot fail: blocks on disk, inside the
+    /// file. 0 unless the file is in the log. To be asked in a publish, where it cannot change.
+    #[inline]
+    pub fn solid(&self, file: FileRef) -> u64 {
+        self.file(file).map_or(0, |f| f.solid().load(Acquire))
+    }
+
     #[inline]
     pub(crate) fn file(&self, file: FileRef) -> Option<File<'_>> {
         self.log.shm.file(file.slot).filter(|f| {
@@ -141,8 +148,8 @@ impl Engine {
 
     /// Takes a file out of the log. The caller holds its lock; `retire` is a real fdatasync of it.
     ///
-    /// If that fails, the records stay and the file is [`Flag::FAILED`]: an error is never retried into
-    /// success.
+    /// If that fails, the records stay and the file is [`Flag::FAILED`]. So they do if a sync failed before: the
+    /// kernel dropped the pages, and an error is never retried into success.
     pub(crate) fn leave(
         &self,
         slot: u32,
@@ -152,7 +159,8 @@ impl Engine {
     ) {
         f.solid().store(0, SeqCst);
         let last = f.last_lsn().load(Acquire);
-        if last > f.watermark().load(Acquire) {
+        let failed = Flag::FAILED.any_in(f.flags().load(Acquire));
+        if last > f.watermark().load(Acquire) && !failed {
             match retire() {
                 Ok(()) => persist::watermark(&self.log.pool, slot, f, last),
                 Err(_) => {

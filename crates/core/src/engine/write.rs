@@ -103,6 +103,9 @@ impl Engine {
             self.leave(file.slot, f, Flag::LOG_FULL, || fdatasync(fd));
             return untracked(f, publish);
         };
+        if kind == RecordKind::Truncate {
+            f.solid().store(0, SeqCst);
+        }
         let entry = Entry { kind, slot: file.slot, generation: file.generation, offset, intake };
         if !self.append(&mut op, f, &entry, data) {
             op.abandon();

@@ -12,7 +12,7 @@ use super::entry;
 use crate::classify::{self, Intent, Kind, Target, Watched};
 use crate::fdtable::mark;
 use crate::sys::{self, raw};
-use crate::{app, errno};
+use crate::{app, errno, mapped};
 
 const RWF_DSYNC: c_int = 2;
 const RWF_SYNC: c_int = 4;
@@ -141,7 +141,11 @@ fn managed<'d, D: Iterator<Item = &'d [u8]> + Clone>(
     if target.entry.has(mark::DIRECT) {
         aligned(fd, place, slices.clone())?;
     }
-    let n = target.engine.write(target.who, target.file, sys::borrow(fd), place, slices, call)?;
+    let publish = || match place {
+        At::Offset(from) => mapped::publish(target, fd, from, slices.clone(), call),
+        At::Cursor | At::End => call(),
+    };
+    let n = target.engine.write(target.who, target.file, sys::borrow(fd), place, slices.clone(), publish)?;
     let sync = how.flags & (RWF_DSYNC | RWF_SYNC) != 0 || target.entry.has(mark::DSYNC);
     if sync && n > 0 {
         target.engine.sync(target.who, target.file, || {

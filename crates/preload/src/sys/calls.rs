@@ -1,6 +1,6 @@
 //! The few system calls that we make for ourselves, with types.
 
-use core::ffi::{CStr, c_int};
+use core::ffi::{CStr, c_int, c_void};
 use core::mem::MaybeUninit;
 
 use rustix::fd::BorrowedFd;
@@ -117,6 +117,36 @@ fn proc_link(fd: c_int, room: &mut [u8; 32]) -> Option<&CStr> {
     }
     room[PREFIX.len() + n] = 0;
     CStr::from_bytes_until_nul(room).ok()
+}
+
+/// The calling thread.
+pub fn gettid() -> u32 {
+    raw!(SYS_gettid).unwrap_or(0) as u32
+}
+
+/// A handler of SA_SIGINFO.
+pub type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+
+/// Makes `handler` handle `signal`. Returns what handled it before; `None` if the kernel refuses.
+pub fn handle(signal: c_int, handler: Handler) -> Option<libc::sigaction> {
+    // SAFETY: all-zero is a valid `sigaction`, and the call gets live ones. The handler has the type that
+    // SA_SIGINFO asks for.
+    unsafe {
+        let mut before: libc::sigaction = core::mem::zeroed();
+        let mut ours: libc::sigaction = core::mem::zeroed();
+        ours.sa_sigaction = handler as *const () as usize;
+        ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+        (libc::sigaction(signal, &raw const ours, &raw mut before) == 0).then_some(before)
+    }
+}
+
+/// Gives `signal` back to the kernel.
+pub fn handle_by_default(signal: c_int) {
+    // SAFETY: all-zero is a valid `sigaction`: SIG_DFL, no flags, an empty mask.
+    unsafe {
+        let default: libc::sigaction = core::mem::zeroed();
+        libc::sigaction(signal, &raw const default, core::ptr::null_mut());
+    }
 }
 
 /// Writes a line about ourselves to standard error, in one call.
