@@ -75,12 +75,12 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
     }
     daemon.roots.raise(root, &path, &daemon.claim()).map_err(|e| refuse(e.to_string()))?;
     let hint = path.strip_prefix(&entry.path).unwrap_or(Path::new(""));
-    let now = daemon.engine.shm().header().next_lsn().load(SeqCst) - 1;
+    let next = daemon.engine.shm().header().next_lsn().load(SeqCst);
     let (slot, generation) =
-        table::register(&daemon.pool, root, &identity, hint, now).map_err(|e| refuse(e.to_string()))?;
+        table::register(&daemon.pool, root, &identity, hint, next).map_err(|e| refuse(e.to_string()))?;
     let reference = FileRef { slot, generation };
     let managed = Managed { reference, root, file, path: path.clone(), dev: stat.st_dev, ino: stat.st_ino };
-    publish(daemon, managed, now).ok_or_else(|| refuse("the table of files is full".into()))
+    publish(daemon, managed, next - 1).ok_or_else(|| refuse("the table of files is full".into()))
 }
 
 /// Fills the slot in the run-time memory and makes it findable: untracked, so its first fsync is real.
