@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use seawall_media::{Identity, fence};
 use seawall_wire::shm::Preset;
 
-use crate::format::{self, Descriptor, EntryState, ROOTS, RootDescriptor, RootSlot, Zone};
+use crate::format::{
+    self, Descriptor, EntryState, Layout, ROOT_ENTRY_BYTES, ROOTS, RootDescriptor, RootSlot, Zone,
+};
 use crate::pool::Pool;
 
 /// A registered directory.
@@ -114,6 +116,9 @@ fn root_entry(d: &RootDescriptor, preset: Preset) -> RootEntry {
 pub fn add_root(pool: &Pool, root: &RootEntry) -> Result<u32, TableError> {
     let known = roots(pool)?;
     if let Some((i, _)) = known.iter().find(|(_, known)| known == root) {
+        // Whoever wrote it may have been killed before its fence.
+        pool.region.flush(Layout::root(*i), ROOT_ENTRY_BYTES);
+        fence();
         return Ok(*i);
     }
     let id = &root.identity;
@@ -181,6 +186,8 @@ pub fn register(
     let hint = hint.as_os_str().as_bytes();
     let d = Descriptor::new(root, identity.fs, identity.kind, &identity.handle, hint)
         .ok_or(TableError::TooLong)?;
+    // Whoever freed the slot may have been killed before its fence: its entry must not change while it counts.
+    state.write(&pool.region, slot);
     d.store(&pool.region, slot);
     format::watermark(slot).format(&pool.region, next_lsn.saturating_sub(1));
     fence();

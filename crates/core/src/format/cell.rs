@@ -1,7 +1,8 @@
-//! A persistent number that is updated in place: two checked copies, the older one overwritten.
+//! A persistent number that is updated in place: two checked copies, written one after the other.
 //!
-//! A crash during an update leaves the other copy whole, so the cell always holds the old value or the new
-//! one. Values only grow. Two damaged copies are damage, and are reported as such.
+//! A crash during an update leaves one copy whole, so the cell always holds the old value or the new one.
+//! After it both hold the new one, so one copy that was damaged later does not bring the old one back.
+//! Values only grow. Two damaged copies are damage, and are reported as such.
 
 use seawall_media::{Region, fence};
 
@@ -36,10 +37,16 @@ impl Cell {
     /// The caller holds whatever lock guards the cell.
     pub fn raise(self, region: &Region, value: u64) {
         let (a, b) = (self.copy(region, 0), self.copy(region, 1));
+        // Whoever raised it last may have been killed before its fence: what is seen need not be persisted.
+        region.flush(self.at, Self::BYTES);
+        fence();
         if a.max(b).is_some_and(|now| now >= value) {
             return;
         }
-        self.put(region, usize::from(a > b), value);
+        let first = usize::from(a > b);
+        self.put(region, first, value);
+        fence();
+        self.put(region, 1 - first, value);
         fence();
     }
 
@@ -71,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_torn_copy_leaves_the_older_value_and_two_are_damage() {
+    fn one_damaged_copy_leaves_the_other_and_two_are_damage() {
         let file = tempfile::tempfile_in("/dev/shm").expect("a file");
         file.set_len(4096).expect("room");
         let region = Region::map(&file, 4096, false).expect("a mapping");
@@ -81,10 +88,24 @@ mod tests {
         cell.raise(&region, 9);
         cell.raise(&region, 7);
         assert_eq!(cell.load(&region), Some(9));
-        let newest = if cell.copy(&region, 0) == Some(9) { 64 } else { 80 };
-        region.set_u64(newest, 1000);
-        assert_eq!(cell.load(&region), Some(5));
-        region.set_u64(144 - newest, 1000);
+        cell.put(&region, 0, 12);
+        region.set_u64(80, 1000);
+        assert_eq!(cell.load(&region), Some(12));
+        region.set_u64(64, 1000);
         assert_eq!(cell.load(&region), None);
+    }
+
+    #[test]
+    fn regression_a_damaged_copy_does_not_bring_an_older_value_back() {
+        let file = tempfile::tempfile_in("/dev/shm").expect("a file");
+        file.set_len(4096).expect("room");
+        let region = Region::map(&file, 4096, false).expect("a mapping");
+        let cell = Cell::at(64);
+        for damaged in [64, 80] {
+            cell.format(&region, 5);
+            cell.raise(&region, 9);
+            region.set_u64(damaged, 1000);
+            assert_eq!(cell.load(&region), Some(9));
+        }
     }
 }

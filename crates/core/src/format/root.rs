@@ -5,6 +5,8 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 use super::{Layout, ROOT_ENTRY_BYTES, assert_layout};
 
+/// What is never torn.
+const UNIT: usize = 8;
 const MAGIC: u32 = u32::from_le_bytes(*b"SWrt");
 /// Longest path of a root, as in the run-time memory.
 pub const PATH_MAX: usize = seawall_wire::shm::ROOT_PATH_MAX;
@@ -44,7 +46,7 @@ assert_layout!(RootDescriptor, ROOT_ENTRY_BYTES, {
 /// What an entry of the roots' zone holds.
 #[allow(clippy::large_enum_variant)] // Read at start and by tools only, and core does not allocate.
 pub enum RootSlot {
-    /// Never written.
+    /// Never written, or not to the end.
     Unused,
     /// A root.
     Used(RootDescriptor),
@@ -89,10 +91,14 @@ impl RootDescriptor {
         &self.handle[..(self.handle_len as usize).min(64)]
     }
 
-    /// Writes entry `i` and waits until it is persisted.
+    /// Writes the unused entry `i` and waits until it is persisted. Its first unit, which makes it used, comes
+    /// last: a crash before leaves an unused entry, not a damaged one.
     pub fn write(&mut self, region: &Region, i: u32) {
         self.checksum = self.sum();
-        region.store(Layout::root(i), self.as_bytes());
+        let (first, rest) = self.as_bytes().split_at(UNIT);
+        region.store(Layout::root(i) + UNIT, rest);
+        fence();
+        region.store(Layout::root(i), first);
         fence();
     }
 
@@ -102,7 +108,7 @@ impl RootDescriptor {
         region.read(Layout::root(i), root.as_mut_bytes());
         match root {
             root if root.magic == MAGIC && root.checksum == root.sum() => RootSlot::Used(root),
-            root if root.as_bytes().iter().all(|byte| *byte == 0) => RootSlot::Unused,
+            root if root.as_bytes()[..UNIT] == [0; UNIT] => RootSlot::Unused,
             _ => RootSlot::Damaged,
         }
     }

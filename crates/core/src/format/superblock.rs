@@ -106,6 +106,10 @@ impl Superblock {
 
     /// Writes the next version over the older copy and waits until it is persisted.
     pub fn write(&mut self, region: &Region) {
+        // The other copy must be persisted before this one is touched. Whoever wrote it may have been killed
+        // before its fence.
+        region.flush(Layout::superblock((self.sequence % 2) as usize), size_of::<Self>());
+        fence();
         self.sequence += 1;
         self.checksum = self.sum();
         region.store(Layout::superblock((self.sequence % 2) as usize), self.as_bytes());

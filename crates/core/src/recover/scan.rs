@@ -147,16 +147,18 @@ fn beyond(index: u32, s: &Segment, retired: u64) -> Option<Damage> {
     (lsn > retired).then_some(Damage::Record { segment: index, offset: s.end as u32, fenced: fenced as u32 })
 }
 
-/// The next segment's claim about this one. It holds only while that use of the segment is the present one
-/// and not retired as a whole.
+/// The next segment's claim about the one before it. While that one is not retired it is not free either, so
+/// it must be there, in the use that is named, and whole as far as it had been fenced.
 fn claimed(next: &Segment, segments: &BTreeMap<u32, Segment>, retired: u64) -> Option<Damage> {
     let claim = &next.header;
-    let before = segments.get(&claim.previous)?;
-    let current = claim.previous_seq != 0 && before.header.seq == claim.previous_seq;
-    let broken = current && claim.previous_lsn > retired && before.end < claim.previous_end as usize;
-    broken.then_some(Damage::Record {
+    if claim.previous_seq == 0 || claim.previous_end == 0 || claim.previous_lsn <= retired {
+        return None;
+    }
+    let before = segments.get(&claim.previous).filter(|before| before.header.seq == claim.previous_seq);
+    let end = before.map_or(0, |before| before.end);
+    (end < claim.previous_end as usize).then_some(Damage::Record {
         segment: claim.previous,
-        offset: before.end as u32,
+        offset: end as u32,
         fenced: claim.previous_end,
     })
 }
