@@ -83,8 +83,10 @@ impl<'e> Destager<'e> {
     }
 
     fn sync(&self, slot: u32, f: File<'_>, files: &mut dyn Files) -> io::Result<()> {
-        if Flag::FAILED.any_in(f.flags().load(Acquire)) {
-            return Err(io::Error::other("an earlier sync of it failed"));
+        let failed = || Flag::FAILED.any_in(f.flags().load(Acquire));
+        let earlier = || io::Error::other("an earlier sync of it failed");
+        if failed() {
+            return Err(earlier());
         }
         let fd = files.descriptor(slot)?;
         let Entry::Alone(guard) = lock::enter(self.engine.shm(), f, self.who) else { return Ok(()) };
@@ -102,6 +104,10 @@ impl<'e> Destager<'e> {
         let ns = self.engine.shm().header().clock().ns(ticks().wrapping_sub(start));
         self.engine.shm().stats(self.engine.shm().shape().lanes).record(Event::Destage, ns);
         let _entered = guard.map_or_else(|| lock::enter(self.engine.shm(), f, self.who), Entry::Alone);
+        if failed() {
+            // Somebody else's sync failed meanwhile: what this one said proves nothing.
+            return Err(earlier());
+        }
         if last > f.watermark().load(Acquire) {
             persist::watermark(self.engine.pool(), slot, f, last);
         }

@@ -102,6 +102,10 @@ fn finish(engine: &Engine, who: Owner, lane: Lane<'_>, owner: u64, files: &mut d
 
 /// Makes the file as it is the truth: nothing in the log may change it any more.
 fn retire(engine: &Engine, slot: u32, f: seawall_wire::shm::File<'_>, files: &mut dyn Writable) {
+    f.disturb();
+    if Flag::FAILED.any_in(f.flags().load(Acquire)) {
+        return;
+    }
     let last = f.last_lsn().load(Acquire);
     match files.writable(slot).and_then(|file| Ok(fdatasync(file.as_fd())?)) {
         Ok(()) => persist::watermark(engine.pool(), slot, f, last.max(f.watermark().load(Acquire))),
@@ -110,7 +114,6 @@ fn retire(engine: &Engine, slot: u32, f: seawall_wire::shm::File<'_>, files: &mu
         }
         Err(_) => {}
     }
-    f.disturb();
 }
 
 /// Writes the parts of one record into its file. Parts after the first begin their segments.
@@ -160,7 +163,7 @@ fn next_segment(engine: &Engine, seq: u64) -> Option<(u32, u64)> {
 fn close(engine: &Engine, lane: Lane<'_>) {
     let shm = engine.shm();
     let number = shm.lanes().position(|l| std::ptr::eq(l.owner(), lane.owner())).unwrap_or(0) as u32;
-    let newest = shm.header().next_lsn().load(SeqCst);
+    let newest = shm.header().next_lsn().load(SeqCst) - 1;
     for i in 0..engine.layout().segments {
         let Some(segment) = shm.segment(i) else { continue };
         let open = segment.state().load(Acquire) == SegmentState::Open as u32;

@@ -68,8 +68,12 @@ impl Engine {
         done
     }
 
-    /// A real sync succeeded; the file's lock is held.
+    /// A real sync succeeded; the file's lock is held. If another one failed meanwhile, this success proves
+    /// nothing.
     fn synced(&self, slot: u32, f: File<'_>, covered: &Covered) {
+        if Flag::FAILED.any_in(f.flags().load(Acquire)) {
+            return;
+        }
         if covered.last > f.watermark().load(Acquire) {
             persist::watermark(&self.log.pool, slot, f, covered.last);
         }
@@ -123,9 +127,11 @@ impl Engine {
         retire: impl FnOnce() -> Result<(), Errno>,
         op: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
-        let done = self.pass(who, file, retire, op);
+        // Marked before the lock is free: between the two another process's fsync could take the file, now
+        // without a name, back into the log.
+        let remove = || op().inspect(|()| self.set_flag(file, Flag::UNLINKED));
+        let done = self.pass(who, file, retire, remove);
         if done.is_ok() {
-            self.set_flag(file, Flag::UNLINKED);
             self.ring();
         }
         done

@@ -1,0 +1,122 @@
+//! What the simulator found, each reduced to the few steps that show it.
+
+mod common;
+
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::SeqCst;
+
+use common::{One, World, roll_back};
+use seawall_core::destage::count_free;
+use seawall_core::format::{Layout, RootDescriptor, RootSlot};
+use seawall_core::reap::{self, Writable};
+use seawall_core::recover::{Damage, Mode, Options, RecoverError, recover};
+use seawall_core::{At, Errno, pool};
+use seawall_media::Region;
+
+struct Again<'a>(&'a common::Managed);
+
+impl Writable for Again<'_> {
+    fn writable(&mut self, _slot: u32) -> std::io::Result<std::fs::File> {
+        self.0.file.try_clone()
+    }
+}
+
+/// A root whose registration was cut by the crash is not there; it used to be damage, and nothing could be
+/// recovered any more.
+#[test]
+fn regression_a_root_that_was_cut_is_unused() {
+    let file = tempfile::tempfile_in("/dev/shm").expect("a file");
+    file.set_len(16 << 20).expect("room");
+    let region = Region::map(&file, 16 << 20, false).expect("a mapping");
+    let mut root = RootDescriptor::new(1, 0, [7; 16], (1, &[9; 8]), b"/a", b"/b").expect("a root");
+    root.write(&region, 3);
+    assert!(matches!(RootDescriptor::read(&region, 3), RootSlot::Used(_)));
+    region.set_u64(Layout::root(3), 0);
+    assert!(matches!(RootDescriptor::read(&region, 3), RootSlot::Unused));
+}
+
+/// A segment whose header was damaged is missed by the next one of its lane. All its records used to vanish
+/// without a word.
+#[test]
+fn regression_a_lost_segment_header_is_damage() {
+    let world = World::new(16 << 20);
+    let m = world.manage("wal");
+    world.fsync(&m);
+    for i in 0..80u64 {
+        world.pwrite(&m, 0, &[7; 1000], i * 1000);
+    }
+    let first = world.pool.layout().segment(0);
+    world.pool.region.store(first, &[0; 64]);
+    roll_back(&m, &[]);
+    let (recovered, _dir, _memory) = world.recover();
+    let Err(RecoverError::Damaged(all)) = recovered else { panic!("{recovered:?}") };
+    assert!(matches!(all[0], Damage::Record { segment: 0, offset: 0, .. }), "{all:?}");
+    assert_eq!(m.file.metadata().expect("a size").len(), 0, "nothing was written");
+}
+
+/// A write that meets a full log takes its file out of it. If a sync failed before, the kernel has dropped
+/// the pages and says yes now: the records must stay all the same.
+#[test]
+fn regression_leaving_the_log_does_not_retire_what_a_sync_failed_on() {
+    let world = World::new(16 << 20);
+    let m = world.manage("wal");
+    world.fsync(&m);
+    world.pwrite(&m, 0, b"acknowledged", 0);
+    world.engine.need_sync(m.name);
+    let failed = world.engine.sync(world.who(0), m.name, || Err(Errno::IO));
+    assert_eq!(failed, Err(Errno::IO));
+    world.engine.pass(world.who(0), m.name, || Ok(()), || ());
+    roll_back(&m, b"older");
+    let path = m.path.clone();
+    let (recovered, _dir, _memory) = world.recover();
+    assert_eq!(recovered.expect("a recovery").live, 1);
+    assert_eq!(std::fs::read(path).expect("read"), b"acknowledged");
+}
+
+/// The segments of the dead are free after the next destage; it used to take another write.
+#[test]
+fn regression_the_segments_of_the_dead_are_freed() {
+    let world = World::new(16 << 20);
+    let m = world.manage("wal");
+    world.fsync(&m);
+    let dead = world.engine.claim_client(999_999, 0).expect("a client");
+    let who = seawall_core::Owner::new(dead, 1 << 4);
+    let torn_out = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let publish = || -> Result<usize, Errno> { std::panic::resume_unwind(Box::new(())) };
+        let data = [&[5; 100][..]];
+        world.engine.write(who, m.name, m.file.as_fd(), At::Offset(0), data.into_iter(), publish)
+    }));
+    assert!(torn_out.is_err());
+    // Unwinding tidied up; the dead do not.
+    let lane = world.engine.shm().lanes().position(|l| l.segment().load(SeqCst) != 0).expect("a lane");
+    let lane = world.engine.shm().lane(lane as u32).expect("the lane");
+    lane.owner().store(who.word(), SeqCst);
+    let reaped = reap::dead(&world.engine, world.who(1), &|client| client == dead, &mut Again(&m));
+    assert_eq!(reaped.lanes, 1);
+    let round = seawall_core::destage::Destager::new(&world.engine, world.who(1)).round(&mut One(&m));
+    assert!(round.failed.is_empty());
+    assert_eq!(count_free(&world.engine), world.engine.layout().segments);
+}
+
+/// Two processes: one removes the file's last name while the other syncs it. The file must not come back to
+/// the log, or a power cut would leave records of a file that is gone.
+#[test]
+fn regression_an_unlinked_file_does_not_come_back_to_the_log() {
+    let world = World::new(16 << 20);
+    let m = world.manage("wal");
+    world.fsync(&m);
+    let remove = || std::fs::remove_file(&m.path).map_err(|_| Errno::IO);
+    world.engine.unlink(world.who(0), m.name, || Ok(()), remove).expect("an unlink");
+    assert!(world.fsync(&m));
+    assert!(!world.is_tracked(&m));
+    let m_path: &PathBuf = &m.path;
+    assert!(!m_path.exists());
+    world.pwrite(&m, 0, b"into the void", 0);
+    let path = world.pool.path.clone();
+    let World { dir: _dir, memory: _memory, pool: old, engine, .. } = world;
+    drop((old, engine));
+    let pool = pool::open(&path).expect("open");
+    let options = Options { mode: Mode::Replay, accept_loss: false };
+    assert_eq!(recover(&pool, options).expect("a recovery").live, 0);
+}
