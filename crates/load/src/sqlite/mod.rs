@@ -45,8 +45,11 @@ impl Journal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Synchronous {
-    /// Durable: the only setting under which a commit survives a power cut in every journal mode.
+    /// Durable with a write-ahead log. With a rollback journal the last commit may be undone by a power
+    /// cut: the journal's removal, which is the commit, is not synced.
     Full,
+    /// Durable in every journal mode.
+    Extra,
     /// Never waits: unsafe.
     Off,
 }
@@ -55,6 +58,7 @@ impl Synchronous {
     fn pragma(self) -> &'static str {
         match self {
             Synchronous::Full => "FULL",
+            Synchronous::Extra => "EXTRA",
             Synchronous::Off => "OFF",
         }
     }

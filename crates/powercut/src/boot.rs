@@ -1,0 +1,212 @@
+//! A machine from the inside: what its first process does from power-on to shutdown.
+//!
+//! Input: a [`Boot`] on the command line. Output: a line of JSON for each [`Said`] on standard output.
+//! What the machine has: memory of its own (`/tmp`, `/dev/shm`), which a power cut takes; the disk's file
+//! system below [`DATA`]; and what stands beside the machine and survives it, below [`BASE`]: the log's
+//! medium, the ledger, the programs and what they print.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use nix::mount::{MsFlags, mount};
+use seawall_load::ledger::Verdict;
+use serde::{Deserialize, Serialize};
+
+use crate::cell;
+use crate::plan::{Database, Plan, Side};
+use crate::program;
+use crate::{postgres, sqlite};
+
+/// Everything outside the machine, in a tmpfs of the campaign's own.
+pub const BASE: &str = "/run/seawall-powercut";
+/// Where the disk's file system is mounted.
+pub const DATA: &str = "/run/seawall-powercut/data";
+
+/// What a machine is started for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Task {
+    /// Make the database, without Seawall, and shut down in order.
+    Install,
+    /// Run the load until the power fails.
+    Load,
+    /// Recover, check everything, shut down in order.
+    Check,
+}
+
+/// One start of the machine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Boot {
+    /// The disk.
+    pub disk: PathBuf,
+    /// What random/boot_id says.
+    pub boot_id: String,
+    /// What to do.
+    pub task: Task,
+    /// With what.
+    pub plan: Plan,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Checked {
+    /// The ledger against the database.
+    pub verdict: Verdict,
+    /// Everything else that was wrong.
+    pub problems: Vec<String>,
+    /// Records replayed from the log, where that was told.
+    pub replayed: Option<u64>,
+}
+
+/// What the machine tells the campaign.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Said {
+    /// The first commit of this boot was acknowledged.
+    Working,
+    /// Checked, and shut down.
+    Checked(Checked),
+    /// Installed, and shut down.
+    Installed,
+    /// It cannot go on, and why.
+    Failed(String),
+}
+
+impl Boot {
+    /// A program of ours.
+    pub fn program(&self, name: &str) -> PathBuf {
+        Path::new(BASE).join("bin").join(name)
+    }
+
+    /// `seawall WORD --pool POOL`.
+    pub fn seawall(&self, word: &str) -> Command {
+        let mut command = Command::new(self.program("seawall"));
+        command.arg(word).arg("--pool").arg(self.plan.pool());
+        command
+    }
+
+    /// `seawall run`, up to its `--`.
+    pub fn seawall_run(&self) -> Command {
+        let mut command = self.seawall("run");
+        command.args(["--emulated", "--quiet", "--size"]).arg(format!("{}M", self.plan.pool_mib));
+        command
+    }
+}
+
+/// The life of a machine, from its first process's point of view.
+pub fn live(boot: &Boot) -> Result<()> {
+    let said = match start(boot).and_then(|()| work(boot)) {
+        Ok(said) => said,
+        Err(error) => Said::Failed(format!("{error:#}")),
+    };
+    say(&said)
+}
+
+/// Tells the campaign.
+pub fn say(said: &Said) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", serde_json::to_string(said)?)?;
+    Ok(out.flush()?)
+}
+
+/// Memory, identity, disk.
+fn start(boot: &Boot) -> Result<()> {
+    cell::memory(Path::new("/tmp"), 0o1777)?;
+    cell::memory(Path::new("/dev/shm"), 0o1777)?;
+    let boot_id = Path::new("/tmp/boot_id");
+    std::fs::write(boot_id, format!("{}\n", boot.boot_id))?;
+    mount(Some(boot_id), "/proc/sys/kernel/random/boot_id", None::<&str>, MsFlags::MS_BIND, None::<&str>)
+        .context("give the machine its boot id")?;
+    let mut attach = Command::new("mount");
+    attach.args(["-t", "ext4", "-o", "loop,errors=remount-ro"]).arg(&boot.disk).arg(DATA);
+    program::run(attach, "mount the disk", Duration::from_secs(60)).map(drop)
+}
+
+fn work(boot: &Boot) -> Result<Said> {
+    let postgres = boot.plan.database == Database::Postgres;
+    let said = match boot.task {
+        Task::Install => {
+            if postgres { postgres::install(boot) } else { sqlite::install(boot) }?;
+            Said::Installed
+        }
+        Task::Load => {
+            if postgres { postgres::load(boot) } else { sqlite::load(boot) }?;
+            Said::Failed("the load ended before the power did".to_owned())
+        }
+        Task::Check => {
+            let mut checked = if postgres { postgres::check(boot) } else { sqlite::check(boot) }?;
+            if boot.plan.side == Side::Seawall {
+                checked.problems.extend(pool_problems(boot)?);
+            }
+            Said::Checked(checked)
+        }
+    };
+    if boot.task != Task::Load {
+        program::run(command("umount", &[DATA]), "unmount the disk", Duration::from_secs(60))?;
+    }
+    Ok(said)
+}
+
+/// After an orderly end nothing of Seawall's may be left to do.
+fn pool_problems(boot: &Boot) -> Result<Vec<String>> {
+    #[derive(Deserialize)]
+    struct State {
+        live: u64,
+    }
+    let mut verify = Command::new(boot.program("seawall"));
+    verify.arg("verify").arg(boot.plan.pool()).arg("--json");
+    let verified = program::finish(verify, "seawall verify", Duration::from_secs(60))?;
+    let state = serde_json::from_str::<State>(&verified.stdout);
+    let clean = verified.status.success() && state.is_ok_and(|state| state.live == 0);
+    Ok(if clean { Vec::new() } else { vec![format!("the pool after an orderly end: {verified}")] })
+}
+
+/// Waits until the ledger has grown past what it held before, then says so, and waits for the power cut.
+pub fn until_the_cut(boot: &Boot, before: u64, mut check: impl FnMut() -> Result<()>) -> Result<()> {
+    let mut told = false;
+    loop {
+        if !told && ledger_length(boot) > before {
+            say(&Said::Working)?;
+            told = true;
+        }
+        check()?;
+        std::thread::sleep(Duration::from_millis(if told { 50 } else { 5 }));
+    }
+}
+
+/// Bytes in the ledger.
+pub fn ledger_length(boot: &Boot) -> u64 {
+    std::fs::metadata(boot.plan.ledger()).map_or(0, |found| found.len())
+}
+
+/// A command of a few words.
+pub fn command(program: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command
+}
+
+/// Runs `seawall recover` and returns how many records it replayed.
+pub fn recover(boot: &Boot, force: bool) -> Result<u64> {
+    #[derive(Deserialize)]
+    struct Report {
+        live: u64,
+        replayed: bool,
+    }
+    let mut recover = boot.seawall("recover");
+    recover.arg("--json");
+    if force {
+        recover.arg("--replay");
+    }
+    let done = program::run(recover, "seawall recover", Duration::from_secs(120))?;
+    let report: Report = serde_json::from_str(&done.stdout).context("seawall recover's report")?;
+    ensure!(
+        report.live == 0 || report.replayed,
+        "the log had {} live records and was not replayed",
+        report.live
+    );
+    Ok(if report.replayed { report.live } else { 0 })
+}

@@ -1,0 +1,149 @@
+//! What a round is going to do, all of it drawn from one seed before it begins.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use seawall_load::sqlite::Journal;
+use serde::{Deserialize, Serialize};
+
+use crate::boot::BASE;
+use crate::disk::Loss;
+use crate::rng::Rng;
+
+/// What is under load.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the databases' own names")]
+pub enum Database {
+    Postgres,
+    Sqlite,
+}
+
+/// What makes commits durable.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// The database's own syncs, absorbed by Seawall's log.
+    Seawall,
+    /// The database's own syncs, on the disk. Proves that the disk keeps what was flushed.
+    Synced,
+    /// Nothing (`fsync=off`, `synchronous=OFF`). Proves that the cuts do take away what was not flushed.
+    Unsafe,
+}
+
+/// How the log is brought back after the cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Recovery {
+    /// `seawall run` finds another boot id and replays by itself.
+    Run,
+    /// `seawall recover` does, and the database starts without Seawall.
+    Recover,
+    /// `seawall recover --replay`, in what seems to be the same boot.
+    Forced,
+}
+
+/// What else goes wrong before the cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trouble {
+    /// Nothing.
+    None,
+    /// The disk refuses some writes; the kernel marks the pages clean all the same.
+    WriteErrors,
+    /// The disk refuses some flushes.
+    FlushErrors,
+    /// The file system is full.
+    Full,
+}
+
+const JOURNALS: [Journal; 5] =
+    [Journal::Wal, Journal::Delete, Journal::Wal, Journal::Truncate, Journal::Persist];
+
+/// One round.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    /// Where all that follows comes from.
+    pub seed: u64,
+    /// What is under load.
+    pub database: Database,
+    /// What makes commits durable.
+    pub side: Side,
+    /// SQLite's journal mode.
+    pub journal: Journal,
+    /// PostgreSQL's settings that differ from round to round.
+    pub settings: Vec<(String, String)>,
+    /// The pool's size in MiB.
+    pub pool_mib: u64,
+    /// From the first commit to the cut.
+    pub cut_after: Duration,
+    /// What the cut takes away.
+    pub loss: Loss,
+    /// A second cut so long after the machine is back, in the middle of recovery or soon after it.
+    pub cut_again: Option<(Duration, Loss)>,
+    /// How the log is brought back.
+    pub recovery: Recovery,
+    /// What goes wrong before the cut.
+    pub trouble: Trouble,
+}
+
+/// Draws the round with this number. The number alone decides SQLite's journal mode: few rounds shall see
+/// several of them.
+pub fn draw(database: Database, side: Side, seed: u64, number: u64) -> Plan {
+    let rng = &mut Rng::new(seed);
+    let millis = |rng: &mut Rng, from: u64, to: u64| Duration::from_millis(from + rng.below(to - from));
+    Plan {
+        seed,
+        database,
+        side,
+        journal: JOURNALS[number as usize % JOURNALS.len()],
+        settings: settings(rng),
+        pool_mib: *rng.pick(&[16, 16, 64]),
+        cut_after: millis(rng, 50, 2500),
+        loss: Loss::draw(rng),
+        cut_again: rng.percent(25).then(|| (millis(rng, 1, 900), Loss::draw(rng))),
+        recovery: *rng.pick(&[Recovery::Run, Recovery::Run, Recovery::Recover, Recovery::Forced]),
+        trouble: Trouble::None,
+    }
+}
+
+/// PostgreSQL's ways to write its log: each takes other system calls.
+fn settings(rng: &mut Rng) -> Vec<(String, String)> {
+    let mut set = |name: &str, values: &[&str]| (name.to_owned(), (*rng.pick(values)).to_owned());
+    vec![
+        set("wal_sync_method", &["fdatasync", "fdatasync", "fsync", "open_datasync"]),
+        set("wal_recycle", &["on", "on", "off"]),
+        set("wal_init_zero", &["on", "on", "off"]),
+        set("max_wal_size", &["8MB", "32MB", "128MB"]),
+    ]
+}
+
+impl Plan {
+    /// The log's medium: beside the machine, so that it survives. One for each database and side.
+    pub fn pool(&self) -> PathBuf {
+        Path::new(BASE).join("pmem").join(self.name())
+    }
+
+    /// The ledger: beside the machine too.
+    pub fn ledger(&self) -> PathBuf {
+        Path::new(BASE).join(format!("ledger-{}", self.name()))
+    }
+
+    fn name(&self) -> String {
+        format!("{:?}-{:?}", self.database, self.side).to_lowercase()
+    }
+
+    /// What this round varies, for a person.
+    pub fn title(&self) -> String {
+        let how = match self.database {
+            Database::Postgres => self.settings.first().map_or("", |(_, value)| value),
+            Database::Sqlite => self.journal.pragma(),
+        };
+        let again = if self.cut_again.is_some() { ", cut again" } else { "" };
+        format!("{how}, {}{again}", self.loss.name())
+    }
+}

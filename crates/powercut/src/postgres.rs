@@ -1,0 +1,160 @@
+//! PostgreSQL in a machine: installed, put under load, recovered, checked.
+//!
+//! The cluster has data checksums and segments of 1 MiB, so that a short load creates, recycles, renames and
+//! removes many of them. Beside the ledger's clients run pgbench, whose balances must add up, and a script
+//! that does what else moves files: checkpoints, switches of the segment, tables made and dropped.
+
+mod server;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use seawall_load::ledger::Verdict;
+
+use crate::boot::{Boot, Checked, DATA, ledger_length, recover, until_the_cut};
+use crate::plan::{Recovery, Side};
+use crate::program;
+use server::Server;
+
+/// The database everything is in, and its superuser.
+const NAME: &str = "postgres";
+/// Names the socket file; no network address is listened on.
+const PORT: &str = "5432";
+const SOCKETS: &str = "/tmp/sockets";
+const LIMIT: Duration = Duration::from_secs(120);
+/// Longer than any round.
+const FOREVER: &str = "600";
+const LEDGER_CLIENTS: &str = "4";
+const PGBENCH_CLIENTS: &str = "2";
+
+/// One turn of what moves files, repeated until the power fails.
+const CHURN: &str = "
+    CHECKPOINT; SELECT pg_sleep(0.05);
+    SELECT pg_switch_wal(); SELECT pg_sleep(0.05);
+    CREATE TABLE churn AS SELECT g, repeat('y', 200) AS filler FROM generate_series(1, 2000) g;
+    CREATE INDEX ON churn (g); UPDATE churn SET filler = 'z' WHERE g % 3 = 0;
+    DROP TABLE churn; SELECT pg_sleep(0.05);
+    VACUUM pgbench_branches; VACUUM pgbench_tellers;
+";
+
+/// PGDATA.
+fn cluster() -> PathBuf {
+    Path::new(DATA).join("pg")
+}
+
+/// How clients connect.
+fn connection() -> String {
+    format!("host={SOCKETS} port={PORT} user={NAME} dbname={NAME}")
+}
+
+/// A client program of this PostgreSQL.
+fn client(program: &str) -> Result<Command> {
+    let mut command = Command::new(server::binary(program)?);
+    command.env("PGHOST", SOCKETS).env("PGPORT", PORT).env("PGUSER", NAME).env("PGDATABASE", NAME);
+    Ok(command)
+}
+
+/// initdb, pgbench's tables, amcheck.
+pub fn install(boot: &Boot) -> Result<()> {
+    std::fs::create_dir_all(cluster()).context("create PGDATA")?;
+    server::give_to_user(&cluster())?;
+    let mut initdb = server::as_user(server::binary("initdb")?)?;
+    initdb.args(["--data-checksums", "--wal-segsize=1", "--auth=trust", "--encoding=UTF8", "--locale=C"]);
+    initdb.arg("--username").arg(NAME).arg("-D").arg(cluster());
+    program::run(initdb, "initdb", LIMIT)?;
+    let server = Server::start(boot, Side::Synced)?;
+    let mut tables = client("pgbench")?;
+    tables.args(["-i", "-q", "-s", "1"]);
+    program::run(tables, "pgbench -i", LIMIT)?;
+    let mut amcheck = client("psql")?;
+    amcheck.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", "CREATE EXTENSION amcheck"]);
+    program::run(amcheck, "load amcheck", LIMIT)?;
+    server.stop()
+}
+
+/// Commits until the power fails.
+pub fn load(boot: &Boot) -> Result<()> {
+    let before = ledger_length(boot);
+    let mut server = Server::start(boot, boot.plan.side)?;
+    let churn = Path::new("/tmp/churn.sql");
+    std::fs::write(churn, CHURN.repeat(500))?;
+    let mut script = client("psql")?;
+    script.args(["-X", "-q", "-f"]).arg(churn);
+    let mut bench = client("pgbench")?;
+    bench.args(["-n", "-b", "tpcb-like", "-c", PGBENCH_CLIENTS, "-T", FOREVER]);
+    let mut commits = Command::new(boot.program("seawall-load"));
+    commits.args(["ledger-pg", "--clients", LEDGER_CLIENTS, "--seconds", FOREVER]);
+    commits.arg("--connect").arg(connection()).arg("--ledger").arg(boot.plan.ledger());
+    let mut loads = [
+        program::start(script, "the script that moves files")?,
+        program::start(bench, "pgbench")?,
+        program::start(commits, "the ledger load")?,
+    ];
+    until_the_cut(boot, before, || {
+        server.must_run()?;
+        loads.iter_mut().try_for_each(program::Running::must_run)
+    })
+}
+
+/// Recovers, starts, checks, stops, and checks the files at rest.
+pub fn check(boot: &Boot) -> Result<Checked> {
+    let mut checked = Checked::default();
+    let mut side = boot.plan.side;
+    if side == Side::Seawall {
+        let guarded = server::is_guarded(&cluster());
+        if guarded {
+            checked.problems.extend(server::bare_start_problem()?);
+        }
+        if boot.plan.recovery != Recovery::Run {
+            let replayed = recover(boot, boot.plan.recovery == Recovery::Forced)?;
+            checked.replayed = Some(replayed);
+            side = Side::Synced;
+            if replayed > 0 && !guarded {
+                checked.problems.push(format!("{replayed} live records, and no guard was up"));
+            }
+        }
+    }
+    let server = Server::start(boot, side)?;
+    checked.verdict = verdict(boot)?;
+    checked.problems.extend(amcheck()?);
+    server.stop()?;
+    checked.problems.extend(checksums()?);
+    if server::is_guarded(&cluster()) {
+        checked.problems.push("the guard is still up after an orderly end".to_owned());
+    }
+    Ok(checked)
+}
+
+fn verdict(boot: &Boot) -> Result<Verdict> {
+    let mut check = Command::new(boot.program("seawall-load"));
+    check.arg("check-pg").arg("--connect").arg(connection()).arg("--ledger").arg(boot.plan.ledger());
+    let ended = program::finish(check, "the ledger check", LIMIT)?;
+    // Exit code 1 is a verdict too: a bad one.
+    serde_json::from_str(&ended.stdout).with_context(|| format!("the ledger check: {ended}"))
+}
+
+fn amcheck() -> Result<Vec<String>> {
+    let mut check = client("pg_amcheck")?;
+    check.args(["--heapallindexed", "--parent-check", "--database", NAME]);
+    problem(program::finish(check, "pg_amcheck", LIMIT)?, "pg_amcheck")
+}
+
+fn checksums() -> Result<Vec<String>> {
+    let mut check = server::as_user(server::binary("pg_checksums")?)?;
+    check.arg("--check").arg("-D").arg(cluster());
+    problem(program::finish(check, "pg_checksums", LIMIT)?, "pg_checksums")
+}
+
+fn problem(ended: program::Ended, what: &str) -> Result<Vec<String>> {
+    Ok(if ended.status.success() { Vec::new() } else { vec![format!("{what}: {ended}")] })
+}
+
+/// The programs this module needs, for the check of what is installed.
+pub fn installed() -> Result<()> {
+    server::user()?;
+    ["postgres", "initdb", "psql", "pgbench", "pg_amcheck", "pg_checksums"]
+        .iter()
+        .try_for_each(|program| server::binary(program).map(drop))
+}

@@ -1,0 +1,145 @@
+//! One PostgreSQL server in a machine, and the user it runs as.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, User, chown};
+
+use super::{LIMIT, PORT, SOCKETS, cluster};
+use crate::boot::Boot;
+use crate::plan::Side;
+use crate::program::{self, Running};
+
+/// PostgreSQL refuses root.
+const USER: &str = "postgres";
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// Equal in every round. A small cache and short pauses, so that data files are written all the time.
+const SETTINGS: &[(&str, &str)] = &[
+    ("listen_addresses", ""),
+    ("unix_socket_directories", SOCKETS),
+    ("port", PORT),
+    ("shared_buffers", "16MB"),
+    ("min_wal_size", "2MB"),
+    ("checkpoint_timeout", "30s"),
+    ("autovacuum_naptime", "1s"),
+    ("synchronous_commit", "on"),
+    ("full_page_writes", "on"),
+    ("max_connections", "30"),
+    ("logging_collector", "off"),
+];
+
+/// A running server.
+pub struct Server {
+    process: Running,
+}
+
+impl Server {
+    /// Starts it and waits until it takes connections.
+    pub fn start(boot: &Boot, side: Side) -> Result<Self> {
+        // What Debian's own start script does: the process id in it is of another boot.
+        let _ = fs::remove_file(cluster().join("postmaster.pid"));
+        if !Path::new(SOCKETS).exists() {
+            fs::create_dir(SOCKETS)?;
+            give_to_user(Path::new(SOCKETS))?;
+        }
+        let mut command = match side {
+            Side::Seawall => {
+                let mut run = boot.seawall_run();
+                run.args(["--user", USER, "--"]).arg(binary("postgres")?);
+                run
+            }
+            Side::Synced | Side::Unsafe => as_user(binary("postgres")?)?,
+        };
+        command.arg("-D").arg(cluster());
+        let fsync = ("fsync", if side == Side::Unsafe { "off" } else { "on" });
+        let drawn = boot.plan.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (name, value) in SETTINGS.iter().copied().chain(drawn).chain([fsync]) {
+            command.arg("-c").arg(format!("{name}={value}"));
+        }
+        let mut server = Server { process: program::start(command, "PostgreSQL")? };
+        server.wait_ready()?;
+        Ok(server)
+    }
+
+    fn wait_ready(&mut self) -> Result<()> {
+        let deadline = Instant::now() + START_LIMIT;
+        while status().as_deref() != Some("ready") {
+            self.must_run()?;
+            ensure!(Instant::now() < deadline, "PostgreSQL does not get ready: {}", self.process.said());
+            sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    /// An error if it has ended.
+    pub fn must_run(&mut self) -> Result<()> {
+        self.process.must_run()
+    }
+
+    /// Shuts down in order.
+    pub fn stop(self) -> Result<()> {
+        // `seawall run` passes it on. To PostgreSQL it means: end all sessions, write everything, go.
+        kill(Pid::from_raw(self.process.pid()), Signal::SIGINT).context("ask PostgreSQL to end")?;
+        let ended = self.process.wait(LIMIT)?;
+        if ended.status.success() { Ok(()) } else { bail!("PostgreSQL ended with {ended}") }
+    }
+}
+
+/// What the postmaster says about itself.
+fn status() -> Option<String> {
+    let text = fs::read_to_string(cluster().join("postmaster.pid")).ok()?;
+    Some(text.lines().nth(7)?.trim().to_owned())
+}
+
+/// Whether Seawall's guard is up.
+pub fn is_guarded(cluster: &Path) -> bool {
+    cluster.join("PG_VERSION.seawall").exists()
+}
+
+/// Tries to start the bare server although the guard is up; it must refuse and say why.
+pub fn bare_start_problem() -> Result<Option<String>> {
+    let mut bare = as_user(binary("postgres")?)?;
+    bare.arg("-D").arg(cluster());
+    let ended = program::finish(bare, "a bare start behind the guard", Duration::from_secs(10));
+    Ok(match ended {
+        Ok(ended) if !ended.status.success() && ended.stderr.contains("SEAWALL") => None,
+        Ok(ended) => Some(format!("a bare start behind the guard did not name Seawall: {ended}")),
+        Err(_) => Some("a bare start behind the guard was not refused".to_owned()),
+    })
+}
+
+/// The newest PostgreSQL of the distribution.
+pub fn binary(name: &str) -> Result<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let numbered = versions.filter_map(|entry| {
+        Some((entry.file_name().to_str()?.parse::<u32>().ok()?, entry.path().join("bin").join(name)))
+    });
+    let newest = numbered.filter(|(_, path)| path.is_file()).max();
+    newest.map(|(_, path)| path).with_context(|| format!("{name} of PostgreSQL is not installed: make deps"))
+}
+
+/// The user that the server runs as.
+pub fn user() -> Result<User> {
+    User::from_name(USER)?.with_context(|| format!("there is no user {USER}: make deps"))
+}
+
+/// A command that user will run.
+pub fn as_user(program: impl AsRef<OsStr>) -> Result<Command> {
+    let user = user()?;
+    let mut command = Command::new(program);
+    command.uid(user.uid.as_raw()).gid(user.gid.as_raw()).env("HOME", "/tmp").current_dir("/tmp");
+    Ok(command)
+}
+
+/// Makes that user the owner.
+pub fn give_to_user(path: &Path) -> Result<()> {
+    let user = user()?;
+    chown(path, Some(user.uid), Some(user.gid)).with_context(|| format!("give {} to {USER}", path.display()))
+}

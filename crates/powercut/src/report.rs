@@ -1,0 +1,182 @@
+//! What the rounds found: a line as each ends, a table, and JSON.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Database, Side};
+use crate::round::Outcome;
+
+/// Said with every result: what it does and does not show.
+const CAVEAT: &str = "the log's medium is memory outside the machine that survives by construction; \
+    which of its stores a real power cut would keep is not tested here";
+
+/// Everything a campaign found.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Where all that was random came from.
+    pub seed: u64,
+    /// What this shows, and what not.
+    pub caveat: String,
+    /// Counts for each database and side.
+    pub totals: Vec<Totals>,
+    /// Each round.
+    pub rounds: Vec<Outcome>,
+}
+
+/// Counts for one database on one side.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Totals {
+    /// The database.
+    pub database: Database,
+    /// The side.
+    pub side: Side,
+    /// Rounds.
+    pub rounds: u64,
+    /// Power cuts, the second ones of a round among them.
+    pub cuts: u64,
+    /// How many cuts of each kind.
+    pub losses: BTreeMap<String, u64>,
+    /// Sectors that the disk lost in these cuts.
+    pub sectors_lost: u64,
+    /// Commits acknowledged.
+    pub acknowledged: u64,
+    /// Acknowledged, and gone.
+    pub lost: u64,
+    /// Rounds in which a commit was gone.
+    pub rounds_with_loss: u64,
+    /// Rounds in which a checker complained or the database did not start.
+    pub rounds_with_problems: u64,
+    /// Seconds for each round, on average.
+    pub seconds_per_round: f64,
+}
+
+impl Report {
+    /// Without results yet.
+    pub fn new(seed: u64) -> Self {
+        Report { seed, caveat: CAVEAT.to_owned(), totals: Vec::new(), rounds: Vec::new() }
+    }
+
+    /// Takes a round in, and says how it went.
+    pub fn add(&mut self, outcome: Outcome) {
+        let plan = &outcome.plan;
+        let pending: u64 = outcome.cuts.iter().map(|cut| cut.pending_sectors).sum();
+        println!(
+            "{:>3}  {:?} {:?} ({}): {} acknowledged, {} lost, {} sectors un-flushed, {:.1} s{}",
+            self.rounds.len() + 1,
+            plan.database,
+            plan.side,
+            plan.title(),
+            outcome.acknowledged,
+            outcome.lost,
+            pending,
+            outcome.seconds,
+            outcome.problems.iter().map(|problem| format!("\n     {problem}")).collect::<String>()
+        );
+        self.rounds.push(outcome);
+        self.totals = self.count();
+    }
+
+    fn count(&self) -> Vec<Totals> {
+        let mut sides: BTreeMap<(Database, Side), Vec<&Outcome>> = BTreeMap::new();
+        for round in &self.rounds {
+            sides.entry((round.plan.database, round.plan.side)).or_default().push(round);
+        }
+        sides.into_iter().map(|((database, side), rounds)| total(database, side, &rounds)).collect()
+    }
+
+    /// What must make the campaign fail.
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        for t in &self.totals {
+            let who = format!("{:?}, {:?}", t.database, t.side);
+            match t.side {
+                Side::Unsafe if t.rounds_with_loss == 0 => {
+                    faults.push(format!("{who}: nothing was lost, so these cuts prove nothing"));
+                }
+                Side::Unsafe => {}
+                Side::Seawall | Side::Synced => {
+                    if t.lost > 0 {
+                        faults.push(format!("{who}: {} acknowledged commits are LOST", t.lost));
+                    }
+                    if t.rounds_with_problems > 0 {
+                        faults.push(format!("{who}: {} rounds with problems", t.rounds_with_problems));
+                    }
+                }
+            }
+        }
+        faults
+    }
+
+    /// The table.
+    pub fn table(&self) -> String {
+        let mut text = format!(
+            "{:<9} {:<8} {:>6} {:>5} {:>13} {:>8} {:>12} {:>9} {:>13} {:>8}\n",
+            "database",
+            "side",
+            "rounds",
+            "cuts",
+            "sectors lost",
+            "commits",
+            "commits lost",
+            "in rounds",
+            "with problems",
+            "s/round"
+        );
+        for t in &self.totals {
+            text += &format!(
+                "{:<9} {:<8} {:>6} {:>5} {:>13} {:>8} {:>12} {:>9} {:>13} {:>8.1}\n",
+                format!("{:?}", t.database),
+                format!("{:?}", t.side),
+                t.rounds,
+                t.cuts,
+                t.sectors_lost,
+                t.acknowledged,
+                t.lost,
+                t.rounds_with_loss,
+                t.rounds_with_problems,
+                t.seconds_per_round
+            );
+        }
+        text + &format!("seed {}; {}\n", self.seed, self.caveat)
+    }
+
+    /// Writes `powercuts.json`.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn save(&self, directory: &Path) -> Result<()> {
+        fs::create_dir_all(directory).with_context(|| format!("create {}", directory.display()))?;
+        let path = directory.join("powercuts.json");
+        fs::write(&path, serde_json::to_vec_pretty(self)?)
+            .with_context(|| format!("write {}", path.display()))
+    }
+}
+
+fn total(database: Database, side: Side, rounds: &[&Outcome]) -> Totals {
+    let sum = |of: fn(&Outcome) -> u64| rounds.iter().map(|round| of(round)).sum();
+    let mut losses = BTreeMap::new();
+    for round in rounds {
+        let second = round.plan.cut_again.map(|(_, loss)| loss);
+        for loss in [Some(round.plan.loss), second].into_iter().flatten() {
+            *losses.entry(loss.name().to_owned()).or_insert(0) += 1;
+        }
+    }
+    let seconds: f64 = rounds.iter().map(|round| round.seconds).sum();
+    Totals {
+        database,
+        side,
+        rounds: rounds.len() as u64,
+        cuts: sum(|round| round.cuts.len() as u64),
+        losses,
+        sectors_lost: sum(|round| round.cuts.iter().map(|c| c.pending_sectors - c.kept_sectors).sum()),
+        acknowledged: sum(|round| round.acknowledged),
+        lost: sum(|round| round.lost),
+        rounds_with_loss: sum(|round| u64::from(round.lost > 0)),
+        rounds_with_problems: sum(|round| u64::from(!round.problems.is_empty())),
+        seconds_per_round: seconds / rounds.len().max(1) as f64,
+    }
+}

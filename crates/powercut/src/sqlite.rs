@@ -1,0 +1,141 @@
+//! SQLite in a machine: installed, put under load, recovered, checked.
+//!
+//! Two programs write the same database. In the rollback journal's modes the load says `synchronous=EXTRA`:
+//! SQLite documents that FULL may undo the last commit there, because the directory is not synced after the
+//! journal was removed. That is the database's choice, not the disk's or Seawall's.
+
+use std::ffi::OsString;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use seawall_load::ledger::Verdict;
+use seawall_load::sqlite::Journal;
+
+use crate::boot::{Boot, Checked, DATA, ledger_length, recover, until_the_cut};
+use crate::plan::{Recovery, Side};
+use crate::program;
+
+const LIMIT: Duration = Duration::from_secs(120);
+/// Longer than any round.
+const FOREVER: &str = "600";
+const CLIENTS: [&str; 2] = ["1", "2"];
+
+fn directory() -> PathBuf {
+    Path::new(DATA).join("sqlite")
+}
+
+fn database() -> PathBuf {
+    directory().join("bank.db")
+}
+
+/// An empty database.
+pub fn install(boot: &Boot) -> Result<()> {
+    std::fs::create_dir_all(directory()).context("create SQLite's directory")?;
+    program::run(writer(boot, Side::Synced, "1", "0"), "create the SQLite database", LIMIT).map(drop)
+}
+
+/// Commits until the power fails.
+pub fn load(boot: &Boot) -> Result<()> {
+    let before = ledger_length(boot);
+    prepare()?;
+    // Changing the journal mode needs the database alone.
+    program::run(writer(boot, boot.plan.side, "1", "0"), "set the journal mode", LIMIT)?;
+    let mut writers = Vec::new();
+    for client in CLIENTS {
+        writers.push(program::start(writer(boot, boot.plan.side, client, FOREVER), "the SQLite load")?);
+    }
+    until_the_cut(boot, before, || writers.iter_mut().try_for_each(program::Running::must_run))
+}
+
+/// Recovers and checks.
+pub fn check(boot: &Boot) -> Result<Checked> {
+    prepare()?;
+    let mut checked = Checked::default();
+    let mut side = boot.plan.side;
+    if side == Side::Seawall {
+        let guard = directory().join("bank.db-journal/.seawall");
+        let guarded = guard.exists();
+        if guarded {
+            checked.problems.extend(bare_read_problem()?);
+        }
+        if boot.plan.recovery != Recovery::Run {
+            let replayed = recover(boot, boot.plan.recovery == Recovery::Forced)?;
+            checked.replayed = Some(replayed);
+            side = Side::Synced;
+            if replayed > 0 && !guarded {
+                checked.problems.push(format!("{replayed} live records, and no guard was up"));
+            }
+        }
+        checked.verdict = verdict(boot, side)?;
+        if guard.exists() {
+            checked.problems.push("the guard is still up after an orderly end".to_owned());
+        }
+        return Ok(checked);
+    }
+    checked.verdict = verdict(boot, side)?;
+    Ok(checked)
+}
+
+/// The daemon's socket belongs into the machine's own memory.
+fn prepare() -> Result<()> {
+    let session = Path::new("/tmp/session");
+    if !session.exists() {
+        std::fs::DirBuilder::new().mode(0o700).create(session)?;
+    }
+    Ok(())
+}
+
+/// The program as `side` runs it.
+fn on(boot: &Boot, side: Side, arguments: Vec<OsString>) -> Command {
+    let program = boot.program("seawall-load");
+    let mut command = match side {
+        Side::Seawall => {
+            let mut run = boot.seawall_run();
+            run.args(["--preset", "sqlite", "--data"]).arg(directory()).arg("--").arg(program);
+            run
+        }
+        Side::Synced | Side::Unsafe => Command::new(program),
+    };
+    command.args(arguments).env("XDG_RUNTIME_DIR", "/tmp/session");
+    command
+}
+
+fn writer(boot: &Boot, side: Side, client: &str, seconds: &str) -> Command {
+    let synchronous = match (side, boot.plan.journal) {
+        (Side::Unsafe, _) => "off",
+        (_, Journal::Wal) => "full",
+        _ => "extra",
+    };
+    let mut arguments: Vec<OsString> = vec!["sqlite".into(), "--db".into(), database().into()];
+    let words = ["--journal", boot.plan.journal.pragma(), "--synchronous", synchronous];
+    arguments.extend(words.into_iter().chain(["--client", client, "--seconds", seconds]).map(Into::into));
+    if seconds != "0" {
+        arguments.extend(["--ledger".into(), boot.plan.ledger().into()]);
+    }
+    on(boot, side, arguments)
+}
+
+fn verdict(boot: &Boot, side: Side) -> Result<Verdict> {
+    let arguments = vec![
+        "check-sqlite".into(),
+        "--db".into(),
+        database().into(),
+        "--ledger".into(),
+        boot.plan.ledger().into(),
+    ];
+    let ended = program::finish(on(boot, side, arguments), "the ledger check", LIMIT)?;
+    // Exit code 1 is a verdict too: a bad one.
+    serde_json::from_str(&ended.stdout).with_context(|| format!("the ledger check: {ended}"))
+}
+
+/// Reads the database without Seawall although the guard is up; SQLite must refuse.
+fn bare_read_problem() -> Result<Option<String>> {
+    let mut shell = Command::new("sqlite3");
+    shell.arg(database()).arg("SELECT count(*) FROM history");
+    let ended = program::finish(shell, "sqlite3 behind the guard", Duration::from_secs(20))?;
+    let refused = !ended.status.success() && ended.stderr.contains("disk I/O error");
+    Ok((!refused).then(|| format!("sqlite3 behind the guard was not refused: {ended}")))
+}
