@@ -48,10 +48,14 @@ impl std::error::Error for IdentityError {}
 pub fn identity(fd: impl AsFd) -> Result<Identity, IdentityError> {
     let fd = fd.as_fd();
     let (kind, handle) = handle_of(fd.as_raw_fd()).map_err(IdentityError::NoHandle)?;
-    let fs = uuid_by_ioctl(fd.as_raw_fd())
-        .or_else(|| uuid_by_fsid(fd.as_raw_fd()))
-        .ok_or(IdentityError::NoUuid)?;
+    let fs = uuid_of(fd.as_raw_fd()).ok_or(IdentityError::NoUuid)?;
     Ok(Identity { fs, kind, handle })
+}
+
+/// The ways that old kernels know come first: after a crash the machine may start with another kernel, and
+/// must come to the same answer.
+fn uuid_of(fd: i32) -> Option<[u8; 16]> {
+    uuid_by_fsid(fd).or_else(|| uuid_of_xfs(fd)).or_else(|| uuid_by_ioctl(fd))
 }
 
 #[repr(C)]
@@ -81,7 +85,36 @@ fn handle_of(fd: i32) -> io::Result<(i32, Vec<u8>)> {
     Ok((raw.kind, raw.handle[..(raw.bytes as usize).min(HANDLE_MAX)].to_vec()))
 }
 
-/// FS_IOC_GETFSUUID, Linux 6.9.
+/// XFS_IOC_FSGEOMETRY_V1, which every XFS knows. (Its f_fsid is the device number.)
+fn uuid_of_xfs(fd: i32) -> Option<[u8; 16]> {
+    /// struct xfs_fsop_geom_v1
+    #[repr(C, align(8))]
+    struct Geometry {
+        before: [u8; 64],
+        uuid: [u8; 16],
+        behind: [u8; 32],
+    }
+    const _: () = assert!(size_of::<Geometry>() == 112);
+    /// _IOR('X', 100, struct xfs_fsop_geom_v1)
+    const XFS_IOC_FSGEOMETRY_V1: libc::c_ulong = 0x8070_5864;
+    const XFS: u64 = 0x5846_5342;
+    if statfs(fd)?.f_type as u64 != XFS {
+        return None;
+    }
+    let mut answer = Geometry { before: [0; 64], uuid: [0; 16], behind: [0; 32] };
+    // SAFETY: the ioctl writes one struct xfs_fsop_geom_v1, which is as large and as aligned.
+    let result = unsafe { libc::ioctl(fd, XFS_IOC_FSGEOMETRY_V1 as _, &raw mut answer) };
+    (result == 0 && answer.uuid != [0; 16]).then_some(answer.uuid)
+}
+
+fn statfs(fd: i32) -> Option<libc::statfs> {
+    // SAFETY: all-zero is a valid `statfs`: it is plain numbers.
+    let mut fs: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one `statfs`.
+    (unsafe { libc::fstatfs(fd, &raw mut fs) } == 0).then_some(fs)
+}
+
+/// FS_IOC_GETFSUUID, Linux 6.9: for file systems that are not known here.
 fn uuid_by_ioctl(fd: i32) -> Option<[u8; 16]> {
     #[repr(C)]
     struct FsUuid {
@@ -100,12 +133,7 @@ fn uuid_by_ioctl(fd: i32) -> Option<[u8; 16]> {
 fn uuid_by_fsid(fd: i32) -> Option<[u8; 16]> {
     const EXT4: u64 = 0xef53;
     const BTRFS: u64 = 0x9123_683e;
-    // SAFETY: all-zero is a valid `statfs`: it is plain numbers.
-    let mut fs: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes one `statfs`.
-    if unsafe { libc::fstatfs(fd, &raw mut fs) } != 0 {
-        return None;
-    }
+    let fs = statfs(fd)?;
     // SAFETY: `fsid_t` is two 32-bit integers in every libc on Linux.
     let fsid: [u8; 8] = unsafe { std::mem::transmute(fs.f_fsid) };
     (matches!(fs.f_type as u64, EXT4 | BTRFS) && fsid != [0; 8]).then(|| {
