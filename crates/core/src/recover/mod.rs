@@ -16,6 +16,7 @@
 //! Not handled here: guards (the daemon lowers them after success), half-done writes of processes that died
 //! while the machine lived (`reap`).
 
+mod begun;
 mod fate;
 mod replay;
 mod resolve;
@@ -123,7 +124,7 @@ impl From<TableError> for RecoverError {
 /// # Errors
 /// [`RecoverError`]: the log is kept as it was.
 pub fn recover(pool: &Pool, options: Options) -> Result<Report, RecoverError> {
-    recover_into(pool, options, &Directories)
+    recover_into(pool, options, &Directories::of(pool))
 }
 
 /// [`recover`], with the files found by `locate`.
@@ -146,11 +147,17 @@ pub fn recover_into(pool: &Pool, options: Options, locate: &impl Locate) -> Resu
         ..Report::default()
     };
     let targets = resolve::all(pool, locate, &scan, &roots, &files, options, &mut report)?;
-    if replayed {
+    if replayed && !targets.is_empty() {
+        locate.begin().map_err(|(file, error)| RecoverError::Io {
+            file,
+            doing: "marking the replay in",
+            error,
+        })?;
         replay::replay(pool, &scan, &targets, &mut report)?;
     }
     replay::sync(&targets)?;
     close(pool, &scan);
+    locate.end();
     Ok(report)
 }
 

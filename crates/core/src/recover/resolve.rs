@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode as FileMode, OFlags, ResolveFlags};
 use seawall_media::identity;
 
+use super::begun::Begun;
 use super::target::{Locate, Target};
 use super::{Mode, Options, RecoverError, Report, Scan};
 use crate::pool::Pool;
@@ -68,7 +69,16 @@ pub(super) fn all<L: Locate>(
 }
 
 /// The real directories.
-pub struct Directories;
+pub struct Directories {
+    begun: Begun,
+}
+
+impl Directories {
+    /// Of this pool.
+    pub fn of(pool: &Pool) -> Self {
+        Self { begun: Begun::of(pool) }
+    }
+}
 
 impl Locate for Directories {
     type File = File;
@@ -80,7 +90,16 @@ impl Locate for Directories {
         power_lost: bool,
     ) -> Result<Target<File>, String> {
         let target = locate(root, entry)?;
-        if power_lost { unchanged(target) } else { Ok(target) }
+        // A replay that was cut short has changed files itself.
+        if power_lost && !self.begun.is_set() { unchanged(target) } else { Ok(target) }
+    }
+
+    fn begin(&self) -> Result<(), (PathBuf, io::Error)> {
+        self.begun.set().map_err(|error| (self.begun.path().to_owned(), error))
+    }
+
+    fn end(&self) {
+        self.begun.clear();
     }
 }
 

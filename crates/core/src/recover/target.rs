@@ -69,4 +69,15 @@ pub trait Locate {
         entry: &FileEntry,
         power_lost: bool,
     ) -> Result<Target<Self::File>, String>;
+
+    /// Every file was found; the first write follows.
+    ///
+    /// # Errors
+    /// What could not be written: nothing is replayed then.
+    fn begin(&self) -> Result<(), (PathBuf, io::Error)> {
+        Ok(())
+    }
+
+    /// The log is closed.
+    fn end(&self) {}
 }
