@@ -13,12 +13,16 @@ DESTDIR     ?=
 # Options for the lab, for example: make demo DEMO="--rounds 5", make bench BENCH=--quick
 DEMO        ?=
 BENCH       ?=
+# How long soak goes on: power cuts of the virtual machine.
+VM_ROUNDS   ?= 20
 
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
 RELEASE := $(TARGET)/release
 
 # What the tests and the demo run, from the distribution: the databases, the unsafe upper bound, a C compiler.
 PACKAGES := build-essential eatmydata libsqlite3-dev pkg-config postgresql postgresql-contrib sqlite3
+# What the machine test runs besides: an emulator. (The guest's own packages are only unpacked.)
+SOAK_PACKAGES := qemu-system-x86
 
 # What runs inside a database is no_std. Cargo unifies features over the packages of one command, and the
 # programs need `std` in the crates they share with the preload: so the preload has a command of its own.
@@ -67,6 +71,12 @@ docs: ## Regenerate the generated parts of docs/
 .PHONY: demo
 demo: deps build ## PostgreSQL and SQLite on three sides, then kill -9 and the proof (a few minutes)
 	$(RELEASE)/seawall-lab demo $(DEMO)
+
+.PHONY: soak
+soak: deps build ## What the tests do in small, for as long as you like (VM_ROUNDS=20)
+	$(MAKE) deps PACKAGES="$(SOAK_PACKAGES)"
+	$(CARGO) build --release $(CARGO_FLAGS) --package seawall-vmtest
+	$(RELEASE)/seawall-vmtest --rounds $(VM_ROUNDS)
 
 .PHONY: bench
 bench: deps build ## Latencies and rates as ratios against named baselines, to out/bench.json

@@ -1,0 +1,164 @@
+//! The machine test: PostgreSQL and SQLite under load in a virtual machine with a real DAX device, on a disk
+//! that loses what was not flushed. The machine's power is cut again and again, and after each cut every
+//! commit that was acknowledged to a ledger outside must be there.
+//!
+//! ```text
+//! packages ─ initrd, rootfs ─ chain: prepare ─ (boot ─ check ─ load ─ cut) × n ─ finish ─ report
+//! ```
+//!
+//! What it does not show: the order of flushes inside the CPU. All stores to the emulated memory survive; that
+//! is the simulator's part.
+
+mod chain;
+mod cpio;
+mod disk;
+mod guest;
+mod initrd;
+mod machine;
+mod packages;
+mod random;
+mod report;
+mod rootfs;
+mod tool;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use clap::Parser;
+
+use chain::{Chain, Plan, Setup, Side};
+use machine::Parts;
+use packages::Packages;
+use random::Random;
+use report::{Proof, Report, Totals};
+
+/// Cuts the power of a virtual machine under load and looks for lost commits
+#[derive(Parser)]
+#[command(version)]
+struct Options {
+    /// Power cuts with Seawall
+    #[arg(long, default_value_t = 4)]
+    rounds: u64,
+    /// Only the cuts with Seawall: no counter-proof without syncs, no control with the databases' own
+    #[arg(long)]
+    no_proof: bool,
+    /// The longest time from the first commits to the cut, in milliseconds
+    #[arg(long, default_value_t = 4000)]
+    window: u64,
+    /// Decides every random choice (but not the machine's timing)
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Directory for the result, images and logs
+    #[arg(long, default_value = "out")]
+    out: PathBuf,
+    /// Where `seawall` and its library are; without it beside this program
+    #[arg(long)]
+    release: Option<PathBuf>,
+}
+
+/// How chains differ; as many as there are rounds for.
+const SETUPS: [Setup; 4] = [
+    Setup { side: Side::Seawall, pool: "ext4", data: "xfs", journal: "wal" },
+    Setup { side: Side::Seawall, pool: "xfs", data: "ext4", journal: "delete" },
+    Setup { side: Side::Seawall, pool: "xfs", data: "xfs", journal: "truncate" },
+    Setup { side: Side::Seawall, pool: "ext4", data: "ext4", journal: "persist" },
+];
+/// A chain has at least so many cuts, for each costs a preparation and an end.
+const CUTS_OF_A_CHAIN: u64 = 5;
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("seawall-vmtest: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<bool> {
+    let begin = Instant::now();
+    let seed = options.seed.unwrap_or_else(seed);
+    let mut random = Random::new(seed);
+    tool::directory(&options.out)?;
+    let work = options.out.canonicalize()?.join("vm");
+    tool::directory(&work)?;
+    let packages = Packages::get(&work.join("packages"))?;
+    let parts = parts(options, &packages, &work)?;
+    println!("kernel {}, seed {seed}; built in {:.0} s", packages.kernel, begin.elapsed().as_secs_f64());
+    let mut chains = Vec::new();
+    for (number, (setup, cuts)) in plan(options).into_iter().enumerate() {
+        let dir = work.join(format!("chain-{number}"));
+        let _ = std::fs::remove_dir_all(&dir);
+        tool::directory(&dir)?;
+        let plan = Plan { parts: &parts, dir, cuts, window: Duration::from_millis(options.window) };
+        chains.push(Chain::run(setup, &plan, &mut random).with_context(|| report::title(&setup))?);
+        tidy(&plan.dir)?;
+    }
+    let report = Report {
+        seed,
+        kernel: packages.kernel,
+        totals: Totals::of(&chains),
+        counter_proof: Proof::of(&chains, Side::Unsafe),
+        control: Proof::of(&chains, Side::Bare),
+        chains,
+        seconds: begin.elapsed().as_secs_f64(),
+    };
+    let json = options.out.join("vm.json");
+    std::fs::write(&json, serde_json::to_string_pretty(&report)?).context("writing the result")?;
+    report.print();
+    println!("{}", json.display());
+    Ok(report.is_clean())
+}
+
+fn seed() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64)
+}
+
+/// The chains with Seawall share the rounds; one cut each for the other sides.
+fn plan(options: &Options) -> Vec<(Setup, u64)> {
+    let chains = (options.rounds / CUTS_OF_A_CHAIN).clamp(1, SETUPS.len() as u64);
+    let share = |i: u64| options.rounds / chains + u64::from(i < options.rounds % chains);
+    let mut all: Vec<_> = SETUPS.into_iter().zip(0..chains).map(|(setup, i)| (setup, share(i))).collect();
+    if !options.no_proof {
+        all.extend([Side::Unsafe, Side::Bare].map(|side| (Setup { side, ..SETUPS[0] }, 1)));
+    }
+    all
+}
+
+fn parts(options: &Options, packages: &Packages, work: &Path) -> Result<Parts> {
+    let beside = std::env::current_exe()?.parent().map(Path::to_owned);
+    let release = options.release.clone().or(beside).context("where is seawall? --release says")?;
+    let rootfs = work.join("rootfs.img");
+    rootfs::build(packages, &release, work, &rootfs).context("building the guest")?;
+    Ok(Parts { vmlinuz: packages.vmlinuz(), initrd: initrd::build(packages)?, rootfs })
+}
+
+/// Consoles and ledgers stay; what is large goes.
+fn tidy(dir: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(dir)?.flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|e| e == "img" || e == "initrd") {
+            std::fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_round_has_its_chain() {
+        for (rounds, chains) in [(1, 1), (4, 1), (10, 2), (23, 4)] {
+            let options = Options::parse_from(["x", "--no-proof", "--rounds", &rounds.to_string()]);
+            let plan = plan(&options);
+            assert_eq!(plan.len(), chains);
+            assert_eq!(plan.iter().map(|(_, cuts)| cuts).sum::<u64>(), rounds);
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! What came out: a line per boot while it runs, a table and a verdict at the end, JSON for scripts.
+
+use seawall_load::ledger::Verdict;
+use serde::Serialize;
+
+use crate::chain::{Chain, Moment, Round, Seen, Setup, Side};
+
+/// Everything, as `out/vm.json` holds it.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Decided every random choice.
+    pub seed: u64,
+    /// The guest's kernel.
+    pub kernel: String,
+    /// What was cut, lost and replayed with Seawall.
+    pub totals: Totals,
+    /// The disk loses what was not flushed, and the ledger notices.
+    pub counter_proof: Proof,
+    /// The disk keeps what was flushed.
+    pub control: Proof,
+    /// All chains.
+    pub chains: Vec<Chain>,
+    /// The whole time.
+    pub seconds: f64,
+}
+
+/// Sums over the chains with Seawall.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Power cuts.
+    pub cuts: u64,
+    /// Those that came while the machine recovered from the one before.
+    pub cuts_in_recovery: u64,
+    /// Commits acknowledged and in the ledger.
+    pub acknowledged: u64,
+    /// Those the database did not hold afterwards.
+    pub lost: u64,
+    /// Records recovery replayed.
+    pub replayed: u64,
+    /// Sectors the disk had not flushed at the cuts, and lost.
+    pub sectors_lost: u64,
+    /// Starts of bare databases that were refused while the log held commits.
+    pub refusals: u64,
+    /// Pools whose medium was probed as persistent memory, and pools that were asked.
+    pub pmem: [u64; 2],
+    /// What went wrong.
+    pub failures: Vec<String>,
+}
+
+/// One chain without Seawall.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Proof {
+    /// It was run.
+    pub ran: bool,
+    /// Commits acknowledged.
+    pub acknowledged: u64,
+    /// Lost ones.
+    pub lost: u64,
+    /// Databases that did not start, or found themselves damaged.
+    pub damaged: Vec<String>,
+}
+
+impl Totals {
+    /// Sums up the chains with Seawall.
+    pub fn of(chains: &[Chain]) -> Self {
+        let mut totals = Self::default();
+        for chain in chains.iter().filter(|chain| chain.setup.side == Side::Seawall) {
+            totals.cuts += chain.rounds.len() as u64;
+            for round in &chain.rounds {
+                totals.cuts_in_recovery += u64::from(round.moment == Moment::Recovery);
+                totals.acknowledged += round.acknowledged.iter().sum::<u64>();
+                totals.sectors_lost += round.disk.unflushed_sectors - round.disk.survived;
+                totals.add(&round.boot);
+            }
+            totals.add(&chain.finish);
+            if !chain.finished {
+                totals
+                    .failures
+                    .push(format!("{}: the last boot did not come to its end", title(&chain.setup)));
+            }
+        }
+        totals
+    }
+
+    fn add(&mut self, seen: &Seen) {
+        for found in [&seen.postgres, &seen.sqlite] {
+            self.replayed += found.replayed;
+            self.pmem[0] += u64::from(found.medium.as_deref() == Some("pmem"));
+            self.pmem[1] += u64::from(found.medium.is_some());
+            self.lost += found.verdict.as_ref().map_or(0, |verdict| verdict.missing);
+            self.failures.extend(found.verdict.iter().flat_map(|verdict| verdict.integrity_errors.clone()));
+        }
+        self.refusals += u64::from(seen.refused);
+        self.failures.extend(seen.failures.iter().cloned());
+    }
+
+    /// Nothing lost, nothing wrong, and it was persistent memory.
+    pub fn is_clean(&self) -> bool {
+        self.lost == 0 && self.failures.is_empty() && self.pmem[0] == self.pmem[1] && self.pmem[0] > 0
+    }
+}
+
+impl Proof {
+    /// What the chains of this side came to.
+    pub fn of(chains: &[Chain], side: Side) -> Self {
+        let mut proof = Self::default();
+        for chain in chains.iter().filter(|chain| chain.setup.side == side) {
+            proof.ran = true;
+            proof.acknowledged += chain.rounds.iter().flat_map(|round| round.acknowledged).sum::<u64>();
+            let verdicts = [&chain.finish.postgres.verdict, &chain.finish.sqlite.verdict];
+            for verdict in verdicts.into_iter().flatten() {
+                proof.lost += verdict.missing;
+                proof.damaged.extend(verdict.integrity_errors.iter().take(3).cloned());
+            }
+            proof.damaged.extend(chain.finish.failures.iter().cloned());
+        }
+        proof
+    }
+
+    /// Something was lost.
+    pub fn shows_loss(&self) -> bool {
+        self.lost > 0 || !self.damaged.is_empty()
+    }
+}
+
+impl Report {
+    /// The promise held, and the test could have shown it broken.
+    pub fn is_clean(&self) -> bool {
+        let proved = !self.counter_proof.ran || self.counter_proof.shows_loss();
+        let controlled = !self.control.ran || !self.control.shows_loss();
+        self.totals.is_clean() && proved && controlled
+    }
+
+    /// For people.
+    pub fn print(&self) {
+        let t = &self.totals;
+        println!("\n{:<34}{:>7}{:>15}{:>8}{:>12}", "", "cuts", "acknowledged", "lost", "replayed");
+        for chain in &self.chains {
+            let own = Totals::of_one(chain);
+            let (cuts, acknowledged) = (chain.rounds.len(), own.acknowledged);
+            println!(
+                "{:<34}{cuts:>7}{acknowledged:>15}{:>8}{:>12}",
+                title(&chain.setup),
+                own.lost,
+                own.replayed
+            );
+        }
+        println!(
+            "\nwith Seawall: {} power cuts ({} during recovery), {} commits acknowledged, {} lost, {} records \
+             replayed; medium pmem {} of {} times; bare starts refused {} times; {} sectors lost by the disk",
+            t.cuts,
+            t.cuts_in_recovery,
+            t.acknowledged,
+            t.lost,
+            t.replayed,
+            t.pmem[0],
+            t.pmem[1],
+            t.refusals,
+            t.sectors_lost
+        );
+        t.failures.iter().for_each(|failure| println!("FAILED: {failure}"));
+        let loss = |proof: &Proof| match proof.shows_loss() {
+            true => format!(
+                "{} of {} commits lost, {} damages",
+                proof.lost,
+                proof.acknowledged,
+                proof.damaged.len()
+            ),
+            false => format!("nothing lost of {}", proof.acknowledged),
+        };
+        if self.counter_proof.ran {
+            println!("without syncs (must lose): {}", loss(&self.counter_proof));
+        }
+        if self.control.ran {
+            println!("with the databases' own syncs (must not lose): {}", loss(&self.control));
+        }
+        println!(
+            "{} ({:.0} s, seed {})",
+            if self.is_clean() { "passed" } else { "FAILED" },
+            self.seconds,
+            self.seed
+        );
+    }
+}
+
+impl Totals {
+    fn of_one(chain: &Chain) -> Self {
+        let acknowledged = chain.rounds.iter().flat_map(|round| round.acknowledged).sum();
+        let mut totals = Self { acknowledged, ..Self::default() };
+        chain.rounds.iter().map(|round| &round.boot).chain([&chain.finish]).for_each(|seen| totals.add(seen));
+        totals
+    }
+}
+
+/// The chain in few words.
+pub fn title(setup: &Setup) -> String {
+    let Setup { side, pool, data, journal } = setup;
+    match side {
+        Side::Seawall => format!("seawall: {pool}-dax, {data}, {journal}"),
+        _ => format!("{}: {data}, {journal}", side.name()),
+    }
+}
+
+fn verdict(found: &Option<Verdict>) -> String {
+    match found {
+        None => "-".into(),
+        Some(v) if v.is_clean() => format!("{}/{} ok", v.acknowledged, v.acknowledged),
+        Some(v) => format!("{} of {} LOST {:?}", v.missing, v.acknowledged, v.integrity_errors),
+    }
+}
+
+/// One boot, as it ended.
+pub fn say_round(setup: &Setup, round: &Round) {
+    println!(
+        "{}: {:>5.1} s, {:?} + {} ms, disk lost {} of {} sectors, acknowledged {} + {}; before: {}",
+        title(setup),
+        round.seconds,
+        round.moment,
+        round.after_ms,
+        round.disk.unflushed_sectors - round.disk.survived,
+        round.disk.unflushed_sectors,
+        round.acknowledged[0],
+        round.acknowledged[1],
+        before(&round.boot),
+    );
+}
+
+/// The last boot of a chain.
+pub fn say_finish(setup: &Setup, seen: &Seen, finished: bool) {
+    println!("{}: the end{}: {}", title(setup), if finished { "" } else { " WAS NOT REACHED" }, before(seen));
+}
+
+fn before(seen: &Seen) -> String {
+    let mut text = format!(
+        "postgres {} (replayed {}), sqlite {} (replayed {})",
+        verdict(&seen.postgres.verdict),
+        seen.postgres.replayed,
+        verdict(&seen.sqlite.verdict),
+        seen.sqlite.replayed
+    );
+    for failure in &seen.failures {
+        text += &format!("\n    {}", failure.chars().take(300).collect::<String>());
+    }
+    text
+}
