@@ -1,0 +1,337 @@
+//! What a database's thread does: writes of every shape, syncs, holds, and everything that leaves the log.
+
+use std::os::fd::AsFd;
+use std::rc::Rc;
+
+use rustix::fs::SeekFrom;
+use seawall_core::{At, Engine, Errno, FileRef, Owner};
+
+use crate::world::World;
+use crate::{Change, Rng};
+
+/// Longest offset a write begins at.
+const SPAN: u64 = 12 << 10;
+
+/// One logical thread of a process.
+pub struct Client {
+    /// The machine.
+    pub world: Rc<World>,
+    /// The process's engine.
+    pub engine: Rc<Engine>,
+    /// Its client slot.
+    pub slot: u32,
+    /// Its number.
+    pub thread: usize,
+}
+
+/// A file as a thread uses it.
+#[derive(Clone)]
+struct Open {
+    index: usize,
+    name: FileRef,
+    cache: Rc<std::fs::File>,
+}
+
+fn bytes(rng: &Rng, len: u64) -> Rc<Vec<u8>> {
+    let seed = rng.next();
+    let mut data: Vec<u8> = (0..len).map(|i| (seed >> (i % 7 * 8)) as u8 ^ (i / 7) as u8 | 1).collect();
+    if rng.one_in(4) {
+        let from = rng.below(len + 1) as usize;
+        data[from..].fill(0);
+    }
+    Rc::new(data)
+}
+
+impl Client {
+    /// Lives for so many operations, if it is left alive and finds a file to work on.
+    pub fn run(&self, operations: u64) {
+        let (mut left, mut patience) = (operations, 200);
+        while left > 0 && patience > 0 && !self.world.is_over() {
+            let Some(open) = self.choose() else {
+                patience -= 1;
+                self.world.give_way();
+                continue;
+            };
+            left -= 1;
+            self.world.count(|c| c.operations += 1);
+            self.operation(&open);
+            self.world.step();
+        }
+    }
+
+    fn choose(&self) -> Option<Open> {
+        let files = self.world.files.borrow();
+        let known: Vec<Open> = files
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| !f.unlinked)
+            .filter_map(|(index, f)| Some(Open { index, name: f.name?, cache: Rc::clone(&f.cache) }))
+            .collect();
+        (!known.is_empty()).then(|| known[self.world.rng.below(known.len() as u64) as usize].clone())
+    }
+
+    fn who(&self) -> Owner {
+        World::owner(self.slot, self.thread)
+    }
+
+    fn operation(&self, open: &Open) {
+        let rng = &self.world.rng;
+        let kind = rng.below(100);
+        self.world.tell(|| format!("file {}: operation {kind}", open.index));
+        match kind {
+            0..34 => self.write(open, rng.range(1, 700), At::Offset(rng.below(SPAN))),
+            34..46 => self.write(open, rng.range(512, 6000), At::Offset(rng.below(SPAN / 512) * 512)),
+            46..52 => self.write(open, rng.range(1, 900), At::End),
+            52..55 => self.write_at_cursor(open),
+            55..57 => self.write(open, rng.range(20_000, 90_000), At::Offset(rng.below(SPAN))),
+            57..61 => self.truncate(open, rng.below(SPAN)),
+            61..80 => self.sync(open),
+            80..84 => self.engine.need_sync(open.name),
+            84..87 => self.nested(open),
+            87..90 => self.fail(open),
+            90..93 => self.hold(open),
+            93..96 => self.pass(open),
+            96 => self.unlink(open),
+            _ => self.world.give_way(),
+        }
+    }
+
+    fn slices(data: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
+        let (head, tail) = data.split_at(data.len() / 3);
+        [head, tail].into_iter()
+    }
+
+    fn write(&self, open: &Open, len: u64, at: At) {
+        let data = bytes(&self.world.rng, len);
+        let change = match at {
+            At::Offset(offset) => Change::Write(offset as usize, Rc::clone(&data)),
+            At::End => Change::Append(Rc::clone(&data)),
+            At::Cursor => return,
+        };
+        self.logged(open, &change, at, &data);
+    }
+
+    /// write(2): the position is the kernel's, asked and advanced under the file's lock. Only the model needs
+    /// to know it before, so it is set by the thread itself.
+    fn write_at_cursor(&self, open: &Open) {
+        let at = self.world.rng.below(SPAN);
+        let data = bytes(&self.world.rng, 300);
+        let Ok(own) = self.world.reopened(open.index) else { return };
+        if rustix::fs::seek(&own, SeekFrom::Start(at)).is_err() {
+            return;
+        }
+        let open = Open { cache: Rc::new(own), ..open.clone() };
+        self.logged(&open, &Change::Write(at as usize, Rc::clone(&data)), At::Cursor, &data);
+    }
+
+    fn logged(&self, open: &Open, change: &Change, at: At, data: &[u8]) {
+        let mut seq = None;
+        self.begin(open, change.clone());
+        let publish = || {
+            seq = Some(self.publish(open, change));
+            Ok(data.len())
+        };
+        let done =
+            self.engine.write(self.who(), open.name, open.cache.as_fd(), at, Self::slices(data), publish);
+        if done != Ok(data.len()) {
+            self.world.violate(format!("a write answered {done:?}"));
+        }
+        self.returned(open, seq);
+    }
+
+    fn truncate(&self, open: &Open, len: u64) {
+        let change = Change::Truncate(len as usize);
+        let mut seq = None;
+        self.begin(open, change.clone());
+        let publish = || {
+            seq = Some(self.publish(open, &change));
+            Ok(())
+        };
+        let done = self.engine.truncate(self.who(), open.name, open.cache.as_fd(), len, publish);
+        if done.is_err() {
+            self.world.violate(format!("a truncate answered {done:?}"));
+        }
+        self.returned(open, seq);
+    }
+
+    fn begin(&self, open: &Open, change: Change) {
+        self.world.tell(|| format!("file {}: {} ...", open.index, change.brief()));
+        self.world.files.borrow_mut()[open.index].model.begin(self.thread, change);
+    }
+
+    /// The kernel's part of a change. A process that is about to die may do half of it.
+    fn publish(&self, open: &Open, change: &Change) -> u64 {
+        self.world.step();
+        self.world.settle(open.index);
+        if let Change::Write(at, data) = change
+            && self.world.is_doomed()
+            && data.len() > 600
+        {
+            let half = Change::Write(*at, Rc::new(data[..data.len() / 2].to_vec()));
+            self.world.change(open.index, &half);
+            if !self.world.is_tracked(open.index) {
+                self.world.files.borrow_mut()[open.index].model.push(half, false);
+            }
+            self.world.doom();
+            self.world.step();
+        }
+        let logged = self.world.is_tracked(open.index);
+        self.world.tell(|| format!("file {}: published, tracked {logged}", open.index));
+        self.world.change(open.index, change);
+        let seq =
+            self.world.files.borrow_mut()[open.index].model.publish(self.thread, change.clone(), logged);
+        self.world.point();
+        seq
+    }
+
+    /// A change returned: if its file is still tracked, it is durable.
+    fn returned(&self, open: &Open, seq: Option<u64>) {
+        self.world
+            .tell(|| format!("file {}: returned, tracked {}", open.index, self.world.is_tracked(open.index)));
+        match seq {
+            None => self.world.violate("a change was not published".into()),
+            Some(seq) if self.world.is_tracked(open.index) => {
+                let mut files = self.world.files.borrow_mut();
+                if files[open.index].name == Some(open.name) {
+                    files[open.index].model.returned(seq);
+                }
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn sync(&self, open: &Open) {
+        let begun = self.world.files.borrow()[open.index].model.now();
+        let mut real = false;
+        let sync = || {
+            real = true;
+            self.real(open)
+        };
+        let done = self.engine.sync(self.who(), open.name, sync);
+        self.world.count(|c| if real { c.real += 1 } else { c.absorbed += 1 });
+        self.world.tell(|| format!("file {}: sync {done:?}, real {real}", open.index));
+        if done.is_ok() {
+            self.world.files.borrow_mut()[open.index].model.acknowledge(begun);
+        }
+    }
+
+    fn real(&self, open: &Open) -> Result<(), Errno> {
+        self.world.real_sync(open.index).map_err(Errno::from_raw_os_error)
+    }
+
+    /// A signal handler writes to the file its own thread is writing.
+    fn nested(&self, open: &Open) {
+        let rng = &self.world.rng;
+        let (outer, inner) = (bytes(rng, 600), bytes(rng, 200));
+        let at = rng.below(SPAN);
+        let change = Change::Write(at as usize, Rc::clone(&outer));
+        let within = Change::Write(at as usize + rng.below(400) as usize, Rc::clone(&inner));
+        let first = rng.one_in(2);
+        self.begin(open, change.clone());
+        let mut seq = None;
+        let publish = || {
+            let handler = || {
+                self.begin(open, within.clone());
+                let publish = || {
+                    self.publish_unlogged(open, &within);
+                    Ok(inner.len())
+                };
+                let at = At::Offset(0);
+                let slices = Self::slices(&inner);
+                // Whatever it answers, the kernel did it.
+                let _ = self.engine.write(self.who(), open.name, open.cache.as_fd(), at, slices, publish);
+            };
+            if first {
+                handler();
+            }
+            seq = Some(self.publish(open, &change));
+            if !first {
+                handler();
+            }
+            Ok(outer.len())
+        };
+        let slices = Self::slices(&outer);
+        let done =
+            self.engine.write(self.who(), open.name, open.cache.as_fd(), At::Offset(at), slices, publish);
+        if done != Ok(outer.len()) {
+            self.world.violate(format!("a write with a signal in it answered {done:?}"));
+        }
+        self.returned(open, seq);
+    }
+
+    fn publish_unlogged(&self, open: &Open, change: &Change) {
+        self.world.settle(open.index);
+        self.world.change(open.index, change);
+        self.world.files.borrow_mut()[open.index].model.publish(self.thread, change.clone(), false);
+        self.world.point();
+    }
+
+    /// The kernel refuses a write, or does a part of it.
+    fn fail(&self, open: &Open) {
+        let data = bytes(&self.world.rng, 900);
+        let at = self.world.rng.below(SPAN) as usize;
+        let short = self.world.rng.one_in(2);
+        let change = Change::Write(at, Rc::clone(&data));
+        self.begin(open, change.clone());
+        let publish = || {
+            self.world.step();
+            self.world.settle(open.index);
+            let done = if short { data.len() / 2 } else { 0 };
+            let part = Change::Write(at, Rc::new(data[..done].to_vec()));
+            self.world.change(open.index, &part);
+            {
+                let file = &mut self.world.files.borrow_mut()[open.index];
+                file.model.publish_partly(self.thread, change.clone(), file.disk.cache());
+            }
+            self.world.point();
+            if short { Ok(done) } else { Err(Errno::NOSPC) }
+        };
+        let fd = open.cache.as_fd();
+        let offset = At::Offset(at as u64);
+        // The answer is the kernel's.
+        let _ = self.engine.write(self.who(), open.name, fd, offset, Self::slices(&data), publish);
+        self.world.look(open.index);
+        let file = &mut self.world.files.borrow_mut()[open.index];
+        file.model.found(file.disk.cache(), true);
+    }
+
+    /// A writable mapping for a while: stores nobody sees.
+    fn hold(&self, open: &Open) {
+        self.engine.hold(self.who(), open.name, || self.real(open));
+        for _ in 0..self.world.rng.below(4) {
+            let at = self.world.rng.below(SPAN) as usize;
+            self.world.step();
+            self.publish_unlogged(open, &Change::Write(at, bytes(&self.world.rng, 64)));
+            if self.world.rng.one_in(2) {
+                self.sync(open);
+            }
+        }
+        self.engine.release(self.who(), open.name);
+    }
+
+    /// fallocate, splice and their like.
+    fn pass(&self, open: &Open) {
+        let at = self.world.rng.below(SPAN) as usize;
+        let change = Change::Write(at, bytes(&self.world.rng, 800));
+        self.begin(open, change.clone());
+        self.engine.pass(
+            self.who(),
+            open.name,
+            || self.real(open),
+            || {
+                self.world.step();
+                self.publish_unlogged(open, &change);
+            },
+        );
+    }
+
+    fn unlink(&self, open: &Open) {
+        let remove = || {
+            self.world.files.borrow_mut()[open.index].unlinked = true;
+            self.world.point();
+            Ok(())
+        };
+        // It cannot fail here.
+        let _ = self.engine.unlink(self.who(), open.name, || self.real(open), remove);
+    }
+}

@@ -1,0 +1,152 @@
+//! The daemon's background work on the simulated machine: destage rounds, reaping, registering, forgetting.
+//!
+//! The steps of registering and forgetting are those of `seawall-daemon`, in its order, without its guards,
+//! watches and sockets.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::SeqCst;
+
+use seawall_core::destage::{Destager, Files, Round};
+use seawall_core::reap::{self, Writable};
+use seawall_core::{Engine, FileRef, Owner, lock, table};
+use seawall_wire::shm::Flag;
+
+use crate::world::World;
+
+/// A process that does not exist.
+pub const DEAD: u32 = 0x3fff_fff0;
+
+/// The daemon.
+pub struct Daemon {
+    /// The machine.
+    pub world: Rc<World>,
+    /// Its engine.
+    pub engine: Rc<Engine>,
+    /// Its client slot.
+    pub slot: u32,
+    /// Its number among logical threads.
+    pub thread: usize,
+}
+
+struct Descriptors<'a> {
+    world: &'a World,
+    last: Option<Rc<File>>,
+}
+
+fn unknown() -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, "no descriptor of it")
+}
+
+impl Files for Descriptors<'_> {
+    fn descriptor(&mut self, slot: u32) -> io::Result<BorrowedFd<'_>> {
+        let index = self.world.file_in(slot).ok_or_else(unknown)?;
+        self.last = Some(Rc::clone(&self.world.files.borrow()[index].cache));
+        self.last.as_ref().map(|file| file.as_fd()).ok_or_else(unknown)
+    }
+}
+
+impl Writable for Descriptors<'_> {
+    fn writable(&mut self, slot: u32) -> io::Result<File> {
+        let index = self.world.file_in(slot).ok_or_else(unknown)?;
+        self.world.tell(|| format!("reap opens file {index}"));
+        self.world.watched_descriptor(index)
+    }
+}
+
+impl Daemon {
+    /// Works until the machine's clients are gone or it is killed.
+    pub fn run(&self, idle: impl Fn() -> bool) {
+        while !idle() && !self.world.is_over() {
+            match self.world.rng.below(8) {
+                0..4 => drop(self.round()),
+                4 => self.reap(),
+                5 => self.register(),
+                6 => self.forget_unlinked(),
+                _ => {}
+            }
+            self.world.give_way();
+        }
+    }
+
+    /// Who it is in locks and lanes.
+    pub fn who(&self) -> Owner {
+        World::owner(self.slot, self.thread)
+    }
+
+    /// One destage round.
+    pub fn round(&self) -> Round {
+        let mut files = Descriptors { world: &self.world, last: None };
+        let round = Destager::new(&self.engine, self.who()).round(&mut files);
+        self.world.tell(|| format!("{round:?}"));
+        round
+    }
+
+    /// Cleans up after the dead.
+    pub fn reap(&self) {
+        let shm = self.engine.shm();
+        let is_dead = |client: u32| shm.client(client).is_some_and(|c| c.pid().load(SeqCst) == DEAD);
+        let mut files = Descriptors { world: &self.world, last: None };
+        let reaped = reap::dead(&self.engine, self.who(), &is_dead, &mut files);
+        self.world.tell(|| format!("{reaped:?}"));
+        self.world.count(|c| c.finished += u64::from(reaped.finished));
+        for index in 0..self.world.file_count() {
+            self.world.look(index);
+            self.world.files.borrow_mut()[index].watched = false;
+            if self.is_free(index) {
+                self.world.settle(index);
+            }
+        }
+    }
+
+    /// True if nobody, dead or alive, is inside the file: what the dead left there was dealt with.
+    fn is_free(&self, index: usize) -> bool {
+        let name = self.world.files.borrow()[index].name;
+        let file = name.and_then(|name| self.engine.shm().file(name.slot));
+        self.world.peek(|| file.is_none_or(|f| f.lock().load(SeqCst) == 0))
+    }
+
+    /// Registers a file that has no slot.
+    pub fn register(&self) {
+        let found = self.world.files.borrow().iter().position(|f| f.name.is_none() && !f.unlinked);
+        let Some(index) = found else { return };
+        let identity = self.world.files.borrow()[index].identity.clone();
+        let now = self.engine.shm().header().next_lsn().load(SeqCst) - 1;
+        let hint = format!("file{index}");
+        let registered = table::register(&self.world.pool.borrow(), 0, &identity, Path::new(&hint), now);
+        let Ok((slot, generation)) = registered else { return };
+        let Some(f) = self.engine.shm().file(slot) else { return };
+        f.last_lsn().store(now, SeqCst);
+        f.watermark().store(now, SeqCst);
+        f.epoch().fetch_add(1, SeqCst);
+        f.sticky().store(0, SeqCst);
+        f.generation().store(generation, SeqCst);
+        f.flags().store(Flag::USED.0, SeqCst);
+        self.world.files.borrow_mut()[index].name = Some(FileRef { slot, generation });
+        self.world.tell(|| format!("file {index} registered in slot {slot} from {now}"));
+    }
+
+    /// Forgets files whose last name is gone, and lets others be created in their place.
+    pub fn forget_unlinked(&self) {
+        let shm = self.engine.shm();
+        for (slot, f) in shm.files() {
+            if !Flag::UNLINKED.any_in(f.flags().load(SeqCst)) {
+                continue;
+            }
+            {
+                let _inside = lock::enter(shm, f, self.who());
+                f.generation().fetch_add(1, SeqCst);
+                f.flags().store(0, SeqCst);
+            }
+            table::forget(&self.world.pool.borrow(), slot);
+            if let Some(index) = self.world.file_in(slot) {
+                self.world.tell(|| format!("file {index} forgotten"));
+                self.world.files.borrow_mut()[index].name = None;
+                self.world.add_file(Vec::new());
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The simulator: production code between a simulated medium and simulated disks, under schedules that a
+//! seed decides, with a power cut at every persistence point.
+//!
+//! ```text
+//!   schedule (run) ── logical threads (fiber): clients (client), the daemon (daemon)
+//!                          │  Engine, Destager, reap, takeover, recover: unmodified
+//!                          ▼
+//!   observer (world) ── seawall-media's verbs, shared words, real syncs
+//!        │                        │
+//!        │                  medium: what survives (pending)    files: what got to disk (disk)
+//!        ▼                        ▼
+//!   at every point (explore): a crash image is made, recovered, and judged (model, space)
+//! ```
+//!
+//! Run-time memory vanishes at a power cut and survives kills. What the checkers do not verify stands in
+//! their own modules; of Seawall's parts the daemon, the preload and the guards are not simulated.
+
+mod client;
+mod daemon;
+mod disk;
+mod explore;
+pub mod fiber;
+mod image;
+mod model;
+mod pending;
+mod rng;
+mod run;
+mod space;
+mod world;
+
+pub use disk::Disk;
+pub use model::{Change, Model};
+pub use pending::{Pending, Survival};
+pub use rng::Rng;
+pub use run::{Outcome, Plan, run};
+pub use world::{Counts, Mutant, Site};

@@ -1,0 +1,352 @@
+//! What a file may hold after a crash: the reference, and the checkers of P1, P2 and P3.
+//!
+//! A file's history is a *floor*, content that a crash may no longer take away, and a *tail* of published
+//! changes after it. The floor rises when a sync is acknowledged (P1), and when a write of a tracked file
+//! returns: the engine says that it is durable then.
+//!
+//! * Every change of the tail was logged: the content must be the floor with a prefix of the tail (P3), each
+//!   change whole (P2), perhaps with one change that had not returned yet.
+//! * Some were not: each byte must have a value that some prefix gives it. That is the kernel's own promise.
+//!
+//! Not verified: the order among untracked changes; atomicity of a change that a kill or a short write cut
+//! before the file's lock was inherited; anything about a file whose untracked pages a failed sync lost.
+
+use std::rc::Rc;
+
+/// A change of a file's content.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// Bytes at an offset.
+    Write(usize, Rc<Vec<u8>>),
+    /// Bytes at the end.
+    Append(Rc<Vec<u8>>),
+    /// A size.
+    Truncate(usize),
+    /// Whatever was found there.
+    Becomes(Rc<Vec<u8>>),
+}
+
+impl Change {
+    /// Applies it.
+    pub fn apply(&self, content: &mut Vec<u8>) {
+        match self {
+            Self::Write(at, data) => {
+                let end = at + data.len();
+                if content.len() < end && !data.is_empty() {
+                    content.resize(end, 0);
+                }
+                if !data.is_empty() {
+                    content[*at..end].copy_from_slice(data);
+                }
+            }
+            Self::Append(data) => content.extend_from_slice(data),
+            Self::Truncate(len) => content.resize(*len, 0),
+            Self::Becomes(all) => content.clone_from(all),
+        }
+    }
+
+    /// In a few words.
+    pub fn brief(&self) -> String {
+        match self {
+            Self::Write(at, data) => format!("write {at}+{}", data.len()),
+            Self::Append(data) => format!("append {}", data.len()),
+            Self::Truncate(len) => format!("truncate {len}"),
+            Self::Becomes(all) => format!("becomes {} bytes", all.len()),
+        }
+    }
+}
+
+struct Step {
+    seq: u64,
+    change: Change,
+    logged: bool,
+    /// It came to be, or it did not: nobody can tell, because who made it was killed.
+    perhaps: bool,
+}
+
+impl Step {
+    /// Applies it to every content there may be.
+    fn apply(&self, contents: &mut Vec<Vec<u8>>) {
+        let without = if self.perhaps { contents.clone() } else { Vec::new() };
+        contents.iter_mut().for_each(|content| self.change.apply(content));
+        contents.extend(without);
+        if contents.len() > 1 {
+            contents.sort_unstable();
+            contents.dedup();
+        }
+    }
+}
+
+/// One file's history.
+pub struct Model {
+    /// Usually one content. Several: it is not known which of the changes of the dead came to be.
+    floor: Vec<Vec<u8>>,
+    tail: Vec<Step>,
+    seq: u64,
+    /// Changes begun and not published, by logical thread.
+    begun: Vec<(usize, Change)>,
+    /// Why nothing is promised about this file.
+    pub unpromised: Option<&'static str>,
+}
+
+impl Model {
+    /// A file whose content is durable.
+    pub fn holding(content: Vec<u8>) -> Self {
+        Self { floor: vec![content], tail: Vec::new(), seq: 0, begun: Vec::new(), unpromised: None }
+    }
+
+    /// A thread begins a change.
+    pub fn begin(&mut self, thread: usize, change: Change) {
+        self.begun.push((thread, change));
+    }
+
+    /// The thread's innermost change is published, as `actual`; returns its number.
+    pub fn publish(&mut self, thread: usize, actual: Change, logged: bool) -> u64 {
+        self.end(thread);
+        self.push(actual, logged)
+    }
+
+    /// The kernel did only a part of the thread's innermost change. Until the file has left the log, that says
+    /// that all of it happened.
+    pub fn publish_partly(&mut self, thread: usize, whole: Change, now: &[u8]) {
+        self.end(thread);
+        self.step(whole, true, true);
+        self.step(Change::Becomes(Rc::new(now.to_vec())), false, true);
+    }
+
+    /// Ends the thread's innermost change without effect.
+    pub fn end(&mut self, thread: usize) {
+        if let Some(i) = self.begun.iter().rposition(|(t, _)| *t == thread) {
+            self.begun.remove(i);
+        }
+    }
+
+    /// A change happened.
+    pub fn push(&mut self, change: Change, logged: bool) -> u64 {
+        self.step(change, logged, false)
+    }
+
+    fn step(&mut self, change: Change, logged: bool, perhaps: bool) -> u64 {
+        self.seq += 1;
+        self.tail.push(Step { seq: self.seq, change, logged, perhaps });
+        self.seq
+    }
+
+    /// The thread's process died: its changes may or may not come to be. True if there are any.
+    pub fn died(&mut self, thread: usize) -> bool {
+        let (mine, others) = std::mem::take(&mut self.begun).into_iter().partition(|(t, _)| *t == thread);
+        self.begun = others;
+        let mine: Vec<(usize, Change)> = mine;
+        let any = !mine.is_empty();
+        for (_, change) in mine {
+            self.step(change, true, true);
+        }
+        any
+    }
+
+    /// This was found in the file after a death: from now on it is what happened, or it may be.
+    pub fn found(&mut self, now: &[u8], for_certain: bool) {
+        let mut contents = self.seen();
+        contents.retain(|content| content == now);
+        if contents.is_empty() {
+            self.step(Change::Becomes(Rc::new(now.to_vec())), false, !for_certain);
+        } else if for_certain && self.tail.iter().all(|step| step.logged) {
+            // Which changes came to be is decided; those before are as sure as they were.
+            self.decide(now);
+        } else if for_certain {
+            self.step(Change::Becomes(Rc::new(now.to_vec())), false, false);
+        }
+    }
+
+    /// Drops what did not come to be, given what did: one way in which everything fits.
+    fn decide(&mut self, now: &[u8]) {
+        let open: Vec<usize> = (0..self.tail.len()).filter(|i| self.tail[*i].perhaps).collect();
+        for choice in (0..1u32 << open.len().min(8)).rev() {
+            let kept = |i: usize| open.iter().position(|o| *o == i).is_none_or(|bit| choice >> bit & 1 == 1);
+            for start in &self.floor {
+                let mut content = start.clone();
+                let steps = self.tail.iter().enumerate().filter(|(i, _)| kept(*i));
+                steps.for_each(|(_, step)| step.change.apply(&mut content));
+                if content == now {
+                    self.floor = vec![start.clone()];
+                    let mut i = 0;
+                    self.tail.retain_mut(|step| {
+                        step.perhaps = false;
+                        i += 1;
+                        kept(i - 1)
+                    });
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The newest published change.
+    pub fn now(&self) -> u64 {
+        self.seq
+    }
+
+    /// What readers should see: usually one content.
+    pub fn seen(&self) -> Vec<Vec<u8>> {
+        let mut contents = self.floor.clone();
+        self.tail.iter().for_each(|step| step.apply(&mut contents));
+        contents
+    }
+
+    /// Everything up to `seq` is acknowledged: a crash may not take it away.
+    pub fn acknowledge(&mut self, seq: u64) {
+        let n = self.tail.iter().take_while(|step| step.seq <= seq).count();
+        for step in self.tail.drain(..n) {
+            step.apply(&mut self.floor);
+        }
+    }
+
+    /// Acknowledges up to `seq` if everything that far was logged.
+    pub fn returned(&mut self, seq: u64) {
+        if self.tail.iter().take_while(|step| step.seq <= seq).all(|step| step.logged) {
+            self.acknowledge(seq);
+        }
+    }
+
+    /// True if something newer than the floor was not logged.
+    pub fn has_unlogged(&self) -> bool {
+        self.tail.iter().any(|step| !step.logged)
+    }
+
+    /// Recovery ended with this content.
+    pub fn recovered(&mut self, content: Vec<u8>) {
+        *self = Self::holding(content);
+    }
+
+    /// Is this a content that a crash now may leave?
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self, content: &[u8]) -> Result<(), String> {
+        if self.unpromised.is_some() || self.is_a_prefix(content) {
+            return Ok(());
+        }
+        if self.has_unlogged() {
+            return self.check_bytes(content);
+        }
+        Err(format!(
+            "neither the acknowledged content nor that with later changes in order ({}); {}",
+            self.brief(),
+            self.difference(content)
+        ))
+    }
+
+    fn is_a_prefix(&self, content: &[u8]) -> bool {
+        let fits = |contents: &[Vec<u8>]| contents.iter().any(|one| one == content);
+        let mut contents = self.floor.clone();
+        if fits(&contents) {
+            return true;
+        }
+        for step in &self.tail {
+            step.apply(&mut contents);
+            if fits(&contents) {
+                return true;
+            }
+        }
+        self.begun.iter().any(|(_, change)| fits(&with(&contents, change)))
+    }
+
+    fn states(&self) -> Vec<Vec<u8>> {
+        let mut contents = self.floor.clone();
+        let mut states = contents.clone();
+        for step in &self.tail {
+            step.apply(&mut contents);
+            states.extend_from_slice(&contents);
+        }
+        for (_, change) in &self.begun {
+            states.extend(with(&contents, change));
+        }
+        states
+    }
+
+    fn check_bytes(&self, content: &[u8]) -> Result<(), String> {
+        let states = self.states();
+        let ends = self.tail.iter().map(|step| &step.change).chain(self.begun.iter().map(|(_, c)| c));
+        let mut sizes = states.iter().map(Vec::len).chain(ends.filter_map(|change| match change {
+            Change::Write(at, data) => Some(at + data.len()),
+            _ => None,
+        }));
+        if !sizes.any(|size| size == content.len()) {
+            return Err(format!("size {} was never its size ({})", content.len(), self.brief()));
+        }
+        for (i, byte) in content.iter().enumerate() {
+            let value = |state: &Vec<u8>| state.get(i).copied().unwrap_or(0);
+            if !states.iter().any(|state| value(state) == *byte) {
+                return Err(format!("byte {i} is {byte:#x}, which nobody wrote there ({})", self.brief()));
+            }
+        }
+        Ok(())
+    }
+
+    fn brief(&self) -> String {
+        let tail: Vec<String> = self
+            .tail
+            .iter()
+            .map(|step| {
+                format!(
+                    "{}{}{}",
+                    if step.perhaps { "perhaps " } else { "" },
+                    step.change.brief(),
+                    if step.logged { "" } else { " unlogged" }
+                )
+            })
+            .chain(self.begun.iter().map(|(_, c)| format!("begun: {}", c.brief())))
+            .collect();
+        format!("{} sure bytes, then: {}", self.floor[0].len(), tail.join(", "))
+    }
+
+    fn difference(&self, content: &[u8]) -> String {
+        let seen = self.seen().swap_remove(0);
+        let Some(at) = content.iter().zip(&seen).position(|(a, b)| a != b) else {
+            return format!("{} bytes for {}", content.len(), seen.len());
+        };
+        let end = at + content[at..].iter().zip(&seen[at..]).take_while(|(a, b)| a != b).count();
+        let (found, newest) = (content[at], seen[at]);
+        format!("bytes {at}..{end}: {found:#x}, where the newest is {newest:#x}")
+    }
+}
+
+fn with(contents: &[Vec<u8>], change: &Change) -> Vec<Vec<u8>> {
+    let mut contents = contents.to_vec();
+    contents.iter_mut().for_each(|content| change.apply(content));
+    contents
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(at: usize, data: &[u8]) -> Change {
+        Change::Write(at, Rc::new(data.to_vec()))
+    }
+
+    #[test]
+    fn logged_changes_come_whole_and_in_order() {
+        let mut model = Model::holding(b"aaaa".to_vec());
+        model.begin(0, write(0, b"bb"));
+        assert!(model.check(b"bbaa").is_ok() && model.check(b"aaaa").is_ok());
+        assert!(model.check(b"baaa").is_err(), "torn");
+        let first = model.publish(0, write(0, b"bb"), true);
+        model.publish(1, write(2, b"cc"), true);
+        assert!(model.check(b"aacc").is_err(), "out of order");
+        model.returned(first);
+        assert!(model.check(b"aaaa").is_err(), "lost");
+        assert!(model.check(b"bbaa").is_ok() && model.check(b"bbcc").is_ok());
+    }
+
+    #[test]
+    fn unlogged_changes_may_be_torn_but_not_invented() {
+        let mut model = Model::holding(b"aaaa".to_vec());
+        let seq = model.push(write(1, b"bbbb"), false);
+        assert!(model.check(b"aba").is_err(), "a size that was never written");
+        assert!(model.check(b"ababb").is_ok());
+        assert!(model.check(b"acabb").is_err());
+        model.acknowledge(seq);
+        assert!(model.check(b"ababb").is_err());
+    }
+}

@@ -1,0 +1,639 @@
+//! The simulated machine: observes the verbs, keeps what is persisted and what is on disk, and decides at
+//! every step whether to cut the power (in a copy), to kill the thread, or to let another one run.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::rc::Rc;
+
+use seawall_core::pool::Pool;
+use seawall_core::{Engine, FileRef, Owner};
+use seawall_media::sim::Observer;
+use seawall_media::{Identity, Region};
+use seawall_wire::shm::Flag;
+
+use crate::image::{Image, visible};
+use crate::pending::{Pending, THREADS};
+use crate::{Change, Disk, Model, Plan, Rng, explore, fiber};
+
+/// Who the daemon is among a file's open descriptions: a new daemon counts as the old one.
+const DAEMON: usize = THREADS;
+
+/// Events that are remembered.
+const LONGEST_STORY: usize = 80;
+
+/// A line of source, as `file:line`.
+pub type Site = String;
+
+/// A verb that does not do its work.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Mutant {
+    /// Everything works.
+    #[default]
+    None,
+    /// The fence at this line waits for nothing.
+    Fence(Site),
+    /// The store or flush at this line starts no write-back.
+    Flush(Site),
+}
+
+/// What a run did.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// Crash points explored.
+    pub points: u64,
+    /// Records replayed in them.
+    pub replayed: u64,
+    /// Torn records met in them.
+    pub torn: u64,
+    /// Damage planted, and how often it was refused.
+    pub damaged: u64,
+    /// See `damaged`.
+    pub refused: u64,
+    /// Operations begun.
+    pub operations: u64,
+    /// Syncs that were absorbed and syncs that were real.
+    pub absorbed: u64,
+    /// See `absorbed`.
+    pub real: u64,
+    /// Processes killed.
+    pub kills: u64,
+    /// Daemons started on a living run-time memory.
+    pub takeovers: u64,
+    /// Writes of the dead finished by reap.
+    pub finished: u64,
+    /// Files that left because the log was full.
+    pub full: u64,
+    /// Power cuts that were gone through, recovery and all.
+    pub cuts: u64,
+    /// Recoveries that were themselves cut.
+    pub recoveries_cut: u64,
+    /// Failed syncs.
+    pub failed: u64,
+    /// Drains whose log space was counted.
+    pub drains: u64,
+}
+
+/// A managed file.
+pub struct SimFile {
+    /// The page cache: a memory file, so that positions and sizes are the kernel's.
+    pub cache: Rc<File>,
+    /// Below it.
+    pub disk: Disk,
+    /// What it should hold.
+    pub model: Model,
+    /// Its present slot.
+    pub name: Option<FileRef>,
+    /// Who it is.
+    pub identity: Identity,
+    /// Its last name is gone.
+    pub unlinked: bool,
+    /// Its cache is written by a descriptor that does not tell us.
+    pub watched: bool,
+    /// A process died inside a change of it.
+    pub wounded: bool,
+    /// Write-backs of it that failed. If it is removed then, its records may be refused by name.
+    pub errors: u64,
+    /// How many of them each open description has been told, by logical thread; see [`DAEMON`].
+    told: BTreeMap<usize, u64>,
+    /// Who was told last.
+    told_last: Option<usize>,
+}
+
+/// The machine.
+pub struct World {
+    /// Where chance comes from.
+    pub rng: Rng,
+    /// The verb that is broken.
+    pub mutant: Mutant,
+    /// Stored and not persisted.
+    pub pending: RefCell<Pending>,
+    /// Persisted.
+    pub image: Image,
+    /// The daemon's pool.
+    pub pool: RefCell<Pool>,
+    /// Its bytes, for looking while somebody has the pool.
+    view: Region,
+    /// Mappings of the pool.
+    pub bases: RefCell<Vec<usize>>,
+    /// Files by number.
+    pub files: RefCell<Vec<SimFile>>,
+    descriptors: RefCell<BTreeMap<i32, usize>>,
+    /// The newest daemon's engine.
+    pub engine: RefCell<Option<Rc<Engine>>>,
+    /// The run-time memory, mapped once more.
+    pub shared: RefCell<Option<Region>>,
+    /// The logical thread that runs.
+    pub thread: Cell<usize>,
+    /// Which of them are daemons.
+    daemons: RefCell<[bool; THREADS]>,
+    /// Steps until a thread's process is killed.
+    pub fuses: RefCell<[Option<u32>; THREADS]>,
+    /// Run-time memory at the moment of a kill.
+    pub at_death: RefCell<Option<Vec<u8>>>,
+    /// Hooks do nothing.
+    quiet: Cell<bool>,
+    /// One yield in this many steps.
+    pub haste: Cell<u64>,
+    /// One failed sync in this many; 0 for none.
+    pub failures: Cell<u64>,
+    /// One exploration in this many points.
+    pub sparse: Cell<u64>,
+    /// Numbers.
+    pub counts: RefCell<Counts>,
+    /// Sites of verbs that were passed: fences and stores.
+    pub sites: RefCell<BTreeMap<(bool, Site), u64>>,
+    /// Wanted: fill `sites`.
+    pub survey: bool,
+    /// Wanted: fill `story`.
+    pub trace: bool,
+    /// What happened last, for whoever looks into a violation.
+    pub story: RefCell<VecDeque<String>>,
+    /// The first promise that was broken.
+    pub violation: RefCell<Option<String>>,
+}
+
+impl World {
+    /// A machine with this pool, all of it persisted.
+    pub fn new(pool: Pool, plan: &Plan) -> Self {
+        Self {
+            rng: Rng::new(plan.seed),
+            mutant: plan.mutant.clone(),
+            pending: RefCell::default(),
+            image: Image::of(&pool),
+            view: map_shared(&pool.file, pool.superblock.size),
+            bases: RefCell::new(vec![pool.region.base()]),
+            pool: RefCell::new(pool),
+            files: RefCell::default(),
+            descriptors: RefCell::default(),
+            engine: RefCell::default(),
+            shared: RefCell::default(),
+            thread: Cell::new(0),
+            daemons: RefCell::new([false; THREADS]),
+            fuses: RefCell::new([None; THREADS]),
+            at_death: RefCell::default(),
+            quiet: Cell::new(false),
+            haste: Cell::new(40),
+            failures: Cell::new(0),
+            sparse: Cell::new(1),
+            counts: RefCell::default(),
+            sites: RefCell::default(),
+            survey: plan.survey,
+            trace: plan.trace,
+            story: RefCell::default(),
+            violation: RefCell::default(),
+        }
+    }
+
+    /// Runs `f` with the hooks off: looking is not a step.
+    pub fn peek<R>(&self, f: impl FnOnce() -> R) -> R {
+        let before = self.quiet.replace(true);
+        let result = f();
+        self.quiet.set(before);
+        result
+    }
+
+    /// True if a promise was broken.
+    pub fn is_over(&self) -> bool {
+        self.violation.borrow().is_some()
+    }
+
+    /// Tells what happens, if anybody wants to know.
+    pub fn tell(&self, what: impl FnOnce() -> String) {
+        if self.trace && !self.is_over() {
+            let mut story = self.story.borrow_mut();
+            let what = format!("[{:>2}] {}", self.thread.get(), what());
+            if story.back() == Some(&what) {
+                return;
+            }
+            if story.len() == LONGEST_STORY {
+                story.pop_front();
+            }
+            story.push_back(what);
+        }
+    }
+
+    /// Notes a broken promise; the first one counts.
+    pub fn violate(&self, what: String) {
+        self.violation.borrow_mut().get_or_insert(what);
+    }
+
+    /// Adds a file with this content, all of it durable.
+    pub fn add_file(&self, content: Vec<u8>) -> usize {
+        let fd = rustix::fs::memfd_create("seawall-sim-file", rustix::fs::MemfdFlags::CLOEXEC);
+        let cache = File::from(fd.expect("a memory file"));
+        cache.write_all_at(&content, 0).expect("room");
+        let mut files = self.files.borrow_mut();
+        let index = files.len();
+        self.descriptors.borrow_mut().insert(cache.as_raw_fd(), index);
+        files.push(SimFile {
+            cache: Rc::new(cache),
+            disk: Disk::holding(content.clone()),
+            model: Model::holding(content),
+            name: None,
+            identity: Identity { fs: [7; 16], kind: 1, handle: (index as u32).to_le_bytes().to_vec() },
+            unlinked: false,
+            watched: false,
+            wounded: false,
+            errors: 0,
+            told: BTreeMap::new(),
+            told_last: None,
+        });
+        index
+    }
+
+    /// Another descriptor of a file, whose writes are found by looking.
+    pub fn watched_descriptor(&self, index: usize) -> std::io::Result<File> {
+        let file = self.files.borrow()[index].cache.try_clone()?;
+        self.descriptors.borrow_mut().insert(file.as_raw_fd(), index);
+        self.files.borrow_mut()[index].watched = true;
+        Ok(file)
+    }
+
+    /// How many files there are, gone ones among them.
+    pub fn file_count(&self) -> usize {
+        self.files.borrow().len()
+    }
+
+    /// The file registered in a slot.
+    pub fn file_in(&self, slot: u32) -> Option<usize> {
+        self.files.borrow().iter().rposition(|f| f.name.is_some_and(|name| name.slot == slot))
+    }
+
+    /// True if the log holds every change of the file made now.
+    pub fn is_tracked(&self, index: usize) -> bool {
+        let name = self.files.borrow()[index].name;
+        let engine = self.engine.borrow().clone();
+        self.peek(|| {
+            let flags = name.zip(engine).map_or(0, |(name, engine)| engine.flags(name));
+            Flag::TRACKED.any_in(flags)
+        })
+    }
+
+    /// Changes page cache and disk model alike, as the kernel does for a published change.
+    pub fn change(&self, index: usize, change: &Change) {
+        self.look(index);
+        let mut files = self.files.borrow_mut();
+        let file = &mut files[index];
+        match change {
+            Change::Write(at, data) => file.disk.write(*at, data),
+            Change::Append(data) => {
+                let end = file.disk.cache().len();
+                file.disk.write(end, data);
+            }
+            Change::Truncate(len) => file.disk.set_len(*len),
+            Change::Becomes(all) => file.disk.becomes(all),
+        }
+        match change {
+            Change::Write(at, data) => file.cache.write_all_at(data, *at as u64).expect("room"),
+            _ => {
+                file.cache.set_len(file.disk.cache().len() as u64).expect("a size");
+                file.cache.write_all_at(file.disk.cache(), 0).expect("room");
+            }
+        }
+    }
+
+    /// Takes over what was written behind our back.
+    pub fn look(&self, index: usize) {
+        let mut files = self.files.borrow_mut();
+        let file = &mut files[index];
+        if file.watched {
+            let len = file.cache.metadata().expect("a size").len() as usize;
+            let mut content = vec![0; len];
+            file.cache.read_exact_at(&mut content, 0).expect("readable");
+            file.disk.becomes(&content);
+        }
+    }
+
+    /// After a death inside a change: what is there now is what happened. Not so if its sync failed before:
+    /// then the record stays, and comes back at a power cut.
+    pub fn settle(&self, index: usize) {
+        self.look(index);
+        let name = self.files.borrow()[index].name;
+        let file = &mut self.files.borrow_mut()[index];
+        if std::mem::take(&mut file.wounded) {
+            let for_certain = !self.is_failed(name);
+            file.model.found(file.disk.cache(), for_certain);
+        }
+    }
+
+    /// A real sync of file `index` by the thread that runs; it may fail.
+    pub fn real_sync(&self, index: usize) -> Result<(), i32> {
+        const EIO: i32 = 5;
+        self.step();
+        self.look(index);
+        {
+            // Whether the log brings back what a dead process had begun is open until its record is retired.
+            let file = &mut self.files.borrow_mut()[index];
+            if file.wounded {
+                file.model.found(file.disk.cache(), false);
+            }
+        }
+        let failures = self.failures.get();
+        if failures > 0 && fiber::inside() && self.rng.one_in(failures) {
+            self.lose_pages(index);
+        }
+        let told = self.is_told(index);
+        if !told {
+            self.files.borrow_mut()[index].disk.sync();
+        }
+        self.tell(|| format!("real sync of file {index}{}", if told { " fails" } else { "" }));
+        self.point();
+        if told { Err(EIO) } else { Ok(()) }
+    }
+
+    /// A write-back fails: the pages are clean from now on, and what of them is on disk nobody knows.
+    fn lose_pages(&self, index: usize) {
+        let tracked = self.is_tracked(index);
+        let file = &mut self.files.borrow_mut()[index];
+        file.disk.fail();
+        file.errors += 1;
+        if !tracked || file.model.has_unlogged() {
+            file.model.unpromised = Some("a write-back of its untracked pages failed");
+        }
+        self.count(|c| c.failed += 1);
+    }
+
+    /// As the kernel does since 4.13: an error is reported once to each description that was open then.
+    fn is_told(&self, index: usize) -> bool {
+        let who = if self.is_daemon(self.thread.get()) { DAEMON } else { self.thread.get() };
+        let file = &mut self.files.borrow_mut()[index];
+        let errors = file.errors;
+        let told = std::mem::replace(file.told.entry(who).or_insert(0), errors) < errors;
+        if told {
+            file.told_last = Some(self.thread.get());
+        }
+        told
+    }
+
+    fn is_daemon(&self, thread: usize) -> bool {
+        self.daemons.borrow()[thread]
+    }
+
+    /// A thread of a new process opens everything anew.
+    pub fn born(&self, thread: usize, daemon: bool) {
+        self.daemons.borrow_mut()[thread] = daemon;
+        for file in self.files.borrow_mut().iter_mut() {
+            file.told.insert(thread, file.errors);
+        }
+    }
+
+    /// A moment at which persistent state has changed.
+    pub fn point(&self) {
+        if self.quiet.get() || self.is_over() {
+            return;
+        }
+        for index in 0..self.file_count() {
+            self.look(index);
+        }
+        if self.rng.one_in(self.sparse.get()) {
+            self.peek(|| explore::crash(self));
+        }
+        self.step();
+    }
+
+    /// A moment at which the thread may lose the processor, or its life.
+    pub fn step(&self) {
+        if self.quiet.get() || !fiber::inside() {
+            return;
+        }
+        self.burn();
+        if self.rng.one_in(self.haste.get()) {
+            self.give_way();
+        }
+    }
+
+    /// Lets others run.
+    pub fn give_way(&self) {
+        if self.quiet.get() || !fiber::inside() {
+            return;
+        }
+        fiber::yield_now();
+        self.burn();
+    }
+
+    /// One step closer to the end of this thread, if its process is to be killed.
+    fn burn(&self) {
+        let thread = self.thread.get();
+        let mut fuses = self.fuses.borrow_mut();
+        match &mut fuses[thread] {
+            None => return,
+            Some(0) => {}
+            Some(left) => {
+                *left -= 1;
+                return;
+            }
+        }
+        drop(fuses);
+        self.quiet.set(true);
+        self.tell(|| "killed".into());
+        let memory = self.run_time_memory();
+        self.at_death.borrow_mut().get_or_insert(memory);
+        fiber::kill();
+    }
+
+    /// True if this thread's process dies at its next step: for tearing a publish in the middle.
+    pub fn is_doomed(&self) -> bool {
+        fiber::inside() && self.fuses.borrow()[self.thread.get()].is_some_and(|left| left < 40)
+    }
+
+    /// Sets this thread's death to the next step.
+    pub fn doom(&self) {
+        self.fuses.borrow_mut()[self.thread.get()] = Some(0);
+    }
+
+    /// What clients and daemon share, up to the statistics.
+    fn run_time_memory(&self) -> Vec<u8> {
+        let region = self.shared.borrow();
+        let mut bytes = Vec::new();
+        if let Some(region) = region.as_ref() {
+            bytes.resize(region.len().min(512 << 10), 0);
+            region.read(0, &mut bytes);
+        }
+        bytes
+    }
+
+    /// After a kill was unwound: what the unwinding tidied up is untidy again. Hooks work again.
+    pub fn restore(&self) {
+        self.quiet.set(true);
+        if let Some(memory) = self.at_death.borrow_mut().take()
+            && let Some(region) = self.shared.borrow().as_ref()
+        {
+            region.store(0, &memory);
+        }
+        self.quiet.set(false);
+    }
+
+    fn is_pool(&self, base: usize) -> bool {
+        self.bases.borrow().contains(&base)
+    }
+
+    /// Counts an occurrence.
+    pub fn count(&self, f: impl FnOnce(&mut Counts)) {
+        f(&mut self.counts.borrow_mut());
+    }
+
+    fn surveyed(&self, fence: bool, site: seawall_media::sim::Site) {
+        if self.survey {
+            *self.sites.borrow_mut().entry((fence, named(site))).or_default() += 1;
+        }
+    }
+
+    /// The owner word of a logical thread of a client.
+    pub fn owner(client: u32, thread: usize) -> Owner {
+        Owner::new(client, (thread + 1) << 4)
+    }
+}
+
+/// `core/src/persist.rs:18`.
+fn named(site: seawall_media::sim::Site) -> Site {
+    let file = site.file();
+    let short = file.rsplit_once("crates/").map_or(file, |(_, short)| short);
+    format!("{short}:{}", site.line())
+}
+
+impl Observer for World {
+    fn stored(&self, base: usize, at: usize, len: usize, _site: seawall_media::sim::Site) {
+        if self.image.note(base, at, len) || !self.is_pool(base) {
+            return;
+        }
+        self.pending.borrow_mut().stored(at, len, |line| visible(&self.view, line));
+    }
+
+    fn flushed(&self, base: usize, at: usize, len: usize, site: seawall_media::sim::Site) {
+        if !self.is_pool(base) || len == 0 {
+            return;
+        }
+        self.surveyed(false, site);
+        if !matches!(&self.mutant, Mutant::Flush(broken) if *broken == named(site)) {
+            self.pending.borrow_mut().flushed(at, len, self.thread.get());
+        }
+        self.point();
+    }
+
+    fn fenced(&self, site: seawall_media::sim::Site) {
+        if self.quiet.get() {
+            return;
+        }
+        self.surveyed(true, site);
+        self.tell(|| format!("fence at {}", named(site)));
+        if !matches!(&self.mutant, Mutant::Fence(broken) if *broken == named(site)) {
+            let mut pending = self.pending.borrow_mut();
+            self.peek(|| {
+                pending.fenced(self.thread.get(), |line, unit, value| self.image.persist(line, unit, value));
+            });
+        }
+        self.point();
+    }
+
+    fn touched(&self, base: usize) {
+        if !self.quiet.get() && !self.is_pool(base) {
+            self.step();
+        }
+    }
+
+    fn waits(&self) -> bool {
+        self.give_way();
+        fiber::inside()
+    }
+
+    fn syncs(&self, fd: i32) -> Option<Result<(), i32>> {
+        let index = self.descriptors.borrow().get(&fd).copied()?;
+        Some(self.real_sync(index))
+    }
+}
+
+/// A second mapping of the run-time memory, for looking and restoring.
+pub fn map_shared(file: &File, len: u64) -> Region {
+    Region::map(file, len, false).expect("a mapping")
+}
+
+impl World {
+    /// A descriptor with a position of its own; real syncs of it are the file's.
+    pub fn reopened(&self, index: usize) -> std::io::Result<File> {
+        let fd = self.files.borrow()[index].cache.as_raw_fd();
+        let file = File::options().read(true).write(true).open(format!("/proc/self/fd/{fd}"))?;
+        self.descriptors.borrow_mut().insert(file.as_raw_fd(), index);
+        Ok(file)
+    }
+}
+
+impl World {
+    /// Lets a thread be unwound without a trace in what others see.
+    pub fn unwinding<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.quiet.set(false);
+        let result = f();
+        self.quiet.set(true);
+        result
+    }
+
+    /// A logical thread is gone.
+    pub fn died(&self, thread: usize) {
+        self.pending.borrow_mut().died(thread);
+        for file in self.files.borrow_mut().iter_mut() {
+            file.wounded |= file.model.died(thread);
+            if file.told_last == Some(thread) && !self.is_failed(file.name) {
+                file.model.unpromised = Some("a process died with the news of a failed write-back");
+            }
+        }
+    }
+
+    fn is_failed(&self, name: Option<FileRef>) -> bool {
+        let engine = self.engine.borrow().clone();
+        let flags = || name.zip(engine).map_or(0, |(name, engine)| engine.flags(name));
+        Flag::FAILED.any_in(self.peek(flags))
+    }
+
+    /// The power went: this is what is left of a file.
+    pub fn power_loss(&self, index: usize, content: Vec<u8>) {
+        let mut files = self.files.borrow_mut();
+        let file = &mut files[index];
+        file.cache.set_len(content.len() as u64).expect("a size");
+        file.cache.write_all_at(&content, 0).expect("room");
+        file.disk = Disk::holding(content);
+        (file.name, file.watched, file.wounded) = (None, false, false);
+        if !file.unlinked {
+            file.errors = 0;
+        }
+        file.told_last = None;
+        file.told.clear();
+    }
+
+    /// Recovery is over: judges the file's content and takes it as what it holds from now on.
+    pub fn recovered(&self, index: usize) {
+        let mut files = self.files.borrow_mut();
+        let file = &mut files[index];
+        let content = file.disk.durable().to_vec();
+        let verdict = if file.unlinked { Ok(()) } else { file.model.check(&content) };
+        file.model.recovered(content.clone());
+        file.disk = Disk::holding(content);
+        drop(files);
+        if let Err(why) = verdict {
+            self.violate(format!("after recovery, file {index}: {why}"));
+        }
+    }
+}
+
+impl Counts {
+    /// Adds another run's numbers.
+    pub fn add(&mut self, other: &Self) {
+        self.points += other.points;
+        self.replayed += other.replayed;
+        self.torn += other.torn;
+        self.damaged += other.damaged;
+        self.refused += other.refused;
+        self.operations += other.operations;
+        self.absorbed += other.absorbed;
+        self.real += other.real;
+        self.kills += other.kills;
+        self.takeovers += other.takeovers;
+        self.finished += other.finished;
+        self.full += other.full;
+        self.cuts += other.cuts;
+        self.recoveries_cut += other.recoveries_cut;
+        self.failed += other.failed;
+        self.drains += other.drains;
+    }
+}
