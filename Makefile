@@ -13,14 +13,16 @@ DESTDIR     ?=
 # Options for the lab, for example: make demo DEMO="--rounds 5", make bench BENCH=--quick
 DEMO        ?=
 BENCH       ?=
-# How long soak goes on: power cuts of the virtual machine.
+# How long soak goes on: power cuts of each database on a disk of our own, and of the virtual machine.
+CUT_ROUNDS  ?= 200
 VM_ROUNDS   ?= 20
 
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
 RELEASE := $(TARGET)/release
 
-# What the tests and the demo run, from the distribution: the databases, the unsafe upper bound, a C compiler.
-PACKAGES := build-essential eatmydata libsqlite3-dev pkg-config postgresql postgresql-contrib sqlite3
+# What the tests and the demo run, from the distribution: the databases, the unsafe upper bound, file
+# systems of our own, a C compiler.
+PACKAGES := build-essential e2fsprogs eatmydata libsqlite3-dev mount pkg-config postgresql postgresql-contrib sqlite3
 # What the machine test runs besides: an emulator. (The guest's own packages are only unpacked.)
 SOAK_PACKAGES := qemu-system-x86
 
@@ -73,7 +75,8 @@ demo: deps build ## PostgreSQL and SQLite on three sides, then kill -9 and the p
 	$(RELEASE)/seawall-lab demo $(DEMO)
 
 .PHONY: soak
-soak: deps build ## What the tests do in small, for as long as you like (VM_ROUNDS=20)
+soak: deps build ## What the tests do in small, for as long as you like (CUT_ROUNDS=200 VM_ROUNDS=20)
+	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --rounds $(CUT_ROUNDS)
 	$(MAKE) deps PACKAGES="$(SOAK_PACKAGES)"
 	$(CARGO) build --release $(CARGO_FLAGS) --package seawall-vmtest
 	$(RELEASE)/seawall-vmtest --rounds $(VM_ROUNDS)

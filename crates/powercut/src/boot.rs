@@ -16,9 +16,9 @@ use seawall_load::ledger::Verdict;
 use serde::{Deserialize, Serialize};
 
 use crate::cell;
-use crate::plan::{Database, Plan, Side};
+use crate::plan::{Database, Plan, Side, Trouble};
 use crate::program;
-use crate::{postgres, sqlite};
+use crate::{balloon, postgres, sqlite};
 
 /// Everything outside the machine, in a tmpfs of the campaign's own.
 pub const BASE: &str = "/run/seawall-powercut";
@@ -120,6 +120,17 @@ fn start(boot: &Boot) -> Result<()> {
     std::fs::write(boot_id, format!("{}\n", boot.boot_id))?;
     mount(Some(boot_id), "/proc/sys/kernel/random/boot_id", None::<&str>, MsFlags::MS_BIND, None::<&str>)
         .context("give the machine its boot id")?;
+    if attach(boot).is_err() {
+        // A cut may tear ext4's own superblock, which is two sectors long. There are copies of it.
+        let mut repair = command("e2fsck", &["-y"]);
+        repair.arg(&boot.disk);
+        let repaired = program::finish(repair, "e2fsck", Duration::from_secs(60))?;
+        attach(boot).with_context(|| format!("after e2fsck: {repaired}"))?;
+    }
+    balloon::deflate()
+}
+
+fn attach(boot: &Boot) -> Result<()> {
     let mut attach = Command::new("mount");
     attach.args(["-t", "ext4", "-o", "loop,errors=remount-ro"]).arg(&boot.disk).arg(DATA);
     program::run(attach, "mount the disk", Duration::from_secs(60)).map(drop)
@@ -165,15 +176,27 @@ fn pool_problems(boot: &Boot) -> Result<Vec<String>> {
 }
 
 /// Waits until the ledger has grown past what it held before, then says so, and waits for the power cut.
+///
+/// `check` looks whether the load still runs. It may end when something goes wrong on purpose: a database
+/// that stops is no loss, one that goes on and forgets is.
+///
+/// # Errors
+/// If the load ends for no such reason.
 pub fn until_the_cut(boot: &Boot, before: u64, mut check: impl FnMut() -> Result<()>) -> Result<()> {
-    let mut told = false;
-    loop {
-        if !told && ledger_length(boot) > before {
-            say(&Said::Working)?;
-            told = true;
-        }
+    while ledger_length(boot) <= before {
         check()?;
-        std::thread::sleep(Duration::from_millis(if told { 50 } else { 5 }));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    say(&Said::Working)?;
+    if boot.plan.trouble == Trouble::Full {
+        std::thread::sleep(boot.plan.cut_after / 2);
+        balloon::inflate()?;
+    }
+    loop {
+        if boot.plan.trouble == Trouble::None {
+            check()?;
+        }
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

@@ -23,6 +23,7 @@ pub fn check(databases: &[Database]) -> Result<()> {
     // fuser's own mount opens it; opening it says whether a container forbids that.
     std::fs::File::options().read(true).write(true).open("/dev/fuse").context("open /dev/fuse")?;
     program("mkfs.ext4", "-V")?;
+    program("e2fsck", "-V")?;
     program("losetup", "--version")?;
     let can = Command::new("unshare").args(["--mount", "--pid", "--time", "--fork", "true"]).status();
     ensure!(can.is_ok_and(|status| status.success()), "namespaces are not allowed here");

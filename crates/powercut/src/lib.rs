@@ -32,10 +32,13 @@
 //! A round ([`round`]) puts a database under load, cuts, boots again, recovers, compares the database with
 //! the ledger, and lets the database's own checkers look at everything. The same rounds without Seawall
 //! frame the result: with syncs nothing may be lost, or the disk is wrong; with `fsync=off` something must
-//! be, or the cuts are toothless. A campaign ([`campaign`]) runs many of them and reports ([`report`]).
+//! be, or the cuts are toothless. In some rounds more goes wrong: the disk refuses writes or flushes, and the
+//! kernel marks the pages clean all the same; the file system is full; the power fails again while the log is
+//! replayed. A campaign ([`campaign`]) runs many of them and reports ([`report`]).
 //!
 //! Not covered: file systems other than ext4; disks that lie about a flush.
 
+pub mod balloon;
 pub mod boot;
 pub mod campaign;
 pub mod cell;

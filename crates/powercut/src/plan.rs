@@ -107,7 +107,12 @@ pub fn draw(database: Database, side: Side, seed: u64, number: u64) -> Plan {
         loss: Loss::draw(rng),
         cut_again: rng.percent(25).then(|| (millis(rng, 1, 900), Loss::draw(rng))),
         recovery: *rng.pick(&[Recovery::Run, Recovery::Run, Recovery::Recover, Recovery::Forced]),
-        trouble: Trouble::None,
+        trouble: match rng.below(10) {
+            0 => Trouble::WriteErrors,
+            1 => Trouble::FlushErrors,
+            2 => Trouble::Full,
+            _ => Trouble::None,
+        },
     }
 }
 
@@ -144,6 +149,12 @@ impl Plan {
             Database::Sqlite => self.journal.pragma(),
         };
         let again = if self.cut_again.is_some() { ", cut again" } else { "" };
-        format!("{how}, {}{again}", self.loss.name())
+        let trouble = match self.trouble {
+            Trouble::None => "",
+            Trouble::WriteErrors => ", write errors",
+            Trouble::FlushErrors => ", flush errors",
+            Trouble::Full => ", full",
+        };
+        format!("{how}, {}{trouble}{again}", self.loss.name())
     }
 }

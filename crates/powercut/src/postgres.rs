@@ -71,6 +71,8 @@ pub fn install(boot: &Boot) -> Result<()> {
     let mut amcheck = client("psql")?;
     amcheck.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", "CREATE EXTENSION amcheck"]);
     program::run(amcheck, "load amcheck", LIMIT)?;
+    // An empty ledger table, so that a cut takes rows and not merely the table.
+    program::run(commits(boot, "0"), "create the ledger table", LIMIT)?;
     server.stop()
 }
 
@@ -84,18 +86,22 @@ pub fn load(boot: &Boot) -> Result<()> {
     script.args(["-X", "-q", "-f"]).arg(churn);
     let mut bench = client("pgbench")?;
     bench.args(["-n", "-b", "tpcb-like", "-c", PGBENCH_CLIENTS, "-T", FOREVER]);
-    let mut commits = Command::new(boot.program("seawall-load"));
-    commits.args(["ledger-pg", "--clients", LEDGER_CLIENTS, "--seconds", FOREVER]);
-    commits.arg("--connect").arg(connection()).arg("--ledger").arg(boot.plan.ledger());
     let mut loads = [
         program::start(script, "the script that moves files")?,
         program::start(bench, "pgbench")?,
-        program::start(commits, "the ledger load")?,
+        program::start(commits(boot, FOREVER), "the ledger load")?,
     ];
     until_the_cut(boot, before, || {
         server.must_run()?;
         loads.iter_mut().try_for_each(program::Running::must_run)
     })
+}
+
+fn commits(boot: &Boot, seconds: &str) -> Command {
+    let mut commits = Command::new(boot.program("seawall-load"));
+    commits.args(["ledger-pg", "--clients", LEDGER_CLIENTS, "--seconds", seconds]);
+    commits.arg("--connect").arg(connection()).arg("--ledger").arg(boot.plan.ledger());
+    commits
 }
 
 /// Recovers, starts, checks, stops, and checks the files at rest.

@@ -71,7 +71,9 @@ pub fn run(disk: &Disk, plan: &Plan) -> Result<(Outcome, Evidence)> {
     if let Some((after, loss)) = plan.cut_again {
         next_boot(&mut boot, rng);
         let machine = Machine::start(&boot)?;
-        sleep(after);
+        sleep(after / 2);
+        trouble(disk, plan, rng);
+        sleep(after / 2);
         cuts.push(machine.cut(disk, loss, rng)?);
     }
     let evidence = Evidence { disk: disk.image(), pool: fs::read(boot.plan.pool()).unwrap_or_default() };
@@ -98,23 +100,23 @@ fn load_and_cut(disk: &Disk, boot: &Boot, rng: &mut Rng, problems: &mut Vec<Stri
         Said::Failed(why) => bail!("the load did not start: {why}"),
         other => bail!("the load said {other:?}"),
     }
+    sleep(boot.plan.cut_after / 2);
     trouble(disk, &boot.plan, rng);
+    sleep(boot.plan.cut_after / 2);
     if let Some(Said::Failed(why)) = machine.heard() {
         problems.push(format!("the load stopped before the cut: {why}"));
     }
     machine.cut(disk, boot.plan.loss, rng)
 }
 
-/// The time from the first commit to the cut, with what goes wrong meanwhile.
+/// Lets the disk refuse a few requests; a full file system is the machine's own affair.
 fn trouble(disk: &Disk, plan: &Plan, rng: &mut Rng) {
-    sleep(plan.cut_after / 2);
     let count = 1 + rng.below(20);
     match plan.trouble {
         Trouble::None | Trouble::Full => {}
         Trouble::WriteErrors => disk.fail(Request::Write, count),
         Trouble::FlushErrors => disk.fail(Request::Flush, count),
     }
-    sleep(plan.cut_after / 2);
 }
 
 /// A database that cannot be checked any more is a finding, not a failed round.

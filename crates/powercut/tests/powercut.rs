@@ -1,0 +1,59 @@
+//! A few power cuts of PostgreSQL and of SQLite; `make soak` runs as many as asked.
+//!
+//! What they need (root, FUSE, loop devices, namespaces) not every machine offers: then nothing is tested,
+//! and that is said where the test's captured output would not show it.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use seawall_powercut::fitness;
+use seawall_powercut::plan::{Database, Side};
+use seawall_powercut::report::Report;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_seawall-powercut");
+
+/// Builds what is missing beside our own program: the features of the preload are not the others'.
+fn build(profile: &Path) {
+    let wanted = [
+        ("seawall", "seawall-cli"),
+        ("seawall-load", "seawall-load"),
+        ("libseawall_preload.so", "seawall-preload"),
+    ];
+    for (file, package) in wanted.iter().filter(|(file, _)| !profile.join(file).exists()) {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--package", package]);
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().is_ok_and(|status| status.success()), "{file} could not be built");
+    }
+}
+
+#[test]
+fn no_acknowledged_commit_is_lost_to_a_power_cut() {
+    if let Err(missing) = fitness::check(&[Database::Postgres, Database::Sqlite]) {
+        let _ = writeln!(std::io::stderr(), "\nSKIPPED, POWER CUTS WERE NOT TESTED: {missing:#}\n");
+        return;
+    }
+    build(Path::new(PROGRAM).parent().expect("a program is in a directory"));
+    let out = tempfile::tempdir().expect("a directory for the result");
+    let ended = Command::new(PROGRAM)
+        .args(["run", "--rounds", "2", "--controls", "1", "--out"])
+        .arg(out.path())
+        .output()
+        .expect("our own program starts");
+    let said =
+        format!("{}{}", String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    if !ended.status.success() {
+        // The evidence stays for whoever has to look into it.
+        panic!("{}\n{said}\nevidence: {}", ended.status, out.keep().display());
+    }
+    let json = std::fs::read(out.path().join("powercuts.json")).expect("the result");
+    let report: Report = serde_json::from_slice(&json).expect("a report");
+    assert_eq!(report.totals.len(), 6, "two databases on three sides\n{said}");
+    for totals in report.totals {
+        assert!(totals.acknowledged > 0, "{said}");
+        assert_eq!(totals.lost > 0, totals.side == Side::Unsafe, "{said}");
+    }
+}
