@@ -102,6 +102,7 @@ impl Log {
         for index in (start..n).chain(0..start) {
             if self.shm.segment(index)?.claim(lane) {
                 header.segment_cursor().store((index + 1) % n, Relaxed);
+                self.pool.populate(self.layout.segment(index), self.layout.segment_bytes as usize);
                 let free = header.free_segments().fetch_sub(1, Relaxed).saturating_sub(1);
                 if free < n / 2 {
                     self.ring();

@@ -5,7 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, FlockOperation};
@@ -148,10 +148,25 @@ fn create_file(path: &Path, size: u64, force: bool) -> Result<File, PoolError> {
     rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size)
         .map_err(|e| e.into())
         .map_err(io(path, "reserving room for"))
+        .and_then(|()| fill(&file, size).map_err(io(path, "filling")))
         .inspect_err(|_| {
             let _ = std::fs::remove_file(path);
         })?;
     Ok(file)
+}
+
+/// Writes zeros. Reserved room is not enough: the first store to each page would have to clear it, and on a
+/// DAX file system also to commit a change of the file's extents, inside some database's write.
+fn fill(file: &File, size: u64) -> io::Result<()> {
+    const PIECE: u64 = 4 << 20;
+    let zeros = vec![0; PIECE.min(size) as usize];
+    let mut at = 0;
+    while at < size {
+        let piece = PIECE.min(size - at) as usize;
+        file.write_all_at(&zeros[..piece], at)?;
+        at += piece as u64;
+    }
+    Ok(())
 }
 
 fn create_in(file: &File, path: &Path, layout: Layout, size: u64, emulated: bool) -> Result<(), PoolError> {

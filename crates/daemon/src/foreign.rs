@@ -5,12 +5,28 @@
 //! writable mapping whose descriptor was closed since.
 
 use std::fs;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::process;
+use nix::libc;
+
+use crate::{process, sys};
 
 const O_ACCMODE: u32 = 0o3;
+
+/// True if `fd` is the only open file description of its file: nobody else can write to it, not even through
+/// a mapping. Costs two system calls. False proves nothing.
+///
+/// A write lease is granted to the only opener (fcntl(2)). Who opens the file in the moment that we hold it
+/// waits for the second call; the signal that this sends us is blocked.
+pub fn is_only_open(fd: impl AsFd) -> bool {
+    let only = sys::lease(fd.as_fd(), libc::F_WRLCK);
+    if only {
+        sys::lease(fd.as_fd(), libc::F_UNLCK);
+    }
+    only
+}
 
 /// Processes that have the file open for writing, except those for which `is_ours` holds.
 pub fn writers(dev: u64, ino: u64, is_ours: impl Fn(u32) -> bool) -> Vec<u32> {
@@ -76,6 +92,20 @@ fn maps_for_writing(line: &str, dev: u64, ino: u64) -> bool {
 mod tests {
     use super::*;
     use std::process::{Command, Stdio};
+
+    #[test]
+    fn the_only_opener_is_told_from_one_of_two() {
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let path = dir.path().join("file");
+        let mine = fs::File::create(&path).expect("created");
+        assert!(is_only_open(&mine));
+        let copy = mine.try_clone().expect("a second descriptor of the same open file");
+        assert!(is_only_open(&copy));
+        let other = fs::File::options().append(true).open(&path).expect("opened");
+        assert!(!is_only_open(&mine));
+        drop(other);
+        assert!(is_only_open(&mine));
+    }
 
     #[test]
     fn flags_are_octal() {

@@ -66,11 +66,14 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
         return Err(refuse("it is read-only, so recovery could not write it".into()));
     }
     let identity = identity(fd).map_err(|e| refuse(e.to_string()))?;
+    let inode = (stat.st_dev, stat.st_ino);
+    daemon.watch.add(fd, inode, &daemon.log);
+    let only = foreign::is_only_open(fd);
     let file = reopen(fd, false).map_err(|e| refuse(format!("it cannot be opened for syncing: {e}")))?;
-    daemon.watch.add(&file, (stat.st_dev, stat.st_ino), &daemon.log);
-    let foreign = foreign::writers(stat.st_dev, stat.st_ino, |pid| daemon.is_client(pid));
+    let foreign =
+        if only { Vec::new() } else { foreign::writers(inode.0, inode.1, |pid| daemon.is_client(pid)) };
     if !foreign.is_empty() {
-        daemon.watch.remove(&file, (stat.st_dev, stat.st_ino));
+        daemon.watch.remove(&file, inode);
         return Err(refuse(format!("processes {foreign:?} write to it without Seawall")));
     }
     daemon.roots.raise(root, &path, &daemon.claim()).map_err(|e| refuse(e.to_string()))?;

@@ -61,8 +61,12 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     Ok(())
 }
 
-/// SIGTERM and SIGINT are read, not delivered. Before any thread starts, so that all inherit it.
+/// SIGTERM and SIGINT are read, not delivered; SIGIO, of leases, is neither. Before any thread starts, so that
+/// all inherit it.
 fn block_signals() -> io::Result<SignalFd> {
+    let mut mask = SigSet::empty();
+    mask.add(Signal::SIGIO);
+    mask.thread_block()?;
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGTERM);
     mask.add(Signal::SIGINT);

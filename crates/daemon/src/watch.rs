@@ -23,11 +23,10 @@
 //! foreign opens are answered by a thread of their own. If the daemon dies the kernel lets all opens pass.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::fcntl::AT_FDCWD;
 use nix::sys::fanotify::{
@@ -44,6 +43,8 @@ type Inode = (u64, u64);
 
 /// Time in which several opens count as one: the look at `/proc` is not cheap.
 const COALESCE: Duration = Duration::from_millis(5);
+/// Pause after a look, in looks: the opens of the database's own processes are reported too.
+const PAUSE: u32 = 4;
 
 /// The kernel's side of the watch.
 pub(crate) enum Watch {
@@ -76,7 +77,7 @@ impl Watch {
     }
 
     /// Watches a file.
-    pub fn add(&self, file: &File, inode: Inode, log: &Log) {
+    pub fn add(&self, file: impl AsFd, inode: Inode, log: &Log) {
         let path = proc_path(file);
         let added = match self {
             Self::Fanotify(f) => {
@@ -93,12 +94,12 @@ impl Watch {
     }
 
     /// Ends the watch of a file.
-    pub fn remove(&self, file: &File, inode: Inode) {
+    pub fn remove(&self, file: impl AsFd, inode: Inode) {
         match self {
             // The kernel removes marks and watches of deleted files itself: errors mean "gone already".
             Self::Fanotify(f) => {
                 let all = (MarkFlags::FAN_MARK_REMOVE, MaskFlags::FAN_OPEN_PERM);
-                let _ = f.mark(all.0, all.1, AT_FDCWD, Some(&proc_path(file)));
+                let _ = f.mark(all.0, all.1, AT_FDCWD, Some(&proc_path(&file)));
             }
             Self::Inotify(i, inodes) => {
                 let mut inodes = lock(inodes);
@@ -129,8 +130,8 @@ pub fn privileged() -> Option<OwnedFd> {
     group().ok().map(OwnedFd::from)
 }
 
-fn proc_path(file: &File) -> PathBuf {
-    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+fn proc_path(file: impl AsFd) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()).into()
 }
 
 /// Answers events until the process ends.
@@ -175,7 +176,13 @@ fn foreign_open(daemon: &Daemon, event: &FanotifyEvent) {
     }
 }
 
+/// A file is watched before it has a slot: an open in between is judged when it has one.
+fn wait_for_registration(daemon: &Daemon) {
+    drop(lock(&daemon.registering));
+}
+
 fn make_safe(daemon: &Daemon, (dev, ino): Inode, pid: i32) {
+    wait_for_registration(daemon);
     let slot = daemon.engine.shm().find(dev, ino);
     if let Some(managed) = slot.and_then(|slot| daemon.files.get(slot)) {
         warden::keep_out(daemon, &managed, pid.unsigned_abs());
@@ -197,9 +204,11 @@ fn reports(daemon: &Daemon, inotify: &Inotify, inodes: &Mutex<HashMap<WatchDescr
         };
         let opened: HashSet<Inode> =
             events.iter().filter_map(|event| lock(inodes).get(&event.wd).copied()).collect();
+        wait_for_registration(daemon);
+        let begin = Instant::now();
         for inode in opened {
             warden::look_for_writers(daemon, inode);
         }
-        std::thread::sleep(COALESCE);
+        std::thread::sleep(COALESCE.max(begin.elapsed() * PAUSE));
     }
 }
