@@ -12,6 +12,7 @@
 mod database;
 mod elf;
 mod join;
+mod lockfile;
 mod preload;
 mod program;
 mod supervise;
@@ -86,6 +87,7 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
     check_owner(&pool)?;
     say_what_it_survives(&pool)?;
     program.warn();
+    lockfile::step_over(&roots);
     let mut start = join::How { keep: how.keep, watch };
     let joined = join::join(&pool, &roots, &mut start)?;
     // If somebody else's daemon serves, the watch is not needed; held here it would stop opens.
