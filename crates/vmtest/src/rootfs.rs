@@ -59,7 +59,7 @@ pub fn build(packages: &Packages, release: &Path, work: &Path, image: &Path) -> 
 
 impl Tree<'_> {
     fn skeleton(&self) -> Result<()> {
-        let dirs = "bin dev proc sys run tmp data pmem etc usr/bin usr/lib lib64 lib/x86_64-linux-gnu";
+        let dirs = "bin dev proc sys run tmp data pmem etc usr/bin usr/lib usr/share/zoneinfo lib64 lib/x86_64-linux-gnu";
         dirs.split(' ').try_for_each(|dir| tool::directory(&self.root.join(dir)))?;
         for (name, text) in [("passwd", PASSWD), ("group", GROUP), ("machine-id", MACHINE_ID)] {
             std::fs::write(self.root.join("etc").join(name), text)?;
