@@ -133,7 +133,7 @@ impl<'e> Destager<'e> {
         }
         let state = segment.state().load(Acquire);
         let free = state == SegmentState::Full as u32
-            || state == SegmentState::Open as u32 && self.detach(index, segment.lane().load(Acquire), safe);
+            || SegmentState::lane_of(state).is_some_and(|lane| self.detach(index, lane, safe));
         if free {
             segment.state().store(SegmentState::Free as u32, Release);
             shm.header().segment_cursor().fetch_min(index, Relaxed);
@@ -144,7 +144,7 @@ impl<'e> Destager<'e> {
     /// Takes an open segment away from its idle lane, if everything in it is retired.
     fn detach(&self, index: u32, lane: u32, safe: u64) -> bool {
         let shm = self.engine.shm();
-        let Some(lane) = lane.checked_sub(1).and_then(|i| shm.lane(i)) else { return false };
+        let Some(lane) = shm.lane(lane) else { return false };
         if lane.owner().compare_exchange(0, self.who.word(), SeqCst, Relaxed).is_err() {
             return false;
         }

@@ -166,8 +166,7 @@ fn close(engine: &Engine, lane: Lane<'_>) {
     let newest = shm.header().next_lsn().load(SeqCst) - 1;
     for i in 0..engine.layout().segments {
         let Some(segment) = shm.segment(i) else { continue };
-        let open = segment.state().load(Acquire) == SegmentState::Open as u32;
-        if open && segment.lane().load(Acquire) == number + 1 {
+        if SegmentState::lane_of(segment.state().load(Acquire)) == Some(number) {
             // It may have died before it noted its LSN: nothing newer than now is in there.
             segment.last_lsn().fetch_max(newest, SeqCst);
             segment.state().store(SegmentState::Full as u32, Release);

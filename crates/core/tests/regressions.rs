@@ -99,6 +99,21 @@ fn regression_the_segments_of_the_dead_are_freed() {
     assert_eq!(count_free(&world.engine), world.engine.layout().segments);
 }
 
+/// A process that is killed right after it took a segment has not told its lane yet. The segment was lost until
+/// the next start.
+#[test]
+fn regression_a_segment_taken_by_the_dead_is_freed() {
+    let world = World::new(16 << 20);
+    let m = world.manage("wal");
+    let dead = world.engine.claim_client(999_999, 0).expect("a client");
+    let shm = world.engine.shm();
+    shm.lane(7).expect("a lane").owner().store(seawall_core::Owner::new(dead, 1 << 4).word(), SeqCst);
+    assert!(shm.segment(5).expect("a segment").claim(7));
+    reap::dead(&world.engine, world.who(1), &|client| client == dead, &mut Again(&m));
+    seawall_core::destage::Destager::new(&world.engine, world.who(1)).round(&mut One(&m));
+    assert_eq!(count_free(&world.engine), world.engine.layout().segments);
+}
+
 /// Two processes: one removes the file's last name while the other syncs it. The file must not come back to
 /// the log, or a power cut would leave records of a file that is gone.
 #[test]

@@ -28,6 +28,8 @@ mod on {
         fn flushed(&self, base: usize, at: usize, len: usize, site: Site);
         /// The thread waited for its write-backs.
         fn fenced(&self, site: Site);
+        /// Bytes are about to be copied out. An observer may unwind: they cannot be read.
+        fn reads(&self, base: usize, at: usize, len: usize);
         /// A shared word is about to be looked at or changed.
         fn touched(&self, base: usize);
         /// The thread waits for another one. True: it was made to wait, so it need not do so itself.
@@ -72,6 +74,12 @@ mod on {
         }
     }
 
+    pub(crate) fn reads(base: *const u8, at: usize, len: usize) {
+        if let Some(observer) = observer() {
+            observer.reads(base as usize, at, len);
+        }
+    }
+
     pub(crate) fn touched(base: *const u8) {
         if let Some(observer) = observer() {
             observer.touched(base as usize);
@@ -97,6 +105,8 @@ mod off {
     pub(crate) fn flushed(_base: *const u8, _at: usize, _len: usize) {}
     #[inline(always)]
     pub(crate) fn fenced() {}
+    #[inline(always)]
+    pub(crate) fn reads(_base: *const u8, _at: usize, _len: usize) {}
     #[inline(always)]
     pub(crate) fn touched(_base: *const u8) {}
 

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use rustix::fs::SeekFrom;
 use seawall_core::{At, Engine, Errno, FileRef, Owner};
+use seawall_wire::shm::Flag;
 
 use crate::world::World;
 use crate::{Change, Rng};
@@ -188,6 +189,7 @@ impl Client {
     fn returned(&self, open: &Open, seq: Option<u64>) {
         self.world
             .tell(|| format!("file {}: returned, tracked {}", open.index, self.world.is_tracked(open.index)));
+        self.count_full(open);
         match seq {
             None => self.world.violate("a change was not published".into()),
             Some(seq) if self.world.is_tracked(open.index) => {
@@ -198,6 +200,14 @@ impl Client {
             }
             Some(_) => {}
         }
+    }
+
+    /// Counts a file that just left because the log was full.
+    fn count_full(&self, open: &Open) {
+        let flags = self.world.peek(|| self.engine.flags(open.name));
+        let is_full = Flag::LOG_FULL.any_in(flags);
+        let was_full = std::mem::replace(&mut self.world.files.borrow_mut()[open.index].left_full, is_full);
+        self.world.count(|c| c.full += u64::from(is_full && !was_full));
     }
 
     fn sync(&self, open: &Open) {

@@ -145,7 +145,7 @@ impl Daemon {
             if let Some(index) = self.world.file_in(slot) {
                 self.world.tell(|| format!("file {index} forgotten"));
                 self.world.files.borrow_mut()[index].name = None;
-                self.world.add_file(Vec::new());
+                self.world.create_file();
             }
         }
     }

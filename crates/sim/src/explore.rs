@@ -2,18 +2,18 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-use seawall_core::format::{Layout, SuperblockError};
+use seawall_core::format::SuperblockError;
 use seawall_core::inspect::inspect;
 use seawall_core::pool::Pool;
 use seawall_core::recover::{Locate, Mode, Options, RecoverError, Sink, Target, recover_into, scan};
 use seawall_core::table::{self, FileEntry, RootEntry};
 
-use crate::image::visible;
-use crate::pending::Units;
+use crate::pending::{LINE, Units};
 use crate::world::World;
-use crate::{Survival, space};
+use crate::{Survival, damage, space, watermark};
 
 /// How the simulator recovers.
 pub const REPLAY: Options = Options { mode: Mode::Replay, accept_loss: false };
@@ -22,12 +22,13 @@ pub const REPLAY: Options = Options { mode: Mode::Replay, accept_loss: false };
 pub struct Left {
     content: RefCell<Vec<u8>>,
     dirty: Cell<bool>,
+    touched: Cell<bool>,
     gone: bool,
 }
 
 impl Left {
     fn new(content: Vec<u8>, gone: bool) -> Self {
-        Self { content: RefCell::new(content), dirty: Cell::new(false), gone }
+        Self { content: RefCell::new(content), dirty: Cell::new(false), touched: Cell::new(false), gone }
     }
 }
 
@@ -41,12 +42,14 @@ impl Sink for &Left {
             content[at..end].copy_from_slice(bytes);
         }
         self.dirty.set(true);
+        self.touched.set(true);
         Ok(())
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.content.borrow_mut().resize(len as usize, 0);
         self.dirty.set(true);
+        self.touched.set(true);
         Ok(())
     }
 
@@ -81,54 +84,93 @@ pub fn number(entry: &FileEntry) -> Result<usize, String> {
     Ok(u32::from_le_bytes(handle) as usize)
 }
 
+/// What is done to an image before it is recovered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Harm {
+    Nothing,
+    Tables,
+    Log,
+    Poison,
+}
+
+impl Harm {
+    fn draw(world: &World) -> Self {
+        match world.rng.below(128) {
+            0 => Self::Tables,
+            1 => Self::Log,
+            2 => Self::Poison,
+            _ => Self::Nothing,
+        }
+    }
+}
+
 /// One power cut here and now.
 pub fn crash(world: &World) {
     let rng = &world.rng;
     let lines = world.pending.borrow().crash(Survival::draw(rng), rng, |line| world.image.line(line));
     let left = left(world);
-    world.count(|c| c.points += 1);
-    let damage = rng.one_in(64).then(|| plant(world, &lines)).flatten();
-    let damaged = damage.is_some();
-    let lines: Vec<_> = lines.into_iter().chain(damage).collect();
-    let verdict = world.image.with(&lines, |pool| judge(world, pool, &left, damaged));
+    world.count(|c| {
+        c.points += 1;
+        c.points_in_recovery += u64::from(world.recovering.get());
+    });
+    let harm = Harm::draw(world);
+    let flipped = (harm == Harm::Tables).then(|| flip(world, &lines));
+    let lines: Vec<_> = lines.into_iter().chain(flipped).collect();
+    let verdict = world.image.with(&lines, |pool| judge(world, pool, &left, harm));
     if let Err(why) = verdict {
         world.violate(format!("power cut at point {}: {why}", world.counts.borrow().points));
     }
 }
 
-/// The files after a cut. An unlinked one may be there or not.
+/// The line in which a bit of the tables is flipped.
+fn flip(world: &World, lines: &[(u32, Units)]) -> (u32, Units) {
+    let slots: Vec<u32> = world.files.borrow().iter().filter_map(|f| f.name.map(|name| name.slot)).collect();
+    let (at, mask) = damage::in_tables(&world.rng, &slots);
+    let line = (at / LINE) as u32;
+    let known = lines.iter().find(|(l, _)| *l == line);
+    let mut units = known.map_or_else(|| world.image.line(line), |(_, units)| *units);
+    units[at / 8 % 8] ^= mask;
+    (line, units)
+}
+
+/// The files after a cut. One that was removed, or never synced, may be there or not.
 fn left(world: &World) -> Vec<Left> {
+    let rng = &world.rng;
     let files = world.files.borrow();
-    files
-        .iter()
-        .map(|file| {
-            let content = file.disk.crash(Survival::draw(&world.rng), &world.rng);
-            Left::new(content, file.unlinked && world.rng.one_in(2))
-        })
-        .collect()
+    let left = files.iter().map(|file| {
+        let content = file.disk.crash(Survival::draw(rng), rng);
+        Left::new(content, (file.unlinked || file.fresh) && rng.one_in(2))
+    });
+    left.collect()
 }
 
 fn judge(
     world: &World,
     pool: Result<&Pool, SuperblockError>,
     left: &[Left],
-    damaged: bool,
+    harm: Harm,
 ) -> Result<(), String> {
     let pool = match pool {
         Ok(pool) => pool,
-        Err(_) if damaged => return refused(world),
+        Err(_) if harm == Harm::Tables => return refused(world, left),
         Err(e) => return Err(format!("the superblock is lost: {e:?}")),
     };
     if world.trace {
         world.tell(|| story(pool));
     }
+    let damaged = match harm {
+        Harm::Poison => return poisoned(world, pool, left),
+        Harm::Log => damage::in_log(&world.rng, pool),
+        Harm::Tables => true,
+        Harm::Nothing => false,
+    };
     let deep = !damaged && world.rng.one_in(16);
     if deep {
         examine(world, pool)?;
     }
     let report = match recover_into(pool, REPLAY, &Places(left)) {
         Ok(report) => report,
-        Err(_) if damaged && left.iter().all(|file| !file.dirty.get()) => return refused(world),
+        Err(_) if damaged => return refused(world, left),
         Err(RecoverError::Unresolved(_)) if failed_is_gone(world, left) => return Ok(()),
         Err(e) => return Err(format!("recovery refused a pool nobody damaged: {e}")),
     };
@@ -137,18 +179,34 @@ fn judge(
         c.torn += report.torn;
         c.damaged += u64::from(damaged);
     });
+    contents(world, left)?;
+    if deep { idempotent(pool, left) } else { Ok(()) }
+}
+
+/// P1, P2, P3.
+fn contents(world: &World, left: &[Left]) -> Result<(), String> {
     for (index, (file, left)) in world.files.borrow().iter().zip(left).enumerate() {
         if left.dirty.get() {
             return Err(format!("file {index} was replayed into and not synced"));
         }
-        if !file.unlinked {
+        if !file.unlinked && !left.gone {
             file.model.check(&left.content.borrow()).map_err(|why| format!("file {index}: {why}"))?;
         }
     }
-    if deep {
-        idempotent(pool, left)?;
-    }
     Ok(())
+}
+
+/// A line of the pool cannot be read: whoever touches it is killed (SIGBUS). Nothing may be written then.
+fn poisoned(world: &World, pool: &Pool, left: &[Left]) -> Result<(), String> {
+    world.poison.set(Some(damage::line(&world.rng, pool)));
+    let died = catch_unwind(AssertUnwindSafe(|| drop(recover_into(pool, REPLAY, &Places(left))))).is_err();
+    world.poison.set(None);
+    world.count(|c| {
+        c.poisoned += 1;
+        c.died_of_poison += u64::from(died);
+    });
+    let touched = left.iter().any(|file| file.touched.get());
+    if died && touched { Err("recovery died of a poisoned line after it had written".into()) } else { Ok(()) }
 }
 
 /// What recovery will find, for whoever looks into a violation.
@@ -164,29 +222,31 @@ fn story(pool: &Pool) -> String {
 /// A file was removed after a sync of it had failed: its records could not be retired before, and nobody can
 /// tell it from a file that was lost. The refusal is the promise kept (P5).
 fn failed_is_gone(world: &World, left: &[Left]) -> bool {
-    let untouched = left.iter().all(|file| !file.dirty.get());
+    let untouched = left.iter().all(|file| !file.touched.get());
     untouched && world.files.borrow().iter().zip(left).any(|(file, left)| file.errors > 0 && left.gone)
 }
 
-fn refused(world: &World) -> Result<(), String> {
+/// P5: what is damaged is refused before anything is written.
+fn refused(world: &World, left: &[Left]) -> Result<(), String> {
     world.count(|c| {
         c.damaged += 1;
         c.refused += 1;
     });
-    Ok(())
+    let touched = left.iter().any(|file| file.touched.get());
+    if touched { Err("recovery refused after it had written".into()) } else { Ok(()) }
 }
 
-/// Format validity and log space.
+/// Format validity, the rule of the watermark, and log space.
 fn examine(world: &World, pool: &Pool) -> Result<(), String> {
+    world.count(|c| c.examined += 1);
     let found = inspect(pool);
     if !found.damage.is_empty() {
         return Err(format!("inspect finds damage: {:?}", found.damage));
     }
-    let files = table::files(pool).map_err(|e| e.to_string())?.into_iter().map(|f| (f.slot, f)).collect();
-    match world.engine.borrow().as_ref() {
-        Some(engine) => space::live_is_not_free(engine, pool, &scan(pool, &files)),
-        None => Ok(()),
-    }
+    let files = table::files(pool).map_err(|e| e.to_string())?;
+    let Some(engine) = world.engine.borrow().clone() else { return Ok(()) };
+    watermark::holds(&engine, &files)?;
+    space::live_is_not_free(&engine, pool, &scan(pool, &files.into_iter().map(|f| (f.slot, f)).collect()))
 }
 
 /// A recovered pool has nothing to replay, and what is written then stays.
@@ -196,29 +256,4 @@ fn idempotent(pool: &Pool, left: &[Left]) -> Result<(), String> {
         return Err(format!("a second recovery replays {} records", again.live));
     }
     Ok(())
-}
-
-/// Flips a bit where a flipped bit must be refused or harmless: superblocks, cells, tables, and records that
-/// others follow. The last record of a segment is not among them: damaged, it looks like one that was cut.
-fn plant(world: &World, lines: &[(u32, Units)]) -> Option<(u32, Units)> {
-    let rng = &world.rng;
-    let pool = world.image.pool.borrow();
-    let layout = pool.layout();
-    let files = world.files.borrow();
-    let slots: Vec<u32> = files.iter().filter_map(|f| f.name.map(|name| name.slot)).collect();
-    let slot = slots.get(rng.below(slots.len() as u64) as usize).copied().unwrap_or(0);
-    let at = match rng.below(6) {
-        0 => Layout::superblock(rng.below(2) as usize) + rng.below(104) as usize,
-        1 => Layout::retired() + rng.below(32) as usize,
-        2 => Layout::root(0) + rng.below(2176) as usize,
-        3 => Layout::file(slot) + rng.below(8) as usize,
-        4 => Layout::file(slot) + 64 + rng.below(32) as usize,
-        _ => Layout::file(slot) + 128 + rng.below(360) as usize,
-    };
-    debug_assert!(at < layout.segments_at());
-    let line = (at / 64) as u32;
-    let mut units =
-        lines.iter().find(|(l, _)| *l == line).map_or_else(|| visible(&pool.region, line), |(_, u)| *u);
-    units[at / 8 % 8] ^= 1 << rng.below(64);
-    Some((line, units))
 }

@@ -89,6 +89,11 @@ impl Image {
         self.pool.borrow().region.store(at, &value.to_le_bytes());
     }
 
+    /// True for the mapping that explorations recover in.
+    pub fn is_at(&self, base: usize) -> bool {
+        base == self.base
+    }
+
     /// Takes note of a store into the copy. False: the store was elsewhere.
     pub fn note(&self, base: usize, at: usize, len: usize) -> bool {
         if base == self.base && self.noting.get() {

@@ -16,21 +16,27 @@
 //! their own modules; of Seawall's parts the daemon, the preload and the guards are not simulated.
 
 mod client;
+mod counts;
 mod daemon;
+mod damage;
 mod disk;
 mod explore;
 pub mod fiber;
 mod image;
 mod model;
 mod pending;
+mod restart;
 mod rng;
 mod run;
 mod space;
+mod threads;
+mod watermark;
 mod world;
 
+pub use counts::Counts;
 pub use disk::Disk;
 pub use model::{Change, Model};
 pub use pending::{Pending, Survival};
 pub use rng::Rng;
 pub use run::{Outcome, Plan, run};
-pub use world::{Counts, Mutant, Site};
+pub use world::{Mutant, Site};

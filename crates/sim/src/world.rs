@@ -8,14 +8,16 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 
+use seawall_core::format::{Superblock, SuperblockError};
 use seawall_core::pool::Pool;
 use seawall_core::{Engine, FileRef, Owner};
 use seawall_media::sim::Observer;
 use seawall_media::{Identity, Region};
 use seawall_wire::shm::Flag;
 
+use crate::counts::Counts;
 use crate::image::{Image, visible};
-use crate::pending::{Pending, THREADS};
+use crate::pending::{LINE, Pending, THREADS};
 use crate::{Change, Disk, Model, Plan, Rng, explore, fiber};
 
 /// Who the daemon is among a file's open descriptions: a new daemon counts as the old one.
@@ -39,43 +41,6 @@ pub enum Mutant {
     Flush(Site),
 }
 
-/// What a run did.
-#[derive(Clone, Debug, Default)]
-pub struct Counts {
-    /// Crash points explored.
-    pub points: u64,
-    /// Records replayed in them.
-    pub replayed: u64,
-    /// Torn records met in them.
-    pub torn: u64,
-    /// Damage planted, and how often it was refused.
-    pub damaged: u64,
-    /// See `damaged`.
-    pub refused: u64,
-    /// Operations begun.
-    pub operations: u64,
-    /// Syncs that were absorbed and syncs that were real.
-    pub absorbed: u64,
-    /// See `absorbed`.
-    pub real: u64,
-    /// Processes killed.
-    pub kills: u64,
-    /// Daemons started on a living run-time memory.
-    pub takeovers: u64,
-    /// Writes of the dead finished by reap.
-    pub finished: u64,
-    /// Files that left because the log was full.
-    pub full: u64,
-    /// Power cuts that were gone through, recovery and all.
-    pub cuts: u64,
-    /// Recoveries that were themselves cut.
-    pub recoveries_cut: u64,
-    /// Failed syncs.
-    pub failed: u64,
-    /// Drains whose log space was counted.
-    pub drains: u64,
-}
-
 /// A managed file.
 pub struct SimFile {
     /// The page cache: a memory file, so that positions and sizes are the kernel's.
@@ -94,6 +59,10 @@ pub struct SimFile {
     pub watched: bool,
     /// A process died inside a change of it.
     pub wounded: bool,
+    /// Neither its inode nor its name was ever synced.
+    pub fresh: bool,
+    /// It was out of the log for want of room when last looked at.
+    pub left_full: bool,
     /// Write-backs of it that failed. If it is removed then, its records may be refused by name.
     pub errors: u64,
     /// How many of them each open description has been told, by logical thread; see [`DAEMON`].
@@ -141,6 +110,12 @@ pub struct World {
     pub failures: Cell<u64>,
     /// One exploration in this many points.
     pub sparse: Cell<u64>,
+    /// The unit in which this machine's disks write.
+    pub sector: usize,
+    /// A recovery is under way, or the power just went.
+    pub recovering: Cell<bool>,
+    /// A line of the image that cannot be read.
+    pub poison: Cell<Option<u32>>,
     /// Numbers.
     pub counts: RefCell<Counts>,
     /// Sites of verbs that were passed: fences and stores.
@@ -158,8 +133,12 @@ pub struct World {
 impl World {
     /// A machine with this pool, all of it persisted.
     pub fn new(pool: Pool, plan: &Plan) -> Self {
+        let rng = Rng::new(plan.seed);
         Self {
-            rng: Rng::new(plan.seed),
+            sector: rng.pick(&[64, 512, 512, 4096]),
+            recovering: Cell::new(false),
+            poison: Cell::new(None),
+            rng,
             mutant: plan.mutant.clone(),
             pending: RefCell::default(),
             image: Image::of(&pool),
@@ -220,6 +199,12 @@ impl World {
         self.violation.borrow_mut().get_or_insert(what);
     }
 
+    /// Creates a file: until its first real sync a crash may take it away altogether.
+    pub fn create_file(&self) {
+        let index = self.add_file(Vec::new());
+        self.files.borrow_mut()[index].fresh = true;
+    }
+
     /// Adds a file with this content, all of it durable.
     pub fn add_file(&self, content: Vec<u8>) -> usize {
         let fd = rustix::fs::memfd_create("seawall-sim-file", rustix::fs::MemfdFlags::CLOEXEC);
@@ -230,13 +215,15 @@ impl World {
         self.descriptors.borrow_mut().insert(cache.as_raw_fd(), index);
         files.push(SimFile {
             cache: Rc::new(cache),
-            disk: Disk::holding(content.clone()),
+            disk: Disk::holding(content.clone()).on(self.sector),
             model: Model::holding(content),
             name: None,
             identity: Identity { fs: [7; 16], kind: 1, handle: (index as u32).to_le_bytes().to_vec() },
             unlinked: false,
             watched: false,
             wounded: false,
+            fresh: false,
+            left_full: false,
             errors: 0,
             told: BTreeMap::new(),
             told_last: None,
@@ -250,6 +237,11 @@ impl World {
         self.descriptors.borrow_mut().insert(file.as_raw_fd(), index);
         self.files.borrow_mut()[index].watched = true;
         Ok(file)
+    }
+
+    /// The pool's superblock as it is visible.
+    pub fn superblock(&self) -> Result<Superblock, SuperblockError> {
+        self.peek(|| Superblock::read(&self.view))
     }
 
     /// How many files there are, gone ones among them.
@@ -337,7 +329,9 @@ impl World {
         }
         let told = self.is_told(index);
         if !told {
-            self.files.borrow_mut()[index].disk.sync();
+            let file = &mut self.files.borrow_mut()[index];
+            file.disk.sync();
+            file.fresh = false;
         }
         self.tell(|| format!("real sync of file {index}{}", if told { " fails" } else { "" }));
         self.point();
@@ -528,6 +522,16 @@ impl Observer for World {
         self.point();
     }
 
+    fn reads(&self, base: usize, at: usize, len: usize) {
+        if let Some(line) = self.poison.get()
+            && self.image.is_at(base)
+            && (at / LINE..(at + len).div_ceil(LINE)).contains(&(line as usize))
+        {
+            self.poison.set(None);
+            fiber::kill();
+        }
+    }
+
     fn touched(&self, base: usize) {
         if !self.quiet.get() && !self.is_pool(base) {
             self.step();
@@ -586,13 +590,14 @@ impl World {
         Flag::FAILED.any_in(self.peek(flags))
     }
 
-    /// The power went: this is what is left of a file.
-    pub fn power_loss(&self, index: usize, content: Vec<u8>) {
+    /// The power went: this is what is left of a file, if it is not lost with its name.
+    pub fn power_loss(&self, index: usize, content: Vec<u8>, lost: bool) {
         let mut files = self.files.borrow_mut();
         let file = &mut files[index];
         file.cache.set_len(content.len() as u64).expect("a size");
         file.cache.write_all_at(&content, 0).expect("room");
-        file.disk = Disk::holding(content);
+        file.disk = Disk::holding(content).on(self.sector);
+        file.unlinked |= lost;
         (file.name, file.watched, file.wounded) = (None, false, false);
         if !file.unlinked {
             file.errors = 0;
@@ -608,32 +613,11 @@ impl World {
         let content = file.disk.durable().to_vec();
         let verdict = if file.unlinked { Ok(()) } else { file.model.check(&content) };
         file.model.recovered(content.clone());
-        file.disk = Disk::holding(content);
+        file.disk = Disk::holding(content).on(self.sector);
+        file.fresh = false;
         drop(files);
         if let Err(why) = verdict {
             self.violate(format!("after recovery, file {index}: {why}"));
         }
-    }
-}
-
-impl Counts {
-    /// Adds another run's numbers.
-    pub fn add(&mut self, other: &Self) {
-        self.points += other.points;
-        self.replayed += other.replayed;
-        self.torn += other.torn;
-        self.damaged += other.damaged;
-        self.refused += other.refused;
-        self.operations += other.operations;
-        self.absorbed += other.absorbed;
-        self.real += other.real;
-        self.kills += other.kills;
-        self.takeovers += other.takeovers;
-        self.finished += other.finished;
-        self.full += other.full;
-        self.cuts += other.cuts;
-        self.recoveries_cut += other.recoveries_cut;
-        self.failed += other.failed;
-        self.drains += other.drains;
     }
 }

@@ -1,45 +1,155 @@
-//! Many runs, until so many crash points were explored: `campaign --points N --seed S`.
+//! Many runs, until so many crash points were explored.
+//!
+//! `campaign [--points N] [--seed S] [--threads T] [--json FILE]`; `campaign --seed S --points 1 --trace`
+//! tells one run's story. Ends with 1 if a promise was broken.
 
+use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use seawall_sim::{Counts, Plan, run};
+use serde::Serialize;
 
-fn argument(name: &str, default: u64) -> u64 {
-    let mut arguments = std::env::args().skip_while(|a| a != name);
-    arguments.nth(1).and_then(|v| v.replace('_', "").parse().ok()).unwrap_or(default)
+struct Wanted {
+    points: u64,
+    seed: u64,
+    threads: u64,
+    trace: bool,
+    json: Option<String>,
 }
 
-fn main() {
-    let points = argument("--points", 100_000);
-    let first = argument("--seed", 1);
-    let threads = argument("--threads", 2);
-    let (next, done, failed) = (AtomicU64::new(first), AtomicU64::new(0), AtomicBool::new(false));
-    let total = Mutex::new(Counts::default());
-    let begin = Instant::now();
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while done.load(Relaxed) < points && !failed.load(Relaxed) {
-                    let plan = Plan::of(next.fetch_add(1, Relaxed));
-                    let outcome = run(&plan);
-                    done.fetch_add(outcome.counts.points, Relaxed);
-                    total.lock().expect("numbers").add(&outcome.counts);
-                    if let Some(what) = outcome.violation {
-                        failed.store(true, Relaxed);
-                        println!("{what}");
-                        for line in run(&Plan { trace: true, ..plan }).story {
-                            println!("    {line}");
-                        }
-                    }
-                }
-            });
+/// What is written with `--json`.
+#[derive(Serialize)]
+struct Report {
+    seeds: (u64, u64),
+    threads: u64,
+    seconds: f64,
+    points_per_second: f64,
+    counts: Counts,
+    violations: Vec<String>,
+}
+
+fn wanted() -> Result<Wanted, String> {
+    let mut wanted = Wanted { points: 1_000_000, seed: 1, threads: 2, trace: false, json: None };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} needs a value"));
+        let mut number =
+            || value().and_then(|v| v.replace('_', "").parse().map_err(|_| format!("{v} is no number")));
+        match word.as_str() {
+            "--points" => wanted.points = number()?,
+            "--seed" => wanted.seed = number()?,
+            "--threads" => wanted.threads = number()?,
+            "--trace" => wanted.trace = true,
+            "--json" => wanted.json = Some(value()?),
+            _ => return Err(format!("{word}: known are --points --seed --threads --trace --json")),
         }
+    }
+    Ok(wanted)
+}
+
+/// Shared by the threads.
+struct Progress {
+    next: AtomicU64,
+    points: AtomicU64,
+    stop: AtomicBool,
+    sums: Mutex<(Counts, Vec<String>)>,
+    begin: Instant,
+}
+
+impl Progress {
+    fn work(&self, wanted: &Wanted) {
+        while self.points.load(Relaxed) < wanted.points && !self.stop.load(Relaxed) {
+            let plan = Plan::of(self.next.fetch_add(1, Relaxed));
+            let outcome = run(&plan);
+            self.points.fetch_add(outcome.counts.points, Relaxed);
+            let broken = outcome.violation.inspect(|what| self.tell(&plan, what));
+            let Ok(mut sums) = self.sums.lock() else { return };
+            sums.0.add(&outcome.counts);
+            sums.1.extend(broken);
+        }
+    }
+
+    /// A broken promise: what, and the end of the story, told again from the seed.
+    fn tell(&self, plan: &Plan, what: &str) {
+        self.stop.store(true, Relaxed);
+        let story = run(&Plan { trace: true, ..plan.clone() }).story.join("\n    ");
+        println!("BROKEN {what}\n    {story}");
+    }
+
+    fn show(&self, wanted: &Wanted) {
+        let mut shown = Instant::now();
+        while self.points.load(Relaxed) < wanted.points && !self.stop.load(Relaxed) {
+            std::thread::sleep(Duration::from_millis(200));
+            if shown.elapsed() > Duration::from_secs(10) {
+                shown = Instant::now();
+                let (points, seconds) = (self.points.load(Relaxed), self.begin.elapsed().as_secs_f64());
+                let rate = points as f64 / seconds;
+                let left = wanted.points.saturating_sub(points) as f64 / rate;
+                eprintln!("{points} of {} crash points, {rate:.0} a second, {left:.0} s left", wanted.points);
+            }
+        }
+    }
+}
+
+fn campaign(wanted: &Wanted) -> Report {
+    let progress = Progress {
+        next: AtomicU64::new(wanted.seed),
+        points: AtomicU64::new(0),
+        stop: AtomicBool::new(false),
+        sums: Mutex::default(),
+        begin: Instant::now(),
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..wanted.threads {
+            scope.spawn(|| progress.work(wanted));
+        }
+        progress.show(wanted);
     });
-    let seconds = begin.elapsed().as_secs_f64();
-    let points = done.load(Relaxed);
-    println!("{:#?}", total.into_inner().expect("numbers"));
-    println!("{points} points in {seconds:.1} s: {:.0} a second", points as f64 / seconds);
-    std::process::exit(i32::from(failed.load(Relaxed)));
+    let seconds = progress.begin.elapsed().as_secs_f64();
+    let (counts, violations) = progress.sums.into_inner().unwrap_or_default();
+    Report {
+        seeds: (wanted.seed, progress.next.load(Relaxed) - 1),
+        threads: wanted.threads,
+        seconds,
+        points_per_second: counts.points as f64 / seconds,
+        counts,
+        violations,
+    }
+}
+
+fn main() -> ExitCode {
+    let wanted = match wanted() {
+        Ok(wanted) => wanted,
+        Err(text) => {
+            eprintln!("campaign: {text}");
+            return ExitCode::from(2);
+        }
+    };
+    if wanted.trace {
+        let outcome = run(&Plan { trace: true, ..Plan::of(wanted.seed) });
+        println!("{}\n{:?}", outcome.story.join("\n"), outcome.violation);
+        return ExitCode::from(u8::from(outcome.violation.is_some()));
+    }
+    let report = campaign(&wanted);
+    for (meaning, n) in report.counts.rows() {
+        println!("{n:>12}  {meaning}");
+    }
+    println!(
+        "{:>12}  promises broken, in {:.0} s, {:.0} crash points a second, seeds {} to {}",
+        report.violations.len(),
+        report.seconds,
+        report.points_per_second,
+        report.seeds.0,
+        report.seeds.1
+    );
+    if let Some(path) = &wanted.json {
+        let text = serde_json::to_string_pretty(&report).unwrap_or_default() + "\n";
+        if let Err(e) = std::fs::write(path, text) {
+            eprintln!("campaign: {path}: {e}");
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::from(u8::from(!report.violations.is_empty()))
 }

@@ -25,11 +25,17 @@ pub struct Segment<'a> {
     at: usize,
 }
 
+impl SegmentState {
+    /// The lane of a state word that says open.
+    pub const fn lane_of(word: u32) -> Option<u32> {
+        if word & 0xff == Self::Open as u32 { Some(word >> 8) } else { None }
+    }
+}
+
 words!(Segment {
-    /// [`SegmentState`] as a number.
+    /// [`SegmentState`] as a number; above it, for an open segment, its lane. In one word, so that whoever is
+    /// killed while taking a segment leaves both or neither.
     state: u32 @ 0,
-    /// Owner of an open segment: the lane plus one.
-    lane: u32 @ 4,
     /// The highest LSN in it.
     last_lsn: u64 @ 8,
 });
@@ -44,11 +50,7 @@ impl<'a> Segment<'a> {
 
     /// Takes a free segment for a lane. False if somebody else was quicker.
     pub fn claim(&self, lane: u32) -> bool {
-        let (free, open) = (SegmentState::Free as u32, SegmentState::Open as u32);
-        let won = self.state().compare_exchange(free, open, Acquire, Relaxed).is_ok();
-        if won {
-            self.lane().store(lane + 1, Relaxed);
-        }
-        won
+        let (free, open) = (SegmentState::Free as u32, SegmentState::Open as u32 | lane << 8);
+        self.state().compare_exchange(free, open, Acquire, Relaxed).is_ok()
     }
 }

@@ -1,0 +1,66 @@
+//! What runs did, in numbers: for the campaign's table and for whoever wonders what was reached at all.
+
+use serde::Serialize;
+
+macro_rules! counts {
+    ($($(#[doc = $doc:literal])+ $name:ident),+ $(,)?) => {
+        /// Numbers of events.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+        pub struct Counts { $($(#[doc = $doc])+ pub $name: u64),+ }
+
+        impl Counts {
+            /// Adds another run's numbers.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$name += other.$name;)+
+            }
+
+            /// Every number with its meaning.
+            pub fn rows(&self) -> Vec<(&'static str, u64)> {
+                vec![$((concat!($($doc),+).trim_ascii(), self.$name)),+]
+            }
+        }
+    };
+}
+
+counts! {
+    /// crash points explored
+    points,
+    /// of them within a recovery
+    points_in_recovery,
+    /// records replayed in them
+    replayed,
+    /// records found torn in them
+    torn,
+    /// images with planted damage
+    damaged,
+    /// of them refused (the others recovered correctly)
+    refused,
+    /// images with an unreadable line
+    poisoned,
+    /// of them touched by recovery, which died before it wrote
+    died_of_poison,
+    /// examined for format, watermarks and log space
+    examined,
+    /// power cuts gone through, recovery and all
+    cuts,
+    /// recoveries that were cut in turn
+    recoveries_cut,
+    /// operations begun
+    operations,
+    /// syncs absorbed
+    absorbed,
+    /// syncs that were real
+    real,
+    /// files taken out of a full log
+    full,
+    /// processes killed
+    kills,
+    /// daemons that took over
+    takeovers,
+    /// writes of the dead finished by the daemon
+    finished,
+    /// write-backs that failed
+    failed,
+    /// drains after which the log was empty
+    drains,
+}

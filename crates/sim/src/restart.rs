@@ -1,0 +1,260 @@
+//! Between lives: a daemon starts, the power goes and comes back, the log is recovered. Each of them may be
+//! cut short itself, at any step.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::SeqCst;
+
+use seawall_core::destage::count_free;
+use seawall_core::recover::{Locate, RecoverError, Sink, Target, recover_into};
+use seawall_core::table::{self, FileEntry, RootEntry};
+use seawall_core::takeover::{self, StartError, Started};
+use seawall_core::{Engine, pool};
+use seawall_media::Identity;
+use seawall_wire::shm::{Preset, SegmentState};
+
+use crate::explore::{REPLAY, number};
+use crate::fiber::{Fiber, State};
+use crate::pending::THREADS;
+use crate::world::{World, map_shared};
+use crate::{Change, Pending, Plan, Survival, space};
+
+/// A machine, and what goes away with it.
+pub struct Scene {
+    memory: tempfile::TempDir,
+    /// The machine.
+    pub world: Rc<World>,
+}
+
+impl Scene {
+    /// A machine with an empty pool.
+    pub fn new(plan: &Plan) -> Self {
+        let memory = tempfile::tempdir_in("/dev/shm").expect("memory");
+        let path = memory.path().join("pool");
+        pool::create(&path, 16 << 20, true, false).expect("a pool");
+        let pool = pool::open(&path).expect("a pool");
+        Self { memory, world: Rc::new(World::new(pool, plan)) }
+    }
+
+    /// The power was off: run-time memory is gone.
+    fn forget_run_time_memory(&self) {
+        let world = &self.world;
+        world.engine.take();
+        world.shared.take();
+        let base = world.pool.borrow().region.base();
+        *world.bases.borrow_mut() = vec![base];
+        for entry in std::fs::read_dir(self.memory.path()).into_iter().flatten().flatten() {
+            if entry.path().file_name().is_some_and(|name| name != "pool") {
+                // A fresh boot finds no run-time memory.
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+/// Runs `body` as a process that may be killed at one of its steps. `None`: it was.
+fn mortal<R: 'static>(world: &Rc<World>, thread: usize, body: impl FnOnce() -> R + 'static) -> Option<R> {
+    let result = Rc::new(RefCell::new(None));
+    let slot = Rc::clone(&result);
+    world.fuses.borrow_mut()[thread] = world.rng.one_in(3).then(|| world.rng.below(60) as u32);
+    world.thread.set(thread);
+    let fiber = Fiber::new(move || {
+        let done = body();
+        *slot.borrow_mut() = Some(done);
+    });
+    while fiber.resume() == State::Ready {}
+    world.fuses.borrow_mut()[thread] = None;
+    match fiber.state() {
+        State::Killed => {
+            world.died(thread);
+            world.restore();
+            // What the dead had read is gone with it.
+            if let Ok(superblock) = world.superblock() {
+                world.pool.borrow_mut().superblock = superblock;
+            }
+        }
+        State::Panicked => world.violate(format!("a panic: {}", fiber.panic_text())),
+        _ => {}
+    }
+    result.take()
+}
+
+fn root() -> RootEntry {
+    RootEntry {
+        preset: Preset::Postgres,
+        path: "/simulated".into(),
+        uid: 0,
+        data: "/simulated".into(),
+        identity: Identity { fs: [7; 16], kind: 1, handle: vec![9; 8] },
+    }
+}
+
+/// Starts a daemon, on fresh memory or on what an earlier one left; a start that is killed is made again.
+/// `room`: segments the log may use.
+pub fn start(scene: &Scene, room: u32) -> Result<Rc<Engine>, String> {
+    let world = &scene.world;
+    let thread = world.rng.below(2) as usize + THREADS - 4;
+    let started = loop {
+        let (machine, dir) = (Rc::clone(world), scene.memory.path().to_owned());
+        let body = move || begin(&machine, &dir);
+        match mortal(world, thread, body) {
+            Some(started) => break started?,
+            None if world.is_over() => return Err("no start".into()),
+            None => world.count(|c| c.kills += 1),
+        }
+    };
+    let engine = Rc::new(started.engine);
+    world.bases.borrow_mut().push(engine.pool().base());
+    *world.shared.borrow_mut() = Some(map_shared(&started.shm_file, started.shm_len));
+    *world.engine.borrow_mut() = Some(Rc::clone(&engine));
+    world.peek(|| reserve(&engine, room));
+    Ok(engine)
+}
+
+fn begin(world: &World, dir: &std::path::Path) -> Result<Started, String> {
+    let started = takeover::start(&mut world.pool.borrow_mut(), dir).map_err(|e| format!("no start: {e}"))?;
+    table::add_root(&world.pool.borrow(), &root()).map_err(|e| format!("no root: {e}"))?;
+    Ok(started)
+}
+
+/// Takes all but `room` segments out of play, and makes the hint about free ones count them as free, so
+/// that files come back to a log this small.
+fn reserve(engine: &Engine, room: u32) {
+    let shm = engine.shm();
+    for i in room..engine.layout().segments {
+        if let Some(segment) = shm.segment(i) {
+            segment.state().store(SegmentState::Full as u32, SeqCst);
+            segment.last_lsn().store(space::RESERVED, SeqCst);
+        }
+    }
+    let hint = count_free(engine) + engine.layout().segments / 4 - 2;
+    shm.header().free_segments().store(hint, SeqCst);
+}
+
+/// The power goes, comes back, and the log is recovered; that may be cut as well.
+pub fn cut_and_recover(scene: &Scene) {
+    let world = &scene.world;
+    world.recovering.set(true);
+    cut(world);
+    scene.forget_run_time_memory();
+    let mut attempts = 0;
+    while !world.is_over() && attempts < 20 {
+        attempts += 1;
+        refuses_to_start(scene);
+        let machine = Rc::clone(world);
+        match mortal(world, 0, move || recover(&machine)) {
+            Some(true) => break,
+            // A file could not be synced: the log is kept, and the operator tries again.
+            Some(false) => {}
+            None => {
+                world.count(|c| c.recoveries_cut += 1);
+                cut(world);
+            }
+        }
+    }
+    world.recovering.set(false);
+}
+
+/// P5: a log that holds records is not started over.
+fn refuses_to_start(scene: &Scene) {
+    let world = &scene.world;
+    let started = world.peek(|| {
+        let pool = &mut *world.pool.borrow_mut();
+        let used = table::files(pool).is_ok_and(|files| !files.is_empty());
+        used.then(|| takeover::start(pool, scene.memory.path()))
+    });
+    if started.is_some_and(|started| !matches!(started, Err(StartError::NotRecovered))) {
+        world.violate("a log that was not recovered is started over".into());
+    }
+}
+
+fn cut(world: &World) {
+    let rng = &world.rng;
+    world.count(|c| c.cuts += 1);
+    world.tell(|| "power cut".into());
+    let lines = world.pending.borrow().crash(Survival::draw(rng), rng, |line| world.image.line(line));
+    let unsure: Vec<u32> = world.pending.borrow().unsure().collect();
+    world.peek(|| world.image.cut(&lines, unsure.into_iter(), &world.pool.borrow().region));
+    *world.pending.borrow_mut() = Pending::default();
+    match world.superblock() {
+        Ok(superblock) => world.pool.borrow_mut().superblock = superblock,
+        Err(e) => world.violate(format!("the superblock is lost: {e:?}")),
+    }
+    for index in 0..world.file_count() {
+        let (content, lost) = {
+            let file = &world.files.borrow()[index];
+            (file.disk.crash(Survival::draw(rng), rng), file.fresh && rng.one_in(2))
+        };
+        world.power_loss(index, content, lost);
+    }
+}
+
+struct Disks<'a>(&'a Rc<World>);
+
+struct OnDisk {
+    world: Rc<World>,
+    index: usize,
+    fails: Cell<bool>,
+}
+
+impl Locate for Disks<'_> {
+    type File = OnDisk;
+
+    fn locate(
+        &self,
+        _root: Option<&RootEntry>,
+        entry: &FileEntry,
+        _power_lost: bool,
+    ) -> Result<Target<OnDisk>, String> {
+        let index = number(entry)?;
+        let fails = Cell::new(self.0.failures.get() > 0 && self.0.rng.one_in(8));
+        let path = PathBuf::from(&entry.path);
+        Ok(Target { file: OnDisk { world: Rc::clone(self.0), index, fails }, path })
+    }
+}
+
+impl Sink for OnDisk {
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.world.change(self.index, &Change::Write(offset as usize, Rc::new(bytes.to_vec())));
+        self.world.point();
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.world.change(self.index, &Change::Truncate(len as usize));
+        self.world.point();
+        Ok(())
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        if self.fails.take() {
+            self.world.files.borrow_mut()[self.index].disk.fail();
+            self.world.count(|c| c.failed += 1);
+            return Err(io::Error::other("the disk fails"));
+        }
+        self.world.files.borrow_mut()[self.index].disk.sync();
+        self.world.point();
+        Ok(())
+    }
+}
+
+/// False: a file could not be synced, and the log must be as it was.
+fn recover(world: &Rc<World>) -> bool {
+    match recover_into(&world.pool.borrow(), REPLAY, &Disks(world)) {
+        Ok(_) => {}
+        Err(RecoverError::Io { .. }) => return false,
+        Err(e) => {
+            world.violate(format!("recovery after a power cut: {e}"));
+            return false;
+        }
+    }
+    if let Some(line) = world.image.differs(&world.pool.borrow().region) {
+        world.violate(format!("recovery left line {line} of the pool unfenced"));
+    }
+    for index in 0..world.file_count() {
+        world.recovered(index);
+    }
+    true
+}

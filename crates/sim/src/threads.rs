@@ -1,0 +1,158 @@
+//! The logical threads of one life: processes with their threads, daemons, and their deaths.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::SeqCst;
+
+use seawall_core::Engine;
+
+use crate::client::Client;
+use crate::daemon::{DEAD, Daemon};
+use crate::fiber::{Fiber, State};
+use crate::pending::THREADS;
+use crate::restart::{Scene, start};
+use crate::world::World;
+
+/// Logical threads of one life.
+pub struct Threads {
+    /// All of them, in no order.
+    pub all: Vec<Thread>,
+    /// Segments the log may use.
+    pub room: u32,
+}
+
+/// A logical thread.
+pub struct Thread {
+    number: usize,
+    client: u32,
+    fiber: Fiber,
+    /// It is a daemon's only one.
+    pub daemon: bool,
+    /// It returned, or was killed.
+    pub ended: bool,
+}
+
+impl Threads {
+    fn number(&self) -> usize {
+        let taken = |n: &usize| self.all.iter().any(|t| t.number == *n && !t.ended);
+        (0..THREADS - 4).find(|n| !taken(n)).unwrap_or(0)
+    }
+
+    fn add(&mut self, world: &World, client: u32, number: usize, daemon: bool, fiber: Fiber) {
+        world.born(number, daemon);
+        self.all.push(Thread { number, client, fiber, daemon, ended: false });
+    }
+
+    /// A daemon.
+    pub fn daemon(&mut self, world: &Rc<World>, engine: &Rc<Engine>, idle: &Rc<Cell<bool>>) {
+        let number = self.number();
+        let Some(slot) = world.peek(|| engine.claim_client(std::process::id(), 0)) else { return };
+        let daemon = Daemon { world: Rc::clone(world), engine: Rc::clone(engine), slot, thread: number };
+        let idle = Rc::clone(idle);
+        world.fuses.borrow_mut()[number] = world.rng.one_in(3).then(|| world.rng.below(6000) as u32);
+        let body = move || {
+            daemon.reap();
+            daemon.register();
+            daemon.run(|| idle.get());
+        };
+        self.add(world, slot, number, true, Fiber::new(body));
+    }
+
+    /// A process of one or two threads.
+    pub fn process(&mut self, world: &Rc<World>, engine: &Rc<Engine>, operations: u64) {
+        let Some(slot) = world.peek(|| engine.claim_client(std::process::id(), 0)) else { return };
+        let dies = world.rng.one_in(3);
+        for _ in 0..world.rng.range(1, 3) {
+            let thread = self.number();
+            let client = Client { world: Rc::clone(world), engine: Rc::clone(engine), slot, thread };
+            world.fuses.borrow_mut()[thread] = dies.then(|| world.rng.below(1500) as u32);
+            self.add(world, slot, thread, false, Fiber::new(move || client.run(operations)));
+        }
+    }
+
+    /// True while a client lives.
+    pub fn has_clients(&self) -> bool {
+        self.all.iter().any(|t| !t.daemon && !t.ended)
+    }
+
+    /// True while a daemon lives.
+    pub fn has_daemon(&self) -> bool {
+        self.all.iter().any(|t| t.daemon && !t.ended)
+    }
+
+    /// Lets one of them go on.
+    pub fn resume(&mut self, world: &Rc<World>, i: usize) {
+        let thread = &mut self.all[i];
+        if thread.ended {
+            return;
+        }
+        world.thread.set(thread.number);
+        match thread.fiber.resume() {
+            State::Ready => {}
+            State::Ended => thread.ended = true,
+            State::Panicked => {
+                thread.ended = true;
+                world.violate(format!("a panic: {}", thread.fiber.panic_text()));
+            }
+            State::Killed => self.killed(world, i),
+        }
+    }
+
+    /// A thread was killed: so is all of its process, here and now.
+    fn killed(&mut self, world: &Rc<World>, i: usize) {
+        let client = self.all[i].client;
+        for thread in self.all.iter_mut().filter(|t| t.client == client) {
+            if !thread.ended && thread.fiber.state() == State::Ready {
+                world.fuses.borrow_mut()[thread.number] = Some(0);
+                world.thread.set(thread.number);
+                world.unwinding(|| thread.fiber.resume());
+            }
+            thread.ended = true;
+            world.fuses.borrow_mut()[thread.number] = None;
+            world.died(thread.number);
+        }
+        world.restore();
+        let engine = world.engine.borrow().clone();
+        world.peek(|| {
+            if let Some(c) = engine.as_ref().and_then(|e| e.shm().client(client)) {
+                c.pid().store(DEAD, SeqCst);
+            }
+        });
+        world.count(|c| c.kills += 1);
+        world.tell(|| format!("client {client} is dead"));
+    }
+
+    /// The daemon ends, in the middle of whatever it does, and another one takes over.
+    pub fn hand_over(&mut self, scene: &Scene, idle: &Rc<Cell<bool>>) -> Result<(), String> {
+        let world = &scene.world;
+        while let Some(i) = self.all.iter().position(|t| t.daemon && !t.ended) {
+            world.fuses.borrow_mut()[self.all[i].number] = Some(0);
+            self.resume(world, i);
+            self.all[i].ended = true;
+        }
+        self.all.retain(|t| !t.ended);
+        for _ in 0..world.rng.range(1, 3) {
+            let engine = start(scene, self.room)?;
+            world.count(|c| c.takeovers += 1);
+            world.tell(|| "a daemon takes over".into());
+            if !self.has_daemon() {
+                self.daemon(world, &engine, idle);
+            }
+        }
+        Ok(())
+    }
+
+    /// Everybody is gone without a trace: the power is off.
+    pub fn abandon(&mut self, world: &Rc<World>) {
+        for thread in self.all.drain(..) {
+            if !thread.ended && thread.fiber.state() == State::Ready {
+                world.fuses.borrow_mut()[thread.number] = Some(0);
+                world.thread.set(thread.number);
+                world.unwinding(|| thread.fiber.resume());
+            }
+        }
+        world.at_death.take();
+        world.restore();
+        *world.fuses.borrow_mut() = [None; THREADS];
+    }
+}
