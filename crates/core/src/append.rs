@@ -12,6 +12,7 @@
 //!
 //! Not handled here: order between writers of one file (`lock`), freeing segments (`destage`).
 
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use rustix::thread::{futex, sched_yield};
@@ -36,6 +37,21 @@ pub struct Log {
     pub layout: Layout,
     /// Low half of the pool's UUID.
     pub uuid_low: u64,
+    /// Segments whose pages this process has in its page table.
+    pub populated: Populated,
+}
+
+/// Remembers segments, roughly: one that shares its bit with another costs faults, nothing else.
+#[derive(Default)]
+pub struct Populated([AtomicU64; 16]);
+
+impl Populated {
+    /// True for the first time that a segment is asked for.
+    fn is_first(&self, segment: u32) -> bool {
+        let bit = segment as usize % (64 * self.0.len());
+        let (word, mask) = (&self.0[bit / 64], 1 << (bit % 64));
+        word.fetch_or(mask, Relaxed) & mask == 0
+    }
 }
 
 /// What is to be appended.
@@ -102,7 +118,9 @@ impl Log {
         for index in (start..n).chain(0..start) {
             if self.shm.segment(index)?.claim(lane) {
                 header.segment_cursor().store((index + 1) % n, Relaxed);
-                self.pool.populate(self.layout.segment(index), self.layout.segment_bytes as usize);
+                if self.populated.is_first(index) {
+                    self.pool.populate(self.layout.segment(index), self.layout.segment_bytes as usize);
+                }
                 let free = header.free_segments().fetch_sub(1, Relaxed).saturating_sub(1);
                 if free < n / 2 {
                     self.ring();

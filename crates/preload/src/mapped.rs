@@ -149,7 +149,8 @@ impl Row {
             unsafe { core::ptr::copy_nonoverlapping(slice.as_ptr(), to as *mut u8, slice.len()) };
             to += slice.len();
         }
-        if self.broken.swap(false, Acquire) {
+        if self.broken.load(Acquire) {
+            self.broken.store(false, Relaxed);
             self.unmap();
             self.refused.store(true, Relaxed);
             return false;

@@ -29,7 +29,7 @@ use seawall_media::{Region, sim};
 use seawall_wire::shm::{File, Flag, Shm};
 
 use crate::Errno;
-use crate::append::Log;
+use crate::append::{Log, Populated};
 use crate::format::{Superblock, SuperblockError};
 use crate::persist;
 
@@ -83,7 +83,10 @@ impl Engine {
             return Err(AttachError::Foreign);
         }
         let clock = shm.header().clock();
-        Ok(Self { log: Log { pool, shm, layout, uuid_low: sb.uuid_low() }, clock })
+        Ok(Self {
+            log: Log { pool, shm, layout, uuid_low: sb.uuid_low(), populated: Populated::default() },
+            clock,
+        })
     }
 
     /// The run-time memory.
