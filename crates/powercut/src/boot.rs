@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::cell;
 use crate::plan::{Database, Plan, Side, Trouble};
 use crate::program;
+use crate::writeback::Writeback;
 use crate::{balloon, postgres, sqlite};
 
 /// Everything outside the machine, in a tmpfs of the campaign's own.
@@ -192,11 +193,15 @@ pub fn until_the_cut(boot: &Boot, before: u64, mut check: impl FnMut() -> Result
         std::thread::sleep(boot.plan.cut_after / 2);
         balloon::inflate()?;
     }
+    let mut writeback = Writeback::new(boot.plan.seed);
     loop {
         if boot.plan.trouble == Trouble::None {
             check()?;
         }
-        std::thread::sleep(Duration::from_millis(50));
+        if boot.plan.writeback {
+            writeback.stir();
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -232,4 +237,14 @@ pub fn recover(boot: &Boot, force: bool) -> Result<u64> {
         report.live
     );
     Ok(if report.replayed { report.live } else { 0 })
+}
+
+/// Removes the guards of a pool that is gone.
+///
+/// # Errors
+/// If they stay.
+pub fn abandon(boot: &Boot, directory: &Path) -> Result<()> {
+    let mut recover = Command::new(boot.program("seawall"));
+    recover.args(["recover", "--abandon"]).arg(directory);
+    program::run(recover, "seawall recover --abandon", Duration::from_secs(60)).map(drop)
 }

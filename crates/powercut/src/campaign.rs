@@ -30,7 +30,8 @@ pub struct Options {
     /// Rounds of each database with Seawall
     #[arg(long, default_value_t = 10)]
     pub rounds: u64,
-    /// Rounds of each database without Seawall: with syncs, and again without any
+    /// Rounds of each control of each database: without Seawall, with syncs and without any; and with
+    /// Seawall, but its log taken away
     #[arg(long, default_value_t = 2)]
     pub controls: u64,
     /// Only these databases
@@ -83,7 +84,8 @@ pub fn run(options: &Options, seed: u64) -> Result<Report> {
 
 /// The controls come first: if the disk were wrong, everything after them would be worth nothing.
 fn schedule(options: &Options) -> impl Iterator<Item = (u64, Side)> {
-    let controls = (0..options.controls).flat_map(|i| [(i, Side::Unsafe), (i, Side::Synced)]);
+    let controls =
+        (0..options.controls).flat_map(|i| [(i, Side::Unsafe), (i, Side::Logless), (i, Side::Synced)]);
     controls.chain((0..options.rounds).map(|i| (i, Side::Seawall))).collect::<Vec<_>>().into_iter()
 }
 
@@ -111,13 +113,13 @@ impl Campaign<'_> {
                 bail!("round {}: {error:#}\n{log}", plan.title());
             }
         };
-        let bad = plan.side != Side::Unsafe && !outcome.is_clean();
+        let bad = !plan.side.must_lose() && !outcome.is_clean();
         if bad {
             let directory = self.options.out.join(format!("powercut-{:016x}", plan.seed));
             evidence.keep(&directory, &outcome)?;
             eprintln!("evidence kept in {}", directory.display());
         }
-        self.put_away(plan, bad || plan.side == Side::Unsafe);
+        self.put_away(plan, bad || plan.side.must_lose());
         self.report.add(outcome);
         Ok(())
     }

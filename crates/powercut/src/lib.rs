@@ -32,7 +32,8 @@
 //! A round ([`round`]) puts a database under load, cuts, boots again, recovers, compares the database with
 //! the ledger, and lets the database's own checkers look at everything. The same rounds without Seawall
 //! frame the result: with syncs nothing may be lost, or the disk is wrong; with `fsync=off` something must
-//! be, or the cuts are toothless. In some rounds more goes wrong: the disk refuses writes or flushes, and the
+//! be, or the cuts are toothless. With Seawall and its log taken away something must be, too, or the log had
+//! nothing to do. In some rounds more goes wrong: the disk refuses writes or flushes, and the
 //! kernel marks the pages clean all the same; the file system is full; the power fails again while the log is
 //! replayed. A campaign ([`campaign`]) runs many of them and reports ([`report`]).
 //!
@@ -52,3 +53,4 @@ pub mod report;
 pub mod rng;
 pub mod round;
 pub mod sqlite;
+pub mod writeback;

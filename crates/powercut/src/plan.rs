@@ -29,6 +29,8 @@ pub enum Database {
 pub enum Side {
     /// The database's own syncs, absorbed by Seawall's log.
     Seawall,
+    /// The same, and the log's medium is lost in the cut. Proves that it was the log that kept the commits.
+    Logless,
     /// The database's own syncs, on the disk. Proves that the disk keeps what was flushed.
     Synced,
     /// Nothing (`fsync=off`, `synchronous=OFF`). Proves that the cuts do take away what was not flushed.
@@ -89,6 +91,8 @@ pub struct Plan {
     pub recovery: Recovery,
     /// What goes wrong before the cut.
     pub trouble: Trouble,
+    /// The kernel writes pages back all the time, in no order.
+    pub writeback: bool,
 }
 
 /// Draws the round with this number. The number alone decides SQLite's journal mode: few rounds shall see
@@ -96,7 +100,7 @@ pub struct Plan {
 pub fn draw(database: Database, side: Side, seed: u64, number: u64) -> Plan {
     let rng = &mut Rng::new(seed);
     let millis = |rng: &mut Rng, from: u64, to: u64| Duration::from_millis(from + rng.below(to - from));
-    Plan {
+    let plan = Plan {
         seed,
         database,
         side,
@@ -113,7 +117,9 @@ pub fn draw(database: Database, side: Side, seed: u64, number: u64) -> Plan {
             2 => Trouble::Full,
             _ => Trouble::None,
         },
-    }
+        writeback: rng.percent(60),
+    };
+    if side.must_lose() { plan.plain() } else { plan }
 }
 
 /// PostgreSQL's ways to write its log: each takes other system calls.
@@ -125,6 +131,13 @@ fn settings(rng: &mut Rng) -> Vec<(String, String)> {
         set("wal_init_zero", &["on", "on", "off"]),
         set("max_wal_size", &["8MB", "32MB", "128MB"]),
     ]
+}
+
+impl Side {
+    /// Commits must be gone after a cut.
+    pub fn must_lose(self) -> bool {
+        matches!(self, Side::Unsafe | Side::Logless)
+    }
 }
 
 impl Plan {
@@ -142,6 +155,19 @@ impl Plan {
         format!("{:?}-{:?}", self.database, self.side).to_lowercase()
     }
 
+    /// A round that is sure to lose something on a side that does: nothing stops the load before the cut,
+    /// nothing brings its pages to the disk early, and the database leaves its syncs to the log.
+    fn plain(self) -> Self {
+        Plan {
+            journal: Journal::Wal,
+            cut_after: self.cut_after.max(Duration::from_millis(500)),
+            cut_again: None,
+            trouble: Trouble::None,
+            writeback: false,
+            ..self
+        }
+    }
+
     /// What this round varies, for a person.
     pub fn title(&self) -> String {
         let how = match self.database {
@@ -155,6 +181,7 @@ impl Plan {
             Trouble::FlushErrors => ", flush errors",
             Trouble::Full => ", full",
         };
-        format!("{how}, {}{trouble}{again}", self.loss.name())
+        let writeback = if self.writeback { ", restless" } else { "" };
+        format!("{how}, {}{writeback}{trouble}{again}", self.loss.name())
     }
 }

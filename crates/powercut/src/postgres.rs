@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use seawall_load::ledger::Verdict;
 
-use crate::boot::{Boot, Checked, DATA, ledger_length, recover, until_the_cut};
+use crate::boot::{Boot, Checked, DATA, abandon, ledger_length, recover, until_the_cut};
 use crate::plan::{Recovery, Side};
 use crate::program;
 use server::Server;
@@ -121,6 +121,10 @@ pub fn check(boot: &Boot) -> Result<Checked> {
                 checked.problems.push(format!("{replayed} live records, and no guard was up"));
             }
         }
+    }
+    if side == Side::Logless {
+        abandon(boot, &cluster())?;
+        side = Side::Synced;
     }
     let server = Server::start(boot, side)?;
     checked.verdict = verdict(boot)?;

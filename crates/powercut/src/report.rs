@@ -94,10 +94,10 @@ impl Report {
         for t in &self.totals {
             let who = format!("{:?}, {:?}", t.database, t.side);
             match t.side {
-                Side::Unsafe if t.rounds_with_loss == 0 => {
+                Side::Unsafe | Side::Logless if t.rounds_with_loss == 0 => {
                     faults.push(format!("{who}: nothing was lost, so these cuts prove nothing"));
                 }
-                Side::Unsafe => {}
+                Side::Unsafe | Side::Logless => {}
                 Side::Seawall | Side::Synced => {
                     if t.lost > 0 {
                         faults.push(format!("{who}: {} acknowledged commits are LOST", t.lost));

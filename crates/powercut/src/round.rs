@@ -76,6 +76,9 @@ pub fn run(disk: &Disk, plan: &Plan) -> Result<(Outcome, Evidence)> {
         sleep(after / 2);
         cuts.push(machine.cut(disk, loss, rng)?);
     }
+    if plan.side == Side::Logless {
+        fs::remove_file(plan.pool()).context("take the log away")?;
+    }
     let evidence = Evidence { disk: disk.image(), pool: fs::read(boot.plan.pool()).unwrap_or_default() };
     next_boot(&mut boot, rng);
     let checked = check(disk, &boot)?;
@@ -137,7 +140,7 @@ fn check(disk: &Disk, boot: &Boot) -> Result<Checked> {
             machine.cut(disk, boot.plan.loss, &mut Rng::new(boot.plan.seed))?;
             let mut checked =
                 Checked { problems: vec![format!("no check after the cut: {why}")], ..Checked::default() };
-            if boot.plan.side == Side::Unsafe {
+            if boot.plan.side.must_lose() {
                 checked.verdict.missing = acknowledged(&boot.plan)?;
             }
             Ok(checked)

@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use seawall_load::ledger::Verdict;
 use seawall_load::sqlite::Journal;
 
-use crate::boot::{Boot, Checked, DATA, ledger_length, recover, until_the_cut};
+use crate::boot::{Boot, Checked, DATA, abandon, ledger_length, recover, until_the_cut};
 use crate::plan::{Recovery, Side};
 use crate::program;
 
@@ -75,6 +75,10 @@ pub fn check(boot: &Boot) -> Result<Checked> {
         }
         return Ok(checked);
     }
+    if side == Side::Logless {
+        abandon(boot, &directory())?;
+        side = Side::Synced;
+    }
     checked.verdict = verdict(boot, side)?;
     Ok(checked)
 }
@@ -92,7 +96,7 @@ fn prepare() -> Result<()> {
 fn on(boot: &Boot, side: Side, arguments: Vec<OsString>) -> Command {
     let program = boot.program("seawall-load");
     let mut command = match side {
-        Side::Seawall => {
+        Side::Seawall | Side::Logless => {
             let mut run = boot.seawall_run();
             run.args(["--preset", "sqlite", "--data"]).arg(directory()).arg("--").arg(program);
             run

@@ -50,7 +50,7 @@ impl Server {
             give_to_user(Path::new(SOCKETS))?;
         }
         let mut command = match side {
-            Side::Seawall => {
+            Side::Seawall | Side::Logless => {
                 let mut run = boot.seawall_run();
                 run.args(["--user", USER, "--"]).arg(binary("postgres")?);
                 run
