@@ -43,6 +43,7 @@ pub mod balloon;
 pub mod boot;
 pub mod campaign;
 pub mod cell;
+pub mod console;
 pub mod disk;
 pub mod fitness;
 pub mod machine;

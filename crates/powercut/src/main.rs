@@ -6,6 +6,7 @@
 //! ```
 
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,7 +15,7 @@ use clap::{Parser, Subcommand};
 use seawall_powercut::boot::{self, Boot};
 use seawall_powercut::campaign::{self, Options};
 use seawall_powercut::cell::{self, Walls};
-use seawall_powercut::fitness;
+use seawall_powercut::{console, fitness};
 
 /// Cut the power of databases under load, and check that nothing acknowledged is lost
 #[derive(Parser)]
@@ -28,6 +29,17 @@ struct Cli {
 enum Command {
     /// Run rounds of power cuts; the result goes to OUT/powercuts.json
     Run(Options),
+    /// Mount the disk alone and take commands: cut, off, on, fail, heal, counts
+    Disk {
+        /// Where to mount it; the disk is the file `disk` in there
+        at: PathBuf,
+        /// Its size
+        #[arg(long, default_value_t = 512)]
+        mib: u64,
+        /// Which sectors survive
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// The first process of the campaign's cell
     #[command(hide = true)]
     Campaign { options: String },
@@ -56,6 +68,9 @@ fn run(command: Command) -> Result<ExitCode> {
             let options = serde_json::to_string(&options)?;
             let ended = cell::run(Walls::Campaign, &["campaign".as_ref(), OsStr::new(&options)])?;
             Ok(cell::exit_code(ended))
+        }
+        Command::Disk { at, mib, seed } => {
+            console::run(&at, mib, seed, std::io::stdin().lock()).map(|()| ExitCode::SUCCESS)
         }
         Command::Campaign { options } => {
             cell::enter()?;
