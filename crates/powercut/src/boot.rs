@@ -18,8 +18,9 @@ use serde::{Deserialize, Serialize};
 use crate::cell;
 use crate::plan::{Database, Plan, Side, Trouble};
 use crate::program;
+use crate::rng::Rng;
 use crate::writeback::Writeback;
-use crate::{balloon, postgres, sqlite};
+use crate::{balloon, murder, postgres, sqlite};
 
 /// Everything outside the machine, in a tmpfs of the campaign's own.
 pub const BASE: &str = "/run/seawall-powercut";
@@ -168,6 +169,9 @@ fn pool_problems(boot: &Boot) -> Result<Vec<String>> {
     struct State {
         live: u64,
     }
+    if !boot.plan.pool().exists() {
+        return Ok(Vec::new());
+    }
     let mut verify = Command::new(boot.program("seawall"));
     verify.arg("verify").arg(boot.plan.pool()).arg("--json");
     let verified = program::finish(verify, "seawall verify", Duration::from_secs(60))?;
@@ -189,9 +193,12 @@ pub fn until_the_cut(boot: &Boot, before: u64, mut check: impl FnMut() -> Result
         std::thread::sleep(Duration::from_millis(5));
     }
     say(&Said::Working)?;
-    if boot.plan.trouble == Trouble::Full {
-        std::thread::sleep(boot.plan.cut_after / 2);
-        balloon::inflate()?;
+    std::thread::sleep(boot.plan.cut_after / 2);
+    match boot.plan.trouble {
+        Trouble::Full => balloon::inflate()?,
+        Trouble::DaemonKilled => murder::of_daemon()?,
+        Trouble::DatabaseKilled => murder::of_database(&mut Rng::new(boot.plan.seed))?,
+        Trouble::None | Trouble::WriteErrors | Trouble::FlushErrors => {}
     }
     let mut writeback = Writeback::new(boot.plan.seed);
     loop {
@@ -223,6 +230,10 @@ pub fn recover(boot: &Boot, force: bool) -> Result<u64> {
     struct Report {
         live: u64,
         replayed: bool,
+    }
+    if !boot.plan.pool().exists() {
+        // The power failed before there was one.
+        return Ok(0);
     }
     let mut recover = boot.seawall("recover");
     recover.arg("--json");

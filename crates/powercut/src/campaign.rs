@@ -134,6 +134,7 @@ impl Campaign<'_> {
                         fs::remove_file(gone)?;
                     }
                 }
+                fs::write(plan.ledger(), "")?;
                 self.template(plan.database)?
             }
         };

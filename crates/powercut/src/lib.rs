@@ -34,7 +34,8 @@
 //! frame the result: with syncs nothing may be lost, or the disk is wrong; with `fsync=off` something must
 //! be, or the cuts are toothless. With Seawall and its log taken away something must be, too, or the log had
 //! nothing to do. In some rounds more goes wrong: the disk refuses writes or flushes, and the
-//! kernel marks the pages clean all the same; the file system is full; the power fails again while the log is
+//! kernel marks the pages clean all the same; the file system is full; the daemon or a process
+//! of the database was killed; the power fails again while the log is
 //! replayed. A campaign ([`campaign`]) runs many of them and reports ([`report`]).
 //!
 //! Not covered: file systems other than ext4; disks that lie about a flush.
@@ -47,6 +48,7 @@ pub mod console;
 pub mod disk;
 pub mod fitness;
 pub mod machine;
+pub mod murder;
 pub mod plan;
 pub mod postgres;
 pub mod program;

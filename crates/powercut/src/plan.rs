@@ -61,6 +61,10 @@ pub enum Trouble {
     FlushErrors,
     /// The file system is full.
     Full,
+    /// Seawall's daemon is killed: nothing leaves the log any more.
+    DaemonKilled,
+    /// A process of the database is killed.
+    DatabaseKilled,
 }
 
 const JOURNALS: [Journal; 5] =
@@ -83,6 +87,8 @@ pub struct Plan {
     pub pool_mib: u64,
     /// From the first commit to the cut.
     pub cut_after: Duration,
+    /// Counted from power-on instead: the machine is cut while everything starts.
+    pub early: bool,
     /// What the cut takes away.
     pub loss: Loss,
     /// A second cut so long after the machine is back, in the middle of recovery or soon after it.
@@ -108,13 +114,19 @@ pub fn draw(database: Database, side: Side, seed: u64, number: u64) -> Plan {
         settings: settings(rng),
         pool_mib: *rng.pick(&[16, 16, 64]),
         cut_after: millis(rng, 50, 2500),
+        early: rng.percent(8),
         loss: Loss::draw(rng),
-        cut_again: rng.percent(25).then(|| (millis(rng, 1, 900), Loss::draw(rng))),
+        cut_again: rng.percent(30).then(|| {
+            let soon = *rng.pick(&[300, 900, 3000]);
+            (millis(rng, 1, soon), Loss::draw(rng))
+        }),
         recovery: *rng.pick(&[Recovery::Run, Recovery::Run, Recovery::Recover, Recovery::Forced]),
-        trouble: match rng.below(10) {
+        trouble: match rng.below(12) {
             0 => Trouble::WriteErrors,
             1 => Trouble::FlushErrors,
             2 => Trouble::Full,
+            3 => Trouble::DatabaseKilled,
+            4 if side == Side::Seawall => Trouble::DaemonKilled,
             _ => Trouble::None,
         },
         writeback: rng.percent(60),
@@ -161,6 +173,7 @@ impl Plan {
         Plan {
             journal: Journal::Wal,
             cut_after: self.cut_after.max(Duration::from_millis(500)),
+            early: false,
             cut_again: None,
             trouble: Trouble::None,
             writeback: false,
@@ -180,8 +193,11 @@ impl Plan {
             Trouble::WriteErrors => ", write errors",
             Trouble::FlushErrors => ", flush errors",
             Trouble::Full => ", full",
+            Trouble::DaemonKilled => ", daemon killed",
+            Trouble::DatabaseKilled => ", database killed",
         };
+        let early = if self.early { ", early" } else { "" };
         let writeback = if self.writeback { ", restless" } else { "" };
-        format!("{how}, {}{writeback}{trouble}{again}", self.loss.name())
+        format!("{how}, {}{writeback}{early}{trouble}{again}", self.loss.name())
     }
 }

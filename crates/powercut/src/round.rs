@@ -98,6 +98,10 @@ pub fn run(disk: &Disk, plan: &Plan) -> Result<(Outcome, Evidence)> {
 
 fn load_and_cut(disk: &Disk, boot: &Boot, rng: &mut Rng, problems: &mut Vec<String>) -> Result<Cut> {
     let machine = Machine::start(boot)?;
+    if boot.plan.early {
+        sleep(boot.plan.cut_after);
+        return machine.cut(disk, boot.plan.loss, rng);
+    }
     match machine.listen(LIMIT)? {
         Said::Working => {}
         Said::Failed(why) => bail!("the load did not start: {why}"),
@@ -112,13 +116,14 @@ fn load_and_cut(disk: &Disk, boot: &Boot, rng: &mut Rng, problems: &mut Vec<Stri
     machine.cut(disk, boot.plan.loss, rng)
 }
 
-/// Lets the disk refuse a few requests; a full file system is the machine's own affair.
+/// Lets the disk refuse a few requests.
 fn trouble(disk: &Disk, plan: &Plan, rng: &mut Rng) {
     let count = 1 + rng.below(20);
     match plan.trouble {
-        Trouble::None | Trouble::Full => {}
         Trouble::WriteErrors => disk.fail(Request::Write, count),
         Trouble::FlushErrors => disk.fail(Request::Flush, count),
+        // The others are the machine's own affair.
+        _ => {}
     }
 }
 

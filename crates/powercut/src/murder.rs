@@ -1,0 +1,51 @@
+//! kill -9 of one process in the machine, some time before its power fails.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::rng::Rng;
+
+/// Kills Seawall's daemon.
+///
+/// # Errors
+/// If there is none.
+pub fn of_daemon() -> Result<()> {
+    let daemon = processes().find(|(_, words)| {
+        words.first().is_some_and(|program| program.ends_with("seawall"))
+            && words.get(1).is_some_and(|word| word == "daemon")
+    });
+    let (pid, _) = daemon.context("Seawall's daemon is not running")?;
+    kill(pid, Signal::SIGKILL).context("kill Seawall's daemon")
+}
+
+/// Kills any process of the database: a server process of PostgreSQL, a program that writes to SQLite.
+///
+/// # Errors
+/// If there is none.
+pub fn of_database(rng: &mut Rng) -> Result<()> {
+    let found: Vec<Pid> = processes()
+        .filter(|(_, words)| {
+            let program = words.first().map_or("", String::as_str);
+            // Server processes say `postgres: what they do`; the postmaster's end would be the server's.
+            program.starts_with("postgres: ") || program.ends_with("seawall-load") && words[1] == "sqlite"
+        })
+        .map(|(pid, _)| pid)
+        .collect();
+    anyhow::ensure!(!found.is_empty(), "no process of the database is running");
+    kill(*rng.pick(&found), Signal::SIGKILL).context("kill a process of the database")
+}
+
+/// Everybody, with the words of their command lines.
+fn processes() -> impl Iterator<Item = (Pid, Vec<String>)> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.map(|pid: i32| {
+        let line = fs::read(PathBuf::from(format!("/proc/{pid}/cmdline"))).unwrap_or_default();
+        let words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+        (Pid::from_raw(pid), words.collect())
+    })
+}
