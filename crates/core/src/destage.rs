@@ -95,7 +95,9 @@ impl<'e> Destager<'e> {
         if Flag::TRACKED.any_in(f.flags().load(Acquire)) {
             f.solid().store(solid_bytes(fd), SeqCst);
         }
-        let guard = guard.inherited().then_some(guard);
+        // A lock that was inherited is kept until the lost holder's record is retired.
+        let was_inherited = guard.inherited();
+        let guard = was_inherited.then_some(guard);
         let start = ticks();
         if let Err(error) = fdatasync(fd) {
             f.flags().fetch_or((Flag::FAILED | Flag::SYNC_NEEDED).0, SeqCst);
@@ -103,13 +105,16 @@ impl<'e> Destager<'e> {
         }
         let ns = self.engine.shm().header().clock().ns(ticks().wrapping_sub(start));
         self.engine.shm().stats(self.engine.shm().shape().lanes).record(Event::Destage, ns);
-        let _entered = guard.map_or_else(|| lock::enter(self.engine.shm(), f, self.who), Entry::Alone);
+        let entered = guard.map_or_else(|| lock::enter(self.engine.shm(), f, self.who), Entry::Alone);
         if failed() {
             // Somebody else's sync failed meanwhile: what this one said proves nothing.
             return Err(earlier());
         }
         if last > f.watermark().load(Acquire) {
             persist::watermark(self.engine.pool(), slot, f, last);
+        }
+        if let (Entry::Alone(guard), true) = (&entered, was_inherited) {
+            guard.settled();
         }
         Ok(())
     }

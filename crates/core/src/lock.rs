@@ -14,6 +14,7 @@
 //! A signal handler that writes to the file its own thread is writing finds itself as the owner: that is
 //! [`Entry::Nested`], and must not wait.
 
+use core::cell::Cell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use rustix::thread::futex;
@@ -39,12 +40,13 @@ pub enum Entry<'a> {
 pub struct Guard<'a> {
     file: File<'a>,
     owner: Owner,
-    inherited: bool,
+    /// The holder that was lost inside, 0 for none.
+    lost: Cell<u64>,
 }
 
 impl<'a> Guard<'a> {
-    fn new(file: File<'a>, owner: Owner, inherited: bool) -> Self {
-        Self { file, owner, inherited }
+    fn new(file: File<'a>, owner: Owner, lost: u64) -> Self {
+        Self { file, owner, lost: Cell::new(lost) }
     }
 
     /// True if the lock was taken from a holder that was lost inside. Its record may be in the log and not
@@ -52,7 +54,14 @@ impl<'a> Guard<'a> {
     /// others have seen the file without it.
     #[inline]
     pub fn inherited(&self) -> bool {
-        self.inherited
+        self.lost.get() != 0
+    }
+
+    /// The file was retired: what the lost holder left has been dealt with. Without this the lock goes back to
+    /// the lost one, for the next to deal with.
+    #[inline]
+    pub fn settled(&self) {
+        self.lost.set(0);
     }
 }
 
@@ -60,7 +69,7 @@ impl<'a> Guard<'a> {
 #[inline]
 pub fn enter<'a>(shm: &'a Shm, file: File<'a>, owner: Owner) -> Entry<'a> {
     match file.lock().compare_exchange(0, owner.word(), Acquire, Relaxed) {
-        Ok(_) => Entry::Alone(Guard::new(file, owner, false)),
+        Ok(_) => Entry::Alone(Guard::new(file, owner, 0)),
         Err(holder) if holder == owner.word() => Entry::Nested,
         Err(_) => wait(shm, file, owner),
     }
@@ -71,13 +80,13 @@ fn wait<'a>(shm: &'a Shm, file: File<'a>, owner: Owner) -> Entry<'a> {
     let mut patience = Patience::new();
     loop {
         match file.lock().compare_exchange(0, owner.word(), Acquire, Relaxed) {
-            Ok(_) => return Entry::Alone(Guard::new(file, owner, false)),
+            Ok(_) => return Entry::Alone(Guard::new(file, owner, 0)),
             Err(holder) if patience.is_over(shm, holder) => {
                 if file.lock().compare_exchange(holder, owner.word(), Acquire, Relaxed).is_ok() {
                     if patience.stuck() {
                         file.flags().fetch_or(Flag::STUCK.0, SeqCst);
                     }
-                    return Entry::Alone(Guard::new(file, owner, true));
+                    return Entry::Alone(Guard::new(file, owner, holder));
                 }
             }
             Err(_) => nap(file, patience.spins),
@@ -130,7 +139,8 @@ fn nap(file: File<'_>, spins: u32) {
 impl Drop for Guard<'_> {
     #[inline]
     fn drop(&mut self) {
-        if self.file.lock().compare_exchange(self.owner.word(), 0, SeqCst, Relaxed).is_err() {
+        let next = self.lost.get();
+        if self.file.lock().compare_exchange(self.owner.word(), next, SeqCst, Relaxed).is_err() {
             self.file.disturb();
             return;
         }

@@ -11,7 +11,7 @@ use seawall_core::destage::count_free;
 use seawall_core::format::{Layout, RootDescriptor, RootSlot};
 use seawall_core::reap::{self, Writable};
 use seawall_core::recover::{Damage, Mode, Options, RecoverError, recover};
-use seawall_core::{At, Errno, pool};
+use seawall_core::{At, Errno, Owner, pool};
 use seawall_media::Region;
 
 struct Again<'a>(&'a common::Managed);
@@ -81,7 +81,7 @@ fn regression_the_segments_of_the_dead_are_freed() {
     let m = world.manage("wal");
     world.fsync(&m);
     let dead = world.engine.claim_client(999_999, 0).expect("a client");
-    let who = seawall_core::Owner::new(dead, 1 << 4);
+    let who = Owner::new(dead, 1 << 4);
     let torn_out = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let publish = || -> Result<usize, Errno> { std::panic::resume_unwind(Box::new(())) };
         let data = [&[5; 100][..]];
@@ -107,11 +107,30 @@ fn regression_a_segment_taken_by_the_dead_is_freed() {
     let m = world.manage("wal");
     let dead = world.engine.claim_client(999_999, 0).expect("a client");
     let shm = world.engine.shm();
-    shm.lane(7).expect("a lane").owner().store(seawall_core::Owner::new(dead, 1 << 4).word(), SeqCst);
+    shm.lane(7).expect("a lane").owner().store(Owner::new(dead, 1 << 4).word(), SeqCst);
     assert!(shm.segment(5).expect("a segment").claim(7));
     reap::dead(&world.engine, world.who(1), &|client| client == dead, &mut Again(&m));
     seawall_core::destage::Destager::new(&world.engine, world.who(1)).round(&mut One(&m));
     assert_eq!(count_free(&world.engine), world.engine.layout().segments);
+}
+
+/// A process dies inside a file while another one syncs it. That one finds the lock lost when it comes back, and
+/// cannot tell whether its sync covered the dead one's record: the next one must deal with it.
+#[test]
+fn regression_a_lock_found_lost_after_a_sync_stays_lost() {
+    let world = World::new(16 << 20);
+    let m = world.manage("wal");
+    let dead = Owner::new(world.engine.claim_client(0x3fff_fff0, 0).expect("a client"), 1 << 4);
+    let lock = || world.engine.shm().file(m.name.slot).expect("the slot").lock();
+    let dies_meanwhile = || {
+        lock().store(dead.word(), SeqCst);
+        Ok(())
+    };
+    world.engine.sync(world.who(0), m.name, dies_meanwhile).expect("a sync");
+    assert_eq!(lock().load(SeqCst), dead.word());
+    world.pwrite(&m, 0, b"more", 0);
+    assert_eq!(lock().load(SeqCst), 0);
+    assert!(!world.is_tracked(&m), "the file left the log first");
 }
 
 /// Two processes: one removes the file's last name while the other syncs it. The file must not come back to

@@ -118,9 +118,13 @@ pub(crate) fn forget(daemon: &Daemon, slot: u32) {
     let Some(f) = shm.file(slot) else { return };
     let (dev, ino) = (f.dev().load(Relaxed), f.ino().load(Relaxed));
     {
-        let _inside = lock::enter(shm, f, daemon.me());
+        let inside = lock::enter(shm, f, daemon.me());
         f.generation().fetch_add(1, SeqCst);
         f.flags().store(0, SeqCst);
+        if let lock::Entry::Alone(guard) = &inside {
+            // Whatever a lost holder left: none of it counts any more.
+            guard.settled();
+        }
     }
     shm.hash_remove(dev, ino, slot);
     table::forget(&daemon.pool, slot);

@@ -137,9 +137,12 @@ impl Daemon {
                 continue;
             }
             {
-                let _inside = lock::enter(shm, f, self.who());
+                let inside = lock::enter(shm, f, self.who());
                 f.generation().fetch_add(1, SeqCst);
                 f.flags().store(0, SeqCst);
+                if let lock::Entry::Alone(guard) = &inside {
+                    guard.settled();
+                }
             }
             table::forget(&self.world.pool.borrow(), slot);
             if let Some(index) = self.world.file_in(slot) {

@@ -344,6 +344,7 @@ impl World {
         let file = &mut self.files.borrow_mut()[index];
         file.disk.fail();
         file.errors += 1;
+        file.model.failed = true;
         if !tracked || file.model.has_unlogged() {
             file.model.unpromised = Some("a write-back of its untracked pages failed");
         }
@@ -490,14 +491,14 @@ fn named(site: seawall_media::sim::Site) -> Site {
 
 impl Observer for World {
     fn stored(&self, base: usize, at: usize, len: usize, _site: seawall_media::sim::Site) {
-        if self.image.note(base, at, len) || !self.is_pool(base) {
+        if self.image.note(base, at, len) || self.quiet.get() || !self.is_pool(base) {
             return;
         }
         self.pending.borrow_mut().stored(at, len, |line| visible(&self.view, line));
     }
 
     fn flushed(&self, base: usize, at: usize, len: usize, site: seawall_media::sim::Site) {
-        if !self.is_pool(base) || len == 0 {
+        if self.quiet.get() || !self.is_pool(base) || len == 0 {
             return;
         }
         self.surveyed(false, site);

@@ -21,6 +21,7 @@ impl Engine {
             Entry::Nested => return self.set_flag(file, Flag::STUCK | Flag::SYNC_NEEDED),
         };
         self.leave(file.slot, f, Flag(0), retire);
+        guard.settled();
         match self.entry(who, file) {
             Some(hold) => {
                 hold.count().fetch_add(1, SeqCst);

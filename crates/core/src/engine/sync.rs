@@ -53,6 +53,7 @@ impl Engine {
         if guard.inherited() {
             let done = real();
             self.leave(file.slot, f, Flag(0), || done);
+            guard.settled();
             return done;
         }
         let covered = Covered { last: f.last_lsn().load(Acquire), epoch: f.epoch().load(Acquire) };
@@ -105,12 +106,13 @@ impl Engine {
         op: impl FnOnce() -> R,
     ) -> R {
         let Some(f) = self.file(file) else { return op() };
-        let Entry::Alone(_guard) = lock::enter(self.shm(), f, who) else {
+        let Entry::Alone(guard) = lock::enter(self.shm(), f, who) else {
             f.flags().fetch_or(Flag::NESTED.0, SeqCst);
             f.disturb();
             return op();
         };
         self.leave(file.slot, f, Flag(0), retire);
+        guard.settled();
         let result = op();
         f.epoch().fetch_add(1, SeqCst);
         result

@@ -93,6 +93,7 @@ impl Engine {
         };
         if guard.inherited() {
             self.leave(file.slot, f, Flag(0), || fdatasync(fd));
+            guard.settled();
         }
         if !Flag::TRACKED.any_in(f.flags().load(Acquire)) {
             return untracked(f, publish);

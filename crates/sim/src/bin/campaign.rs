@@ -1,14 +1,15 @@
 //! Many runs, until so many crash points were explored.
 //!
-//! `campaign [--points N] [--seed S] [--threads T] [--json FILE]`; `campaign --seed S --points 1 --trace`
-//! tells one run's story. Ends with 1 if a promise was broken.
+//! `campaign [--points N] [--seed S] [--threads T] [--json FILE]`. `--trace` tells the story of one seed.
+//! `--survey` lists every flush and fence that is reached; `--mutant flush:SITE` or `fence:SITE` breaks one.
+//! Ends with 1 if a promise was broken.
 
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use seawall_sim::{Counts, Plan, run};
+use seawall_sim::{Counts, Mutant, Plan, run};
 use serde::Serialize;
 
 struct Wanted {
@@ -16,6 +17,8 @@ struct Wanted {
     seed: u64,
     threads: u64,
     trace: bool,
+    survey: bool,
+    mutant: Mutant,
     json: Option<String>,
 }
 
@@ -31,7 +34,15 @@ struct Report {
 }
 
 fn wanted() -> Result<Wanted, String> {
-    let mut wanted = Wanted { points: 1_000_000, seed: 1, threads: 2, trace: false, json: None };
+    let mut wanted = Wanted {
+        points: 1_000_000,
+        seed: 1,
+        threads: 2,
+        trace: false,
+        survey: false,
+        mutant: Mutant::None,
+        json: None,
+    };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
@@ -42,11 +53,44 @@ fn wanted() -> Result<Wanted, String> {
             "--seed" => wanted.seed = number()?,
             "--threads" => wanted.threads = number()?,
             "--trace" => wanted.trace = true,
+            "--survey" => wanted.survey = true,
+            "--mutant" => wanted.mutant = mutant(&value()?)?,
             "--json" => wanted.json = Some(value()?),
-            _ => return Err(format!("{word}: known are --points --seed --threads --trace --json")),
+            _ => {
+                return Err(format!(
+                    "{word}: known are --points --seed --threads --json --trace --survey --mutant"
+                ));
+            }
         }
     }
     Ok(wanted)
+}
+
+fn mutant(text: &str) -> Result<Mutant, String> {
+    match text.split_once(':') {
+        Some(("flush", site)) => Ok(Mutant::Flush(site.to_owned())),
+        Some(("fence", site)) => Ok(Mutant::Fence(site.to_owned())),
+        _ => Err(format!("{text}: a mutant is flush:SITE or fence:SITE")),
+    }
+}
+
+/// Every site of a flush or a fence that some runs pass.
+fn survey(wanted: &Wanted) {
+    let mut sites = std::collections::BTreeMap::new();
+    let mut points = 0;
+    for seed in wanted.seed.. {
+        let outcome = run(&Plan { survey: true, ..Plan::of(seed) });
+        points += outcome.counts.points;
+        for ((is_fence, site), n) in outcome.sites {
+            *sites.entry((if is_fence { "fence" } else { "flush" }, site)).or_insert(0) += n;
+        }
+        if points >= wanted.points {
+            break;
+        }
+    }
+    for ((kind, site), n) in sites {
+        println!("{kind}:{site} {n}");
+    }
 }
 
 /// Shared by the threads.
@@ -61,7 +105,8 @@ struct Progress {
 impl Progress {
     fn work(&self, wanted: &Wanted) {
         while self.points.load(Relaxed) < wanted.points && !self.stop.load(Relaxed) {
-            let plan = Plan::of(self.next.fetch_add(1, Relaxed));
+            let seed = self.next.fetch_add(1, Relaxed);
+            let plan = Plan { mutant: wanted.mutant.clone(), ..Plan::of(seed) };
             let outcome = run(&plan);
             self.points.fetch_add(outcome.counts.points, Relaxed);
             let broken = outcome.violation.inspect(|what| self.tell(&plan, what));
@@ -127,6 +172,10 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if wanted.survey {
+        survey(&wanted);
+        return ExitCode::SUCCESS;
+    }
     if wanted.trace {
         let outcome = run(&Plan { trace: true, ..Plan::of(wanted.seed) });
         println!("{}\n{:?}", outcome.story.join("\n"), outcome.violation);
