@@ -41,9 +41,29 @@ pub enum Damage {
         /// The file slot.
         slot: u32,
     },
+    /// A record reaches beyond what a file can hold.
+    Range {
+        /// The record's LSN.
+        lsn: u64,
+        /// The file slot.
+        slot: u32,
+    },
+    /// Parts of one record are of different files or kinds, or one is there twice.
+    Parts {
+        /// The record's LSN.
+        lsn: u64,
+    },
+    /// A number that no log has ever come to: behind it there would be none left to draw.
+    Sequence {
+        /// The highest number of the LSN sequence seen anywhere.
+        lsn: u64,
+    },
     /// The cell of the retired LSN is unreadable.
     Retired,
 }
+
+/// No log comes to this LSN: at a record each nanosecond it would take 146 years.
+const LSN_MAX: u64 = 1 << 62;
 
 impl std::fmt::Display for Damage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -56,6 +76,11 @@ impl std::fmt::Display for Damage {
             Self::Generation { lsn, slot } => {
                 write!(f, "record {lsn} names file slot {slot} in a generation that does not exist")
             }
+            Self::Range { lsn, slot } => {
+                write!(f, "record {lsn} would write file slot {slot} beyond what a file can hold")
+            }
+            Self::Parts { lsn } => write!(f, "the parts of record {lsn} do not belong together"),
+            Self::Sequence { lsn } => write!(f, "no log comes to the number {lsn}"),
             Self::Retired => write!(f, "the retired LSN is unreadable"),
         }
     }
@@ -99,6 +124,9 @@ pub fn scan(pool: &Pool, files: &BTreeMap<u32, FileEntry>) -> Scan {
     out.damage.extend(segments.iter().filter_map(|(i, s)| beyond(*i, s, retired)));
     out.damage.extend(segments.values().filter_map(|s| claimed(s, &segments, retired)));
     judge(&segments, files, retired, &mut out);
+    if out.last_lsn > LSN_MAX {
+        out.damage.push(Damage::Sequence { lsn: out.last_lsn });
+    }
     out
 }
 
@@ -178,12 +206,28 @@ fn judge(segments: &BTreeMap<u32, Segment>, files: &BTreeMap<u32, FileEntry>, re
         out.records += 1;
         out.last_lsn = out.last_lsn.max(lsn);
         match fate(lsn, first.generation, is_whole(&parts), retired, files.get(&first.slot)) {
+            Fate::Live | Fate::Torn if !belong_together(&parts) => out.damage.push(Damage::Parts { lsn }),
+            Fate::Live if !parts.iter().all(is_in_range) => {
+                out.damage.push(Damage::Range { lsn, slot: first.slot });
+            }
             Fate::Live => drop(out.live.insert(lsn, parts)),
             Fate::Torn => out.torn += 1,
             Fate::Impossible => out.damage.push(Damage::Generation { lsn, slot: first.slot }),
             Fate::Retired | Fate::Forgotten | Fate::OnDisk => {}
         }
     }
+}
+
+/// By their numbers in order. Some may be missing, if the crash cut the write.
+fn belong_together(parts: &[Found]) -> bool {
+    let of = |part: &Found| (part.header.slot, part.header.generation, part.header.kind());
+    parts.windows(2).all(|two| of(&two[0]) == of(&two[1]) && two[0].header.part < two[1].header.part)
+}
+
+/// File offsets are signed.
+fn is_in_range(part: &Found) -> bool {
+    let end = part.header.offset.checked_add(part.header.length.into());
+    end.is_some_and(|end| end <= i64::MAX as u64)
 }
 
 fn is_whole(parts: &[Found]) -> bool {
