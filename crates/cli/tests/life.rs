@@ -3,7 +3,8 @@
 mod common;
 
 use std::fs;
-use std::process::Command;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 use common::{Place, Writer, has, kill, wait_for, wait_for_end};
 
@@ -183,4 +184,50 @@ fn status_is_complete() {
     assert!(persist["count"].as_u64() > Some(0), "{persist}");
     assert_eq!(place.seawall(&["drain", "--json", "--pool", place.pool()]).json()["drained"], true);
     writer.finish().succeeds();
+}
+
+/// The power failed when the log had been closed, and before its guard's end was on the disk.
+#[test]
+fn regression_a_guard_that_outlived_the_close_comes_down() {
+    let place = Place::new();
+    let mut writer = Writer::start(&place);
+    writer.write(3);
+    let (guard, kept) = (place.file("x-journal"), place.file("kept"));
+    let copied = Command::new("cp").arg("-a").args([&guard, &kept]).status().expect("cp");
+    assert!(copied.success());
+    writer.finish().succeeds();
+    fs::rename(&kept, &guard).expect("the guard as it was");
+    place.run(&["true"]).succeeds();
+    assert!(!place.guard().exists());
+}
+
+/// A daemon that takes over a live log knows directories whose guards were never raised.
+#[test]
+fn regression_a_guard_is_raised_after_a_take_over() {
+    let place = Place::new();
+    let mut writer = Writer::start(&place);
+    writer.write(2);
+    // Beside SQLite's directory, not inside it, where everything would be SQLite's.
+    let cluster = tempfile::tempdir_in("/var/tmp").expect("a directory");
+    let path = |name: &str| cluster.path().join(name);
+    fs::create_dir(path("pg_wal")).expect("a directory");
+    fs::write(path("PG_VERSION"), "15\n").expect("a file");
+    let postgres = |command: &[&str]| {
+        let mut run = place.command(&["run", "--pool", place.pool(), "--preset", "postgres", "--data"]);
+        run.arg(cluster.path()).arg("--").args(command);
+        run
+    };
+    assert!(postgres(&["true"]).status().expect("seawall starts").success());
+    let daemon = place.daemon().expect("a daemon");
+    kill(daemon);
+    wait_for("another daemon", || place.daemon().is_some_and(|pid| pid != daemon));
+    let segment = format!("of={}", path("pg_wal/000000010000000000000001").display());
+    let mut wal = postgres(&["dd", &segment, "bs=4096", "iflag=fullblock", "oflag=dsync", "status=none"]);
+    let mut wal = wal.stdin(Stdio::piped()).spawn().expect("seawall starts");
+    wal.stdin.as_mut().expect("piped").write_all(&[1; 4096]).expect("the writer lives");
+    wait_for("the guard", || path("PG_VERSION.seawall").exists());
+    drop(wal.stdin.take());
+    assert!(wal.wait().expect("the run ends").success());
+    writer.finish().succeeds();
+    assert!(!path("PG_VERSION.seawall").exists());
 }

@@ -41,7 +41,7 @@ pub(crate) struct Roots {
 }
 
 impl Roots {
-    /// The roots of a pool. With `search` the guards of an earlier daemon are looked for.
+    /// The roots of a pool. With `search` the guards of an earlier daemon are looked for: up, or half-way.
     pub fn load(roots: Vec<(u32, RootEntry)>, search: bool) -> Self {
         let mut raised = BTreeSet::new();
         for (i, root) in roots.iter().filter(|_| search) {
@@ -63,15 +63,14 @@ impl Roots {
         lock(&self.raised).len()
     }
 
-    /// Raises the guard that protects `path`, durably. At once if it is up.
+    /// Raises the guard that protects `path`, durably. At once if it is up. The files are asked, not our
+    /// list: what [`Roots::load`] found may be up, and need not.
     pub fn raise(&self, i: u32, path: &Path, claim: &Claim) -> Result<(), GuardError> {
         let Some(root) = self.get(i) else { return Ok(()) };
         let at = guarded(&root, path);
         let mut raised = lock(&self.raised);
-        if !raised.contains(&(i, at.clone())) {
-            guard::raise(root.preset, &at, claim)?;
-            raised.insert((i, at));
-        }
+        guard::raise(root.preset, &at, claim)?;
+        raised.insert((i, at));
         Ok(())
     }
 

@@ -88,12 +88,14 @@ pub(crate) fn start(path: &Path, keep: bool) -> Result<Daemon, DaemonError> {
         }
         pool = put_down(daemon, true)?;
     }
-    let was_used = !table::files(&pool)?.is_empty();
     let report = recover::recover(&pool, Options { mode: Mode::Auto, accept_loss: false })?;
-    let roots = Roots::load(table::roots(&pool)?, was_used);
+    // Also when no file is registered any more: a cut may come between the last file's leave and its guard's.
+    let roots = Roots::load(table::roots(&pool)?, true);
     let claim = Claim { uuid: pool.uuid(), pool: pool.path.clone() };
     let left = roots.lower(&claim, |_| true);
-    let daemon = attach(pool, log()?, keep)?;
+    let mut daemon = attach(pool, log()?, keep)?;
+    // What could not be lowered now is lowered at the end.
+    daemon.roots = roots;
     daemon.log.say(format!(
         "started; {} records in the log, {} live, {} of them replayed",
         report.records,
