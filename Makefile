@@ -16,6 +16,8 @@ BENCH       ?=
 # How long soak goes on: power cuts of each database on a disk of our own, and of the virtual machine.
 CUT_ROUNDS  ?= 200
 VM_ROUNDS   ?= 20
+# How long each target is fuzzed.
+FUZZ_SECONDS ?= 60
 
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
 RELEASE := $(TARGET)/release
@@ -25,6 +27,10 @@ RELEASE := $(TARGET)/release
 PACKAGES := build-essential e2fsprogs eatmydata libsqlite3-dev mount pkg-config postgresql postgresql-contrib sqlite3
 # What the machine test runs besides: an emulator. (The guest's own packages are only unpacked.)
 SOAK_PACKAGES := qemu-system-x86
+
+# Coverage for libFuzzer, by the pass that a stable compiler has too; and checks that release builds leave out.
+FUZZ_FLAGS := -Cpasses=sancov-module -Cdebug-assertions -Coverflow-checks $(addprefix \
+	-Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares)
 
 # What runs inside a database is no_std. Cargo unifies features over the packages of one command, and the
 # programs need `std` in the crates they share with the preload: so the preload has a command of its own.
@@ -75,11 +81,24 @@ demo: deps build ## PostgreSQL and SQLite on three sides, then kill -9 and the p
 	$(RELEASE)/seawall-lab demo $(DEMO)
 
 .PHONY: soak
-soak: deps build ## What the tests do in small, for as long as you like (CUT_ROUNDS=200 VM_ROUNDS=20)
+soak: deps build ## What the tests do in small, for as long as you like (CUT_ROUNDS=200 VM_ROUNDS=20 FUZZ_SECONDS=60)
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --rounds $(CUT_ROUNDS)
 	$(MAKE) deps PACKAGES="$(SOAK_PACKAGES)"
 	$(CARGO) build --release $(CARGO_FLAGS) --package seawall-vmtest
 	$(RELEASE)/seawall-vmtest --rounds $(VM_ROUNDS)
+	$(MAKE) fuzz
+
+.PHONY: fuzz
+fuzz: ## Hostile pools, messages, settings, by coverage (FUZZ_SECONDS=60); what it finds is in out/fuzz
+	host=$$(rustc -vV | sed -n 's/^host: //p')
+	# With --target build scripts and macros are left without coverage.
+	RUSTFLAGS="$(FUZZ_FLAGS)" CARGO_PROFILE_RELEASE_LTO=off $(CARGO) build --release $(CARGO_FLAGS) \
+		--target $$host --package seawall-fuzz --features libfuzzer
+	for target in image messages settings; do
+		mkdir -p out/fuzz/$$target
+		SEAWALL_FUZZ=$$target $(TARGET)/$$host/release/seawall-fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=600 \
+			-artifact_prefix=out/fuzz/$$target- out/fuzz/$$target fuzz/corpus/$$target
+	done
 
 .PHONY: bench
 bench: deps build ## Latencies and rates as ratios against named baselines, to out/bench.json

@@ -8,10 +8,11 @@ use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use crate::sys::{self, raw};
+use search::{NAME, Search};
 
-const NAME: &[u8] = b"SEAWALL_SOCKET=";
-/// Room of sockaddr_un's path.
-pub const SOCKET_PATH_MAX: usize = 108;
+mod search;
+
+pub use search::SOCKET_PATH_MAX;
 
 /// The value, byte by byte: racing finders store the same bytes. 0 in `LEN` means "not looked for yet",
 /// 1 "not set", else its length plus one.
@@ -75,41 +76,4 @@ fn search_proc() {
     }
     sys::close(fd);
     remember(search.value());
-}
-
-/// Looks for `NAME` at the start of NUL-separated strings, a byte at a time.
-struct Search {
-    /// Bytes of `NAME` matched in this string; `None` once it differs.
-    matched: Option<usize>,
-    value: [u8; SOCKET_PATH_MAX],
-    len: usize,
-}
-
-impl Default for Search {
-    fn default() -> Self {
-        Self { matched: Some(0), value: [0; SOCKET_PATH_MAX], len: 0 }
-    }
-}
-
-impl Search {
-    /// True when the value is complete.
-    fn step(&mut self, byte: u8) -> bool {
-        match self.matched {
-            Some(n) if n == NAME.len() => {
-                if byte != 0 && self.len < self.value.len() {
-                    self.value[self.len] = byte;
-                    self.len += 1;
-                }
-                return byte == 0;
-            }
-            _ if byte == 0 => self.matched = Some(0),
-            Some(n) if NAME[n] == byte => self.matched = Some(n + 1),
-            _ => self.matched = None,
-        }
-        false
-    }
-
-    fn value(&self) -> &[u8] {
-        &self.value[..self.len]
-    }
 }

@@ -23,7 +23,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use seawall_wire::shm::Preset;
-pub use text::Claim;
+pub use text::{Claim, FIRST_WORD};
 
 /// Why a guard could not be raised or lowered.
 #[derive(Debug)]

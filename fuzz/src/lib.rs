@@ -1,0 +1,18 @@
+//! Hostile input: a fuzzed pool, fuzzed control messages, fuzzed configuration. An error or a correct result,
+//! never a panic, never a write outside registered directories.
+//!
+//! In: bytes. They are not the hostile thing itself but a recipe for it, read by [`input`], so that checksums
+//! can be right where the fuzzer wants to get behind them. Out: nothing, or a panic that says which promise
+//! was broken. `make fuzz` drives the targets by coverage; `cargo test` replays the corpus.
+
+pub mod image;
+pub mod input;
+pub mod messages;
+pub mod settings;
+
+/// What takes an input.
+pub type Target = fn(&[u8]);
+
+/// A target by its name, which is also its corpus' directory.
+pub const TARGETS: [(&str, Target); 3] =
+    [("image", image::target), ("messages", messages::target), ("settings", settings::target)];

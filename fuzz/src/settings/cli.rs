@@ -1,0 +1,13 @@
+//! The command line's search for a database, with as much around it as it looks at.
+
+#[path = "../../../crates/cli/src/run/database.rs"]
+pub mod database;
+
+/// In its place.
+pub mod program {
+    /// The program to run.
+    pub struct Program {
+        /// As it was called.
+        pub name: String,
+    }
+}
