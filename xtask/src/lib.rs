@@ -3,12 +3,15 @@
 //! Inputs: the layout constants of `seawall-core`, the pages, the sources they link to. Outputs: the marked
 //! regions of `docs/FORMAT.md`, and a list of what is wrong. `cargo test -p xtask` fails on a page that is
 //! not current; `make docs` rewrites it. Not handled here: docs/COVERAGE.md, which the preload generates.
+//!
+//! And [`mutate`]: everything that keeps a promise is broken once, and something must notice.
 
 #![forbid(unsafe_code)]
 
 mod drawing;
 mod layout;
 mod links;
+pub mod mutate;
 mod named_tests;
 mod regions;
 mod source;

@@ -1,14 +1,19 @@
 //! `cargo run -p xtask -- docs`: rewrites the generated parts of the pages, then checks all of them.
+//! `cargo run -p xtask -- mutate-fences [PART OF A NAME [POINTS]]`: breaks what keeps the promises, one thing at a time;
+//! the fates go to out/mutants.json.
 
 use std::process::ExitCode;
 
-use xtask::{FORMAT_PAGE, check_links, check_named_tests, format_page, root};
+use xtask::{FORMAT_PAGE, check_links, check_named_tests, format_page, mutate, root};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let result = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["docs"] => docs(),
-        _ => Err("usage: xtask docs".to_owned()),
+        ["mutate-fences"] => mutate_fences("", mutate::POINTS),
+        ["mutate-fences", only] => mutate_fences(only, mutate::POINTS),
+        ["mutate-fences", only, points] => mutate_fences(only, points),
+        _ => Err("usage: xtask docs | xtask mutate-fences [PART OF A NAME [CRASH POINTS]]".to_owned()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -16,6 +21,13 @@ fn main() -> ExitCode {
             eprintln!("xtask: {text}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn mutate_fences(only: &str, points: &str) -> Result<(), String> {
+    match mutate::run(&root(), only, points, &root().join("out/mutants.json"))? {
+        0 => Ok(()),
+        n => Err(format!("{n} mutants survived: a hole in the simulator, or something needless")),
     }
 }
 

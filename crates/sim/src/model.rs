@@ -96,7 +96,14 @@ pub struct Model {
 impl Model {
     /// A file whose content is durable.
     pub fn holding(content: Vec<u8>) -> Self {
-        Self { floor: vec![content], tail: Vec::new(), seq: 0, begun: Vec::new(), unpromised: None, failed: false }
+        Self {
+            floor: vec![content],
+            tail: Vec::new(),
+            seq: 0,
+            begun: Vec::new(),
+            unpromised: None,
+            failed: false,
+        }
     }
 
     /// A thread begins a change.

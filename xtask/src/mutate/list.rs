@@ -1,0 +1,165 @@
+//! What is broken in turn, besides every flush and fence: one line of source each.
+//!
+//! `{m}` in the replacement stands for "this mutant is the chosen one". A line that is not found exactly once
+//! is an error: the list follows the sources. Not in the list: lines that only make something faster.
+
+/// One broken line.
+pub struct Mutant {
+    /// Its name.
+    pub name: &'static str,
+    /// The file, below `crates/`.
+    pub file: &'static str,
+    /// The text that is replaced, in one line.
+    pub find: &'static str,
+    /// What stands there instead.
+    pub with: &'static str,
+}
+
+macro_rules! mutants {
+    ($($file:literal { $($name:literal: $find:literal => $with:literal,)+ })+) => {
+        /// All of them.
+        pub const MUTANTS: &[Mutant] =
+            &[$($(Mutant { name: $name, file: $file, find: $find, with: $with },)+)+];
+    };
+}
+
+mutants! {
+    "core/src/format/superblock.rs" {
+        "check: superblock":
+            "sb if sb.checksum != sb.sum() =>" => "sb if sb.checksum != sb.sum() && !{m} =>",
+    }
+    "core/src/format/root.rs" {
+        "check: root entry":
+            "root.magic == MAGIC && root.checksum == root.sum()" =>
+            "root.magic == MAGIC && (root.checksum == root.sum() || {m})",
+    }
+    "core/src/format/entry.rs" {
+        "check: state of a slot":
+            "(word == 0 || state.word(slot) == word)" => "(word == 0 || state.word(slot) == word || {m})",
+        "check: file entry":
+            "(d.checksum == d.sum()).then_some(d)" => "(d.checksum == d.sum() || {m}).then_some(d)",
+    }
+    "core/src/format/cell.rs" {
+        "check: cell":
+            "(check(word(0), self.at) == word(8))" => "(check(word(0), self.at) == word(8) || {m})",
+        "watermark: only one copy of a cell":
+            "        self.put(region, 1 - first, value);" => "        if !{m} { self.put(region, 1 - first, value); }",
+    }
+    "core/src/format/segment.rs" {
+        "check: segment header":
+            "h.magic == MAGIC && h.pool == pool && h.checksum == h.sum()" =>
+            "h.magic == MAGIC && h.pool == pool && (h.checksum == h.sum() || {m})",
+    }
+    "core/src/format/record.rs" {
+        "check: record header":
+            "h.segment_seq == segment_seq && h.checksum == h.sum()" =>
+            "h.segment_seq == segment_seq && (h.checksum == h.sum() || {m})",
+        "check: use of the segment":
+            "h.magic == MAGIC && h.segment_seq == segment_seq" => "h.magic == MAGIC && (h.segment_seq == segment_seq || {m})",
+    }
+    "core/src/recover/scan.rs" {
+        "check: payload":
+            "(sum.finish() == part.header.payload)" => "(sum.finish() == part.header.payload || {m})",
+        "check: records behind an unreadable one":
+            "(lsn > retired).then_some(Damage::Record {" => "(lsn > retired && !{m}).then_some(Damage::Record {",
+        "check: the next segment's claim":
+            "claim.previous_lsn <= retired {" => "claim.previous_lsn <= retired || {m} {",
+        "check: parts are numbered":
+            "numbered && parts.last()" => "(numbered || {m}) && parts.last()",
+        "check: the last part is there":
+            "part.header.flags & RecordFlags::LAST != 0)" => "part.header.flags & RecordFlags::LAST != 0 || {m})",
+        "retired: highest number seen":
+            "        out.last_lsn = out.last_lsn.max(lsn);" => "        if !{m} { out.last_lsn = out.last_lsn.max(lsn); }",
+    }
+    "core/src/recover/fate.rs" {
+        "row R1: retired": "if lsn <= retired {" => "if lsn <= retired && !{m} {",
+        "row R2: slot not used": "        None => Fate::Forgotten," => "        None => if {m} { Fate::Impossible } else { Fate::Forgotten },",
+        "row R2: former use of the slot":
+            "Some(f) if f.generation > generation => Fate::Forgotten," =>
+            "Some(f) if f.generation > generation && !{m} => Fate::Forgotten,",
+        "row R3: on disk": "Some(f) if lsn <= f.watermark =>" => "Some(f) if lsn <= f.watermark && !{m} =>",
+        "row R4: torn": "Some(_) if !whole =>" => "Some(_) if !whole && !{m} =>",
+        "row R5: live": "Some(_) => Fate::Live," => "Some(_) => if {m} { Fate::OnDisk } else { Fate::Live },",
+        "row: impossible":
+            "Some(f) if f.generation < generation => Fate::Impossible," =>
+            "Some(f) if f.generation < generation => if {m} { Fate::Forgotten } else { Fate::Impossible },",
+    }
+    "core/src/recover/replay.rs" {
+        "fsync: recovered files": "        target.file.sync_all().map_err(" => "        (if {m} { Ok(()) } else { target.file.sync_all() }).map_err(",
+        "replay: zeros that were not stored": "    while at < end {" => "    while at < end && !{m} {",
+    }
+    "core/src/recover/mod.rs" {
+        "retired: at the end of recovery":
+            "    pool.retired().raise(&pool.region, scan.last_lsn);" => "    if !{m} { pool.retired().raise(&pool.region, scan.last_lsn); }",
+        "table: emptied by recovery": "        table::forget(pool, slot);" => "        if !{m} { table::forget(pool, slot); }",
+        "refusal: damage": "if !scan.damage.is_empty() {" => "if !scan.damage.is_empty() && !{m} {",
+    }
+    "core/src/persist.rs" {
+        "watermark: all updates":
+            "    format::watermark(slot).raise(pool, lsn);" => "    if !{m} { format::watermark(slot).raise(pool, lsn); }",
+    }
+    "core/src/engine/mod.rs" {
+        "fsync: a file leaves the log": "            match retire() {" => "            match if {m} { Ok(()) } else { retire() } {",
+        "watermark: a file leaves the log":
+            "Ok(()) => persist::watermark(&self.log.pool, slot, f, last)," =>
+            "Ok(()) => if !{m} { persist::watermark(&self.log.pool, slot, f, last) },",
+        "failed sync: a file leaves the log": "f.watermark().load(Acquire) && !failed {" => "f.watermark().load(Acquire) && (!failed || {m}) {",
+    }
+    "core/src/engine/sync.rs" {
+        "fsync: real": "        let done = real();\n        f.real_syncs()" => "        let done = if {m} { Ok(()) } else { real() };\n        f.real_syncs()",
+        "fsync: real, lock inherited": "            let done = real();\n            self.leave" => "            let done = if {m} { Ok(()) } else { real() };\n            self.leave",
+        "watermark: real sync":
+            "            persist::watermark(&self.log.pool, slot, f, covered.last);" =>
+            "            if !{m} { persist::watermark(&self.log.pool, slot, f, covered.last); }",
+        "failed sync: a later one succeeds": "        if Flag::FAILED.any_in(f.flags().load(Acquire)) {\n            return;" => "        if Flag::FAILED.any_in(f.flags().load(Acquire)) && !{m} {\n            return;",
+        "state: untracked write during a real sync": "if f.epoch().load(Acquire) != covered.epoch {" => "if f.epoch().load(Acquire) != covered.epoch && !{m} {",
+        "state: holds": "        if !held && !Flag::NEVER_TRACK" => "        if (!held || {m}) && !Flag::NEVER_TRACK",
+        "state: a failed sync is remembered": "    if error == Errno::IO && Flag::TRACKED" => "    if !{m} && error == Errno::IO && Flag::TRACKED",
+        "state: unlinked before the lock is free":
+            "op().inspect(|()| self.set_flag(file, Flag::UNLINKED));" => "op().inspect(|()| if !{m} { self.set_flag(file, Flag::UNLINKED) });",
+    }
+    "core/src/engine/write.rs" {
+        "state: a short write leaves the log": "if !done.is_ok_and(|r| whole(r, intake.length)) {" => "if !done.is_ok_and(|r| whole(r, intake.length)) && !{m} {",
+        "state: a full log is left": "    f.epoch().fetch_add(1, SeqCst);\n    f.untracked_writes()" => "    if !{m} { f.epoch().fetch_add(1, SeqCst); }\n    f.untracked_writes()",
+        "lock: inherited by a write": "        if guard.inherited() {" => "        if guard.inherited() && !{m} {",
+        "state: a signal's write": "        } else if Flag::NESTED.any_in(f.flags().load(Relaxed)) {" => "        } else if Flag::NESTED.any_in(f.flags().load(Relaxed)) && !{m} {",
+    }
+    "core/src/engine/hold.rs" {
+        "state: a hold leaves the log": "        self.leave(file.slot, f, Flag(0), retire);" => "        if !{m} { self.leave(file.slot, f, Flag(0), retire); }",
+    }
+    "core/src/append.rs" {
+        "inflight: lower bound of an operation":
+            "        lane.inflight().store(log.shm.header().next_lsn().load(SeqCst), SeqCst);" =>
+            "        if !{m} { lane.inflight().store(log.shm.header().next_lsn().load(SeqCst), SeqCst); }",
+        "segment: its highest LSN": "            segment.last_lsn().store(lsn, Release);" => "            if !{m} { segment.last_lsn().store(lsn, Release); }",
+        "segment: nothing fenced yet": "        self.fenced = 0;" => "        if !{m} { self.fenced = 0; }",
+    }
+    "core/src/destage.rs" {
+        "fsync: destage": "        if let Err(error) = fdatasync(fd) {" => "        if let Err(error) = if {m} { Ok(()) } else { fdatasync(fd) } {",
+        "watermark: destage": "            persist::watermark(self.engine.pool(), slot, f, last);" => "            if !{m} { persist::watermark(self.engine.pool(), slot, f, last); }",
+        "retired: not past dirty files": "                safe = safe.min(f.watermark().load(Acquire));" => "                if !{m} { safe = safe.min(f.watermark().load(Acquire)); }",
+        "retired: destage": "        Cell::at(Layout::retired()).raise(self.engine.pool(), safe);" => "        if !{m} { Cell::at(Layout::retired()).raise(self.engine.pool(), safe); }",
+        "segment: freed only below the retired LSN": "        if segment.last_lsn().load(Acquire) > safe {" => "        if segment.last_lsn().load(Acquire) > safe && !{m} {",
+        "retired: not past operations under way": "        inflight.fold(next, u64::min) - 1" => "        if {m} { next - 1 } else { inflight.fold(next, u64::min) - 1 }",
+        "failed sync: destage, before": "        if failed() {\n            return Err(earlier());\n        }\n        let fd" => "        if failed() && !{m} {\n            return Err(earlier());\n        }\n        let fd",
+        "failed sync: destage, meanwhile": "        if failed() {\n            // Some" => "        if failed() && !{m} {\n            // Some",
+        "state: destage remembers a failed sync": "f.flags().fetch_or((Flag::FAILED | Flag::SYNC_NEEDED).0, SeqCst);" => "if !{m} { f.flags().fetch_or((Flag::FAILED | Flag::SYNC_NEEDED).0, SeqCst); }",
+    }
+    "core/src/reap.rs" {
+        "fsync: reap": ".and_then(|file| Ok(fdatasync(file.as_fd())?)) {" => ".and_then(|file| if {m} { Ok(()) } else { Ok(fdatasync(file.as_fd())?) }) {",
+        "watermark: reap": "        Ok(()) => persist::watermark(engine.pool(), slot, f, last.max(f.watermark().load(Acquire)))," => "        Ok(()) => if !{m} { persist::watermark(engine.pool(), slot, f, last.max(f.watermark().load(Acquire))) },",
+        "reap: retires what was not published": "            retire(engine, slot, f, files);\n            f.lock()" => "            if !{m} { retire(engine, slot, f, files); }\n            f.lock()",
+        "reap: finishes a publish": "        file.write_all_at(&bytes, header.offset)?;" => "        if !{m} { file.write_all_at(&bytes, header.offset)?; }",
+        "reap: closes the dead lane's segments": "            segment.state().store(SegmentState::Full as u32, Release);" => "            if !{m} { segment.state().store(SegmentState::Full as u32, Release); }",
+        "failed sync: reap": "    if Flag::FAILED.any_in(f.flags().load(Acquire)) {" => "    if Flag::FAILED.any_in(f.flags().load(Acquire)) && !{m} {",
+    }
+    "core/src/table.rs" {
+        "watermark: at registration":
+            "    format::watermark(slot).format(&pool.region, next_lsn.saturating_sub(1));" =>
+            "    if !{m} { format::watermark(slot).format(&pool.region, next_lsn.saturating_sub(1)); }",
+        "generation: a slot is used again": "state.generation.wrapping_add(1).max(1);" => "state.generation.wrapping_add(u32::from(!{m})).max(1);",
+    }
+    "core/src/takeover.rs" {
+        "refusal: a log that was not recovered": "    if !files.is_empty() {" => "    if !files.is_empty() && !{m} {",
+    }
+}

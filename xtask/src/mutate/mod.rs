@@ -1,0 +1,163 @@
+//! `xtask mutate-fences`: what keeps the promises is removed, one thing at a time, and something must die.
+//!
+//! Every flush and fence that the simulator reaches is broken at run time, by its line. Every checksum check,
+//! watermark, real fsync, row of the decision table and step of the protocol in [`list`] is broken in a copy of
+//! the sources ([`tree`]). Each mutant faces the simulator, and if it survives that, core's own tests.
+//!
+//! Output: a table, a JSON file, status 1 if a mutant survives. A survivor is a hole in the simulator or
+//! something needless: close the one or delete the other.
+
+mod list;
+mod tree;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Instant;
+
+use serde::Serialize;
+
+pub use list::{MUTANTS, Mutant};
+pub use tree::broken;
+
+/// Crash points after which a mutant counts as a survivor of the simulator.
+pub const POINTS: &str = "150000";
+/// Crash points of the survey, in which all sites are passed, and of the run with nothing broken.
+const SURVEY: &str = "8000";
+
+/// One mutant's end.
+#[derive(Serialize)]
+pub struct Fate {
+    /// What was broken.
+    pub mutant: String,
+    /// Who noticed: `simulator`, or a test's name.
+    pub killed_by: Option<String>,
+    /// What it said.
+    pub because: String,
+    /// How long that took.
+    pub seconds: f64,
+}
+
+/// A built copy.
+struct Built {
+    campaign: PathBuf,
+    tests: Vec<PathBuf>,
+    threads: String,
+}
+
+/// Runs all mutants whose name contains `only` against so many crash points; returns how many survived.
+///
+/// # Errors
+/// Whatever keeps them from being run.
+pub fn run(root: &Path, only: &str, points: &str, json: &Path) -> Result<usize, String> {
+    let copy = target(root).join("mutants");
+    tree::make(root, &copy)?;
+    let built = build(&copy)?;
+    let whole = built.face("", None, SURVEY);
+    if let Some(what) = whole.killed_by {
+        return Err(format!("with nothing broken, {what} fails: {}", whole.because));
+    }
+    let mut fates = Vec::new();
+    for name in built.sites()?.into_iter().chain(MUTANTS.iter().map(|m| m.name.to_owned())) {
+        if name.contains(only) {
+            let fate = built.face(&name, is_site(&name).then_some(&name), points);
+            println!("{}", row(&fate));
+            fates.push(fate);
+        }
+    }
+    write(json, &fates)?;
+    let survivors = fates.iter().filter(|fate| fate.killed_by.is_none()).count();
+    println!("{} mutants, {} killed, {survivors} survived", fates.len(), fates.len() - survivors);
+    Ok(survivors)
+}
+
+fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+fn is_site(name: &str) -> bool {
+    name.starts_with("flush:") || name.starts_with("fence:")
+}
+
+fn row(fate: &Fate) -> String {
+    let by = fate.killed_by.as_deref().unwrap_or("SURVIVED");
+    format!("{:<46} {by:<12} {:>5.1} s  {}", fate.mutant, fate.seconds, fate.because)
+}
+
+fn write(json: &Path, fates: &[Fate]) -> Result<(), String> {
+    let failed = |e: std::io::Error| format!("{}: {e}", json.display());
+    if let Some(dir) = json.parent() {
+        std::fs::create_dir_all(dir).map_err(failed)?;
+    }
+    let text = serde_json::to_string_pretty(fates).map_err(|e| e.to_string())?;
+    std::fs::write(json, text + "\n").map_err(failed)
+}
+
+fn cargo(copy: &Path, words: &[&str]) -> Result<Output, String> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(copy).env("CARGO_TARGET_DIR", copy.join("target")).args(words);
+    let output = cargo.output().map_err(|e| format!("cargo: {e}"))?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(output) } else { Err(format!("the copy does not build:\n{text}")) }
+}
+
+fn build(copy: &Path) -> Result<Built, String> {
+    eprintln!("building the copy in which everything can be broken");
+    cargo(copy, &["build", "--profile", "sim", "--package", "seawall-sim", "--bins"])?;
+    let tests =
+        ["test", "--no-run", "--profile", "sim", "--package", "seawall-core", "--message-format", "json"];
+    let output = cargo(copy, &tests)?;
+    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+    let artifacts = lines.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let tests = artifacts.filter_map(|line| line["executable"].as_str().map(PathBuf::from)).collect();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).to_string();
+    Ok(Built { campaign: copy.join("target/sim/campaign"), tests, threads })
+}
+
+impl Built {
+    /// Every flush and fence that is reached.
+    fn sites(&self) -> Result<Vec<String>, String> {
+        let output = Command::new(&self.campaign).args(["--survey", "--points", SURVEY]).output();
+        let output = output.map_err(|e| format!("{}: {e}", self.campaign.display()))?;
+        let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+        let sites: Vec<String> =
+            lines.lines().filter_map(|line| Some(line.rsplit_once(' ')?.0.to_owned())).collect();
+        if sites.is_empty() { Err("the survey found no flush and no fence".into()) } else { Ok(sites) }
+    }
+
+    /// Lets a mutant face so many crash points, then the tests. `site`: it is a flush or a fence.
+    fn face(&self, name: &str, site: Option<&String>, points: &str) -> Fate {
+        let begin = Instant::now();
+        let mut sim = Command::new(&self.campaign);
+        sim.args(["--points", points, "--threads", &self.threads]).env("SEAWALL_MUTANT", name);
+        if let Some(site) = site {
+            sim.args(["--mutant", site]);
+        }
+        let killed = died(&mut sim, |text| {
+            let first = text.lines().find(|line| line.starts_with("BROKEN"));
+            ("simulator".into(), first.unwrap_or("it panicked").trim_start_matches("BROKEN ").to_owned())
+        });
+        // A flush or a fence is broken by the simulator only.
+        let tests = self.tests.iter().filter(|_| site.is_none());
+        let killed = killed.or_else(|| {
+            tests.into_iter().find_map(|test| {
+                died(Command::new(test).env("SEAWALL_MUTANT", name), |text| {
+                    let failed =
+                        text.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
+                    ("core's tests".into(), failed.unwrap_or("one of them ended").to_owned())
+                })
+            })
+        });
+        let (killed_by, because) = killed.map_or((None, String::new()), |(by, because)| (Some(by), because));
+        let because = because.chars().take(160).collect();
+        Fate { mutant: name.to_owned(), killed_by, because, seconds: begin.elapsed().as_secs_f64() }
+    }
+}
+
+/// Who died, if it did, told from its output.
+fn died(command: &mut Command, tell: impl FnOnce(&str) -> (String, String)) -> Option<(String, String)> {
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(e) => return Some(("nobody".into(), format!("it does not run: {e}"))),
+    };
+    (!output.status.success()).then(|| tell(&String::from_utf8_lossy(&output.stdout)))
+}
