@@ -22,6 +22,11 @@ impl Progress {
         Progress { bar, plain }
     }
 
+    /// Says nothing.
+    pub fn silent() -> Self {
+        Progress { bar: ProgressBar::hidden(), plain: false }
+    }
+
     /// A line that stays.
     pub fn note(&self, text: &str) {
         if self.plain { eprintln!("{text}") } else { self.bar.println(text) }

@@ -1,6 +1,6 @@
 //! The SQLite load, as each side runs it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -17,9 +17,14 @@ pub struct Shape {
     pub seconds: f64,
 }
 
+/// Where a side's database of a journal mode is; the file is `bank.db`.
+pub fn dir(lab: &Lab, side: Side, journal: Journal) -> PathBuf {
+    lab.work.data(&format!("sqlite-{}-{}", side.name(), journal.pragma()))
+}
+
 /// Creates the database of one side and journal mode (not measured, on the bare file system).
 pub fn create(lab: &Lab, side: Side, journal: Journal) -> Result<()> {
-    let dir = lab.work.data(&format!("sqlite-{}-{}", side.name(), journal.pragma()));
+    let dir = dir(lab, side, journal);
     lab.fresh_dir(&dir)?;
     let mut load = lab.command(&lab.tools.load);
     load.arg("sqlite").arg("--db").arg(dir.join("bank.db"));
@@ -40,7 +45,7 @@ pub fn load(lab: &Lab, side: Side, shape: Shape, ledger: Option<&Path>) -> Resul
         Side::Unsafe => Synchronous::Off,
         _ => Synchronous::Full,
     };
-    let dir = lab.work.data(&format!("sqlite-{}-{}", side.name(), shape.journal.pragma()));
+    let dir = dir(lab, side, shape.journal);
     let mut args = vec!["sqlite".into(), "--db".into(), dir.join("bank.db").into_os_string()];
     args.extend(["--journal", shape.journal.pragma(), "--synchronous"].map(Into::into));
     args.push(if synchronous == Synchronous::Off { "off" } else { "full" }.into());

@@ -28,15 +28,10 @@ impl Tools {
             Some(path) => path.to_owned(),
             None => own_dir.join("seawall"),
         };
-        let load = own_dir.join("seawall-load");
-        for (program, hint) in
-            [(&seawall, "or name it with --seawall PATH"), (&load, "in the same directory")]
-        {
-            ensure!(
-                program.is_file(),
-                "{} is missing: build the workspace (cargo build --release) {hint}",
-                program.display()
-            );
+        let beside = seawall.with_file_name("seawall-load");
+        let load = if beside.is_file() { beside } else { own_dir.join("seawall-load") };
+        for (program, hint) in [(&seawall, ", or name it with --seawall PATH"), (&load, "")] {
+            ensure!(program.is_file(), "{} is missing: `make build` builds it{hint}", program.display());
         }
         let preload = env::var_os("SEAWALL_PRELOAD").map(PathBuf::from);
         let tools = Tools { seawall: fs::canonicalize(seawall)?, load: fs::canonicalize(load)?, preload };

@@ -8,24 +8,19 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use seawall_load::ledger::{self, Verdict};
-use seawall_load::pg::Report as LedgerReport;
+use seawall_load::ledger::Verdict;
 use seawall_load::sqlite::Journal;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::compare::Clusters;
+use crate::crash::{PostgresLoad, SqliteLoad, check_postgres, check_sqlite};
 use crate::lab::Lab;
-use crate::pg::{Bench, Cluster, Test, try_bare_start};
-use crate::process::{self, Ended, start_captured};
-use crate::side::{self, Preset, Side};
-use crate::sqlite as sqlite_load;
+use crate::pg::{Cluster, try_bare_start};
+use crate::process;
+use crate::side::Side;
 use crate::table::thousands;
 
 const LOAD_TIME: Duration = Duration::from_secs(4);
-const LOAD_LIMIT: Duration = Duration::from_secs(60);
-const LEDGER_CLIENTS: &str = "4";
-const PGBENCH_CLIENTS: usize = 8;
 
 /// One kill and what was found after it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,45 +58,23 @@ fn postgres_once(lab: &Lab, bin: &Path, data: &Path, daemon_too: bool) -> Result
     let ledger = lab.work.log(if daemon_too { "ledger-pg-2" } else { "ledger-pg-1" });
     let cluster = Cluster::start(lab, bin, Side::Seawall, data)?;
     cluster.sql("DROP TABLE IF EXISTS seawall_ledger")?;
-    let load = Bench { test: Test::TpcB, clients: PGBENCH_CLIENTS, seconds: LOAD_LIMIT.as_secs() };
-    let pgbench = start_captured(load.command(&cluster), "pgbench", libc::SIGTERM)?;
-    let mut commits = lab.command(&lab.tools.load);
-    commits.args(["ledger-pg", "--clients", LEDGER_CLIENTS, "--seconds", &LOAD_LIMIT.as_secs().to_string()]);
-    commits.arg("--connect").arg(cluster.connection()).arg("--ledger").arg(&ledger);
-    let commits = start_captured(commits, "the ledger load", libc::SIGTERM)?;
+    let load = PostgresLoad::start(lab, &cluster, &ledger)?;
     process::pause(LOAD_TIME)?;
-
-    let processes = if daemon_too {
-        let daemon =
-            lab.pool.daemon().context("Seawall's daemon is not running, although its database is")?;
-        cluster.kill_with(&[daemon])?
-    } else {
-        cluster.kill()?
-    };
-    let ended = commits.wait_for(LOAD_LIMIT)?.success("the ledger load")?;
-    let seen: LedgerReport = serde_json::from_slice(&ended)?;
-    ensure!(seen.acknowledged > 0, "nothing was committed before the kill: {:?}", seen.disconnects);
-    pgbench.wait_for(LOAD_LIMIT)?; // lost its connections: fails, as it should
+    let processes = if daemon_too { cluster.kill_with(&[daemon(lab)?])? } else { cluster.kill()? };
+    load.end()?;
 
     let bare_start = if daemon_too { Some(bare_start(lab, bin, data)?) } else { None };
     let started = Instant::now();
     let cluster = Cluster::start(lab, bin, Side::Seawall, data).context("restart after the kill")?;
-    let restart_seconds = started.elapsed().as_secs_f64();
-    let mut check = lab.command(&lab.tools.load);
-    check.arg("check-pg").arg("--connect").arg(cluster.connection()).arg("--ledger").arg(&ledger);
-    let verdict = verdict(start_captured(check, "the PostgreSQL check", libc::SIGTERM)?.wait()?)?;
+    let restart_seconds = Some(started.elapsed().as_secs_f64());
+    let verdict = check_postgres(lab, &cluster, &ledger)?;
     cluster.stop()?;
     lab.settle()?;
-    finish(
-        lab,
-        KillReport {
-            what: what.to_owned(),
-            processes,
-            restart_seconds: Some(restart_seconds),
-            verdict,
-            bare_start,
-        },
-    )
+    finish(lab, KillReport { what: what.to_owned(), processes, restart_seconds, verdict, bare_start })
+}
+
+fn daemon(lab: &Lab) -> Result<u32> {
+    lab.pool.daemon().context("Seawall's daemon is not running, although its database is")
 }
 
 fn bare_start(lab: &Lab, bin: &Path, data: &Path) -> Result<BareStart> {
@@ -115,35 +88,15 @@ fn bare_start(lab: &Lab, bin: &Path, data: &Path) -> Result<BareStart> {
 pub fn sqlite(lab: &Lab) -> Result<KillReport> {
     let what = "the SQLite program";
     lab.progress.doing(&format!("kill -9 of {what} at full load"));
-    sqlite_load::create(lab, Side::Seawall, Journal::Wal)?; // empty, so that the ledger is complete
     let ledger = lab.work.log("ledger-sqlite");
-    let shape = sqlite_load::Shape { journal: Journal::Wal, seconds: LOAD_LIMIT.as_secs_f64() };
-    let command = sqlite_load::load(lab, Side::Seawall, shape, Some(&ledger))?;
-    let load = start_captured(command, what, libc::SIGTERM)?;
+    let load = SqliteLoad::start(lab, Journal::Wal, &ledger)?;
     process::pause(LOAD_TIME / 2)?;
-
-    let mut below = process::descendants(load.pid());
-    below.push(load.pid()); // a launcher may become its command
-    let program = lab.tools.load.to_string_lossy().into_owned();
-    below.retain(|&pid| process::command_line(pid).starts_with(&program));
-    ensure!(!below.is_empty(), "the SQLite load ended before it was killed");
-    below.iter().for_each(|&pid| process::signal(pid, libc::SIGKILL));
-    load.wait_for(LOAD_LIMIT)?;
-    ensure!(!ledger::read(&ledger)?.is_empty(), "nothing was committed before the kill");
-
-    let dir = lab.work.data("sqlite-seawall-wal");
-    let args = ["check-sqlite".into(), "--db".into(), dir.join("bank.db"), "--ledger".into(), ledger];
-    let check = side::command(lab, Side::Seawall, Preset::Sqlite, &dir, &lab.tools.load, args)?;
-    let verdict = verdict(start_captured(check, "the SQLite check", libc::SIGTERM)?.wait()?)?;
+    let processes = load.kill()?;
+    let verdict = check_sqlite(lab, Side::Seawall, Journal::Wal, &ledger)?;
+    ensure!(verdict.acknowledged > 0, "nothing was committed before the kill");
     finish(
         lab,
-        KillReport {
-            what: what.to_owned(),
-            processes: below.len(),
-            restart_seconds: None,
-            verdict,
-            bare_start: None,
-        },
+        KillReport { what: what.to_owned(), processes, restart_seconds: None, verdict, bare_start: None },
     )
 }
 
@@ -152,10 +105,4 @@ fn finish(lab: &Lab, report: KillReport) -> Result<KillReport> {
     let found = thousands(v.acknowledged as f64);
     lab.progress.done(&format!("kill -9 of {}: {found} acknowledged, {} missing", report.what, v.missing));
     Ok(report)
-}
-
-/// Exit code 1 is a verdict too (a bad one); anything else is a check that could not run.
-fn verdict<T: DeserializeOwned>(ended: Ended) -> Result<T> {
-    ensure!(matches!(ended.status.code(), Some(0 | 1)), "the check could not run: {}", ended.stderr.trim());
-    serde_json::from_slice(&ended.stdout).with_context(|| format!("the check said: {}", ended.stderr.trim()))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::{DATABASE, SETTINGS, SUPERUSER};
 use crate::lab::Lab;
@@ -85,6 +85,33 @@ impl<'a> Cluster<'a> {
         let mut psql = self.client("psql");
         psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql]);
         run(psql, &format!("psql ({sql})")).map(drop)
+    }
+
+    /// Waits until the server answers a query: after a crash of one of its processes it does not at once.
+    pub fn wait_answering(&self) -> Result<()> {
+        let end = Instant::now() + START_LIMIT;
+        loop {
+            match self.sql("SELECT 1") {
+                Err(error) if Instant::now() > end => return Err(error),
+                Err(_) => process::pause(Duration::from_millis(50))?,
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    /// Kills one process that serves a client; the server then throws all clients out and recovers.
+    pub fn kill_one_backend(&self) -> Result<()> {
+        let serves = |&pid: &u32| process::command_line(pid).contains("[local]");
+        let backend = process::descendants(self.postmaster()?).into_iter().find(serves);
+        process::signal(backend.context("no client is connected")?, libc::SIGKILL);
+        Ok(())
+    }
+
+    /// Kills `seawall run` alone: the server goes on, with nobody above it.
+    pub fn kill_launcher(&self) -> Result<()> {
+        ensure!(self.server.pid() != self.postmaster()?, "the server was started without a launcher");
+        process::signal(self.server.pid(), libc::SIGKILL);
+        Ok(())
     }
 
     /// Shuts down in order (fast mode).

@@ -22,7 +22,16 @@ impl<'a> Template<'a> {
         let data = lab.work.data("pg-template");
         lab.fresh_dir(&data)?;
         let mut initdb = lab.command(bin.join("initdb"));
-        initdb.args(["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C", "--username", SUPERUSER]);
+        // Checksums, so that a torn page cannot pass the checks after a kill.
+        initdb.args([
+            "--no-sync",
+            "--data-checksums",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--username",
+            SUPERUSER,
+        ]);
         initdb.arg("-D").arg(&data);
         run(initdb, "initdb")?;
         let cluster = Cluster::start(lab, bin, Side::Unsafe, &data)?;
@@ -43,6 +52,11 @@ impl<'a> Template<'a> {
         copy.args(["-a", "--reflink=never"]).arg(&self.data).arg(&to);
         run(copy, "copy the cluster")?;
         Ok(to)
+    }
+
+    /// Its data directory, for who needs no copies.
+    pub fn into_data(self) -> PathBuf {
+        self.data
     }
 
     /// Removes it: the sides have their copies.

@@ -1,0 +1,29 @@
+//! The lab: real, *unmodified* databases with and without Seawall, side by side.
+//!
+//! The demo and the benchmarks run the same programs on several sides (the bare file system, Seawall, an
+//! unsafe upper bound) in one run, interleaved, and print medians with their spread and the medium's honest
+//! name beside every figure. [`side`] is what differs between sides, and the only thing that does.
+//! [`crash`] kills databases at full load and proves from an outside ledger what is left; the tests use it
+//! too, which is why this is a library.
+
+#![allow(missing_docs, reason = "a library for its own tests only: what a name does not say has a comment")]
+
+pub mod bench;
+pub mod cli;
+pub mod compare;
+pub mod crash;
+pub mod demo;
+pub mod html;
+pub mod identity;
+pub mod lab;
+pub mod machine;
+pub mod pg;
+pub mod pool;
+pub mod process;
+pub mod progress;
+pub mod side;
+pub mod spread;
+pub mod sqlite;
+pub mod table;
+pub mod tools;
+pub mod workdir;

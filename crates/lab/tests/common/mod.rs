@@ -1,0 +1,114 @@
+//! A lab of a test's own: directories, a small pool, the programs of this build.
+
+#![allow(dead_code)] // Each test file uses its part.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+use seawall_lab::cli::Common;
+use seawall_lab::lab::Lab;
+use seawall_lab::pg::Template;
+use seawall_lab::process;
+use seawall_lab::progress::Progress;
+use seawall_lab::tools::postgres_bin;
+use seawall_load::ledger::Verdict;
+use tempfile::TempDir;
+
+/// Small, so that the log wraps and is destaged while a test runs.
+const POOL_SIZE: u64 = 16 << 20;
+
+/// Everything below the test's process belongs to one test: only one may run at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// The lab. What a failed test left running ends with it.
+pub struct Place {
+    pub lab: Lab,
+    _dir: TempDir,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        process::adopt_orphans();
+        build_programs();
+        // On a disk: /tmp may be memory, which has no stable file handles everywhere.
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let common = Common {
+            seawall: Some(program("seawall")),
+            work: Some(dir.path().to_owned()),
+            out: dir.path().join("out"),
+            pool_size: POOL_SIZE,
+            keep: false,
+        };
+        let lab = Lab::set_up(&common, Progress::silent()).expect("a lab");
+        Self { lab, _dir: dir, _alone: alone }
+    }
+
+    /// PostgreSQL's programs, and a cluster with pgbench's tables.
+    pub fn postgres(&self) -> (PathBuf, PathBuf) {
+        let bin = postgres_bin().expect("PostgreSQL, which `make deps` installs");
+        let template = Template::create(&self.lab, &bin, 1).expect("a cluster");
+        (bin, template.into_data())
+    }
+
+    pub fn ledger(&self) -> PathBuf {
+        self.lab.work.log("ledger")
+    }
+
+    pub fn daemon(&self) -> u32 {
+        self.lab.pool.daemon().expect("a daemon")
+    }
+
+    /// Claims a commit that never was.
+    pub fn claim_one_more(&self) {
+        let ledger = seawall_load::ledger::Writer::open(&self.ledger()).expect("the ledger");
+        ledger.acknowledge(seawall_load::ledger::Entry { client: 1, seq: i64::MAX }).expect("appended");
+    }
+
+    /// `seawall recover`, replaying although the machine did not restart: what it would do after a power cut.
+    pub fn recover_with_replay(&self) {
+        let mut recover = self.lab.pool.seawall();
+        recover.args(["recover", "--replay", "--json", "--pool"]).arg(self.lab.pool.path());
+        let said = process::run(recover, "seawall recover").expect("recovered");
+        let said: serde_json::Value = serde_json::from_slice(&said).expect("JSON");
+        assert_eq!(said["replayed"], true, "{said}");
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        process::kill_leftovers();
+    }
+}
+
+/// Something was acknowledged, and all of it is there.
+#[track_caller]
+pub fn assert_complete(verdict: &Verdict) {
+    assert!(verdict.acknowledged > 0 && verdict.is_clean(), "{verdict:#?}");
+}
+
+fn program(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_seawall-lab")).with_file_name(name)
+}
+
+/// They are other packages' products; cargo has not built them when only this one is tested.
+fn build_programs() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let products = [
+            ("seawall-cli", "seawall"),
+            ("seawall-load", "seawall-load"),
+            ("seawall-preload", "libseawall_preload.so"),
+        ];
+        for (package, _) in products.into_iter().filter(|(_, name)| !program(name).exists()) {
+            let mut build = Command::new(env!("CARGO"));
+            build.args(["build", "--quiet", "--package", package]).current_dir(env!("CARGO_MANIFEST_DIR"));
+            if !cfg!(debug_assertions) {
+                build.arg("--release");
+            }
+            assert!(build.status().expect("cargo").success(), "{package} was not built");
+        }
+    });
+}

@@ -1,0 +1,150 @@
+//! PostgreSQL under Seawall, killed at full load: no acknowledged commit is missing, and it is sound.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Place, assert_complete};
+use seawall_lab::crash::{PostgresLoad, check_postgres};
+use seawall_lab::pg::{Cluster, try_bare_start};
+use seawall_lab::process::{self, run};
+use seawall_lab::side::Side;
+
+/// Commits before and after something is killed.
+const SOME: usize = 300;
+
+struct Scene {
+    place: Place,
+    bin: PathBuf,
+    data: PathBuf,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let place = Place::new();
+        let (bin, data) = place.postgres();
+        Self { place, bin, data }
+    }
+
+    fn start(&self, side: Side) -> Cluster<'_> {
+        Cluster::start(&self.place.lab, &self.bin, side, &self.data).expect("PostgreSQL starts")
+    }
+
+    /// A server at full load that has been through a checkpoint and has switched WAL files.
+    fn under_load(&self) -> (Cluster<'_>, PostgresLoad) {
+        let cluster = self.start(Side::Seawall);
+        let load = PostgresLoad::start(&self.place.lab, &cluster, &self.place.ledger()).expect("starts");
+        load.wait_for_commits(SOME).expect("commits");
+        cluster.sql("SELECT pg_switch_wal()").expect("switched");
+        cluster.sql("CHECKPOINT").expect("a checkpoint");
+        load.wait_for_commits(SOME).expect("commits");
+        (cluster, load)
+    }
+
+    /// The ledger, amcheck, and, after an orderly end, the checksum of every page.
+    fn check(&self, cluster: Cluster<'_>) {
+        let verdict = check_postgres(&self.place.lab, &cluster, &self.place.ledger()).expect("a verdict");
+        assert_complete(&verdict);
+        let mut amcheck = cluster.client("pg_amcheck");
+        amcheck.args(["--install-missing", "--heapallindexed"]);
+        run(amcheck, "pg_amcheck").expect("clean");
+        cluster.stop().expect("an orderly end");
+        self.page_checksums().expect("every page's checksum is right");
+    }
+
+    fn page_checksums(&self) -> anyhow::Result<()> {
+        let mut checksums = self.place.lab.command(self.bin.join("pg_checksums"));
+        checksums.arg("--check").arg("-D").arg(&self.data);
+        run(checksums, "pg_checksums").map(drop)
+    }
+}
+
+#[test]
+fn the_whole_database_killed() {
+    let scene = Scene::new();
+    let (cluster, load) = scene.under_load();
+    cluster.kill().expect("killed");
+    load.end().expect("lost its connections");
+    scene.check(scene.start(Side::Seawall));
+}
+
+#[test]
+fn one_backend_killed() {
+    let scene = Scene::new();
+    let (cluster, load) = scene.under_load();
+    cluster.kill_one_backend().expect("killed");
+    load.end().expect("lost its connections");
+    cluster.wait_answering().expect("PostgreSQL recovers by itself");
+    scene.check(cluster);
+}
+
+#[test]
+fn the_daemon_killed_then_the_database() {
+    let scene = Scene::new();
+    let (cluster, load) = scene.under_load();
+    let first = scene.place.daemon();
+    process::signal(first, libc::SIGKILL);
+    load.wait_for_commits(SOME).expect("the database goes on");
+    assert_ne!(scene.place.daemon(), first, "`seawall run` starts another daemon");
+    cluster.kill().expect("killed");
+    load.end().expect("lost its connections");
+    scene.check(scene.start(Side::Seawall));
+}
+
+#[test]
+fn seawall_run_killed_then_the_database() {
+    let scene = Scene::new();
+    let (cluster, load) = scene.under_load();
+    let daemon = scene.place.daemon();
+    cluster.kill_launcher().expect("killed");
+    load.wait_for_commits(SOME).expect("the database goes on");
+    assert_eq!(scene.place.daemon(), daemon, "the daemon goes on");
+    cluster.kill().expect("killed");
+    load.end().expect("lost its connections");
+    scene.check(scene.start(Side::Seawall));
+}
+
+#[test]
+fn everything_killed_at_once_then_replayed() {
+    let scene = Scene::new();
+    let (cluster, load) = scene.under_load();
+    cluster.kill_with(&[scene.place.daemon()]).expect("killed");
+    load.end().expect("lost its connections");
+    let bare = || try_bare_start(&scene.place.lab, &scene.bin, &scene.data).expect("tried");
+    let refused = bare().expect("a bare start is refused");
+    assert!(refused.contains("run-seawall-recover"), "{refused}");
+    scene.place.recover_with_replay();
+    // From here on without Seawall: the files alone hold everything.
+    scene.check(scene.start(Side::Fs));
+}
+
+#[test]
+fn what_is_missing_or_damaged_is_found() {
+    let scene = Scene::new();
+    let (cluster, load) = scene.under_load();
+    cluster.kill().expect("killed");
+    load.end().expect("lost its connections");
+    let cluster = scene.start(Side::Seawall);
+    let check = || check_postgres(&scene.place.lab, &cluster, &scene.place.ledger()).expect("a verdict");
+    assert_complete(&check());
+    cluster.sql("DELETE FROM seawall_ledger WHERE client = 1 AND seq = 5").expect("a planted loss");
+    assert_eq!(check().missing, 1);
+    scene.place.claim_one_more();
+    assert_eq!(check().missing, 2);
+    cluster
+        .sql("UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = 1")
+        .expect("half a transfer");
+    assert_eq!(check().integrity_errors.len(), 1);
+    cluster.stop().expect("an orderly end");
+    garble(&scene.data);
+    scene.page_checksums().expect_err("a garbled page");
+}
+
+/// Overwrites a few bytes of the largest table.
+fn garble(data: &Path) {
+    let files = std::fs::read_dir(data.join("base")).expect("databases").flatten();
+    let files = files.flat_map(|dir| std::fs::read_dir(dir.path()).expect("a database").flatten());
+    let largest = files.max_by_key(|file| file.metadata().map_or(0, |m| m.len())).expect("a table").path();
+    let file = std::fs::OpenOptions::new().write(true).open(largest).expect("opened");
+    std::os::unix::fs::FileExt::write_all_at(&file, b"garbage", 8192 + 4000).expect("garbled");
+}

@@ -1,0 +1,57 @@
+//! SQLite under Seawall, killed at full load: no acknowledged commit is missing, integrity_check is clean.
+
+mod common;
+
+use common::{Place, assert_complete};
+use seawall_lab::crash::{SqliteLoad, check_sqlite};
+use seawall_lab::side::Side;
+use seawall_load::sqlite::Journal;
+
+/// Commits before the kill.
+const SOME: usize = 300;
+
+fn under_load(place: &Place, journal: Journal) -> SqliteLoad {
+    let load = SqliteLoad::start(&place.lab, journal, &place.ledger()).expect("starts");
+    load.wait_for_commits(SOME).expect("commits");
+    load
+}
+
+fn the_program_killed(journal: Journal) {
+    let place = Place::new();
+    under_load(&place, journal).kill().expect("killed");
+    let check = || check_sqlite(&place.lab, Side::Seawall, journal, &place.ledger()).expect("a verdict");
+    assert_complete(&check());
+    place.claim_one_more();
+    assert_eq!(check().missing, 1, "the check can fail");
+}
+
+fn everything_killed(journal: Journal) {
+    let place = Place::new();
+    under_load(&place, journal).kill_with(place.daemon()).expect("killed");
+    let bare = || check_sqlite(&place.lab, Side::Fs, journal, &place.ledger());
+    let refused = bare().expect_err("the bare database is refused");
+    assert!(refused.to_string().contains("disk I/O error"), "{refused:#}");
+    place.recover_with_replay();
+    // From here on without Seawall: the files alone hold everything.
+    assert_complete(&bare().expect("a verdict"));
+}
+
+#[test]
+fn wal_mode_the_program_killed() {
+    the_program_killed(Journal::Wal);
+}
+
+#[test]
+fn delete_mode_the_program_killed() {
+    the_program_killed(Journal::Delete);
+}
+
+#[test]
+fn wal_mode_everything_killed_at_once_then_replayed() {
+    everything_killed(Journal::Wal);
+}
+
+#[test]
+fn delete_mode_everything_killed_at_once_then_replayed() {
+    everything_killed(Journal::Delete);
+}
