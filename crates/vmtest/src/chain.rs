@@ -19,6 +19,9 @@ use crate::random::Random;
 pub const DATABASES: [&str; 2] = ["postgres", "sqlite"];
 /// No step takes this long, emulated on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(400);
+/// A boot that takes longer is stuck before it came to the disks. Emulators have such days.
+const BOOT_PATIENCE: Duration = Duration::from_secs(90);
+const ATTEMPTS: u32 = 3;
 /// Of how many cuts one comes while the boot recovers, not under load.
 const IN_RECOVERY: u64 = 4;
 
@@ -159,7 +162,21 @@ impl Chain {
 }
 
 impl Run<'_> {
+    /// A machine whose session runs.
     fn boot(&mut self, phase: &str) -> Result<Machine> {
+        for _ in 1..ATTEMPTS {
+            let mut machine = self.switch_on(phase)?;
+            match machine.wait(BOOT_PATIENCE, |machine| has(machine, "up", "session")) {
+                Ok(()) => return Ok(machine),
+                Err(e) => println!("a boot was stuck and is tried again: {e:#}"),
+            }
+        }
+        let mut machine = self.switch_on(phase)?;
+        machine.wait(BOOT_PATIENCE, |machine| has(machine, "up", "session"))?;
+        Ok(machine)
+    }
+
+    fn switch_on(&mut self, phase: &str) -> Result<Machine> {
         self.boots += 1;
         let Setup { side, pool, data, journal } = self.setup;
         let guarded = u8::from(self.guarded && side == Side::Seawall).to_string();

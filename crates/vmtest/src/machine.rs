@@ -208,7 +208,7 @@ fn qemu(boot: &Boot<'_>, base: &Path, initrd: &Path, disk: UnixStream) -> Result
         "-no-reboot",
     ]);
     qemu.arg("-kernel").arg(&boot.parts.vmlinuz).arg("-initrd").arg(initrd);
-    qemu.args(["-append", &format!("console=ttyS0 panic=-1 quiet {}", options.join(" "))]);
+    qemu.args(["-append", &format!("console=ttyS0 panic=-1 quiet no_timer_check {}", options.join(" "))]);
     qemu.args(["-serial", &format!("file:{}", port("console"))]);
     let pmem = boot.dir.join("pmem.img");
     qemu.args([
