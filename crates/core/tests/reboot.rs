@@ -54,6 +54,19 @@ fn a_file_that_was_changed_after_the_restart_is_refused() {
     assert_eq!(recover(&pool, forced).expect("given up").given_up.len(), 1);
 }
 
+/// A machine without a clock of its own comes up in the past. Giving the records up would be the wrong advice.
+#[test]
+fn regression_a_clock_that_was_set_back_is_named() {
+    let (world, m) = logged();
+    let (pool, _kept) = restart(world, &m);
+    let tomorrow = std::time::SystemTime::now() + std::time::Duration::from_secs(86_400);
+    m.file.set_times(FileTimes::new().set_modified(tomorrow)).expect("a file of the future");
+    let refused = recover(&pool, AUTO).expect_err("refused");
+    assert!(refused.to_string().contains("the clock has been set back"), "{refused}");
+    m.file.set_times(FileTimes::new().set_modified(UNIX_EPOCH)).expect("an old file");
+    assert_eq!(recover(&pool, AUTO).expect("recovered").live, 10);
+}
+
 /// A disk that is full after some writes.
 struct Full {
     directories: Directories,

@@ -168,16 +168,28 @@ fn search(dir: &File, below: &Path, entry: &FileEntry) -> Option<(File, PathBuf)
 }
 
 /// After a power cut nobody may have written the file before us: what they wrote would be rolled back.
-/// A change since this boot began is such a write.
+/// A change since this boot began is such a write. One in the future is a clock that is not right yet.
 fn unchanged(target: Target<File>) -> Result<Target<File>, String> {
     let stat = rustix::fs::fstat(&target.file).map_err(|e| format!("it cannot be looked at: {e}"))?;
+    let (changed, now) = (stat.st_mtime as i64, now());
     match boot_time() {
-        Some(boot) if stat.st_mtime as i64 > boot => Err(format!(
-            "it was changed since the machine started ({} s after), so replaying would undo that",
-            stat.st_mtime as i64 - boot
+        Some(boot) if changed <= boot => Ok(target),
+        Some(_) if changed > now + 1 => Err(format!(
+            "it was changed {} s after what the clock says it is now, so the clock has been set back: set it \
+             right and recover again",
+            changed - now
         )),
-        _ => Ok(target),
+        Some(boot) => Err(format!(
+            "it was changed since the machine started ({} s after), so replaying would undo that",
+            changed - boot
+        )),
+        None => Ok(target),
     }
+}
+
+fn now() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs() as i64)
 }
 
 /// Seconds since the epoch at which this boot began (proc(5), /proc/stat, btime).
