@@ -13,7 +13,7 @@ use crate::boot::{BASE, Boot, DATA, Said, Task};
 use crate::cell;
 use crate::disk::{Disk, Image};
 use crate::machine::Machine;
-use crate::plan::{self, Database, Plan, Side};
+use crate::plan::{self, Database, Plan, Side, Trouble};
 use crate::report::Report;
 use crate::rng::Rng;
 use crate::round;
@@ -37,6 +37,12 @@ pub struct Options {
     /// Only these databases
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Database::Postgres, Database::Sqlite])]
     pub only: Vec<Database>,
+    /// Only these sides
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub sides: Vec<Side>,
+    /// In every round that can have trouble, this one
+    #[arg(long, value_enum)]
+    pub trouble: Option<Trouble>,
     /// Where all that is random comes from; without it, from the clock
     #[arg(long)]
     pub seed: Option<u64>,
@@ -46,6 +52,9 @@ pub struct Options {
     /// Rounds that follow each other on the same disk
     #[arg(long, default_value_t = 5)]
     pub life: u64,
+    /// Keep the evidence of good rounds too
+    #[arg(long)]
+    pub keep: bool,
     /// Where the result and the evidence of bad rounds go
     #[arg(long, default_value = "out")]
     pub out: PathBuf,
@@ -70,12 +79,16 @@ pub fn run(options: &Options, seed: u64) -> Result<Report> {
     };
     let deadline = options.minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
     let mut rng = Rng::new(seed);
-    for (number, side) in schedule(options) {
+    let wanted = |side: &Side| options.sides.is_empty() || options.sides.contains(side);
+    for (number, side) in schedule(options).filter(|(_, side)| wanted(side)) {
         for &database in &options.only {
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 return Ok(campaign.report);
             }
-            let plan = plan::draw(database, side, rng.next_u64(), number);
+            let mut plan = plan::draw(database, side, rng.next_u64(), number);
+            if let Some(trouble) = options.trouble.filter(|_| !side.must_lose()) {
+                plan.trouble = trouble;
+            }
             campaign.round(&plan)?;
         }
     }
@@ -114,7 +127,7 @@ impl Campaign<'_> {
             }
         };
         let bad = !plan.side.must_lose() && !outcome.is_clean();
-        if bad {
+        if bad || self.options.keep {
             let directory = self.options.out.join(format!("powercut-{:016x}", plan.seed));
             evidence.keep(&directory, &outcome)?;
             eprintln!("evidence kept in {}", directory.display());

@@ -4,17 +4,18 @@
 //! read what the disk has lost. It cannot be resized, punched or mapped; a loop device needs none of that.
 
 use std::ffi::OsStr;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{
-    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenFlags,
-    ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request as Caller,
-    WriteFlags,
+    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, KernelConfig,
+    LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen,
+    ReplyWrite, Request as Caller, WriteFlags,
 };
 
 use super::cache::Cache;
-use super::power::{Answer, Request, Shared};
+use super::power::{Answer, LONGEST_WRITE, Request, Shared};
 
 /// The file's name.
 pub const NAME: &str = "disk";
@@ -65,6 +66,11 @@ impl DiskFs {
 }
 
 impl Filesystem for DiskFs {
+    fn init(&mut self, _: &Caller, config: &mut KernelConfig) -> io::Result<()> {
+        let refused = |_| io::Error::other("the kernel's FUSE does not take the size of writes");
+        config.set_max_write(LONGEST_WRITE).map(drop).map_err(refused)
+    }
+
     fn lookup(&self, _: &Caller, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         match self.attributes(FILE).filter(|_| parent == INodeNo::ROOT && name == NAME) {
             Some(attributes) => reply.entry(&TTL, &attributes, Generation(0)),
@@ -135,7 +141,7 @@ impl Filesystem for DiskFs {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        if let Some(((), reply)) = self.0.serve(Request::Write, reply, |cache| cache.write(offset, data)) {
+        if let Some(reply) = self.0.serve_write(reply, offset, data) {
             reply.written(data.len() as u32);
         }
     }

@@ -9,6 +9,7 @@
 //! Failing exists because programs cannot be killed in the very instant in which the disk stops. Answering
 //! EIO meanwhile would show them an error that no power cut shows, and they might write it down.
 
+use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +18,11 @@ use serde::{Deserialize, Serialize};
 use super::cache::{Cache, Cut, Loss};
 use super::image::Image;
 use crate::rng::Rng;
+
+/// The longest write that the kernel may send; longer requests arrive in pieces.
+pub const LONGEST_WRITE: u32 = 128 << 10;
+/// Requests that may be under way at once, and more.
+const REMEMBERED: usize = 64;
 
 /// See the module's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +69,8 @@ struct State {
     owed: Vec<Box<dyn FnOnce() + Send>>,
     faults: Vec<Fault>,
     counts: Counts,
+    /// Where writes ended lately that were as long as a write can be: what begins there may be their rest.
+    full_ends: VecDeque<u64>,
     /// How often the image is open: a loop device holds it open.
     open: usize,
 }
@@ -88,6 +96,7 @@ impl Shared {
             owed: Vec::new(),
             faults: Vec::new(),
             counts: Counts::default(),
+            full_ends: VecDeque::new(),
             open: 0,
         };
         Shared { state: Mutex::new(state), closed: Condvar::new() }
@@ -104,17 +113,25 @@ impl Shared {
         answer: A,
         work: impl FnOnce(&mut Cache) -> T,
     ) -> Option<(T, A)> {
+        self.lock().serve(request, false, answer, work)
+    }
+
+    /// Serves a write.
+    ///
+    /// A loop device takes a request of which only the beginning could be written for a success: it looks at
+    /// errors, not at lengths. So a fault hits the beginning of a request, never what may be the rest of one:
+    /// this disk refuses, and does not lie.
+    pub fn serve_write<A: Answer>(&self, answer: A, offset: u64, bytes: &[u8]) -> Option<A> {
         let mut state = self.lock();
-        let power = state.power;
-        match power {
-            Power::Failing => state.owed.push(Box::new(move || answer.refuse())),
-            Power::On if !state.fails(request) => {
-                state.count(request);
-                return Some((work(&mut state.cache), answer));
+        let is_rest = state.full_ends.contains(&offset);
+        if bytes.len() >= LONGEST_WRITE as usize {
+            state.full_ends.push_back(offset + bytes.len() as u64);
+            if state.full_ends.len() > REMEMBERED {
+                state.full_ends.pop_front();
             }
-            Power::On | Power::Off => answer.refuse(),
         }
-        None
+        let served = state.serve(Request::Write, is_rest, answer, |cache| cache.write(offset, bytes));
+        served.map(|((), answer)| answer)
     }
 
     /// The disk's size.
@@ -195,6 +212,25 @@ impl Shared {
 }
 
 impl State {
+    fn serve<T, A: Answer>(
+        &mut self,
+        request: Request,
+        spared: bool,
+        answer: A,
+        work: impl FnOnce(&mut Cache) -> T,
+    ) -> Option<(T, A)> {
+        let power = self.power;
+        match power {
+            Power::Failing => self.owed.push(Box::new(move || answer.refuse())),
+            Power::On if spared || !self.fails(request) => {
+                self.count(request);
+                return Some((work(&mut self.cache), answer));
+            }
+            Power::On | Power::Off => answer.refuse(),
+        }
+        None
+    }
+
     fn fails(&mut self, request: Request) -> bool {
         let Some(fault) = self.faults.iter_mut().find(|f| f.request == request && f.left > 0) else {
             return false;

@@ -14,7 +14,7 @@ use nix::unistd::{Pid, User, chown};
 
 use super::{LIMIT, PORT, SOCKETS, cluster};
 use crate::boot::Boot;
-use crate::plan::Side;
+use crate::plan::{Side, Trouble};
 use crate::program::{self, Running};
 
 /// PostgreSQL refuses root.
@@ -58,9 +58,13 @@ impl Server {
             Side::Synced | Side::Unsafe => as_user(binary("postgres")?)?,
         };
         command.arg("-D").arg(cluster());
+        // After a failed sync PostgreSQL stops hard and recovers, and would do so from a page cache that hides
+        // what the disk refused. Only a server that stays down keeps its promises then.
+        let refuses = matches!(boot.plan.trouble, Trouble::WriteErrors | Trouble::FlushErrors);
+        let restart = ("restart_after_crash", if refuses { "off" } else { "on" });
         let fsync = ("fsync", if side == Side::Unsafe { "off" } else { "on" });
         let drawn = boot.plan.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        for (name, value) in SETTINGS.iter().copied().chain(drawn).chain([fsync]) {
+        for (name, value) in SETTINGS.iter().copied().chain(drawn).chain([fsync, restart]) {
             command.arg("-c").arg(format!("{name}={value}"));
         }
         let mut server = Server { process: program::start(command, "PostgreSQL")? };
