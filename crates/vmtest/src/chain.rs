@@ -59,6 +59,8 @@ pub struct Setup {
     pub data: &'static str,
     /// SQLite's journal mode.
     pub journal: &'static str,
+    /// The processor: which instructions there are to flush with.
+    pub cpu: &'static str,
 }
 
 /// When the power failed.
@@ -178,7 +180,7 @@ impl Run<'_> {
 
     fn switch_on(&mut self, phase: &str) -> Result<Machine> {
         self.boots += 1;
-        let Setup { side, pool, data, journal } = self.setup;
+        let Setup { side, pool, data, journal, cpu } = self.setup;
         let guarded = u8::from(self.guarded && side == Side::Seawall).to_string();
         let words =
             [("phase", phase), ("side", side.name()), ("pool", pool), ("data", data), ("journal", journal)];
@@ -187,6 +189,7 @@ impl Run<'_> {
         Machine::start(&Boot {
             parts: self.plan.parts,
             dir: &self.plan.dir,
+            cpu,
             name: format!("{:03}-{phase}", self.boots),
             options: options.chain([("guarded", guarded)]).collect(),
             ledgers: [("postgres", postgres), ("sqlite", sqlite)],

@@ -27,6 +27,9 @@ pub const DISK_BYTES: u64 = 768 << 20;
 /// How long a flush of the data disk takes: a log that is empty at every cut would prove little.
 const FLUSH_TIME: Duration = Duration::from_millis(10);
 
+/// The data disk's sectors, as [`crate::disk`] keeps them.
+const SECTORS: &str = "logical_block_size=4096,physical_block_size=4096";
+
 /// What all boots share.
 pub struct Parts {
     /// The kernel.
@@ -43,6 +46,8 @@ pub struct Boot<'a> {
     pub parts: &'a Parts,
     /// Directory of the chain: `pmem.img`, `disk.img`, and the files of each boot.
     pub dir: &'a Path,
+    /// The processor, as QEMU calls it.
+    pub cpu: &'a str,
     /// Name of this boot's files.
     pub name: String,
     /// Options for the guest's session.
@@ -197,7 +202,8 @@ fn qemu(boot: &Boot<'_>, base: &Path, initrd: &Path, disk: UnixStream) -> Result
         boot.options.iter().map(|(name, value)| format!("seawall.{name}={value}")).collect();
     let port = |name: &str| base.with_extension(name).display().to_string();
     // cx16 off: this QEMU's page tables and later kernels disagree with it on.
-    qemu.args(["-machine", "q35,nvdimm=on", "-accel", "tcg,thread=multi", "-cpu", "max,-cx16", "-smp", "2"]);
+    let cpu = format!("{},-cx16", boot.cpu);
+    qemu.args(["-machine", "q35,nvdimm=on", "-accel", "tcg,thread=multi", "-cpu", &cpu, "-smp", "2"]);
     qemu.args([
         "-m",
         "1G,slots=2,maxmem=4G",
@@ -227,7 +233,12 @@ fn qemu(boot: &Boot<'_>, base: &Path, initrd: &Path, disk: UnixStream) -> Result
         "-blockdev",
         &format!("driver=nbd,node-name=data,server.type=fd,server.str={}", disk.as_raw_fd()),
     ]);
-    qemu.args(["-device", "virtio-blk-pci,drive=data,addr=0x5", "-device", "virtio-serial-pci,addr=0x6"]);
+    qemu.args([
+        "-device",
+        &format!("virtio-blk-pci,drive=data,addr=0x5,{SECTORS}"),
+        "-device",
+        "virtio-serial-pci,addr=0x6",
+    ]);
     for name in ["results", "postgres", "sqlite"] {
         qemu.args(["-chardev", &format!("file,id={name},path={}", port(name))]);
         qemu.args(["-device", &format!("virtserialport,chardev={name},name={name}")]);

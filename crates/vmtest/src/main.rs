@@ -58,12 +58,12 @@ struct Options {
     release: Option<PathBuf>,
 }
 
-/// How chains differ; as many as there are rounds for.
+/// How chains differ; as many as there are rounds for. `max` has CLWB, Skylake CLFLUSHOPT, qemu64 only CLFLUSH.
 const SETUPS: [Setup; 4] = [
-    Setup { side: Side::Seawall, pool: "ext4", data: "xfs", journal: "wal" },
-    Setup { side: Side::Seawall, pool: "xfs", data: "ext4", journal: "delete" },
-    Setup { side: Side::Seawall, pool: "xfs", data: "xfs", journal: "truncate" },
-    Setup { side: Side::Seawall, pool: "ext4", data: "ext4", journal: "persist" },
+    Setup { side: Side::Seawall, pool: "ext4", data: "xfs", journal: "wal", cpu: "max" },
+    Setup { side: Side::Seawall, pool: "xfs", data: "ext4", journal: "delete", cpu: "qemu64" },
+    Setup { side: Side::Seawall, pool: "xfs", data: "xfs", journal: "truncate", cpu: "Skylake-Client" },
+    Setup { side: Side::Seawall, pool: "ext4", data: "ext4", journal: "persist", cpu: "max" },
 ];
 /// A chain has at least so many cuts, for each costs a preparation and an end.
 const CUTS_OF_A_CHAIN: u64 = 5;

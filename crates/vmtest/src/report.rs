@@ -134,12 +134,12 @@ impl Report {
     /// For people.
     pub fn print(&self) {
         let t = &self.totals;
-        println!("\n{:<34}{:>7}{:>15}{:>8}{:>12}", "", "cuts", "acknowledged", "lost", "replayed");
+        println!("\n{:<44}{:>7}{:>15}{:>8}{:>12}", "", "cuts", "acknowledged", "lost", "replayed");
         for chain in &self.chains {
             let own = Totals::of_one(chain);
             let (cuts, acknowledged) = (chain.rounds.len(), own.acknowledged);
             println!(
-                "{:<34}{cuts:>7}{acknowledged:>15}{:>8}{:>12}",
+                "{:<44}{cuts:>7}{acknowledged:>15}{:>8}{:>12}",
                 title(&chain.setup),
                 own.lost,
                 own.replayed
@@ -194,9 +194,9 @@ impl Totals {
 
 /// The chain in few words.
 pub fn title(setup: &Setup) -> String {
-    let Setup { side, pool, data, journal } = setup;
+    let Setup { side, pool, data, journal, cpu } = setup;
     match side {
-        Side::Seawall => format!("seawall: {pool}-dax, {data}, {journal}"),
+        Side::Seawall => format!("seawall: {pool}-dax, {data}, {journal}, {cpu}"),
         _ => format!("{}: {data}, {journal}", side.name()),
     }
 }

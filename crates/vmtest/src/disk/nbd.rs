@@ -88,7 +88,7 @@ fn export(size: u64) -> Vec<u8> {
 }
 
 fn block_sizes() -> Vec<u8> {
-    let sizes = [SECTOR as u32, 4096, LONGEST].map(u32::to_be_bytes);
+    let sizes = [SECTOR as u32, SECTOR as u32, LONGEST].map(u32::to_be_bytes);
     [&[0, 3][..], sizes.as_flattened()].concat()
 }
 
