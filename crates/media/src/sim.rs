@@ -48,7 +48,8 @@ mod on {
     }
 
     fn observer() -> Option<Rc<dyn Observer>> {
-        OBSERVER.with(|slot| slot.borrow().clone())
+        // A thread that is ending has none any more.
+        OBSERVER.try_with(|slot| slot.borrow().clone()).ok().flatten()
     }
 
     /// Stored, and the write-back started: what every storing verb does.

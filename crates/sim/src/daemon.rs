@@ -6,7 +6,6 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -15,6 +14,7 @@ use seawall_core::reap::{self, Writable};
 use seawall_core::{Engine, FileRef, Owner, lock, table};
 use seawall_wire::shm::Flag;
 
+use crate::explore;
 use crate::world::World;
 
 /// A process that does not exist.
@@ -115,8 +115,7 @@ impl Daemon {
         let Some(index) = found else { return };
         let identity = self.world.files.borrow()[index].identity.clone();
         let now = self.engine.shm().header().next_lsn().load(SeqCst) - 1;
-        let hint = format!("file{index}");
-        let registered = table::register(&self.world.pool.borrow(), 0, &identity, Path::new(&hint), now);
+        let registered = table::register(&self.world.pool.borrow(), 0, &identity, &explore::hint(index), now);
         let Ok((slot, generation)) = registered else { return };
         let Some(f) = self.engine.shm().file(slot) else { return };
         f.last_lsn().store(now, SeqCst);

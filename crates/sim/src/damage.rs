@@ -15,10 +15,11 @@ use seawall_core::table;
 
 use crate::Rng;
 
-/// Flips a bit in the pool's tables. Before the superblock is read.
+/// A unit of the pool's tables, and the bit to flip in it. Often in a file's handle, where it names another.
 pub fn in_tables(rng: &Rng, slots: &[u32]) -> (usize, u64) {
     let slot = slots.get(rng.below(slots.len() as u64) as usize).copied().unwrap_or(0);
-    let at = match rng.below(6) {
+    let at = match rng.below(7) {
+        6 => return (Layout::file(slot) + 160, 1 << rng.below(3)),
         0 => Layout::superblock(rng.below(2) as usize) + rng.below(104) as usize,
         1 => Layout::retired() + rng.below(32) as usize,
         2 => Layout::root(0) + rng.below(2176) as usize,

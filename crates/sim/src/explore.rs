@@ -10,6 +10,8 @@ use seawall_core::inspect::inspect;
 use seawall_core::pool::Pool;
 use seawall_core::recover::{Locate, Mode, Options, RecoverError, Sink, Target, recover_into, scan};
 use seawall_core::table::{self, FileEntry, RootEntry};
+use seawall_media::Identity;
+use seawall_wire::shm::Preset;
 
 use crate::pending::{LINE, Units};
 use crate::world::World;
@@ -66,11 +68,11 @@ impl<'a> Locate for Places<'a> {
 
     fn locate(
         &self,
-        _root: Option<&RootEntry>,
+        root: Option<&RootEntry>,
         entry: &FileEntry,
         _power_lost: bool,
     ) -> Result<Target<&'a Left>, String> {
-        let left = &self.0[number(entry)?];
+        let left = self.0.get(identified(root, entry)?).ok_or("there is no such file")?;
         if left.gone {
             return Err("it was removed".into());
         }
@@ -78,10 +80,37 @@ impl<'a> Locate for Places<'a> {
     }
 }
 
-/// The number of the simulated file behind a table entry.
-pub fn number(entry: &FileEntry) -> Result<usize, String> {
+/// The number of the simulated file behind a table entry: what names it must be as it was registered.
+///
+/// # Errors
+/// It is not.
+pub fn identified(root: Option<&RootEntry>, entry: &FileEntry) -> Result<usize, String> {
+    let known = root.ok_or("its directory is not registered")? == &registered_root();
     let handle: [u8; 4] = entry.identity.handle.as_slice().try_into().map_err(|_| "not a simulated file")?;
-    Ok(u32::from_le_bytes(handle) as usize)
+    let index = u32::from_le_bytes(handle) as usize;
+    let same = entry.identity == identity(index) && entry.path == hint(index);
+    if known && same { Ok(index) } else { Err("it is not what was registered".into()) }
+}
+
+/// The directory of all simulated files.
+pub fn registered_root() -> RootEntry {
+    RootEntry {
+        preset: Preset::Postgres,
+        path: "/simulated".into(),
+        uid: 0,
+        data: "/simulated".into(),
+        identity: Identity { fs: [7; 16], kind: 1, handle: vec![9; 8] },
+    }
+}
+
+/// Who a simulated file is.
+pub fn identity(index: usize) -> Identity {
+    Identity { fs: [7; 16], kind: 1, handle: (index as u32).to_le_bytes().to_vec() }
+}
+
+/// Where it is.
+pub fn hint(index: usize) -> PathBuf {
+    format!("file{index}").into()
 }
 
 /// What is done to an image before it is recovered.
@@ -170,8 +199,9 @@ fn judge(
     }
     let report = match recover_into(pool, REPLAY, &Places(left)) {
         Ok(report) => report,
-        Err(_) if damaged => return refused(world, left),
+        Err(RecoverError::Table(_) | RecoverError::Damaged(_)) if damaged => return refused(world, left),
         Err(RecoverError::Unresolved(_)) if failed_is_gone(world, left) => return Ok(()),
+        Err(e) if damaged => return Err(format!("damage is not named as such: {e}")),
         Err(e) => return Err(format!("recovery refused a pool nobody damaged: {e}")),
     };
     world.count(|c| {

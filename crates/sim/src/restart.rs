@@ -12,10 +12,9 @@ use seawall_core::recover::{Locate, RecoverError, Sink, Target, recover_into};
 use seawall_core::table::{self, FileEntry, RootEntry};
 use seawall_core::takeover::{self, StartError, Started};
 use seawall_core::{Engine, pool};
-use seawall_media::Identity;
-use seawall_wire::shm::{Preset, SegmentState};
+use seawall_wire::shm::SegmentState;
 
-use crate::explore::{REPLAY, number};
+use crate::explore::{REPLAY, identified, registered_root};
 use crate::fiber::{Fiber, State};
 use crate::pending::THREADS;
 use crate::world::{World, map_shared};
@@ -58,14 +57,16 @@ impl Scene {
 fn mortal<R: 'static>(world: &Rc<World>, thread: usize, body: impl FnOnce() -> R + 'static) -> Option<R> {
     let result = Rc::new(RefCell::new(None));
     let slot = Rc::clone(&result);
-    world.fuses.borrow_mut()[thread] = world.rng.one_in(3).then(|| world.rng.below(60) as u32);
+    if world.rng.one_in(3) {
+        world.light(thread, 60, 6);
+    }
     world.thread.set(thread);
     let fiber = Fiber::new(move || {
         let done = body();
         *slot.borrow_mut() = Some(done);
     });
     while fiber.resume() == State::Ready {}
-    world.fuses.borrow_mut()[thread] = None;
+    world.put_out(thread);
     match fiber.state() {
         State::Killed => {
             world.died(thread);
@@ -79,16 +80,6 @@ fn mortal<R: 'static>(world: &Rc<World>, thread: usize, body: impl FnOnce() -> R
         _ => {}
     }
     result.take()
-}
-
-fn root() -> RootEntry {
-    RootEntry {
-        preset: Preset::Postgres,
-        path: "/simulated".into(),
-        uid: 0,
-        data: "/simulated".into(),
-        identity: Identity { fs: [7; 16], kind: 1, handle: vec![9; 8] },
-    }
 }
 
 /// Starts a daemon, on fresh memory or on what an earlier one left; a start that is killed is made again.
@@ -115,7 +106,7 @@ pub fn start(scene: &Scene, room: u32) -> Result<Rc<Engine>, String> {
 
 fn begin(world: &World, dir: &std::path::Path) -> Result<Started, String> {
     let started = takeover::start(&mut world.pool.borrow_mut(), dir).map_err(|e| format!("no start: {e}"))?;
-    table::add_root(&world.pool.borrow(), &root()).map_err(|e| format!("no root: {e}"))?;
+    table::add_root(&world.pool.borrow(), &registered_root()).map_err(|e| format!("no root: {e}"))?;
     Ok(started)
 }
 
@@ -204,11 +195,11 @@ impl Locate for Disks<'_> {
 
     fn locate(
         &self,
-        _root: Option<&RootEntry>,
+        root: Option<&RootEntry>,
         entry: &FileEntry,
         _power_lost: bool,
     ) -> Result<Target<OnDisk>, String> {
-        let index = number(entry)?;
+        let index = identified(root, entry)?;
         let fails = Cell::new(self.0.failures.get() > 0 && self.0.rng.one_in(8));
         let path = PathBuf::from(&entry.path);
         Ok(Target { file: OnDisk { world: Rc::clone(self.0), index, fails }, path })

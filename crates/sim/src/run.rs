@@ -7,6 +7,7 @@ use seawall_media::sim;
 
 use crate::counts::Counts;
 use crate::daemon::Daemon;
+use crate::pending::THREADS;
 use crate::restart::{Scene, cut_and_recover, start};
 use crate::space;
 use crate::threads::Threads;
@@ -121,7 +122,7 @@ fn live(scene: &Scene, plan: &Plan) -> Result<(), String> {
 /// With nobody at work, the log empties.
 fn drain(world: &Rc<World>, threads: &mut Threads, idle: &Rc<Cell<bool>>) -> Result<(), String> {
     idle.set(true);
-    world.fuses.borrow_mut().fill(None);
+    (0..THREADS).for_each(|thread| world.put_out(thread));
     while let Some(i) = threads.all.iter().position(|t| t.daemon && !t.ended) {
         threads.resume(world, i);
         if world.is_over() {

@@ -49,7 +49,9 @@ impl Threads {
         let Some(slot) = world.peek(|| engine.claim_client(std::process::id(), 0)) else { return };
         let daemon = Daemon { world: Rc::clone(world), engine: Rc::clone(engine), slot, thread: number };
         let idle = Rc::clone(idle);
-        world.fuses.borrow_mut()[number] = world.rng.one_in(3).then(|| world.rng.below(6000) as u32);
+        if world.rng.one_in(2) {
+            world.light(number, 6000, 40);
+        }
         let body = move || {
             daemon.reap();
             daemon.register();
@@ -65,7 +67,9 @@ impl Threads {
         for _ in 0..world.rng.range(1, 3) {
             let thread = self.number();
             let client = Client { world: Rc::clone(world), engine: Rc::clone(engine), slot, thread };
-            world.fuses.borrow_mut()[thread] = dies.then(|| world.rng.below(1500) as u32);
+            if dies {
+                world.light(thread, 1500, 20);
+            }
             self.add(world, slot, thread, false, Fiber::new(move || client.run(operations)));
         }
     }
@@ -108,7 +112,7 @@ impl Threads {
                 world.unwinding(|| thread.fiber.resume());
             }
             thread.ended = true;
-            world.fuses.borrow_mut()[thread.number] = None;
+            world.put_out(thread.number);
             world.died(thread.number);
         }
         world.restore();
@@ -153,6 +157,6 @@ impl Threads {
         }
         world.at_death.take();
         world.restore();
-        *world.fuses.borrow_mut() = [None; THREADS];
+        (0..THREADS).for_each(|thread| world.put_out(thread));
     }
 }

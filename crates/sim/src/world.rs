@@ -100,6 +100,8 @@ pub struct World {
     daemons: RefCell<[bool; THREADS]>,
     /// Steps until a thread's process is killed.
     pub fuses: RefCell<[Option<u32>; THREADS]>,
+    /// Fences until a thread's process is killed, before the last of them.
+    fences_left: RefCell<[Option<u32>; THREADS]>,
     /// Run-time memory at the moment of a kill.
     pub at_death: RefCell<Option<Vec<u8>>>,
     /// Hooks do nothing.
@@ -152,6 +154,7 @@ impl World {
             thread: Cell::new(0),
             daemons: RefCell::new([false; THREADS]),
             fuses: RefCell::new([None; THREADS]),
+            fences_left: RefCell::new([None; THREADS]),
             at_death: RefCell::default(),
             quiet: Cell::new(false),
             haste: Cell::new(40),
@@ -218,7 +221,7 @@ impl World {
             disk: Disk::holding(content.clone()).on(self.sector),
             model: Model::holding(content),
             name: None,
-            identity: Identity { fs: [7; 16], kind: 1, handle: (index as u32).to_le_bytes().to_vec() },
+            identity: explore::identity(index),
             unlinked: false,
             watched: false,
             wounded: false,
@@ -409,6 +412,36 @@ impl World {
         self.burn();
     }
 
+    /// This thread's process will be killed: within so many steps, or with stores under way to one of its next
+    /// fences.
+    pub fn light(&self, thread: usize, steps: u64, fences: u64) {
+        self.put_out(thread);
+        if self.rng.one_in(2) {
+            self.fuses.borrow_mut()[thread] = Some(self.rng.below(steps) as u32);
+        } else {
+            self.fences_left.borrow_mut()[thread] = Some(self.rng.below(fences) as u32);
+        }
+    }
+
+    /// It will not be killed.
+    pub fn put_out(&self, thread: usize) {
+        self.fuses.borrow_mut()[thread] = None;
+        self.fences_left.borrow_mut()[thread] = None;
+    }
+
+    /// A fence is about to be passed.
+    fn burn_fence(&self) {
+        if !fiber::inside() {
+            return;
+        }
+        let left = &mut self.fences_left.borrow_mut()[self.thread.get()];
+        match left {
+            Some(0) => self.doom(),
+            Some(left) => *left -= 1,
+            None => {}
+        }
+    }
+
     /// One step closer to the end of this thread, if its process is to be killed.
     fn burn(&self) {
         let thread = self.thread.get();
@@ -512,6 +545,8 @@ impl Observer for World {
         if self.quiet.get() {
             return;
         }
+        self.burn_fence();
+        self.step();
         self.surveyed(true, site);
         self.tell(|| format!("fence at {}", named(site)));
         if !matches!(&self.mutant, Mutant::Fence(broken) if *broken == named(site)) {

@@ -163,3 +163,10 @@ mutants! {
         "refusal: a log that was not recovered": "    if !files.is_empty() {" => "    if !files.is_empty() && !{m} {",
     }
 }
+
+/// Write-backs that nothing needs, and that come with a store all the same: file, line, reason.
+pub const NEEDLESS: &[(&str, &str, &str)] = &[(
+    "core/src/format/superblock.rs",
+    "region.store(Layout::superblock",
+    "a superblock is persisted before the next one is written; see `Superblock::write`",
+)];

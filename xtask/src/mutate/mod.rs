@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use list::NEEDLESS;
 pub use list::{MUTANTS, Mutant};
 pub use tree::broken;
 
@@ -29,8 +30,10 @@ const SURVEY: &str = "8000";
 pub struct Fate {
     /// What was broken.
     pub mutant: String,
-    /// Who noticed: `simulator`, or a test's name.
+    /// Who noticed: the simulator or a test. Nobody: it survived.
     pub killed_by: Option<String>,
+    /// Nobody needs what was broken, for this reason.
+    pub needless: Option<&'static str>,
     /// What it said.
     pub because: String,
     /// How long that took.
@@ -59,15 +62,25 @@ pub fn run(root: &Path, only: &str, points: &str, json: &Path) -> Result<usize, 
     let mut fates = Vec::new();
     for name in built.sites()?.into_iter().chain(MUTANTS.iter().map(|m| m.name.to_owned())) {
         if name.contains(only) {
-            let fate = built.face(&name, is_site(&name).then_some(&name), points);
+            let mut fate = built.face(&name, is_site(&name).then_some(&name), points);
+            fate.needless = needless(root, &name);
             println!("{}", row(&fate));
             fates.push(fate);
         }
     }
     write(json, &fates)?;
-    let survivors = fates.iter().filter(|fate| fate.killed_by.is_none()).count();
-    println!("{} mutants, {} killed, {survivors} survived", fates.len(), fates.len() - survivors);
+    let survivors = fates.iter().filter(|fate| fate.killed_by.is_none() && fate.needless.is_none()).count();
+    let killed = fates.iter().filter(|fate| fate.killed_by.is_some()).count();
+    println!("{} mutants, {killed} killed, {survivors} survived", fates.len());
     Ok(survivors)
+}
+
+/// Why nobody needs what is at this site, if that is known.
+fn needless(root: &Path, name: &str) -> Option<&'static str> {
+    let (file, line) = name.strip_prefix("flush:")?.rsplit_once(':')?;
+    let text = std::fs::read_to_string(root.join("crates").join(file)).ok()?;
+    let text = text.lines().nth(line.parse::<usize>().ok()?.checked_sub(1)?)?;
+    NEEDLESS.iter().find(|(of, part, _)| *of == file && text.contains(part)).map(|(_, _, why)| *why)
 }
 
 fn target(root: &Path) -> PathBuf {
@@ -79,8 +92,10 @@ fn is_site(name: &str) -> bool {
 }
 
 fn row(fate: &Fate) -> String {
-    let by = fate.killed_by.as_deref().unwrap_or("SURVIVED");
-    format!("{:<46} {by:<12} {:>5.1} s  {}", fate.mutant, fate.seconds, fate.because)
+    let by = fate.killed_by.as_deref();
+    let by = by.unwrap_or(if fate.needless.is_some() { "needless" } else { "SURVIVED" });
+    let because = fate.needless.unwrap_or(&fate.because);
+    format!("{:<46} {by:<12} {:>5.1} s  {because}", fate.mutant, fate.seconds)
 }
 
 fn write(json: &Path, fates: &[Fate]) -> Result<(), String> {
@@ -149,7 +164,13 @@ impl Built {
         });
         let (killed_by, because) = killed.map_or((None, String::new()), |(by, because)| (Some(by), because));
         let because = because.chars().take(160).collect();
-        Fate { mutant: name.to_owned(), killed_by, because, seconds: begin.elapsed().as_secs_f64() }
+        Fate {
+            mutant: name.to_owned(),
+            killed_by,
+            needless: None,
+            because,
+            seconds: begin.elapsed().as_secs_f64(),
+        }
     }
 }
 

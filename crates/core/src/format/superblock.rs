@@ -104,16 +104,17 @@ impl Superblock {
         u128::from_le_bytes(self.uuid) as u64
     }
 
-    /// Writes the next version over the older copy and waits until it is persisted.
+    /// Writes the next version over the older copy, once the newer one is persisted: whoever wrote that may have
+    /// been killed before it was.
+    ///
+    /// Not waited for: a crash leaves this version or the one before. They differ in the boot they name, and
+    /// after a crash neither is the boot that recovers.
     pub fn write(&mut self, region: &Region) {
-        // The other copy must be persisted before this one is touched. Whoever wrote it may have been killed
-        // before its fence.
         region.flush(Layout::superblock((self.sequence % 2) as usize), size_of::<Self>());
         fence();
         self.sequence += 1;
         self.checksum = self.sum();
         region.store(Layout::superblock((self.sequence % 2) as usize), self.as_bytes());
-        fence();
     }
 
     /// Reads the newer valid copy.

@@ -195,7 +195,9 @@ fn main() -> ExitCode {
     );
     if let Some(path) = &wanted.json {
         let text = serde_json::to_string_pretty(&report).unwrap_or_default() + "\n";
-        if let Err(e) = std::fs::write(path, text) {
+        let dir = std::path::Path::new(path).parent();
+        let made = dir.map_or(Ok(()), std::fs::create_dir_all);
+        if let Err(e) = made.and_then(|()| std::fs::write(path, text)) {
             eprintln!("campaign: {path}: {e}");
             return ExitCode::from(2);
         }
