@@ -75,6 +75,7 @@ deny: ## Licences, advisories and sources of the dependencies (cargo install --l
 .PHONY: docs
 docs: ## Regenerate the generated parts of docs/
 	$(CARGO) run --quiet $(CARGO_FLAGS) --package xtask -- docs
+	$(CARGO) run --quiet $(CARGO_FLAGS) --package seawall-lab -- docs docs/BENCHMARKS.md
 
 .PHONY: demo
 demo: deps build ## PostgreSQL and SQLite on three sides, then kill -9 and the proof (a few minutes)

@@ -22,6 +22,12 @@ pub enum Command {
     /// Render the page again from a saved demo.json
     #[command(hide = true)]
     Render(RenderOptions),
+    /// Rewrite the generated tables of docs/BENCHMARKS.md
+    #[command(hide = true)]
+    Docs {
+        /// The page
+        page: PathBuf,
+    },
 }
 
 /// What demo and bench have in common.

@@ -11,7 +11,7 @@ use seawall_load::sqlite::Journal;
 use serde::{Deserialize, Serialize};
 
 use crate::lab::Lab;
-use crate::pg::{Bench, Cluster, Template};
+use crate::pg::{self, Bench, Cluster, Measured, Template};
 use crate::side::{Side, order};
 use crate::spread::Spread;
 use crate::sqlite;
@@ -88,11 +88,17 @@ impl<'a> Clusters<'a> {
     /// Measures every shape on every side in every round.
     pub fn measure(&self, shapes: &[Bench], rounds: usize) -> Result<Vec<(Bench, Three)>> {
         let mut samples: Vec<Samples> = shapes.iter().map(|_| Samples::default()).collect();
+        let mut reported: BTreeMap<Side, u64> = BTreeMap::new();
         for round in 0..rounds {
             for side in order(Side::DATABASES, round) {
                 let cluster = Cluster::start(self.lab, self.bin, side, self.data(side))?;
                 for (shape, samples) in shapes.iter().zip(&mut samples) {
-                    samples.add(side, self.measure_one(&cluster, side, *shape, round)?);
+                    let measured = self.measure_one(&cluster, side, *shape, round)?;
+                    samples.add(side, measured.tps);
+                    *reported.entry(side).or_default() += measured.transactions;
+                }
+                if round + 1 == rounds {
+                    pg::check_work(&cluster, reported[&side]).with_context(|| side.title())?;
                 }
                 cluster.stop()?;
                 self.lab.settle()?;
@@ -101,21 +107,26 @@ impl<'a> Clusters<'a> {
         shapes.iter().zip(&samples).map(|(shape, samples)| Ok((*shape, samples.three()?))).collect()
     }
 
-    fn measure_one(&self, cluster: &Cluster, side: Side, shape: Bench, round: usize) -> Result<f64> {
+    fn measure_one(&self, cluster: &Cluster, side: Side, shape: Bench, round: usize) -> Result<Measured> {
         let what = format!(
-            "round {}: PostgreSQL {}, {} clients, {}",
+            "round {}: PostgreSQL {}, {}, {}",
             round + 1,
             shape.test.title(),
-            shape.clients,
-            side.name()
+            shape.clients_in_words(),
+            side.title()
         );
         self.lab.progress.doing(&what);
         cluster.sql("CHECKPOINT")?;
         self.lab.settle()?;
-        let tps = shape.measure(cluster).with_context(|| what.clone())?;
-        self.lab.progress.done(&format!("{what}: {} tps", thousands(tps)));
-        Ok(tps)
+        let measured = shape.measure(cluster).with_context(|| what.clone())?;
+        self.lab.progress.done(&format!("{what}: {} tps", thousands(measured.tps)));
+        Ok(measured)
     }
+}
+
+/// What the clusters take on the disk, their WAL included.
+pub fn postgres_space(scale: u32) -> u64 {
+    ((u64::from(scale) * 16 + 600) << 20) * Side::DATABASES.len() as u64
 }
 
 /// How many progress steps [`Clusters::create`] and [`Clusters::measure`] take.
@@ -123,14 +134,15 @@ pub fn postgres_steps(shapes: usize, rounds: usize) -> usize {
     1 + shapes * rounds * Side::DATABASES.len()
 }
 
-/// Creates the SQLite databases of all sides.
-pub fn create_sqlite(lab: &Lab, journals: &[Journal]) -> Result<()> {
+/// Creates the SQLite databases of all sides. Returns SQLite's version.
+pub fn create_sqlite(lab: &Lab, journals: &[Journal]) -> Result<String> {
+    let mut version = String::new();
     for journal in journals {
         for side in Side::DATABASES {
-            sqlite::create(lab, side, *journal)?;
+            version = sqlite::create(lab, side, *journal)?;
         }
     }
-    Ok(())
+    Ok(version)
 }
 
 /// Measures SQLite on every side in every round.
@@ -140,17 +152,24 @@ pub fn measure_sqlite(
     rounds: usize,
 ) -> Result<Vec<(sqlite::Shape, Three)>> {
     let mut samples: Vec<Samples> = shapes.iter().map(|_| Samples::default()).collect();
+    let mut reported: Vec<BTreeMap<Side, u64>> = vec![BTreeMap::new(); shapes.len()];
     for round in 0..rounds {
-        for (shape, samples) in shapes.iter().zip(&mut samples) {
+        for ((shape, samples), reported) in shapes.iter().zip(&mut samples).zip(&mut reported) {
             for side in order(Side::DATABASES, round) {
                 let journal = shape.journal.pragma();
-                let what = format!("round {}: SQLite, {journal} journal, {}", round + 1, side.name());
+                let what = format!("round {}: SQLite, {journal} journal, {}", round + 1, side.title());
                 lab.progress.doing(&what);
                 lab.settle()?;
                 let report = sqlite::measure(lab, side, *shape).with_context(|| what.clone())?;
                 lab.progress.done(&format!("{what}: {} tps", thousands(report.tps)));
                 samples.add(side, report.tps);
+                *reported.entry(side).or_default() += report.commits;
             }
+        }
+    }
+    for (shape, reported) in shapes.iter().zip(&reported) {
+        for (side, commits) in reported {
+            sqlite::check_work(lab, *side, shape.journal, *commits).with_context(|| side.title())?;
         }
     }
     shapes.iter().zip(&samples).map(|(shape, samples)| Ok((*shape, samples.three()?))).collect()

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::cli::Common;
 use crate::identity::Identity;
@@ -25,11 +25,12 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Finds everything, creates the work directory and the pool.
-    pub fn set_up(common: &Common, progress: Progress) -> Result<Self> {
+    /// Finds everything, creates the work directory and the pool. `space` is what the run needs on the disk.
+    pub fn set_up(common: &Common, progress: Progress, space: u64) -> Result<Self> {
         let identity = Identity::find()?;
-        std::fs::create_dir_all(&common.out)?;
+        ensure_writable(&common.out)?;
         let work = WorkDir::create(common.work.as_deref(), &common.out.join("work"), &identity, common.keep)?;
+        work.ensure_room(space)?;
         let tools = Tools::find(common.seawall.as_deref(), &identity, &work.bin())?;
         let machine = Machine::describe(work.path());
         let pool = Pool::create(&tools, &identity, common.pool_size)?;
@@ -64,6 +65,14 @@ impl Lab {
         }
         self.identity.create_dir(path)
     }
+}
+
+/// The results are written at the very end: that they cannot be is said at the beginning.
+fn ensure_writable(out: &Path) -> Result<()> {
+    let probe = out.join(".probe");
+    let tried = std::fs::create_dir_all(out).and_then(|()| std::fs::write(&probe, ""));
+    let _ = std::fs::remove_file(&probe);
+    tried.with_context(|| format!("results cannot be written to {}: choose another --out", out.display()))
 }
 
 /// A command as `identity`, without variables that would steer databases or loaders.

@@ -1,6 +1,7 @@
 //! The machine a figure was measured on.
 
 use std::fs;
+use std::mem::MaybeUninit;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,9 @@ pub struct Machine {
     pub cpus: usize,
     pub memory_mb: u64,
     pub kernel: String,
+    /// The distribution.
+    #[serde(default)]
+    pub system: String,
     /// File system and device under the data.
     pub filesystem: String,
 }
@@ -31,9 +35,32 @@ impl Machine {
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             memory_mb: kb / 1024,
             kernel: fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
+            system: system(),
             filesystem: filesystem(data),
         }
     }
+}
+
+fn system() -> String {
+    let text = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
+    name.unwrap_or_default().trim_matches('"').to_owned()
+}
+
+/// The time in UTC, to the minute.
+pub fn now() -> String {
+    // SAFETY: no memory is passed.
+    let seconds = unsafe { libc::time(std::ptr::null_mut()) };
+    let mut parts = MaybeUninit::uninit();
+    // SAFETY: both pointers are to live values; gmtime_r fills the second one unless it returns null.
+    let parts = unsafe {
+        if libc::gmtime_r(&seconds, parts.as_mut_ptr()).is_null() {
+            return String::new();
+        }
+        parts.assume_init()
+    };
+    let (year, month) = (parts.tm_year + 1900, parts.tm_mon + 1);
+    format!("{year}-{month:02}-{:02} {:02}:{:02} UTC", parts.tm_mday, parts.tm_hour, parts.tm_min)
 }
 
 /// The mount with the longest matching path wins; of equal ones the last.

@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(options),
         Command::Bench(options) => bench::run(options),
         Command::Render(options) => demo::render(&options.json, &options.html),
+        Command::Docs { page } => bench::write_page(page),
     };
     process::kill_leftovers();
     match result {

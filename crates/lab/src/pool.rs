@@ -83,6 +83,19 @@ impl Pool {
         }
     }
 
+    /// The last number that a record in the log has.
+    pub fn last_lsn(&self) -> Result<u64> {
+        #[derive(Deserialize)]
+        struct Inspected {
+            last_lsn: u64,
+        }
+        let mut inspect = self.seawall();
+        inspect.arg("inspect").arg(&self.path).arg("--json");
+        let json = run(inspect, "seawall inspect")?;
+        let inspected: Inspected = serde_json::from_slice(&json).context("`seawall inspect --json`")?;
+        Ok(inspected.last_lsn)
+    }
+
     fn ask_medium(&self) -> Result<String> {
         #[derive(Deserialize)]
         struct Status {

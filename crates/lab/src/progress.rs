@@ -16,7 +16,8 @@ impl Progress {
         let plain = !std::io::stderr().is_terminal();
         let target = if plain { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(steps as u64), target);
-        let style = ProgressStyle::with_template("  {bar:28} {pos:>3}/{len} {elapsed:>4}  {msg}");
+        let style =
+            ProgressStyle::with_template("  {bar:28} {pos:>3}/{len}  {elapsed} (about {eta} left)  {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.enable_steady_tick(std::time::Duration::from_millis(250));
         Progress { bar, plain }
@@ -41,8 +42,11 @@ impl Progress {
     pub fn done(&self, text: &str) {
         self.bar.inc(1);
         if self.plain {
-            let width = self.bar.length().unwrap_or(0).to_string().len();
-            eprintln!("[{:>width$}/{}] {text}", self.bar.position(), self.bar.length().unwrap_or(0));
+            let (done, all) = (self.bar.position(), self.bar.length().unwrap_or(0));
+            let width = all.to_string().len();
+            let left =
+                self.bar.elapsed().as_secs_f64() / done.max(1) as f64 * all.saturating_sub(done) as f64;
+            eprintln!("[{done:>width$}/{all}, about {left:.0} s left] {text}");
         }
     }
 

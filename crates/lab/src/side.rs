@@ -39,6 +39,16 @@ impl Side {
             Side::Eatmydata => "eatmydata",
         }
     }
+
+    /// Its name for people, where databases are compared.
+    pub fn title(self) -> &'static str {
+        match self {
+            Side::Fs => "bare file system",
+            Side::Seawall => "Seawall",
+            Side::Unsafe => "unsafe bound",
+            Side::Eatmydata => "eatmydata",
+        }
+    }
 }
 
 /// The sides in the order of round `round`: A B C, then B C A, … so that no side is always first.

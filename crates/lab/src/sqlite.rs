@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use seawall_load::ledger::Verdict;
 use seawall_load::sqlite::{Journal, Report, Synchronous};
 
 use crate::lab::Lab;
@@ -22,20 +23,35 @@ pub fn dir(lab: &Lab, side: Side, journal: Journal) -> PathBuf {
     lab.work.data(&format!("sqlite-{}-{}", side.name(), journal.pragma()))
 }
 
-/// Creates the database of one side and journal mode (not measured, on the bare file system).
-pub fn create(lab: &Lab, side: Side, journal: Journal) -> Result<()> {
+/// Creates the database of one side and journal mode (not measured, on the bare file system). Returns
+/// SQLite's version.
+pub fn create(lab: &Lab, side: Side, journal: Journal) -> Result<String> {
     let dir = dir(lab, side, journal);
     lab.fresh_dir(&dir)?;
     let mut load = lab.command(&lab.tools.load);
     load.arg("sqlite").arg("--db").arg(dir.join("bank.db"));
     load.args(["--journal", journal.pragma(), "--seconds", "0"]);
-    run(load, "create the SQLite database").map(drop)
+    let json = run(load, "create the SQLite database")?;
+    let report: Report = serde_json::from_slice(&json).context("the SQLite load's report")?;
+    Ok(report.sqlite_version)
 }
 
 /// One measured run.
 pub fn measure(lab: &Lab, side: Side, shape: Shape) -> Result<Report> {
     let json = run(load(lab, side, shape, None)?, "the SQLite load")?;
     serde_json::from_slice(&json).context("the SQLite load's report")
+}
+
+/// What the load reported as committed is there, and the database is sound.
+pub fn check_work(lab: &Lab, side: Side, journal: Journal, reported: u64) -> Result<()> {
+    let ledger = lab.work.log("ledger-none"); // every commit counts, none is looked for by name
+    std::fs::write(&ledger, "").context("an empty ledger")?;
+    let mut check = lab.command(&lab.tools.load);
+    check.arg("check-sqlite").arg("--db").arg(dir(lab, side, journal).join("bank.db"));
+    check.arg("--ledger").arg(&ledger);
+    let found: Verdict = serde_json::from_slice(&run(check, "the SQLite check")?)?;
+    ensure!(found.found == reported, "SQLite reported {reported} commits and holds {}", found.found);
+    Ok(())
 }
 
 /// The load's command; with a ledger it runs until it is killed or its time is over.

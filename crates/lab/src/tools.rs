@@ -3,6 +3,7 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -79,6 +80,14 @@ pub fn postgres_bin() -> Result<PathBuf> {
         );
     }
     Ok(bin)
+}
+
+/// PostgreSQL's version, without the distribution's own: `15.4`.
+pub fn postgres_version(bin: &Path) -> Result<String> {
+    let said = Command::new(bin.join("postgres")).arg("--version").output().context("ask postgres")?;
+    let said = String::from_utf8_lossy(&said.stdout);
+    let version = said.trim().trim_start_matches("postgres (PostgreSQL) ");
+    Ok(version.split(" (").next().unwrap_or_default().to_owned())
 }
 
 /// The eatmydata library itself: its wrapper script would hide the process we have to end.

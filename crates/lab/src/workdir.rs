@@ -1,7 +1,10 @@
 //! The work directory: on the disk under test, reachable by the databases' user, gone afterwards.
 
+use std::ffi::CString;
 use std::fs::{self, File};
+use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -76,6 +79,19 @@ impl WorkDir {
         &self.sockets
     }
 
+    /// An error if this disk has less room than `bytes`: found now, not in the middle of a measurement.
+    pub fn ensure_room(&self, bytes: u64) -> Result<()> {
+        let free = free_bytes(&self.path)?;
+        ensure!(
+            free >= bytes,
+            "{} has {} MB free, and this run needs about {} MB: make room, or choose another disk with --work",
+            self.path.display(),
+            free >> 20,
+            bytes >> 20
+        );
+        Ok(())
+    }
+
     /// Writes everything dirty to this disk, so that no side pays for the one before it.
     pub fn sync(&self) -> Result<()> {
         let dir = File::open(&self.path)?;
@@ -94,6 +110,17 @@ impl Drop for WorkDir {
             let _ = fs::remove_dir_all(self.path.join("bin"));
         }
     }
+}
+
+fn free_bytes(path: &Path) -> Result<u64> {
+    let name = CString::new(path.as_os_str().as_bytes())?;
+    let mut stat = MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: `name` is NUL-terminated and `stat` is a live value that the call fills.
+    let done = unsafe { libc::statvfs(name.as_ptr(), stat.as_mut_ptr()) };
+    ensure!(done == 0, "how much room is in {}: {}", path.display(), std::io::Error::last_os_error());
+    // SAFETY: filled by the successful call above.
+    let stat = unsafe { stat.assume_init() };
+    Ok(stat.f_bavail * stat.f_frsize)
 }
 
 fn prepare(path: &Path, identity: &Identity) -> Result<PathBuf> {

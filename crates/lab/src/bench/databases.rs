@@ -26,17 +26,19 @@ pub fn postgres_steps(scope: Scope) -> usize {
     compare::postgres_steps(pg_shapes(scope).len(), scope.rounds)
 }
 
+/// pgbench's scale factor.
+pub fn scale(scope: Scope) -> u32 {
+    if scope.quick { 4 } else { 16 }
+}
+
 /// pgbench.
 pub fn postgres(lab: &Lab, bin: &Path, scope: Scope) -> Result<SectionResult> {
-    let clusters = Clusters::create(lab, bin, if scope.quick { 4 } else { 16 })?;
+    let clusters = Clusters::create(lab, bin, scale(scope))?;
     let results = clusters.measure(&pg_shapes(scope), scope.rounds)?;
-    let rows = results.iter().map(|(shape, tps)| {
-        let row = Fields::default().with("clients", shape.clients).with("test", shape.test.name());
-        rates(row, tps, "fsync_off_tps")
-    });
+    let rows = results.iter().map(|(shape, tps)| pg_row(shape, tps));
     let names = results
         .iter()
-        .map(|(shape, tps)| (format!("{}, {} clients", shape.test.title(), shape.clients), *tps));
+        .map(|(shape, tps)| (format!("{}, {}", shape.test.title(), shape.clients_in_words()), *tps));
     let table = table("PostgreSQL, tps", "fsync=off", names.collect(), lab.medium());
     Ok((rows.collect(), table))
 }
@@ -56,15 +58,23 @@ pub fn sqlite_steps(scope: Scope) -> usize {
 /// The SQLite load.
 pub fn sqlite(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let shapes = sqlite_shapes(scope);
-    compare::create_sqlite(lab, &shapes.iter().map(|shape| shape.journal).collect::<Vec<_>>())?;
+    let _version =
+        compare::create_sqlite(lab, &shapes.iter().map(|shape| shape.journal).collect::<Vec<_>>())?;
     let results = compare::measure_sqlite(lab, &shapes, scope.rounds)?;
-    let rows = results.iter().map(|(shape, tps)| {
-        let row = Fields::default().with("journal", shape.journal.pragma()).with("test", "insert-update");
-        rates(row, tps, "sync_off_tps")
-    });
+    let rows = results.iter().map(|(shape, tps)| sqlite_row(shape, tps));
     let names = results.iter().map(|(shape, tps)| (format!("{} journal", shape.journal.pragma()), *tps));
     let table = table("SQLite, tps", "synchronous=OFF", names.collect(), lab.medium());
     Ok((rows.collect(), table))
+}
+
+fn pg_row(shape: &Bench, tps: &Three) -> Fields {
+    let row = Fields::default().with("clients", shape.clients).with("test", shape.test.name());
+    rates(row, tps, "fsync_off_tps")
+}
+
+fn sqlite_row(shape: &Shape, tps: &Three) -> Fields {
+    let row = Fields::default().with("journal", shape.journal.pragma()).with("test", "insert-update");
+    rates(row, tps, "sync_off_tps")
 }
 
 fn rates(row: Fields, tps: &Three, unsafe_name: &str) -> Fields {
@@ -86,4 +96,19 @@ fn table(title: &str, unsafe_name: &str, results: Vec<(String, Three)>, medium: 
         .collect();
     let header = [title, "bare fs", "seawall", unsafe_name, "speedup", "of unsafe"];
     format!("{}  seawall on: {medium}\n", table::format(&header, &rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys;
+    use super::*;
+
+    #[test]
+    fn the_keys_are_those_of_the_page() {
+        let one = Spread { median: 1.0, min: 1.0, max: 1.0 };
+        let tps = Three { fs: one, seawall: one, unsafe_bound: one };
+        let scope = Scope { quick: false, rounds: 1 };
+        pg_shapes(scope).iter().for_each(|shape| pg_row(shape, &tps).assert_keys(keys::POSTGRES));
+        sqlite_shapes(scope).iter().for_each(|shape| sqlite_row(shape, &tps).assert_keys(keys::SQLITE));
+    }
 }

@@ -30,6 +30,18 @@ impl Fields {
     }
 }
 
+#[cfg(test)]
+impl Fields {
+    /// Asserts that it has these keys and no others.
+    pub fn assert_keys(&self, keys: &[super::keys::Key]) {
+        let mut wanted = super::keys::all(keys);
+        let mut found: Vec<String> = self.0.iter().map(|(name, _)| name.clone()).collect();
+        wanted.sort();
+        found.sort();
+        assert_eq!(found, wanted);
+    }
+}
+
 impl Serialize for Fields {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;

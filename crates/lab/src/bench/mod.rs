@@ -1,10 +1,14 @@
 //! `bench`: every figure as a ratio against named baselines, all sides interleaved in one run.
 //!
-//! Output: `bench.json` (keys in docs/BENCHMARKS.md) and tables. Figures are medians over rounds, with
+//! Output: `bench.json` (its keys: [`keys`], and docs/BENCHMARKS.md) and tables. Figures are medians over rounds, with
 //! `_min` and `_max` beside them. Nothing is asserted about speed here: it is printed.
 
 mod databases;
+mod disk;
 mod fields;
+mod keys;
+mod measure;
+mod page;
 mod sustained;
 mod write;
 
@@ -14,11 +18,13 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::cli::{BenchOptions, Section};
+use crate::compare;
 use crate::lab::Lab;
 use crate::machine::Machine;
 use crate::progress::Progress;
 use crate::tools;
 use fields::Fields;
+pub use page::write as write_page;
 
 /// Everything measured, as written to `bench.json`.
 #[derive(Serialize)]
@@ -59,7 +65,13 @@ pub fn run(options: &BenchOptions) -> Result<()> {
         (Section::Sqlite, databases::sqlite_steps(scope)),
     ];
     let steps = steps.iter().filter(|(section, _)| has(*section)).map(|(_, steps)| steps).sum();
-    let lab = Lab::set_up(&options.common, Progress::new(steps))?;
+    let spaces = [
+        (Section::Write, write::space()),
+        (Section::Sustained, sustained::space(options.common.pool_size, scope)),
+        (Section::Postgres, compare::postgres_space(databases::scale(scope))),
+    ];
+    let space = spaces.iter().filter(|(section, _)| has(*section)).map(|(_, bytes)| bytes).sum();
+    let lab = Lab::set_up(&options.common, Progress::new(steps), space)?;
     let mut results = Results {
         medium: lab.medium().to_owned(),
         machine: lab.machine.clone(),

@@ -4,21 +4,19 @@
 //! Flat out, no log can be faster than what lies under it; steady, at half of what the disk takes,
 //! nothing should ever stall. The slow side (the bare file system) is cut off after some seconds.
 
-use std::fs::File;
-use std::io::Write;
-use std::time::Instant;
-
 use anyhow::Result;
 use seawall_load::write::Pattern;
 
-use super::write::{Samples, Shape, cell, describe, key, measure, with_tails};
+use super::disk::Disk;
+use super::measure::{Measured, SIDES, Samples, Shape, cell, describe, key, measure, with_tails, word};
 use super::{Fields, Scope, SectionResult};
 use crate::lab::Lab;
 use crate::side::{Side, order};
 use crate::table;
 
 const RATE_OPS_MAX: f64 = 20_000.0;
-const PROBE_LEN: usize = 256 << 20;
+const SECONDS_MAX: f64 = 60.0;
+const BLOCK_BYTES: u64 = 8192;
 
 /// One row's shape.
 #[derive(Clone, Copy)]
@@ -26,13 +24,17 @@ struct Run {
     shape: Shape,
     /// At a fixed rate the disk can take, instead of flat out.
     steady: bool,
+    /// That rate, in operations a second, once the disk was probed.
+    rate: Option<f64>,
 }
 
 fn runs(scope: Scope) -> Vec<Run> {
-    let run =
-        |pattern, threads, steady| Run { shape: Shape { bs: 8192, pattern, threads, processes: 1 }, steady };
+    let run = |pattern, threads, steady| {
+        let shape = Shape { bs: BLOCK_BYTES, pattern, threads, processes: 1 };
+        Run { shape, steady, rate: None }
+    };
     if scope.quick {
-        return vec![run(Pattern::Random, 1, false)];
+        return vec![run(Pattern::Random, 1, false), run(Pattern::Random, 1, true)];
     }
     vec![
         run(Pattern::Sequential, 1, false),
@@ -45,6 +47,28 @@ fn runs(scope: Scope) -> Vec<Run> {
     ]
 }
 
+/// How much a run writes.
+#[derive(Clone, Copy)]
+struct Amounts {
+    total: u64,
+    file: u64,
+    /// Everybody is cut off after a minute, the bare file system, which would take many, far earlier.
+    fs_seconds: f64,
+}
+
+impl Amounts {
+    fn of(pool: u64, quick: bool) -> Self {
+        let (pools, file_pools, fs_seconds) = if quick { (2, 1, 2.0) } else { (4, 2, 10.0) };
+        Amounts { total: pool * pools, file: pool * file_pools, fs_seconds }
+    }
+}
+
+/// What the files take: for each side one to overwrite and one to append to, flat out and steady.
+pub fn space(pool: u64, scope: Scope) -> u64 {
+    let amounts = Amounts::of(pool, scope.quick);
+    (amounts.total + amounts.file) * 2 * Side::WRITES.len() as u64
+}
+
 /// How many runs there will be.
 pub fn steps(scope: Scope) -> usize {
     runs(scope).len() * scope.rounds * Side::WRITES.len()
@@ -52,56 +76,61 @@ pub fn steps(scope: Scope) -> usize {
 
 /// Measures everything.
 pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
-    let pool = lab.pool.size();
-    let (pools, file_pools, seconds_max) = if scope.quick { (2, 1, 2.0) } else { (4, 2, 10.0) };
-    let disk = disk_bytes_per_s(lab)?;
-    let rate = |shape: &Shape| (disk / 2.0 / shape.bs as f64).min(RATE_OPS_MAX).floor();
-    let runs = runs(scope);
+    let amounts = Amounts::of(lab.pool.size(), scope.quick);
+    lab.progress.doing("what the disk takes");
+    let disk = Disk::probe(lab, BLOCK_BYTES, amounts.file)?;
+    let runs: Vec<Run> = runs(scope).into_iter().map(|run| run.paced(disk)).collect();
     let mut samples: Vec<Samples> = runs.iter().map(|_| Samples::default()).collect();
     for round in 0..scope.rounds {
         for (run, samples) in runs.iter().zip(&mut samples) {
             for side in order(Side::WRITES, round) {
-                let total = pool * pools;
-                let appends = run.shape.pattern == Pattern::Append;
-                let size = if appends { total + (1 << 20) } else { pool * file_pools };
-                let rate = run.steady.then(|| rate(&run.shape).to_string());
-                let limits = [("--size", size.to_string()), ("--sustained", total.to_string())];
-                let mut args: Vec<&str> =
-                    limits.iter().flat_map(|(name, value)| [*name, value.as_str()]).collect();
-                if let Some(rate) = &rate {
-                    args.extend(["--rate", rate]);
-                }
-                // Everybody is cut off after a minute, the bare file system far earlier.
-                let seconds = if side == Side::Fs { seconds_max } else { 60.0 }.to_string();
-                args.extend(["--seconds", &seconds]);
-                let kind = if run.steady { "steady" } else { "sustained" };
-                samples.add(side, &measure(lab, side, run.shape, kind, &args, round)?);
+                samples.add(side, run.measure(lab, side, amounts, round)?);
             }
         }
     }
-    let rows: Result<Vec<Fields>> = runs
-        .iter()
-        .zip(&samples)
-        .map(|(run, samples)| {
-            let row = Fields::default()
-                .with("bs", run.shape.bs)
-                .with("pattern", super::write::word(run.shape.pattern))
-                .with("threads", run.shape.threads)
-                .with("processes", run.shape.processes)
-                .with("pace", if run.steady { "steady" } else { "flat-out" })
-                .with("rate_ops_s", if run.steady { rate(&run.shape) } else { 0.0 })
-                .with("pool_mb", pool >> 20)
-                .with("total_mb", (pool * pools) >> 20);
-            figures(row, samples)
-        })
-        .collect();
+    let row = |(run, samples): (&Run, &Samples)| figures(run.fields(lab.pool.size(), amounts), samples);
+    let rows: Result<Vec<Fields>> = runs.iter().zip(&samples).map(row).collect();
     Ok((rows?, table(&runs, &samples, lab.medium())?))
+}
+
+impl Run {
+    /// With the pace of a steady load: half of what the disk takes.
+    fn paced(mut self, disk: Disk) -> Self {
+        let half = disk.bytes_per_s(self.shape.pattern) / 2.0 / self.shape.bs as f64;
+        self.rate = self.steady.then_some(half.clamp(1.0, RATE_OPS_MAX).floor());
+        self
+    }
+
+    fn measure(&self, lab: &Lab, side: Side, amounts: Amounts, round: usize) -> Result<Measured> {
+        let appends = self.shape.pattern == Pattern::Append;
+        let size = if appends { amounts.total + (1 << 20) } else { amounts.file };
+        let seconds = if side == Side::Fs { amounts.fs_seconds } else { SECONDS_MAX };
+        let mut limits = vec![
+            ("--size", size.to_string()),
+            ("--sustained", amounts.total.to_string()),
+            ("--seconds", seconds.to_string()),
+        ];
+        limits.extend(self.rate.map(|rate| ("--rate", rate.to_string())));
+        measure(lab, side, self.shape, if self.steady { "steady" } else { "sustained" }, &limits, round)
+    }
+
+    fn fields(&self, pool: u64, amounts: Amounts) -> Fields {
+        Fields::default()
+            .with("bs", self.shape.bs)
+            .with("pattern", word(self.shape.pattern))
+            .with("threads", self.shape.threads)
+            .with("processes", self.shape.processes)
+            .with("pace", if self.steady { "steady" } else { "flat-out" })
+            .with("rate_ops_s", self.rate.unwrap_or(0.0))
+            .with("pool_mb", pool >> 20)
+            .with("total_mb", amounts.total >> 20)
+    }
 }
 
 /// Ratios are of the mean: with a log that fills, a median would hide what matters.
 fn figures(mut row: Fields, samples: &Samples) -> Result<Fields> {
     let mean = |side| samples.latency(side, |l| l.mean_us);
-    for side in [Side::Seawall, Side::Fs, Side::Unsafe, Side::Eatmydata] {
+    for side in SIDES {
         row = row.with_spread(&format!("{}_us", key(side)), samples.latency(side, |l| l.p50_us)?);
     }
     let seawall = mean(Side::Seawall)?.median;
@@ -118,7 +147,7 @@ fn table(runs: &[Run], samples: &[Samples], medium: &str) -> Result<String> {
     let mut rows = Vec::new();
     for (run, samples) in runs.iter().zip(samples) {
         let pace = if run.steady { "steady" } else { "flat out" };
-        for side in [Side::Seawall, Side::Fs, Side::Unsafe, Side::Eatmydata] {
+        for side in SIDES {
             rows.push(vec![
                 format!("{}, {pace}", describe(&run.shape)),
                 key(side).to_owned(),
@@ -132,19 +161,17 @@ fn table(runs: &[Run], samples: &[Samples], medium: &str) -> Result<String> {
     Ok(format!("{}  seawall on: {medium}\n", table::format(&header, &rows)))
 }
 
-/// What the disk takes, sequentially: the measure for a load it can keep up with.
-fn disk_bytes_per_s(lab: &Lab) -> Result<f64> {
-    let path = lab.work.path().join("probe");
-    lab.settle()?;
-    let chunk = vec![0x5a; 1 << 20];
-    let mut file = File::create(&path)?;
-    let started = Instant::now();
-    for _ in 0..PROBE_LEN / chunk.len() {
-        file.write_all(&chunk)?;
+#[cfg(test)]
+mod tests {
+    use super::super::measure::tests::samples;
+    use super::*;
+
+    #[test]
+    fn the_keys_are_those_of_the_page() -> Result<()> {
+        let amounts = Amounts::of(1 << 28, false);
+        for run in runs(Scope { quick: false, rounds: 1 }) {
+            figures(run.fields(1 << 28, amounts), &samples())?.assert_keys(super::super::keys::SUSTAINED);
+        }
+        Ok(())
     }
-    file.sync_data()?;
-    let rate = PROBE_LEN as f64 / started.elapsed().as_secs_f64();
-    drop(file);
-    std::fs::remove_file(&path)?;
-    Ok(rate)
 }

@@ -20,7 +20,7 @@ use crate::lab::Lab;
 use crate::pg::{Bench, Test};
 use crate::progress::Progress;
 use crate::sqlite;
-use crate::tools::postgres_bin;
+use crate::tools::{postgres_bin, postgres_version};
 
 pub use kill::{BareStart, KillReport};
 pub use report::{DemoReport, Row};
@@ -34,9 +34,10 @@ pub fn run(options: &DemoOptions) -> Result<()> {
     let bin = postgres_bin()?;
     let has = |part| options.only.contains(&part);
     let progress = Progress::new(steps(options));
-    let lab = Lab::set_up(&options.common, progress)?;
+    let lab = Lab::set_up(&options.common, progress, compare::postgres_space(options.scale))?;
     let mut report = DemoReport::new(&lab, options);
     if has(DemoPart::Postgres) || has(DemoPart::Kill) {
+        report.add_version("PostgreSQL", &postgres_version(&bin)?);
         let clusters = Clusters::create(&lab, &bin, options.scale)?;
         if has(DemoPart::Postgres) {
             report.add_postgres(clusters.measure(&shapes(options), options.rounds)?);
@@ -45,9 +46,9 @@ pub fn run(options: &DemoOptions) -> Result<()> {
             report.kills.extend(kill::postgres(&lab, &bin, &clusters)?);
         }
     }
-    compare::create_sqlite(&lab, &JOURNALS)?;
+    report.add_version("SQLite", &compare::create_sqlite(&lab, &JOURNALS)?);
     if has(DemoPart::Sqlite) {
-        let shapes = JOURNALS.map(|journal| sqlite::Shape { journal, seconds: options.seconds as f64 / 2.0 });
+        let shapes = JOURNALS.map(|journal| sqlite::Shape { journal, seconds: options.seconds as f64 });
         report.add_sqlite(compare::measure_sqlite(&lab, &shapes, options.rounds)?);
     }
     if has(DemoPart::Kill) {

@@ -6,7 +6,7 @@ use super::kill::{BareStart, KillReport};
 use crate::cli::DemoOptions;
 use crate::compare::Three;
 use crate::lab::Lab;
-use crate::machine::Machine;
+use crate::machine::{self, Machine};
 use crate::pg::{Bench, SETTINGS};
 use crate::sqlite;
 use crate::table::{self, short, thousands};
@@ -17,6 +17,12 @@ pub struct DemoReport {
     /// The pool's medium, as `seawall status` names it.
     pub medium: String,
     pub machine: Machine,
+    /// When it ended, in UTC.
+    #[serde(default)]
+    pub date: String,
+    /// What ran, by name.
+    #[serde(default)]
+    pub versions: Vec<(String, String)>,
     pub rounds: usize,
     pub seconds: u64,
     pub scale: u32,
@@ -44,6 +50,8 @@ impl DemoReport {
         DemoReport {
             medium: lab.medium().to_owned(),
             machine: lab.machine.clone(),
+            date: machine::now(),
+            versions: vec![("Seawall".to_owned(), env!("CARGO_PKG_VERSION").to_owned())],
             rounds: options.rounds,
             seconds: options.seconds,
             scale: options.scale,
@@ -54,15 +62,31 @@ impl DemoReport {
         }
     }
 
+    /// Notes what ran.
+    pub fn add_version(&mut self, name: &str, version: &str) {
+        self.versions.push((name.to_owned(), version.to_owned()));
+    }
+
+    /// One line on where all this comes from.
+    pub fn about(&self) -> String {
+        let machine = &self.machine;
+        let versions: Vec<String> = self.versions.iter().map(|(n, v)| format!("{n} {v}")).collect();
+        format!("{} · {} · {} CPUs · {}", self.date, versions.join(" · "), machine.cpus, machine.filesystem)
+    }
+
+    /// How often and how long each figure was measured.
+    pub fn rounds_in_words(&self) -> String {
+        match self.rounds {
+            1 => format!("One round of {} s, so nothing is said about the spread", self.seconds),
+            rounds => format!("Median of {rounds} interleaved rounds of {} s", self.seconds),
+        }
+    }
+
     /// Adds pgbench's results.
     pub fn add_postgres(&mut self, results: Vec<(Bench, Three)>) {
         self.rows.extend(results.into_iter().map(|(shape, tps)| Row {
             group: format!("PostgreSQL, {}", shape.test.title()),
-            label: if shape.clients == 1 {
-                "1 client".to_owned()
-            } else {
-                format!("{} clients", shape.clients)
-            },
+            label: shape.clients_in_words(),
             tps,
         }));
     }
@@ -101,10 +125,7 @@ impl DemoReport {
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         if !self.rows.is_empty() {
-            text += &format!(
-                "\nTransactions per second: median of {} interleaved rounds of {} s (lowest–highest)\n\n",
-                self.rounds, self.seconds
-            );
+            text += &format!("\nTransactions per second. {} (lowest–highest).\n\n", self.rounds_in_words());
             text += &self.rates();
         }
         if !self.kills.is_empty() {
@@ -136,7 +157,7 @@ impl DemoReport {
 
     fn losses(&self) -> String {
         let header =
-            ["killed", "processes", "acknowledged", "missing", "in flight", "checkers", "ready again"];
+            ["killed", "acknowledged", "missing", "checkers", "in flight, kept", "processes", "ready again"];
         let rows: Vec<Vec<String>> = self
             .kills
             .iter()
@@ -146,11 +167,11 @@ impl DemoReport {
                 let ready = kill.restart_seconds.map_or("–".to_owned(), |s| format!("{s:.1} s"));
                 vec![
                     kill.what.clone(),
-                    kill.processes.to_string(),
                     thousands(v.acknowledged as f64),
                     v.missing.to_string(),
-                    v.unacknowledged.to_string(),
                     sound.to_owned(),
+                    v.unacknowledged.to_string(),
+                    kill.processes.to_string(),
                     ready,
                 ]
             })

@@ -1,8 +1,8 @@
-//! The chart: grouped columns with their spread, one panel a load, as inline SVG.
+//! The chart: grouped columns with their spread, one panel a load, each an inline SVG.
 //!
-//! Panels of the same database share a scale (so they can be compared); another database has its own.
-//! Colours come from the page's style sheet; the unsafe bound is hatched too, so that nothing depends
-//! on colour alone.
+//! Panels of the same database share a scale (so they can be compared); another database has its own. They
+//! stand side by side where there is room, and below each other where there is none. Colours come from the
+//! page's style sheet; the unsafe bound is hatched too, so that nothing depends on colour alone.
 
 use std::fmt::Write;
 
@@ -19,7 +19,6 @@ const AXIS: f64 = 52.0;
 const BAR: f64 = 24.0;
 const BAR_GAP: f64 = 3.0;
 const CLUSTER_GAP: f64 = 26.0;
-const PANEL_GAP: f64 = 24.0;
 
 struct Panel<'a> {
     title: &'a str,
@@ -27,26 +26,30 @@ struct Panel<'a> {
     top: f64,
 }
 
-/// The SVG element.
-pub fn svg(rows: &[Row]) -> String {
-    let panels = panels(rows);
-    let width: f64 = panels.iter().map(|p| p.width() + PANEL_GAP).sum::<f64>() - PANEL_GAP;
-    let mut out = format!(
-        "<svg viewBox=\"0 0 {width:.0} {HEIGHT:.0}\" role=\"img\" aria-label=\"Transactions per second on \
-         three sides; the table below has the numbers\" style=\"min-width:{:.0}px\">\n{HATCH}",
-        width * 0.8
-    );
-    let mut left = 0.0;
-    for panel in &panels {
-        panel.draw(&mut out, left);
-        left += panel.width() + PANEL_GAP;
+/// The panels.
+pub fn figures(rows: &[Row]) -> String {
+    let mut out = String::from("<div class=\"panels\">\n");
+    out += HATCH;
+    for panel in panels(rows) {
+        let width = panel.width();
+        let _ = writeln!(
+            out,
+            "<svg viewBox=\"0 0 {width:.0} {HEIGHT:.0}\" role=\"img\" aria-label=\"{}: transactions per second; the \
+             table below has the numbers\" style=\"flex:{width:.0} 1 {:.0}px;max-width:{:.0}px\">",
+            escape(panel.title),
+            width * 0.8,
+            width * 1.25
+        );
+        panel.draw(&mut out);
+        out += "</svg>\n";
     }
-    out + "</svg>\n"
+    out + "</div>\n"
 }
 
-const HATCH: &str = "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
+/// One definition for all panels, in an element of its own.
+const HATCH: &str = "<svg width=\"0\" height=\"0\" style=\"position:absolute\"><defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
     patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" class=\"hatch-ground\"/>\
-    <line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"6\" class=\"hatch-line\"/></pattern></defs>\n";
+    <line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"6\" class=\"hatch-line\"/></pattern></defs></svg>\n";
 
 fn panels(rows: &[Row]) -> Vec<Panel<'_>> {
     let mut panels: Vec<Panel> = Vec::new();
@@ -75,24 +78,23 @@ impl Panel<'_> {
         HEIGHT - BOTTOM - value / self.top * (HEIGHT - TOP - BOTTOM)
     }
 
-    fn draw(&self, out: &mut String, left: f64) {
-        let right = left + self.width();
-        let _ = writeln!(out, "<text x=\"{left:.1}\" y=\"18\" class=\"panel\">{}</text>", escape(self.title));
-        let _ = writeln!(out, "<text x=\"{left:.1}\" y=\"36\" class=\"unit\">transactions per second</text>");
+    fn draw(&self, out: &mut String) {
+        let right = self.width();
+        let _ = writeln!(out, "<text x=\"0\" y=\"18\" class=\"panel\">{}</text>", escape(self.title));
+        let _ = writeln!(out, "<text x=\"0\" y=\"36\" class=\"unit\">transactions per second</text>");
         for tick in ticks(self.top) {
             let y = self.y(tick);
-            let x = left + AXIS - 6.0;
             let class = if tick == 0.0 { "base" } else { "grid" };
             let _ = writeln!(
                 out,
-                "<line x1=\"{:.1}\" x2=\"{right:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" class=\"{class}\"/>\
-                 <text x=\"{x:.1}\" y=\"{:.1}\" class=\"tick\">{}</text>",
-                left + AXIS,
+                "<line x1=\"{AXIS:.1}\" x2=\"{right:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" class=\"{class}\"/>\
+                 <text x=\"{:.1}\" y=\"{:.1}\" class=\"tick\">{}</text>",
+                AXIS - 6.0,
                 y + 4.0,
                 axis_label(tick)
             );
         }
-        let mut x = left + AXIS + CLUSTER_GAP / 2.0;
+        let mut x = AXIS + CLUSTER_GAP / 2.0;
         for row in &self.rows {
             self.cluster(out, x, row);
             x += 3.0 * (BAR + BAR_GAP) + CLUSTER_GAP;
@@ -111,10 +113,12 @@ impl Panel<'_> {
             self.bar(out, x, side, &format!("{name}, {}", row.label), spread);
         }
         let middle = left + 1.5 * (BAR + BAR_GAP) - BAR_GAP / 2.0;
-        let gain_y = self.y(tps.seawall.max) - 8.0;
+        // Ends where Seawall's column ends: to its right may stand a higher one, to its left hardly ever.
+        let end = left + 2.0 * BAR + BAR_GAP;
+        let gain_y = self.y(tps.seawall.max.max(tps.fs.max)) - 8.0;
         if !tps.fs.overlaps(&tps.seawall) {
             let gain = short(tps.speedup());
-            let _ = writeln!(out, "<text x=\"{middle:.1}\" y=\"{gain_y:.1}\" class=\"gain\">{gain}×</text>");
+            let _ = writeln!(out, "<text x=\"{end:.1}\" y=\"{gain_y:.1}\" class=\"gain\">{gain}×</text>");
         }
         let label_y = HEIGHT - BOTTOM + 20.0;
         let label = escape(&row.label);

@@ -31,8 +31,10 @@ fn header(report: &DemoReport) -> String {
     format!(
         "<header>\n<p class=\"brand\">Seawall · demo</p>\n\
          <h1>Unmodified databases, commits at memory speed</h1>\n\
-         <p class=\"medium\"><span>Medium of the log</span> <strong>{}</strong></p>\n</header>\n",
-        escape(&report.medium)
+         <p class=\"medium\"><span>Medium of the log</span> <strong>{}</strong></p>\n\
+         <p class=\"about\">{}</p>\n</header>\n",
+        escape(&report.medium),
+        escape(&report.about())
     )
 }
 
@@ -66,23 +68,21 @@ fn tiles(report: &DemoReport) -> String {
 
 fn rates(report: &DemoReport) -> String {
     format!(
-        "<section>\n<h2>How fast</h2>\n<p>Median of {} interleaved rounds of {} s; the whiskers span the lowest \
-         and highest round. The figure over a column is the gain over the bare file system.</p>\n\
+        "<section>\n<h2>How fast</h2>\n<p>{}; the whiskers span the lowest and highest round. The figure over \
+         Seawall\u{2019}s column is the gain over the bare file system.</p>\n\
          <p class=\"legend\"><span><i class=\"fs\"></i>bare file system</span>\
          <span><i class=\"seawall\"></i>Seawall</span>\
          <span><i class=\"unsafe\"></i>unsafe bound: fsync=off, synchronous=OFF (loses commits at a power cut)\
-         </span></p>\n<div class=\"scroll\">{}</div>\n\
-         <details><summary>The numbers</summary>\n<div class=\"scroll\">{}</div></details>\n</section>\n",
-        report.rounds,
-        report.seconds,
-        chart::svg(&report.rows),
+         </span></p>\n{}<div class=\"scroll\">{}</div>\n</section>\n",
+        report.rounds_in_words(),
+        chart::figures(&report.rows),
         rates_table(&report.rows)
     )
 }
 
 fn rates_table(rows: &[Row]) -> String {
     let mut table = String::from(
-        "<table><thead><tr><th>Load</th><th>Bare file system</th><th>Seawall</th><th>Unsafe bound</th>\
+        "<table><thead><tr><th>Transactions per second</th><th>Bare file system</th><th>Seawall</th><th>Unsafe bound</th>\
          <th>Gain</th><th>Of unsafe</th></tr></thead><tbody>\n",
     );
     let cell = |s: &Spread| {
@@ -121,22 +121,24 @@ fn losses(report: &DemoReport) -> String {
         let missing = if v.missing == 0 { "good" } else { "bad" };
         let _ = writeln!(
             rows,
-            "<tr><th>{}</th><td>{}</td><td>{}</td><td class=\"{missing}\">{}</td><td>{}</td>\
-             <td class=\"{class}\">{checks}</td><td>{ready}</td></tr>",
+            "<tr><th>{}</th><td>{}</td><td class=\"{missing}\">{}</td><td class=\"{class}\">{checks}</td><td>{}</td>\
+             <td>{}</td><td>{ready}</td></tr>",
             escape(&kill.what),
-            kill.processes,
             thousands(v.acknowledged as f64),
             thousands(v.missing as f64),
             v.unacknowledged,
+            kill.processes,
         );
     }
     let guards: String = report.kills.iter().filter_map(guard).collect();
+    let heading = if report.faults().is_empty() { "Nothing lost" } else { "Faults found" };
     format!(
-        "<section>\n<h2>Nothing lost</h2>\n<p>Every process got SIGKILL at full load. Each commit had been noted in \
+        "<section>\n<h2>{heading}</h2>\n<p>Every process got SIGKILL at full load. Each commit had been noted in \
          a ledger outside the database as soon as it was acknowledged; after a restart under Seawall the two were \
-         compared, and the databases' own checkers were run (amcheck on every table and index, integrity_check).\
-         </p>\n<div class=\"scroll\"><table><thead><tr><th>Killed</th><th>Processes</th><th>Acknowledged</th>\
-         <th>Missing</th><th>In flight, kept</th><th>Checkers</th><th>Ready again</th></tr></thead><tbody>\n\
+         compared, and the databases\u{2019} own checkers were run (amcheck on every table and index, \
+         integrity_check). This is not a power cut: the medium above says what the log survives.</p>\n\
+         <div class=\"scroll\"><table><thead><tr><th>Killed</th><th>Acknowledged</th><th>Missing</th>\
+         <th>Checkers</th><th>In flight, kept</th><th>Processes</th><th>Ready again</th></tr></thead><tbody>\n\
          {rows}</tbody></table></div>\n{guards}</section>\n"
     )
 }
@@ -158,25 +160,44 @@ fn method(report: &DemoReport) -> String {
     let machine = &report.machine;
     let settings: Vec<String> =
         report.settings.iter().filter(|(_, v)| !v.is_empty()).map(|(n, v)| format!("{n}={v}")).collect();
-    format!(
-        "<section class=\"method\">\n<h2>How it was measured</h2>\n<dl>\n\
-         <dt>Machine</dt><dd>{} CPUs ({}), {} MB of memory, Linux {}</dd>\n\
-         <dt>Data</dt><dd>{}</dd>\n\
-         <dt>Log</dt><dd>{} MB, {}</dd>\n\
-         <dt>Order</dt><dd>A B C, B C A, … {} rounds; all sides start from a copy of the same cluster; before each \
-         run an explicit CHECKPOINT, then everything drained and synced to disk, on all sides alike</dd>\n\
-         <dt>PostgreSQL</dt><dd>pgbench scale {}; <code>{}</code>; the unsafe side adds <code>fsync=off</code></dd>\n\
-         <dt>SQLite</dt><dd>the distribution's library, one writer, one update and one insert a commit, \
-         <code>synchronous=FULL</code>; the unsafe side <code>OFF</code></dd>\n</dl>\n</section>\n",
-        machine.cpus,
-        escape(&machine.cpu),
-        thousands(machine.memory_mb as f64),
-        escape(&machine.kernel),
-        escape(&machine.filesystem),
-        report.pool_bytes >> 20,
-        escape(&report.medium),
-        report.rounds,
-        report.scale,
-        escape(&settings.join(" "))
-    )
+    let versions: Vec<String> = report.versions.iter().map(|(n, v)| format!("{n} {v}")).collect();
+    let rows = [
+        (
+            "Machine",
+            format!(
+                "{} CPUs ({}), {} MB of memory, {}, Linux {}",
+                machine.cpus,
+                escape(&machine.cpu),
+                thousands(machine.memory_mb as f64),
+                escape(&machine.system),
+                escape(&machine.kernel)
+            ),
+        ),
+        ("Versions", escape(&versions.join(" \u{b7} "))),
+        ("Data", escape(&machine.filesystem)),
+        ("Log", format!("{} MB, {}", report.pool_bytes >> 20, escape(&report.medium))),
+        (
+            "Order",
+            "the sides take turns, and each round begins with another one; all start from a copy of the same \
+             cluster; before each run an explicit CHECKPOINT, then everything is drained and synced to disk, on \
+             all sides alike"
+                .to_owned(),
+        ),
+        (
+            "PostgreSQL",
+            format!(
+                "pgbench scale {}, data checksums; <code>{}</code>; the unsafe side adds <code>fsync=off</code>",
+                report.scale,
+                escape(&settings.join(" "))
+            ),
+        ),
+        (
+            "SQLite",
+            "the distribution\u{2019}s library, one writer, one update and one insert a commit, \
+             <code>synchronous=FULL</code>; the unsafe side <code>OFF</code>"
+                .to_owned(),
+        ),
+    ];
+    let rows: String = rows.iter().map(|(name, text)| format!("<dt>{name}</dt><dd>{text}</dd>\n")).collect();
+    format!("<section class=\"method\">\n<h2>How it was measured</h2>\n<dl>\n{rows}</dl>\n</section>\n")
 }

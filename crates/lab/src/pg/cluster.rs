@@ -82,9 +82,15 @@ impl<'a> Cluster<'a> {
 
     /// Runs one SQL command.
     pub fn sql(&self, sql: &str) -> Result<()> {
+        self.query(sql).map(drop)
+    }
+
+    /// Runs one SQL command and returns its bare result.
+    pub fn query(&self, sql: &str) -> Result<String> {
         let mut psql = self.client("psql");
-        psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql]);
-        run(psql, &format!("psql ({sql})")).map(drop)
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", sql]);
+        let said = run(psql, &format!("psql ({sql})"))?;
+        Ok(String::from_utf8_lossy(&said).trim().to_owned())
     }
 
     /// Waits until the server answers a query: after a crash of one of its processes it does not at once.

@@ -5,7 +5,7 @@ mod pgbench;
 mod template;
 
 pub use cluster::{Cluster, try_bare_start};
-pub use pgbench::{Bench, Test};
+pub use pgbench::{Bench, Measured, Test, check_work};
 pub use template::Template;
 
 /// Settings equal on every side. Checkpoints happen only when the lab asks for one (before each run):

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::Cluster;
@@ -49,10 +49,15 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Runs it (after a checkpoint, so that all sides start alike) and returns transactions a second.
-    pub fn measure(&self, cluster: &Cluster) -> Result<f64> {
+    /// `1 client`, `4 clients`
+    pub fn clients_in_words(&self) -> String {
+        if self.clients == 1 { "1 client".to_owned() } else { format!("{} clients", self.clients) }
+    }
+
+    /// Runs it (after a checkpoint, so that all sides start alike).
+    pub fn measure(&self, cluster: &Cluster) -> Result<Measured> {
         let output = run(self.command(cluster), "pgbench")?;
-        parse_tps(&String::from_utf8_lossy(&output))
+        parse(&String::from_utf8_lossy(&output))
     }
 
     /// The command; no vacuum before it: that would empty the history table the check adds up.
@@ -69,28 +74,50 @@ impl Bench {
     }
 }
 
-fn parse_tps(output: &str) -> Result<f64> {
-    if let Some(failed) = output.lines().find_map(|l| l.strip_prefix("number of failed transactions: "))
-        && !failed.starts_with("0 ")
+/// What pgbench reported.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// Transactions a second.
+    pub tps: f64,
+    pub transactions: u64,
+}
+
+fn parse(output: &str) -> Result<Measured> {
+    let find = |name: &str| {
+        let value = output.lines().find_map(|line| line.strip_prefix(name)?.split([' ', '/']).next());
+        value.with_context(|| format!("pgbench reported no {name:?}:\n{output}"))
+    };
+    if let Ok(failed) = find("number of failed transactions: ")
+        && failed != "0"
     {
-        bail!("pgbench reports failed transactions: {failed}");
+        bail!("pgbench reports {failed} failed transactions");
     }
-    let value = output.lines().find_map(|line| line.strip_prefix("tps = ")?.split(' ').next());
-    let value = value.with_context(|| format!("pgbench reported no tps:\n{output}"))?;
-    value.parse().with_context(|| format!("pgbench reported tps = {value}"))
+    let transactions = find("number of transactions actually processed: ")?;
+    Ok(Measured { tps: find("tps = ")?.parse()?, transactions: transactions.parse()? })
+}
+
+/// What pgbench reported as done was done, and wholly: a history row for each transaction, and each delta in
+/// an account too.
+pub fn check_work(cluster: &Cluster, reported: u64) -> Result<()> {
+    let rows: u64 = cluster.query("SELECT count(*) FROM pgbench_history")?.parse()?;
+    ensure!(rows >= reported, "pgbench reported {reported} transactions, its history has {rows}");
+    let deltas = cluster.query("SELECT coalesce(sum(delta), 0) FROM pgbench_history")?;
+    let balances = cluster.query("SELECT sum(abalance) FROM pgbench_accounts")?;
+    ensure!(balances == deltas, "pgbench's balances add up to {balances}, its history to {deltas}");
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::parse_tps;
+    use super::*;
 
     #[test]
-    fn reads_pgbench() -> anyhow::Result<()> {
-        let good =
-            "number of failed transactions: 0 (0.000%)\ntps = 1234.5 (without initial connection time)\n";
-        assert_eq!(parse_tps(good)?, 1234.5);
-        assert!(parse_tps(&good.replace(": 0 ", ": 3 ")).is_err());
-        assert!(parse_tps("nothing").is_err());
+    fn reads_pgbench() -> Result<()> {
+        let good = "number of transactions actually processed: 77\nnumber of failed transactions: 0 (0.000%)\n\
+                    tps = 1234.5 (without initial connection time)\n";
+        assert_eq!(parse(good)?, Measured { tps: 1234.5, transactions: 77 });
+        assert!(parse(&good.replace(": 0 ", ": 3 ")).is_err());
+        assert!(parse("nothing").is_err());
         Ok(())
     }
 }

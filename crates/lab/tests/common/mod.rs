@@ -42,7 +42,7 @@ impl Place {
             pool_size: POOL_SIZE,
             keep: false,
         };
-        let lab = Lab::set_up(&common, Progress::silent()).expect("a lab");
+        let lab = Lab::set_up(&common, Progress::silent(), 1 << 30).expect("a lab");
         Self { lab, _dir: dir, _alone: alone }
     }
 

@@ -1,0 +1,150 @@
+//! The keys of `bench.json`, and what they mean: the page's tables come from here.
+//!
+//! A test below compares them with what the sections really write, and another one with the page.
+
+#[cfg(test)]
+use super::measure::{SIDES, key};
+
+/// One key, or one for each side where the name holds [`SIDE`].
+pub struct Key {
+    pub name: &'static str,
+    /// Whether `name_min` and `name_max` stand beside it.
+    pub spread: bool,
+    pub meaning: &'static str,
+}
+
+/// Stands for each of the four sides' names.
+pub const SIDE: &str = "{side}";
+
+const fn one(name: &'static str, meaning: &'static str) -> Key {
+    Key { name, spread: false, meaning }
+}
+
+const fn spread(name: &'static str, meaning: &'static str) -> Key {
+    Key { name, spread: true, meaning }
+}
+
+const BS: Key = one("bs", "bytes of one write");
+const PATTERN: Key = one("pattern", "`sequential` or `random` overwrites of an allocated file, or `append`");
+const THREADS: Key = one("threads", "writing threads in each process");
+const PROCESSES: Key = one("processes", "writing processes");
+const P50: Key = spread("{side}_us", "latency of one operation in µs, the median of a run");
+const MEAN: Key = spread("{side}_mean_us", "its mean");
+const P99: Key = spread("{side}_p99_us", "its 99th percentile");
+const P999: Key = spread("{side}_p999_us", "its 99.9th percentile");
+const LONGEST: Key = spread("{side}_longest_us", "the longest single operation: the longest stall");
+const OPS: Key = spread("{side}_ops_s", "operations a second, all threads and processes together");
+const LOGGED: Key = spread(
+    "seawall_logged",
+    "records in Seawall's log for each operation, at most 1: what is missing to 1 went around a full log",
+);
+const SPEEDUP: Key = one("speedup", "the bare file system against Seawall: how many times faster");
+
+/// The objects of `write_fdatasync`.
+pub const WRITE: &[Key] = &[
+    BS,
+    PATTERN,
+    THREADS,
+    PROCESSES,
+    P50,
+    one("speedup", "`fs_sync_us` / `seawall_us`"),
+    one("over_floor", "`seawall_us` / `fs_nosync_us`: what durability costs over no durability"),
+    LOGGED,
+    MEAN,
+    P99,
+    P999,
+    LONGEST,
+    OPS,
+];
+
+/// The objects of `sustained`.
+pub const SUSTAINED: &[Key] = &[
+    BS,
+    PATTERN,
+    THREADS,
+    PROCESSES,
+    one("pace", "`flat-out`, or `steady`: at half of what the disk takes in this pattern"),
+    one("rate_ops_s", "the steady pace in operations a second; 0 for flat out"),
+    one("pool_mb", "size of the pool"),
+    one("total_mb", "what one run writes: several pools"),
+    P50,
+    one("speedup", "`fs_sync_mean_us` / `seawall_mean_us`: a median would hide what a full log costs"),
+    one("over_floor", "`seawall_mean_us` / `fs_nosync_mean_us`"),
+    LOGGED,
+    MEAN,
+    P99,
+    P999,
+    LONGEST,
+    OPS,
+];
+
+/// The objects of `postgres`.
+pub const POSTGRES: &[Key] = &[
+    one("clients", "pgbench's `-c`"),
+    one("test", "`simple-update` or `tpcb`, pgbench's built-in scripts"),
+    spread("fs_tps", "transactions a second on the bare file system"),
+    spread("seawall_tps", "the same under `seawall run`"),
+    spread("fsync_off_tps", "the same on the bare file system with `fsync=off`"),
+    one("of_unsafe", "`seawall_tps` / `fsync_off_tps`"),
+    SPEEDUP,
+];
+
+/// The objects of `sqlite`.
+pub const SQLITE: &[Key] = &[
+    one("journal", "SQLite's journal mode"),
+    one("test", "`insert-update`: one of each in a transaction"),
+    spread("fs_tps", "transactions a second on the bare file system, `synchronous=FULL`"),
+    spread("seawall_tps", "the same under `seawall run`"),
+    spread("sync_off_tps", "the same on the bare file system with `synchronous=OFF`"),
+    one("of_unsafe", "`seawall_tps` / `sync_off_tps`"),
+    SPEEDUP,
+];
+
+/// All sections by name.
+pub const SECTIONS: [(&str, &[Key]); 4] =
+    [("write_fdatasync", WRITE), ("sustained", SUSTAINED), ("postgres", POSTGRES), ("sqlite", SQLITE)];
+
+#[cfg(test)]
+impl Key {
+    /// As it stands in the file: with each side's name, with its extremes.
+    pub fn expanded(&self) -> Vec<String> {
+        let names = match self.name.contains(SIDE) {
+            true => SIDES.map(|side| self.name.replace(SIDE, key(side))).to_vec(),
+            false => vec![self.name.to_owned()],
+        };
+        let endings: &[&str] = if self.spread { &["", "_min", "_max"] } else { &[""] };
+        names.iter().flat_map(|name| endings.iter().map(move |ending| format!("{name}{ending}"))).collect()
+    }
+}
+
+/// The page's table of a section; `None` for an unknown one.
+pub fn table(section: &str) -> Option<String> {
+    let (_, keys) = SECTIONS.iter().find(|(name, _)| *name == section)?;
+    let mut table = String::from("\n| key | |\n|---|---|\n");
+    for key in *keys {
+        let spread = if key.spread { " ±" } else { "" };
+        table += &format!("| `{}`{spread} | {} |\n", key.name.replace(SIDE, "SIDE"), key.meaning);
+    }
+    Some(table + "\n")
+}
+
+/// The keys of an object as they must stand in the file, in no particular order.
+#[cfg(test)]
+pub fn all(keys: &[Key]) -> Vec<String> {
+    keys.iter().flat_map(Key::expanded).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_side_and_each_extreme_is_a_key() {
+        let keys = all(WRITE);
+        for key in
+            ["bs", "seawall_us", "fs_sync_us_min", "fs_nosync_us_max", "eatmydata_longest_us", "speedup"]
+        {
+            assert!(keys.iter().any(|name| name == key), "{key}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! One run of the write load on one side, and what several of them say.
+//!
+//! The same program with the same options runs on every side. It reads everything back and compares it with
+//! what it knows it wrote; damage is an error, never a figure.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use seawall_load::latency::Summary;
+use seawall_load::write::{Pattern, Report};
+
+use super::Fields;
+use crate::lab::Lab;
+use crate::process::run as run_process;
+use crate::side::{self, Preset, Side};
+use crate::spread::Spread;
+use crate::table::short;
+
+/// One row's shape.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub bs: u64,
+    pub pattern: Pattern,
+    pub threads: u32,
+    pub processes: u32,
+}
+
+/// The sides in the order of the file's keys.
+pub const SIDES: [Side; 4] = [Side::Seawall, Side::Fs, Side::Unsafe, Side::Eatmydata];
+
+/// The name a side has in `bench.json`.
+pub fn key(side: Side) -> &'static str {
+    match side {
+        Side::Fs => "fs_sync",
+        Side::Seawall => "seawall",
+        Side::Unsafe => "fs_nosync",
+        Side::Eatmydata => "eatmydata",
+    }
+}
+
+/// A pattern's word on the load's command line and in results.
+pub fn word(pattern: Pattern) -> &'static str {
+    match pattern {
+        Pattern::Sequential => "sequential",
+        Pattern::Random => "random",
+        Pattern::Append => "append",
+    }
+}
+
+/// One run of the write load on one side; damage found by its own check is an error.
+pub fn measure(
+    lab: &Lab,
+    side: Side,
+    shape: Shape,
+    kind: &str,
+    limits: &[(&str, String)],
+    round: usize,
+) -> Result<Measured> {
+    let Shape { bs, pattern, threads, processes } = shape;
+    let pattern = word(pattern);
+    let what = format!("round {}: {kind} {bs} {pattern}, {processes}×{threads}, {}", round + 1, key(side));
+    lab.progress.doing(&what);
+    let dir = data_dir(lab, side, kind, bs)?;
+    let sync = if side == Side::Unsafe { "none" } else { "fdatasync" };
+    // A WAL-like name: the preset logs `*-wal` files from their first write on.
+    let name = if shape.pattern == Pattern::Append { "append.db-wal" } else { "load.db-wal" };
+    let (bs, threads, processes) = (bs.to_string(), threads.to_string(), processes.to_string());
+    let mut args = vec!["write", "--name", name, "--bs", &bs, "--pattern", pattern, "--sync", sync];
+    args.extend(["--threads", &threads, "--processes", &processes]);
+    let mut args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    args.extend(["--dir".into(), dir.clone().into_os_string()]);
+    if !dir.join(name).exists() {
+        prepare(lab, &args, limits)?;
+    }
+    args.extend(limits.iter().flat_map(|(limit, value)| [limit.into(), value.into()]));
+    lab.settle()?;
+    let command = side::command(lab, side, Preset::Sqlite, &dir, &lab.tools.load, args)?;
+    let before = log_end(lab, side)?;
+    let json = run_process(command, "the write load").with_context(|| what.clone())?;
+    let report: Report = serde_json::from_slice(&json).context("the write load's report")?;
+    ensure!(report.verified.errors == 0, "{what}: damaged data: {:?}", report.verified.examples);
+    lab.progress.done(&format!("{what}: p50 {} µs", short(report.latency.p50_us)));
+    let records = log_end(lab, side)? - before;
+    let logged = (records as f64 / report.ops.max(1) as f64).min(1.0);
+    Ok(Measured { report, logged })
+}
+
+/// Writes the file that is going to be overwritten, on every side without Seawall: what is measured must not
+/// begin with a log full of the preparation.
+fn prepare(lab: &Lab, args: &[OsString], limits: &[(&str, String)]) -> Result<()> {
+    let mut load = lab.command(&lab.tools.load);
+    load.args(args).args(["--warmup", "0", "--ops", "1"]);
+    limits.iter().filter(|(limit, _)| *limit == "--size").for_each(|(limit, size)| {
+        load.args([limit, size.as_str()]);
+    });
+    run_process(load, "the preparation of the file").map(drop)
+}
+
+/// Where the log ends. Only asked on Seawall's side, and while no daemon serves the pool.
+fn log_end(lab: &Lab, side: Side) -> Result<u64> {
+    if side == Side::Seawall { lab.pool.last_lsn() } else { Ok(0) }
+}
+
+/// Each side has its own files, which every round overwrites.
+fn data_dir(lab: &Lab, side: Side, kind: &str, bs: u64) -> Result<PathBuf> {
+    let dir = lab.work.data(&format!("{kind}-{}-{bs}", key(side)));
+    if !dir.exists() {
+        lab.fresh_dir(&dir)?;
+    }
+    Ok(dir)
+}
+
+/// One run.
+#[derive(Clone)]
+pub struct Measured {
+    pub report: Report,
+    /// Records that the log received for each operation, at most 1: that a write went through the log is seen
+    /// in the log, not believed.
+    pub logged: f64,
+}
+
+/// Runs by side, one a round.
+#[derive(Default)]
+pub struct Samples(BTreeMap<Side, Vec<Measured>>);
+
+impl Samples {
+    /// Adds one round's run.
+    pub fn add(&mut self, side: Side, measured: Measured) {
+        self.0.entry(side).or_default().push(measured);
+    }
+
+    /// A figure's spread over the rounds of a side.
+    pub fn spread(&self, side: Side, figure: impl Fn(&Report) -> f64) -> Result<Spread> {
+        self.over(side, |measured| figure(&measured.report))
+    }
+
+    /// A latency figure's spread.
+    pub fn latency(&self, side: Side, figure: impl Fn(&Summary) -> f64) -> Result<Spread> {
+        self.spread(side, |report| figure(&report.latency))
+    }
+
+    /// How much went through the log.
+    pub fn logged(&self) -> Result<Spread> {
+        self.over(Side::Seawall, |measured| measured.logged)
+    }
+
+    fn over(&self, side: Side, figure: impl Fn(&Measured) -> f64) -> Result<Spread> {
+        let values: Vec<f64> = self.0.get(&side).into_iter().flatten().map(figure).collect();
+        Spread::of(&values).context("a side was never measured")
+    }
+}
+
+/// Adds what went through the log, and the rest of each side's distribution.
+pub fn with_tails(row: Fields, samples: &Samples) -> Result<Fields> {
+    let mut row = row.with_spread("seawall_logged", samples.logged()?);
+    for side in SIDES {
+        let key = key(side);
+        row = row
+            .with_spread(&format!("{key}_mean_us"), samples.latency(side, |l| l.mean_us)?)
+            .with_spread(&format!("{key}_p99_us"), samples.latency(side, |l| l.p99_us)?)
+            .with_spread(&format!("{key}_p999_us"), samples.latency(side, |l| l.p999_us)?)
+            .with_spread(&format!("{key}_longest_us"), samples.latency(side, |l| l.max_us)?)
+            .with_spread(&format!("{key}_ops_s"), samples.spread(side, |r| r.ops_per_s)?);
+    }
+    Ok(row)
+}
+
+/// A shape for people.
+pub fn describe(shape: &Shape) -> String {
+    let Shape { bs, pattern, threads, processes } = shape;
+    let plural = |n: &u32, what: &str, many: &str| format!("{n} {}", if *n == 1 { what } else { many });
+    format!(
+        "{}K {}, {}, {}",
+        bs / 1024,
+        word(*pattern),
+        plural(processes, "process", "processes"),
+        plural(threads, "thread", "threads")
+    )
+}
+
+/// `median (min–max)`
+pub fn cell(spread: Spread) -> String {
+    format!("{} ({}–{})", short(spread.median), short(spread.min), short(spread.max))
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// One round of nothing on every side.
+    pub fn samples() -> Samples {
+        let report = Report {
+            bs: 8192,
+            pattern: Pattern::Random,
+            threads: 1,
+            processes: 1,
+            sync: seawall_load::write::Sync::None,
+            ops: 1,
+            bytes: 8192,
+            seconds: 1.0,
+            ops_per_s: 1.0,
+            latency: Summary { p50_us: 2.0, mean_us: 2.0, ..Summary::default() },
+            verified: Default::default(),
+        };
+        let mut samples = Samples::default();
+        SIDES
+            .into_iter()
+            .for_each(|side| samples.add(side, Measured { report: report.clone(), logged: 1.0 }));
+        samples
+    }
+}

@@ -1,0 +1,53 @@
+//! docs/BENCHMARKS.md: its tables of keys are generated, between marks, from [`super::keys`].
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::keys;
+
+const BEGIN: &str = "<!-- generated: ";
+const CLOSE: &str = " -->";
+const END: &str = "<!-- end -->";
+
+/// Rewrites the tables of the page.
+pub fn write(page: &Path) -> Result<()> {
+    let now = fs::read_to_string(page).with_context(|| format!("read {}", page.display()))?;
+    let wanted = current(&now)?;
+    if wanted != now {
+        fs::write(page, wanted).with_context(|| format!("write {}", page.display()))?;
+        println!("{} rewritten", page.display());
+    }
+    Ok(())
+}
+
+/// The page as it has to be.
+fn current(now: &str) -> Result<String> {
+    let mut out = String::new();
+    let mut lines = now.lines();
+    while let Some(line) = lines.next() {
+        out += line;
+        out.push('\n');
+        let Some(name) = line.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(CLOSE)) else { continue };
+        let table = keys::table(name).with_context(|| format!("bench.json has no section {name:?}"))?;
+        lines.find(|line| *line == END).with_context(|| format!("the table of {name:?} is not closed"))?;
+        out += &format!("{table}{END}\n");
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_benchmarks_page_names_every_key() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/BENCHMARKS.md");
+        let now = fs::read_to_string(page).expect("the page");
+        for (section, _) in keys::SECTIONS {
+            assert!(now.contains(&format!("{BEGIN}{section}{CLOSE}")), "{section} has no table");
+        }
+        assert!(current(&now).expect("a page") == now, "docs/BENCHMARKS.md is not current: run `make docs`");
+    }
+}
