@@ -4,6 +4,8 @@ mod common;
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::process::Stdio;
+use std::time::Duration;
 
 use common::{EMULATED, Place, Writer, is_root};
 use seawall_media::crc32c;
@@ -26,6 +28,23 @@ fn patch(place: &Place, at: usize, bytes: &[u8], valid: bool) {
             superblock[CHECKSUM_AT..].copy_from_slice(&sum.to_le_bytes());
         }
         file.write_all_at(&superblock, copy).expect("written");
+    }
+}
+
+/// A power cut while the pool was made left an empty file, which every later run refused.
+#[test]
+fn regression_a_pool_is_whole_or_not_there() {
+    let place = Place::bare();
+    for pause in (0..30).map(Duration::from_millis) {
+        let mut init = place.command(&["init", place.pool(), "--size", "64M", "--emulated"]);
+        let mut init = init.stdout(Stdio::null()).spawn().expect("seawall starts");
+        std::thread::sleep(pause);
+        init.kill().expect("killed");
+        init.wait().expect("reaped");
+        if place.pool.exists() {
+            place.seawall(&["verify", place.pool()]).succeeds();
+            fs::remove_file(&place.pool).expect("removed");
+        }
     }
 }
 

@@ -5,10 +5,11 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FallocateFlags, FlockOperation};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, FlockOperation, Mode as FileMode, OFlags};
 use seawall_media::{MapError, Medium, ProbeError, Region, probe};
 
 use crate::format::{Cell, FORMAT_VERSION, Layout, Superblock, SuperblockError};
@@ -118,41 +119,51 @@ impl std::error::Error for PoolError {}
 
 /// Makes a pool of `size` bytes and persists its empty zones.
 ///
+/// It gets its name when it is whole: a process that is killed half-way leaves nothing.
+///
 /// # Errors
 /// [`PoolError`]; an existing file is kept unless `force`.
 pub fn create(path: &Path, size: u64, emulated: bool, force: bool) -> Result<(), PoolError> {
     let layout = Layout::for_size(size).ok_or_else(|| PoolError::TooSmall { path: path.into(), size })?;
-    let file = create_file(path, size, force)?;
-    let made = create_in(&file, path, layout, size, emulated);
-    if made.is_err() {
-        // Half a pool helps nobody; the first error is the one to show.
-        let _ = std::fs::remove_file(path);
+    if path.exists() && !force {
+        return Err(PoolError::Exists(path.into()));
     }
-    made
-}
-
-fn create_file(path: &Path, size: u64, force: bool) -> Result<File, PoolError> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(0o600);
+    let file = create_file(path, size)?;
+    create_in(&file, path, layout, size, emulated)?;
     if force && path.exists() {
-        let old = options.open(path).map_err(io(path, "opening"))?;
+        let old = OpenOptions::new().read(true).write(true).open(path).map_err(io(path, "opening"))?;
         lock(&old, path)?;
         std::fs::remove_file(path).map_err(io(path, "removing"))?;
     }
-    let file = options.create_new(true).open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => PoolError::Exists(path.into()),
-        _ => PoolError::Io { path: path.into(), doing: "creating", error },
-    })?;
-    lock(&file, path)?;
+    give_name(&file, path)
+}
+
+/// A file without a name, on the file system of `path`.
+fn create_file(path: &Path, size: u64) -> Result<File, PoolError> {
+    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+    let file = rustix::fs::open(directory(path), flags, FileMode::RUSR | FileMode::WUSR)
+        .map(File::from)
+        .map_err(|e| io(path, "creating")(e.into()))?;
     // Room is taken now: a full file system must not become a SIGBUS in a database.
     rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size)
         .map_err(|e| e.into())
-        .map_err(io(path, "reserving room for"))
-        .and_then(|()| fill(&file, size).map_err(io(path, "filling")))
-        .inspect_err(|_| {
-            let _ = std::fs::remove_file(path);
-        })?;
+        .map_err(io(path, "reserving room for"))?;
+    fill(&file, size).map_err(io(path, "filling"))?;
     Ok(file)
+}
+
+/// Gives it the name, durably, unless somebody was quicker.
+fn give_name(file: &File, path: &Path) -> Result<(), PoolError> {
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    rustix::fs::linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW).map_err(|e| match e {
+        rustix::io::Errno::EXIST => PoolError::Exists(path.into()),
+        e => PoolError::Io { path: path.into(), doing: "naming", error: e.into() },
+    })?;
+    File::open(directory(path)).and_then(|dir| dir.sync_all()).map_err(io(path, "syncing the directory of"))
+}
+
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Writes zeros. Reserved room is not enough: the first store to each page would have to clear it, and on a
