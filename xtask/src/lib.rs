@@ -14,6 +14,7 @@ mod links;
 pub mod mutate;
 mod named_tests;
 mod regions;
+mod results;
 mod source;
 mod table;
 
@@ -22,6 +23,7 @@ use std::path::{Path, PathBuf};
 
 pub use links::check_links;
 pub use named_tests::check_named_tests;
+pub use results::{RESULTS_PAGE, results_page};
 
 /// The page with generated regions, from the root of the tree.
 pub const FORMAT_PAGE: &str = "docs/FORMAT.md";

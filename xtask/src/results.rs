@@ -1,0 +1,203 @@
+//! `docs/RESULTS.md`: what tried to break Seawall, how often, and what came of it. Written from the campaigns'
+//! own results and never by hand; a campaign whose result is missing or makes no sense is said to be.
+//!
+//! Input: a directory with `sim.json`, `mutants.json`, `powercuts.json`, `vm.json` (any of them). Output: the
+//! page. Not handled here: whether the results are of this revision; the page says when each was written.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde_json::Value;
+
+/// The page, from the root of the tree.
+pub const RESULTS_PAGE: &str = "docs/RESULTS.md";
+
+const HEAD: &str = "# Results\n\nWhat tried to break the promises of [the failure model](FAILURE_MODEL.md), how often, and \
+what came of it. This page is written by `cargo run -p xtask -- results` from what the campaigns said; `make soak` \
+runs them. A figure of nought under *lost* or *violations* counts only beside the control that shows that the same \
+test finds a loss where there is one.\n";
+
+/// One campaign: the file of its result, and what is told of it.
+struct Campaign {
+    file: &'static str,
+    title: &'static str,
+    about: &'static str,
+    rows: fn(&Value) -> Option<Vec<Vec<String>>>,
+}
+
+const CAMPAIGNS: [Campaign; 4] = [
+    Campaign {
+        file: "sim.json",
+        title: "Simulated crash points",
+        about: "The stages unmodified between a simulated medium and simulated disks, under schedules that a seed \
+                decides; a power cut at every persistence point, recovery, and a second cut inside the recovery \
+                ([`crates/sim`](../crates/sim/src/lib.rs)).",
+        rows: simulated,
+    },
+    Campaign {
+        file: "mutants.json",
+        title: "Mutation",
+        about: "Each flush, fence, checksum check, watermark, real sync and row of the decision table is broken \
+                once; something must notice ([`MUTANTS`](../xtask/src/mutate/list.rs)). Control: the run with \
+                nothing broken notices nothing.",
+        rows: mutants,
+    },
+    Campaign {
+        file: "powercuts.json",
+        title: "Power cuts of real databases",
+        about: "A real file system on a disk that loses any part of what was not flushed, cut under full load; the \
+                log's medium is memory outside the machine, which survives by construction \
+                ([`crates/powercut`](../crates/powercut/src/main.rs)). Controls: `unsafe` has durability switched \
+                off, `logless` recovers without the log, `synced` is the bare database with its fsyncs.",
+        rows: power_cuts,
+    },
+    Campaign {
+        file: "vm.json",
+        title: "Power cuts of a virtual machine",
+        about: "PostgreSQL and SQLite in a machine with persistent memory (ext4 and XFS in DAX mode, MAP_SYNC) and a \
+                disk with a volatile write cache; the emulator is killed under load, the ledger stands outside \
+                ([`crates/vmtest`](../crates/vmtest/src/main.rs)). Emulated devices: it shows that a crash is \
+                survived, not what a real module's flushes do.",
+        rows: machine,
+    },
+];
+
+/// The page, from the results in `dir`.
+pub fn results_page(dir: &Path) -> String {
+    CAMPAIGNS.iter().fold(HEAD.to_owned(), |page, campaign| page + &campaign.section(dir))
+}
+
+impl Campaign {
+    fn section(&self, dir: &Path) -> String {
+        let path = dir.join(self.file);
+        let found = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+        let told = found.as_ref().and_then(self.rows).map(|rows| table(&rows));
+        let body = told.map_or_else(
+            || format!("No result: `{}` is missing or is not one.\n", self.file),
+            |table| format!("{table}\nWritten {}.\n", written(&path)),
+        );
+        format!("\n## {}\n\n{}\n\n{body}", self.title, self.about)
+    }
+}
+
+/// The first row is the head.
+fn table(rows: &[Vec<String>]) -> String {
+    let line = |row: &Vec<String>| format!("| {} |\n", row.join(" | "));
+    let rule = |head: &Vec<String>| format!("|{}\n", "---|".repeat(head.len()));
+    let head = rows.first().map_or_else(String::new, |head| line(head) + &rule(head));
+    rows.iter().skip(1).fold(head, |out, row| out + &line(row))
+}
+
+/// The day a result was written, as days and years are named everywhere (Howard Hinnant's civil_from_days).
+fn written(path: &Path) -> String {
+    let changed = std::fs::metadata(path).and_then(|m| m.modified()).ok();
+    let since = changed.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
+    let days = since.as_secs() / 86_400 + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    format!("{:04}-{month:02}-{day:02}", era * 400 + year + u64::from(month <= 2))
+}
+
+/// A number with separators, or the text itself.
+fn shown(value: &Value) -> String {
+    let Some(number) = value.as_f64() else { return value.as_str().unwrap_or("–").to_owned() };
+    let whole = format!("{number:.0}");
+    let digits: Vec<char> = whole.chars().rev().collect();
+    let groups: Vec<String> = digits.chunks(3).map(|group| group.iter().rev().collect()).collect();
+    groups.into_iter().rev().collect::<Vec<_>>().join(",")
+}
+
+/// A row for each field of an object.
+fn fields(of: &Value) -> Option<Vec<Vec<String>>> {
+    let rows = of.as_object()?.iter().filter(|(_, value)| value.is_number());
+    Some(rows.map(|(name, value)| vec![name.replace('_', " "), shown(value)]).collect())
+}
+
+fn simulated(result: &Value) -> Option<Vec<Vec<String>>> {
+    let mut rows = vec![vec!["what".into(), "how often".into()]];
+    rows.extend(fields(&result["counts"])?);
+    rows.push(vec!["crash points a second".into(), shown(&result["points_per_second"])]);
+    rows.push(vec!["**violations**".into(), result["violations"].as_array()?.len().to_string()]);
+    Some(rows)
+}
+
+fn mutants(result: &Value) -> Option<Vec<Vec<String>>> {
+    let fates = result.as_array().or_else(|| result["fates"].as_array())?;
+    let is = |fate: &&Value, name: &str| !fate[name].is_null();
+    let killed = fates.iter().filter(|fate| is(fate, "killed_by")).count();
+    let needless = fates.iter().filter(|fate| is(fate, "needless") && !is(fate, "killed_by"));
+    let survived = fates.iter().filter(|fate| !is(fate, "killed_by") && !is(fate, "needless"));
+    let mut rows = vec![
+        vec!["what".into(), "how many".into()],
+        vec!["broken, one at a time".into(), fates.len().to_string()],
+        vec!["noticed".into(), killed.to_string()],
+    ];
+    rows.extend(
+        needless.map(|fate| vec![format!("needless: {}", shown(&fate["mutant"])), shown(&fate["needless"])]),
+    );
+    rows.push(vec!["**survived**".into(), survived.clone().count().to_string()]);
+    rows.extend(survived.map(|fate| vec!["survivor".into(), shown(&fate["mutant"])]));
+    Some(rows)
+}
+
+fn power_cuts(result: &Value) -> Option<Vec<Vec<String>>> {
+    let names = ["rounds", "cuts", "sectors_lost", "acknowledged", "lost", "rounds_with_problems"];
+    let mut rows = vec![
+        [
+            "database",
+            "side",
+            "rounds",
+            "cuts",
+            "sectors lost",
+            "commits acknowledged",
+            "**lost**",
+            "rounds with any problem",
+        ]
+        .map(String::from)
+        .to_vec(),
+    ];
+    for total in result["totals"].as_array()? {
+        let mut row = vec![shown(&total["database"]), shown(&total["side"])];
+        row.extend(names.iter().map(|name| shown(&total[*name])));
+        rows.push(row);
+    }
+    Some(rows)
+}
+
+fn machine(result: &Value) -> Option<Vec<Vec<String>>> {
+    let mut rows = vec![vec!["with Seawall".into(), "how many".into()]];
+    rows.extend(fields(&result["totals"])?);
+    rows.push(vec!["**failures**".into(), result["totals"]["failures"].as_array()?.len().to_string()]);
+    for (name, title) in [("counter_proof", "control, not synced"), ("control", "control, synced")] {
+        let proof = &result[name];
+        if proof["ran"] == true {
+            let text =
+                format!("{} acknowledged, {} lost", shown(&proof["acknowledged"]), shown(&proof["lost"]));
+            rows.push(vec![title.into(), text]);
+        }
+    }
+    Some(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_says_what_is_missing_and_what_is_there() {
+        let dir = std::env::temp_dir().join(format!("seawall-results-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        let cuts = r#"{"totals":[{"database":"sqlite","side":"seawall","rounds":210,"cuts":270,"sectors_lost":131492,
+            "acknowledged":717402,"lost":0,"rounds_with_problems":0}]}"#;
+        std::fs::write(dir.join("powercuts.json"), cuts).expect("written");
+        std::fs::write(dir.join("vm.json"), "[]").expect("written");
+        let page = results_page(&dir);
+        std::fs::remove_dir_all(&dir).expect("removed");
+        assert!(page.contains("| sqlite | seawall | 210 | 270 | 131,492 | 717,402 | 0 | 0 |"), "{page}");
+        assert!(page.contains("No result: `vm.json`") && page.contains("No result: `sim.json`"), "{page}");
+    }
+}
