@@ -1,7 +1,7 @@
 //! `docs/RESULTS.md`: what tried to break Seawall, how often, and what came of it. Written from the campaigns'
 //! own results and never by hand; a campaign whose result is missing or makes no sense is said to be.
 //!
-//! Input: a directory with `sim.json`, `mutants.json`, `powercuts.json`, `vm.json` (any of them). Output: the
+//! Input: a directory with `campaign.json`, `mutants.json`, `powercuts.json`, `vm.json` (any of them). Output: the
 //! page. Not handled here: whether the results are of this revision; the page says when each was written.
 
 use std::path::Path;
@@ -27,7 +27,7 @@ struct Campaign {
 
 const CAMPAIGNS: [Campaign; 4] = [
     Campaign {
-        file: "sim.json",
+        file: "campaign.json",
         title: "Simulated crash points",
         about: "The stages unmodified between a simulated medium and simulated disks, under schedules that a seed \
                 decides; a power cut at every persistence point, recovery, and a second cut inside the recovery \
@@ -198,6 +198,6 @@ mod tests {
         let page = results_page(&dir);
         std::fs::remove_dir_all(&dir).expect("removed");
         assert!(page.contains("| sqlite | seawall | 210 | 270 | 131,492 | 717,402 | 0 | 0 |"), "{page}");
-        assert!(page.contains("No result: `vm.json`") && page.contains("No result: `sim.json`"), "{page}");
+        assert!(page.contains("No result: `vm.json`") && page.contains("No result: `campaign.json`"), "{page}");
     }
 }
