@@ -37,8 +37,8 @@ pub fn figures(rows: &[Row]) -> String {
             "<svg viewBox=\"0 0 {width:.0} {HEIGHT:.0}\" role=\"img\" aria-label=\"{}: transactions per second; the \
              table below has the numbers\" style=\"flex:{width:.0} 1 {:.0}px;max-width:{:.0}px\">",
             escape(panel.title),
-            width * 0.8,
-            width * 1.25
+            width * 0.68,
+            width * 1.15
         );
         panel.draw(&mut out);
         out += "</svg>\n";

@@ -60,7 +60,7 @@ fn tiles(report: &DemoReport) -> String {
         let acknowledged: u64 = report.kills.iter().map(|k| k.verdict.acknowledged).sum();
         let missing: u64 = report.kills.iter().map(|k| k.verdict.missing).sum();
         let text =
-            format!("of {} acknowledged commits missing after kill -9", thousands(acknowledged as f64));
+            format!("of {} acknowledged commits missing after kill\u{a0}-9", thousands(acknowledged as f64));
         tile(&thousands(missing as f64), &text, if missing == 0 { "good" } else { "bad" });
     }
     format!("<section class=\"tiles\">\n{tiles}</section>\n")
@@ -91,7 +91,7 @@ fn rates_table(rows: &[Row]) -> String {
     for row in rows {
         let t = &row.tps;
         let gain = if t.fs.overlaps(&t.seawall) {
-            "no difference shown".to_owned()
+            "–<small>no difference shown</small>".to_owned()
         } else {
             format!("{}×", short(t.speedup()))
         };
