@@ -124,7 +124,7 @@ enum Harm {
 
 impl Harm {
     fn draw(world: &World) -> Self {
-        match world.rng.below(128) {
+        match world.rng.below(48) {
             0 => Self::Tables,
             1 => Self::Log,
             2 => Self::Poison,
