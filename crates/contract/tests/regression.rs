@@ -63,6 +63,18 @@ crash_tests! {
     regression_fallocate_takes_part_in_the_order: "fallocate",
 }
 
+/// Nobody could register the new file, so nothing of its O_DSYNC may be lost.
+#[test]
+fn regression_dsync_on_a_new_file_while_the_daemon_is_away() {
+    if bare_only() {
+        return;
+    }
+    let mut crash = Crash::play_with("dsync-new", "64M", true);
+    let expected = crash.cut_power();
+    let said = crash.pool.replay();
+    crash.compare(&expected, "after the replay", &said.output());
+}
+
 #[test]
 fn regression_log_full() {
     survives("log-full", "16M");

@@ -149,14 +149,19 @@ fn register(engine: &'static Engine, fd: c_int, entry: Entry) -> Kind {
     match client::register(fd) {
         Registered::File(file) if engine.knows(file) => adopt(engine, fd, file, entry),
         Registered::File(_) | Registered::No => leave(fd, entry),
-        Registered::NoAnswer => Kind::Kernel,
+        Registered::NoAnswer => unmanaged(entry),
     }
 }
 
-/// Remembers that `fd` is not managed. Flags that were taken off are made up for.
+/// Remembers that `fd` is not managed.
 fn leave(fd: c_int, entry: Entry) -> Kind {
     let entry = Entry::other(State::Unmanaged, entry.marks());
     fdtable::set(fd, entry);
+    unmanaged(entry)
+}
+
+/// The kernel's, with flags that were taken off made up for.
+fn unmanaged(entry: Entry) -> Kind {
     match entry.has(mark::STRIPPED) {
         true => Kind::Watched(Watched { entry, candidate: None }),
         false => Kind::Kernel,

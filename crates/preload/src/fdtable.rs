@@ -129,6 +129,11 @@ fn cell(fd: c_int) -> Option<&'static AtomicU64> {
     TABLE.get(usize::try_from(fd).ok()?)
 }
 
+/// True if something can be remembered for `fd`.
+pub fn has_room(fd: c_int) -> bool {
+    cell(fd).is_some()
+}
+
 /// What is known about `fd`.
 #[inline]
 pub fn get(fd: c_int) -> Entry {

@@ -15,6 +15,7 @@ pub fn all() -> Vec<Scene> {
         scene("vectored", vectored),
         scene("append", append),
         scene("dsync", dsync),
+        scene("dsync-new", dsync_new),
         scene("large", large),
         scene("truncate", truncate),
         scene("open-truncate", open_truncate),
@@ -77,6 +78,14 @@ fn append(files: &Files) {
 
 fn dsync(files: &Files) {
     let fd = files.open("a-wal", O_RDWR | O_DSYNC);
+    for round in 0..10 {
+        write(fd, b'0' + round as u8, 8192, round * 8192);
+    }
+}
+
+/// A log file that did not exist before.
+fn dsync_new(files: &Files) {
+    let fd = files.open("new-wal", O_RDWR | O_CREAT | O_DSYNC);
     for round in 0..10 {
         write(fd, b'0' + round as u8, 8192, round * 8192);
     }

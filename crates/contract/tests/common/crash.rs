@@ -35,6 +35,11 @@ pub struct Crash {
 impl Crash {
     /// Plays `scene` until it is done.
     pub fn play(scene: &str, pool_size: &'static str) -> Crash {
+        Crash::play_with(scene, pool_size, false)
+    }
+
+    /// The same; a `hung` daemon answers nobody from the scene's beginning on.
+    pub fn play_with(scene: &str, pool_size: &'static str, hung: bool) -> Crash {
         let work = Work::new(scene);
         let stale_wanted = std::env::var_os("SEAWALL_CONTRACT_STALE").is_some();
         let disk = if stale_wanted { None } else { Disk::new(work.path(), 160) };
@@ -51,7 +56,12 @@ impl Crash {
         let mut run = Running::start(&mut pool.around(&directory, &program), &format!("scene {scene}"));
         run.wait_for("ready", SCENE_LIMIT);
         let power = match disk {
-            Some(disk) => Power::Image(disk),
+            Some(disk) => {
+                if hung {
+                    stop(&pool, &run);
+                }
+                Power::Image(disk)
+            }
             None => Power::Stale(freeze(&pool, &run, &directory)),
         };
         run.tell("go");
@@ -88,12 +98,16 @@ impl Crash {
     }
 }
 
-/// Stops the daemon, so that from here on nothing is synced in the background, and takes the bytes
-/// that the disk may hold from now on.
-fn freeze(pool: &Pool, run: &Running, directory: &Path) -> BTreeMap<u64, Vec<u8>> {
+fn stop(pool: &Pool, run: &Running) {
     for pid in pool.daemon(run) {
         processes::signal(pid, libc::SIGSTOP);
     }
+}
+
+/// Stops the daemon, so that from here on nothing is synced in the background, and takes the bytes
+/// that the disk may hold from now on.
+fn freeze(pool: &Pool, run: &Running, directory: &Path) -> BTreeMap<u64, Vec<u8>> {
+    stop(pool, run);
     let entries = std::fs::read_dir(directory).expect("the scene's directory");
     entries
         .filter_map(Result::ok)

@@ -89,8 +89,14 @@ fn delicate(dir: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<usize
         return fd.map(|fd| fd as usize).inspect(|fd| fresh(*fd as c_int));
     }
     let ours = look::will_be_managed(dir, path, flags);
-    let taken = if ours { flags & (O_TRUNC | O_SYNC | O_DSYNC | O_DIRECT) } else { 0 };
-    let fd = open(flags & !taken)?;
+    let mut taken = if ours { flags & (O_TRUNC | O_SYNC | O_DSYNC | O_DIRECT) } else { 0 };
+    let mut fd = open(flags & !taken)?;
+    if taken & !O_TRUNC != 0 && !fdtable::has_room(fd) {
+        // What was taken off could not be remembered.
+        sys::close(fd);
+        taken &= O_TRUNC;
+        fd = open(flags & !(O_TRUNC | O_CREAT | O_EXCL))?;
+    }
     fdtable::opened(fd, marks(flags, taken));
     after(fd, flags, taken)
 }
