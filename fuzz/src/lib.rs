@@ -8,6 +8,7 @@
 pub mod image;
 pub mod input;
 pub mod messages;
+mod scratch;
 pub mod settings;
 
 /// What takes an input.

@@ -19,6 +19,7 @@ use serde_json::json;
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::input::Input;
+use crate::scratch;
 
 /// A reply that takes longer is a hang.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -30,8 +31,7 @@ static SCENE: LazyLock<Mutex<Scene>> = LazyLock::new(|| Mutex::new(Scene::new())
 
 /// A scratch directory and a daemon that serves.
 struct Scene {
-    dir: tempfile::TempDir,
-    _memory: tempfile::TempDir,
+    dir: PathBuf,
     pool: PathBuf,
     things: Vec<OwnedFd>,
     daemon: Option<JoinHandle<()>>,
@@ -60,28 +60,32 @@ pub fn target(bytes: &[u8]) {
 
 impl Scene {
     fn new() -> Self {
-        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory on a disk");
-        let memory = tempfile::tempdir_in("/dev/shm").expect("a directory in memory");
+        let (dir, memory) = (scratch::directory("/var/tmp"), scratch::directory("/dev/shm"));
         for sub in ["pg/pg_wal", "lite"] {
-            std::fs::create_dir_all(dir.path().join(sub)).expect("made");
+            std::fs::create_dir_all(dir.join(sub)).expect("made");
         }
         let files = ["pg/PG_VERSION", "pg/pg_wal/000000010000000000000001", "lite/a.db-wal", "lite/a.db"];
         for name in files {
-            std::fs::write(dir.path().join(name), "15\n").expect("written");
+            std::fs::write(dir.join(name), "15\n").expect("written");
         }
-        let pool = memory.path().join("pool");
+        let pool = memory.join("pool");
         pool::create(&pool, 16 << 20, true, false).expect("a pool");
+        let uuid = pool::open(&pool).expect("it opens").uuid();
+        scratch::remove_at_exit(Path::new(&format!("/dev/shm/seawall-{uuid:032x}.rt")));
+        for place in place::candidates(&pool).expect("places") {
+            [place.socket, place.log].iter().for_each(|path| scratch::remove_at_exit(path));
+        }
         let open = |name: &str| {
-            let file = File::options().read(true).write(true).open(dir.path().join(name)).expect("opened");
+            let file = File::options().read(true).write(true).open(dir.join(name)).expect("opened");
             OwnedFd::from(file)
         };
         let mut things: Vec<_> = files[1..].iter().map(|name| open(name)).collect();
-        things.push(File::open(dir.path()).expect("opened").into());
+        things.push(File::open(&dir).expect("opened").into());
         things.push(File::open("/dev/null").expect("opened").into());
         things.push(rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).expect("an event"));
         let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
-        things.push(rustix::fs::open(dir.path(), flags, rustix::fs::Mode::empty()).expect("opened"));
-        Self { dir, _memory: memory, pool, things, daemon: None }
+        things.push(rustix::fs::open(&dir, flags, rustix::fs::Mode::empty()).expect("opened"));
+        Self { dir, pool, things, daemon: None }
     }
 
     /// A connection, to a new daemon if the last one was stopped.
@@ -158,7 +162,7 @@ impl Scene {
             Kind::AddRoot => {
                 let names = ["pg", "pg/pg_wal", "lite", "lite/a.db", "none", "lite/../pg"];
                 let preset = *input.pick(&["postgres", "sqlite", "other", ""]);
-                let [path, data] = [0, 1].map(|_| self.dir.path().join(input.pick(&names)));
+                let [path, data] = [0, 1].map(|_| self.dir.join(input.pick(&names)));
                 json!({ "preset": preset, "path": path, "data": data }).to_string().into_bytes()
             }
             Kind::Stop => json!({ "if_idle": how & 1 == 0 }).to_string().into_bytes(),

@@ -17,6 +17,8 @@ use seawall_core::format::{Cell, Layout, Superblock};
 use seawall_core::pool;
 use seawall_media::{Identity, Region, identity};
 
+use crate::scratch;
+
 /// Files a pool may write, with what they hold before.
 pub const MANAGED: [&str; 3] = ["root/wal", "root/other", "root/sub/deep"];
 /// Everything else that has content.
@@ -28,8 +30,7 @@ const FILE_MAX: u64 = SIZE + (1 << 20);
 
 /// Scratch directory and pool.
 pub struct World {
-    dir: tempfile::TempDir,
-    _memory: tempfile::TempDir,
+    dir: PathBuf,
     /// The pool's path.
     pub pool: PathBuf,
     /// The pool, mapped, for building.
@@ -45,26 +46,28 @@ pub struct World {
 impl World {
     /// Makes everything once.
     pub fn new() -> Self {
-        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory on a disk");
-        let memory = tempfile::tempdir_in("/dev/shm").expect("a directory in memory");
+        let (dir, memory) = (scratch::directory("/var/tmp"), scratch::directory("/dev/shm"));
         for sub in ["root/sub", "outside"] {
-            fs::create_dir_all(dir.path().join(sub)).expect("made");
+            fs::create_dir_all(dir.join(sub)).expect("made");
         }
         for (link, to) in LINKS {
-            symlink(to, dir.path().join(link)).expect("linked");
+            symlink(to, dir.join(link)).expect("linked");
         }
-        rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("root/fifo"), rustix::fs::Mode::RWXU)
-            .expect("a fifo");
-        let pool = memory.path().join("pool");
+        rustix::fs::mkfifoat(rustix::fs::CWD, dir.join("root/fifo"), rustix::fs::Mode::RWXU).expect("a fifo");
+        let pool = memory.join("pool");
         pool::create(&pool, SIZE, true, false).expect("a pool");
         let pool_file = OpenOptions::new().read(true).write(true).open(&pool).expect("opened");
         let region = Region::map(&pool_file, SIZE, false).expect("mapped");
         let mut superblock = vec![0; Layout::retired()];
         region.read(0, &mut superblock);
         let layout = Layout::for_size(SIZE).expect("a layout");
-        let uuid_low = Superblock::read(&region).expect("a superblock").uuid_low();
+        let found = Superblock::read(&region).expect("a superblock");
+        let uuid_low = found.uuid_low();
+        // A replay that was refused by the disk leaves its mark.
+        let uuid = u128::from_le_bytes(found.uuid);
+        scratch::remove_at_exit(Path::new(&format!("/dev/shm/seawall-{uuid:032x}.replay")));
         limit_file_size();
-        Self { dir, _memory: memory, pool, region, layout, uuid_low, superblock, pool_file }
+        Self { dir, pool, region, layout, uuid_low, superblock, pool_file }
     }
 
     /// An empty pool, and files as they were long before this boot.
@@ -86,7 +89,7 @@ impl World {
 
     /// A path in the scratch directory.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.dir.join(name)
     }
 
     /// The identity of something in it.
