@@ -138,30 +138,26 @@ fn decide(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Intent, entry
         _ => true,
     };
     if due || intent == Intent::Hold {
-        return register(engine, fd, entry);
+        return register(engine, fd, stat, entry);
     }
     let candidate = entry.as_candidate();
     fdtable::set(fd, candidate);
     Kind::Watched(Watched { entry: candidate, candidate: Some((engine, *stat)) })
 }
 
-fn register(engine: &'static Engine, fd: c_int, entry: Entry) -> Kind {
+fn register(engine: &'static Engine, fd: c_int, stat: &Stat, entry: Entry) -> Kind {
     match client::register(fd) {
         Registered::File(file) if engine.knows(file) => adopt(engine, fd, file, entry),
         Registered::File(_) | Registered::No => leave(fd, entry),
-        Registered::NoAnswer => unmanaged(entry),
+        // Somebody else may get an answer while this write is under way.
+        Registered::NoAnswer => Kind::Watched(Watched { entry, candidate: Some((engine, *stat)) }),
     }
 }
 
-/// Remembers that `fd` is not managed.
+/// Remembers that `fd` is not managed. Flags that were taken off are made up for.
 fn leave(fd: c_int, entry: Entry) -> Kind {
     let entry = Entry::other(State::Unmanaged, entry.marks());
     fdtable::set(fd, entry);
-    unmanaged(entry)
-}
-
-/// The kernel's, with flags that were taken off made up for.
-fn unmanaged(entry: Entry) -> Kind {
     match entry.has(mark::STRIPPED) {
         true => Kind::Watched(Watched { entry, candidate: None }),
         false => Kind::Kernel,
