@@ -198,6 +198,9 @@ mod tests {
         let page = results_page(&dir);
         std::fs::remove_dir_all(&dir).expect("removed");
         assert!(page.contains("| sqlite | seawall | 210 | 270 | 131,492 | 717,402 | 0 | 0 |"), "{page}");
-        assert!(page.contains("No result: `vm.json`") && page.contains("No result: `campaign.json`"), "{page}");
+        assert!(
+            page.contains("No result: `vm.json`") && page.contains("No result: `campaign.json`"),
+            "{page}"
+        );
     }
 }
