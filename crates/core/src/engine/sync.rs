@@ -148,9 +148,12 @@ fn is_absorbed(flags: u32) -> bool {
 
 /// A real sync failed. The kernel may have dropped the pages and will report success next time; a tracked
 /// file's records still hold the data, so they stay, and the file is not believed again.
+///
+/// Not only EIO: a file system that allocates late drops pages on ENOSPC and EDQUOT too.
 fn failed(f: File<'_>, error: Errno) {
     f.disturb();
-    if error == Errno::IO && Flag::TRACKED.any_in(f.flags().load(Acquire)) {
+    let never_reached_the_disk = matches!(error, Errno::BADF | Errno::INTR | Errno::INVAL | Errno::NOSYS);
+    if !never_reached_the_disk && Flag::TRACKED.any_in(f.flags().load(Acquire)) {
         f.flags().fetch_or(Flag::FAILED.0, SeqCst);
     }
 }

@@ -1,0 +1,99 @@
+//! A disk that fails a sync. The kernel may drop the pages and report success the next time, so an error is
+//! never retried into success: the records stay, and say after a restart what the disk lost.
+
+mod common;
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use common::{Managed, World, roll_back};
+use seawall_core::Errno;
+use seawall_core::destage::{Destager, Files};
+use seawall_wire::shm::Flag;
+
+/// Every sync through this descriptor fails: it was opened for its path alone.
+struct Failing(File);
+
+impl Failing {
+    fn of(m: &Managed) -> Self {
+        let path_only = rustix::fs::OFlags::PATH.bits() as i32;
+        Self(OpenOptions::new().read(true).custom_flags(path_only).open(&m.path).expect("opened"))
+    }
+}
+
+impl Files for Failing {
+    fn descriptor(&mut self, _slot: u32) -> io::Result<BorrowedFd<'_>> {
+        Ok(self.0.as_fd())
+    }
+}
+
+/// A tracked file with ten writes in the log.
+fn logged() -> (World, Managed) {
+    let world = World::new(16 << 20);
+    let m = world.manage("wal");
+    assert!(world.fsync(&m), "the first one is real");
+    (0..10u8).for_each(|i| world.pwrite(&m, 0, &[i + 1; 3000], u64::from(i) * 3000));
+    assert!(!world.fsync(&m), "absorbed");
+    (world, m)
+}
+
+/// From now on: no sync succeeds, none asks the disk again, and the records are all there.
+fn assert_never_believed_again(world: World, m: &Managed) {
+    assert!(Flag::FAILED.any_in(world.engine.flags(m.name)), "`status` says so");
+    let asked_again = || -> Result<(), Errno> { panic!("retried into success") };
+    assert_eq!(world.engine.sync(world.who(0), m.name, asked_again), Err(Errno::IO));
+    let round = world.destage(m);
+    assert_eq!((round.synced, round.failed.len(), round.dirty), (0, 1, 1), "the operator is told");
+    assert_eq!(world.engine.sync(world.who(0), m.name, asked_again), Err(Errno::IO));
+
+    let expected = std::fs::read(&m.path).expect("read");
+    roll_back(m, &[]);
+    let (report, _dir, _memory) = world.recover();
+    assert_eq!(report.expect("recovered").live, 10);
+    assert_eq!(std::fs::read(&m.path).expect("read"), expected);
+}
+
+#[test]
+fn a_failed_sync_is_passed_on_and_never_retried_into_success() {
+    for error in [Errno::IO, Errno::NOSPC, Errno::DQUOT] {
+        let (world, m) = logged();
+        world.engine.need_sync(m.name); // as a rename does
+        assert_eq!(world.engine.sync(world.who(0), m.name, || Err(error)), Err(error));
+        assert_never_believed_again(world, &m);
+    }
+}
+
+#[test]
+fn a_sync_that_never_reached_the_disk_is_just_refused() {
+    let (world, m) = logged();
+    world.engine.need_sync(m.name);
+    assert_eq!(world.engine.sync(world.who(0), m.name, || Err(Errno::BADF)), Err(Errno::BADF));
+    assert!(world.fsync(&m), "asked again");
+    assert!(world.is_tracked(&m));
+}
+
+#[test]
+fn a_failed_sync_in_the_background_is_told_and_keeps_the_records() {
+    let (world, m) = logged();
+    let round = Destager::new(&world.engine, world.who(7)).round(&mut Failing::of(&m));
+    assert_eq!((round.synced, round.failed.len(), round.dirty), (0, 1, 1));
+    assert_never_believed_again(world, &m);
+}
+
+#[test]
+fn a_file_that_cannot_leave_the_log_keeps_its_records() {
+    let (world, m) = logged();
+    world.engine.pass(world.who(0), m.name, || Err(Errno::IO), || ());
+    assert_never_believed_again(world, &m);
+}
+
+#[test]
+fn a_sync_that_fails_outside_the_log_is_the_kernels_alone() {
+    let world = World::new(16 << 20);
+    let m = world.manage("wal");
+    assert_eq!(world.engine.sync(world.who(0), m.name, || Err(Errno::NOSPC)), Err(Errno::NOSPC));
+    assert!(!world.is_tracked(&m));
+    assert!(world.fsync(&m), "asked again, and believed: nothing but the kernel stood for it");
+}
