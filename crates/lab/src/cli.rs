@@ -56,13 +56,13 @@ pub struct DemoOptions {
     #[command(flatten)]
     pub common: Common,
     /// Interleaved rounds; the spread is taken over them
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 3, value_parser = at_least_one)]
     pub rounds: usize,
     /// Seconds of each single run
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub seconds: u64,
     /// pgbench scale factor (16 MB each; the default fits memory)
-    #[arg(long, default_value_t = 16)]
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub scale: u32,
     /// Parts to run
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [DemoPart::Postgres, DemoPart::Sqlite, DemoPart::Kill])]
@@ -87,7 +87,7 @@ pub struct BenchOptions {
     #[arg(long, value_enum, value_delimiter = ',')]
     pub only: Vec<Section>,
     /// Interleaved rounds [default: 3; with --quick 2]
-    #[arg(long)]
+    #[arg(long, value_parser = at_least_one)]
     pub rounds: Option<usize>,
 }
 
@@ -103,4 +103,8 @@ pub enum Section {
 pub struct RenderOptions {
     pub json: PathBuf,
     pub html: PathBuf,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("{text:?} is not a number of at least 1"))
 }

@@ -1,6 +1,8 @@
 //! Progress for people (a bar) and for logs (plain lines), on standard error.
 
+use std::cell::OnceCell;
 use std::io::IsTerminal;
+use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -8,6 +10,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub struct Progress {
     bar: ProgressBar,
     plain: bool,
+    /// When the first step was done.
+    first: OnceCell<Instant>,
 }
 
 impl Progress {
@@ -16,16 +20,15 @@ impl Progress {
         let plain = !std::io::stderr().is_terminal();
         let target = if plain { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(steps as u64), target);
-        let style =
-            ProgressStyle::with_template("  {bar:28} {pos:>3}/{len}  {elapsed} (about {eta} left)  {msg}");
+        let style = ProgressStyle::with_template("  {bar:28} {pos:>3}/{len}  {prefix}  {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.enable_steady_tick(std::time::Duration::from_millis(250));
-        Progress { bar, plain }
+        Progress { bar, plain, first: OnceCell::new() }
     }
 
     /// Says nothing.
     pub fn silent() -> Self {
-        Progress { bar: ProgressBar::hidden(), plain: false }
+        Progress { bar: ProgressBar::hidden(), plain: false, first: OnceCell::new() }
     }
 
     /// A line that stays.
@@ -41,12 +44,20 @@ impl Progress {
     /// One step is done; `text` is its result.
     pub fn done(&self, text: &str) {
         self.bar.inc(1);
+        let first = *self.first.get_or_init(Instant::now);
+        let (done, all) = (self.bar.position(), self.bar.length().unwrap_or(0));
+        // The first step makes the databases: the others are alike, and tell how long they take.
+        let left = match done {
+            0..3 => String::new(),
+            _ => {
+                let step = first.elapsed().as_secs_f64() / (done - 1) as f64;
+                format!(", about {:.0} s left", step * all.saturating_sub(done) as f64)
+            }
+        };
+        self.bar.set_prefix(left.trim_start_matches(", ").to_owned());
         if self.plain {
-            let (done, all) = (self.bar.position(), self.bar.length().unwrap_or(0));
             let width = all.to_string().len();
-            let left =
-                self.bar.elapsed().as_secs_f64() / done.max(1) as f64 * all.saturating_sub(done) as f64;
-            eprintln!("[{done:>width$}/{all}, about {left:.0} s left] {text}");
+            eprintln!("[{done:>width$}/{all}{left}] {text}");
         }
     }
 

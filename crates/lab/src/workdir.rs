@@ -27,13 +27,13 @@ impl WorkDir {
         let first = asked.unwrap_or(default);
         let mut path = prepare(first, identity)?;
         if !identity.can_write(&path) {
+            let _ = fs::remove_dir(&path); // empty, if it was made just now
             ensure!(
                 asked.is_none(),
                 "user {} cannot reach {}: choose another --work",
                 identity.name,
                 path.display()
             );
-            let _ = fs::remove_dir(&path);
             path = prepare(Path::new(FALLBACK), identity)?;
             ensure!(
                 identity.can_write(&path),

@@ -34,8 +34,10 @@ impl<'a> Cluster<'a> {
         // Fast shutdown, also when the lab dies; `seawall run` passes it on.
         let server = process::start(command, &format!("PostgreSQL ({})", side.name()), libc::SIGINT)?;
         let mut cluster = Cluster { lab, bin, data: data.to_owned(), server };
-        cluster.wait_ready().with_context(|| log_tail(&log_path))?;
-        Ok(cluster)
+        match cluster.wait_ready() {
+            Err(error) if !process::interrupted() => Err(error.context(log_tail(&log_path))),
+            other => other.map(|()| cluster),
+        }
     }
 
     fn wait_ready(&mut self) -> Result<()> {
