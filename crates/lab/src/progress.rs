@@ -49,6 +49,7 @@ impl Progress {
         // The first step makes the databases: the others are alike, and tell how long they take.
         let left = match done {
             0..3 => String::new(),
+            _ if done >= all => String::new(),
             _ => {
                 let step = first.elapsed().as_secs_f64() / (done - 1) as f64;
                 format!(", about {:.0} s left", step * all.saturating_sub(done) as f64)
