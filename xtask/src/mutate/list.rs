@@ -114,7 +114,7 @@ mutants! {
         "failed sync: a later one succeeds": "        if Flag::FAILED.any_in(f.flags().load(Acquire)) {\n            return;" => "        if Flag::FAILED.any_in(f.flags().load(Acquire)) && !{m} {\n            return;",
         "state: untracked write during a real sync": "if f.epoch().load(Acquire) != covered.epoch {" => "if f.epoch().load(Acquire) != covered.epoch && !{m} {",
         "state: holds": "        if !held && !Flag::NEVER_TRACK" => "        if (!held || {m}) && !Flag::NEVER_TRACK",
-        "state: a failed sync is remembered": "    if error == Errno::IO && Flag::TRACKED" => "    if !{m} && error == Errno::IO && Flag::TRACKED",
+        "state: a failed sync is remembered": "    if !never_reached_the_disk && Flag::TRACKED" => "    if !{m} && !never_reached_the_disk && Flag::TRACKED",
         "state: unlinked before the lock is free":
             "op().inspect(|()| self.set_flag(file, Flag::UNLINKED));" => "op().inspect(|()| if !{m} { self.set_flag(file, Flag::UNLINKED) });",
     }
