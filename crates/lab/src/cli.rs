@@ -80,7 +80,7 @@ pub enum DemoPart {
 pub struct BenchOptions {
     #[command(flatten)]
     pub common: Common,
-    /// A slice of about a minute
+    /// A slice of a few minutes
     #[arg(long)]
     pub quick: bool,
     /// Sections to run [default: all]

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::time::{Duration, Instant};
 
 use seawall_lab::cli::Common;
 use seawall_lab::lab::Lab;
@@ -59,6 +60,15 @@ impl Place {
 
     pub fn daemon(&self) -> u32 {
         self.lab.pool.daemon().expect("a daemon")
+    }
+
+    /// Waits until another daemon than this one serves the pool.
+    pub fn wait_for_another_daemon(&self, than: u32) {
+        let begin = Instant::now();
+        while self.lab.pool.daemon().is_none_or(|pid| pid == than) {
+            assert!(begin.elapsed() < Duration::from_secs(20), "`seawall run` started no other daemon");
+            process::pause(Duration::from_millis(20)).expect("not interrupted");
+        }
     }
 
     /// Claims a commit that never was.
