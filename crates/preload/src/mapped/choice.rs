@@ -4,7 +4,7 @@
 //! every page several times: the first store to a page after its write-back faults, and that is the price to
 //! be compared. A way that lost is tried again, ever more seldom: loads change.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 const CALL: usize = 0;
 const STORE: usize = 1;
@@ -20,7 +20,7 @@ const PATIENCE: u32 = 8;
 /// At most.
 const PATIENCE_MAX: u32 = 256;
 /// A publish that took longer was interrupted by something else: it counts as this many ticks.
-const LONGEST: u64 = 1 << 17;
+const LONGEST: u64 = 1 << 20;
 
 /// Used by one thread at a time: atomics only because it lies in a static.
 pub struct Choice {
@@ -34,7 +34,8 @@ pub struct Choice {
     patience: AtomicU32,
     ticks: AtomicU64,
     bytes: AtomicU64,
-    /// Cost of each way in its latest window, ticks per 64 KiB. 0: not known.
+    is_trial: AtomicBool,
+    /// Cost of each way in its latest windows, ticks per 64 KiB. 0: not known.
     cost: [AtomicU64; 2],
 }
 
@@ -48,6 +49,7 @@ impl Choice {
             counted_from: AtomicU32::new(PAGES_MIN),
             until_trial: AtomicU32::new(PATIENCE),
             patience: AtomicU32::new(PATIENCE),
+            is_trial: AtomicBool::new(false),
             ticks: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             cost: [AtomicU64::new(0), AtomicU64::new(0)],
@@ -85,9 +87,13 @@ impl Choice {
 
     #[cold]
     fn decide(&self) {
-        let cost = (self.ticks.load(Relaxed) << 16) / self.bytes.load(Relaxed).max(1);
-        let way = self.way.load(Relaxed);
-        self.cost[way].store(cost.max(1), Relaxed);
+        let new = (self.ticks.load(Relaxed) << 16) / self.bytes.load(Relaxed).max(1);
+        let cost = &self.cost[self.way.load(Relaxed)];
+        let known = cost.load(Relaxed);
+        // Windows in which the file is written back are much dearer than those between: one of either kind
+        // says little.
+        let is_first = known == 0 || self.is_trial.load(Relaxed);
+        cost.store(if is_first { new.max(1) } else { (known * 7 + new) / 8 }, Relaxed);
         let [call, store] = [CALL, STORE].map(|way| self.cost[way].load(Relaxed));
         let cheaper = if store != 0 && store < call { STORE } else { CALL };
         let until_trial = self.until_trial.load(Relaxed);
@@ -106,6 +112,7 @@ impl Choice {
         let publishes = self.pages.load(Relaxed) * rounds;
         self.way.store(way, Relaxed);
         self.left.store(publishes, Relaxed);
+        self.is_trial.store(rounds == TRIAL, Relaxed);
         self.counted_from.store(if rounds == TRIAL { publishes / 2 } else { publishes }, Relaxed);
         self.ticks.store(0, Relaxed);
         self.bytes.store(0, Relaxed);
