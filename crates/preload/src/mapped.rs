@@ -28,8 +28,8 @@ use crate::sys::raw;
 
 /// Smaller files are not worth it, and ext4 may keep them inside the inode.
 const SMALLEST: u64 = 64 << 10;
-/// Larger ones would fill page tables.
-const LARGEST: u64 = 1 << 30;
+/// In larger ones so many pages fault after each write-back that finding out costs more than it brings.
+const LARGEST: u64 = 32 << 20;
 const PAGE: u64 = 4096;
 
 /// Nobody uses the row.
