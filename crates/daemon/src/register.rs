@@ -70,8 +70,7 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
     daemon.watch.add(fd, inode, &daemon.log);
     let only = foreign::is_only_open(fd);
     let file = reopen(fd, false).map_err(|e| refuse(format!("it cannot be opened for syncing: {e}")))?;
-    let foreign =
-        if only { Vec::new() } else { foreign::writers(inode.0, inode.1, |pid| daemon.is_client(pid)) };
+    let foreign = if only { Vec::new() } else { daemon.foreign_writers(inode.0, inode.1) };
     if !foreign.is_empty() {
         daemon.watch.remove(&file, inode);
         return Err(refuse(format!("processes {foreign:?} write to it without Seawall")));

@@ -25,7 +25,7 @@ use crate::log::Log;
 use crate::roots::Roots;
 use crate::state::Daemon;
 use crate::watch::Watch;
-use crate::{foreign, locate, place, process, register, warden};
+use crate::{locate, place, process, register, warden};
 
 /// Where run-time memories lie: a tmpfs on every Linux.
 const SHM_DIR: &str = "/dev/shm";
@@ -180,7 +180,7 @@ fn resume(daemon: &Daemon) {
             f.flags().fetch_and(!Flag::FOREIGN.0, SeqCst);
         }
         daemon.watch.add(&file.file, (file.dev, file.ino), &daemon.log);
-        if let Some(pid) = foreign::writers(file.dev, file.ino, |pid| daemon.is_client(pid)).first() {
+        if let Some(pid) = daemon.foreign_writers(file.dev, file.ino).first() {
             warden::keep_out(daemon, &file, *pid);
         }
     }

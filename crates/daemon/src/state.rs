@@ -14,9 +14,9 @@ use crate::guard::Claim;
 use crate::lifetime::Lifetime;
 use crate::log::Log;
 use crate::place::Place;
-use crate::process;
 use crate::roots::Roots;
 use crate::watch::Watch;
+use crate::{foreign, process};
 
 /// A running daemon.
 pub(crate) struct Daemon {
@@ -79,6 +79,15 @@ impl Daemon {
         let shm = self.engine.shm();
         (0..shm.shape().clients).filter_map(|i| shm.client(i)).any(|c| c.pid().load(Acquire) == pid)
             || self.lifetime.has_greeted(pid)
+    }
+
+    /// Processes without Seawall that have the file open for writing. The clients are gathered once: a look at
+    /// `/proc` asks for every process of the machine. One that joins meanwhile is told by its preload.
+    pub fn foreign_writers(&self, dev: u64, ino: u64) -> Vec<u32> {
+        let shm = self.engine.shm();
+        let slots = (0..shm.shape().clients).filter_map(|i| shm.client(i));
+        let clients: HashSet<u32> = slots.map(|c| c.pid().load(Acquire)).collect();
+        foreign::writers(dev, ino, |pid| clients.contains(&pid) || self.lifetime.has_greeted(pid))
     }
 
     /// Takes a file out of the log and keeps it out while `op` runs.

@@ -158,7 +158,7 @@ pub(crate) fn keep_out(daemon: &Daemon, file: &Managed, pid: u32) {
 pub(crate) fn look_for_writers(daemon: &Daemon, (dev, ino): (u64, u64)) {
     let slot = daemon.engine.shm().find(dev, ino);
     let Some(file) = slot.and_then(|slot| daemon.files.get(slot)) else { return };
-    if let Some(pid) = foreign::writers(dev, ino, |pid| daemon.is_client(pid)).first() {
+    if let Some(pid) = daemon.foreign_writers(dev, ino).first() {
         keep_out(daemon, &file, *pid);
     }
 }
@@ -173,8 +173,7 @@ fn review_foreign(daemon: &Daemon) {
     for (slot, pid) in due {
         let Some(file) = daemon.files.get(slot) else { continue };
         // Whose descriptors may not be seen counts as a writer for as long as it lives.
-        let stays = foreign::is_hidden(pid)
-            || !foreign::writers(file.dev, file.ino, |pid| daemon.is_client(pid)).is_empty();
+        let stays = foreign::is_hidden(pid) || !daemon.foreign_writers(file.dev, file.ino).is_empty();
         let mut foreign = lock(&daemon.foreign);
         if stays {
             foreign.held.entry(slot).and_modify(|held| held.until = now + GRACE);
