@@ -71,7 +71,7 @@ pub fn will_be_managed(dir: c_int, path: &CStr, open_flags: c_int) -> bool {
         Err(_) => return false,
     };
     let managed = sys::fstat(fd).is_ok_and(|stat| {
-        stat.regular && (find(engine, &stat).is_some() || stat.links > 0 && is_for_now(engine, fd))
+        stat.regular && (find(engine, &stat).is_some() || stat.links > 0 && open_is_for_now(engine, fd))
     });
     sys::close(fd);
     managed
@@ -102,11 +102,14 @@ fn new_is_for_now(engine: &Engine, dir: c_int, path: &CStr) -> bool {
     let (Some(length), Some(end)) = (length, end) else { return false };
     room[length] = b'/';
     room[length + 1..end].copy_from_slice(base);
-    policy::decide(engine.shm(), &room[..end]).is_some_and(|(_, manage)| manage == Manage::Now)
+    is_for_now(engine, &room[..end])
 }
 
-fn is_for_now(engine: &Engine, fd: c_int) -> bool {
+fn open_is_for_now(engine: &Engine, fd: c_int) -> bool {
     let mut room = [0; libc::PATH_MAX as usize];
-    let path = sys::name_of(fd, &mut room);
-    path.and_then(|path| policy::decide(engine.shm(), path)).is_some_and(|(_, m)| m == Manage::Now)
+    sys::name_of(fd, &mut room).is_some_and(|path| is_for_now(engine, path))
+}
+
+fn is_for_now(engine: &Engine, path: &[u8]) -> bool {
+    policy::decide(engine.shm(), path).is_some_and(|(_, manage)| manage == Manage::Now)
 }

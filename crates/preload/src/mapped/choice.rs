@@ -15,7 +15,7 @@ const WINDOW: u32 = 8;
 const TRIAL: u32 = 4;
 /// Smallest file, in pages, that windows are made for.
 const PAGES_MIN: u32 = 256;
-/// Windows until the first new trial; each lost one doubles that.
+/// Windows until a new trial, before the first; each trial doubles that, whichever way wins.
 const PATIENCE: u32 = 8;
 /// At most.
 const PATIENCE_MAX: u32 = 256;
@@ -26,9 +26,8 @@ const LONGEST: u64 = 1 << 20;
 pub struct Choice {
     way: AtomicUsize,
     pages: AtomicU32,
-    /// Publishes left in this window, and how many of them do not count.
+    /// Publishes left in this window.
     left: AtomicU32,
-    counted_from: AtomicU32,
     /// Windows until the next trial, and how many there were when it was set.
     until_trial: AtomicU32,
     patience: AtomicU32,
@@ -46,7 +45,6 @@ impl Choice {
             way: AtomicUsize::new(CALL),
             pages: AtomicU32::new(PAGES_MIN),
             left: AtomicU32::new(PAGES_MIN),
-            counted_from: AtomicU32::new(PAGES_MIN),
             until_trial: AtomicU32::new(PATIENCE),
             patience: AtomicU32::new(PATIENCE),
             is_trial: AtomicBool::new(false),
@@ -76,7 +74,8 @@ impl Choice {
     pub fn note(&self, ticks: u64, bytes: usize) {
         let left = self.left.load(Relaxed) - 1;
         self.left.store(left, Relaxed);
-        if left < self.counted_from.load(Relaxed) {
+        let warms_up = self.is_trial.load(Relaxed) && left >= self.pages.load(Relaxed) * TRIAL / 2;
+        if !warms_up {
             self.ticks.store(self.ticks.load(Relaxed) + ticks.min(LONGEST), Relaxed);
             self.bytes.store(self.bytes.load(Relaxed) + bytes as u64, Relaxed);
         }
@@ -109,11 +108,9 @@ impl Choice {
     }
 
     fn begin(&self, way: usize, rounds: u32) {
-        let publishes = self.pages.load(Relaxed) * rounds;
         self.way.store(way, Relaxed);
-        self.left.store(publishes, Relaxed);
         self.is_trial.store(rounds == TRIAL, Relaxed);
-        self.counted_from.store(if rounds == TRIAL { publishes / 2 } else { publishes }, Relaxed);
+        self.left.store(self.pages.load(Relaxed) * rounds, Relaxed);
         self.ticks.store(0, Relaxed);
         self.bytes.store(0, Relaxed);
     }
