@@ -5,14 +5,16 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FallocateFlags, FlockOperation, Mode as FileMode, OFlags};
+use rustix::fs::FlockOperation;
 use seawall_media::{MapError, Medium, ProbeError, Region, probe};
 
 use crate::format::{Cell, FORMAT_VERSION, Layout, Superblock, SuperblockError};
+
+mod create;
+
+pub use create::create;
 
 /// An open pool.
 pub struct Pool {
@@ -117,83 +119,6 @@ fn superblock_text(f: &mut std::fmt::Formatter<'_>, path: &Path, error: Superblo
 
 impl std::error::Error for PoolError {}
 
-/// Makes a pool of `size` bytes and persists its empty zones.
-///
-/// It gets its name when it is whole: a process that is killed half-way leaves nothing.
-///
-/// # Errors
-/// [`PoolError`]; an existing file is kept unless `force`.
-pub fn create(path: &Path, size: u64, emulated: bool, force: bool) -> Result<(), PoolError> {
-    let layout = Layout::for_size(size).ok_or_else(|| PoolError::TooSmall { path: path.into(), size })?;
-    if path.exists() && !force {
-        return Err(PoolError::Exists(path.into()));
-    }
-    let file = create_file(path, size)?;
-    create_in(&file, path, layout, size, emulated)?;
-    if force && path.exists() {
-        let old = OpenOptions::new().read(true).write(true).open(path).map_err(io(path, "opening"))?;
-        lock(&old, path)?;
-        std::fs::remove_file(path).map_err(io(path, "removing"))?;
-    }
-    give_name(&file, path)
-}
-
-/// A file without a name, on the file system of `path`.
-fn create_file(path: &Path, size: u64) -> Result<File, PoolError> {
-    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-    let file = rustix::fs::open(directory(path), flags, FileMode::RUSR | FileMode::WUSR)
-        .map(File::from)
-        .map_err(|e| io(path, "creating")(e.into()))?;
-    // Room is taken now: a full file system must not become a SIGBUS in a database.
-    rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size)
-        .map_err(|e| e.into())
-        .map_err(io(path, "reserving room for"))?;
-    fill(&file, size).map_err(io(path, "filling"))?;
-    Ok(file)
-}
-
-/// Gives it the name, durably, unless somebody was quicker.
-fn give_name(file: &File, path: &Path) -> Result<(), PoolError> {
-    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
-    rustix::fs::linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW).map_err(|e| match e {
-        rustix::io::Errno::EXIST => PoolError::Exists(path.into()),
-        e => PoolError::Io { path: path.into(), doing: "naming", error: e.into() },
-    })?;
-    File::open(directory(path)).and_then(|dir| dir.sync_all()).map_err(io(path, "syncing the directory of"))
-}
-
-fn directory(path: &Path) -> &Path {
-    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Writes zeros. Reserved room is not enough: the first store to each page would have to clear it, and on a
-/// DAX file system also to commit a change of the file's extents, inside some database's write.
-fn fill(file: &File, size: u64) -> io::Result<()> {
-    const PIECE: u64 = 4 << 20;
-    let zeros = vec![0; PIECE.min(size) as usize];
-    let mut at = 0;
-    while at < size {
-        let piece = PIECE.min(size - at) as usize;
-        file.write_all_at(&zeros[..piece], at)?;
-        at += piece as u64;
-    }
-    Ok(())
-}
-
-fn create_in(file: &File, path: &Path, layout: Layout, size: u64, emulated: bool) -> Result<(), PoolError> {
-    let probed = probe(file).map_err(|error| PoolError::Probe { path: path.into(), error })?;
-    if probed.medium == Medium::Emulated && !emulated {
-        return Err(PoolError::NotEmulated { path: path.into(), because: probed.because });
-    }
-    let region = map(file, path, size, probed.medium)?;
-    Cell::at(Layout::retired()).format(&region, 0);
-    let owner = rustix::process::getuid().as_raw();
-    let mut sb = Superblock::new(layout, size, random_uuid(path)?, host(), emulated, owner);
-    sb.write(&region);
-    sb.write(&region);
-    file.sync_all().map_err(io(path, "syncing"))
-}
-
 /// Opens a pool for writing and locks it.
 ///
 /// # Errors
@@ -290,13 +215,6 @@ fn opening(path: &Path) -> impl FnOnce(io::Error) -> PoolError {
 fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> PoolError {
     let path = path.to_owned();
     move |error| PoolError::Io { path, doing, error }
-}
-
-fn random_uuid(path: &Path) -> Result<[u8; 16], PoolError> {
-    use std::io::Read;
-    let mut uuid = [0; 16];
-    let filled = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut uuid));
-    filled.map(|()| uuid).map_err(io(path, "drawing a UUID for"))
 }
 
 /// The boot id of this boot (random/boot_id, proc(5)).

@@ -11,8 +11,9 @@ use crate::files::Descriptors;
 use crate::register::forget_unlinked;
 use crate::state::{Daemon, lock};
 
-/// Pause after a round that found something while there is room.
-const BUSY: Duration = Duration::from_secs(1);
+/// Pause after a round that found something while there is room: as the kernel's own write-back
+/// (`vm.dirty_writeback_centisecs`). Sooner would only take the disk's and the processors' time from the database.
+const BUSY: Duration = Duration::from_secs(5);
 /// Pause after a round that found nothing. The bell cuts it short.
 const IDLE: Duration = Duration::from_secs(1);
 /// Longest time a drain tries to catch up with writers.

@@ -19,6 +19,7 @@
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
+mod aligned;
 mod checksum;
 mod copy;
 mod cpu;
@@ -31,6 +32,7 @@ mod region;
 pub mod sim;
 mod stream;
 
+pub use aligned::HUGE_PAGE;
 pub use checksum::{Striped, crc32c};
 pub use cpu::Flush;
 pub use flush::{fence, flush_instruction};

@@ -7,9 +7,11 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::fd::AsFd;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, munmap};
 
-use crate::{LINE, Stream, Striped, copy, flush, sim};
+#[cfg(feature = "std")]
+use crate::HUGE_PAGE;
+use crate::{LINE, Stream, Striped, aligned, copy, flush, sim};
 
 /// A shared mapping of a pool or of the run-time memory.
 pub struct Region {
@@ -55,9 +57,7 @@ impl Region {
     fn map_with(fd: impl AsFd, len: u64, prot: ProtFlags, sync: bool) -> Result<Self, MapError> {
         let size = usize::try_from(len).ok().filter(|n| *n > 0).ok_or(MapError::Length(len))?;
         let flags = if sync { MapFlags::SHARED_VALIDATE | MapFlags::SYNC } else { MapFlags::SHARED };
-        // SAFETY: a fresh mapping at an address of the kernel's choice aliases nothing of ours.
-        let at = unsafe { mmap(core::ptr::null_mut(), size, prot, flags, fd, 0) }
-            .map_err(|e| MapError::Kernel(e.raw_os_error()))?;
+        let at = aligned::map(size, prot, flags, fd).map_err(|e| MapError::Kernel(e.raw_os_error()))?;
         let base = NonNull::new(at.cast::<u8>()).ok_or(MapError::Kernel(0))?;
         Ok(Self { base, len: size })
     }
@@ -175,6 +175,15 @@ impl Region {
         // SAFETY: in bounds, and the advice changes no content: it does what a store to each page would begin
         // with. A page that cannot be had is the store's to find out.
         let _ = unsafe { madvise(start.cast(), len, Advice::LinuxPopulateWrite) };
+    }
+
+    /// Asks the kernel to put huge pages in the place of the small ones the file has by now (`MADV_COLLAPSE`,
+    /// madvise(2)). Of use on tmpfs; where it is not to be had, since Linux 6.1, nothing happens.
+    #[cfg(feature = "std")]
+    pub fn collapse(&self) {
+        let whole = self.len / HUGE_PAGE * HUGE_PAGE;
+        // SAFETY: in bounds, and the advice changes no content.
+        let _ = unsafe { libc::madvise(self.base.as_ptr().cast(), whole, libc::MADV_COLLAPSE) };
     }
 
     /// A payload stream that begins at the line-aligned offset `at`. The caller must own that stretch.

@@ -1,0 +1,116 @@
+//! A new pool: a file without a name, filled, its zones made, then named.
+
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode as FileMode, OFlags};
+use seawall_media::{HUGE_PAGE, Medium, Region, probe};
+
+use super::{PoolError, host, io, lock, map};
+use crate::format::{Cell, Layout, Superblock};
+
+/// Makes a pool of `size` bytes and persists its empty zones.
+///
+/// It gets its name when it is whole: a process that is killed half-way leaves nothing.
+///
+/// # Errors
+/// [`PoolError`]; an existing file is kept unless `force`.
+pub fn create(path: &Path, size: u64, emulated: bool, force: bool) -> Result<(), PoolError> {
+    let layout = Layout::for_size(size).ok_or_else(|| PoolError::TooSmall { path: path.into(), size })?;
+    if path.exists() && !force {
+        return Err(PoolError::Exists(path.into()));
+    }
+    let file = create_file(path, size)?;
+    create_in(&file, path, layout, size, emulated)?;
+    if force && path.exists() {
+        let old = OpenOptions::new().read(true).write(true).open(path).map_err(io(path, "opening"))?;
+        lock(&old, path)?;
+        std::fs::remove_file(path).map_err(io(path, "removing"))?;
+    }
+    give_name(&file, path)
+}
+
+/// A file without a name, on the file system of `path`.
+fn create_file(path: &Path, size: u64) -> Result<File, PoolError> {
+    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+    let file = rustix::fs::open(directory(path), flags, FileMode::RUSR | FileMode::WUSR)
+        .map(File::from)
+        .map_err(|e| io(path, "creating")(e.into()))?;
+    huge_pages(&file, size).map_err(io(path, "reserving room for"))?;
+    // Room is taken now: a full file system must not become a SIGBUS in a database.
+    rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size)
+        .map_err(|e| e.into())
+        .map_err(io(path, "reserving room for"))?;
+    fill(&file, size).map_err(io(path, "filling"))?;
+    Ok(file)
+}
+
+/// Gives it the name, durably, unless somebody was quicker.
+fn give_name(file: &File, path: &Path) -> Result<(), PoolError> {
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    rustix::fs::linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW).map_err(|e| match e {
+        rustix::io::Errno::EXIST => PoolError::Exists(path.into()),
+        e => PoolError::Io { path: path.into(), doing: "naming", error: e.into() },
+    })?;
+    File::open(directory(path)).and_then(|dir| dir.sync_all()).map_err(io(path, "syncing the directory of"))
+}
+
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// On tmpfs: backs the file with huge pages as far as the kernel has any. Each process that uses the log enters
+/// its pages into its own page table, with every backend of a database once: 400 µs a MiB in small pages, 8 in
+/// huge ones. That they are missing is no error.
+fn huge_pages(file: &File, size: u64) -> std::io::Result<()> {
+    const TMPFS: u64 = 0x0102_1994;
+    if rustix::fs::fstatfs(file)?.f_type as u64 != TMPFS {
+        return Ok(());
+    }
+    file.set_len(size)?;
+    // The kernel makes one of what is there already: nothing becomes nothing.
+    for at in (0..size).step_by(HUGE_PAGE) {
+        file.write_all_at(&[0], at)?;
+    }
+    if let Ok(region) = Region::map(file, size, false) {
+        region.collapse();
+    }
+    Ok(())
+}
+
+/// Writes zeros. Reserved room is not enough: the first store to each page would have to clear it, and on a
+/// DAX file system also to commit a change of the file's extents, inside some database's write.
+fn fill(file: &File, size: u64) -> std::io::Result<()> {
+    const PIECE: u64 = 4 << 20;
+    let zeros = vec![0; PIECE.min(size) as usize];
+    let mut at = 0;
+    while at < size {
+        let piece = PIECE.min(size - at) as usize;
+        file.write_all_at(&zeros[..piece], at)?;
+        at += piece as u64;
+    }
+    Ok(())
+}
+
+fn create_in(file: &File, path: &Path, layout: Layout, size: u64, emulated: bool) -> Result<(), PoolError> {
+    let probed = probe(file).map_err(|error| PoolError::Probe { path: path.into(), error })?;
+    if probed.medium == Medium::Emulated && !emulated {
+        return Err(PoolError::NotEmulated { path: path.into(), because: probed.because });
+    }
+    let region = map(file, path, size, probed.medium)?;
+    Cell::at(Layout::retired()).format(&region, 0);
+    let owner = rustix::process::getuid().as_raw();
+    let mut sb = Superblock::new(layout, size, random_uuid(path)?, host(), emulated, owner);
+    sb.write(&region);
+    sb.write(&region);
+    file.sync_all().map_err(io(path, "syncing"))
+}
+
+fn random_uuid(path: &Path) -> Result<[u8; 16], PoolError> {
+    use std::io::Read;
+    let mut uuid = [0; 16];
+    let filled = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut uuid));
+    filled.map(|()| uuid).map_err(io(path, "drawing a UUID for"))
+}
