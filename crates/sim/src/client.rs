@@ -107,7 +107,7 @@ impl Client {
         let change = match at {
             At::Offset(offset) => Change::Write(offset as usize, Rc::clone(&data)),
             At::End => Change::Append(Rc::clone(&data)),
-            At::Cursor => return,
+            At::Cursor | At::CursorAtEnd => return,
         };
         self.logged(open, &change, at, &data);
     }

@@ -49,8 +49,10 @@ pub enum At {
     Offset(u64),
     /// write(2): the descriptor's position.
     Cursor,
-    /// O_APPEND, RWF_APPEND: the end of the file.
+    /// O_APPEND, RWF_APPEND: the end of the file, whatever the descriptor's position, which stays (pwrite(2)).
     End,
+    /// The same, and the descriptor's position is set to it first (write(2)).
+    CursorAtEnd,
 }
 
 /// Why an engine was not made.

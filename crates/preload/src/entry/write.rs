@@ -133,7 +133,11 @@ fn managed<'d, D: Iterator<Item = &'d [u8]> + Clone>(
 ) -> Result<usize, Errno> {
     let appends =
         how.flags & RWF_APPEND != 0 || target.entry.has(mark::APPEND) && how.flags & RWF_NOAPPEND == 0;
-    let place = if appends { At::End } else { how.at };
+    let place = match how.at {
+        At::Cursor if appends => At::CursorAtEnd,
+        _ if appends => At::End,
+        at => at,
+    };
     let readable = |all: &D| all.clone().all(|s| app::is_readable(s.as_ptr() as usize, s.len()));
     let Some(slices) = slices.filter(readable) else {
         return target.pass(fd, call);
@@ -143,7 +147,7 @@ fn managed<'d, D: Iterator<Item = &'d [u8]> + Clone>(
     }
     let publish = || match place {
         At::Offset(from) => mapped::publish(target, fd, from, slices.clone(), call),
-        At::Cursor | At::End => call(),
+        At::Cursor | At::CursorAtEnd | At::End => call(),
     };
     let n = target.engine.write(target.who, target.file, sys::borrow(fd), place, slices.clone(), publish)?;
     let sync = how.flags & (RWF_DSYNC | RWF_SYNC) != 0 || target.entry.has(mark::DSYNC);
@@ -192,7 +196,7 @@ fn aligned<'d>(fd: c_int, at: At, slices: impl Iterator<Item = &'d [u8]> + Clone
     let from = match at {
         At::Offset(from) => from as usize,
         At::Cursor => raw!(SYS_lseek, fd, 0, libc::SEEK_CUR)?,
-        At::End => 0,
+        At::CursorAtEnd | At::End => 0,
     };
     let fits = |memory: usize, offset: usize| {
         let each = |s: &[u8]| (s.as_ptr() as usize).is_multiple_of(memory) && s.len().is_multiple_of(offset);
