@@ -85,26 +85,34 @@ impl<'a> Clusters<'a> {
         &self.data[&side]
     }
 
-    /// Measures every shape on every side in every round.
+    /// Measures every shape on every side in every round. The servers run side by side, idle but one: so the
+    /// sides take turns within seconds, and what else the machine does falls on all of them.
     pub fn measure(&self, shapes: &[Bench], rounds: usize) -> Result<Vec<(Bench, Three)>> {
         let mut samples: Vec<Samples> = shapes.iter().map(|_| Samples::default()).collect();
         let mut reported: BTreeMap<Side, u64> = BTreeMap::new();
         for round in 0..rounds {
-            for side in order(Side::DATABASES, round) {
-                let cluster = Cluster::start(self.lab, self.bin, side, self.data(side))?;
-                for (shape, samples) in shapes.iter().zip(&mut samples) {
-                    let measured = self.measure_one(&cluster, side, *shape, round)?;
+            let clusters = self.start()?;
+            for (shape, samples) in shapes.iter().zip(&mut samples) {
+                for side in order(Side::DATABASES, round) {
+                    let measured = self.measure_one(&clusters[&side], side, *shape, round)?;
                     samples.add(side, measured.tps);
                     *reported.entry(side).or_default() += measured.transactions;
                 }
+            }
+            for (side, cluster) in clusters {
                 if round + 1 == rounds {
                     pg::check_work(&cluster, reported[&side]).with_context(|| side.title())?;
                 }
                 cluster.stop()?;
-                self.lab.settle()?;
             }
+            self.lab.settle()?;
         }
         shapes.iter().zip(&samples).map(|(shape, samples)| Ok((*shape, samples.three()?))).collect()
+    }
+
+    fn start(&self) -> Result<BTreeMap<Side, Cluster<'a>>> {
+        let start = |side| Ok((side, Cluster::start(self.lab, self.bin, side, self.data(side))?));
+        Side::DATABASES.into_iter().map(start).collect()
     }
 
     fn measure_one(&self, cluster: &Cluster, side: Side, shape: Bench, round: usize) -> Result<Measured> {

@@ -12,7 +12,6 @@ use crate::lab::Lab;
 use crate::process::{self, Running, run};
 use crate::side::{self, Preset, Side};
 
-const PORT: &str = "5432"; // names the socket file; no network address is listened on
 const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 
@@ -20,6 +19,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(60);
 pub struct Cluster<'a> {
     lab: &'a Lab,
     bin: &'a Path,
+    side: Side,
     data: PathBuf,
     server: Running,
 }
@@ -33,7 +33,7 @@ impl<'a> Cluster<'a> {
         command.stdout(log.try_clone()?).stderr(log);
         // Fast shutdown, also when the lab dies; `seawall run` passes it on.
         let server = process::start(command, &format!("PostgreSQL ({})", side.name()), libc::SIGINT)?;
-        let mut cluster = Cluster { lab, bin, data: data.to_owned(), server };
+        let mut cluster = Cluster { lab, bin, side, data: data.to_owned(), server };
         match cluster.wait_ready() {
             Err(error) if !process::interrupted() => Err(error.context(log_tail(&log_path))),
             other => other.map(|()| cluster),
@@ -71,13 +71,14 @@ impl<'a> Cluster<'a> {
 
     /// How clients connect, in libpq's words.
     pub fn connection(&self) -> String {
-        format!("host={} port={PORT} user={SUPERUSER} dbname={DATABASE}", self.lab.work.sockets().display())
+        let (sockets, port) = (self.lab.work.sockets(), port(self.side));
+        format!("host={} port={port} user={SUPERUSER} dbname={DATABASE}", sockets.display())
     }
 
     /// A client program of this PostgreSQL, connecting to this server.
     pub fn client(&self, program: &str) -> Command {
         let mut command = self.lab.command(self.bin.join(program));
-        command.env("PGHOST", self.lab.work.sockets()).env("PGPORT", PORT);
+        command.env("PGHOST", self.lab.work.sockets()).env("PGPORT", port(self.side));
         command.env("PGUSER", SUPERUSER).env("PGDATABASE", DATABASE);
         command
     }
@@ -181,10 +182,20 @@ fn server_command(lab: &Lab, bin: &Path, side: Side, data: &Path) -> Result<Comm
     let mut args = vec!["-D".into(), data.as_os_str().to_owned()];
     let mut set = |name: &str, value: &str| args.extend(["-c".into(), format!("{name}={value}").into()]);
     SETTINGS.iter().for_each(|(name, value)| set(name, value));
-    set("port", PORT);
+    set("port", port(side));
     set("unix_socket_directories", &lab.work.sockets().to_string_lossy());
     set("fsync", if side == Side::Unsafe { "off" } else { "on" });
     side::command(lab, side, Preset::Postgres, data, &bin.join("postgres"), args)
+}
+
+/// Names the socket file, so that the sides' servers can run at the same time; no network address is listened on.
+fn port(side: Side) -> &'static str {
+    match side {
+        Side::Fs => "5432",
+        Side::Seawall => "5433",
+        Side::Unsafe => "5434",
+        Side::Eatmydata => "5435",
+    }
 }
 
 fn log_tail(path: &Path) -> String {
