@@ -5,6 +5,7 @@
 //! file's next fsync is made real.
 
 use core::ffi::c_int;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use seawall_core::policy::{self, Manage, SQLITE_MAGIC};
 use seawall_core::{Engine, Errno, FileRef, Owner};
@@ -13,7 +14,10 @@ use seawall_wire::shm::Flag;
 use crate::client::{self, Registered};
 use crate::fdtable::{self, Entry, State, mark};
 use crate::sys::{self, Stat, raw};
-use crate::{owner, rings, session};
+use crate::{asynchronous, owner, rings, session};
+
+/// This process holds a file until it ends.
+static HELD_FOR_LIFE: AtomicBool = AtomicBool::new(false);
 
 /// A descriptor of a managed file, and everything that an engine's call wants to know.
 pub struct Target {
@@ -104,7 +108,7 @@ fn find_out(fd: c_int, intent: Intent, entry: Entry) -> Kind {
     };
     if let Some(file) = find(engine, &stat) {
         let dsync = inherited && Flag::DSYNC.any_in(engine.flags(file));
-        return adopt(engine, fd, file, if dsync { entry.with(mark::DSYNC, true) } else { entry });
+        return adopt(engine, fd, file, &stat, if dsync { entry.with(mark::DSYNC, true) } else { entry });
     }
     if entry.state() == State::Unmanaged {
         return Kind::Watched(Watched { entry, candidate: None });
@@ -147,7 +151,7 @@ fn decide(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Intent, entry
 
 fn register(engine: &'static Engine, fd: c_int, stat: &Stat, entry: Entry) -> Kind {
     match client::register(fd) {
-        Registered::File(file) if engine.knows(file) => adopt(engine, fd, file, entry),
+        Registered::File(file) if engine.knows(file) => adopt(engine, fd, file, stat, entry),
         Registered::File(_) | Registered::No => leave(fd, entry),
         // Somebody else may get an answer while this write is under way.
         Registered::NoAnswer => Kind::Watched(Watched { entry, candidate: Some((engine, *stat)) }),
@@ -165,19 +169,20 @@ fn leave(fd: c_int, entry: Entry) -> Kind {
 }
 
 /// Remembers that `fd` is `file`.
-fn adopt(engine: &'static Engine, fd: c_int, file: FileRef, was: Entry) -> Kind {
+fn adopt(engine: &'static Engine, fd: c_int, file: FileRef, stat: &Stat, was: Entry) -> Kind {
     if was.state() == State::Candidate || session::missed() {
         // This process may have written it unseen.
         engine.need_sync(file);
     }
-    let entry = Entry::managed(file, was.marks());
+    // A mark that this file is held tells of an earlier slot, or of a time when it had none.
+    let entry = Entry::managed(file, was.marks()).with(mark::HELD, false);
     let Some(who) = owner::current(engine) else {
         sys::say(&["too many processes: a managed file is refused to this one"]);
         return Kind::Poisoned;
     };
     fdtable::set(fd, entry);
     let target = Target { engine, who, file, entry };
-    if rings::any() {
+    if was.has(mark::HELD) || rings::unseen() || asynchronous::is_noted(stat) {
         target.hold_for_life(fd);
     }
     Kind::Managed(target)
@@ -204,6 +209,7 @@ impl Target {
     pub fn hold_for_life(&self, fd: c_int) {
         if self.writable() && !fdtable::get(fd).has(mark::HELD) {
             self.hold(fd);
+            HELD_FOR_LIFE.store(true, Relaxed);
             fdtable::set(fd, self.entry.with(mark::HELD, true));
         }
     }
@@ -244,6 +250,16 @@ pub fn pass(fd: c_int, op: impl FnOnce() -> Result<usize, Errno>) -> Result<usiz
 pub fn hold_for_life(fd: c_int) {
     if let Kind::Managed(target) = of(fd, Intent::Hold) {
         target.hold_for_life(fd);
+    }
+}
+
+/// In a forked child: what its parent held for life is held in the child's own name.
+pub fn hold_again() {
+    if HELD_FOR_LIFE.load(Relaxed) {
+        fdtable::marked(mark::HELD).for_each(|(fd, entry)| {
+            fdtable::set(fd, entry.with(mark::HELD, false));
+            hold_for_life(fd);
+        });
     }
 }
 

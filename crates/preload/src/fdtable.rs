@@ -187,6 +187,12 @@ pub fn update(file: FileRef, change: impl Fn(c_int, Entry) -> Entry) {
     }
 }
 
+/// The descriptors of managed files that have these marks.
+pub fn marked(marks: u64) -> impl Iterator<Item = (c_int, Entry)> {
+    let all = (0..ENTRIES as c_int).map(|fd| (fd, get(fd)));
+    all.filter(move |(_, entry)| entry.state() == State::Managed && entry.has(marks))
+}
+
 /// Forgets every unmanaged descriptor: a name moved below a root may be open under one of them.
 pub fn reset_unmanaged() {
     for fd in 0..ENTRIES as c_int {

@@ -10,6 +10,7 @@
 #![no_std]
 
 mod app;
+mod asynchronous;
 mod classify;
 mod client;
 mod entry;

@@ -119,6 +119,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         processes::kill_group(self.pid());
         let _ = self.child.wait();
+        processes::reap_group(self.pid());
     }
 }
 

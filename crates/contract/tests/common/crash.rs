@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{Seek as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 /// How long a scene may take from one word to the next.
@@ -40,6 +41,18 @@ impl Crash {
 
     /// The same; a `hung` daemon answers nobody from the scene's beginning on.
     pub fn play_with(scene: &str, pool_size: &'static str, hung: bool) -> Crash {
+        Crash::play_program(scene, pool_size, hung, |_, directory| {
+            bare(&["scene", scene, &directory.to_string_lossy()])
+        })
+    }
+
+    /// The same with a program that says the words of a scene (`ready`, then `done`), made for a directory.
+    pub fn play_program(
+        scene: &str,
+        pool_size: &'static str,
+        hung: bool,
+        program: impl FnOnce(&Work, &Path) -> Command,
+    ) -> Crash {
         let work = Work::new(scene);
         let stale_wanted = std::env::var_os("SEAWALL_CONTRACT_STALE").is_some();
         let disk = if stale_wanted { None } else { Disk::new(work.path(), 160) };
@@ -52,7 +65,7 @@ impl Crash {
         let parent = directory.parent().expect("joined above");
         std::fs::File::open(parent).and_then(|parent| parent.sync_all()).expect("directories can be synced");
         let pool = Pool::new(scene, pool_size);
-        let program = bare(&["scene", scene, &directory.to_string_lossy()]);
+        let program = program(&work, &directory);
         let mut run = Running::start(&mut pool.around(&directory, &program), &format!("scene {scene}"));
         run.wait_for("ready", SCENE_LIMIT);
         let power = match disk {

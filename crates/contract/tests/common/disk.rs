@@ -3,7 +3,7 @@
 use super::bounded;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long mkfs, mount and their like may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -46,8 +46,17 @@ impl Disk {
         bounded::run(&mut command, "mount", LIMIT).status.success()
     }
 
+    /// The kernel lets go of the files of an io_uring a while after its process has ended.
     fn detach(&self) {
-        bounded::run(Command::new("umount").arg(&self.mount), "umount", LIMIT).expect_success("umount");
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            let done = bounded::run(Command::new("umount").arg(&self.mount), "umount", LIMIT);
+            if done.status.success() || Instant::now() > deadline || !done.stderr.contains("busy") {
+                done.expect_success("umount");
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// A copy of what the disk holds at this moment: what a power cut would leave.

@@ -18,6 +18,12 @@ pub fn kill_group(leader: i32) {
     unsafe { libc::kill(-leader, libc::SIGKILL) };
 }
 
+/// Waits for the end of a killed group whose leader was collected: we have adopted the others.
+pub fn reap_group(leader: i32) {
+    // SAFETY: waits for members of a group of our own making; ECHILD when none is left.
+    while unsafe { libc::waitpid(-leader, std::ptr::null_mut(), 0) } > 0 {}
+}
+
 /// Sends `signal` to one process.
 pub fn signal(pid: i32, signal: i32) {
     // SAFETY: plain call; callers pass descendants of this test.

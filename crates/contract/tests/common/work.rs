@@ -42,17 +42,23 @@ impl Work {
 
     /// Builds `native/native.c`; `None`, with the reason printed, where there is no C compiler.
     pub fn native_library(&self) -> Option<PathBuf> {
-        let library = self.path.join("native.so");
-        let built = Command::new("cc")
-            .args(["-shared", "-fPIC", "-O1", "-o"])
-            .arg(&library)
-            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/native/native.c"))
-            .arg("-lpthread")
-            .status();
-        match built {
-            Ok(status) if status.success() => Some(library),
+        self.build("native", &["-shared", "-fPIC"], "-lpthread")
+    }
+
+    /// Builds `native/ring.c`; `None`, with the reason printed, where there is no C compiler or no liburing.
+    pub fn ring_program(&self) -> Option<PathBuf> {
+        self.build("ring", &[], "-luring")
+    }
+
+    fn build(&self, name: &str, options: &[&str], library: &str) -> Option<PathBuf> {
+        let output = self.path.join(format!("{name}.built"));
+        let source = format!(concat!(env!("CARGO_MANIFEST_DIR"), "/native/{}.c"), name);
+        let mut compiler = Command::new("cc");
+        compiler.args(options).args(["-O1", "-o"]).arg(&output).arg(source).arg(library);
+        match compiler.status() {
+            Ok(status) if status.success() => Some(output),
             other => {
-                eprintln!("skipped: constructor, vfork and cancellation cases need cc: {other:?}");
+                eprintln!("skipped: what needs native/{name}.c, cc and {library}: {other:?}");
                 None
             }
         }

@@ -4,19 +4,21 @@
 use core::ffi::{c_int, c_long, c_ulong, c_void};
 
 use super::{entry, real_or};
-use crate::classify::hold_for_life;
+use crate::asynchronous::announce;
 use crate::sys::raw;
 
 const LIO_WRITE: c_int = 1;
 const IOCB_CMD_PWRITE: u16 = 1;
 const IOCB_CMD_PWRITEV: u16 = 8;
+/// PREAD, FSYNC, FDSYNC, POLL, NOOP, PREADV.
+const HARMLESS: [u16; 6] = [0, 2, 3, 5, 6, 7];
 
 /// The kernel's `struct iocb`, as far as we read it.
 #[repr(C)]
 pub struct Iocb {
     data: u64,
     key: u32,
-    flags: u32,
+    call_flags: u32,
     opcode: u16,
     priority: i16,
     fd: u32,
@@ -24,7 +26,7 @@ pub struct Iocb {
 
 entry! {
     fn aio_write | aio_write64 (block: *mut libc::aiocb) -> c_int {
-        hold_for_life((*block).aio_fildes);
+        announce((*block).aio_fildes);
         real_or!(-1, c"aio_write", fn(block: *mut libc::aiocb) -> c_int)
     }
 
@@ -33,7 +35,7 @@ entry! {
     ) -> c_int {
         for i in 0..n.max(0) as usize {
             if let Some(block) = (*blocks.add(i)).as_ref() && block.aio_lio_opcode == LIO_WRITE {
-                hold_for_life(block.aio_fildes);
+                announce(block.aio_fildes);
             }
         }
         real_or!(-1, c"lio_listio",
@@ -42,7 +44,7 @@ entry! {
 
     /// libaio's: returns the error number, negative, and leaves errno alone.
     fn io_submit (context: c_ulong, n: c_long, blocks: *mut *mut Iocb) -> c_int {
-        announce(n, blocks);
+        submitting(n, blocks);
         match raw!(SYS_io_submit, context, n, blocks) {
             Ok(n) => n as c_int,
             Err(e) => -e.raw_os_error(),
@@ -54,12 +56,15 @@ entry! {
 ///
 /// # Safety
 /// `n` blocks, as for io_submit(2).
-pub unsafe fn announce(n: c_long, blocks: *mut *mut Iocb) {
+pub unsafe fn submitting(n: c_long, blocks: *mut *mut Iocb) {
     for i in 0..n.max(0) as usize {
         // SAFETY: the caller's.
-        let block = unsafe { (*blocks.add(i)).as_ref() };
-        if let Some(block) = block.filter(|b| matches!(b.opcode, IOCB_CMD_PWRITE | IOCB_CMD_PWRITEV)) {
-            hold_for_life(block.fd as c_int);
+        let block = unsafe { (*blocks.add(i)).as_mut() };
+        if let Some(block) = block.filter(|b| !HARMLESS.contains(&b.opcode)) {
+            let flags = announce(block.fd as c_int);
+            if matches!(block.opcode, IOCB_CMD_PWRITE | IOCB_CMD_PWRITEV) {
+                block.call_flags |= flags;
+            }
         }
     }
 }

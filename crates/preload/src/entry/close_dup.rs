@@ -60,7 +60,7 @@ pub fn onto_with(old: c_int, new: c_int, flags: c_int) -> Result<usize, Errno> {
 pub fn copied(old: c_int, made: Result<usize, Errno>) -> Result<usize, Errno> {
     if let Ok(new) = made {
         fdtable::copy(old, new as c_int);
-        if rings::any() {
+        if rings::unseen() {
             crate::classify::hold_for_life(new as c_int);
         }
     }

@@ -116,7 +116,7 @@ fn after(fd: c_int, flags: c_int, taken: c_int) -> Result<usize, Errno> {
         sys::close(fd);
         return Err(e);
     }
-    if crate::rings::any() {
+    if crate::rings::unseen() {
         classify::hold_for_life(fd);
     }
     Ok(fd as usize)
@@ -138,7 +138,7 @@ fn plain(fd: c_int, flags: c_int) {
         true => fdtable::opened(fd, marks(flags, 0)),
         false => fdtable::reset(fd),
     }
-    if crate::rings::any() {
+    if crate::rings::unseen() {
         classify::hold_for_life(fd);
     }
 }

@@ -13,7 +13,7 @@ use crate::{classify, errno, fdtable, rings, socket};
 #[inline]
 pub fn fresh(fd: c_int) {
     fdtable::reset(fd);
-    if rings::any() {
+    if rings::unseen() {
         classify::hold_for_life(fd);
     }
 }

@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use super::origin::fresh;
 use super::{entry, real_or};
-use crate::{holds, owner, rings, session};
+use crate::{classify, holds, owner, rings, session};
 
 type Pid = libc::pid_t;
 
@@ -49,7 +49,8 @@ pub fn after(pid: Pid) -> Pid {
     if pid == 0 && !session::is_off() {
         owner::forked();
         holds::after_fork();
-        if rings::any() {
+        classify::hold_again();
+        if rings::unseen() {
             rings::hold_all();
         }
     }

@@ -57,10 +57,11 @@ unsafe fn writes(nr: c_long, [a, b, c, d, e, f]: [usize; 6]) -> Option<Result<us
             libc::SYS_sendfile => through(a),
             libc::SYS_copy_file_range | libc::SYS_splice => through(c),
             libc::SYS_io_submit => {
-                aio::announce(b as c_long, c as _);
+                aio::submitting(b as c_long, c as _);
                 return None;
             }
             libc::SYS_io_uring_setup => uring::setup(a as c_uint, b as _),
+            libc::SYS_io_uring_enter => uring::enter([a, b, c, d, e, f]),
             _ => return None,
         }
     })

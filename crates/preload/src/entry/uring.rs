@@ -1,4 +1,5 @@
-//! liburing makes its own system calls inside, but it must be asked to set a ring up: see [`crate::rings`].
+//! liburing makes its own system calls inside, but it must be asked to set a ring up and to submit: see
+//! [`crate::rings`].
 
 use core::ffi::{c_int, c_uint, c_void};
 
@@ -7,41 +8,144 @@ use seawall_core::Errno;
 use super::entry;
 use super::origin::made;
 use crate::real::real;
-use crate::rings;
-use crate::sys::raw;
+use crate::rings::{self, Ring};
+use crate::sys::{self, raw};
+
+/// Where `flags` stands in the kernel's `struct io_uring_params`, in words.
+const FLAGS: usize = 2;
+/// `sizeof` the kernel's signal set, as liburing passes it.
+const SIGSET_BYTES: usize = 8;
+
+/// liburing's own function: its negative error number if there is none.
+macro_rules! liburing {
+    ($name:expr, fn($($arg:ident: $kind:ty),* $(,)?)) => {
+        match real!($name, fn($($kind),*) -> c_int) {
+            Some(real) => real($($arg),*),
+            None => -libc::ENOSYS,
+        }
+    };
+}
 
 entry! {
     fn io_uring_setup (entries: c_uint, params: *mut c_void) -> c_int {
-        // liburing's: the error number, negative.
-        setup(entries, params).map_or_else(|e| -e.raw_os_error(), |fd| fd as c_int)
+        negative(setup(entries, params))
     }
-    fn io_uring_queue_init (entries: c_uint, ring: *mut c_void, flags: c_uint) -> c_int {
-        rings::announce();
-        match real!(c"io_uring_queue_init", fn(c_uint, *mut c_void, c_uint) -> c_int) {
-            Some(real) => real(entries, ring, flags),
-            None => -libc::ENOSYS,
-        }
+    fn io_uring_queue_init (entries: c_uint, ring: *mut Ring, flags: c_uint) -> c_int {
+        set_up(flags, ring, || liburing!(c"io_uring_queue_init", fn(entries: c_uint, ring: *mut Ring, flags: c_uint)))
     }
-    fn io_uring_queue_init_params (entries: c_uint, ring: *mut c_void, params: *mut c_void) -> c_int {
-        rings::announce();
-        match real!(c"io_uring_queue_init_params", fn(c_uint, *mut c_void, *mut c_void) -> c_int) {
-            Some(real) => real(entries, ring, params),
-            None => -libc::ENOSYS,
-        }
+    fn io_uring_queue_init_params (entries: c_uint, ring: *mut Ring, params: *mut c_uint) -> c_int {
+        set_up(*params.add(FLAGS), ring, || {
+            liburing!(c"io_uring_queue_init_params", fn(entries: c_uint, ring: *mut Ring, params: *mut c_uint))
+        })
     }
     fn io_uring_queue_init_mem (
-        entries: c_uint, ring: *mut c_void, params: *mut c_void, memory: *mut c_void, size: usize
+        entries: c_uint, ring: *mut Ring, params: *mut c_uint, memory: *mut c_void, size: usize
     ) -> c_int {
-        rings::announce();
-        match real!(c"io_uring_queue_init_mem", fn(c_uint, *mut c_void, *mut c_void, *mut c_void, usize) -> c_int) {
-            Some(real) => real(entries, ring, params, memory, size),
-            None => -libc::ENOSYS,
-        }
+        rings::hide();
+        liburing!(c"io_uring_queue_init_mem",
+            fn(entries: c_uint, ring: *mut Ring, params: *mut c_uint, memory: *mut c_void, size: usize))
+    }
+    /// liburing's own set-up comes by here as well.
+    fn io_uring_queue_mmap (fd: c_int, params: *mut c_uint, ring: *mut Ring) -> c_int {
+        set_up(*params.add(FLAGS), ring, || {
+            liburing!(c"io_uring_queue_mmap", fn(fd: c_int, params: *mut c_uint, ring: *mut Ring))
+        })
     }
 }
 
-/// io_uring_setup(2).
+entry! {
+    fn io_uring_submit (ring: *mut Ring) -> c_int {
+        rings::submitting(ring);
+        liburing!(c"io_uring_submit", fn(ring: *mut Ring))
+    }
+    fn io_uring_submit_and_wait (ring: *mut Ring, n: c_uint) -> c_int {
+        rings::submitting(ring);
+        liburing!(c"io_uring_submit_and_wait", fn(ring: *mut Ring, n: c_uint))
+    }
+    fn io_uring_submit_and_get_events (ring: *mut Ring) -> c_int {
+        rings::submitting(ring);
+        liburing!(c"io_uring_submit_and_get_events", fn(ring: *mut Ring))
+    }
+    fn io_uring_submit_and_wait_timeout (
+        ring: *mut Ring, done: *mut *mut c_void, n: c_uint, limit: *mut c_void, signals: *mut c_void
+    ) -> c_int {
+        rings::submitting(ring);
+        liburing!(c"io_uring_submit_and_wait_timeout",
+            fn(ring: *mut Ring, done: *mut *mut c_void, n: c_uint, limit: *mut c_void, signals: *mut c_void))
+    }
+    fn io_uring_submit_and_wait_min_timeout (
+        ring: *mut Ring, done: *mut *mut c_void, n: c_uint, limit: *mut c_void, least: c_uint, signals: *mut c_void
+    ) -> c_int {
+        rings::submitting(ring);
+        liburing!(c"io_uring_submit_and_wait_min_timeout", fn(
+            ring: *mut Ring, done: *mut *mut c_void, n: c_uint, limit: *mut c_void, least: c_uint, signals: *mut c_void
+        ))
+    }
+    fn io_uring_submit_and_wait_reg (
+        ring: *mut Ring, done: *mut *mut c_void, n: c_uint, index: c_int
+    ) -> c_int {
+        rings::submitting(ring);
+        liburing!(c"io_uring_submit_and_wait_reg",
+            fn(ring: *mut Ring, done: *mut *mut c_void, n: c_uint, index: c_int))
+    }
+    /// Waits with a limit submit too, on kernels that know no such limit.
+    fn io_uring_wait_cqes (
+        ring: *mut Ring, done: *mut *mut c_void, n: c_uint, limit: *mut c_void, signals: *mut c_void
+    ) -> c_int {
+        rings::submitting(ring);
+        liburing!(c"io_uring_wait_cqes",
+            fn(ring: *mut Ring, done: *mut *mut c_void, n: c_uint, limit: *mut c_void, signals: *mut c_void))
+    }
+    fn io_uring_wait_cqes_min_timeout (
+        ring: *mut Ring, done: *mut *mut c_void, n: c_uint, limit: *mut c_void, least: c_uint, signals: *mut c_void
+    ) -> c_int {
+        rings::submitting(ring);
+        liburing!(c"io_uring_wait_cqes_min_timeout", fn(
+            ring: *mut Ring, done: *mut *mut c_void, n: c_uint, limit: *mut c_void, least: c_uint, signals: *mut c_void
+        ))
+    }
+    fn io_uring_wait_cqe_timeout (ring: *mut Ring, done: *mut *mut c_void, limit: *mut c_void) -> c_int {
+        rings::submitting(ring);
+        liburing!(c"io_uring_wait_cqe_timeout", fn(ring: *mut Ring, done: *mut *mut c_void, limit: *mut c_void))
+    }
+    fn io_uring_enter (fd: c_uint, n: c_uint, least: c_uint, flags: c_uint, signals: *mut c_void) -> c_int {
+        negative(enter([fd as usize, n as usize, least as usize, flags as usize, signals as usize, SIGSET_BYTES]))
+    }
+    fn io_uring_enter2 (
+        fd: c_uint, n: c_uint, least: c_uint, flags: c_uint, argument: *mut c_void, size: usize
+    ) -> c_int {
+        negative(enter([fd as usize, n as usize, least as usize, flags as usize, argument as usize, size]))
+    }
+}
+
+/// liburing's way to say it: the error number, negative.
+fn negative(done: Result<usize, Errno>) -> c_int {
+    done.map_or_else(|e| -e.raw_os_error(), |n| n as c_int)
+}
+
+/// A ring in liburing's hands: its submissions come through the functions above.
+unsafe fn set_up(flags: c_uint, ring: *const Ring, call: impl FnOnce() -> c_int) -> c_int {
+    if !rings::can_be_seen(flags) {
+        rings::hide();
+    }
+    let done = call();
+    if done == 0 {
+        // SAFETY: set up just now.
+        unsafe { rings::made(ring) };
+    }
+    done
+}
+
+/// io_uring_setup(2): nobody will tell what is submitted.
 pub fn setup(entries: c_uint, params: *mut c_void) -> Result<usize, Errno> {
-    rings::announce();
+    rings::hide();
     made(raw!(SYS_io_uring_setup, entries, params))
+}
+
+/// io_uring_enter(2): as for [`setup`].
+pub fn enter(args: [usize; 6]) -> Result<usize, Errno> {
+    if args[1] > 0 {
+        rings::hide();
+    }
+    sys::raw_words(libc::SYS_io_uring_enter, args)
 }
