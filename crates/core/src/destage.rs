@@ -86,6 +86,7 @@ impl<'e> Destager<'e> {
         let failed = || Flag::FAILED.any_in(f.flags().load(Acquire));
         let earlier = || io::Error::other("an earlier sync of it failed");
         if failed() {
+            // Whatever the disk said now would not be believed below; so it is not asked.
             return Err(earlier());
         }
         let fd = files.descriptor(slot)?;

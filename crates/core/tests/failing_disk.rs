@@ -7,10 +7,12 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::sync::atomic::Ordering::SeqCst;
 
 use common::{Managed, World, roll_back};
-use seawall_core::Errno;
 use seawall_core::destage::{Destager, Files};
+use seawall_core::reap::{self, Writable};
+use seawall_core::{Errno, Owner};
 use seawall_wire::shm::Flag;
 
 /// Every sync through this descriptor fails: it was opened for its path alone.
@@ -82,10 +84,66 @@ fn a_failed_sync_in_the_background_is_told_and_keeps_the_records() {
     assert_never_believed_again(world, &m);
 }
 
+/// Linux tells an error once to each open description: of two syncs through one, one may succeed.
+#[test]
+fn a_sync_that_succeeds_while_another_fails_retires_nothing() {
+    let (world, m) = logged();
+    world.engine.need_sync(m.name);
+    let other = || world.engine.sync(world.who(1), m.name, || Err(Errno::IO));
+    let real = || {
+        assert_eq!(other(), Err(Errno::IO));
+        Ok(())
+    };
+    assert_eq!(world.engine.sync(world.who(0), m.name, real), Ok(()));
+    assert_never_believed_again(world, &m);
+}
+
+/// The daemon's threads share a descriptor: one is told of the error while the other's sync succeeds.
+struct Racing<'a>(&'a World, &'a Managed);
+
+impl Files for Racing<'_> {
+    fn descriptor(&mut self, _slot: u32) -> io::Result<BorrowedFd<'_>> {
+        let Self(world, m) = self;
+        world.engine.need_sync(m.name);
+        assert_eq!(world.engine.sync(world.who(1), m.name, || Err(Errno::IO)), Err(Errno::IO));
+        Ok(m.file.as_fd())
+    }
+}
+
+#[test]
+fn a_background_sync_that_succeeds_while_another_fails_retires_nothing() {
+    let (world, m) = logged();
+    let round = Destager::new(&world.engine, world.who(7)).round(&mut Racing(&world, &m));
+    assert_eq!((round.synced, round.failed.len(), round.dirty), (0, 1, 1));
+    assert_never_believed_again(world, &m);
+}
+
 #[test]
 fn a_file_that_cannot_leave_the_log_keeps_its_records() {
     let (world, m) = logged();
     world.engine.pass(world.who(0), m.name, || Err(Errno::IO), || ());
+    assert_never_believed_again(world, &m);
+}
+
+/// Whoever opens a file after an error was told to somebody is not told of it.
+struct Anew<'a>(&'a Managed);
+
+impl Writable for Anew<'_> {
+    fn writable(&mut self, _slot: u32) -> io::Result<File> {
+        File::options().write(true).open(&self.0.path)
+    }
+}
+
+#[test]
+fn what_the_dead_left_behind_a_failed_sync_is_not_retired() {
+    let (world, m) = logged();
+    world.engine.need_sync(m.name);
+    assert_eq!(world.engine.sync(world.who(0), m.name, || Err(Errno::IO)), Err(Errno::IO));
+    let dead = world.engine.claim_client(0x3fff_fff0, 0).expect("a client");
+    let lock = world.engine.shm().file(m.name.slot).expect("the slot").lock();
+    lock.store(Owner::new(dead, 1 << 4).word(), SeqCst);
+    let reaped = reap::dead(&world.engine, world.who(1), &|client| client == dead, &mut Anew(&m));
+    assert_eq!(reaped.locks, 1);
     assert_never_believed_again(world, &m);
 }
 

@@ -55,6 +55,7 @@ impl Client {
             };
             left -= 1;
             self.world.count(|c| c.operations += 1);
+            self.world.may_stall(64);
             self.operation(&open);
             self.world.step();
         }

@@ -61,6 +61,7 @@ impl Daemon {
     /// Works until the machine's clients are gone or it is killed.
     pub fn run(&self, idle: impl Fn() -> bool) {
         while !idle() && !self.world.is_over() {
+            self.world.may_stall(500);
             match self.world.rng.below(8) {
                 0..4 => drop(self.round()),
                 4 => self.reap(),

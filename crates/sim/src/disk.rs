@@ -148,7 +148,7 @@ impl Disk {
     pub fn crash(&self, survival: Survival, rng: &Rng) -> Vec<u8> {
         let moment = match survival {
             Survival::None => Some(0),
-            Survival::All => Some(self.clock),
+            Survival::All | Survival::AllButOne => Some(self.clock),
             Survival::Lines(_) => Some(rng.below(self.clock + 1)),
             Survival::Some(_) => None,
         };

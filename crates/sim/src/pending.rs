@@ -36,12 +36,14 @@ pub enum Survival {
     Some(u8),
     /// Each line as a whole, this many of 256.
     Lines(u8),
+    /// Everything but one line: what a long write misses may be a single line of its front.
+    AllButOne,
 }
 
 impl Survival {
     /// A kind of crash.
     pub fn draw(rng: &Rng) -> Self {
-        match rng.below(8) {
+        match rng.below(9) {
             0 => Self::None,
             1 => Self::All,
             2 => Self::Some(128),
@@ -49,6 +51,7 @@ impl Survival {
             4 => Self::Some(16),
             5 => Self::Lines(128),
             6 => Self::Lines(230),
+            7 => Self::AllButOne,
             _ => Self::Some(rng.below(256) as u8),
         }
     }
@@ -140,10 +143,12 @@ impl Pending {
         if matches!(survival, Survival::None) {
             return Vec::new();
         }
-        let draw = |(line, versions): (&u32, &Vec<Version>)| {
+        let lost = rng.below(self.lines.len().max(1) as u64) as usize;
+        let draw = |(i, (line, versions)): (usize, (&u32, &Vec<Version>))| {
             let mut units = persisted(*line);
             let whole_line = match survival {
                 Survival::Lines(share) => Survival::of(share, rng),
+                Survival::AllButOne => i != lost,
                 _ => true,
             };
             for version in versions.iter().filter(|_| whole_line) {
@@ -159,7 +164,7 @@ impl Pending {
             }
             (*line, units)
         };
-        self.lines.iter().map(draw).collect()
+        self.lines.iter().enumerate().map(draw).collect()
     }
 
     /// The lines that hold something unsure.

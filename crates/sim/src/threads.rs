@@ -87,7 +87,7 @@ impl Threads {
     /// Lets one of them go on.
     pub fn resume(&mut self, world: &Rc<World>, i: usize) {
         let thread = &mut self.all[i];
-        if thread.ended {
+        if thread.ended || world.is_asleep(thread.number) {
             return;
         }
         world.thread.set(thread.number);
@@ -130,6 +130,7 @@ impl Threads {
     pub fn hand_over(&mut self, scene: &Scene, idle: &Rc<Cell<bool>>) -> Result<(), String> {
         let world = &scene.world;
         while let Some(i) = self.all.iter().position(|t| t.daemon && !t.ended) {
+            world.wake(self.all[i].number);
             world.fuses.borrow_mut()[self.all[i].number] = Some(0);
             self.resume(world, i);
             self.all[i].ended = true;

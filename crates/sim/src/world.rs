@@ -102,6 +102,10 @@ pub struct World {
     pub fuses: RefCell<[Option<u32>; THREADS]>,
     /// Fences until a thread's process is killed, before the last of them.
     fences_left: RefCell<[Option<u32>; THREADS]>,
+    /// Steps until a thread stands still for a while.
+    stalls: RefCell<[Option<u32>; THREADS]>,
+    /// How often a thread that stands still is passed over.
+    asleep: RefCell<[u32; THREADS]>,
     /// Run-time memory at the moment of a kill.
     pub at_death: RefCell<Option<Vec<u8>>>,
     /// Hooks do nothing.
@@ -155,6 +159,8 @@ impl World {
             daemons: RefCell::new([false; THREADS]),
             fuses: RefCell::new([None; THREADS]),
             fences_left: RefCell::new([None; THREADS]),
+            stalls: RefCell::new([None; THREADS]),
+            asleep: RefCell::new([0; THREADS]),
             at_death: RefCell::default(),
             quiet: Cell::new(false),
             haste: Cell::new(40),
@@ -338,6 +344,10 @@ impl World {
         }
         self.tell(|| format!("real sync of file {index}{}", if told { " fails" } else { "" }));
         self.point();
+        if self.rng.one_in(4) {
+            // Disks are slow: others go on meanwhile.
+            self.give_way();
+        }
         if told { Err(EIO) } else { Ok(()) }
     }
 
@@ -373,6 +383,7 @@ impl World {
     /// A thread of a new process opens everything anew.
     pub fn born(&self, thread: usize, daemon: bool) {
         self.daemons.borrow_mut()[thread] = daemon;
+        self.wake(thread);
         for file in self.files.borrow_mut().iter_mut() {
             file.told.insert(thread, file.errors);
         }
@@ -398,9 +409,40 @@ impl World {
             return;
         }
         self.burn();
-        if self.rng.one_in(self.haste.get()) {
+        if self.stalls_now() || self.rng.one_in(self.haste.get()) {
             self.give_way();
         }
+    }
+
+    /// This thread may stand still at one of its next so many steps, long enough for others to do a lot: what
+    /// two steps next to each other rely on shows only if somebody stands between them.
+    pub fn may_stall(&self, steps: u64) {
+        let when = self.rng.one_in(4).then(|| self.rng.below(steps) as u32);
+        self.stalls.borrow_mut()[self.thread.get()] = when;
+    }
+
+    fn stalls_now(&self) -> bool {
+        let thread = self.thread.get();
+        let left = &mut self.stalls.borrow_mut()[thread];
+        let now = *left == Some(0);
+        *left = left.and_then(|left| left.checked_sub(1));
+        if now {
+            self.asleep.borrow_mut()[thread] = self.rng.below(60) as u32;
+        }
+        now
+    }
+
+    /// True if a thread is to be passed over this time.
+    pub fn is_asleep(&self, thread: usize) -> bool {
+        let left = &mut self.asleep.borrow_mut()[thread];
+        *left = left.saturating_sub(1);
+        *left > 0
+    }
+
+    /// A thread goes on at its next turn.
+    pub fn wake(&self, thread: usize) {
+        self.stalls.borrow_mut()[thread] = None;
+        self.asleep.borrow_mut()[thread] = 0;
     }
 
     /// Lets others run.

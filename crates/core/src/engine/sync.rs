@@ -107,7 +107,6 @@ impl Engine {
     ) -> R {
         let Some(f) = self.file(file) else { return op() };
         let Entry::Alone(guard) = lock::enter(self.shm(), f, who) else {
-            f.flags().fetch_or(Flag::NESTED.0, SeqCst);
             f.disturb();
             return op();
         };

@@ -117,9 +117,6 @@ impl Engine {
         if !done.is_ok_and(|r| whole(r, intake.length)) {
             // The log now says more than happened. Retiring it makes the file's own content the truth.
             self.leave(file.slot, f, Flag(0), || fdatasync(fd));
-        } else if Flag::NESTED.any_in(f.flags().load(Relaxed)) {
-            f.flags().fetch_and(!Flag::NESTED.0, SeqCst);
-            f.disturb();
         }
         done
     }
@@ -189,7 +186,6 @@ fn untracked<R>(f: File<'_>, publish: impl FnOnce() -> Result<R, Errno>) -> Resu
 /// fsync is real, also for the interrupted change.
 #[cold]
 fn nested<R>(f: File<'_>, publish: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
-    f.flags().fetch_or(Flag::NESTED.0, SeqCst);
     f.disturb();
     publish()
 }

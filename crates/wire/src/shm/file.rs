@@ -32,8 +32,6 @@ impl Flag {
     pub const DSYNC: Self = Self(128);
     /// It left the log because the log was full.
     pub const LOG_FULL: Self = Self(256);
-    /// A signal handler wrote while its own thread was writing.
-    pub const NESTED: Self = Self(512);
 
     /// Any of these forbids a return to the log.
     pub const NEVER_TRACK: Self = Self(Self::FAILED.0 | Self::STUCK.0 | Self::UNLINKED.0 | Self::FOREIGN.0);
