@@ -17,6 +17,7 @@ pub mod lock;
 mod owner;
 pub mod persist;
 pub mod policy;
+pub mod stand_in;
 
 #[cfg(feature = "std")]
 pub mod destage;

@@ -4,6 +4,8 @@
 
 use seawall_wire::shm::{Preset, ROOT_PATH_MAX, Shm};
 
+use crate::stand_in::{base, is_lmdb, redis_log, true_name};
+
 /// What to do with a file below a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manage {
@@ -49,7 +51,27 @@ pub fn by_preset(preset: Preset, below: &[u8]) -> Manage {
         Preset::Postgres if below.contains(&b'/') => Manage::Bypass,
         Preset::Postgres => Manage::Now,
         Preset::Sqlite => sqlite(below),
+        Preset::Mariadb => now_if(mariadb(true_name(below))),
+        Preset::Redis => now_if(redis_log(below).is_some()),
+        Preset::Rocksdb => now_if(rocksdb_wal(base(below))),
+        Preset::Lmdb => now_if(is_lmdb(base(true_name(below)))),
     }
+}
+
+fn now_if(logged: bool) -> Manage {
+    if logged { Manage::Now } else { Manage::Bypass }
+}
+
+/// The redo log, and a binary log: `NAME.000001`.
+fn mariadb(below: &[u8]) -> bool {
+    let number = below.rsplit(|byte| *byte == b'.').next().unwrap_or(b"");
+    let is_binlog = number.len() >= 6 && number.len() < below.len() && number.iter().all(u8::is_ascii_digit);
+    !below.contains(&b'/') && (below.starts_with(b"ib_logfile") || is_binlog)
+}
+
+/// The write-ahead log: `NUMBER.log`.
+fn rocksdb_wal(base: &[u8]) -> bool {
+    base.strip_suffix(b".log").is_some_and(|n| !n.is_empty() && n.iter().all(u8::is_ascii_digit))
 }
 
 fn sqlite(below: &[u8]) -> Manage {
@@ -88,6 +110,36 @@ mod tests {
         assert_eq!(sqlite(b"a.db-journal/README"), Manage::Bypass);
         assert_eq!(sqlite(b"a.db-shm"), Manage::Bypass);
         assert_eq!(sqlite(b"sub/a.db"), Manage::IfSqlite);
+    }
+
+    #[test]
+    fn of_the_others_only_the_logs_are_managed() {
+        let managed = |preset, p: &[u8]| by_preset(preset, p) == Manage::Now;
+        for (preset, logs, others) in [
+            (
+                Preset::Mariadb,
+                [&b"ib_logfile0"[..], b"ib_logfile0.seawall", b"bin.000001"],
+                [&b"ibdata1"[..], b"bin.index", b"db/t.000001"],
+            ),
+            (
+                Preset::Redis,
+                [&b"appendonlydir/appendonly.aof.1.incr.aof"[..], b"a.2.incr.aof", b"x/y/a.10.incr.aof"],
+                [&b"dump.rdb"[..], b"appendonlydir/a.1.base.rdb", b"temp-rewriteaof-1.aof"],
+            ),
+            (
+                Preset::Rocksdb,
+                [&b"000004.log"[..], b"archive/000004.log", b"db/12.log"],
+                [&b"LOG"[..], b"000005.sst", b"x.log"],
+            ),
+            (
+                Preset::Lmdb,
+                [&b"data.mdb"[..], b"data.mdb.seawall", b"env/a.mdb"],
+                [&b"lock.mdb"[..], b"data.mdb.seawall.tmp", b"a.mdb-lock"],
+            ),
+        ] {
+            logs.iter().for_each(|p| assert!(managed(preset, p), "{}", p.escape_ascii()));
+            others.iter().for_each(|p| assert!(!managed(preset, p), "{}", p.escape_ascii()));
+        }
     }
 
     #[test]

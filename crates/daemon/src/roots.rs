@@ -7,7 +7,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use seawall_core::policy::sqlite_database;
 use seawall_core::table::{self, RootEntry};
 use seawall_media::identity;
 use seawall_wire::shm::Preset;
@@ -26,11 +25,6 @@ pub struct AddRoot {
     pub path: PathBuf,
     /// The database's directory, where the guard lives.
     pub data: PathBuf,
-}
-
-/// The preset of this name.
-pub(crate) fn preset(name: &str) -> Option<Preset> {
-    [Preset::Postgres, Preset::Sqlite].into_iter().find(|p| p.name() == name)
 }
 
 /// Roots by number, and the guards that may be up below each.
@@ -67,11 +61,23 @@ impl Roots {
     /// list: what [`Roots::load`] found may be up, and need not.
     pub fn raise(&self, i: u32, path: &Path, claim: &Claim) -> Result<(), GuardError> {
         let Some(root) = self.get(i) else { return Ok(()) };
-        let at = guarded(&root, path);
+        let at = guard::place(root.preset, &root.data, path);
         let mut raised = lock(&self.raised);
         guard::raise(root.preset, &at, claim)?;
         raised.insert((i, at));
         Ok(())
+    }
+
+    /// Puts up again what took the place of a guard's text: a rename of the database's that met the raising,
+    /// or somebody's hand.
+    pub fn keep_up(&self, claim: &Claim) -> Vec<GuardError> {
+        let roots = self.all();
+        let raised = lock(&self.raised);
+        let fallen = raised.iter().filter_map(|(i, at)| {
+            let root = roots.get(i).filter(|root| !guard::is_up(root.preset, at))?;
+            guard::raise(root.preset, at, claim).err()
+        });
+        fallen.collect()
     }
 
     /// Lowers every guard of the roots for which `is_free` holds. What fails is returned and stays up.
@@ -94,16 +100,6 @@ impl Roots {
     }
 }
 
-/// Where the guard of a managed file lives.
-fn guarded(root: &RootEntry, path: &Path) -> PathBuf {
-    match root.preset {
-        Preset::Postgres => root.data.clone(),
-        Preset::Sqlite => {
-            std::ffi::OsStr::from_bytes(sqlite_database(path.as_os_str().as_bytes())).to_owned().into()
-        }
-    }
-}
-
 /// Registers a directory, in the pool and in the run-time memory.
 pub(crate) fn add(daemon: &Daemon, wanted: &AddRoot) -> Result<u32, DaemonError> {
     let (root, dev) = examine(wanted)?;
@@ -119,7 +115,8 @@ pub(crate) fn add(daemon: &Daemon, wanted: &AddRoot) -> Result<u32, DaemonError>
 /// What the directory is, if its files can be managed at all.
 fn examine(wanted: &AddRoot) -> Result<(RootEntry, u64), DaemonError> {
     let bad = |why: String| DaemonError::Directory { path: wanted.path.clone(), why };
-    let preset = preset(&wanted.preset).ok_or_else(|| bad(format!("no preset {:?}", wanted.preset)))?;
+    let preset =
+        Preset::from_name(&wanted.preset).ok_or_else(|| bad(format!("no preset {:?}", wanted.preset)))?;
     let missing = |e| bad(format!("{e}: has the directory moved? Give the present one with --data"));
     let path = std::fs::canonicalize(&wanted.path).map_err(missing)?;
     let data = std::fs::canonicalize(&wanted.data).map_err(missing)?;
@@ -146,10 +143,7 @@ fn examine(wanted: &AddRoot) -> Result<(RootEntry, u64), DaemonError> {
 
 fn refuse_other_pool(root: &RootEntry, claim: &Claim) -> Result<(), GuardError> {
     for at in guard::find(root.preset, &root.data) {
-        let found = match root.preset {
-            Preset::Postgres => guard::postgres::claimed(&at),
-            Preset::Sqlite => guard::sqlite::claimed(&at),
-        };
+        let found = guard::claimed(root.preset, &at);
         if let Some(other) = found.filter(|other| other.uuid != claim.uuid) {
             return Err(GuardError::OtherPool { at, pool: other.pool.display().to_string() });
         }

@@ -63,6 +63,9 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
             bury(daemon, &dead);
         }
         review_foreign(daemon);
+        for error in daemon.roots.keep_up(&daemon.claim()) {
+            daemon.log.say_once(&error.to_string(), error.to_string());
+        }
         if daemon.lifetime.is_over(!daemon.clients().is_empty()) && closing::is_deserted(daemon) {
             closing::close_and_log(daemon);
             daemon.lifetime.end();

@@ -1,13 +1,17 @@
 //! The guards of P5, from the inside: under Seawall a path that a guard blocks leads to the real file.
 //!
 //! ```text
-//! …/PG_VERSION   →  …/PG_VERSION.seawall    if that exists
-//! X-journal      →  X-journal.seawall       if X-journal is a directory with a file .seawall in it
+//! …/PG_VERSION, …/CURRENT, …   →  the same with .seawall    if what is there is a guard's text (it has a mark)
+//! X-journal                    →  X-journal.seawall         if X-journal is a directory with a file .seawall
 //! ```
+//!
+//! A database that replaces such a file by a rename, removes it or makes it anew does so beside the guard.
 //!
 //! Only in a process that has joined the log: one that cannot must meet the guard.
 
 use core::ffi::{CStr, c_char, c_int};
+
+use seawall_core::stand_in;
 
 use crate::{app, session, sys};
 
@@ -35,17 +39,20 @@ pub unsafe fn with<R>(dir: c_int, path: *const c_char, call: impl FnOnce(*const 
 }
 
 fn is_guarded(path: &[u8]) -> bool {
-    path.ends_with(b"-journal") || is_version(path)
+    is_journal(path) || stand_in::may_stand_at(path)
 }
 
-fn is_version(path: &[u8]) -> bool {
-    path.strip_suffix(b"PG_VERSION").is_some_and(|before| before.is_empty() || before.ends_with(b"/"))
+fn is_journal(path: &[u8]) -> bool {
+    path.ends_with(b"-journal")
 }
 
 #[cold]
 fn redirect<'a>(dir: c_int, path: &CStr, room: &'a mut [u8; PATH_MAX]) -> Option<&'a CStr> {
-    let sign = if is_version(path.to_bytes()) { SUFFIX } else { MARKER };
-    if !sys::exists(dir, join(path, sign, room)?) || session::engine().is_none() {
+    let guarded = match is_journal(path.to_bytes()) {
+        true => sys::exists(dir, join(path, MARKER, room)?),
+        false => sys::fstatat(dir, path, libc::AT_SYMLINK_NOFOLLOW).is_ok_and(|stat| stat.stands_in),
+    };
+    if !guarded || session::engine().is_none() {
         return None;
     }
     join(path, SUFFIX, room)

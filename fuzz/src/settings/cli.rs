@@ -1,6 +1,6 @@
 //! The command line's search for a database, with as much around it as it looks at.
 
-#[path = "../../../crates/cli/src/run/database.rs"]
+#[path = "../../../crates/cli/src/run/database/mod.rs"]
 pub mod database;
 
 /// In its place.

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use seawall_daemon::guard::{Claim, FIRST_WORD};
+use seawall_wire::shm::Preset;
 
 use crate::input::Input;
 
@@ -38,7 +39,8 @@ fn a_size(bytes: &[u8]) {
 fn a_command_line(input: &mut Input<'_>) {
     let names = ["postgres", "pg_ctl", "sqlite3", "python3"];
     let program = cli::program::Program { name: (*input.pick(&names)).into() };
-    let preset = *input.pick(&[None, Some("postgres"), Some("sqlite")]);
+    let presets: Vec<_> = std::iter::once(None).chain(Preset::ALL.map(|p| Some(p.name()))).collect();
+    let preset = *input.pick(&presets);
     let arguments: Vec<OsString> =
         input.rest().split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect();
     if let Ok(roots) = cli::database::find(preset, &[], &program, &arguments) {

@@ -26,7 +26,7 @@ pub struct Recover {
     /// Give up the records of files that are gone or were changed by others, instead of refusing
     #[arg(long)]
     accept_loss: bool,
-    /// Remove the guards of this PGDATA or SQLite directory although their pool is lost for good. Commits
+    /// Remove the guards of this database's directory although their pool is lost for good. Commits
     /// that were only in that pool are lost
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["replay", "accept_loss"])]
     abandon: Option<PathBuf>,
@@ -119,10 +119,7 @@ fn abandon(dir: &Path, json: bool) -> Result<()> {
 }
 
 fn guards(dir: &Path) -> Vec<(PathBuf, Preset, Claim)> {
-    let postgres = guard::postgres::claimed(dir).map(|claim| (dir.to_owned(), Preset::Postgres, claim));
-    let sqlite = guard::sqlite::find(dir).into_iter().filter_map(|at| {
-        let claim = guard::sqlite::claimed(&at)?;
-        Some((at, Preset::Sqlite, claim))
-    });
-    postgres.into_iter().chain(sqlite).collect()
+    let of = |preset| guard::find(preset, dir).into_iter().map(move |at| (at, preset));
+    let found = Preset::ALL.into_iter().flat_map(of);
+    found.filter_map(|(at, preset)| guard::claimed(preset, &at).map(|claim| (at, preset, claim))).collect()
 }

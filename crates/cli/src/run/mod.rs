@@ -26,6 +26,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 use seawall_media::Medium;
+use seawall_wire::shm::Preset;
 
 use crate::{pool, size, user};
 use program::Program;
@@ -45,10 +46,10 @@ pub struct Run {
     /// Allow a pool in RAM, for trying, testing, measuring: it does not survive a crash of the machine
     #[arg(long)]
     emulated: bool,
-    /// What the data is: postgres or sqlite; without it found by COMMAND's name
-    #[arg(long, value_parser = ["postgres", "sqlite"])]
+    /// What the data is; without it found by COMMAND's name
+    #[arg(long, value_parser = Preset::ALL.map(Preset::name))]
     preset: Option<String>,
-    /// PGDATA, or a directory of SQLite databases; without it found in COMMAND
+    /// The database's directory (PGDATA, a directory of SQLite databases, ...); without it found in COMMAND
     #[arg(long)]
     data: Vec<PathBuf>,
     /// Run everything as this user (needs root)

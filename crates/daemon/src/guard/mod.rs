@@ -4,24 +4,32 @@
 //! Every step is atomic and fsynced, and every state a crash can leave is recognised and finished by either
 //! [`raise`] or [`lower`]; both may be repeated at will.
 //!
-//! | preset | what | where |
-//! |---|---|---|
-//! | postgres | `PG_VERSION` is replaced by a text PostgreSQL refuses by its first word | [`postgres`] |
-//! | sqlite | a directory where a database's rollback journal would be | [`sqlite`] |
+//! | preset | what | what the bare database says | |
+//! |---|---|---|---|
+//! | postgres | a text for `PG_VERSION` | incompatible: initialized by version 0-SEAWALL-holds… | [`stand_in`] |
+//! | mariadb | a text for `ib_logfile0` | it does not know the log's format | [`stand_in`] |
+//! | redis | a text for the append-only file's manifest | quotes its first line | [`stand_in`] |
+//! | rocksdb | a text for `CURRENT` | CURRENT file corrupted | [`stand_in`] |
+//! | lmdb | a text for the data file | not an LMDB file | [`stand_in`] |
+//! | sqlite | a directory where a rollback journal would be | disk I/O error | [`sqlite`] |
 //!
 //! A guard names the pool it was raised for. A guard of another pool is never touched: its records are in
 //! that pool.
 //!
 //! Not handled here: when to raise and lower (`crate::roots`), and how the preload looks behind a guard.
 
-pub mod postgres;
 pub mod sqlite;
+pub mod stand_in;
 mod text;
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use seawall_core::policy::sqlite_database;
+use seawall_core::stand_in::{redis_log, true_name};
 use seawall_wire::shm::Preset;
 pub use text::{Claim, FIRST_WORD};
 
@@ -73,14 +81,14 @@ impl std::fmt::Display for GuardError {
 
 impl std::error::Error for GuardError {}
 
-/// Raises the guard that belongs to `at`: a PGDATA, or an SQLite database file.
+/// Raises the guard that belongs to `at`: an SQLite database, or the file that a text stands in for.
 ///
 /// # Errors
 /// [`GuardError`]; then no file below may be managed.
 pub fn raise(preset: Preset, at: &Path, claim: &Claim) -> Result<(), GuardError> {
     match preset {
-        Preset::Postgres => postgres::raise(at, claim),
         Preset::Sqlite => sqlite::raise(at, claim),
+        _ => stand_in::raise(preset, at, claim),
     }
 }
 
@@ -90,16 +98,47 @@ pub fn raise(preset: Preset, at: &Path, claim: &Claim) -> Result<(), GuardError>
 /// [`GuardError`].
 pub fn lower(preset: Preset, at: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
     match preset {
-        Preset::Postgres => postgres::lower(at, claim),
         Preset::Sqlite => sqlite::lower(at, claim),
+        _ => stand_in::lower(preset, at, claim),
     }
 }
 
 /// Every place below the data directory that has a guard, up or half-way.
 pub fn find(preset: Preset, data: &Path) -> Vec<PathBuf> {
     match preset {
-        Preset::Postgres => vec![data.to_owned()],
         Preset::Sqlite => sqlite::find(data),
+        _ => stand_in::find(preset, data),
+    }
+}
+
+/// The pool that `at` is guarded for, if it is.
+pub fn claimed(preset: Preset, at: &Path) -> Option<Claim> {
+    match preset {
+        Preset::Sqlite => sqlite::claimed(at),
+        _ => stand_in::claimed(at),
+    }
+}
+
+/// True unless something took the place of a guard that was raised.
+pub(crate) fn is_up(preset: Preset, at: &Path) -> bool {
+    preset == Preset::Sqlite || stand_in::is_up(at)
+}
+
+/// Where the guard of the managed file at `path` belongs, in a database whose directory is `data`.
+pub fn place(preset: Preset, data: &Path, path: &Path) -> PathBuf {
+    let bytes = path.as_os_str().as_bytes();
+    let named = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+    match preset {
+        Preset::Postgres => data.join("PG_VERSION"),
+        Preset::Mariadb => data.join("ib_logfile0"),
+        Preset::Sqlite => named(sqlite_database(bytes)),
+        Preset::Lmdb => named(true_name(bytes)),
+        Preset::Redis => match redis_log(bytes) {
+            Some(log) => beside(&named(log), ".manifest"),
+            None => data.join("appendonly.aof.manifest"),
+        },
+        // A log in a directory of its own has none beside it: it cannot be guarded, so it is not managed.
+        Preset::Rocksdb => path.with_file_name("CURRENT"),
     }
 }
 

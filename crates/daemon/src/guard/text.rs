@@ -1,10 +1,15 @@
 //! What a guard says, to databases, to people, and to the next daemon.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The first word of every guard. PostgreSQL reads at most 63 bytes up to a blank as its version.
 pub const FIRST_WORD: &str = "0-SEAWALL-holds-unreplayed-WAL:run-seawall-recover";
 const _: () = assert!(FIRST_WORD.len() < 64);
+
+/// Longer than any guard's text: paths end at 4096 bytes.
+const HEAD_BYTES: u64 = 32 << 10;
 
 const UUID: &str = "pool-uuid: ";
 const POOL: &str = "pool: ";
@@ -50,9 +55,11 @@ impl Claim {
         Some(Self { uuid: uuid.unwrap_or(0), pool: value(POOL).unwrap_or("(unnamed)").into() })
     }
 
-    /// The claim in the file at `path`, if it is a guard's text.
+    /// The claim in the file at `path`, if it is a guard's text. Of a large file only the head is read.
     pub fn read(path: &Path) -> Option<Self> {
-        let bytes = std::fs::read(path).ok()?;
+        let mut bytes = Vec::new();
+        let head = |file: File| file.take(HEAD_BYTES).read_to_end(&mut bytes);
+        File::open(path).and_then(head).ok()?;
         Self::parse(&String::from_utf8_lossy(&bytes))
     }
 }

@@ -116,6 +116,21 @@ pub unsafe fn linked(
     new: *const c_char,
     flags: c_int,
 ) -> Result<usize, Errno> {
+    // SAFETY: the caller's.
+    unsafe {
+        guard::with(old_dir, old, |old| {
+            guard::with(new_dir, new, |new| link_file(old_dir, old, new_dir, new, flags))
+        })
+    }
+}
+
+unsafe fn link_file(
+    old_dir: c_int,
+    old: *const c_char,
+    new_dir: c_int,
+    new: *const c_char,
+    flags: c_int,
+) -> Result<usize, Errno> {
     let call = || raw!(SYS_linkat, old_dir, old, new_dir, new, flags);
     // linkat's flags are the reverse of fstatat's: it does not follow links unless told to.
     let follow = if flags & libc::AT_SYMLINK_FOLLOW != 0 { 0 } else { AT_SYMLINK_NOFOLLOW };

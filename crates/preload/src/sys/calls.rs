@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_int, c_void};
 use core::mem::MaybeUninit;
 
 use rustix::fd::BorrowedFd;
-use seawall_core::Errno;
+use seawall_core::{Errno, stand_in};
 
 use super::raw;
 
@@ -19,6 +19,8 @@ pub struct Stat {
     pub links: u64,
     /// True for a regular file.
     pub regular: bool,
+    /// True for a guard's text that stands for a file.
+    pub stands_in: bool,
 }
 
 impl From<libc::stat> for Stat {
@@ -29,6 +31,7 @@ impl From<libc::stat> for Stat {
             ino: s.st_ino as u64,
             links: s.st_nlink as u64,
             regular: s.st_mode & libc::S_IFMT == libc::S_IFREG,
+            stands_in: s.st_mode & (libc::S_IFMT | stand_in::MARK) == libc::S_IFREG | stand_in::MARK,
         }
     }
 }

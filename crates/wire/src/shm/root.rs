@@ -17,16 +17,29 @@ pub enum Preset {
     Postgres = 1,
     /// A directory of SQLite databases.
     Sqlite = 2,
+    /// A MariaDB data directory.
+    Mariadb = 3,
+    /// A Redis working directory.
+    Redis = 4,
+    /// A RocksDB database, or a directory of them.
+    Rocksdb = 5,
+    /// A directory of LMDB environments.
+    Lmdb = 6,
 }
 
 impl Preset {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Postgres, Self::Sqlite, Self::Mariadb, Self::Redis, Self::Rocksdb, Self::Lmdb];
+
     /// The preset with this number.
-    pub const fn from_u32(n: u32) -> Option<Self> {
-        match n {
-            1 => Some(Self::Postgres),
-            2 => Some(Self::Sqlite),
-            _ => None,
-        }
+    pub fn from_u32(n: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|preset| *preset as u32 == n)
+    }
+
+    /// The preset of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|preset| preset.name() == name)
     }
 
     /// Its name on the command line.
@@ -34,6 +47,10 @@ impl Preset {
         match self {
             Self::Postgres => "postgres",
             Self::Sqlite => "sqlite",
+            Self::Mariadb => "mariadb",
+            Self::Redis => "redis",
+            Self::Rocksdb => "rocksdb",
+            Self::Lmdb => "lmdb",
         }
     }
 }

@@ -1,0 +1,108 @@
+//! Which database, and where its data is: from --preset and --data, else from the command itself.
+
+mod options;
+mod redis;
+mod sqlite;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use seawall_daemon::AddRoot;
+use seawall_wire::shm::Preset;
+
+use super::program::Program;
+
+/// The directories to manage.
+///
+/// # Errors
+/// If neither the options nor the command say, or a directory is not there.
+pub fn find(
+    preset: Option<&str>,
+    data: &[PathBuf],
+    program: &Program,
+    arguments: &[OsString],
+) -> Result<Vec<AddRoot>> {
+    let Some(preset) = preset.map_or_else(|| by_name(&program.name), Preset::from_name) else {
+        bail!(
+            "what does {} write? Say so with --preset ({}) and --data DIRECTORY",
+            program.name,
+            Preset::ALL.map(Preset::name).join(", ")
+        )
+    };
+    let found = if data.is_empty() { vec![from_command(preset, arguments)?] } else { data.to_vec() };
+    found.iter().map(|dir| root(preset, dir)).collect()
+}
+
+fn by_name(program: &str) -> Option<Preset> {
+    Some(match program {
+        "postgres" | "postmaster" | "pg_ctl" => Preset::Postgres,
+        "sqlite3" => Preset::Sqlite,
+        "mariadbd" | "mysqld" => Preset::Mariadb,
+        "redis-server" => Preset::Redis,
+        "db_bench" | "ldb" => Preset::Rocksdb,
+        "mdb_load" | "mdb_stat" | "mdb_dump" | "mdb_copy" => Preset::Lmdb,
+        _ => return None,
+    })
+}
+
+fn from_command(preset: Preset, arguments: &[OsString]) -> Result<PathBuf> {
+    match preset {
+        Preset::Postgres => options::value(arguments, "--pgdata", "-D")
+            .or_else(|| std::env::var_os("PGDATA").map(PathBuf::from))
+            .context("where is the data? Give -D, PGDATA or --data"),
+        Preset::Sqlite => sqlite::file(arguments)
+            .map(|file| directory_of(&file))
+            .context("which database? Give a file to sqlite3, or its directory with --data"),
+        Preset::Mariadb => options::value(arguments, "--datadir", "-h")
+            .context("where is the data? Give --datadir=DIRECTORY, or --data"),
+        Preset::Redis => Ok(redis::directory(arguments)),
+        Preset::Rocksdb => {
+            options::value(arguments, "--db", "").context("where is the data? Give --db=DIRECTORY, or --data")
+        }
+        Preset::Lmdb => bail!("where is the data? Give the environment's directory with --data"),
+    }
+}
+
+fn directory_of(file: &Path) -> PathBuf {
+    file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+}
+
+/// What is managed: of PostgreSQL the log's directory, of the others the database's.
+fn root(preset: Preset, data: &Path) -> Result<AddRoot> {
+    let real = |path: &Path| {
+        std::fs::canonicalize(path).with_context(|| {
+            format!("{}: has the directory moved? Give the present one with --data", path.display())
+        })
+    };
+    let data = real(data)?;
+    let path = match preset {
+        Preset::Postgres if !data.join("PG_VERSION").exists() => {
+            bail!("{} is no PGDATA (it has no PG_VERSION): run initdb first, without Seawall", data.display())
+        }
+        Preset::Postgres => real(&data.join("pg_wal"))?,
+        _ => data.clone(),
+    };
+    if !path.is_dir() {
+        bail!("{} is not a directory", path.display());
+    }
+    Ok(AddRoot { preset: preset.name().into(), path, data })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub fn args(text: &str) -> Vec<OsString> {
+        text.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn a_directory_that_is_gone_is_named() {
+        let error = root(Preset::Sqlite, Path::new("/no/such/place")).expect_err("no directory");
+        assert!(format!("{error:#}").contains("/no/such/place"));
+        let dir = tempfile::tempdir().expect("a directory");
+        let error = root(Preset::Postgres, dir.path()).expect_err("no PGDATA");
+        assert!(error.to_string().contains("initdb"), "{error}");
+    }
+}

@@ -1,0 +1,93 @@
+//! Stand-ins: while a guard is up (promise P5), a text stands where the bare database looks first.
+//!
+//! Input: a preset and a path. Output: which file that is, and whether some preset's guard may stand at a path.
+//! Pure: the daemon puts stand-ins up, the preload leads its own process to the true file beside them.
+
+use seawall_wire::shm::Preset;
+
+use crate::policy::OWN_SUFFIX;
+
+/// The permission bit that tells a stand-in from the file it stands for. On a regular file it means nothing
+/// to Linux; it comes and goes with the file's name, in one rename.
+pub const MARK: u32 = 0o1000;
+
+/// True if some preset's stand-in may be at `path`.
+pub fn may_stand_at(path: &[u8]) -> bool {
+    Preset::ALL.into_iter().any(|preset| has(preset, path))
+}
+
+/// True if a stand-in of `preset` may be at `path`: told by the last part of the name.
+pub fn has(preset: Preset, path: &[u8]) -> bool {
+    let base = base(path);
+    match preset {
+        Preset::Postgres => base == b"PG_VERSION",
+        Preset::Sqlite => false, // its guard is a directory
+        Preset::Mariadb => base == b"ib_logfile0",
+        Preset::Redis => base.ends_with(b".manifest"),
+        Preset::Rocksdb => base == b"CURRENT",
+        Preset::Lmdb => is_lmdb(base),
+    }
+}
+
+/// True if a new database of `preset` may write to its log before it has the file.
+pub fn may_be_absent(preset: Preset) -> bool {
+    preset == Preset::Redis
+}
+
+/// True if a running database of `preset` may remove the file, to make it anew or for good.
+pub fn may_be_removed(preset: Preset) -> bool {
+    matches!(preset, Preset::Redis | Preset::Rocksdb)
+}
+
+/// True if the directory a user names is one database, with the file directly in it.
+pub fn is_one_database(preset: Preset) -> bool {
+    matches!(preset, Preset::Postgres | Preset::Mariadb)
+}
+
+/// The name of an LMDB data file: the library's own, or a file of its own (`MDB_NOSUBDIR`).
+pub fn is_lmdb(base: &[u8]) -> bool {
+    base.ends_with(b".mdb") && base != b"lock.mdb"
+}
+
+/// The manifest of the append-only file that `path` is a part of: `NAME.SEQ.incr.aof` → `NAME.manifest`.
+/// Returned without `.manifest`.
+pub fn redis_log(path: &[u8]) -> Option<&[u8]> {
+    let numbered = path.strip_suffix(b".incr.aof")?;
+    let dot = numbered.iter().rposition(|byte| *byte == b'.')?;
+    let (name, number) = (&numbered[..dot], &numbered[dot + 1..]);
+    (!number.is_empty() && number.iter().all(u8::is_ascii_digit) && !base(name).is_empty()).then_some(name)
+}
+
+/// What is behind the last slash.
+pub fn base(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
+}
+
+/// The path without the suffix that the true file has while a stand-in has its name.
+pub fn true_name(path: &[u8]) -> &[u8] {
+    path.strip_suffix(OWN_SUFFIX).unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stand_ins_are_told_by_the_last_part_of_the_name() {
+        for path in [&b"PG_VERSION"[..], b"/d/PG_VERSION", b"CURRENT", b"a/b.manifest", b"data.mdb"] {
+            assert!(may_stand_at(path), "{}", path.escape_ascii());
+        }
+        for path in [&b"/d/NOT_PG_VERSION"[..], b"CURRENT/x", b"CURRENT.seawall", b"lock.mdb", b"ib_logfile1"]
+        {
+            assert!(!may_stand_at(path), "{}", path.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn a_redis_log_names_its_manifest() {
+        assert_eq!(redis_log(b"/d/appendonly.aof.12.incr.aof"), Some(&b"/d/appendonly.aof"[..]));
+        for path in [&b"/d/a.1.base.aof"[..], b"/d/a.x.incr.aof", b"/d/.1.incr.aof", b"/d/temp.incr.aof"] {
+            assert_eq!(redis_log(path), None, "{}", path.escape_ascii());
+        }
+    }
+}

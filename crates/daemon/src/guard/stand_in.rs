@@ -1,0 +1,355 @@
+//! A guard that stands in for a file `X` the bare database reads first, and refuses when it is not its own.
+//!
+//! ```text
+//!             text in X.seawall.tmp, fsync,
+//!             rename to X.seawall                exchange, fsync directory
+//!   DOWN ───────────────────────────▶ PREPARED ───────────────────────────▶ UP
+//!   X = true file                     X = true file                         X = text, marked
+//!    ▲                                X.seawall = text                      X.seawall = true file
+//!    └───────── remove both ─────────────┘                                   │
+//!    └───────────────────────── rename X.seawall over X ─────────────────────┘
+//! ```
+//!
+//! The step to UP is one rename that exchanges the two, whatever has the name X at that moment: a database may
+//! replace the file while it runs. Where it has none (a new database) the text takes the free name, and what
+//! the database then makes goes to `X.seawall`. While the guard is UP the preload, which knows a text by its
+//! mark ([`MARK`]), leads the database to `X.seawall`, so that one is the newest. A rename by the database that
+//! began before the exchange and ended after it takes the text away; [`raise`] may be called again at any time.
+//!
+//! What the database says, by preset: [`super`].
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use seawall_core::stand_in::{self, MARK};
+use seawall_wire::shm::Preset;
+
+use super::{Claim, GuardError, beside, fault, remove, sync_directory};
+
+/// Tries to meet a database that makes and removes its file at the same time.
+const RACES: u32 = 1000;
+
+struct Names<'a> {
+    /// The file the guard stands in for.
+    file: &'a Path,
+    /// Where the true file is meanwhile.
+    aside: PathBuf,
+    temporary: PathBuf,
+}
+
+fn names(file: &Path) -> Names<'_> {
+    Names { aside: beside(file, ".seawall"), temporary: beside(file, ".seawall.tmp"), file }
+}
+
+/// What is at a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    Text,
+    TrueFile,
+}
+
+impl Names<'_> {
+    fn directory(&self) -> &Path {
+        self.file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
+    fn at(path: &Path) -> Found {
+        match path.symlink_metadata() {
+            Err(_) => Found::Nothing,
+            Ok(_) if Claim::read(path).is_some() => Found::Text,
+            Ok(_) => Found::TrueFile,
+        }
+    }
+}
+
+/// The pool that `file` is guarded for, if it is.
+pub fn claimed(file: &Path) -> Option<Claim> {
+    Claim::read(file)
+}
+
+/// Raises the guard of `file`.
+///
+/// # Errors
+/// [`GuardError`].
+pub fn raise(preset: Preset, file: &Path, claim: &Claim) -> Result<(), GuardError> {
+    let n = names(file);
+    if let Some(found) = Claim::read(file) {
+        refuse_other(&n, &found, Some(claim))?;
+        return check_true_file(preset, &n);
+    }
+    let aside = Names::at(&n.aside);
+    if !file.exists() && aside != Found::TrueFile && !stand_in::may_be_absent(preset) {
+        return Err(fault("guarding", file)(ErrorKind::NotFound.into()));
+    }
+    write_text(preset, &n, claim)?;
+    put_up(&n)?;
+    sync_directory(n.directory())
+}
+
+/// Lowers it: the newest true file gets its name back.
+///
+/// # Errors
+/// [`GuardError`].
+pub fn lower(preset: Preset, file: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
+    let n = names(file);
+    match (Names::at(file), Names::at(&n.aside)) {
+        (Found::Text, aside) => {
+            let found = Claim::read(file);
+            found.map_or(Ok(()), |found| refuse_other(&n, &found, claim))?;
+            check_true_file(preset, &n)?;
+            match aside {
+                Found::TrueFile => restore(&n)?,
+                Found::Text | Found::Nothing => remove(file)?,
+            }
+        }
+        // Somebody removed the text: what it stood for is still there.
+        (Found::Nothing, Found::TrueFile) => restore(&n)?,
+        _ => {}
+    }
+    remove(&n.aside)?;
+    remove(&n.temporary)?;
+    sync_directory(n.directory())
+}
+
+/// True unless something took the text's place. Asks for the mark only: cheap enough for every look around.
+pub fn is_up(file: &Path) -> bool {
+    file.symlink_metadata().is_ok_and(|found| found.is_file() && found.mode() & MARK != 0)
+}
+
+/// Every file below `dir` whose guard is up, or half-way.
+pub fn find(preset: Preset, dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    walk(preset, dir, &mut found);
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn walk(preset: Preset, dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            if !stand_in::is_one_database(preset) {
+                walk(preset, &path, found);
+            }
+        } else if let Some(file) = guarded_by(preset, &path) {
+            found.push(file);
+        }
+    }
+}
+
+/// The file that `path` is a guard of, or a part of a guard.
+fn guarded_by(preset: Preset, path: &Path) -> Option<PathBuf> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let ends = [&b".seawall.tmp"[..], b".seawall", b""];
+    let (end, name) = ends.iter().find_map(|end| Some((*end, bytes.strip_suffix(*end)?)))?;
+    let ours = stand_in::has(preset, name) && (!end.is_empty() || Claim::read(path).is_some());
+    ours.then(|| PathBuf::from(std::os::unix::ffi::OsStrExt::from_bytes(name) as &std::ffi::OsStr))
+}
+
+fn refuse_other(n: &Names<'_>, found: &Claim, claim: Option<&Claim>) -> Result<(), GuardError> {
+    match claim {
+        Some(claim) if claim.uuid != found.uuid => {
+            Err(GuardError::OtherPool { at: n.file.to_owned(), pool: found.pool.display().to_string() })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_true_file(preset: Preset, n: &Names<'_>) -> Result<(), GuardError> {
+    if Names::at(&n.aside) == Found::TrueFile || stand_in::may_be_removed(preset) {
+        return Ok(());
+    }
+    let remedy = match preset {
+        Preset::Postgres => "put PostgreSQL's major version, for example 15, into that file",
+        _ => "put it back, or restore the database from a backup",
+    };
+    Err(GuardError::Broken { missing: n.aside.clone(), remedy })
+}
+
+fn restore(n: &Names<'_>) -> Result<(), GuardError> {
+    fs::rename(&n.aside, n.file).map_err(fault("restoring", n.file))
+}
+
+/// Gives the text in the temporary file the guarded name.
+fn put_up(n: &Names<'_>) -> Result<(), GuardError> {
+    let mut text = &n.temporary;
+    for _ in 0..RACES {
+        let there = n.file.symlink_metadata().is_ok();
+        if there && text == &n.temporary {
+            // Where the exchange leaves the true file. What was there is a leftover: this one has the name.
+            fs::rename(text, &n.aside).map_err(fault("renaming", text))?;
+            text = &n.aside;
+        }
+        let flags = if there { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
+        match renameat_with(CWD, text, CWD, n.file, flags).map_err(io::Error::from) {
+            Ok(()) => return Ok(()),
+            Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {}
+            Err(e) => return Err(fault("renaming", text)(e)),
+        }
+    }
+    Err(fault("renaming", text)(io::Error::other("the file beside it comes and goes too fast")))
+}
+
+/// The text in a file of the true one's owner and mode (else its directory's), marked, on disk.
+fn write_text(preset: Preset, n: &Names<'_>, claim: &Claim) -> Result<(), GuardError> {
+    let like = [n.file, &n.aside, n.directory()].into_iter().find_map(|path| fs::metadata(path).ok());
+    let like = like.ok_or(ErrorKind::NotFound.into()).map_err(fault("asking for", n.directory()))?;
+    remove(&n.temporary)?;
+    let failed = |doing| fault(doing, &n.temporary);
+    let mut file = File::create_new(&n.temporary).map_err(failed("creating"))?;
+    file.write_all(&text(preset, n, claim)).map_err(failed("writing"))?;
+    let made = file.metadata().map_err(failed("asking for"))?;
+    if (made.uid(), made.gid()) != (like.uid(), like.gid()) {
+        std::os::unix::fs::fchown(&file, Some(like.uid()), Some(like.gid())).map_err(failed("owning"))?;
+    }
+    let mode = like.mode() & 0o666 | MARK;
+    file.set_permissions(fs::Permissions::from_mode(mode)).map_err(failed("setting the mode of"))?;
+    file.sync_all().map_err(failed("syncing"))
+}
+
+/// What the bare database reads.
+fn text(preset: Preset, n: &Names<'_>, claim: &Claim) -> Vec<u8> {
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let (file, aside) = (name(n.file), name(&n.aside));
+    claim.text(&format!("The {file} of this {} database is kept in {aside}.", preset.name())).into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRESET: Preset = Preset::Postgres;
+    /// A preset whose databases may be without the file.
+    const LOOSE: Preset = Preset::Redis;
+
+    fn claim(uuid: u128) -> Claim {
+        Claim { uuid, pool: format!("/pool{uuid}").into() }
+    }
+
+    /// A directory with one file to guard.
+    fn fresh() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("PG_VERSION");
+        fs::write(&file, "15\n").expect("written");
+        (dir, file)
+    }
+
+    fn read(path: &Path) -> String {
+        fs::read_to_string(path).expect("read")
+    }
+
+    fn listing(dir: &Path) -> Vec<String> {
+        let mut all: Vec<_> = fs::read_dir(dir)
+            .expect("a directory")
+            .map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned())
+            .collect();
+        all.sort();
+        all
+    }
+
+    /// Its name, and what makes it.
+    type State = (&'static str, fn(&Names<'_>));
+
+    fn prepare(n: &Names<'_>) {
+        write_text(PRESET, n, &claim(1)).expect("written");
+        fs::rename(&n.temporary, &n.aside).expect("renamed");
+    }
+
+    /// Brings a directory into each state that a crash can leave.
+    fn crash_states() -> Vec<State> {
+        vec![
+            ("down", |_| {}),
+            ("half a temporary", |n| fs::write(&n.temporary, "0-SEA").expect("written")),
+            ("a whole temporary", |n| write_text(PRESET, n, &claim(1)).expect("written")),
+            ("prepared", prepare),
+            ("up", |n| {
+                prepare(n);
+                renameat_with(CWD, &n.aside, CWD, n.file, RenameFlags::EXCHANGE).expect("exchanged");
+            }),
+            ("up, its text removed", |n| {
+                fs::rename(n.file, &n.aside).expect("renamed");
+                fs::write(&n.temporary, "0-SEA").expect("written");
+            }),
+            ("a leftover", |n| fs::write(&n.aside, "14\n").expect("written")),
+        ]
+    }
+
+    #[test]
+    fn every_crash_state_can_be_raised_and_lowered() {
+        for (name, make) in crash_states() {
+            let (_dir, file) = fresh();
+            let n = names(&file);
+            make(&n);
+            raise(PRESET, &file, &claim(1)).expect(name);
+            assert_eq!(claimed(&file), Some(claim(1)), "{name}");
+            assert_eq!(read(&n.aside), "15\n", "{name}");
+            assert_eq!(find(PRESET, n.directory()), std::slice::from_ref(&file), "{name}");
+            let (dir, file) = fresh();
+            make(&names(&file));
+            lower(PRESET, &file, Some(&claim(1))).expect(name);
+            assert_eq!(read(&file), "15\n", "{name}");
+            assert_eq!(listing(dir.path()), ["PG_VERSION"], "{name}");
+            assert!(find(PRESET, dir.path()).is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn another_pools_guard_stays() {
+        let (_dir, file) = fresh();
+        raise(PRESET, &file, &claim(1)).expect("raised");
+        assert!(matches!(raise(PRESET, &file, &claim(2)), Err(GuardError::OtherPool { .. })));
+        assert!(matches!(lower(PRESET, &file, Some(&claim(2))), Err(GuardError::OtherPool { .. })));
+        lower(PRESET, &file, None).expect("abandoned on purpose");
+        assert_eq!(claimed(&file), None);
+    }
+
+    #[test]
+    fn a_guard_keeps_the_mode_and_says_when_its_true_file_is_gone() {
+        let (_dir, file) = fresh();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("set");
+        raise(PRESET, &file, &claim(1)).expect("raised");
+        assert_eq!(fs::metadata(&file).expect("stat").mode() & 0o7777, 0o640 | MARK);
+        fs::remove_file(names(&file).aside).expect("removed");
+        let error = lower(PRESET, &file, Some(&claim(1))).expect_err("broken").to_string();
+        assert!(error.contains("for example 15"), "{error}");
+        assert!(claimed(&file).is_some(), "the guard stays up");
+    }
+
+    #[test]
+    fn a_database_that_has_no_such_file_yet_is_guarded_and_keeps_what_it_makes() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("a.manifest");
+        raise(PRESET, &file, &claim(1)).expect_err("not every database may be without");
+        raise(LOOSE, &file, &claim(1)).expect("raised");
+        lower(LOOSE, &file, Some(&claim(1))).expect("lowered");
+        assert!(listing(dir.path()).is_empty(), "nothing was made, nothing is left");
+        raise(LOOSE, &file, &claim(1)).expect("raised");
+        fs::write(names(&file).aside, "made under the guard").expect("written");
+        raise(LOOSE, &file, &claim(1)).expect("raised again");
+        lower(LOOSE, &file, Some(&claim(1))).expect("lowered");
+        assert_eq!(read(&file), "made under the guard");
+    }
+
+    #[test]
+    fn what_replaced_the_text_is_the_newest() {
+        let (dir, file) = fresh();
+        let file = &file;
+        let replace = || {
+            raise(PRESET, file, &claim(1)).expect("raised");
+            let new = dir.path().join("new");
+            fs::write(&new, "newest").expect("written");
+            fs::rename(new, file).expect("renamed over the text");
+        };
+        replace();
+        lower(PRESET, file, Some(&claim(1))).expect("lowered");
+        assert_eq!(read(file), "newest");
+        replace();
+        raise(PRESET, file, &claim(1)).expect("raised again");
+        assert_eq!((claimed(file), read(&names(file).aside).as_str()), (Some(claim(1)), "newest"));
+    }
+}
