@@ -97,6 +97,9 @@ pub enum Section {
     Sustained,
     Postgres,
     Sqlite,
+    Redis,
+    Rocksdb,
+    Lmdb,
 }
 
 #[derive(Args, Clone, Debug)]

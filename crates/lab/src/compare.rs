@@ -142,6 +142,37 @@ pub fn postgres_steps(shapes: usize, rounds: usize) -> usize {
     1 + shapes * rounds * Side::DATABASES.len()
 }
 
+/// Rates of every shape on every side in every round, for databases that begin empty: `measure` makes and
+/// removes them.
+pub fn rates<S>(
+    lab: &Lab,
+    database: &str,
+    shapes: &[S],
+    rounds: usize,
+    title: impl Fn(&S) -> String,
+    mut measure: impl FnMut(Side, &S) -> Result<f64>,
+) -> Result<Vec<Three>> {
+    let mut samples: Vec<Samples> = shapes.iter().map(|_| Samples::default()).collect();
+    for round in 0..rounds {
+        for (shape, samples) in shapes.iter().zip(&mut samples) {
+            for side in order(Side::DATABASES, round) {
+                let what = format!("round {}: {database}, {}, {}", round + 1, title(shape), side.title());
+                lab.progress.doing(&what);
+                lab.settle()?;
+                let rate = measure(side, shape).with_context(|| what.clone())?;
+                lab.progress.done(&format!("{what}: {} a second", thousands(rate)));
+                samples.add(side, rate);
+            }
+        }
+    }
+    samples.iter().map(Samples::three).collect()
+}
+
+/// How many progress steps [`rates`] takes.
+pub fn steps(shapes: usize, rounds: usize) -> usize {
+    shapes * rounds * Side::DATABASES.len()
+}
+
 /// Creates the SQLite databases of all sides. Returns SQLite's version.
 pub fn create_sqlite(lab: &Lab, journals: &[Journal]) -> Result<String> {
     let mut version = String::new();
@@ -185,5 +216,5 @@ pub fn measure_sqlite(
 
 /// How many progress steps [`measure_sqlite`] takes.
 pub fn sqlite_steps(shapes: usize, rounds: usize) -> usize {
-    shapes * rounds * Side::DATABASES.len()
+    steps(shapes, rounds)
 }

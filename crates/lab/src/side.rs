@@ -63,6 +63,22 @@ pub fn order<const N: usize>(sides: [Side; N], round: usize) -> [Side; N] {
 pub enum Preset {
     Postgres,
     Sqlite,
+    Redis,
+    Rocksdb,
+    Lmdb,
+}
+
+impl Preset {
+    /// Its name on `seawall run`'s command line.
+    fn name(self) -> &'static str {
+        match self {
+            Preset::Postgres => "postgres",
+            Preset::Sqlite => "sqlite",
+            Preset::Redis => "redis",
+            Preset::Rocksdb => "rocksdb",
+            Preset::Lmdb => "lmdb",
+        }
+    }
 }
 
 /// The program to run, as this side runs it.
@@ -83,13 +99,11 @@ pub fn command<S: AsRef<OsStr>>(
             command
         }
         Side::Seawall => {
-            let preset = match preset {
-                Preset::Postgres => "postgres",
-                Preset::Sqlite => "sqlite",
-            };
             let mut command = lab.pool.seawall();
             command.current_dir(lab.work.path());
-            command.args(["run", "--quiet", "--emulated", "--preset", preset, "--pool"]).arg(lab.pool.path());
+            command
+                .args(["run", "--quiet", "--emulated", "--preset", preset.name(), "--pool"])
+                .arg(lab.pool.path());
             command.arg("--data").arg(data).arg("--").arg(program);
             command
         }

@@ -102,7 +102,8 @@ pub fn eatmydata_library() -> Result<PathBuf> {
     found.context("eatmydata is not installed: apt-get install eatmydata")
 }
 
-fn find_in_path(program: &str) -> Option<PathBuf> {
+/// A program where a shell would find it.
+pub fn find_in_path(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|dir| dir.join(program)).find(|p| p.is_file())
 }

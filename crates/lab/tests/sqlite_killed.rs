@@ -3,15 +3,15 @@
 mod common;
 
 use common::{Place, assert_complete};
-use seawall_lab::crash::{SqliteLoad, check_sqlite};
+use seawall_lab::crash::{ProgramLoad, check_sqlite};
 use seawall_lab::side::Side;
 use seawall_load::sqlite::Journal;
 
 /// Commits before the kill.
 const SOME: usize = 300;
 
-fn under_load(place: &Place, journal: Journal) -> SqliteLoad {
-    let load = SqliteLoad::start(&place.lab, journal, &place.ledger()).expect("starts");
+fn under_load(place: &Place, journal: Journal) -> ProgramLoad {
+    let load = ProgramLoad::sqlite(&place.lab, journal, &place.ledger()).expect("starts");
     load.wait_for_commits(SOME).expect("commits");
     load
 }

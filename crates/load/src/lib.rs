@@ -1,7 +1,7 @@
 //! Loads that check their own data.
 //!
 //! Everything here is an *ordinary* program: it makes plain libc calls (which `LD_PRELOAD` can
-//! interpose), talks to the distribution's own SQLite and PostgreSQL, and knows nothing of Seawall.
+//! interpose), talks to the distribution's own databases, and knows nothing of Seawall.
 //! The same binary therefore runs on the bare file system, under `seawall run`, and under
 //! `eatmydata`, and the three can be compared.
 //!
@@ -16,6 +16,7 @@ pub mod block;
 pub mod latency;
 pub mod ledger;
 pub mod pg;
+pub mod redis;
 pub mod sqlite;
 pub mod sys;
 pub mod write;

@@ -85,7 +85,8 @@ fn rates(row: Fields, tps: &Three, unsafe_name: &str) -> Fields {
         .with_ratio("speedup", tps.seawall.median, tps.fs.median)
 }
 
-fn table(title: &str, unsafe_name: &str, results: Vec<(String, Three)>, medium: &str) -> String {
+/// Three sides' rates for people.
+pub fn table(title: &str, unsafe_name: &str, results: Vec<(String, Three)>, medium: &str) -> String {
     let cell = |s: Spread| format!("{} ({}–{})", thousands(s.median), thousands(s.min), thousands(s.max));
     let rows: Vec<Vec<String>> = results
         .into_iter()

@@ -100,9 +100,51 @@ pub const SQLITE: &[Key] = &[
     SPEEDUP,
 ];
 
+const OF_UNSAFE: Key = one("of_unsafe", "`seawall` / `unsafe`");
+const SEAWALL: Key = spread("seawall", "the same under `seawall run`");
+
+/// The objects of `redis`.
+pub const REDIS: &[Key] = &[
+    one("clients", "redis-benchmark's `-c`"),
+    one("pipeline", "its `-P`: requests a client sends before it waits"),
+    spread("fs", "SETs a second on the bare file system, `appendfsync always`"),
+    SEAWALL,
+    spread("unsafe", "the same on the bare file system with `appendfsync no`"),
+    OF_UNSAFE,
+    SPEEDUP,
+];
+
+/// The objects of `rocksdb`.
+pub const ROCKSDB: &[Key] = &[
+    one("test", "`fillrandom` of db_bench"),
+    one("threads", "its `--threads`"),
+    spread("fs", "puts a second on the bare file system, `--sync=1`"),
+    SEAWALL,
+    spread("unsafe", "the same on the bare file system with `--sync=0`"),
+    OF_UNSAFE,
+    SPEEDUP,
+];
+
+/// The objects of `lmdb`.
+pub const LMDB: &[Key] = &[
+    one("test", "one put of 150 bytes a transaction, one transaction after another"),
+    spread("fs", "commits a second on the bare file system"),
+    SEAWALL,
+    spread("unsafe", "the same on the bare file system with `MDB_NOSYNC`"),
+    OF_UNSAFE,
+    SPEEDUP,
+];
+
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 4] =
-    [("write_fdatasync", WRITE), ("sustained", SUSTAINED), ("postgres", POSTGRES), ("sqlite", SQLITE)];
+pub const SECTIONS: [(&str, &[Key]); 7] = [
+    ("write_fdatasync", WRITE),
+    ("sustained", SUSTAINED),
+    ("postgres", POSTGRES),
+    ("sqlite", SQLITE),
+    ("redis", REDIS),
+    ("rocksdb", ROCKSDB),
+    ("lmdb", LMDB),
+];
 
 #[cfg(test)]
 impl Key {

@@ -9,6 +9,7 @@ mod fields;
 mod keys;
 mod measure;
 mod page;
+mod stores;
 mod sustained;
 mod write;
 
@@ -39,6 +40,9 @@ struct Results {
     sustained: Vec<Fields>,
     postgres: Vec<Fields>,
     sqlite: Vec<Fields>,
+    redis: Vec<Fields>,
+    rocksdb: Vec<Fields>,
+    lmdb: Vec<Fields>,
 }
 
 /// What a section needs to know about the run.
@@ -58,17 +62,22 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     if has(Section::Write) || has(Section::Sustained) {
         tools::eatmydata_library()?;
     }
+    stores::find_programs(has(Section::Redis), has(Section::Rocksdb))?;
     let steps = [
         (Section::Write, write::steps(scope)),
         (Section::Sustained, sustained::steps(scope)),
         (Section::Postgres, databases::postgres_steps(scope)),
         (Section::Sqlite, databases::sqlite_steps(scope)),
+        (Section::Redis, stores::redis_steps(scope)),
+        (Section::Rocksdb, stores::rocksdb_steps(scope)),
+        (Section::Lmdb, stores::lmdb_steps(scope)),
     ];
     let steps = steps.iter().filter(|(section, _)| has(*section)).map(|(_, steps)| steps).sum();
     let spaces = [
         (Section::Write, write::space()),
         (Section::Sustained, sustained::space(options.common.pool_size, scope)),
         (Section::Postgres, compare::postgres_space(databases::scale(scope))),
+        (Section::Rocksdb, stores::SPACE),
     ];
     let space = spaces.iter().filter(|(section, _)| has(*section)).map(|(_, bytes)| bytes).sum();
     let lab = Lab::set_up(&options.common, Progress::new(steps), space)?;
@@ -82,6 +91,9 @@ pub fn run(options: &BenchOptions) -> Result<()> {
         sustained: Vec::new(),
         postgres: Vec::new(),
         sqlite: Vec::new(),
+        redis: Vec::new(),
+        rocksdb: Vec::new(),
+        lmdb: Vec::new(),
     };
     let mut tables = String::new();
     if has(Section::Write) {
@@ -95,6 +107,15 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     }
     if has(Section::Sqlite) {
         (results.sqlite, tables) = append(tables, databases::sqlite(&lab, scope)?);
+    }
+    if has(Section::Redis) {
+        (results.redis, tables) = append(tables, stores::redis(&lab, scope)?);
+    }
+    if has(Section::Rocksdb) {
+        (results.rocksdb, tables) = append(tables, stores::rocksdb(&lab, scope)?);
+    }
+    if has(Section::Lmdb) {
+        (results.lmdb, tables) = append(tables, stores::lmdb(&lab, scope)?);
     }
     lab.progress.finish();
     drop(lab);

@@ -5,7 +5,10 @@
 //! any of it: a power cut. The page cache outlives every process.
 
 mod postgres;
+mod program;
+mod redis;
 mod sqlite;
+mod store;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,7 +17,10 @@ use anyhow::{Context, Result, ensure};
 use seawall_load::ledger::{self, Verdict};
 
 pub use postgres::{PostgresLoad, check_postgres};
-pub use sqlite::{SqliteLoad, check_sqlite};
+pub use program::ProgramLoad;
+pub use redis::check_redis;
+pub use sqlite::check_sqlite;
+pub use store::check_store;
 
 use crate::process::{self, Ended};
 

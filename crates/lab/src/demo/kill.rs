@@ -13,7 +13,7 @@ use seawall_load::sqlite::Journal;
 use serde::{Deserialize, Serialize};
 
 use crate::compare::Clusters;
-use crate::crash::{PostgresLoad, SqliteLoad, check_postgres, check_sqlite};
+use crate::crash::{PostgresLoad, ProgramLoad, check_postgres, check_sqlite};
 use crate::lab::Lab;
 use crate::pg::{Cluster, try_bare_start};
 use crate::process;
@@ -89,7 +89,7 @@ pub fn sqlite(lab: &Lab) -> Result<KillReport> {
     let what = "the SQLite program";
     lab.progress.doing(&format!("kill -9 of {what} at full load"));
     let ledger = lab.work.log("ledger-sqlite");
-    let load = SqliteLoad::start(lab, Journal::Wal, &ledger)?;
+    let load = ProgramLoad::sqlite(lab, Journal::Wal, &ledger)?;
     process::pause(LOAD_TIME / 2)?;
     let processes = load.kill()?;
     let verdict = check_sqlite(lab, Side::Seawall, Journal::Wal, &ledger)?;

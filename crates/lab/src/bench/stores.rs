@@ -1,0 +1,187 @@
+//! `redis`, `rocksdb` and `lmdb`: operations a second on three sides.
+//!
+//! Each measurement begins with an empty database; the three sides of a shape follow one another.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::{Fields, Scope, SectionResult, databases};
+use crate::compare::{self, Three};
+use crate::lab::Lab;
+use crate::process::run;
+use crate::redis::{Fsync, Server};
+use crate::side::{self, Preset, Side};
+use crate::store::{Program, Store};
+use crate::tools::find_in_path;
+
+/// redis-benchmark's options.
+#[derive(Clone, Copy)]
+struct Redis {
+    clients: u32,
+    pipeline: u32,
+}
+
+const REDIS: [Redis; 3] = [
+    Redis { clients: 1, pipeline: 1 },
+    Redis { clients: 50, pipeline: 1 },
+    Redis { clients: 50, pipeline: 16 },
+];
+/// db_bench's `--threads`.
+const ROCKSDB: [u32; 2] = [1, 4];
+const LMDB: [&str; 1] = ["one put a transaction"];
+
+/// What the sections' databases take on the disk.
+pub const SPACE: u64 = 2 << 30;
+
+fn seconds(scope: Scope) -> u32 {
+    if scope.quick { 1 } else { 4 }
+}
+
+/// How many steps the sections take.
+pub fn redis_steps(scope: Scope) -> usize {
+    compare::steps(REDIS.len(), scope.rounds)
+}
+
+pub fn rocksdb_steps(scope: Scope) -> usize {
+    compare::steps(ROCKSDB.len(), scope.rounds)
+}
+
+pub fn lmdb_steps(scope: Scope) -> usize {
+    compare::steps(LMDB.len(), scope.rounds)
+}
+
+/// Programs that are missing are named before anything is measured.
+pub fn find_programs(redis: bool, rocksdb: bool) -> Result<()> {
+    if redis {
+        crate::redis::program()?;
+        find_in_path("redis-benchmark").context("apt-get install redis-tools")?;
+    }
+    if rocksdb {
+        db_bench()?;
+    }
+    Ok(())
+}
+
+fn db_bench() -> Result<std::path::PathBuf> {
+    find_in_path("db_bench").context("RocksDB's db_bench is not installed: apt-get install rocksdb-tools")
+}
+
+/// redis-benchmark's SET.
+pub fn redis(lab: &Lab, scope: Scope) -> Result<SectionResult> {
+    let title = |shape: &Redis| format!("{} clients, pipeline {}", shape.clients, shape.pipeline);
+    let data = lab.work.data("redis");
+    let results = compare::rates(lab, "Redis", &REDIS, scope.rounds, title, |side, shape| {
+        lab.fresh_dir(&data)?;
+        redis_once(lab, side, &data, *shape, seconds(scope))
+    })?;
+    let rows = REDIS.iter().zip(&results).map(|(shape, rates)| redis_row(*shape, rates));
+    let names = REDIS.iter().map(title).zip(results.iter().copied()).collect();
+    Ok((rows.collect(), databases::table("Redis, SET/s", "appendfsync no", names, lab.medium())))
+}
+
+fn redis_once(lab: &Lab, side: Side, data: &Path, shape: Redis, seconds: u32) -> Result<f64> {
+    let fsync = if side == Side::Unsafe { Fsync::No } else { Fsync::Always };
+    let server = Server::start(lab, side, data, fsync)?;
+    let ask = |requests: u64| redis_benchmark(lab, &server, shape, requests);
+    // It counts requests, not seconds.
+    let probed = ask(u64::from(shape.clients * shape.pipeline) * 40)?;
+    let rate = ask((probed * f64::from(seconds)) as u64 + 1)?;
+    server.stop()?;
+    Ok(rate)
+}
+
+fn redis_benchmark(lab: &Lab, server: &Server, shape: Redis, requests: u64) -> Result<f64> {
+    let mut bench = lab.command("redis-benchmark");
+    bench.arg("-s").arg(server.socket()).args(["-t", "set", "-d", "100", "-r", "100000", "--csv"]);
+    for (option, value) in [("-c", shape.clients.into()), ("-P", shape.pipeline.into()), ("-n", requests)] {
+        bench.arg(option).arg(value.to_string());
+    }
+    let said = String::from_utf8(run(bench, "redis-benchmark")?)?;
+    let line = said.lines().find_map(|line| line.strip_prefix("\"SET\",\""));
+    let rate = line.and_then(|line| line.split('"').next()?.parse().ok());
+    rate.with_context(|| format!("redis-benchmark said {said:?}"))
+}
+
+/// db_bench's fillrandom.
+pub fn rocksdb(lab: &Lab, scope: Scope) -> Result<SectionResult> {
+    let title = |threads: &u32| format!("fillrandom, {threads} threads");
+    let (program, data) = (db_bench()?, lab.work.data("rocksdb"));
+    let results = compare::rates(lab, "RocksDB", &ROCKSDB, scope.rounds, title, |side, threads| {
+        lab.fresh_dir(&data)?;
+        let mut args = vec![format!("--db={}", data.display())];
+        args.extend(["--benchmarks=fillrandom", "--compression_type=none"].map(Into::into));
+        args.push(format!("--sync={}", u8::from(side != Side::Unsafe)));
+        args.extend([format!("--threads={threads}"), format!("--duration={}", seconds(scope))]);
+        let command = side::command(lab, side, Preset::Rocksdb, &data, &program, args)?;
+        let said = String::from_utf8(run(command, "db_bench")?)?;
+        rocksdb_rate(&said).with_context(|| format!("db_bench said {said:?}"))
+    })?;
+    let rows = ROCKSDB.iter().zip(&results).map(|(threads, rates)| rocksdb_row(*threads, rates));
+    let names = ROCKSDB.iter().map(title).zip(results.iter().copied()).collect();
+    Ok((rows.collect(), databases::table("RocksDB, puts/s", "sync=0", names, lab.medium())))
+}
+
+/// From `fillrandom : 35.1 micros/op 28465 ops/sec …`.
+fn rocksdb_rate(said: &str) -> Option<f64> {
+    let line = said.lines().find(|line| line.starts_with("fillrandom"))?;
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let at = words.iter().position(|word| *word == "ops/sec")?;
+    words[..at].last()?.parse().ok()
+}
+
+/// One put after another, each a transaction.
+pub fn lmdb(lab: &Lab, scope: Scope) -> Result<SectionResult> {
+    let (program, data) = (Program::build(lab, Store::Lmdb)?, lab.work.data("lmdb"));
+    let title = |shape: &&str| (*shape).to_owned();
+    let results = compare::rates(lab, "LMDB", &LMDB, scope.rounds, title, |side, _| {
+        lab.fresh_dir(&data)?;
+        program.measure(lab, side, &data, seconds(scope).into())
+    })?;
+    let rows = LMDB.iter().zip(&results).map(|(shape, rates)| lmdb_row(shape, rates));
+    let names = LMDB.iter().map(title).zip(results.iter().copied()).collect();
+    Ok((rows.collect(), databases::table("LMDB, commits/s", "MDB_NOSYNC", names, lab.medium())))
+}
+
+fn redis_row(shape: Redis, rates: &Three) -> Fields {
+    with_rates(Fields::default().with("clients", shape.clients).with("pipeline", shape.pipeline), rates)
+}
+
+fn rocksdb_row(threads: u32, rates: &Three) -> Fields {
+    with_rates(Fields::default().with("test", "fillrandom").with("threads", threads), rates)
+}
+
+fn lmdb_row(shape: &str, rates: &Three) -> Fields {
+    with_rates(Fields::default().with("test", shape), rates)
+}
+
+fn with_rates(row: Fields, rates: &Three) -> Fields {
+    row.with_spread("fs", rates.fs)
+        .with_spread("seawall", rates.seawall)
+        .with_spread("unsafe", rates.unsafe_bound)
+        .with_ratio("of_unsafe", rates.seawall.median, rates.unsafe_bound.median)
+        .with_ratio("speedup", rates.seawall.median, rates.fs.median)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys;
+    use super::*;
+    use crate::spread::Spread;
+
+    #[test]
+    fn the_keys_are_those_of_the_page() {
+        let one = Spread { median: 1.0, min: 1.0, max: 1.0 };
+        let rates = Three { fs: one, seawall: one, unsafe_bound: one };
+        redis_row(REDIS[0], &rates).assert_keys(keys::REDIS);
+        rocksdb_row(1, &rates).assert_keys(keys::ROCKSDB);
+        lmdb_row(LMDB[0], &rates).assert_keys(keys::LMDB);
+    }
+
+    #[test]
+    fn db_bench_says_its_rate() {
+        let said =
+            "Keys: 16\nfillrandom   :      35.131 micros/op 28465 ops/sec 1.0 seconds 28465 operations;";
+        assert_eq!(rocksdb_rate(said), Some(28465.0));
+    }
+}

@@ -1,0 +1,58 @@
+//! An embedded store under full load, noting its commits in a ledger.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use seawall_load::ledger::{self, Entry, Verdict};
+
+use super::{LIMIT, ProgramLoad};
+use crate::lab::Lab;
+use crate::process::run;
+use crate::side::Side;
+use crate::store::{Program, Store};
+
+impl ProgramLoad {
+    /// Starts a store's load on `data`, which is empty.
+    pub fn store(lab: &Lab, program: &Program, data: &Path, ledger: &Path) -> Result<Self> {
+        let (seconds, ledger_path) = (LIMIT.as_secs().to_string(), ledger.to_string_lossy());
+        let args = ["run", "sync", &seconds, &ledger_path];
+        Self::start(program.command(lab, Side::Seawall, data, &args)?, &program.path, ledger)
+    }
+}
+
+/// Compares ledger and store, opening it as `side` does, and runs the store's own checker.
+pub fn check_store(lab: &Lab, program: &Program, side: Side, data: &Path, ledger: &Path) -> Result<Verdict> {
+    let said = run(program.command(lab, side, data, &["check"])?, "the store's check")?;
+    let found: HashSet<Entry> =
+        String::from_utf8(said)?.lines().map(entry).collect::<Option<_>>().context("an odd commit")?;
+    let mut verdict = Verdict::compare(&ledger::read(ledger)?, &found);
+    if let Err(error) = own_checker(lab, program.store, data) {
+        verdict.integrity_errors.push(format!("{error:#}"));
+    }
+    Ok(verdict)
+}
+
+fn entry(line: &str) -> Option<Entry> {
+    let (client, seq) = line.split_once(' ')?;
+    Some(Entry { client: client.parse().ok()?, seq: seq.parse().ok()? })
+}
+
+/// On the files themselves: nobody has the store open, so no guard is up.
+fn own_checker(lab: &Lab, store: Store, data: &Path) -> Result<()> {
+    let mut checker;
+    match store {
+        Store::Rocksdb => {
+            checker = lab.command("ldb");
+            checker.arg(format!("--db={}", data.display())).arg("checkconsistency");
+        }
+        Store::Lmdb => {
+            // Reads and writes every page that is in use.
+            let copy = data.with_extension("copy");
+            lab.fresh_dir(&copy)?;
+            checker = lab.command("mdb_copy");
+            checker.arg("-c").arg(data).arg(copy);
+        }
+    }
+    run(checker, "the store's own checker").map(drop)
+}

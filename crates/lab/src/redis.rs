@@ -1,0 +1,101 @@
+//! One side's Redis server: start, wait until it answers, stop.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use seawall_load::redis::Connection;
+
+use crate::lab::Lab;
+use crate::process::{self, Running, start_captured};
+use crate::side::{self, Preset, Side};
+use crate::tools::find_in_path;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Redis's `appendfsync`.
+#[derive(Clone, Copy)]
+pub enum Fsync {
+    /// A reply comes after the log's fsync.
+    Always,
+    /// Never: not durable.
+    No,
+}
+
+/// A running server; dropping it ends it.
+pub struct Server {
+    launcher: Running,
+    program: PathBuf,
+    socket: PathBuf,
+}
+
+/// The program.
+pub fn program() -> Result<PathBuf> {
+    find_in_path("redis-server").context("Redis is not installed: apt-get install redis-server")
+}
+
+impl Server {
+    /// Starts it on `data` and waits until it answers.
+    pub fn start(lab: &Lab, side: Side, data: &Path, fsync: Fsync) -> Result<Self> {
+        let program = program()?;
+        let socket = lab.work.sockets().join(format!("redis-{}", side.name()));
+        let _ = std::fs::remove_file(&socket);
+        let fsync = match fsync {
+            Fsync::Always => "always",
+            Fsync::No => "no",
+        };
+        let mut args: Vec<&std::ffi::OsStr> = vec!["--port".as_ref(), "0".as_ref(), "--dir".as_ref()];
+        args.extend([data.as_os_str(), "--unixsocket".as_ref(), socket.as_os_str()]);
+        let settings = ["--appendonly", "yes", "--appendfsync", fsync, "--save", ""];
+        args.extend(settings.map(AsRef::<std::ffi::OsStr>::as_ref));
+        // The log is rewritten when a test says so, not in the middle of a measurement.
+        args.extend(["--auto-aof-rewrite-percentage".as_ref(), "0".as_ref()] as [&std::ffi::OsStr; 2]);
+        let command = side::command(lab, side, Preset::Redis, data, &program, args)?;
+        let launcher = start_captured(command, "Redis", libc::SIGTERM)?;
+        let program = std::fs::canonicalize(program)?;
+        let mut server = Self { launcher, program, socket };
+        match server.wait_ready() {
+            Ok(true) => Ok(server),
+            Ok(false) => bail!("Redis did not start: {}", server.said()?),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// False if it ended instead.
+    fn wait_ready(&mut self) -> Result<bool> {
+        let end = Instant::now() + LIMIT;
+        while Instant::now() < end {
+            if self.launcher.has_ended()? {
+                return Ok(false);
+            }
+            let answer = Connection::open(&self.socket).and_then(|mut redis| redis.call(&["PING"]));
+            if answer.is_ok() {
+                return Ok(true);
+            }
+            process::pause(Duration::from_millis(10))?;
+        }
+        bail!("Redis was not ready within {} s", LIMIT.as_secs())
+    }
+
+    /// All that a server that has ended said.
+    fn said(self) -> Result<String> {
+        let ended = self.launcher.wait()?;
+        Ok(format!("{}{}", String::from_utf8_lossy(&ended.stdout), ended.stderr))
+    }
+
+    /// Where it listens.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// The process that was started, and the program that runs in it or below it.
+    pub fn into_parts(self) -> (Running, PathBuf) {
+        (self.launcher, self.program)
+    }
+
+    /// Ends it in order.
+    pub fn stop(self) -> Result<()> {
+        Connection::open(&self.socket)?.send(&["SHUTDOWN", "NOSAVE"])?;
+        self.launcher.wait_for(LIMIT)?.success("Redis").map(drop)
+    }
+}

@@ -1,0 +1,104 @@
+//! RocksDB and LMDB under Seawall, killed at full load: no acknowledged commit is missing, and their own
+//! checkers are content.
+
+mod common;
+
+use std::path::PathBuf;
+
+use common::{Place, assert_complete};
+use seawall_lab::crash::{ProgramLoad, check_store};
+use seawall_lab::process;
+use seawall_lab::side::Side;
+use seawall_lab::store::{Program, Store};
+use seawall_load::ledger::Verdict;
+
+/// Commits between two events: RocksDB switches its log several times meanwhile.
+const SOME: usize = 20_000;
+
+struct Scene {
+    place: Place,
+    program: Program,
+    data: PathBuf,
+}
+
+impl Scene {
+    fn new(store: Store) -> Self {
+        let place = Place::new();
+        let program = Program::build(&place.lab, store).expect("built");
+        let data = place.lab.work.data(store.name());
+        place.lab.fresh_dir(&data).expect("a directory");
+        Self { place, program, data }
+    }
+
+    fn under_load(&self) -> ProgramLoad {
+        let ledger = self.place.ledger();
+        let load = ProgramLoad::store(&self.place.lab, &self.program, &self.data, &ledger).expect("starts");
+        load.wait_for_commits(SOME).expect("commits");
+        load
+    }
+
+    fn check(&self, side: Side) -> anyhow::Result<Verdict> {
+        check_store(&self.place.lab, &self.program, side, &self.data, &self.place.ledger())
+    }
+}
+
+fn the_program_killed(store: Store) {
+    let scene = Scene::new(store);
+    scene.under_load().kill().expect("killed");
+    let check = || scene.check(Side::Seawall).expect("a verdict");
+    assert_complete(&check());
+    scene.place.claim_one_more();
+    assert_eq!(check().missing, 1, "the check can fail");
+}
+
+fn the_daemon_killed_then_the_program(store: Store) {
+    let scene = Scene::new(store);
+    let load = scene.under_load();
+    let first = scene.place.daemon();
+    process::signal(first, libc::SIGKILL);
+    load.wait_for_commits(100).expect("the program goes on");
+    scene.place.wait_for_another_daemon(first);
+    load.wait_for_commits(SOME).expect("the new one took the log over");
+    load.kill().expect("killed");
+    assert_complete(&scene.check(Side::Seawall).expect("a verdict"));
+}
+
+fn everything_killed(store: Store, words: &str) {
+    let scene = Scene::new(store);
+    scene.under_load().kill_with(scene.place.daemon()).expect("killed");
+    let refused = scene.check(Side::Fs).expect_err("the bare store is refused").to_string();
+    assert!(refused.contains(words), "{refused}");
+    scene.place.recover_with_replay();
+    // From here on without Seawall: the files alone hold everything.
+    assert_complete(&scene.check(Side::Fs).expect("a verdict"));
+}
+
+#[test]
+fn rocksdb_the_program_killed() {
+    the_program_killed(Store::Rocksdb);
+}
+
+#[test]
+fn lmdb_the_program_killed() {
+    the_program_killed(Store::Lmdb);
+}
+
+#[test]
+fn rocksdb_the_daemon_killed_then_the_program() {
+    the_daemon_killed_then_the_program(Store::Rocksdb);
+}
+
+#[test]
+fn lmdb_the_daemon_killed_then_the_program() {
+    the_daemon_killed_then_the_program(Store::Lmdb);
+}
+
+#[test]
+fn rocksdb_everything_killed_at_once_then_replayed() {
+    everything_killed(Store::Rocksdb, "CURRENT file corrupted");
+}
+
+#[test]
+fn lmdb_everything_killed_at_once_then_replayed() {
+    everything_killed(Store::Lmdb, "not an LMDB file");
+}
