@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use seawall_stats::{Event, ticks};
 use seawall_wire::shm::{File, Flag, SegmentState};
 
-use crate::engine::fdatasync;
+use crate::certain::fdatasync;
 use crate::format::{Cell, Layout};
 use crate::lock::{self, Entry};
 use crate::{Engine, Owner, persist};

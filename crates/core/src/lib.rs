@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod append;
+pub mod certain;
 mod engine;
 pub mod format;
 pub mod intake;

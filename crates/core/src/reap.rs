@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use seawall_media::LINE;
 use seawall_wire::shm::{Flag, Lane, SegmentState};
 
-use crate::engine::fdatasync;
+use crate::certain::fdatasync;
 use crate::format::{RecordFlags, RecordHeader, RecordKind};
 use crate::{Engine, Owner, persist};
 

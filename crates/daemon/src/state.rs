@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -98,7 +99,7 @@ impl Daemon {
 
 /// fdatasync by the daemon's own descriptor.
 pub(crate) fn real_sync(file: &Managed) -> Result<(), Errno> {
-    rustix::fs::fdatasync(&file.file)
+    seawall_core::certain::fdatasync(file.file.as_fd())
 }
 
 /// Locks a mutex. A thread that panicked inside left nothing half done that matters more than going on.

@@ -7,6 +7,7 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use seawall_core::certain;
 use seawall_core::policy::{self, Manage, SQLITE_MAGIC};
 use seawall_core::{Engine, Errno, FileRef, Owner};
 use seawall_wire::shm::Flag;
@@ -200,9 +201,15 @@ impl Target {
         self.entry.has(mark::WRITABLE)
     }
 
+    /// An fsync: absorbed, or `real`; for certain, as it retires records or lets the log stand for the file.
+    #[inline]
+    pub fn sync(&self, fd: c_int, real: impl FnOnce(c_int) -> Result<(), Errno>) -> Result<(), Errno> {
+        self.engine.sync(self.who, self.file, || real(fd).and_then(|()| certain::check(sys::borrow(fd))))
+    }
+
     /// Any other change of the file: out of the log, then `op`.
     pub fn pass<R>(&self, fd: c_int, op: impl FnOnce() -> R) -> R {
-        self.engine.pass(self.who, self.file, || sys::fdatasync(fd), op)
+        self.engine.pass(self.who, self.file, || certain::fdatasync(sys::borrow(fd)), op)
     }
 
     /// Keeps the file out of the log until the process ends.
@@ -216,7 +223,7 @@ impl Target {
 
     /// Keeps the file out of the log until released.
     pub fn hold(&self, fd: c_int) {
-        self.engine.hold(self.who, self.file, || sys::fdatasync(fd));
+        self.engine.hold(self.who, self.file, || certain::fdatasync(sys::borrow(fd)));
     }
 }
 

@@ -24,8 +24,7 @@ mod write;
 
 use core::sync::atomic::Ordering::{Acquire, SeqCst};
 
-use rustix::fd::{AsRawFd, BorrowedFd};
-use seawall_media::{Region, sim};
+use seawall_media::Region;
 use seawall_wire::shm::{File, Flag, Shm};
 
 use crate::Errno;
@@ -176,13 +175,5 @@ impl Engine {
         f.flags().fetch_or(why.0, SeqCst);
         f.flags().fetch_and(!Flag::TRACKED.0, SeqCst);
         f.epoch().fetch_add(1, SeqCst);
-    }
-}
-
-/// A real fdatasync of the caller's own descriptor: the usual way to retire.
-pub(crate) fn fdatasync(fd: BorrowedFd<'_>) -> Result<(), Errno> {
-    match sim::syncs(fd.as_raw_fd()) {
-        None => rustix::fs::fdatasync(fd),
-        Some(simulated) => simulated.map_err(Errno::from_raw_os_error),
     }
 }

@@ -7,8 +7,9 @@ use rustix::fs::SeekFrom;
 use seawall_stats::{Event, ticks};
 use seawall_wire::shm::{File, Flag};
 
-use super::{At, Engine, FileRef, fdatasync};
+use super::{At, Engine, FileRef};
 use crate::append::{Entry, Operation};
+use crate::certain::fdatasync;
 use crate::format::RecordKind;
 use crate::intake::{self, Intake};
 use crate::lock::{self, Entry as Entered};

@@ -5,9 +5,11 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+use crate::certain;
 use crate::table::{FileEntry, RootEntry};
 
 /// A file that records are written to.
@@ -41,7 +43,8 @@ impl Sink for File {
     }
 
     fn sync_all(&self) -> io::Result<()> {
-        File::sync_all(self)
+        File::sync_all(self)?;
+        Ok(certain::check(self.as_fd())?)
     }
 }
 

@@ -19,7 +19,7 @@ entry! {
 #[inline]
 pub fn durable(fd: c_int, real: fn(c_int) -> Result<(), Errno>) -> Result<(), Errno> {
     match classify::of(fd, Intent::Sync) {
-        Kind::Managed(target) => target.engine.sync(target.who, target.file, || real(fd)),
+        Kind::Managed(target) => target.sync(fd, real),
         Kind::Kernel | Kind::Watched(_) | Kind::Poisoned => real(fd),
     }
 }

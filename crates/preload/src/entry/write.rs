@@ -152,12 +152,8 @@ fn managed<'d, D: Iterator<Item = &'d [u8]> + Clone>(
     let n = target.engine.write(target.who, target.file, sys::borrow(fd), place, slices.clone(), publish)?;
     let sync = how.flags & (RWF_DSYNC | RWF_SYNC) != 0 || target.entry.has(mark::DSYNC);
     if sync && n > 0 {
-        target.engine.sync(target.who, target.file, || {
-            match whole_sync(how.flags, target.entry.marks()) {
-                true => sys::fsync(fd),
-                false => sys::fdatasync(fd),
-            }
-        })?;
+        let whole = whole_sync(how.flags, target.entry.marks());
+        target.sync(fd, if whole { sys::fsync } else { sys::fdatasync })?;
     }
     Ok(n)
 }

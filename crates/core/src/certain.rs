@@ -1,0 +1,49 @@
+//! What a sync's success is worth.
+//!
+//! ext4 tells the failure of a journal commit to those who wait for that very commit. A sync that comes later
+//! finds the commit over and succeeds (`jbd2_complete_transaction`), although a size or a new block that it
+//! stood for is lost: until something else wants to change metadata and finds the journal dead. The database
+//! may have heard the error on another file, or nobody has. Records must not be retired on such a word, so
+//! whoever retires asks for a change of metadata as well.
+
+use rustix::fd::{AsRawFd, BorrowedFd};
+use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, fstatfs, futimens};
+use seawall_media::sim;
+
+use crate::Errno;
+
+/// `EXT4_SUPER_MAGIC` (statfs(2)); ext2 and ext3, which one driver serves, share it.
+const EXT4: u64 = 0xef53;
+
+/// fdatasync(2), and then [`check`].
+///
+/// # Errors
+/// What the kernel said; EIO if the journal is dead.
+pub fn fdatasync(fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    match sim::syncs(fd.as_raw_fd()) {
+        None => rustix::fs::fdatasync(fd).and_then(|()| check(fd)),
+        Some(simulated) => simulated.map_err(Errno::from_raw_os_error),
+    }
+}
+
+/// To be asked after a sync that succeeded, before it retires records. Costs some microseconds, and the file's
+/// access time is now. Without the right to set that (the file is another user's) nothing is found out.
+///
+/// # Errors
+/// EIO if the file system's journal is dead: the sync proves nothing.
+pub fn check(fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    if fstatfs(fd)?.f_type as u64 != EXT4 {
+        return Ok(());
+    }
+    // The first one makes ext4 find out, and may itself be told nothing; the second one is refused.
+    touch(fd).and_then(|()| touch(fd))
+}
+
+fn touch(fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    let time = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
+    let times = Timestamps { last_access: time(UTIME_NOW), last_modification: time(UTIME_OMIT) };
+    match futimens(fd, &times) {
+        Err(Errno::IO | Errno::ROFS) => Err(Errno::IO),
+        _ => Ok(()),
+    }
+}
