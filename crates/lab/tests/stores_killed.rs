@@ -12,8 +12,13 @@ use seawall_lab::side::Side;
 use seawall_lab::store::{Program, Store};
 use seawall_load::ledger::Verdict;
 
-/// Commits between two events: RocksDB switches its log several times meanwhile.
-const SOME: usize = 20_000;
+/// Commits between two events: RocksDB switches its log meanwhile.
+fn some(store: Store) -> usize {
+    match store {
+        Store::Rocksdb => 12_000,
+        Store::Lmdb => 2_000,
+    }
+}
 
 struct Scene {
     place: Place,
@@ -23,17 +28,21 @@ struct Scene {
 
 impl Scene {
     fn new(store: Store) -> Self {
+        Self::with(store, &[])
+    }
+
+    fn with(store: Store, options: &[&str]) -> Self {
         let place = Place::new();
-        let program = Program::build(&place.lab, store).expect("built");
+        let program = Program::build(&place.lab, store, options).expect("built");
         let data = place.lab.work.data(store.name());
         place.lab.fresh_dir(&data).expect("a directory");
         Self { place, program, data }
     }
 
-    fn under_load(&self) -> ProgramLoad {
+    fn under_load(&self, commits: usize) -> ProgramLoad {
         let ledger = self.place.ledger();
         let load = ProgramLoad::store(&self.place.lab, &self.program, &self.data, &ledger).expect("starts");
-        load.wait_for_commits(SOME).expect("commits");
+        load.wait_for_commits(commits).expect("commits");
         load
     }
 
@@ -44,7 +53,7 @@ impl Scene {
 
 fn the_program_killed(store: Store) {
     let scene = Scene::new(store);
-    scene.under_load().kill().expect("killed");
+    scene.under_load(some(store)).kill().expect("killed");
     let check = || scene.check(Side::Seawall).expect("a verdict");
     assert_complete(&check());
     scene.place.claim_one_more();
@@ -53,19 +62,18 @@ fn the_program_killed(store: Store) {
 
 fn the_daemon_killed_then_the_program(store: Store) {
     let scene = Scene::new(store);
-    let load = scene.under_load();
+    let load = scene.under_load(some(store));
     let first = scene.place.daemon();
     process::signal(first, libc::SIGKILL);
     load.wait_for_commits(100).expect("the program goes on");
     scene.place.wait_for_another_daemon(first);
-    load.wait_for_commits(SOME).expect("the new one took the log over");
+    load.wait_for_commits(some(store)).expect("the new one took the log over");
     load.kill().expect("killed");
     assert_complete(&scene.check(Side::Seawall).expect("a verdict"));
 }
 
-fn everything_killed(store: Store, words: &str) {
-    let scene = Scene::new(store);
-    scene.under_load().kill_with(scene.place.daemon()).expect("killed");
+fn everything_killed(scene: &Scene, commits: usize, words: &str) {
+    scene.under_load(commits).kill_with(scene.place.daemon()).expect("killed");
     let refused = scene.check(Side::Fs).expect_err("the bare store is refused").to_string();
     assert!(refused.contains(words), "{refused}");
     scene.place.recover_with_replay();
@@ -95,10 +103,17 @@ fn lmdb_the_daemon_killed_then_the_program() {
 
 #[test]
 fn rocksdb_everything_killed_at_once_then_replayed() {
-    everything_killed(Store::Rocksdb, "CURRENT file corrupted");
+    everything_killed(&Scene::new(Store::Rocksdb), some(Store::Rocksdb), "CURRENT file corrupted");
 }
 
 #[test]
 fn lmdb_everything_killed_at_once_then_replayed() {
-    everything_killed(Store::Lmdb, "not an LMDB file");
+    everything_killed(&Scene::new(Store::Lmdb), some(Store::Lmdb), "not an LMDB file");
+}
+
+/// Written through a mapping, its data file is not in the log: every commit waits for the disk, and is as safe.
+#[test]
+fn lmdb_mapped_everything_killed_at_once_then_replayed() {
+    let scene = Scene::with(Store::Lmdb, &["-DFLAGS=MDB_WRITEMAP"]);
+    everything_killed(&scene, 100, "not an LMDB file");
 }

@@ -132,7 +132,7 @@ fn rocksdb_rate(said: &str) -> Option<f64> {
 
 /// One put after another, each a transaction.
 pub fn lmdb(lab: &Lab, scope: Scope) -> Result<SectionResult> {
-    let (program, data) = (Program::build(lab, Store::Lmdb)?, lab.work.data("lmdb"));
+    let (program, data) = (Program::build(lab, Store::Lmdb, &[])?, lab.work.data("lmdb"));
     let title = |shape: &&str| (*shape).to_owned();
     let results = compare::rates(lab, "LMDB", &LMDB, scope.rounds, title, |side, _| {
         lab.fresh_dir(&data)?;

@@ -57,8 +57,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Builds it.
-    pub fn build(lab: &Lab, store: Store) -> Result<Self> {
+    /// Builds it, with such options of the compiler's.
+    pub fn build(lab: &Lab, store: Store, options: &[&str]) -> Result<Self> {
         let dir = lab.work.bin().join(store.name());
         lab.fresh_dir(&dir)?;
         let path = dir.join(format!("seawall-{}", store.name()));
@@ -66,7 +66,10 @@ impl Program {
             std::fs::write(dir.join(name), text).with_context(|| format!("write {name}"))?;
         }
         let mut cc = Command::new("cc");
-        cc.args(["-O2", "-pthread", "-o"]).arg(&path).args([dir.join("main.c"), dir.join("store.c")]);
+        cc.args(options)
+            .args(["-O2", "-pthread", "-o"])
+            .arg(&path)
+            .args([dir.join("main.c"), dir.join("store.c")]);
         cc.arg(format!("-l{}", store.name()));
         let built = run(cc, "cc");
         built.with_context(|| format!("build {}: is {} installed?", store.name(), store.package()))?;

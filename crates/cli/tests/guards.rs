@@ -1,0 +1,82 @@
+//! Guards that stand in for a file which the database replaces while it runs.
+
+mod common;
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+use common::{Place, wait_for};
+use tempfile::TempDir;
+
+/// A RocksDB directory with a file CURRENT, and a shell under Seawall that has written to its log.
+struct Scene {
+    _place: Place,
+    dir: TempDir,
+    shell: Child,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let place = Place::new();
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        fs::write(dir.path().join("CURRENT"), "one\n").expect("written");
+        let mut run = place.command(&["run", "--pool", place.pool(), "--preset", "rocksdb", "--data"]);
+        run.arg(dir.path()).args(["--", "sh", "-e"]).current_dir(dir.path());
+        let shell = run.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("seawall starts");
+        let mut scene = Self { _place: place, dir, shell };
+        scene.tell("dd if=/dev/zero of=000001.log bs=4096 count=1 oflag=dsync status=none");
+        wait_for("the guard", || scene.is_guarded());
+        scene
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn tell(&mut self, command: &str) {
+        let stdin = self.shell.stdin.as_mut().expect("piped");
+        writeln!(stdin, "{command}").expect("the shell lives");
+    }
+
+    fn is_guarded(&self) -> bool {
+        fs::read_to_string(self.path("CURRENT")).is_ok_and(|text| text.contains("run-seawall-recover"))
+    }
+
+    /// Ends the shell; the guard goes down.
+    fn finish(mut self) -> String {
+        drop(self.shell.stdin.take());
+        assert!(self.shell.wait().expect("the run ends").success(), "the shell saw what it should not");
+        wait_for("the guard's end", || !self.path("CURRENT.seawall").exists());
+        read(&self.path("CURRENT"))
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+#[test]
+fn what_a_database_replaces_removes_and_makes_is_beside_the_guard() {
+    let mut scene = Scene::new();
+    let (text, aside) = (scene.path("CURRENT"), scene.path("CURRENT.seawall"));
+    let inode = fs::metadata(&text).expect("the text").ino();
+    scene.tell("grep -qx one CURRENT; echo two >new; mv new CURRENT; grep -qx two CURRENT");
+    wait_for("the replacement", || read(&aside) == "two\n");
+    scene.tell("rm CURRENT; test ! -e CURRENT; echo three >new; ln new CURRENT; rm new");
+    wait_for("the new file", || read(&aside) == "three\n");
+    assert_eq!(fs::metadata(&text).expect("the text").ino(), inode, "the guard was up all the time");
+    assert_eq!(scene.finish(), "three\n");
+}
+
+#[test]
+fn a_guard_that_was_replaced_is_put_up_again() {
+    let scene = Scene::new();
+    let new = scene.path("new");
+    fs::write(&new, "two\n").expect("written");
+    fs::rename(&new, scene.path("CURRENT")).expect("replaced, by a hand that does not see the guard");
+    wait_for("the guard", || scene.is_guarded());
+    assert_eq!(scene.finish(), "two\n");
+}
