@@ -106,17 +106,27 @@ impl Locate for Directories {
 fn locate(root: Option<&RootEntry>, entry: &FileEntry) -> Result<Target<File>, String> {
     let root = root.ok_or("its directory is not registered")?;
     let dir = open_root(root)?;
-    let by_hint = open_below(&dir, &entry.path).ok().filter(|file| is(file, entry));
+    let (by_hint, error) = match open_below(&dir, &entry.path) {
+        Ok(file) => (Some(file).filter(|file| is(file, entry)), None),
+        Err(e) => (None, Some(e).filter(|e| e.kind() != io::ErrorKind::NotFound)),
+    };
     let (file, path) = match by_hint {
         Some(file) => (file, entry.path.clone()),
-        None => search(&dir, Path::new(""), entry)
-            .ok_or("it is not in its directory any more (moved, deleted or replaced)")?,
+        None => search(&dir, Path::new(""), entry).ok_or_else(|| absent(error))?,
     };
     let owner = rustix::fs::fstat(&file).map_err(|e| format!("it cannot be looked at: {e}"))?.st_uid;
     if owner != root.uid {
         return Err(format!("it belongs to user {owner}, the directory was registered by {}", root.uid));
     }
     Ok(Target { file, path: root.path.join(path) })
+}
+
+/// A file that is there and may not be opened is not gone: putting it back would not help.
+fn absent(error: Option<io::Error>) -> String {
+    match error {
+        Some(error) => format!("it cannot be opened: {error}"),
+        None => "it is not in its directory any more (moved, deleted or replaced)".into(),
+    }
 }
 
 fn open_root(root: &RootEntry) -> Result<File, String> {
