@@ -6,6 +6,7 @@
 
 #![deny(unsafe_code)] // Allowed in one place: `sys`.
 
+mod attach;
 mod commands;
 mod pool;
 mod run;
@@ -17,7 +18,7 @@ mod user;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 /// Memory-speed durability for the database you already run.
 #[derive(Parser)]
@@ -36,6 +37,10 @@ enum Command {
     Init(commands::init::Init),
     /// Run a command with Seawall: recover if needed, preload, drain and close at its end
     Run(run::Run),
+    /// Put Seawall permanently under a service of systemd, from its next start on
+    Attach(attach::Attach),
+    /// Undo `attach`: drain, check that nothing is left, remove what was written
+    Detach(attach::Detach),
     /// Show the medium, the log, the files and the waits
     Status(Ask),
     /// Bring everything in the log to the files
@@ -51,11 +56,20 @@ enum Command {
     /// The daemon itself
     #[command(hide = true)]
     Daemon(commands::daemon::Daemon),
+    /// What the units of attached services call
+    #[command(hide = true, subcommand)]
+    Service(attach::Hook),
+    /// Manual pages and shell completions, for packages
+    #[command(hide = true)]
+    Generate(commands::generate::Generate),
 }
 
 /// A question to the daemon of a pool.
 #[derive(Args)]
 struct Ask {
+    /// An attached service, whose pool is meant
+    #[arg(conflicts_with = "pool")]
+    service: Option<String>,
     /// The pool; without it your default pool
     #[arg(long)]
     pool: Option<PathBuf>,
@@ -84,6 +98,10 @@ fn main() -> ExitCode {
         Command::Daemon(daemon) => return commands::daemon::daemon(&daemon),
         Command::Verify(look) => return commands::inspect::verify(&look).unwrap_or_else(failure),
         Command::Init(init) => commands::init::init(&init),
+        Command::Attach(how) => attach::attach(&how),
+        Command::Detach(how) => attach::detach(&how),
+        Command::Service(hook) => attach::hook(&hook),
+        Command::Generate(what) => commands::generate::generate(&what, Cli::command()),
         Command::Status(ask) => commands::status::status(&ask),
         Command::Drain(ask) => commands::ask::drain(&ask),
         Command::Stop(ask) => commands::ask::stop(&ask),

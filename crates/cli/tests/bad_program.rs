@@ -23,8 +23,9 @@ fn a_preload_library_that_is_none() {
     common::Said::from(said).fails(125, &["not a library for this machine"]);
 }
 
-/// Says Hello in version 99, as a library of another build would.
+/// Says Hello in version 99, as a library of another build would. Before that it opens what OPEN_FIRST names.
 const OTHER_VERSION: &str = r#"
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -35,6 +36,8 @@ __attribute__((constructor)) static void hello(void) {
     unsigned request[4] = { 'S' | 'W' << 8 | 'L' << 16 | 99u << 24, 1, 0, 0 };
     char reply[64];
     const char *path = getenv("SEAWALL_SOCKET");
+    if (getenv("OPEN_FIRST"))
+        open(getenv("OPEN_FIRST"), O_WRONLY | O_APPEND);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
     strncpy(to.sun_path, path ? path : "", sizeof to.sun_path - 1);
     if (connect(fd, (void *)&to, sizeof to) == 0 && send(fd, request, sizeof request, 0) > 0)
@@ -50,6 +53,40 @@ fn a_preload_library_of_another_version() {
     let Some(library) = cc(&place, name, OTHER_VERSION, &["-shared", "-fPIC"]) else { return };
     let said = place.run_command(&["sleep", "0.8"]).env("SEAWALL_PRELOAD", library).output().expect("runs");
     common::Said::from(said).succeeds().says(&["another version", "WITHOUT Seawall", "same build"]);
+}
+
+/// After an upgrade under a running database: what it starts then loads the new library and is refused by the
+/// old daemon, yet it looks like one of ours. Its writes pass by the log, so the file must leave it.
+#[test]
+fn a_process_that_was_refused_for_its_version_is_a_foreign_writer() {
+    let place = Place::new();
+    let Some(library) = cc(&place, "libseawall_preload.so", OTHER_VERSION, &["-shared", "-fPIC"]) else {
+        return;
+    };
+    let mut writer = common::Writer::start(&place);
+    writer.write(4);
+    let socket =
+        std::path::PathBuf::from(place.status()["log"].as_str().expect("a log")).with_extension("sock");
+    let flags = || {
+        let status = place.status();
+        let files = status["files"].as_array().expect("files").clone();
+        let wal = files.iter().find(|f| f["path"].as_str().is_some_and(|p| p.ends_with("x-wal")));
+        wal.expect("x-wal is managed")["flags"].to_string()
+    };
+    assert!(!flags().contains("foreign"), "{}", flags());
+    // Opened before it was refused, and after. Without children, which would be refused in their turn.
+    for (script, first) in [("read x", Some("x-wal")), ("exec 9>>x-wal; read x", None)] {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", script]).current_dir(place.data.path()).stdin(std::process::Stdio::piped());
+        command.env("LD_PRELOAD", &library).env("SEAWALL_SOCKET", &socket);
+        command.envs(first.map(|path| ("OPEN_FIRST", path)));
+        let mut process = command.spawn().expect("sh starts");
+        common::wait_for("the file to leave the log", || flags().contains("foreign writer"));
+        process.kill().expect("killed");
+        process.wait().expect("reaped");
+        common::wait_for("the file to come back", || !flags().contains("foreign writer"));
+    }
+    writer.finish().succeeds();
 }
 
 #[test]

@@ -37,12 +37,15 @@ pub struct Drained {
 pub struct Stop {
     /// Only if nobody else needs the daemon; then it is no error either.
     pub if_idle: bool,
+    /// Close the log, but let the daemon stay for whoever comes next.
+    #[serde(default)]
+    pub stay: bool,
 }
 
 /// Body of Stop's reply.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Stopped {
-    /// The daemon ends: drained, guards down.
+    /// The log is closed: drained, guards down. The daemon ends, unless it was asked to stay.
     pub ended: bool,
     /// Processes that still use it.
     pub users: Vec<u32>,

@@ -28,16 +28,21 @@ pub fn is_only_open(fd: impl AsFd) -> bool {
     only
 }
 
-/// Processes that have the file open for writing, except those for which `is_ours` holds.
-pub fn writers(dev: u64, ino: u64, is_ours: impl Fn(u32) -> bool) -> Vec<u32> {
+/// Processes that have the file open for writing, except those for which `is_ours` or `will_be` holds.
+pub fn writers(dev: u64, ino: u64, is_ours: impl Fn(u32) -> bool, will_be: impl Fn(u32) -> bool) -> Vec<u32> {
     let me = std::process::id();
     process::all()
         .into_iter()
         .filter(|pid| *pid != me && !is_ours(*pid))
-        .filter(|pid| has_descriptor(*pid, dev, ino) || has_mapping(*pid, dev, ino))
+        .filter(|pid| writes(*pid, dev, ino))
         // Asked last: reading the mappings of every process on the machine is the dear part.
-        .filter(|pid| !process::has_preload(*pid).unwrap_or(false))
+        .filter(|pid| !will_be(*pid))
         .collect()
+}
+
+/// True if the process has the file open for writing.
+pub fn writes(pid: u32, dev: u64, ino: u64) -> bool {
+    has_descriptor(pid, dev, ino) || has_mapping(pid, dev, ino)
 }
 
 /// True while a process lives whose descriptors this user may not see.
@@ -138,7 +143,7 @@ mod tests {
                 .expect("spawned");
             let mut ready = [0];
             std::io::Read::read_exact(child.stdout.as_mut().expect("piped"), &mut ready).expect("ready");
-            let found = writers(stat.dev(), stat.ino(), |_| false).contains(&child.id());
+            let found = writers(stat.dev(), stat.ino(), |_| false, |_| false).contains(&child.id());
             drop(child.stdin.take());
             child.wait().expect("ended");
             found

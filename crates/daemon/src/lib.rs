@@ -34,6 +34,7 @@ mod log;
 pub mod net;
 pub mod place;
 pub mod process;
+mod refused;
 mod register;
 mod requests;
 mod roots;

@@ -1,4 +1,5 @@
-//! What the daemon has to say: plain lines with a UTC time, in a file beside its socket.
+//! What the daemon has to say: plain lines with a UTC time, in a file beside its socket. A service's daemon
+//! says it on stderr too, where the journal takes it.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -14,6 +15,7 @@ const LONG: u64 = 1 << 20;
 /// The log file.
 pub struct Log {
     file: File,
+    journal: bool,
     said: Mutex<HashSet<String>>,
 }
 
@@ -27,7 +29,13 @@ impl Log {
             std::fs::rename(path, path.with_extension("log.old"))?;
         }
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-        Ok(Self { file, said: Mutex::default() })
+        Ok(Self { file, journal: false, said: Mutex::default() })
+    }
+
+    /// The same, said on stderr too.
+    #[must_use]
+    pub fn with_journal(self, journal: bool) -> Self {
+        Self { journal, ..self }
     }
 
     /// Writes one line.
@@ -35,6 +43,9 @@ impl Log {
         let line = format!("{} {}\n", utc(SystemTime::now()), text.as_ref());
         // A log that cannot be written must not stop the daemon.
         let _ = (&self.file).write_all(line.as_bytes());
+        if self.journal {
+            let _ = writeln!(io::stderr(), "{}", text.as_ref());
+        }
     }
 
     /// Writes one line unless `key` was used before.

@@ -2,6 +2,10 @@
 //!
 //! Both lie in a directory that belongs to the pool's *owner*, so that root finds the daemon of another
 //! user's pool. Invariant: nobody but that owner and root can write into the directory.
+//!
+//! A daemon that systemd starts as root for a database's user has its place below [`SERVICES`]: one that does
+//! not depend on who is logged in, so that it can be written into a unit. Once it is there it is preferred by
+//! all.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
@@ -9,6 +13,9 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+/// Where the run-time directories of services are, one for each user: root's, and readable for all.
+pub const SERVICES: &str = "/run/seawalld";
 
 /// Socket and log of one pool's daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +48,29 @@ pub fn make(pool: &Path) -> io::Result<Place> {
     Err(last)
 }
 
+/// The place of a service's daemon: for the pool at `pool`, which must be its real path, owned by `uid`.
+pub fn of_service(pool: &Path, uid: u32) -> Place {
+    Place::within(&service_directory(uid), &name(pool))
+}
+
+/// Makes the directory of the services of a user. As root only.
+///
+/// # Errors
+/// If it cannot be made, or somebody else made it.
+pub fn make_for_service(uid: u32) -> io::Result<()> {
+    let dir = service_directory(uid);
+    let failed = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", dir.display()));
+    let made = DirBuilder::new().mode(0o755).recursive(true).create(SERVICES);
+    made.and_then(|()| match DirBuilder::new().mode(0o700).create(&dir) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(e) => Err(e),
+        // `lchown`: between the two steps nobody but root can have put anything else there.
+        Ok(()) => std::os::unix::fs::lchown(&dir, Some(uid), None),
+    })
+    .and_then(|()| secure(&dir, uid))
+    .map_err(failed)
+}
+
 /// Every place where a daemon of this pool may be listening.
 ///
 /// # Errors
@@ -53,9 +83,13 @@ pub fn candidates(pool: &Path) -> io::Result<Vec<Place>> {
 fn name_and_owner(pool: &Path) -> io::Result<(String, u32)> {
     let real = fs::canonicalize(pool)?;
     let uid = fs::metadata(&real)?.uid();
+    Ok((name(&real), uid))
+}
+
+fn name(real: &Path) -> String {
     let file = real.file_name().unwrap_or(OsStr::new("pool")).to_string_lossy();
     let short: String = file.chars().filter(char::is_ascii_graphic).take(24).collect();
-    Ok((format!("{short}-{:016x}", fnv1a(real.as_os_str().as_bytes())), uid))
+    format!("{short}-{:016x}", fnv1a(real.as_os_str().as_bytes()))
 }
 
 /// FNV-1a: the name must come out the same in every build, which `std`'s hashers do not promise.
@@ -65,17 +99,21 @@ fn fnv1a(bytes: &[u8]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
+fn service_directory(uid: u32) -> PathBuf {
+    Path::new(SERVICES).join(uid.to_string())
+}
+
 fn directories(uid: u32) -> Vec<PathBuf> {
+    let service = service_directory(uid);
+    let service = fs::symlink_metadata(&service).is_ok_and(|m| m.uid() == uid).then_some(service);
     let mine = rustix::process::getuid().as_raw() == uid;
     let session = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|_| mine);
     let usual = if uid == 0 { PathBuf::from("/run") } else { format!("/run/user/{uid}").into() };
     let mut parents: Vec<PathBuf> = session.into_iter().chain([usual]).collect();
     parents.dedup();
-    let mut all: Vec<PathBuf> = parents
-        .into_iter()
-        .filter(|parent| fs::metadata(parent).is_ok_and(|m| m.uid() == uid))
-        .map(|parent| parent.join("seawall"))
-        .collect();
+    let owned = parents.into_iter().filter(|parent| fs::metadata(parent).is_ok_and(|m| m.uid() == uid));
+    let mut all: Vec<PathBuf> =
+        service.into_iter().chain(owned.map(|parent| parent.join("seawall"))).collect();
     all.push(format!("/tmp/seawall-{uid}").into());
     all
 }
@@ -107,6 +145,14 @@ mod tests {
         let all = candidates(&pool).expect("places");
         assert_eq!(candidates(&link).expect("places"), all);
         assert!(all.iter().all(|p| p.socket.as_os_str().len() < 108), "fits into sockaddr_un");
+    }
+
+    #[test]
+    fn a_services_place_follows_from_pool_and_user() {
+        let place = of_service(Path::new("/mnt/pmem/pg.pool"), 115);
+        assert_eq!(place.socket, Path::new("/run/seawalld/115/pg.pool-3cd9b96e4a26b351.sock"));
+        let longest = of_service(Path::new("/mnt/a-pool-with-a-very-long-name-indeed.pool"), u32::MAX);
+        assert!(longest.socket.as_os_str().len() < 108, "fits into sockaddr_un");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::net::{self, Message, Peer};
 use crate::state::{Daemon, real_sync};
-use crate::{closing, control, destaging, register, roots, status};
+use crate::{closing, control, destaging, register, roots, status, warden};
 
 /// JSON longer than this travels in a file instead.
 const INLINE_MAX: usize = MESSAGE_MAX / 2;
@@ -111,8 +111,10 @@ impl<'d> Connection<'d> {
     }
 
     fn refuse_version(&self) {
-        self.daemon.refused.fetch_add(1, Relaxed);
         let pid = self.peer.pid;
+        self.daemon.refused.add(pid);
+        // Before it hears that it goes without: what it has open leaves the log.
+        warden::keep_out_of(self.daemon, pid);
         self.daemon.log.say_once(
             "version",
             format!(
@@ -195,7 +197,9 @@ impl<'d> Connection<'d> {
         }
         match closing::close(self.daemon) {
             Ok(()) => {
-                self.daemon.lifetime.end();
+                if !how.stay {
+                    self.daemon.lifetime.end();
+                }
                 Answer::json(Status::Ok, &control::Stopped { ended: true, users })
             }
             Err(e) => Answer::failed(e),

@@ -29,6 +29,8 @@ pub struct Options {
     pub pool: PathBuf,
     /// Stay when the last client has gone.
     pub keep: bool,
+    /// Say everything on stderr too.
+    pub journal: bool,
 }
 
 /// Runs a daemon until it is told to end or nobody needs it. `ready` is called once it listens.
@@ -38,7 +40,7 @@ pub struct Options {
 pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError> {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let signals = block_signals();
-    let daemon = Arc::new(start::start(&options.pool, options.keep)?);
+    let daemon = Arc::new(start::start(options)?);
     let listener = listen(&daemon)?;
     daemon.log.say(format!(
         "listening; pool {} ({}), foreign writers by {}",

@@ -9,7 +9,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::SeqCst};
 
 use seawall_core::pool::{self, Pool, PoolError};
 use seawall_core::recover::{self, Mode, Options, Report};
@@ -22,7 +22,9 @@ use crate::files::{FileTable, Managed, reopen};
 use crate::guard::Claim;
 use crate::lifetime::Lifetime;
 use crate::log::Log;
+use crate::refused::Refused;
 use crate::roots::Roots;
+use crate::serve::Options as Serving;
 use crate::state::Daemon;
 use crate::watch::Watch;
 use crate::{locate, place, process, register, warden};
@@ -76,10 +78,14 @@ pub fn recover(path: &Path, how: Offline) -> Result<Recovery, DaemonError> {
 }
 
 /// Opens a pool for serving.
-pub(crate) fn start(path: &Path, keep: bool) -> Result<Daemon, DaemonError> {
+pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
+    let (path, keep) = (options.pool.as_path(), options.keep);
     let mut pool = pool::open(path)?;
     let log_path = place(path)?.log;
-    let log = || Log::open(&log_path).map_err(|error| DaemonError::Place { pool: path.into(), error });
+    let log = || match Log::open(&log_path) {
+        Ok(log) => Ok(log.with_journal(options.journal)),
+        Err(error) => Err(DaemonError::Place { pool: path.into(), error }),
+    };
     if takeover::is_live(Path::new(SHM_DIR), &pool) {
         let daemon = attach(pool, log()?, keep)?;
         if !living(&daemon).is_empty() {
@@ -139,7 +145,7 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         registering: Mutex::default(),
         destaging: Mutex::default(),
         foreign: Mutex::default(),
-        refused: AtomicU32::new(0),
+        refused: Refused::default(),
         requests: AtomicU64::new(0),
     })
 }

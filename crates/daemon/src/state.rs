@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire};
+use std::sync::atomic::{AtomicU64, Ordering::Acquire};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use seawall_core::pool::Pool;
@@ -15,6 +15,7 @@ use crate::guard::Claim;
 use crate::lifetime::Lifetime;
 use crate::log::Log;
 use crate::place::Place;
+use crate::refused::Refused;
 use crate::roots::Roots;
 use crate::watch::Watch;
 use crate::{foreign, process};
@@ -43,8 +44,8 @@ pub(crate) struct Daemon {
     pub destaging: Mutex<()>,
     /// Slots held out of the log because of a foreign writer.
     pub foreign: Mutex<crate::warden::Foreign>,
-    /// Processes that speak another version, so that `run` can say so.
-    pub refused: AtomicU32,
+    /// Processes that speak another version.
+    pub refused: Refused,
     /// Requests served.
     pub requests: AtomicU64,
 }
@@ -88,7 +89,13 @@ impl Daemon {
         let shm = self.engine.shm();
         let slots = (0..shm.shape().clients).filter_map(|i| shm.client(i));
         let clients: HashSet<u32> = slots.map(|c| c.pid().load(Acquire)).collect();
-        foreign::writers(dev, ino, |pid| clients.contains(&pid) || self.lifetime.has_greeted(pid))
+        let is_client = |pid: u32| clients.contains(&pid) || self.lifetime.has_greeted(pid);
+        foreign::writers(dev, ino, is_client, |pid| self.will_join(pid))
+    }
+
+    /// True for a process that has the preload, and has not been told to go without.
+    pub fn will_join(&self, pid: u32) -> bool {
+        process::has_preload(pid).unwrap_or(false) && !self.refused.has(pid)
     }
 
     /// Takes a file out of the log and keeps it out while `op` runs.

@@ -140,7 +140,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         log: daemon.place.log.clone(),
         watch: daemon.watch.name().into(),
         clients,
-        refused: daemon.refused.load(Relaxed),
+        refused: daemon.refused.count(),
         requests: daemon.requests.load(Relaxed),
         guards: daemon.roots.guards(),
         roots: daemon.roots.all().into_values().map(root).collect(),

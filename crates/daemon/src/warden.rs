@@ -157,6 +157,13 @@ pub(crate) fn keep_out(daemon: &Daemon, file: &Managed, pid: u32) {
     );
 }
 
+/// Takes the files out of the log that a process writes which was told to go without Seawall.
+pub(crate) fn keep_out_of(daemon: &Daemon, pid: u32) {
+    for file in daemon.files.all().iter().filter(|file| foreign::writes(pid, file.dev, file.ino)) {
+        keep_out(daemon, file, pid);
+    }
+}
+
 /// Looks whether a foreign process has the file open for writing.
 pub(crate) fn look_for_writers(daemon: &Daemon, (dev, ino): (u64, u64)) {
     let slot = daemon.engine.shm().find(dev, ino);

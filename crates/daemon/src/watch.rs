@@ -35,7 +35,6 @@ use nix::sys::fanotify::{
 use nix::sys::inotify::{AddWatchFlags, InitFlags as InotifyFlags, Inotify, WatchDescriptor};
 
 use crate::log::Log;
-use crate::process;
 use crate::state::{Daemon, lock};
 use crate::{sys, warden};
 
@@ -163,7 +162,7 @@ fn permissions(daemon: &Arc<Daemon>, fanotify: &Fanotify) {
 
 fn is_ours(daemon: &Daemon, pid: i32) -> bool {
     let Ok(pid) = u32::try_from(pid) else { return false };
-    pid == std::process::id() || daemon.is_client(pid) || process::has_preload(pid).unwrap_or(false)
+    pid == std::process::id() || daemon.is_client(pid) || daemon.will_join(pid)
 }
 
 fn foreign_open(daemon: &Daemon, event: &FanotifyEvent) {

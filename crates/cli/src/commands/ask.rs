@@ -8,14 +8,17 @@ use seawall_daemon::control::{Control, Drained, Stop, Stopped};
 use seawall_wire::message::Kind;
 use serde_json::json;
 
-use crate::{Ask, pool, show};
+use crate::{Ask, attach, pool, show};
 
 /// How long `stop` waits for the daemon's process to end.
 const END: Duration = Duration::from_secs(10);
 
 /// The pool and its daemon.
-pub fn connect(named: Option<&Path>) -> Result<(PathBuf, Option<Control>)> {
-    let pool = pool::existing(named)?;
+pub fn connect(ask: &Ask) -> Result<(PathBuf, Option<Control>)> {
+    let pool = match &ask.service {
+        Some(service) => attach::attached(service)?.0,
+        None => pool::existing(ask.pool.as_deref())?,
+    };
     let control = Control::connect(&pool).with_context(|| pool.display().to_string())?;
     Ok((pool, control))
 }
@@ -35,7 +38,7 @@ fn without_daemon(pool: &Path) -> Result<bool> {
 
 /// Brings everything to the files.
 pub fn drain(ask: &Ask) -> Result<()> {
-    let (pool, control) = connect(ask.pool.as_deref())?;
+    let (pool, control) = connect(ask)?;
     let (dirty, running) = match control {
         Some(control) => (control.request::<Drained>(Kind::Drain, &())?.dirty, true),
         None => (0, !without_daemon(&pool)?),
@@ -52,11 +55,11 @@ pub fn drain(ask: &Ask) -> Result<()> {
 
 /// Drains, lowers the guards, ends the daemon.
 pub fn stop(ask: &Ask) -> Result<()> {
-    let (pool, control) = connect(ask.pool.as_deref())?;
+    let (pool, control) = connect(ask)?;
     let running = control.is_some();
     match control {
         Some(control) => {
-            control.request::<Stopped>(Kind::Stop, &Stop { if_idle: false })?;
+            control.request::<Stopped>(Kind::Stop, &Stop { if_idle: false, stay: false })?;
             wait_for_end(&pool, control);
         }
         None => drop(without_daemon(&pool)?),

@@ -1,13 +1,20 @@
-//! `seawall daemon`: what `run` starts. Ends by itself when nobody needs it.
+//! `seawall daemon`: what `run` and systemd start. Ends by itself when nobody needs it, or is told to stay.
 //!
-//! Until it listens it says on stderr what is wrong; then it lets go of stderr, which tells whoever started
-//! it that it is ready. Exit code 3: the pool is in use by another daemon.
+//! Started by `run`: until it listens it says on stderr what is wrong; then it lets go of stderr, which tells
+//! whoever started it that it is ready. As a service it goes on talking to the journal, and says that it is
+//! ready as systemd wants to hear it. Exit code 3: the pool is in use by another daemon.
 
+use std::os::fd::OwnedFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::{Context, Result};
 use seawall_core::pool::PoolError;
-use seawall_daemon::{DaemonError, Options, serve};
+use seawall_daemon::{DaemonError, Options, place, privileged_watch, serve};
 
 use crate::user;
 
@@ -23,25 +30,71 @@ pub struct Daemon {
     /// Stay when the last client has gone
     #[arg(long)]
     keep: bool,
+    /// As a service of systemd: stay, talk to the journal, serve the pool's owner from /run/seawalld
+    #[arg(long)]
+    service: bool,
 }
 
 /// Runs it.
 pub fn daemon(how: &Daemon) -> ExitCode {
-    if let Err(e) = user::become_owner(&how.pool) {
+    let prepared = if how.service { prepare_service(how) } else { user::become_owner(&how.pool) };
+    if let Err(e) = prepared {
         eprintln!("{e:#}");
         return ExitCode::FAILURE;
     }
     // Away from the terminal's signals. It fails for a process group's leader, which a shell's job is: fine.
     let _ = rustix::process::setsid();
     let _ = std::env::set_current_dir("/");
-    let options = Options { pool: how.pool.clone(), keep: how.keep };
-    match serve(&options, detach) {
+    let options = Options { pool: how.pool.clone(), keep: how.keep || how.service, journal: how.service };
+    let ready: fn() = if how.service { tell_systemd } else { detach };
+    match serve(&options, ready) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("{e}");
             let busy = matches!(e, DaemonError::Pool(PoolError::InUse(_)));
             if busy { ExitCode::from(BUSY) } else { ExitCode::FAILURE }
         }
+    }
+}
+
+/// What only root can do, then becomes the pool's owner.
+fn prepare_service(how: &Daemon) -> Result<()> {
+    let owner = std::fs::metadata(&how.pool)
+        .with_context(|| {
+            format!(
+                "the pool {} is not there. If it was in RAM it is gone since the restart, and so is what only \
+                 it held: make a new one with `seawall init`, or `seawall detach` the service",
+                how.pool.display()
+            )
+        })?
+        .uid();
+    if rustix::process::geteuid().is_root() {
+        place::make_for_service(owner)?;
+    }
+    let watch = (owner != 0).then(privileged_watch).flatten();
+    user::become_owner(&how.pool)?;
+    if let Some(watch) = watch {
+        hand_over(&watch)?;
+    }
+    Ok(())
+}
+
+/// The watch on foreign writers, made with root's rights, becomes the daemon's stdin.
+fn hand_over(watch: &OwnedFd) -> Result<()> {
+    rustix::stdio::dup2_stdin(watch).context("handing the watch over")
+}
+
+/// sd_notify(3).
+fn tell_systemd() {
+    let Some(name) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    let name = name.as_bytes();
+    let address = match name.strip_prefix(b"@") {
+        Some(hidden) => SocketAddr::from_abstract_name(hidden),
+        None => SocketAddr::from_pathname(std::ffi::OsStr::from_bytes(name)),
+    };
+    let told = address.and_then(|to| UnixDatagram::unbound()?.send_to_addr(b"READY=1", &to));
+    if let Err(e) = told {
+        eprintln!("telling systemd that the daemon is ready: {e}");
     }
 }
 

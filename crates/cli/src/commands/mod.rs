@@ -2,6 +2,7 @@
 
 pub mod ask;
 pub mod daemon;
+pub mod generate;
 pub mod init;
 pub mod inspect;
 pub mod recover;

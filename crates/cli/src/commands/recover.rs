@@ -61,7 +61,7 @@ pub fn recover(how: &Recover) -> Result<()> {
 
 fn end_daemon(pool: &Path) -> Result<()> {
     let Some(control) = Control::connect(pool)? else { return Ok(()) };
-    control.request::<Stopped>(Kind::Stop, &Stop { if_idle: false }).with_context(|| {
+    control.request::<Stopped>(Kind::Stop, &Stop { if_idle: false, stay: false }).with_context(|| {
         format!(
             "a daemon is serving {0}; `seawall drain --pool {0}` brings its log to the files",
             pool.display()
@@ -118,7 +118,8 @@ fn abandon(dir: &Path, json: bool) -> Result<()> {
     Ok(())
 }
 
-fn guards(dir: &Path) -> Vec<(PathBuf, Preset, Claim)> {
+/// The guards below a data directory.
+pub fn guards(dir: &Path) -> Vec<(PathBuf, Preset, Claim)> {
     let of = |preset| guard::find(preset, dir).into_iter().map(move |at| (at, preset));
     let found = Preset::ALL.into_iter().flat_map(of);
     found.filter_map(|(at, preset)| guard::claimed(preset, &at).map(|claim| (at, preset, claim))).collect()

@@ -6,32 +6,51 @@ use anyhow::Result;
 use seawall_daemon::control::ControlError;
 use seawall_daemon::status::{EventStatus, FileStatus, Status};
 use seawall_wire::message::Kind;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::ask::connect;
-use crate::{Ask, pool, show, size};
+use crate::{Ask, attach, pool, show, size};
 
 /// Shows it.
 pub fn status(ask: &Ask) -> Result<()> {
-    let (pool, control) = connect(ask.pool.as_deref())?;
-    let Some(control) = control else { return offline(&pool, ask.json) };
-    let status: Status = match control.request(Kind::Status, &()) {
-        Err(ControlError::Gone) => return offline(&pool, ask.json),
-        answer => answer?,
+    let service =
+        ask.service.as_deref().map(|name| attach::attached(name).map(|(_, facts)| facts)).transpose()?;
+    if let Some(facts) = service.as_ref().filter(|_| !ask.json) {
+        attach::tell_service(facts);
+    }
+    let (pool, control) = connect(ask)?;
+    let answer = control.map(|control| control.request::<Status>(Kind::Status, &()));
+    let status = match answer {
+        None | Some(Err(ControlError::Gone)) => None,
+        Some(answer) => Some(answer?),
     };
-    if ask.json { show::json(&status) } else { tell(&status) }
+    match status {
+        _ if ask.json => {
+            let found = status.map_or_else(|| offline(&pool), |status| Ok(serde_json::to_value(status)?));
+            let mut found = found?;
+            if let Some(facts) = service {
+                found["service"] = facts;
+            }
+            show::json(&found)
+        }
+        Some(status) => tell(&status),
+        None => tell_offline(&pool),
+    }
 }
 
-fn offline(path: &Path, json: bool) -> Result<()> {
+fn offline(path: &Path) -> Result<Value> {
     let found = super::inspect::look(path)?;
     let (medium, because) = pool::medium(path)?;
-    if json {
-        return show::json(&json!({
-            "medium": medium.label(), "medium_name": medium.name(), "because": because,
-            "pool": path, "uuid": found.uuid, "size": found.size, "segments": found.segments,
-            "segment_bytes": found.segment_bytes, "daemon_pid": null, "live": found.live, "clients": [],
-        }));
-    }
+    Ok(json!({
+        "medium": medium.label(), "medium_name": medium.name(), "because": because,
+        "pool": path, "uuid": found.uuid, "size": found.size, "segments": found.segments,
+        "segment_bytes": found.segment_bytes, "daemon_pid": null, "live": found.live, "clients": [],
+    }))
+}
+
+fn tell_offline(path: &Path) -> Result<()> {
+    let found = super::inspect::look(path)?;
+    let (medium, because) = pool::medium(path)?;
     show::facts(&[
         ("medium", medium.label().into()),
         ("", format!("({because})")),

@@ -19,6 +19,11 @@ pub fn step_over(roots: &[AddRoot]) {
     }
 }
 
+/// True if the lock file of a PGDATA names a process, or one of its threads.
+pub fn is_of(data: &Path, process: u32) -> bool {
+    dead_server(data).is_some_and(|id| Path::new(&format!("/proc/{process}/task/{id}")).exists())
+}
+
 /// The process id in a PGDATA's lock file.
 fn dead_server(data: &Path) -> Option<u32> {
     std::fs::read_to_string(data.join("postmaster.pid")).ok()?.lines().next()?.trim().parse().ok()

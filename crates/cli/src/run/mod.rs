@@ -9,14 +9,14 @@
 //! Every check that can fail comes before the command starts. After that Seawall's troubles cost speed only,
 //! and are told on stderr.
 
-mod database;
+pub mod database;
 mod elf;
 mod join;
-mod lockfile;
-mod preload;
+pub mod lockfile;
+pub mod preload;
 mod program;
 mod supervise;
-mod witness;
+pub mod witness;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;

@@ -66,7 +66,8 @@ pub fn variable(library: &Path) -> OsString {
     join(library, std::env::var_os("LD_PRELOAD").as_deref())
 }
 
-fn join(library: &Path, present: Option<&OsStr>) -> OsString {
+/// Our library, then those that are present.
+pub fn join(library: &Path, present: Option<&OsStr>) -> OsString {
     let mut value = library.as_os_str().to_owned();
     for other in present.iter().flat_map(|p| p.as_encoded_bytes().split(|b| b" :".contains(b))) {
         // A `run` inside a `run`: once is enough.

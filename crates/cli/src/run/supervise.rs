@@ -144,7 +144,7 @@ impl Session {
         if self.how.keep {
             return;
         }
-        match self.joined.control.request::<Stopped>(Kind::Stop, &Stop { if_idle: true }) {
+        match self.joined.control.request::<Stopped>(Kind::Stop, &Stop { if_idle: true, stay: false }) {
             Ok(Stopped { ended: true, .. }) => self.wait_for_daemon(),
             Ok(Stopped { users, .. }) if !self.quiet && !users.is_empty() => eprintln!(
                 "seawall: {} processes go on; the daemon drains and closes when the last has ended",

@@ -58,6 +58,11 @@ impl Witness {
     }
 }
 
+/// What to tell of a process that goes without; `None` if it has the library, or is gone.
+pub fn missing(pid: u32) -> Option<String> {
+    without_preload(pid).map(|(pid, exe)| tell(pid, &exe))
+}
+
 fn without_preload(pid: u32) -> Option<(u32, PathBuf)> {
     if !process::is_alive(pid) {
         return None;

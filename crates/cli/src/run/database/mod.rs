@@ -69,7 +69,10 @@ fn directory_of(file: &Path) -> PathBuf {
 }
 
 /// What is managed: of PostgreSQL the log's directory, of the others the database's.
-fn root(preset: Preset, data: &Path) -> Result<AddRoot> {
+///
+/// # Errors
+/// If the directory is not there, or not what the preset says.
+pub fn root(preset: Preset, data: &Path) -> Result<AddRoot> {
     let real = |path: &Path| {
         std::fs::canonicalize(path).with_context(|| {
             format!("{}: has the directory moved? Give the present one with --data", path.display())

@@ -1,0 +1,149 @@
+//! `seawall detach`: a service goes back to its own ways. Only when nothing of its data is left in the log.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use seawall_daemon::control::{Control, Stop, Stopped};
+use seawall_wire::message::Kind;
+use serde_json::json;
+
+use super::drop_in::Attached;
+use super::environment;
+use super::hooks;
+use super::machine::{Machine, systemctl};
+use super::unit::{Unit, drop_in, full_name, short_name};
+use crate::commands::{inspect, recover};
+use crate::show;
+
+/// Undo `attach`: drain, check that nothing is left, remove what was written
+#[derive(clap::Args)]
+pub struct Detach {
+    /// The service
+    service: String,
+    /// Show what would be removed, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Work on the files of an image below this directory, and ask no systemd
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Detaches.
+pub fn detach(how: &Detach) -> Result<()> {
+    let machine = Machine::new(how.root.as_deref());
+    if !how.dry_run {
+        machine.check_may_change()?;
+    }
+    // The service itself may have been removed meanwhile; its drop-in is what counts.
+    let unit = Unit::find(&machine, &how.service).map(|unit| unit.name);
+    let unit = unit.or_else(|_| full_name(&how.service))?;
+    let service = short_name(&unit);
+    let Some(attached) = Attached::load(&machine, &unit)? else {
+        if how.json {
+            return show::json(&json!({ "unit": unit, "detached": false, "removed": [] }));
+        }
+        println!("{service} is not attached; nothing was changed");
+        return Ok(());
+    };
+    if machine.is_running(&unit) && !hooks::is_bare(&machine, &unit) {
+        bail!(
+            "{service} is running: its commits go through the log. `systemctl stop {service}`, then detach"
+        );
+    }
+    close_log(&machine, &attached, how.dry_run)?;
+    let (daemon_drop_in, _) = attached.daemon_drop_in();
+    let files = [drop_in(&unit), daemon_drop_in];
+    if !how.dry_run {
+        remove(&machine, &attached, &files)?;
+    }
+    if how.json {
+        return show::json(&json!({ "unit": unit, "detached": !how.dry_run, "removed": files }));
+    }
+    for file in &files {
+        println!("{} {}", if how.dry_run { "would remove" } else { "removed" }, file.display());
+    }
+    let verb = if how.dry_run { "would be detached" } else { "is detached" };
+    println!(
+        "{service} {verb}: nothing is left in the log, and it starts without Seawall. The pool {} stays; remove it \
+         if nothing else uses it",
+        attached.pool.display()
+    );
+    Ok(())
+}
+
+fn remove(machine: &Machine, attached: &Attached, files: &[PathBuf]) -> Result<()> {
+    if let Some(file) = &attached.environment
+        && let Some(text) = machine.read(file)?
+    {
+        machine.write(file, &environment::without(&text))?;
+    }
+    for file in files {
+        machine.remove(file)?;
+    }
+    machine.reload()?;
+    let others = machine.at("/etc/systemd/system").join(format!("{}.d", attached.daemon()));
+    // Without it the daemon is not needed any more; systemd may have noticed already.
+    if machine.is_live() && !others.exists() && machine.is_running(&attached.daemon()) {
+        systemctl(&["stop", &attached.daemon()])?;
+    }
+    Ok(())
+}
+
+/// Makes sure that the log holds nothing the files lack, and that the guards are down.
+fn close_log(machine: &Machine, attached: &Attached, dry_run: bool) -> Result<()> {
+    let pool = machine.at(&attached.pool);
+    let service = short_name(&attached.unit);
+    if pool.exists() {
+        match Control::connect(&pool)? {
+            Some(control) if !dry_run => close(&control, attached)?,
+            Some(_) => {}
+            None => check_closed(attached, &pool)?,
+        }
+    }
+    if !dry_run && let Some(at) = guarded(machine, attached) {
+        let (pool, data) = (attached.pool.display(), attached.data.display());
+        bail!(
+            "{service} stays attached: the guard {} is still up, so commits may be in the log only. `seawall recover \
+             --pool {pool}`, then detach. If the pool is lost for good: `seawall recover --abandon {data}`",
+            at.display()
+        );
+    }
+    Ok(())
+}
+
+fn close(control: &Control, attached: &Attached) -> Result<()> {
+    let request = Stop { if_idle: true, stay: true };
+    let closed: Stopped = control.request(Kind::Stop, &request)?;
+    if !closed.ended {
+        bail!(
+            "{} stays attached: processes {:?} use the pool {}. Stop them (another service on the same pool?), then \
+             detach",
+            short_name(&attached.unit),
+            closed.users,
+            attached.pool.display()
+        );
+    }
+    Ok(())
+}
+
+fn check_closed(attached: &Attached, pool: &std::path::Path) -> Result<()> {
+    let found = inspect::look(pool)?;
+    if found.live > 0 || !found.damage.is_empty() {
+        bail!(
+            "{} stays attached: no daemon serves the pool {1}, and it holds {2} live records: `seawall recover --pool \
+             {1}`, then detach",
+            short_name(&attached.unit),
+            attached.pool.display(),
+            found.live
+        );
+    }
+    Ok(())
+}
+
+/// A guard that is up in the service's data, whatever its preset.
+fn guarded(machine: &Machine, attached: &Attached) -> Option<PathBuf> {
+    recover::guards(&machine.at(&attached.data)).into_iter().map(|(at, ..)| at).next()
+}

@@ -1,0 +1,190 @@
+//! The drop-in: what attaching adds to a service, and where detaching reads what was attached.
+//!
+//! ```text
+//! seawalld@POOL.service    recovers, then serves and stays
+//!       ▲ Wants, After
+//! SERVICE.service          ExecStartPre   the pool is served and the data registered, or the start fails
+//!                          the preload is in the environment
+//!                          ExecStartPost  the preload is in the process, or a warning in the journal
+//!                          ExecStopPost   drained, guards down
+//! ```
+//!
+//! `Wants=`, not `Requires=`: systemd restarts a daemon that was killed, and would restart everything that
+//! requires it too. The database needs no restart: until the new daemon has taken over, its syncs go to the
+//! disk. What must keep the database from starting is ExecStartPre.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use super::machine::Machine;
+use super::unit::{drop_in, escape_path, parse, short_name};
+
+/// A service that is attached, or is to be.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Attached {
+    /// The unit's full name.
+    pub unit: String,
+    /// The pool's real path.
+    pub pool: PathBuf,
+    /// The preset.
+    pub preset: String,
+    /// The data directory.
+    pub data: PathBuf,
+    /// The program that the drop-in calls.
+    pub program: PathBuf,
+    /// LD_PRELOAD's value.
+    pub preload: String,
+    /// The daemon's socket.
+    pub socket: PathBuf,
+    /// The file the environment goes to; `None`: into the drop-in.
+    pub environment: Option<PathBuf>,
+    /// The unit restricts its address families, and Unix sockets are not among them.
+    pub needs_unix_sockets: bool,
+}
+
+impl Attached {
+    /// The daemon's unit.
+    pub fn daemon(&self) -> String {
+        format!("seawalld@{}.service", escape_path(&self.pool))
+    }
+
+    /// What the daemon's unit gets: the data must be mounted before it recovers.
+    pub fn daemon_drop_in(&self) -> (PathBuf, String) {
+        let name = format!("{}.conf", short_name(&self.unit));
+        let path = Path::new("/etc/systemd/system").join(format!("{}.d", self.daemon())).join(name);
+        let text = format!(
+            "# Written by `seawall attach`, removed by `seawall detach {}`.\n[Unit]\nRequiresMountsFor={}\n",
+            short_name(&self.unit),
+            self.data.display()
+        );
+        (path, text)
+    }
+
+    /// The variables of the service.
+    pub fn variables(&self) -> [(&'static str, String); 2] {
+        [("LD_PRELOAD", self.preload.clone()), ("SEAWALL_SOCKET", self.socket.display().to_string())]
+    }
+
+    /// The drop-in's text.
+    pub fn render(&self) -> String {
+        let (service, daemon) = (short_name(&self.unit), self.daemon());
+        let (program, pool) = (self.program.display(), self.pool.display());
+        let (preset, data) = (&self.preset, self.data.display());
+        let mut text = format!(
+            "# Written by `seawall attach`, removed by `seawall detach {service}`. Not to be edited: attach anew.\n\
+             [Unit]\nWants={daemon}\nAfter={daemon}\n\n[Service]\n"
+        );
+        match &self.environment {
+            Some(file) => text += &format!("# Its environment comes from {}.\n", file.display()),
+            None => {
+                for (name, value) in self.variables() {
+                    text += &format!("Environment={name}={value}\n");
+                }
+            }
+        }
+        if self.needs_unix_sockets {
+            text += "# The preload talks to its daemon.\nRestrictAddressFamilies=AF_UNIX\n";
+        }
+        text += &format!(
+            "# Recovered and served, or not started.\n\
+             ExecStartPre=+{program} service start --pool {pool} --preset {preset} --data {data}\n\
+             ExecStartPost=-+{program} service check --pool {pool}\n\
+             ExecStopPost=-+{program} service stop --pool {pool}\n\n\
+             [X-Seawall]\nPool={pool}\nPreset={preset}\nData={data}\nProgram={program}\nPreload={}\nSocket={}\n",
+            self.preload,
+            self.socket.display(),
+        );
+        if let Some(file) = &self.environment {
+            text += &format!("EnvironmentFile={}\n", file.display());
+        }
+        text
+    }
+
+    /// What is attached to a unit now.
+    ///
+    /// # Errors
+    /// If the drop-in was edited beyond recognition.
+    pub fn load(machine: &Machine, unit: &str) -> Result<Option<Self>> {
+        let path = drop_in(unit);
+        let Some(text) = machine.read(&path)? else { return Ok(None) };
+        let Some((service, ours)) = text.split_once("[X-Seawall]") else {
+            bail!("{} is not as `seawall attach` wrote it: its part [X-Seawall] is missing", path.display());
+        };
+        let settings = parse(ours);
+        let get = |key: &str| settings.iter().find(|(k, _)| k == key).map(|(_, value)| value.clone());
+        let need = |key: &str| {
+            get(key).ok_or_else(|| {
+                anyhow::anyhow!("{} is not as `seawall attach` wrote it: {key}= is missing", path.display())
+            })
+        };
+        Ok(Some(Self {
+            unit: unit.to_owned(),
+            pool: need("Pool")?.into(),
+            preset: need("Preset")?,
+            data: need("Data")?.into(),
+            program: need("Program")?.into(),
+            preload: need("Preload")?,
+            socket: need("Socket")?.into(),
+            environment: get("EnvironmentFile").map(PathBuf::from),
+            needs_unix_sockets: service.contains("RestrictAddressFamilies=AF_UNIX"),
+        }))
+    }
+}
+
+/// A path that can stand in a unit as it is.
+///
+/// # Errors
+/// If it cannot.
+pub fn check_plain(path: &Path) -> Result<()> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@,=~".contains(c);
+    if !path.to_string_lossy().chars().all(plain) {
+        bail!("{}: a path in a unit must be of letters, digits and /._-+:@,=~ only", path.display());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Attached {
+        Attached {
+            unit: "redis-server.service".into(),
+            pool: "/mnt/pmem/redis.pool".into(),
+            preset: "redis".into(),
+            data: "/var/lib/redis".into(),
+            program: "/usr/bin/seawall".into(),
+            preload: "/usr/lib/seawall/libseawall_preload.so".into(),
+            socket: "/run/seawalld/112/redis.pool-00.sock".into(),
+            environment: None,
+            needs_unix_sockets: true,
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let root = tempfile::tempdir().expect("a directory");
+        let machine = Machine::new(Some(root.path()));
+        let mut attached = example();
+        for environment in [None, Some(PathBuf::from("/etc/x/environment"))] {
+            attached.environment = environment;
+            attached.needs_unix_sockets = !attached.needs_unix_sockets;
+            machine.write(&drop_in(&attached.unit), &attached.render()).expect("written");
+            let back = Attached::load(&machine, &attached.unit).expect("read");
+            assert_eq!(back.as_ref(), Some(&attached));
+        }
+        assert_eq!(Attached::load(&machine, "other.service").expect("read"), None);
+        machine.write(&drop_in("x.service"), "[Service]\n").expect("written");
+        let error = Attached::load(&machine, "x.service").expect_err("not ours");
+        assert!(error.to_string().contains("X-Seawall"), "{error}");
+    }
+
+    #[test]
+    fn paths_that_a_unit_would_change_are_refused() {
+        check_plain(Path::new("/mnt/pmem/a-b_c.1@x")).expect("plain");
+        for wrong in ["/a b", "/a%i", "/a$b", "/a\"b", "/a\nb"] {
+            assert!(check_plain(Path::new(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

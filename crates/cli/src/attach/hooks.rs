@@ -1,0 +1,190 @@
+//! What an attached service calls: before its start, after it, and when it has ended.
+//!
+//! | hook | if it fails |
+//! |---|---|
+//! | `service start` | the service does not start; the reason is in its journal |
+//! | `service check` | nothing; it warns in the journal |
+//! | `service stop` | nothing; the log is kept, and the next start, or `seawall recover`, goes on with it |
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use seawall_daemon::control::{Added, Control, ControlError, Stop, Stopped};
+use seawall_daemon::status::Status;
+use seawall_daemon::{AddRoot, process};
+use seawall_wire::message::{Kind, Status as Answer};
+use seawall_wire::shm::Preset;
+use serde_json::{Value, json};
+
+use super::drop_in::Attached;
+use super::machine::{Machine, systemctl};
+use super::unit::{escape_path, short_name};
+use crate::pool;
+use crate::run::{database, lockfile, witness};
+
+/// How long after the start of a service its main process may be without the library: it may not have come
+/// to its exec yet.
+const PATIENCE: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What the units of attached services call
+#[derive(clap::Subcommand)]
+pub enum Hook {
+    /// Before the start: the pool is served and the data registered, or the start fails
+    Start {
+        /// The pool
+        #[arg(long)]
+        pool: PathBuf,
+        /// What the data is
+        #[arg(long)]
+        preset: String,
+        /// The data directory
+        #[arg(long)]
+        data: PathBuf,
+    },
+    /// After the start: is the preload in the main process?
+    Check {
+        /// The pool
+        #[arg(long)]
+        pool: PathBuf,
+    },
+    /// After the end: drain and lower the guards
+    Stop {
+        /// The pool
+        #[arg(long)]
+        pool: PathBuf,
+    },
+}
+
+/// Runs a hook.
+pub fn hook(hook: &Hook) -> Result<()> {
+    match hook {
+        Hook::Start { pool, preset, data } => {
+            let known =
+                Preset::from_name(preset).with_context(|| format!("there is no preset {preset:?}"))?;
+            start(pool, database::root(known, data)?)
+        }
+        Hook::Check { pool } => check(pool),
+        Hook::Stop { pool } => stop(pool),
+    }
+}
+
+fn unit_of(pool: &Path) -> String {
+    format!("seawalld@{}.service", escape_path(pool))
+}
+
+fn start(pool: &Path, root: AddRoot) -> Result<()> {
+    let unit = unit_of(pool);
+    let roots = [root];
+    lockfile::step_over(&roots);
+    // After a crash the daemon may have got the process id in the database's lock file.
+    let clash = connect(pool, &unit)?
+        .request::<Status>(Kind::Status, &())
+        .is_ok_and(|status| roots.iter().any(|root| lockfile::is_of(&root.data, status.daemon_pid)));
+    if clash {
+        systemctl(&["restart", &unit])?;
+    }
+    if let Err(e) = register(pool, &unit, &roots) {
+        if !matches!(e.downcast_ref(), Some(ControlError::Refused(Answer::BadVersion))) {
+            return Err(e);
+        }
+        eprintln!("seawall: {unit} is of another version, from before an upgrade: starting the present one");
+        systemctl(&["restart", &unit])?;
+        register(pool, &unit, &roots)?;
+    }
+    let (medium, _) = pool::medium(pool)?;
+    eprintln!("seawall: {} is served by {unit}; medium: {}", pool.display(), medium.label());
+    Ok(())
+}
+
+fn connect(pool: &Path, unit: &str) -> Result<Control> {
+    let control = Control::connect(pool).with_context(|| {
+        format!("the pool {} (is its file system mounted?); the database is not started", pool.display())
+    })?;
+    control.with_context(|| {
+        format!(
+            "no daemon serves the pool {}, so the log may not have been recovered and the database is not started: \
+             `journalctl -u {unit}` says why",
+            pool.display()
+        )
+    })
+}
+
+fn register(pool: &Path, unit: &str, roots: &[AddRoot]) -> Result<()> {
+    let control = connect(pool, unit)?;
+    roots.iter().try_for_each(|root| control.request::<Added>(Kind::AddRoot, root).map(drop))?;
+    Ok(())
+}
+
+fn check(pool: &Path) -> Result<()> {
+    let main: Option<u32> = std::env::var("MAINPID").ok().and_then(|pid| pid.parse().ok());
+    let pid = main.context("systemd gave no MAINPID: is this called by a unit?")?;
+    let begin = Instant::now();
+    while let Some(text) = witness::missing(pid) {
+        if begin.elapsed() > PATIENCE {
+            bail!("{text}");
+        }
+        std::thread::sleep(PAUSE);
+    }
+    let control =
+        Control::connect(pool)?.context("the daemon has ended; the database goes on with real fsyncs")?;
+    let status: Status = control.request(Kind::Status, &())?;
+    if status.refused > 0 {
+        eprintln!(
+            "seawall: WARNING: {} requests came from processes with another version of the library; those run \
+             WITHOUT Seawall",
+            status.refused
+        );
+    }
+    Ok(())
+}
+
+/// True if the service's main process runs, and without the preload.
+pub fn is_bare(machine: &Machine, unit: &str) -> bool {
+    machine.main_pid(unit).is_some_and(|pid| matches!(process::has_preload(pid), Ok(false)))
+}
+
+fn stop(pool: &Path) -> Result<()> {
+    // Without a daemon, or even a pool, the start has failed, and said so.
+    let Ok(Some(control)) = Control::connect(pool) else { return Ok(()) };
+    let closed: Stopped = control.request(Kind::Stop, &Stop { if_idle: true, stay: true })?;
+    if !closed.ended {
+        eprintln!(
+            "seawall: processes {:?} still use the log; it is closed when they have ended",
+            closed.users
+        );
+    }
+    Ok(())
+}
+
+/// What `seawall status SERVICE` says about the service itself.
+pub fn facts(machine: &Machine, attached: &Attached) -> Value {
+    let pid = machine.main_pid(&attached.unit);
+    json!({
+        "unit": attached.unit,
+        "daemon": attached.daemon(),
+        "data": attached.data,
+        "running": machine.is_running(&attached.unit),
+        "main_pid": pid,
+        "with_seawall": pid.map(|pid| process::has_preload(pid).unwrap_or(false)),
+    })
+}
+
+/// The same for people.
+pub fn tell(facts: &Value) {
+    let text = |key: &str| facts[key].as_str().unwrap_or_default().to_owned();
+    let state = match (facts["running"].as_bool(), facts["with_seawall"].as_bool()) {
+        (Some(true), Some(true)) => "running with Seawall".to_owned(),
+        (Some(true), _) => format!(
+            "running WITHOUT Seawall: `systemctl restart {0}`; if that does not help, `journalctl -u {0}`",
+            short_name(&text("unit"))
+        ),
+        _ => "not running".to_owned(),
+    };
+    crate::show::facts(&[
+        ("service", format!("{}, {state}", short_name(&text("unit")))),
+        ("data", text("data")),
+        ("unit", text("daemon")),
+    ]);
+}

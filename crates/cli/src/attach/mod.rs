@@ -1,0 +1,237 @@
+//! `seawall attach`, `seawall detach`: Seawall permanently under a service of systemd.
+//!
+//! ```text
+//! find the unit ─ which database, where is its data, whose ─ which pool, of the same owner
+//!   ─ drop-ins (and the environment file, where a starter clears the environment) ─ systemd reads them
+//! ```
+//!
+//! In: a service's name. Out: files below /etc, nothing else: neither is the database touched, nor a daemon
+//! started; the next start of the service does both. Everything that can be wrong is found before the first
+//! file is written. Repeating it changes nothing.
+
+mod detach;
+mod drop_in;
+mod environment;
+mod hooks;
+mod known;
+mod machine;
+mod pools;
+mod unit;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use seawall_daemon::place;
+use seawall_wire::shm::Preset;
+use serde_json::json;
+
+use crate::run::preload;
+use crate::{show, size, user};
+use drop_in::{Attached, check_plain};
+use known::{Given, Service};
+use machine::Machine;
+use unit::{Unit, short_name};
+
+pub use detach::{Detach, detach};
+pub use hooks::{Hook, hook, tell as tell_service};
+
+/// Put Seawall permanently under a service of systemd, from its next start on
+#[derive(clap::Args)]
+pub struct Attach {
+    /// The service, for example postgresql@15-main
+    service: String,
+    /// The pool; without it the default pool of the database's user on persistent memory, made on demand
+    #[arg(long)]
+    pool: Option<PathBuf>,
+    /// Size of a pool that is made on demand
+    #[arg(long, value_parser = size::parse)]
+    size: Option<u64>,
+    /// Allow a pool in RAM, for trying, testing, measuring: it does not survive a crash of the machine
+    #[arg(long)]
+    emulated: bool,
+    /// What the data is; without it found by the service's name
+    #[arg(long, value_parser = Preset::ALL.map(Preset::name))]
+    preset: Option<String>,
+    /// The data directory; without it found in the service's configuration
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// Show what would be written, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Work on the files of an image below this directory, and ask no systemd
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// A file that attaching writes.
+struct Change {
+    path: PathBuf,
+    text: String,
+}
+
+/// Attaches.
+pub fn attach(how: &Attach) -> Result<()> {
+    let machine = Machine::new(how.root.as_deref());
+    if !how.dry_run {
+        machine.check_may_change()?;
+    }
+    let unit = Unit::find(&machine, &how.service)?;
+    let given = Given { preset: how.preset.as_deref(), data: how.data.as_deref() };
+    let service = known::service(&machine, &unit, &given)?;
+    let before = Attached::load(&machine, &unit.name)?;
+    let pool = pools::find(&machine, how, &service, before.as_ref())?;
+    let wanted = plan(&machine, &unit, &service, pool)?;
+    check_change(&machine, before.as_ref(), &wanted)?;
+    let changes = changes(&machine, &wanted)?;
+    if !how.dry_run {
+        for change in &changes {
+            machine.write(&change.path, &change.text)?;
+        }
+        if !changes.is_empty() {
+            machine.reload()?;
+        }
+    }
+    tell(how, &machine, &wanted, &changes)
+}
+
+/// Where Seawall is installed on that machine.
+fn installed(machine: &Machine) -> Result<(PathBuf, PathBuf)> {
+    if machine.is_live() {
+        let program = std::env::current_exe().context("finding this program")?;
+        return Ok((std::fs::canonicalize(&program).unwrap_or(program), preload::find()?));
+    }
+    let places = ["/usr", "/usr/local"].map(|prefix| {
+        let prefix = Path::new(prefix);
+        (prefix.join("bin/seawall"), prefix.join("lib/seawall").join(seawall_daemon::process::PRELOAD_NAME))
+    });
+    let found = places.into_iter().find(|(a, b)| machine.at(a).exists() && machine.at(b).exists());
+    found.context("Seawall is not installed in that root: install its package there first")
+}
+
+fn plan(machine: &Machine, unit: &Unit, service: &Service, pool: PathBuf) -> Result<Attached> {
+    let (program, library) = installed(machine)?;
+    let template = machine::UNIT_DIRS.iter().any(|dir| machine.at(dir).join("seawalld@.service").exists());
+    if !template {
+        bail!("systemd has no seawalld@.service: install Seawall's package, or run `make install`");
+    }
+    for path in [&pool, &service.data, &program, &library] {
+        check_plain(path)?;
+    }
+    for private in ["/home", "/root", "/tmp", "/var/tmp"] {
+        if machine.is_live() && library.starts_with(private) {
+            bail!(
+                "the preload library {} lies below {private}, which services may not see: install Seawall, for \
+                 example in /usr/local",
+                library.display()
+            );
+        }
+    }
+    let others = match &service.environment {
+        Some(file) => environment::get(&machine.read(file)?.unwrap_or_default(), "LD_PRELOAD"),
+        None => unit.variable("LD_PRELOAD"),
+    };
+    let preload = preload::join(&library, others.as_deref().map(std::ffi::OsStr::new));
+    let families = unit.all("RestrictAddressFamilies").join(" ");
+    let unix = families.is_empty() || families.starts_with('~') || families.contains("AF_UNIX");
+    Ok(Attached {
+        unit: unit.name.clone(),
+        socket: place::of_service(&pool, service.uid).socket,
+        pool,
+        preset: service.preset.name().into(),
+        data: service.data.clone(),
+        program,
+        preload: preload.to_string_lossy().into_owned(),
+        environment: service.environment.clone(),
+        needs_unix_sockets: !unix,
+    })
+}
+
+/// Another pool, or other data, is another log: the present one must be closed first.
+fn check_change(machine: &Machine, before: Option<&Attached>, wanted: &Attached) -> Result<()> {
+    let Some(before) = before.filter(|b| b.pool != wanted.pool || b.data != wanted.data) else {
+        return Ok(());
+    };
+    let service = short_name(&wanted.unit);
+    let stop =
+        if machine.is_running(&wanted.unit) { format!("systemctl stop {service}; ") } else { String::new() };
+    bail!(
+        "{service} is attached to the pool {} with the data {}: `{stop}seawall detach {service}` first",
+        before.pool.display(),
+        before.data.display()
+    )
+}
+
+/// What is to be written: files that are not yet as they shall be.
+fn changes(machine: &Machine, wanted: &Attached) -> Result<Vec<Change>> {
+    let (path, text) = wanted.daemon_drop_in();
+    let mut all = vec![Change { path, text }];
+    if let Some(file) = &wanted.environment {
+        let text = environment::with(&machine.read(file)?.unwrap_or_default(), &wanted.variables());
+        all.push(Change { path: file.clone(), text });
+    }
+    // Last: it is what says that the service is attached.
+    all.push(Change { path: unit::drop_in(&wanted.unit), text: wanted.render() });
+    let mut changes = Vec::new();
+    for change in all {
+        if machine.read(&change.path)?.as_ref() != Some(&change.text) {
+            changes.push(change);
+        }
+    }
+    Ok(changes)
+}
+
+fn tell(how: &Attach, machine: &Machine, wanted: &Attached, changes: &[Change]) -> Result<()> {
+    let service = short_name(&wanted.unit);
+    let bare = hooks::is_bare(machine, &wanted.unit);
+    if how.json {
+        let files: Vec<_> = changes.iter().map(|c| json!({ "path": c.path, "text": c.text })).collect();
+        let mut all = serde_json::to_value(wanted)?;
+        all["daemon"] = json!(wanted.daemon());
+        all["files"] = json!(files);
+        all["changed"] = json!(!how.dry_run && !changes.is_empty());
+        all["needs_restart"] = json!(bare);
+        return show::json(&all);
+    }
+    if how.dry_run {
+        for change in changes {
+            println!("would write {}:\n\n{}", change.path.display(), change.text);
+        }
+    }
+    let verb = match (how.dry_run, changes.is_empty()) {
+        (_, true) => "is attached already; nothing was changed",
+        (true, false) => "would be attached",
+        (false, false) => "is attached",
+    };
+    println!("{service} {verb}");
+    show::facts(&[
+        ("data", format!("{} ({})", wanted.data.display(), wanted.preset)),
+        ("pool", wanted.pool.display().to_string()),
+        ("daemon", wanted.daemon()),
+    ]);
+    if bare && !how.dry_run {
+        println!("It runs WITHOUT Seawall until its next start: `systemctl restart {service}`");
+    }
+    Ok(())
+}
+
+/// The pool of an attached service.
+///
+/// # Errors
+/// If it is not attached.
+pub fn attached(service: &str) -> Result<(PathBuf, serde_json::Value)> {
+    let machine = Machine::new(None);
+    let unit = Unit::find(&machine, service)?;
+    let Some(found) = Attached::load(&machine, &unit.name)? else {
+        bail!("{service} is not attached: `seawall attach {service}`, or name a pool with --pool");
+    };
+    let facts = hooks::facts(&machine, &found);
+    Ok((found.pool, facts))
+}
+
+/// The name of a data directory's owner, for messages.
+fn owner_name(uid: u32) -> String {
+    user::name(uid)
+}

@@ -1,0 +1,289 @@
+//! `seawall attach` and `detach` on the files of an image: no systemd runs, so that anybody can run this.
+//! What systemd makes of the drop-ins is asked of `systemd-analyze verify`, where it is installed.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{SEAWALL, Said};
+use seawall_wire::shm::Preset;
+use serde_json::Value;
+
+const POSTGRES: &str = "postgresql@15-main";
+const DROP_IN: &str = "etc/systemd/system/postgresql@15-main.service.d/seawall.conf";
+const ENVIRONMENT: &str = "etc/postgresql/15/main/environment";
+const UNIT: &str = include_str!("../../../packaging/systemd/seawalld@.service");
+
+/// An image with a PostgreSQL as Debian installs it, another service, and Seawall.
+struct Image {
+    root: tempfile::TempDir,
+}
+
+impl Image {
+    fn new() -> Self {
+        let image = Self { root: tempfile::tempdir_in("/dev/shm").expect("a directory") };
+        image.file("usr/bin/seawall", "");
+        image.file("usr/lib/seawall/libseawall_preload.so", "");
+        image.file("usr/lib/systemd/system/seawalld@.service", &UNIT.replace("@BINDIR@", "/bin"));
+        image.file(
+            "lib/systemd/system/postgresql@.service",
+            "[Service]\nType=forking\nExecStart=-/bin/true %i\n",
+        );
+        image.file("lib/systemd/system/postgresql.service", "[Service]\nExecStart=/bin/true\n");
+        image.file("etc/postgresql/15/main/postgresql.conf", "data_directory = '/srv/pg' # here\n");
+        image.file(ENVIRONMENT, "# for postgres\nLD_PRELOAD = '/usr/lib/libjemalloc.so'\n");
+        image.file("srv/pg/PG_VERSION", "15\n");
+        image.file("srv/pg/pg_wal/.keep", "");
+        image.file(
+            "lib/systemd/system/app.service",
+            "[Service]\nExecStart=/bin/true\nRestrictAddressFamilies=AF_INET\nEnvironment=LD_PRELOAD=/j.so\n",
+        );
+        image.file("srv/app/app.db", "");
+        image.pool("mnt/a.pool");
+        image
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.root.path().join(path.trim_start_matches('/'))
+    }
+
+    fn file(&self, path: &str, text: &str) {
+        let at = self.at(path);
+        fs::create_dir_all(at.parent().expect("a parent")).expect("a directory");
+        fs::write(at, text).expect("written");
+    }
+
+    fn pool(&self, path: &str) {
+        let at = self.at(path);
+        fs::create_dir_all(at.parent().expect("a parent")).expect("a directory");
+        let made = Command::new(SEAWALL).arg("init").arg(at).args(["--size", "16M", "--emulated"]).output();
+        Said::from(made.expect("seawall starts")).succeeds();
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.at(path)).unwrap_or_default()
+    }
+
+    fn seawall(&self, arguments: &[&str]) -> Said {
+        let mut command = Command::new(SEAWALL);
+        command.args(arguments).arg("--root").arg(self.root.path());
+        command.output().expect("seawall starts").into()
+    }
+
+    fn attach(&self, arguments: &[&str]) -> Said {
+        self.seawall(&[&["attach"], arguments].concat())
+    }
+
+    /// Every file but pools, and its text.
+    fn all(&self) -> Vec<(PathBuf, String)> {
+        let mut all = Vec::new();
+        let mut dirs = vec![self.root.path().to_owned()];
+        while let Some(dir) = dirs.pop() {
+            for entry in fs::read_dir(dir).expect("a directory").flatten().map(|e| e.path()) {
+                match fs::read_to_string(&entry) {
+                    _ if entry.is_dir() => dirs.push(entry),
+                    Ok(text) => all.push((entry, text)),
+                    Err(_) => {}
+                }
+            }
+        }
+        all.sort();
+        all
+    }
+}
+
+/// The drop-in as it is meant to be, with the socket's name and user replaced.
+const GOLDEN: &str = "\
+# Written by `seawall attach`, removed by `seawall detach postgresql@15-main`. Not to be edited: attach anew.
+[Unit]
+Wants=seawalld@mnt-a.pool.service
+After=seawalld@mnt-a.pool.service
+
+[Service]
+# Its environment comes from /etc/postgresql/15/main/environment.
+# Recovered and served, or not started.
+ExecStartPre=+/usr/bin/seawall service start --pool /mnt/a.pool --preset postgres --data /srv/pg
+ExecStartPost=-+/usr/bin/seawall service check --pool /mnt/a.pool
+ExecStopPost=-+/usr/bin/seawall service stop --pool /mnt/a.pool
+
+[X-Seawall]
+Pool=/mnt/a.pool
+Preset=postgres
+Data=/srv/pg
+Program=/usr/bin/seawall
+Preload=/usr/lib/seawall/libseawall_preload.so:/usr/lib/libjemalloc.so
+Socket=SOCKET
+EnvironmentFile=/etc/postgresql/15/main/environment
+";
+
+fn socket(text: &str) -> &str {
+    text.lines().find_map(|line| line.strip_prefix("Socket=")).expect("a socket")
+}
+
+#[test]
+fn a_cluster_is_attached_once_and_detached_without_a_trace() {
+    let image = Image::new();
+    let before = image.all();
+    let attach = [POSTGRES, "--pool", "/mnt/a.pool", "--emulated"];
+    image.attach(&[&attach[..], &["--dry-run"]].concat()).succeeds();
+    assert_eq!(image.all(), before, "a dry run writes nothing");
+
+    image.attach(&attach).succeeds();
+    let text = image.read(DROP_IN);
+    let socket = socket(&text).to_owned();
+    assert_eq!(text, GOLDEN.replace("SOCKET", &socket));
+    let uid = rustix::process::geteuid().as_raw();
+    assert!(socket.starts_with(&format!("/run/seawalld/{uid}/a.pool-")), "{socket}");
+    let environment = image.read(ENVIRONMENT);
+    assert!(environment.starts_with("# for postgres\nLD_PRELOAD = '/usr/lib/libjemalloc.so'\n"));
+    let preload = "LD_PRELOAD = '/usr/lib/seawall/libseawall_preload.so:/usr/lib/libjemalloc.so'\n";
+    assert!(environment.contains(preload), "{environment}");
+    assert!(environment.contains(&format!("SEAWALL_SOCKET = '{socket}'\n")), "{environment}");
+    let of_daemon = "etc/systemd/system/seawalld@mnt-a.pool.service.d/postgresql@15-main.conf";
+    assert!(image.read(of_daemon).contains("RequiresMountsFor=/srv/pg\n"));
+
+    let attached = image.all();
+    let again = image.attach(&[POSTGRES, "--json"]).json();
+    assert_eq!(again["changed"], Value::Bool(false));
+    assert_eq!(again["daemon"], "seawalld@mnt-a.pool.service");
+    assert_eq!(image.all(), attached, "attaching again changes nothing");
+
+    let gone = image.seawall(&["detach", POSTGRES, "--json"]).json();
+    assert_eq!(gone["detached"], Value::Bool(true));
+    assert_eq!(image.all(), before, "nothing is left of it");
+    let nothing = image.seawall(&["detach", POSTGRES, "--json"]).json();
+    assert_eq!(nothing["detached"], Value::Bool(false));
+}
+
+#[test]
+fn another_service_gets_its_environment_from_the_unit() {
+    let image = Image::new();
+    image
+        .attach(&["app", "--pool", "/mnt/a.pool", "--emulated", "--preset", "sqlite", "--data", "/srv/app"])
+        .succeeds();
+    let text = image.read("etc/systemd/system/app.service.d/seawall.conf");
+    let preload = "\nEnvironment=LD_PRELOAD=/usr/lib/seawall/libseawall_preload.so:/j.so\n";
+    for part in
+        [preload, "\nEnvironment=SEAWALL_SOCKET=/run/seawalld/", "\nRestrictAddressFamilies=AF_UNIX\n"]
+    {
+        assert!(text.contains(part), "no {part:?} in:\n{text}");
+    }
+    // It would be refused if the drop-in's own LD_PRELOAD were taken for the unit's.
+    let again = image.attach(&["app", "--preset", "sqlite", "--data", "/srv/app", "--json"]).json();
+    assert_eq!(again["changed"], Value::Bool(false));
+    image.seawall(&["detach", "app"]).succeeds();
+}
+
+#[test]
+fn what_is_wrong_is_said_before_anything_is_written() {
+    let image = Image::new();
+    image.pool("mnt/b.pool");
+    let before = image.all();
+    let pool = ["--pool", "/mnt/a.pool", "--emulated"];
+    let refused = |arguments: &[&str], words: &[&str]| {
+        image.attach(arguments).fails(1, words);
+        assert_eq!(image.all(), before, "{arguments:?} wrote something");
+    };
+    let with = |service: &'static str| [&[service], &pool[..]].concat();
+    refused(&with("nonsense"), &["no service nonsense", "systemctl list-units"]);
+    refused(&with("../x"), &["not the name of a service"]);
+    refused(&with("postgresql"), &["each by its own name", POSTGRES]);
+    refused(&with("postgresql@15-other"), &["no cluster 15/other", POSTGRES]);
+    refused(&with("app"), &["which database is app", "--preset"]);
+    refused(&[&with("app")[..], &["--preset", "sqlite"]].concat(), &["where is the data", "--data"]);
+    refused(&[&with("app")[..], &["--preset", "postgres", "--data", "/srv/app"]].concat(), &["no PGDATA"]);
+    refused(&[POSTGRES, "--pool", "/mnt/a.pool"], &["in RAM", "--emulated"]);
+    refused(&[POSTGRES, "--pool", "/mnt/none.pool"], &["no pool /mnt/none.pool", "--size"]);
+    refused(&[POSTGRES], &["which pool", "--pool"]);
+    refused(&[POSTGRES, "--pool", "/srv/pg/PG_VERSION", "--emulated"], &["PG_VERSION"]);
+    fs::remove_file(image.at("usr/lib/systemd/system/seawalld@.service")).expect("removed");
+    let error = image.attach(&with(POSTGRES));
+    error.fails(1, &["seawalld@.service", "install"]);
+}
+
+#[test]
+fn another_pool_needs_a_detach_first() {
+    let image = Image::new();
+    image.pool("mnt/b.pool");
+    image.attach(&[POSTGRES, "--pool", "/mnt/a.pool", "--emulated"]).succeeds();
+    let before = image.all();
+    image
+        .attach(&[POSTGRES, "--pool", "/mnt/b.pool", "--emulated"])
+        .fails(1, &["is attached to the pool /mnt/a.pool", "seawall detach"]);
+    assert_eq!(image.all(), before);
+}
+
+/// Commits may be in the log only: then the drop-in is what recovers them.
+#[test]
+fn a_guard_that_is_up_keeps_a_service_attached() {
+    let image = Image::new();
+    image.attach(&[POSTGRES, "--pool", "/mnt/a.pool", "--emulated"]).succeeds();
+    let claim = seawall_daemon::guard::Claim { uuid: 7, pool: "/mnt/a.pool".into() };
+    let version = image.at("srv/pg/PG_VERSION");
+    seawall_daemon::guard::raise(Preset::Postgres, &version, &claim).expect("raised");
+    let before = image.all();
+    image.seawall(&["detach", POSTGRES]).fails(1, &["stays attached", "guard", "seawall recover"]);
+    assert_eq!(image.all(), before);
+    seawall_daemon::guard::lower(Preset::Postgres, &version, Some(&claim)).expect("lowered");
+    image.seawall(&["detach", POSTGRES]).succeeds();
+}
+
+#[test]
+fn systemd_understands_the_units() {
+    if !common::has("systemd-analyze") {
+        return;
+    }
+    let image = Image::new();
+    image.attach(&[POSTGRES, "--pool", "/mnt/a.pool", "--emulated"]).succeeds();
+    for (name, text) in [("bin/true", ""), ("bin/seawall", ""), ("usr/bin/seawall", "")] {
+        image.file(name, text);
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(image.at(name), executable).expect("made executable");
+    }
+    for unit in ["sysinit.target", "basic.target", "shutdown.target", "-.mount"] {
+        image.file(&format!("lib/systemd/system/{unit}"), "[Unit]\nDescription=x\n");
+    }
+    let root = format!("--root={}", image.root.path().display());
+    let units = ["postgresql@15-main.service", "seawalld@mnt-a.pool.service"];
+    let said = Command::new("systemd-analyze").args(["verify", "--man=no", &root]).args(units).output();
+    let said = Said::from(said.expect("systemd-analyze starts"));
+    for wrong in ["seawall", "Unknown", "ignoring"] {
+        let lines = said.err.lines().filter(|line| !line.contains("mount:") && line.contains(wrong));
+        assert_eq!(lines.collect::<Vec<_>>(), [""; 0], "{}", said.err);
+    }
+}
+
+/// `make install`, the package and the drop-ins speak of the same places.
+#[test]
+fn the_package_holds_what_attach_looks_for() {
+    let preload = Path::new(SEAWALL).with_file_name("libseawall_preload.so");
+    drop(common::Place::bare()); // It sees to it that the library is built.
+    assert!(preload.exists());
+    let out = tempfile::tempdir().expect("a directory");
+    let install = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/install.sh");
+    let built = Path::new(SEAWALL).parent().expect("a directory");
+    let done = Command::new("sh").arg(install).args([built, Path::new("/usr"), out.path()]).output();
+    Said::from(done.expect("sh starts")).succeeds();
+    for file in [
+        "bin/seawall",
+        "lib/seawall/libseawall_preload.so",
+        "lib/systemd/system/seawalld@.service",
+        "lib/tmpfiles.d/seawall.conf",
+        "share/man/man1/seawall.1.gz",
+        "share/man/man1/seawall-attach.1.gz",
+        "share/bash-completion/completions/seawall",
+        "share/zsh/vendor-completions/_seawall",
+        "share/fish/vendor_completions.d/seawall.fish",
+    ] {
+        assert!(out.path().join("usr").join(file).is_file(), "no {file}");
+    }
+    let unit =
+        fs::read_to_string(out.path().join("usr/lib/systemd/system/seawalld@.service")).expect("a unit");
+    assert!(unit.contains("ExecStart=/usr/bin/seawall daemon --service --pool %f\n"), "{unit}");
+    // The first takes openat2 away, and no recovery finds its files; the others hide clients and pools.
+    for harmful in ["RestrictSUIDSGID=", "PrivateUsers=", "ProtectProc=", "ProcSubset=", "PrivateDevices="] {
+        assert!(!unit.lines().any(|line| line.starts_with(harmful)), "{harmful}");
+    }
+}

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Puts what was built where it belongs: for `make install`, and for the package, which must agree with it.
+#
+# install.sh BUILD PREFIX DESTDIR: BUILD has the programs (target/release); PREFIX is /usr or /usr/local.
+set -eu
+build=$1 prefix=$2 destdir=$3
+here=$(dirname "$0")
+root=$destdir$prefix
+# systemd looks below both prefixes; others must tell it themselves.
+units=$root/lib/systemd/system
+generated=$(mktemp -d)
+trap 'rm -rf "$generated"' EXIT
+
+install -D -m 755 "$build/seawall" "$root/bin/seawall"
+install -D -m 644 "$build/libseawall_preload.so" "$root/lib/seawall/libseawall_preload.so"
+
+install -d "$units" "$root/lib/tmpfiles.d"
+sed "s|@BINDIR@|$prefix/bin|" "$here/systemd/seawalld@.service" > "$units/seawalld@.service"
+chmod 644 "$units/seawalld@.service"
+install -m 644 "$here/systemd/seawall.tmpfiles" "$root/lib/tmpfiles.d/seawall.conf"
+
+"$build/seawall" generate --man "$generated/man" --completions "$generated/completions"
+install -d "$root/share/man/man1"
+for page in "$generated"/man/*.1; do
+    gzip -9n < "$page" > "$root/share/man/man1/${page##*/}.gz"
+done
+install -D -m 644 "$generated/completions/bash/seawall.bash" "$root/share/bash-completion/completions/seawall"
+install -D -m 644 "$generated/completions/zsh/_seawall" "$root/share/zsh/vendor-completions/_seawall"
+install -D -m 644 "$generated/completions/fish/seawall.fish" "$root/share/fish/vendor_completions.d/seawall.fish"
