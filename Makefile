@@ -16,6 +16,9 @@ BENCH       ?=
 # How long soak goes on: power cuts of each database on a disk of our own, and of the virtual machine.
 CUT_ROUNDS  ?= 200
 VM_ROUNDS   ?= 20
+# What `make deb` packs.
+DEB_PROFILE ?= release
+DEB_VERSION ?= $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)-1
 # How long each target is fuzzed.
 FUZZ_SECONDS ?= 60
 
@@ -137,10 +140,16 @@ deps: ## Debian packages that tests and demo need (as root, or through sudo)
 	exit 1
 
 .PHONY: install
-install: build ## seawall and its preload library, below PREFIX (/usr/local)
-	install -D -m 755 $(RELEASE)/seawall $(DESTDIR)$(PREFIX)/bin/seawall
-	install -D -m 755 $(RELEASE)/libseawall_preload.so \
-		$(DESTDIR)$(PREFIX)/lib/seawall/libseawall_preload.so
+install: build ## seawall, its preload library, units, manual pages, below PREFIX (/usr/local)
+	packaging/install.sh $(RELEASE) $(PREFIX) "$(DESTDIR)"
+
+.PHONY: deb
+deb: ## A Debian package of all that, in out/ (DEB_PROFILE=debug: of an unoptimised build)
+	if [[ $(DEB_PROFILE) == release ]]; then $(MAKE) build; else
+		$(CARGO) build $(CARGO_FLAGS) --package seawall-cli
+		$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
+	fi
+	packaging/debian/build.sh $(TARGET)/$(DEB_PROFILE) $(DEB_VERSION) out
 
 .PHONY: clean
 clean: ## Everything that was built, and results
