@@ -66,7 +66,9 @@ fn now_if(logged: bool) -> Manage {
 fn mariadb(below: &[u8]) -> bool {
     let number = below.rsplit(|byte| *byte == b'.').next().unwrap_or(b"");
     let is_binlog = number.len() >= 6 && number.len() < below.len() && number.iter().all(u8::is_ascii_digit);
-    !below.contains(&b'/') && (below.starts_with(b"ib_logfile") || is_binlog)
+    // Aria's log is read and written before InnoDB has met the guard.
+    let is_aria = below.starts_with(b"aria_log.");
+    !below.contains(&b'/') && (below.starts_with(b"ib_logfile") || is_binlog && !is_aria)
 }
 
 /// The write-ahead log: `NUMBER.log`.
@@ -119,7 +121,7 @@ mod tests {
             (
                 Preset::Mariadb,
                 [&b"ib_logfile0"[..], b"ib_logfile0.seawall", b"bin.000001"],
-                [&b"ibdata1"[..], b"bin.index", b"db/t.000001"],
+                [&b"aria_log.00000001"[..], b"bin.index", b"db/t.000001"],
             ),
             (
                 Preset::Redis,

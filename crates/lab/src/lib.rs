@@ -17,6 +17,7 @@ pub mod html;
 pub mod identity;
 pub mod lab;
 pub mod machine;
+pub mod mariadb;
 pub mod pg;
 pub mod pool;
 pub mod process;

@@ -63,6 +63,7 @@ pub fn order<const N: usize>(sides: [Side; N], round: usize) -> [Side; N] {
 pub enum Preset {
     Postgres,
     Sqlite,
+    Mariadb,
     Redis,
     Rocksdb,
     Lmdb,
@@ -74,6 +75,7 @@ impl Preset {
         match self {
             Preset::Postgres => "postgres",
             Preset::Sqlite => "sqlite",
+            Preset::Mariadb => "mariadb",
             Preset::Redis => "redis",
             Preset::Rocksdb => "rocksdb",
             Preset::Lmdb => "lmdb",

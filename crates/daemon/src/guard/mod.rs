@@ -7,7 +7,7 @@
 //! | preset | what | what the bare database says | |
 //! |---|---|---|---|
 //! | postgres | a text for `PG_VERSION` | incompatible: initialized by version 0-SEAWALL-holds… | [`stand_in`] |
-//! | mariadb | a text for `ib_logfile0` | it does not know the log's format | [`stand_in`] |
+//! | mariadb | a text for `ib_logfile0` | Unsupported redo log format … created with unreplayed-WAL:run-seawall-recov | [`stand_in`] |
 //! | redis | a text for the append-only file's manifest | quotes its first line | [`stand_in`] |
 //! | rocksdb | a text for `CURRENT` | CURRENT file corrupted | [`stand_in`] |
 //! | lmdb | a text for the data file | not an LMDB file | [`stand_in`] |
@@ -18,6 +18,7 @@
 //!
 //! Not handled here: when to raise and lower (`crate::roots`), and how the preload looks behind a guard.
 
+mod innodb;
 pub mod sqlite;
 pub mod stand_in;
 mod text;

@@ -27,7 +27,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use seawall_core::stand_in::{self, MARK};
 use seawall_wire::shm::Preset;
 
-use super::{Claim, GuardError, beside, fault, remove, sync_directory};
+use super::{Claim, GuardError, beside, fault, innodb, remove, sync_directory};
 
 /// Tries to meet a database that makes and removes its file at the same time.
 const RACES: u32 = 1000;
@@ -216,7 +216,8 @@ fn write_text(preset: Preset, n: &Names<'_>, claim: &Claim) -> Result<(), GuardE
 fn text(preset: Preset, n: &Names<'_>, claim: &Claim) -> Vec<u8> {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (file, aside) = (name(n.file), name(&n.aside));
-    claim.text(&format!("The {file} of this {} database is kept in {aside}.", preset.name())).into_bytes()
+    let text = claim.text(&format!("The {file} of this {} database is kept in {aside}.", preset.name()));
+    if preset == Preset::Mariadb { innodb::as_redo_log(&text) } else { text.into_bytes() }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Which database, and where its data is: from --preset and --data, else from the command itself.
 
+mod mariadb;
 mod options;
 mod redis;
 mod sqlite;
@@ -38,7 +39,7 @@ fn by_name(program: &str) -> Option<Preset> {
     Some(match program {
         "postgres" | "postmaster" | "pg_ctl" => Preset::Postgres,
         "sqlite3" => Preset::Sqlite,
-        "mariadbd" | "mysqld" => Preset::Mariadb,
+        "mariadbd" | "mysqld" | "mariadbd-safe" | "mysqld_safe" => Preset::Mariadb,
         "redis-server" => Preset::Redis,
         "db_bench" | "ldb" => Preset::Rocksdb,
         "mdb_load" | "mdb_stat" | "mdb_dump" | "mdb_copy" => Preset::Lmdb,
@@ -54,8 +55,7 @@ fn from_command(preset: Preset, arguments: &[OsString]) -> Result<PathBuf> {
         Preset::Sqlite => sqlite::file(arguments)
             .map(|file| directory_of(&file))
             .context("which database? Give a file to sqlite3, or its directory with --data"),
-        Preset::Mariadb => options::value(arguments, "--datadir", "-h")
-            .context("where is the data? Give --datadir=DIRECTORY, or --data"),
+        Preset::Mariadb => Ok(mariadb::directory(arguments)),
         Preset::Redis => Ok(redis::directory(arguments)),
         Preset::Rocksdb => {
             options::value(arguments, "--db", "").context("where is the data? Give --db=DIRECTORY, or --data")

@@ -1,0 +1,148 @@
+//! One side's MariaDB server: start, wait until it accepts connections, stop, kill.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::{DATABASE, program, settings};
+use crate::lab::Lab;
+use crate::process::{self, Running, run};
+use crate::side::{self, Preset, Side};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A running server; dropping it ends it.
+pub struct Server<'a> {
+    lab: &'a Lab,
+    side: Side,
+    data: PathBuf,
+    server: Running,
+}
+
+impl<'a> Server<'a> {
+    /// Starts the server of `side` on `data` and waits until it accepts connections.
+    pub fn start(lab: &'a Lab, side: Side, data: &Path) -> Result<Self> {
+        let log_path = lab.work.log(&format!("mariadb-{}.log", side.name()));
+        let log = File::options().create(true).append(true).open(&log_path)?;
+        let mut command = command(lab, side, data)?;
+        command.stdout(log.try_clone()?).stderr(log);
+        let server = process::start(command, &format!("MariaDB ({})", side.name()), libc::SIGTERM)?;
+        let mut server = Server { lab, side, data: data.to_owned(), server };
+        let said = || fs::read_to_string(&log_path).unwrap_or_default();
+        server.wait_ready().with_context(|| said().lines().rev().take(20).collect::<Vec<_>>().join("\n"))?;
+        server.sql(&format!("CREATE DATABASE IF NOT EXISTS {DATABASE}"))?;
+        Ok(server)
+    }
+
+    fn wait_ready(&mut self) -> Result<()> {
+        let end = Instant::now() + LIMIT;
+        while self.sql("DO 0").is_err() {
+            ensure!(!self.server.has_ended()?, "MariaDB did not start on {}", self.data.display());
+            ensure!(Instant::now() < end, "MariaDB was not ready within {} s", LIMIT.as_secs());
+            process::pause(Duration::from_millis(50))?;
+        }
+        Ok(())
+    }
+
+    /// Where it listens.
+    pub fn socket(&self) -> PathBuf {
+        socket(self.lab, self.side)
+    }
+
+    /// Its data directory.
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// The command-line client, which reads statements and prints bare rows.
+    pub fn client(&self) -> Command {
+        let mut client = self.lab.command("mariadb");
+        client.args(["--no-defaults", "--batch", "--skip-column-names", "--unbuffered", "--user=root"]);
+        client.arg(format!("--socket={}", self.socket().display()));
+        client
+    }
+
+    /// Runs SQL and returns its bare rows.
+    pub fn query(&self, sql: &str) -> Result<String> {
+        let mut client = self.client();
+        client.args(["--execute", sql]);
+        let said = run(client, &format!("mariadb ({sql})"))?;
+        Ok(String::from_utf8_lossy(&said).trim().to_owned())
+    }
+
+    /// Runs SQL.
+    pub fn sql(&self, sql: &str) -> Result<()> {
+        self.query(sql).map(drop)
+    }
+
+    /// The server's own process.
+    fn process(&self) -> Result<u32> {
+        let program = fs::canonicalize(program()?)?;
+        let mut all = process::descendants(self.server.pid());
+        all.push(self.server.pid()); // a launcher may become its command
+        let is_server = |pid: &u32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program);
+        all.into_iter().find(is_server).context("the server is not there")
+    }
+
+    /// Shuts down in order.
+    pub fn stop(self) -> Result<()> {
+        process::signal(self.process()?, libc::SIGTERM);
+        self.server.wait_for(LIMIT)?.success("MariaDB").map(drop)
+    }
+
+    /// Kills the server with SIGKILL.
+    pub fn kill(self) -> Result<()> {
+        let server = self.process()?;
+        self.kill_all(&[server])
+    }
+
+    /// Kills the server, the launcher and this process in the same instant: nobody can tidy up.
+    pub fn kill_with(self, daemon: u32) -> Result<()> {
+        // The launcher goes first: one that sees the daemon die starts another.
+        let all = [self.server.pid(), daemon, self.process()?];
+        self.kill_all(&all)
+    }
+
+    fn kill_all(self, all: &[u32]) -> Result<()> {
+        all.iter().for_each(|&pid| process::signal(pid, libc::SIGKILL));
+        let end = Instant::now() + LIMIT;
+        while all.iter().any(|&pid| process::is_alive(pid)) {
+            process::reap_orphans();
+            if Instant::now() > end {
+                bail!("a killed process did not end");
+            }
+            process::pause(Duration::from_millis(5))?;
+        }
+        // Under Seawall the launcher is still there: it sees its command end, drains, and ends.
+        self.server.wait_for(LIMIT).map(drop)
+    }
+}
+
+/// Tries to start a bare server on data that may not be ready for one: what it said, or `None` if it started
+/// (and was stopped again).
+pub fn try_bare_start(lab: &Lab, data: &Path) -> Result<Option<String>> {
+    let mut server = process::start_captured(command(lab, Side::Fs, data)?, "bare MariaDB", libc::SIGTERM)?;
+    let end = Instant::now() + Duration::from_secs(10);
+    while Instant::now() < end {
+        if server.has_ended()? {
+            return Ok(Some(server.wait()?.stderr));
+        }
+        process::pause(Duration::from_millis(20))?;
+    }
+    Ok(None)
+}
+
+fn command(lab: &Lab, side: Side, data: &Path) -> Result<Command> {
+    let mut args = settings(side);
+    args.push(format!("--datadir={}", data.display()));
+    args.push(format!("--socket={}", socket(lab, side).display()));
+    side::command(lab, side, Preset::Mariadb, data, &program()?, args)
+}
+
+/// Each side has its own, so that the servers can run at the same time.
+fn socket(lab: &Lab, side: Side) -> PathBuf {
+    lab.work.sockets().join(format!("mariadb-{}", side.name()))
+}
