@@ -97,6 +97,7 @@ pub enum Section {
     Sustained,
     Postgres,
     Sqlite,
+    Mariadb,
     Redis,
     Rocksdb,
     Lmdb,

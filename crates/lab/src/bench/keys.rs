@@ -103,6 +103,17 @@ pub const SQLITE: &[Key] = &[
 const OF_UNSAFE: Key = one("of_unsafe", "`seawall` / `unsafe`");
 const SEAWALL: Key = spread("seawall", "the same under `seawall run`");
 
+/// The objects of `mariadb`.
+pub const MARIADB: &[Key] = &[
+    one("test", "`oltp_update_index` of sysbench"),
+    one("threads", "its `--threads`"),
+    spread("fs", "transactions a second on the bare file system, both settings 1"),
+    SEAWALL,
+    spread("unsafe", "the same on the bare file system, both settings 0"),
+    OF_UNSAFE,
+    SPEEDUP,
+];
+
 /// The objects of `redis`.
 pub const REDIS: &[Key] = &[
     one("clients", "redis-benchmark's `-c`"),
@@ -136,11 +147,12 @@ pub const LMDB: &[Key] = &[
 ];
 
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 7] = [
+pub const SECTIONS: [(&str, &[Key]); 8] = [
     ("write_fdatasync", WRITE),
     ("sustained", SUSTAINED),
     ("postgres", POSTGRES),
     ("sqlite", SQLITE),
+    ("mariadb", MARIADB),
     ("redis", REDIS),
     ("rocksdb", ROCKSDB),
     ("lmdb", LMDB),

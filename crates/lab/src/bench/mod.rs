@@ -7,6 +7,7 @@ mod databases;
 mod disk;
 mod fields;
 mod keys;
+mod mariadb;
 mod measure;
 mod page;
 mod stores;
@@ -40,6 +41,7 @@ struct Results {
     sustained: Vec<Fields>,
     postgres: Vec<Fields>,
     sqlite: Vec<Fields>,
+    mariadb: Vec<Fields>,
     redis: Vec<Fields>,
     rocksdb: Vec<Fields>,
     lmdb: Vec<Fields>,
@@ -62,12 +64,16 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     if has(Section::Write) || has(Section::Sustained) {
         tools::eatmydata_library()?;
     }
+    if has(Section::Mariadb) {
+        mariadb::find_programs()?;
+    }
     stores::find_programs(has(Section::Redis), has(Section::Rocksdb))?;
     let steps = [
         (Section::Write, write::steps(scope)),
         (Section::Sustained, sustained::steps(scope)),
         (Section::Postgres, databases::postgres_steps(scope)),
         (Section::Sqlite, databases::sqlite_steps(scope)),
+        (Section::Mariadb, mariadb::steps(scope)),
         (Section::Redis, stores::redis_steps(scope)),
         (Section::Rocksdb, stores::rocksdb_steps(scope)),
         (Section::Lmdb, stores::lmdb_steps(scope)),
@@ -77,6 +83,7 @@ pub fn run(options: &BenchOptions) -> Result<()> {
         (Section::Write, write::space()),
         (Section::Sustained, sustained::space(options.common.pool_size, scope)),
         (Section::Postgres, compare::postgres_space(databases::scale(scope))),
+        (Section::Mariadb, mariadb::SPACE),
         (Section::Rocksdb, stores::SPACE),
     ];
     let space = spaces.iter().filter(|(section, _)| has(*section)).map(|(_, bytes)| bytes).sum();
@@ -91,6 +98,7 @@ pub fn run(options: &BenchOptions) -> Result<()> {
         sustained: Vec::new(),
         postgres: Vec::new(),
         sqlite: Vec::new(),
+        mariadb: Vec::new(),
         redis: Vec::new(),
         rocksdb: Vec::new(),
         lmdb: Vec::new(),
@@ -107,6 +115,9 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     }
     if has(Section::Sqlite) {
         (results.sqlite, tables) = append(tables, databases::sqlite(&lab, scope)?);
+    }
+    if has(Section::Mariadb) {
+        (results.mariadb, tables) = append(tables, mariadb::measure(&lab, scope)?);
     }
     if has(Section::Redis) {
         (results.redis, tables) = append(tables, stores::redis(&lab, scope)?);

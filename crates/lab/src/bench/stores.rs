@@ -155,7 +155,8 @@ fn lmdb_row(shape: &str, rates: &Three) -> Fields {
     with_rates(Fields::default().with("test", shape), rates)
 }
 
-fn with_rates(row: Fields, rates: &Three) -> Fields {
+/// A row's rates on the three sides.
+pub fn with_rates(row: Fields, rates: &Three) -> Fields {
     row.with_spread("fs", rates.fs)
         .with_spread("seawall", rates.seawall)
         .with_spread("unsafe", rates.unsafe_bound)

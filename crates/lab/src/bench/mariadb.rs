@@ -1,0 +1,126 @@
+//! `mariadb`: sysbench's updates of an indexed column, transactions a second on three sides.
+//!
+//! The sides' servers begin with the same bytes and run side by side, idle but one.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::stores::with_rates;
+use super::{Fields, Scope, SectionResult, databases};
+use crate::compare::{self, Three};
+use crate::lab::Lab;
+use crate::mariadb::{DATABASE, Server, install, program};
+use crate::process::run;
+use crate::side::Side;
+use crate::tools::find_in_path;
+
+const TEST: &str = "oltp_update_index";
+/// sysbench's `--tables` and `--table-size`: they fit into the buffer pool.
+const TABLES: [&str; 2] = ["--tables=4", "--table-size=25000"];
+/// What three servers take on the disk, with redo and binary logs.
+pub const SPACE: u64 = 3 << 30;
+
+fn threads(scope: Scope) -> &'static [u32] {
+    if scope.quick { &[1, 4] } else { &[1, 4, 16] }
+}
+
+fn seconds(scope: Scope) -> u32 {
+    if scope.quick { 1 } else { 6 }
+}
+
+/// How many steps the section takes.
+pub fn steps(scope: Scope) -> usize {
+    1 + compare::steps(threads(scope).len(), scope.rounds)
+}
+
+/// Programs that are missing are named before anything is measured.
+pub fn find_programs() -> Result<()> {
+    program()?;
+    find_in_path("sysbench").context("sysbench is not installed: apt-get install sysbench").map(drop)
+}
+
+/// The section.
+pub fn measure(lab: &Lab, scope: Scope) -> Result<SectionResult> {
+    let shapes = threads(scope);
+    let title = |threads: &u32| format!("{threads} threads");
+    let servers = start(lab)?;
+    let results = compare::rates(lab, "MariaDB", shapes, scope.rounds, title, |side, threads| {
+        let mut bench = sysbench(lab, &servers[&side]);
+        bench.arg(format!("--threads={threads}")).arg(format!("--time={}", seconds(scope))).arg("run");
+        let said = String::from_utf8(run(bench, "sysbench")?)?;
+        rate(&said).with_context(|| format!("sysbench said {said:?}"))
+    })?;
+    for (_, server) in servers {
+        server.stop()?;
+    }
+    let rows = shapes.iter().zip(&results).map(|(threads, rates)| row(*threads, rates));
+    let names = shapes.iter().map(title).zip(results.iter().copied()).collect();
+    Ok((rows.collect(), databases::table("MariaDB, tps", "no sync at commit", names, lab.medium())))
+}
+
+/// The three servers, on copies of one data directory.
+fn start(lab: &Lab) -> Result<BTreeMap<Side, Server<'_>>> {
+    lab.progress.doing("MariaDB: sysbench prepare");
+    let template = lab.work.data("mariadb-template");
+    prepare(lab, &template)?;
+    let mut servers = BTreeMap::new();
+    for side in Side::DATABASES {
+        let data = lab.work.data(&format!("mariadb-{}", side.name()));
+        let mut copy = lab.command("/bin/cp");
+        copy.args(["-a", "--reflink=never"]).arg(&template).arg(&data);
+        run(copy, "copy the data directory")?;
+        servers.insert(side, Server::start(lab, side, &data)?);
+    }
+    std::fs::remove_dir_all(template)?;
+    lab.progress.done("MariaDB: three equal data directories");
+    Ok(servers)
+}
+
+fn prepare(lab: &Lab, data: &Path) -> Result<()> {
+    install(lab, data)?;
+    let server = Server::start(lab, Side::Unsafe, data)?;
+    let mut prepare = sysbench(lab, &server);
+    prepare.arg("prepare");
+    run(prepare, "sysbench prepare")?;
+    server.stop()
+}
+
+fn sysbench(lab: &Lab, server: &Server<'_>) -> Command {
+    let mut command = lab.command("sysbench");
+    command.arg(TEST).args(TABLES).args(["--db-driver=mysql", "--mysql-user=root"]);
+    command.arg(format!("--mysql-socket={}", server.socket().display()));
+    command.arg(format!("--mysql-db={DATABASE}"));
+    command
+}
+
+/// From `transactions:    17405  (2899.72 per sec.)`.
+fn rate(said: &str) -> Option<f64> {
+    let line = said.lines().find_map(|line| line.trim().strip_prefix("transactions:"))?;
+    line.split_once('(')?.1.split(' ').next()?.parse().ok()
+}
+
+fn row(threads: u32, rates: &Three) -> Fields {
+    with_rates(Fields::default().with("test", TEST).with("threads", threads), rates)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys;
+    use super::*;
+    use crate::spread::Spread;
+
+    #[test]
+    fn the_keys_are_those_of_the_page() {
+        let one = Spread { median: 1.0, min: 1.0, max: 1.0 };
+        row(1, &Three { fs: one, seawall: one, unsafe_bound: one }).assert_keys(keys::MARIADB);
+    }
+
+    #[test]
+    fn sysbench_says_its_rate() {
+        let said = "    queries: 5\n    transactions:                        17405  (2899.72 per sec.)\n";
+        assert_eq!(rate(said), Some(2899.72));
+    }
+}
