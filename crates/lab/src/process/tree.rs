@@ -27,9 +27,14 @@ pub fn descendants(root: u32) -> Vec<u32> {
     found
 }
 
-/// Whether the process exists and is not merely waiting to be reaped.
+/// Whether the process exists and is not merely waiting to be reaped. A killed one whose other threads still
+/// wait for the disk has its files open, and their locks.
 pub fn is_alive(pid: u32) -> bool {
-    read(pid).is_some_and(|p| p.state != 'Z')
+    read(pid).is_some_and(|p| p.state != 'Z' || threads(pid) > 1)
+}
+
+fn threads(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
 }
 
 /// Its command line, words separated by blanks.
