@@ -21,9 +21,10 @@ const EXT4: u64 = 0xef53;
 /// What the kernel said; EIO if the journal is dead.
 pub fn fdatasync(fd: BorrowedFd<'_>) -> Result<(), Errno> {
     match sim::syncs(fd.as_raw_fd()) {
-        None => rustix::fs::fdatasync(fd).and_then(|()| check(fd)),
-        Some(simulated) => simulated.map_err(Errno::from_raw_os_error),
+        None => rustix::fs::fdatasync(fd)?,
+        Some(simulated) => simulated.map_err(Errno::from_raw_os_error)?,
     }
+    check(fd)
 }
 
 /// To be asked after a sync that succeeded, before it retires records. Costs some microseconds, and the file's
@@ -32,6 +33,9 @@ pub fn fdatasync(fd: BorrowedFd<'_>) -> Result<(), Errno> {
 /// # Errors
 /// EIO if the file system's journal is dead: the sync proves nothing.
 pub fn check(fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    if let Some(simulated) = sim::confirms(fd.as_raw_fd()) {
+        return simulated.map_err(Errno::from_raw_os_error);
+    }
     if fstatfs(fd)?.f_type as u64 != EXT4 {
         return Ok(());
     }

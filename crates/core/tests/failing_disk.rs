@@ -7,12 +7,14 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use common::{Managed, World, roll_back};
 use seawall_core::destage::{Destager, Files};
 use seawall_core::reap::{self, Writable};
-use seawall_core::{Errno, Owner};
+use seawall_core::{Errno, Owner, certain};
+use seawall_media::sim::{self, Observer, Site};
 use seawall_wire::shm::Flag;
 
 /// Every sync through this descriptor fails: it was opened for its path alone.
@@ -98,6 +100,17 @@ fn a_sync_that_succeeds_while_another_fails_retires_nothing() {
     assert_never_believed_again(world, &m);
 }
 
+#[test]
+fn regression_a_file_that_leaves_while_another_sync_fails_keeps_its_records() {
+    let (world, m) = logged();
+    let retire = || {
+        world.engine.set_flag(m.name, Flag::FAILED);
+        Ok(())
+    };
+    world.engine.pass(world.who(0), m.name, retire, || ());
+    assert_never_believed_again(world, &m);
+}
+
 /// The daemon's threads share a descriptor: one is told of the error while the other's sync succeeds.
 struct Racing<'a>(&'a World, &'a Managed);
 
@@ -154,4 +167,49 @@ fn a_sync_that_fails_outside_the_log_is_the_kernels_alone() {
     assert_eq!(world.engine.sync(world.who(0), m.name, || Err(Errno::NOSPC)), Err(Errno::NOSPC));
     assert!(!world.is_tracked(&m));
     assert!(world.fsync(&m), "asked again, and believed: nothing but the kernel stood for it");
+}
+
+/// ext4 after a journal commit failed: it told whoever waited for that commit, and says yes to everybody else
+/// until it is given something to write.
+struct Aborted;
+
+impl Observer for Aborted {
+    fn stored(&self, _base: usize, _at: usize, _len: usize, _site: Site) {}
+    fn flushed(&self, _base: usize, _at: usize, _len: usize, _site: Site) {}
+    fn fenced(&self, _site: Site) {}
+    fn reads(&self, _base: usize, _at: usize, _len: usize) {}
+    fn touched(&self, _base: usize) {}
+    fn waits(&self) -> bool {
+        false
+    }
+    fn syncs(&self, _fd: i32) -> Option<Result<(), i32>> {
+        Some(Ok(()))
+    }
+    fn confirms(&self, _fd: i32) -> Option<Result<(), i32>> {
+        Some(Err(Errno::ROFS.raw_os_error()))
+    }
+}
+
+/// A power cut after that used to leave databases torn: their logs were retired and not on the disk.
+#[test]
+fn regression_a_commit_that_failed_for_somebody_else_retires_nothing() {
+    let destage = |world: &World, m: &Managed| {
+        let round = world.destage(m);
+        assert_eq!((round.synced, round.failed.len(), round.dirty), (0, 1, 1));
+    };
+    let sync = |world: &World, m: &Managed| {
+        world.engine.need_sync(m.name);
+        let real = || certain::check(m.file.as_fd());
+        assert_eq!(world.engine.sync(world.who(0), m.name, real), Err(Errno::ROFS));
+    };
+    let leave = |world: &World, m: &Managed| {
+        world.engine.pass(world.who(0), m.name, || certain::fdatasync(m.file.as_fd()), || ());
+    };
+    for retire in [&destage as &dyn Fn(&World, &Managed), &sync, &leave] {
+        let (world, m) = logged();
+        let before = sim::install(Some(Rc::new(Aborted)));
+        retire(&world, &m);
+        sim::install(before);
+        assert_never_believed_again(world, &m);
+    }
 }

@@ -36,6 +36,8 @@ mod on {
         fn waits(&self) -> bool;
         /// A real sync of this descriptor: the answer it is to get, or `None` to ask the kernel.
         fn syncs(&self, fd: i32) -> Option<Result<(), i32>>;
+        /// Whether a sync of this descriptor that succeeded can be believed, or `None` to ask the kernel.
+        fn confirms(&self, fd: i32) -> Option<Result<(), i32>>;
     }
 
     thread_local! {
@@ -96,6 +98,11 @@ mod on {
     pub fn syncs(fd: i32) -> Option<Result<(), i32>> {
         observer().and_then(|observer| observer.syncs(fd))
     }
+
+    /// Asks whether the success of a real sync of `fd` can be believed.
+    pub fn confirms(fd: i32) -> Option<Result<(), i32>> {
+        observer().and_then(|observer| observer.confirms(fd))
+    }
 }
 
 #[cfg(not(feature = "sim"))]
@@ -120,6 +127,12 @@ mod off {
     /// Nothing is simulated: the kernel answers.
     #[inline(always)]
     pub fn syncs(_fd: i32) -> Option<Result<(), i32>> {
+        None
+    }
+
+    /// Nothing is simulated: the kernel answers.
+    #[inline(always)]
+    pub fn confirms(_fd: i32) -> Option<Result<(), i32>> {
         None
     }
 }

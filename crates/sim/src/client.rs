@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::rc::Rc;
 
 use rustix::fs::SeekFrom;
-use seawall_core::{At, Engine, Errno, FileRef, Owner};
+use seawall_core::{At, Engine, Errno, FileRef, Owner, certain};
 use seawall_wire::shm::Flag;
 
 use crate::world::World;
@@ -216,7 +216,8 @@ impl Client {
         let mut real = false;
         let sync = || {
             real = true;
-            self.real(open)
+            self.real(open)?;
+            certain::check(open.cache.as_fd())
         };
         let done = self.engine.sync(self.who(), open.name, sync);
         self.world.count(|c| if real { c.real += 1 } else { c.absorbed += 1 });
@@ -308,7 +309,7 @@ impl Client {
 
     /// A writable mapping for a while: stores nobody sees.
     fn hold(&self, open: &Open) {
-        self.engine.hold(self.who(), open.name, || self.real(open));
+        self.engine.hold(self.who(), open.name, || certain::fdatasync(open.cache.as_fd()));
         for _ in 0..self.world.rng.below(4) {
             let at = self.world.rng.below(SPAN) as usize;
             self.world.step();
@@ -328,7 +329,7 @@ impl Client {
         self.engine.pass(
             self.who(),
             open.name,
-            || self.real(open),
+            || certain::fdatasync(open.cache.as_fd()),
             || {
                 self.world.step();
                 self.publish_unlogged(open, &change);
@@ -343,6 +344,6 @@ impl Client {
             Ok(())
         };
         // It cannot fail here.
-        let _ = self.engine.unlink(self.who(), open.name, || self.real(open), remove);
+        let _ = self.engine.unlink(self.who(), open.name, || certain::fdatasync(open.cache.as_fd()), remove);
     }
 }

@@ -61,6 +61,8 @@ counts! {
     finished,
     /// write-backs that failed
     failed,
+    /// journals that failed a commit
+    aborted,
     /// drains after which the log was empty
     drains,
 }

@@ -17,7 +17,7 @@ use seawall_wire::shm::SegmentState;
 use crate::explore::{REPLAY, identified, registered_root};
 use crate::fiber::{Fiber, State};
 use crate::pending::THREADS;
-use crate::world::{World, map_shared};
+use crate::world::{Journal, World, map_shared};
 use crate::{Change, Pending, Plan, Survival, space};
 
 /// A machine, and what goes away with it.
@@ -165,6 +165,7 @@ fn cut(world: &World) {
     let rng = &world.rng;
     world.count(|c| c.cuts += 1);
     world.tell(|| "power cut".into());
+    world.journal.set(Journal::Whole);
     let lines = world.pending.borrow().crash(Survival::draw(rng), rng, |line| world.image.line(line));
     let unsure: Vec<u32> = world.pending.borrow().unsure().collect();
     world.peek(|| world.image.cut(&lines, unsure.into_iter(), &world.pool.borrow().region));

@@ -77,6 +77,7 @@ fn lives(scene: &Scene, plan: &Plan) {
     }
     for _ in 0..plan.lives {
         world.failures.set(if rng.one_in(4) { 30 } else { 0 });
+        world.commits.set(if rng.one_in(8) { 25 } else { 0 });
         world.haste.set(rng.pick(&[12, 40, 150]));
         if world.is_over() {
             return;
@@ -132,6 +133,7 @@ fn drain(world: &Rc<World>, threads: &mut Threads, idle: &Rc<Cell<bool>>) -> Res
     let Some(engine) = world.engine.borrow().clone() else { return Ok(()) };
     let Some(slot) = world.peek(|| engine.claim_client(std::process::id(), 0)) else { return Ok(()) };
     world.failures.set(0);
+    world.commits.set(0);
     let daemon = Daemon { world: Rc::clone(world), engine: Rc::clone(&engine), slot, thread: 0 };
     world.thread.set(0);
     daemon.reap();

@@ -23,6 +23,19 @@ use crate::{Change, Disk, Model, Plan, Rng, explore, fiber};
 /// Who the daemon is among a file's open descriptions: a new daemon counts as the old one.
 const DAEMON: usize = THREADS;
 
+const EIO: i32 = 5;
+
+/// The state of the file system's journal. Once a commit failed, none succeeds any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Journal {
+    /// All commits succeeded.
+    Whole,
+    /// One did not, and only whoever waited for it knows.
+    Aborted,
+    /// The file system knows too.
+    Noticed,
+}
+
 /// Events that are remembered.
 const LONGEST_STORY: usize = 80;
 
@@ -114,6 +127,10 @@ pub struct World {
     pub haste: Cell<u64>,
     /// One failed sync in this many; 0 for none.
     pub failures: Cell<u64>,
+    /// The journal of the file system under all files.
+    pub journal: Cell<Journal>,
+    /// One failed journal commit in this many syncs; 0 for none.
+    pub commits: Cell<u64>,
     /// One exploration in this many points.
     pub sparse: Cell<u64>,
     /// The unit in which this machine's disks write.
@@ -165,6 +182,8 @@ impl World {
             quiet: Cell::new(false),
             haste: Cell::new(40),
             failures: Cell::new(0),
+            journal: Cell::new(Journal::Whole),
+            commits: Cell::new(0),
             sparse: Cell::new(1),
             counts: RefCell::default(),
             sites: RefCell::default(),
@@ -276,6 +295,9 @@ impl World {
     /// Changes page cache and disk model alike, as the kernel does for a published change.
     pub fn change(&self, index: usize, change: &Change) {
         self.look(index);
+        if self.journal.get() == Journal::Aborted && self.rng.one_in(8) {
+            self.journal.set(Journal::Noticed);
+        }
         let mut files = self.files.borrow_mut();
         let file = &mut files[index];
         match change {
@@ -322,7 +344,6 @@ impl World {
 
     /// A real sync of file `index` by the thread that runs; it may fail.
     pub fn real_sync(&self, index: usize) -> Result<(), i32> {
-        const EIO: i32 = 5;
         self.step();
         self.look(index);
         {
@@ -335,6 +356,11 @@ impl World {
         let failures = self.failures.get();
         if failures > 0 && fiber::inside() && self.rng.one_in(failures) {
             self.lose_pages(index);
+        }
+        if let Some(answer) = self.journal(index) {
+            self.tell(|| format!("real sync of file {index}: {answer:?}, and the journal is gone"));
+            self.point();
+            return answer;
         }
         let told = self.is_told(index);
         if !told {
@@ -362,6 +388,27 @@ impl World {
             file.model.unpromised = Some("a write-back of its untracked pages failed");
         }
         self.count(|c| c.failed += 1);
+    }
+
+    /// What a sync says once a journal commit has failed: an error to whoever waited for the commit, a lie to
+    /// everybody else, until the file system notices. Nothing is put on disk any more.
+    fn journal(&self, index: usize) -> Option<Result<(), i32>> {
+        let (commits, before) = (self.commits.get(), self.journal.get());
+        if before == Journal::Whole && commits > 0 && fiber::inside() && self.rng.one_in(commits) {
+            self.journal.set(Journal::Aborted);
+            self.count(|c| c.aborted += 1);
+        }
+        if self.journal.get() == Journal::Whole {
+            return None;
+        }
+        let tracked = self.is_tracked(index);
+        let file = &mut self.files.borrow_mut()[index];
+        file.errors += 1;
+        file.model.failed = true;
+        if !tracked || file.model.has_unlogged() {
+            file.model.unpromised = Some("the file system's journal is gone");
+        }
+        Some(if before == Journal::Aborted { Ok(()) } else { Err(EIO) })
     }
 
     /// As the kernel does since 4.13: an error is reported once to each description that was open then.
@@ -624,6 +671,15 @@ impl Observer for World {
     fn syncs(&self, fd: i32) -> Option<Result<(), i32>> {
         let index = self.descriptors.borrow().get(&fd).copied()?;
         Some(self.real_sync(index))
+    }
+
+    fn confirms(&self, fd: i32) -> Option<Result<(), i32>> {
+        self.descriptors.borrow().get(&fd)?;
+        if self.journal.get() == Journal::Whole {
+            return Some(Ok(()));
+        }
+        self.journal.set(Journal::Noticed);
+        Some(Err(EIO))
     }
 }
 

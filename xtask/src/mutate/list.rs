@@ -103,7 +103,8 @@ mutants! {
         "watermark: a file leaves the log":
             "Ok(()) => persist::watermark(&self.log.pool, slot, f, last)," =>
             "Ok(()) => if !{m} { persist::watermark(&self.log.pool, slot, f, last) },",
-        "failed sync: a file leaves the log": "f.watermark().load(Acquire) && !failed {" => "f.watermark().load(Acquire) && (!failed || {m}) {",
+        "failed sync: a file leaves the log": "f.watermark().load(Acquire) && !failed() {" => "f.watermark().load(Acquire) && (!failed() || {m}) {",
+        "failed sync: meanwhile, a file leaves the log": "Ok(()) if failed() =>" => "Ok(()) if failed() && !{m} =>",
     }
     "core/src/engine/sync.rs" {
         "fsync: real": "        let done = real();\n        f.real_syncs()" => "        let done = if {m} { Ok(()) } else { real() };\n        f.real_syncs()",
@@ -123,6 +124,9 @@ mutants! {
         "state: a full log is left": "    f.epoch().fetch_add(1, SeqCst);\n    f.untracked_writes()" => "    if !{m} { f.epoch().fetch_add(1, SeqCst); }\n    f.untracked_writes()",
         "lock: inherited by a write": "        if guard.inherited() {" => "        if guard.inherited() && !{m} {",
         "state: a signal's write": "    f.disturb();\n    publish()" => "    if !{m} { f.disturb(); }\n    publish()",
+    }
+    "core/src/certain.rs" {
+        "failed sync: a commit that somebody else was told of": "    check(fd)\n}" => "    if {m} { Ok(()) } else { check(fd) }\n}",
     }
     "core/src/engine/hold.rs" {
         "state: a hold leaves the log": "        self.leave(file.slot, f, Flag(0), retire);" => "        if !{m} { self.leave(file.slot, f, Flag(0), retire); }",

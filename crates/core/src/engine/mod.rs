@@ -163,9 +163,11 @@ impl Engine {
     ) {
         f.solid().store(0, SeqCst);
         let last = f.last_lsn().load(Acquire);
-        let failed = Flag::FAILED.any_in(f.flags().load(Acquire));
-        if last > f.watermark().load(Acquire) && !failed {
+        let failed = || Flag::FAILED.any_in(f.flags().load(Acquire));
+        if last > f.watermark().load(Acquire) && !failed() {
             match retire() {
+                // Another sync, by the same description perhaps, was told of an error meanwhile.
+                Ok(()) if failed() => {}
                 Ok(()) => persist::watermark(&self.log.pool, slot, f, last),
                 Err(_) => {
                     f.flags().fetch_or(Flag::FAILED.0, SeqCst);
