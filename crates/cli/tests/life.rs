@@ -4,6 +4,7 @@ mod common;
 
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 
 use common::{Place, Writer, has, kill, wait_for, wait_for_end};
@@ -61,6 +62,29 @@ fn run_recovers_by_itself() {
     writer.write(20);
     kill_everything(&place, writer);
     place.run(&["true"]).succeeds();
+    assert!(!place.guard().exists());
+}
+
+/// The page cache is whole after a crash of processes, but not after a sync that failed: what the kernel dropped
+/// then is in the log alone, and a sync that succeeds now must not retire it.
+#[test]
+fn a_sync_that_had_failed_is_not_retried_into_success_by_a_restart() {
+    let place = Place::new();
+    let mut writer = Writer::start(&place);
+    writer.write(5);
+    let (program, daemon) = (writer.pid(), place.daemon().expect("a daemon"));
+    kill(writer.run.id().into());
+    kill(daemon);
+    writer.write(5);
+    Writer::fail_syncs(program);
+    kill(program.into());
+    writer.run.wait().expect("reaped");
+    wait_for_end(program.into());
+    let file = fs::OpenOptions::new().write(true).open(place.file("x-wal")).expect("open");
+    file.write_all_at(&[0; 5 * 4096], 5 * 4096).expect("the pages are dropped");
+    place.run(&["true"]).succeeds();
+    let bytes = fs::read(place.file("x-wal")).expect("the file");
+    assert!(bytes.chunks(4096).zip(1u8..).all(|(block, n)| block.iter().all(|byte| *byte == n)));
     assert!(!place.guard().exists());
 }
 

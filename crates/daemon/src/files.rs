@@ -21,8 +21,12 @@ pub(crate) struct Managed {
     pub reference: FileRef,
     /// Index of its root.
     pub root: u32,
-    /// The daemon's descriptor, for reading: enough for fdatasync, and harmless.
+    /// The daemon's descriptor, for reading: enough for fdatasync, and harmless. Synced by whoever holds the
+    /// file's lock.
     pub file: File,
+    /// Another one, which destage syncs without the lock: Linux tells an error once to each open description,
+    /// and of two syncs by the same one the second would succeed.
+    pub destaged: File,
     /// Where it was when it was registered.
     pub path: PathBuf,
     pub dev: u64,
@@ -86,7 +90,7 @@ fn unknown() -> io::Error {
 impl Files for Descriptors<'_> {
     fn descriptor(&mut self, slot: u32) -> io::Result<BorrowedFd<'_>> {
         self.last = self.table.get(slot);
-        self.last.as_ref().map(|managed| managed.file.as_fd()).ok_or_else(unknown)
+        self.last.as_ref().map(|managed| managed.destaged.as_fd()).ok_or_else(unknown)
     }
 }
 

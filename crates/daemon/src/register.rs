@@ -75,13 +75,15 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
         daemon.watch.remove(&file, inode);
         return Err(refuse(format!("processes {foreign:?} write to it without Seawall")));
     }
+    let destaged = reopen(&file, false).map_err(|e| refuse(e.to_string()))?;
     daemon.roots.raise(root, &path, &daemon.claim()).map_err(|e| refuse(e.to_string()))?;
     let hint = path.strip_prefix(&entry.path).unwrap_or(Path::new(""));
     let next = daemon.engine.shm().header().next_lsn().load(SeqCst);
     let (slot, generation) =
         table::register(&daemon.pool, root, &identity, hint, next).map_err(|e| refuse(e.to_string()))?;
     let reference = FileRef { slot, generation };
-    let managed = Managed { reference, root, file, path: path.clone(), dev: stat.st_dev, ino: stat.st_ino };
+    let (dev, ino) = (stat.st_dev, stat.st_ino);
+    let managed = Managed { reference, root, file, destaged, path: path.clone(), dev, ino };
     publish(daemon, managed, next - 1).ok_or_else(|| refuse("the table of files is full".into()))
 }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use seawall_wire::message::{Reply, Status};
 use zerocopy::IntoBytes;
 
@@ -39,6 +40,7 @@ pub struct Options {
 /// [`DaemonError`] if it could not start; nothing was changed then that a later start would not put right.
 pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError> {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    more_descriptors();
     let signals = block_signals();
     let daemon = Arc::new(start::start(options)?);
     let listener = listen(&daemon)?;
@@ -61,6 +63,13 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     }
     finish(&daemon);
     Ok(())
+}
+
+/// As many descriptors as we may have: two for each managed file.
+fn more_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    // With fewer, files too many are left to the kernel.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// SIGTERM and SIGINT are read, not delivered; SIGIO, of leases, is neither. Before any thread starts, so that

@@ -3,18 +3,19 @@
 //! | run-time memory of this boot | clients that live | what is done |
 //! |---|---|---|
 //! | none | – | recover (replays after a crash of the machine, else only syncs) |
-//! | found | none | finish what the dead left half done, then recover |
+//! | found | none | finish what the dead left half done, then recover; replay if a sync had failed |
 //! | found | some | take over: files found again, the dead reaped, clients never notice |
 
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::SeqCst};
 
+use seawall_core::destage::is_dirty;
 use seawall_core::pool::{self, Pool, PoolError};
 use seawall_core::recover::{self, Mode, Options, Report};
 use seawall_core::{FileRef, table, takeover};
-use seawall_wire::shm::Flag;
+use seawall_wire::shm::{File, Flag};
 use serde::Serialize;
 
 use crate::errors::DaemonError;
@@ -57,6 +58,7 @@ pub struct Recovery {
 /// [`DaemonError`]: the log and the guards stay as they are.
 pub fn recover(path: &Path, how: Offline) -> Result<Recovery, DaemonError> {
     let mut pool = pool::open(path)?;
+    let mut former = None;
     let log =
         Log::open(&place(path)?.log).map_err(|error| DaemonError::Place { pool: path.into(), error })?;
     if takeover::is_live(Path::new(SHM_DIR), &pool) {
@@ -67,10 +69,12 @@ pub fn recover(path: &Path, how: Offline) -> Result<Recovery, DaemonError> {
             return Err(DaemonError::Alive { pids: alive });
         }
         // A forced replay stands for a machine that lost its caches: what the files hold proves nothing.
-        pool = put_down(daemon, !how.replay)?;
+        let put = put_down(daemon, !how.replay);
+        (pool, former) = (put.0, Some(put.1));
     }
-    let mode = if how.replay { Mode::Replay } else { Mode::Auto };
+    let mode = if how.replay { Mode::Replay } else { mode_after(former.as_ref()) };
     let report = recover::recover(&pool, Options { mode, accept_loss: how.accept_loss })?;
+    former.map_or(Ok(()), Former::remove)?;
     let roots = Roots::load(table::roots(&pool)?, true);
     let claim = Claim { uuid: pool.uuid(), pool: pool.path.clone() };
     let guards_left = roots.lower(&claim, |_| true).iter().map(ToString::to_string).collect();
@@ -80,7 +84,7 @@ pub fn recover(path: &Path, how: Offline) -> Result<Recovery, DaemonError> {
 /// Opens a pool for serving.
 pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
     let (path, keep) = (options.pool.as_path(), options.keep);
-    let mut pool = pool::open(path)?;
+    let (mut pool, mut former) = (pool::open(path)?, None);
     let log_path = place(path)?.log;
     let log = || match Log::open(&log_path) {
         Ok(log) => Ok(log.with_journal(options.journal)),
@@ -92,9 +96,12 @@ pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
             resume(&daemon);
             return Ok(daemon);
         }
-        pool = put_down(daemon, true)?;
+        let put = put_down(daemon, true);
+        (pool, former) = (put.0, Some(put.1));
     }
-    let report = recover::recover(&pool, Options { mode: Mode::Auto, accept_loss: false })?;
+    let mode = mode_after(former.as_ref());
+    let report = recover::recover(&pool, Options { mode, accept_loss: false })?;
+    former.map_or(Ok(()), Former::remove)?;
     // Also when no file is registered any more: a cut may come between the last file's leave and its guard's.
     let roots = Roots::load(table::roots(&pool)?, true);
     let claim = Claim { uuid: pool.uuid(), pool: pool.path.clone() };
@@ -155,19 +162,40 @@ fn living(daemon: &Daemon) -> Vec<u32> {
     crate::closing::users(daemon)
 }
 
+/// A run-time memory that nobody uses any more. It goes when the log is recovered and not before: it knows
+/// which syncs failed.
+struct Former {
+    path: PathBuf,
+    failed: bool,
+}
+
+impl Former {
+    fn remove(self) -> Result<(), DaemonError> {
+        match std::fs::remove_file(&self.path) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(takeover::StartError::Io { path: self.path, error: e }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// In this boot the page cache holds everything, unless a sync failed: then pages may be gone that only the log
+/// has, and a sync that succeeds now proves nothing.
+fn mode_after(former: Option<&Former>) -> Mode {
+    if former.is_some_and(|former| former.failed) { Mode::Replay } else { Mode::Auto }
+}
+
 /// Gives up a run-time memory that nobody else uses.
-fn put_down(daemon: Daemon, finish: bool) -> Result<Pool, DaemonError> {
+fn put_down(daemon: Daemon, finish: bool) -> (Pool, Former) {
     if finish {
         find_files(&daemon);
         warden::bury(&daemon, &dead_slots(&daemon));
     }
+    let failed = |f: File<'_>| is_dirty(f) && Flag::FAILED.any_in(f.flags().load(Acquire));
+    let failed = daemon.engine.shm().files().any(|(_, f)| failed(f));
     release(&daemon);
-    match std::fs::remove_file(&daemon.shm_path) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-            Err(takeover::StartError::Io { path: daemon.shm_path.clone(), error: e }.into())
-        }
-        _ => Ok(daemon.pool),
-    }
+    (daemon.pool, Former { path: daemon.shm_path, failed })
 }
 
 /// Leaves the run-time memory as if this daemon had never been there.
@@ -215,14 +243,15 @@ fn find_files(daemon: &Daemon) {
             continue;
         };
         let Ok(stat) = file.metadata() else { continue };
+        let Ok(destaged) = reopen(&file, false) else { continue };
         let (dev, ino) = (stat.dev(), stat.ino());
-        daemon.files.insert(Managed { reference, root: entry.root, file, path, dev, ino });
+        daemon.files.insert(Managed { reference, root: entry.root, file, destaged, path, dev, ino });
     }
 }
 
 fn lost(daemon: &Daemon, slot: u32, hint: &Path) {
     let shm = daemon.engine.shm();
-    if shm.file(slot).is_some_and(seawall_core::destage::is_dirty) {
+    if shm.file(slot).is_some_and(is_dirty) {
         daemon.log.say(format!("{} was not found in its directory; its records stay", hint.display()));
     } else {
         register::forget(daemon, slot);

@@ -104,7 +104,7 @@ impl Daemon {
     }
 }
 
-/// fdatasync by the daemon's own descriptor.
+/// fdatasync by the daemon's own descriptor, for whoever holds the file's lock, here or in a client.
 pub(crate) fn real_sync(file: &Managed) -> Result<(), Errno> {
     seawall_core::certain::fdatasync(file.file.as_fd())
 }

@@ -6,7 +6,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Once;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
+
+use seawall_media::Region;
+use seawall_wire::shm::{Flag, Shm};
 
 pub const SEAWALL: &str = env!("CARGO_BIN_EXE_seawall");
 
@@ -176,6 +180,19 @@ impl Writer {
         let is_dd =
             |pid: &&str| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|c| c == "dd\n");
         children.split_whitespace().find(is_dd).expect("dd").parse().expect("a pid")
+    }
+
+    /// From now on it is as if a sync of each of its files had failed.
+    pub fn fail_syncs(program: u32) {
+        let maps = std::fs::read_to_string(format!("/proc/{program}/maps")).expect("the program lives");
+        let memory =
+            maps.split_whitespace().find(|word| word.starts_with("/dev/shm/seawall-")).expect("a client");
+        let file = std::fs::OpenOptions::new().read(true).write(true).open(memory).expect("open");
+        let len = file.metadata().expect("a size").len();
+        let shm = Shm::open(Region::map(&file, len, false).expect("a mapping")).expect("run-time memory");
+        for (_, f) in shm.files() {
+            f.flags().fetch_or(Flag::FAILED.0, SeqCst);
+        }
     }
 
     /// Ends its input, and so the program and the run.
