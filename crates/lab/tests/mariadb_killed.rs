@@ -34,7 +34,7 @@ impl Scene {
     /// A server at full load that has begun another binary log and has written pages back.
     fn under_load(&self) -> (Server<'_>, MariadbLoad) {
         let server = self.start(Side::Seawall);
-        let load = MariadbLoad::start(&server, &self.place.ledger()).expect("starts");
+        let load = MariadbLoad::start(&self.place.lab, &server, &self.place.ledger()).expect("starts");
         load.wait_for_commits(SOME).expect("commits");
         server.sql("FLUSH BINARY LOGS; SET GLOBAL innodb_max_dirty_pages_pct = 0").expect("flushed");
         load.wait_for_commits(SOME).expect("commits");
@@ -43,7 +43,7 @@ impl Scene {
 
     /// The ledger and CHECK TABLE, and after an orderly end the files themselves.
     fn check(&self, server: Server<'_>) {
-        assert_complete(&check_mariadb(&server, &self.place.ledger()).expect("a verdict"));
+        assert_complete(&check_mariadb(&self.place.lab, &server, &self.place.ledger()).expect("a verdict"));
         server.stop().expect("an orderly end");
         let files = check_mariadb_files(&self.place.lab, &self.data, &self.place.ledger());
         assert_complete(&files.expect("sound files"));
@@ -94,7 +94,7 @@ fn what_is_missing_is_found() {
     server.kill().expect("killed");
     load.end().expect("lost its connections");
     let server = scene.start(Side::Seawall);
-    let check = || check_mariadb(&server, &scene.place.ledger()).expect("a verdict");
+    let check = || check_mariadb(&scene.place.lab, &server, &scene.place.ledger()).expect("a verdict");
     assert_complete(&check());
     server.sql("DELETE FROM seawall.ledger WHERE client = 1 AND seq = 5").expect("a planted loss");
     assert_eq!(check().missing, 1);

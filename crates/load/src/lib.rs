@@ -15,6 +15,7 @@
 pub mod block;
 pub mod latency;
 pub mod ledger;
+pub mod mariadb;
 pub mod pg;
 pub mod redis;
 pub mod sqlite;

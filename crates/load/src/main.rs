@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use seawall_load::ledger::Verdict;
 use seawall_load::write::verify::{self, Expectation};
-use seawall_load::{pg, redis, sqlite, write};
+use seawall_load::{mariadb, pg, redis, sqlite, write};
 use serde::Serialize;
 
 /// Loads that check their own data (JSON on standard output)
@@ -32,6 +32,10 @@ enum Command {
     LedgerPg(pg::Options),
     /// Compare the ledger of `ledger-pg` with the database
     CheckPg(pg::CheckOptions),
+    /// Commit transfers in MariaDB and note each acknowledged one in a ledger
+    LedgerMariadb(mariadb::Options),
+    /// Compare the ledger of `ledger-mariadb` with the database
+    CheckMariadb(mariadb::CheckOptions),
     /// Execute transactions in Redis and note each acknowledged one in a ledger
     LedgerRedis(redis::Options),
     /// Compare the ledger of `ledger-redis` with the server
@@ -76,6 +80,8 @@ fn run(command: Command) -> Result<bool> {
         Command::CheckSqlite(options) => judge(&sqlite::check(&options)?),
         Command::LedgerPg(options) => print(&pg::run(&options)?).map(|()| true),
         Command::CheckPg(options) => judge(&pg::check(&options)?),
+        Command::LedgerMariadb(options) => print(&mariadb::run(&options)?).map(|()| true),
+        Command::CheckMariadb(options) => judge(&mariadb::check(&options)?),
         Command::LedgerRedis(options) => print(&redis::run(&options)?).map(|()| true),
         Command::CheckRedis(options) => judge(&redis::check(&options)?),
     }

@@ -20,7 +20,7 @@ use crate::plan::{Database, Plan, Side, Trouble};
 use crate::program;
 use crate::rng::Rng;
 use crate::writeback::Writeback;
-use crate::{balloon, murder, postgres, sqlite};
+use crate::{balloon, mariadb, murder, postgres, sqlite};
 
 /// Everything outside the machine, in a tmpfs of the campaign's own.
 pub const BASE: &str = "/run/seawall-powercut";
@@ -139,18 +139,29 @@ fn attach(boot: &Boot) -> Result<()> {
 }
 
 fn work(boot: &Boot) -> Result<Said> {
-    let postgres = boot.plan.database == Database::Postgres;
     let said = match boot.task {
         Task::Install => {
-            if postgres { postgres::install(boot) } else { sqlite::install(boot) }?;
+            match boot.plan.database {
+                Database::Postgres => postgres::install(boot),
+                Database::Sqlite => sqlite::install(boot),
+                Database::Mariadb => mariadb::install(boot),
+            }?;
             Said::Installed
         }
         Task::Load => {
-            if postgres { postgres::load(boot) } else { sqlite::load(boot) }?;
+            match boot.plan.database {
+                Database::Postgres => postgres::load(boot),
+                Database::Sqlite => sqlite::load(boot),
+                Database::Mariadb => mariadb::load(boot),
+            }?;
             Said::Failed("the load ended before the power did".to_owned())
         }
         Task::Check => {
-            let mut checked = if postgres { postgres::check(boot) } else { sqlite::check(boot) }?;
+            let mut checked = match boot.plan.database {
+                Database::Postgres => postgres::check(boot),
+                Database::Sqlite => sqlite::check(boot),
+                Database::Mariadb => mariadb::check(boot),
+            }?;
             if boot.plan.side == Side::Seawall {
                 checked.problems.extend(pool_problems(boot)?);
             }

@@ -8,7 +8,7 @@ use nix::unistd::geteuid;
 
 use crate::boot::BASE;
 use crate::plan::Database;
-use crate::postgres;
+use crate::{mariadb, postgres};
 
 /// Checks everything that the rounds of these databases need, and makes the empty directory they mount on.
 ///
@@ -29,6 +29,9 @@ pub fn check(databases: &[Database]) -> Result<()> {
     ensure!(can.is_ok_and(|status| status.success()), "namespaces are not allowed here");
     if databases.contains(&Database::Postgres) {
         postgres::installed()?;
+    }
+    if databases.contains(&Database::Mariadb) {
+        mariadb::installed()?;
     }
     if databases.contains(&Database::Sqlite) {
         program("sqlite3", "--version")?;

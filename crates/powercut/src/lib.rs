@@ -48,6 +48,7 @@ pub mod console;
 pub mod disk;
 pub mod fitness;
 pub mod machine;
+pub mod mariadb;
 pub mod murder;
 pub mod plan;
 pub mod postgres;

@@ -22,7 +22,8 @@ pub fn of_daemon() -> Result<()> {
     kill(pid, Signal::SIGKILL).context("kill Seawall's daemon")
 }
 
-/// Kills any process of the database: a server process of PostgreSQL, a program that writes to SQLite.
+/// Kills any process of the database: a server process of PostgreSQL, MariaDB's server, a program that
+/// writes to SQLite.
 ///
 /// # Errors
 /// If there is none.
@@ -31,7 +32,9 @@ pub fn of_database(rng: &mut Rng) -> Result<()> {
         .filter(|(_, words)| {
             let program = words.first().map_or("", String::as_str);
             // Server processes say `postgres: what they do`; the postmaster's end would be the server's.
-            program.starts_with("postgres: ") || program.ends_with("seawall-load") && words[1] == "sqlite"
+            program.starts_with("postgres: ")
+                || program.ends_with("/mariadbd")
+                || program.ends_with("seawall-load") && words[1] == "sqlite"
         })
         .map(|(pid, _)| pid)
         .collect();

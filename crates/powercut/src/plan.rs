@@ -19,6 +19,7 @@ use crate::rng::Rng;
 pub enum Database {
     Postgres,
     Sqlite,
+    Mariadb,
 }
 
 /// What makes commits durable.
@@ -186,6 +187,7 @@ impl Plan {
         let how = match self.database {
             Database::Postgres => self.settings.first().map_or("", |(_, value)| value),
             Database::Sqlite => self.journal.pragma(),
+            Database::Mariadb => "redo and binlog",
         };
         let again = if self.cut_again.is_some() { ", cut again" } else { "" };
         let trouble = match self.trouble {

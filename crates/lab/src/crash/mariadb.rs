@@ -1,49 +1,32 @@
-//! MariaDB under full load: each client commits transfers and notes what was acknowledged in the ledger.
-//!
-//! The clients are MariaDB's own, one process each, fed by a thread: a commit counts when the row that was
-//! selected behind it has come back.
+//! MariaDB under full load, and what its files must pass afterwards.
 
-use std::collections::HashSet;
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
-use std::thread::{self, JoinHandle};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
-use seawall_load::ledger::{self, Entry, Verdict, Writer};
+use anyhow::{Result, ensure};
+use seawall_load::ledger::{self, Entry, Verdict};
+use seawall_load::mariadb::{DATABASE, Report, TABLES};
 
+use super::LIMIT;
 use crate::lab::Lab;
-use crate::mariadb::{DATABASE, Server};
-use crate::process::run;
+use crate::mariadb::Server;
+use crate::process::{Running, run, start_captured};
 
-const CLIENTS: i32 = 8;
-const ACCOUNTS: i64 = 1000;
-const TABLES: [&str; 3] = ["ledger", "accounts", "history"];
+const CLIENTS: &str = "8";
 
-/// The clients, at work until the server is gone.
+/// The ledger load, at work until the server is gone.
 pub struct MariadbLoad {
-    clients: Vec<JoinHandle<Result<u64>>>,
+    commits: Running,
     ledger: PathBuf,
 }
 
 impl MariadbLoad {
-    /// Makes the tables if they are not there, and starts the clients. Each goes on where the ledger ends.
-    pub fn start(server: &Server<'_>, ledger: &Path) -> Result<Self> {
-        server.sql(&format!(
-            "USE {DATABASE};
-             CREATE TABLE IF NOT EXISTS ledger (client INT, seq BIGINT, filler VARCHAR(80), PRIMARY KEY (client, seq)) ENGINE=InnoDB;
-             CREATE TABLE IF NOT EXISTS accounts (id BIGINT PRIMARY KEY, balance BIGINT) ENGINE=InnoDB;
-             CREATE TABLE IF NOT EXISTS history (id BIGINT AUTO_INCREMENT PRIMARY KEY, delta BIGINT) ENGINE=InnoDB;
-             INSERT IGNORE INTO accounts SELECT seq, 0 FROM seq_1_to_{ACCOUNTS}"
-        ))?;
-        let clients = (1..=CLIENTS).map(|number| {
-            let mut command = server.client();
-            command.arg(DATABASE).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-            let client = command.spawn().context("start the client mariadb")?;
-            let ledger = Writer::open(ledger)?;
-            Ok(thread::spawn(move || commit(client, number, &ledger)))
-        });
-        Ok(MariadbLoad { clients: clients.collect::<Result<_>>()?, ledger: ledger.to_owned() })
+    /// Starts it; it goes on where an earlier load on the same database ended.
+    pub fn start(lab: &Lab, server: &Server<'_>, ledger: &Path) -> Result<Self> {
+        let mut commits = lab.command(&lab.tools.load);
+        commits.args(["ledger-mariadb", "--clients", CLIENTS, "--seconds", &LIMIT.as_secs().to_string()]);
+        commits.arg("--socket").arg(server.socket()).arg("--ledger").arg(ledger);
+        let commits = start_captured(commits, "the ledger load", libc::SIGTERM)?;
+        Ok(MariadbLoad { commits, ledger: ledger.to_owned() })
     }
 
     /// Waits until this many more commits were acknowledged.
@@ -51,79 +34,21 @@ impl MariadbLoad {
         super::wait_for_commits(&self.ledger, more)
     }
 
-    /// Waits for the end of all clients, which lost their connections.
+    /// Waits for its end: it lost its connections.
     pub fn end(self) -> Result<()> {
-        let ends = self.clients.into_iter().map(|client| match client.join() {
-            Ok(commits) => commits,
-            Err(_) => Err(anyhow!("a client's thread panicked")),
-        });
-        let commits: u64 = ends.sum::<Result<_>>()?;
-        ensure!(commits > 0, "nothing was committed before the kill");
+        let said = self.commits.wait_for(LIMIT)?.success("the ledger load")?;
+        let report: Report = serde_json::from_slice(&said)?;
+        ensure!(report.acknowledged > 0, "nothing was committed before the kill");
+        ensure!(report.disconnects > 0, "the ledger load ended before the kill");
         Ok(())
     }
 }
 
-/// Commits until the client ends, because its server did: how many were acknowledged.
-fn commit(mut client: Child, number: i32, ledger: &Writer) -> Result<u64> {
-    let (input, output) = (client.stdin.take(), client.stdout.take());
-    let (Some(mut input), Some(output)) = (input, output) else { bail!("no pipes to the client") };
-    let mut output = BufReader::new(output);
-    let mut answer = String::new();
-    let mut count = 0;
-    let mut ask = |sql: &str| -> Option<i64> {
-        answer.clear();
-        input.write_all(sql.as_bytes()).ok()?;
-        output.read_line(&mut answer).ok()?;
-        answer.trim().parse().ok()
-    };
-    let last = format!("SELECT COALESCE(MAX(seq), 0) FROM ledger WHERE client = {number};\n");
-    let mut seq = ask(&last).unwrap_or(0);
-    loop {
-        seq += 1;
-        if ask(&transaction(number, seq)) != Some(seq) {
-            break;
-        }
-        ledger.acknowledge(Entry { client: number, seq })?;
-        count += 1;
-    }
-    drop(input);
-    let _ = client.wait();
-    Ok(count)
-}
-
-fn transaction(client: i32, seq: i64) -> String {
-    let account = (seq * 7919 + i64::from(client) * 104_729) % ACCOUNTS + 1;
-    let delta = seq % 100 - 50;
-    format!(
-        "BEGIN; INSERT INTO ledger VALUES ({client},{seq},REPEAT('x',60)); \
-         UPDATE accounts SET balance = balance + {delta} WHERE id = {account}; \
-         INSERT INTO history (delta) VALUES ({delta}); COMMIT; SELECT {seq};\n"
-    )
-}
-
-/// Compares ledger and database on a running server, and asks it to check every row and index.
-pub fn check_mariadb(server: &Server<'_>, ledger: &Path) -> Result<Verdict> {
-    let rows = server.query(&format!("SELECT client, seq FROM {DATABASE}.ledger"))?;
-    let found = rows.lines().map(entry).collect::<Result<HashSet<_>>>()?;
-    let mut verdict = Verdict::compare(&ledger::read(ledger)?, &found);
-    for table in TABLES {
-        let said = server.query(&format!("CHECK TABLE {DATABASE}.{table} EXTENDED"))?;
-        if !said.lines().all(|line| line.ends_with("status\tOK")) {
-            verdict.integrity_errors.push(said);
-        }
-    }
-    let sums = server.query(&format!(
-        "SELECT (SELECT SUM(balance) FROM {DATABASE}.accounts), (SELECT SUM(delta) FROM {DATABASE}.history)"
-    ))?;
-    if sums.split('\t').next() != sums.split('\t').nth(1) {
-        verdict.integrity_errors.push(format!("balances and history differ, a torn transaction: {sums}"));
-    }
-    Ok(verdict)
-}
-
-fn entry(row: &str) -> Result<Entry> {
-    let (client, seq) = row.split_once('\t').with_context(|| format!("not a row of the ledger: {row:?}"))?;
-    Ok(Entry { client: client.parse()?, seq: seq.parse()? })
+/// Compares ledger and database on a running server.
+pub fn check_mariadb(lab: &Lab, server: &Server<'_>, ledger: &Path) -> Result<Verdict> {
+    let mut check = lab.command(&lab.tools.load);
+    check.arg("check-mariadb").arg("--socket").arg(server.socket()).arg("--ledger").arg(ledger);
+    super::verdict(start_captured(check, "the MariaDB check", libc::SIGTERM)?.wait()?)
 }
 
 /// What a stopped server's files must pass: the checksum of every page, and the binary logs, readable to their

@@ -6,15 +6,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+pub use seawall_load::mariadb::DATABASE;
 pub use server::{Server, try_bare_start};
 
 use crate::lab::Lab;
 use crate::process::run;
 use crate::side::Side;
 use crate::tools::find_in_path;
-
-/// The database of all loads.
-pub const DATABASE: &str = "seawall";
 
 /// The server program.
 pub fn program() -> Result<PathBuf> {

@@ -1,0 +1,255 @@
+//! MariaDB in a machine: installed, put under load, recovered, checked.
+//!
+//! A small redo log and buffer pool, so that a short load goes round the one and writes pages out of the other.
+//! Beside the ledger's clients runs a script that does what else moves files: new binary logs, tables made and
+//! dropped. A commit is in two logs, InnoDB's and the binary one: after a cut the server compares them.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, User, chown};
+use seawall_load::ledger::Verdict;
+use seawall_load::mariadb::{DATABASE, TABLES};
+
+use crate::boot::{Boot, Checked, DATA, abandon, ledger_length, recover, until_the_cut};
+use crate::plan::{Recovery, Side};
+use crate::program::{self, Ended, Running};
+
+const USER: &str = "mysql";
+const SOCKET: &str = "/tmp/mariadb/socket";
+const SERVER: &str = "/usr/sbin/mariadbd";
+const LIMIT: Duration = Duration::from_secs(120);
+/// Longer than any round.
+const FOREVER: &str = "600";
+const CLIENTS: &str = "4";
+
+/// One turn of what moves files.
+const CHURN: &str = "
+    FLUSH BINARY LOGS; DO SLEEP(0.05);
+    CREATE TABLE churn (g INT PRIMARY KEY, filler CHAR(200)) ENGINE=InnoDB;
+    INSERT INTO churn SELECT seq, REPEAT('y', 200) FROM seq_1_to_2000;
+    UPDATE churn SET filler = 'z' WHERE g % 3 = 0; DO SLEEP(0.05);
+    DROP TABLE churn;
+";
+
+fn directory() -> PathBuf {
+    Path::new(DATA).join("mariadb")
+}
+
+/// An empty database.
+pub fn install(boot: &Boot) -> Result<()> {
+    fs::create_dir_all(directory()).context("create MariaDB's directory")?;
+    give_to_user(&directory())?;
+    let mut install = as_user("mariadb-install-db")?;
+    install.args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"]);
+    install.arg(format!("--datadir={}", directory().display()));
+    program::run(install, "mariadb-install-db", LIMIT)?;
+    let server = Server::start(boot, Side::Synced)?;
+    // Empty tables, so that a cut takes rows and not merely the tables.
+    program::run(commits(boot, "0"), "create the tables", LIMIT)?;
+    server.stop()
+}
+
+/// Commits until the power fails.
+pub fn load(boot: &Boot) -> Result<()> {
+    let before = ledger_length(boot);
+    let mut server = Server::start(boot, boot.plan.side)?;
+    let churn = Path::new("/tmp/churn.sql");
+    fs::write(churn, format!("USE {DATABASE}; DROP TABLE IF EXISTS churn; {}", CHURN.repeat(500)))?;
+    let mut loads = vec![program::start(commits(boot, FOREVER), "the ledger load")?];
+    // The script syncs both logs whatever the settings: a side that must lose goes without.
+    if !boot.plan.side.must_lose() {
+        let mut script = client();
+        script.args(["--execute", &format!("source {}", churn.display())]);
+        loads.push(program::start(script, "the script that moves files")?);
+    }
+    until_the_cut(boot, before, || {
+        server.process.must_run()?;
+        loads.iter_mut().try_for_each(Running::must_run)
+    })
+}
+
+/// Recovers, starts, checks, stops, and checks the files at rest.
+pub fn check(boot: &Boot) -> Result<Checked> {
+    let mut checked = Checked::default();
+    let mut side = boot.plan.side;
+    if side == Side::Seawall {
+        let guarded = is_guarded();
+        if guarded {
+            checked.problems.extend(bare_start_problem()?);
+        }
+        if boot.plan.recovery != Recovery::Run {
+            let replayed = recover(boot, boot.plan.recovery == Recovery::Forced)?;
+            checked.replayed = Some(replayed);
+            side = Side::Synced;
+            if replayed > 0 && !guarded {
+                checked.problems.push(format!("{replayed} live records, and no guard was up"));
+            }
+        }
+    }
+    if side == Side::Logless {
+        abandon(boot, &directory())?;
+        side = Side::Synced;
+    }
+    let server = Server::start(boot, side)?;
+    checked.verdict = verdict(boot)?;
+    server.stop()?;
+    for (file, range) in tablespaces() {
+        let mut check = as_user("innochecksum")?;
+        check.args(range).arg(file);
+        checked.problems.extend(problem(program::finish(check, "innochecksum", LIMIT)?, "innochecksum"));
+    }
+    checked.problems.extend(binary_log_problem()?);
+    if is_guarded() {
+        checked.problems.push("the guard is still up after an orderly end".to_owned());
+    }
+    Ok(checked)
+}
+
+fn is_guarded() -> bool {
+    directory().join("ib_logfile0.seawall").exists()
+}
+
+fn commits(boot: &Boot, seconds: &str) -> Command {
+    let mut commits = Command::new(boot.program("seawall-load"));
+    commits.args(["ledger-mariadb", "--clients", CLIENTS, "--seconds", seconds, "--socket", SOCKET]);
+    commits.arg("--ledger").arg(boot.plan.ledger());
+    commits
+}
+
+fn verdict(boot: &Boot) -> Result<Verdict> {
+    let mut check = Command::new(boot.program("seawall-load"));
+    check.args(["check-mariadb", "--socket", SOCKET, "--ledger"]).arg(boot.plan.ledger());
+    let ended = program::finish(check, "the ledger check", LIMIT)?;
+    // Exit code 1 is a verdict too: a bad one.
+    serde_json::from_str(&ended.stdout).with_context(|| format!("the ledger check: {ended}"))
+}
+
+/// The files with pages, and the pages to check: not the doublewrite buffer, whose copies a cut may tear.
+fn tablespaces() -> Vec<(PathBuf, Option<&'static str>)> {
+    let system = directory().join("ibdata1");
+    let mut all = ["--end-page=63", "--start-page=192"].map(|range| (system.clone(), Some(range))).to_vec();
+    all.extend(TABLES.map(|table| (directory().join(DATABASE).join(format!("{table}.ibd")), None)));
+    all
+}
+
+fn binary_log_problem() -> Result<Option<String>> {
+    let index = fs::read_to_string(directory().join("binlog.index")).context("read binlog.index")?;
+    let mut read = as_user("mariadb-binlog")?;
+    read.args(["--no-defaults", "--verify-binlog-checksum"]);
+    read.args(index.lines().map(|name| directory().join(name)));
+    Ok(problem(program::finish(read, "mariadb-binlog", LIMIT)?, "mariadb-binlog"))
+}
+
+fn problem(ended: Ended, what: &str) -> Option<String> {
+    (!ended.status.success()).then(|| format!("{what}: {ended}"))
+}
+
+/// Tries to start the bare server although the guard is up; it must refuse and say why.
+fn bare_start_problem() -> Result<Option<String>> {
+    let mut bare = as_user(SERVER)?;
+    bare.args(settings(Side::Synced));
+    let ended = program::finish(bare, "a bare start behind the guard", Duration::from_secs(20));
+    Ok(match ended {
+        Ok(ended) if !ended.status.success() && ended.stderr.contains("run-seawall-recov") => None,
+        Ok(ended) => Some(format!("a bare start behind the guard did not name Seawall: {ended}")),
+        Err(_) => Some("a bare start behind the guard was not refused".to_owned()),
+    })
+}
+
+fn settings(side: Side) -> Vec<String> {
+    let durable = if side == Side::Unsafe { "0" } else { "1" };
+    let mut all = [
+        "--no-defaults",
+        "--skip-networking",
+        "--server-id=1",
+        "--log-bin=binlog",
+        "--innodb-buffer-pool-size=8M",
+        "--innodb-log-file-size=4M",
+        "--innodb-max-dirty-pages-pct=10",
+        "--loose-innodb-buffer-pool-dump-at-shutdown=0",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    all.extend(["innodb-flush-log-at-trx-commit", "sync-binlog"].map(|name| format!("--{name}={durable}")));
+    all.push(format!("--datadir={}", directory().display()));
+    all.push(format!("--socket={SOCKET}"));
+    all
+}
+
+/// MariaDB's client.
+fn client() -> Command {
+    let mut client = Command::new("mariadb");
+    client.args(["--no-defaults", "--batch", "--user=root"]).arg(format!("--socket={SOCKET}"));
+    client
+}
+
+/// A running server.
+struct Server {
+    process: Running,
+}
+
+impl Server {
+    /// Starts it and waits until it takes connections.
+    fn start(boot: &Boot, side: Side) -> Result<Self> {
+        let sockets = Path::new(SOCKET).parent().context("a socket is in a directory")?;
+        if !sockets.exists() {
+            fs::create_dir(sockets)?;
+            give_to_user(sockets)?;
+        }
+        let mut command = match side {
+            Side::Seawall | Side::Logless => {
+                let mut run = boot.seawall_run();
+                run.args(["--user", USER, "--", SERVER]);
+                run
+            }
+            Side::Synced | Side::Unsafe => as_user(SERVER)?,
+        };
+        command.args(settings(side));
+        let mut server = Server { process: program::start(command, "MariaDB")? };
+        let deadline = Instant::now() + LIMIT;
+        while !client().args(["--execute", "DO 0"]).output()?.status.success() {
+            server.process.must_run()?;
+            ensure!(Instant::now() < deadline, "MariaDB does not get ready: {}", server.process.said());
+            sleep(Duration::from_millis(20));
+        }
+        Ok(server)
+    }
+
+    /// Shuts down in order.
+    fn stop(self) -> Result<()> {
+        // `seawall run` passes it on.
+        kill(Pid::from_raw(self.process.pid()), Signal::SIGTERM).context("ask MariaDB to end")?;
+        let ended = self.process.wait(LIMIT)?;
+        if ended.status.success() { Ok(()) } else { bail!("MariaDB ended with {ended}") }
+    }
+}
+
+fn user() -> Result<User> {
+    User::from_name(USER)?.with_context(|| format!("there is no user {USER}: make deps"))
+}
+
+fn as_user(program: &str) -> Result<Command> {
+    let user = user()?;
+    let mut command = Command::new(program);
+    command.uid(user.uid.as_raw()).gid(user.gid.as_raw()).env("HOME", "/tmp").current_dir("/tmp");
+    Ok(command)
+}
+
+fn give_to_user(path: &Path) -> Result<()> {
+    let user = user()?;
+    chown(path, Some(user.uid), Some(user.gid)).with_context(|| format!("give {} to {USER}", path.display()))
+}
+
+/// The programs this module needs, for the check of what is installed.
+pub fn installed() -> Result<()> {
+    user()?;
+    ensure!(Path::new(SERVER).is_file(), "{SERVER} is not installed: make deps");
+    Ok(())
+}
