@@ -49,6 +49,8 @@ enum Command {
     Recover(commands::recover::Recover),
     /// Look into a pool: superblock, roots, files, records. Changes nothing
     Inspect(Look),
+    /// Say which settings of a database to change under Seawall, and why. Changes nothing
+    Tune(commands::tune::Tune),
     /// Check a pool. Exit code 1 if it is damaged
     Verify(Look),
     /// Drain, remove the guards, end the daemon
@@ -106,6 +108,7 @@ fn main() -> ExitCode {
         Command::Drain(ask) => commands::ask::drain(&ask),
         Command::Stop(ask) => commands::ask::stop(&ask),
         Command::Recover(recover) => commands::recover::recover(&recover),
+        Command::Tune(tune) => commands::tune::tune(&tune),
         Command::Inspect(look) => commands::inspect::inspect(&look),
     };
     done.map_or_else(failure, |()| ExitCode::SUCCESS)

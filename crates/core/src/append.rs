@@ -104,7 +104,11 @@ impl Log {
         None
     }
 
-    /// Bytes of payload the log takes for one write; longer ones go around it.
+    /// True if the log takes a write of this measure when it is empty enough; others go around it.
+    pub fn fits(&self, intake: &Intake) -> bool {
+        intake.stored <= self.longest() && intake.length <= u64::from(u32::MAX)
+    }
+
     fn longest(&self) -> u64 {
         u64::from(self.layout.segments / 4) * u64::from(self.layout.segment_bytes)
     }
@@ -173,7 +177,7 @@ impl<'a> Operation<'a> {
         entry: &Entry,
         data: impl Iterator<Item = &'d [u8]>,
     ) -> Result<(), Full> {
-        if entry.intake.stored > self.log.longest() || entry.intake.length > u64::from(u32::MAX) {
+        if !self.log.fits(&entry.intake) {
             return Err(Full);
         }
         let mut data = Slices::new(data, entry.intake.stored);

@@ -10,6 +10,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
+use rustix::thread::futex;
 use seawall_stats::{Event, ticks};
 use seawall_wire::shm::{File, Flag, SegmentState};
 
@@ -36,6 +37,8 @@ pub struct Round {
     pub freed: u32,
     /// Files that could not be synced, and why. Their records stay; the operator must be told.
     pub failed: Vec<(u32, io::Error)>,
+    /// Files of which every write is to be logged that were outside the log and are in it again.
+    pub readmitted: u32,
     /// Files that still hold records newer than their watermark.
     pub dirty: u32,
 }
@@ -58,6 +61,7 @@ impl<'e> Destager<'e> {
         let mut safe = self.stable_lsn();
         for (slot, f) in self.engine.shm().files() {
             if !is_dirty(f) {
+                round.readmitted += u32::from(self.engine.may_rejoin(f) && self.readmit(f, slot, files));
                 continue;
             }
             match self.sync(slot, f, files) {
@@ -120,6 +124,23 @@ impl<'e> Destager<'e> {
         Ok(())
     }
 
+    /// Takes a file back into the log. The first sync, beside its writers, leaves little to the second one,
+    /// which they wait for.
+    fn readmit(&self, f: File<'_>, slot: u32, files: &mut dyn Files) -> bool {
+        let Ok(fd) = files.descriptor(slot) else { return false };
+        if fdatasync(fd).is_err() {
+            let lost = Flag::FAILED | Flag::SYNC_NEEDED;
+            f.flags().fetch_or(lost.0, SeqCst);
+            return false;
+        }
+        let Entry::Alone(guard) = lock::enter(self.engine.shm(), f, self.who) else { return false };
+        if guard.inherited() {
+            return false;
+        }
+        self.engine.rejoin(f, || fdatasync(fd));
+        Flag::TRACKED.any_in(f.flags().load(Acquire))
+    }
+
     fn retire(&self, safe: u64) {
         Cell::at(Layout::retired()).raise(self.engine.pool(), safe);
     }
@@ -127,8 +148,21 @@ impl<'e> Destager<'e> {
     fn free_segments(&self, safe: u64) -> u32 {
         let n = self.engine.layout().segments;
         let freed = (0..n).filter(|i| self.free_segment(*i, safe)).count() as u32;
-        self.engine.shm().header().free_segments().fetch_add(freed, Relaxed);
+        if freed > 0 {
+            self.announce(freed);
+        }
         freed
+    }
+
+    /// Wakes whoever waits for space.
+    fn announce(&self, freed: u32) {
+        let shm = self.engine.shm();
+        let header = shm.header();
+        header.free_segments().fetch_add(freed, Relaxed);
+        header.exhausted().store(0, SeqCst);
+        header.freed().fetch_add(1, SeqCst);
+        // Nobody may be waiting; that is no error.
+        let _ = futex::wake(header.freed(), futex::Flags::empty(), i32::MAX as u32);
     }
 
     fn free_segment(&self, index: u32, safe: u64) -> bool {

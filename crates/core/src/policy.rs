@@ -2,9 +2,11 @@
 //!
 //! Input: a real path and the registered roots. Output: what to do with the file. Pure: no file is looked at.
 
-use seawall_wire::shm::{Preset, ROOT_PATH_MAX, Shm};
+use seawall_wire::shm::{Policy, Preset, ROOT_PATH_MAX, Shm};
 
 use crate::stand_in::{base, is_lmdb, redis_log, true_name};
+
+mod postgres;
 
 /// What to do with a file below a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,15 +27,21 @@ pub const SQLITE_MAGIC: [u8; 16] = *b"SQLite format 3\0";
 /// Suffix of the names that Seawall itself puts into managed directories.
 pub const OWN_SUFFIX: &[u8] = b".seawall";
 
-/// The root `path` lies below, and the decision of its preset. `None`: below no root.
+/// The root `path` lies below, and the decision of its preset and policy. `None`: below no root. Of several
+/// the first that wants the file.
 pub fn decide(shm: &Shm, path: &[u8]) -> Option<(u32, Manage)> {
-    (0..shm.shape().roots).find_map(|i| {
-        let root = shm.root(i)?;
-        let preset = root.kind()?;
+    let mut bypassed = None;
+    for i in 0..shm.shape().roots {
+        let Some(root) = shm.root(i) else { continue };
+        let Some(preset) = root.kind() else { continue };
         let mut room = [0; ROOT_PATH_MAX];
-        let below = relative(root.path(&mut room), path)?;
-        Some((i, by_preset(preset, below)))
-    })
+        match relative(root.path(&mut room), path).map(|below| by_preset(preset, root.policy(), below)) {
+            None => {}
+            Some(Manage::Bypass) => bypassed = bypassed.or(Some((i, Manage::Bypass))),
+            Some(manage) => return Some((i, manage)),
+        }
+    }
+    bypassed
 }
 
 /// `path` without `root` and the slash behind it.
@@ -45,16 +53,18 @@ pub fn relative<'p>(root: &[u8], path: &'p [u8]) -> Option<&'p [u8]> {
     }
 }
 
-/// The decision of `preset` for the path `below` its root.
-pub fn by_preset(preset: Preset, below: &[u8]) -> Manage {
-    match preset {
-        Preset::Postgres if below.contains(&b'/') => Manage::Bypass,
-        Preset::Postgres => Manage::Now,
-        Preset::Sqlite => sqlite(below),
-        Preset::Mariadb => now_if(mariadb(true_name(below))),
-        Preset::Redis => now_if(redis_log(below).is_some()),
-        Preset::Rocksdb => now_if(rocksdb_wal(base(below))),
-        Preset::Lmdb => now_if(is_lmdb(base(true_name(below)))),
+/// The decision of `preset` under `policy` for the path `below` its root.
+pub fn by_preset(preset: Preset, policy: Policy, below: &[u8]) -> Manage {
+    match (preset, policy) {
+        (Preset::Postgres, Policy::Atomic) if postgres::is_data(below) => Manage::Now,
+        (Preset::Postgres, Policy::Atomic) => Manage::Bypass,
+        (Preset::Postgres, Policy::Tail) if below.contains(&b'/') => Manage::Bypass,
+        (Preset::Postgres, Policy::Tail) => Manage::Now,
+        (Preset::Sqlite, _) => sqlite(below),
+        (Preset::Mariadb, _) => now_if(mariadb(true_name(below))),
+        (Preset::Redis, _) => now_if(redis_log(below).is_some()),
+        (Preset::Rocksdb, _) => now_if(rocksdb_wal(base(below))),
+        (Preset::Lmdb, _) => now_if(is_lmdb(base(true_name(below)))),
     }
 }
 
@@ -100,11 +110,11 @@ mod tests {
 
     #[test]
     fn presets_decide_by_name() {
-        let pg = |p: &[u8]| by_preset(Preset::Postgres, p);
+        let pg = |p: &[u8]| by_preset(Preset::Postgres, Policy::Tail, p);
         assert_eq!(pg(b"000000010000000000000001"), Manage::Now);
         assert_eq!(pg(b"xlogtemp.12"), Manage::Now);
         assert_eq!(pg(b"archive_status/000000010000000000000001.ready"), Manage::Bypass);
-        let sqlite = |p: &[u8]| by_preset(Preset::Sqlite, p);
+        let sqlite = |p: &[u8]| by_preset(Preset::Sqlite, Policy::Tail, p);
         assert_eq!(sqlite(b"a.db-wal"), Manage::Now);
         assert_eq!(sqlite(b"a.db-journal"), Manage::AfterSyncs(3));
         assert_eq!(sqlite(b"a.db-journal.seawall"), Manage::AfterSyncs(3));
@@ -116,7 +126,7 @@ mod tests {
 
     #[test]
     fn of_the_others_only_the_logs_are_managed() {
-        let managed = |preset, p: &[u8]| by_preset(preset, p) == Manage::Now;
+        let managed = |preset, p: &[u8]| by_preset(preset, Policy::Tail, p) == Manage::Now;
         for (preset, logs, others) in [
             (
                 Preset::Mariadb,

@@ -21,7 +21,7 @@ use seawall_wire::shm::{Flag, Lane, SegmentState};
 
 use crate::certain::fdatasync;
 use crate::format::{RecordFlags, RecordHeader, RecordKind};
-use crate::{Engine, Owner, persist};
+use crate::{Engine, Errno, Owner, persist};
 
 /// Gives a descriptor that can be written, for finishing a write.
 pub trait Writable {
@@ -68,6 +68,8 @@ pub fn dead(engine: &Engine, who: Owner, is_dead: &dyn Fn(u32) -> bool, files: &
         let owner = f.lock().load(Acquire);
         if is_gone(owner) && f.lock().compare_exchange(owner, who.word(), SeqCst, Relaxed).is_ok() {
             retire(engine, slot, f, files);
+            // The dead may have been about to bring it back to the log.
+            engine.rejoin(f, || sync(slot, files));
             f.lock().store(0, SeqCst);
             reaped.locks += 1;
         }
@@ -96,6 +98,7 @@ fn finish(engine: &Engine, who: Owner, lane: Lane<'_>, owner: u64, files: &mut d
         retire(engine, slot, f, files);
     }
     f.disturb();
+    engine.rejoin(f, || sync(slot, files));
     f.lock().store(0, SeqCst);
     done.is_ok()
 }
@@ -107,13 +110,18 @@ fn retire(engine: &Engine, slot: u32, f: seawall_wire::shm::File<'_>, files: &mu
         return;
     }
     let last = f.last_lsn().load(Acquire);
-    match files.writable(slot).and_then(|file| Ok(fdatasync(file.as_fd())?)) {
+    match sync(slot, files) {
         Ok(()) => persist::watermark(engine.pool(), slot, f, last.max(f.watermark().load(Acquire))),
         Err(_) if last > f.watermark().load(Acquire) => {
             f.flags().fetch_or(Flag::FAILED.0, SeqCst);
         }
         Err(_) => {}
     }
+}
+
+fn sync(slot: u32, files: &mut dyn Writable) -> Result<(), Errno> {
+    let file = files.writable(slot).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+    fdatasync(file.as_fd())
 }
 
 /// Writes the parts of one record into its file. Parts after the first begin their segments.

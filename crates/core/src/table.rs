@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use seawall_media::{Identity, fence};
-use seawall_wire::shm::Preset;
+use seawall_wire::shm::{Policy, Preset};
 
 use crate::format::{
     self, Descriptor, EntryState, Layout, ROOT_ENTRY_BYTES, ROOTS, RootDescriptor, RootSlot, Zone,
@@ -20,6 +20,8 @@ use crate::pool::Pool;
 pub struct RootEntry {
     /// What is managed below it.
     pub preset: Preset,
+    /// What of it is logged.
+    pub policy: Policy,
     /// Its real path at registration.
     pub path: PathBuf,
     /// Its owner: recovery writes to files of this user only.
@@ -91,17 +93,19 @@ pub fn roots(pool: &Pool) -> Result<Vec<(u32, RootEntry)>, TableError> {
             RootSlot::Damaged => return Err(TableError::Damaged { zone: Zone::Roots, entry: i }),
             RootSlot::Used(d) => {
                 let damaged = TableError::Damaged { zone: Zone::Roots, entry: i };
-                let preset = Preset::from_u32(d.preset).ok_or(damaged)?;
-                roots.push((i, root_entry(&d, preset)));
+                let known = Preset::from_u32(d.preset).zip(Policy::from_u32(d.policy));
+                let (preset, policy) = known.ok_or(damaged)?;
+                roots.push((i, root_entry(&d, preset, policy)));
             }
         }
     }
     Ok(roots)
 }
 
-fn root_entry(d: &RootDescriptor, preset: Preset) -> RootEntry {
+fn root_entry(d: &RootDescriptor, preset: Preset, policy: Policy) -> RootEntry {
     RootEntry {
         preset,
+        policy,
         path: OsStr::from_bytes(d.path()).into(),
         uid: d.uid,
         data: OsStr::from_bytes(d.data()).into(),
@@ -131,6 +135,7 @@ pub fn add_root(pool: &Pool, root: &RootEntry) -> Result<u32, TableError> {
         root.data.as_os_str().as_bytes(),
     )
     .ok_or(TableError::TooLong)?;
+    d.policy = root.policy as u32;
     let free = (0..ROOTS).find(|i| !known.iter().any(|(used, _)| used == i));
     let i = free.ok_or(TableError::Full(Zone::Roots))?;
     d.write(&pool.region, i);

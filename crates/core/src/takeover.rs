@@ -157,7 +157,7 @@ fn create_file(path: &Path, shape: Shape, pool: &Pool) -> io::Result<File> {
         use std::os::unix::ffi::OsStrExt;
         let dev = std::fs::metadata(&root.path).map_or(0, |m| m.dev());
         if let Some(slot) = shm.root(i) {
-            slot.publish(root.preset, root.path.as_os_str().as_bytes(), dev);
+            slot.publish(root.preset, root.policy, root.path.as_os_str().as_bytes(), dev);
         }
     }
     // Whoever finds the memory under its name finds it complete.

@@ -37,6 +37,10 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
 pub(crate) fn round(daemon: &Daemon) -> Round {
     let _alone = lock(&daemon.destaging);
     let round = Destager::new(&daemon.engine, daemon.me()).round(&mut Descriptors::new(&daemon.files));
+    if round.readmitted > 0 {
+        let n = round.readmitted;
+        daemon.log.say(format!("{n} files of policy atomic were outside the log, and are in it again"));
+    }
     for (slot, error) in &round.failed {
         let path =
             daemon.files.get(*slot).map_or_else(|| format!("slot {slot}").into(), |f| f.current_path());

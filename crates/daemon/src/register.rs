@@ -2,8 +2,10 @@
 //!
 //! Order: watched, so that no foreign writer slips in; looked at for those that are there already; its guard
 //! up, durably; in the pool's table; in the run-time memory; findable. Only then the client hears of it. A
-//! crash between any two steps leaves at most a guard without records or an entry nobody refers to.
+//! crash between any two steps leaves at most a guard without records or an entry nobody refers to. A file whose
+//! every write is to be logged is synced, with its name, before it is in the table: recovery finds it again.
 
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -14,11 +16,11 @@ use seawall_core::policy::{Manage, decide};
 use seawall_core::{FileRef, lock, table};
 use seawall_media::identity;
 use seawall_wire::message::Status;
-use seawall_wire::shm::Flag;
+use seawall_wire::shm::{Flag, Policy};
 
 use crate::files::{Managed, path_of, reopen};
 use crate::foreign;
-use crate::state::{Daemon, lock as lock_mutex};
+use crate::state::{Daemon, lock as lock_mutex, real_sync};
 
 /// Why a file is not managed, as the client hears it.
 pub(crate) struct Unmanaged(pub Status);
@@ -66,6 +68,7 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
         return Err(refuse("it is read-only, so recovery could not write it".into()));
     }
     let identity = identity(fd).map_err(|e| refuse(e.to_string()))?;
+    let atomic = entry.policy == Policy::Atomic;
     let inode = (stat.st_dev, stat.st_ino);
     daemon.watch.add(fd, inode, &daemon.log);
     let only = foreign::is_only_open(fd);
@@ -76,6 +79,9 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
         return Err(refuse(format!("processes {foreign:?} write to it without Seawall")));
     }
     let destaged = reopen(&file, false).map_err(|e| refuse(e.to_string()))?;
+    if atomic {
+        make_durable(&file, &path).map_err(|e| refuse(format!("it cannot be synced: {e}")))?;
+    }
     daemon.roots.raise(root, &path, &daemon.claim()).map_err(|e| refuse(e.to_string()))?;
     let hint = path.strip_prefix(&entry.path).unwrap_or(Path::new(""));
     let next = daemon.engine.shm().header().next_lsn().load(SeqCst);
@@ -84,11 +90,19 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
     let reference = FileRef { slot, generation };
     let (dev, ino) = (stat.st_dev, stat.st_ino);
     let managed = Managed { reference, root, file, destaged, path: path.clone(), dev, ino };
-    publish(daemon, managed, next - 1).ok_or_else(|| refuse("the table of files is full".into()))
+    publish(daemon, managed, next - 1, atomic).ok_or_else(|| refuse("the table of files is full".into()))
 }
 
-/// Fills the slot in the run-time memory and makes it findable: untracked, so its first fsync is real.
-fn publish(daemon: &Daemon, managed: Managed, now: u64) -> Option<FileRef> {
+/// Content, inode and name on disk: from here on the log can stand for what is written. (A file that is not
+/// logged from its first write gets the same by its first fsync, which is real.)
+fn make_durable(file: &File, path: &Path) -> std::io::Result<()> {
+    file.sync_all()?;
+    path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
+}
+
+/// Fills the slot in the run-time memory and makes it findable: untracked, so its first fsync is real, or
+/// tracked before anybody can write to it.
+fn publish(daemon: &Daemon, managed: Managed, now: u64, atomic: bool) -> Option<FileRef> {
     let shm = daemon.engine.shm();
     let (reference, dev, ino) = (managed.reference, managed.dev, managed.ino);
     let f = shm.file(reference.slot)?;
@@ -99,13 +113,14 @@ fn publish(daemon: &Daemon, managed: Managed, now: u64) -> Option<FileRef> {
     f.root().store(managed.root, Relaxed);
     f.dev().store(dev, Relaxed);
     f.ino().store(ino, Relaxed);
-    for counter in [f.absorbed(), f.real_syncs(), f.writes(), f.bytes(), f.untracked_writes()] {
+    for counter in [f.absorbed(), f.real_syncs(), f.writes(), f.bytes(), f.untracked_writes(), f.left()] {
         counter.store(0, Relaxed);
     }
     f.generation().store(reference.generation, SeqCst);
-    daemon.files.insert(managed);
-    f.flags().store(Flag::USED.0, SeqCst);
-    if !shm.hash_insert(dev, ino, reference.slot) {
+    let managed = daemon.files.insert(managed);
+    f.flags().store(if atomic { Flag::USED | Flag::ATOMIC } else { Flag::USED }.0, SeqCst);
+    let find = || shm.hash_insert(dev, ino, reference.slot);
+    if !daemon.engine.admit(daemon.me(), reference, find, || real_sync(&managed)) {
         forget(daemon, reference.slot);
         return None;
     }

@@ -7,20 +7,24 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use seawall_core::destage::is_dirty;
 use seawall_core::table::{self, RootEntry};
 use seawall_media::identity;
-use seawall_wire::shm::Preset;
+use seawall_wire::shm::{Policy, Preset};
 use serde::{Deserialize, Serialize};
 
 use crate::errors::DaemonError;
 use crate::guard::{self, Claim, GuardError};
 use crate::state::{Daemon, lock};
+use crate::{closing, register};
 
 /// The body of an AddRoot request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddRoot {
     /// Name of the preset.
     pub preset: String,
+    /// Name of the policy.
+    pub policy: String,
     /// The directory whose files are managed.
     pub path: PathBuf,
     /// The database's directory, where the guard lives.
@@ -104,12 +108,42 @@ impl Roots {
 pub(crate) fn add(daemon: &Daemon, wanted: &AddRoot) -> Result<u32, DaemonError> {
     let (root, dev) = examine(wanted)?;
     refuse_other_pool(&root, &daemon.claim())?;
+    let _alone = lock(&daemon.registering);
+    withdraw_other_policies(daemon, &root)?;
     let i = table::add_root(&daemon.pool, &root)?;
     if let Some(slot) = daemon.engine.shm().root(i).filter(|slot| slot.kind().is_none()) {
-        slot.publish(root.preset, root.path.as_os_str().as_bytes(), dev);
+        slot.publish(root.preset, root.policy, root.path.as_os_str().as_bytes(), dev);
     }
     lock(&daemon.roots.entries).insert(i, root);
     Ok(i)
+}
+
+/// A database has one policy at a time: roots of it with another one are withdrawn, their files forgotten.
+/// Refused while a process may use them.
+fn withdraw_other_policies(daemon: &Daemon, root: &RootEntry) -> Result<(), DaemonError> {
+    let others = |r: &RootEntry| r.data == root.data && r.policy != root.policy;
+    for (i, other) in daemon.roots.all().into_iter().filter(|(_, r)| others(r)) {
+        let files: Vec<_> = daemon.files.all().into_iter().filter(|file| file.root == i).collect();
+        let users = if files.is_empty() { Vec::new() } else { closing::users(daemon) };
+        if !users.is_empty() {
+            let why = format!(
+                "processes {users:?} use it with --policy {}: stop them first, or use that policy",
+                other.policy.name()
+            );
+            return Err(DaemonError::Directory { path: root.data.clone(), why });
+        }
+        for file in files {
+            daemon.without_log(&file, || ());
+            if daemon.engine.shm().file(file.reference.slot).is_some_and(is_dirty) {
+                return Err(DaemonError::Undrained { files: vec![file.path.display().to_string()] });
+            }
+            register::forget(daemon, file.reference.slot);
+        }
+        if let Some(slot) = daemon.engine.shm().root(i) {
+            slot.withdraw();
+        }
+    }
+    Ok(())
 }
 
 /// What the directory is, if its files can be managed at all.
@@ -117,6 +151,8 @@ fn examine(wanted: &AddRoot) -> Result<(RootEntry, u64), DaemonError> {
     let bad = |why: String| DaemonError::Directory { path: wanted.path.clone(), why };
     let preset =
         Preset::from_name(&wanted.preset).ok_or_else(|| bad(format!("no preset {:?}", wanted.preset)))?;
+    let policy =
+        Policy::from_name(&wanted.policy).ok_or_else(|| bad(format!("no policy {:?}", wanted.policy)))?;
     let missing = |e| bad(format!("{e}: has the directory moved? Give the present one with --data"));
     let path = std::fs::canonicalize(&wanted.path).map_err(missing)?;
     let data = std::fs::canonicalize(&wanted.data).map_err(missing)?;
@@ -138,7 +174,7 @@ fn examine(wanted: &AddRoot) -> Result<(RootEntry, u64), DaemonError> {
             stat.uid()
         )));
     }
-    Ok((RootEntry { preset, path, uid: stat.uid(), data, identity }, stat.dev()))
+    Ok((RootEntry { preset, policy, path, uid: stat.uid(), data, identity }, stat.dev()))
 }
 
 fn refuse_other_pool(root: &RootEntry, claim: &Claim) -> Result<(), GuardError> {

@@ -63,6 +63,8 @@ pub struct Status {
 pub struct RootStatus {
     /// Name of its preset.
     pub preset: String,
+    /// Name of its policy.
+    pub policy: String,
     /// The directory.
     pub path: PathBuf,
 }
@@ -92,6 +94,10 @@ pub struct FileStatus {
     pub bytes: u64,
     /// Writes that passed by the log.
     pub untracked_writes: u64,
+    /// Every write of it is to go through the log.
+    pub atomic: bool,
+    /// How often it left the log.
+    pub left: u64,
 }
 
 /// A wait event.
@@ -121,8 +127,13 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
     let files: Vec<_> = daemon.files.all().iter().filter_map(|file| file_status(daemon, file)).collect();
     let mut clients: Vec<_> = daemon.clients().into_iter().collect();
     clients.sort_unstable();
-    let root =
-        |r: seawall_core::table::RootEntry| RootStatus { preset: r.preset.name().into(), path: r.path };
+    let root = |r: seawall_core::table::RootEntry| RootStatus {
+        preset: r.preset.name().into(),
+        policy: r.policy.name().into(),
+        path: r.path,
+    };
+    let in_use = |(i, _): &(u32, _)| daemon.engine.shm().root(*i).is_some_and(|r| r.kind().is_some());
+    let roots = daemon.roots.all().into_iter().filter(in_use);
     let sb = &pool.superblock;
     Status {
         medium: pool.medium.label().into(),
@@ -143,7 +154,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         refused: daemon.refused.count(),
         requests: daemon.requests.load(Relaxed),
         guards: daemon.roots.guards(),
-        roots: daemon.roots.all().into_values().map(root).collect(),
+        roots: roots.map(|(_, r)| root(r)).collect(),
         files,
         events: events(daemon),
     }
@@ -165,6 +176,8 @@ fn file_status(daemon: &Daemon, file: &Managed) -> Option<FileStatus> {
         writes: f.writes().load(Relaxed),
         bytes: f.bytes().load(Relaxed),
         untracked_writes: f.untracked_writes().load(Relaxed),
+        atomic: Flag::ATOMIC.any_in(flags),
+        left: f.left().load(Relaxed),
     })
 }
 

@@ -8,6 +8,9 @@
 //! | CAP_SYS_ADMIN (root) | fanotify permission event: the open waits for the daemon's answer | the file has no live records before the open returns |
 //! | less | inotify, after the fact, then a look at `/proc` | the same within some milliseconds of the open, for processes of the same user |
 //!
+//! A file whose every write is to be logged (policy `atomic`) gets the second row in both cases: a backup that
+//! reads it must not take it out of the log, and only an open that is over shows whether it is for writing.
+//!
 //! The limit of the second row, precisely: data that a foreign process writes *and* syncs within those
 //! milliseconds, or as another user, is at risk if the machine loses power before the file has left the log.
 //! Writers that were there before the file was registered are found in both rows (`foreign`), and recovery
@@ -27,6 +30,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use seawall_wire::shm::Flag;
+use std::sync::atomic::Ordering::Acquire;
 
 use nix::fcntl::AT_FDCWD;
 use nix::sys::fanotify::{
@@ -167,12 +173,35 @@ fn is_ours(daemon: &Daemon, pid: i32) -> bool {
 
 fn foreign_open(daemon: &Daemon, event: &FanotifyEvent) {
     let stat = event.fd().and_then(|fd| rustix::fs::fstat(fd).ok());
+    if let Some(stat) = &stat
+        && is_atomic(daemon, (stat.st_dev, stat.st_ino))
+    {
+        return judge_afterwards(daemon, event, (stat.st_dev, stat.st_ino));
+    }
     if let Some(stat) = stat {
         make_safe(daemon, (stat.st_dev, stat.st_ino), event.pid());
     }
     if let Watch::Fanotify(fanotify) = &daemon.watch {
         allow(fanotify, event);
     }
+}
+
+/// True if every write of the file is to go through the log.
+fn is_atomic(daemon: &Daemon, (dev, ino): Inode) -> bool {
+    wait_for_registration(daemon);
+    let slot = daemon.engine.shm().find(dev, ino);
+    let file = slot.and_then(|slot| daemon.engine.shm().file(slot));
+    file.is_some_and(|f| Flag::ATOMIC.any_in(f.flags().load(Acquire)))
+}
+
+/// Nearly every foreign open of a database's data file is a backup's or a checker's, for reading: it must not
+/// take the file out of the log. Whether it is a writer's shows only when it is open.
+fn judge_afterwards(daemon: &Daemon, event: &FanotifyEvent, inode: Inode) {
+    if let Watch::Fanotify(fanotify) = &daemon.watch {
+        allow(fanotify, event);
+    }
+    std::thread::sleep(COALESCE);
+    warden::look_for_writers(daemon, inode);
 }
 
 /// A file is watched before it has a slot: an open in between is judged when it has one.

@@ -16,7 +16,7 @@ use seawall_load::ledger::Verdict;
 use serde::{Deserialize, Serialize};
 
 use crate::cell;
-use crate::plan::{Database, Plan, Side, Trouble};
+use crate::plan::{Database, Plan, Trouble};
 use crate::program;
 use crate::rng::Rng;
 use crate::writeback::Writeback;
@@ -162,7 +162,7 @@ fn work(boot: &Boot) -> Result<Said> {
                 Database::Sqlite => sqlite::check(boot),
                 Database::Mariadb => mariadb::check(boot),
             }?;
-            if boot.plan.side == Side::Seawall {
+            if boot.plan.side.is_logged() {
                 checked.problems.extend(pool_problems(boot)?);
             }
             Said::Checked(checked)

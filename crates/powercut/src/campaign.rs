@@ -79,14 +79,16 @@ pub fn run(options: &Options, seed: u64) -> Result<Report> {
     };
     let deadline = options.minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
     let mut rng = Rng::new(seed);
-    let wanted = |side: &Side| options.sides.is_empty() || options.sides.contains(side);
+    // Tearing a page takes luck, and many rounds: only when asked for.
+    let by_default = |side: &Side| options.sides.is_empty() && *side != Side::Torn;
+    let wanted = |side: &Side| by_default(side) || options.sides.contains(side);
     for (number, side) in schedule(options).filter(|(_, side)| wanted(side)) {
-        for &database in &options.only {
+        for &database in options.only.iter().filter(|&&database| side.is_for(database)) {
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 return Ok(campaign.report);
             }
             let mut plan = plan::draw(database, side, rng.next_u64(), number);
-            if let Some(trouble) = options.trouble.filter(|_| !side.must_lose()) {
+            if let Some(trouble) = options.trouble.filter(|_| !side.is_control()) {
                 plan.trouble = trouble;
             }
             campaign.round(&plan)?;
@@ -97,9 +99,10 @@ pub fn run(options: &Options, seed: u64) -> Result<Report> {
 
 /// The controls come first: if the disk were wrong, everything after them would be worth nothing.
 fn schedule(options: &Options) -> impl Iterator<Item = (u64, Side)> {
-    let controls =
-        (0..options.controls).flat_map(|i| [(i, Side::Unsafe), (i, Side::Logless), (i, Side::Synced)]);
-    controls.chain((0..options.rounds).map(|i| (i, Side::Seawall))).collect::<Vec<_>>().into_iter()
+    let controls = [Side::Unsafe, Side::Logless, Side::Synced, Side::Torn];
+    let controls = (0..options.controls).flat_map(move |i| controls.map(|side| (i, side)));
+    let rounds = (0..options.rounds).flat_map(|i| [(i, Side::Seawall), (i, Side::Atomic)]);
+    controls.chain(rounds)
 }
 
 struct Campaign<'a> {
@@ -126,13 +129,13 @@ impl Campaign<'_> {
                 bail!("round {}: {error:#}\n{log}", plan.title());
             }
         };
-        let bad = !plan.side.must_lose() && !outcome.is_clean();
+        let bad = !plan.side.is_control() && !outcome.is_clean();
         if bad || self.options.keep {
             let directory = self.options.out.join(format!("powercut-{:016x}", plan.seed));
             evidence.keep(&directory, &outcome)?;
             eprintln!("evidence kept in {}", directory.display());
         }
-        self.put_away(plan, bad || plan.side.must_lose());
+        self.put_away(plan, bad || plan.side.is_control());
         self.report.add(outcome);
         Ok(())
     }

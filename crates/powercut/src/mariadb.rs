@@ -79,7 +79,7 @@ pub fn load(boot: &Boot) -> Result<()> {
 pub fn check(boot: &Boot) -> Result<Checked> {
     let mut checked = Checked::default();
     let mut side = boot.plan.side;
-    if side == Side::Seawall {
+    if side.is_logged() {
         let guarded = is_guarded();
         if guarded {
             checked.problems.extend(bare_start_problem()?);
@@ -204,12 +204,12 @@ impl Server {
             give_to_user(sockets)?;
         }
         let mut command = match side {
-            Side::Seawall | Side::Logless => {
+            Side::Seawall | Side::Logless | Side::Atomic => {
                 let mut run = boot.seawall_run();
                 run.args(["--user", USER, "--", SERVER]);
                 run
             }
-            Side::Synced | Side::Unsafe => as_user(SERVER)?,
+            Side::Synced | Side::Unsafe | Side::Torn => as_user(SERVER)?,
         };
         command.args(settings(side));
         let mut server = Server { process: program::start(command, "MariaDB")? };

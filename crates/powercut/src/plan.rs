@@ -30,7 +30,11 @@ pub enum Database {
 pub enum Side {
     /// The database's own syncs, absorbed by Seawall's log.
     Seawall,
-    /// The same, and the log's medium is lost in the cut. Proves that it was the log that kept the commits.
+    /// PostgreSQL without full pages in its log, under `--policy atomic`: no page may be torn.
+    Atomic,
+    /// The same without Seawall. Proves that the cuts do tear pages; only when asked for.
+    Torn,
+    /// Seawall, and the log's medium is lost in the cut. Proves that it was the log that kept the commits.
     Logless,
     /// The database's own syncs, on the disk. Proves that the disk keeps what was flushed.
     Synced,
@@ -127,12 +131,16 @@ pub fn draw(database: Database, side: Side, seed: u64, number: u64) -> Plan {
             1 => Trouble::FlushErrors,
             2 => Trouble::Full,
             3 => Trouble::DatabaseKilled,
-            4 if side == Side::Seawall => Trouble::DaemonKilled,
+            4 if side.is_logged() => Trouble::DaemonKilled,
             _ => Trouble::None,
         },
         writeback: rng.percent(60),
     };
-    if side.must_lose() { plan.plain() } else { plan }
+    match side {
+        Side::Torn => Plan { loss: Loss::Sectors(50), writeback: true, ..plan.plain() },
+        side if side.must_lose() => plan.plain(),
+        _ => plan,
+    }
 }
 
 /// PostgreSQL's ways to write its log: each takes other system calls.
@@ -150,6 +158,26 @@ impl Side {
     /// Commits must be gone after a cut.
     pub fn must_lose(self) -> bool {
         matches!(self, Side::Unsafe | Side::Logless)
+    }
+
+    /// Its rounds may end in any way: they are there to show what goes wrong.
+    pub fn is_control(self) -> bool {
+        self.must_lose() || self == Side::Torn
+    }
+
+    /// The database runs under Seawall, and its log is kept.
+    pub fn is_logged(self) -> bool {
+        matches!(self, Side::Seawall | Side::Atomic)
+    }
+
+    /// PostgreSQL writes no full pages into its log.
+    pub fn is_without_full_pages(self) -> bool {
+        matches!(self, Side::Atomic | Side::Torn)
+    }
+
+    /// This side is there for this database.
+    pub fn is_for(self, database: Database) -> bool {
+        database == Database::Postgres || !self.is_without_full_pages()
     }
 }
 

@@ -108,7 +108,7 @@ fn commits(boot: &Boot, seconds: &str) -> Command {
 pub fn check(boot: &Boot) -> Result<Checked> {
     let mut checked = Checked::default();
     let mut side = boot.plan.side;
-    if side == Side::Seawall {
+    if side.is_logged() {
         let guarded = server::is_guarded(&cluster());
         if guarded {
             checked.problems.extend(server::bare_start_problem()?);
@@ -116,7 +116,10 @@ pub fn check(boot: &Boot) -> Result<Checked> {
         if boot.plan.recovery != Recovery::Run {
             let replayed = recover(boot, boot.plan.recovery == Recovery::Forced)?;
             checked.replayed = Some(replayed);
-            side = Side::Synced;
+            // Without full pages its own recovery must be under Seawall too: another cut would tear pages.
+            if side == Side::Seawall {
+                side = Side::Synced;
+            }
             if replayed > 0 && !guarded {
                 checked.problems.push(format!("{replayed} live records, and no guard was up"));
             }

@@ -98,7 +98,11 @@ impl Report {
                     faults.push(format!("{who}: nothing was lost, so these cuts prove nothing"));
                 }
                 Side::Unsafe | Side::Logless => {}
-                Side::Seawall | Side::Synced => {
+                Side::Torn if t.rounds_with_problems == 0 && t.lost == 0 => {
+                    faults.push(format!("{who}: no page was torn, so these cuts prove nothing"));
+                }
+                Side::Torn => {}
+                Side::Seawall | Side::Atomic | Side::Synced => {
                     if t.lost > 0 {
                         faults.push(format!("{who}: {} acknowledged commits are LOST", t.lost));
                     }

@@ -110,10 +110,23 @@ fn load_and_cut(disk: &Disk, boot: &Boot, rng: &mut Rng, problems: &mut Vec<Stri
     sleep(boot.plan.cut_after / 2);
     trouble(disk, &boot.plan, rng);
     sleep(boot.plan.cut_after / 2);
+    if boot.plan.side == Side::Torn {
+        wait_for_pages(disk);
+    }
     if let Some(Said::Failed(why)) = machine.heard() {
         problems.push(format!("the load stopped before the cut: {why}"));
     }
     machine.cut(disk, boot.plan.loss, rng)
+}
+
+/// A control that is to tear pages cuts while there are some to tear: between two flushes, as a checkpoint
+/// writes.
+fn wait_for_pages(disk: &Disk) {
+    const PAGES: usize = 32 * 8192;
+    let patience = Instant::now() + Duration::from_secs(15);
+    while disk.pending_bytes() < PAGES && Instant::now() < patience {
+        sleep(Duration::from_millis(1));
+    }
 }
 
 /// Lets the disk refuse a few requests.

@@ -55,7 +55,7 @@ pub fn check(boot: &Boot) -> Result<Checked> {
     prepare()?;
     let mut checked = Checked::default();
     let mut side = boot.plan.side;
-    if side == Side::Seawall {
+    if side.is_logged() {
         let guard = directory().join("bank.db-journal/.seawall");
         let guarded = guard.exists();
         if guarded {
@@ -96,12 +96,12 @@ fn prepare() -> Result<()> {
 fn on(boot: &Boot, side: Side, arguments: Vec<OsString>) -> Command {
     let program = boot.program("seawall-load");
     let mut command = match side {
-        Side::Seawall | Side::Logless => {
+        Side::Seawall | Side::Logless | Side::Atomic => {
             let mut run = boot.seawall_run();
             run.args(["--preset", "sqlite", "--data"]).arg(directory()).arg("--").arg(program);
             run
         }
-        Side::Synced | Side::Unsafe => Command::new(program),
+        Side::Synced | Side::Unsafe | Side::Torn => Command::new(program),
     };
     command.args(arguments).env("XDG_RUNTIME_DIR", "/tmp/session");
     command

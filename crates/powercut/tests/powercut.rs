@@ -51,7 +51,7 @@ fn no_acknowledged_commit_is_lost_to_a_power_cut() {
     }
     let json = std::fs::read(out.path().join("powercuts.json")).expect("the result");
     let report: Report = serde_json::from_slice(&json).expect("a report");
-    assert_eq!(report.totals.len(), 8, "two databases on four sides\n{said}");
+    assert_eq!(report.totals.len(), 9, "two databases on four sides, and one without full pages\n{said}");
     for totals in report.totals {
         assert!(totals.acknowledged > 0, "{said}");
         assert_eq!(totals.lost > 0, totals.side.must_lose(), "{said}");

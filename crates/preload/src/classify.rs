@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use seawall_core::certain;
 use seawall_core::policy::{self, Manage, SQLITE_MAGIC};
 use seawall_core::{Engine, Errno, FileRef, Owner};
-use seawall_wire::shm::Flag;
+use seawall_wire::shm::{Flag, Policy};
 
 use crate::client::{self, Registered};
 use crate::fdtable::{self, Entry, State, mark};
@@ -124,12 +124,17 @@ fn opened_as(fd: c_int) -> Option<Entry> {
     Some(entry.with(mark::WRITABLE, flags & libc::O_ACCMODE != libc::O_RDONLY))
 }
 
+/// This process has said that a data file is outside the log.
+static TOLD: AtomicBool = AtomicBool::new(false);
+
 /// A file that has no slot: what its preset says.
 fn decide(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Intent, entry: Entry) -> Kind {
     let mut room = [0; libc::PATH_MAX as usize];
     let named = (stat.links > 0).then(|| sys::name_of(fd, &mut room)).flatten();
-    let manage = named.and_then(|path| policy::decide(engine.shm(), path)).map(|(_, manage)| manage);
-    if matches!(manage, None | Some(Manage::Bypass)) {
+    let Some((root, manage)) = named.and_then(|path| policy::decide(engine.shm(), path)) else {
+        return leave(fd, entry);
+    };
+    if manage == Manage::Bypass {
         return leave(fd, entry);
     }
     if !entry.has(mark::WRITABLE) {
@@ -138,22 +143,43 @@ fn decide(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Intent, entry
     }
     let entry = if intent == Intent::Sync { entry.synced() } else { entry };
     let due = match manage {
-        Some(Manage::AfterSyncs(n)) => entry.syncs() >= n,
-        Some(Manage::IfSqlite) => intent == Intent::Sync && has_magic(fd),
-        _ => true,
+        Manage::AfterSyncs(n) => entry.syncs() >= n,
+        Manage::IfSqlite => intent == Intent::Sync && has_magic(fd),
+        // A candidate of this kind was refused before.
+        Manage::Now | Manage::Bypass => entry.state() != State::Candidate,
     };
     if due || intent == Intent::Hold {
-        return register(engine, fd, stat, entry);
+        return register(engine, fd, stat, entry, (root, manage));
     }
+    candidate(engine, fd, stat, entry)
+}
+
+/// Remembers that `fd` may become managed: by us at an fsync, or by another process at any time.
+fn candidate(engine: &'static Engine, fd: c_int, stat: &Stat, entry: Entry) -> Kind {
     let candidate = entry.as_candidate();
     fdtable::set(fd, candidate);
     Kind::Watched(Watched { entry: candidate, candidate: Some((engine, *stat)) })
 }
 
-fn register(engine: &'static Engine, fd: c_int, stat: &Stat, entry: Entry) -> Kind {
+fn register(
+    engine: &'static Engine,
+    fd: c_int,
+    stat: &Stat,
+    entry: Entry,
+    (root, manage): (u32, Manage),
+) -> Kind {
     match client::register(fd) {
         Registered::File(file) if engine.knows(file) => adopt(engine, fd, file, stat, entry),
-        Registered::File(_) | Registered::No => leave(fd, entry),
+        Registered::File(_) | Registered::Refused if manage == Manage::Now => {
+            let atomic = engine.shm().root(root).is_some_and(|root| root.policy() == Policy::Atomic);
+            if atomic && !TOLD.swap(true, Relaxed) {
+                sys::say(&[
+                    "a data file is not in the log, so its pages can tear; the daemon's log says why",
+                ]);
+            }
+            candidate(engine, fd, stat, entry)
+        }
+        Registered::File(_) | Registered::Refused | Registered::No => leave(fd, entry),
         // Somebody else may get an answer while this write is under way.
         Registered::NoAnswer => Kind::Watched(Watched { entry, candidate: Some((engine, *stat)) }),
     }

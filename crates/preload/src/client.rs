@@ -31,6 +31,8 @@ pub enum Registered {
     File(FileRef),
     /// It is not to be managed.
     No,
+    /// It cannot be managed now; another process may get another answer later.
+    Refused,
     /// The daemon did not answer.
     NoAnswer,
 }
@@ -95,6 +97,7 @@ pub fn register(fd: c_int) -> Registered {
         (MAGIC, Status::Ok) => {
             Registered::File(FileRef { slot: answer.reply.slot, generation: answer.reply.generation })
         }
+        (MAGIC, Status::Refused) => Registered::Refused,
         _ => Registered::No,
     }
 }

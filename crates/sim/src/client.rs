@@ -178,6 +178,7 @@ impl Client {
             self.world.step();
         }
         let logged = self.world.is_tracked(open.index);
+        self.world.must_be_logged(open.index, logged);
         self.world.tell(|| format!("file {}: published, tracked {logged}", open.index));
         self.world.change(open.index, change);
         let seq =
@@ -207,6 +208,7 @@ impl Client {
     fn count_full(&self, open: &Open) {
         let flags = self.world.peek(|| self.engine.flags(open.name));
         let is_full = Flag::LOG_FULL.any_in(flags);
+        self.world.files.borrow_mut()[open.index].excused |= is_full;
         let was_full = std::mem::replace(&mut self.world.files.borrow_mut()[open.index].left_full, is_full);
         self.world.count(|c| c.full += u64::from(is_full && !was_full));
     }
@@ -310,6 +312,7 @@ impl Client {
     /// A writable mapping for a while: stores nobody sees.
     fn hold(&self, open: &Open) {
         self.engine.hold(self.who(), open.name, || certain::fdatasync(open.cache.as_fd()));
+        self.world.files.borrow_mut()[open.index].excused = true;
         for _ in 0..self.world.rng.below(4) {
             let at = self.world.rng.below(SPAN) as usize;
             self.world.step();

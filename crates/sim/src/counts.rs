@@ -53,6 +53,8 @@ counts! {
     real,
     /// files taken out of a full log
     full,
+    /// changes that went around the log under `atomic`
+    around,
     /// processes killed
     kills,
     /// daemons that took over

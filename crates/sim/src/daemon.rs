@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_core::destage::{Destager, Files, Round};
 use seawall_core::reap::{self, Writable};
-use seawall_core::{Engine, FileRef, Owner, lock, table};
+use seawall_core::{Engine, Errno, FileRef, Owner, lock, table};
 use seawall_wire::shm::Flag;
 
 use crate::explore;
@@ -114,6 +114,10 @@ impl Daemon {
     pub fn register(&self) {
         let found = self.world.files.borrow().iter().position(|f| f.name.is_none() && !f.unlinked);
         let Some(index) = found else { return };
+        // Content, inode and name, before the file can have records; see `seawall-daemon`, `register`.
+        if self.world.atomic && self.world.real_sync(index).is_err() {
+            return;
+        }
         let identity = self.world.files.borrow()[index].identity.clone();
         let now = self.engine.shm().header().next_lsn().load(SeqCst) - 1;
         let registered = table::register(&self.world.pool.borrow(), 0, &identity, &explore::hint(index), now);
@@ -124,8 +128,15 @@ impl Daemon {
         f.epoch().fetch_add(1, SeqCst);
         f.sticky().store(0, SeqCst);
         f.generation().store(generation, SeqCst);
-        f.flags().store(Flag::USED.0, SeqCst);
-        self.world.files.borrow_mut()[index].name = Some(FileRef { slot, generation });
+        let policy = if self.world.atomic { Flag::USED | Flag::ATOMIC } else { Flag::USED };
+        f.flags().store(policy.0, SeqCst);
+        let name = FileRef { slot, generation };
+        let find = || {
+            self.world.files.borrow_mut()[index].name = Some(name);
+            true
+        };
+        let sync = || self.world.real_sync(index).map_err(Errno::from_raw_os_error);
+        self.engine.admit(self.who(), name, find, sync);
         self.world.tell(|| format!("file {index} registered in slot {slot} from {now}"));
     }
 

@@ -11,7 +11,7 @@ use seawall_core::pool::Pool;
 use seawall_core::recover::{Locate, Mode, Options, RecoverError, Sink, Target, recover_into, scan};
 use seawall_core::table::{self, FileEntry, RootEntry};
 use seawall_media::Identity;
-use seawall_wire::shm::Preset;
+use seawall_wire::shm::{Policy, Preset};
 
 use crate::pending::{LINE, Units};
 use crate::world::World;
@@ -96,6 +96,7 @@ pub fn identified(root: Option<&RootEntry>, entry: &FileEntry) -> Result<usize, 
 pub fn registered_root() -> RootEntry {
     RootEntry {
         preset: Preset::Postgres,
+        policy: Policy::Tail,
         path: "/simulated".into(),
         uid: 0,
         data: "/simulated".into(),

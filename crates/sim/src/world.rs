@@ -7,6 +7,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
+use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_core::format::{Superblock, SuperblockError};
 use seawall_core::pool::Pool;
@@ -76,6 +77,8 @@ pub struct SimFile {
     pub fresh: bool,
     /// It was out of the log for want of room when last looked at.
     pub left_full: bool,
+    /// It was outside the log for a reason when last looked at, and nobody took it back yet.
+    pub excused: bool,
     /// Write-backs of it that failed. If it is removed then, its records may be refused by name.
     pub errors: u64,
     /// How many of them each open description has been told, by logical thread; see [`DAEMON`].
@@ -133,6 +136,8 @@ pub struct World {
     pub commits: Cell<u64>,
     /// One exploration in this many points.
     pub sparse: Cell<u64>,
+    /// Every write of every file is to go through the log (policy `atomic`): in half of the runs.
+    pub atomic: bool,
     /// The unit in which this machine's disks write.
     pub sector: usize,
     /// A recovery is under way, or the power just went.
@@ -158,6 +163,7 @@ impl World {
     pub fn new(pool: Pool, plan: &Plan) -> Self {
         let rng = Rng::new(plan.seed);
         Self {
+            atomic: plan.seed % 2 == 1,
             sector: rng.pick(&[64, 512, 512, 4096]),
             recovering: Cell::new(false),
             poison: Cell::new(None),
@@ -252,6 +258,7 @@ impl World {
             wounded: false,
             fresh: false,
             left_full: false,
+            excused: false,
             errors: 0,
             told: BTreeMap::new(),
             told_last: None,
@@ -290,6 +297,29 @@ impl World {
             let flags = name.zip(engine).map_or(0, |(name, engine)| engine.flags(name));
             Flag::TRACKED.any_in(flags)
         })
+    }
+
+    /// P2 of the policy `atomic`: a change goes around the log only while a hold, a failed disk or a daemon that
+    /// frees nothing keeps its file out, or until somebody had a chance to take it back.
+    pub fn must_be_logged(&self, index: usize, logged: bool) {
+        let name = self.files.borrow()[index].name;
+        let Some((name, engine)) = name.zip(self.engine.borrow().clone()).filter(|_| self.atomic) else {
+            return;
+        };
+        let file = self
+            .peek(|| engine.shm().file(name.slot).map(|f| (f.flags().load(SeqCst), f.sticky().load(SeqCst))));
+        let (flags, holds) = file.unwrap_or_default();
+        let full = self.peek(|| engine.is_exhausted());
+        let kept_out = holds != 0 || full || Flag::NEVER_TRACK.any_in(flags);
+        let excused = {
+            let file = &mut self.files.borrow_mut()[index];
+            file.excused = !logged && (file.excused || kept_out);
+            file.excused
+        };
+        self.count(|c| c.around += u64::from(!logged));
+        if !logged && !excused {
+            self.violate(format!("a change of file {index} went around the log (flags {flags:#x})"));
+        }
     }
 
     /// Changes page cache and disk model alike, as the kernel does for a published change.

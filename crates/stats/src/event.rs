@@ -14,7 +14,7 @@ pub enum Event {
     Publish,
     /// A real fsync in the caller's path.
     SyncReal,
-    /// A file left the log because the log was full.
+    /// The log was full: a write went around it, or waited.
     LogFull,
     /// Waiting for another writer of the same file.
     FileLock,
@@ -49,7 +49,7 @@ pub const EVENTS: [Row; 7] = [
     row(Event::LogFileSync, "log file sync", "engine", "a durable write as its caller saw it"),
     row(Event::Publish, "publish", "publish", "the write into the page cache"),
     row(Event::SyncReal, "sync real", "engine", "fsync calls that waited for the disk"),
-    row(Event::LogFull, "log full", "append", "files that left the log because it was full"),
+    row(Event::LogFull, "log full", "append", "writes that waited for a full log, or went around it"),
     row(Event::FileLock, "file lock", "engine", "waits for another writer of the same file"),
     row(Event::Destage, "destage write", "destage", "background fdatasync of one file"),
 ];

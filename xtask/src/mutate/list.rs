@@ -103,6 +103,7 @@ mutants! {
         "watermark: a file leaves the log":
             "Ok(()) => persist::watermark(&self.log.pool, slot, f, last)," =>
             "Ok(()) => if !{m} { persist::watermark(&self.log.pool, slot, f, last) },",
+        "atomic: synced before it is back": "        match sync() {" => "        match if {m} { Ok(()) } else { sync() } {",
         "failed sync: a file leaves the log": "f.watermark().load(Acquire) && !failed() {" => "f.watermark().load(Acquire) && (!failed() || {m}) {",
         "failed sync: meanwhile, a file leaves the log": "Ok(()) if failed() =>" => "Ok(()) if failed() && !{m} =>",
     }
@@ -123,6 +124,7 @@ mutants! {
         "state: a short write leaves the log": "if !done.is_ok_and(|r| whole(r, intake.length)) {" => "if !done.is_ok_and(|r| whole(r, intake.length)) && !{m} {",
         "state: a full log is left": "    f.epoch().fetch_add(1, SeqCst);\n    f.untracked_writes()" => "    if !{m} { f.epoch().fetch_add(1, SeqCst); }\n    f.untracked_writes()",
         "lock: inherited by a write": "        if guard.inherited() {" => "        if guard.inherited() && !{m} {",
+        "atomic: a full log is waited for": "if waits && !wait.is_over() {" => "if waits && !wait.is_over() && !{m} {",
         "state: a signal's write": "    f.disturb();\n    publish()" => "    if !{m} { f.disturb(); }\n    publish()",
     }
     "core/src/certain.rs" {
@@ -149,9 +151,10 @@ mutants! {
         "state: destage remembers a failed sync": "f.flags().fetch_or((Flag::FAILED | Flag::SYNC_NEEDED).0, SeqCst);" => "if !{m} { f.flags().fetch_or((Flag::FAILED | Flag::SYNC_NEEDED).0, SeqCst); }",
     }
     "core/src/reap.rs" {
-        "fsync: reap": ".and_then(|file| Ok(fdatasync(file.as_fd())?)) {" => ".and_then(|file| if {m} { Ok(()) } else { Ok(fdatasync(file.as_fd())?) }) {",
+        "fsync: reap": "    fdatasync(file.as_fd())" => "    if {m} { Ok(()) } else { fdatasync(file.as_fd()) }",
         "watermark: reap": "        Ok(()) => persist::watermark(engine.pool(), slot, f, last.max(f.watermark().load(Acquire)))," => "        Ok(()) => if !{m} { persist::watermark(engine.pool(), slot, f, last.max(f.watermark().load(Acquire))) },",
-        "reap: retires what was not published": "            retire(engine, slot, f, files);\n            f.lock()" => "            if !{m} { retire(engine, slot, f, files); }\n            f.lock()",
+        "reap: retires what was not published": "            retire(engine, slot, f, files);\n            // The dead" => "            if !{m} { retire(engine, slot, f, files); }\n            // The dead",
+        "atomic: the reaper takes back": "            engine.rejoin(f, || sync(slot, files));\n            f.lock()" => "            if !{m} { engine.rejoin(f, || sync(slot, files)); }\n            f.lock()",
         "reap: finishes a publish": "        file.write_all_at(&bytes, header.offset)?;" => "        if !{m} { file.write_all_at(&bytes, header.offset)?; }",
         "reap: closes the dead lane's segments": "            segment.state().store(SegmentState::Full as u32, Release);" => "            if !{m} { segment.state().store(SegmentState::Full as u32, Release); }",
         "failed sync: reap": "    if Flag::FAILED.any_in(f.flags().load(Acquire)) {" => "    if Flag::FAILED.any_in(f.flags().load(Acquire)) && !{m} {",

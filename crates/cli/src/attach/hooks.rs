@@ -14,7 +14,7 @@ use seawall_daemon::control::{Added, Control, ControlError, Stop, Stopped};
 use seawall_daemon::status::Status;
 use seawall_daemon::{AddRoot, process};
 use seawall_wire::message::{Kind, Status as Answer};
-use seawall_wire::shm::Preset;
+use seawall_wire::shm::{Policy, Preset};
 use serde_json::{Value, json};
 
 use super::drop_in::Attached;
@@ -63,7 +63,7 @@ pub fn hook(hook: &Hook) -> Result<()> {
         Hook::Start { pool, preset, data } => {
             let known =
                 Preset::from_name(preset).with_context(|| format!("there is no preset {preset:?}"))?;
-            start(pool, database::root(known, data)?)
+            start(pool, database::root(known, Policy::Tail, data)?)
         }
         Hook::Check { pool } => check(pool),
         Hook::Stop { pool } => stop(pool),

@@ -7,3 +7,4 @@ pub mod init;
 pub mod inspect;
 pub mod recover;
 pub mod status;
+pub mod tune;

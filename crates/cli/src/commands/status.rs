@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use seawall_daemon::control::ControlError;
-use seawall_daemon::status::{EventStatus, FileStatus, Status};
+use seawall_daemon::status::{EventStatus, FileStatus, RootStatus, Status};
 use seawall_wire::message::Kind;
 use serde_json::{Value, json};
 
@@ -84,6 +84,8 @@ fn tell(s: &Status) -> Result<()> {
     if s.refused > 0 {
         facts.push(("refused", format!("{} requests of another version", s.refused)));
     }
+    facts.extend(s.roots.iter().map(|root| ("directory", directory(root))));
+    facts.extend(outside(s));
     show::facts(&facts);
     println!("\nfiles");
     show::table(
@@ -96,6 +98,24 @@ fn tell(s: &Status) -> Result<()> {
         &s.events.iter().map(event).collect::<Vec<_>>(),
     );
     Ok(())
+}
+
+fn directory(root: &RootStatus) -> String {
+    format!("{} ({}, {})", root.path.display(), root.preset, root.policy)
+}
+
+/// Says whether every write of the files that need it went through the log.
+fn outside(s: &Status) -> Option<(&'static str, String)> {
+    let atomic: Vec<_> = s.files.iter().filter(|f| f.atomic).collect();
+    let out = atomic.iter().filter(|f| !f.tracked).count();
+    let (left, around) = atomic.iter().fold((0, 0), |(l, w), f| (l + f.left, w + f.untracked_writes));
+    (!atomic.is_empty()).then(|| {
+        let text = format!(
+            "{} files, {out} of them outside the log now; they left it {left} times, {around} writes went around it",
+            atomic.len()
+        );
+        ("atomic", text)
+    })
 }
 
 fn file(f: &FileStatus) -> Vec<String> {

@@ -56,7 +56,12 @@ mod tests {
     #[test]
     fn regression_a_dead_servers_id_is_not_ours() {
         let dir = tempfile::tempdir().expect("a directory");
-        let root = |path: &Path| AddRoot { preset: "postgres".into(), path: path.into(), data: path.into() };
+        let root = |path: &Path| AddRoot {
+            preset: "postgres".into(),
+            policy: "tail".into(),
+            path: path.into(),
+            data: path.into(),
+        };
         step_over(&[root(dir.path())]);
         let soon = next_id() + 100;
         std::fs::write(dir.path().join("postmaster.pid"), format!("{soon}\n/data\n1\n")).expect("written");

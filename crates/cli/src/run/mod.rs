@@ -26,7 +26,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 use seawall_media::Medium;
-use seawall_wire::shm::Preset;
+use seawall_wire::shm::{Policy, Preset};
 
 use crate::{pool, size, user};
 use program::Program;
@@ -49,6 +49,9 @@ pub struct Run {
     /// What the data is; without it found by COMMAND's name
     #[arg(long, value_parser = Preset::ALL.map(Preset::name))]
     preset: Option<String>,
+    /// tail: the log that commits wait for. atomic: every data file, so that no page can tear
+    #[arg(long, default_value = "tail", value_parser = ["tail", "atomic"])]
+    policy: String,
     /// The database's directory (PGDATA, a directory of SQLite databases, ...); without it found in COMMAND
     #[arg(long)]
     data: Vec<PathBuf>,
@@ -81,7 +84,8 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
         None => user::Environment::default(),
     };
     let program = Program::find(&how.command)?;
-    let roots = database::find(how.preset.as_deref(), &how.data, &program, &how.command[1..])?;
+    let policy = Policy::from_name(&how.policy).unwrap_or_default();
+    let roots = database::find(how.preset.as_deref(), policy, &how.data, &program, &how.command[1..])?;
     let preload = preload::find()?;
     let wanted = pool::Wanted { path: how.pool.as_deref(), size: how.size, emulated: how.emulated };
     let pool = pool::for_run(&wanted)?;

@@ -18,19 +18,22 @@
 
 mod client;
 mod hold;
+mod space;
 mod sync;
 mod timing;
 mod write;
 
-use core::sync::atomic::Ordering::{Acquire, SeqCst};
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use seawall_media::Region;
 use seawall_wire::shm::{File, Flag, Shm};
 
-use crate::Errno;
 use crate::append::{Log, Populated};
 use crate::format::{Superblock, SuperblockError};
+use crate::lock;
 use crate::persist;
+use crate::{Errno, Owner};
 
 /// A managed file, as a descriptor remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +70,7 @@ pub enum AttachError {
 pub struct Engine {
     pub(crate) log: Log,
     clock: seawall_stats::Clock,
+    gave_up: AtomicBool,
 }
 
 impl Engine {
@@ -87,6 +91,7 @@ impl Engine {
         Ok(Self {
             log: Log { pool, shm, layout, uuid_low: sb.uuid_low(), populated: Populated::default() },
             clock,
+            gave_up: AtomicBool::new(false),
         })
     }
 
@@ -175,7 +180,56 @@ impl Engine {
             }
         }
         f.flags().fetch_or(why.0, SeqCst);
-        f.flags().fetch_and(!Flag::TRACKED.0, SeqCst);
+        if Flag::TRACKED.any_in(f.flags().fetch_and(!Flag::TRACKED.0, SeqCst)) {
+            f.left().fetch_add(1, Relaxed);
+        }
         f.epoch().fetch_add(1, SeqCst);
+    }
+}
+
+impl Engine {
+    /// Lets a file be found, and takes it into the log before anybody can write to it if its every write is to
+    /// be logged. `sync` is a real fsync of it; its name is durable already. False: `find` could not do it.
+    pub fn admit(
+        &self,
+        who: Owner,
+        file: FileRef,
+        find: impl FnOnce() -> bool,
+        sync: impl FnOnce() -> Result<(), Errno>,
+    ) -> bool {
+        let Some(f) = self.file(file) else { return false };
+        let _alone = lock::enter(self.shm(), f, who);
+        let found = find();
+        if found {
+            self.rejoin(f, sync);
+        }
+        found
+    }
+
+    /// True for a file that belongs into the log, is not in it, and may return.
+    pub(crate) fn may_rejoin(&self, f: File<'_>) -> bool {
+        let flags = f.flags().load(Acquire);
+        let wanted = Flag::ATOMIC.any_in(flags) && !Flag::TRACKED.any_in(flags);
+        let possible = f.sticky().load(Acquire) == 0 && !Flag::NEVER_TRACK.any_in(flags);
+        wanted && possible && !self.is_exhausted() && self.has_room(flags)
+    }
+
+    /// Takes a file whose every write is to be logged back into the log at once. The caller holds its lock;
+    /// `sync` is a real fdatasync of it. Where that is not possible now the daemon does it later.
+    ///
+    /// A change of the file that this process cannot know of sets [`Flag::SYNC_NEEDED`] when it is over: that
+    /// flag stays, and the next fsync is real.
+    pub(crate) fn rejoin(&self, f: File<'_>, sync: impl FnOnce() -> Result<(), Errno>) {
+        if !self.may_rejoin(f) {
+            return;
+        }
+        match sync() {
+            Ok(()) => {
+                f.flags().fetch_and(!Flag::LOG_FULL.0, SeqCst);
+                f.flags().fetch_or(Flag::TRACKED.0, SeqCst);
+            }
+            // Whoever asks next would be told that all is well.
+            Err(_) => drop(f.flags().fetch_or((Flag::FAILED | Flag::SYNC_NEEDED).0, SeqCst)),
+        }
     }
 }

@@ -54,6 +54,9 @@ impl Engine {
             let done = real();
             self.leave(file.slot, f, Flag(0), || done);
             guard.settled();
+            if done.is_ok() {
+                self.rejoin(f, || Ok(()));
+            }
             return done;
         }
         let covered = Covered { last: f.last_lsn().load(Acquire), epoch: f.epoch().load(Acquire) };
@@ -91,7 +94,7 @@ impl Engine {
 
     /// A file that left because the log was full comes back when a quarter of it is free, not sooner: each
     /// change of state costs a real sync.
-    fn has_room(&self, flags: u32) -> bool {
+    pub(super) fn has_room(&self, flags: u32) -> bool {
         let free = self.shm().header().free_segments().load(Relaxed);
         !Flag::LOG_FULL.any_in(flags) || free >= self.log.layout.segments / 4
     }
@@ -102,7 +105,7 @@ impl Engine {
         &self,
         who: Owner,
         file: FileRef,
-        retire: impl FnOnce() -> Result<(), Errno>,
+        retire: impl Fn() -> Result<(), Errno>,
         op: impl FnOnce() -> R,
     ) -> R {
         let Some(f) = self.file(file) else { return op() };
@@ -110,10 +113,11 @@ impl Engine {
             f.disturb();
             return op();
         };
-        self.leave(file.slot, f, Flag(0), retire);
+        self.leave(file.slot, f, Flag(0), &retire);
         guard.settled();
         let result = op();
         f.epoch().fetch_add(1, SeqCst);
+        self.rejoin(f, retire);
         result
     }
 
@@ -125,7 +129,7 @@ impl Engine {
         &self,
         who: Owner,
         file: FileRef,
-        retire: impl FnOnce() -> Result<(), Errno>,
+        retire: impl Fn() -> Result<(), Errno>,
         op: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         // Marked before the lock is free: between the two another process's fsync could take the file, now

@@ -7,6 +7,7 @@ use rustix::fs::SeekFrom;
 use seawall_stats::{Event, ticks};
 use seawall_wire::shm::{File, Flag};
 
+use super::space::Wait;
 use super::{At, Engine, FileRef};
 use crate::append::{Entry, Operation};
 use crate::certain::fdatasync;
@@ -22,7 +23,7 @@ impl Engine {
     /// When this returns `Ok(n)` and the file is still tracked, the `n` bytes are durable.
     ///
     /// # Errors
-    /// What `publish` said. A full log is not an error: the write goes around it.
+    /// What `publish` said. A full log is not an error: the write goes around it, or waits ([`Flag::ATOMIC`]).
     #[inline]
     pub fn write<'d>(
         &self,
@@ -40,6 +41,7 @@ impl Engine {
             publish,
             |n, length| n as u64 == length,
             || {
+                let data = data.clone();
                 let intake = intake::measure(data.clone());
                 let offset = place(fd, at)?;
                 let in_range = offset.checked_add(intake.length).is_some_and(|end| end <= i64::MAX as u64);
@@ -76,7 +78,8 @@ impl Engine {
     }
 
     /// The common course of a logged change. `entry` runs under the lock and says what to log, or nothing;
-    /// `whole` tells whether the publish did all of it.
+    /// `whole` tells whether the publish did all of it. Waiting for space is done with nothing held: the
+    /// destager needs the file's lock, and the lane's operation would hold back what it may retire.
     #[inline]
     fn change<'d, R: Copy, D: Iterator<Item = &'d [u8]>>(
         &self,
@@ -85,64 +88,78 @@ impl Engine {
         fd: BorrowedFd<'_>,
         publish: impl FnOnce() -> Result<R, Errno>,
         whole: impl FnOnce(R, u64) -> bool,
-        entry: impl FnOnce() -> Result<Option<(RecordKind, u64, Intake, D)>, Errno>,
+        entry: impl Fn() -> Result<Option<(RecordKind, u64, Intake, D)>, Errno>,
     ) -> Result<R, Errno> {
         let Some(f) = self.file(file) else { return publish() };
         let start = ticks();
-        let Entered::Alone(guard) = lock::enter(&self.log.shm, f, who) else {
-            return nested(f, publish);
-        };
-        if guard.inherited() {
-            self.leave(file.slot, f, Flag(0), || fdatasync(fd));
-            guard.settled();
+        let mut wait = Wait::default();
+        loop {
+            let Entered::Alone(guard) = lock::enter(&self.log.shm, f, who) else {
+                return nested(f, publish);
+            };
+            if guard.inherited() {
+                self.leave(file.slot, f, Flag(0), || fdatasync(fd));
+                guard.settled();
+                self.rejoin(f, || fdatasync(fd));
+            }
+            if !Flag::TRACKED.any_in(f.flags().load(Acquire)) {
+                return untracked(f, publish);
+            }
+            // An offset the kernel will refuse, or nothing to write: its answer is the answer.
+            let Ok(Some((kind, offset, intake, data))) = entry() else { return publish() };
+            if kind == RecordKind::Truncate {
+                f.solid().store(0, SeqCst);
+            }
+            let entry = Entry { kind, slot: file.slot, generation: file.generation, offset, intake };
+            let Some(op) = self.append(who, f, &entry, data) else {
+                let waits = Flag::ATOMIC.any_in(f.flags().load(Relaxed)) && self.log.fits(&intake);
+                if waits && !wait.is_over() {
+                    drop(guard);
+                    self.wait_for_space(who, &mut wait);
+                    continue;
+                }
+                self.leave(file.slot, f, Flag::LOG_FULL, || fdatasync(fd));
+                let done = untracked(f, publish);
+                self.rejoin(f, || fdatasync(fd));
+                return done;
+            };
+            let done = self.publish(op, start, publish);
+            if !done.is_ok_and(|r| whole(r, intake.length)) {
+                // The log now says more than happened. Retiring it makes the file's own content the truth.
+                self.leave(file.slot, f, Flag(0), || fdatasync(fd));
+                self.rejoin(f, || fdatasync(fd));
+            }
+            return done;
         }
-        if !Flag::TRACKED.any_in(f.flags().load(Acquire)) {
-            return untracked(f, publish);
-        }
-        // An offset the kernel will refuse, or nothing to write: its answer is the answer.
-        let Ok(Some((kind, offset, intake, data))) = entry() else { return publish() };
-        let Some(mut op) = self.log.claim(who) else {
-            self.leave(file.slot, f, Flag::LOG_FULL, || fdatasync(fd));
-            return untracked(f, publish);
-        };
-        if kind == RecordKind::Truncate {
-            f.solid().store(0, SeqCst);
-        }
-        let entry = Entry { kind, slot: file.slot, generation: file.generation, offset, intake };
-        if !self.append(&mut op, f, &entry, data) {
-            op.abandon();
-            self.leave(file.slot, f, Flag::LOG_FULL, || fdatasync(fd));
-            return untracked(f, publish);
-        }
-        let done = self.publish(op, start, publish);
-        if !done.is_ok_and(|r| whole(r, intake.length)) {
-            // The log now says more than happened. Retiring it makes the file's own content the truth.
-            self.leave(file.slot, f, Flag(0), || fdatasync(fd));
-        }
-        done
     }
 
-    /// Append and persist. False if the log is full.
+    /// Append and persist. `None` if the log is full, or every lane is taken.
     #[inline]
     fn append<'d>(
         &self,
-        op: &mut Operation<'_>,
+        who: Owner,
         f: File<'_>,
         entry: &Entry,
         data: impl Iterator<Item = &'d [u8]>,
-    ) -> bool {
+    ) -> Option<Operation<'_>> {
+        let mut op = self.log.claim(who)?;
         let start = ticks();
         let lsn = op.draw(entry.slot);
         f.last_lsn().store(lsn, Release);
         if op.append(lsn, entry, data).is_err() {
-            self.log.shm.stats(op.lane()).count(Event::LogFull);
-            return false;
+            if !Flag::ATOMIC.any_in(f.flags().load(Relaxed)) {
+                self.log.shm.stats(op.lane()).count(Event::LogFull);
+            }
+            // The lane's next operation says that all before it was waited for.
+            persist::records();
+            op.abandon();
+            return None;
         }
         persist::records();
         self.log.shm.stats(op.lane()).record(Event::LogFileParallelWrite, self.since(start));
         f.writes().store(f.writes().load(Relaxed) + 1, Relaxed);
         f.bytes().store(f.bytes().load(Relaxed) + entry.intake.length, Relaxed);
-        true
+        Some(op)
     }
 
     /// Publish, then end the operation.

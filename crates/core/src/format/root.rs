@@ -25,7 +25,8 @@ pub struct RootDescriptor {
     /// Handle type of the directory.
     pub handle_kind: i32,
     handle_len: u32,
-    reserved: u32,
+    /// Number of the policy. 0, as in pools of before there were any, is `tail`.
+    pub policy: u32,
     /// File system UUID of the directory.
     pub fs: [u8; 16],
     handle: [u8; 64],
@@ -39,7 +40,7 @@ pub struct RootDescriptor {
 
 assert_layout!(RootDescriptor, ROOT_ENTRY_BYTES, {
     magic @ 0, preset @ 4, uid @ 8, path_len @ 12, data_len @ 16, handle_kind @ 20, handle_len @ 24,
-    reserved @ 28, fs @ 32, handle @ 48, path @ 112, data @ 112 + PATH_MAX,
+    policy @ 28, fs @ 32, handle @ 48, path @ 112, data @ 112 + PATH_MAX,
     checksum @ ROOT_ENTRY_BYTES - 4,
 });
 

@@ -13,7 +13,7 @@ use seawall_core::recover::{Mode, Options, RecoverError, Report, recover};
 use seawall_core::table::{self, RootEntry};
 use seawall_core::{At, Engine, Errno, FileRef, Owner, takeover};
 use seawall_media::identity;
-use seawall_wire::shm::{Flag, Preset};
+use seawall_wire::shm::{Flag, Policy, Preset};
 
 pub struct World {
     pub dir: tempfile::TempDir,
@@ -39,6 +39,7 @@ impl World {
         let mut pool = pool::open(&path).expect("open");
         let root = RootEntry {
             preset: Preset::Postgres,
+            policy: Policy::Tail,
             path: dir.path().canonicalize().expect("a real path"),
             uid: std::fs::metadata(dir.path()).expect("metadata").uid(),
             data: dir.path().into(),

@@ -128,6 +128,11 @@ impl Cache {
         true
     }
 
+    /// Bytes that no flush has covered yet.
+    pub fn pending_bytes(&self) -> usize {
+        self.pending_bytes
+    }
+
     /// What would be there if the power failed and nothing of the cache survived.
     pub fn durable(&self) -> &Image {
         &self.durable

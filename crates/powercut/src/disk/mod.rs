@@ -113,6 +113,11 @@ impl Disk {
         self.shared.heal();
     }
 
+    /// Bytes that a cut could take now.
+    pub fn pending_bytes(&self) -> usize {
+        self.shared.pending_bytes()
+    }
+
     /// What was asked of it so far.
     pub fn counts(&self) -> Counts {
         self.shared.counts()

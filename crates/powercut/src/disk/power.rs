@@ -205,6 +205,11 @@ impl Shared {
         self.lock().faults.clear();
     }
 
+    /// Bytes that a cut could take now.
+    pub fn pending_bytes(&self) -> usize {
+        self.lock().cache.pending_bytes()
+    }
+
     /// What was asked so far.
     pub fn counts(&self) -> Counts {
         self.lock().counts

@@ -50,12 +50,13 @@ impl Server {
             give_to_user(Path::new(SOCKETS))?;
         }
         let mut command = match side {
-            Side::Seawall | Side::Logless => {
+            Side::Seawall | Side::Logless | Side::Atomic => {
                 let mut run = boot.seawall_run();
+                run.args(["--policy", if side == Side::Atomic { "atomic" } else { "tail" }]);
                 run.args(["--user", USER, "--"]).arg(binary("postgres")?);
                 run
             }
-            Side::Synced | Side::Unsafe => as_user(binary("postgres")?)?,
+            Side::Synced | Side::Unsafe | Side::Torn => as_user(binary("postgres")?)?,
         };
         command.arg("-D").arg(cluster());
         // After a failed sync PostgreSQL stops hard and recovers, and would do so from a page cache that hides
@@ -63,8 +64,25 @@ impl Server {
         let refuses = matches!(boot.plan.trouble, Trouble::WriteErrors | Trouble::FlushErrors);
         let restart = ("restart_after_crash", if refuses { "off" } else { "on" });
         let fsync = ("fsync", if side == Side::Unsafe { "off" } else { "on" });
+        // A cache smaller than the data: pages are written all the time, not at checkpoints only.
+        let pages = match side.is_without_full_pages() {
+            true => vec![("full_page_writes", "off"), ("shared_buffers", "4MB")],
+            false => Vec::new(),
+        };
+        // Each commit's flush would take the pages along that a cut is to tear.
+        let flushes: &[_] = match side {
+            Side::Torn => &[("synchronous_commit", "off"), ("wal_writer_delay", "10s")],
+            _ => &[],
+        };
         let drawn = boot.plan.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        for (name, value) in SETTINGS.iter().copied().chain(drawn).chain([fsync, restart]) {
+        for (name, value) in SETTINGS
+            .iter()
+            .copied()
+            .chain(drawn)
+            .chain(pages)
+            .chain(flushes.iter().copied())
+            .chain([fsync, restart])
+        {
             command.arg("-c").arg(format!("{name}={value}"));
         }
         let mut server = Server { process: program::start(command, "PostgreSQL")? };

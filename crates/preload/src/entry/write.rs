@@ -149,7 +149,11 @@ fn managed<'d, D: Iterator<Item = &'d [u8]> + Clone>(
         At::Offset(from) => mapped::publish(target, fd, from, slices.clone(), call),
         At::Cursor | At::CursorAtEnd | At::End => call(),
     };
-    let n = target.engine.write(target.who, target.file, sys::borrow(fd), place, slices.clone(), publish)?;
+    let done = target.engine.write(target.who, target.file, sys::borrow(fd), place, slices.clone(), publish);
+    if target.engine.gave_up() {
+        sys::say(&["the log stays full: data files leave it, and their pages can tear until they are back"]);
+    }
+    let n = done?;
     let sync = how.flags & (RWF_DSYNC | RWF_SYNC) != 0 || target.entry.has(mark::DSYNC);
     if sync && n > 0 {
         let whole = whole_sync(how.flags, target.entry.marks());

@@ -33,6 +33,9 @@ impl Flag {
     /// It left the log because the log was full.
     pub const LOG_FULL: Self = Self(256);
 
+    /// Every write of it goes through the log ([`Policy::Atomic`](super::Policy)): a full log is waited for.
+    pub const ATOMIC: Self = Self(1024);
+
     /// Any of these forbids a return to the log.
     pub const NEVER_TRACK: Self = Self(Self::FAILED.0 | Self::STUCK.0 | Self::UNLINKED.0 | Self::FOREIGN.0);
 
@@ -93,6 +96,8 @@ words!(File {
     bytes: u64 @ 104,
     /// Writes that passed by the log.
     untracked_writes: u64 @ 112,
+    /// How often it left the log.
+    left: u64 @ 120,
 });
 
 impl<'a> File<'a> {

@@ -55,6 +55,10 @@ words!(Header {
     bell: u32 @ 192,
     /// Free segments, approximately: a hint for back-pressure, not for safety.
     free_segments: u32 @ 256,
+    /// Futex: incremented and woken when segments were freed.
+    freed: u32 @ 264,
+    /// 1 after somebody waited in vain for space. Until some is freed nobody waits.
+    exhausted: u32 @ 268,
     /// Where the search for a free segment starts: none below it is likely to be free.
     segment_cursor: u32 @ 260,
 });

@@ -20,7 +20,7 @@ pub use client::{Client, Hold};
 pub use file::{File, Flag};
 pub use header::Header;
 pub use lane::Lane;
-pub use root::{Preset, ROOT_PATH_MAX, Root};
+pub use root::{Policy, Preset, ROOT_PATH_MAX, Root};
 pub use segment::{Segment, SegmentState};
 pub use shape::Shape;
 

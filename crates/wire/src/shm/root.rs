@@ -13,7 +13,7 @@ pub const ROOT_PATH_MAX: usize = 960;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Preset {
-    /// PostgreSQL's WAL directory: the regular files directly in it.
+    /// A directory of PostgreSQL's: its WAL; with [`Policy::Atomic`] also PGDATA or a tablespace.
     Postgres = 1,
     /// A directory of SQLite databases.
     Sqlite = 2,
@@ -55,7 +55,42 @@ impl Preset {
     }
 }
 
-/// View of a root. Entries are only ever added while processes are attached.
+/// What is logged of a managed file, and what happens when the log is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Policy {
+    /// The files that commits wait for. A full log is written around; the next fsync is real.
+    #[default]
+    Tail = 0,
+    /// Every data file, every write: each is whole or absent after a power cut. A full log is waited for.
+    Atomic = 1,
+}
+
+impl Policy {
+    /// The policy with this number.
+    pub const fn from_u32(n: u32) -> Option<Self> {
+        match n {
+            0 => Some(Self::Tail),
+            1 => Some(Self::Atomic),
+            _ => None,
+        }
+    }
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tail => "tail",
+            Self::Atomic => "atomic",
+        }
+    }
+
+    /// The policy of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Tail, Self::Atomic].into_iter().find(|policy| policy.name() == name)
+    }
+}
+
+/// View of a root. Entries are added while processes are attached, and withdrawn while none uses them.
 #[derive(Clone, Copy)]
 pub struct Root<'a> {
     region: &'a Region,
@@ -69,6 +104,8 @@ words!(Root {
     path_len: u32 @ 4,
     /// st_dev of the directory.
     dev: u64 @ 8,
+    /// [`Policy`] as a number.
+    policy_number: u32 @ 16,
 });
 
 const PATH_AT: usize = 64;
@@ -86,6 +123,11 @@ impl<'a> Root<'a> {
         Preset::from_u32(self.preset().load(Acquire))
     }
 
+    /// Its policy.
+    pub fn policy(&self) -> Policy {
+        Policy::from_u32(self.policy_number().load(Relaxed)).unwrap_or_default()
+    }
+
     /// Copies the real path of the directory; returns the part of `into` that holds it.
     pub fn path<'b>(&self, into: &'b mut [u8; ROOT_PATH_MAX]) -> &'b [u8] {
         let len = (self.path_len().load(Relaxed) as usize).min(ROOT_PATH_MAX);
@@ -94,14 +136,20 @@ impl<'a> Root<'a> {
     }
 
     /// Fills an unused entry. Daemon only. False if the path is too long.
-    pub fn publish(&self, preset: Preset, path: &[u8], dev: u64) -> bool {
+    pub fn publish(&self, preset: Preset, policy: Policy, path: &[u8], dev: u64) -> bool {
         if path.len() > ROOT_PATH_MAX {
             return false;
         }
         self.region.store(self.at + PATH_AT, path);
         self.path_len().store(path.len() as u32, Relaxed);
         self.dev().store(dev, Relaxed);
+        self.policy_number().store(policy as u32, Relaxed);
         self.preset().store(preset as u32, Release);
         true
+    }
+
+    /// Nothing below it is managed any more. Daemon only; no file of it may be registered.
+    pub fn withdraw(&self) {
+        self.preset().store(0, Release);
     }
 }

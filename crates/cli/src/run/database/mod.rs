@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use seawall_daemon::AddRoot;
-use seawall_wire::shm::Preset;
+use seawall_wire::shm::{Policy, Preset};
 
 use super::program::Program;
 
@@ -20,6 +20,7 @@ use super::program::Program;
 /// If neither the options nor the command say, or a directory is not there.
 pub fn find(
     preset: Option<&str>,
+    policy: Policy,
     data: &[PathBuf],
     program: &Program,
     arguments: &[OsString],
@@ -32,7 +33,16 @@ pub fn find(
         )
     };
     let found = if data.is_empty() { vec![from_command(preset, arguments)?] } else { data.to_vec() };
-    found.iter().map(|dir| root(preset, dir)).collect()
+    if policy == Policy::Atomic && preset != Preset::Postgres {
+        bail!("--policy atomic is there for PostgreSQL only; {} goes with --policy tail", preset.name());
+    }
+    let mut roots = Vec::new();
+    for dir in &found {
+        let root = root(preset, policy, dir)?;
+        roots.extend(elsewhere(&root));
+        roots.push(root);
+    }
+    Ok(roots)
 }
 
 fn by_name(program: &str) -> Option<Preset> {
@@ -68,11 +78,23 @@ fn directory_of(file: &Path) -> PathBuf {
     file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }
 
-/// What is managed: of PostgreSQL the log's directory, of the others the database's.
+/// What of an atomic PGDATA lies outside of it: its WAL and its tablespaces, reached through links.
+fn elsewhere(root: &AddRoot) -> Vec<AddRoot> {
+    if root.policy != Policy::Atomic.name() {
+        return Vec::new();
+    }
+    let spaces = std::fs::read_dir(root.data.join("pg_tblspc")).into_iter().flatten().flatten();
+    let links = spaces.map(|entry| entry.path()).chain([root.data.join("pg_wal")]);
+    let real = links.filter_map(|link| std::fs::canonicalize(link).ok());
+    let outside = real.filter(|path| !path.starts_with(&root.data));
+    outside.map(|path| AddRoot { path, ..root.clone() }).collect()
+}
+
+/// What is managed: of PostgreSQL the log's directory, or with `atomic` its own; of the others the database's.
 ///
 /// # Errors
 /// If the directory is not there, or not what the preset says.
-pub fn root(preset: Preset, data: &Path) -> Result<AddRoot> {
+pub fn root(preset: Preset, policy: Policy, data: &Path) -> Result<AddRoot> {
     let real = |path: &Path| {
         std::fs::canonicalize(path).with_context(|| {
             format!("{}: has the directory moved? Give the present one with --data", path.display())
@@ -83,13 +105,13 @@ pub fn root(preset: Preset, data: &Path) -> Result<AddRoot> {
         Preset::Postgres if !data.join("PG_VERSION").exists() => {
             bail!("{} is no PGDATA (it has no PG_VERSION): run initdb first, without Seawall", data.display())
         }
-        Preset::Postgres => real(&data.join("pg_wal"))?,
+        Preset::Postgres if policy == Policy::Tail => real(&data.join("pg_wal"))?,
         _ => data.clone(),
     };
     if !path.is_dir() {
         bail!("{} is not a directory", path.display());
     }
-    Ok(AddRoot { preset: preset.name().into(), path, data })
+    Ok(AddRoot { preset: preset.name().into(), policy: policy.name().into(), path, data })
 }
 
 #[cfg(test)]
@@ -102,10 +124,11 @@ mod tests {
 
     #[test]
     fn a_directory_that_is_gone_is_named() {
-        let error = root(Preset::Sqlite, Path::new("/no/such/place")).expect_err("no directory");
+        let error =
+            root(Preset::Sqlite, Policy::Tail, Path::new("/no/such/place")).expect_err("no directory");
         assert!(format!("{error:#}").contains("/no/such/place"));
         let dir = tempfile::tempdir().expect("a directory");
-        let error = root(Preset::Postgres, dir.path()).expect_err("no PGDATA");
+        let error = root(Preset::Postgres, Policy::Tail, dir.path()).expect_err("no PGDATA");
         assert!(error.to_string().contains("initdb"), "{error}");
     }
 }

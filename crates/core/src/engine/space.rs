@@ -1,0 +1,82 @@
+//! Back-pressure: a write of a file that may not go around the log waits until space is free.
+//!
+//! Input: a write that found the log full, and holds nothing: no file's lock, no lane, so that the destager can
+//! do its work. Output: it may try again, or nobody will free space any more. Then the file leaves the log like
+//! any other (P4), and until something is freed nobody waits for it again.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+use rustix::process::{Pid, test_kill_process};
+use rustix::thread::futex;
+use seawall_media::sim;
+use seawall_stats::{Event, ticks};
+
+use super::Engine;
+use crate::{Errno, Owner};
+
+const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+/// Naps without a daemon: two seconds, in which `seawall run` starts another one.
+const NAPS_WITHOUT_DAEMON: u32 = 200;
+/// Naps in which a living daemon frees nothing, because a disk hangs or refuses: thirty seconds.
+const NAPS_WITHOUT_PROGRESS: u32 = 3000;
+
+/// One write's wait.
+#[derive(Default)]
+pub(super) struct Wait {
+    freed: u32,
+    naps: u32,
+    alone: u32,
+    over: bool,
+}
+
+impl Wait {
+    /// True if it is no use waiting any longer.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+}
+
+impl Engine {
+    /// True if somebody waited for space in vain, and none has been freed since.
+    pub fn is_exhausted(&self) -> bool {
+        self.shm().header().exhausted().load(Acquire) != 0
+    }
+
+    /// True once after this process found out that waiting for space is no use: to be told to somebody.
+    #[inline]
+    pub fn gave_up(&self) -> bool {
+        self.gave_up.load(Relaxed) && self.gave_up.swap(false, Relaxed)
+    }
+
+    /// Waits a little, or finds out that waiting is over. The caller holds nothing and tries again.
+    #[cold]
+    pub(super) fn wait_for_space(&self, who: Owner, wait: &mut Wait) {
+        let header = self.shm().header();
+        let freed = header.freed().load(Acquire);
+        if wait.naps == 0 || freed != wait.freed {
+            // Space was freed since it was looked for, or may have been: look first, then sleep.
+            (wait.freed, wait.naps) = (freed, 1);
+            return self.ring();
+        }
+        wait.naps += 1;
+        wait.alone = if self.has_daemon() { 0 } else { wait.alone + 1 };
+        let given_up = wait.alone > NAPS_WITHOUT_DAEMON || wait.naps > NAPS_WITHOUT_PROGRESS;
+        if given_up && header.exhausted().swap(1, SeqCst) == 0 {
+            self.gave_up.store(true, Relaxed);
+        }
+        wait.over = given_up || self.is_exhausted();
+        if wait.over || sim::waits() {
+            return;
+        }
+        let start = ticks();
+        // Woken, timed out or interrupted: in every case the caller looks again.
+        let _ = futex::wait(header.freed(), futex::Flags::empty(), freed, Some(&NAP));
+        self.record(who, Event::LogFull, self.since(start));
+    }
+
+    /// True if the daemon's process lives. An id that was used again counts as alive: then progress decides.
+    fn has_daemon(&self) -> bool {
+        let pid = self.shm().header().daemon_pid().load(Acquire);
+        Pid::from_raw(pid as i32).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+    }
+}

@@ -1,0 +1,95 @@
+//! Which files below PGDATA, a tablespace or a WAL directory hold what a crash must not tear.
+//!
+//! Input: a path relative to any of these three; their contents cannot be mistaken for one another. Output:
+//! whether it is a data file (storage layout: PostgreSQL's documentation, chapter "Database Physical Storage").
+//! What is made anew at each start, or read as text, is none: temporary relations, `pgsql_tmp`, statistics,
+//! `pg_subtrans`, `pg_notify`, settings, logs, lock files.
+
+/// True for a data file.
+pub(super) fn is_data(below: &[u8]) -> bool {
+    let mut parts = below.split(|byte| *byte == b'/');
+    let path = [parts.next(), parts.next(), parts.next()].map(Option::unwrap_or_default);
+    if parts.next().is_some() {
+        return false;
+    }
+    match path {
+        [file, b"", b""] | [b"pg_wal", file, b""] => is_wal(file),
+        [b"global", file, b""] => file == b"pg_control" || is_relation(file),
+        [b"base", _, file] => is_relation(file),
+        [tablespace, _, file] if tablespace.starts_with(b"PG_") => is_relation(file),
+        [b"pg_xact" | b"pg_commit_ts" | b"pg_twophase", file, b""] => is_hex(file),
+        [b"pg_multixact", b"members" | b"offsets", file] => is_hex(file),
+        _ => false,
+    }
+}
+
+/// A segment, one in the making, or a time line's history.
+fn is_wal(file: &[u8]) -> bool {
+    let stem = file.split(|byte| *byte == b'.').next().unwrap_or_default();
+    let is_numbered = matches!(stem.len(), 8 | 24) && is_hex(stem);
+    is_numbered || file.starts_with(b"xlogtemp.")
+}
+
+/// A relation's fork and segment (`16384_fsm.1`), or the map of the catalog's. Temporary ones begin with `t`.
+fn is_relation(file: &[u8]) -> bool {
+    file.first().is_some_and(u8::is_ascii_digit) || file.starts_with(b"pg_filenode.map")
+}
+
+fn is_hex(file: &[u8]) -> bool {
+    !file.is_empty() && file.iter().all(u8::is_ascii_hexdigit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_crash_must_not_tear_is_data() {
+        for path in [
+            "base/5/16384",
+            "base/5/16384.1",
+            "base/5/16384_fsm",
+            "base/5/pg_filenode.map",
+            "global/pg_control",
+            "global/1262",
+            "pg_wal/00000001000000000000000A",
+            "pg_wal/xlogtemp.4711",
+            "pg_wal/00000002.history",
+            "pg_xact/0000",
+            "pg_multixact/offsets/0000",
+            "pg_twophase/000002F1",
+            "PG_15_202209061/5/16400",
+            "00000001000000000000000A",
+        ] {
+            assert!(is_data(path.as_bytes()), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_made_anew_or_read_as_text_is_not() {
+        for path in [
+            "PG_VERSION",
+            "base/5/PG_VERSION",
+            "base/5/t3_16390",
+            "base/5/pg_internal.init",
+            "base/pgsql_tmp/pgsql_tmp12.0",
+            "global/pg_internal.init",
+            "pg_stat/pgstat.stat",
+            "pg_stat_tmp/global.stat",
+            "pg_subtrans/0000",
+            "pg_wal/archive_status/00000001000000000000000A.ready",
+            "pg_notify/0000",
+            "postgresql.conf",
+            "postgresql.auto.conf",
+            "postmaster.pid",
+            "postmaster.opts",
+            "backup_label",
+            "log/postgresql.log",
+            "current_logfiles",
+            "base/5",
+            "pg_tblspc/16399/PG_15_202209061/5/16400",
+        ] {
+            assert!(!is_data(path.as_bytes()), "{path}");
+        }
+    }
+}

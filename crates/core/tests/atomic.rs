@@ -1,0 +1,100 @@
+//! The policy `atomic`: every write is in the log before it is in the file, however full the log.
+
+mod common;
+
+use std::os::fd::AsFd;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use common::{Managed, World, roll_back};
+use seawall_core::{At, Errno};
+use seawall_wire::shm::{File, Flag};
+
+const PAGE: usize = 8192;
+const POOL: u64 = 16 << 20;
+
+fn atomic(world: &World, name: &str) -> Managed {
+    let m = world.manage(name);
+    slot(world, &m).flags().fetch_or(Flag::ATOMIC.0, SeqCst);
+    let sync = || m.file.sync_all().map_err(|_| Errno::IO);
+    assert!(world.engine.admit(world.who(0), m.name, || true, sync));
+    assert!(world.is_tracked(&m), "before its first write");
+    m
+}
+
+fn slot<'w>(world: &'w World, m: &Managed) -> File<'w> {
+    world.engine.shm().file(m.name.slot).expect("the slot")
+}
+
+fn page(fill: usize) -> Vec<u8> {
+    vec![fill as u8 | 1; PAGE]
+}
+
+/// Writes until the log has no room for another one, from thread 0, which then waits.
+fn pages_for(pool: u64) -> usize {
+    pool as usize / PAGE
+}
+
+#[test]
+fn a_full_log_is_waited_for() {
+    let world = World::new(POOL);
+    let m = atomic(&world, "16384");
+    let pages = 3 * pages_for(POOL);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            (0..pages).for_each(|i| world.pwrite(&m, 0, &page(i), (i % 64 * PAGE) as u64));
+            done.store(true, SeqCst);
+        });
+        while !done.load(SeqCst) {
+            assert!(world.destage(&m).failed.is_empty());
+        }
+    });
+    let f = slot(&world, &m);
+    assert!(world.is_tracked(&m));
+    assert_eq!((f.left().load(Relaxed), f.untracked_writes().load(Relaxed)), (0, 0));
+    assert!(!world.fsync(&m), "absorbed");
+}
+
+#[test]
+fn nobody_waits_for_a_daemon_that_is_gone() {
+    let world = World::new(POOL);
+    let m = atomic(&world, "16384");
+    world.engine.shm().header().daemon_pid().store(0, SeqCst);
+    (0..pages_for(POOL) + 1).for_each(|i| world.pwrite(&m, 0, &page(i), (i % 64 * PAGE) as u64));
+    assert!(world.engine.gave_up() && !world.engine.gave_up(), "told once");
+    assert!(!world.is_tracked(&m) && world.engine.is_exhausted());
+    assert_eq!(slot(&world, &m).left().load(Relaxed), 1);
+    assert!(world.fsync(&m), "real");
+    // A new daemon frees space, and then takes the file back.
+    let first = world.destage(&m);
+    assert!(first.freed > 0 && !world.engine.is_exhausted());
+    assert_eq!(world.destage(&m).readmitted, u32::from(!world.is_tracked(&m)) + 1);
+    assert!(world.is_tracked(&m));
+}
+
+#[test]
+fn what_leaves_the_log_is_back_before_the_next_write() {
+    let world = World::new(POOL);
+    let m = atomic(&world, "16384");
+    world.pwrite(&m, 0, &page(1), 0);
+    let sync = || m.file.sync_data().map_err(|_| Errno::IO);
+    world.engine.pass(world.who(0), m.name, sync, || m.file.set_len(4 * PAGE as u64)).expect("extended");
+    assert!(world.is_tracked(&m), "after a fallocate");
+    let data = page(2);
+    let short = || Ok(PAGE / 2);
+    let at = At::Offset(PAGE as u64);
+    let n = world.engine.write(world.who(0), m.name, m.file.as_fd(), at, [&data[..]].into_iter(), short);
+    assert_eq!(n, Ok(PAGE / 2));
+    assert!(world.is_tracked(&m), "after a short write");
+    world.pwrite(&m, 0, &vec![3; POOL as usize / 3], 0);
+    assert!(world.is_tracked(&m), "after a write that the log cannot hold");
+    assert_eq!(slot(&world, &m).left().load(Relaxed), 3);
+    let before = std::fs::read(&m.path).expect("read");
+    world.pwrite(&m, 0, &page(4), 0);
+    let after = std::fs::read(&m.path).expect("read");
+    roll_back(&m, &before);
+    let (report, _dir, _memory) = world.recover();
+    assert_eq!(report.expect("a recovery").live, 1, "only what came after");
+    assert!(std::fs::read(&m.path).expect("read") == after);
+}
