@@ -133,6 +133,21 @@ fn regression_a_lock_found_lost_after_a_sync_stays_lost() {
     assert!(!world.is_tracked(&m), "the file left the log first");
 }
 
+/// A process died inside the file, and an fsync that has to be real finds its lock: what the dead one wrote may
+/// be in the page cache alone.
+#[test]
+fn a_real_sync_that_inherits_a_lock_is_still_real() {
+    let world = World::new(16 << 20);
+    let m = world.manage("wal");
+    world.fsync(&m);
+    world.pwrite(&m, 0, b"data", 0);
+    world.engine.need_sync(m.name);
+    let dead = Owner::new(world.engine.claim_client(0x3fff_fff0, 0).expect("a client"), 1 << 4);
+    world.engine.shm().file(m.name.slot).expect("the slot").lock().store(dead.word(), SeqCst);
+    assert!(world.fsync(&m));
+    assert!(!world.is_tracked(&m), "the file left the log");
+}
+
 /// Two processes: one removes the file's last name while the other syncs it. The file must not come back to
 /// the log, or a power cut would leave records of a file that is gone.
 #[test]

@@ -104,7 +104,6 @@ mutants! {
             "Ok(()) => persist::watermark(&self.log.pool, slot, f, last)," =>
             "Ok(()) => if !{m} { persist::watermark(&self.log.pool, slot, f, last) },",
         "atomic: synced before it is back": "        match sync() {" => "        match if {m} { Ok(()) } else { sync() } {",
-        "failed sync: a file leaves the log": "f.watermark().load(Acquire) && !failed() {" => "f.watermark().load(Acquire) && (!failed() || {m}) {",
         "failed sync: meanwhile, a file leaves the log": "Ok(()) if failed() =>" => "Ok(()) if failed() && !{m} =>",
     }
     "core/src/engine/sync.rs" {

@@ -169,9 +169,9 @@ impl Engine {
         f.solid().store(0, SeqCst);
         let last = f.last_lsn().load(Acquire);
         let failed = || Flag::FAILED.any_in(f.flags().load(Acquire));
-        if last > f.watermark().load(Acquire) && !failed() {
+        if last > f.watermark().load(Acquire) {
             match retire() {
-                // Another sync, by the same description perhaps, was told of an error meanwhile.
+                // Another sync was told of an error, before or meanwhile: this one proves nothing.
                 Ok(()) if failed() => {}
                 Ok(()) => persist::watermark(&self.log.pool, slot, f, last),
                 Err(_) => {
