@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use seawall_daemon::guard::{Claim, FIRST_WORD};
-use seawall_wire::shm::Preset;
+use seawall_wire::shm::{Policy, Preset};
 
 use crate::input::Input;
 
@@ -43,8 +43,10 @@ fn a_command_line(input: &mut Input<'_>) {
     let preset = *input.pick(&presets);
     let arguments: Vec<OsString> =
         input.rest().split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect();
-    if let Ok(roots) = cli::database::find(preset, &[], &program, &arguments) {
-        assert!(roots.iter().all(|root| root.path.is_absolute() && root.data.is_absolute()));
+    for policy in [Policy::Tail, Policy::Atomic] {
+        if let Ok(roots) = cli::database::find(preset, policy, &[], &program, &arguments) {
+            assert!(roots.iter().all(|root| root.path.is_absolute() && root.data.is_absolute()));
+        }
     }
 }
 
