@@ -39,7 +39,10 @@ fn a_size(bytes: &[u8]) {
 fn a_command_line(input: &mut Input<'_>) {
     let names = ["postgres", "pg_ctl", "sqlite3", "python3"];
     let program = cli::program::Program { name: (*input.pick(&names)).into() };
-    let presets: Vec<_> = std::iter::once(None).chain(Preset::ALL.map(|p| Some(p.name()))).collect();
+    // MariaDB's own program is asked what its option files say. Processes are not started here: for a moment each
+    // has a copy of every descriptor, and with it the lock of the pool that another test has just closed.
+    let named = Preset::ALL.into_iter().filter(|preset| *preset != Preset::Mariadb);
+    let presets: Vec<_> = std::iter::once(None).chain(named.map(|preset| Some(preset.name()))).collect();
     let preset = *input.pick(&presets);
     let arguments: Vec<OsString> =
         input.rest().split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect();
