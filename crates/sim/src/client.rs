@@ -311,6 +311,7 @@ impl Client {
 
     /// A writable mapping for a while: stores nobody sees.
     fn hold(&self, open: &Open) {
+        self.world.files.borrow_mut()[open.index].holders.insert(self.thread);
         self.engine.hold(self.who(), open.name, || certain::fdatasync(open.cache.as_fd()));
         self.world.files.borrow_mut()[open.index].excused = true;
         for _ in 0..self.world.rng.below(4) {
@@ -322,6 +323,7 @@ impl Client {
             }
         }
         self.engine.release(self.who(), open.name);
+        self.world.files.borrow_mut()[open.index].holders.remove(&self.thread);
     }
 
     /// fallocate, splice and their like.

@@ -2,7 +2,7 @@
 //! every step whether to cut the power (in a copy), to kill the thread, or to let another one run.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
@@ -79,6 +79,8 @@ pub struct SimFile {
     pub left_full: bool,
     /// It was outside the log for a reason when last looked at, and nobody took it back yet.
     pub excused: bool,
+    /// Threads that hold it out of the log, or died while they did: then somebody has to take it back first.
+    pub holders: BTreeSet<usize>,
     /// Write-backs of it that failed. If it is removed then, its records may be refused by name.
     pub errors: u64,
     /// How many of them each open description has been told, by logical thread; see [`DAEMON`].
@@ -259,6 +261,7 @@ impl World {
             fresh: false,
             left_full: false,
             excused: false,
+            holders: BTreeSet::new(),
             errors: 0,
             told: BTreeMap::new(),
             told_last: None,
@@ -313,7 +316,7 @@ impl World {
         let kept_out = holds != 0 || full || Flag::NEVER_TRACK.any_in(flags);
         let excused = {
             let file = &mut self.files.borrow_mut()[index];
-            file.excused = !logged && (file.excused || kept_out);
+            file.excused = !logged && (file.excused || kept_out || !file.holders.is_empty());
             file.excused
         };
         self.count(|c| c.around += u64::from(!logged));
