@@ -194,7 +194,8 @@ impl<'e> Destager<'e> {
             lane.segment().store(0, Release);
         }
         lane.owner().store(0, Release);
-        mine && retired
+        // Not the lane's any more, and yet open: a daemon was killed between this and freeing it.
+        retired
     }
 }
 

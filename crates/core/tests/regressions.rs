@@ -114,6 +114,17 @@ fn regression_a_segment_taken_by_the_dead_is_freed() {
     assert_eq!(count_free(&world.engine), world.engine.layout().segments);
 }
 
+/// A daemon is killed after it took a segment from its idle lane and before it freed it. The next one found an open
+/// segment that no lane knew of, and left it so until the pool was started anew.
+#[test]
+fn regression_a_segment_between_lane_and_free_is_freed() {
+    let world = World::new(16 << 20);
+    let m = world.manage("wal");
+    assert!(world.engine.shm().segment(5).expect("a segment").claim(7));
+    world.destage(&m);
+    assert_eq!(count_free(&world.engine), world.engine.layout().segments);
+}
+
 /// A process dies inside a file while another one syncs it. That one finds the lock lost when it comes back, and
 /// cannot tell whether its sync covered the dead one's record: the next one must deal with it.
 #[test]
