@@ -8,12 +8,9 @@
 
 use rustix::fd::{AsRawFd, BorrowedFd};
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, fstatfs, futimens};
-use seawall_media::sim;
+use seawall_media::{magic, sim};
 
 use crate::Errno;
-
-/// `EXT4_SUPER_MAGIC` (statfs(2)); ext2 and ext3, which one driver serves, share it.
-const EXT4: u64 = 0xef53;
 
 /// fdatasync(2), and then [`check`].
 ///
@@ -36,7 +33,7 @@ pub fn check(fd: BorrowedFd<'_>) -> Result<(), Errno> {
     if let Some(simulated) = sim::confirms(fd.as_raw_fd()) {
         return simulated.map_err(Errno::from_raw_os_error);
     }
-    if fstatfs(fd)?.f_type as u64 != EXT4 {
+    if fstatfs(fd)?.f_type as u64 != magic::EXT4 {
         return Ok(());
     }
     // The first one makes ext4 find out, and may itself be told nothing; the second one is refused.

@@ -11,6 +11,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use rustix::thread::futex;
+use seawall_media::magic;
 use seawall_stats::{Event, ticks};
 use seawall_wire::shm::{File, Flag, SegmentState};
 
@@ -202,8 +203,7 @@ impl<'e> Destager<'e> {
 /// How much of the file, from its start, can be overwritten in place for certain: on ext4, whose blocks are
 /// never shared or moved by a write, up to the first hole. The descriptor's position is the daemon's own.
 fn solid_bytes(fd: BorrowedFd<'_>) -> u64 {
-    const EXT4: u64 = 0xef53;
-    let in_place = rustix::fs::fstatfs(fd).is_ok_and(|fs| fs.f_type as u64 == EXT4);
+    let in_place = rustix::fs::fstatfs(fd).is_ok_and(|fs| fs.f_type as u64 == magic::EXT4);
     let first_hole = || rustix::fs::seek(fd, rustix::fs::SeekFrom::Hole(0)).unwrap_or(0);
     if in_place { first_hole() } else { 0 }
 }

@@ -69,12 +69,10 @@ pub fn recover(path: &Path, how: Offline) -> Result<Recovery, DaemonError> {
             return Err(DaemonError::Alive { pids: alive });
         }
         // A forced replay stands for a machine that lost its caches: what the files hold proves nothing.
-        let put = put_down(daemon, !how.replay);
-        (pool, former) = (put.0, Some(put.1));
+        (pool, former) = put_down(daemon, !how.replay);
     }
     let mode = if how.replay { Mode::Replay } else { mode_after(former.as_ref()) };
-    let report = recover::recover(&pool, Options { mode, accept_loss: how.accept_loss })?;
-    former.map_or(Ok(()), Former::remove)?;
+    let report = close(&pool, former, Options { mode, accept_loss: how.accept_loss })?;
     let roots = Roots::load(table::roots(&pool)?, true);
     let claim = Claim { uuid: pool.uuid(), pool: pool.path.clone() };
     let guards_left = roots.lower(&claim, |_| true).iter().map(ToString::to_string).collect();
@@ -96,12 +94,10 @@ pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
             resume(&daemon);
             return Ok(daemon);
         }
-        let put = put_down(daemon, true);
-        (pool, former) = (put.0, Some(put.1));
+        (pool, former) = put_down(daemon, true);
     }
     let mode = mode_after(former.as_ref());
-    let report = recover::recover(&pool, Options { mode, accept_loss: false })?;
-    former.map_or(Ok(()), Former::remove)?;
+    let report = close(&pool, former, Options { mode, accept_loss: false })?;
     // Also when no file is registered any more: a cut may come between the last file's leave and its guard's.
     let roots = Roots::load(table::roots(&pool)?, true);
     let claim = Claim { uuid: pool.uuid(), pool: pool.path.clone() };
@@ -186,8 +182,15 @@ fn mode_after(former: Option<&Former>) -> Mode {
     if former.is_some_and(|former| former.failed) { Mode::Replay } else { Mode::Auto }
 }
 
+/// Recovers, and then removes what the log was used with.
+fn close(pool: &Pool, former: Option<Former>, options: Options) -> Result<Report, DaemonError> {
+    let report = recover::recover(pool, options)?;
+    former.map_or(Ok(()), Former::remove)?;
+    Ok(report)
+}
+
 /// Gives up a run-time memory that nobody else uses.
-fn put_down(daemon: Daemon, finish: bool) -> (Pool, Former) {
+fn put_down(daemon: Daemon, finish: bool) -> (Pool, Option<Former>) {
     if finish {
         find_files(&daemon);
         warden::bury(&daemon, &dead_slots(&daemon));
@@ -195,7 +198,7 @@ fn put_down(daemon: Daemon, finish: bool) -> (Pool, Former) {
     let failed = |f: File<'_>| is_dirty(f) && Flag::FAILED.any_in(f.flags().load(Acquire));
     let failed = daemon.engine.shm().files().any(|(_, f)| failed(f));
     release(&daemon);
-    (daemon.pool, Former { path: daemon.shm_path, failed })
+    (daemon.pool, Some(Former { path: daemon.shm_path, failed }))
 }
 
 /// Leaves the run-time memory as if this daemon had never been there.

@@ -19,7 +19,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-pub use tree::{adopt_orphans, command_line, descendants, is_alive, kill_leftovers, reap_orphans};
+pub use tree::{
+    adopt_orphans, command_line, descendants, is_alive, kill_and_wait, kill_leftovers, reap_orphans,
+};
 use tree::{disown, own};
 
 static INTERRUPTS: AtomicUsize = AtomicUsize::new(0);
@@ -170,6 +172,18 @@ impl Running {
             sleep(POLL);
         }
         self.collect()
+    }
+
+    /// What it said on standard error if it ends within this time by itself; if not it is ended.
+    pub fn said_within(mut self, limit: Duration) -> Result<Option<String>> {
+        let end = Instant::now() + limit;
+        while Instant::now() < end {
+            if self.has_ended()? {
+                return Ok(Some(self.collect()?.stderr));
+            }
+            pause(2 * POLL)?;
+        }
+        Ok(None)
     }
 
     fn collect(&mut self) -> Result<Ended> {

@@ -7,6 +7,8 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
+use crate::magic;
+
 /// Longest handle, in bytes (MAX_HANDLE_SZ is 128; ext4, XFS and btrfs use at most 40).
 pub const HANDLE_MAX: usize = 64;
 
@@ -97,8 +99,7 @@ fn uuid_of_xfs(fd: i32) -> Option<[u8; 16]> {
     const _: () = assert!(size_of::<Geometry>() == 112);
     /// _IOR('X', 100, struct xfs_fsop_geom_v1)
     const XFS_IOC_FSGEOMETRY_V1: libc::c_ulong = 0x8070_5864;
-    const XFS: u64 = 0x5846_5342;
-    if statfs(fd)?.f_type as u64 != XFS {
+    if statfs(fd)?.f_type as u64 != magic::XFS {
         return None;
     }
     let mut answer = Geometry { before: [0; 64], uuid: [0; 16], behind: [0; 32] };
@@ -131,12 +132,10 @@ fn uuid_by_ioctl(fd: i32) -> Option<[u8; 16]> {
 
 /// statfs's f_fsid, where the file system derives it from its UUID and not from the device number.
 fn uuid_by_fsid(fd: i32) -> Option<[u8; 16]> {
-    const EXT4: u64 = 0xef53;
-    const BTRFS: u64 = 0x9123_683e;
     let fs = statfs(fd)?;
     // SAFETY: `fsid_t` is two 32-bit integers in every libc on Linux.
     let fsid: [u8; 8] = unsafe { std::mem::transmute(fs.f_fsid) };
-    (matches!(fs.f_type as u64, EXT4 | BTRFS) && fsid != [0; 8]).then(|| {
+    (matches!(fs.f_type as u64, magic::EXT4 | magic::BTRFS) && fsid != [0; 8]).then(|| {
         let mut uuid = *b"f_fsid\0\0\0\0\0\0\0\0\0\0";
         uuid[8..].copy_from_slice(&fsid);
         uuid

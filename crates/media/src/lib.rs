@@ -26,6 +26,7 @@ mod cpu;
 mod flush;
 #[cfg(feature = "std")]
 mod handle;
+pub mod magic;
 #[cfg(feature = "std")]
 mod probe;
 mod region;

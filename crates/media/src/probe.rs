@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
+use crate::magic::{BTRFS, EXT4, OVERLAYFS, TMPFS, XFS};
 use crate::{Flush, MapError, Region, flush_instruction};
 
 /// The probed strength of a medium. The texts are the ones shown to people everywhere.
@@ -96,11 +97,11 @@ fn refuses_sync(errno: i32) -> bool {
 
 fn fs_name(magic: u64) -> &'static str {
     match magic {
-        0x0102_1994 => "tmpfs",
-        0xef53 => "ext4",
-        0x5846_5342 => "xfs",
-        0x9123_683e => "btrfs",
-        0x794c_7630 => "overlayfs",
+        TMPFS => "tmpfs",
+        EXT4 => "ext4",
+        XFS => "xfs",
+        BTRFS => "btrfs",
+        OVERLAYFS => "overlayfs",
         _ => "this file system",
     }
 }

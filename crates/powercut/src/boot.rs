@@ -16,7 +16,7 @@ use seawall_load::ledger::Verdict;
 use serde::{Deserialize, Serialize};
 
 use crate::cell;
-use crate::plan::{Database, Plan, Trouble};
+use crate::plan::{Database, Plan, Recovery, Trouble};
 use crate::program;
 use crate::rng::Rng;
 use crate::writeback::Writeback;
@@ -236,7 +236,7 @@ pub fn command(program: &str, arguments: &[&str]) -> Command {
 }
 
 /// Runs `seawall recover` and returns how many records it replayed.
-pub fn recover(boot: &Boot, force: bool) -> Result<u64> {
+fn recover(boot: &Boot, force: bool) -> Result<u64> {
     #[derive(Deserialize)]
     struct Report {
         live: u64,
@@ -259,6 +259,20 @@ pub fn recover(boot: &Boot, force: bool) -> Result<u64> {
         report.live
     );
     Ok(if report.replayed { report.live } else { 0 })
+}
+
+/// Recovers before the database starts, unless `seawall run` is to do it. True if it was done here. Live records
+/// behind no guard are a problem.
+pub fn recover_first(boot: &Boot, guarded: bool, checked: &mut Checked) -> Result<bool> {
+    if boot.plan.recovery == Recovery::Run {
+        return Ok(false);
+    }
+    let replayed = recover(boot, boot.plan.recovery == Recovery::Forced)?;
+    checked.replayed = Some(replayed);
+    if replayed > 0 && !guarded {
+        checked.problems.push(format!("{replayed} live records, and no guard was up"));
+    }
+    Ok(true)
 }
 
 /// Removes the guards of a pool that is gone.

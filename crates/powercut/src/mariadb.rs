@@ -17,8 +17,8 @@ use nix::unistd::{Pid, User, chown};
 use seawall_load::ledger::Verdict;
 use seawall_load::mariadb::{DATABASE, TABLES};
 
-use crate::boot::{Boot, Checked, DATA, abandon, ledger_length, recover, until_the_cut};
-use crate::plan::{Recovery, Side};
+use crate::boot::{Boot, Checked, DATA, abandon, ledger_length, recover_first, until_the_cut};
+use crate::plan::Side;
 use crate::program::{self, Ended, Running};
 
 const USER: &str = "mysql";
@@ -84,13 +84,8 @@ pub fn check(boot: &Boot) -> Result<Checked> {
         if guarded {
             checked.problems.extend(bare_start_problem()?);
         }
-        if boot.plan.recovery != Recovery::Run {
-            let replayed = recover(boot, boot.plan.recovery == Recovery::Forced)?;
-            checked.replayed = Some(replayed);
+        if recover_first(boot, guarded, &mut checked)? {
             side = Side::Synced;
-            if replayed > 0 && !guarded {
-                checked.problems.push(format!("{replayed} live records, and no guard was up"));
-            }
         }
     }
     if side == Side::Logless {

@@ -13,8 +13,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use seawall_load::ledger::Verdict;
 
-use crate::boot::{Boot, Checked, DATA, abandon, ledger_length, recover, until_the_cut};
-use crate::plan::{Recovery, Side};
+use crate::boot::{Boot, Checked, DATA, abandon, ledger_length, recover_first, until_the_cut};
+use crate::plan::Side;
 use crate::program;
 use server::Server;
 
@@ -113,16 +113,9 @@ pub fn check(boot: &Boot) -> Result<Checked> {
         if guarded {
             checked.problems.extend(server::bare_start_problem()?);
         }
-        if boot.plan.recovery != Recovery::Run {
-            let replayed = recover(boot, boot.plan.recovery == Recovery::Forced)?;
-            checked.replayed = Some(replayed);
-            // Without full pages its own recovery must be under Seawall too: another cut would tear pages.
-            if side == Side::Seawall {
-                side = Side::Synced;
-            }
-            if replayed > 0 && !guarded {
-                checked.problems.push(format!("{replayed} live records, and no guard was up"));
-            }
+        // Without full pages its own recovery must be under Seawall too: another cut would tear pages.
+        if recover_first(boot, guarded, &mut checked)? && side == Side::Seawall {
+            side = Side::Synced;
         }
     }
     if side == Side::Logless {

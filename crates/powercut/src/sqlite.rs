@@ -14,8 +14,8 @@ use anyhow::{Context, Result};
 use seawall_load::ledger::Verdict;
 use seawall_load::sqlite::Journal;
 
-use crate::boot::{Boot, Checked, DATA, abandon, ledger_length, recover, until_the_cut};
-use crate::plan::{Recovery, Side};
+use crate::boot::{Boot, Checked, DATA, abandon, ledger_length, recover_first, until_the_cut};
+use crate::plan::Side;
 use crate::program;
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -61,13 +61,8 @@ pub fn check(boot: &Boot) -> Result<Checked> {
         if guarded {
             checked.problems.extend(bare_read_problem()?);
         }
-        if boot.plan.recovery != Recovery::Run {
-            let replayed = recover(boot, boot.plan.recovery == Recovery::Forced)?;
-            checked.replayed = Some(replayed);
+        if recover_first(boot, guarded, &mut checked)? {
             side = Side::Synced;
-            if replayed > 0 && !guarded {
-                checked.problems.push(format!("{replayed} live records, and no guard was up"));
-            }
         }
         checked.verdict = verdict(boot, side)?;
         if guard.exists() {

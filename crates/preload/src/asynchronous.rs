@@ -8,10 +8,10 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence};
 
-use crate::classify::{self, Intent, Kind, find};
+use crate::classify::{self, Intent, Kind, find, hold_for_life};
 use crate::fdtable::{self, Entry, State, mark};
+use crate::session;
 use crate::sys::{self, Stat};
-use crate::{classify::hold_for_life, session};
 
 /// `RWF_DSYNC` of a request.
 const RWF_DSYNC: u32 = 2;

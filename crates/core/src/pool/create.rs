@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode as FileMode, OFlags};
-use seawall_media::{HUGE_PAGE, Medium, Region, probe};
+use seawall_media::{HUGE_PAGE, Medium, Region, magic, probe};
 
 use super::{PoolError, host, io, lock, map};
 use crate::format::{Cell, Layout, Superblock};
@@ -65,8 +65,7 @@ fn directory(path: &Path) -> &Path {
 /// its pages into its own page table, with every backend of a database once: 400 µs a MiB in small pages, 8 in
 /// huge ones. That they are missing is no error.
 fn huge_pages(file: &File, size: u64) -> std::io::Result<()> {
-    const TMPFS: u64 = 0x0102_1994;
-    if rustix::fs::fstatfs(file)?.f_type as u64 != TMPFS {
+    if rustix::fs::fstatfs(file)?.f_type as u64 != magic::TMPFS {
         return Ok(());
     }
     file.set_len(size)?;

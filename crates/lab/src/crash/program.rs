@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::LIMIT;
 use crate::process::{self, Running, start_captured};
@@ -49,7 +48,7 @@ impl ProgramLoad {
     /// Kills the program alone, in the middle of what it does; returns how many processes there were.
     pub fn kill(self) -> Result<usize> {
         let all = self.processes()?;
-        kill_and_wait(&all)?;
+        process::kill_and_wait(&all, LIMIT)?;
         self.end()?; // it drains, and ends
         Ok(all.len())
     }
@@ -59,7 +58,7 @@ impl ProgramLoad {
         // The launcher goes first: one that sees the daemon die starts another.
         let mut all = vec![self.launcher.pid(), daemon];
         all.extend(self.processes()?);
-        kill_and_wait(&all)?;
+        process::kill_and_wait(&all, LIMIT)?;
         self.end()?;
         Ok(all.len())
     }
@@ -68,17 +67,4 @@ impl ProgramLoad {
         self.launcher.wait_for(LIMIT)?;
         self.client.map_or(Ok(()), |client| client.wait_for(LIMIT).map(drop))
     }
-}
-
-fn kill_and_wait(all: &[u32]) -> Result<()> {
-    all.iter().for_each(|&pid| process::signal(pid, libc::SIGKILL));
-    let end = Instant::now() + LIMIT;
-    while all.iter().any(|&pid| process::is_alive(pid)) {
-        process::reap_orphans();
-        if Instant::now() > end {
-            bail!("a killed process did not end");
-        }
-        process::pause(Duration::from_millis(5))?;
-    }
-    Ok(())
 }

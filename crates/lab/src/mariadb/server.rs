@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::{DATABASE, program, settings};
 use crate::lab::Lab;
@@ -107,15 +107,7 @@ impl<'a> Server<'a> {
     }
 
     fn kill_all(self, all: &[u32]) -> Result<()> {
-        all.iter().for_each(|&pid| process::signal(pid, libc::SIGKILL));
-        let end = Instant::now() + LIMIT;
-        while all.iter().any(|&pid| process::is_alive(pid)) {
-            process::reap_orphans();
-            if Instant::now() > end {
-                bail!("a killed process did not end");
-            }
-            process::pause(Duration::from_millis(5))?;
-        }
+        process::kill_and_wait(all, LIMIT)?;
         // Under Seawall the launcher is still there: it sees its command end, drains, and ends.
         self.server.wait_for(LIMIT).map(drop)
     }
@@ -124,15 +116,8 @@ impl<'a> Server<'a> {
 /// Tries to start a bare server on data that may not be ready for one: what it said, or `None` if it started
 /// (and was stopped again).
 pub fn try_bare_start(lab: &Lab, data: &Path) -> Result<Option<String>> {
-    let mut server = process::start_captured(command(lab, Side::Fs, data)?, "bare MariaDB", libc::SIGTERM)?;
-    let end = Instant::now() + Duration::from_secs(10);
-    while Instant::now() < end {
-        if server.has_ended()? {
-            return Ok(Some(server.wait()?.stderr));
-        }
-        process::pause(Duration::from_millis(20))?;
-    }
-    Ok(None)
+    let server = process::start_captured(command(lab, Side::Fs, data)?, "bare MariaDB", libc::SIGTERM)?;
+    server.said_within(Duration::from_secs(10))
 }
 
 fn command(lab: &Lab, side: Side, data: &Path) -> Result<Command> {

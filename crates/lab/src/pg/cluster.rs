@@ -148,15 +148,7 @@ impl<'a> Cluster<'a> {
         }
         all.sort_unstable();
         all.dedup();
-        all.iter().for_each(|&pid| process::signal(pid, libc::SIGKILL));
-        let end = Instant::now() + STOP_LIMIT;
-        while all.iter().any(|&pid| process::is_alive(pid)) {
-            process::reap_orphans();
-            if Instant::now() > end {
-                bail!("processes of PostgreSQL survived SIGKILL");
-            }
-            process::pause(Duration::from_millis(5))?;
-        }
+        process::kill_and_wait(&all, STOP_LIMIT)?;
         // Under Seawall the launcher is still there: it sees its command end, drains, and ends.
         self.server.wait_for(STOP_LIMIT)?;
         Ok(all.len())
@@ -167,15 +159,8 @@ impl<'a> Cluster<'a> {
 /// if it started (and was stopped again).
 pub fn try_bare_start(lab: &Lab, bin: &Path, data: &Path) -> Result<Option<String>> {
     let command = server_command(lab, bin, Side::Fs, data)?;
-    let mut server = process::start_captured(command, "bare PostgreSQL", libc::SIGINT)?;
-    let end = Instant::now() + Duration::from_secs(5);
-    while Instant::now() < end {
-        if server.has_ended()? {
-            return Ok(Some(server.wait()?.stderr.trim().to_owned()));
-        }
-        process::pause(Duration::from_millis(20))?;
-    }
-    Ok(None)
+    let server = process::start_captured(command, "bare PostgreSQL", libc::SIGINT)?;
+    Ok(server.said_within(Duration::from_secs(5))?.map(|said| said.trim().to_owned()))
 }
 
 fn server_command(lab: &Lab, bin: &Path, side: Side, data: &Path) -> Result<Command> {

@@ -3,9 +3,11 @@
 use std::fs;
 use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::signal;
+use anyhow::{Result, ensure};
+
+use super::{pause, signal};
 
 /// Makes orphaned grandchildren our children, so that they can be found and ended.
 pub fn adopt_orphans() {
@@ -41,6 +43,18 @@ fn threads(pid: u32) -> usize {
 pub fn command_line(pid: u32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+/// Kills all of them with SIGKILL, in the order given, and waits until the last one is gone, its files with it.
+pub fn kill_and_wait(all: &[u32], limit: Duration) -> Result<()> {
+    all.iter().for_each(|&pid| signal(pid, libc::SIGKILL));
+    let end = Instant::now() + limit;
+    while all.iter().any(|&pid| is_alive(pid)) {
+        reap_orphans();
+        ensure!(Instant::now() <= end, "a killed process did not end within {} s", limit.as_secs());
+        pause(Duration::from_millis(5))?;
+    }
+    Ok(())
 }
 
 /// Kills a process and everything below it.

@@ -32,7 +32,6 @@ impl Flag {
     pub const DSYNC: Self = Self(128);
     /// It left the log because the log was full.
     pub const LOG_FULL: Self = Self(256);
-
     /// Every write of it goes through the log ([`Policy::Atomic`](super::Policy)): a full log is waited for.
     pub const ATOMIC: Self = Self(1024);
 

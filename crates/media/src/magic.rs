@@ -1,0 +1,12 @@
+//! What `f_type` says of a file system (statfs(2)).
+
+/// ext4; ext2 and ext3, which one driver serves, share it.
+pub const EXT4: u64 = 0xef53;
+/// XFS.
+pub const XFS: u64 = 0x5846_5342;
+/// Btrfs.
+pub const BTRFS: u64 = 0x9123_683e;
+/// tmpfs.
+pub const TMPFS: u64 = 0x0102_1994;
+/// overlayfs.
+pub const OVERLAYFS: u64 = 0x794c_7630;
