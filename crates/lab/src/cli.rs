@@ -86,7 +86,7 @@ pub struct BenchOptions {
     /// Sections to run [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub only: Vec<Section>,
-    /// Interleaved rounds [default: 3; with --quick 2]
+    /// Interleaved rounds [default: 3 for single writes, 5 for databases; with --quick 2]
     #[arg(long, value_parser = at_least_one)]
     pub rounds: Option<usize>,
 }

@@ -18,24 +18,31 @@ use crate::sqlite;
 use crate::table::thousands;
 
 /// One measure on the three sides, higher is better.
+///
+/// A ratio is formed within each round, of runs that followed each other within seconds, and its median is
+/// taken: what the machine does from one minute to the next falls out of it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Three {
     pub fs: Spread,
     pub seawall: Spread,
     /// Not durable.
     pub unsafe_bound: Spread,
+    /// How many times the bare file system.
+    pub speedup: Spread,
+    /// Which part of the unsafe bound.
+    pub of_unsafe: Spread,
 }
 
+#[cfg(test)]
 impl Three {
-    /// How many times the bare file system.
-    pub fn speedup(&self) -> f64 {
-        self.seawall.median / self.fs.median
-    }
-
-    /// Which part of the unsafe bound.
-    pub fn of_unsafe(&self) -> f64 {
-        self.seawall.median / self.unsafe_bound.median
-    }
+    /// Every figure is one.
+    pub const ONE: Three = Three {
+        fs: Spread::ONE,
+        seawall: Spread::ONE,
+        unsafe_bound: Spread::ONE,
+        speedup: Spread::ONE,
+        of_unsafe: Spread::ONE,
+    };
 }
 
 /// Values by side, one a round.
@@ -48,14 +55,21 @@ impl Samples {
     }
 
     fn three(&self) -> Result<Three> {
-        let spread =
-            |side| self.0.get(&side).and_then(|v| Spread::of(v)).context("a side was never measured");
+        let values = |side| self.0.get(&side).context("a side was never measured");
+        let spread = |values: &[f64]| Spread::of(values).context("a side was never measured");
+        let (fs, seawall, unsafe_bound) = (values(Side::Fs)?, values(Side::Seawall)?, values(Side::Unsafe)?);
         Ok(Three {
-            fs: spread(Side::Fs)?,
-            seawall: spread(Side::Seawall)?,
-            unsafe_bound: spread(Side::Unsafe)?,
+            fs: spread(fs)?,
+            seawall: spread(seawall)?,
+            unsafe_bound: spread(unsafe_bound)?,
+            speedup: spread(&ratios(seawall, fs))?,
+            of_unsafe: spread(&ratios(seawall, unsafe_bound))?,
         })
     }
+}
+
+fn ratios(dividends: &[f64], divisors: &[f64]) -> Vec<f64> {
+    dividends.iter().zip(divisors).map(|(dividend, divisor)| dividend / divisor).collect()
 }
 
 /// The three sides' clusters, stopped.
@@ -217,4 +231,24 @@ pub fn measure_sqlite(
 /// How many progress steps [`measure_sqlite`] takes.
 pub fn sqlite_steps(shapes: usize, rounds: usize) -> usize {
     steps(shapes, rounds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_is_that_of_runs_of_one_round() -> Result<()> {
+        let mut samples = Samples::default();
+        // A machine that slows down from round to round, and a side that is always nine tenths of another one.
+        for speed in [300.0, 200.0, 100.0, 10.0] {
+            samples.add(Side::Fs, speed / 2.0);
+            samples.add(Side::Seawall, speed * 0.9);
+            samples.add(Side::Unsafe, speed);
+        }
+        let three = samples.three()?;
+        assert_eq!(three.of_unsafe, Spread { median: 0.9, min: 0.9, max: 0.9 });
+        assert_eq!(three.speedup.median, 1.8);
+        Ok(())
+    }
 }

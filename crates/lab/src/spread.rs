@@ -11,6 +11,10 @@ pub struct Spread {
 }
 
 impl Spread {
+    /// For tests that need some figure.
+    #[cfg(test)]
+    pub const ONE: Spread = Spread { median: 1.0, min: 1.0, max: 1.0 };
+
     /// Over one value a round; `None` without any.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();

@@ -1,7 +1,5 @@
 //! `postgres` and `sqlite`: transactions a second on three sides.
 
-use std::path::Path;
-
 use anyhow::Result;
 use seawall_load::sqlite::Journal;
 
@@ -12,6 +10,7 @@ use crate::pg::{Bench, Test};
 use crate::spread::Spread;
 use crate::sqlite::Shape;
 use crate::table::{self, short, thousands};
+use crate::tools::postgres_bin;
 
 fn pg_shapes(scope: Scope) -> Vec<Bench> {
     if scope.quick {
@@ -26,14 +25,25 @@ pub fn postgres_steps(scope: Scope) -> usize {
     compare::postgres_steps(pg_shapes(scope).len(), scope.rounds)
 }
 
+/// What they take on the disk.
+pub fn postgres_space(scope: Scope) -> u64 {
+    compare::postgres_space(scale(scope))
+}
+
+/// Programs that are missing are named before anything is measured.
+pub fn find_postgres() -> Result<()> {
+    postgres_bin().map(drop)
+}
+
 /// pgbench's scale factor.
-pub fn scale(scope: Scope) -> u32 {
+fn scale(scope: Scope) -> u32 {
     if scope.quick { 4 } else { 16 }
 }
 
 /// pgbench.
-pub fn postgres(lab: &Lab, bin: &Path, scope: Scope) -> Result<SectionResult> {
-    let clusters = Clusters::create(lab, bin, scale(scope))?;
+pub fn postgres(lab: &Lab, scope: Scope) -> Result<SectionResult> {
+    let bin = postgres_bin()?;
+    let clusters = Clusters::create(lab, &bin, scale(scope))?;
     let results = clusters.measure(&pg_shapes(scope), scope.rounds)?;
     let rows = results.iter().map(|(shape, tps)| pg_row(shape, tps));
     let names = results
@@ -81,18 +91,19 @@ fn rates(row: Fields, tps: &Three, unsafe_name: &str) -> Fields {
     row.with_spread("fs_tps", tps.fs)
         .with_spread("seawall_tps", tps.seawall)
         .with_spread(unsafe_name, tps.unsafe_bound)
-        .with_ratio("of_unsafe", tps.seawall.median, tps.unsafe_bound.median)
-        .with_ratio("speedup", tps.seawall.median, tps.fs.median)
+        .with_spread("of_unsafe", tps.of_unsafe)
+        .with_spread("speedup", tps.speedup)
 }
 
 /// Three sides' rates for people.
 pub fn table(title: &str, unsafe_name: &str, results: Vec<(String, Three)>, medium: &str) -> String {
     let cell = |s: Spread| format!("{} ({}–{})", thousands(s.median), thousands(s.min), thousands(s.max));
+    let ratio = |s: Spread| format!("{} ({}–{})", short(s.median), short(s.min), short(s.max));
     let rows: Vec<Vec<String>> = results
         .into_iter()
         .map(|(name, t)| {
-            let gain = format!("{}×", short(t.speedup()));
-            vec![name, cell(t.fs), cell(t.seawall), cell(t.unsafe_bound), gain, short(t.of_unsafe())]
+            let gain = format!("{}×", short(t.speedup.median));
+            vec![name, cell(t.fs), cell(t.seawall), cell(t.unsafe_bound), gain, ratio(t.of_unsafe)]
         })
         .collect();
     let header = [title, "bare fs", "seawall", unsafe_name, "speedup", "of unsafe"];
@@ -106,9 +117,8 @@ mod tests {
 
     #[test]
     fn the_keys_are_those_of_the_page() {
-        let one = Spread { median: 1.0, min: 1.0, max: 1.0 };
-        let tps = Three { fs: one, seawall: one, unsafe_bound: one };
-        let scope = Scope { quick: false, rounds: 1 };
+        let tps = Three::ONE;
+        let scope = Scope { quick: false, rounds: 1, pool: 0 };
         pg_shapes(scope).iter().for_each(|shape| pg_row(shape, &tps).assert_keys(keys::POSTGRES));
         sqlite_shapes(scope).iter().for_each(|shape| sqlite_row(shape, &tps).assert_keys(keys::SQLITE));
     }

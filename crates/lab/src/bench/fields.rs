@@ -1,21 +1,29 @@
-//! One row of `bench.json`: named values in a fixed order.
+//! An object of `bench.json`: named values in a fixed order.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
 use crate::spread::Spread;
 
-/// A row being built.
-#[derive(Clone, Debug, Default)]
-pub struct Fields(Vec<(String, Value)>);
+/// A row being built, or an object of something else than figures.
+#[derive(Clone, Debug)]
+pub struct Fields<V = Value>(Vec<(String, V)>);
 
-impl Fields {
+impl<V> Default for Fields<V> {
+    fn default() -> Self {
+        Fields(Vec::new())
+    }
+}
+
+impl<V> Fields<V> {
     /// Adds a value.
-    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+    pub fn with(mut self, name: &str, value: impl Into<V>) -> Self {
         self.0.push((name.to_owned(), value.into()));
         self
     }
+}
 
+impl Fields {
     /// Adds a median under `name`, its extremes under `name_min` and `name_max`.
     pub fn with_spread(self, name: &str, spread: Spread) -> Self {
         self.with(name, round(spread.median))
@@ -42,7 +50,7 @@ impl Fields {
     }
 }
 
-impl Serialize for Fields {
+impl<V: Serialize> Serialize for Fields<V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (name, value) in &self.0 {

@@ -38,7 +38,10 @@ const LOGGED: Key = spread(
     "seawall_logged",
     "records in Seawall's log for each operation, at most 1: what is missing to 1 went around a full log",
 );
-const SPEEDUP: Key = one("speedup", "the bare file system against Seawall: how many times faster");
+const SPEEDUP: Key = spread(
+    "speedup",
+    "Seawall against the bare file system: how many times faster, the median of the rounds' ratios",
+);
 
 /// The objects of `write_fdatasync`.
 pub const WRITE: &[Key] = &[
@@ -85,7 +88,7 @@ pub const POSTGRES: &[Key] = &[
     spread("fs_tps", "transactions a second on the bare file system"),
     spread("seawall_tps", "the same under `seawall run`"),
     spread("fsync_off_tps", "the same on the bare file system with `fsync=off`"),
-    one("of_unsafe", "`seawall_tps` / `fsync_off_tps`"),
+    spread("of_unsafe", "`seawall_tps` / `fsync_off_tps`: the median of the rounds' ratios"),
     SPEEDUP,
 ];
 
@@ -96,11 +99,11 @@ pub const SQLITE: &[Key] = &[
     spread("fs_tps", "transactions a second on the bare file system, `synchronous=FULL`"),
     spread("seawall_tps", "the same under `seawall run`"),
     spread("sync_off_tps", "the same on the bare file system with `synchronous=OFF`"),
-    one("of_unsafe", "`seawall_tps` / `sync_off_tps`"),
+    spread("of_unsafe", "`seawall_tps` / `sync_off_tps`: the median of the rounds' ratios"),
     SPEEDUP,
 ];
 
-const OF_UNSAFE: Key = one("of_unsafe", "`seawall` / `unsafe`");
+const OF_UNSAFE: Key = spread("of_unsafe", "`seawall` / `unsafe`: the median of the rounds' ratios");
 const SEAWALL: Key = spread("seawall", "the same under `seawall run`");
 
 /// The objects of `mariadb`.

@@ -110,12 +110,10 @@ fn row(threads: u32, rates: &Three) -> Fields {
 mod tests {
     use super::super::keys;
     use super::*;
-    use crate::spread::Spread;
 
     #[test]
     fn the_keys_are_those_of_the_page() {
-        let one = Spread { median: 1.0, min: 1.0, max: 1.0 };
-        row(1, &Three { fs: one, seawall: one, unsafe_bound: one }).assert_keys(keys::MARIADB);
+        row(1, &Three::ONE).assert_keys(keys::MARIADB);
     }
 
     #[test]

@@ -20,11 +20,9 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::cli::{BenchOptions, Section};
-use crate::compare;
 use crate::lab::Lab;
 use crate::machine::Machine;
 use crate::progress::Progress;
-use crate::tools;
 use fields::Fields;
 pub use page::write as write_page;
 
@@ -35,16 +33,12 @@ struct Results {
     medium: String,
     machine: Machine,
     pool_mb: u64,
-    rounds: usize,
     quick: bool,
-    write_fdatasync: Vec<Fields>,
-    sustained: Vec<Fields>,
-    postgres: Vec<Fields>,
-    sqlite: Vec<Fields>,
-    mariadb: Vec<Fields>,
-    redis: Vec<Fields>,
-    rocksdb: Vec<Fields>,
-    lmdb: Vec<Fields>,
+    /// How often each section's figures were measured.
+    rounds: Fields,
+    /// Rows by section; one that was not measured has none.
+    #[serde(flatten)]
+    sections: Fields<Vec<Fields>>,
 }
 
 /// What a section needs to know about the run.
@@ -52,83 +46,137 @@ struct Results {
 struct Scope {
     quick: bool,
     rounds: usize,
+    /// The pool's size in bytes.
+    pool: u64,
 }
+
+/// A section's rows and its table.
+type SectionResult = (Vec<Fields>, String);
+
+/// What the bench knows of a section before it runs it.
+struct Part {
+    section: Section,
+    /// Its name in the file.
+    key: &'static str,
+    /// How often each figure is measured unless `--rounds` or `--quick` says otherwise: databases differ more
+    /// from run to run than single writes do.
+    rounds: usize,
+    /// Finds what it runs: what is missing is named before anything is measured.
+    find: fn() -> Result<()>,
+    /// How many steps of progress it takes.
+    steps: fn(Scope) -> usize,
+    /// How many bytes it needs on the disk.
+    space: fn(Scope) -> u64,
+    run: fn(&Lab, Scope) -> Result<SectionResult>,
+}
+
+/// All sections, in the order they are measured.
+const PARTS: [Part; 8] = [
+    Part {
+        section: Section::Write,
+        key: "write_fdatasync",
+        rounds: 3,
+        find: write::find_programs,
+        steps: write::steps,
+        space: |_| write::space(),
+        run: write::run,
+    },
+    Part {
+        section: Section::Sustained,
+        key: "sustained",
+        rounds: 3,
+        find: write::find_programs,
+        steps: sustained::steps,
+        space: sustained::space,
+        run: sustained::run,
+    },
+    Part {
+        section: Section::Postgres,
+        key: "postgres",
+        rounds: 5,
+        find: databases::find_postgres,
+        steps: databases::postgres_steps,
+        space: databases::postgres_space,
+        run: databases::postgres,
+    },
+    Part {
+        section: Section::Sqlite,
+        key: "sqlite",
+        rounds: 5,
+        find: || Ok(()),
+        steps: databases::sqlite_steps,
+        space: |_| 0,
+        run: databases::sqlite,
+    },
+    Part {
+        section: Section::Mariadb,
+        key: "mariadb",
+        rounds: 5,
+        find: mariadb::find_programs,
+        steps: mariadb::steps,
+        space: |_| mariadb::SPACE,
+        run: mariadb::measure,
+    },
+    Part {
+        section: Section::Redis,
+        key: "redis",
+        rounds: 5,
+        find: stores::find_redis,
+        steps: stores::redis_steps,
+        space: |_| 0,
+        run: stores::redis,
+    },
+    Part {
+        section: Section::Rocksdb,
+        key: "rocksdb",
+        rounds: 5,
+        find: stores::find_rocksdb,
+        steps: stores::rocksdb_steps,
+        space: |_| stores::SPACE,
+        run: stores::rocksdb,
+    },
+    Part {
+        section: Section::Lmdb,
+        key: "lmdb",
+        rounds: 5,
+        find: || Ok(()),
+        steps: stores::lmdb_steps,
+        space: |_| 0,
+        run: stores::lmdb,
+    },
+];
 
 /// Runs the chosen sections.
 pub fn run(options: &BenchOptions) -> Result<()> {
-    let scope =
-        Scope { quick: options.quick, rounds: options.rounds.unwrap_or(if options.quick { 2 } else { 3 }) };
-    let has = |section| options.only.is_empty() || options.only.contains(&section);
-    // Missing programs are named before anything is measured.
-    let bin = if has(Section::Postgres) { Some(tools::postgres_bin()?) } else { None };
-    if has(Section::Write) || has(Section::Sustained) {
-        tools::eatmydata_library()?;
-    }
-    if has(Section::Mariadb) {
-        mariadb::find_programs()?;
-    }
-    stores::find_programs(has(Section::Redis), has(Section::Rocksdb))?;
-    let steps = [
-        (Section::Write, write::steps(scope)),
-        (Section::Sustained, sustained::steps(scope)),
-        (Section::Postgres, databases::postgres_steps(scope)),
-        (Section::Sqlite, databases::sqlite_steps(scope)),
-        (Section::Mariadb, mariadb::steps(scope)),
-        (Section::Redis, stores::redis_steps(scope)),
-        (Section::Rocksdb, stores::rocksdb_steps(scope)),
-        (Section::Lmdb, stores::lmdb_steps(scope)),
-    ];
-    let steps = steps.iter().filter(|(section, _)| has(*section)).map(|(_, steps)| steps).sum();
-    let spaces = [
-        (Section::Write, write::space()),
-        (Section::Sustained, sustained::space(options.common.pool_size, scope)),
-        (Section::Postgres, compare::postgres_space(databases::scale(scope))),
-        (Section::Mariadb, mariadb::SPACE),
-        (Section::Rocksdb, stores::SPACE),
-    ];
-    let space = spaces.iter().filter(|(section, _)| has(*section)).map(|(_, bytes)| bytes).sum();
+    let chosen = |part: &Part| options.only.is_empty() || options.only.contains(&part.section);
+    let scope = |part: &Part| Scope {
+        quick: options.quick,
+        rounds: options.rounds.unwrap_or(if options.quick { 2 } else { part.rounds }),
+        pool: options.common.pool_size,
+    };
+    let parts = || PARTS.iter().filter(|part| chosen(part));
+    parts().try_for_each(|part| (part.find)())?;
+    let steps = parts().map(|part| (part.steps)(scope(part))).sum();
+    let space = parts().map(|part| (part.space)(scope(part))).sum();
     let lab = Lab::set_up(&options.common, Progress::new(steps), space)?;
-    let mut results = Results {
+    let mut sections = Fields::default();
+    let mut tables = String::new();
+    for part in &PARTS {
+        let (rows, table) = if chosen(part) { (part.run)(&lab, scope(part))? } else { Default::default() };
+        sections = sections.with(part.key, rows);
+        if !table.is_empty() {
+            tables += &format!("\n{table}");
+        }
+    }
+    lab.progress.finish();
+    let results = Results {
         medium: lab.medium().to_owned(),
         machine: lab.machine.clone(),
         pool_mb: lab.pool.size() >> 20,
-        rounds: scope.rounds,
-        quick: scope.quick,
-        write_fdatasync: Vec::new(),
-        sustained: Vec::new(),
-        postgres: Vec::new(),
-        sqlite: Vec::new(),
-        mariadb: Vec::new(),
-        redis: Vec::new(),
-        rocksdb: Vec::new(),
-        lmdb: Vec::new(),
+        quick: options.quick,
+        rounds: parts().fold(Fields::default(), |rounds, part| rounds.with(part.key, scope(part).rounds)),
+        sections,
     };
-    let mut tables = String::new();
-    if has(Section::Write) {
-        (results.write_fdatasync, tables) = append(tables, write::run(&lab, scope)?);
-    }
-    if has(Section::Sustained) {
-        (results.sustained, tables) = append(tables, sustained::run(&lab, scope)?);
-    }
-    if let Some(bin) = &bin {
-        (results.postgres, tables) = append(tables, databases::postgres(&lab, bin, scope)?);
-    }
-    if has(Section::Sqlite) {
-        (results.sqlite, tables) = append(tables, databases::sqlite(&lab, scope)?);
-    }
-    if has(Section::Mariadb) {
-        (results.mariadb, tables) = append(tables, mariadb::measure(&lab, scope)?);
-    }
-    if has(Section::Redis) {
-        (results.redis, tables) = append(tables, stores::redis(&lab, scope)?);
-    }
-    if has(Section::Rocksdb) {
-        (results.rocksdb, tables) = append(tables, stores::rocksdb(&lab, scope)?);
-    }
-    if has(Section::Lmdb) {
-        (results.lmdb, tables) = append(tables, stores::lmdb(&lab, scope)?);
-    }
-    lab.progress.finish();
     drop(lab);
     print!("{tables}");
     println!("\n  medium of the log: {}", results.medium);
@@ -140,9 +188,14 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     Ok(())
 }
 
-/// A section's rows and its table.
-type SectionResult = (Vec<Fields>, String);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn append(tables: String, (rows, table): SectionResult) -> SectionResult {
-    (rows, tables + "\n" + &table)
+    #[test]
+    fn every_part_has_its_keys_on_the_page() {
+        let parts: Vec<_> = PARTS.iter().map(|part| part.key).collect();
+        let page: Vec<_> = keys::SECTIONS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(parts, page);
+    }
 }

@@ -54,15 +54,14 @@ pub fn lmdb_steps(scope: Scope) -> usize {
 }
 
 /// Programs that are missing are named before anything is measured.
-pub fn find_programs(redis: bool, rocksdb: bool) -> Result<()> {
-    if redis {
-        crate::redis::program()?;
-        find_in_path("redis-benchmark").context("apt-get install redis-tools")?;
-    }
-    if rocksdb {
-        db_bench()?;
-    }
-    Ok(())
+pub fn find_redis() -> Result<()> {
+    crate::redis::program()?;
+    find_in_path("redis-benchmark").context("apt-get install redis-tools").map(drop)
+}
+
+/// The same for RocksDB.
+pub fn find_rocksdb() -> Result<()> {
+    db_bench().map(drop)
 }
 
 fn db_bench() -> Result<std::path::PathBuf> {
@@ -162,20 +161,18 @@ pub fn with_rates(row: Fields, rates: &Three) -> Fields {
     row.with_spread("fs", rates.fs)
         .with_spread("seawall", rates.seawall)
         .with_spread("unsafe", rates.unsafe_bound)
-        .with_ratio("of_unsafe", rates.seawall.median, rates.unsafe_bound.median)
-        .with_ratio("speedup", rates.seawall.median, rates.fs.median)
+        .with_spread("of_unsafe", rates.of_unsafe)
+        .with_spread("speedup", rates.speedup)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::keys;
     use super::*;
-    use crate::spread::Spread;
 
     #[test]
     fn the_keys_are_those_of_the_page() {
-        let one = Spread { median: 1.0, min: 1.0, max: 1.0 };
-        let rates = Three { fs: one, seawall: one, unsafe_bound: one };
+        let rates = Three::ONE;
         redis_row(REDIS[0], &rates).assert_keys(keys::REDIS);
         rocksdb_row(1, &rates).assert_keys(keys::ROCKSDB);
         lmdb_row(LMDB[0], &rates).assert_keys(keys::LMDB);

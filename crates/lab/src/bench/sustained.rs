@@ -64,8 +64,8 @@ impl Amounts {
 }
 
 /// What the files take: for each side one to overwrite and one to append to, flat out and steady.
-pub fn space(pool: u64, scope: Scope) -> u64 {
-    let amounts = Amounts::of(pool, scope.quick);
+pub fn space(scope: Scope) -> u64 {
+    let amounts = Amounts::of(scope.pool, scope.quick);
     (amounts.total + amounts.file) * 2 * Side::WRITES.len() as u64
 }
 
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn the_keys_are_those_of_the_page() -> Result<()> {
         let amounts = Amounts::of(1 << 28, false);
-        for run in runs(Scope { quick: false, rounds: 1 }) {
+        for run in runs(Scope { quick: false, rounds: 1, pool: 0 }) {
             figures(run.fields(1 << 28, amounts), &samples())?.assert_keys(super::super::keys::SUSTAINED);
         }
         Ok(())

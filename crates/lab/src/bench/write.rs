@@ -46,6 +46,11 @@ pub fn space() -> u64 {
     FILE_BYTES * 2 * Side::WRITES.len() as u64 * BLOCK_BYTES.len() as u64
 }
 
+/// Programs that are missing are named before anything is measured.
+pub fn find_programs() -> Result<()> {
+    crate::tools::eatmydata_library().map(drop)
+}
+
 /// Measures everything.
 pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let shapes = shapes(scope);
@@ -123,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_keys_are_those_of_the_page() -> Result<()> {
-        for shape in shapes(Scope { quick: true, rounds: 1 }) {
+        for shape in shapes(Scope { quick: true, rounds: 1, pool: 0 }) {
             row(shape, &samples())?.assert_keys(super::super::keys::WRITE);
         }
         Ok(())

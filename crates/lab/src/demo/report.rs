@@ -147,10 +147,10 @@ impl DemoReport {
             let gain = if t.fs.overlaps(&t.seawall) {
                 "no difference shown".to_owned()
             } else {
-                format!("{}×", short(t.speedup()))
+                format!("{}×", short(t.speedup.median))
             };
             let name = format!("{}, {}", row.group, row.label);
-            vec![name, cell(&t.fs), cell(&t.seawall), cell(&t.unsafe_bound), gain, short(t.of_unsafe())]
+            vec![name, cell(&t.fs), cell(&t.seawall), cell(&t.unsafe_bound), gain, short(t.of_unsafe.median)]
         });
         table::format(&header, &rows.collect::<Vec<_>>())
     }

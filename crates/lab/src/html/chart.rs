@@ -117,7 +117,7 @@ impl Panel<'_> {
         let end = left + 2.0 * BAR + BAR_GAP;
         let gain_y = self.y(tps.seawall.max.max(tps.fs.max)) - 8.0;
         if !tps.fs.overlaps(&tps.seawall) {
-            let gain = short(tps.speedup());
+            let gain = short(tps.speedup.median);
             let _ = writeln!(out, "<text x=\"{end:.1}\" y=\"{gain_y:.1}\" class=\"gain\">{gain}×</text>");
         }
         let label_y = HEIGHT - BOTTOM + 20.0;

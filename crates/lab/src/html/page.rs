@@ -44,14 +44,18 @@ fn tiles(report: &DemoReport) -> String {
         let _ = writeln!(tiles, "<div class=\"tile {class}\"><b>{value}</b><span>{text}</span></div>");
     };
     for database in ["PostgreSQL", "SQLite"] {
-        let gains: Vec<f64> =
-            report.rows.iter().filter(|r| r.group.starts_with(database)).map(|r| r.tps.speedup()).collect();
+        let gains: Vec<f64> = report
+            .rows
+            .iter()
+            .filter(|r| r.group.starts_with(database))
+            .map(|r| r.tps.speedup.median)
+            .collect();
         if let Some(gain) = Spread::of(&gains) {
             let text = format!("{database} against the bare file system");
             tile(&format!("{}–{}×", short(gain.min), short(gain.max)), &text, "");
         }
     }
-    let of_unsafe: Vec<f64> = report.rows.iter().map(|r| r.tps.of_unsafe()).collect();
+    let of_unsafe: Vec<f64> = report.rows.iter().map(|r| r.tps.of_unsafe.median).collect();
     if let Some(share) = Spread::of(&of_unsafe) {
         let text = "of the speed without any durability (median over all loads)";
         tile(&format!("{:.0} %", share.median * 100.0), text, "");
@@ -93,7 +97,7 @@ fn rates_table(rows: &[Row]) -> String {
         let gain = if t.fs.overlaps(&t.seawall) {
             "–<small>no difference shown</small>".to_owned()
         } else {
-            format!("{}×", short(t.speedup()))
+            format!("{}×", short(t.speedup.median))
         };
         let _ = writeln!(
             table,
@@ -103,7 +107,7 @@ fn rates_table(rows: &[Row]) -> String {
             cell(&t.fs),
             cell(&t.seawall),
             cell(&t.unsafe_bound),
-            short(t.of_unsafe())
+            short(t.of_unsafe.median)
         );
     }
     table + "</tbody></table>"
