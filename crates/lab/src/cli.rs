@@ -96,6 +96,7 @@ pub enum Section {
     Write,
     Sustained,
     Postgres,
+    PostgresAtomic,
     Sqlite,
     Mariadb,
     Redis,

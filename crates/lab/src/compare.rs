@@ -47,14 +47,16 @@ impl Three {
 
 /// Values by side, one a round.
 #[derive(Default)]
-struct Samples(BTreeMap<Side, Vec<f64>>);
+pub struct Samples(BTreeMap<Side, Vec<f64>>);
 
 impl Samples {
-    fn add(&mut self, side: Side, value: f64) {
+    /// Adds the figure of one run.
+    pub fn add(&mut self, side: Side, value: f64) {
         self.0.entry(side).or_default().push(value);
     }
 
-    fn three(&self) -> Result<Three> {
+    /// What the rounds say; an error if a side was never measured.
+    pub fn three(&self) -> Result<Three> {
         let values = |side| self.0.get(&side).context("a side was never measured");
         let spread = |values: &[f64]| Spread::of(values).context("a side was never measured");
         let (fs, seawall, unsafe_bound) = (values(Side::Fs)?, values(Side::Seawall)?, values(Side::Unsafe)?);

@@ -62,6 +62,8 @@ pub fn order<const N: usize>(sides: [Side; N], round: usize) -> [Side; N] {
 #[derive(Clone, Copy)]
 pub enum Preset {
     Postgres,
+    /// Every data file of PostgreSQL's.
+    PostgresAtomic,
     Sqlite,
     Mariadb,
     Redis,
@@ -73,12 +75,20 @@ impl Preset {
     /// Its name on `seawall run`'s command line.
     fn name(self) -> &'static str {
         match self {
-            Preset::Postgres => "postgres",
+            Preset::Postgres | Preset::PostgresAtomic => "postgres",
             Preset::Sqlite => "sqlite",
             Preset::Mariadb => "mariadb",
             Preset::Redis => "redis",
             Preset::Rocksdb => "rocksdb",
             Preset::Lmdb => "lmdb",
+        }
+    }
+
+    /// What its `--policy` is.
+    fn policy(self) -> &'static str {
+        match self {
+            Preset::PostgresAtomic => "atomic",
+            _ => "tail",
         }
     }
 }
@@ -104,7 +114,8 @@ pub fn command<S: AsRef<OsStr>>(
             let mut command = lab.pool.seawall();
             command.current_dir(lab.work.path());
             command
-                .args(["run", "--quiet", "--emulated", "--preset", preset.name(), "--pool"])
+                .args(["run", "--quiet", "--emulated", "--preset", preset.name()])
+                .args(["--policy", preset.policy(), "--pool"])
                 .arg(lab.pool.path());
             command.arg("--data").arg(data).arg("--").arg(program);
             command

@@ -117,6 +117,23 @@ pub const MARIADB: &[Key] = &[
     SPEEDUP,
 ];
 
+/// The objects of `postgres_atomic`.
+pub const POSTGRES_ATOMIC: &[Key] = &[
+    one("clients", "pgbench's `-c`"),
+    one("test", "`simple-update`, pgbench's built-in script"),
+    spread("fs", "transactions a second on the bare file system, `full_page_writes=on`"),
+    spread("seawall", "the same under `seawall run --policy atomic` with `full_page_writes=off`"),
+    spread("unsafe", "the same on the bare file system with `fsync=off` and `full_page_writes=on`"),
+    OF_UNSAFE,
+    SPEEDUP,
+    spread("seawall_wal_mb", "PostgreSQL's WAL of one run with Seawall, in MB"),
+    spread("unsafe_wal_mb", "and on the unsafe side"),
+    spread(
+        "wal_share",
+        "WAL of a transaction with Seawall / on the unsafe side: the median of the rounds' ratios",
+    ),
+];
+
 /// The objects of `redis`.
 pub const REDIS: &[Key] = &[
     one("clients", "redis-benchmark's `-c`"),
@@ -150,10 +167,11 @@ pub const LMDB: &[Key] = &[
 ];
 
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 8] = [
+pub const SECTIONS: [(&str, &[Key]); 9] = [
     ("write_fdatasync", WRITE),
     ("sustained", SUSTAINED),
     ("postgres", POSTGRES),
+    ("postgres_atomic", POSTGRES_ATOMIC),
     ("sqlite", SQLITE),
     ("mariadb", MARIADB),
     ("redis", REDIS),

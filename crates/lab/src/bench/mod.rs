@@ -3,6 +3,7 @@
 //! Output: `bench.json` (its keys: [`keys`], and docs/BENCHMARKS.md) and tables. Figures are medians over rounds, with
 //! `_min` and `_max` beside them. Nothing is asserted about speed here: it is printed.
 
+mod atomic;
 mod databases;
 mod disk;
 mod fields;
@@ -71,7 +72,7 @@ struct Part {
 }
 
 /// All sections, in the order they are measured.
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -98,6 +99,15 @@ const PARTS: [Part; 8] = [
         steps: databases::postgres_steps,
         space: databases::postgres_space,
         run: databases::postgres,
+    },
+    Part {
+        section: Section::PostgresAtomic,
+        key: "postgres_atomic",
+        rounds: 3,
+        find: databases::find_postgres,
+        steps: atomic::steps,
+        space: |_| atomic::SPACE,
+        run: atomic::run,
     },
     Part {
         section: Section::Sqlite,

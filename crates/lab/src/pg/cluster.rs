@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{DATABASE, SETTINGS, SUPERUSER};
+use super::{DATABASE, SETTINGS, SUPERUSER, TAIL, Variant};
 use crate::lab::Lab;
 use crate::process::{self, Running, run};
-use crate::side::{self, Preset, Side};
+use crate::side::{self, Side};
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(60);
@@ -27,9 +27,14 @@ pub struct Cluster<'a> {
 impl<'a> Cluster<'a> {
     /// Starts the server of `side` on `data` and waits until it accepts connections.
     pub fn start(lab: &'a Lab, bin: &'a Path, side: Side, data: &Path) -> Result<Self> {
+        Self::start_as(lab, bin, side, data, &TAIL)
+    }
+
+    /// The same for a server that is set up differently.
+    pub fn start_as(lab: &'a Lab, bin: &'a Path, side: Side, data: &Path, variant: &Variant) -> Result<Self> {
         let log_path = lab.work.log(&format!("postgres-{}.log", side.name()));
         let log = File::options().create(true).append(true).open(&log_path)?;
-        let mut command = server_command(lab, bin, side, data)?;
+        let mut command = server_command(lab, bin, side, data, variant)?;
         command.stdout(log.try_clone()?).stderr(log);
         // Fast shutdown, also when the lab dies; `seawall run` passes it on.
         let server = process::start(command, &format!("PostgreSQL ({})", side.name()), libc::SIGINT)?;
@@ -158,19 +163,22 @@ impl<'a> Cluster<'a> {
 /// Tries to start a bare server on data that may not be ready for one; returns what it said, or `None`
 /// if it started (and was stopped again).
 pub fn try_bare_start(lab: &Lab, bin: &Path, data: &Path) -> Result<Option<String>> {
-    let command = server_command(lab, bin, Side::Fs, data)?;
+    let command = server_command(lab, bin, Side::Fs, data, &TAIL)?;
     let server = process::start_captured(command, "bare PostgreSQL", libc::SIGINT)?;
     Ok(server.said_within(Duration::from_secs(5))?.map(|said| said.trim().to_owned()))
 }
 
-fn server_command(lab: &Lab, bin: &Path, side: Side, data: &Path) -> Result<Command> {
+fn server_command(lab: &Lab, bin: &Path, side: Side, data: &Path, variant: &Variant) -> Result<Command> {
     let mut args = vec!["-D".into(), data.as_os_str().to_owned()];
     let mut set = |name: &str, value: &str| args.extend(["-c".into(), format!("{name}={value}").into()]);
-    SETTINGS.iter().for_each(|(name, value)| set(name, value));
+    // The last one counts.
+    let on_seawall = if side == Side::Seawall { variant.on_seawall } else { &[] };
+    let settings = SETTINGS.iter().chain(variant.settings).chain(on_seawall);
+    settings.for_each(|(name, value)| set(name, value));
     set("port", port(side));
     set("unix_socket_directories", &lab.work.sockets().to_string_lossy());
     set("fsync", if side == Side::Unsafe { "off" } else { "on" });
-    side::command(lab, side, Preset::Postgres, data, &bin.join("postgres"), args)
+    side::command(lab, side, variant.preset, data, &bin.join("postgres"), args)
 }
 
 /// Names the socket file, so that the sides' servers can run at the same time; no network address is listened on.

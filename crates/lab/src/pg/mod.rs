@@ -4,6 +4,7 @@ mod cluster;
 mod pgbench;
 mod template;
 
+use crate::side::Preset;
 pub use cluster::{Cluster, try_bare_start};
 pub use pgbench::{Bench, Measured, Test, check_work};
 pub use template::Template;
@@ -22,6 +23,18 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("max_connections", "50"),
     ("logging_collector", "off"),
 ];
+
+/// What a measure sets differently, and how Seawall is asked to look after it.
+pub struct Variant {
+    /// Equal on every side, over [`SETTINGS`].
+    pub settings: &'static [(&'static str, &'static str)],
+    /// What is set on Seawall's side alone.
+    pub on_seawall: &'static [(&'static str, &'static str)],
+    pub preset: Preset,
+}
+
+/// The WAL in the log, data files left to the kernel.
+pub const TAIL: Variant = Variant { settings: &[], on_seawall: &[], preset: Preset::Postgres };
 
 /// The database pgbench and the ledger live in.
 pub const DATABASE: &str = "postgres";
