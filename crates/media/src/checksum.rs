@@ -42,10 +42,9 @@ impl Striped {
     #[inline]
     pub fn update(&mut self, lines: &[u8]) {
         assert!(lines.len().is_multiple_of(LINE), "checksummed in whole lines");
-        #[cfg(target_arch = "x86_64")]
         if cpu::has_crc32c() {
-            // SAFETY: the CPU has SSE 4.2, just asked.
-            unsafe { update_sse42(&mut self.0, lines) };
+            // SAFETY: the CPU has the instruction, just asked.
+            unsafe { update_in_hardware(&mut self.0, lines) };
             return;
         }
         for (i, word) in lines.chunks_exact(8).enumerate() {
@@ -66,17 +65,37 @@ impl Default for Striped {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "sse4.2")]
-fn update_sse42(stripes: &mut [u32; STRIPES], lines: &[u8]) {
-    use core::arch::x86_64::_mm_crc32_u64;
-    let mut s = stripes.map(u64::from);
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "sse4.2"))]
+#[cfg_attr(target_arch = "aarch64", target_feature(enable = "crc"))]
+fn update_in_hardware(stripes: &mut [u32; STRIPES], lines: &[u8]) {
+    // In variables of its own, so that the chains stay in registers.
+    let mut s = *stripes;
     for group in lines.chunks_exact(STRIPES * 8) {
         for (stripe, word) in s.iter_mut().zip(group.chunks_exact(8)) {
-            *stripe = _mm_crc32_u64(*stripe, le_word(word));
+            *stripe = hardware_word(*stripe, le_word(word));
         }
     }
-    *stripes = s.map(|stripe| stripe as u32);
+    *stripes = s;
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "sse4.2")]
+fn hardware_word(crc: u32, word: u64) -> u32 {
+    core::arch::x86_64::_mm_crc32_u64(u64::from(crc), word) as u32
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline]
+#[target_feature(enable = "crc")]
+fn hardware_word(crc: u32, word: u64) -> u32 {
+    core::arch::aarch64::__crc32cd(crc, word)
+}
+
+/// Never called: no such CPU is said to have the instruction.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn hardware_word(crc: u32, word: u64) -> u32 {
+    soft_word(crc, word)
 }
 
 #[inline]
@@ -89,10 +108,9 @@ pub(crate) fn le_word(bytes: &[u8]) -> u64 {
 /// One 8-byte step of CRC-32C, in hardware where there is any.
 #[inline]
 fn step(crc: u32, word: u64) -> u32 {
-    #[cfg(target_arch = "x86_64")]
     if cpu::has_crc32c() {
-        // SAFETY: the CPU has SSE 4.2, just asked.
-        return unsafe { core::arch::x86_64::_mm_crc32_u64(u64::from(crc), word) } as u32;
+        // SAFETY: the CPU has the instruction, just asked.
+        return unsafe { hardware_word(crc, word) };
     }
     soft_word(crc, word)
 }

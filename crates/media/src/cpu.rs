@@ -1,7 +1,7 @@
 //! What this CPU can do, found once and remembered.
 //!
-//! `no_std` code has no feature-detection macro, so x86-64 asks CPUID itself; aarch64 uses only
-//! instructions that every ARMv8.0 core has.
+//! `no_std` code has no feature-detection macro, so x86-64 asks CPUID itself, and aarch64 the identification
+//! registers, which Linux lets every program read (Documentation/arch/arm64/cpu-feature-registers.rst).
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -14,16 +14,22 @@ pub enum Flush {
     ClflushOpt,
     /// `clflush`: writes back and evicts, ordered; every x86-64 CPU has it.
     Clflush,
-    /// `dc cvac` (aarch64): cleans the line to the point of coherency.
+    /// `dc cvap` (aarch64, ARMv8.2): cleans the line to the point of persistence.
+    DcCvap,
+    /// `dc cvac` (aarch64): cleans the line to the point of coherency, which is as far as such a CPU goes.
     DcCvac,
     /// No such instruction is known for this architecture: persistent memory cannot be used on it.
     None,
 }
 
 const KNOWN: u8 = 0x80;
-const SSE42: u8 = 0x01;
+const CRC32C: u8 = 0x01;
+#[cfg(target_arch = "x86_64")]
 const CLWB: u8 = 0x02;
+#[cfg(target_arch = "x86_64")]
 const CLFLUSHOPT: u8 = 0x04;
+#[cfg(target_arch = "aarch64")]
+const CVAP: u8 = 0x02;
 
 /// Zero until asked once; then [`KNOWN`] and the feature bits. Racing first callers store the same value.
 static FEATURES: AtomicU8 = AtomicU8::new(0);
@@ -48,7 +54,7 @@ fn ask() -> u8 {
     use core::arch::x86_64::{__cpuid, __cpuid_count};
     let mut bits = 0;
     if __cpuid(1).ecx & (1 << 20) != 0 {
-        bits |= SSE42;
+        bits |= CRC32C;
     }
     if __cpuid(0).eax >= 7 {
         let leaf7 = __cpuid_count(7, 0);
@@ -62,29 +68,48 @@ fn ask() -> u8 {
     bits
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+fn ask() -> u8 {
+    let (isar0, isar1): (u64, u64);
+    // SAFETY: Linux emulates these reads for every program since 4.11, older than what Seawall runs on; they
+    // touch no memory.
+    unsafe {
+        core::arch::asm!(
+            "mrs {}, id_aa64isar0_el1",
+            "mrs {}, id_aa64isar1_el1",
+            out(reg) isar0,
+            out(reg) isar1,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    let crc = if isar0 >> 16 & 0xf != 0 { CRC32C } else { 0 };
+    let cvap = if isar1 & 0xf != 0 { CVAP } else { 0 };
+    crc | cvap
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn ask() -> u8 {
     0
 }
 
-/// True if the CPU computes CRC-32C in hardware (SSE 4.2).
+/// True if the CPU computes CRC-32C in hardware (SSE 4.2; the CRC32 extension of ARMv8).
 #[inline]
 pub(crate) fn has_crc32c() -> bool {
-    features() & SSE42 != 0
+    features() & CRC32C != 0
 }
 
 /// The best flush instruction of this CPU.
 #[inline]
 pub(crate) fn flush() -> Flush {
-    if cfg!(target_arch = "x86_64") {
-        match features() {
-            f if f & CLWB != 0 => Flush::Clwb,
-            f if f & CLFLUSHOPT != 0 => Flush::ClflushOpt,
-            _ => Flush::Clflush,
-        }
-    } else if cfg!(target_arch = "aarch64") {
-        Flush::DcCvac
-    } else {
-        Flush::None
-    }
+    #[cfg(target_arch = "x86_64")]
+    let flush = match features() {
+        f if f & CLWB != 0 => Flush::Clwb,
+        f if f & CLFLUSHOPT != 0 => Flush::ClflushOpt,
+        _ => Flush::Clflush,
+    };
+    #[cfg(target_arch = "aarch64")]
+    let flush = if features() & CVAP != 0 { Flush::DcCvap } else { Flush::DcCvac };
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let flush = Flush::None;
+    flush
 }

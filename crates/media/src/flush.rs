@@ -1,7 +1,7 @@
 //! Write-back of cache lines, and the fence that makes it count.
 //!
 //! Sources: Intel SDM vol. 1 §12 (persistent memory programming), Linux `arch/x86/include/asm/pmem.h`,
-//! Arm ARM DDI 0487 (DC CVAC, DSB).
+//! Arm ARM DDI 0487 (DC CVAP, DC CVAC, DSB).
 
 use crate::cpu::{self, Flush};
 use crate::{LINE, sim};
@@ -65,9 +65,16 @@ unsafe fn flush_line(line: *const u8, how: Flush) {
 
 #[cfg(target_arch = "aarch64")]
 #[inline]
-unsafe fn flush_line(line: *const u8, _how: Flush) {
-    // SAFETY: the line is mapped (caller); Linux allows DC CVAC at EL0.
-    unsafe { core::arch::asm!("dc cvac, {}", in(reg) line, options(nostack, preserves_flags)) };
+unsafe fn flush_line(line: *const u8, how: Flush) {
+    use core::arch::asm;
+    // SAFETY: `how` was detected on this CPU; the line is mapped (caller); Linux allows both to programs.
+    unsafe {
+        match how {
+            // `dc cvap`, in a way that assemblers for ARMv8.0 know too.
+            Flush::DcCvap => asm!("sys #3, c7, c12, #1, {}", in(reg) line, options(nostack, preserves_flags)),
+            _ => asm!("dc cvac, {}", in(reg) line, options(nostack, preserves_flags)),
+        }
+    }
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
