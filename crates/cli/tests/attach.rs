@@ -104,13 +104,14 @@ After=seawalld@mnt-a.pool.service
 [Service]
 # Its environment comes from /etc/postgresql/15/main/environment.
 # Recovered and served, or not started.
-ExecStartPre=+/usr/bin/seawall service start --pool /mnt/a.pool --preset postgres --data /srv/pg
+ExecStartPre=+/usr/bin/seawall service start --pool /mnt/a.pool --preset postgres --policy tail --data /srv/pg
 ExecStartPost=-+/usr/bin/seawall service check --pool /mnt/a.pool
 ExecStopPost=-+/usr/bin/seawall service stop --pool /mnt/a.pool
 
 [X-Seawall]
 Pool=/mnt/a.pool
 Preset=postgres
+Policy=tail
 Data=/srv/pg
 Program=/usr/bin/seawall
 Preload=/usr/lib/seawall/libseawall_preload.so:/usr/lib/libjemalloc.so
@@ -158,6 +159,23 @@ fn a_cluster_is_attached_once_and_detached_without_a_trace() {
 }
 
 #[test]
+fn the_policy_stays_until_another_one_is_asked_for() {
+    let image = Image::new();
+    let attach = [POSTGRES, "--pool", "/mnt/a.pool", "--emulated"];
+    let policy =
+        || image.read(DROP_IN).lines().find_map(|line| Some(line.strip_prefix("Policy=")?.to_owned()));
+    image.attach(&[&attach[..], &["--policy", "atomic"]].concat()).succeeds();
+    assert_eq!(policy().as_deref(), Some("atomic"));
+    assert!(image.read(DROP_IN).contains(" --policy atomic --data /srv/pg\n"));
+    let again = image.attach(&[POSTGRES, "--json"]).json();
+    assert_eq!((&again["changed"], &again["policy"]), (&Value::Bool(false), &Value::from("atomic")));
+    image.attach(&[POSTGRES, "--policy", "tail"]).succeeds().says(&["full_page_writes = on"]);
+    assert_eq!(policy().as_deref(), Some("tail"));
+    image.attach(&[&attach[..], &["--policy", "atomic"]].concat()).succeeds();
+    image.seawall(&["detach", POSTGRES]).succeeds().says(&["full_page_writes = on"]);
+}
+
+#[test]
 fn another_service_gets_its_environment_from_the_unit() {
     let image = Image::new();
     image
@@ -192,6 +210,8 @@ fn what_is_wrong_is_said_before_anything_is_written() {
     refused(&with("postgresql"), &["each by its own name", POSTGRES]);
     refused(&with("postgresql@15-other"), &["no cluster 15/other", POSTGRES]);
     refused(&with("app"), &["which database is app", "--preset"]);
+    let atomic = ["--preset", "sqlite", "--data", "/srv/app", "--policy", "atomic"];
+    refused(&[&with("app")[..], &atomic].concat(), &["atomic", "sqlite"]);
     refused(&[&with("app")[..], &["--preset", "sqlite"]].concat(), &["where is the data", "--data"]);
     refused(&[&with("app")[..], &["--preset", "postgres", "--data", "/srv/app"]].concat(), &["no PGDATA"]);
     refused(&[POSTGRES, "--pool", "/mnt/a.pool"], &["in RAM", "--emulated"]);

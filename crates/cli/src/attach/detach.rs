@@ -7,11 +7,11 @@ use seawall_daemon::control::{Control, Stop, Stopped};
 use seawall_wire::message::Kind;
 use serde_json::json;
 
-use super::drop_in::Attached;
+use super::drop_in::{self, Attached};
 use super::environment;
 use super::hooks;
 use super::machine::{Machine, systemctl};
-use super::unit::{Unit, drop_in, full_name, short_name};
+use super::unit::{self, Unit, full_name, short_name};
 use crate::commands::{inspect, recover};
 use crate::show;
 
@@ -55,7 +55,7 @@ pub fn detach(how: &Detach) -> Result<()> {
     }
     close_log(&machine, &attached, how.dry_run)?;
     let (daemon_drop_in, _) = attached.daemon_drop_in();
-    let files = [drop_in(&unit), daemon_drop_in];
+    let files = [unit::drop_in(&unit), daemon_drop_in];
     if !how.dry_run {
         remove(&machine, &attached, &files)?;
     }
@@ -71,6 +71,9 @@ pub fn detach(how: &Detach) -> Result<()> {
          if nothing else uses it",
         attached.pool.display()
     );
+    if attached.protects_pages() {
+        eprintln!("seawall: {}", drop_in::TORN_AGAIN);
+    }
     Ok(())
 }
 

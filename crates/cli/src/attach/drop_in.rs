@@ -16,9 +16,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use seawall_wire::shm::Policy;
 
 use super::machine::Machine;
 use super::unit::{drop_in, escape_path, parse, short_name};
+
+/// For who goes back from `atomic`.
+pub const TORN_AGAIN: &str = "Without the policy atomic a power cut can tear its pages again: switch on what protected them \
+     before (PostgreSQL: full_page_writes = on) BEFORE its next start";
 
 /// A service that is attached, or is to be.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -29,6 +34,8 @@ pub struct Attached {
     pub pool: PathBuf,
     /// The preset.
     pub preset: String,
+    /// The policy.
+    pub policy: String,
     /// The data directory.
     pub data: PathBuf,
     /// The program that the drop-in calls.
@@ -44,6 +51,11 @@ pub struct Attached {
 }
 
 impl Attached {
+    /// Whether its pages cannot be torn, so that the database's own protection may be off.
+    pub fn protects_pages(&self) -> bool {
+        self.policy == Policy::Atomic.name()
+    }
+
     /// The daemon's unit.
     pub fn daemon(&self) -> String {
         format!("seawalld@{}.service", escape_path(&self.pool))
@@ -70,7 +82,7 @@ impl Attached {
     pub fn render(&self) -> String {
         let (service, daemon) = (short_name(&self.unit), self.daemon());
         let (program, pool) = (self.program.display(), self.pool.display());
-        let (preset, data) = (&self.preset, self.data.display());
+        let (preset, policy, data) = (&self.preset, &self.policy, self.data.display());
         let mut text = format!(
             "# Written by `seawall attach`, removed by `seawall detach {service}`. Not to be edited: attach anew.\n\
              [Unit]\nWants={daemon}\nAfter={daemon}\n\n[Service]\n"
@@ -88,10 +100,10 @@ impl Attached {
         }
         text += &format!(
             "# Recovered and served, or not started.\n\
-             ExecStartPre=+{program} service start --pool {pool} --preset {preset} --data {data}\n\
+             ExecStartPre=+{program} service start --pool {pool} --preset {preset} --policy {policy} --data {data}\n\
              ExecStartPost=-+{program} service check --pool {pool}\n\
              ExecStopPost=-+{program} service stop --pool {pool}\n\n\
-             [X-Seawall]\nPool={pool}\nPreset={preset}\nData={data}\nProgram={program}\nPreload={}\nSocket={}\n",
+             [X-Seawall]\nPool={pool}\nPreset={preset}\nPolicy={policy}\nData={data}\nProgram={program}\nPreload={}\nSocket={}\n",
             self.preload,
             self.socket.display(),
         );
@@ -122,6 +134,8 @@ impl Attached {
             unit: unit.to_owned(),
             pool: need("Pool")?.into(),
             preset: need("Preset")?,
+            // Drop-ins of before there were policies do not name one.
+            policy: get("Policy").unwrap_or_else(|| Policy::Tail.name().into()),
             data: need("Data")?.into(),
             program: need("Program")?.into(),
             preload: need("Preload")?,
@@ -153,6 +167,7 @@ mod tests {
             unit: "redis-server.service".into(),
             pool: "/mnt/pmem/redis.pool".into(),
             preset: "redis".into(),
+            policy: "atomic".into(),
             data: "/var/lib/redis".into(),
             program: "/usr/bin/seawall".into(),
             preload: "/usr/lib/seawall/libseawall_preload.so".into(),

@@ -39,6 +39,9 @@ pub enum Hook {
         /// What the data is
         #[arg(long)]
         preset: String,
+        /// What of it is logged
+        #[arg(long, default_value = "tail", value_parser = ["tail", "atomic"])]
+        policy: String,
         /// The data directory
         #[arg(long)]
         data: PathBuf,
@@ -60,10 +63,11 @@ pub enum Hook {
 /// Runs a hook.
 pub fn hook(hook: &Hook) -> Result<()> {
     match hook {
-        Hook::Start { pool, preset, data } => {
+        Hook::Start { pool, preset, policy, data } => {
             let known =
                 Preset::from_name(preset).with_context(|| format!("there is no preset {preset:?}"))?;
-            start(pool, database::root(known, Policy::Tail, data)?)
+            let policy = Policy::from_name(policy).unwrap_or_default();
+            start(pool, &database::roots(known, policy, std::slice::from_ref(data))?)
         }
         Hook::Check { pool } => check(pool),
         Hook::Stop { pool } => stop(pool),
@@ -74,10 +78,9 @@ fn unit_of(pool: &Path) -> String {
     format!("seawalld@{}.service", escape_path(pool))
 }
 
-fn start(pool: &Path, root: AddRoot) -> Result<()> {
+fn start(pool: &Path, roots: &[AddRoot]) -> Result<()> {
     let unit = unit_of(pool);
-    let roots = [root];
-    lockfile::step_over(&roots);
+    lockfile::step_over(roots);
     // After a crash the daemon may have got the process id in the database's lock file.
     let clash = connect(pool, &unit)?
         .request::<Status>(Kind::Status, &())
@@ -85,13 +88,13 @@ fn start(pool: &Path, root: AddRoot) -> Result<()> {
     if clash {
         systemctl(&["restart", &unit])?;
     }
-    if let Err(e) = register(pool, &unit, &roots) {
+    if let Err(e) = register(pool, &unit, roots) {
         if !matches!(e.downcast_ref(), Some(ControlError::Refused(Answer::BadVersion))) {
             return Err(e);
         }
         eprintln!("seawall: {unit} is of another version, from before an upgrade: starting the present one");
         systemctl(&["restart", &unit])?;
-        register(pool, &unit, &roots)?;
+        register(pool, &unit, roots)?;
     }
     let (medium, _) = pool::medium(pool)?;
     eprintln!("seawall: {} is served by {unit}; medium: {}", pool.display(), medium.label());

@@ -22,10 +22,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use seawall_daemon::place;
-use seawall_wire::shm::Preset;
+use seawall_wire::shm::{Policy, Preset};
 use serde_json::json;
 
-use crate::run::preload;
+use crate::run::{database, preload};
 use crate::{show, size, user};
 use drop_in::{Attached, check_plain};
 use known::{Given, Service};
@@ -52,6 +52,10 @@ pub struct Attach {
     /// What the data is; without it found by the service's name
     #[arg(long, value_parser = Preset::ALL.map(Preset::name))]
     preset: Option<String>,
+    /// tail: the log that commits wait for. atomic: every data file, so that no page can tear. Without it the
+    /// one the service has, at first tail
+    #[arg(long, value_parser = ["tail", "atomic"])]
+    policy: Option<String>,
     /// The data directory; without it found in the service's configuration
     #[arg(long)]
     data: Option<PathBuf>,
@@ -83,7 +87,10 @@ pub fn attach(how: &Attach) -> Result<()> {
     let service = known::service(&machine, &unit, &given)?;
     let before = Attached::load(&machine, &unit.name)?;
     let pool = pools::find(&machine, how, &service, before.as_ref())?;
-    let wanted = plan(&machine, &unit, &service, pool)?;
+    let policy = how.policy.clone().or_else(|| before.as_ref().map(|before| before.policy.clone()));
+    let policy = policy.and_then(|name| Policy::from_name(&name)).unwrap_or_default();
+    database::check_policy(service.preset, policy)?;
+    let wanted = Attached { policy: policy.name().into(), ..plan(&machine, &unit, &service, pool)? };
     check_change(&machine, before.as_ref(), &wanted)?;
     let changes = changes(&machine, &wanted)?;
     if !how.dry_run {
@@ -94,7 +101,11 @@ pub fn attach(how: &Attach) -> Result<()> {
             machine.reload()?;
         }
     }
-    tell(how, &machine, &wanted, &changes)
+    tell(how, &machine, &wanted, &changes)?;
+    if before.is_some_and(|before| before.protects_pages() && !wanted.protects_pages()) {
+        eprintln!("seawall: {}", drop_in::TORN_AGAIN);
+    }
+    Ok(())
 }
 
 /// Where Seawall is installed on that machine.
@@ -141,6 +152,7 @@ fn plan(machine: &Machine, unit: &Unit, service: &Service, pool: PathBuf) -> Res
         socket: place::of_service(&pool, service.uid).socket,
         pool,
         preset: service.preset.name().into(),
+        policy: Policy::default().name().into(),
         data: service.data.clone(),
         program,
         preload: preload.to_string_lossy().into_owned(),
@@ -207,7 +219,7 @@ fn tell(how: &Attach, machine: &Machine, wanted: &Attached, changes: &[Change]) 
     };
     println!("{service} {verb}");
     show::facts(&[
-        ("data", format!("{} ({})", wanted.data.display(), wanted.preset)),
+        ("data", format!("{} ({}, {})", wanted.data.display(), wanted.preset, wanted.policy)),
         ("pool", wanted.pool.display().to_string()),
         ("daemon", wanted.daemon()),
     ]);

@@ -33,16 +33,33 @@ pub fn find(
         )
     };
     let found = if data.is_empty() { vec![from_command(preset, arguments)?] } else { data.to_vec() };
-    if policy == Policy::Atomic && preset != Preset::Postgres {
-        bail!("--policy atomic is there for PostgreSQL only; {} goes with --policy tail", preset.name());
-    }
+    roots(preset, policy, &found)
+}
+
+/// What is managed of these directories, and of what they lead to.
+///
+/// # Errors
+/// If one is not there, or not what the preset says, or the preset does not know the policy.
+pub fn roots(preset: Preset, policy: Policy, data: &[PathBuf]) -> Result<Vec<AddRoot>> {
+    check_policy(preset, policy)?;
     let mut roots = Vec::new();
-    for dir in &found {
+    for dir in data {
         let root = root(preset, policy, dir)?;
         roots.extend(elsewhere(&root));
         roots.push(root);
     }
     Ok(roots)
+}
+
+/// Not every preset goes with every policy.
+///
+/// # Errors
+/// If this one does not.
+pub fn check_policy(preset: Preset, policy: Policy) -> Result<()> {
+    if policy == Policy::Atomic && preset != Preset::Postgres {
+        bail!("--policy atomic is there for PostgreSQL only; {} goes with --policy tail", preset.name());
+    }
+    Ok(())
 }
 
 fn by_name(program: &str) -> Option<Preset> {
@@ -94,7 +111,7 @@ fn elsewhere(root: &AddRoot) -> Vec<AddRoot> {
 ///
 /// # Errors
 /// If the directory is not there, or not what the preset says.
-pub fn root(preset: Preset, policy: Policy, data: &Path) -> Result<AddRoot> {
+fn root(preset: Preset, policy: Policy, data: &Path) -> Result<AddRoot> {
     let real = |path: &Path| {
         std::fs::canonicalize(path).with_context(|| {
             format!("{}: has the directory moved? Give the present one with --data", path.display())
