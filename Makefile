@@ -111,16 +111,12 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(MAKE) fuzz
 
 .PHONY: fuzz
-fuzz: ## Hostile pools, messages, settings, by coverage (FUZZ_SECONDS=60); what it finds is in out/fuzz
+fuzz: ## Hostile pools, messages, settings at once, by coverage (FUZZ_SECONDS=60); what it finds is in out/fuzz
 	host=$$(rustc -vV | sed -n 's/^host: //p')
 	# With --target build scripts and macros are left without coverage.
 	RUSTFLAGS="$(FUZZ_FLAGS)" CARGO_PROFILE_RELEASE_LTO=off $(CARGO) build --release $(CARGO_FLAGS) \
 		--target $$host --package seawall-fuzz --features libfuzzer
-	for target in image messages settings; do
-		mkdir -p out/fuzz/$$target
-		SEAWALL_FUZZ=$$target $(TARGET)/$$host/release/seawall-fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=600 \
-			-artifact_prefix=out/fuzz/$$target- out/fuzz/$$target fuzz/corpus/$$target
-	done
+	fuzz/run.sh $(TARGET)/$$host/release/seawall-fuzz $(FUZZ_SECONDS) out/fuzz
 
 .PHONY: bench
 bench: deps build ## Latencies and rates as ratios against named baselines, to out/bench.json
