@@ -4,7 +4,7 @@
 
 use seawall_wire::shm::{Policy, Preset, ROOT_PATH_MAX, Shm};
 
-use crate::stand_in::{base, is_lmdb, redis_log, true_name};
+use crate::stand_in::{base, is_lmdb, is_redis_file, is_redis_rewrite, redis_log, true_name};
 
 mod postgres;
 
@@ -62,7 +62,7 @@ pub fn by_preset(preset: Preset, policy: Policy, below: &[u8]) -> Manage {
         (Preset::Postgres, Policy::Tail) => Manage::Now,
         (Preset::Sqlite, _) => sqlite(below),
         (Preset::Mariadb, _) => now_if(mariadb(true_name(below))),
-        (Preset::Redis, _) => now_if(redis_log(below).is_some()),
+        (Preset::Redis, _) => redis(below),
         (Preset::Rocksdb, _) => now_if(rocksdb_wal(base(below))),
         (Preset::Lmdb, _) => now_if(is_lmdb(base(true_name(below)))),
     }
@@ -79,6 +79,18 @@ fn mariadb(below: &[u8]) -> bool {
     // Aria's log is read and written before InnoDB has met the guard.
     let is_aria = below.starts_with(b"aria_log.");
     !below.contains(&b'/') && (below.starts_with(b"ib_logfile") || is_binlog && !is_aria)
+}
+
+/// The part of the append-only file that is appended to. Before Redis 7 it is a single file, which a new one
+/// replaces after it was opened: not managed under its first name, so it is looked at again at each fsync.
+fn redis(below: &[u8]) -> Manage {
+    let base = base(true_name(below));
+    match base {
+        _ if redis_log(below).is_some() => Manage::Now,
+        _ if is_redis_file(base) => Manage::AfterSyncs(1),
+        _ if is_redis_rewrite(base) => Manage::AfterSyncs(u8::MAX),
+        _ => Manage::Bypass,
+    }
 }
 
 /// The write-ahead log: `NUMBER.log`.
@@ -152,6 +164,16 @@ mod tests {
             logs.iter().for_each(|p| assert!(managed(preset, p), "{}", p.escape_ascii()));
             others.iter().for_each(|p| assert!(!managed(preset, p), "{}", p.escape_ascii()));
         }
+    }
+
+    #[test]
+    fn an_append_only_file_that_is_a_single_one_is_managed_by_its_last_name() {
+        let redis = |p: &[u8]| by_preset(Preset::Redis, Policy::Tail, p);
+        assert_eq!(redis(b"appendonly.aof"), Manage::AfterSyncs(1));
+        assert_eq!(redis(b"appendonly.aof.seawall"), Manage::AfterSyncs(1));
+        assert_eq!(redis(b"temp-rewriteaof-bg-7.aof"), Manage::AfterSyncs(u8::MAX));
+        assert_eq!(redis(b"temp-rewriteaof-7.aof"), Manage::Bypass);
+        assert_eq!(redis(b"appendonlydir/a.1.base.aof"), Manage::Bypass);
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub fn has(preset: Preset, path: &[u8]) -> bool {
         Preset::Postgres => base == b"PG_VERSION",
         Preset::Sqlite => false, // its guard is a directory
         Preset::Mariadb => base == b"ib_logfile0",
-        Preset::Redis => base.ends_with(b".manifest"),
+        Preset::Redis => base.ends_with(b".manifest") || is_redis_file(base),
         Preset::Rocksdb => base == b"CURRENT",
         Preset::Lmdb => is_lmdb(base),
     }
@@ -58,6 +58,17 @@ pub fn redis_log(path: &[u8]) -> Option<&[u8]> {
     (!number.is_empty() && number.iter().all(u8::is_ascii_digit) && !base(name).is_empty()).then_some(name)
 }
 
+/// The name of an append-only file that is a single one: Redis before 7.
+pub fn is_redis_file(base: &[u8]) -> bool {
+    let part = [&b".incr.aof"[..], b".base.aof"].iter().any(|end| base.ends_with(end));
+    base.ends_with(b".aof") && !part && !base.starts_with(b"temp-")
+}
+
+/// What Redis before 7 will give that name to, when the writing of a new one is over.
+pub fn is_redis_rewrite(base: &[u8]) -> bool {
+    base.starts_with(b"temp-rewriteaof-bg-")
+}
+
 /// What is behind the last slash.
 pub fn base(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
@@ -74,11 +85,25 @@ mod tests {
 
     #[test]
     fn stand_ins_are_told_by_the_last_part_of_the_name() {
-        for path in [&b"PG_VERSION"[..], b"/d/PG_VERSION", b"CURRENT", b"a/b.manifest", b"data.mdb"] {
+        for path in [
+            &b"PG_VERSION"[..],
+            b"/d/PG_VERSION",
+            b"CURRENT",
+            b"a/b.manifest",
+            b"data.mdb",
+            b"appendonly.aof",
+        ] {
             assert!(may_stand_at(path), "{}", path.escape_ascii());
         }
-        for path in [&b"/d/NOT_PG_VERSION"[..], b"CURRENT/x", b"CURRENT.seawall", b"lock.mdb", b"ib_logfile1"]
-        {
+        for path in [
+            &b"/d/NOT_PG_VERSION"[..],
+            b"CURRENT/x",
+            b"CURRENT.seawall",
+            b"lock.mdb",
+            b"ib_logfile1",
+            b"a.1.incr.aof",
+            b"temp-rewriteaof-bg-7.aof",
+        ] {
             assert!(!may_stand_at(path), "{}", path.escape_ascii());
         }
     }

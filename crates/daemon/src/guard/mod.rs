@@ -9,6 +9,7 @@
 //! | postgres | a text for `PG_VERSION` | incompatible: initialized by version 0-SEAWALL-holds… | [`stand_in`] |
 //! | mariadb | a text for `ib_logfile0` | Unsupported redo log format … created with unreplayed-WAL:run-seawall-recov | [`stand_in`] |
 //! | redis | a text for the append-only file's manifest | quotes its first line | [`stand_in`] |
+//! | redis before 7 | a text for the append-only file | Bad file format reading the append only file | [`stand_in`] |
 //! | rocksdb | a text for `CURRENT` | CURRENT file corrupted | [`stand_in`] |
 //! | lmdb | a text for the data file | not an LMDB file | [`stand_in`] |
 //! | sqlite | a directory where a rollback journal would be | disk I/O error | [`sqlite`] |
@@ -30,7 +31,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use seawall_core::policy::sqlite_database;
-use seawall_core::stand_in::{redis_log, true_name};
+use seawall_core::stand_in::{base, is_redis_file, redis_log, true_name};
 use seawall_wire::shm::Preset;
 pub use text::{Claim, FIRST_WORD};
 
@@ -136,6 +137,7 @@ pub fn place(preset: Preset, data: &Path, path: &Path) -> PathBuf {
         Preset::Lmdb => named(true_name(bytes)),
         Preset::Redis => match redis_log(bytes) {
             Some(log) => beside(&named(log), ".manifest"),
+            None if is_redis_file(base(true_name(bytes))) => named(true_name(bytes)),
             None => data.join("appendonly.aof.manifest"),
         },
         // A log in a directory of its own has none beside it: it cannot be guarded, so it is not managed.

@@ -1,5 +1,6 @@
 //! Which database, and where its data is: from --preset and --data, else from the command itself.
 
+mod lmdb;
 mod mariadb;
 mod options;
 mod redis;
@@ -87,7 +88,8 @@ fn from_command(preset: Preset, arguments: &[OsString]) -> Result<PathBuf> {
         Preset::Rocksdb => {
             options::value(arguments, "--db", "").context("where is the data? Give --db=DIRECTORY, or --data")
         }
-        Preset::Lmdb => bail!("where is the data? Give the environment's directory with --data"),
+        Preset::Lmdb => lmdb::directory(arguments)
+            .context("where is the data? Give the environment's directory with --data"),
     }
 }
 
