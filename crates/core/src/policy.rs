@@ -6,6 +6,7 @@ use seawall_wire::shm::{Policy, Preset, ROOT_PATH_MAX, Shm};
 
 use crate::stand_in::{base, is_lmdb, is_redis_file, is_redis_rewrite, redis_log, true_name};
 
+mod mariadb;
 mod postgres;
 
 /// What to do with a file below a root.
@@ -61,7 +62,10 @@ pub fn by_preset(preset: Preset, policy: Policy, below: &[u8]) -> Manage {
         (Preset::Postgres, Policy::Tail) if below.contains(&b'/') => Manage::Bypass,
         (Preset::Postgres, Policy::Tail) => Manage::Now,
         (Preset::Sqlite, _) => sqlite(below),
-        (Preset::Mariadb, _) => now_if(mariadb(true_name(below))),
+        (Preset::Mariadb, Policy::Tail) => now_if(mariadb::is_log(true_name(below))),
+        (Preset::Mariadb, Policy::Atomic) => {
+            now_if(mariadb::is_log(true_name(below)) || mariadb::is_tablespace(below))
+        }
         (Preset::Redis, _) => redis(below),
         (Preset::Rocksdb, _) => now_if(rocksdb_wal(base(below))),
         (Preset::Lmdb, _) => now_if(is_lmdb(base(true_name(below)))),
@@ -70,15 +74,6 @@ pub fn by_preset(preset: Preset, policy: Policy, below: &[u8]) -> Manage {
 
 fn now_if(logged: bool) -> Manage {
     if logged { Manage::Now } else { Manage::Bypass }
-}
-
-/// The redo log, and a binary log: `NAME.000001`.
-fn mariadb(below: &[u8]) -> bool {
-    let number = below.rsplit(|byte| *byte == b'.').next().unwrap_or(b"");
-    let is_binlog = number.len() >= 6 && number.len() < below.len() && number.iter().all(u8::is_ascii_digit);
-    // Aria's log is read and written before InnoDB has met the guard.
-    let is_aria = below.starts_with(b"aria_log.");
-    !below.contains(&b'/') && (below.starts_with(b"ib_logfile") || is_binlog && !is_aria)
 }
 
 /// The part of the append-only file that is appended to. Before Redis 7 it is a single file, which a new one

@@ -127,6 +127,13 @@ fn opened_as(fd: c_int) -> Option<Entry> {
 /// This process has said that a data file is outside the log.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
+#[cold]
+fn tell_once(what: &'static str) {
+    if !TOLD.swap(true, Relaxed) {
+        sys::say(&[what]);
+    }
+}
+
 /// A file that has no slot: what its preset says.
 fn decide(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Intent, entry: Entry) -> Kind {
     let mut room = [0; libc::PATH_MAX as usize];
@@ -171,11 +178,8 @@ fn register(
     match client::register(fd) {
         Registered::File(file) if engine.knows(file) => adopt(engine, fd, file, stat, entry),
         Registered::File(_) | Registered::Refused if manage == Manage::Now => {
-            let atomic = engine.shm().root(root).is_some_and(|root| root.policy() == Policy::Atomic);
-            if atomic && !TOLD.swap(true, Relaxed) {
-                sys::say(&[
-                    "a data file is not in the log, so its pages can tear; the daemon's log says why",
-                ]);
+            if engine.shm().root(root).is_some_and(|root| root.policy() == Policy::Atomic) {
+                tell_once("a data file is not in the log, so its pages can tear; the daemon's log says why");
             }
             candidate(engine, fd, stat, entry)
         }
@@ -241,6 +245,9 @@ impl Target {
     /// Keeps the file out of the log until the process ends.
     pub fn hold_for_life(&self, fd: c_int) {
         if self.writable() && !fdtable::get(fd).has(mark::HELD) {
+            if Flag::ATOMIC.any_in(self.engine.flags(self.file)) {
+                tell_once("a data file is written in ways the log does not see, so its pages can tear");
+            }
             self.hold(fd);
             HELD_FOR_LIFE.store(true, Relaxed);
             fdtable::set(fd, self.entry.with(mark::HELD, true));

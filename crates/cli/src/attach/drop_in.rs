@@ -23,7 +23,7 @@ use super::unit::{drop_in, escape_path, parse, short_name};
 
 /// For who goes back from `atomic`.
 pub const TORN_AGAIN: &str = "Without the policy atomic a power cut can tear its pages again: switch on what protected them \
-     before (PostgreSQL: full_page_writes = on) BEFORE its next start";
+     before (PostgreSQL: full_page_writes = on; MariaDB: innodb_doublewrite = ON) BEFORE its next start";
 
 /// A service that is attached, or is to be.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

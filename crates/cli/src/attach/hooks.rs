@@ -67,7 +67,7 @@ pub fn hook(hook: &Hook) -> Result<()> {
             let known =
                 Preset::from_name(preset).with_context(|| format!("there is no preset {preset:?}"))?;
             let policy = Policy::from_name(policy).unwrap_or_default();
-            start(pool, &database::roots(known, policy, std::slice::from_ref(data))?)
+            start(pool, &database::roots(known, policy, std::slice::from_ref(data), &[])?)
         }
         Hook::Check { pool } => check(pool),
         Hook::Stop { pool } => stop(pool),

@@ -153,8 +153,13 @@ pub(super) const ROWS: &[Row] = &[
         &["aio_write", "aio_write64", "lio_listio", "lio_listio64", "io_submit"],
     ),
     row(
+        "aio",
+        "no context under the policy atomic (ENOSYS); else the kernel's",
+        &["io_setup", "io_queue_init"],
+    ),
+    row(
         "uring",
-        "submissions are read before liburing makes them: the files that they write are out of the log until the process ends",
+        "submissions are read before liburing makes them: the files that they write are out of the log until the process ends; no ring under the policy atomic (ENOSYS)",
         &[
             "io_uring_queue_init",
             "io_uring_queue_init_params",

@@ -3,8 +3,11 @@
 
 use core::ffi::{c_int, c_long, c_ulong, c_void};
 
+use seawall_core::Errno;
+
 use super::{entry, real_or};
 use crate::asynchronous::announce;
+use crate::rings;
 use crate::sys::raw;
 
 const LIO_WRITE: c_int = 1;
@@ -42,7 +45,26 @@ entry! {
             fn(mode: c_int, blocks: *const *mut libc::aiocb, n: c_int, event: *mut c_void) -> c_int)
     }
 
-    /// libaio's: returns the error number, negative, and leaves errno alone.
+    /// libaio's, as the following: no context where rings are refused.
+    fn io_setup (events: c_int, context: *mut c_ulong) -> c_int {
+        match context_of(events as usize, context) {
+            Ok(_) => 0,
+            Err(e) => -e.raw_os_error(),
+        }
+    }
+
+    fn io_queue_init (events: c_int, context: *mut c_ulong) -> c_int {
+        if events <= 0 {
+            return -libc::EINVAL;
+        }
+        *context = 0;
+        match context_of(events as usize, context) {
+            Ok(_) => 0,
+            Err(e) => -e.raw_os_error(),
+        }
+    }
+
+    /// Returns the error number, negative, and leaves errno alone.
     fn io_submit (context: c_ulong, n: c_long, blocks: *mut *mut Iocb) -> c_int {
         submitting(n, blocks);
         match raw!(SYS_io_submit, context, n, blocks) {
@@ -50,6 +72,11 @@ entry! {
             Err(e) => -e.raw_os_error(),
         }
     }
+}
+
+/// io_setup(2).
+pub fn context_of(events: usize, context: *mut c_ulong) -> Result<usize, Errno> {
+    if rings::are_refused() { Err(Errno::NOSYS) } else { raw!(SYS_io_setup, events, context) }
 }
 
 /// Holds the files that these blocks write.

@@ -60,6 +60,7 @@ unsafe fn writes(nr: c_long, [a, b, c, d, e, f]: [usize; 6]) -> Option<Result<us
                 aio::submitting(b as c_long, c as _);
                 return None;
             }
+            libc::SYS_io_setup => aio::context_of(a, b as _),
             libc::SYS_io_uring_setup => uring::setup(a as c_uint, b as _),
             libc::SYS_io_uring_enter => uring::enter([a, b, c, d, e, f]),
             _ => return None,

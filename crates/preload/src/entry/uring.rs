@@ -41,6 +41,9 @@ entry! {
     fn io_uring_queue_init_mem (
         entries: c_uint, ring: *mut Ring, params: *mut c_uint, memory: *mut c_void, size: usize
     ) -> c_int {
+        if rings::are_refused() {
+            return -libc::ENOSYS;
+        }
         rings::hide();
         liburing!(c"io_uring_queue_init_mem",
             fn(entries: c_uint, ring: *mut Ring, params: *mut c_uint, memory: *mut c_void, size: usize))
@@ -125,6 +128,9 @@ fn negative(done: Result<usize, Errno>) -> c_int {
 
 /// A ring in liburing's hands: its submissions come through the functions above.
 unsafe fn set_up(flags: c_uint, ring: *const Ring, call: impl FnOnce() -> c_int) -> c_int {
+    if rings::are_refused() {
+        return -libc::ENOSYS;
+    }
     if !rings::can_be_seen(flags) {
         rings::hide();
     }
@@ -138,6 +144,9 @@ unsafe fn set_up(flags: c_uint, ring: *const Ring, call: impl FnOnce() -> c_int)
 
 /// io_uring_setup(2): nobody will tell what is submitted.
 pub fn setup(entries: c_uint, params: *mut c_void) -> Result<usize, Errno> {
+    if rings::are_refused() {
+        return Err(Errno::NOSYS);
+    }
     rings::hide();
     made(raw!(SYS_io_uring_setup, entries, params))
 }

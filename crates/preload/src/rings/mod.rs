@@ -2,9 +2,13 @@
 //! cannot be done, every managed file that the process has open for writing, now or later, stays out of the log
 //! until the process ends: a ring by `syscall`, one with a kernel thread (SQPOLL), registered files, requests
 //! whose descriptor is looked up later, a liburing that looks otherwise than we know.
+//!
+//! Under the policy `atomic` there is no ring: [`are_refused`].
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+use seawall_wire::shm::Policy;
 
 use crate::sys::{self, raw};
 use crate::{classify, session};
@@ -19,6 +23,16 @@ static UNSEEN: AtomicBool = AtomicBool::new(false);
 #[inline]
 pub fn unseen() -> bool {
     UNSEEN.load(SeqCst)
+}
+
+/// True if this process gets no ring (io_uring, or libaio's context): a root's policy is atomic, so that no write
+/// of its files may go around the log. InnoDB then makes its requests by threads and pwrite(2) instead.
+pub fn are_refused() -> bool {
+    session::engine().is_some_and(|engine| {
+        let shm = engine.shm();
+        let roots = (0..shm.shape().roots).filter_map(|i| shm.root(i));
+        roots.filter(|root| root.kind().is_some()).any(|root| root.policy() == Policy::Atomic)
+    })
 }
 
 /// To be called before anything is submitted that cannot be seen.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::options;
@@ -18,6 +18,32 @@ const FILE_OPTIONS: [&str; 4] =
 /// The directory. The last option counts; the command comes after the files.
 pub fn directory(arguments: &[OsString]) -> PathBuf {
     value(arguments).or_else(|| value(&from_files(arguments))).unwrap_or_else(|| PathBuf::from(DEFAULT))
+}
+
+/// Directories that hold tablespaces outside of the data directory: by options, and by InnoDB's own notes of
+/// where a table is (`SCHEMA/TABLE.isl`).
+pub fn elsewhere(data: &Path, arguments: &[OsString]) -> Vec<PathBuf> {
+    let all: Vec<OsString> = from_files(arguments).iter().chain(arguments).map(dashed).collect();
+    let options = ["--innodb-data-home-dir", "--innodb-undo-directory"];
+    let by_option = options.iter().filter_map(|name| options::value(&all, name, ""));
+    let by_option = by_option.map(|path| data.join(path));
+    let list = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let notes = list(data).filter(|path| path.is_dir()).flat_map(|schema| list(&schema));
+    let notes = notes.filter(|path| path.extension().is_some_and(|end| end == "isl"));
+    let by_note = notes.filter_map(|note| {
+        let table = std::fs::read_to_string(note).ok()?;
+        Path::new(table.trim()).parent().map(Path::to_owned)
+    });
+    by_option.chain(by_note).collect()
+}
+
+/// The server takes `_` for `-` in a name.
+fn dashed(option: &OsString) -> OsString {
+    let bytes = option.as_bytes();
+    let name = bytes.iter().position(|byte| *byte == b'=').unwrap_or(bytes.len());
+    let mut all = bytes.to_vec();
+    all[..name].iter_mut().filter(|byte| **byte == b'_').for_each(|byte| *byte = b'-');
+    OsString::from_vec(all)
 }
 
 fn value(options: &[OsString]) -> Option<PathBuf> {
@@ -41,8 +67,6 @@ fn which_files(arguments: &[OsString]) -> impl Iterator<Item = &OsString> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::super::tests::args;
     use super::*;
 
@@ -50,6 +74,17 @@ mod tests {
     fn the_command_comes_before_the_files() {
         assert_eq!(directory(&args("--no-defaults --datadir=/d")), Path::new("/d"));
         assert_eq!(directory(&args("--no-defaults")), Path::new(DEFAULT));
+    }
+
+    #[test]
+    fn tablespaces_elsewhere_are_found_by_options_and_by_notes() {
+        let data = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir(data.path().join("test")).expect("a schema");
+        std::fs::write(data.path().join("test/t.isl"), "/other/test/t.ibd").expect("written");
+        let found = elsewhere(data.path(), &args("--no-defaults --innodb_undo_directory=/undo --port=1"));
+        assert_eq!(found, [Path::new("/undo"), Path::new("/other/test")]);
+        let found = elsewhere(data.path(), &args("--no-defaults --innodb-data-home-dir=sys"));
+        assert_eq!(found, [data.path().join("sys"), "/other/test".into()]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod options;
 mod redis;
 mod sqlite;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -34,19 +35,24 @@ pub fn find(
         )
     };
     let found = if data.is_empty() { vec![from_command(preset, arguments)?] } else { data.to_vec() };
-    roots(preset, policy, &found)
+    roots(preset, policy, &found, arguments)
 }
 
-/// What is managed of these directories, and of what they lead to.
+/// What is managed of these directories, and of what they and a command's arguments lead to.
 ///
 /// # Errors
 /// If one is not there, or not what the preset says, or the preset does not know the policy.
-pub fn roots(preset: Preset, policy: Policy, data: &[PathBuf]) -> Result<Vec<AddRoot>> {
+pub fn roots(
+    preset: Preset,
+    policy: Policy,
+    data: &[PathBuf],
+    arguments: &[OsString],
+) -> Result<Vec<AddRoot>> {
     check_policy(preset, policy)?;
     let mut roots = Vec::new();
     for dir in data {
         let root = root(preset, policy, dir)?;
-        roots.extend(elsewhere(&root));
+        roots.extend(elsewhere(preset, &root, arguments));
         roots.push(root);
     }
     Ok(roots)
@@ -57,8 +63,8 @@ pub fn roots(preset: Preset, policy: Policy, data: &[PathBuf]) -> Result<Vec<Add
 /// # Errors
 /// If this one does not.
 pub fn check_policy(preset: Preset, policy: Policy) -> Result<()> {
-    if policy == Policy::Atomic && preset != Preset::Postgres {
-        bail!("--policy atomic is there for PostgreSQL only; {} goes with --policy tail", preset.name());
+    if policy == Policy::Atomic && !matches!(preset, Preset::Postgres | Preset::Mariadb) {
+        bail!("--policy atomic is for PostgreSQL and MariaDB; {} goes with --policy tail", preset.name());
     }
     Ok(())
 }
@@ -97,16 +103,22 @@ fn directory_of(file: &Path) -> PathBuf {
     file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }
 
-/// What of an atomic PGDATA lies outside of it: its WAL and its tablespaces, reached through links.
-fn elsewhere(root: &AddRoot) -> Vec<AddRoot> {
+/// What of an atomic database lies outside of its directory: of PostgreSQL its WAL and its tablespaces, reached
+/// through links; of MariaDB what the options and its own notes name.
+fn elsewhere(preset: Preset, root: &AddRoot, arguments: &[OsString]) -> Vec<AddRoot> {
     if root.policy != Policy::Atomic.name() {
         return Vec::new();
     }
-    let spaces = std::fs::read_dir(root.data.join("pg_tblspc")).into_iter().flatten().flatten();
-    let links = spaces.map(|entry| entry.path()).chain([root.data.join("pg_wal")]);
-    let real = links.filter_map(|link| std::fs::canonicalize(link).ok());
-    let outside = real.filter(|path| !path.starts_with(&root.data));
-    outside.map(|path| AddRoot { path, ..root.clone() }).collect()
+    let named = match preset {
+        Preset::Postgres => {
+            let spaces = std::fs::read_dir(root.data.join("pg_tblspc")).into_iter().flatten().flatten();
+            spaces.map(|entry| entry.path()).chain([root.data.join("pg_wal")]).collect()
+        }
+        _ => mariadb::elsewhere(&root.data, arguments),
+    };
+    let real = named.into_iter().filter_map(|path| std::fs::canonicalize(path).ok());
+    let outside: BTreeSet<PathBuf> = real.filter(|path| !path.starts_with(&root.data)).collect();
+    outside.into_iter().map(|path| AddRoot { path, ..root.clone() }).collect()
 }
 
 /// What is managed: of PostgreSQL the log's directory, or with `atomic` its own; of the others the database's.

@@ -1,0 +1,137 @@
+//! `seawall tune DATABASE`: what to change in its settings under Seawall, and why. Changes nothing.
+//!
+//! Input: the policy the database runs with, and what the pool's medium survives. Output: settings with their
+//! reasons, what must be true for them to be safe, and the way back. Without a pool on this machine the medium
+//! is unknown, and advice that needs one that survives a power cut is withheld.
+
+mod mariadb;
+mod postgres;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use seawall_media::Medium;
+use seawall_wire::shm::Policy;
+use serde::Serialize;
+
+use crate::{pool, show};
+
+/// Advise on settings
+#[derive(clap::Args)]
+pub struct Tune {
+    /// The database
+    #[arg(value_parser = ["postgres", "mariadb"])]
+    database: String,
+    /// The pool it will run with; without it your default pool
+    #[arg(long)]
+    pool: Option<PathBuf>,
+    /// The policy it will run with
+    #[arg(long, default_value = "tail", value_parser = ["tail", "atomic"])]
+    policy: String,
+    /// JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// One setting.
+#[derive(Debug, Serialize)]
+struct Setting {
+    name: &'static str,
+    value: &'static str,
+    why: &'static str,
+}
+
+/// Everything that is said.
+#[derive(Debug, Serialize)]
+struct Advice {
+    database: &'static str,
+    policy: &'static str,
+    /// `None`: there is no pool to look at.
+    medium: Option<&'static str>,
+    settings: Vec<Setting>,
+    /// Considered, and not advised.
+    not_advised: Vec<Setting>,
+    /// What must be true.
+    requires: Vec<&'static str>,
+    /// Before the database runs without Seawall again.
+    way_back: Vec<&'static str>,
+}
+
+/// True if this medium keeps the log when the power fails. Without a pool to look at: no.
+fn survives(medium: Option<Medium>) -> bool {
+    medium.is_some_and(|medium| medium != Medium::Emulated)
+}
+
+/// Prints the advice.
+///
+/// # Errors
+/// If a pool was named and cannot be looked at.
+pub fn tune(how: &Tune) -> Result<()> {
+    let policy = Policy::from_name(&how.policy).unwrap_or_default();
+    let medium = match (pool::existing(how.pool.as_deref()), &how.pool) {
+        (Ok(path), _) => Some(pool::medium(&path)?.0),
+        (Err(error), Some(_)) => return Err(error),
+        (Err(_), None) => None,
+    };
+    let advice = match how.database.as_str() {
+        "mariadb" => mariadb::advise(policy, medium),
+        _ => postgres::advise(policy, medium),
+    };
+    if how.json {
+        return show::json(&advice);
+    }
+    tell(&advice, medium);
+    Ok(())
+}
+
+fn tell(advice: &Advice, medium: Option<Medium>) {
+    let medium = medium.map_or("none yet: name the pool with --pool", Medium::label);
+    show::facts(&[("policy", advice.policy.into()), ("medium", medium.into())]);
+    settings("\nSettings", &advice.settings);
+    settings("\nNot advised here", &advice.not_advised);
+    list("\nWhat must be true", &advice.requires);
+    list("\nThe way back, before it runs without Seawall", &advice.way_back);
+    println!("\nNothing was changed.");
+}
+
+fn settings(title: &str, all: &[Setting]) {
+    if !all.is_empty() {
+        println!("{title}");
+    }
+    for setting in all {
+        println!("  {} = {}\n      {}", setting.name, setting.value, setting.why);
+    }
+}
+
+fn list(title: &str, all: &[&str]) {
+    if !all.is_empty() {
+        println!("{title}");
+    }
+    all.iter().enumerate().for_each(|(i, line)| println!("  {}. {line}", i + 1));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How a database's advice is made, and the setting that protects its pages by a copy.
+    type Case = (fn(Policy, Option<Medium>) -> Advice, &'static str);
+
+    /// Without copies a power cut tears pages unless every write is logged on a medium that survives it.
+    #[test]
+    fn copies_of_pages_go_only_under_atomic_on_a_medium_that_survives() {
+        let all: [Case; 2] =
+            [(postgres::advise, "full_page_writes"), (mariadb::advise, "innodb_doublewrite")];
+        for (advise, name) in all {
+            for policy in [Policy::Tail, Policy::Atomic] {
+                for medium in [None, Some(Medium::Emulated), Some(Medium::Pmem)] {
+                    let advice = advise(policy, medium);
+                    let is_off = |s: &Setting| s.name == name && s.value.eq_ignore_ascii_case("off");
+                    let off = advice.settings.iter().any(is_off);
+                    assert_eq!(off, policy == Policy::Atomic && medium == Some(Medium::Pmem), "{advice:?}");
+                    assert_eq!(advice.way_back.is_empty(), policy == Policy::Tail);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! PostgreSQL: full pages in its log, and how it writes that log.
+
+use seawall_media::Medium;
+use seawall_wire::shm::Policy;
+
+use super::{Advice, Setting, survives};
+
+const FULL_PAGES_OFF: Setting = Setting {
+    name: "full_page_writes",
+    value: "off",
+    why: "no page can tear: every write of a data file is in the log before it is in the file, so the copy of \
+          each page that PostgreSQL puts into its WAL after a checkpoint protects from nothing any more",
+};
+const FULL_PAGES_ON: Setting = Setting {
+    name: "full_page_writes",
+    value: "on",
+    why: "leave it on: under --policy tail data files are the kernel's, and a power cut can tear their pages",
+};
+const FULL_PAGES_EMULATED: Setting = Setting {
+    name: "full_page_writes",
+    value: "off",
+    why: "only on a medium that survives a power cut: on this one the log is gone with the power, and torn pages \
+          stay torn. To measure what it would bring, on data you can lose, it may be set",
+};
+
+/// The same on every medium and with every policy.
+fn always() -> Vec<Setting> {
+    vec![
+        Setting {
+            name: "synchronous_commit",
+            value: "on",
+            why: "its wait for the disk is what Seawall takes away: there is nothing to gain from off any more",
+        },
+        Setting {
+            name: "wal_sync_method",
+            value: "fdatasync",
+            why: "the default on Linux; a tracked segment's fdatasync returns at once. open_datasync writes the \
+                  same and syncs as often",
+        },
+        Setting {
+            name: "wal_recycle",
+            value: "on",
+            why: "the default: a renamed segment is on disk already, and its first fsync after that is the only \
+                  real one; a new one needs several",
+        },
+        Setting {
+            name: "wal_init_zero",
+            value: "on",
+            why: "the default: zeros are logged as a length, and overwriting an allocated file costs the file \
+                  system less than extending one",
+        },
+        Setting {
+            name: "commit_delay",
+            value: "0",
+            why: "the default: it makes commits wait for others to share a sync, and there is no sync to share",
+        },
+    ]
+}
+
+/// The advice.
+pub fn advise(policy: Policy, medium: Option<Medium>) -> Advice {
+    let (mut settings, mut not_advised) = (always(), Vec::new());
+    match (policy, survives(medium)) {
+        (Policy::Atomic, true) => settings.insert(0, FULL_PAGES_OFF),
+        (Policy::Atomic, false) => not_advised.push(FULL_PAGES_EMULATED),
+        (Policy::Tail, _) => settings.insert(0, FULL_PAGES_ON),
+    }
+    let atomic = policy == Policy::Atomic;
+    let requires: &[&str] = if atomic { &REQUIRES } else { &[] };
+    let way_back: &[&str] = if atomic { &WAY_BACK } else { &[] };
+    Advice {
+        database: "postgres",
+        policy: policy.name(),
+        medium: medium.map(Medium::name),
+        settings,
+        not_advised,
+        requires: requires.to_vec(),
+        way_back: way_back.to_vec(),
+    }
+}
+
+const REQUIRES: [&str; 6] = [
+    "the server always runs under `seawall run --policy atomic`, its crash recovery too: after a crash start it \
+     that way, not bare after `seawall recover`",
+    "switch full_page_writes off only when it runs that way already, and CHECKPOINT right before",
+    "`seawall status` shows no file outside the log; a daemon that is gone, a full log whose disk refuses, or a \
+     mapped file puts one outside, and its pages can tear until it is back. Keep an eye on that line",
+    "tablespaces existed when the server was started; a new one is covered from the next start on",
+    "data checksums are on (pg_checksums --enable): what is torn all the same is found, not believed",
+    "base backups still need full pages: pg_basebackup switches them on by itself while it runs",
+];
+
+const WAY_BACK: [&str; 4] = [
+    "ALTER SYSTEM SET full_page_writes = on",
+    "SELECT pg_reload_conf()",
+    "CHECKPOINT: from here on the WAL has full pages of everything that recovery may need",
+    "stop the server; now it may start without Seawall",
+];

@@ -1,0 +1,54 @@
+//! Which files below a MariaDB data directory, or a directory that holds a part of it, are managed.
+//!
+//! Input: a path relative to one of these. Output: whether it is one of the logs, or with `atomic` a tablespace
+//! (file names: InnoDB's documentation, "System Variables", and `fil0fil.h`). Not managed: Aria's tables and
+//! its log, which are read and written before InnoDB has met the guard; the temporary tablespace, made anew at
+//! each start; text files.
+
+use crate::stand_in::base;
+
+/// The redo log, and a binary log: `NAME.000001`. Directly in the data directory.
+pub(super) fn is_log(below: &[u8]) -> bool {
+    let number = below.rsplit(|byte| *byte == b'.').next().unwrap_or(b"");
+    let is_binlog = number.len() >= 6 && number.len() < below.len() && number.iter().all(u8::is_ascii_digit);
+    let is_aria = below.starts_with(b"aria_log.");
+    !below.contains(&b'/') && (below.starts_with(b"ib_logfile") || is_binlog && !is_aria)
+}
+
+/// A file of pages: the system tablespace, an undo tablespace, a table's own (in the directory of its schema).
+pub(super) fn is_tablespace(below: &[u8]) -> bool {
+    let file = base(below);
+    let numbered = |prefix: &[u8]| {
+        let number = file.strip_prefix(prefix).unwrap_or_default();
+        !number.is_empty() && number.iter().all(u8::is_ascii_digit)
+    };
+    file.ends_with(b".ibd") || !below.contains(&b'/') && (numbered(b"ibdata") || numbered(b"undo"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tablespaces_are_told_by_name() {
+        for path in
+            ["ibdata1", "ibdata12", "undo001", "test/t.ibd", "test/t#P#p0.ibd", "t.ibd", "mysql/x.ibd"]
+        {
+            assert!(is_tablespace(path.as_bytes()), "{path}");
+        }
+        for path in [
+            "ibtmp1",
+            "ib_buffer_pool",
+            "ibdata",
+            "ibdata1x",
+            "test/ibdata1",
+            "aria_log.00000001",
+            "mysql/db.MAD",
+            "test/t.frm",
+            "test/t.isl",
+            "ib_logfile0",
+        ] {
+            assert!(!is_tablespace(path.as_bytes()), "{path}");
+        }
+    }
+}
