@@ -102,7 +102,7 @@ demo: deps build ## PostgreSQL and SQLite on three sides, then kill -9 and the p
 .PHONY: soak
 soak: deps build ## What the tests do in small, for as long as you like (CUT_ROUNDS=200 VM_ROUNDS=20 FUZZ_SECONDS=60)
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --json out/campaign.json
-	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --only postgres,sqlite,mariadb --rounds $(CUT_ROUNDS)
+	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --only postgres,sqlite,mariadb,redis,rocksdb,lmdb --rounds $(CUT_ROUNDS)
 	$(MAKE) deps PACKAGES="$(SOAK_PACKAGES)"
 	$(CARGO) build --release $(CARGO_FLAGS) --package seawall-vmtest
 	$(RELEASE)/seawall-vmtest --rounds $(VM_ROUNDS)

@@ -1,10 +1,10 @@
 //! `docs/RESULTS.md`: what tried to break Seawall, how often, and what came of it. Written from the campaigns'
 //! own results and never by hand; a campaign whose result is missing or makes no sense is said to be.
 //!
-//! Input: a directory with `campaign.json`, `mutants.json`, `powercuts.json`, `vm.json` (any of them). Output: the
-//! page. Not handled here: whether the results are of this revision; the page says when each was written.
+//! Input: a directory with `campaign.json`, `mutants.json`, `powercuts.json`, `vm.json` (any of them), and
+//! `powercuts-*.json` of campaigns that were carried out apart. Output: the page. Not handled here: whether the results are of this revision; the page says when each was written.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde_json::Value;
@@ -48,7 +48,9 @@ const CAMPAIGNS: [Campaign; 4] = [
         about: "A real file system on a disk that loses any part of what was not flushed, cut under full load; the \
                 log's medium is memory outside the machine, which survives by construction \
                 ([`crates/powercut`](../crates/powercut/src/main.rs)). Controls: `unsafe` has durability switched \
-                off, `logless` recovers without the log, `synced` is the bare database with its fsyncs.",
+                off, `logless` recovers without the log, `synced` is the bare database with its fsyncs. `atomic` \
+                is without full pages or doublewrite buffer under that policy; its control is `torn`, the same \
+                without Seawall, where a database ends with torn pages and its check with a problem.",
         rows: power_cuts,
     },
     Campaign {
@@ -70,13 +72,55 @@ pub fn results_page(dir: &Path) -> String {
 impl Campaign {
     fn section(&self, dir: &Path) -> String {
         let path = dir.join(self.file);
-        let found = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+        let mut found = read(&path);
+        for part in parts(dir, self.file).iter().filter_map(|path| read(path)) {
+            match &mut found {
+                Some(whole) => add_totals(whole, &part),
+                None => found = Some(part),
+            }
+        }
         let told = found.as_ref().and_then(self.rows).map(|rows| table(&rows));
         let body = told.map_or_else(
             || format!("No result: `{}` is missing or is not one.\n", self.file),
             |table| format!("{table}\nWritten {}.\n", written(&path)),
         );
         format!("\n## {}\n\n{}\n\n{body}", self.title, self.about)
+    }
+}
+
+fn read(path: &Path) -> Option<Value> {
+    std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok())
+}
+
+/// The results that were written apart: of `powercuts.json` those called `powercuts-*.json`.
+fn parts(dir: &Path, file: &str) -> Vec<PathBuf> {
+    let Some(stem) = file.strip_suffix(".json").filter(|stem| *stem == "powercuts") else {
+        return Vec::new();
+    };
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let is_part = |name: &str| name.starts_with(&format!("{stem}-")) && name.ends_with(".json");
+    let mut found: Vec<PathBuf> = entries
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_part))
+        .map(|entry| entry.path())
+        .collect();
+    found.sort();
+    found
+}
+
+/// Adds another campaign's totals: those of the same database and side to the same row.
+fn add_totals(whole: &mut Value, part: &Value) {
+    let (Some(rows), Some(more)) = (whole["totals"].as_array_mut(), part["totals"].as_array()) else {
+        return;
+    };
+    for total in more {
+        let same = |row: &&mut Value| row["database"] == total["database"] && row["side"] == total["side"];
+        let Some(row) = rows.iter_mut().find(same) else {
+            rows.push(total.clone());
+            continue;
+        };
+        for (name, value) in total.as_object().into_iter().flatten().filter(|(_, value)| value.is_u64()) {
+            row[name] = (row[name].as_u64().unwrap_or(0) + value.as_u64().unwrap_or(0)).into();
+        }
     }
 }
 
@@ -209,10 +253,15 @@ mod tests {
         let cuts = r#"{"totals":[{"database":"sqlite","side":"seawall","rounds":210,"cuts":270,"sectors_lost":131492,
             "acknowledged":717402,"lost":0,"rounds_with_problems":0}]}"#;
         std::fs::write(dir.join("powercuts.json"), cuts).expect("written");
+        let more = r#"{"totals":[{"database":"sqlite","side":"seawall","rounds":5,"cuts":5,"sectors_lost":1,
+            "acknowledged":1,"lost":0,"rounds_with_problems":0},{"database":"redis","side":"seawall","rounds":7,"cuts":8,
+            "sectors_lost":9,"acknowledged":10,"lost":0,"rounds_with_problems":0}]}"#;
+        std::fs::write(dir.join("powercuts-more.json"), more).expect("written");
         std::fs::write(dir.join("vm.json"), "[]").expect("written");
         let page = results_page(&dir);
         std::fs::remove_dir_all(&dir).expect("removed");
-        assert!(page.contains("| sqlite | seawall | 210 | 270 | 131,492 | 717,402 | 0 | 0 |"), "{page}");
+        assert!(page.contains("| sqlite | seawall | 215 | 275 | 131,493 | 717,403 | 0 | 0 |"), "{page}");
+        assert!(page.contains("| redis | seawall | 7 | 8 | 9 | 10 | 0 | 0 |"), "{page}");
         assert!(
             page.contains("No result: `vm.json`") && page.contains("No result: `campaign.json`"),
             "{page}"

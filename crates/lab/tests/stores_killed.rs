@@ -9,8 +9,9 @@ use common::{Place, assert_complete};
 use seawall_lab::crash::{ProgramLoad, check_store};
 use seawall_lab::process;
 use seawall_lab::side::Side;
-use seawall_lab::store::{Program, Store};
+use seawall_lab::store::Program;
 use seawall_load::ledger::Verdict;
+use seawall_load::store::Store;
 
 /// Commits between two events: RocksDB switches its log meanwhile.
 fn some(store: Store) -> usize {
@@ -28,12 +29,12 @@ struct Scene {
 
 impl Scene {
     fn new(store: Store) -> Self {
-        Self::with(store, &[])
+        Self::with(store, "")
     }
 
-    fn with(store: Store, options: &[&str]) -> Self {
+    fn with(store: Store, settings: &'static str) -> Self {
         let place = Place::new();
-        let program = Program::build(&place.lab, store, options).expect("built");
+        let program = Program::build(&place.lab, store, settings).expect("built");
         let data = place.lab.work.data(store.name());
         place.lab.fresh_dir(&data).expect("a directory");
         Self { place, program, data }
@@ -114,6 +115,6 @@ fn lmdb_everything_killed_at_once_then_replayed() {
 /// Written through a mapping, its data file is not in the log: every commit waits for the disk, and is as safe.
 #[test]
 fn lmdb_mapped_everything_killed_at_once_then_replayed() {
-    let scene = Scene::with(Store::Lmdb, &["-DFLAGS=MDB_WRITEMAP"]);
+    let scene = Scene::with(Store::Lmdb, "writemap");
     everything_killed(&scene, 100, "not an LMDB file");
 }

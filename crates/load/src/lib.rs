@@ -19,5 +19,6 @@ pub mod mariadb;
 pub mod pg;
 pub mod redis;
 pub mod sqlite;
+pub mod store;
 pub mod sys;
 pub mod write;

@@ -5,7 +5,9 @@
 //! system below [`DATA`]; and what stands beside the machine and survives it, below [`BASE`]: the log's
 //! medium, the ledger, the programs and what they print.
 
-use std::io::Write;
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -17,10 +19,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell;
 use crate::plan::{Database, Plan, Recovery, Trouble};
-use crate::program;
+use crate::program::{self, Ended};
 use crate::rng::Rng;
 use crate::writeback::Writeback;
-use crate::{balloon, mariadb, murder, postgres, sqlite};
+use crate::{balloon, mariadb, murder, postgres, redis, sqlite, store};
 
 /// Everything outside the machine, in a tmpfs of the campaign's own.
 pub const BASE: &str = "/run/seawall-powercut";
@@ -119,7 +121,7 @@ fn start(boot: &Boot) -> Result<()> {
     cell::memory(Path::new("/tmp"), 0o1777)?;
     cell::memory(Path::new("/dev/shm"), 0o1777)?;
     let boot_id = Path::new("/tmp/boot_id");
-    std::fs::write(boot_id, format!("{}\n", boot.boot_id))?;
+    fs::write(boot_id, format!("{}\n", boot.boot_id))?;
     mount(Some(boot_id), "/proc/sys/kernel/random/boot_id", None::<&str>, MsFlags::MS_BIND, None::<&str>)
         .context("give the machine its boot id")?;
     if attach(boot).is_err() {
@@ -138,30 +140,37 @@ fn attach(boot: &Boot) -> Result<()> {
     program::run(attach, "mount the disk", Duration::from_secs(60)).map(drop)
 }
 
-fn work(boot: &Boot) -> Result<Said> {
-    let said = match boot.task {
-        Task::Install => {
-            match boot.plan.database {
-                Database::Postgres => postgres::install(boot),
-                Database::Sqlite => sqlite::install(boot),
-                Database::Mariadb => mariadb::install(boot),
-            }?;
-            Said::Installed
+/// What a machine does with a database.
+struct Acts {
+    install: fn(&Boot) -> Result<()>,
+    load: fn(&Boot) -> Result<()>,
+    check: fn(&Boot) -> Result<Checked>,
+}
+
+fn acts(database: Database) -> Acts {
+    match database {
+        Database::Postgres => {
+            Acts { install: postgres::install, load: postgres::load, check: postgres::check }
         }
+        Database::Sqlite => Acts { install: sqlite::install, load: sqlite::load, check: sqlite::check },
+        Database::Mariadb => Acts { install: mariadb::install, load: mariadb::load, check: mariadb::check },
+        Database::Redis => Acts { install: redis::install, load: redis::load, check: redis::check },
+        Database::Rocksdb | Database::Lmdb => {
+            Acts { install: store::install, load: store::load, check: store::check }
+        }
+    }
+}
+
+fn work(boot: &Boot) -> Result<Said> {
+    let acts = acts(boot.plan.database);
+    let said = match boot.task {
+        Task::Install => (acts.install)(boot).map(|()| Said::Installed)?,
         Task::Load => {
-            match boot.plan.database {
-                Database::Postgres => postgres::load(boot),
-                Database::Sqlite => sqlite::load(boot),
-                Database::Mariadb => mariadb::load(boot),
-            }?;
+            (acts.load)(boot)?;
             Said::Failed("the load ended before the power did".to_owned())
         }
         Task::Check => {
-            let mut checked = match boot.plan.database {
-                Database::Postgres => postgres::check(boot),
-                Database::Sqlite => sqlite::check(boot),
-                Database::Mariadb => mariadb::check(boot),
-            }?;
+            let mut checked = (acts.check)(boot)?;
             if boot.plan.side.is_logged() {
                 checked.problems.extend(pool_problems(boot)?);
             }
@@ -223,9 +232,35 @@ pub fn until_the_cut(boot: &Boot, before: u64, mut check: impl FnMut() -> Result
     }
 }
 
+/// Where a daemon of root's has its socket: in the machine's own memory.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn session() -> Result<&'static Path> {
+    let session = Path::new("/tmp/session");
+    match fs::DirBuilder::new().mode(0o700).create(session) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error).context("make a session"),
+        _ => Ok(session),
+    }
+}
+
+/// True if a guard's text stands where this file was.
+pub fn is_guard(file: &Path) -> bool {
+    fs::read(file).is_ok_and(|text| String::from_utf8_lossy(&text).contains("run-seawall-recover"))
+}
+
+/// What is wrong with how a bare program, which should have been `refused` with these words, ended behind a guard.
+pub fn guard_problem(bare: Result<Ended>, refused: &str) -> Option<String> {
+    match bare {
+        Ok(ended) if !ended.status.success() && ended.said(refused) => None,
+        Ok(ended) => Some(format!("a bare start behind the guard was not refused with {refused:?}: {ended}")),
+        Err(_) => Some("a bare start behind the guard was not refused".to_owned()),
+    }
+}
+
 /// Bytes in the ledger.
 pub fn ledger_length(boot: &Boot) -> u64 {
-    std::fs::metadata(boot.plan.ledger()).map_or(0, |found| found.len())
+    fs::metadata(boot.plan.ledger()).map_or(0, |found| found.len())
 }
 
 /// A command of a few words.

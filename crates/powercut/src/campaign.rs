@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use seawall_load::sqlite::Journal;
+use seawall_load::store::Store;
 use serde::{Deserialize, Serialize};
 
 use crate::boot::{BASE, Boot, DATA, Said, Task};
@@ -17,6 +18,7 @@ use crate::plan::{self, Database, Plan, Side, Trouble};
 use crate::report::Report;
 use crate::rng::Rng;
 use crate::round;
+use crate::store;
 
 /// Large enough for every load, small enough for the memory of a small machine.
 const DISK_BYTES: u64 = 768 << 20;
@@ -218,5 +220,15 @@ fn furnish(options: &Options) -> Result<()> {
         fs::write(&path, bytes)?;
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
     }
-    Ok(())
+    options.only.iter().copied().filter_map(store::of).try_for_each(build)
+}
+
+/// Only those asked for: whoever runs no stores needs no libraries of theirs.
+fn build(store: Store) -> Result<()> {
+    let base = Path::new(BASE);
+    let dir = base.join(store.name());
+    fs::create_dir(&dir).with_context(|| format!("create {}", dir.display()))?;
+    let built = store.build(&dir)?;
+    let name = built.file_name().context("a program has a name")?;
+    fs::rename(&built, base.join("bin").join(name)).context("put a store's program beside the others")
 }

@@ -8,7 +8,7 @@ use nix::unistd::geteuid;
 
 use crate::boot::BASE;
 use crate::plan::Database;
-use crate::{mariadb, postgres};
+use crate::{mariadb, postgres, redis, store};
 
 /// Checks everything that the rounds of these databases need, and makes the empty directory they mount on.
 ///
@@ -32,6 +32,12 @@ pub fn check(databases: &[Database]) -> Result<()> {
     }
     if databases.contains(&Database::Mariadb) {
         mariadb::installed()?;
+    }
+    if databases.contains(&Database::Redis) {
+        redis::installed()?;
+    }
+    for database in databases {
+        store::installed(*database)?;
     }
     if databases.contains(&Database::Sqlite) {
         program("sqlite3", "--version")?;

@@ -22,8 +22,8 @@ pub fn of_daemon() -> Result<()> {
     kill(pid, Signal::SIGKILL).context("kill Seawall's daemon")
 }
 
-/// Kills any process of the database: a server process of PostgreSQL, MariaDB's server, a program that
-/// writes to SQLite.
+/// Kills any process of the database: a server process of PostgreSQL, the server of MariaDB or Redis, a program
+/// that writes to SQLite or to a store.
 ///
 /// # Errors
 /// If there is none.
@@ -33,7 +33,8 @@ pub fn of_database(rng: &mut Rng) -> Result<()> {
             let program = words.first().map_or("", String::as_str);
             // Server processes say `postgres: what they do`; the postmaster's end would be the server's.
             program.starts_with("postgres: ")
-                || program.ends_with("/mariadbd")
+                || ["/mariadbd", "/seawall-rocksdb", "/seawall-lmdb"].iter().any(|end| program.ends_with(end))
+                || program.contains("redis-server ")
                 || program.ends_with("seawall-load") && words[1] == "sqlite"
         })
         .map(|(pid, _)| pid)

@@ -20,6 +20,9 @@ pub enum Database {
     Postgres,
     Sqlite,
     Mariadb,
+    Redis,
+    Rocksdb,
+    Lmdb,
 }
 
 /// What makes commits durable.
@@ -30,7 +33,8 @@ pub enum Database {
 pub enum Side {
     /// The database's own syncs, absorbed by Seawall's log.
     Seawall,
-    /// PostgreSQL without full pages in its log, under `--policy atomic`: no page may be torn.
+    /// Under `--policy atomic`, PostgreSQL without full pages in its log, MariaDB without InnoDB's doublewrite
+    /// buffer: no page may be torn.
     Atomic,
     /// The same without Seawall. Proves that the cuts do tear pages; only when asked for.
     Torn,
@@ -87,7 +91,7 @@ pub struct Plan {
     pub side: Side,
     /// SQLite's journal mode.
     pub journal: Journal,
-    /// PostgreSQL's settings that differ from round to round.
+    /// The database's settings that differ from round to round.
     pub settings: Vec<(String, String)>,
     /// The pool's size in MiB.
     pub pool_mib: u64,
@@ -117,7 +121,7 @@ pub fn draw(database: Database, side: Side, seed: u64, number: u64) -> Plan {
         database,
         side,
         journal: JOURNALS[number as usize % JOURNALS.len()],
-        settings: settings(rng),
+        settings: settings(database, rng),
         pool_mib: *rng.pick(&[16, 16, 64]),
         cut_after: millis(rng, 50, 2500),
         early: rng.percent(8),
@@ -143,15 +147,20 @@ pub fn draw(database: Database, side: Side, seed: u64, number: u64) -> Plan {
     }
 }
 
-/// PostgreSQL's ways to write its log: each takes other system calls.
-fn settings(rng: &mut Rng) -> Vec<(String, String)> {
+/// Ways to write the log: each takes other system calls.
+fn settings(database: Database, rng: &mut Rng) -> Vec<(String, String)> {
     let mut set = |name: &str, values: &[&str]| (name.to_owned(), (*rng.pick(values)).to_owned());
-    vec![
-        set("wal_sync_method", &["fdatasync", "fdatasync", "fsync", "open_datasync"]),
-        set("wal_recycle", &["on", "on", "off"]),
-        set("wal_init_zero", &["on", "on", "off"]),
-        set("max_wal_size", &["8MB", "32MB", "128MB"]),
-    ]
+    match database {
+        Database::Postgres => vec![
+            set("wal_sync_method", &["fdatasync", "fdatasync", "fsync", "open_datasync"]),
+            set("wal_recycle", &["on", "on", "off"]),
+            set("wal_init_zero", &["on", "on", "off"]),
+            set("max_wal_size", &["8MB", "32MB", "128MB"]),
+        ],
+        Database::Redis => vec![set("aof-use-rdb-preamble", &["yes", "no"])],
+        Database::Rocksdb => vec![set("opened", &["", "direct", "recycle", "direct recycle"])],
+        Database::Sqlite | Database::Mariadb | Database::Lmdb => Vec::new(),
+    }
 }
 
 impl Side {
@@ -170,14 +179,20 @@ impl Side {
         matches!(self, Side::Seawall | Side::Atomic)
     }
 
-    /// PostgreSQL writes no full pages into its log.
-    pub fn is_without_full_pages(self) -> bool {
+    /// The database protects no page by a copy: no full pages in PostgreSQL's log, no doublewrite buffer of
+    /// InnoDB's.
+    pub fn is_without_copies(self) -> bool {
         matches!(self, Side::Atomic | Side::Torn)
     }
 
     /// This side is there for this database.
     pub fn is_for(self, database: Database) -> bool {
-        database == Database::Postgres || !self.is_without_full_pages()
+        matches!(database, Database::Postgres | Database::Mariadb) || !self.is_without_copies()
+    }
+
+    /// The policy that the database runs with.
+    pub fn policy(self) -> &'static str {
+        if self == Side::Atomic { "atomic" } else { "tail" }
     }
 }
 
@@ -212,10 +227,14 @@ impl Plan {
 
     /// What this round varies, for a person.
     pub fn title(&self) -> String {
+        let first = || self.settings.first().map_or("", |(_, value)| value);
         let how = match self.database {
-            Database::Postgres => self.settings.first().map_or("", |(_, value)| value),
+            Database::Postgres => first(),
             Database::Sqlite => self.journal.pragma(),
             Database::Mariadb => "redo and binlog",
+            Database::Redis => &format!("preamble {}", first()),
+            Database::Rocksdb => &format!("log {}", first()),
+            Database::Lmdb => "data",
         };
         let again = if self.cut_again.is_some() { ", cut again" } else { "" };
         let trouble = match self.trouble {

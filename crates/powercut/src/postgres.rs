@@ -159,7 +159,7 @@ fn problem(ended: program::Ended, what: &str) -> Result<Vec<String>> {
 
 /// The programs this module needs, for the check of what is installed.
 pub fn installed() -> Result<()> {
-    server::user()?;
+    server::has_user()?;
     ["postgres", "initdb", "psql", "pgbench", "pg_amcheck", "pg_checksums"]
         .iter()
         .try_for_each(|program| server::binary(program).map(drop))

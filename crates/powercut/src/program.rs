@@ -25,6 +25,13 @@ pub struct Ended {
     pub stderr: String,
 }
 
+impl Ended {
+    /// True if it said these words.
+    pub fn said(&self, words: &str) -> bool {
+        self.stdout.contains(words) || self.stderr.contains(words)
+    }
+}
+
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} {}", self.status, tail(&self.stderr), tail(&self.stdout))

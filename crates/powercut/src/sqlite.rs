@@ -5,7 +5,6 @@
 //! journal was removed. That is the database's choice, not the disk's or Seawall's.
 
 use std::ffi::OsString;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use anyhow::{Context, Result};
 use seawall_load::ledger::Verdict;
 use seawall_load::sqlite::Journal;
 
-use crate::boot::{Boot, Checked, DATA, abandon, ledger_length, recover_first, until_the_cut};
+use crate::boot::{Boot, Checked, DATA, abandon, ledger_length, recover_first, session, until_the_cut};
 use crate::plan::Side;
 use crate::program;
 
@@ -34,25 +33,23 @@ fn database() -> PathBuf {
 /// An empty database.
 pub fn install(boot: &Boot) -> Result<()> {
     std::fs::create_dir_all(directory()).context("create SQLite's directory")?;
-    program::run(writer(boot, Side::Synced, "1", "0"), "create the SQLite database", LIMIT).map(drop)
+    program::run(writer(boot, Side::Synced, "1", "0")?, "create the SQLite database", LIMIT).map(drop)
 }
 
 /// Commits until the power fails.
 pub fn load(boot: &Boot) -> Result<()> {
     let before = ledger_length(boot);
-    prepare()?;
     // Changing the journal mode needs the database alone.
-    program::run(writer(boot, boot.plan.side, "1", "0"), "set the journal mode", LIMIT)?;
+    program::run(writer(boot, boot.plan.side, "1", "0")?, "set the journal mode", LIMIT)?;
     let mut writers = Vec::new();
     for client in CLIENTS {
-        writers.push(program::start(writer(boot, boot.plan.side, client, FOREVER), "the SQLite load")?);
+        writers.push(program::start(writer(boot, boot.plan.side, client, FOREVER)?, "the SQLite load")?);
     }
     until_the_cut(boot, before, || writers.iter_mut().try_for_each(program::Running::must_run))
 }
 
 /// Recovers and checks.
 pub fn check(boot: &Boot) -> Result<Checked> {
-    prepare()?;
     let mut checked = Checked::default();
     let mut side = boot.plan.side;
     if side.is_logged() {
@@ -78,17 +75,8 @@ pub fn check(boot: &Boot) -> Result<Checked> {
     Ok(checked)
 }
 
-/// The daemon's socket belongs into the machine's own memory.
-fn prepare() -> Result<()> {
-    let session = Path::new("/tmp/session");
-    if !session.exists() {
-        std::fs::DirBuilder::new().mode(0o700).create(session)?;
-    }
-    Ok(())
-}
-
 /// The program as `side` runs it.
-fn on(boot: &Boot, side: Side, arguments: Vec<OsString>) -> Command {
+fn on(boot: &Boot, side: Side, arguments: Vec<OsString>) -> Result<Command> {
     let program = boot.program("seawall-load");
     let mut command = match side {
         Side::Seawall | Side::Logless | Side::Atomic => {
@@ -98,11 +86,11 @@ fn on(boot: &Boot, side: Side, arguments: Vec<OsString>) -> Command {
         }
         Side::Synced | Side::Unsafe | Side::Torn => Command::new(program),
     };
-    command.args(arguments).env("XDG_RUNTIME_DIR", "/tmp/session");
-    command
+    command.args(arguments).env("XDG_RUNTIME_DIR", session()?);
+    Ok(command)
 }
 
-fn writer(boot: &Boot, side: Side, client: &str, seconds: &str) -> Command {
+fn writer(boot: &Boot, side: Side, client: &str, seconds: &str) -> Result<Command> {
     let synchronous = match (side, boot.plan.journal) {
         (Side::Unsafe, _) => "off",
         (_, Journal::Wal) => "full",
@@ -125,7 +113,7 @@ fn verdict(boot: &Boot, side: Side) -> Result<Verdict> {
         "--ledger".into(),
         boot.plan.ledger().into(),
     ];
-    let ended = program::finish(on(boot, side, arguments), "the ledger check", LIMIT)?;
+    let ended = program::finish(on(boot, side, arguments)?, "the ledger check", LIMIT)?;
     // Exit code 1 is a verdict too: a bad one.
     serde_json::from_str(&ended.stdout).with_context(|| format!("the ledger check: {ended}"))
 }

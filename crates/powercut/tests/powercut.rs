@@ -1,4 +1,4 @@
-//! A few power cuts of PostgreSQL and of SQLite; `make soak` runs as many as asked.
+//! A few power cuts of each database; `make soak` runs as many as asked.
 //!
 //! What they need (root, FUSE, loop devices, namespaces) not every machine offers: then nothing is tested,
 //! and that is said where the test's captured output would not show it.
@@ -6,6 +6,7 @@
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Once;
 
 use seawall_powercut::fitness;
 use seawall_powercut::plan::Database;
@@ -30,16 +31,18 @@ fn build(profile: &Path) {
     }
 }
 
-#[test]
-fn no_acknowledged_commit_is_lost_to_a_power_cut() {
-    if let Err(missing) = fitness::check(&[Database::Postgres, Database::Sqlite]) {
-        let _ = writeln!(std::io::stderr(), "\nSKIPPED, POWER CUTS WERE NOT TESTED: {missing:#}\n");
-        return;
+/// What a short campaign found; `None` if this machine cannot carry it out.
+fn campaign(databases: &[Database], names: &str, rounds: &str) -> Option<Report> {
+    if let Err(missing) = fitness::check(databases) {
+        let _ =
+            writeln!(std::io::stderr(), "\nSKIPPED, POWER CUTS OF {names} WERE NOT TESTED: {missing:#}\n");
+        return None;
     }
-    build(Path::new(PROGRAM).parent().expect("a program is in a directory"));
+    static BUILT: Once = Once::new();
+    BUILT.call_once(|| build(Path::new(PROGRAM).parent().expect("a program is in a directory")));
     let out = tempfile::tempdir().expect("a directory for the result");
     let ended = Command::new(PROGRAM)
-        .args(["run", "--rounds", "2", "--controls", "1", "--out"])
+        .args(["run", "--only", names, "--rounds", rounds, "--controls", "1", "--out"])
         .arg(out.path())
         .output()
         .expect("our own program starts");
@@ -51,9 +54,34 @@ fn no_acknowledged_commit_is_lost_to_a_power_cut() {
     }
     let json = std::fs::read(out.path().join("powercuts.json")).expect("the result");
     let report: Report = serde_json::from_slice(&json).expect("a report");
-    assert_eq!(report.totals.len(), 9, "two databases on four sides, and one without full pages\n{said}");
-    for totals in report.totals {
-        assert!(totals.acknowledged > 0, "{said}");
+    for totals in &report.totals {
+        // A machine that is cut while everything starts may have had no time.
+        let had_time = report.rounds.iter().any(|round| {
+            (round.plan.database, round.plan.side) == (totals.database, totals.side) && !round.plan.early
+        });
+        assert!(totals.acknowledged > 0 || !had_time, "{said}");
         assert_eq!(totals.lost > 0, totals.side.must_lose(), "{said}");
     }
+    Some(report)
+}
+
+#[test]
+fn no_acknowledged_commit_is_lost_to_a_power_cut() {
+    let Some(report) = campaign(&[Database::Postgres, Database::Sqlite], "postgres,sqlite", "2") else {
+        return;
+    };
+    assert_eq!(report.totals.len(), 9, "two databases on four sides, and one without full pages");
+}
+
+#[test]
+fn no_acknowledged_commit_of_mariadb_is_lost_to_a_power_cut() {
+    let Some(report) = campaign(&[Database::Mariadb], "mariadb", "1") else { return };
+    assert_eq!(report.totals.len(), 5, "four sides, and one without doublewrite buffer");
+}
+
+#[test]
+fn no_acknowledged_commit_of_redis_or_a_store_is_lost_to_a_power_cut() {
+    let all = [Database::Redis, Database::Rocksdb, Database::Lmdb];
+    let Some(report) = campaign(&all, "redis,rocksdb,lmdb", "1") else { return };
+    assert_eq!(report.totals.len(), 12, "three databases on four sides");
 }

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use seawall_load::store::Store;
 
 use super::{Fields, Scope, SectionResult, databases};
 use crate::compare::{self, Three};
@@ -12,7 +13,7 @@ use crate::lab::Lab;
 use crate::process::run;
 use crate::redis::{Fsync, Server};
 use crate::side::{self, Preset, Side};
-use crate::store::{Program, Store};
+use crate::store::Program;
 use crate::tools::find_in_path;
 
 /// redis-benchmark's options.
@@ -133,7 +134,7 @@ fn rocksdb_rate(said: &str) -> Option<f64> {
 
 /// One put after another, each a transaction.
 pub fn lmdb(lab: &Lab, scope: Scope) -> Result<SectionResult> {
-    let (program, data) = (Program::build(lab, Store::Lmdb, &[])?, lab.work.data("lmdb"));
+    let (program, data) = (Program::build(lab, Store::Lmdb, "")?, lab.work.data("lmdb"));
     let title = |shape: &&str| (*shape).to_owned();
     let results = compare::rates(lab, "LMDB", &LMDB, scope.rounds, title, |side, _| {
         lab.fresh_dir(&data)?;

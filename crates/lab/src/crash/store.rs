@@ -1,16 +1,16 @@
 //! An embedded store under full load, noting its commits in a ledger.
 
-use std::collections::HashSet;
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use seawall_load::ledger::{self, Entry, Verdict};
+use anyhow::Result;
+use seawall_load::ledger::Verdict;
+use seawall_load::store::Store;
 
 use super::{LIMIT, ProgramLoad};
 use crate::lab::Lab;
 use crate::process::run;
 use crate::side::Side;
-use crate::store::{Program, Store};
+use crate::store::Program;
 
 impl ProgramLoad {
     /// Starts a store's load on `data`, which is empty.
@@ -24,18 +24,11 @@ impl ProgramLoad {
 /// Compares ledger and store, opening it as `side` does, and runs the store's own checker.
 pub fn check_store(lab: &Lab, program: &Program, side: Side, data: &Path, ledger: &Path) -> Result<Verdict> {
     let said = run(program.command(lab, side, data, &["check"])?, "the store's check")?;
-    let found: HashSet<Entry> =
-        String::from_utf8(said)?.lines().map(entry).collect::<Option<_>>().context("an odd commit")?;
-    let mut verdict = Verdict::compare(&ledger::read(ledger)?, &found);
+    let mut verdict = Store::verdict(&String::from_utf8(said)?, ledger)?;
     if let Err(error) = own_checker(lab, program.store, data) {
         verdict.integrity_errors.push(format!("{error:#}"));
     }
     Ok(verdict)
-}
-
-fn entry(line: &str) -> Option<Entry> {
-    let (client, seq) = line.split_once(' ')?;
-    Some(Entry { client: client.parse().ok()?, seq: seq.parse().ok()? })
 }
 
 /// On the files themselves: nobody has the store open, so no guard is up.

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::sleep;
@@ -10,12 +9,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, User, chown};
+use nix::unistd::Pid;
 
 use super::{LIMIT, PORT, SOCKETS, cluster};
 use crate::boot::Boot;
 use crate::plan::{Side, Trouble};
 use crate::program::{self, Running};
+use crate::user;
 
 /// PostgreSQL refuses root.
 const USER: &str = "postgres";
@@ -52,8 +52,7 @@ impl Server {
         let mut command = match side {
             Side::Seawall | Side::Logless | Side::Atomic => {
                 let mut run = boot.seawall_run();
-                run.args(["--policy", if side == Side::Atomic { "atomic" } else { "tail" }]);
-                run.args(["--user", USER, "--"]).arg(binary("postgres")?);
+                run.args(["--policy", side.policy(), "--user", USER, "--"]).arg(binary("postgres")?);
                 run
             }
             Side::Synced | Side::Unsafe | Side::Torn => as_user(binary("postgres")?)?,
@@ -65,7 +64,7 @@ impl Server {
         let restart = ("restart_after_crash", if refuses { "off" } else { "on" });
         let fsync = ("fsync", if side == Side::Unsafe { "off" } else { "on" });
         // A cache smaller than the data: pages are written all the time, not at checkpoints only.
-        let pages = match side.is_without_full_pages() {
+        let pages = match side.is_without_copies() {
             true => vec![("full_page_writes", "off"), ("shared_buffers", "4MB")],
             false => Vec::new(),
         };
@@ -147,21 +146,17 @@ pub fn binary(name: &str) -> Result<PathBuf> {
     newest.map(|(_, path)| path).with_context(|| format!("{name} of PostgreSQL is not installed: make deps"))
 }
 
-/// The user that the server runs as.
-pub fn user() -> Result<User> {
-    User::from_name(USER)?.with_context(|| format!("there is no user {USER}: make deps"))
+/// There is a user that it can run as.
+pub fn has_user() -> Result<()> {
+    user::named(USER).map(drop)
 }
 
 /// A command that user will run.
 pub fn as_user(program: impl AsRef<OsStr>) -> Result<Command> {
-    let user = user()?;
-    let mut command = Command::new(program);
-    command.uid(user.uid.as_raw()).gid(user.gid.as_raw()).env("HOME", "/tmp").current_dir("/tmp");
-    Ok(command)
+    user::command(USER, program)
 }
 
 /// Makes that user the owner.
 pub fn give_to_user(path: &Path) -> Result<()> {
-    let user = user()?;
-    chown(path, Some(user.uid), Some(user.gid)).with_context(|| format!("give {} to {USER}", path.display()))
+    user::give(USER, path)
 }

@@ -9,6 +9,8 @@ extern const int store_threads;
 
 /* Says what failed, and ends the program. */
 void fail(const char *doing, const char *why);
+/* True if the store is to be opened in this way. */
+int store_has(const char *word);
 
 /* Opens or makes the store. With `sync` a put is durable when it returns. */
 void store_open(const char *directory, int sync);

@@ -1,4 +1,5 @@
-/* RocksDB by its C interface. A small write buffer: the log is switched while a test runs. */
+/* RocksDB by its C interface. A small write buffer: the log is switched while a test runs. With `direct` tables
+ * are read and written with O_DIRECT; with `recycle` old logs are written over. */
 #include "store.h"
 
 #include <rocksdb/c.h>
@@ -14,6 +15,12 @@ void store_open(const char *directory, int sync)
     rocksdb_options_t *options = rocksdb_options_create();
     rocksdb_options_set_create_if_missing(options, 1);
     rocksdb_options_set_write_buffer_size(options, 1 << 20);
+    if (store_has("direct")) {
+        rocksdb_options_set_use_direct_reads(options, 1);
+        rocksdb_options_set_use_direct_io_for_flush_and_compaction(options, 1);
+    }
+    if (store_has("recycle"))
+        rocksdb_options_set_recycle_log_file_num(options, 2);
     db = rocksdb_open(options, directory, &error);
     if (error)
         fail("open", error);

@@ -4,8 +4,9 @@
  *   PROGRAM DIRECTORY check                              one line per commit found: client and number
  *
  * Each thread commits its own running numbers, under keys in random order, and appends each to the ledger
- * (outside the store, one write(2)) as soon as it was acknowledged. A value can be told from its key: one that
- * is wrong ends the check with an error. */
+ * (outside the store, one write(2)) as soon as it was acknowledged; it goes on where the ledger ends. A value can
+ * be told from its key: one that is wrong ends the check with an error. The environment variable STORE has words
+ * that say how the store is opened: each store knows its own. */
 #include "store.h"
 
 #include <fcntl.h>
@@ -21,12 +22,19 @@ enum { MOST_THREADS = 16 };
 
 static int ledger = -1;
 static double end;
+static long last[MOST_THREADS];
 static long committed[MOST_THREADS];
 
 void fail(const char *doing, const char *why)
 {
     fprintf(stderr, "%s: %s\n", doing, why);
     exit(2);
+}
+
+int store_has(const char *word)
+{
+    const char *words = getenv("STORE");
+    return words && strstr(words, word) != NULL;
 }
 
 static double now(void)
@@ -60,10 +68,10 @@ static void *commit(void *argument)
 {
     int client = (int)(intptr_t)argument;
     char key[KEY_BYTES], value[VALUE_BYTES], line[64];
-    for (long number = 1; now() < end; number++) {
+    for (long number = last[client - 1] + 1; now() < end; number++) {
         make(client, number, key, value);
         store_put(key, value);
-        committed[client - 1] = number;
+        committed[client - 1]++;
         int n = snprintf(line, sizeof line, "%d %ld\n", client, number);
         if (ledger >= 0 && write(ledger, line, n) != n)
             fail("ledger", "short write");
@@ -100,13 +108,28 @@ static void run(double seconds)
     printf("%ld %.6f\n", all, now() - begin);
 }
 
+static void open_ledger(const char *path)
+{
+    char line[64];
+    int client;
+    long number;
+    FILE *before = fopen(path, "r");
+    while (before && fgets(line, sizeof line, before))
+        if (sscanf(line, "%d %ld", &client, &number) == 2 && client >= 1 && client <= MOST_THREADS)
+            last[client - 1] = number;
+    if (before)
+        fclose(before);
+    if ((ledger = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) < 0)
+        fail("ledger", path);
+}
+
 int main(int argc, char **argv)
 {
     int is_run = argc >= 5 && !strcmp(argv[2], "run");
     if (!is_run && !(argc == 3 && !strcmp(argv[2], "check")))
         fail(argv[0], "DIRECTORY run sync|nosync SECONDS [LEDGER], or DIRECTORY check");
-    if (argc > 5 && (ledger = open(argv[5], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) < 0)
-        fail("ledger", argv[5]);
+    if (argc > 5)
+        open_ledger(argv[5]);
     store_open(argv[1], is_run && !strcmp(argv[3], "sync"));
     if (is_run)
         run(atof(argv[4]));

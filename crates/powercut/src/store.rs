@@ -1,0 +1,158 @@
+//! RocksDB and LMDB in a machine: made, put under load, recovered, checked. Their programs are
+//! [`seawall_load::store`]'s.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use seawall_load::ledger::Verdict;
+use seawall_load::store::{SETTINGS, Store};
+
+use crate::boot::{
+    Boot, Checked, DATA, abandon, command, guard_problem, is_guard, ledger_length, recover_first, session,
+    until_the_cut,
+};
+use crate::plan::{Database, Side};
+use crate::program;
+
+const LIMIT: Duration = Duration::from_secs(120);
+/// Longer than any round.
+const FOREVER: &str = "600";
+
+/// Which store this database is, if it is one.
+pub fn of(database: Database) -> Option<Store> {
+    match database {
+        Database::Rocksdb => Some(Store::Rocksdb),
+        Database::Lmdb => Some(Store::Lmdb),
+        _ => None,
+    }
+}
+
+fn store(boot: &Boot) -> Result<Store> {
+    of(boot.plan.database).context("not a store")
+}
+
+fn directory(store: Store) -> PathBuf {
+    Path::new(DATA).join(store.name())
+}
+
+/// The file that a guard stands in for, and how the bare store refuses its text.
+fn guard(store: Store) -> (PathBuf, &'static str) {
+    let (name, refused) = match store {
+        Store::Rocksdb => ("CURRENT", "CURRENT file corrupted"),
+        Store::Lmdb => ("data.mdb", "not an LMDB file"),
+    };
+    (directory(store).join(name), refused)
+}
+
+/// An empty store.
+pub fn install(boot: &Boot) -> Result<()> {
+    fs::create_dir_all(directory(store(boot)?)).context("create the store's directory")?;
+    program::run(run(boot, Side::Synced, "0")?, "make the store", LIMIT).map(drop)
+}
+
+/// Commits until the power fails.
+pub fn load(boot: &Boot) -> Result<()> {
+    let before = ledger_length(boot);
+    let mut commits = run(boot, boot.plan.side, FOREVER)?;
+    commits.arg(boot.plan.ledger());
+    let mut load = program::start(commits, "the load")?;
+    until_the_cut(boot, before, || load.must_run())
+}
+
+/// Recovers and checks.
+pub fn check(boot: &Boot) -> Result<Checked> {
+    let store = store(boot)?;
+    let mut checked = Checked::default();
+    let mut side = boot.plan.side;
+    let (file, refused) = guard(store);
+    if side.is_logged() {
+        let guarded = is_guard(&file);
+        if guarded {
+            let bare = on(boot, Side::Synced, &["check"])?;
+            let ended = program::finish(bare, "the bare store behind the guard", LIMIT);
+            checked.problems.extend(guard_problem(ended, refused));
+        }
+        if recover_first(boot, guarded, &mut checked)? {
+            side = Side::Synced;
+        }
+    }
+    if side == Side::Logless {
+        abandon(boot, &directory(store))?;
+        side = Side::Synced;
+    }
+    checked.verdict = verdict(boot, side)?;
+    checked.problems.extend(own_checker_problem(store)?);
+    if is_guard(&file) {
+        checked.problems.push("the guard is still up after an orderly end".to_owned());
+    }
+    Ok(checked)
+}
+
+/// What is found, every value compared with its key.
+fn verdict(boot: &Boot, side: Side) -> Result<Verdict> {
+    let said = program::run(on(boot, side, &["check"])?, "the store's check", LIMIT)?;
+    Store::verdict(&said.stdout, &boot.plan.ledger())
+}
+
+/// The store's own checker. A sound LMDB is one that `mdb_copy -c`, which reads every page in use, can copy.
+fn own_checker_problem(store: Store) -> Result<Option<String>> {
+    let data = directory(store);
+    let checker = match store {
+        Store::Rocksdb => {
+            let mut ldb = command("ldb", &["checkconsistency"]);
+            ldb.arg(format!("--db={}", data.display()));
+            ldb
+        }
+        Store::Lmdb => {
+            let copy = Path::new("/tmp/copy");
+            fs::create_dir(copy).context("create a directory for a copy")?;
+            let mut copier = command("mdb_copy", &["-c"]);
+            copier.arg(&data).arg(copy);
+            copier
+        }
+    };
+    let what = checker.get_program().to_string_lossy().into_owned();
+    let ended = program::finish(checker, &what, LIMIT)?;
+    Ok((!ended.status.success()).then(|| format!("{what}: {ended}")))
+}
+
+/// The load, without a ledger.
+fn run(boot: &Boot, side: Side, seconds: &str) -> Result<Command> {
+    let sync = if side == Side::Unsafe { "nosync" } else { "sync" };
+    on(boot, side, &["run", sync, seconds])
+}
+
+/// The program as `side` runs it.
+fn on(boot: &Boot, side: Side, arguments: &[&str]) -> Result<Command> {
+    let store = store(boot)?;
+    let program = boot.program(&format!("seawall-{}", store.name()));
+    let mut command = match side {
+        Side::Seawall | Side::Logless | Side::Atomic => {
+            let mut run = boot.seawall_run();
+            run.args(["--preset", store.name(), "--data"]).arg(directory(store)).arg("--").arg(program);
+            run
+        }
+        Side::Synced | Side::Unsafe | Side::Torn => Command::new(program),
+    };
+    command.arg(directory(store)).args(arguments).env("XDG_RUNTIME_DIR", session()?);
+    let opened = boot.plan.settings.iter().map(|(_, value)| value.as_str());
+    command.env(SETTINGS, opened.collect::<String>());
+    Ok(command)
+}
+
+/// What a store's rounds need, for the check of what is installed. That its library is, building the program tells.
+pub fn installed(database: Database) -> Result<()> {
+    let needed: &[(&str, &str)] = match of(database) {
+        Some(Store::Rocksdb) => &[("cc", "--version"), ("ldb", "--version")],
+        Some(Store::Lmdb) => &[("cc", "--version"), ("mdb_copy", "-V")],
+        None => &[],
+    };
+    for (program, harmless) in needed {
+        let found = Command::new(program).arg(harmless).output();
+        ensure!(found.is_ok(), "{program} is not installed: make deps");
+    }
+    Ok(())
+}
