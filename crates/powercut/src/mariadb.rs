@@ -17,7 +17,7 @@ use seawall_load::ledger::Verdict;
 use seawall_load::mariadb::{DATABASE, TABLES};
 
 use crate::boot::{Boot, Checked, DATA, abandon, guard_problem, ledger_length, recover_first, until_the_cut};
-use crate::plan::Side;
+use crate::plan::{Side, Trouble};
 use crate::program::{self, Ended, Running};
 use crate::user;
 
@@ -63,8 +63,10 @@ pub fn load(boot: &Boot) -> Result<()> {
     let churn = Path::new("/tmp/churn.sql");
     fs::write(churn, format!("USE {DATABASE}; DROP TABLE IF EXISTS churn; {}", CHURN.repeat(500)))?;
     let mut loads = vec![program::start(commits(boot, FOREVER), "the ledger load")?];
-    // The script syncs both logs whatever the settings: a side that must lose goes without.
-    if !boot.plan.side.must_lose() {
+    // The script syncs both logs whatever the settings: a side that must lose goes without. So does a disk that
+    // refuses flushes: a server that cannot sync its list of binary logs marks the last one as closed, goes on
+    // without, and does not start after a crash.
+    if !boot.plan.side.must_lose() && boot.plan.trouble != Trouble::FlushErrors {
         let mut script = client();
         script.args(["--execute", &format!("source {}", churn.display())]);
         loads.push(program::start(script, "the script that moves files")?);
