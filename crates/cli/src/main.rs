@@ -55,6 +55,14 @@ enum Command {
     Verify(Look),
     /// Drain, remove the guards, end the daemon
     Stop(Ask),
+    /// Take a snapshot of the database, Seawall and the machine, or one every so often
+    Snap(commands::awr::snap::Snap),
+    /// List snapshots; baselines, export, import, prune
+    Snaps(commands::awr::snaps::Snaps),
+    /// Report what happened between two snapshots
+    Report(commands::awr::report::Report),
+    /// Compare two periods
+    Compare(commands::awr::compare::Compare),
     /// The daemon itself
     #[command(hide = true)]
     Daemon(commands::daemon::Daemon),
@@ -109,6 +117,10 @@ fn main() -> ExitCode {
         Command::Stop(ask) => commands::ask::stop(&ask),
         Command::Recover(recover) => commands::recover::recover(&recover),
         Command::Tune(tune) => commands::tune::tune(&tune),
+        Command::Snap(ask) => commands::awr::snap::snap(&ask),
+        Command::Snaps(ask) => commands::awr::snaps::snaps(&ask),
+        Command::Report(ask) => commands::awr::report::report(&ask),
+        Command::Compare(ask) => commands::awr::compare::compare(&ask),
         Command::Inspect(look) => commands::inspect::inspect(&look),
     };
     done.map_or_else(failure, |()| ExitCode::SUCCESS)

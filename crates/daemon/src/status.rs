@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use seawall_core::destage::count_free;
-use seawall_stats::{EVENTS, Summary};
+use seawall_stats::{EVENTS, Summary, bucket_floor_ns};
 use seawall_wire::shm::Flag;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,9 @@ pub struct Status {
     pub files: Vec<FileStatus>,
     /// Waits, by event.
     pub events: Vec<EventStatus>,
+    /// Changes when what is counted here begins again from zero.
+    #[serde(default)]
+    pub epoch: String,
 }
 
 /// A registered directory.
@@ -72,6 +75,12 @@ pub struct RootStatus {
 /// A managed file.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct FileStatus {
+    /// Stays the same when the file is renamed, and is never given to another one.
+    #[serde(default)]
+    pub id: String,
+    /// The preset of its directory.
+    #[serde(default)]
+    pub preset: String,
     /// Where it is.
     pub path: PathBuf,
     /// Its writes go through the log.
@@ -120,6 +129,12 @@ pub struct EventStatus {
     pub p999_ns: u64,
     /// The longest.
     pub max_ns: u64,
+    /// All of them together, in nanoseconds.
+    #[serde(default)]
+    pub sum_ns: u64,
+    /// The histogram: the lower border of a bucket in nanoseconds, and how many were in it; no empty ones.
+    #[serde(default)]
+    pub buckets: Vec<(u64, u64)>,
 }
 
 pub(crate) fn status(daemon: &Daemon) -> Status {
@@ -157,6 +172,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         roots: roots.map(|(_, r)| root(r)).collect(),
         files,
         events: events(daemon),
+        epoch: epoch(daemon),
     }
 }
 
@@ -165,6 +181,8 @@ fn file_status(daemon: &Daemon, file: &Managed) -> Option<FileStatus> {
     let flags = f.flags().load(Acquire);
     let (last_lsn, watermark) = (f.last_lsn().load(Acquire), f.watermark().load(Acquire));
     Some(FileStatus {
+        id: format!("{}.{}", file.reference.slot, file.reference.generation),
+        preset: daemon.roots.get(file.root).map(|r| r.preset.name().into()).unwrap_or_default(),
         path: file.current_path(),
         tracked: Flag::TRACKED.any_in(flags),
         live: last_lsn > watermark,
@@ -210,7 +228,22 @@ fn events(daemon: &Daemon) -> Vec<EventStatus> {
                 p99_ns: sum.quantile_ns(0.99),
                 p999_ns: sum.quantile_ns(0.999),
                 max_ns: sum.longest_ns,
+                sum_ns: sum.sum_ns,
+                buckets: buckets(&sum),
             }
         })
         .collect()
+}
+
+fn buckets(sum: &Summary) -> Vec<(u64, u64)> {
+    let all = sum.buckets().iter().enumerate();
+    all.filter(|(_, n)| **n > 0).map(|(i, n)| (bucket_floor_ns(i), *n)).collect()
+}
+
+/// The counters live as long as the shared memory does: longer than a daemon, never longer than a boot.
+fn epoch(daemon: &Daemon) -> String {
+    use std::os::unix::fs::MetadataExt;
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let memory = daemon.shm_file.metadata().map_or(0, |m| m.ino());
+    format!("{} {memory}", boot.trim())
 }

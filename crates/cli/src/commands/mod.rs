@@ -1,6 +1,7 @@
 //! The sub-commands but `run`: each asks the daemon, or works on a pool nobody uses.
 
 pub mod ask;
+pub mod awr;
 pub mod daemon;
 pub mod generate;
 pub mod init;

@@ -6,7 +6,9 @@
 
 use std::fmt::Write;
 
-use super::escape;
+use seawall_page::escape;
+use seawall_page::scale::ticks;
+
 use crate::demo::Row;
 use crate::side::Side;
 use crate::spread::Spread;
@@ -147,28 +149,6 @@ impl Panel<'_> {
     }
 }
 
-/// Zero and three to five round steps below `top`.
-fn ticks(top: f64) -> Vec<f64> {
-    let magnitude = 10f64.powf((top / 4.0).log10().floor());
-    let step = [1.0, 2.0, 2.5, 5.0, 10.0].map(|f| f * magnitude).into_iter().find(|s| top / s <= 5.0);
-    let step = step.unwrap_or(top);
-    (0..=5).map(|i| f64::from(i) * step).take_while(|tick| *tick <= top).collect()
-}
-
 fn axis_label(value: f64) -> String {
     if value >= 1000.0 && value % 500.0 == 0.0 { format!("{}k", value / 1000.0) } else { thousands(value) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::ticks;
-
-    #[test]
-    fn ticks_are_round_and_few() {
-        assert_eq!(ticks(14_800.0), [0.0, 5000.0, 10_000.0]);
-        assert_eq!(ticks(60_000.0), [0.0, 20_000.0, 40_000.0, 60_000.0]);
-        for top in [1.0, 7.0, 99.0, 12_345.0, 1e7] {
-            assert!((3..=6).contains(&ticks(top).len()), "{top}");
-        }
-    }
 }

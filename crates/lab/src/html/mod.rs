@@ -11,8 +11,3 @@ use crate::demo::DemoReport;
 pub fn page(report: &DemoReport) -> String {
     page::page(report)
 }
-
-/// Text as HTML text or attribute value.
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}

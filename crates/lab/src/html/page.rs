@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{chart, escape};
+use seawall_page::escape;
+
+use super::chart;
 use crate::demo::{BareStart, DemoReport, KillReport, Row};
 use crate::spread::Spread;
 use crate::table::{short, thousands};
@@ -18,13 +20,7 @@ pub fn page(report: &DemoReport) -> String {
         body += &losses(report);
     }
     body += &method(report);
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>Seawall: the demo</title>\n\
-         <style>\n{}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
-        include_str!("style.css")
-    )
+    seawall_page::shell("Seawall: the demo", "", &body)
 }
 
 fn header(report: &DemoReport) -> String {

@@ -1,0 +1,27 @@
+//! Snapshots of a database, its log and its machine; what happened between two of them; reports.
+//!
+//! `take` joins three sources into one [`model::Snapshot`]: Seawall's exact histograms (where it runs), the
+//! database's own counters, the machine's. [`Repository`] keeps snapshots and one-second activity samples.
+//! [`delta`] says what was counted between snapshots, never negative; [`period`] is everything a report says,
+//! [`findings`] what limits the database, [`compare`] two periods side by side.
+
+#![forbid(unsafe_code)]
+
+pub mod clock;
+pub mod compare;
+pub mod database;
+pub mod delta;
+pub mod findings;
+mod machine;
+pub mod model;
+mod names;
+pub mod period;
+mod recorder;
+pub mod report;
+mod repository;
+pub mod seawall;
+mod take;
+
+pub use recorder::{Recorder, Taken};
+pub use repository::{Baseline, Entry, Imported, Pruned, Repository, RepositoryError, Samples};
+pub use take::{machine_only, take};

@@ -1,0 +1,88 @@
+//! How long a period was, whatever the wall clock did.
+
+use crate::model::Snapshot;
+
+/// A wall clock that moved this much more or less than time did, in seconds, has jumped.
+const JUMP_S: f64 = 2.0;
+
+/// Why no period can be told.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // Each variant's text is its documentation.
+pub enum PeriodError {
+    TooFew,
+    WentBack { from: i64, to: i64 },
+}
+
+impl std::fmt::Display for PeriodError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::TooFew => f.write_str(
+                "a period needs two different snapshots of the same database, the earlier one first (`seawall snaps`)",
+            ),
+            Self::WentBack { from, to } => write!(
+                f,
+                "between the snapshots {from} and {to} the machine was restarted and its wall clock went back: how much \
+                 time passed is not known; choose a period before or after that"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PeriodError {}
+
+/// Seconds from the first to the last snapshot, and what is to be said about the clock.
+pub fn elapsed(snapshots: &[Snapshot]) -> Result<(f64, Vec<String>), PeriodError> {
+    let (mut sum, mut jumps) = (0.0, Vec::new());
+    for pair in snapshots.windows(2) {
+        let (a, b) = (&pair[0], &pair[1]);
+        let wall = (b.at.wall_ms - a.at.wall_ms) as f64 / 1000.0;
+        let same_boot = a.at.boot_id == b.at.boot_id;
+        let passed = if same_boot { b.at.up_s - a.at.up_s } else { wall };
+        if passed <= 0.0 {
+            return Err(PeriodError::WentBack { from: a.id, to: b.id });
+        }
+        if same_boot && (wall - passed).abs() > JUMP_S {
+            jumps.push(format!(
+                "the wall clock jumped by {:+.0} s between the snapshots {} and {}; durations are of a clock that did not",
+                wall - passed,
+                a.id,
+                b.id
+            ));
+        }
+        if !same_boot {
+            jumps.push(format!("the machine was restarted between the snapshots {} and {}", a.id, b.id));
+        }
+        sum += passed;
+    }
+    Ok((sum, jumps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Instant;
+
+    fn at(id: i64, wall_s: i64, up_s: f64, boot: &str) -> Snapshot {
+        let at = Instant { wall_ms: wall_s * 1000, up_s, boot_id: boot.into() };
+        Snapshot { id, at, ..Snapshot::default() }
+    }
+
+    #[test]
+    fn a_jump_of_the_wall_clock_changes_nothing_but_is_told() {
+        for wall in [-3000, 3660] {
+            let (elapsed, said) =
+                elapsed(&[at(1, 0, 10.0, "a"), at(2, wall, 70.0, "a")]).expect("a duration");
+            assert_eq!(elapsed, 60.0);
+            assert!(said[0].contains("jumped"), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn across_a_restart_the_wall_clock_counts_if_it_went_forward() {
+        let (passed, said) = elapsed(&[at(1, 0, 999.0, "a"), at(2, 60, 5.0, "b")]).expect("a duration");
+        assert_eq!(passed, 60.0);
+        assert!(said[0].contains("restarted"));
+        let wrong = elapsed(&[at(1, 100, 999.0, "a"), at(2, 60, 5.0, "b")]);
+        assert_eq!(wrong, Err(PeriodError::WentBack { from: 1, to: 2 }));
+    }
+}

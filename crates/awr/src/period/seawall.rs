@@ -1,0 +1,73 @@
+//! Seawall's part of a period.
+
+use std::collections::BTreeMap;
+
+use super::{File, Seawall, Wait};
+use crate::delta::{Delta, Deltas};
+use crate::seawall::buckets;
+
+const FILES: usize = 30;
+
+/// What Seawall measured, if it was there.
+pub fn part(deltas: &Deltas) -> Option<Seawall> {
+    let (_, log) = deltas.of("seawall").next()?;
+    let fact = |name: &str| log.facts.get(name).cloned().unwrap_or_default();
+    let (classes, files) = files(deltas);
+    Some(Seawall {
+        medium: fact("medium"),
+        medium_name: fact("medium_name"),
+        because: fact("because"),
+        pool: fact("pool"),
+        log: log.gauges.clone(),
+        waits: deltas.of("seawall event").map(wait).filter(|w| w.count > 0.0).collect(),
+        classes,
+        files,
+    })
+}
+
+fn wait((name, delta): (&str, &Delta)) -> Wait {
+    let counter = |name: &str| delta.counters.get(name).copied().unwrap_or(0.0);
+    Wait {
+        name: name.into(),
+        stage: delta.facts.get("stage").cloned().unwrap_or_default(),
+        count: counter("count"),
+        time_s: counter("sum_ns") / 1e9,
+        buckets: buckets(&delta.counters).into_iter().filter(|(_, n)| *n > 0).collect(),
+    }
+}
+
+fn files(deltas: &Deltas) -> (Vec<File>, Vec<File>) {
+    let mut classes: BTreeMap<String, File> = BTreeMap::new();
+    let mut files = Vec::new();
+    for (_, delta) in deltas.of("seawall file").filter(|(_, d)| d.counters.values().any(|n| *n > 0.0)) {
+        let fact = |name: &str| delta.facts.get(name).cloned().unwrap_or_default();
+        let class =
+            classes.entry(fact("class")).or_insert_with(|| File { name: fact("class"), ..File::default() });
+        delta.counters.iter().for_each(|(name, n)| *class.counters.entry(name.clone()).or_default() += n);
+        *class.counters.entry("files".into()).or_default() += 1.0;
+        files.push(File { name: fact("path"), counters: delta.counters.clone() });
+    }
+    let bytes = |file: &File| file.counters.get("bytes").copied().unwrap_or(0.0);
+    files.sort_by(|a, b| bytes(b).total_cmp(&bytes(a)));
+    files.truncate(FILES);
+    (classes.into_values().collect(), files)
+}
+
+impl Wait {
+    /// The lower border, in ns, of the bucket that holds quantile `q` (0 to 1) of the timed waits.
+    pub fn quantile_ns(&self, q: f64) -> Option<u64> {
+        let timed: u64 = self.buckets.iter().map(|(_, n)| n).sum();
+        let wanted = (q * timed as f64) as u64;
+        let mut seen = 0;
+        let holds = |(_, n): &&(u64, u64)| {
+            seen += n;
+            seen > wanted
+        };
+        self.buckets.iter().find(holds).or(self.buckets.last()).map(|(floor, _)| *floor)
+    }
+
+    /// Mean, in ns.
+    pub fn mean_ns(&self) -> f64 {
+        if self.count > 0.0 { self.time_s * 1e9 / self.count } else { 0.0 }
+    }
+}

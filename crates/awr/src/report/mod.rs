@@ -1,0 +1,76 @@
+//! The report of one period, in the order of AWR's sections.
+//!
+//! Input: a [`Period`] and the findings on it. Output: a document, which becomes text or HTML. Nothing is
+//! computed here that is not in the period but shares and rates.
+
+mod charts;
+mod database;
+mod header;
+mod machine;
+mod seawall;
+pub(crate) mod words;
+
+pub(crate) use database::sampling_error;
+pub(crate) use header::{facts as header_facts, short_version};
+use seawall_page::{Block, Document, Note, Section, Weight};
+
+use crate::findings::{self, Finding};
+use crate::period::Period;
+
+/// The whole report.
+pub fn document(period: &Period) -> Document {
+    let mut document = header::document(period);
+    document.sections = vec![
+        findings(&findings::findings(period)),
+        database::load_profile(period),
+        database::efficiency(period),
+        database::events(period),
+        database::background(period),
+        database::statements(period),
+        database::files(period),
+        seawall::part(period),
+        seawall::files(period),
+        machine::machine(period),
+        machine::disks(period),
+        settings(period),
+        limits(period),
+    ];
+    document
+}
+
+pub(crate) fn findings(found: &[Finding]) -> Section {
+    let mut section = Section::new("Findings");
+    section.words(
+        "What limits this database now, largest share of DB time first. A benefit is an upper bound: it \
+                   holds if the waits it names vanish and nothing else gets slower.",
+    );
+    section.blocks.extend(found.iter().map(|finding| Block::Note(finding.note())));
+    section
+}
+
+fn settings(period: &Period) -> Section {
+    let mut section = Section::new("Settings");
+    let shown = period.settings.iter().filter(|(name, _)| words::is_telling(name));
+    let pairs: Vec<_> = shown.map(|(name, value)| (name.clone(), value.clone())).collect();
+    if !pairs.is_empty() {
+        section.words(format!(
+            "Those that matter for I/O and memory; all {} are in the JSON output.",
+            period.settings.len()
+        ));
+        section.blocks.push(Block::Facts(pairs));
+    }
+    section
+}
+
+fn limits(period: &Period) -> Section {
+    let mut section = Section::new("What limits this report");
+    if !period.warnings.is_empty() {
+        let title = "Read the figures above with this in mind".into();
+        section.blocks.push(Block::Note(Note {
+            weight: Weight::Warn,
+            title,
+            lines: period.warnings.clone(),
+        }));
+    }
+    section
+}

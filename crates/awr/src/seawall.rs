@@ -1,0 +1,126 @@
+//! Seawall's own part: every wait it measured, every file it manages, how full its log is.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use seawall_daemon::control::Control;
+use seawall_daemon::status::{EventStatus, FileStatus, Status};
+use seawall_wire::message::Kind;
+
+use crate::model::{Reading, Snapshot};
+
+/// What the daemon of a pool says.
+///
+/// # Errors
+/// If there is none, or it does not answer.
+pub fn ask(pool: &Path) -> Result<Status> {
+    let control = Control::connect(pool).with_context(|| pool.display().to_string())?;
+    let control = control.with_context(|| format!("no daemon serves {}", pool.display()))?;
+    Ok(control.request(Kind::Status, &())?)
+}
+
+/// Adds its readings.
+///
+/// # Errors
+/// As [`ask`].
+pub fn capture(pool: &Path, snapshot: &mut Snapshot) -> Result<()> {
+    let status = ask(pool)?;
+    snapshot.add("seawall", true, vec![log(&status)]);
+    let events = status.events.iter().map(|event| self::event(event, &status.epoch));
+    snapshot.add("seawall event", true, events.collect());
+    let files = status.files.iter().filter(|f| f.writes + f.absorbed + f.real_syncs + f.untracked_writes > 0);
+    snapshot.add("seawall file", true, files.map(|file| self::file(file, &status.epoch)).collect());
+    Ok(())
+}
+
+fn log(s: &Status) -> Reading {
+    Reading::new("seawall", "", &s.epoch)
+        .counter("requests", s.requests as f64)
+        .gauge("size", s.size as f64)
+        .gauge("segments", f64::from(s.segments))
+        .gauge("segments_free", f64::from(s.segments_free))
+        .gauge("backlog_bytes", s.backlog_bytes as f64)
+        .gauge("backlog_files", f64::from(s.backlog_files))
+        .gauge("clients", s.clients.len() as f64)
+        .fact("medium", &s.medium)
+        .fact("medium_name", &s.medium_name)
+        .fact("because", &s.because)
+        .fact("pool", s.pool.display().to_string())
+}
+
+fn event(event: &EventStatus, epoch: &str) -> Reading {
+    let reading = Reading::new("seawall event", &event.name, epoch)
+        .counter("count", event.count as f64)
+        .counter("sum_ns", event.sum_ns as f64)
+        .gauge("longest_ns", event.max_ns as f64)
+        .fact("stage", &event.stage);
+    event.buckets.iter().fold(reading, |r, (floor, n)| r.counter(&format!("{BUCKET}{floor}"), *n as f64))
+}
+
+/// What the name of a bucket's counter begins with; its lower border follows.
+const BUCKET: &str = "bucket ";
+
+/// The histogram among an event's counters, rising.
+pub fn buckets<'a>(counters: impl IntoIterator<Item = (&'a String, &'a f64)>) -> Vec<(u64, u64)> {
+    let of = |(name, n): (&String, &f64)| Some((name.strip_prefix(BUCKET)?.parse().ok()?, *n as u64));
+    let mut found: Vec<_> = counters.into_iter().filter_map(of).collect();
+    found.sort_unstable();
+    found
+}
+
+fn file(file: &FileStatus, epoch: &str) -> Reading {
+    let path = file.path.display().to_string();
+    Reading::new("seawall file", &file.id, epoch)
+        .counter("absorbed", file.absorbed as f64)
+        .counter("real_syncs", file.real_syncs as f64)
+        .counter("writes", file.writes as f64)
+        .counter("bytes", file.bytes as f64)
+        .counter("untracked_writes", file.untracked_writes as f64)
+        .counter("left", file.left as f64)
+        .gauge("tracked", f64::from(u8::from(file.tracked)))
+        .fact("class", class(&file.preset, &path))
+        .fact("path", path)
+}
+
+/// What a database uses a file for.
+fn class(preset: &str, path: &str) -> &'static str {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    match preset {
+        "postgres" if path.contains("/pg_wal/") => "WAL",
+        "postgres"
+            if path.contains("/base/") || path.contains("/global/") || path.contains("/pg_tblspc/") =>
+        {
+            "data"
+        }
+        "postgres" => "transaction status and other",
+        "mariadb" if name.starts_with("ib_logfile") => "redo log",
+        "mariadb" if name.ends_with(".ibd") || name.starts_with("ibdata") || name.starts_with("undo") => {
+            "data"
+        }
+        "mariadb" => "binary log and other",
+        "sqlite" if name.ends_with("-wal") => "WAL",
+        "sqlite" if name.ends_with("-journal") => "rollback journal",
+        "redis" => "append-only file",
+        "rocksdb" => "WAL",
+        _ => "data",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_histogram_comes_back_in_order() {
+        let reading = Reading::new("seawall event", "x", "").counter("count", 9.0);
+        let reading = reading.counter("bucket 1024", 5.0).counter("bucket 8", 4.0);
+        assert_eq!(buckets(&reading.counters), [(8, 4), (1024, 5)]);
+    }
+
+    #[test]
+    fn files_have_classes() {
+        assert_eq!(class("postgres", "/x/pg_wal/0001"), "WAL");
+        assert_eq!(class("mariadb", "/x/ib_logfile0"), "redo log");
+        assert_eq!(class("sqlite", "/x/a.db-journal"), "rollback journal");
+    }
+}

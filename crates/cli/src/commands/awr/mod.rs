@@ -1,0 +1,117 @@
+//! `snap`, `snaps`, `report`, `compare`: what the database, its log and its machine did.
+
+pub mod compare;
+pub mod report;
+pub mod snap;
+pub mod snaps;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use nix::unistd::geteuid;
+use seawall_awr::period::Period;
+use seawall_awr::{Repository, Samples};
+use seawall_page::{Document, html, text};
+
+/// Where snapshots are kept.
+#[derive(clap::Args)]
+pub struct Repo {
+    /// The repository [default: /var/lib/seawall/snapshots.db for root, else below your data directory]
+    #[arg(long, value_name = "FILE", global = true)]
+    repo: Option<PathBuf>,
+}
+
+impl Repo {
+    fn path(&self) -> PathBuf {
+        self.repo.clone().unwrap_or_else(default_path)
+    }
+
+    fn open(&self) -> Result<Repository> {
+        Ok(Repository::open(&self.path())?)
+    }
+}
+
+fn default_path() -> PathBuf {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let below = if geteuid().is_root() {
+        PathBuf::from("/var/lib")
+    } else {
+        let home = || Some(variable("HOME")?.join(".local/share"));
+        variable("XDG_DATA_HOME").or_else(home).unwrap_or_else(|| "/var/tmp".into())
+    };
+    below.join("seawall/snapshots.db")
+}
+
+/// How a report is shown.
+#[derive(clap::Args)]
+pub struct Output {
+    /// Write one self-contained HTML file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// JSON instead of text
+    #[arg(long, conflicts_with = "html")]
+    json: bool,
+}
+
+impl Output {
+    fn write(&self, document: &Document) -> Result<()> {
+        match &self.html {
+            Some(path) => {
+                std::fs::write(path, html(document))
+                    .with_context(|| format!("writing {}", path.display()))?;
+                println!("{}", path.display());
+            }
+            None => print(&text(document))?,
+        }
+        Ok(())
+    }
+}
+
+/// A reader that has seen enough (`| head`) is no error.
+fn print(text: &str) -> Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
+}
+
+/// The period between two snapshots.
+fn period(repository: &Repository, first: i64, last: i64) -> Result<Period> {
+    let chain = repository.chain(first, last)?;
+    let samples = match (chain.first(), chain.last()) {
+        (Some(a), Some(b)) => repository.samples(&a.target.id, a.at.wall_ms, b.at.wall_ms)?,
+        _ => Samples::default(),
+    };
+    // `chain` has snapshots of the first one's target only.
+    let last_of_target = chain.last().map(|s| s.id);
+    if last_of_target != Some(last) {
+        anyhow::bail!(
+            "the snapshots {first} and {last} are of different databases, or the later one came first: `seawall snaps` \
+             lists them; `seawall compare` takes periods of different databases"
+        );
+    }
+    Ok(Period::of(&chain, &samples)?)
+}
+
+/// The period that one or two words name: two snapshots, or a baseline.
+fn named_period(repository: &Repository, first: &str, last: Option<&str>) -> Result<Period> {
+    let (first, last) = match last {
+        Some(last) => (repository.resolve(first)?, repository.resolve(last)?),
+        None => {
+            let baseline = repository.baseline(first)?;
+            (baseline.first, baseline.last)
+        }
+    };
+    period(repository, first, last)
+}
+
+/// A file to write, or standard output.
+fn sink(path: Option<&Path>) -> Result<Box<dyn Write>> {
+    Ok(match path {
+        Some(path) => Box::new(std::io::BufWriter::new(
+            std::fs::File::create(path).with_context(|| format!("writing {}", path.display()))?,
+        )),
+        None => Box::new(std::io::stdout().lock()),
+    })
+}

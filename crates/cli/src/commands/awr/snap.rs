@@ -1,0 +1,199 @@
+//! `seawall snap`: one snapshot, or one every so often with activity samples in between.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use seawall_awr::database::Address;
+use seawall_awr::{Recorder, Repository, Taken};
+use seawall_daemon::control::Control;
+use serde_json::json;
+
+use super::Repo;
+use crate::{pool, show};
+
+/// How often activity is sampled.
+const SECOND: Duration = Duration::from_secs(1);
+/// How often old snapshots are dropped.
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Take a snapshot of the database, Seawall and the machine
+#[derive(clap::Args)]
+pub struct Snap {
+    /// The database: postgres://USER@HOST/DB, 'host=… user=…', a socket or its directory, mariadb:SOCKET,
+    /// redis:SOCKET, redis://HOST:PORT. Without it the machine (and Seawall) alone
+    #[arg(long, value_parser = str::parse::<Address>)]
+    db: Option<Address>,
+    /// The pool of the Seawall under it; without it your default pool, if a daemon serves that
+    #[arg(long)]
+    pool: Option<PathBuf>,
+    /// Do not ask Seawall
+    #[arg(long, conflicts_with = "pool")]
+    no_seawall: bool,
+    #[command(flatten)]
+    repo: Repo,
+    /// A word of yours, shown in lists and reports
+    #[arg(long, default_value = "")]
+    label: String,
+    /// Go on, with a snapshot every so often (60s, 5m, 1h), and activity samples every second
+    #[arg(long, value_parser = duration)]
+    every: Option<Duration>,
+    /// End after this time; without it at Ctrl-C. The last snapshot is taken at the end
+    #[arg(long = "for", value_parser = duration, requires = "every")]
+    limit: Option<Duration>,
+    /// Do not sample activity
+    #[arg(long, requires = "every")]
+    no_samples: bool,
+    /// Drop snapshots that are older (30d), but none of a baseline
+    #[arg(long, value_parser = duration, requires = "every")]
+    keep: Option<Duration>,
+    /// JSON instead of text, a line each
+    #[arg(long)]
+    json: bool,
+}
+
+/// `90s`, `5m`, `1h`, `30d`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("no duration: {text:?}; write for example 60s, 5m, 1h or 30d");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return Err(wrong()),
+    };
+    let seconds =
+        digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit)).filter(|n| *n > 0).ok_or_else(wrong)?;
+    Ok(Duration::from_secs(seconds))
+}
+
+/// Takes it, or them.
+pub fn snap(ask: &Snap) -> Result<()> {
+    let pool = served_pool(ask)?;
+    let repository = Repository::open_or_create(&ask.repo.path())?;
+    let mut recorder = Recorder::start(repository, ask.db.clone(), pool, &ask.label)?;
+    match ask.every {
+        None => {
+            let taken = recorder.snapshot()?;
+            tell(ask, &recorder, &taken)?;
+            if recorder.is_cut_off() {
+                bail!("the database vanished in the middle; snapshot {} has the machine's part", taken.id);
+            }
+            Ok(())
+        }
+        Some(every) => record(ask, &mut recorder, every),
+    }
+}
+
+/// A pool that was named must exist; the default one counts only if a daemon serves it.
+fn served_pool(ask: &Snap) -> Result<Option<PathBuf>> {
+    if ask.no_seawall {
+        return Ok(None);
+    }
+    if ask.pool.is_some() {
+        return pool::existing(ask.pool.as_deref()).map(Some);
+    }
+    let default = pool::existing(None).ok();
+    Ok(default.filter(|pool| matches!(Control::connect(pool), Ok(Some(_)))))
+}
+
+fn record(ask: &Snap, recorder: &mut Recorder, every: Duration) -> Result<()> {
+    let signals = signals()?;
+    let begin = Instant::now();
+    let (mut next, mut next_prune, mut interrupted) = (begin, begin, false);
+    let over = |now: Instant| ask.limit.is_some_and(|limit| now >= begin + limit);
+    let mut second = begin;
+    loop {
+        let now = Instant::now();
+        let last = interrupted || over(now);
+        if last || now >= next {
+            let taken = recorder.snapshot()?;
+            tell(ask, recorder, &taken)?;
+            while next <= now {
+                next += every;
+            }
+        }
+        if last {
+            break;
+        }
+        if !ask.no_samples
+            && let Some(why) = recorder.sample()?
+        {
+            eprintln!(
+                "seawall: the database is gone: {why}. Trying again every second; what was recorded is kept"
+            );
+        }
+        if let Some(keep) = ask.keep.filter(|_| now >= next_prune) {
+            recorder.prune(seawall_awr::clock::wall_ms() - keep.as_millis() as i64)?;
+            next_prune = now + HOUR;
+        }
+        second += SECOND;
+        interrupted = wait_until(&signals, second)?;
+        // After a pause (a suspended machine) nothing is caught up on.
+        second = second.max(Instant::now() - SECOND);
+    }
+    if recorder.is_cut_off() {
+        bail!("the database could not be reached at the end; what was recorded before is kept");
+    }
+    Ok(())
+}
+
+/// Ctrl-C and its kin become readable instead of ending us in the middle of a transaction.
+fn signals() -> Result<SignalFd> {
+    let mut set = SigSet::empty();
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| set.add(signal));
+    set.thread_block().context("blocking signals")?;
+    SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).context("waiting for signals")
+}
+
+/// Waits. True: somebody wants us to end.
+fn wait_until(signals: &SignalFd, when: Instant) -> Result<bool> {
+    let left = when.saturating_duration_since(Instant::now());
+    let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+    let mut fds = [PollFd::new(signals, PollFlags::IN)];
+    match poll(&mut fds, Some(&left)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(e) => Err(e).context("waiting"),
+    }
+}
+
+fn tell(ask: &Snap, recorder: &Recorder, taken: &Taken) -> Result<()> {
+    let target = recorder.target();
+    if ask.json {
+        println!(
+            "{}",
+            json!({ "snapshot": taken.id, "target": target, "notes": taken.notes, "cpu_us": taken.cpu_us })
+        );
+        return Ok(());
+    }
+    let time = seawall_awr::clock::utc(seawall_awr::clock::wall_ms());
+    println!(
+        "snapshot {} · {time} · {} {}, {} of CPU time",
+        taken.id,
+        target.product,
+        target.name,
+        show::time(taken.cpu_us * 1000)
+    );
+    taken.notes.iter().for_each(|note| println!("  {note}"));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
+        assert_eq!(duration("30d"), Ok(Duration::from_secs(2_592_000)));
+        for wrong in ["", "0s", "m", "-1s", "1x", "99999999999999999999d"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Repeated measurements: a dot each, and a line at the median.
+
+use std::fmt::Write;
+
+use super::Spread;
+use super::frame::{LEFT, RIGHT, class, figure};
+use crate::escape;
+use crate::scale::{digits, ticks};
+
+const FIRST: f64 = 46.0;
+const ROW: f64 = 52.0;
+
+pub fn draw(data: &Spread) -> String {
+    let highest = data.rows.iter().flat_map(|(_, values)| values).copied().fold(0.0, f64::max);
+    let top = if highest > 0.0 { highest * 1.06 } else { 1.0 };
+    let x = |value: f64| LEFT + value / top * (RIGHT - LEFT);
+    let end = FIRST + ROW * data.rows.len() as f64 - 20.0;
+    let mut plane = String::new();
+    for tick in ticks(top) {
+        let _ = writeln!(
+            plane,
+            "<line x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"26\" y2=\"{end:.1}\" class=\"grid\"/>\
+             <text x=\"{0:.1}\" y=\"{1:.1}\" class=\"middle\">{2}</text>",
+            x(tick),
+            end + 18.0,
+            digits(tick)
+        );
+    }
+    for (i, (name, values)) in data.rows.iter().enumerate() {
+        let y = FIRST + ROW * i as f64;
+        let _ = writeln!(
+            plane,
+            "<text x=\"{:.1}\" y=\"{:.1}\" class=\"tick\">{}</text>",
+            LEFT - 8.0,
+            y + 4.0,
+            escape(name)
+        );
+        for value in values {
+            let dot = format!("<title>{}</title>", digits(*value));
+            let _ = writeln!(
+                plane,
+                "<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"5\" class=\"dot {}\">{dot}</circle>",
+                x(*value),
+                class(i)
+            );
+        }
+        let middle = x(median(values));
+        let _ = writeln!(
+            plane,
+            "<path d=\"M{middle:.1} {:.1}V{:.1}\" class=\"line {}\"/>",
+            y - 14.0,
+            y + 14.0,
+            class(i)
+        );
+    }
+    let names: Vec<&str> = data.rows.iter().map(|(name, _)| name.as_str()).collect();
+    figure(&data.title, &data.unit, &names, &plane, end + 30.0)
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let half = sorted.len() / 2;
+    match sorted.len() {
+        0 => 0.0,
+        n if n.is_multiple_of(2) => f64::midpoint(sorted[half - 1], sorted[half]),
+        _ => sorted[half],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(
+            [super::median(&[]), super::median(&[3.0, 1.0, 2.0]), super::median(&[1.0, 4.0])],
+            [0.0, 2.0, 2.5]
+        );
+    }
+}

@@ -1,0 +1,18 @@
+//! Documents of tables and charts, as text and as one self-contained HTML file.
+//!
+//! Input: a [`Document`]: facts, sections, tables, charts. Output: text for a terminal, or HTML that needs no
+//! network, is light or dark as the reader's system is, and prints. Nothing is computed here but geometry.
+
+#![forbid(unsafe_code)]
+
+pub mod chart;
+mod document;
+mod html;
+pub mod scale;
+mod shell;
+mod text;
+
+pub use document::{Block, Document, Note, Section, Table, Weight};
+pub use html::html;
+pub use shell::{STYLE, escape, shell};
+pub use text::text;
