@@ -3,7 +3,7 @@
 //! `take` joins three sources into one [`model::Snapshot`]: Seawall's exact histograms (where it runs), the
 //! database's own counters, the machine's. [`Repository`] keeps snapshots and one-second activity samples.
 //! [`delta`] says what was counted between snapshots, never negative; [`period`] is everything a report says,
-//! [`findings`] what limits the database, [`compare`] two periods side by side.
+//! [`findings`] what limits the database, [`compare`] two periods side by side. [`top`] and [`metrics`] show now.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ pub mod database;
 pub mod delta;
 pub mod findings;
 mod machine;
+pub mod metrics;
 pub mod model;
 mod names;
 pub mod period;
@@ -21,6 +22,7 @@ pub mod report;
 mod repository;
 pub mod seawall;
 mod take;
+pub mod top;
 
 pub use recorder::{Recorder, Taken};
 pub use repository::{Baseline, Entry, Imported, Pruned, Repository, RepositoryError, Samples};

@@ -63,6 +63,10 @@ enum Command {
     Report(commands::awr::report::Report),
     /// Compare two periods
     Compare(commands::awr::compare::Compare),
+    /// Show what happens now: waits, the log, commits
+    Top(commands::awr::top::Top),
+    /// Serve metrics to Prometheus
+    Metrics(commands::awr::top::Metrics),
     /// The daemon itself
     #[command(hide = true)]
     Daemon(commands::daemon::Daemon),
@@ -121,6 +125,8 @@ fn main() -> ExitCode {
         Command::Snaps(ask) => commands::awr::snaps::snaps(&ask),
         Command::Report(ask) => commands::awr::report::report(&ask),
         Command::Compare(ask) => commands::awr::compare::compare(&ask),
+        Command::Top(ask) => commands::awr::top::top(&ask),
+        Command::Metrics(ask) => commands::awr::top::metrics(&ask),
         Command::Inspect(look) => commands::inspect::inspect(&look),
     };
     done.map_or_else(failure, |()| ExitCode::SUCCESS)

@@ -4,6 +4,7 @@ pub mod compare;
 pub mod report;
 pub mod snap;
 pub mod snaps;
+pub mod top;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,204 @@
+//! Metrics for Prometheus: the text format, from Seawall's status and the database's readings.
+//!
+//! Invariant: what is called a counter never goes back while this program runs, although files come and go and
+//! take their counts along: increments are added up here.
+
+mod exposition;
+mod server;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use exposition::{Exposition, Kind};
+use seawall_daemon::status::{EventStatus, Status};
+pub use server::serve;
+
+use crate::database::{self, Address, Database};
+use crate::model::Snapshot;
+use crate::{clock, seawall};
+
+/// Views whose counters are exported, under their own names.
+const VIEWS: [&str; 6] = [
+    "pg_stat_database",
+    "pg_stat_bgwriter",
+    "pg_stat_checkpointer",
+    "pg_stat_wal",
+    "mariadb status",
+    "redis info",
+];
+
+/// What is asked at every scrape.
+pub struct Exporter {
+    pool: Option<PathBuf>,
+    address: Option<Address>,
+    database: Option<Box<dyn Database>>,
+    /// What each file had when it was last seen.
+    seen: BTreeMap<String, [u64; 5]>,
+    /// Everything that was ever seen of each directory.
+    totals: BTreeMap<(String, String), [u64; 5]>,
+}
+
+const FILE_COUNTERS: [(&str, &str); 5] = [
+    ("seawall_writes_total", "Writes that went through the log."),
+    ("seawall_written_bytes_total", "Bytes of them."),
+    ("seawall_syncs_absorbed_total", "Syncs that had nothing left to do."),
+    ("seawall_syncs_real_total", "Syncs that waited for the disk."),
+    ("seawall_writes_around_log_total", "Writes that passed by the log."),
+];
+
+impl Exporter {
+    /// Nothing is asked yet.
+    pub fn new(pool: Option<PathBuf>, address: Option<Address>) -> Self {
+        Self { pool, address, database: None, seen: BTreeMap::new(), totals: BTreeMap::new() }
+    }
+
+    /// One answer to a scrape. What cannot be reached is said by a metric of its own.
+    pub fn scrape(&mut self) -> String {
+        let mut out = Exposition::default();
+        if let Some(pool) = self.pool.clone() {
+            let status = seawall::ask(&pool);
+            out.value(
+                "seawall_up",
+                Kind::Gauge,
+                "1 if the daemon answers.",
+                &[],
+                f64::from(u8::from(status.is_ok())),
+            );
+            if let Ok(status) = status {
+                self.log(&mut out, &status);
+            }
+        }
+        if self.address.is_some() {
+            let found = self.database();
+            out.value(
+                "seawall_database_up",
+                Kind::Gauge,
+                "1 if the database answers.",
+                &[],
+                f64::from(u8::from(found.is_ok())),
+            );
+            match found {
+                Ok(snapshot) => readings(&mut out, &snapshot),
+                Err(_) => self.database = None,
+            }
+        }
+        out.text()
+    }
+
+    fn log(&mut self, out: &mut Exposition, s: &Status) {
+        let labels = [("medium", s.medium_name.as_str()), ("pool", &s.pool.display().to_string())];
+        out.value(
+            "seawall_info",
+            Kind::Gauge,
+            "The medium of the log: emulated survives no power cut.",
+            &labels,
+            1.0,
+        );
+        let gauges = [
+            ("seawall_log_segments", "Segments of the log.", f64::from(s.segments)),
+            ("seawall_log_segments_used", "Segments in use.", f64::from(s.segments - s.segments_free)),
+            (
+                "seawall_log_backlog_bytes",
+                "Bytes that are not known to be in their files.",
+                s.backlog_bytes as f64,
+            ),
+            ("seawall_log_backlog_files", "Files with such bytes.", f64::from(s.backlog_files)),
+            ("seawall_clients", "Processes that are attached.", s.clients.len() as f64),
+            ("seawall_clients_refused", "Processes of another version.", f64::from(s.refused)),
+            (
+                "seawall_files_untracked",
+                "Managed files outside the log.",
+                s.files.iter().filter(|f| !f.tracked).count() as f64,
+            ),
+        ];
+        gauges.iter().for_each(|(name, help, value)| out.value(name, Kind::Gauge, help, &[], *value));
+        s.events.iter().for_each(|event| wait(out, event));
+        self.add_files(s);
+        for (i, (name, help)) in FILE_COUNTERS.iter().enumerate() {
+            for ((preset, directory), totals) in &self.totals {
+                let labels = [("preset", preset.as_str()), ("directory", directory.as_str())];
+                out.value(name, Kind::Counter, help, &labels, totals[i] as f64);
+            }
+        }
+    }
+
+    fn add_files(&mut self, s: &Status) {
+        let mut now = BTreeMap::new();
+        for file in &s.files {
+            let counts = [file.writes, file.bytes, file.absorbed, file.real_syncs, file.untracked_writes];
+            let before =
+                self.seen.get(&file.id).filter(|b| b.iter().zip(counts).all(|(b, c)| *b <= c)).copied();
+            let directory = file.path.parent().map(|p| p.display().to_string()).unwrap_or_default();
+            let total = self.totals.entry((file.preset.clone(), directory)).or_default();
+            let before = before.unwrap_or_default();
+            total
+                .iter_mut()
+                .zip(counts.iter().zip(before))
+                .for_each(|(total, (now, before))| *total += now - before);
+            now.insert(file.id.clone(), counts);
+        }
+        self.seen = now;
+    }
+
+    fn database(&mut self) -> Result<Snapshot> {
+        let Some(address) = &self.address else { anyhow::bail!("no database") };
+        if self.database.is_none() {
+            self.database = Some(database::connect(address)?);
+        }
+        let mut snapshot = Snapshot { at: clock::now(), ..Snapshot::default() };
+        if let Some(database) = &mut self.database {
+            database.capture(&mut snapshot)?;
+        }
+        Ok(snapshot)
+    }
+}
+
+/// A histogram with a border at every power of two.
+fn wait(out: &mut Exposition, event: &EventStatus) {
+    let mut buckets: BTreeMap<u32, u64> = BTreeMap::new();
+    for (floor, n) in &event.buckets {
+        *buckets.entry(floor.max(&1).ilog2() + 1).or_default() += n;
+    }
+    let mut sum = 0;
+    let borders = buckets.into_iter().map(|(power, n)| {
+        sum += n;
+        (2f64.powi(power as i32) / 1e9, sum)
+    });
+    let borders: Vec<_> = borders.collect();
+    let help = "Waits, by Seawall's wait events.";
+    out.histogram(
+        "seawall_wait_seconds",
+        help,
+        ("event", &event.name),
+        &borders,
+        event.sum_ns as f64 / 1e9,
+        event.count,
+    );
+}
+
+fn readings(out: &mut Exposition, snapshot: &Snapshot) {
+    for kind in VIEWS {
+        for reading in snapshot.of(kind) {
+            for (name, value) in &reading.counters {
+                let name = format!("{}_{}", plain(kind), plain(name));
+                let help = format!("{kind}, as the database counts it.");
+                let labels = [("item", reading.item.as_str())];
+                out.value(
+                    &name,
+                    Kind::Counter,
+                    &help,
+                    if reading.item.is_empty() { &[] } else { &labels },
+                    *value,
+                );
+            }
+        }
+    }
+}
+
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use super::*;
+
+fn status(files: &[(&str, u64)]) -> Status {
+    let file = |(id, writes): &(&str, u64)| {
+        serde_json::json!({ "id": id, "preset": "postgres", "path": "/d/pg_wal/x", "tracked": true, "live": false, "flags": [],
+            "last_lsn": 0, "watermark": 0, "absorbed": 1, "real_syncs": 0, "writes": writes, "bytes": 8192,
+            "untracked_writes": 0, "atomic": false, "left": 0 })
+    };
+    let event = serde_json::json!({ "name": "log file sync", "stage": "engine", "count": 7, "mean_ns": 1, "p50_ns": 1, "p99_ns": 1,
+        "p99.9_ns": 1, "max_ns": 1, "sum_ns": 9000, "buckets": [[1024, 4], [1280, 2], [4096, 1]] });
+    let status = serde_json::json!({ "medium": "emulated (RAM)", "medium_name": "emulated", "because": "", "pool": "/p", "uuid": "",
+        "size": 1, "segment_bytes": 1, "segments": 10, "segments_free": 4, "backlog_bytes": 0, "backlog_files": 0, "daemon_pid": 1,
+        "log": "", "watch": "", "clients": [], "refused": 0, "requests": 0, "guards": 0, "roots": [],
+        "files": files.iter().map(file).collect::<Vec<_>>(), "events": [event], "epoch": "e" });
+    serde_json::from_value(status).expect("a status")
+}
+
+fn exposed(exporter: &mut Exporter, files: &[(&str, u64)]) -> String {
+    let mut out = Exposition::default();
+    exporter.log(&mut out, &status(files));
+    out.text()
+}
+
+#[test]
+fn a_file_that_goes_takes_nothing_away() {
+    let mut exporter = Exporter::new(None, None);
+    for (files, total) in
+        [(vec![("1.1", 5), ("2.1", 3)], 8), (vec![("1.1", 7)], 10), (vec![("1.1", 7), ("2.2", 1)], 11)]
+    {
+        let text = exposed(&mut exporter, &files);
+        let line = format!("seawall_writes_total{{preset=\"postgres\",directory=\"/d/pg_wal\"}} {total}\n");
+        assert!(text.contains(&line), "{text}");
+    }
+}
+
+#[test]
+fn a_histogram_is_cumulative_and_ends_with_all() {
+    let text = exposed(&mut Exporter::new(None, None), &[]);
+    let buckets: Vec<_> = text.lines().filter(|l| l.starts_with("seawall_wait_seconds_bucket")).collect();
+    assert_eq!(buckets.len(), 3, "{text}");
+    assert!(buckets[0].contains("le=\"0.000002048\"") && buckets[0].ends_with(" 6"), "{}", buckets[0]);
+    assert!(buckets[2].contains("+Inf") && buckets[2].ends_with(" 7"), "{}", buckets[2]);
+    assert!(text.contains("seawall_info{medium=\"emulated\",pool=\"/p\"} 1"));
+}
+
+#[test]
+fn the_dashboard_asks_for_nothing_that_is_not_exported() {
+    let dashboard = include_str!("../../../../packaging/grafana/seawall.json");
+    let value: serde_json::Value = serde_json::from_str(dashboard).expect("JSON");
+    let text = exposed(&mut Exporter::new(None, None), &[("1.1", 1)]);
+    let panels = value["panels"].as_array().expect("panels");
+    let asked = panels
+        .iter()
+        .flat_map(|p| p["targets"].as_array().expect("targets"))
+        .map(|t| t["expr"].as_str().expect("a question"));
+    let words = asked.flat_map(|expr| expr.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+    let mut names: Vec<_> =
+        words.filter(|word| word.starts_with("seawall_") && *word != "seawall_up").collect();
+    names.dedup();
+    assert!(names.len() > 5, "{names:?}");
+    for name in names {
+        assert!(text.contains(&format!("\n{name}")) || text.starts_with(name), "{name} is not exported");
+    }
+}
+
+#[test]
+fn the_server_has_one_page() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || serve(&listener, &mut Exporter::new(Some("/nowhere/x.pool".into()), None)));
+    let get = |path: &str| {
+        let mut stream = TcpStream::connect(address).expect("connected");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").expect("asked");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("answered");
+        answer
+    };
+    let page = get("/metrics");
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("seawall_up 0"), "{page}");
+    assert!(get("/").starts_with("HTTP/1.1 404"));
+}

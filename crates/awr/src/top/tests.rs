@@ -1,0 +1,42 @@
+use std::collections::VecDeque;
+
+use super::history::sparkline;
+use super::*;
+
+fn look(writes: u64, waits: u64, transactions: f64) -> Look {
+    let file = serde_json::json!({ "id": "1.1", "preset": "postgres", "path": "/d/pg_wal/x", "tracked": true, "live": false, "flags": [],
+        "last_lsn": 0, "watermark": 0, "absorbed": writes, "real_syncs": 0, "writes": writes, "bytes": writes * 8192,
+        "untracked_writes": 0, "atomic": false, "left": 0 });
+    let event = serde_json::json!({ "name": "log file sync", "stage": "engine", "count": waits, "mean_ns": 1, "p50_ns": 1, "p99_ns": 1,
+        "p99.9_ns": 1, "max_ns": 1, "sum_ns": waits * 2000, "buckets": [[512, 90], [2048, waits]] });
+    let status = serde_json::json!({ "medium": "emulated (RAM)", "medium_name": "emulated", "because": "", "pool": "/p", "uuid": "",
+        "size": 1 << 20, "segment_bytes": 1, "segments": 10, "segments_free": 4, "backlog_bytes": 0, "backlog_files": 0, "daemon_pid": 1,
+        "log": "", "watch": "", "clients": [7], "refused": 0, "requests": 0, "guards": 0,
+        "roots": [{ "preset": "postgres", "policy": "tail", "path": "/d/pg_wal" }], "files": [file], "events": [event], "epoch": "e" });
+    Look { status: serde_json::from_value(status).expect("a status"), transactions: Some(transactions) }
+}
+
+#[test]
+fn a_frame_has_rates_of_the_interval_and_the_medium() {
+    let text = frame(&look(100, 10, 50.0), &look(300, 110, 250.0), 2.0, &mut History::default());
+    for wanted in ["emulated (RAM)", "60 % of 1 MiB", "transactions/s 100", "syncs/s 100", "logged 800 KiB/s"]
+    {
+        assert!(text.contains(wanted), "no {wanted:?} in\n{text}");
+    }
+    let row: Vec<_> =
+        text.lines().find(|l| l.starts_with("log file sync")).expect("a row").split_whitespace().collect();
+    // 100 new waits in 2 s, all of them in one bucket: those of before do not count.
+    assert_eq!(row[3..8], ["50", "2", "µs", "2.05", "µs"], "{row:?}");
+}
+
+#[test]
+fn counters_that_began_again_show_nothing_negative() {
+    let text = frame(&look(300, 110, 250.0), &look(1, 2, 3.0), 1.0, &mut History::default());
+    assert!(!text.contains('-') || !text.contains("-2"), "{text}");
+}
+
+#[test]
+fn a_line_of_rates_is_in_relation_to_the_highest() {
+    assert_eq!(sparkline(&VecDeque::from([0.0, 50.0, 100.0])), "▁▅█");
+    assert_eq!(sparkline(&VecDeque::from([0.0, 0.0])), "▁▁");
+}
