@@ -64,7 +64,9 @@ impl Place {
     fn start(&mut self) {
         let setting = |name: &str, value: &Path| format!("{name}={}", value.display());
         let mut server = as_user(self.bin.join("postgres"));
-        server.arg("-D").arg(self.path("data")).args(["-c", "listen_addresses=", "-c", "fsync=off", "-c"]);
+        server.arg("-D").arg(self.path("data")).args(["-c", "listen_addresses=", "-c", "fsync=off"]);
+        // Nothing of it is left in /dev/shm when it is killed.
+        server.args(["-c", "dynamic_shared_memory_type=mmap", "-c"]);
         server.arg(setting("unix_socket_directories", self.directory.path()));
         server.stdout(Stdio::null()).stderr(Stdio::null());
         self.server = Some(server.spawn().expect("a server"));

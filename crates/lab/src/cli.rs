@@ -102,6 +102,7 @@ pub enum Section {
     Redis,
     Rocksdb,
     Lmdb,
+    Capture,
 }
 
 #[derive(Args, Clone, Debug)]

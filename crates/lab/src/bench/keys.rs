@@ -166,8 +166,19 @@ pub const LMDB: &[Key] = &[
     SPEEDUP,
 ];
 
+/// The objects of `capture`.
+pub const CAPTURE: &[Key] = &[
+    one("clients", "pgbench's `-c`"),
+    one("test", "`simple-update`, pgbench's built-in script"),
+    one("every_s", "seconds between two snapshots; activity is sampled every second"),
+    spread("alone_tps", "transactions a second with `fsync=off`, nobody captures"),
+    spread("captured_tps", "the same while `seawall snap --every` captures"),
+    spread("of_alone", "`captured_tps` / `alone_tps`: the median of the rounds' ratios"),
+    spread("snapshot_cpu_ms", "CPU time of one snapshot in ms, the server's work for it not included"),
+];
+
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 9] = [
+pub const SECTIONS: [(&str, &[Key]); 10] = [
     ("write_fdatasync", WRITE),
     ("sustained", SUSTAINED),
     ("postgres", POSTGRES),
@@ -177,6 +188,7 @@ pub const SECTIONS: [(&str, &[Key]); 9] = [
     ("redis", REDIS),
     ("rocksdb", ROCKSDB),
     ("lmdb", LMDB),
+    ("capture", CAPTURE),
 ];
 
 #[cfg(test)]

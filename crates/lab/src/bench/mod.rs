@@ -4,6 +4,7 @@
 //! `_min` and `_max` beside them. Nothing is asserted about speed here: it is printed.
 
 mod atomic;
+mod capture;
 mod databases;
 mod disk;
 mod fields;
@@ -72,7 +73,7 @@ struct Part {
 }
 
 /// All sections, in the order they are measured.
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -153,6 +154,15 @@ const PARTS: [Part; 9] = [
         steps: stores::lmdb_steps,
         space: |_| 0,
         run: stores::lmdb,
+    },
+    Part {
+        section: Section::Capture,
+        key: "capture",
+        rounds: 5,
+        find: databases::find_postgres,
+        steps: capture::steps,
+        space: |_| capture::SPACE,
+        run: capture::run,
     },
 ];
 

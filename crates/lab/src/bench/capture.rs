@@ -1,0 +1,155 @@
+//! `capture`: what `seawall snap --every` costs the database it captures.
+//!
+//! PostgreSQL with `fsync=off`, so that CPUs are the limit and whatever capturing takes is missing elsewhere;
+//! pgbench's simple-update, alternately with and without. Snapshots come twelve times as often as the manual
+//! suggests.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::{Fields, Scope, SectionResult};
+use crate::lab::Lab;
+use crate::pg::{Bench, Cluster, Template, Test};
+use crate::process::{self, Running};
+use crate::side::Side;
+use crate::spread::Spread;
+use crate::table::{self, short, thousands};
+use crate::tools::postgres_bin;
+
+const SCALE: u32 = 8;
+const CLIENTS: usize = 4;
+/// Seconds between two snapshots.
+const EVERY: u64 = 5;
+/// What the cluster takes on the disk, with its WAL.
+pub const SPACE: u64 = 3 << 30;
+
+fn seconds(scope: Scope) -> u64 {
+    if scope.quick { EVERY + 1 } else { 6 * EVERY }
+}
+
+/// How many steps the section takes.
+pub fn steps(scope: Scope) -> usize {
+    1 + 2 * scope.rounds
+}
+
+/// What the rounds gave.
+#[derive(Default)]
+struct Figures {
+    without: Vec<f64>,
+    with: Vec<f64>,
+    kept: Vec<f64>,
+    snapshot_ms: Vec<f64>,
+}
+
+/// The section.
+pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
+    let bin = postgres_bin()?;
+    lab.progress.doing("capture: initdb and pgbench -i");
+    let data = Template::create(lab, &bin, SCALE)?.into_data();
+    lab.progress.done(&format!("capture: a cluster, scale {SCALE}"));
+    let mut figures = Figures::default();
+    for round in 0..scope.rounds {
+        let mut tps = [0.0; 2];
+        // Which goes first changes, as everywhere in the lab.
+        for captured in if round % 2 == 0 { [false, true] } else { [true, false] } {
+            let what =
+                format!("round {}: PostgreSQL, {}", round + 1, if captured { "captured" } else { "alone" });
+            lab.progress.doing(&what);
+            let (rate, costs) =
+                measure(lab, &bin, &data, seconds(scope), captured).with_context(|| what.clone())?;
+            lab.progress.done(&format!("{what}: {} tps", thousands(rate)));
+            tps[usize::from(captured)] = rate;
+            figures.snapshot_ms.extend(costs);
+        }
+        figures.without.push(tps[0]);
+        figures.with.push(tps[1]);
+        figures.kept.push(tps[1] / tps[0]);
+    }
+    std::fs::remove_dir_all(data)?;
+    figures.result()
+}
+
+/// Transactions a second, and what each snapshot took, in ms of CPU time.
+fn measure(lab: &Lab, bin: &Path, data: &Path, seconds: u64, captured: bool) -> Result<(f64, Vec<f64>)> {
+    let cluster = Cluster::start(lab, bin, Side::Unsafe, data)?;
+    cluster.sql("CHECKPOINT")?;
+    lab.settle()?;
+    let snap = captured.then(|| start_snap(lab, &cluster, seconds)).transpose()?;
+    let measured = Bench { test: Test::SimpleUpdate, clients: CLIENTS, seconds }.measure(&cluster)?;
+    let costs = snap.map(costs).transpose()?.unwrap_or_default();
+    cluster.stop()?;
+    Ok((measured.tps, costs))
+}
+
+fn start_snap(lab: &Lab, cluster: &Cluster<'_>, seconds: u64) -> Result<Running> {
+    let mut snap = lab.command(&lab.tools.seawall);
+    snap.args([
+        "snap",
+        "--no-seawall",
+        "--json",
+        "--every",
+        &format!("{EVERY}s"),
+        "--for",
+        &format!("{seconds}s"),
+    ]);
+    snap.arg("--repo")
+        .arg(lab.work.data("snapshots").join("capture.db"))
+        .args(["--db", &cluster.connection()]);
+    lab.fresh_dir(&lab.work.data("snapshots"))?;
+    process::start_captured(snap, "seawall snap", libc::SIGINT)
+}
+
+fn costs(snap: Running) -> Result<Vec<f64>> {
+    let said = snap.wait()?.success("seawall snap")?;
+    let cost = |line: &str| -> Option<f64> {
+        let line: Value = serde_json::from_str(line).ok()?;
+        Some(line["cpu_us"].as_f64()? / 1000.0)
+    };
+    let costs: Vec<f64> = String::from_utf8_lossy(&said).lines().filter_map(cost).collect();
+    ensure!(costs.len() >= 2, "seawall snap took {} snapshots", costs.len());
+    Ok(costs)
+}
+
+impl Figures {
+    fn result(&self) -> Result<SectionResult> {
+        let spread = |values: &[f64]| Spread::of(values).context("no rounds");
+        let all = [&self.without, &self.with, &self.kept, &self.snapshot_ms];
+        let [without, with, kept, snapshot_ms] =
+            [spread(all[0])?, spread(all[1])?, spread(all[2])?, spread(all[3])?];
+        let cell = |s: Spread| format!("{} ({}–{})", thousands(s.median), thousands(s.min), thousands(s.max));
+        let ratio = |s: Spread| format!("{} ({}–{})", short(s.median), short(s.min), short(s.max));
+        let line = vec![
+            "simple-update, 4 clients".into(),
+            cell(without),
+            cell(with),
+            ratio(kept),
+            ratio(snapshot_ms),
+        ];
+        let header = ["Capture, tps", "alone", "captured", "of alone", "CPU of a snapshot, ms"];
+        Ok((vec![row(without, with, kept, snapshot_ms)], format!("{}\n", table::format(&header, &[line]))))
+    }
+}
+
+fn row(without: Spread, with: Spread, kept: Spread, snapshot_ms: Spread) -> Fields {
+    Fields::default()
+        .with("clients", CLIENTS)
+        .with("test", Test::SimpleUpdate.name())
+        .with("every_s", EVERY)
+        .with_spread("alone_tps", without)
+        .with_spread("captured_tps", with)
+        .with_spread("of_alone", kept)
+        .with_spread("snapshot_cpu_ms", snapshot_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys;
+    use super::*;
+
+    #[test]
+    fn the_keys_are_those_of_the_page() {
+        row(Spread::ONE, Spread::ONE, Spread::ONE, Spread::ONE).assert_keys(keys::CAPTURE);
+    }
+}
