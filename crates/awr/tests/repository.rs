@@ -148,3 +148,23 @@ fn a_damaged_export_changes_nothing() {
     assert!(to.import("{\"header\":{\"format\":\"x\",\"version\":1}}\n".as_bytes()).is_err());
     assert!(to.import("[]\n".as_bytes()).is_err());
 }
+
+#[test]
+fn nobody_sees_half_of_a_new_repository() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for round in 0..20 {
+        let path = directory.path().join(format!("{round}.db"));
+        std::thread::scope(|scope| {
+            scope.spawn(|| Repository::open_or_create(&path).expect("made"));
+            while !path.exists() {}
+            Repository::open(&path).expect("whole");
+        });
+    }
+    assert!(
+        std::fs::read_dir(directory.path()).expect("listed").flatten().all(|e| !e
+            .path()
+            .display()
+            .to_string()
+            .contains("new"))
+    );
+}

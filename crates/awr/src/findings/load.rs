@@ -37,7 +37,8 @@ pub fn processor(period: &Period) -> Option<Finding> {
     let busy = 100.0
         - period.machine.cpu.get("idle").copied().unwrap_or(100.0)
         - period.machine.cpu.get("iowait").copied().unwrap_or(0.0);
-    let saturated = busy >= 85.0;
+    // A database that hardly does anything is not held up by CPUs, however busy others keep them.
+    let saturated = busy >= 85.0 && period.average_active().is_some_and(|active| active >= 0.5);
     let (sure, sure_because) = sure_of(period, "DB CPU");
     let seen = if event.source == "sampled" { "on a CPU or waiting for one" } else { "on a CPU" };
     Some(Finding {

@@ -36,12 +36,31 @@ pub fn disks(period: &Period) -> Option<Chart> {
 /// Latencies that Seawall measured; the waits worth a look.
 pub fn latency(period: &Period) -> Option<Chart> {
     let part = period.seawall.as_ref()?;
-    let series: Vec<_> = part
-        .waits
-        .iter()
-        .filter(|w| !w.buckets.is_empty())
-        .map(|w| (w.name.clone(), w.buckets.clone()))
-        .collect();
+    let timed = part.waits.iter().filter(|w| !w.buckets.is_empty());
+    let series: Vec<_> = timed.map(|w| (w.name.clone(), outline(&w.buckets))).collect();
     let title = "How long Seawall's waits took".into();
     (!series.is_empty()).then_some(Chart::Distribution(Distribution { title, series }))
+}
+
+/// The histogram with an empty bucket wherever there is a gap, so that the line falls to zero there.
+fn outline(buckets: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    // Four buckets an octave, as Seawall's statistics count.
+    let end = |floor: u64| floor + (1 << (floor.max(4).ilog2() - 2));
+    let mut outline = Vec::new();
+    for (i, (floor, n)) in buckets.iter().enumerate() {
+        outline.push((*floor, *n));
+        if buckets.get(i + 1).is_none_or(|(next, _)| *next != end(*floor)) {
+            outline.push((end(*floor), 0));
+        }
+    }
+    outline
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_gap_is_drawn_as_one() {
+        let found = super::outline(&[(1024, 5), (1280, 2), (4096, 1)]);
+        assert_eq!(found, [(1024, 5), (1280, 2), (1536, 0), (4096, 1), (5120, 0)]);
+    }
 }

@@ -44,6 +44,9 @@ pub(crate) fn findings(found: &[Finding]) -> Section {
         "What limits this database now, largest share of DB time first. A benefit is an upper bound: it \
                    holds if the waits it names vanish and nothing else gets slower.",
     );
+    if found.is_empty() {
+        section.words("Nothing was found; what was captured says little about this database's waits.");
+    }
     section.blocks.extend(found.iter().map(|finding| Block::Note(finding.note())));
     section
 }

@@ -59,9 +59,27 @@ impl Repository {
             std::fs::create_dir_all(directory)
                 .map_err(|e| RepositoryError::Directory(directory.into(), e))?;
         }
-        let this = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
-        this.run(schema::create)?;
-        Ok(this)
+        Self::make(path)?;
+        Self::open(path)
+    }
+
+    /// Nobody ever sees half of a new repository: it is made beside its place, and linked there when it is whole.
+    fn make(path: &Path) -> Result<()> {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(format!(".new-{}", std::process::id()));
+        let beside = PathBuf::from(beside);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        // Closing it puts everything into the one file.
+        let made = Self::connect(&beside, flags).and_then(|new| new.run(schema::create));
+        let linked = made.map(|()| std::fs::hard_link(&beside, path));
+        let _ = std::fs::remove_file(&beside);
+        match linked? {
+            // Another program was quicker.
+            Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
+                Err(RepositoryError::Directory(path.into(), e))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn connect(path: &Path, flags: OpenFlags) -> Result<Self> {

@@ -8,7 +8,7 @@ use crate::scale::{digits, ticks};
 pub const WIDTH: f64 = 860.0;
 pub const HEIGHT: f64 = 250.0;
 pub const LEFT: f64 = 58.0;
-pub const RIGHT: f64 = WIDTH - 12.0;
+pub const RIGHT: f64 = WIDTH - 28.0;
 pub const TOP: f64 = 26.0;
 pub const BOTTOM: f64 = HEIGHT - 30.0;
 

@@ -1,0 +1,77 @@
+//! What Seawall itself measured, in snapshots and reports; the label of the medium.
+
+mod common;
+
+use common::{Place, SEAWALL};
+
+/// Two snapshots with synced writes in between, all of it under one daemon.
+fn recorded(place: &Place) -> String {
+    // Not in the managed directory: a repository is an SQLite database, too.
+    let repo = place.ram("snapshots.db");
+    let snap = format!("{SEAWALL} snap --pool {} --repo {repo}", place.pool());
+    let write = "dd if=/dev/zero of=x-wal bs=4096 count=20 oflag=dsync conv=notrunc status=none";
+    // The first sync of a new file is real; those behind it are not.
+    let script = format!("{write} && {snap} && {write} && {write} && {snap}");
+    place.run(&["sh", "-c", &script]).succeeds();
+    repo
+}
+
+#[test]
+fn every_wait_is_counted_and_emulated_memory_is_called_so() {
+    let place = Place::new();
+    let repo = recorded(&place);
+    let report = place.seawall(&["report", "1", "2", "--repo", &repo, "--json"]).json();
+    let part = &report["period"]["seawall"];
+    assert_eq!(part["medium_name"], "emulated");
+    let waits = part["waits"].as_array().expect("waits");
+    let sync = waits.iter().find(|w| w["name"] == "log file sync").expect("a wait");
+    assert_eq!(sync["count"].as_f64(), Some(40.0), "{sync}");
+    let buckets = sync["buckets"].as_array().expect("a histogram");
+    let timed: u64 = buckets.iter().filter_map(|b| b[1].as_u64()).sum();
+    assert_eq!(timed, 40, "{sync}");
+    let wal =
+        part["classes"].as_array().expect("classes").iter().find(|c| c["name"] == "WAL").expect("a class");
+    assert_eq!(wal["counters"]["writes"].as_f64(), Some(40.0), "{wal}");
+    for output in [place.seawall(&["report", "1", "2", "--repo", &repo]).out, html(&place, &repo)] {
+        assert!(output.contains("The log's medium is emulated"), "{output}");
+        assert!(output.contains("survives a crash of the database"), "{output}");
+    }
+}
+
+fn html(place: &Place, repo: &str) -> String {
+    let path = place.file("report.html");
+    place.seawall(&["report", "1", "2", "--repo", repo, "--html", &path.display().to_string()]).succeeds();
+    let page = std::fs::read_to_string(path).expect("the page");
+    assert!(page.contains("<svg") && page.contains("log file sync"), "the distribution is drawn");
+    page.replace("&#39;", "'")
+}
+
+#[test]
+fn a_daemon_that_went_is_a_note_and_its_counts_are_no_loss() {
+    let place = Place::new();
+    let repo = recorded(&place);
+    place.seawall(&["stop", "--pool", place.pool()]).succeeds();
+    place.seawall(&["snap", "--pool", place.pool(), "--repo", &repo]).succeeds();
+    let report = place.seawall(&["report", "1", "3", "--repo", &repo, "--json"]).json();
+    let warnings = report["period"]["warnings"].to_string();
+    assert!(warnings.contains("no daemon serves"), "{warnings}");
+    let waits = report["period"]["seawall"]["waits"].as_array().expect("waits");
+    assert!(
+        waits.iter().any(|w| w["name"] == "log file sync" && w["count"].as_f64() == Some(40.0)),
+        "{waits:?}"
+    );
+}
+
+#[test]
+fn top_and_metrics_say_what_they_lack() {
+    let place = Place::new();
+    place.seawall(&["top", "-n", "1", "--pool", place.pool()]).fails(1, &["no daemon serves"]);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let metrics = ["metrics", "--pool", place.pool(), "--listen", &address];
+    place.seawall(&metrics).fails(1, &["listening at", "--listen"]);
+    let script = format!("{SEAWALL} top -n 2 --pool {}", place.pool());
+    let said = place.run(&["sh", "-c", &script]);
+    said.succeeds();
+    assert!(said.out.contains("emulated") && said.out.contains("log file sync"), "{}", said.out);
+}
