@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use crate::database::{self, Address, Database};
 use crate::model::Target;
 use crate::repository::{Repository, Samples};
-use crate::{machine_only, take};
+use crate::{clock, machine_only, take};
 
 /// Samples are written this many at a time: one transaction, not one a second.
 const BATCH: usize = 10;
@@ -24,6 +24,8 @@ pub struct Recorder {
     pool: Option<PathBuf>,
     label: String,
     pending: Samples,
+    /// This program's CPU time up to the last snapshot, microseconds.
+    spent_us: u64,
 }
 
 /// A snapshot that was taken.
@@ -32,7 +34,7 @@ pub struct Taken {
     pub id: i64,
     /// What it lacks, and why.
     pub notes: Vec<String>,
-    /// CPU time it took, microseconds.
+    /// CPU time it and the samples before it took, microseconds.
     pub cpu_us: u64,
 }
 
@@ -53,7 +55,16 @@ impl Recorder {
             None => machine_only(),
         };
         let label = label.to_owned();
-        Ok(Self { repository, address, database, target, pool, label, pending: Samples::default() })
+        Ok(Self {
+            repository,
+            address,
+            database,
+            target,
+            pool,
+            label,
+            pending: Samples::default(),
+            spent_us: clock::cpu_us(),
+        })
     }
 
     /// Of what.
@@ -80,6 +91,10 @@ impl Recorder {
             self.database = None;
         }
         self.flush()?;
+        // The samples since the last snapshot, and storing them, are part of what capturing costs.
+        let spent = clock::cpu_us();
+        snapshot.cost.cpu_us = spent.saturating_sub(self.spent_us);
+        self.spent_us = spent;
         let id = self.repository.put(&mut snapshot)?;
         Ok(Taken { id, notes: snapshot.notes, cpu_us: snapshot.cost.cpu_us })
     }
@@ -94,7 +109,7 @@ impl Recorder {
             return Ok(None);
         }
         let Some(database) = &mut self.database else { return Ok(None) };
-        let at_ms = crate::clock::wall_ms();
+        let at_ms = clock::wall_ms();
         match database.sample() {
             Ok(samples) => {
                 self.pending.ticks.push(at_ms);

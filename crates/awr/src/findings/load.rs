@@ -124,7 +124,7 @@ pub fn idle(period: &Period) -> Option<Finding> {
         title: "The database mostly waited for its clients".into(),
         share: None,
         because: format!(
-            "{} sessions were active on average: storage and CPUs could give more than was asked for.",
+            "{} sessions were in a statement on average: little was asked for, so little can be said about limits.",
             digits(active)
         ),
         action: "capture a busy period before deciding anything".into(),

@@ -88,7 +88,7 @@ fn capture(period: &Period) -> String {
     };
     let all = period.capture_cpu_s + period.capture_server_s.unwrap_or(0.0);
     format!(
-        "{} s of CPU time (snapshots: {}), {server}: {} % of one CPU",
+        "{} s of CPU time (snapshots: {}; samples included), {server}: {} % of one CPU",
         digits(period.capture_cpu_s),
         period.count.saturating_sub(1),
         digits(all * 100.0 / period.elapsed_s)

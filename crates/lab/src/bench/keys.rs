@@ -174,7 +174,10 @@ pub const CAPTURE: &[Key] = &[
     spread("alone_tps", "transactions a second with `fsync=off`, nobody captures"),
     spread("captured_tps", "the same while `seawall snap --every` captures"),
     spread("of_alone", "`captured_tps` / `alone_tps`: the median of the rounds' ratios"),
-    spread("snapshot_cpu_ms", "CPU time of one snapshot in ms, the server's work for it not included"),
+    spread(
+        "snapshot_cpu_ms",
+        "CPU time of one snapshot and the samples before it in ms, the server's work for it not included",
+    ),
 ];
 
 /// All sections by name.
