@@ -16,6 +16,7 @@
 //! contract list
 //! contract run DIR [--case NAME]... [--variant tracked|untracked|bypass] [--keep] [--linger]
 //! contract smoke DIR [--processes N] [--threads N] [--seconds S] [--seed N] [--no-kills]
+//! contract stress LEFT RIGHT [--threads N] [--seconds S] [--seed N]
 //! contract scene NAME DIR
 //! ```
 //! `contract case …` and `contract child …` are internal: one case, and the programs cases execute.
@@ -29,6 +30,7 @@ mod process;
 mod runner;
 mod scene;
 mod smoke;
+mod stress;
 mod trace;
 
 use std::process::ExitCode;
@@ -36,6 +38,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: contract list
        contract run DIR [--case NAME]... [--variant tracked|untracked|bypass] [--keep] [--linger]
        contract smoke DIR [--processes N] [--threads N] [--seconds S] [--seed N] [--no-kills]
+       contract stress LEFT RIGHT [--threads N] [--seconds S] [--seed N]
        contract scene NAME DIR";
 
 fn main() -> ExitCode {
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         ["case", name, variant, directory] => runner::one_case(name, variant, directory),
         ["child", role, rest @ ..] => child::play(role, rest),
         ["smoke", rest @ ..] => smoke::Options::parse(rest).and_then(|options| smoke::run(&options)),
+        ["stress", rest @ ..] => stress::Options::parse(rest).and_then(|options| stress::run(&options)),
         ["scene", name, directory] => scene::play(name, directory),
         _ => Err(USAGE.to_owned()),
     };

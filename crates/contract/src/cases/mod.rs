@@ -31,6 +31,7 @@ mod mapping;
 mod names;
 mod open;
 mod passing;
+mod permission;
 mod posix_aio;
 mod process;
 mod ring;
@@ -92,6 +93,7 @@ pub fn all() -> Vec<Case> {
         syscalls::cases(),
         stdio::cases(),
         passing::cases(),
+        permission::cases(),
         locks::cases(),
         limits::cases(),
         holes::cases(),
