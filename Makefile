@@ -19,6 +19,8 @@ VM_ROUNDS   ?= 20
 # What `make deb` packs.
 DEB_PROFILE ?= release
 DEB_VERSION ?= $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)-1
+# How long random operations go on side by side on the mount and on the bare file system.
+STRESS_SECONDS ?= 600
 # How long each target is fuzzed.
 FUZZ_SECONDS ?= 60
 
@@ -27,7 +29,7 @@ RELEASE := $(TARGET)/release
 
 # What the tests and the demo run, from the distribution: the databases, the unsafe upper bound, file
 # systems of our own, a C compiler.
-PACKAGES := build-essential e2fsprogs eatmydata libsqlite3-dev liburing-dev mount pkg-config postgresql postgresql-contrib \
+PACKAGES := build-essential e2fsprogs eatmydata fuse3 libsqlite3-dev liburing-dev mount pkg-config postgresql postgresql-contrib \
 	liblmdb-dev librocksdb-dev lmdb-utils mariadb-server redis-server rocksdb-tools sqlite3 sysbench
 # What the machine test runs besides: an emulator. (The guest's own packages are only unpacked.)
 SOAK_PACKAGES := qemu-system-x86
@@ -103,6 +105,9 @@ demo: deps build ## PostgreSQL and SQLite on three sides, then kill -9 and the p
 soak: deps build ## What the tests do in small, for as long as you like (CUT_ROUNDS=200 VM_ROUNDS=20 FUZZ_SECONDS=60)
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --json out/campaign.json
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --only postgres,sqlite,mariadb,redis,rocksdb,lmdb --rounds $(CUT_ROUNDS)
+	$(CARGO) build $(CARGO_FLAGS) --package seawall-cli
+	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
+	SEAWALL_STRESS_SECONDS=$(STRESS_SECONDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-contract --test mount random_operations
 	$(MAKE) deps PACKAGES="$(SOAK_PACKAGES)"
 	$(CARGO) build --release $(CARGO_FLAGS) --package seawall-vmtest
 	$(RELEASE)/seawall-vmtest --rounds $(VM_ROUNDS)

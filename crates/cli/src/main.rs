@@ -51,6 +51,12 @@ enum Command {
     Inspect(Look),
     /// Say which settings of a database to change under Seawall, and why. Changes nothing
     Tune(commands::tune::Tune),
+    /// Mount a directory with Seawall's promises, for programs that cannot be preloaded (experimental)
+    #[command(hide = true)]
+    Mount(commands::mount::Mount),
+    /// Unmount what `mount` mounted, and wait until the log is closed
+    #[command(hide = true)]
+    Umount(commands::mount::Umount),
     /// Check a pool. Exit code 1 if it is damaged
     Verify(Look),
     /// Drain, remove the guards, end the daemon
@@ -119,6 +125,8 @@ fn main() -> ExitCode {
         Command::Status(ask) => commands::status::status(&ask),
         Command::Drain(ask) => commands::ask::drain(&ask),
         Command::Stop(ask) => commands::ask::stop(&ask),
+        Command::Mount(how) => commands::mount::mount(&how),
+        Command::Umount(how) => commands::mount::umount(&how),
         Command::Recover(recover) => commands::recover::recover(&recover),
         Command::Tune(tune) => commands::tune::tune(&tune),
         Command::Snap(ask) => commands::awr::snap::snap(&ask),

@@ -99,7 +99,6 @@ pub enum Section {
     PostgresAtomic,
     Sqlite,
     Mariadb,
-    MariadbAtomic,
     Redis,
     Rocksdb,
     Lmdb,

@@ -64,8 +64,6 @@ pub enum Preset {
     Postgres,
     /// Every data file of PostgreSQL's.
     PostgresAtomic,
-    /// Every tablespace and every log of MariaDB's.
-    MariadbAtomic,
     Sqlite,
     Mariadb,
     Redis,
@@ -79,7 +77,7 @@ impl Preset {
         match self {
             Preset::Postgres | Preset::PostgresAtomic => "postgres",
             Preset::Sqlite => "sqlite",
-            Preset::Mariadb | Preset::MariadbAtomic => "mariadb",
+            Preset::Mariadb => "mariadb",
             Preset::Redis => "redis",
             Preset::Rocksdb => "rocksdb",
             Preset::Lmdb => "lmdb",
@@ -89,7 +87,7 @@ impl Preset {
     /// What its `--policy` is.
     fn policy(self) -> &'static str {
         match self {
-            Preset::PostgresAtomic | Preset::MariadbAtomic => "atomic",
+            Preset::PostgresAtomic => "atomic",
             _ => "tail",
         }
     }

@@ -85,7 +85,7 @@ fn hand_over(watch: &OwnedFd) -> Result<()> {
 }
 
 /// sd_notify(3).
-fn tell_systemd() {
+pub fn tell_systemd() {
     let Some(name) = std::env::var_os("NOTIFY_SOCKET") else { return };
     let name = name.as_bytes();
     let address = match name.strip_prefix(b"@") {
@@ -99,7 +99,7 @@ fn tell_systemd() {
 }
 
 /// Lets go of the starter's descriptors.
-fn detach() {
+pub fn detach() {
     if let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
         // If this fails the starter waits for its time-out and then finds the socket.
         let _ = rustix::stdio::dup2_stdin(&null);

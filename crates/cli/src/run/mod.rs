@@ -11,7 +11,7 @@
 
 pub mod database;
 mod elf;
-mod join;
+pub mod join;
 pub mod lockfile;
 pub mod preload;
 mod program;
@@ -116,7 +116,7 @@ fn check_owner(pool: &Path) -> Result<()> {
 }
 
 /// One line that cannot be missed, if the medium does not survive a crash of the machine.
-fn say_what_it_survives(pool: &Path) -> Result<()> {
+pub fn say_what_it_survives(pool: &Path) -> Result<()> {
     let (medium, _) = pool::medium(pool)?;
     if medium == Medium::Pmem {
         return Ok(());

@@ -6,6 +6,7 @@ pub mod bounded;
 pub mod crash;
 pub mod disk;
 pub mod files;
+pub mod mount;
 pub mod processes;
 pub mod seawall;
 pub mod trace;

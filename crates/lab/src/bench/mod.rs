@@ -10,7 +10,6 @@ mod disk;
 mod fields;
 mod keys;
 mod mariadb;
-mod mariadb_atomic;
 mod measure;
 mod page;
 mod stores;
@@ -74,7 +73,7 @@ struct Part {
 }
 
 /// All sections, in the order they are measured.
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 10] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -128,15 +127,6 @@ const PARTS: [Part; 11] = [
         steps: mariadb::steps,
         space: |_| mariadb::SPACE,
         run: mariadb::measure,
-    },
-    Part {
-        section: Section::MariadbAtomic,
-        key: "mariadb_atomic",
-        rounds: 3,
-        find: mariadb::find_programs,
-        steps: mariadb_atomic::steps,
-        space: |_| mariadb_atomic::SPACE,
-        run: mariadb_atomic::run,
     },
     Part {
         section: Section::Redis,

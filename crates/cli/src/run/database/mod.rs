@@ -125,7 +125,7 @@ fn elsewhere(preset: Preset, root: &AddRoot, arguments: &[OsString]) -> Vec<AddR
 ///
 /// # Errors
 /// If the directory is not there, or not what the preset says.
-fn root(preset: Preset, policy: Policy, data: &Path) -> Result<AddRoot> {
+pub fn root(preset: Preset, policy: Policy, data: &Path) -> Result<AddRoot> {
     let real = |path: &Path| {
         std::fs::canonicalize(path).with_context(|| {
             format!("{}: has the directory moved? Give the present one with --data", path.display())

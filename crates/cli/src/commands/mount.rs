@@ -1,0 +1,356 @@
+//! `seawall mount`, `seawall umount`.
+//!
+//! ```text
+//! look at backing and mountpoint (a dead mount is detached) ─ find pool ─ start or join the daemon (it recovers)
+//!   ─ register the directories ─ start the process that mounts and serves ─ say so, let go of the terminal
+//!   ─ replace a dead daemon ─ unmounted ─ drain and close if nobody else is left
+//! ```
+//!
+//! Three processes, one after the other of this program: the one in the terminal, which ends when the mount is
+//! there; the supervisor; the server, which is the log's client. The supervisor is not: it can say when nobody is.
+//!
+//! Every check that can fail comes before the mount is there.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use seawall_daemon::AddRoot;
+use seawall_daemon::control::{Added, Control, Stop, Stopped};
+use seawall_mount::mountpoint;
+use seawall_mount::{Mount as Mounted, Options};
+use seawall_wire::message::Kind;
+use seawall_wire::shm::{Policy, Preset};
+
+use crate::run::database;
+use crate::run::join::{self, Joined};
+use crate::{pool, size};
+
+/// What the child says when the mount is there.
+const READY: &str = "mounted";
+/// Pause between attempts to replace a dead daemon.
+const RETRY: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// Mount a directory with Seawall's promises, for programs that cannot be preloaded (experimental)
+#[derive(clap::Args)]
+pub struct Mount {
+    /// The directory that holds the files
+    backing: PathBuf,
+    /// An empty directory: where programs use them
+    mountpoint: PathBuf,
+    /// The pool; without it your default pool, made on demand
+    #[arg(long)]
+    pool: Option<PathBuf>,
+    /// Size of a pool that is made on demand
+    #[arg(long, value_parser = size::parse)]
+    size: Option<u64>,
+    /// Allow a pool in RAM, for trying, testing, measuring: it does not survive a crash of the machine
+    #[arg(long)]
+    emulated: bool,
+    /// What the data is, once for each kind. Databases that are made in it later are found
+    #[arg(long, required = true, value_parser = Preset::ALL.map(Preset::name))]
+    preset: Vec<String>,
+    /// tail: the log that commits wait for. atomic: every data file, so that no page can tear
+    #[arg(long, default_value = "tail", value_parser = ["tail", "atomic"])]
+    policy: String,
+    /// Other users than the one who mounts may use it
+    #[arg(long)]
+    allow_other: bool,
+    /// Stay in the foreground, for systemd and containers
+    #[arg(long)]
+    foreground: bool,
+    /// The process that serves
+    #[arg(long, hide = true)]
+    serving: bool,
+    /// Nobody listens any more once the mount is there
+    #[arg(long, hide = true)]
+    background: bool,
+    /// Say only what must not be missed
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Unmount what `seawall mount` mounted, and wait until the log is closed
+#[derive(clap::Args)]
+pub struct Umount {
+    /// Where it is mounted
+    mountpoint: PathBuf,
+}
+
+/// Mounts.
+pub fn mount(how: &Mount) -> Result<()> {
+    match (how.serving, how.foreground) {
+        (true, _) => serve(how),
+        (false, true) => supervise(how),
+        (false, false) => in_background(),
+    }
+}
+
+/// Unmounts.
+pub fn umount(how: &Umount) -> Result<()> {
+    const PATIENCE: Duration = Duration::from_secs(60);
+    let backing = mountpoint::unmount(&how.mountpoint)?;
+    // The claim on the backing directory is given up when the log is closed.
+    let begin = std::time::Instant::now();
+    while backing.exists() && mountpoint::claim(&backing).is_err() {
+        if begin.elapsed() > PATIENCE {
+            bail!(
+                "{} is unmounted here, but its process goes on: it drains to a slow disk, or another mount \
+                 namespace (a container) still has the mount",
+                how.mountpoint.display()
+            );
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// Starts ourselves again, away from the terminal, and waits until the mount is there or an error is said.
+fn in_background() -> Result<()> {
+    let exe = std::env::current_exe().context("finding this program")?;
+    let mut command = Command::new(exe);
+    command.args(std::env::args_os().skip(1)).args(["--foreground", "--background"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().context("starting the mount's process")?;
+    if says_ready(&mut child)? {
+        return Ok(());
+    }
+    let status = child.wait().context("waiting for the mount's process")?;
+    // It has said why on the stderr that it shares with us.
+    std::process::exit(status.code().unwrap_or(1));
+}
+
+/// The directories of all presets, as they are now.
+fn roots(how: &Mount, backing: &Path) -> Result<Vec<AddRoot>> {
+    let policy = Policy::from_name(&how.policy).unwrap_or_default();
+    let mut roots = Vec::new();
+    for preset in how.preset.iter().filter_map(|name| Preset::from_name(name)) {
+        database::check_policy(preset, policy)?;
+        // A PGDATA that is not there yet is found when it is made (`Finder`).
+        if preset != Preset::Postgres || backing.join("PG_VERSION").exists() {
+            roots.push(database::root(preset, policy, backing)?);
+        }
+    }
+    Ok(roots)
+}
+
+/// Prepares, starts the process that serves, and looks after it and the daemon until it is unmounted.
+fn supervise(how: &Mount) -> Result<()> {
+    let signals = block()?;
+    let (backing, place) = mountpoint::check(&how.backing, &how.mountpoint)?;
+    let claim = mountpoint::claim(&backing)?;
+    let wanted = pool::Wanted { path: how.pool.as_deref(), size: how.size, emulated: how.emulated };
+    let pool = pool::for_run(&wanted)?;
+    crate::run::say_what_it_survives(&pool)?;
+    if !how.quiet {
+        eprintln!(
+            "seawall: the mount is experimental. syncfs(2) does not reach it: use fsync, or sync BACKING"
+        );
+    }
+    let roots = roots(how, &backing)?;
+    let mut start = join::How { keep: false, watch: None };
+    let joined = join::join(&pool, &roots, &mut start)?;
+    let mut keeper = Keeper { pool: &pool, roots, joined, how: start };
+    let ended = start_server(claim.try_clone().context("keeping the claim")?).and_then(|mut server| {
+        println!("{READY}");
+        super::daemon::tell_systemd();
+        let_go(how);
+        keeper.look_after(&mut server, &signals, &place)
+    });
+    // Only now the directory may be mounted again.
+    close(&keeper.joined, &pool, how.quiet);
+    drop(claim);
+    let status = ended?;
+    if !status.success() {
+        bail!(
+            "the mount's process ended ({status}): {} answers ENOTCONN. Nothing is lost; mount it again",
+            place.display()
+        );
+    }
+    Ok(())
+}
+
+/// Starts the process that serves. The claim on the backing directory becomes its stdin: it lasts as long as either
+/// of us.
+fn start_server(claim: std::fs::File) -> Result<Child> {
+    let exe = std::env::current_exe().context("finding this program")?;
+    let mut command = Command::new(exe);
+    command.args(std::env::args_os().skip(1)).arg("--serving").stdin(claim).stdout(Stdio::piped());
+    command.env_remove("LD_PRELOAD").env_remove("SEAWALL_SOCKET");
+    let mut server = command.spawn().context("starting the mount's process")?;
+    if says_ready(&mut server)? {
+        return Ok(server);
+    }
+    let status = server.wait().context("waiting for the mount's process")?;
+    // It has said why on the stderr that it shares with us.
+    bail!("nothing is mounted ({status})")
+}
+
+/// Of the terminal, or whatever else the command that has returned was given.
+fn let_go(how: &Mount) {
+    if how.background {
+        super::daemon::detach();
+    }
+}
+
+fn says_ready(child: &mut Child) -> Result<bool> {
+    let mut line = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        BufReader::new(stdout).read_line(&mut line).context("waiting for the mount")?;
+    }
+    Ok(line.trim() == READY)
+}
+
+/// Serves, in a process of its own: when it has ended nobody uses the log any more.
+fn serve(how: &Mount) -> Result<()> {
+    // To end it, it is unmounted.
+    block()?;
+    let real = |path: &Path| std::fs::canonicalize(path).with_context(|| path.display().to_string());
+    let (backing, place) = (real(&how.backing)?, real(&how.mountpoint)?);
+    let wanted = pool::Wanted { path: how.pool.as_deref(), size: how.size, emulated: how.emulated };
+    let pool = pool::for_run(&wanted)?;
+    let finder = Finder::new(how, &pool, &backing);
+    let options = Options { backing, mountpoint: place, allow_other: how.allow_other };
+    let mounted = Mounted::new(&options, &pool, Box::new(move |path| finder.find(path)))?;
+    println!("{READY}");
+    let_go(how);
+    mounted.serve().context("serving the mount")
+}
+
+/// SIGTERM, SIGINT and SIGHUP are read, not delivered.
+fn block() -> Result<SignalFd> {
+    let mut mask = SigSet::empty();
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+        mask.add(signal);
+    }
+    mask.thread_block().context("blocking signals")?;
+    SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).context("reading signals")
+}
+
+/// Drains and closes if nobody else is left.
+fn close(joined: &Joined, pool: &Path, quiet: bool) {
+    match joined.control.request::<Stopped>(Kind::Stop, &Stop { if_idle: true, stay: false }) {
+        Ok(Stopped { ended: true, .. }) => {
+            if let Ok(Some(control)) = Control::connect(pool) {
+                super::ask::wait_for_end(pool, control);
+            }
+        }
+        Ok(Stopped { users, .. }) if !quiet && !users.is_empty() => {
+            eprintln!("seawall: {} processes still use the log; the daemon goes on", users.len());
+        }
+        Ok(_) => {}
+        Err(e) => eprintln!(
+            "seawall: closing: {e}. The log is kept; the next mount, or `seawall recover --pool {}`, brings it \
+             to the files",
+            pool.display()
+        ),
+    }
+}
+
+/// Looks after the process that serves, and after the daemon.
+struct Keeper<'a> {
+    pool: &'a Path,
+    roots: Vec<AddRoot>,
+    joined: Joined,
+    how: join::How,
+}
+
+impl Keeper<'_> {
+    /// Until the server has ended.
+    fn look_after(&mut self, server: &mut Child, signals: &SignalFd, place: &Path) -> Result<ExitStatus> {
+        let ended = rustix::process::pidfd_open(
+            rustix::process::Pid::from_child(server),
+            rustix::process::PidfdFlags::empty(),
+        )
+        .context("watching the mount's process")?;
+        let mut alone = false;
+        loop {
+            let mut fds = vec![PollFd::new(&ended, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+            if !alone {
+                fds.push(PollFd::new(&self.joined.control, PollFlags::IN));
+            }
+            // Interrupted or timed out: in every case we look.
+            let _ = poll(&mut fds, alone.then_some(&RETRY));
+            let hung_up = alone || fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
+            if let Some(status) = server.try_wait().context("waiting for the mount's process")? {
+                return Ok(status);
+            }
+            while let Ok(Some(_)) = signals.read_signal() {
+                if let Err(e) = mountpoint::unmount_at_last(place) {
+                    eprintln!("seawall: unmounting {}: {e}", place.display());
+                }
+            }
+            if hung_up {
+                alone = !self.replace_daemon(alone);
+            }
+        }
+    }
+
+    /// The daemon died: a new one takes the live log over. False if none does.
+    fn replace_daemon(&mut self, told: bool) -> bool {
+        join::reap(&mut self.joined.child);
+        match join::join(self.pool, &self.roots, &mut self.how) {
+            Ok(joined) => {
+                self.joined = joined;
+                eprintln!("seawall: the daemon had ended; a new one has taken over");
+                true
+            }
+            Err(e) => {
+                if !told {
+                    eprintln!(
+                        "seawall: the daemon ended and none takes over, nothing is lost but speed: {e:#}"
+                    );
+                }
+                false
+            }
+        }
+    }
+}
+
+/// Finds PostgreSQL's directories that appear while the mount serves: initdb in an empty volume.
+struct Finder {
+    pool: PathBuf,
+    backing: PathBuf,
+    policy: Option<Policy>,
+    added: Mutex<Vec<PathBuf>>,
+}
+
+impl Finder {
+    fn new(how: &Mount, pool: &Path, backing: &Path) -> Self {
+        let wanted = how.preset.iter().any(|name| name == Preset::Postgres.name());
+        let policy = wanted.then(|| Policy::from_name(&how.policy).unwrap_or_default());
+        Self { pool: pool.into(), backing: backing.into(), policy, added: Mutex::default() }
+    }
+
+    /// True if the file lies below a root now. The pool remembers the root for the next daemon.
+    fn find(&self, path: &Path) -> bool {
+        let Some(policy) = self.policy else { return false };
+        let mut above = path.ancestors().skip(1).take_while(|dir| dir.starts_with(&self.backing));
+        let is_data = |dir: &&Path| dir.join("PG_VERSION").exists() && dir.join("global").is_dir();
+        let Some(data) = above.find(is_data) else { return false };
+        if policy == Policy::Tail && path.parent() != Some(&data.join("pg_wal")) {
+            return false;
+        }
+        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        if added.iter().any(|known| known == data) {
+            return true;
+        }
+        let root = database::root(Preset::Postgres, policy, data);
+        let control = Control::connect(&self.pool).ok().flatten();
+        let told = root
+            .ok()
+            .zip(control)
+            .is_some_and(|(root, control)| control.request::<Added>(Kind::AddRoot, &root).is_ok());
+        if told {
+            added.push(data.into());
+        }
+        told
+    }
+}

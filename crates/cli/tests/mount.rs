@@ -1,0 +1,249 @@
+//! `seawall mount`: what is refused and how it is said; who dies, and what happens then.
+
+mod common;
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Place, Said, is_root, kill, wait_for, wait_for_end};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, unshare};
+
+/// A place with a backing directory and a mountpoint in it. The test's thread has a mount namespace of its own: one
+/// that somebody else makes meanwhile would keep a copy of the mount, and keep it in use.
+struct Mounts {
+    place: Place,
+}
+
+impl Mounts {
+    /// `None` where nothing can be mounted.
+    fn new() -> Option<Self> {
+        if !is_root() || !Path::new("/dev/fuse").exists() {
+            eprintln!("skipped: needs root and /dev/fuse");
+            return None;
+        }
+        unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
+        mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
+            .expect("private");
+        let place = Place::new();
+        for name in ["backing", "at"] {
+            fs::create_dir(place.file(name)).expect("made");
+        }
+        Some(Self { place })
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.place.file("at").join(name)
+    }
+
+    fn behind(&self, name: &str) -> PathBuf {
+        self.place.file("backing").join(name)
+    }
+
+    fn mount_on(&self, backing: &str, at: &str) -> Said {
+        self.place.seawall(&[
+            "mount",
+            backing,
+            at,
+            "--pool",
+            self.place.pool(),
+            "--preset",
+            "sqlite",
+            "--quiet",
+        ])
+    }
+
+    fn mount(&self) -> &Self {
+        self.mount_on("backing", "at").succeeds();
+        self
+    }
+
+    fn umount(&self) -> Said {
+        self.place.seawall(&["umount", "at"])
+    }
+
+    /// What `status` says of a file.
+    fn state(&self, name: &str) -> serde_json::Value {
+        let status = self.place.status();
+        let files = status["files"].as_array().expect("files").clone();
+        let named = |file: &serde_json::Value| file["path"].as_str().is_some_and(|path| path.ends_with(name));
+        files.into_iter().find(named).unwrap_or_else(|| panic!("{name} is not managed: {status}"))
+    }
+
+    /// The process that serves.
+    fn server(&self) -> u64 {
+        let wanted = self.place.pool();
+        let all = fs::read_dir("/proc").expect("/proc").flatten();
+        let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u64>().ok());
+        let serves = |pid: &u64| {
+            let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.contains(wanted) && line.contains("--serving")
+        };
+        pids.into_iter().find(serves).expect("it serves")
+    }
+}
+
+impl Drop for Mounts {
+    fn drop(&mut self) {
+        // Before the directory is removed, which would go into whatever is mounted there.
+        for name in ["at", "backing"] {
+            let _ = umount2(&self.place.file(name), MntFlags::MNT_DETACH);
+        }
+    }
+}
+
+/// A file that is in the log: written, synced, written again.
+fn tracked(path: &Path) -> File {
+    let file = File::options().read(true).write(true).create(true).truncate(true).open(path).expect("made");
+    for fill in [1, 2] {
+        file.write_all_at(&[fill; 8192], 0).expect("written");
+        file.sync_all().expect("synced");
+    }
+    file
+}
+
+#[test]
+fn mountpoints_that_are_refused() {
+    let Some(m) = Mounts::new() else { return };
+    fs::create_dir_all(m.behind("inner")).expect("made");
+    fs::create_dir(m.place.file("full")).expect("made");
+    fs::write(m.place.file("full/x"), "").expect("written");
+    m.mount_on("backing", "full").fails(1, &["full", "not empty"]);
+    m.mount_on("backing", "backing/inner").fails(1, &["within each other"]);
+    m.mount_on("backing", "nowhere").fails(1, &["nowhere", "No such file"]);
+    m.mount_on("nowhere", "at").fails(1, &["nowhere", "No such file"]);
+    m.mount_on("backing", "full/x").fails(1, &["is not a directory"]);
+    m.mount_on("backing", "/proc").fails(1, &["/proc", "mountpoint already"]);
+    m.umount().fails(1, &["nothing of Seawall's is mounted"]);
+    m.mount();
+    m.mount_on("backing", "at").fails(1, &["mountpoint already"]);
+    fs::create_dir(m.place.file("at2")).expect("made");
+    m.mount_on("backing", "at2").fails(1, &["backing", "mounted already"]);
+    m.umount().succeeds();
+}
+
+#[test]
+fn a_machine_without_fuse() {
+    let Some(m) = Mounts::new() else { return };
+    // A /dev of this thread's own, with nothing in it.
+    mount(Some("none"), "/dev", Some("tmpfs"), MsFlags::empty(), None::<&str>).expect("a bare /dev");
+    File::create("/dev/null").expect("made");
+    let said = m.mount_on("backing", "at");
+    umount2("/dev", MntFlags::MNT_DETACH).expect("the true /dev");
+    said.fails(1, &["/dev/fuse", "modprobe fuse"]);
+}
+
+#[test]
+fn a_file_is_logged_and_the_log_is_closed_at_the_end() {
+    let Some(m) = Mounts::new() else { return };
+    m.mount();
+    let file = tracked(&m.at("x-wal"));
+    let state = m.state("x-wal");
+    assert_eq!(state["tracked"], true, "{state}");
+    assert!(m.behind("x-journal").is_dir(), "its guard is up");
+    assert!(!m.at("x-journal").exists(), "and does not show");
+    m.umount().fails(1, &["in use"]);
+    drop(file);
+    m.umount().succeeds();
+    assert!(!m.behind("x-journal").exists(), "its guard is down");
+    assert_eq!(fs::read(m.behind("x-wal")).expect("the file"), [2; 8192]);
+}
+
+#[test]
+fn somebody_writes_behind_the_mount() {
+    let Some(m) = Mounts::new() else { return };
+    m.mount();
+    drop(tracked(&m.at("x-wal")));
+    let before = fs::read(m.at("x-wal")).expect("read");
+    let behind = File::options().append(true).open(m.behind("x-wal")).expect("opened behind the mount");
+    wait_for("the file to leave the log", || m.state("x-wal")["tracked"] == false);
+    (&behind).write_all(b"behind").expect("written");
+    drop(behind);
+    let seen = || fs::read(m.at("x-wal")).expect("read");
+    wait_for("what was written to be seen", || seen() == [&before[..], b"behind"].concat());
+    m.umount().succeeds();
+}
+
+#[test]
+fn the_server_is_killed() {
+    let Some(m) = Mounts::new() else { return };
+    m.mount();
+    let mut file = tracked(&m.at("x-wal"));
+    file.write_all_at(&[3; 8192], 0).expect("written");
+    file.sync_all().expect("synced");
+    let server = m.server();
+    kill(server);
+    wait_for_end(server);
+    const ENOTCONN: i32 = 107;
+    let gone = file.sync_all().expect_err("nobody serves it");
+    assert!(matches!(gone.raw_os_error(), Some(ENOTCONN | 103 | 5)), "{gone}");
+    assert!(file.read(&mut [0; 10]).is_err() || file.write_all_at(b"x", 0).is_err());
+    let gone = File::open(m.at("y")).expect_err("nobody serves it");
+    assert_eq!(gone.raw_os_error(), Some(ENOTCONN), "{gone}");
+    drop(file);
+    // The claim on the directory ends with the supervisor, which closes the log.
+    wait_for("the next mount", || m.mount_on("backing", "at").code == Some(0));
+    assert_eq!(fs::read(m.at("x-wal")).expect("the file"), [3; 8192]);
+    m.umount().succeeds();
+}
+
+#[test]
+fn the_daemon_is_killed() {
+    let Some(m) = Mounts::new() else { return };
+    m.mount();
+    let file = tracked(&m.at("x-wal"));
+    let old = m.place.daemon().expect("a daemon");
+    kill(old);
+    wait_for_end(old);
+    file.write_all_at(&[4; 8192], 0).expect("written without a daemon");
+    file.sync_all().expect("synced without a daemon");
+    wait_for("another daemon", || m.place.daemon().is_some_and(|pid| pid != old));
+    file.write_all_at(&[5; 8192], 8192).expect("written");
+    file.sync_all().expect("synced");
+    drop(file);
+    m.umount().succeeds();
+    assert_eq!(fs::read(m.behind("x-wal")).expect("the file"), [[4; 8192], [5; 8192]].concat());
+}
+
+#[test]
+fn a_read_only_backing_directory() {
+    let Some(m) = Mounts::new() else { return };
+    fs::write(m.behind("there"), "there").expect("written");
+    let backing = m.place.file("backing");
+    mount(Some(&backing), &backing, None::<&str>, MsFlags::MS_BIND, None::<&str>).expect("bound");
+    let read_only = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
+    mount(None::<&str>, &backing, None::<&str>, read_only, None::<&str>).expect("read-only");
+    m.mount();
+    assert_eq!(fs::read(m.at("there")).expect("read"), b"there");
+    const EROFS: i32 = 30;
+    let refused = File::create(m.at("new-wal")).expect_err("refused");
+    assert_eq!(refused.raw_os_error(), Some(EROFS), "{refused}");
+    let refused = File::options().write(true).open(m.at("there")).expect_err("refused");
+    assert_eq!(refused.raw_os_error(), Some(EROFS), "{refused}");
+    m.umount().succeeds();
+}
+
+#[test]
+fn other_users_need_leave() {
+    let Some(m) = Mounts::new() else { return };
+    m.mount();
+    fs::write(m.at("file"), "x").expect("written");
+    let as_nobody = |path: &Path| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--clear-groups", "cat"]).arg(path);
+        command.output().expect("setpriv").status.success()
+    };
+    fs::set_permissions(m.place.data.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("opened");
+    assert!(!as_nobody(&m.at("file")), "nobody else was let in");
+    m.umount().succeeds();
+    let pool = m.place.pool();
+    m.place
+        .seawall(&["mount", "backing", "at", "--pool", pool, "--preset", "sqlite", "--allow-other"])
+        .succeeds();
+    assert!(as_nobody(&m.at("file")), "now everybody is");
+    m.umount().succeeds();
+}

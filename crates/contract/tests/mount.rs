@@ -1,0 +1,171 @@
+//! The contract on the mount: the same cases, the same crashes, and the stress against the bare file system.
+//!
+//! `SEAWALL_STRESS_SECONDS`: how long the stress goes on (`make soak`: ten minutes).
+
+mod common;
+
+use common::bounded::{self, Running};
+use common::disk::Disk;
+use common::files;
+use common::mount::{Mount, isolate};
+use common::seawall::{Pool, bare};
+use common::trace;
+use common::work::Work;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(400);
+const SCENE_LIMIT: Duration = Duration::from_secs(60);
+
+/// Where Linux's FUSE, or the library, differs from the bare file system, and nothing of ours could change it.
+/// Each must differ, so that what a newer kernel does is noticed.
+const FUSE_DIFFERS: [(&str, &str); 8] = [
+    ("open/unnamed_then_linked", "O_TMPFILE: the library does not know it, so EOPNOTSUPP"),
+    ("seek/errors", "the longest offset is FUSE's, not the backing file system's"),
+    ("direct/misaligned", "direct I/O of any alignment is taken"),
+    ("direct/flag_switched_on", "the same"),
+    ("direct/vectored", "the same"),
+    ("fallocate/collapse_range", "FUSE passes it to no file system: EOPNOTSUPP"),
+    ("fallocate/insert_range", "the same"),
+    ("fallocate/errors", "the same"),
+];
+
+fn cases(directory: &Path, work: &Work) -> Command {
+    let mut command = bare(&["run"]);
+    command.arg(directory);
+    if let Ok(case) = std::env::var("SEAWALL_CONTRACT_CASE") {
+        command.args(["--case", &case]);
+    }
+    if let Some(library) = work.native_library() {
+        command.env("SEAWALL_CONTRACT_NATIVE", library);
+    }
+    command
+}
+
+#[test]
+fn every_case_agrees_with_the_bare_file_system_on_a_mount() {
+    isolate();
+    let work = Work::new("mounted");
+    let (left, backing, at) = (work.directory("bare"), work.directory("backing"), work.directory("mount"));
+    let pool = Pool::new("mounted", "256M");
+    let Some(mount) = Mount::new(&pool, "256M", &backing, &at) else { return };
+    let right = mount.path().join("data");
+    std::fs::create_dir(&right).expect("the mount is ours");
+    let expected =
+        bounded::run(&mut cases(&left, &work), "the cases, bare", LIMIT).expect_success("the cases, bare");
+    let found = bounded::run(&mut cases(&right, &work), "the cases on the mount", LIMIT)
+        .expect_success("the cases on the mount");
+    let (one, other) = (trace::cases(&expected.stdout), trace::cases(&found.stdout));
+    let name = |case: &str| case.split(' ').next().unwrap_or_default().to_owned();
+    let differ: BTreeSet<String> = one
+        .iter()
+        .filter(|(case, lines)| other.get(*case) != Some(lines))
+        .map(|(case, _)| name(case))
+        .collect();
+    let ran: BTreeSet<String> = one.keys().map(|case| name(case)).collect();
+    let allowed: BTreeSet<String> =
+        FUSE_DIFFERS.iter().map(|(case, _)| (*case).to_owned()).filter(|case| ran.contains(case)).collect();
+    let reports: Vec<String> = trace::differences(&expected.stdout, &found.stdout)
+        .into_iter()
+        .filter(|report| !allowed.iter().any(|case| report.starts_with(&format!("case {case} "))))
+        .collect();
+    assert!(reports.is_empty(), "{} cases differ:\n\n{}", reports.len(), reports.join("\n\n"));
+    assert_eq!(differ, allowed, "a difference that is listed is gone: take it off the list");
+    mount.unmount().expect_success("seawall umount");
+}
+
+/// The bare file system and the mount do the same, side by side: every answer, every tree.
+#[test]
+fn random_operations_agree_with_the_bare_file_system() {
+    let seconds = std::env::var("SEAWALL_STRESS_SECONDS").unwrap_or_else(|_| "3".to_owned());
+    isolate();
+    let work = Work::new("stress");
+    let (left, backing, at) = (work.directory("bare"), work.directory("backing"), work.directory("mount"));
+    let pool = Pool::new("stress", "64M");
+    let Some(mount) = Mount::new(&pool, "64M", &backing, &at) else { return };
+    let mut stress = bare(&["stress"]);
+    stress.arg(&left).arg(mount.path()).args(["--seconds", &seconds]);
+    let limit = Duration::from_secs(120 + 2 * seconds.parse::<u64>().unwrap_or(3));
+    let said = bounded::run(&mut stress, "the stress", limit).expect_success("the stress");
+    eprintln!("{}", said.stdout);
+    mount.unmount().expect_success("seawall umount");
+}
+
+/// Many processes and threads, some of them killed, on a log that is always full.
+#[test]
+fn the_smoke_agrees_with_its_model_on_a_mount() {
+    isolate();
+    let work = Work::new("mounted-smoke");
+    let (backing, at) = (work.directory("backing"), work.directory("mount"));
+    let pool = Pool::new("mounted-smoke", "16M");
+    let Some(mount) = Mount::new(&pool, "16M", &backing, &at) else { return };
+    let mut smoke = bare(&["smoke"]);
+    smoke.arg(mount.path()).args(["--processes", "2", "--threads", "3", "--seconds", "3"]);
+    bounded::run(&mut smoke, "the smoke", LIMIT).expect_success("the smoke");
+    mount.unmount().expect_success("seawall umount");
+}
+
+/// Plays `scene` on a mount, kills everything, cuts the power, replays: the files must be what they were.
+fn survives(scene: &str) {
+    isolate();
+    let work = Work::new(scene);
+    let Some(disk) = Disk::new(work.path(), 160) else { return };
+    let (backing, at) = (disk.path().join("data"), work.directory("at"));
+    std::fs::create_dir_all(&backing).expect("the file system is ours");
+    std::fs::File::open(disk.path()).and_then(|parent| parent.sync_all()).expect("directories can be synced");
+    let pool = Pool::new(&format!("mounted-{scene}"), "64M");
+    let Some(mount) = Mount::new(&pool, "64M", &backing, &at) else { return };
+    let program = bare(&["scene", scene, &mount.path().to_string_lossy()]);
+    let mut run = Running::start(&mut { program }, &format!("scene {scene}"));
+    run.wait_for("ready", SCENE_LIMIT);
+    run.tell("go");
+    run.wait_for("done", SCENE_LIMIT);
+    pool.kill_everything();
+    drop(run);
+    let gone = std::fs::File::open(at.join("nothing")).expect_err("nobody serves the mount any more");
+    assert_eq!(gone.raw_os_error(), Some(libc::ENOTCONN), "{gone}");
+    let expected = files::contents(&backing);
+    let snapshot = disk.snapshot();
+    disk.restore(&snapshot);
+    let left = files::changed(&expected, &files::contents(&backing));
+    eprintln!("the power cut changed {} files:\n  {}", left.len(), left.join("\n  "));
+    let said = pool.replay();
+    let changed = files::changed(&expected, &files::contents(&backing));
+    assert!(changed.is_empty(), "after the replay:\n{}\n{}", changed.join("\n"), said.output());
+    // The dead mount is detached, the next one serves what was recovered.
+    drop(mount);
+    let again = Mount::new(&pool, "64M", &backing, &at).expect("mounted before");
+    let changed = files::changed(&expected, &files::contents(again.path()));
+    assert!(changed.is_empty(), "on the next mount:\n{}", changed.join("\n"));
+}
+
+macro_rules! crash_tests {
+    ($($test:ident: $scene:literal),* $(,)?) => {$(
+        #[test]
+        fn $test() {
+            survives($scene);
+        }
+    )*};
+}
+
+crash_tests! {
+    mounted_fsync_is_durable: "fsync",
+    mounted_fdatasync_as_well_as_fsync: "fdatasync",
+    mounted_vectored_writes_are_logged: "vectored",
+    mounted_append_is_logged: "append",
+    mounted_dsync_is_logged: "dsync",
+    mounted_large_writes_are_whole: "large",
+    mounted_truncate_is_logged: "truncate",
+    mounted_open_truncate_is_logged: "open-truncate",
+    mounted_rename_is_followed: "rename",
+    mounted_rename_over_a_managed_file: "rename-over",
+    mounted_unlinked_files_records_do_not_come_back: "unlink",
+    mounted_link_is_followed: "link",
+    mounted_second_process: "second-process",
+    mounted_fork_without_exec: "fork",
+    mounted_two_concurrent_writers: "two-writers",
+    mounted_mapping_is_logged: "mapping",
+    mounted_fallocate_takes_part_in_the_order: "fallocate",
+}

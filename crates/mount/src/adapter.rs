@@ -1,0 +1,494 @@
+//! FUSE's words for the operations: requests in, replies out, and which of them may wait.
+//!
+//! Nothing is decided here but three things: what the kernel may do by itself (`init`), what runs on the thread
+//! that read the request and what on another (`crate::workers`), and how an error is told.
+
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::SystemTime;
+
+use fuser::{
+    BsdFileFlags, CopyFileRangeFlags, FileHandle, Filesystem, Generation, INodeNo, InitFlags, KernelConfig,
+    LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
+    ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow,
+    WriteFlags,
+};
+use seawall_core::Errno;
+
+use crate::attr::{self, TTL};
+use crate::caller::Caller;
+use crate::fs::{Change, Fs};
+
+/// Longest write that arrives in one piece: what policy `atomic` promises to keep whole.
+const LONGEST_WRITE: u32 = 1 << 20;
+/// Requests that the kernel may have under way without anybody waiting, such as readahead.
+const BACKGROUND: u16 = 64;
+const GENERATION: Generation = Generation(0);
+
+/// The file system as fuser sees it.
+pub struct Adapter(pub Arc<Fs>);
+
+thread_local! {
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+fn told(error: Errno) -> fuser::Errno {
+    fuser::Errno::from_i32(error.raw_os_error())
+}
+
+fn caller(request: &Request, umask: u32) -> Caller {
+    Caller { uid: request.uid(), gid: request.gid(), umask: umask & 0o777 }
+}
+
+fn empty(reply: ReplyEmpty, done: Result<(), Errno>) {
+    match done {
+        Ok(()) => reply.ok(),
+        Err(e) => reply.error(told(e)),
+    }
+}
+
+fn entry(reply: ReplyEntry, found: Result<(rustix::fs::Stat, INodeNo), Errno>) {
+    match found {
+        Ok((stat, number)) => reply.entry(&TTL, &attr::of(&stat, number), GENERATION),
+        Err(e) => reply.error(told(e)),
+    }
+}
+
+fn attributes(reply: ReplyAttr, number: INodeNo, found: Result<rustix::fs::Stat, Errno>) {
+    match found {
+        Ok(stat) => reply.attr(&TTL, &attr::of(&stat, INodeNo(shown(&stat, number)))),
+        Err(e) => reply.error(told(e)),
+    }
+}
+
+/// The root has number 1 for FUSE and keeps its own inode number for programs.
+fn shown(stat: &rustix::fs::Stat, number: INodeNo) -> u64 {
+    if number == INodeNo::ROOT { stat.st_ino } else { number.0 }
+}
+
+fn xattr(reply: ReplyXattr, size: u32, value: Result<Vec<u8>, Errno>) {
+    match value {
+        Ok(value) if size == 0 => reply.size(value.len() as u32),
+        Ok(value) if value.len() > size as usize => reply.error(fuser::Errno::ERANGE),
+        Ok(value) => reply.data(&value),
+        Err(e) => reply.error(told(e)),
+    }
+}
+
+impl Filesystem for Adapter {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        for wanted in [
+            InitFlags::FUSE_DO_READDIRPLUS,
+            InitFlags::FUSE_READDIRPLUS_AUTO,
+            InitFlags::FUSE_PARALLEL_DIROPS,
+            InitFlags::FUSE_CACHE_SYMLINKS,
+            InitFlags::FUSE_ASYNC_DIO,
+            // Nobody changes files but through us: pages stay when a time changes.
+            InitFlags::FUSE_EXPLICIT_INVAL_DATA,
+        ] {
+            // Where the kernel has it not, it does without.
+            let _ = config.add_capabilities(wanted);
+        }
+        // ACLs are checked by the kernel, the umask is applied by the backing file system where it has none.
+        let acl = InitFlags::FUSE_POSIX_ACL | InitFlags::FUSE_DONT_MASK;
+        config
+            .add_capabilities(acl)
+            .map_err(|_| io::Error::other("this kernel's FUSE has no ACLs (Linux 4.9)"))?;
+        // Otherwise the kernel asks for an extended attribute before every write.
+        let _ = config.add_capabilities(InitFlags::FUSE_HANDLE_KILLPRIV_V2);
+        let _ = config.set_max_write(LONGEST_WRITE);
+        let _ = config.set_max_background(BACKGROUND);
+        let root = rustix::process::geteuid().is_root();
+        if root && config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok() {
+            let stacked = config.set_max_stack_depth(1).is_ok();
+            self.0.passthrough.store(stacked, Relaxed);
+        }
+        Ok(())
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        entry(reply, self.0.look_up(parent, name));
+    }
+
+    fn forget(&self, _: &Request, node: INodeNo, times: u64) {
+        self.0.nodes.forget(node, times);
+    }
+
+    fn getattr(&self, _: &Request, node: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        attributes(reply, node, self.0.attributes(node));
+    }
+
+    fn setattr(
+        &self,
+        request: &Request,
+        node: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
+        _: Option<SystemTime>,
+        handle: Option<FileHandle>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        // FUSE says who asks and not with which capabilities: root is taken to have CAP_FSETID, others not.
+        let strip = (request.uid() != 0).then(|| request.gid());
+        let change = Change { mode, uid, gid, size, atime, mtime, handle, strip };
+        let fs = Arc::clone(&self.0);
+        let work = move || attributes(reply, node, fs.change(node, &change));
+        if size.is_some() { self.0.workers.run(work) } else { work() }
+    }
+
+    fn readlink(&self, _: &Request, node: INodeNo, reply: ReplyData) {
+        match self.0.read_link(node) {
+            Ok(target) => reply.data(&target),
+            Err(e) => reply.error(told(e)),
+        }
+    }
+
+    fn mknod(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        device: u32,
+        reply: ReplyEntry,
+    ) {
+        entry(reply, self.0.make_node(parent, name, mode, device, caller(request, umask)));
+    }
+
+    fn mkdir(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        reply: ReplyEntry,
+    ) {
+        entry(reply, self.0.make_directory(parent, name, mode, caller(request, umask)));
+    }
+
+    fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        if !self.0.removal_is_slow(parent, name) {
+            return empty(reply, self.0.remove(parent, name));
+        }
+        let (fs, name) = (Arc::clone(&self.0), name.to_owned());
+        self.0.workers.run(move || empty(reply, fs.remove(parent, &name)));
+    }
+
+    fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        empty(reply, self.0.remove_directory(parent, name));
+    }
+
+    fn symlink(&self, request: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
+        entry(reply, self.0.make_link(parent, name, target.as_os_str(), caller(request, 0)));
+    }
+
+    fn rename(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        new_parent: INodeNo,
+        new_name: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        if !self.0.removal_is_slow(new_parent, new_name) {
+            return empty(reply, self.0.rename((parent, name), (new_parent, new_name), flags.bits()));
+        }
+        let (fs, name, new_name) = (Arc::clone(&self.0), name.to_owned(), new_name.to_owned());
+        self.0.workers.run(move || {
+            empty(reply, fs.rename((parent, &name), (new_parent, &new_name), flags.bits()));
+        });
+    }
+
+    fn link(&self, _: &Request, node: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        entry(reply, self.0.link(node, parent, name));
+    }
+
+    fn open(&self, _: &Request, node: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        let backing = |fd: std::os::fd::BorrowedFd<'_>| reply.open_backing(fd);
+        match self.0.open(node, flags.0, &backing) {
+            Err(e) => reply.error(told(e)),
+            Ok(opened) => match opened.backing {
+                Some(id) => reply.opened_passthrough(opened.handle, opened.flags, &id),
+                None => reply.opened(opened.handle, opened.flags),
+            },
+        }
+    }
+
+    fn create(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        flags: i32,
+        reply: ReplyCreate,
+    ) {
+        let backing = |fd: std::os::fd::BorrowedFd<'_>| reply.open_backing(fd);
+        match self.0.create(parent, name, mode, flags, caller(request, umask), &backing) {
+            Err(e) => reply.error(told(e)),
+            Ok((stat, number, opened)) => {
+                let attr = attr::of(&stat, number);
+                match opened.backing {
+                    Some(id) => {
+                        reply.created_passthrough(&TTL, &attr, GENERATION, opened.handle, opened.flags, &id);
+                    }
+                    None => reply.created(&TTL, &attr, GENERATION, opened.handle, opened.flags),
+                }
+            }
+        }
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        BUFFER.with_borrow_mut(|buffer| {
+            let size = size as usize;
+            if buffer.len() < size {
+                buffer.resize(size, 0);
+            }
+            let handle = self.0.handle(handle);
+            match handle.and_then(|handle| self.0.read(&handle, offset, &mut buffer[..size])) {
+                Ok(n) => reply.data(&buffer[..n]),
+                Err(e) => reply.error(told(e)),
+            }
+        });
+    }
+
+    fn write(
+        &self,
+        request: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        data: &[u8],
+        how: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let strip = how.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID).then(|| request.gid());
+        let handle = match self.0.handle(handle) {
+            Ok(handle) => handle,
+            Err(e) => return reply.error(told(e)),
+        };
+        let answer = |reply: ReplyWrite, done: Result<usize, Errno>| match done {
+            Ok(n) => reply.written(n as u32),
+            Err(e) => reply.error(told(e)),
+        };
+        if let Some(done) = self.0.write_quickly(&handle, offset, data, strip) {
+            return answer(reply, done);
+        }
+        let (fs, data) = (Arc::clone(&self.0), data.to_vec());
+        self.0.workers.run(move || answer(reply, fs.write(&handle, offset, &data, strip)));
+    }
+
+    /// close(2): nothing to do, and nothing becomes durable. Not asked again.
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.error(fuser::Errno::ENOSYS);
+    }
+
+    fn release(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.0.release(handle);
+        reply.ok();
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, handle: FileHandle, data_only: bool, reply: ReplyEmpty) {
+        let handle = match self.0.handle(handle) {
+            Ok(handle) => handle,
+            Err(e) => return reply.error(told(e)),
+        };
+        if self.0.is_absorbed(&handle) {
+            return empty(reply, self.0.sync(&handle, data_only));
+        }
+        let fs = Arc::clone(&self.0);
+        self.0.workers.run(move || empty(reply, fs.sync(&handle, data_only)));
+    }
+
+    fn opendir(&self, _: &Request, node: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        match self.0.open_directory(node) {
+            Ok(handle) => reply.opened(handle, fuser::FopenFlags::empty()),
+            Err(e) => reply.error(told(e)),
+        }
+    }
+
+    fn readdir(&self, _: &Request, _: INodeNo, handle: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        let done = self.0.read_directory(handle, offset, |_, entry| {
+            reply.add(INodeNo(entry.ino), entry.next, entry.kind, entry.name)
+        });
+        match done {
+            Ok(()) => reply.ok(),
+            Err(e) => reply.error(told(e)),
+        }
+    }
+
+    fn readdirplus(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectoryPlus,
+    ) {
+        let done = self.0.read_directory(handle, offset, |dir, entry| {
+            if entry.name == "." || entry.name == ".." {
+                // Not looked up: the kernel takes no reference on them.
+                let mut attr = dir.node.stat().map(|stat| attr::of(&stat, INodeNo(entry.ino)));
+                return attr.as_mut().is_ok_and(|attr| {
+                    reply.add(INodeNo(entry.ino), entry.next, entry.name, &TTL, attr, GENERATION)
+                });
+            }
+            // Gone meanwhile, or of another file system: left out.
+            let Ok((stat, number)) = self.0.look_up(dir.node.number, entry.name) else { return false };
+            let full = reply.add(number, entry.next, entry.name, &TTL, &attr::of(&stat, number), GENERATION);
+            if full {
+                self.0.nodes.forget(number, 1);
+            }
+            full
+        });
+        match done {
+            Ok(()) => reply.ok(),
+            Err(e) => reply.error(told(e)),
+        }
+    }
+
+    fn releasedir(&self, _: &Request, _: INodeNo, handle: FileHandle, _: OpenFlags, reply: ReplyEmpty) {
+        self.0.close_directory(handle);
+        reply.ok();
+    }
+
+    fn fsyncdir(&self, _: &Request, _: INodeNo, handle: FileHandle, _: bool, reply: ReplyEmpty) {
+        let fs = Arc::clone(&self.0);
+        self.0.workers.run(move || empty(reply, fs.sync_directory(handle)));
+    }
+
+    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        match self.0.space() {
+            Ok(s) => reply.statfs(
+                s.f_blocks,
+                s.f_bfree,
+                s.f_bavail,
+                s.f_files,
+                s.f_ffree,
+                s.f_bsize as u32,
+                s.f_namemax as u32,
+                s.f_frsize as u32,
+            ),
+            Err(e) => reply.error(told(e)),
+        }
+    }
+
+    fn setxattr(
+        &self,
+        _: &Request,
+        node: INodeNo,
+        name: &OsStr,
+        value: &[u8],
+        flags: i32,
+        _: u32,
+        reply: ReplyEmpty,
+    ) {
+        empty(reply, self.0.set_attribute(node, name, value, flags));
+    }
+
+    fn getxattr(&self, _: &Request, node: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        xattr(reply, size, self.0.get_attribute(node, name));
+    }
+
+    fn listxattr(&self, _: &Request, node: INodeNo, size: u32, reply: ReplyXattr) {
+        xattr(reply, size, self.0.list_attributes(node));
+    }
+
+    fn removexattr(&self, _: &Request, node: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        empty(reply, self.0.remove_attribute(node, name));
+    }
+
+    fn fallocate(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        len: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        let fs = Arc::clone(&self.0);
+        self.0.workers.run(move || {
+            let done = fs.handle(handle).and_then(|handle| fs.allocate(&handle, mode, offset, len));
+            empty(reply, done);
+        });
+    }
+
+    fn lseek(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: i64,
+        whence: i32,
+        reply: ReplyLseek,
+    ) {
+        match self.0.handle(handle).and_then(|handle| self.0.seek(&handle, offset, whence)) {
+            Ok(at) => reply.offset(at),
+            Err(e) => reply.error(told(e)),
+        }
+    }
+
+    fn copy_file_range(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        from: FileHandle,
+        from_offset: u64,
+        _: INodeNo,
+        to: FileHandle,
+        to_offset: u64,
+        len: u64,
+        _: CopyFileRangeFlags,
+        reply: ReplyWrite,
+    ) {
+        let fs = Arc::clone(&self.0);
+        self.0.workers.run(move || {
+            let handles = fs.handle(from).and_then(|from| Ok((from, fs.handle(to)?)));
+            let done = handles.and_then(|(from, to)| fs.copy((&from, from_offset), (&to, to_offset), len));
+            match done {
+                Ok(n) => reply.written(n as u32),
+                Err(e) => reply.error(told(e)),
+            }
+        });
+    }
+}

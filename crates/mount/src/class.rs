@@ -1,0 +1,198 @@
+//! Is this file in the log? Decided once for a node, by the presets and the daemon, as the preload does it.
+//!
+//! ```text
+//!             preset: not one of its files
+//!   unknown ─────────────────────────────────▶ left to the kernel      until a name changes
+//!      │  preset: after some fsyncs, or if it is an SQLite database
+//!      ├───────────────────────▶ candidate ──┐
+//!      │  preset: from its first write       ▼ due
+//!      └────────────────────────────────▶ registered with the daemon ──▶ managed   until the slot is forgotten
+//! ```
+//!
+//! Invariant: an unlogged write holds the class for reading, a registration for writing. So no write is under way
+//! around the log when the daemon takes a file into it.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::PoisonError;
+use std::sync::RwLockReadGuard;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+use rustix::fs::{FileType, OFlags};
+use seawall_core::policy::{Manage, SQLITE_MAGIC};
+use seawall_core::{Engine, FileRef};
+
+use crate::client::Registered;
+use crate::log::Log;
+use crate::node::{Node, Nodes, lock};
+
+/// What a node is to the log.
+#[derive(Default)]
+pub enum Class {
+    /// Not asked yet.
+    #[default]
+    Unknown,
+    /// The kernel's business alone, as long as names are what they were.
+    Kernel {
+        /// [`Nodes::names`] when this was decided.
+        names: u64,
+    },
+    /// It may become managed.
+    Candidate {
+        /// When.
+        manage: Manage,
+        /// Fsyncs so far.
+        syncs: AtomicU8,
+        /// [`Nodes::names`] when this was decided.
+        names: u64,
+    },
+    /// In the hands of the engine.
+    Managed(Managed),
+}
+
+/// A managed file.
+pub struct Managed {
+    /// Its slot.
+    pub file: FileRef,
+    /// Our own descriptor, to sync it by.
+    pub fd: OwnedFd,
+}
+
+/// What a file is about to be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// A change.
+    Write,
+    /// An fsync.
+    Sync,
+}
+
+impl Class {
+    /// True if this need not be asked again before a write.
+    pub fn is_settled(&self, engine: &Engine, nodes: &Nodes) -> bool {
+        let now = nodes.names.load(Relaxed);
+        match self {
+            Self::Unknown => false,
+            Self::Kernel { names } => *names == now,
+            // One that was refused before is asked for again at its next fsync.
+            Self::Candidate { names, .. } => *names == now,
+            Self::Managed(managed) => engine.knows(managed.file),
+        }
+    }
+
+    /// The managed file.
+    pub fn managed(&self) -> Option<&Managed> {
+        match self {
+            Self::Managed(managed) => Some(managed),
+            _ => None,
+        }
+    }
+}
+
+impl Managed {
+    /// The descriptor to sync it by.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// The class, for as long as it may not change.
+pub fn held(node: &Node) -> RwLockReadGuard<'_, Class> {
+    node.class.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The class, if it is settled and nobody is about to change it: asking must not wait for the daemon.
+pub fn quick<'n>(node: &'n Node, log: &Log, nodes: &Nodes) -> Option<RwLockReadGuard<'n, Class>> {
+    node.class.try_read().ok().filter(|class| class.is_settled(&log.engine, nodes))
+}
+
+/// Finds out what a file is. May wait for the daemon.
+pub fn find_out<'n>(node: &'n Node, log: &Log, nodes: &Nodes, intent: Intent) -> RwLockReadGuard<'n, Class> {
+    let class = held(node);
+    let due = intent == Intent::Sync && is_due(&class, node);
+    if class.is_settled(&log.engine, nodes) && !due {
+        return class;
+    }
+    drop(class);
+    settle(node, log, nodes, intent, due);
+    held(node)
+}
+
+fn settle(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, due: bool) {
+    let mut class = node.class.write().unwrap_or_else(PoisonError::into_inner);
+    if class.is_settled(&log.engine, nodes) && !due {
+        return;
+    }
+    let syncs = match &*class {
+        Class::Candidate { syncs, .. } => syncs.load(Relaxed),
+        _ => u8::from(intent == Intent::Sync),
+    };
+    let was_written = !matches!(*class, Class::Unknown);
+    *class = decide(node, log, nodes, intent, syncs);
+    if let Class::Managed(managed) = &*class
+        && was_written
+    {
+        // It may have been written past the log, by us, before it was in it.
+        log.engine.need_sync(managed.file);
+    }
+}
+
+fn decide(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, syncs: u8) -> Class {
+    let names = nodes.names.load(Relaxed);
+    if node.kind != FileType::RegularFile {
+        return Class::Kernel { names };
+    }
+    if let Some(managed) = log.find(node.dev, node.ino).and_then(|file| adopt(node, file)) {
+        return Class::Managed(managed);
+    }
+    let manage = node.name().map_or(Manage::Bypass, |path| log.decide(&path));
+    let candidate = || Class::Candidate { manage, syncs: AtomicU8::new(syncs), names };
+    match manage {
+        Manage::Bypass => return Class::Kernel { names },
+        // What goes past us cannot be logged: not before its last such descriptor is closed.
+        _ if lock(&node.opens).passthrough.is_some() => return candidate(),
+        Manage::Now => {}
+        Manage::AfterSyncs(n) if syncs < n => return candidate(),
+        Manage::AfterSyncs(_) => {}
+        Manage::IfSqlite if intent != Intent::Sync || !has_magic(node) => return candidate(),
+        Manage::IfSqlite => {}
+    }
+    let Ok(fd) = node.open(OFlags::RDWR) else { return candidate() };
+    match log.register(fd.as_fd()) {
+        Registered::File(file) => Class::Managed(Managed { file, fd }),
+        Registered::No => Class::Kernel { names },
+        Registered::NotNow => candidate(),
+    }
+}
+
+fn adopt(node: &Node, file: FileRef) -> Option<Managed> {
+    // For writing: recovery could write it too, and a sync needs no more than any descriptor.
+    let fd = node.open(OFlags::RDWR).or_else(|_| node.open(OFlags::RDONLY)).ok()?;
+    Some(Managed { file, fd })
+}
+
+/// Counts an fsync of a candidate. True if its time has come, or may have.
+fn is_due(class: &Class, node: &Node) -> bool {
+    let Class::Candidate { manage, syncs, .. } = class else { return false };
+    let so_far = syncs.fetch_add(1, Relaxed).saturating_add(1);
+    match manage {
+        Manage::AfterSyncs(n) => so_far >= *n,
+        Manage::IfSqlite => has_magic(node),
+        Manage::Now => true,
+        Manage::Bypass => false,
+    }
+}
+
+fn has_magic(node: &Node) -> bool {
+    let mut head = [0u8; SQLITE_MAGIC.len()];
+    let read = node.open(OFlags::RDONLY).and_then(|fd| rustix::io::pread(&fd, &mut head[..], 0));
+    read == Ok(head.len()) && head == SQLITE_MAGIC
+}
+
+/// A name of the node's changed: what was decided by it is decided anew.
+pub fn renamed(node: &Node) {
+    let mut class = node.class.write().unwrap_or_else(PoisonError::into_inner);
+    if !matches!(*class, Class::Managed(_)) {
+        // Not unknown: it may have been written past the log.
+        *class = Class::Kernel { names: u64::MAX };
+    }
+}

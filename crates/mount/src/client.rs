@@ -1,0 +1,89 @@
+//! Requests to the daemon: the same messages as a preloaded process sends.
+//!
+//! One connection for each request, with a time limit: a daemon that stands still costs speed (the file stays
+//! with the kernel, its fsyncs are real), never a hang.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use seawall_core::{Engine, FileRef};
+use seawall_daemon::control::Control;
+use seawall_daemon::net;
+use seawall_media::Region;
+use seawall_wire::message::{Kind, MAGIC, Reply, Request, Status};
+use seawall_wire::shm::Shm;
+use zerocopy::{FromBytes, IntoBytes};
+
+/// How long one answer may take. A registration under policy `atomic` syncs the file.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What became of a registration.
+pub enum Registered {
+    /// The file is managed now.
+    File(FileRef),
+    /// It is not to be managed.
+    No,
+    /// Not now: it cannot be, or the daemon did not answer. Asked again later.
+    NotNow,
+}
+
+/// The daemon of one pool, as its client sees it.
+pub struct Client {
+    pool: PathBuf,
+}
+
+impl Client {
+    /// Of the daemon that serves `pool`.
+    pub fn new(pool: &Path) -> Self {
+        Self { pool: pool.to_owned() }
+    }
+
+    /// Attaches: maps pool and run-time memory.
+    ///
+    /// # Errors
+    /// If the daemon is not there, refuses, or is of another version.
+    pub fn hello(&self) -> io::Result<Engine> {
+        let (reply, descriptors) = self.ask(Kind::Hello, None)?;
+        let [pool, shm] = descriptors.as_slice() else {
+            return Err(io::Error::other("the daemon sent no descriptors"));
+        };
+        if Status::from_u32(reply.status) != Status::Ok {
+            return Err(io::Error::other("the daemon refused: is it of another version, or another user's?"));
+        }
+        let map = |fd: &dyn AsFd, len, sync| {
+            Region::map(fd.as_fd(), len, sync)
+                .map_err(|e| io::Error::other(format!("mapping the pool: {e:?}")))
+        };
+        let pool = map(pool, reply.pool_len, reply.sync_map == 1)?;
+        let shm = Shm::open(map(shm, reply.shm_len, false)?)
+            .map_err(|_| io::Error::other("the run-time memory is damaged"))?;
+        Engine::attach(pool, shm).map_err(|e| io::Error::other(format!("joining the log: {e:?}")))
+    }
+
+    /// Asks that the file behind `fd` be managed.
+    pub fn register(&self, fd: BorrowedFd<'_>) -> Registered {
+        let Ok((reply, _)) = self.ask(Kind::Register, Some(fd)) else { return Registered::NotNow };
+        match (reply.magic, Status::from_u32(reply.status)) {
+            (MAGIC, Status::Ok) => {
+                Registered::File(FileRef { slot: reply.slot, generation: reply.generation })
+            }
+            (MAGIC, Status::Bypass) => Registered::No,
+            _ => Registered::NotNow,
+        }
+    }
+
+    fn ask(&self, kind: Kind, fd: Option<BorrowedFd<'_>>) -> io::Result<(Reply, Vec<std::os::fd::OwnedFd>)> {
+        let socket = Control::connect(&self.pool)?
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotConnected, "no daemon serves the pool"))?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+        net::send(&socket, Request::new(kind, 0).as_bytes(), fd.as_slice())?;
+        let message = net::receive(&socket)?
+            .ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "the daemon hung up"))?;
+        let (reply, _) = Reply::read_from_prefix(&message.bytes)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "the daemon's answer makes no sense"))?;
+        Ok((reply, message.descriptors))
+    }
+}

@@ -1,0 +1,216 @@
+//! read, write, fsync, truncate, fallocate, copy_file_range, lseek: what goes through the stages.
+//!
+//! The rule: a write of a managed file is the engine's, with the real write as its publish; any other change of its
+//! content makes it leave the log first; and an fsync is the kernel's own unless the engine absorbs it. What is not
+//! managed is the backing file system's, its fsyncs too.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use fuser::FileHandle;
+use rustix::fs::{FallocateFlags, Mode, OFlags, SeekFrom};
+use seawall_core::{At, Errno, certain};
+use seawall_wire::shm::Flag;
+
+use super::Fs;
+use crate::class::{self, Class, Intent};
+use crate::handle::Handle;
+use crate::node::Node;
+
+/// The group of a caller that may not keep set-user-id and set-group-id bits of what it changes.
+pub type Strip = Option<u32>;
+
+impl Fs {
+    /// read(2): the page cache of the backing file is the truth. Fills `into` as far as the file goes.
+    ///
+    /// # Errors
+    /// What the backing file system says.
+    pub fn read(&self, handle: &Handle, offset: u64, into: &mut [u8]) -> Result<usize, Errno> {
+        let mut got = 0;
+        // A short answer would be taken for the end of the file.
+        while got < into.len() {
+            match rustix::io::pread(&handle.fd, &mut into[got..], offset + got as u64) {
+                Ok(0) => break,
+                Ok(n) => got += n,
+                Err(Errno::INTR) => {}
+                Err(_) if got > 0 => break,
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(got)
+    }
+
+    /// A write, if it need not wait for the daemon.
+    pub fn write_quickly(
+        &self,
+        handle: &Handle,
+        offset: u64,
+        data: &[u8],
+        strip: Strip,
+    ) -> Option<Result<usize, Errno>> {
+        if strip.is_some() && handle.node.is_privileged() {
+            return None;
+        }
+        let class = class::quick(&handle.node, &self.log, &self.nodes)?;
+        Some(self.write_as(&class, handle, offset, data))
+    }
+
+    /// A write.
+    ///
+    /// # Errors
+    /// What the backing file system says.
+    pub fn write(&self, handle: &Handle, offset: u64, data: &[u8], strip: Strip) -> Result<usize, Errno> {
+        let class = class::find_out(&handle.node, &self.log, &self.nodes, Intent::Write);
+        let done = self.write_as(&class, handle, offset, data)?;
+        drop(class);
+        self.strip_privileges(&handle.node, strip)?;
+        Ok(done)
+    }
+
+    fn write_as(&self, class: &Class, handle: &Handle, offset: u64, data: &[u8]) -> Result<usize, Errno> {
+        let publish = || rustix::io::pwrite(&handle.fd, data, offset);
+        let engine = &self.log.engine;
+        let Some(managed) = class.managed() else {
+            let done = publish();
+            // Another process may have registered it meanwhile.
+            if let Some(file) = self.log.find(handle.node.dev, handle.node.ino) {
+                engine.need_sync(file);
+            }
+            return done;
+        };
+        let done = engine.write(
+            self.log.me(),
+            managed.file,
+            handle.fd.as_fd(),
+            At::Offset(offset),
+            std::iter::once(data),
+            publish,
+        );
+        if engine.gave_up() {
+            eprintln!(
+                "seawall: the log stays full: data files leave it, and their pages can tear until they are back"
+            );
+        }
+        done
+    }
+
+    /// Takes set-user-id and set-group-id bits away, as the kernel does at a write by somebody without CAP_FSETID.
+    pub(super) fn strip_privileges(&self, node: &Node, strip: Strip) -> Result<(), Errno> {
+        const S_ISUID: u32 = 0o4000;
+        const S_ISGID: u32 = 0o2000;
+        const S_IXGRP: u32 = 0o0010;
+        let Some(group) = strip.filter(|_| node.is_privileged()) else { return Ok(()) };
+        let stat = node.stat()?;
+        // Without the group's execute bit the file's group may keep it. Of the caller's groups we know the first.
+        let keeps = stat.st_mode & S_IXGRP == 0 && stat.st_gid == group;
+        let gone = S_ISUID | if keeps { 0 } else { S_ISGID };
+        if stat.st_mode & gone != 0 {
+            let mode = Mode::from_raw_mode(stat.st_mode & 0o7777 & !gone);
+            self.disturbing(node, || rustix::fs::chmod(node.proc_path(), mode))?;
+            node.stat()?;
+        }
+        Ok(())
+    }
+
+    /// True if an fsync of the file would be absorbed now: it then costs no system call and waits for nobody.
+    pub fn is_absorbed(&self, handle: &Handle) -> bool {
+        let not_now = Flag::SYNC_NEEDED | Flag::FAILED | Flag::STUCK;
+        class::quick(&handle.node, &self.log, &self.nodes).is_some_and(|class| {
+            class.managed().is_some_and(|managed| {
+                let flags = self.log.engine.flags(managed.file);
+                Flag::TRACKED.any_in(flags) && !not_now.any_in(flags)
+            })
+        })
+    }
+
+    /// fsync(2), fdatasync(2): absorbed, or real.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn sync(&self, handle: &Handle, data_only: bool) -> Result<(), Errno> {
+        let fd = handle.fd.as_fd();
+        let real = || if data_only { rustix::fs::fdatasync(fd) } else { rustix::fs::fsync(fd) };
+        let class = class::find_out(&handle.node, &self.log, &self.nodes, Intent::Sync);
+        match class.managed() {
+            None => real(),
+            Some(managed) => {
+                self.log.engine.sync(self.log.me(), managed.file, || real().and_then(|()| certain::check(fd)))
+            }
+        }
+    }
+
+    /// truncate(2), ftruncate(2): in the log, in order with the writes.
+    ///
+    /// # Errors
+    /// What the backing file system says.
+    pub fn truncate(&self, node: &Node, handle: Option<&Handle>, size: u64) -> Result<(), Errno> {
+        let class = class::find_out(node, &self.log, &self.nodes, Intent::Write);
+        let opened: OwnedFd;
+        let fd = match handle.filter(|handle| handle.writable) {
+            Some(handle) => handle.fd.as_fd(),
+            None => {
+                opened = node.open(OFlags::WRONLY)?;
+                opened.as_fd()
+            }
+        };
+        let publish = || rustix::fs::ftruncate(fd, size);
+        match class.managed() {
+            None => publish(),
+            Some(managed) => self.log.engine.truncate(self.log.me(), managed.file, fd, size, publish),
+        }
+    }
+
+    /// fallocate(2), in every mode that the backing file system has.
+    ///
+    /// # Errors
+    /// What it says.
+    pub fn allocate(&self, handle: &Handle, mode: i32, offset: u64, len: u64) -> Result<(), Errno> {
+        let mode = FallocateFlags::from_bits_retain(mode as u32);
+        self.around_the_log(&handle.node, || rustix::fs::fallocate(&handle.fd, mode, offset, len))
+    }
+
+    /// copy_file_range(2).
+    ///
+    /// # Errors
+    /// What the backing file system says.
+    pub fn copy(&self, from: (&Handle, u64), to: (&Handle, u64), len: u64) -> Result<usize, Errno> {
+        // The kernel takes a number of 32 bits back.
+        let len = len.min(1 << 30) as usize;
+        let (mut at, mut into) = (from.1, to.1);
+        self.around_the_log(&to.0.node, || {
+            rustix::fs::copy_file_range(&from.0.fd, Some(&mut at), &to.0.fd, Some(&mut into), len)
+        })
+    }
+
+    /// A change of content that has no record: a managed file leaves the log first.
+    fn around_the_log<R>(&self, node: &Node, op: impl FnOnce() -> R) -> R {
+        let class = class::find_out(node, &self.log, &self.nodes, Intent::Write);
+        match class.managed() {
+            None => op(),
+            Some(managed) => self.pass(managed, op),
+        }
+    }
+
+    /// lseek(2) with SEEK_DATA or SEEK_HOLE.
+    ///
+    /// # Errors
+    /// What the backing file system says.
+    pub fn seek(&self, handle: &Handle, offset: i64, whence: i32) -> Result<i64, Errno> {
+        const SEEK_DATA: i32 = 3;
+        const SEEK_HOLE: i32 = 4;
+        let from = u64::try_from(offset).map_err(|_| Errno::NXIO)?;
+        let whence = match whence {
+            SEEK_DATA => SeekFrom::Data(from),
+            SEEK_HOLE => SeekFrom::Hole(from),
+            _ => return Err(Errno::INVAL),
+        };
+        rustix::fs::seek(&handle.fd, whence).map(|at| at as i64)
+    }
+
+    /// The open file with this number.
+    ///
+    /// # Errors
+    /// EBADF.
+    pub fn handle(&self, number: FileHandle) -> Result<std::sync::Arc<Handle>, Errno> {
+        self.handles.get(number)
+    }
+}

@@ -1,0 +1,71 @@
+//! The file system's operations on the backing directory, with no FUSE in them: `crate::adapter` speaks to the
+//! kernel, this does the work.
+//!
+//! | module | operations |
+//! |---|---|
+//! | [`open`](self) | open, create, release |
+//! | `content` | read, write, fsync, truncate, fallocate, copy_file_range, lseek |
+//! | `names` | lookup, mkdir, mknod, symlink, link, unlink, rmdir, rename |
+//! | `attributes` | getattr, setattr, extended attributes, statfs |
+//! | `directory` | opendir, readdir, readdirplus, fsyncdir |
+
+mod attributes;
+mod content;
+mod directory;
+mod names;
+mod open;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use seawall_core::certain;
+
+pub use attributes::Change;
+pub use content::Strip;
+
+use crate::class::Managed;
+use crate::handle::Handles;
+use crate::log::Log;
+use crate::node::{Node, Nodes};
+use crate::workers::Workers;
+
+/// Everything the operations share.
+pub struct Fs {
+    /// The log.
+    pub log: Log,
+    /// Inodes the kernel knows.
+    pub nodes: Nodes,
+    /// Open files.
+    pub handles: Handles,
+    /// Threads for what may take long.
+    pub workers: Workers,
+    /// The kernel may read and write unmanaged files without us.
+    pub passthrough: AtomicBool,
+}
+
+impl Fs {
+    /// On a backing directory.
+    pub fn new(log: Log, nodes: Nodes) -> Arc<Self> {
+        Arc::new(Self {
+            log,
+            nodes,
+            handles: Handles::default(),
+            workers: Workers::default(),
+            passthrough: AtomicBool::new(false),
+        })
+    }
+
+    /// A change that logged data cannot stand for: the file's next fsync is real, from before it until after it.
+    fn disturbing<R>(&self, node: &Node, op: impl FnOnce() -> R) -> R {
+        let file = self.log.find(node.dev, node.ino);
+        file.inspect(|file| self.log.engine.need_sync(*file));
+        let done = op();
+        file.inspect(|file| self.log.engine.need_sync(*file));
+        done
+    }
+
+    /// Any other change of a managed file's content: out of the log, then `op`.
+    fn pass<R>(&self, managed: &Managed, op: impl FnOnce() -> R) -> R {
+        self.log.engine.pass(self.log.me(), managed.file, || certain::fdatasync(managed.fd()), op)
+    }
+}

@@ -1,0 +1,202 @@
+//! lookup, and everything that makes, moves or removes a name.
+//!
+//! A file whose name changes gets a real fsync next; one that loses its last name leaves the log first, as with the
+//! preload. Names that a guard has taken lead to the true file (`crate::names`).
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering::Relaxed;
+
+use fuser::INodeNo;
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, linkat, mkdirat, mknodat, openat, renameat_with,
+    statat, symlinkat, unlinkat,
+};
+use seawall_core::{Errno, FileRef, certain};
+
+use super::Fs;
+use crate::attr::decode_device;
+use crate::caller::Caller;
+use crate::class;
+use crate::names::real;
+use crate::node::Node;
+
+/// A managed file, found by a name.
+struct Found {
+    file: FileRef,
+    fd: OwnedFd,
+    stat: Stat,
+}
+
+impl Fs {
+    /// A name is looked up.
+    ///
+    /// # Errors
+    /// What the backing file system says.
+    pub fn look_up(&self, parent: INodeNo, name: &OsStr) -> Result<(Stat, INodeNo), Errno> {
+        let parent = self.nodes.get(parent)?;
+        if crate::names::is_hidden(parent.fd(), name) {
+            return Err(Errno::NOENT);
+        }
+        let name = real(parent.fd(), name);
+        self.nodes.look_up(&parent, &name).map(|(node, stat)| (stat, node.number))
+    }
+
+    /// Makes something with a name, and tells what it is.
+    fn make(
+        &self,
+        parent: INodeNo,
+        name: &OsStr,
+        caller: Caller,
+        make: impl FnOnce(&Node, &OsStr) -> Result<(), Errno>,
+    ) -> Result<(Stat, INodeNo), Errno> {
+        let parent = self.nodes.get(parent)?;
+        let name = real(parent.fd(), name);
+        caller.act(|| make(&parent, &name))?;
+        self.nodes.look_up(&parent, &name).map(|(node, stat)| (stat, node.number))
+    }
+
+    /// mkdir(2).
+    ///
+    /// # Errors
+    /// What the backing file system says, for this and the following.
+    pub fn make_directory(
+        &self,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        caller: Caller,
+    ) -> Result<(Stat, INodeNo), Errno> {
+        let mode = Mode::from_raw_mode(mode & 0o7777);
+        self.make(parent, name, caller, |parent, name| mkdirat(parent.fd(), name, mode))
+    }
+
+    /// mknod(2).
+    pub fn make_node(
+        &self,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        device: u32,
+        caller: Caller,
+    ) -> Result<(Stat, INodeNo), Errno> {
+        let (kind, bits) = (FileType::from_raw_mode(mode), Mode::from_raw_mode(mode & 0o7777));
+        let make =
+            |parent: &Node, name: &OsStr| mknodat(parent.fd(), name, kind, bits, decode_device(device));
+        self.make(parent, name, caller, make)
+    }
+
+    /// symlink(2).
+    pub fn make_link(
+        &self,
+        parent: INodeNo,
+        name: &OsStr,
+        target: &OsStr,
+        caller: Caller,
+    ) -> Result<(Stat, INodeNo), Errno> {
+        self.make(parent, name, caller, |parent, name| symlinkat(target, parent.fd(), name))
+    }
+
+    /// link(2): may the file be managed, its next fsync is real.
+    pub fn link(&self, node: INodeNo, parent: INodeNo, name: &OsStr) -> Result<(Stat, INodeNo), Errno> {
+        let (node, parent) = (self.nodes.get(node)?, self.nodes.get(parent)?);
+        let name = real(parent.fd(), name);
+        self.disturbing(&node, || {
+            linkat(CWD, node.proc_path(), parent.fd(), &*name, AtFlags::SYMLINK_FOLLOW)
+        })?;
+        class::renamed(&node);
+        self.nodes.look_up(&parent, &name).map(|(node, stat)| (stat, node.number))
+    }
+
+    /// rmdir(2).
+    pub fn remove_directory(&self, parent: INodeNo, name: &OsStr) -> Result<(), Errno> {
+        let parent = self.nodes.get(parent)?;
+        unlinkat(parent.fd(), name, AtFlags::REMOVEDIR)
+    }
+
+    /// unlink(2).
+    pub fn remove(&self, parent: INodeNo, name: &OsStr) -> Result<(), Errno> {
+        let parent = self.nodes.get(parent)?;
+        let name = real(parent.fd(), name);
+        let victim = self.managed_at(&parent, &name);
+        self.without(victim.as_ref(), || unlinkat(parent.fd(), &*name, AtFlags::empty()))
+    }
+
+    /// rename(2), renameat2(2).
+    pub fn rename(&self, from: (INodeNo, &OsStr), to: (INodeNo, &OsStr), flags: u32) -> Result<(), Errno> {
+        let (old_dir, new_dir) = (self.nodes.get(from.0)?, self.nodes.get(to.0)?);
+        let (old, new) = (real(old_dir.fd(), from.1), real(new_dir.fd(), to.1));
+        let flags = RenameFlags::from_bits_retain(flags);
+        let (source, victim) = (self.managed_at(&old_dir, &old), self.managed_at(&new_dir, &new));
+        let seen = statat(old_dir.fd(), &*old, AtFlags::SYMLINK_NOFOLLOW).ok();
+        let call = || renameat_with(old_dir.fd(), &*old, new_dir.fd(), &*new, flags);
+        let same = source.as_ref().zip(victim.as_ref()).is_some_and(|(a, b)| a.file == b.file);
+        let goes = !same && !flags.contains(RenameFlags::EXCHANGE);
+        let over = || match &victim {
+            Some(victim) if !goes => self.touching(victim, call),
+            victim => self.without(victim.as_ref(), call),
+        };
+        match &source {
+            Some(source) => self.touching(source, over),
+            None => over(),
+        }?;
+        self.moved(seen.as_ref());
+        if flags.contains(RenameFlags::EXCHANGE) {
+            self.moved(statat(old_dir.fd(), &*old, AtFlags::SYMLINK_NOFOLLOW).ok().as_ref());
+        }
+        Ok(())
+    }
+
+    /// What was decided by names is decided anew.
+    fn moved(&self, stat: Option<&Stat>) {
+        match stat {
+            Some(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
+                if let Some(node) = self.nodes.known(stat.st_ino) {
+                    class::renamed(&node);
+                }
+            }
+            _ => drop(self.nodes.names.fetch_add(1, Relaxed)),
+        }
+    }
+
+    /// The managed file called `name`, with a descriptor to sync it by.
+    fn managed_at(&self, dir: &Node, name: &OsStr) -> Option<Found> {
+        let stat = statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let file = self.log.find(stat.st_dev, stat.st_ino)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = openat(dir.fd(), name, flags, Mode::empty());
+        let fd = fd.or_else(|_| openat(dir.fd(), name, flags | OFlags::WRONLY, Mode::empty())).ok()?;
+        Some(Found { file, fd, stat })
+    }
+
+    /// True if removing the name would make a managed file leave the log.
+    pub fn removal_is_slow(&self, parent: INodeNo, name: &OsStr) -> bool {
+        self.nodes.get(parent).is_ok_and(|parent| {
+            let name = real(parent.fd(), name);
+            statat(parent.fd(), &*name, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|stat| self.log.find(stat.st_dev, stat.st_ino).is_some())
+        })
+    }
+
+    /// The removal of a name: with all the file's records retired first if it is the last one.
+    fn without(&self, victim: Option<&Found>, op: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+        match victim {
+            None => op(),
+            Some(victim) if victim.stat.st_nlink > 1 => self.touching(victim, op),
+            Some(victim) => self.log.engine.unlink(
+                self.log.me(),
+                victim.file,
+                || certain::fdatasync(victim.fd.as_fd()),
+                op,
+            ),
+        }
+    }
+
+    /// A change of names: the file's next fsync is real, from before it until after it.
+    fn touching<R>(&self, found: &Found, op: impl FnOnce() -> R) -> R {
+        self.log.engine.need_sync(found.file);
+        let done = op();
+        self.log.engine.need_sync(found.file);
+        done
+    }
+}

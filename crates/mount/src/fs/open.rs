@@ -1,0 +1,144 @@
+//! open, create, release.
+//!
+//! The kernel wants one way for all descriptors of an inode at a time: through us and its cache, or past us to the
+//! backing file. A file that no preset wants goes past us; one that is in the log, or may come into it, never.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use fuser::{BackingId, FileHandle, FopenFlags, INodeNo};
+use rustix::fs::{FileType, Mode, OFlags, Stat, openat};
+use seawall_core::Errno;
+
+use super::Fs;
+use crate::caller::Caller;
+use crate::class::{self, Class};
+use crate::handle::Handle;
+use crate::names;
+use crate::node::{Node, Opens, lock};
+
+/// What the kernel is told of an open file.
+pub struct Opened {
+    /// Its number.
+    pub handle: FileHandle,
+    /// How the kernel treats it.
+    pub flags: FopenFlags,
+    /// The backing file it may use by itself.
+    pub backing: Option<Arc<BackingId>>,
+}
+
+/// Makes a backing id of a descriptor; the reply knows how.
+pub type Backing<'r> = &'r dyn Fn(std::os::fd::BorrowedFd<'_>) -> std::io::Result<BackingId>;
+
+impl Fs {
+    /// open(2). May wait for the daemon if the file may have to be registered: it is not, here.
+    ///
+    /// # Errors
+    /// What the backing file system says.
+    pub fn open(&self, number: INodeNo, flags: i32, backing: Backing<'_>) -> Result<Opened, Errno> {
+        let node = self.nodes.get(number)?;
+        let flags = OFlags::from_bits_retain(flags as u32);
+        let fd = node.open(flags & OFlags::ACCMODE)?;
+        Ok(self.opened(node, fd, flags, backing))
+    }
+
+    /// open(2) of a file that is not there yet.
+    ///
+    /// # Errors
+    /// What the backing file system says.
+    pub fn create(
+        &self,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        flags: i32,
+        caller: Caller,
+        backing: Backing<'_>,
+    ) -> Result<(Stat, INodeNo, Opened), Errno> {
+        let parent = self.nodes.get(parent)?;
+        let name = names::real(parent.fd(), name);
+        let flags = OFlags::from_bits_retain(flags as u32);
+        let wanted = flags & (OFlags::ACCMODE | OFlags::EXCL);
+        let always = OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let mode = Mode::from_raw_mode(mode & 0o7777);
+        let fd = caller.act(|| openat(parent.fd(), &*name, wanted | always, mode))?;
+        let path = rustix::fs::open(proc_path(&fd), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        let (node, stat) = self.nodes.meet(path)?;
+        let number = node.number;
+        Ok((stat, number, self.opened(node, fd, flags, backing)))
+    }
+
+    fn opened(&self, node: Arc<Node>, fd: OwnedFd, flags: OFlags, backing: Backing<'_>) -> Opened {
+        let mut opens = lock(&node.opens);
+        let id = self.passes(&node, &opens).then(|| share(&mut opens, &fd, backing)).flatten();
+        let keep = if id.is_none() && unchanged(&fd, &opens) {
+            FopenFlags::FOPEN_KEEP_CACHE
+        } else {
+            FopenFlags::empty()
+        };
+        opens.count += 1;
+        drop(opens);
+        let writable = flags & OFlags::ACCMODE != OFlags::RDONLY;
+        let handle = self.handles.add(Handle { node, fd, writable, reading: Default::default() });
+        Opened { handle, flags: keep | FopenFlags::FOPEN_NOFLUSH, backing: id }
+    }
+
+    /// True if the kernel may go past us. Under the lock of `opens`, which a registration asks too.
+    fn passes(&self, node: &Node, opens: &Opens) -> bool {
+        if opens.passthrough.is_some() {
+            return true;
+        }
+        let possible =
+            self.passthrough.load(Relaxed) && node.kind == FileType::RegularFile && opens.count == 0;
+        possible && self.is_the_kernels(node)
+    }
+
+    /// True for a file that no preset wants. The daemon is asked only about databases that are new.
+    fn is_the_kernels(&self, node: &Node) -> bool {
+        if self.log.find(node.dev, node.ino).is_some() {
+            return false;
+        }
+        if let Some(class) = class::quick(node, &self.log, &self.nodes) {
+            return matches!(*class, Class::Kernel { .. });
+        }
+        let bypass =
+            |path: std::path::PathBuf| self.log.decide(&path) == seawall_core::policy::Manage::Bypass;
+        node.name().is_none_or(bypass)
+    }
+
+    /// close(2) of the last descriptor of an open file.
+    pub fn release(&self, handle: FileHandle) {
+        let Some(handle) = self.handles.remove(handle) else { return };
+        let mut opens = lock(&handle.node.opens);
+        opens.count = opens.count.saturating_sub(1);
+        if opens.count == 0 {
+            opens.passthrough = None;
+            opens.last_seen = seen(&handle.fd);
+        }
+    }
+}
+
+/// One backing id for all descriptors of an inode: the kernel answers EIO to a second one.
+fn share(opens: &mut Opens, fd: &OwnedFd, backing: Backing<'_>) -> Option<Arc<BackingId>> {
+    if opens.passthrough.is_none() {
+        opens.passthrough = backing(fd.as_fd()).ok().map(Arc::new);
+    }
+    opens.passthrough.clone()
+}
+
+/// True if the kernel's cached pages are still the file's: nobody wrote it behind the mount since the last close.
+fn unchanged(fd: &OwnedFd, opens: &Opens) -> bool {
+    opens.count > 0 || opens.last_seen.is_some() && opens.last_seen == seen(fd)
+}
+
+fn seen(fd: &OwnedFd) -> Option<(i64, i64, u64)> {
+    let stat = rustix::fs::fstat(fd).ok()?;
+    Some((stat.st_size, stat.st_mtime, stat.st_mtime_nsec))
+}
+
+fn proc_path(fd: &OwnedFd) -> String {
+    use std::os::fd::AsRawFd;
+    format!("/proc/self/fd/{}", fd.as_raw_fd())
+}

@@ -1,0 +1,78 @@
+//! A mount's life: joined to the log, mounted, served, unmounted.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fuser::{Config, MountOption, Session, SessionACL};
+
+use crate::adapter::Adapter;
+use crate::fs::Fs;
+use crate::log::{Discover, Log};
+use crate::mountpoint::{self, Refused};
+use crate::node::Nodes;
+
+/// Threads that read requests. What may wait runs elsewhere, so few are enough.
+const THREADS: usize = 4;
+
+/// What to mount, and how.
+pub struct Options {
+    /// The directory that holds the files.
+    pub backing: PathBuf,
+    /// Where programs see them.
+    pub mountpoint: PathBuf,
+    /// Other users may use it.
+    pub allow_other: bool,
+}
+
+/// A mount that is ready to serve.
+pub struct Mount {
+    session: Session<Adapter>,
+    fs: Arc<Fs>,
+}
+
+impl Mount {
+    /// Mounts. The pool's daemon must be there; it has recovered what was left in the log. Whoever calls has claimed
+    /// the backing directory ([`mountpoint::claim`]).
+    ///
+    /// # Errors
+    /// [`Refused`] with what is wrong and what to do.
+    pub fn new(options: &Options, pool: &Path, discover: Discover) -> Result<Self, Refused> {
+        let failed = |what: &'static str| move |error: io::Error| Refused::Failed { what, error };
+        let nodes =
+            Nodes::new(&options.backing).map_err(|e| failed("opening the backing directory")(e.into()))?;
+        let log = Log::join(pool, discover).map_err(failed("joining the log"))?;
+        let fs = Fs::new(log, nodes);
+        let session = Session::new(Adapter(Arc::clone(&fs)), &options.mountpoint, &config(options));
+        let session = session.map_err(|e| mountpoint::explain(e, options.allow_other))?;
+        Ok(Self { session, fs })
+    }
+
+    /// Serves until it is unmounted.
+    ///
+    /// # Errors
+    /// If the kernel's side fails.
+    pub fn serve(self) -> io::Result<()> {
+        let done = self.session.run();
+        self.fs.workers.finish();
+        self.fs.log.leave();
+        done
+    }
+}
+
+fn config(options: &Options) -> Config {
+    let mut config = Config::default();
+    config.mount_options = vec![
+        MountOption::FSName(options.backing.display().to_string()),
+        // As the kernel takes it: fuser keeps `Subtype` to itself when root mounts.
+        MountOption::CUSTOM(format!("subtype={}", mountpoint::TYPE)),
+        MountOption::DefaultPermissions,
+    ];
+    if rustix::process::geteuid().is_root() {
+        config.mount_options.extend([MountOption::Suid, MountOption::Dev]);
+    }
+    config.acl = if options.allow_other { SessionACL::All } else { SessionACL::Owner };
+    config.n_threads = Some(THREADS);
+    config.clone_fd = true;
+    config
+}

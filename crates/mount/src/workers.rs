@@ -1,0 +1,124 @@
+//! Threads for what may take long: a real fsync, a registration, a file that leaves the log.
+//!
+//! The threads that read the kernel's requests must never all wait: while the daemon registers a file it looks
+//! at other processes' descriptors, some of them of files on this mount, and the kernel then asks us. So whatever
+//! may wait for the daemon or the disk is done here. As many threads as there is work, each for as long as it
+//! has some; when no further one can be had the work is done where it came from.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+const MOST: usize = 256;
+/// How long a thread without work stays.
+const LINGER: Duration = Duration::from_secs(10);
+/// How long whoever waits for the end waits before it looks again.
+const SHORT: Duration = Duration::from_millis(20);
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    idle: usize,
+    threads: usize,
+}
+
+/// The threads.
+#[derive(Clone, Default)]
+pub struct Workers {
+    shared: Arc<(Mutex<Queue>, Condvar)>,
+}
+
+impl Workers {
+    /// Runs `job` on another thread.
+    pub fn run(&self, job: impl FnOnce() + Send + 'static) {
+        let (queue, wake) = &*self.shared;
+        let mut queue = lock(queue);
+        if queue.jobs.len() < queue.idle {
+            queue.jobs.push_back(Box::new(job));
+            wake.notify_one();
+            return;
+        }
+        if queue.threads >= MOST {
+            drop(queue);
+            return job();
+        }
+        queue.jobs.push_back(Box::new(job));
+        queue.threads += 1;
+        drop(queue);
+        let workers = self.clone();
+        let started = std::thread::Builder::new().name("slow".into()).spawn(move || workers.work());
+        if started.is_err() {
+            self.work_here();
+        }
+    }
+
+    /// Waits until nothing is under way any more.
+    pub fn finish(&self) {
+        let (queue, wake) = &*self.shared;
+        let mut held = lock(queue);
+        while held.threads > held.idle || !held.jobs.is_empty() {
+            held = wake.wait_timeout(held, SHORT).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn work(&self) {
+        let (queue, wake) = &*self.shared;
+        let mut held = lock(queue);
+        loop {
+            if let Some(job) = held.jobs.pop_front() {
+                drop(held);
+                job();
+                held = lock(queue);
+                continue;
+            }
+            held.idle += 1;
+            let (again, waited) = wake.wait_timeout(held, LINGER).unwrap_or_else(PoisonError::into_inner);
+            held = again;
+            held.idle -= 1;
+            if waited.timed_out() && held.jobs.is_empty() {
+                held.threads -= 1;
+                return;
+            }
+        }
+    }
+
+    /// No thread could be started: whatever waits is done here.
+    fn work_here(&self) {
+        let (queue, _) = &*self.shared;
+        lock(queue).threads -= 1;
+        loop {
+            let Some(job) = lock(queue).jobs.pop_front() else { return };
+            job();
+        }
+    }
+}
+
+fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn every_job_runs_though_all_wait_for_the_last() {
+        let workers = Workers::default();
+        let (told, tell) = mpsc::channel();
+        let gate = Arc::new(std::sync::Barrier::new(50));
+        for i in 0..50 {
+            let (told, gate) = (told.clone(), Arc::clone(&gate));
+            workers.run(move || {
+                gate.wait();
+                told.send(i).expect("the test listens");
+            });
+        }
+        drop(told);
+        let mut all: Vec<_> = tell.iter().take(50).collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..50).collect::<Vec<_>>());
+    }
+}
