@@ -73,6 +73,11 @@ impl std::fmt::Display for TableError {
                 "entry {entry} of the pool's zone {zone:?} is damaged: what it names cannot be replayed. \
                  `seawall inspect` shows the rest"
             ),
+            Self::Full(Zone::Roots) => write!(
+                f,
+                "{ROOTS} directories are registered in this pool, and all of them are still there: use another \
+                 pool for this one"
+            ),
             Self::Full(zone) => write!(f, "the pool's zone {zone:?} has no free entry: use a larger pool"),
             Self::TooLong => write!(f, "the path or the file handle is too long"),
         }
@@ -140,6 +145,11 @@ pub fn add_root(pool: &Pool, root: &RootEntry) -> Result<u32, TableError> {
     let i = free.ok_or(TableError::Full(Zone::Roots))?;
     d.write(&pool.region, i);
     Ok(i)
+}
+
+/// Frees a directory's entry. No file entry refers to it.
+pub fn forget_root(pool: &Pool, i: u32) {
+    RootDescriptor::erase(&pool.region, i);
 }
 
 /// The managed files.

@@ -36,6 +36,21 @@ fn regression_a_root_that_was_cut_is_unused() {
     assert!(matches!(RootDescriptor::read(&region, 3), RootSlot::Unused));
 }
 
+/// A directory's entry can be used again, and a crash between the two leaves it unused.
+#[test]
+fn an_erased_root_is_unused_and_can_be_written_again() {
+    let file = tempfile::tempfile_in("/dev/shm").expect("a file");
+    file.set_len(16 << 20).expect("room");
+    let region = Region::map(&file, 16 << 20, false).expect("a mapping");
+    for path in [&b"/a"[..], b"/b"] {
+        let mut root = RootDescriptor::new(1, 0, [7; 16], (1, &[9; 8]), path, path).expect("a root");
+        root.write(&region, 3);
+        assert!(matches!(RootDescriptor::read(&region, 3), RootSlot::Used(found) if found.path() == path));
+        RootDescriptor::erase(&region, 3);
+        assert!(matches!(RootDescriptor::read(&region, 3), RootSlot::Unused));
+    }
+}
+
 /// A segment whose header was damaged is missed by the next one of its lane. All its records used to vanish
 /// without a word.
 #[test]

@@ -60,7 +60,8 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
         );
         REFUSED
     };
-    let entry = daemon.roots.get(root).ok_or(BYPASS)?;
+    // Decided before the lock was ours: the root may be another directory by now.
+    let entry = daemon.roots.get(root).filter(|entry| path.starts_with(&entry.path)).ok_or(BYPASS)?;
     if stat.st_uid != entry.uid {
         return Err(refuse(format!("it belongs to user {}, its directory to {}", stat.st_uid, entry.uid)));
     }

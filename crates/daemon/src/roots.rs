@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use seawall_core::destage::is_dirty;
-use seawall_core::table::{self, RootEntry};
+use seawall_core::table::{self, RootEntry, TableError};
 use seawall_media::identity;
 use seawall_wire::shm::{Policy, Preset};
 use serde::{Deserialize, Serialize};
@@ -110,12 +110,37 @@ pub(crate) fn add(daemon: &Daemon, wanted: &AddRoot) -> Result<u32, DaemonError>
     refuse_other_pool(&root, &daemon.claim())?;
     let _alone = lock(&daemon.registering);
     withdraw_other_policies(daemon, &root)?;
-    let i = table::add_root(&daemon.pool, &root)?;
+    let i = match table::add_root(&daemon.pool, &root) {
+        Err(TableError::Full(_)) if forget_gone(daemon)? > 0 => table::add_root(&daemon.pool, &root)?,
+        done => done?,
+    };
     if let Some(slot) = daemon.engine.shm().root(i).filter(|slot| slot.kind().is_none()) {
         slot.publish(root.preset, root.policy, root.path.as_os_str().as_bytes(), dev);
     }
     lock(&daemon.roots.entries).insert(i, root);
     Ok(i)
+}
+
+/// Frees the entries of directories that were removed, or replaced by others of their name: nothing can be
+/// registered below them any more. Those that a file's entry refers to stay. Returns how many it freed.
+fn forget_gone(daemon: &Daemon) -> Result<usize, DaemonError> {
+    let used: BTreeSet<u32> = table::files(&daemon.pool)?.iter().map(|file| file.root).collect();
+    let is_there = |root: &RootEntry| {
+        File::open(&root.path).is_ok_and(|dir| identity(&dir).is_ok_and(|found| found == root.identity))
+    };
+    let mut entries = lock(&daemon.roots.entries);
+    let gone = entries.iter().filter(|(i, root)| !used.contains(i) && !is_there(root));
+    let gone: Vec<u32> = gone.map(|(i, _)| *i).collect();
+    for i in &gone {
+        if let Some(slot) = daemon.engine.shm().root(*i) {
+            slot.withdraw();
+        }
+        table::forget_root(&daemon.pool, *i);
+        entries.remove(i);
+    }
+    drop(entries);
+    lock(&daemon.roots.raised).retain(|(i, _)| !gone.contains(i));
+    Ok(gone.len())
 }
 
 /// A database has one policy at a time: roots of it with another one are withdrawn, their files forgotten.

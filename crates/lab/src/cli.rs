@@ -99,6 +99,7 @@ pub enum Section {
     PostgresAtomic,
     Sqlite,
     Mariadb,
+    MariadbAtomic,
     Redis,
     Rocksdb,
     Lmdb,

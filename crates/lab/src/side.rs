@@ -64,6 +64,8 @@ pub enum Preset {
     Postgres,
     /// Every data file of PostgreSQL's.
     PostgresAtomic,
+    /// Every tablespace and every log of MariaDB's.
+    MariadbAtomic,
     Sqlite,
     Mariadb,
     Redis,
@@ -77,7 +79,7 @@ impl Preset {
         match self {
             Preset::Postgres | Preset::PostgresAtomic => "postgres",
             Preset::Sqlite => "sqlite",
-            Preset::Mariadb => "mariadb",
+            Preset::Mariadb | Preset::MariadbAtomic => "mariadb",
             Preset::Redis => "redis",
             Preset::Rocksdb => "rocksdb",
             Preset::Lmdb => "lmdb",
@@ -87,7 +89,7 @@ impl Preset {
     /// What its `--policy` is.
     fn policy(self) -> &'static str {
         match self {
-            Preset::PostgresAtomic => "atomic",
+            Preset::PostgresAtomic | Preset::MariadbAtomic => "atomic",
             _ => "tail",
         }
     }

@@ -1,39 +1,20 @@
 //! ext4 tells the failure of a journal commit to one sync only. The next one, of another file whose size went
 //! down with the same commit, succeeds: records must not be retired on that.
 
+mod common;
+
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::Command;
 
+use common::Mounted;
 use rustix::fs::{FallocateFlags, fallocate, fdatasync};
 use seawall_core::certain;
 use seawall_powercut::disk::{Disk, Request};
 use seawall_powercut::fitness;
 
 const SIZE: u64 = 64 << 20;
-
-/// A file system on a disk; unmounted when dropped.
-struct Mounted<'p>(&'p Path);
-
-impl<'p> Mounted<'p> {
-    fn new(disk: &Path, at: &'p Path) -> Self {
-        run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(disk));
-        run(Command::new("mount").args(["-o", "loop"]).arg(disk).arg(at));
-        Self(at)
-    }
-}
-
-impl Drop for Mounted<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0).status();
-    }
-}
-
-fn run(command: &mut Command) {
-    assert!(command.status().is_ok_and(|status| status.success()), "{command:?}");
-}
 
 /// A file on disk.
 fn file(path: &Path) -> File {

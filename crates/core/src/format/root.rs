@@ -11,7 +11,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"SWrt");
 /// Longest path of a root, as in the run-time memory.
 pub const PATH_MAX: usize = seawall_wire::shm::ROOT_PATH_MAX;
 
-/// One entry of the roots' zone. Written once, before any file below it is registered.
+/// One entry of the roots' zone. Written before any file below it is registered, and as a whole.
 #[derive(Clone, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct RootDescriptor {
@@ -100,6 +100,12 @@ impl RootDescriptor {
         region.store(Layout::root(i) + UNIT, rest);
         fence();
         region.store(Layout::root(i), first);
+        fence();
+    }
+
+    /// Makes the used entry `i` an unused one, and waits until that is persisted: one unit, never torn.
+    pub fn erase(region: &Region, i: u32) {
+        region.store(Layout::root(i), &[0; UNIT]);
         fence();
     }
 

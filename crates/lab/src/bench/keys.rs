@@ -117,6 +117,27 @@ pub const MARIADB: &[Key] = &[
     SPEEDUP,
 ];
 
+/// The objects of `mariadb_atomic`.
+pub const MARIADB_ATOMIC: &[Key] = &[
+    one("test", "`oltp_update_index` of sysbench"),
+    one("threads", "its `--threads`"),
+    spread(
+        "fs",
+        "transactions a second on the bare file system, both settings 1, with the doublewrite buffer",
+    ),
+    spread("seawall", "the same under `seawall run --policy atomic` with `innodb_doublewrite=OFF`"),
+    spread("unsafe", "the same on the bare file system, both settings 0, with the doublewrite buffer"),
+    OF_UNSAFE,
+    SPEEDUP,
+    spread("seawall_written_mb", "`Innodb_data_written` of one run with Seawall, in MB"),
+    spread("unsafe_written_mb", "and on the unsafe side"),
+    spread(
+        "written_share",
+        "`Innodb_data_written` of a transaction with Seawall / on the unsafe side: the median of the rounds' ratios",
+    ),
+    spread("disk_share", "the same of what the server's process wrote to the disk (`/proc/PID/io`)"),
+];
+
 /// The objects of `postgres_atomic`.
 pub const POSTGRES_ATOMIC: &[Key] = &[
     one("clients", "pgbench's `-c`"),
@@ -181,13 +202,14 @@ pub const CAPTURE: &[Key] = &[
 ];
 
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 10] = [
+pub const SECTIONS: [(&str, &[Key]); 11] = [
     ("write_fdatasync", WRITE),
     ("sustained", SUSTAINED),
     ("postgres", POSTGRES),
     ("postgres_atomic", POSTGRES_ATOMIC),
     ("sqlite", SQLITE),
     ("mariadb", MARIADB),
+    ("mariadb_atomic", MARIADB_ATOMIC),
     ("redis", REDIS),
     ("rocksdb", ROCKSDB),
     ("lmdb", LMDB),

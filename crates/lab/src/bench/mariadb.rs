@@ -17,7 +17,7 @@ use crate::process::run;
 use crate::side::Side;
 use crate::tools::find_in_path;
 
-const TEST: &str = "oltp_update_index";
+pub const TEST: &str = "oltp_update_index";
 /// sysbench's `--tables` and `--table-size`: they fit into the buffer pool.
 const TABLES: [&str; 2] = ["--tables=4", "--table-size=25000"];
 /// What three servers take on the disk, with redo and binary logs.
@@ -48,7 +48,7 @@ pub fn measure(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let title = |threads: &u32| format!("{threads} threads");
     let servers = start(lab)?;
     let results = compare::rates(lab, "MariaDB", shapes, scope.rounds, title, |side, threads| {
-        let mut bench = sysbench(lab, &servers[&side]);
+        let mut bench = sysbench(lab, &servers[&side], TABLES);
         bench.arg(format!("--threads={threads}")).arg(format!("--time={}", seconds(scope))).arg("run");
         let said = String::from_utf8(run(bench, "sysbench")?)?;
         rate(&said).with_context(|| format!("sysbench said {said:?}"))
@@ -65,7 +65,7 @@ pub fn measure(lab: &Lab, scope: Scope) -> Result<SectionResult> {
 fn start(lab: &Lab) -> Result<BTreeMap<Side, Server<'_>>> {
     lab.progress.doing("MariaDB: sysbench prepare");
     let template = lab.work.data("mariadb-template");
-    prepare(lab, &template)?;
+    prepare(lab, &template, TABLES)?;
     let mut servers = BTreeMap::new();
     for side in Side::DATABASES {
         let data = lab.work.data(&format!("mariadb-{}", side.name()));
@@ -79,25 +79,27 @@ fn start(lab: &Lab) -> Result<BTreeMap<Side, Server<'_>>> {
     Ok(servers)
 }
 
-fn prepare(lab: &Lab, data: &Path) -> Result<()> {
+/// A data directory with such tables.
+pub fn prepare(lab: &Lab, data: &Path, tables: [&str; 2]) -> Result<()> {
     install(lab, data)?;
     let server = Server::start(lab, Side::Unsafe, data)?;
-    let mut prepare = sysbench(lab, &server);
+    let mut prepare = sysbench(lab, &server, tables);
     prepare.arg("prepare");
     run(prepare, "sysbench prepare")?;
     server.stop()
 }
 
-fn sysbench(lab: &Lab, server: &Server<'_>) -> Command {
+/// sysbench on such tables of a server's.
+pub fn sysbench(lab: &Lab, server: &Server<'_>, tables: [&str; 2]) -> Command {
     let mut command = lab.command("sysbench");
-    command.arg(TEST).args(TABLES).args(["--db-driver=mysql", "--mysql-user=root"]);
+    command.arg(TEST).args(tables).args(["--db-driver=mysql", "--mysql-user=root"]);
     command.arg(format!("--mysql-socket={}", server.socket().display()));
     command.arg(format!("--mysql-db={DATABASE}"));
     command
 }
 
 /// From `transactions:    17405  (2899.72 per sec.)`.
-fn rate(said: &str) -> Option<f64> {
+pub fn rate(said: &str) -> Option<f64> {
     let line = said.lines().find_map(|line| line.trim().strip_prefix("transactions:"))?;
     line.split_once('(')?.1.split(' ').next()?.parse().ok()
 }

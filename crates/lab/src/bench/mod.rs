@@ -10,6 +10,7 @@ mod disk;
 mod fields;
 mod keys;
 mod mariadb;
+mod mariadb_atomic;
 mod measure;
 mod page;
 mod stores;
@@ -73,7 +74,7 @@ struct Part {
 }
 
 /// All sections, in the order they are measured.
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -127,6 +128,15 @@ const PARTS: [Part; 10] = [
         steps: mariadb::steps,
         space: |_| mariadb::SPACE,
         run: mariadb::measure,
+    },
+    Part {
+        section: Section::MariadbAtomic,
+        key: "mariadb_atomic",
+        rounds: 3,
+        find: mariadb::find_programs,
+        steps: mariadb_atomic::steps,
+        space: |_| mariadb_atomic::SPACE,
+        run: mariadb_atomic::run,
     },
     Part {
         section: Section::Redis,

@@ -11,8 +11,20 @@ pub use server::{Server, try_bare_start};
 
 use crate::lab::Lab;
 use crate::process::run;
-use crate::side::Side;
+use crate::side::{Preset, Side};
 use crate::tools::find_in_path;
+
+/// What a measure sets differently, and how Seawall is asked to look after it.
+pub struct Variant {
+    /// Options equal on every side, over those of [`settings`].
+    pub settings: &'static [&'static str],
+    /// Options on Seawall's side alone.
+    pub on_seawall: &'static [&'static str],
+    pub preset: Preset,
+}
+
+/// The logs that commits wait for in the log, tablespaces left to the kernel.
+pub const TAIL: Variant = Variant { settings: &[], on_seawall: &[], preset: Preset::Mariadb };
 
 /// The server program.
 pub fn program() -> Result<PathBuf> {
@@ -31,7 +43,8 @@ pub fn install(lab: &Lab, data: &Path) -> Result<()> {
 }
 
 /// The options of every server, whatever its side: durable, with a binary log, but for [`Side::Unsafe`].
-fn settings(side: Side) -> Vec<String> {
+fn settings(side: Side, variant: &Variant) -> Vec<String> {
+    let on_seawall = if side == Side::Seawall { variant.on_seawall } else { &[] };
     let durable = if side == Side::Unsafe { "0" } else { "1" };
     [
         "--no-defaults",
@@ -45,5 +58,7 @@ fn settings(side: Side) -> Vec<String> {
     .into_iter()
     .map(str::to_owned)
     .chain(["innodb-flush-log-at-trx-commit", "sync-binlog"].map(|name| format!("--{name}={durable}")))
+    // The last one counts.
+    .chain(variant.settings.iter().chain(on_seawall).map(|&option| option.to_owned()))
     .collect()
 }

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::{DATABASE, program, settings};
+use super::{DATABASE, TAIL, Variant, program, settings};
 use crate::lab::Lab;
 use crate::process::{self, Running, run};
-use crate::side::{self, Preset, Side};
+use crate::side::{self, Side};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -25,9 +25,14 @@ pub struct Server<'a> {
 impl<'a> Server<'a> {
     /// Starts the server of `side` on `data` and waits until it accepts connections.
     pub fn start(lab: &'a Lab, side: Side, data: &Path) -> Result<Self> {
+        Self::start_as(lab, side, data, &TAIL)
+    }
+
+    /// The same for a server that is set up differently.
+    pub fn start_as(lab: &'a Lab, side: Side, data: &Path, variant: &Variant) -> Result<Self> {
         let log_path = lab.work.log(&format!("mariadb-{}.log", side.name()));
         let log = File::options().create(true).append(true).open(&log_path)?;
-        let mut command = command(lab, side, data)?;
+        let mut command = command(lab, side, data, variant)?;
         command.stdout(log.try_clone()?).stderr(log);
         let server = process::start(command, &format!("MariaDB ({})", side.name()), libc::SIGTERM)?;
         let mut server = Server { lab, side, data: data.to_owned(), server };
@@ -87,6 +92,17 @@ impl<'a> Server<'a> {
         all.into_iter().find(is_server).context("the server is not there")
     }
 
+    /// Bytes that the server has caused to be written to a disk since it was started, and bytes that InnoDB
+    /// says it has written.
+    pub fn written(&self) -> Result<(f64, f64)> {
+        let path = format!("/proc/{}/io", self.process()?);
+        let io = fs::read_to_string(&path).with_context(|| path.clone())?;
+        let disk = io.lines().find_map(|line| line.strip_prefix("write_bytes: ")).context(path)?.parse()?;
+        let said = self.query("SHOW GLOBAL STATUS LIKE 'Innodb_data_written'")?;
+        let innodb = said.split_whitespace().last().context("no Innodb_data_written")?.parse()?;
+        Ok((disk, innodb))
+    }
+
     /// Shuts down in order.
     pub fn stop(self) -> Result<()> {
         process::signal(self.process()?, libc::SIGTERM);
@@ -116,15 +132,16 @@ impl<'a> Server<'a> {
 /// Tries to start a bare server on data that may not be ready for one: what it said, or `None` if it started
 /// (and was stopped again).
 pub fn try_bare_start(lab: &Lab, data: &Path) -> Result<Option<String>> {
-    let server = process::start_captured(command(lab, Side::Fs, data)?, "bare MariaDB", libc::SIGTERM)?;
+    let server =
+        process::start_captured(command(lab, Side::Fs, data, &TAIL)?, "bare MariaDB", libc::SIGTERM)?;
     server.said_within(Duration::from_secs(10))
 }
 
-fn command(lab: &Lab, side: Side, data: &Path) -> Result<Command> {
-    let mut args = settings(side);
+fn command(lab: &Lab, side: Side, data: &Path, variant: &Variant) -> Result<Command> {
+    let mut args = settings(side, variant);
     args.push(format!("--datadir={}", data.display()));
     args.push(format!("--socket={}", socket(lab, side).display()));
-    side::command(lab, side, Preset::Mariadb, data, &program()?, args)
+    side::command(lab, side, variant.preset, data, &program()?, args)
 }
 
 /// Each side has its own, so that the servers can run at the same time.
