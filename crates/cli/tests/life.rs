@@ -32,6 +32,22 @@ fn a_guard_is_up_while_files_are_managed_and_down_after_a_clean_end() {
     assert_eq!(fs::metadata(place.file("x-wal")).expect("the file").len(), 3 * 4096);
 }
 
+/// Monitoring that looks every second must not keep a database from starting.
+#[test]
+fn who_reads_the_pool_does_not_stop_a_daemon_from_starting() {
+    let place = Place::new();
+    let reader = seawall_media::Region::map_read_only(
+        fs::File::open(&place.pool).expect("the pool"),
+        fs::metadata(&place.pool).expect("its size").len(),
+    )
+    .expect("a mapping, as `seawall status` and `seawall inspect` make one");
+    place.run(&["true"]).succeeds();
+    drop(reader);
+    let file = fs::File::options().read(true).write(true).open(&place.pool).expect("the pool");
+    let _writer = seawall_media::Region::map(&file, 4096, false).expect("a mapping");
+    place.run(&["true"]).fails(125, &["still write to the log"]);
+}
+
 #[test]
 fn after_a_crash_the_bare_database_is_stopped_until_recovery() {
     let place = Place::new();

@@ -165,10 +165,10 @@ fn create_file(path: &Path, shape: Shape, pool: &Pool) -> io::Result<File> {
     Ok(file)
 }
 
-/// Other processes that have this file mapped, as far as we may look.
+/// Other processes that have this file mapped for writing, as far as we may look. Who only reads (`seawall status`,
+/// `seawall inspect`) is no reason to refuse a start.
 fn mapped_by_others(file: &File) -> io::Result<Vec<u32>> {
     let meta = file.metadata()?;
-    let inode = format!(" {} ", meta.ino());
     let me = std::process::id();
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")?.flatten() {
@@ -176,13 +176,24 @@ fn mapped_by_others(file: &File) -> io::Result<Vec<u32>> {
             continue;
         };
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        let device = format!(" {:02x}:{:02x} ", rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
-        if pid != me && maps.lines().any(|line| line.contains(&device) && format!("{line} ").contains(&inode))
-        {
+        if pid != me && maps.lines().any(|line| maps_for_writing(line, meta.dev(), meta.ino())) {
             found.push(pid);
         }
     }
     Ok(found)
+}
+
+/// True for a line of proc_pid_maps(5), `address perms offset major:minor inode path`, that maps this file
+/// shared and writable.
+pub fn maps_for_writing(line: &str, dev: u64, ino: u64) -> bool {
+    let mut fields = line.split_ascii_whitespace().skip(1);
+    let (Some(perms), Some(_), Some(device), Some(inode)) =
+        (fields.next(), fields.next(), fields.next(), fields.next())
+    else {
+        return false;
+    };
+    let of_file = device == format!("{:02x}:{:02x}", rustix::fs::major(dev), rustix::fs::minor(dev));
+    perms.starts_with("rw") && perms.ends_with('s') && of_file && inode.parse() == Ok(ino)
 }
 
 /// Tells clients that no daemon listens any more.

@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use nix::libc;
+use seawall_core::takeover::maps_for_writing;
 
 use crate::{process, sys};
 
@@ -79,18 +80,6 @@ fn flags(info: &str) -> Option<u32> {
 fn has_mapping(pid: u32, dev: u64, ino: u64) -> bool {
     fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("maps"))
         .is_ok_and(|maps| maps.lines().any(|line| maps_for_writing(line, dev, ino)))
-}
-
-/// `address perms offset major:minor inode path`, proc_pid_maps(5).
-fn maps_for_writing(line: &str, dev: u64, ino: u64) -> bool {
-    let mut fields = line.split_ascii_whitespace().skip(1);
-    let (Some(perms), Some(_), Some(device), Some(inode)) =
-        (fields.next(), fields.next(), fields.next(), fields.next())
-    else {
-        return false;
-    };
-    let of_file = device == format!("{:02x}:{:02x}", rustix::fs::major(dev), rustix::fs::minor(dev));
-    perms.starts_with("rw") && perms.ends_with('s') && of_file && inode.parse() == Ok(ino)
 }
 
 #[cfg(test)]

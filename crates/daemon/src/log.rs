@@ -11,6 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A log longer than this begins anew.
 const LONG: u64 = 1 << 20;
+/// Lines that are remembered as said.
+const SAID_MAX: usize = 1024;
 
 /// The log file.
 pub struct Log {
@@ -51,6 +53,10 @@ impl Log {
     /// Writes one line unless `key` was used before.
     pub fn say_once(&self, key: &str, text: impl AsRef<str>) {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.len() >= SAID_MAX {
+            // Databases make files for years, each with a name of its own.
+            said.clear();
+        }
         if said.insert(key.to_owned()) {
             self.say(text);
         }

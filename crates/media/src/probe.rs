@@ -75,7 +75,8 @@ impl std::error::Error for ProbeError {}
 pub fn probe(file: &File) -> Result<Probe, ProbeError> {
     let fs = rustix::fs::fstatfs(file).map_err(|e| ProbeError::Io(e.into()))?;
     let fs_name = fs_name(fs.f_type as u64);
-    match Region::map(file, 4096, true) {
+    // For reading: whoever looks whether somebody writes to the pool must not take us for a writer.
+    match Region::map_for_probe(file, 4096) {
         Ok(_) if flush_instruction() == Flush::None => Ok(Probe {
             medium: Medium::Emulated,
             because: "DAX mapping, but no flush instruction is known for this CPU".into(),

@@ -54,6 +54,15 @@ impl Region {
         Self::map_with(fd, len, ProtFlags::READ, false)
     }
 
+    /// Maps `len` bytes of `fd` for reading with `MAP_SYNC`: only to hear whether the kernel grants it.
+    ///
+    /// # Errors
+    /// As for [`map`](Self::map).
+    #[cfg(feature = "std")]
+    pub(crate) fn map_for_probe(fd: impl AsFd, len: u64) -> Result<Self, MapError> {
+        Self::map_with(fd, len, ProtFlags::READ, true)
+    }
+
     fn map_with(fd: impl AsFd, len: u64, prot: ProtFlags, sync: bool) -> Result<Self, MapError> {
         let size = usize::try_from(len).ok().filter(|n| *n > 0).ok_or(MapError::Length(len))?;
         let flags = if sync { MapFlags::SHARED_VALIDATE | MapFlags::SYNC } else { MapFlags::SHARED };
