@@ -74,6 +74,46 @@ fn nobody_waits_for_a_daemon_that_is_gone() {
 }
 
 #[test]
+fn what_fallocate_adds_is_a_record_and_no_reason_to_leave() {
+    let world = World::new(POOL);
+    let m = atomic(&world, "16384");
+    let allocate = |pages: usize, publish: &dyn Fn() -> Result<(), Errno>| {
+        let end = (pages * PAGE) as u64;
+        world.engine.allocate(world.who(0), m.name, m.file.as_fd(), end, publish)
+    };
+    let next_lsn = || world.engine.shm().header().next_lsn().load(SeqCst);
+    world.pwrite(&m, 0, &page(1), 0);
+    let grow = || m.file.set_len(4 * PAGE as u64).map_err(|_| Errno::IO);
+    allocate(4, &grow).expect("allocated");
+    let before = next_lsn();
+    // Blocks below the end, and FALLOC_FL_KEEP_SIZE: nothing that the file holds changes.
+    allocate(2, &|| Ok(())).expect("allocated");
+    allocate(0, &|| Ok(())).expect("allocated");
+    assert_eq!(next_lsn(), before);
+    world.pwrite(&m, 0, &page(2), PAGE as u64);
+    assert!(world.is_tracked(&m) && !world.fsync(&m), "absorbed");
+    assert_eq!(slot(&world, &m).left().load(Relaxed), 0);
+    let content = std::fs::read(&m.path).expect("read");
+    roll_back(&m, b"");
+    let (report, _dir, _memory) = world.recover();
+    assert_eq!(report.expect("a recovery").live, 3);
+    assert!(std::fs::read(&m.path).expect("read") == content);
+}
+
+#[test]
+fn an_allocation_that_fails_leaves_the_file_as_it_was() {
+    let world = World::new(POOL);
+    let m = atomic(&world, "16384");
+    world.pwrite(&m, 0, &page(1), 0);
+    let full = || Err(Errno::NOSPC);
+    let done = world.engine.allocate(world.who(0), m.name, m.file.as_fd(), 1 << 20, full);
+    assert_eq!(done, Err(Errno::NOSPC));
+    let (report, _dir, _memory) = world.recover();
+    assert_eq!(report.expect("a recovery").live, 0, "the record of what did not happen was retired");
+    assert_eq!(std::fs::read(&m.path).expect("read"), page(1));
+}
+
+#[test]
 fn what_leaves_the_log_is_back_before_the_next_write() {
     let world = World::new(POOL);
     let m = atomic(&world, "16384");

@@ -86,7 +86,8 @@ impl Client {
             46..52 => self.write(open, rng.range(1, 900), At::End),
             52..55 => self.write_at_cursor(open),
             55..57 => self.write(open, rng.range(20_000, 90_000), At::Offset(rng.below(SPAN))),
-            57..61 => self.truncate(open, rng.below(SPAN)),
+            57..60 => self.truncate(open, rng.below(SPAN)),
+            60 => self.allocate(open, rng.below(SPAN)),
             61..80 => self.sync(open),
             80..84 => self.engine.need_sync(open.name),
             84..87 => self.nested(open),
@@ -152,6 +153,22 @@ impl Client {
         let done = self.engine.truncate(self.who(), open.name, open.cache.as_fd(), len, publish);
         if done.is_err() {
             self.world.violate(format!("a truncate answered {done:?}"));
+        }
+        self.returned(open, seq);
+    }
+
+    /// fallocate, which may make the file longer.
+    fn allocate(&self, open: &Open, end: u64) {
+        let change = Change::Grow(end as usize);
+        let mut seq = None;
+        self.begin(open, change.clone());
+        let publish = || {
+            seq = Some(self.publish(open, &change));
+            Ok(())
+        };
+        let done = self.engine.allocate(self.who(), open.name, open.cache.as_fd(), end, publish);
+        if done.is_err() {
+            self.world.violate(format!("an allocation answered {done:?}"));
         }
         self.returned(open, seq);
     }

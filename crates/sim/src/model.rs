@@ -23,6 +23,8 @@ pub enum Change {
     Append(Rc<Vec<u8>>),
     /// A size.
     Truncate(usize),
+    /// At least this size.
+    Grow(usize),
     /// Whatever was found there.
     Becomes(Rc<Vec<u8>>),
 }
@@ -42,6 +44,7 @@ impl Change {
             }
             Self::Append(data) => content.extend_from_slice(data),
             Self::Truncate(len) => content.resize(*len, 0),
+            Self::Grow(len) => content.resize((*len).max(content.len()), 0),
             Self::Becomes(all) => content.clone_from(all),
         }
     }
@@ -52,6 +55,7 @@ impl Change {
             Self::Write(at, data) => format!("write {at}+{}", data.len()),
             Self::Append(data) => format!("append {}", data.len()),
             Self::Truncate(len) => format!("truncate {len}"),
+            Self::Grow(len) => format!("grow {len}"),
             Self::Becomes(all) => format!("becomes {} bytes", all.len()),
         }
     }

@@ -340,6 +340,8 @@ impl World {
                 file.disk.write(end, data);
             }
             Change::Truncate(len) => file.disk.set_len(*len),
+            Change::Grow(len) if *len > file.disk.cache().len() => file.disk.set_len(*len),
+            Change::Grow(_) => {}
             Change::Becomes(all) => file.disk.becomes(all),
         }
         match change {

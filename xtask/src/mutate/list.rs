@@ -121,6 +121,7 @@ mutants! {
     }
     "core/src/engine/write.rs" {
         "state: a short write leaves the log": "if !done.is_ok_and(|r| whole(r, intake.length)) {" => "if !done.is_ok_and(|r| whole(r, intake.length)) && !{m} {",
+        "order: what fallocate adds": "                Ok(grows.then(|| (RecordKind::Truncate, end," => "                Ok((grows && !{m}).then(|| (RecordKind::Truncate, end,",
         "state: a full log is left": "    f.epoch().fetch_add(1, SeqCst);\n    f.untracked_writes()" => "    if !{m} { f.epoch().fetch_add(1, SeqCst); }\n    f.untracked_writes()",
         "lock: inherited by a write": "        if guard.inherited() {" => "        if guard.inherited() && !{m} {",
         "atomic: a full log is waited for": "if waits && !wait.is_over() {" => "if waits && !wait.is_over() && !{m} {",

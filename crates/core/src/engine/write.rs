@@ -77,6 +77,34 @@ impl Engine {
         )
     }
 
+    /// fallocate(2) that keeps what the file holds: its size becomes `end` if it is smaller, which is logged as a
+    /// truncate; blocks behind the scenes are no change. `end` 0 leaves the size alone (FALLOC_FL_KEEP_SIZE).
+    /// `publish` as for [`write`](Self::write).
+    ///
+    /// # Errors
+    /// What `publish` said.
+    pub fn allocate(
+        &self,
+        who: Owner,
+        file: FileRef,
+        fd: BorrowedFd<'_>,
+        end: u64,
+        publish: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        self.change(
+            who,
+            file,
+            fd,
+            publish,
+            |(), _| true,
+            || {
+                let grows = end > rustix::fs::fstat(fd)?.st_size as u64 && end <= i64::MAX as u64;
+                let intake = Intake { length: 0, stored: 0 };
+                Ok(grows.then(|| (RecordKind::Truncate, end, intake, core::iter::empty::<&[u8]>())))
+            },
+        )
+    }
+
     /// The common course of a logged change. `entry` runs under the lock and says what to log, or nothing;
     /// `whole` tells whether the publish did all of it. Waiting for space is done with nothing held: the
     /// destager needs the file's lock, and the lane's operation would hold back what it may retire.

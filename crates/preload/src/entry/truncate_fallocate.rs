@@ -1,4 +1,5 @@
-//! ftruncate is logged in order with the writes; truncate by path and fallocate leave the log first.
+//! ftruncate is logged in order with the writes, and so is what fallocate adds to a file's size; truncate by path
+//! and a fallocate that changes content leave the log first.
 
 use core::ffi::{c_char, c_int};
 
@@ -20,12 +21,12 @@ entry! {
 
     /// Returns the error instead of setting errno. libc's own, because it falls back to writing.
     fn posix_fallocate | posix_fallocate64 (fd: c_int, offset: i64, len: i64) -> c_int {
-        let answer = classify::pass(fd, || {
+        let answer = extend(fd, offset, len, true, || {
             let n: c_int =
                 real_or!(libc::ENOSYS, c"posix_fallocate", fn(fd: c_int, offset: i64, len: i64) -> c_int);
-            Ok(n as usize)
+            if n == 0 { Ok(()) } else { Err(Errno::from_raw_os_error(n)) }
         });
-        answer.map_or_else(|e| e.raw_os_error(), |n| n as c_int)
+        answer.map_or_else(|e| e.raw_os_error(), |()| 0)
     }
 }
 
@@ -65,5 +66,33 @@ pub unsafe fn by_path(path: *const c_char, len: i64) -> Result<usize, Errno> {
 
 /// fallocate(2), in every mode.
 pub fn allocate(fd: c_int, mode: c_int, offset: i64, len: i64) -> Result<usize, Errno> {
-    classify::pass(fd, || raw!(SYS_fallocate, fd, mode, offset, len))
+    let call = || raw!(SYS_fallocate, fd, mode, offset, len);
+    match mode {
+        0 | libc::FALLOC_FL_KEEP_SIZE => extend(fd, offset, len, mode == 0, || call().map(drop)).map(|()| 0),
+        _ => classify::pass(fd, call),
+    }
+}
+
+/// An allocation that changes nothing but, with `grows`, the size.
+fn extend(
+    fd: c_int,
+    offset: i64,
+    len: i64,
+    grows: bool,
+    call: impl FnOnce() -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    let end =
+        offset.checked_add(len).filter(|_| offset >= 0 && len > 0).and_then(|end| u64::try_from(end).ok());
+    match (classify::of(fd, Intent::Write), end) {
+        (Kind::Managed(t), Some(end)) if t.writable() => {
+            t.engine.allocate(t.who, t.file, sys::borrow(fd), if grows { end } else { 0 }, call)
+        }
+        (Kind::Kernel | Kind::Managed(_), _) => call(),
+        (Kind::Watched(watched), _) => {
+            let done = call();
+            watched.written();
+            done
+        }
+        (Kind::Poisoned, _) => Err(Errno::IO),
+    }
 }
