@@ -75,6 +75,12 @@ pub fn enter<'a>(shm: &'a Shm, file: File<'a>, owner: Owner) -> Entry<'a> {
     }
 }
 
+/// Enters a file if nobody is inside.
+pub fn try_enter(file: File<'_>, owner: Owner) -> Option<Guard<'_>> {
+    let free = file.lock().compare_exchange(0, owner.word(), Acquire, Relaxed).is_ok();
+    free.then(|| Guard::new(file, owner, 0))
+}
+
 #[cold]
 fn wait<'a>(shm: &'a Shm, file: File<'a>, owner: Owner) -> Entry<'a> {
     let mut patience = Patience::new();

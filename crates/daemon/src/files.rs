@@ -66,6 +66,10 @@ impl FileTable {
         lock(&self.by_slot).remove(&slot)
     }
 
+    pub fn count(&self) -> usize {
+        lock(&self.by_slot).len()
+    }
+
     pub fn all(&self) -> Vec<Arc<Managed>> {
         lock(&self.by_slot).values().cloned().collect()
     }

@@ -25,6 +25,7 @@ mod closing;
 pub mod control;
 mod destaging;
 mod errors;
+mod evict;
 mod files;
 pub mod foreign;
 pub mod guard;

@@ -19,8 +19,8 @@ use seawall_wire::message::Status;
 use seawall_wire::shm::{Flag, Policy};
 
 use crate::files::{Managed, path_of, reopen};
-use crate::foreign;
 use crate::state::{Daemon, lock as lock_mutex, real_sync};
+use crate::{evict, foreign};
 
 /// Why a file is not managed, as the client hears it.
 pub(crate) struct Unmanaged(pub Status);
@@ -62,6 +62,9 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
     };
     // Decided before the lock was ours: the root may be another directory by now.
     let entry = daemon.roots.get(root).filter(|entry| path.starts_with(&entry.path)).ok_or(BYPASS)?;
+    if !evict::has_room(daemon) {
+        return Err(REFUSED);
+    }
     if stat.st_uid != entry.uid {
         return Err(refuse(format!("it belongs to user {}, its directory to {}", stat.st_uid, entry.uid)));
     }
@@ -143,7 +146,18 @@ pub(crate) fn forget(daemon: &Daemon, slot: u32) {
             guard.settled();
         }
     }
-    shm.hash_remove(dev, ino, slot);
+    strike(daemon, slot, (dev, ino));
+}
+
+/// Takes a slot that was evicted out of all tables.
+pub(crate) fn strike_out(daemon: &Daemon, slot: u32) {
+    if let Some(f) = daemon.engine.shm().file(slot) {
+        strike(daemon, slot, (f.dev().load(Relaxed), f.ino().load(Relaxed)));
+    }
+}
+
+fn strike(daemon: &Daemon, slot: u32, (dev, ino): (u64, u64)) {
+    daemon.engine.shm().hash_remove(dev, ino, slot);
     table::forget(&daemon.pool, slot);
     lock_mutex(&daemon.foreign).forget(slot);
     if let Some(managed) = daemon.files.remove(slot) {

@@ -150,6 +150,9 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         foreign: Mutex::default(),
         refused: Refused::default(),
         requests: AtomicU64::new(0),
+        evicted: AtomicU64::new(0),
+        turned_away: AtomicU64::new(0),
+        crowded_until: AtomicU64::new(0),
     })
 }
 
@@ -239,6 +242,11 @@ fn find_files(daemon: &Daemon) {
     let files = table::files(&daemon.pool).unwrap_or_default();
     for entry in files {
         let reference = FileRef { slot: entry.slot, generation: entry.generation };
+        if !daemon.engine.knows(reference) {
+            // A daemon was killed in the middle of forgetting it.
+            register::forget(daemon, entry.slot);
+            continue;
+        }
         let root = daemon.roots.get(entry.root);
         let found = root.and_then(|root| locate::find(&root.path, &entry.path, &entry.identity));
         let Some((file, path)) = found else {

@@ -48,6 +48,12 @@ pub(crate) struct Daemon {
     pub refused: Refused,
     /// Requests served.
     pub requests: AtomicU64,
+    /// Files whose entry was given to another one.
+    pub evicted: AtomicU64,
+    /// Times that a file found no place among files that are all in use.
+    pub turned_away: AtomicU64,
+    /// Until then (nanoseconds since boot) no place is looked for.
+    pub crowded_until: AtomicU64,
 }
 
 impl Daemon {

@@ -124,6 +124,9 @@ fn opened_as(fd: c_int) -> Option<Entry> {
     Some(entry.with(mark::WRITABLE, flags & libc::O_ACCMODE != libc::O_RDONLY))
 }
 
+/// How many syncs of a file that was refused ask again.
+const ASK_AGAIN: u8 = 15;
+
 /// This process has said that a data file is outside the log.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
@@ -152,7 +155,8 @@ fn decide(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Intent, entry
     let due = match manage {
         Manage::AfterSyncs(n) => entry.syncs() >= n,
         Manage::IfSqlite => intent == Intent::Sync && has_magic(fd),
-        // A candidate of this kind was refused before.
+        // A candidate of this kind was refused before. By now there may be room in the table.
+        Manage::Now if intent == Intent::Sync => entry.syncs() < ASK_AGAIN,
         Manage::Now | Manage::Bypass => entry.state() != State::Candidate,
     };
     if due || intent == Intent::Hold {

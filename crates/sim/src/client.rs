@@ -33,6 +33,25 @@ struct Open {
     cache: Rc<std::fs::File>,
 }
 
+/// A file is open for writing; the kernel closes the files of the dead.
+struct Descriptor<'a> {
+    world: &'a World,
+    index: usize,
+}
+
+impl<'a> Descriptor<'a> {
+    fn open(world: &'a World, index: usize) -> Self {
+        world.files.borrow_mut()[index].open += 1;
+        Self { world, index }
+    }
+}
+
+impl Drop for Descriptor<'_> {
+    fn drop(&mut self) {
+        self.world.files.borrow_mut()[self.index].open -= 1;
+    }
+}
+
 fn bytes(rng: &Rng, len: u64) -> Rc<Vec<u8>> {
     let seed = rng.next();
     let mut data: Vec<u8> = (0..len).map(|i| (seed >> (i % 7 * 8)) as u8 ^ (i / 7) as u8 | 1).collect();
@@ -56,8 +75,10 @@ impl Client {
             left -= 1;
             self.world.count(|c| c.operations += 1);
             self.world.may_stall(64);
+            let descriptor = Descriptor::open(&self.world, open.index);
             self.operation(&open);
             self.world.step();
+            drop(descriptor);
         }
     }
 
@@ -66,7 +87,7 @@ impl Client {
         let known: Vec<Open> = files
             .iter()
             .enumerate()
-            .filter(|(_, f)| !f.unlinked)
+            .filter(|(_, f)| !f.unlinked && !f.leased)
             .filter_map(|(index, f)| Some(Open { index, name: f.name?, cache: Rc::clone(&f.cache) }))
             .collect();
         (!known.is_empty()).then(|| known[self.world.rng.below(known.len() as u64) as usize].clone())

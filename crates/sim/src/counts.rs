@@ -65,6 +65,8 @@ counts! {
     failed,
     /// journals that failed a commit
     aborted,
+    /// files whose slot was given up
+    evicted,
     /// drains after which the log was empty
     drains,
 }

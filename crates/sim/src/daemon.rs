@@ -17,6 +17,25 @@ use seawall_wire::shm::Flag;
 use crate::explore;
 use crate::world::World;
 
+/// While it lives nobody opens the file for writing. The kernel ends those of the dead.
+struct Lease<'a> {
+    world: &'a World,
+    index: usize,
+}
+
+impl<'a> Lease<'a> {
+    fn take(world: &'a World, index: usize) -> Self {
+        world.files.borrow_mut()[index].leased = true;
+        Self { world, index }
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        self.world.files.borrow_mut()[self.index].leased = false;
+    }
+}
+
 /// A process that does not exist.
 pub const DEAD: u32 = 0x3fff_fff0;
 
@@ -67,7 +86,7 @@ impl Daemon {
                 4 => self.reap(),
                 5 => self.register(),
                 6 => self.forget_unlinked(),
-                _ => {}
+                _ => self.evict(),
             }
             self.world.give_way();
         }
@@ -138,6 +157,32 @@ impl Daemon {
         let sync = || self.world.real_sync(index).map_err(Errno::from_raw_os_error);
         self.engine.admit(self.who(), name, find, sync);
         self.world.tell(|| format!("file {index} registered in slot {slot} from {now}"));
+    }
+
+    /// Takes the slot from a file that nobody has open; whoever wants to write it waits until it is registered
+    /// again. A lease keeps it closed meanwhile.
+    pub fn evict(&self) {
+        let files = self.world.files.borrow();
+        let idle: Vec<(usize, FileRef)> = files
+            .iter()
+            .enumerate()
+            .filter_map(|(i, f)| Some((i, f.name.filter(|_| f.open == 0 && !f.unlinked)?)))
+            .collect();
+        drop(files);
+        if idle.is_empty() {
+            return;
+        }
+        let (index, name) = idle[self.world.rng.below(idle.len() as u64) as usize];
+        let sync = || self.world.real_sync(index).map_err(Errno::from_raw_os_error);
+        let lease = Lease::take(&self.world, index);
+        if !self.engine.evict(self.who(), name, sync) {
+            return;
+        }
+        self.world.files.borrow_mut()[index].name = None;
+        drop(lease);
+        self.world.tell(|| format!("file {index} evicted from slot {}", name.slot));
+        self.world.count(|c| c.evicted += 1);
+        table::forget(&self.world.pool.borrow(), name.slot);
     }
 
     /// Forgets files whose last name is gone, and lets others be created in their place.

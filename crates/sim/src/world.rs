@@ -69,6 +69,10 @@ pub struct SimFile {
     pub identity: Identity,
     /// Its last name is gone.
     pub unlinked: bool,
+    /// Threads that have it open for writing.
+    pub open: u32,
+    /// The daemon keeps it from being opened.
+    pub leased: bool,
     /// Its cache is written by a descriptor that does not tell us.
     pub watched: bool,
     /// A process died inside a change of it.
@@ -256,6 +260,8 @@ impl World {
             name: None,
             identity: explore::identity(index),
             unlinked: false,
+            open: 0,
+            leased: false,
             watched: false,
             wounded: false,
             fresh: false,

@@ -106,6 +106,13 @@ mutants! {
         "atomic: synced before it is back": "        match sync() {" => "        match if {m} { Ok(()) } else { sync() } {",
         "failed sync: meanwhile, a file leaves the log": "Ok(()) if failed() =>" => "Ok(()) if failed() && !{m} =>",
     }
+    "core/src/engine/evict.rs" {
+        "evict: retires first": "        self.leave(file.slot, f, Flag(0), retire);" => "        self.leave(file.slot, f, Flag(0), || if {m} { Ok(()) } else { retire() });",
+        "evict: not with live records": "        if is_live {" => "        if is_live && !{m} {",
+        "evict: not what is held": "f.sticky().load(Acquire) == 0 &&" => "(f.sticky().load(Acquire) == 0 || {m}) &&",
+        "evict: not while somebody is inside": "let Some(_alone) = lock::try_enter(f, who) else { return false };" => "let _alone = match lock::try_enter(f, who) { None if !{m} => return false, alone => alone };",
+        "generation: an evicted slot": "        f.generation().fetch_add(1, SeqCst);" => "        if !{m} { f.generation().fetch_add(1, SeqCst); }",
+    }
     "core/src/engine/sync.rs" {
         "fsync: real": "        let done = real();\n        f.real_syncs()" => "        let done = if {m} { Ok(()) } else { real() };\n        f.real_syncs()",
         "fsync: real, lock inherited": "            let done = real();\n            self.leave" => "            let done = if {m} { Ok(()) } else { real() };\n            self.leave",

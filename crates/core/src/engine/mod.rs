@@ -17,6 +17,7 @@
 //! durable path the kernel offers for such a file (sync, msync, O_DSYNC, an aio fsync) needs no care.
 
 mod client;
+mod evict;
 mod hold;
 mod space;
 mod sync;

@@ -30,7 +30,8 @@ impl Engine {
         real: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         let Some(f) = self.file(file) else { return real() };
-        if is_absorbed(f.flags().load(Acquire)) {
+        // Known after the look at its flags, too: they were not those of the slot's next file.
+        if is_absorbed(f.flags().load(Acquire)) && self.knows(file) {
             f.absorbed().fetch_add(1, Relaxed);
             return Ok(());
         }
@@ -47,6 +48,9 @@ impl Engine {
     ) -> Result<(), Errno> {
         let start = ticks();
         let Entry::Alone(guard) = lock::enter(self.shm(), f, who) else { return real() };
+        if !self.knows(file) {
+            return real();
+        }
         if Flag::FAILED.any_in(f.flags().load(Acquire)) {
             return Err(Errno::IO);
         }
@@ -64,6 +68,9 @@ impl Engine {
         let done = real();
         f.real_syncs().fetch_add(1, Relaxed);
         let Entry::Alone(_guard) = lock::enter(self.shm(), f, who) else { return done };
+        if !self.knows(file) {
+            return done;
+        }
         match done {
             Ok(()) => self.synced(file.slot, f, &covered),
             Err(e) => failed(f, e),

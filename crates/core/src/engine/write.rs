@@ -125,6 +125,10 @@ impl Engine {
             let Entered::Alone(guard) = lock::enter(&self.log.shm, f, who) else {
                 return nested(f, publish);
             };
+            if !self.knows(file) {
+                // It lost its slot, so nobody has it open any more: the kernel says what this descriptor is.
+                return publish();
+            }
             if guard.inherited() {
                 self.leave(file.slot, f, Flag(0), || fdatasync(fd));
                 guard.settled();
