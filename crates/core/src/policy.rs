@@ -72,6 +72,19 @@ pub fn by_preset(preset: Preset, policy: Policy, below: &[u8]) -> Manage {
     }
 }
 
+/// True if a symbolic link of this name may lead PostgreSQL to a tablespace.
+pub fn may_be_tablespace(link: &[u8]) -> bool {
+    const AMONG: &[u8] = b"pg_tblspc/";
+    link.windows(AMONG.len()).any(|part| part == AMONG)
+}
+
+/// True if there are databases whose tablespaces are to be managed.
+pub fn has_tablespaces(shm: &Shm) -> bool {
+    let roots = (0..shm.shape().roots).filter_map(|i| shm.root(i));
+    let mut kinds = roots.filter_map(|root| Some((root.kind()?, root.policy())));
+    kinds.any(|kind| kind == (Preset::Postgres, Policy::Atomic))
+}
+
 fn now_if(logged: bool) -> Manage {
     if logged { Manage::Now } else { Manage::Bypass }
 }
@@ -169,6 +182,16 @@ mod tests {
         assert_eq!(redis(b"temp-rewriteaof-bg-7.aof"), Manage::AfterSyncs(u8::MAX));
         assert_eq!(redis(b"temp-rewriteaof-7.aof"), Manage::Bypass);
         assert_eq!(redis(b"appendonlydir/a.1.base.aof"), Manage::Bypass);
+    }
+
+    #[test]
+    fn a_tablespaces_link_is_told_by_its_name() {
+        for link in [&b"pg_tblspc/16399"[..], b"./pg_tblspc/16399", b"/d/pg_tblspc/1"] {
+            assert!(may_be_tablespace(link), "{}", link.escape_ascii());
+        }
+        for link in [&b"pg_wal"[..], b"pg_tblspc", b"/d/base/5"] {
+            assert!(!may_be_tablespace(link), "{}", link.escape_ascii());
+        }
     }
 
     #[test]

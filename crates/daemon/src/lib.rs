@@ -44,6 +44,7 @@ mod start;
 mod state;
 pub mod status;
 mod sys;
+pub mod tablespaces;
 mod warden;
 mod watch;
 

@@ -14,7 +14,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::net::{self, Message, Peer};
 use crate::state::{Daemon, real_sync};
-use crate::{closing, control, destaging, register, roots, status, warden};
+use crate::{closing, control, destaging, register, roots, status, tablespaces, warden};
 
 /// JSON longer than this travels in a file instead.
 const INLINE_MAX: usize = MESSAGE_MAX / 2;
@@ -103,6 +103,10 @@ impl<'d> Connection<'d> {
             Some(Kind::Hello) => self.hello(),
             Some(Kind::Register) => self.register(message),
             Some(Kind::SyncFile) => self.sync_file(body),
+            Some(Kind::LookForRoots) => match tablespaces::look(self.daemon) {
+                Ok(()) => Answer::status(Status::Ok),
+                Err(e) => Answer::failed(e),
+            },
             Some(Kind::Status) => Answer::json(Status::Ok, &status::status(self.daemon)),
             Some(Kind::Drain) => self.drain(),
             Some(Kind::AddRoot) => self.add_root(body),

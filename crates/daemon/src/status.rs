@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::Managed;
 use crate::state::Daemon;
+use crate::{evict, tablespaces};
 
 /// Everything `seawall status` shows.
 #[derive(Debug, Serialize, Deserialize)]
@@ -52,8 +53,20 @@ pub struct Status {
     pub guards: usize,
     /// Registered directories.
     pub roots: Vec<RootStatus>,
+    /// Directories that an atomic database links to and that are not managed: pages in them can tear.
+    #[serde(default)]
+    pub not_covered: Vec<PathBuf>,
     /// Managed files.
     pub files: Vec<FileStatus>,
+    /// How many there can be at a time.
+    #[serde(default)]
+    pub files_max: u32,
+    /// Files whose entry was given to another one.
+    #[serde(default)]
+    pub evicted: u64,
+    /// Times that a file was left to the kernel because all that are managed were in use.
+    #[serde(default)]
+    pub turned_away: u64,
     /// Waits, by event.
     pub events: Vec<EventStatus>,
     /// Changes when what is counted here begins again from zero.
@@ -170,7 +183,11 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         requests: daemon.requests.load(Relaxed),
         guards: daemon.roots.guards(),
         roots: roots.map(|(_, r)| root(r)).collect(),
+        not_covered: tablespaces::missing(daemon).into_iter().map(|(_, path)| path).collect(),
         files,
+        files_max: evict::capacity(daemon) as u32,
+        evicted: daemon.evicted.load(Relaxed),
+        turned_away: daemon.turned_away.load(Relaxed),
         events: events(daemon),
         epoch: epoch(daemon),
     }

@@ -102,6 +102,18 @@ pub fn register(fd: c_int) -> Registered {
     }
 }
 
+/// Asks the daemon to register what a database's new links lead to. False if something is not.
+pub fn look_for_roots() -> bool {
+    let answer = if session::may_ask() {
+        ask(Kind::LookForRoots, &[], None, REGISTER_SECONDS)
+    } else {
+        Err(Errno::AGAIN)
+    };
+    let Ok(answer) = answer else { return false };
+    answer.close_descriptors();
+    (answer.reply.magic, Status::from_u32(answer.reply.status)) == (MAGIC, Status::Ok)
+}
+
 /// A real fdatasync of a managed file of which we have no descriptor. Without a daemon, of everything: we
 /// must not open and close such a file ourselves, or the process would lose its POSIX locks on it.
 pub fn sync_file(file: FileRef) -> Result<(), Errno> {

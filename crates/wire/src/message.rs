@@ -22,6 +22,8 @@ pub enum Kind {
     /// fdatasync the file in the slot given by the body (two little-endian u32: slot, generation). The
     /// caller holds the file's lock and moves the watermark itself; the daemon takes no lock for this.
     SyncFile = 3,
+    /// A link was made where a database keeps links to more of its data: register what is new.
+    LookForRoots = 4,
     /// Command line: state as JSON.
     Status = 16,
     /// Command line: destage everything, then reply.
@@ -39,6 +41,7 @@ impl Kind {
             1 => Self::Hello,
             2 => Self::Register,
             3 => Self::SyncFile,
+            4 => Self::LookForRoots,
             16 => Self::Status,
             17 => Self::Drain,
             18 => Self::AddRoot,

@@ -85,6 +85,14 @@ fn tell(s: &Status) -> Result<()> {
         facts.push(("refused", format!("{} requests of another version", s.refused)));
     }
     facts.extend(s.roots.iter().map(|root| ("directory", directory(root))));
+    let not_covered = |path: &std::path::PathBuf| {
+        (
+            "NOT COVERED",
+            format!("{}: pages of this tablespace can tear; the daemon's log says why", path.display()),
+        )
+    };
+    facts.extend(s.not_covered.iter().map(not_covered));
+    facts.push(("file table", file_table(s)));
     facts.extend(outside(s));
     show::facts(&facts);
     println!("\nfiles");
@@ -116,6 +124,17 @@ fn outside(s: &Status) -> Option<(&'static str, String)> {
         );
         ("atomic", text)
     })
+}
+
+fn file_table(s: &Status) -> String {
+    let mut text = format!("{} of {} entries in use", s.files.len(), s.files_max);
+    if s.evicted > 0 {
+        text += &format!(", {} given to other files", s.evicted);
+    }
+    if s.turned_away > 0 {
+        text += &format!("; FULL {} times: those files were left to the kernel", s.turned_away);
+    }
+    text
 }
 
 fn file(f: &FileStatus) -> Vec<String> {

@@ -66,6 +66,7 @@ pub(super) const ROWS: &[Row] = &[
         "the next fsync is real; a last name's end makes the file leave the log first",
         &["rename", "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat", "remove"],
     ),
+    row("names", "a tablespace's link makes its directory managed", &["symlink", "symlinkat"]),
     row(
         "attributes",
         "the next fsync is real",

@@ -86,8 +86,6 @@ pub(super) const ROWS: &[Row] = &[
             "mkdirat",
             "mkdtemp",
             "rmdir",
-            "symlink",
-            "symlinkat",
             "mknod",
             "mknodat",
             "__xmknod",

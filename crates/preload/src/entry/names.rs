@@ -1,5 +1,5 @@
 //! rename, link, unlink: a file whose name changes gets a real fsync next; one that loses its last name
-//! leaves the log first.
+//! leaves the log first. A symbolic link may lead a database to more of its data.
 
 use core::ffi::{CStr, c_char, c_int, c_uint};
 
@@ -9,7 +9,7 @@ use seawall_core::{Errno, policy};
 use super::entry;
 use crate::look::{self, Seen};
 use crate::sys::{self, raw};
-use crate::{app, errno, fdtable, guard, session};
+use crate::{app, client, errno, fdtable, guard, session};
 
 const RENAME_EXCHANGE: c_uint = 2;
 const AT_REMOVEDIR: c_int = 0x200;
@@ -29,6 +29,10 @@ entry! {
     }
     fn linkat (old_dir: c_int, old: *const c_char, new_dir: c_int, new: *const c_char, flags: c_int) -> c_int {
         errno::int(linked(old_dir, old, new_dir, new, flags))
+    }
+    fn symlink (to: *const c_char, path: *const c_char) -> c_int { errno::int(pointed(to, AT_FDCWD, path)) }
+    fn symlinkat (to: *const c_char, dir: c_int, path: *const c_char) -> c_int {
+        errno::int(pointed(to, dir, path))
     }
     fn unlink (path: *const c_char) -> c_int { errno::int(removed(AT_FDCWD, path, 0)) }
     fn unlinkat (dir: c_int, path: *const c_char, flags: c_int) -> c_int {
@@ -148,6 +152,21 @@ unsafe fn link_file(
             Ok(done)
         }
     }
+}
+
+/// symlinkat(2). If it makes a tablespace the daemon hears of it before a file can be made in there.
+pub unsafe fn pointed(to: *const c_char, dir: c_int, path: *const c_char) -> Result<usize, Errno> {
+    let done = raw!(SYS_symlinkat, to, dir, path)?;
+    // SAFETY: the caller's.
+    let path = unsafe { app::path(path) };
+    let leads_to_data = path.is_some_and(|path| policy::may_be_tablespace(path.to_bytes()));
+    if leads_to_data
+        && session::engine().is_some_and(|engine| policy::has_tablespaces(engine.shm()))
+        && !client::look_for_roots()
+    {
+        sys::say(&["a tablespace is not in the log, so its pages can tear; the daemon's log says why"]);
+    }
+    Ok(done)
 }
 
 /// unlinkat(2).

@@ -80,6 +80,7 @@ unsafe fn paths(nr: c_long, [a, b, c, d, e, _]: [usize; 6]) -> Option<Result<usi
             libc::SYS_renameat2 => names::moved(dir, b as _, c as c_int, d as _, e as c_uint),
             libc::SYS_linkat => names::linked(dir, b as _, c as c_int, d as _, e as c_int),
             libc::SYS_unlinkat => names::removed(dir, b as _, c as c_int),
+            libc::SYS_symlinkat => names::pointed(a as _, b as c_int, c as _),
             _ => return None,
         }
     })
@@ -97,6 +98,7 @@ unsafe fn old_paths(nr: c_long, [a, b, c, ..]: [usize; 6]) -> Option<Result<usiz
             libc::SYS_rename => names::moved(AT_FDCWD, a as _, AT_FDCWD, b as _, 0),
             libc::SYS_link => names::linked(AT_FDCWD, a as _, AT_FDCWD, b as _, 0),
             libc::SYS_unlink => names::removed(AT_FDCWD, a as _, 0),
+            libc::SYS_symlink => names::pointed(a as _, AT_FDCWD, b as _),
             libc::SYS_dup2 => close_dup::onto(a as c_int, b as c_int),
             _ => return None,
         }

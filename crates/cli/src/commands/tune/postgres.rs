@@ -85,7 +85,8 @@ const REQUIRES: [&str; 6] = [
     "switch full_page_writes off only when it runs that way already, and CHECKPOINT right before",
     "`seawall status` shows no file outside the log; a daemon that is gone, a full log whose disk refuses, or a \
      mapped file puts one outside, and its pages can tear until it is back. Keep an eye on that line",
-    "tablespaces existed when the server was started; a new one is covered from the next start on",
+    "the pool has an entry for every data file that is open for writing at a time (4096 from 1 GiB on), and every \
+     tablespace is managed: `seawall status` says neither FULL nor NOT COVERED",
     "data checksums are on (pg_checksums --enable): what is torn all the same is found, not believed",
     "base backups still need full pages: pg_basebackup switches them on by itself while it runs",
 ];

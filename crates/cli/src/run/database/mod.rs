@@ -109,15 +109,14 @@ fn elsewhere(preset: Preset, root: &AddRoot, arguments: &[OsString]) -> Vec<AddR
     if root.policy != Policy::Atomic.name() {
         return Vec::new();
     }
-    let named = match preset {
-        Preset::Postgres => {
-            let spaces = std::fs::read_dir(root.data.join("pg_tblspc")).into_iter().flatten().flatten();
-            spaces.map(|entry| entry.path()).chain([root.data.join("pg_wal")]).collect()
+    let outside: BTreeSet<PathBuf> = match preset {
+        Preset::Postgres => seawall_daemon::tablespaces::outside(&root.data).into_iter().collect(),
+        _ => {
+            let named = mariadb::elsewhere(&root.data, arguments).into_iter();
+            let real = named.filter_map(|path| std::fs::canonicalize(path).ok());
+            real.filter(|path| !path.starts_with(&root.data)).collect()
         }
-        _ => mariadb::elsewhere(&root.data, arguments),
     };
-    let real = named.into_iter().filter_map(|path| std::fs::canonicalize(path).ok());
-    let outside: BTreeSet<PathBuf> = real.filter(|path| !path.starts_with(&root.data)).collect();
     outside.into_iter().map(|path| AddRoot { path, ..root.clone() }).collect()
 }
 
