@@ -75,6 +75,10 @@ pub fn dead(engine: &Engine, who: Owner, is_dead: &dyn Fn(u32) -> bool, files: &
         }
     }
     reaped.holds = holds(engine, &gone);
+    if reaped.holds > 0 {
+        // The destager takes files back that belong into the log: now, not at its next round.
+        engine.ring();
+    }
     for client in &gone {
         engine.release_client(*client);
         reaped.clients += 1;

@@ -21,6 +21,7 @@ pub struct Pool {
     tools: Tools,
     identity: Identity,
     medium: String,
+    uuid: String,
 }
 
 impl Pool {
@@ -28,12 +29,12 @@ impl Pool {
     pub fn create(tools: &Tools, identity: &Identity, size: u64) -> Result<Self> {
         remove_abandoned();
         let path = PathBuf::from(format!("/dev/shm/{PREFIX}{}.pool", std::process::id()));
-        let mut pool =
-            Pool { path, size, tools: tools.clone(), identity: identity.clone(), medium: String::new() };
+        let (tools, identity) = (tools.clone(), identity.clone());
+        let mut pool = Pool { path, size, tools, identity, medium: String::new(), uuid: String::new() };
         let mut init = pool.seawall();
         init.arg("init").arg(&pool.path).args(["--size", &size.to_string(), "--emulated", "--force"]);
         run(init, "seawall init")?;
-        pool.medium = pool.ask_medium()?;
+        (pool.medium, pool.uuid) = pool.ask_medium()?;
         Ok(pool)
     }
 
@@ -96,17 +97,18 @@ impl Pool {
         Ok(inspected.last_lsn)
     }
 
-    fn ask_medium(&self) -> Result<String> {
+    fn ask_medium(&self) -> Result<(String, String)> {
         #[derive(Deserialize)]
         struct Status {
             medium: String,
+            uuid: String,
         }
         let mut status = self.seawall();
         status.args(["status", "--json", "--pool"]).arg(&self.path);
         let json = run(status, "seawall status")?;
         let status: Status =
             serde_json::from_slice(&json).context("`seawall status --json` gives no medium")?;
-        Ok(status.medium)
+        Ok((status.medium, status.uuid))
     }
 }
 
@@ -118,6 +120,8 @@ impl Drop for Pool {
             let _ = stop.output();
         }
         let _ = fs::remove_file(&self.path);
+        // Of a daemon that was killed; without the pool nobody asks for it again.
+        let _ = fs::remove_file(format!("/dev/shm/seawall-{}.rt", self.uuid));
     }
 }
 

@@ -138,6 +138,12 @@ impl Drop for Place {
     fn drop(&mut self) {
         // Whatever a failed test left behind ends here; most have ended it themselves.
         let _ = self.command(&["stop", "--pool", self.pool()]).output();
+        // The pool goes with its directory: nobody will ask for the run-time memory of a killed daemon again.
+        let inspected = self.seawall(&["inspect", self.pool(), "--json"]);
+        let json = serde_json::from_str::<serde_json::Value>(&inspected.out).unwrap_or_default();
+        if let Some(uuid) = json["uuid"].as_str() {
+            let _ = std::fs::remove_file(format!("/dev/shm/seawall-{uuid}.rt"));
+        }
     }
 }
 

@@ -118,6 +118,18 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.kill_everything();
+        // A daemon that was killed leaves its run-time memory; without the pool nobody asks for it again.
+        let inspected = Command::new(binary()).args(["inspect", "--json"]).arg(&self.path).output();
+        if let Some(uuid) = inspected.ok().and_then(|said| uuid_in(&said.stdout)) {
+            let _ = std::fs::remove_file(format!("/dev/shm/seawall-{uuid}.rt"));
+        }
         let _ = std::fs::remove_file(&self.path);
     }
+}
+
+/// The pool's UUID, in what `seawall inspect --json` said.
+fn uuid_in(json: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(json).ok()?;
+    let uuid = text.split_once("\"uuid\":")?.1.split('"').nth(1)?;
+    (uuid.len() == 32).then(|| uuid.to_owned())
 }
