@@ -16,6 +16,8 @@ BENCH       ?=
 # How long soak goes on: power cuts of each database on a disk of our own, and of the virtual machine.
 CUT_ROUNDS  ?= 200
 VM_ROUNDS   ?= 20
+# … and of loads that write many times the pool's size, all together.
+ENDURE_MINUTES ?= 30
 # What `make deb` packs.
 DEB_PROFILE ?= release
 DEB_VERSION ?= $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)-1
@@ -102,12 +104,13 @@ demo: deps build ## PostgreSQL and SQLite on three sides, then kill -9 and the p
 	$(RELEASE)/seawall-lab demo $(DEMO)
 
 .PHONY: soak
-soak: deps build ## What the tests do in small, for as long as you like (CUT_ROUNDS=200 VM_ROUNDS=20 FUZZ_SECONDS=60)
+soak: deps build ## What the tests do in small, for as long as you like (CUT_ROUNDS=200 VM_ROUNDS=20 ENDURE_MINUTES=30 FUZZ_SECONDS=60)
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --json out/campaign.json
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --only postgres,sqlite,mariadb,redis,rocksdb,lmdb --rounds $(CUT_ROUNDS)
 	$(CARGO) build $(CARGO_FLAGS) --package seawall-cli
 	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
 	SEAWALL_STRESS_SECONDS=$(STRESS_SECONDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-contract --test mount random_operations
+	$(RELEASE)/seawall-lab endure --minutes $(ENDURE_MINUTES) --json out/endure.json
 	$(MAKE) deps PACKAGES="$(SOAK_PACKAGES)"
 	$(CARGO) build --release $(CARGO_FLAGS) --package seawall-vmtest
 	$(RELEASE)/seawall-vmtest --rounds $(VM_ROUNDS)

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use seawall_load::write::parse_bytes;
 
+use crate::endure::Load;
+
 /// Real databases with and without Seawall, side by side
 #[derive(Parser)]
 #[command(version)]
@@ -19,6 +21,8 @@ pub enum Command {
     Demo(DemoOptions),
     /// Latencies and rates as ratios against named baselines, as out/bench.json
     Bench(BenchOptions),
+    /// Loads that write many times the pool's size, watched for growth and stalls, as out/endure.json
+    Endure(EndureOptions),
     /// Render the page again from a saved demo.json
     #[command(hide = true)]
     Render(RenderOptions),
@@ -107,6 +111,28 @@ pub enum Section {
 }
 
 #[derive(Args, Clone, Debug)]
+pub struct EndureOptions {
+    /// Minutes, all loads together
+    #[arg(long, default_value_t = 10.0, value_parser = positive)]
+    pub minutes: f64,
+    /// Where the figures go
+    #[arg(long, default_value = "out/endure.json")]
+    pub json: PathBuf,
+    /// Loads to run [default: all]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub only: Vec<Load>,
+    /// Size of the emulated pool: small, so that the log wraps many times
+    #[arg(long, default_value = "64M", value_parser = parse_bytes)]
+    pub pool_size: u64,
+    /// The `seawall` binary [default: beside this program]
+    #[arg(long)]
+    pub seawall: Option<PathBuf>,
+    /// Where data is created and removed again: on the disk to be measured
+    #[arg(long)]
+    pub work: Option<PathBuf>,
+}
+
+#[derive(Args, Clone, Debug)]
 pub struct RenderOptions {
     pub json: PathBuf,
     pub html: PathBuf,
@@ -114,4 +140,8 @@ pub struct RenderOptions {
 
 fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("{text:?} is not a number of at least 1"))
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|n| *n > 0.0).ok_or_else(|| format!("{text:?} is not a number above 0"))
 }

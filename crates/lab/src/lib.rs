@@ -13,6 +13,7 @@ pub mod cli;
 pub mod compare;
 pub mod crash;
 pub mod demo;
+pub mod endure;
 pub mod html;
 pub mod identity;
 pub mod lab;

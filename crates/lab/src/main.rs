@@ -1,10 +1,10 @@
-//! `seawall-lab`: the demo and the benchmarks.
+//! `seawall-lab`: the demo, the benchmarks, the long runs.
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use seawall_lab::cli::{Cli, Command};
-use seawall_lab::{bench, demo, process};
+use seawall_lab::{bench, demo, endure, process};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -13,6 +13,7 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Command::Demo(options) => demo::run(options),
         Command::Bench(options) => bench::run(options),
+        Command::Endure(options) => endure::run(options),
         Command::Render(options) => demo::render(&options.json, &options.html),
         Command::Docs { page } => bench::write_page(page),
     };

@@ -202,6 +202,8 @@ pub mod tests {
             seconds: 1.0,
             ops_per_s: 1.0,
             latency: Summary { p50_us: 2.0, mean_us: 2.0, ..Summary::default() },
+            write: None,
+            fsync: None,
             verified: Default::default(),
         };
         let mut samples = Samples::default();

@@ -27,6 +27,7 @@ use crate::lab::Lab;
 use crate::machine::Machine;
 use crate::progress::Progress;
 use fields::Fields;
+pub use measure::word;
 pub use page::write as write_page;
 
 /// Everything measured, as written to `bench.json`.

@@ -50,6 +50,12 @@ pub struct Report {
     pub ops_per_s: f64,
     /// Latency of one operation; `max_us` is the longest stall.
     pub latency: Summary,
+    /// Latency of the writes alone (`--apart`).
+    #[serde(default)]
+    pub write: Option<Summary>,
+    /// Latency of the syncs alone (`--apart`).
+    #[serde(default)]
+    pub fsync: Option<Summary>,
     /// What reading everything back found.
     pub verified: Checked,
 }
@@ -68,11 +74,14 @@ pub fn run(options: &Options) -> Result<Report> {
 }
 
 fn report(plan: &Plan, outcomes: Vec<Outcome>, started: Instant) -> Result<Report> {
-    let mut recorder = Recorder::default();
+    let (mut recorder, mut writes, mut syncs) =
+        (Recorder::default(), Recorder::default(), Recorder::default());
     let mut expectation = Expectation::new(plan);
     let mut seconds = 0f64;
     for outcome in outcomes {
         recorder.merge_counts(&outcome.counts);
+        writes.merge_counts(&outcome.apart[0]);
+        syncs.merge_counts(&outcome.apart[1]);
         seconds = seconds.max(outcome.seconds);
         expectation.writers.extend(outcome.writers);
     }
@@ -93,6 +102,8 @@ fn report(plan: &Plan, outcomes: Vec<Outcome>, started: Instant) -> Result<Repor
         seconds,
         ops_per_s: if seconds > 0.0 { latency.ops as f64 / seconds } else { 0.0 },
         latency,
+        write: options.apart.then(|| writes.summary()),
+        fsync: options.apart.then(|| syncs.summary()),
         verified: verify::check(&options.dir, &expectation)?,
     })
 }

@@ -80,6 +80,9 @@ pub struct Options {
     /// Steady load: operations a second, all workers together (default: as fast as possible)
     #[arg(long)]
     pub rate: Option<f64>,
+    /// Time the write and the sync of each operation apart, too: one more look at the clock
+    #[arg(long)]
+    pub apart: bool,
     /// Untimed operations each worker does first
     #[arg(long, default_value_t = 50)]
     pub warmup: u64,

@@ -19,6 +19,8 @@ use crate::sys::{Fd, OpenMode};
 pub struct Outcome {
     /// Latencies of all its threads.
     pub counts: Counts,
+    /// Of the writes alone, and of the syncs alone, if they were timed apart.
+    pub apart: [Counts; 2],
     /// From the start signal to its last thread's end.
     pub seconds: f64,
     /// What each of its workers wrote.
@@ -42,31 +44,49 @@ pub fn run_process(plan: &Plan, process: usize, ready: impl FnOnce() -> Result<(
         let released = ready();
         let started = Instant::now();
         go.wait();
-        let mut recorder = Recorder::default();
+        let mut clocks = Clocks::default();
         let mut writers = Vec::new();
         for thread in threads {
             let (latencies, written) = thread.join().map_err(|_| anyhow!("a worker thread panicked"))??;
-            recorder.merge(&latencies);
+            clocks.merge(&latencies);
             writers.push(written);
         }
         released?;
-        Ok(Outcome { counts: recorder.to_counts(), seconds: started.elapsed().as_secs_f64(), writers })
+        let seconds = started.elapsed().as_secs_f64();
+        let apart = [clocks.write.to_counts(), clocks.sync.to_counts()];
+        Ok(Outcome { counts: clocks.both.to_counts(), apart, seconds, writers })
     })
 }
 
-fn run_worker(plan: &Plan, number: u32, warm: &Barrier, go: &Barrier) -> Result<(Recorder, Written)> {
+/// What one worker timed: whole operations, and their parts if that was asked for.
+#[derive(Default)]
+struct Clocks {
+    both: Recorder,
+    write: Recorder,
+    sync: Recorder,
+}
+
+impl Clocks {
+    fn merge(&mut self, other: &Clocks) {
+        self.both.merge(&other.both);
+        self.write.merge(&other.write);
+        self.sync.merge(&other.sync);
+    }
+}
+
+fn run_worker(plan: &Plan, number: u32, warm: &Barrier, go: &Barrier) -> Result<(Clocks, Written)> {
     // Both barriers are passed whatever happens, or one failed worker would hang the others.
     let prepared = Worker::new(plan, number).and_then(|mut worker| {
-        let mut ignored = Recorder::default();
+        let mut ignored = Clocks::default();
         (0..plan.options.warmup).try_for_each(|_| worker.operate(&mut ignored).map(drop))?;
         Ok(worker)
     });
     warm.wait();
     go.wait();
     let mut worker = prepared?;
-    let mut recorder = Recorder::default();
-    worker.run(&mut recorder).with_context(|| format!("worker {number}"))?;
-    Ok((recorder, worker.written))
+    let mut clocks = Clocks::default();
+    worker.run(&mut clocks).with_context(|| format!("worker {number}"))?;
+    Ok((clocks, worker.written))
 }
 
 struct Worker<'a> {
@@ -104,7 +124,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    fn run(&mut self, recorder: &mut Recorder) -> Result<()> {
+    fn run(&mut self, clocks: &mut Clocks) -> Result<()> {
         let started = Instant::now();
         let end = self.plan.options.seconds.map(|s| started + Duration::from_secs_f64(s));
         let mut due = started;
@@ -113,7 +133,7 @@ impl<'a> Worker<'a> {
                 wait_until(due);
                 due += interval;
             }
-            let finished = self.operate(recorder)?;
+            let finished = self.operate(clocks)?;
             if end.is_some_and(|end| finished >= end) {
                 break;
             }
@@ -122,7 +142,7 @@ impl<'a> Worker<'a> {
     }
 
     /// One timed operation; returns when it ended.
-    fn operate(&mut self, recorder: &mut Recorder) -> Result<Instant> {
+    fn operate(&mut self, clocks: &mut Clocks) -> Result<Instant> {
         let seq = self.plan.base + self.ops + 1;
         let number = self.next_block();
         block::stamp(&mut self.block, Tag { number, seq, writer: self.number });
@@ -133,12 +153,17 @@ impl<'a> Worker<'a> {
             Pattern::Append => self.fd.write_all(&self.block)?,
             _ => self.fd.pwrite_all(&self.block, number * self.block.len() as u64)?,
         }
+        let written = self.plan.options.apart.then(Instant::now);
         if sync {
             self.fd.fdatasync()?;
         }
         let finished = Instant::now();
 
-        recorder.record(finished - started);
+        clocks.both.record(finished - started);
+        if let Some(written) = written {
+            clocks.write.record(written - started);
+            clocks.sync.record(finished - written);
+        }
         self.ops += 1;
         match &mut self.written.content {
             Content::Appended { count } => *count += 1,
