@@ -30,6 +30,9 @@ fn an_evicted_file_is_on_disk_and_may_come_back() {
     assert!(evict(&world, &first));
     table::forget(&world.pool, first.name.slot);
     assert!(!world.engine.knows(first.name));
+    // At once, not when the slot is used again: who reads it, and then that the slot is used, must not be misled.
+    let slot = world.engine.shm().file(first.name.slot).expect("the slot");
+    assert_ne!(slot.generation().load(SeqCst), first.name.generation);
     assert!(world.fsync(&first), "by its former name: real");
 
     let next = world.manage("b");
