@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_core::destage::{Destager, Files, Round};
 use seawall_core::reap::{self, Writable};
-use seawall_core::{Engine, Errno, FileRef, Owner, lock, table};
+use seawall_core::{Engine, Errno, FileRef, Owner, certain, lock, table};
 use seawall_wire::shm::Flag;
 
 use crate::explore;
@@ -154,9 +154,15 @@ impl Daemon {
             self.world.files.borrow_mut()[index].name = Some(name);
             true
         };
-        let sync = || self.world.real_sync(index).map_err(Errno::from_raw_os_error);
+        let sync = || self.sync_for_certain(index);
         self.engine.admit(self.who(), name, find, sync);
         self.world.tell(|| format!("file {index} registered in slot {slot} from {now}"));
+    }
+
+    /// As the daemon's own sync: a success is believed only while the journal lives.
+    fn sync_for_certain(&self, index: usize) -> Result<(), Errno> {
+        let cache = Rc::clone(&self.world.files.borrow()[index].cache);
+        certain::fdatasync(cache.as_fd())
     }
 
     /// Takes the slot from a file that nobody has open; whoever wants to write it waits until it is registered
@@ -173,7 +179,7 @@ impl Daemon {
             return;
         }
         let (index, name) = idle[self.world.rng.below(idle.len() as u64) as usize];
-        let sync = || self.world.real_sync(index).map_err(Errno::from_raw_os_error);
+        let sync = || self.sync_for_certain(index);
         let lease = Lease::take(&self.world, index);
         if !self.engine.evict(self.who(), name, sync) {
             return;
