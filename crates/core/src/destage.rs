@@ -121,6 +121,8 @@ impl<'e> Destager<'e> {
         }
         if let (Entry::Alone(guard), true) = (&entered, was_inherited) {
             guard.settled();
+            // The lost one may have had it out of the log for a moment. Nobody was inside since before that sync.
+            self.engine.rejoin(f, || Ok(()));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use common::{Managed, World, roll_back};
-use seawall_core::{At, Errno};
+use seawall_core::{At, Errno, Owner};
 use seawall_wire::shm::{File, Flag};
 
 const PAGE: usize = 8192;
@@ -137,4 +137,19 @@ fn what_leaves_the_log_is_back_before_the_next_write() {
     let (report, _dir, _memory) = world.recover();
     assert_eq!(report.expect("a recovery").live, 1, "only what came after");
     assert!(std::fs::read(&m.path).expect("read") == after);
+}
+
+/// A process died while its change had the file out of the log, and the destager was the first to find its lock: it
+/// dealt with what the dead one left, and let the next write go around the log.
+#[test]
+fn regression_what_the_destager_inherits_is_back_in_the_log() {
+    let world = World::new(POOL);
+    let m = atomic(&world, "16384");
+    world.pwrite(&m, 0, &page(1), 0);
+    let f = slot(&world, &m);
+    f.flags().fetch_and(!Flag::TRACKED.0, SeqCst);
+    let dead = Owner::new(world.engine.claim_client(0x3fff_fff0, 0).expect("a client"), 1 << 4);
+    f.lock().store(dead.word(), SeqCst);
+    assert_eq!(world.destage(&m).synced, 1);
+    assert!(world.is_tracked(&m) && f.lock().load(SeqCst) == 0);
 }

@@ -150,6 +150,7 @@ mutants! {
     "core/src/destage.rs" {
         "fsync: destage": "        if let Err(error) = fdatasync(fd) {" => "        if let Err(error) = if {m} { Ok(()) } else { fdatasync(fd) } {",
         "watermark: destage": "            persist::watermark(self.engine.pool(), slot, f, last);" => "            if !{m} { persist::watermark(self.engine.pool(), slot, f, last); }",
+        "atomic: the destager takes back": "            self.engine.rejoin(f, || Ok(()));" => "            if !{m} { self.engine.rejoin(f, || Ok(())); }",
         "retired: not past dirty files": "                safe = safe.min(f.watermark().load(Acquire));" => "                if !{m} { safe = safe.min(f.watermark().load(Acquire)); }",
         "retired: destage": "        Cell::at(Layout::retired()).raise(self.engine.pool(), safe);" => "        if !{m} { Cell::at(Layout::retired()).raise(self.engine.pool(), safe); }",
         "segment: freed only below the retired LSN": "        if segment.last_lsn().load(Acquire) > safe {" => "        if segment.last_lsn().load(Acquire) > safe && !{m} {",
