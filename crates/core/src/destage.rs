@@ -16,6 +16,7 @@ use seawall_stats::{Event, ticks};
 use seawall_wire::shm::{File, Flag, SegmentState};
 
 use crate::certain::fdatasync;
+use crate::engine::distrust;
 use crate::format::{Cell, Layout};
 use crate::lock::{self, Entry};
 use crate::{Engine, Owner, persist};
@@ -106,7 +107,7 @@ impl<'e> Destager<'e> {
         let guard = was_inherited.then_some(guard);
         let start = ticks();
         if let Err(error) = fdatasync(fd) {
-            f.flags().fetch_or((Flag::FAILED | Flag::SYNC_NEEDED).0, SeqCst);
+            distrust(f);
             return Err(error.into());
         }
         let ns = self.engine.shm().header().clock().ns(ticks().wrapping_sub(start));
@@ -132,8 +133,7 @@ impl<'e> Destager<'e> {
     fn readmit(&self, f: File<'_>, slot: u32, files: &mut dyn Files) -> bool {
         let Ok(fd) = files.descriptor(slot) else { return false };
         if fdatasync(fd).is_err() {
-            let lost = Flag::FAILED | Flag::SYNC_NEEDED;
-            f.flags().fetch_or(lost.0, SeqCst);
+            distrust(f);
             return false;
         }
         let Entry::Alone(guard) = lock::enter(self.engine.shm(), f, self.who) else { return false };

@@ -260,7 +260,7 @@ fn buckets(sum: &Summary) -> Vec<(u64, u64)> {
 /// The counters live as long as the shared memory does: longer than a daemon, never longer than a boot.
 fn epoch(daemon: &Daemon) -> String {
     use std::os::unix::fs::MetadataExt;
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let boot = daemon.engine.shm().header().boot();
     let memory = daemon.shm_file.metadata().map_or(0, |m| m.ino());
-    format!("{} {memory}", boot.trim())
+    format!("{boot:032x} {memory}")
 }

@@ -141,7 +141,7 @@ fn decide(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, syncs: u8) -> C
     if node.kind != FileType::RegularFile {
         return Class::Kernel { names };
     }
-    if let Some(managed) = log.find(node.dev, node.ino).and_then(|file| adopt(node, file)) {
+    if let Some(managed) = log.engine.find(node.dev, node.ino).and_then(|file| adopt(node, file)) {
         return Class::Managed(managed);
     }
     let manage = node.name().map_or(Manage::Bypass, |path| log.decide(&path));

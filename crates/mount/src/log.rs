@@ -4,9 +4,8 @@ use std::io;
 use std::path::Path;
 
 use seawall_core::policy::{self, Manage};
-use seawall_core::{Engine, FileRef, Owner};
+use seawall_core::{Engine, Owner};
 use seawall_daemon::process::now_ns;
-use std::sync::atomic::Ordering::Acquire;
 
 use crate::client::{Client, Registered};
 
@@ -46,14 +45,6 @@ impl Log {
     pub fn me(&self) -> Owner {
         // Owner drops the low bits of what usually is an address.
         Owner::new(self.slot, THREAD.with(|id| *id) << 4)
-    }
-
-    /// The slot of an inode.
-    pub fn find(&self, dev: u64, ino: u64) -> Option<FileRef> {
-        let slot = self.engine.shm().find(dev, ino)?;
-        let generation = self.engine.shm().file(slot)?.generation().load(Acquire);
-        let file = FileRef { slot, generation };
-        self.engine.knows(file).then_some(file)
     }
 
     /// What the presets say about a path.

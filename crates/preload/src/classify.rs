@@ -88,10 +88,7 @@ fn target(entry: Entry) -> Option<Target> {
 
 /// The file of a path or descriptor that was looked at.
 pub fn find(engine: &Engine, stat: &Stat) -> Option<FileRef> {
-    let slot = engine.shm().find(stat.dev, stat.ino)?;
-    let generation = engine.shm().file(slot)?.generation().load(core::sync::atomic::Ordering::Acquire);
-    let file = FileRef { slot, generation };
-    engine.knows(file).then_some(file)
+    engine.find(stat.dev, stat.ino)
 }
 
 #[cold]

@@ -128,7 +128,7 @@ mutants! {
     }
     "core/src/engine/write.rs" {
         "state: a short write leaves the log": "if !done.is_ok_and(|r| whole(r, intake.length)) {" => "if !done.is_ok_and(|r| whole(r, intake.length)) && !{m} {",
-        "order: what fallocate adds": "                Ok(grows.then(|| (RecordKind::Truncate, end," => "                Ok((grows && !{m}).then(|| (RecordKind::Truncate, end,",
+        "order: what fallocate adds": "            Ok(Some(end).filter(|end| *end > size))" => "            Ok(Some(end).filter(|end| *end > size && !{m}))",
         "state: a full log is left": "    f.epoch().fetch_add(1, SeqCst);\n    f.untracked_writes()" => "    if !{m} { f.epoch().fetch_add(1, SeqCst); }\n    f.untracked_writes()",
         "lock: inherited by a write": "        if guard.inherited() {" => "        if guard.inherited() && !{m} {",
         "atomic: a full log is waited for": "if waits && !wait.is_over() {" => "if waits && !wait.is_over() && !{m} {",
@@ -156,7 +156,7 @@ mutants! {
         "segment: freed only below the retired LSN": "        if segment.last_lsn().load(Acquire) > safe {" => "        if segment.last_lsn().load(Acquire) > safe && !{m} {",
         "retired: not past operations under way": "        inflight.fold(next, u64::min) - 1" => "        if {m} { next - 1 } else { inflight.fold(next, u64::min) - 1 }",
         "failed sync: destage": "        if failed() {\n            // Some" => "        if failed() && !{m} {\n            // Some",
-        "state: destage remembers a failed sync": "f.flags().fetch_or((Flag::FAILED | Flag::SYNC_NEEDED).0, SeqCst);" => "if !{m} { f.flags().fetch_or((Flag::FAILED | Flag::SYNC_NEEDED).0, SeqCst); }",
+        "state: destage remembers a failed sync": "            distrust(f);\n            return Err(error.into());" => "            if !{m} { distrust(f); }\n            return Err(error.into());",
     }
     "core/src/reap.rs" {
         "fsync: reap": "    fdatasync(file.as_fd())" => "    if {m} { Ok(()) } else { fdatasync(file.as_fd()) }",

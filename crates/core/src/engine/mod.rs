@@ -123,6 +123,14 @@ impl Engine {
         self.file(file).is_some()
     }
 
+    /// The managed file with this inode.
+    pub fn find(&self, dev: u64, ino: u64) -> Option<FileRef> {
+        let slot = self.shm().find(dev, ino)?;
+        let generation = self.shm().file(slot)?.generation().load(Acquire);
+        let file = FileRef { slot, generation };
+        self.knows(file).then_some(file)
+    }
+
     /// The file's flags, 0 if it is no longer known.
     pub fn flags(&self, file: FileRef) -> u32 {
         self.file(file).map_or(0, |f| f.flags().load(Acquire))
@@ -229,8 +237,12 @@ impl Engine {
                 f.flags().fetch_and(!Flag::LOG_FULL.0, SeqCst);
                 f.flags().fetch_or(Flag::TRACKED.0, SeqCst);
             }
-            // Whoever asks next would be told that all is well.
-            Err(_) => drop(f.flags().fetch_or((Flag::FAILED | Flag::SYNC_NEEDED).0, SeqCst)),
+            Err(_) => distrust(f),
         }
     }
+}
+
+/// A sync of ours failed, and whoever asks next would be told that all is well: the file never returns to the log.
+pub(crate) fn distrust(f: File<'_>) {
+    f.flags().fetch_or((Flag::FAILED | Flag::SYNC_NEEDED).0, SeqCst);
 }

@@ -63,18 +63,7 @@ impl Engine {
         len: u64,
         publish: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
-        self.change(
-            who,
-            file,
-            fd,
-            publish,
-            |(), _| true,
-            || {
-                let intake = Intake { length: 0, stored: 0 };
-                Ok((len <= i64::MAX as u64)
-                    .then(|| (RecordKind::Truncate, len, intake, core::iter::empty::<&[u8]>())))
-            },
-        )
+        self.resize(who, file, fd, publish, || Ok(Some(len)))
     }
 
     /// fallocate(2) that keeps what the file holds: its size becomes `end` if it is smaller, which is logged as a
@@ -91,6 +80,22 @@ impl Engine {
         end: u64,
         publish: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
+        let grown = || {
+            let size = rustix::fs::fstat(fd)?.st_size as u64;
+            Ok(Some(end).filter(|end| *end > size))
+        };
+        self.resize(who, file, fd, publish, grown)
+    }
+
+    /// A change of nothing but the size. `size` runs under the lock and says what to log, or nothing.
+    fn resize(
+        &self,
+        who: Owner,
+        file: FileRef,
+        fd: BorrowedFd<'_>,
+        publish: impl FnOnce() -> Result<(), Errno>,
+        size: impl Fn() -> Result<Option<u64>, Errno>,
+    ) -> Result<(), Errno> {
         self.change(
             who,
             file,
@@ -98,9 +103,9 @@ impl Engine {
             publish,
             |(), _| true,
             || {
-                let grows = end > rustix::fs::fstat(fd)?.st_size as u64 && end <= i64::MAX as u64;
                 let intake = Intake { length: 0, stored: 0 };
-                Ok(grows.then(|| (RecordKind::Truncate, end, intake, core::iter::empty::<&[u8]>())))
+                let in_range = size()?.filter(|size| *size <= i64::MAX as u64);
+                Ok(in_range.map(|size| (RecordKind::Truncate, size, intake, core::iter::empty::<&[u8]>())))
             },
         )
     }

@@ -72,7 +72,7 @@ impl Fs {
         let Some(managed) = class.managed() else {
             let done = publish();
             // Another process may have registered it meanwhile.
-            if let Some(file) = self.log.find(handle.node.dev, handle.node.ino) {
+            if let Some(file) = self.log.engine.find(handle.node.dev, handle.node.ino) {
                 engine.need_sync(file);
             }
             return done;

@@ -162,7 +162,7 @@ impl Fs {
     /// The managed file called `name`, with a descriptor to sync it by.
     fn managed_at(&self, dir: &Node, name: &OsStr) -> Option<Found> {
         let stat = statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let file = self.log.find(stat.st_dev, stat.st_ino)?;
+        let file = self.log.engine.find(stat.st_dev, stat.st_ino)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = openat(dir.fd(), name, flags, Mode::empty());
         let fd = fd.or_else(|_| openat(dir.fd(), name, flags | OFlags::WRONLY, Mode::empty())).ok()?;
@@ -174,7 +174,7 @@ impl Fs {
         self.nodes.get(parent).is_ok_and(|parent| {
             let name = real(parent.fd(), name);
             statat(parent.fd(), &*name, AtFlags::SYMLINK_NOFOLLOW)
-                .is_ok_and(|stat| self.log.find(stat.st_dev, stat.st_ino).is_some())
+                .is_ok_and(|stat| self.log.engine.find(stat.st_dev, stat.st_ino).is_some())
         })
     }
 

@@ -97,7 +97,7 @@ impl Fs {
 
     /// True for a file that no preset wants. The daemon is asked only about databases that are new.
     fn is_the_kernels(&self, node: &Node) -> bool {
-        if self.log.find(node.dev, node.ino).is_some() {
+        if self.log.engine.find(node.dev, node.ino).is_some() {
             return false;
         }
         if let Some(class) = class::quick(node, &self.log, &self.nodes) {

@@ -6,7 +6,7 @@ use core::ffi::{c_char, c_int};
 use seawall_core::Errno;
 
 use super::{entry, real_or};
-use crate::classify::{self, Intent, Kind};
+use crate::classify::{self, Intent, Kind, Target};
 use crate::sys::{self, raw};
 use crate::{app, errno, guard, look};
 
@@ -32,19 +32,10 @@ entry! {
 
 /// ftruncate(2).
 pub fn file(fd: c_int, len: i64) -> Result<usize, Errno> {
-    let call = || raw!(SYS_ftruncate, fd, len);
-    match (classify::of(fd, Intent::Write), u64::try_from(len)) {
-        (Kind::Managed(t), Ok(len)) if t.writable() => {
-            t.engine.truncate(t.who, t.file, sys::borrow(fd), len, || call().map(drop)).map(|()| 0)
-        }
-        (Kind::Kernel | Kind::Managed(_), _) => call(),
-        (Kind::Watched(watched), _) => {
-            let done = call();
-            watched.written();
-            done
-        }
-        (Kind::Poisoned, _) => Err(Errno::IO),
-    }
+    let call = || raw!(SYS_ftruncate, fd, len).map(drop);
+    let len = u64::try_from(len).ok();
+    resize(fd, len, |t, len, call| t.engine.truncate(t.who, t.file, sys::borrow(fd), len, call), call)
+        .map(|()| 0)
 }
 
 /// truncate(2).
@@ -83,10 +74,20 @@ fn extend(
 ) -> Result<(), Errno> {
     let end =
         offset.checked_add(len).filter(|_| offset >= 0 && len > 0).and_then(|end| u64::try_from(end).ok());
-    match (classify::of(fd, Intent::Write), end) {
-        (Kind::Managed(t), Some(end)) if t.writable() => {
-            t.engine.allocate(t.who, t.file, sys::borrow(fd), if grows { end } else { 0 }, call)
-        }
+    let end = end.map(|end| if grows { end } else { 0 });
+    resize(fd, end, |t, end, call| t.engine.allocate(t.who, t.file, sys::borrow(fd), end, call), call)
+}
+
+/// A change of the size: `logged` where the file is in the log, else `call`. `size` is `None` if it is one that the
+/// kernel will refuse.
+fn resize<C: FnOnce() -> Result<(), Errno>>(
+    fd: c_int,
+    size: Option<u64>,
+    logged: impl FnOnce(&Target, u64, C) -> Result<(), Errno>,
+    call: C,
+) -> Result<(), Errno> {
+    match (classify::of(fd, Intent::Write), size) {
+        (Kind::Managed(t), Some(size)) if t.writable() => logged(&t, size, call),
         (Kind::Kernel | Kind::Managed(_), _) => call(),
         (Kind::Watched(watched), _) => {
             let done = call();
