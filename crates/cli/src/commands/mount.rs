@@ -23,14 +23,14 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use seawall_daemon::AddRoot;
-use seawall_daemon::control::{Added, Control, Stop, Stopped};
+use seawall_daemon::control::{Added, Control, Stopped};
 use seawall_mount::mountpoint;
 use seawall_mount::{Mount as Mounted, Options};
 use seawall_wire::message::Kind;
 use seawall_wire::shm::{Policy, Preset};
 
 use crate::run::database;
-use crate::run::join::{self, Joined};
+use crate::run::join::{self, Link};
 use crate::{pool, size};
 
 /// What the child says when the mount is there.
@@ -155,17 +155,15 @@ fn supervise(how: &Mount) -> Result<()> {
         );
     }
     let roots = roots(how, &backing)?;
-    let mut start = join::How { keep: false, watch: None };
-    let joined = join::join(&pool, &roots, &mut start)?;
-    let mut keeper = Keeper { pool: &pool, roots, joined, how: start };
+    let mut link = Link::new(pool, roots, join::How { keep: false, watch: None })?;
     let ended = start_server(claim.try_clone().context("keeping the claim")?).and_then(|mut server| {
         println!("{READY}");
         super::daemon::tell_systemd();
         let_go(how);
-        keeper.look_after(&mut server, &signals, &place)
+        look_after(&mut link, &mut server, &signals, &place)
     });
     // Only now the directory may be mounted again.
-    close(&keeper.joined, &pool, how.quiet);
+    close(&mut link, how.quiet);
     drop(claim);
     let status = ended?;
     if !status.success() {
@@ -235,81 +233,46 @@ fn block() -> Result<SignalFd> {
 }
 
 /// Drains and closes if nobody else is left.
-fn close(joined: &Joined, pool: &Path, quiet: bool) {
-    match joined.control.request::<Stopped>(Kind::Stop, &Stop { if_idle: true, stay: false }) {
-        Ok(Stopped { ended: true, .. }) => {
-            if let Ok(Some(control)) = Control::connect(pool) {
-                super::ask::wait_for_end(pool, control);
-            }
-        }
-        Ok(Stopped { users, .. }) if !quiet && !users.is_empty() => {
+fn close(link: &mut Link, quiet: bool) {
+    match link.leave() {
+        Ok(Some(Stopped { ended: false, users })) if !quiet && !users.is_empty() => {
             eprintln!("seawall: {} processes still use the log; the daemon goes on", users.len());
         }
         Ok(_) => {}
         Err(e) => eprintln!(
             "seawall: closing: {e}. The log is kept; the next mount, or `seawall recover --pool {}`, brings it \
              to the files",
-            pool.display()
+            link.pool().display()
         ),
     }
 }
 
-/// Looks after the process that serves, and after the daemon.
-struct Keeper<'a> {
-    pool: &'a Path,
-    roots: Vec<AddRoot>,
-    joined: Joined,
-    how: join::How,
-}
-
-impl Keeper<'_> {
-    /// Until the server has ended.
-    fn look_after(&mut self, server: &mut Child, signals: &SignalFd, place: &Path) -> Result<ExitStatus> {
-        let ended = rustix::process::pidfd_open(
-            rustix::process::Pid::from_child(server),
-            rustix::process::PidfdFlags::empty(),
-        )
-        .context("watching the mount's process")?;
-        let mut alone = false;
-        loop {
-            let mut fds = vec![PollFd::new(&ended, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
-            if !alone {
-                fds.push(PollFd::new(&self.joined.control, PollFlags::IN));
-            }
-            // Interrupted or timed out: in every case we look.
-            let _ = poll(&mut fds, alone.then_some(&RETRY));
-            let hung_up = alone || fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
-            if let Some(status) = server.try_wait().context("waiting for the mount's process")? {
-                return Ok(status);
-            }
-            while let Ok(Some(_)) = signals.read_signal() {
-                if let Err(e) = mountpoint::unmount_at_last(place) {
-                    eprintln!("seawall: unmounting {}: {e}", place.display());
-                }
-            }
-            if hung_up {
-                alone = !self.replace_daemon(alone);
+/// Looks after the process that serves, and after the daemon, until the server has ended.
+fn look_after(link: &mut Link, server: &mut Child, signals: &SignalFd, place: &Path) -> Result<ExitStatus> {
+    let ended = rustix::process::pidfd_open(
+        rustix::process::Pid::from_child(server),
+        rustix::process::PidfdFlags::empty(),
+    )
+    .context("watching the mount's process")?;
+    let mut alone = false;
+    loop {
+        let mut fds = vec![PollFd::new(&ended, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+        if !alone {
+            fds.push(PollFd::new(link.control(), PollFlags::IN));
+        }
+        // Interrupted or timed out: in every case we look.
+        let _ = poll(&mut fds, alone.then_some(&RETRY));
+        let hung_up = alone || fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
+        if let Some(status) = server.try_wait().context("waiting for the mount's process")? {
+            return Ok(status);
+        }
+        while let Ok(Some(_)) = signals.read_signal() {
+            if let Err(e) = mountpoint::unmount_at_last(place) {
+                eprintln!("seawall: unmounting {}: {e}", place.display());
             }
         }
-    }
-
-    /// The daemon died: a new one takes the live log over. False if none does.
-    fn replace_daemon(&mut self, told: bool) -> bool {
-        join::reap(&mut self.joined.child);
-        match join::join(self.pool, &self.roots, &mut self.how) {
-            Ok(joined) => {
-                self.joined = joined;
-                eprintln!("seawall: the daemon had ended; a new one has taken over");
-                true
-            }
-            Err(e) => {
-                if !told {
-                    eprintln!(
-                        "seawall: the daemon ended and none takes over, nothing is lost but speed: {e:#}"
-                    );
-                }
-                false
-            }
+        if hung_up {
+            alone = !link.replace(alone);
         }
     }
 }

@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use seawall_daemon::AddRoot;
-use seawall_daemon::control::{Added, Control, ControlError};
+use seawall_daemon::control::{Added, Control, ControlError, Stop, Stopped};
 use seawall_wire::message::Kind;
 
+use crate::commands::ask::wait_for_end;
 use crate::commands::daemon::BUSY;
 
 /// How long to wait for a daemon that has the pool and does not answer: it may be recovering or ending.
@@ -29,18 +30,96 @@ pub struct How {
 }
 
 /// A daemon that keeps our directories as long as the connection lives.
-pub struct Joined {
+struct Joined {
     /// The connection.
-    pub control: Control,
+    control: Control,
     /// The daemon, if we started it.
-    pub child: Option<Child>,
+    child: Option<Child>,
+}
+
+/// A place at the daemon of a pool, on behalf of whoever uses the log: a daemon that dies is replaced.
+pub struct Link {
+    pool: PathBuf,
+    roots: Vec<AddRoot>,
+    how: How,
+    joined: Joined,
+}
+
+impl Link {
+    /// Joins.
+    ///
+    /// # Errors
+    /// What the daemon said when it could not start, or why it refused a directory.
+    pub fn new(pool: PathBuf, roots: Vec<AddRoot>, mut how: How) -> Result<Self> {
+        let joined = join(&pool, &roots, &mut how)?;
+        // If somebody else's daemon serves, the watch is not needed; held here it would stop opens.
+        how.watch = None;
+        Ok(Self { pool, roots, how, joined })
+    }
+
+    /// The pool.
+    pub fn pool(&self) -> &Path {
+        &self.pool
+    }
+
+    /// The connection.
+    pub fn control(&self) -> &Control {
+        &self.joined.control
+    }
+
+    /// The daemon died: a new one takes the live log over. False if none does, which is said unless it was `told`
+    /// before. Until then every fsync is real or in the log.
+    pub fn replace(&mut self, told: bool) -> bool {
+        reap(&mut self.joined.child);
+        match join(&self.pool, &self.roots, &mut self.how) {
+            Ok(joined) => {
+                self.joined = joined;
+                eprintln!("seawall: the daemon had ended; a new one has taken over");
+                true
+            }
+            Err(e) => {
+                if !told {
+                    eprintln!(
+                        "seawall: the daemon ended and none takes over, nothing is lost but speed: {e:#}"
+                    );
+                }
+                false
+            }
+        }
+    }
+
+    /// Has the daemon drain and close if nobody else is left, and waits until it has ended. Otherwise it goes on
+    /// without us: the answer says for whom. `None`: it was to stay.
+    ///
+    /// # Errors
+    /// What the daemon said, or that it is gone. The log is kept.
+    pub fn leave(&mut self) -> Result<Option<Stopped>, ControlError> {
+        if self.how.keep {
+            return Ok(None);
+        }
+        let stopped: Stopped =
+            self.joined.control.request(Kind::Stop, &Stop { if_idle: true, stay: false })?;
+        if stopped.ended {
+            self.wait_for_end();
+        }
+        Ok(Some(stopped))
+    }
+
+    fn wait_for_end(&mut self) {
+        if let Some(mut child) = self.joined.child.take() {
+            // Its exit code is in its log.
+            let _ = child.wait();
+        } else if let Ok(Some(control)) = Control::connect(&self.pool) {
+            wait_for_end(&self.pool, control);
+        }
+    }
 }
 
 /// Joins the pool's daemon, starting it if need be.
 ///
 /// # Errors
 /// What the daemon said when it could not start, or why it refused a directory.
-pub fn join(pool: &Path, roots: &[AddRoot], how: &mut How) -> Result<Joined> {
+fn join(pool: &Path, roots: &[AddRoot], how: &mut How) -> Result<Joined> {
     let begin = Instant::now();
     let mut child = None;
     loop {
@@ -108,7 +187,7 @@ fn command(pool: &Path, how: &mut How) -> Command {
 }
 
 /// Lets a dead daemon's process go.
-pub fn reap(child: &mut Option<Child>) {
+fn reap(child: &mut Option<Child>) {
     if child.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None))) {
         *child = None;
     }

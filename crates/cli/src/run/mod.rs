@@ -93,15 +93,12 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
     say_what_it_survives(&pool)?;
     program.warn();
     lockfile::step_over(&roots);
-    let mut start = join::How { keep: how.keep, watch };
-    let joined = join::join(&pool, &roots, &mut start)?;
-    // If somebody else's daemon serves, the watch is not needed; held here it would stop opens.
-    start.watch = None;
+    let link = join::Link::new(pool, roots, join::How { keep: how.keep, watch })?;
     let mut command = Command::new(&program.path);
     command.args(&how.command[1..]);
     environment.apply(&mut command);
-    command.env("LD_PRELOAD", preload::variable(&preload)).env("SEAWALL_SOCKET", joined.control.path());
-    Ok(supervise::Session { command, program, pool, roots, joined, how: start, quiet: how.quiet })
+    command.env("LD_PRELOAD", preload::variable(&preload)).env("SEAWALL_SOCKET", link.control().path());
+    Ok(supervise::Session { command, program, link, quiet: how.quiet })
 }
 
 /// A daemon of another user could not be talked to, and would not be allowed to touch the files.

@@ -1,7 +1,6 @@
 //! While the command runs: signals go through, the daemon is replaced if it dies, the end is orderly.
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -10,15 +9,13 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use seawall_daemon::AddRoot;
-use seawall_daemon::control::{Stop, Stopped};
+use seawall_daemon::control::Stopped;
 use seawall_daemon::status::Status;
 use seawall_wire::message::Kind;
 
-use super::join::{How, Joined, join, reap};
+use super::join::Link;
 use super::program::{NotRunnable, Program};
 use super::witness::Witness;
-use crate::commands::ask::wait_for_end;
 use crate::sys::start_with_mask;
 
 /// Signals that are the command's business.
@@ -33,10 +30,7 @@ const RETRY: Duration = Duration::from_secs(1);
 pub struct Session {
     pub command: Command,
     pub program: Program,
-    pub pool: PathBuf,
-    pub roots: Vec<AddRoot>,
-    pub joined: Joined,
-    pub how: How,
+    pub link: Link,
     pub quiet: bool,
 }
 
@@ -99,29 +93,14 @@ impl Session {
             time.map(|t| Timespec { tv_sec: t.as_secs() as i64, tv_nsec: i64::from(t.subsec_nanos()) });
         let mut fds = vec![PollFd::new(&running.signals, PollFlags::IN)];
         if running.retry.is_none() {
-            fds.push(PollFd::new(&self.joined.control, PollFlags::IN));
+            fds.push(PollFd::new(self.link.control(), PollFlags::IN));
         }
         poll(&mut fds, time.as_ref()).is_ok() && fds.get(1).is_some_and(|fd| !fd.revents().is_empty())
     }
 
-    /// The daemon died: a new one takes the live log over. Until then every fsync is real or in the log.
     fn replace_daemon(&mut self, running: &mut Running) {
-        reap(&mut self.joined.child);
-        match join(&self.pool, &self.roots, &mut self.how) {
-            Ok(joined) => {
-                self.joined = joined;
-                running.retry = None;
-                eprintln!("seawall: the daemon had ended; a new one has taken over");
-            }
-            Err(e) => {
-                if running.retry.is_none() {
-                    eprintln!(
-                        "seawall: the daemon ended and none takes over, nothing is lost but speed: {e:#}"
-                    );
-                }
-                running.retry = Some(Instant::now() + RETRY);
-            }
-        }
+        let alone = !self.link.replace(running.retry.is_some());
+        running.retry = alone.then(|| Instant::now() + RETRY);
     }
 
     /// Once, after the witness' second look: did the daemon refuse a preload of another version?
@@ -130,7 +109,7 @@ impl Session {
             return;
         }
         running.asked_version = true;
-        let status = self.joined.control.request::<Status>(Kind::Status, &());
+        let status = self.link.control().request::<Status>(Kind::Status, &());
         if status.is_ok_and(|status| status.refused > 0) {
             eprintln!(
                 "seawall: WARNING: libseawall_preload.so is of another version than this program: the command runs \
@@ -141,12 +120,8 @@ impl Session {
 
     /// Drains and closes if nobody else is left. Otherwise the daemon goes on without us.
     fn close(&mut self) {
-        if self.how.keep {
-            return;
-        }
-        match self.joined.control.request::<Stopped>(Kind::Stop, &Stop { if_idle: true, stay: false }) {
-            Ok(Stopped { ended: true, .. }) => self.wait_for_daemon(),
-            Ok(Stopped { users, .. }) if !self.quiet && !users.is_empty() => eprintln!(
+        match self.link.leave() {
+            Ok(Some(Stopped { ended: false, users })) if !self.quiet && !users.is_empty() => eprintln!(
                 "seawall: {} processes go on; the daemon drains and closes when the last has ended",
                 users.len()
             ),
@@ -154,17 +129,8 @@ impl Session {
             Err(e) => eprintln!(
                 "seawall: closing: {e}. The log is kept; the next `seawall run`, or `seawall recover --pool {}`, \
                  brings it to the files",
-                self.pool.display()
+                self.link.pool().display()
             ),
-        }
-    }
-
-    fn wait_for_daemon(&mut self) {
-        if let Some(mut child) = self.joined.child.take() {
-            // Its exit code is in its log.
-            let _ = child.wait();
-        } else if let Ok(Some(control)) = seawall_daemon::control::Control::connect(&self.pool) {
-            wait_for_end(&self.pool, control);
         }
     }
 }

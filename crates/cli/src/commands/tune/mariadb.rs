@@ -3,7 +3,7 @@
 use seawall_media::Medium;
 use seawall_wire::shm::Policy;
 
-use super::{Advice, Setting, survives};
+use super::{Advice, Pages, Setting};
 
 const DOUBLEWRITE_OFF: Setting = Setting {
     name: "innodb_doublewrite",
@@ -71,25 +71,18 @@ const WAY_BACK: [&str; 3] = [
     "now it may start without Seawall",
 ];
 
+const PAGES: Pages = Pages {
+    database: "mariadb",
+    off: DOUBLEWRITE_OFF,
+    on: DOUBLEWRITE_ON,
+    emulated: DOUBLEWRITE_EMULATED,
+    requires: &REQUIRES,
+    way_back: &WAY_BACK,
+};
+
 /// The advice.
 pub fn advise(policy: Policy, medium: Option<Medium>) -> Advice {
-    let (mut settings, mut not_advised) = (always(), Vec::new());
-    match (policy, survives(medium)) {
-        (Policy::Atomic, true) => settings.insert(0, DOUBLEWRITE_OFF),
-        (Policy::Atomic, false) => not_advised.push(DOUBLEWRITE_EMULATED),
-        (Policy::Tail, _) => settings.insert(0, DOUBLEWRITE_ON),
-    }
-    let atomic = policy == Policy::Atomic;
-    settings.push(if atomic { NATIVE_AIO_OFF } else { NATIVE_AIO_ON });
-    let requires: &[&str] = if atomic { &REQUIRES } else { &[] };
-    let way_back: &[&str] = if atomic { &WAY_BACK } else { &[] };
-    Advice {
-        database: "mariadb",
-        policy: policy.name(),
-        medium: medium.map(Medium::name),
-        settings,
-        not_advised,
-        requires: requires.to_vec(),
-        way_back: way_back.to_vec(),
-    }
+    let mut settings = always();
+    settings.push(if policy == Policy::Atomic { NATIVE_AIO_OFF } else { NATIVE_AIO_ON });
+    PAGES.advise(policy, medium, settings)
 }

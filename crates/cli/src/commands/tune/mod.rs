@@ -57,6 +57,39 @@ struct Advice {
     way_back: Vec<&'static str>,
 }
 
+/// How a database protects its pages by a copy of each, and what goes with switching that off.
+struct Pages {
+    database: &'static str,
+    off: Setting,
+    on: Setting,
+    /// Why it stays on where the log does not survive a power cut.
+    emulated: Setting,
+    requires: &'static [&'static str],
+    way_back: &'static [&'static str],
+}
+
+impl Pages {
+    /// The advice on them, before the one on the database's other settings.
+    fn advise(self, policy: Policy, medium: Option<Medium>, mut settings: Vec<Setting>) -> Advice {
+        let mut not_advised = Vec::new();
+        match (policy, survives(medium)) {
+            (Policy::Atomic, true) => settings.insert(0, self.off),
+            (Policy::Atomic, false) => not_advised.push(self.emulated),
+            (Policy::Tail, _) => settings.insert(0, self.on),
+        }
+        let atomic = policy == Policy::Atomic;
+        Advice {
+            database: self.database,
+            policy: policy.name(),
+            medium: medium.map(Medium::name),
+            settings,
+            not_advised,
+            requires: if atomic { self.requires.to_vec() } else { Vec::new() },
+            way_back: if atomic { self.way_back.to_vec() } else { Vec::new() },
+        }
+    }
+}
+
 /// True if this medium keeps the log when the power fails. Without a pool to look at: no.
 fn survives(medium: Option<Medium>) -> bool {
     medium.is_some_and(|medium| medium != Medium::Emulated)

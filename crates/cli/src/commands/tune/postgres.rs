@@ -3,7 +3,7 @@
 use seawall_media::Medium;
 use seawall_wire::shm::Policy;
 
-use super::{Advice, Setting, survives};
+use super::{Advice, Pages, Setting};
 
 const FULL_PAGES_OFF: Setting = Setting {
     name: "full_page_writes",
@@ -57,26 +57,18 @@ fn always() -> Vec<Setting> {
     ]
 }
 
+const PAGES: Pages = Pages {
+    database: "postgres",
+    off: FULL_PAGES_OFF,
+    on: FULL_PAGES_ON,
+    emulated: FULL_PAGES_EMULATED,
+    requires: &REQUIRES,
+    way_back: &WAY_BACK,
+};
+
 /// The advice.
 pub fn advise(policy: Policy, medium: Option<Medium>) -> Advice {
-    let (mut settings, mut not_advised) = (always(), Vec::new());
-    match (policy, survives(medium)) {
-        (Policy::Atomic, true) => settings.insert(0, FULL_PAGES_OFF),
-        (Policy::Atomic, false) => not_advised.push(FULL_PAGES_EMULATED),
-        (Policy::Tail, _) => settings.insert(0, FULL_PAGES_ON),
-    }
-    let atomic = policy == Policy::Atomic;
-    let requires: &[&str] = if atomic { &REQUIRES } else { &[] };
-    let way_back: &[&str] = if atomic { &WAY_BACK } else { &[] };
-    Advice {
-        database: "postgres",
-        policy: policy.name(),
-        medium: medium.map(Medium::name),
-        settings,
-        not_advised,
-        requires: requires.to_vec(),
-        way_back: way_back.to_vec(),
-    }
+    PAGES.advise(policy, medium, always())
 }
 
 const REQUIRES: [&str; 6] = [
