@@ -22,11 +22,16 @@ pub enum Side {
     Unsafe,
     /// The same program under eatmydata, which turns syncs into nothing. Not durable.
     Eatmydata,
+    /// [`Side::Unsafe`] once more, in a place of its own: what two equal sides differ by is what a difference
+    /// has to exceed.
+    Control,
 }
 
 impl Side {
     /// The three sides databases are compared on.
     pub const DATABASES: [Side; 3] = [Side::Fs, Side::Seawall, Side::Unsafe];
+    /// The same with the control: what benchmarks compare.
+    pub const CONTROLLED: [Side; 4] = [Side::Fs, Side::Seawall, Side::Unsafe, Side::Control];
     /// The four sides of the raw write benchmarks.
     pub const WRITES: [Side; 4] = [Side::Fs, Side::Seawall, Side::Unsafe, Side::Eatmydata];
 
@@ -37,7 +42,13 @@ impl Side {
             Side::Seawall => "seawall",
             Side::Unsafe => "unsafe",
             Side::Eatmydata => "eatmydata",
+            Side::Control => "control",
         }
+    }
+
+    /// Whether the database is told not to sync.
+    pub fn is_unsafe(self) -> bool {
+        matches!(self, Side::Unsafe | Side::Control)
     }
 
     /// Its name for people, where databases are compared.
@@ -47,14 +58,15 @@ impl Side {
             Side::Seawall => "Seawall",
             Side::Unsafe => "unsafe bound",
             Side::Eatmydata => "eatmydata",
+            Side::Control => "unsafe bound again",
         }
     }
 }
 
 /// The sides in the order of round `round`: A B C, then B C A, … so that no side is always first.
-pub fn order<const N: usize>(sides: [Side; N], round: usize) -> [Side; N] {
-    let mut order = sides;
-    order.rotate_left(round % N);
+pub fn order(sides: &[Side], round: usize) -> Vec<Side> {
+    let mut order = sides.to_vec();
+    order.rotate_left(round % sides.len());
     order
 }
 
@@ -106,7 +118,7 @@ pub fn command<S: AsRef<OsStr>>(
 ) -> Result<Command> {
     let args: Vec<OsString> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
     let mut command = match side {
-        Side::Fs | Side::Unsafe => lab.command(program),
+        Side::Fs | Side::Unsafe | Side::Control => lab.command(program),
         Side::Eatmydata => {
             let mut command = lab.command(program);
             command.env("LD_PRELOAD", eatmydata_library()?);

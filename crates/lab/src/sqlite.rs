@@ -57,10 +57,7 @@ pub fn check_work(lab: &Lab, side: Side, journal: Journal, reported: u64) -> Res
 /// The load's command; with a ledger it runs until it is killed or its time is over.
 pub fn load(lab: &Lab, side: Side, shape: Shape, ledger: Option<&Path>) -> Result<Command> {
     // Both words are the load's own; clap writes its value names in lower case.
-    let synchronous = match side {
-        Side::Unsafe => Synchronous::Off,
-        _ => Synchronous::Full,
-    };
+    let synchronous = if side.is_unsafe() { Synchronous::Off } else { Synchronous::Full };
     let dir = dir(lab, side, shape.journal);
     let mut args = vec!["sqlite".into(), "--db".into(), dir.join("bank.db").into_os_string()];
     args.extend(["--journal", shape.journal.pragma(), "--synchronous"].map(Into::into));

@@ -39,7 +39,7 @@ impl Program {
 
     /// Commits a second, on an empty store; durable but on the unsafe side.
     pub fn measure(&self, lab: &Lab, side: Side, data: &Path, seconds: f64) -> Result<f64> {
-        let sync = if side == Side::Unsafe { "nosync" } else { "sync" };
+        let sync = if side.is_unsafe() { "nosync" } else { "sync" };
         let said = run(
             self.command(lab, side, data, &["run", sync, &seconds.to_string()])?,
             &format!("the {} load", self.store.name()),

@@ -45,7 +45,7 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let clusters = create(lab, &bin)?;
     let (mut tps, mut wal, mut wal_of_one) = (Samples::default(), Samples::default(), Samples::default());
     for round in 0..scope.rounds {
-        for side in order(Side::DATABASES, round) {
+        for side in order(&Side::DATABASES, round) {
             let what = format!("round {}: PostgreSQL, whole pages, {}", round + 1, side.title());
             lab.progress.doing(&what);
             let run =

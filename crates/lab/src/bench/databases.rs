@@ -1,4 +1,4 @@
-//! `postgres` and `sqlite`: transactions a second on three sides.
+//! `postgres` and `sqlite`: transactions a second on every side.
 
 use anyhow::Result;
 use seawall_load::sqlite::Journal;
@@ -7,6 +7,7 @@ use super::{Fields, Scope, SectionResult};
 use crate::compare::{self, Clusters, Three};
 use crate::lab::Lab;
 use crate::pg::{Bench, Test};
+use crate::side::Side;
 use crate::spread::Spread;
 use crate::sqlite::Shape;
 use crate::table::{self, short, thousands};
@@ -22,12 +23,12 @@ fn pg_shapes(scope: Scope) -> Vec<Bench> {
 
 /// How many steps PostgreSQL takes.
 pub fn postgres_steps(scope: Scope) -> usize {
-    compare::postgres_steps(pg_shapes(scope).len(), scope.rounds)
+    compare::postgres_steps(&Side::CONTROLLED, pg_shapes(scope).len(), scope.rounds)
 }
 
 /// What they take on the disk.
 pub fn postgres_space(scope: Scope) -> u64 {
-    compare::postgres_space(scale(scope))
+    compare::postgres_space(&Side::CONTROLLED, scale(scope))
 }
 
 /// Programs that are missing are named before anything is measured.
@@ -43,7 +44,7 @@ fn scale(scope: Scope) -> u32 {
 /// pgbench.
 pub fn postgres(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let bin = postgres_bin()?;
-    let clusters = Clusters::create(lab, &bin, scale(scope))?;
+    let clusters = Clusters::create(lab, &bin, &Side::CONTROLLED, scale(scope))?;
     let results = clusters.measure(&pg_shapes(scope), scope.rounds)?;
     let rows = results.iter().map(|(shape, tps)| pg_row(shape, tps));
     let names = results
@@ -92,21 +93,23 @@ fn rates(row: Fields, tps: &Three, unsafe_name: &str) -> Fields {
         .with_spread("seawall_tps", tps.seawall)
         .with_spread(unsafe_name, tps.unsafe_bound)
         .with_spread("of_unsafe", tps.of_unsafe)
+        .with_control(tps)
         .with_spread("speedup", tps.speedup)
 }
 
-/// Three sides' rates for people.
+/// The sides' rates for people.
 pub fn table(title: &str, unsafe_name: &str, results: Vec<(String, Three)>, medium: &str) -> String {
     let cell = |s: Spread| format!("{} ({}–{})", thousands(s.median), thousands(s.min), thousands(s.max));
     let ratio = |s: Spread| format!("{} ({}–{})", short(s.median), short(s.min), short(s.max));
     let rows: Vec<Vec<String>> = results
         .into_iter()
         .map(|(name, t)| {
+            let control = t.control.map_or("–".to_owned(), ratio);
             let gain = format!("{}×", short(t.speedup.median));
-            vec![name, cell(t.fs), cell(t.seawall), cell(t.unsafe_bound), gain, ratio(t.of_unsafe)]
+            vec![name, cell(t.fs), cell(t.seawall), cell(t.unsafe_bound), gain, ratio(t.of_unsafe), control]
         })
         .collect();
-    let header = [title, "bare fs", "seawall", unsafe_name, "speedup", "of unsafe"];
+    let header = [title, "bare fs", "seawall", unsafe_name, "speedup", "of unsafe", "control"];
     format!("{}  seawall on: {medium}\n", table::format(&header, &rows))
 }
 
@@ -119,7 +122,9 @@ mod tests {
     fn the_keys_are_those_of_the_page() {
         let tps = Three::ONE;
         let scope = Scope { quick: false, rounds: 1, pool: 0 };
-        pg_shapes(scope).iter().for_each(|shape| pg_row(shape, &tps).assert_keys(keys::POSTGRES));
+        pg_shapes(scope)
+            .iter()
+            .for_each(|shape| pg_row(shape, &Three::CONTROLLED).assert_keys(keys::POSTGRES));
         sqlite_shapes(scope).iter().for_each(|shape| sqlite_row(shape, &tps).assert_keys(keys::SQLITE));
     }
 }

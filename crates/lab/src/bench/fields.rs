@@ -3,6 +3,7 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
+use crate::compare::Three;
 use crate::spread::Spread;
 
 /// A row being built, or an object of something else than figures.
@@ -29,6 +30,14 @@ impl Fields {
         self.with(name, round(spread.median))
             .with(&format!("{name}_min"), round(spread.min))
             .with(&format!("{name}_max"), round(spread.max))
+    }
+
+    /// Adds what two equal sides differed by, where that was measured.
+    pub fn with_control(self, rates: &Three) -> Self {
+        match rates.control {
+            Some(control) => self.with_spread("control", control),
+            None => self,
+        }
     }
 
     /// Adds a ratio; one that cannot be formed is null.

@@ -89,6 +89,7 @@ pub const POSTGRES: &[Key] = &[
     spread("seawall_tps", "the same under `seawall run`"),
     spread("fsync_off_tps", "the same on the bare file system with `fsync=off`"),
     spread("of_unsafe", "`seawall_tps` / `fsync_off_tps`: the median of the rounds' ratios"),
+    CONTROL,
     SPEEDUP,
 ];
 
@@ -104,6 +105,10 @@ pub const SQLITE: &[Key] = &[
 ];
 
 const OF_UNSAFE: Key = spread("of_unsafe", "`seawall` / `unsafe`: the median of the rounds' ratios");
+const CONTROL: Key = spread(
+    "control",
+    "the unsafe side once more / the unsafe side: what two equal servers differ by in this run",
+);
 const SEAWALL: Key = spread("seawall", "the same under `seawall run`");
 
 /// The objects of `mariadb`.
@@ -114,6 +119,7 @@ pub const MARIADB: &[Key] = &[
     SEAWALL,
     spread("unsafe", "the same on the bare file system, both settings 0"),
     OF_UNSAFE,
+    CONTROL,
     SPEEDUP,
 ];
 
@@ -163,6 +169,7 @@ pub const REDIS: &[Key] = &[
     SEAWALL,
     spread("unsafe", "the same on the bare file system with `appendfsync no`"),
     OF_UNSAFE,
+    CONTROL,
     SPEEDUP,
 ];
 
@@ -174,6 +181,7 @@ pub const ROCKSDB: &[Key] = &[
     SEAWALL,
     spread("unsafe", "the same on the bare file system with `--sync=0`"),
     OF_UNSAFE,
+    CONTROL,
     SPEEDUP,
 ];
 
@@ -184,6 +192,7 @@ pub const LMDB: &[Key] = &[
     SEAWALL,
     spread("unsafe", "the same on the bare file system with `MDB_NOSYNC`"),
     OF_UNSAFE,
+    CONTROL,
     SPEEDUP,
 ];
 

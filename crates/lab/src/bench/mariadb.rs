@@ -1,4 +1,4 @@
-//! `mariadb`: sysbench's updates of an indexed column, transactions a second on three sides.
+//! `mariadb`: sysbench's updates of an indexed column, transactions a second on every side.
 //!
 //! The sides' servers begin with the same bytes and run side by side, idle but one.
 
@@ -20,8 +20,8 @@ use crate::tools::find_in_path;
 pub const TEST: &str = "oltp_update_index";
 /// sysbench's `--tables` and `--table-size`: they fit into the buffer pool.
 const TABLES: [&str; 2] = ["--tables=4", "--table-size=25000"];
-/// What three servers take on the disk, with redo and binary logs.
-pub const SPACE: u64 = 3 << 30;
+/// What the servers take on the disk, with redo and binary logs.
+pub const SPACE: u64 = 4 << 30;
 
 fn threads(scope: Scope) -> &'static [u32] {
     if scope.quick { &[1, 4] } else { &[1, 4, 16] }
@@ -61,13 +61,13 @@ pub fn measure(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     Ok((rows.collect(), databases::table("MariaDB, tps", "no sync at commit", names, lab.medium())))
 }
 
-/// The three servers, on copies of one data directory.
+/// The sides' servers, on copies of one data directory.
 fn start(lab: &Lab) -> Result<BTreeMap<Side, Server<'_>>> {
     lab.progress.doing("MariaDB: sysbench prepare");
     let template = lab.work.data("mariadb-template");
     prepare(lab, &template, TABLES)?;
     let mut servers = BTreeMap::new();
-    for side in Side::DATABASES {
+    for side in Side::CONTROLLED {
         let data = lab.work.data(&format!("mariadb-{}", side.name()));
         let mut copy = lab.command("/bin/cp");
         copy.args(["-a", "--reflink=never"]).arg(&template).arg(&data);
@@ -75,7 +75,7 @@ fn start(lab: &Lab) -> Result<BTreeMap<Side, Server<'_>>> {
         servers.insert(side, Server::start(lab, side, &data)?);
     }
     std::fs::remove_dir_all(template)?;
-    lab.progress.done("MariaDB: three equal data directories");
+    lab.progress.done("MariaDB: equal data directories");
     Ok(servers)
 }
 
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_keys_are_those_of_the_page() {
-        row(1, &Three::ONE).assert_keys(keys::MARIADB);
+        row(1, &Three::CONTROLLED).assert_keys(keys::MARIADB);
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let (mut tps, mut written) = (Samples::default(), Samples::default());
     let (mut written_of_one, mut disk_of_one) = (Samples::default(), Samples::default());
     for round in 0..scope.rounds {
-        for side in order(Side::DATABASES, round) {
+        for side in order(&Side::DATABASES, round) {
             let what = format!("round {}: MariaDB, pages twice, {}", round + 1, side.title());
             lab.progress.doing(&what);
             let run = measure(lab, side, &data[&side], seconds(scope)).with_context(|| what.clone())?;

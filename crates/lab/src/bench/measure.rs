@@ -37,6 +37,7 @@ pub fn key(side: Side) -> &'static str {
         Side::Seawall => "seawall",
         Side::Unsafe => "fs_nosync",
         Side::Eatmydata => "eatmydata",
+        Side::Control => "control",
     }
 }
 

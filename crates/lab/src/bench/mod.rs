@@ -97,7 +97,7 @@ const PARTS: [Part; 11] = [
     Part {
         section: Section::Postgres,
         key: "postgres",
-        rounds: 5,
+        rounds: 8,
         find: databases::find_postgres,
         steps: databases::postgres_steps,
         space: databases::postgres_space,

@@ -1,6 +1,6 @@
-//! `redis`, `rocksdb` and `lmdb`: operations a second on three sides.
+//! `redis`, `rocksdb` and `lmdb`: operations a second on every side.
 //!
-//! Each measurement begins with an empty database; the three sides of a shape follow one another.
+//! Each measurement begins with an empty database; the sides of a shape follow one another.
 
 use std::path::Path;
 
@@ -83,7 +83,7 @@ pub fn redis(lab: &Lab, scope: Scope) -> Result<SectionResult> {
 }
 
 fn redis_once(lab: &Lab, side: Side, data: &Path, shape: Redis, seconds: u32) -> Result<f64> {
-    let fsync = if side == Side::Unsafe { Fsync::No } else { Fsync::Always };
+    let fsync = if side.is_unsafe() { Fsync::No } else { Fsync::Always };
     let server = Server::start(lab, side, data, fsync)?;
     let ask = |requests: u64| redis_benchmark(lab, &server, shape, requests);
     // It counts requests, not seconds; and over less than a millisecond it says infinity.
@@ -113,7 +113,7 @@ pub fn rocksdb(lab: &Lab, scope: Scope) -> Result<SectionResult> {
         lab.fresh_dir(&data)?;
         let mut args = vec![format!("--db={}", data.display())];
         args.extend(["--benchmarks=fillrandom", "--compression_type=none"].map(Into::into));
-        args.push(format!("--sync={}", u8::from(side != Side::Unsafe)));
+        args.push(format!("--sync={}", u8::from(!side.is_unsafe())));
         args.extend([format!("--threads={threads}"), format!("--duration={}", seconds(scope))]);
         let command = side::command(lab, side, Preset::Rocksdb, &data, &program, args)?;
         let said = String::from_utf8(run(command, "db_bench")?)?;
@@ -157,12 +157,13 @@ fn lmdb_row(shape: &str, rates: &Three) -> Fields {
     with_rates(Fields::default().with("test", shape), rates)
 }
 
-/// A row's rates on the three sides.
+/// A row's rates on every side.
 pub fn with_rates(row: Fields, rates: &Three) -> Fields {
     row.with_spread("fs", rates.fs)
         .with_spread("seawall", rates.seawall)
         .with_spread("unsafe", rates.unsafe_bound)
         .with_spread("of_unsafe", rates.of_unsafe)
+        .with_control(rates)
         .with_spread("speedup", rates.speedup)
 }
 
@@ -173,7 +174,7 @@ mod tests {
 
     #[test]
     fn the_keys_are_those_of_the_page() {
-        let rates = Three::ONE;
+        let rates = Three::CONTROLLED;
         redis_row(REDIS[0], &rates).assert_keys(keys::REDIS);
         rocksdb_row(1, &rates).assert_keys(keys::ROCKSDB);
         lmdb_row(LMDB[0], &rates).assert_keys(keys::LMDB);

@@ -83,7 +83,7 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let mut samples: Vec<Samples> = runs.iter().map(|_| Samples::default()).collect();
     for round in 0..scope.rounds {
         for (run, samples) in runs.iter().zip(&mut samples) {
-            for side in order(Side::WRITES, round) {
+            for side in order(&Side::WRITES, round) {
                 samples.add(side, run.measure(lab, side, amounts, round)?);
             }
         }

@@ -57,7 +57,7 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let mut samples: Vec<Samples> = shapes.iter().map(|_| Samples::default()).collect();
     for round in 0..scope.rounds {
         for (shape, samples) in shapes.iter().zip(&mut samples) {
-            for side in order(Side::WRITES, round) {
+            for side in order(&Side::WRITES, round) {
                 let ops = (lab.pool.size() / 2 / shape.bs).min(if scope.quick { 4000 } else { 10_000 });
                 let seconds = if scope.quick { 0.5 } else { 1.5 };
                 let limits = [

@@ -19,6 +19,7 @@ use crate::html;
 use crate::lab::Lab;
 use crate::pg::{Bench, Test};
 use crate::progress::Progress;
+use crate::side::Side;
 use crate::sqlite;
 use crate::tools::{postgres_bin, postgres_version};
 
@@ -34,11 +35,12 @@ pub fn run(options: &DemoOptions) -> Result<()> {
     let bin = postgres_bin()?;
     let has = |part| options.only.contains(&part);
     let progress = Progress::new(steps(options));
-    let lab = Lab::set_up(&options.common, progress, compare::postgres_space(options.scale))?;
+    let lab =
+        Lab::set_up(&options.common, progress, compare::postgres_space(&Side::DATABASES, options.scale))?;
     let mut report = DemoReport::new(&lab, options);
     if has(DemoPart::Postgres) || has(DemoPart::Kill) {
         report.add_version("PostgreSQL", &postgres_version(&bin)?);
-        let clusters = Clusters::create(&lab, &bin, options.scale)?;
+        let clusters = Clusters::create(&lab, &bin, &Side::DATABASES, options.scale)?;
         if has(DemoPart::Postgres) {
             report.add_postgres(clusters.measure(&shapes(options), options.rounds)?);
         }
@@ -87,7 +89,7 @@ fn steps(options: &DemoOptions) -> usize {
     let has = |part| options.only.contains(&part);
     let mut steps = 0;
     if has(DemoPart::Postgres) {
-        steps += compare::postgres_steps(shapes(options).len(), options.rounds);
+        steps += compare::postgres_steps(&Side::DATABASES, shapes(options).len(), options.rounds);
     } else if has(DemoPart::Kill) {
         steps += 1;
     }

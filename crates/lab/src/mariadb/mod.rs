@@ -42,10 +42,10 @@ pub fn install(lab: &Lab, data: &Path) -> Result<()> {
     run(install, "mariadb-install-db").map(drop)
 }
 
-/// The options of every server, whatever its side: durable, with a binary log, but for [`Side::Unsafe`].
+/// The options of every server, whatever its side: durable, with a binary log, but for those that are unsafe.
 fn settings(side: Side, variant: &Variant) -> Vec<String> {
     let on_seawall = if side == Side::Seawall { variant.on_seawall } else { &[] };
-    let durable = if side == Side::Unsafe { "0" } else { "1" };
+    let durable = if side.is_unsafe() { "0" } else { "1" };
     [
         "--no-defaults",
         "--skip-networking",

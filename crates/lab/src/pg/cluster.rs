@@ -177,7 +177,7 @@ fn server_command(lab: &Lab, bin: &Path, side: Side, data: &Path, variant: &Vari
     settings.for_each(|(name, value)| set(name, value));
     set("port", port(side));
     set("unix_socket_directories", &lab.work.sockets().to_string_lossy());
-    set("fsync", if side == Side::Unsafe { "off" } else { "on" });
+    set("fsync", if side.is_unsafe() { "off" } else { "on" });
     side::command(lab, side, variant.preset, data, &bin.join("postgres"), args)
 }
 
@@ -188,6 +188,7 @@ fn port(side: Side) -> &'static str {
         Side::Seawall => "5433",
         Side::Unsafe => "5434",
         Side::Eatmydata => "5435",
+        Side::Control => "5436",
     }
 }
 
