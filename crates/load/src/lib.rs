@@ -13,12 +13,19 @@
 #![warn(missing_docs)]
 
 pub mod block;
+pub mod counters;
+pub mod failure;
 pub mod latency;
 pub mod ledger;
 pub mod mariadb;
+pub mod pace;
 pub mod pg;
+pub mod progress;
+pub mod random;
 pub mod redis;
+pub mod slob;
 pub mod sqlite;
 pub mod store;
 pub mod sys;
+pub mod target;
 pub mod write;

@@ -1,4 +1,6 @@
-//! `seawall-load`: loads that check their own data. JSON on standard output.
+//! `seawall-load`: loads that check their own data. Results on standard output.
+
+mod cli;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,7 +12,11 @@ use seawall_load::write::verify::{self, Expectation};
 use seawall_load::{mariadb, pg, redis, sqlite, write};
 use serde::Serialize;
 
-/// Loads that check their own data (JSON on standard output)
+/// Loads that check their own data
+///
+/// Each load runs on an unmodified database (or on plain files) and knows what it was told to be durable;
+/// its `check` compares that with what is there. Results go to standard output, progress to standard error.
+/// Exit code 0: done and right; 1: damage was found, or the run was cut short; 2: it could not run.
 #[derive(Parser)]
 #[command(version)]
 struct Cli {
@@ -20,6 +26,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// The SLOB method: a row a block, work units through an index (PostgreSQL, MariaDB, SQLite)
+    #[command(hide = true)]
+    #[command(subcommand)]
+    Slob(cli::slob::Slob),
     /// Time write + fdatasync, then verify every block
     Write(write::Options),
     /// Verify the blocks of an earlier `write --save-expectation`
@@ -66,6 +76,7 @@ fn main() -> ExitCode {
 /// Runs one command; `false` means: it ran, and found damage.
 fn run(command: Command) -> Result<bool> {
     match command {
+        Command::Slob(slob) => slob.run(),
         Command::Write(options) => {
             let report = write::run(&options)?;
             print(&report)?;
@@ -92,7 +103,8 @@ fn judge(verdict: &Verdict) -> Result<bool> {
     Ok(verdict.is_clean())
 }
 
-fn print(result: &impl Serialize) -> Result<()> {
+/// As JSON.
+pub(crate) fn print(result: &impl Serialize) -> Result<()> {
     println!("{}", serde_json::to_string_pretty(result)?);
     Ok(())
 }

@@ -38,7 +38,8 @@ pub fn check(options: &CheckOptions) -> Result<Verdict> {
     Ok(verdict)
 }
 
-fn integrity(client: &mut Client) -> Result<Vec<String>> {
+/// What amcheck finds wrong with any table or index of the database, and pgbench's sums.
+pub(crate) fn integrity(client: &mut Client) -> Result<Vec<String>> {
     client.batch_execute("CREATE EXTENSION IF NOT EXISTS amcheck").context("load amcheck")?;
     let mut errors = indexes(client)?;
     errors.extend(tables(client)?);

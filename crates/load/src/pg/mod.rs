@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use check::integrity;
 pub use check::{CheckOptions, check};
 pub use run::run;
 

@@ -12,6 +12,7 @@ use super::plan::Plan;
 use super::verify::{Content, Written};
 use crate::block::{self, Tag};
 use crate::latency::{Counts, Recorder};
+use crate::pace::wait_until;
 use crate::sys::{Fd, OpenMode};
 
 /// What one process reports.
@@ -182,21 +183,6 @@ impl<'a> Worker<'a> {
                 self.random = block::mix(self.random);
                 first + self.random % blocks
             }
-        }
-    }
-}
-
-/// Sleeps most of the way, spins the rest: a timer alone is late by more than what is measured.
-fn wait_until(due: Instant) {
-    const SPIN: Duration = Duration::from_micros(80);
-    loop {
-        let left = due.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return;
-        } else if left > SPIN {
-            thread::sleep(left - SPIN);
-        } else {
-            std::hint::spin_loop();
         }
     }
 }

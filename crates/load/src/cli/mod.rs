@@ -1,0 +1,4 @@
+//! The command line of the larger loads.
+
+mod progress;
+pub mod slob;

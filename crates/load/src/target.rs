@@ -1,0 +1,114 @@
+//! Which database a load goes to.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+
+use crate::sqlite::{Journal, Synchronous};
+
+/// A database to put under load.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// How to connect, in libpq's words: `host=/run/postgresql user=postgres dbname=postgres`.
+    Postgres(String),
+    /// A server of MariaDB's.
+    Mariadb(MariadbServer),
+    /// A file.
+    Sqlite(SqliteFile),
+}
+
+/// How MariaDB is reached.
+#[derive(Clone, Debug)]
+pub struct MariadbServer {
+    /// Its socket.
+    pub socket: PathBuf,
+    /// Who connects.
+    pub user: String,
+    /// With which password; empty for none.
+    pub password: String,
+}
+
+/// How SQLite's file is opened.
+#[derive(Clone, Debug)]
+pub struct SqliteFile {
+    /// The file.
+    pub path: PathBuf,
+    /// `PRAGMA journal_mode`.
+    pub journal: Journal,
+    /// `PRAGMA synchronous`.
+    pub synchronous: Synchronous,
+}
+
+impl Target {
+    /// Its name in results.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Target::Postgres(_) => "postgres",
+            Target::Mariadb(_) => "mariadb",
+            Target::Sqlite(_) => "sqlite",
+        }
+    }
+}
+
+/// The kinds of databases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "their names")]
+pub enum Kind {
+    Postgres,
+    Mariadb,
+    Sqlite,
+}
+
+/// The options that name a database.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Database")]
+pub struct TargetOptions {
+    /// Which database
+    #[arg(long, value_enum)]
+    pub database: Kind,
+    /// PostgreSQL: how to connect, e.g. `host=/run/postgresql user=postgres dbname=postgres`
+    #[arg(long)]
+    pub connect: Option<String>,
+    /// MariaDB: where the server listens, e.g. /run/mysqld/mysqld.sock
+    #[arg(long)]
+    pub socket: Option<PathBuf>,
+    /// MariaDB: who connects
+    #[arg(long, default_value = "root")]
+    pub user: String,
+    /// MariaDB: the password
+    #[arg(long, default_value = "", env = "MYSQL_PWD", hide_env_values = true)]
+    pub password: String,
+    /// SQLite: the database file (created when missing)
+    #[arg(long)]
+    pub db: Option<PathBuf>,
+    /// SQLite: journal mode
+    #[arg(long, value_enum, default_value_t = Journal::Wal)]
+    pub journal: Journal,
+    /// SQLite: `PRAGMA synchronous`
+    #[arg(long, value_enum, default_value_t = Synchronous::Full)]
+    pub synchronous: Synchronous,
+}
+
+impl TargetOptions {
+    /// The database they name.
+    pub fn target(&self) -> Result<Target> {
+        Ok(match self.database {
+            Kind::Postgres => Target::Postgres(self.connect.clone().context(
+                "say how to connect: --connect 'host=/run/postgresql user=postgres dbname=postgres'",
+            )?),
+            Kind::Mariadb => Target::Mariadb(MariadbServer {
+                socket: self
+                    .socket
+                    .clone()
+                    .context("say where it listens: --socket /run/mysqld/mysqld.sock")?,
+                user: self.user.clone(),
+                password: self.password.clone(),
+            }),
+            Kind::Sqlite => {
+                let Some(path) = self.db.clone() else { bail!("name the file: --db FILE") };
+                Target::Sqlite(SqliteFile { path, journal: self.journal, synchronous: self.synchronous })
+            }
+        })
+    }
+}
