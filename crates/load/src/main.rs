@@ -27,7 +27,6 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// The SLOB method: a row a block, work units through an index (PostgreSQL, MariaDB, SQLite)
-    #[command(hide = true)]
     #[command(subcommand)]
     Slob(cli::slob::Slob),
     /// Time write + fdatasync, then verify every block

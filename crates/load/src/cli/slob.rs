@@ -17,13 +17,28 @@ pub enum Slob {
     Setup(Common),
     /// Put load on them
     Run(Run),
+    /// Read every row and compare with the ledger: nothing torn, nothing lost
+    Check(Check),
 }
 
 /// What all of them take.
 #[derive(Args)]
-pub struct Common {
+pub struct Check {
     #[command(flatten)]
     target: TargetOptions,
+    /// Where acknowledged updates are noted: outside the database, and not on a disk whose power is to be cut
+    #[arg(long, default_value = "slob.ledger")]
+    ledger: PathBuf,
+    /// Results as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What setup and run take.
+#[derive(Args)]
+pub struct Common {
+    #[command(flatten)]
+    check: Check,
     /// A `slob.conf` with SLOB's parameters by their own names [default: SLOB's defaults]
     #[arg(long, value_name = "FILE")]
     conf: Option<PathBuf>,
@@ -39,12 +54,6 @@ pub struct Common {
     /// Size of each schema's table [default: SCALE]
     #[arg(long)]
     scale: Option<String>,
-    /// Where acknowledged updates are noted: outside the database, and not on a disk that is to be cut
-    #[arg(long, default_value = "slob.ledger")]
-    ledger: PathBuf,
-    /// Results as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// Options of a run.
@@ -66,6 +75,7 @@ impl Slob {
         match self {
             Slob::Setup(common) => common.setup().map(|()| true),
             Slob::Run(run) => run.run(),
+            Slob::Check(check) => check.run(),
         }
     }
 }
@@ -74,9 +84,9 @@ impl Common {
     fn setup(&self) -> Result<()> {
         let progress = Shown::new();
         let conf = self.conf(&progress)?;
-        let report = slob::setup(&self.target.target()?, &conf, &self.ledger, &progress)?;
+        let report = slob::setup(&self.check.target.target()?, &conf, &self.check.ledger, &progress)?;
         drop(progress);
-        crate::print(&report)
+        super::show(&report, self.check.json)
     }
 
     /// The file's parameters, then those of the command line.
@@ -101,11 +111,21 @@ impl Run {
         let progress = Shown::new();
         let conf = self.common.conf(&progress)?;
         drop(progress);
-        let ledger = self.common.ledger.clone();
-        let options = RunOptions { commit: self.commit, rate: self.rate, ledger };
-        let outcome = slob::run(&self.common.target.target()?, &conf, &options)?;
-        crate::print(&outcome)?;
+        let check = &self.common.check;
+        let options = RunOptions { commit: self.commit, rate: self.rate, ledger: check.ledger.clone() };
+        let outcome = slob::run(&check.target.target()?, &conf, &options)?;
+        super::show(&outcome, check.json)?;
         Ok(outcome.is_whole())
+    }
+}
+
+impl Check {
+    fn run(&self) -> Result<bool> {
+        let progress = Shown::new();
+        let report = slob::check(&self.target.target()?, &self.ledger, &progress)?;
+        drop(progress);
+        super::show(&report, self.json)?;
+        Ok(report.is_clean())
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod check;
 mod run;
+pub mod wire;
 
 use std::path::PathBuf;
 use std::process::Command;

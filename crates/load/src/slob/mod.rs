@@ -17,15 +17,20 @@ pub mod outcome;
 pub mod pick;
 pub mod stamp;
 
+mod check;
 mod layout;
+mod mariadb;
 mod postgres;
 mod run;
 mod setup;
+mod sqlite;
 mod store;
+mod text;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+pub use check::{CheckReport, check};
 pub use conf::{Conf, RedoStress, Size};
 pub use layout::Layout;
 pub use outcome::Outcome;

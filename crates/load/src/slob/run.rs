@@ -35,8 +35,8 @@ pub struct RunOptions {
 /// Runs the load. What was finished before an error, or before the server was lost, is in the result with the
 /// error; only what keeps the run from beginning is an error of this function.
 pub fn run(target: &Target, conf: &Conf, options: &RunOptions) -> Result<Outcome> {
-    ensure_possible(conf, options)?;
-    let database = store::open(target)?;
+    ensure_possible(target, conf, options)?;
+    let database = store::open(target);
     let mut keeper = database.keeper()?;
     let version = keeper.version()?;
     let layout = Layout::new(conf, keeper.block_bytes()?)?;
@@ -62,7 +62,7 @@ pub fn run(target: &Target, conf: &Conf, options: &RunOptions) -> Result<Outcome
     Ok(outcome)
 }
 
-fn ensure_possible(conf: &Conf, options: &RunOptions) -> Result<()> {
+fn ensure_possible(target: &Target, conf: &Conf, options: &RunOptions) -> Result<()> {
     if let Some(why) = conf.contradiction() {
         bail!("{why}");
     }
@@ -76,6 +76,10 @@ fn ensure_possible(conf: &Conf, options: &RunOptions) -> Result<()> {
             !conf.do_hotspot && conf.hot_schema_frequency == 0,
             "one transaction a session holds its rows to the end: with a hot spot or a hot schema the sessions \
              would wait for each other; use another commit mode, or one session"
+        );
+        ensure!(
+            !matches!(target, Target::Sqlite(_)),
+            "SQLite has one writer at a time: one transaction a session needs one session"
         );
     }
     Ok(())

@@ -39,7 +39,7 @@ pub fn setup(target: &Target, conf: &Conf, ledger: &Path, progress: &dyn Progres
         bail!("{why}");
     }
     let started = Instant::now();
-    let database = store::open(target)?;
+    let database = store::open(target);
     let mut keeper = database.keeper()?;
     let layout = Layout::new(conf, keeper.block_bytes()?)?;
     keeper.create(conf.schemas)?;

@@ -29,6 +29,7 @@ pub fn check(options: &CheckOptions) -> Result<Verdict> {
     let found = commits(&db).context("read the history table")?;
     let mut verdict = Verdict::compare(&acknowledged, &found);
     verdict.integrity_errors = integrity(&db).context("check the database")?;
+    verdict.integrity_errors.extend(sums(&db).context("add up the accounts")?);
     Ok(verdict)
 }
 
@@ -38,19 +39,18 @@ fn commits(db: &Connection) -> Result<HashSet<Entry>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-fn integrity(db: &Connection) -> Result<Vec<String>> {
+/// What SQLite itself finds wrong.
+pub(crate) fn integrity(db: &Connection) -> Result<Vec<String>> {
     let mut query = db.prepare("PRAGMA integrity_check")?;
     let lines: Vec<String> = query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    let mut errors: Vec<String> = lines
-        .into_iter()
-        .filter(|line| line != "ok")
-        .map(|line| format!("integrity_check: {line}"))
-        .collect();
+    let wrong = lines.into_iter().filter(|line| line != "ok");
+    Ok(wrong.map(|line| format!("integrity_check: {line}")).collect())
+}
+
+fn sums(db: &Connection) -> Result<Option<String>> {
     let sum = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0));
     let balances = sum("SELECT coalesce(sum(balance), 0) FROM accounts")?;
     let deltas = sum("SELECT coalesce(sum(delta), 0) FROM history")?;
-    if balances != deltas {
-        errors.push(format!("balances add up to {balances}, the history to {deltas}: a torn transaction"));
-    }
-    Ok(errors)
+    let differ = || format!("balances add up to {balances}, the history to {deltas}: a torn transaction");
+    Ok((balances != deltas).then(differ))
 }

@@ -13,8 +13,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use check::integrity;
 pub use check::{CheckOptions, check};
 pub use run::run;
+pub(crate) use schema::connect;
 
 use crate::latency::Summary;
 

@@ -1,9 +1,12 @@
 //! The tables of the SQLite load.
 
+use std::path::Path;
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use rusqlite::Connection;
 
-use super::Options;
+use super::{Journal, Options, Synchronous};
 use crate::block::mix;
 
 const TABLES: &str = "
@@ -14,20 +17,31 @@ const TABLES: &str = "
 
 /// Opens the database with the run's settings and creates the tables when they are missing.
 pub fn open(options: &Options) -> Result<Connection> {
-    let path = &options.db;
-    let mut db = Connection::open(path).with_context(|| format!("open {}", path.display()))?;
-    db.busy_timeout(std::time::Duration::from_secs(10))?;
-    let asked = options.journal.pragma();
+    let limit = Duration::from_secs(10);
+    let mut db = connect(&options.db, options.journal, options.synchronous, limit)?;
+    if !db.table_exists(None, "history")? {
+        create(&mut db, options.rows).context("create the tables")?;
+    }
+    Ok(db)
+}
+
+/// Opens a database, which is made when it is not there. Others' locks are waited for so long.
+pub(crate) fn connect(
+    path: &Path,
+    journal: Journal,
+    synchronous: Synchronous,
+    limit: Duration,
+) -> Result<Connection> {
+    let db = Connection::open(path).with_context(|| format!("open {}", path.display()))?;
+    db.busy_timeout(limit)?;
+    let asked = journal.pragma();
     let mode: String = db.pragma_update_and_check(None, "journal_mode", asked, |row| row.get(0))?;
     ensure!(
         mode == asked,
         "journal mode is {mode}, not {asked} as asked: {} does not allow it",
         path.display()
     );
-    db.pragma_update(None, "synchronous", options.synchronous.pragma())?;
-    if !db.table_exists(None, "history")? {
-        create(&mut db, options.rows).context("create the tables")?;
-    }
+    db.pragma_update(None, "synchronous", synchronous.pragma())?;
     Ok(db)
 }
 

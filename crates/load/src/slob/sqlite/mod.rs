@@ -1,0 +1,65 @@
+//! SLOB on SQLite.
+//!
+//! A row fills more than half of a page, so no second one fits beside it; pages of more than 4 KiB get filler for it.
+//! There is one writer at a time: sessions that update wait for each other.
+
+mod keeper;
+mod session;
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use rusqlite::Connection;
+
+use super::store::{Database, Keeper, Session, Table};
+use super::{CommitMode, RedoStress};
+use crate::failure::Failure;
+use crate::target::SqliteFile;
+
+/// The table of what belongs to no schema.
+const LOADED: &str = "seawall_slob_loaded";
+/// What is written to wait for everything before it.
+const WAITS: &str = "seawall_slob_waits";
+/// A writer's turn comes sooner.
+const BUSY_LIMIT: Duration = Duration::from_secs(60);
+
+/// A file.
+pub struct Sqlite<'a> {
+    /// Where it is and how it is opened.
+    pub file: &'a SqliteFile,
+}
+
+impl Sqlite<'_> {
+    fn open(&self) -> Result<Connection> {
+        let SqliteFile { path, journal, synchronous } = self.file;
+        crate::sqlite::connect(path, *journal, *synchronous, BUSY_LIMIT)
+    }
+}
+
+impl Database for Sqlite<'_> {
+    fn session(&self, mode: CommitMode, stress: RedoStress) -> Result<Box<dyn Session>, Failure> {
+        Ok(Box::new(session::SqliteSession::new(self.open()?, mode, stress, self.file)?))
+    }
+
+    fn keeper(&self) -> Result<Box<dyn Keeper>> {
+        Ok(Box::new(keeper::SqliteKeeper(self.open().context("open the database")?)))
+    }
+
+    fn loaders_max(&self) -> u32 {
+        1
+    }
+}
+
+/// A table's name.
+fn table_name(schema: u32, table: Table) -> String {
+    let name = match table {
+        Table::Data => "data",
+        Table::Scan => "scan",
+    };
+    format!("seawall_slob{schema}_{name}")
+}
+
+/// The name of the index on `custid`.
+fn index_name(schema: u32) -> String {
+    format!("seawall_slob{schema}_custid")
+}

@@ -1,0 +1,93 @@
+//! Results for people.
+
+use std::fmt;
+
+use super::{CheckReport, CommitMode, Outcome, SetupReport};
+use crate::latency::Summary;
+
+impl fmt::Display for SetupReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SetupReport { database, layout, schemas, rows, seconds } = self;
+        write!(
+            f,
+            "{database}: {rows} rows in {schemas} schema{}, one in each block of {} bytes, loaded in {seconds:.1} s",
+            if *schemas == 1 { "" } else { "s" },
+            layout.block_bytes
+        )
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let commit = match self.commit {
+            CommitMode::PerOperation => "committed and waited for one by one",
+            CommitMode::Asynchronous => "committed without waiting, one wait at the end",
+            CommitMode::OneTransaction => "one transaction a session",
+        };
+        writeln!(f, "{}: {} sessions, {:.1} s, {commit}", self.version, self.sessions, self.seconds)?;
+        writeln!(
+            f,
+            "{:.1} operations/s   {:.1} transactions/s   {} operations",
+            self.operations_per_second, self.transactions_per_second, self.operations
+        )?;
+        let rows = &self.rows;
+        writeln!(f, "rows: {} updated, {} read, {} scanned", rows.updated, rows.read, rows.scanned)?;
+        if let Some(redo) = self.redo_bytes {
+            writeln!(
+                f,
+                "redo: {:.1} MB, {:.2} MB/s",
+                redo as f64 / 1e6,
+                redo as f64 / 1e6 / self.seconds.max(1e-9)
+            )?;
+        }
+        if let (Some(logical), Some(physical)) = (self.counters.logical_reads, self.counters.physical_reads) {
+            writeln!(f, "blocks: {logical} looked at, {physical} of them not in the database's cache")?;
+        }
+        writeln!(f, "\nlatency, ms     count      p50      p90      p99    p99.9      max")?;
+        let lines = [
+            ("all", &self.latency),
+            ("updates", &self.update_latency),
+            ("reads", &self.read_latency),
+            ("scans", &self.scan_latency),
+            ("last waits", &self.waits),
+        ];
+        lines.into_iter().filter(|(_, summary)| summary.ops > 0).try_for_each(|(n, s)| line(f, n, s))?;
+        if let Some(open) = self.open_loop {
+            line(f, "from sending", &self.service)?;
+            writeln!(
+                f,
+                "open loop at {} operations/s: latencies count from the intended start; {} of {} were not started in time",
+                open.rate, open.not_started, open.intended
+            )?;
+        }
+        if self.conflicts > 0 {
+            writeln!(f, "{} operations were undone by a conflict", self.conflicts)?;
+        }
+        self.errors.iter().try_for_each(|error| writeln!(f, "CUT SHORT: {error}"))
+    }
+}
+
+impl fmt::Display for CheckReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CheckReport { database, schemas, rows, acknowledged, unacknowledged, problems, .. } = self;
+        writeln!(
+            f,
+            "{database}: {rows} rows of {schemas} schemas read; {acknowledged} acknowledged updates"
+        )?;
+        if *unacknowledged > 0 {
+            writeln!(f, "{unacknowledged} more are there that were under way when a run was cut")?;
+        }
+        self.examples.iter().try_for_each(|example| writeln!(f, "  {example}"))?;
+        match problems {
+            0 => write!(f, "every row is right, and no acknowledged update is missing"),
+            problems => write!(f, "DAMAGE: {problems} problems"),
+        }
+    }
+}
+
+/// One line of a table of latencies.
+fn line(f: &mut fmt::Formatter<'_>, name: &str, s: &Summary) -> fmt::Result {
+    let ms = |us: f64| format!("{:>8.3}", us / 1e3);
+    let [p50, p90, p99, p999, max] = [s.p50_us, s.p90_us, s.p99_us, s.p999_us, s.max_us].map(ms);
+    writeln!(f, "{name:<12} {:>8} {p50} {p90} {p99} {p999} {max}", s.ops)
+}
