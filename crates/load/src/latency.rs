@@ -87,6 +87,19 @@ pub struct Summary {
     pub mean_us: f64,
 }
 
+impl Summary {
+    /// The head of a table of [lines](Self::line).
+    pub const HEADER: &str = "latency, ms     count      p50      p90      p99    p99.9      max";
+
+    /// One line for people, in milliseconds.
+    pub fn line(&self, name: &str) -> String {
+        let ms = |us: f64| format!("{:>8.3}", us / 1e3);
+        let [p50, p90, p99, p999, max] =
+            [self.p50_us, self.p90_us, self.p99_us, self.p999_us, self.max_us].map(ms);
+        format!("{name:<12} {:>8} {p50} {p90} {p99} {p999} {max}", self.ops)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

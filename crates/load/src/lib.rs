@@ -27,5 +27,7 @@ pub mod slob;
 pub mod sqlite;
 pub mod store;
 pub mod sys;
+pub mod tally;
 pub mod target;
+pub mod tprocc;
 pub mod write;

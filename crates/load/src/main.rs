@@ -29,6 +29,9 @@ enum Command {
     /// The SLOB method: a row a block, work units through an index (PostgreSQL, MariaDB, SQLite)
     #[command(subcommand)]
     Slob(cli::slob::Slob),
+    /// A TPROC-C-like mix: HammerDB's transactions and weights (PostgreSQL, MariaDB)
+    #[command(subcommand)]
+    Tprocc(cli::tprocc::Tprocc),
     /// Time write + fdatasync, then verify every block
     Write(write::Options),
     /// Verify the blocks of an earlier `write --save-expectation`
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<bool> {
     match command {
         Command::Slob(slob) => slob.run(),
+        Command::Tprocc(tprocc) => tprocc.run(),
         Command::Write(options) => {
             let report = write::run(&options)?;
             print(&report)?;

@@ -7,8 +7,11 @@
 //! before it took long is timed from when it *should* have started, so a stall counts for everything it held
 //! up (no "coordinated omission").
 
+use std::fmt;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
 
 /// One worker's schedule.
 #[derive(Clone, Debug)]
@@ -74,6 +77,25 @@ impl Schedule {
     /// By multiplication: additions of a rounded interval would drift.
     fn due(&self, number: u64) -> Duration {
         self.first + Duration::from_secs_f64(self.interval.as_secs_f64() * number as f64)
+    }
+}
+
+/// An open loop's schedule, and how far it was kept.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenLoop {
+    /// Operations a second that were intended.
+    pub rate: f64,
+    /// Operations that should have started before the time was over.
+    pub intended: u64,
+    /// Of those, how many had not: the database was too slow for the rate.
+    pub not_started: u64,
+}
+
+impl fmt::Display for OpenLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OpenLoop { rate, intended, not_started } = self;
+        write!(f, "open loop at {rate}/s: latencies count from the intended start; ")?;
+        write!(f, "{not_started} of {intended} were not started in time")
     }
 }
 

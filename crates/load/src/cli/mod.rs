@@ -2,6 +2,7 @@
 
 mod progress;
 pub mod slob;
+pub mod tprocc;
 
 use std::fmt::Display;
 use std::io::Write;

@@ -6,6 +6,7 @@
 
 mod check;
 mod run;
+mod server;
 
 use std::path::PathBuf;
 
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use check::integrity;
 pub use check::{CheckOptions, check};
 pub use run::run;
+pub(crate) use server::{checkpoint, counters, version};
 
 use crate::latency::Summary;
 

@@ -7,16 +7,15 @@
 //! end RUN                        every session ended in order
 //! ```
 //! A run that has no `end` was cut: of its sessions, each may have committed what nobody was told about.
-//! As with the other ledger, a line is one `write` to a file opened with `O_APPEND`, before the session goes on.
+//! A session notes its line before it goes on.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 
 use super::stamp::Stamp;
-use crate::sys::{Fd, OpenMode};
+use crate::tally::{Lines, Tally};
 
 /// An acknowledged update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,37 +26,31 @@ pub struct Acknowledged {
     pub stamp: Stamp,
 }
 
+/// The load's name in the ledger's first line.
+const LOAD: &str = "slob";
+
 /// Appends.
-pub struct Writer(Fd);
+pub struct Writer(Tally);
 
 impl Writer {
     /// Begins a new ledger in place of an old one.
     pub fn create(path: &Path, setup: u64) -> Result<()> {
-        std::fs::write(path, format!("slob {setup:016x}\n"))
-            .with_context(|| format!("begin the ledger {}", path.display()))
+        Tally::create(path, LOAD, setup)
     }
 
     /// Goes on with the ledger of the tables that were loaded as `setup`.
     pub fn open(path: &Path, setup: u64) -> Result<Self> {
-        let found = Reader::open(path)?.setup;
-        ensure!(
-            found == setup,
-            "the ledger {} belongs to another load of the tables ({found:016x}, not {setup:016x}): name the right \
-             one with --ledger, or run `setup` again",
-            path.display()
-        );
-        let fd = Fd::open(path, OpenMode::Append).with_context(|| format!("ledger {}", path.display()))?;
-        Ok(Writer(fd))
+        Tally::open(path, LOAD, setup).map(Writer)
     }
 
     /// A run starts.
     pub fn start(&self, run: u32) -> Result<()> {
-        self.line(&format!("start {run}\n"))
+        self.0.append(&format!("start {run}\n"))
     }
 
     /// Every session of the run has ended in order.
     pub fn end(&self, run: u32) -> Result<()> {
-        self.line(&format!("end {run}\n"))
+        self.0.append(&format!("end {run}\n"))
     }
 
     /// Notes acknowledged updates; when this returns, they outlive this process.
@@ -67,36 +60,13 @@ impl Writer {
             let Stamp { run, thread, seq, r, unit } = stamp;
             lines.push_str(&format!("{schema} {r} {unit} {run} {thread} {seq}\n"));
         }
-        self.line(&lines)
-    }
-
-    fn line(&self, text: &str) -> Result<()> {
-        self.0.write_all(text.as_bytes()).context("append to the ledger")
-    }
-}
-
-struct Reader {
-    setup: u64,
-    rest: BufReader<std::fs::File>,
-}
-
-impl Reader {
-    fn open(path: &Path) -> Result<Self> {
-        let name = || format!("the ledger {}", path.display());
-        let mut rest = BufReader::new(std::fs::File::open(path).with_context(name)?);
-        let mut first = String::new();
-        rest.read_line(&mut first).with_context(name)?;
-        let setup = first.trim_end().strip_prefix("slob ").and_then(|id| u64::from_str_radix(id, 16).ok());
-        let setup = setup.with_context(|| format!("{} is none of SLOB's: {first:?}", name()))?;
-        Ok(Reader { setup, rest })
+        self.0.append(&lines)
     }
 }
 
 /// A ledger, added up.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
-    /// Which load of the tables it belongs to.
-    pub setup: u64,
     /// Acknowledged updates.
     pub updates: u64,
     /// Runs that were cut.
@@ -108,24 +78,14 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Reads a ledger of tables with `rows` rows.
-    pub fn read(path: &Path, rows: u64) -> Result<Self> {
-        let mut reader = Reader::open(path)?;
-        let mut sums = Sums { setup: reader.setup, ..Sums::default() };
-        let mut line = String::new();
-        for number in 2.. {
-            line.clear();
-            // A last line without its end is a kill between a write's start and end: it was never reported.
-            if reader.rest.read_line(&mut line)? == 0 || !line.ends_with('\n') {
-                break;
-            }
-            sums.take(line.trim_end(), rows).with_context(|| format!("ledger line {number}: {line:?}"))?;
-        }
+    /// Reads the ledger of the tables that were loaded as `setup` with `rows` rows.
+    pub fn read(path: &Path, setup: u64, rows: u64) -> Result<Self> {
+        let mut sums = Sums::default();
+        Lines::open(path, LOAD, setup)?.each(|words| sums.take(words, rows))?;
         Ok(sums)
     }
 
-    fn take(&mut self, line: &str, rows: u64) -> Result<()> {
-        let words: Vec<&str> = line.split(' ').collect();
+    fn take(&mut self, words: &[&str], rows: u64) -> Result<()> {
         match *words {
             ["start", run] => {
                 self.cut.insert(run.parse()?);
@@ -191,13 +151,13 @@ mod tests {
         let writer = Writer::open(&path, 5)?;
         writer.start(9)?;
         writer.acknowledge(&[update(1, 5), update(2, 6), update(4, 11)])?;
-        let sums = Sums::read(&path, 10)?;
+        let sums = Sums::read(&path, 5, 10)?;
         assert_eq!(sums.expected(1, 10), [0, 1, 2, 2, 1, 0, 0, 1, 1, 1]);
         assert_eq!(sums.expected(2, 10), [0; 10]);
         assert!(sums.cut.contains(&9));
         assert!(sums.is_acknowledged(&update(4, 11).stamp) && !sums.is_acknowledged(&update(5, 11).stamp));
         writer.end(9)?;
-        assert!(Sums::read(&path, 10)?.cut.is_empty());
+        assert!(Sums::read(&path, 5, 10)?.cut.is_empty());
         Ok(())
     }
 
@@ -208,10 +168,10 @@ mod tests {
         Writer::create(&path, 5)?;
         assert!(Writer::open(&path, 6).is_err());
         Writer::open(&path, 5)?.acknowledge(&[update(1, 12)])?;
-        let error = Sums::read(&path, 10).expect_err("beyond the table");
+        let error = Sums::read(&path, 5, 10).expect_err("beyond the table");
         assert!(format!("{error:#}").contains("line 2"), "{error:#}");
         std::fs::write(&path, "1 1\n")?;
-        assert!(Sums::read(&path, 10).is_err());
+        assert!(Sums::read(&path, 5, 10).is_err());
         Ok(())
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{CommitMode, Conf, Layout};
 use crate::counters::Counters;
 use crate::latency::Summary;
+use crate::pace::OpenLoop;
 
 /// The result of a run, or of its finished part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -77,15 +78,4 @@ pub struct RowCounts {
     pub updated: u64,
     /// Read by scans.
     pub scanned: u64,
-}
-
-/// An open loop's schedule, and how far it was kept.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OpenLoop {
-    /// Operations a second that were intended.
-    pub rate: f64,
-    /// Operations that should have started before the time was over.
-    pub intended: u64,
-    /// Of those, how many had not: the database was too slow for the rate.
-    pub not_started: u64,
 }

@@ -12,12 +12,12 @@ use anyhow::{Result, anyhow, bail, ensure};
 
 use self::session::{Plan, Worked, Worker};
 use super::ledger;
-use super::outcome::{OpenLoop, Outcome, RowCounts};
+use super::outcome::{Outcome, RowCounts};
 use super::store::{self, Database, Keeper, Loaded};
 use super::{CommitMode, Conf, Layout};
 use crate::counters::Counters;
 use crate::latency::Recorder;
-use crate::pace::{Limit, Pace};
+use crate::pace::{Limit, OpenLoop, Pace};
 use crate::random::Random;
 use crate::target::Target;
 

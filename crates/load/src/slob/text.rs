@@ -43,7 +43,7 @@ impl fmt::Display for Outcome {
         if let (Some(logical), Some(physical)) = (self.counters.logical_reads, self.counters.physical_reads) {
             writeln!(f, "blocks: {logical} looked at, {physical} of them not in the database's cache")?;
         }
-        writeln!(f, "\nlatency, ms     count      p50      p90      p99    p99.9      max")?;
+        writeln!(f, "\n{}", Summary::HEADER)?;
         let lines = [
             ("all", &self.latency),
             ("updates", &self.update_latency),
@@ -51,14 +51,11 @@ impl fmt::Display for Outcome {
             ("scans", &self.scan_latency),
             ("last waits", &self.waits),
         ];
-        lines.into_iter().filter(|(_, summary)| summary.ops > 0).try_for_each(|(n, s)| line(f, n, s))?;
-        if let Some(open) = self.open_loop {
-            line(f, "from sending", &self.service)?;
-            writeln!(
-                f,
-                "open loop at {} operations/s: latencies count from the intended start; {} of {} were not started in time",
-                open.rate, open.not_started, open.intended
-            )?;
+        for (name, summary) in lines.into_iter().filter(|(_, summary)| summary.ops > 0) {
+            writeln!(f, "{}", summary.line(name))?;
+        }
+        if let Some(open) = &self.open_loop {
+            writeln!(f, "{}\n{open}", self.service.line("from sending"))?;
         }
         if self.conflicts > 0 {
             writeln!(f, "{} operations were undone by a conflict", self.conflicts)?;
@@ -83,11 +80,4 @@ impl fmt::Display for CheckReport {
             problems => write!(f, "DAMAGE: {problems} problems"),
         }
     }
-}
-
-/// One line of a table of latencies.
-fn line(f: &mut fmt::Formatter<'_>, name: &str, s: &Summary) -> fmt::Result {
-    let ms = |us: f64| format!("{:>8.3}", us / 1e3);
-    let [p50, p90, p99, p999, max] = [s.p50_us, s.p90_us, s.p99_us, s.p999_us, s.max_us].map(ms);
-    writeln!(f, "{name:<12} {:>8} {p50} {p90} {p99} {p999} {max}", s.ops)
 }

@@ -5,6 +5,7 @@
 
 mod login;
 mod packet;
+mod server;
 
 use std::os::unix::net::UnixStream;
 
@@ -13,6 +14,8 @@ use anyhow::anyhow;
 use self::packet::{Fields, Packets};
 use crate::failure::Failure;
 use crate::target::MariadbServer;
+
+pub use server::told;
 
 const QUERY: u8 = 3;
 const OK: u8 = 0;

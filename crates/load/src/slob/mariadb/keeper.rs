@@ -1,11 +1,10 @@
 //! Loading, looking and checking.
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::{HOME, schema_name, table_name};
 use crate::counters::Counters;
-use crate::failure::Failure;
-use crate::mariadb::wire::Connection;
+use crate::mariadb::wire::{Connection, told};
 use crate::slob::stamp::{COLUMN_LEN, COLUMNS, Stamp};
 use crate::slob::store::{Keeper, Loaded, Row, Table};
 
@@ -22,23 +21,6 @@ impl MariadbKeeper {
     fn number(&mut self, sql: &str) -> Result<u64> {
         self.0.number(sql).map(|number| number as u64).map_err(told)
     }
-
-    fn texts(&mut self, sql: &str) -> Result<Vec<String>> {
-        let rows = self.0.query(sql).map_err(told)?;
-        Ok(rows.into_iter().filter_map(|row| row.into_iter().next_back().flatten()).collect())
-    }
-
-    fn status(&mut self, name: &str) -> Result<Option<u64>> {
-        let said = self.texts(&format!("SHOW GLOBAL STATUS LIKE '{name}'"))?;
-        Ok(said.first().and_then(|text| text.parse().ok()))
-    }
-}
-
-fn told(failure: Failure) -> anyhow::Error {
-    match failure {
-        Failure::Other(error) => error,
-        failure => anyhow!("{failure}"),
-    }
 }
 
 /// Bytes of a row's last column: with it, and the row beside it, a page is full.
@@ -50,8 +32,7 @@ fn filler_bytes(page_bytes: u64) -> u64 {
 
 impl Keeper for MariadbKeeper {
     fn version(&mut self) -> Result<String> {
-        let version = self.texts("SELECT version()")?;
-        Ok(format!("MariaDB {}", version.first().context("no version")?))
+        self.0.version()
     }
 
     fn block_bytes(&mut self) -> Result<u64> {
@@ -61,7 +42,7 @@ impl Keeper for MariadbKeeper {
     }
 
     fn create(&mut self, schemas: u32) -> Result<()> {
-        let ours = self.texts("SELECT schema_name FROM information_schema.schemata")?;
+        let ours = self.0.texts("SELECT schema_name FROM information_schema.schemata")?;
         for name in ours.iter().filter(|name| {
             name.strip_prefix(HOME).is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
         }) {
@@ -116,7 +97,7 @@ impl Keeper for MariadbKeeper {
     fn finish(&mut self, schema: u32) -> Result<()> {
         let (data, scan) = (table_name(schema, Table::Data), table_name(schema, Table::Scan));
         self.execute(&format!("ALTER TABLE {data} ADD UNIQUE INDEX custid (custid)"))?;
-        self.texts(&format!("ANALYZE TABLE {data}, {scan}")).map(drop)
+        self.0.texts(&format!("ANALYZE TABLE {data}, {scan}")).map(drop)
     }
 
     fn note_loaded(&mut self, loaded: &Loaded) -> Result<()> {
@@ -146,13 +127,7 @@ impl Keeper for MariadbKeeper {
     }
 
     fn counters(&mut self) -> Result<Counters> {
-        let transactions = [self.status("Com_commit")?, self.status("Com_rollback")?];
-        Ok(Counters {
-            redo_bytes: self.status("Innodb_os_log_written")?,
-            logical_reads: self.status("Innodb_buffer_pool_read_requests")?,
-            physical_reads: self.status("Innodb_buffer_pool_reads")?,
-            transactions: transactions.into_iter().sum(),
-        })
+        self.0.counters()
     }
 
     fn each_row(&mut self, schema: u32, table: Table, see: &mut dyn FnMut(&Row<'_>)) -> Result<()> {
@@ -179,7 +154,7 @@ impl Keeper for MariadbKeeper {
 
     /// As the statistics have it, which the load made exact enough: of leaf pages all were counted.
     fn blocks(&mut self, schema: u32) -> Result<Option<u64>> {
-        let said = self.texts(&format!(
+        let said = self.0.texts(&format!(
             "SELECT stat_value FROM mysql.innodb_index_stats WHERE database_name = '{}' AND table_name = 'data'
              AND index_name = 'PRIMARY' AND stat_name = 'n_leaf_pages'",
             schema_name(schema)
@@ -188,15 +163,7 @@ impl Keeper for MariadbKeeper {
     }
 
     fn integrity(&mut self, schemas: u32) -> Result<Vec<String>> {
-        let mut wrong = Vec::new();
-        for schema in 1..=schemas {
-            for table in [Table::Data, Table::Scan].map(|table| table_name(schema, table)) {
-                let said = self.texts(&format!("CHECK TABLE {table} EXTENDED"))?;
-                wrong.extend(
-                    said.into_iter().filter(|said| said != "OK").map(|said| format!("{table}: {said}")),
-                );
-            }
-        }
-        Ok(wrong)
+        let both = |schema| [Table::Data, Table::Scan].map(|table| table_name(schema, table));
+        self.0.check_tables((1..=schemas).flat_map(both))
     }
 }

@@ -33,8 +33,7 @@ impl PostgresKeeper {
 
 impl Keeper for PostgresKeeper {
     fn version(&mut self) -> Result<String> {
-        let version: String = self.0.query_one("SHOW server_version", &[])?.get(0);
-        Ok(format!("PostgreSQL {version}"))
+        crate::pg::version(&mut self.0)
     }
 
     fn block_bytes(&mut self) -> Result<u64> {
@@ -91,12 +90,7 @@ impl Keeper for PostgresKeeper {
             &format!("INSERT INTO {HOME}.loaded VALUES ($1, $2, $3, $4)"),
             &[&(setup as i64), &i64::from(schemas), &(rows as i64), &(scan_rows as i64)],
         )?;
-        // A run begins behind the load's own writes.
-        if let Err(error) = self.0.batch_execute("CHECKPOINT") {
-            let is_refused = error.code() == Some(&postgres::error::SqlState::INSUFFICIENT_PRIVILEGE);
-            ensure!(is_refused, "checkpoint: {error}");
-        }
-        Ok(())
+        crate::pg::checkpoint(&mut self.0)
     }
 
     fn loaded(&mut self) -> Result<Option<Loaded>> {
@@ -116,13 +110,7 @@ impl Keeper for PostgresKeeper {
     }
 
     fn counters(&mut self) -> Result<Counters> {
-        let counted = "FROM pg_stat_database WHERE datname = current_database()";
-        Ok(Counters {
-            redo_bytes: Some(self.number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint")?),
-            logical_reads: Some(self.number(&format!("SELECT blks_hit + blks_read {counted}"))?),
-            physical_reads: Some(self.number(&format!("SELECT blks_read {counted}"))?),
-            transactions: Some(self.number(&format!("SELECT xact_commit + xact_rollback {counted}"))?),
-        })
+        crate::pg::counters(&mut self.0)
     }
 
     fn each_row(&mut self, schema: u32, table: Table, see: &mut dyn FnMut(&Row<'_>)) -> Result<()> {

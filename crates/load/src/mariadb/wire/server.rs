@@ -1,0 +1,54 @@
+//! What every load asks a MariaDB server.
+
+use anyhow::{Context, Result, anyhow};
+
+use super::Connection;
+use crate::counters::Counters;
+use crate::failure::Failure;
+
+/// A failure of a connection that nobody kills.
+pub fn told(failure: Failure) -> anyhow::Error {
+    match failure {
+        Failure::Other(error) => error,
+        failure => anyhow!("{failure}"),
+    }
+}
+
+impl Connection {
+    /// The last column of each row.
+    pub fn texts(&mut self, sql: &str) -> Result<Vec<String>> {
+        let rows = self.query(sql).map_err(told)?;
+        Ok(rows.into_iter().filter_map(|row| row.into_iter().next_back().flatten()).collect())
+    }
+
+    /// `MariaDB 10.11.19-MariaDB`.
+    pub fn version(&mut self) -> Result<String> {
+        let version = self.texts("SELECT version()")?;
+        Ok(format!("MariaDB {}", version.first().context("no version")?))
+    }
+
+    /// What the server has counted so far.
+    pub fn counters(&mut self) -> Result<Counters> {
+        let mut status = |name: &str| -> Result<Option<u64>> {
+            let said = self.texts(&format!("SHOW GLOBAL STATUS LIKE '{name}'"))?;
+            Ok(said.first().and_then(|text| text.parse().ok()))
+        };
+        let transactions = [status("Com_commit")?, status("Com_rollback")?];
+        Ok(Counters {
+            redo_bytes: status("Innodb_os_log_written")?,
+            logical_reads: status("Innodb_buffer_pool_read_requests")?,
+            physical_reads: status("Innodb_buffer_pool_reads")?,
+            transactions: transactions.into_iter().sum(),
+        })
+    }
+
+    /// What `CHECK TABLE … EXTENDED` finds wrong.
+    pub fn check_tables(&mut self, tables: impl Iterator<Item = String>) -> Result<Vec<String>> {
+        let mut wrong = Vec::new();
+        for table in tables {
+            let said = self.texts(&format!("CHECK TABLE {table} EXTENDED"))?;
+            wrong.extend(said.into_iter().filter(|said| said != "OK").map(|said| format!("{table}: {said}")));
+        }
+        Ok(wrong)
+    }
+}
