@@ -5,105 +5,12 @@ mod common;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use common::{Place, Said, is_root, kill, wait_for, wait_for_end};
+use common::mounts::{Mounts, tracked};
+use common::{kill, wait_for, wait_for_end};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
-use nix::sched::{CloneFlags, unshare};
-
-/// A place with a backing directory and a mountpoint in it. The test's thread has a mount namespace of its own: one
-/// that somebody else makes meanwhile would keep a copy of the mount, and keep it in use.
-struct Mounts {
-    place: Place,
-}
-
-impl Mounts {
-    /// `None` where nothing can be mounted.
-    fn new() -> Option<Self> {
-        if !is_root() || !Path::new("/dev/fuse").exists() {
-            eprintln!("skipped: needs root and /dev/fuse");
-            return None;
-        }
-        unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
-        mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
-            .expect("private");
-        let place = Place::new();
-        for name in ["backing", "at"] {
-            fs::create_dir(place.file(name)).expect("made");
-        }
-        Some(Self { place })
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.place.file("at").join(name)
-    }
-
-    fn behind(&self, name: &str) -> PathBuf {
-        self.place.file("backing").join(name)
-    }
-
-    fn mount_on(&self, backing: &str, at: &str) -> Said {
-        self.place.seawall(&[
-            "mount",
-            backing,
-            at,
-            "--pool",
-            self.place.pool(),
-            "--preset",
-            "sqlite",
-            "--quiet",
-        ])
-    }
-
-    fn mount(&self) -> &Self {
-        self.mount_on("backing", "at").succeeds();
-        self
-    }
-
-    fn umount(&self) -> Said {
-        self.place.seawall(&["umount", "at"])
-    }
-
-    /// What `status` says of a file.
-    fn state(&self, name: &str) -> serde_json::Value {
-        let status = self.place.status();
-        let files = status["files"].as_array().expect("files").clone();
-        let named = |file: &serde_json::Value| file["path"].as_str().is_some_and(|path| path.ends_with(name));
-        files.into_iter().find(named).unwrap_or_else(|| panic!("{name} is not managed: {status}"))
-    }
-
-    /// The process that serves.
-    fn server(&self) -> u64 {
-        let wanted = self.place.pool();
-        let all = fs::read_dir("/proc").expect("/proc").flatten();
-        let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u64>().ok());
-        let serves = |pid: &u64| {
-            let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            line.contains(wanted) && line.contains("--serving")
-        };
-        pids.into_iter().find(serves).expect("it serves")
-    }
-}
-
-impl Drop for Mounts {
-    fn drop(&mut self) {
-        // Before the directory is removed, which would go into whatever is mounted there.
-        for name in ["at", "backing"] {
-            let _ = umount2(&self.place.file(name), MntFlags::MNT_DETACH);
-        }
-    }
-}
-
-/// A file that is in the log: written, synced, written again.
-fn tracked(path: &Path) -> File {
-    let file = File::options().read(true).write(true).create(true).truncate(true).open(path).expect("made");
-    for fill in [1, 2] {
-        file.write_all_at(&[fill; 8192], 0).expect("written");
-        file.sync_all().expect("synced");
-    }
-    file
-}
 
 #[test]
 fn mountpoints_that_are_refused() {
@@ -164,6 +71,94 @@ fn somebody_writes_behind_the_mount() {
     drop(behind);
     let seen = || fs::read(m.at("x-wal")).expect("read");
     wait_for("what was written to be seen", || seen() == [&before[..], b"behind"].concat());
+    m.umount().succeeds();
+}
+
+/// A guard goes up while its database's journal is made, renamed and removed by another thread.
+#[test]
+fn names_stand_still_while_a_guard_goes_up() {
+    const DATABASES: usize = 60;
+    let Some(m) = Mounts::new() else { return };
+    m.mount();
+    for i in 0..DATABASES {
+        let (journal, aside) = (m.at(&format!("{i}-journal")), m.at(&format!("{i}-aside")));
+        let begin = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                begin.wait();
+                fs::write(m.at(&format!("{i}-wal")), "the first write").expect("written");
+            });
+            begin.wait();
+            while !writer.is_finished() {
+                fs::write(&journal, "a journal").expect("made");
+                fs::rename(&journal, &aside).expect("renamed");
+                fs::rename(&aside, &journal).expect("renamed back");
+                assert_eq!(fs::read(&journal).expect("it is there"), b"a journal");
+                fs::remove_file(&journal).expect("removed");
+            }
+        });
+        assert!(m.behind(&format!("{i}-journal/.seawall")).exists(), "the guard of {i} is where it belongs");
+    }
+    m.umount().succeeds();
+}
+
+#[test]
+fn a_directory_with_nothing_but_guards_can_be_removed() {
+    let Some(m) = Mounts::new() else { return };
+    m.mount();
+    let dir = m.at("database");
+    fs::create_dir(&dir).expect("made");
+    drop(tracked(&dir.join("x-wal")));
+    fs::write(dir.join("note"), "").expect("written");
+    assert!(m.behind("database/x-journal").is_dir(), "its guard is up");
+    fs::remove_file(dir.join("x-wal")).expect("removed");
+    let left = fs::remove_dir(&dir).expect_err("there is a note in it");
+    assert_eq!(left.kind(), std::io::ErrorKind::DirectoryNotEmpty, "{left}");
+    assert!(m.behind("database/x-journal").is_dir(), "its guard is still up");
+    fs::remove_file(dir.join("note")).expect("removed");
+    fs::remove_dir(&dir).expect("nothing is left that shows");
+    assert!(!m.behind("database").exists());
+    fs::create_dir(&dir).expect("made again");
+    drop(tracked(&dir.join("x-wal")));
+    assert!(m.behind("database/x-journal").is_dir(), "guarded again");
+    m.umount().succeeds();
+    assert!(!m.behind("database/x-journal").exists(), "its guard is down");
+}
+
+/// Fsyncs of a file that the daemon does not take ask it again for a while, and not for ever.
+#[test]
+fn a_refused_file_is_asked_for_a_few_times() {
+    let Some(m) = Mounts::new() else { return };
+    m.mount();
+    // Recovery could not write it: refused, and root may write it all the same.
+    fs::write(m.behind("x-wal"), "").expect("made");
+    fs::set_permissions(m.behind("x-wal"), std::os::unix::fs::PermissionsExt::from_mode(0o444)).expect("set");
+    let file = File::options().write(true).open(m.at("x-wal")).expect("opened");
+    let sync = |n: usize| {
+        for _ in 0..n {
+            file.write_all_at(b"x", 0).expect("written");
+            file.sync_all().expect("synced");
+        }
+    };
+    sync(2);
+    fs::set_permissions(m.behind("x-wal"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).expect("set");
+    sync(1);
+    assert_eq!(m.state("x-wal")["tracked"], true, "taken when it could be");
+    drop(file);
+    fs::write(m.behind("y-wal"), "").expect("made");
+    fs::set_permissions(m.behind("y-wal"), std::os::unix::fs::PermissionsExt::from_mode(0o444)).expect("set");
+    let file = File::options().write(true).open(m.at("y-wal")).expect("opened");
+    for _ in 0..20 {
+        file.write_all_at(b"x", 0).expect("written");
+        file.sync_all().expect("synced");
+    }
+    fs::set_permissions(m.behind("y-wal"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).expect("set");
+    file.sync_all().expect("synced");
+    let status = m.place.status();
+    assert!(!status.to_string().contains("y-wal"), "not asked any more: {status}");
+    drop(file);
+    drop(tracked(&m.at("y-wal")));
+    assert_eq!(m.state("y-wal")["tracked"], true, "opened anew, asked anew");
     m.umount().succeeds();
 }
 

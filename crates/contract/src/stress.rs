@@ -3,7 +3,7 @@
 //!
 //! * **Inputs.** Two directories, for example one bare and one on a mount; how many threads, how long, a seed.
 //! * **Outputs.** Exit status 0, or the first difference with the thread's last operations.
-//! * **Not verified.** Directories with guards in them, times, directories' sizes and links, what a crash leaves. Threads have trees of their own, since two
+//! * **Not verified.** Times, directories' sizes and links, what a crash leaves. Threads have trees of their own, since two
 //!   file systems would not order the same race in the same way; the file system under test has all at once.
 
 use std::collections::VecDeque;
@@ -128,18 +128,12 @@ impl Worker {
         Ok(())
     }
 
-    /// Names that are managed by no preset.
-    const BELOW: [&str; 4] = ["a", "c", "f", "g"];
-
-    /// A path below the root: few names, so that operations meet. Names that are managed are at the top only: a guard
-    /// stands beside them, and a directory with one in it cannot be removed.
+    /// A path below the root: few names, so that operations meet, and names that are managed at every depth.
     fn name(&mut self) -> String {
-        const TOP: [&str; 7] = ["a", "b-wal", "c", "d.db", "e-wal", "f", "g"];
-        let mut name = TOP[self.random.below(7) as usize].to_owned();
-        for _ in 0..self.random.below(3) {
-            name = format!("{name}/{}", Self::BELOW[self.random.below(4) as usize]);
-        }
-        name
+        const NAMES: [&str; 7] = ["a", "b-wal", "c", "d.db", "e-wal", "f", "g-journal"];
+        let depth = 1 + self.random.below(3);
+        let parts: Vec<&str> = (0..depth).map(|_| NAMES[self.random.below(7) as usize]).collect();
+        parts.join("/")
     }
 
     fn both(&mut self, what: String, op: impl Fn(usize, &Path) -> Answer) -> Result<i64, String> {
@@ -191,9 +185,9 @@ impl Worker {
                 })?;
             }
             15 => {
-                let to = Self::BELOW[self.random.below(4) as usize];
+                let to = self.name();
                 self.both(format!("symlink {to} {name}"), |_, root| {
-                    let target = CString::new(to).expect("no NUL");
+                    let target = CString::new(to.as_str()).expect("no NUL");
                     plain(c!(symlink(target.as_ptr(), at(root, &name).as_ptr())))
                 })?;
             }

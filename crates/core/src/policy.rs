@@ -25,6 +25,9 @@ pub enum Manage {
 
 /// The first 16 bytes of every SQLite database (<https://sqlite.org/fileformat.html>, §1.2).
 pub const SQLITE_MAGIC: [u8; 16] = *b"SQLite format 3\0";
+/// How many fsyncs of a file that was refused ask again, through one descriptor, or while it is open: by then there
+/// may be room in the table. The next opening asks anew.
+pub const ASK_AGAIN: u8 = 15;
 /// Suffix of the names that Seawall itself puts into managed directories.
 pub const OWN_SUFFIX: &[u8] = b".seawall";
 

@@ -78,7 +78,7 @@ impl Roots {
         let roots = self.all();
         let raised = lock(&self.raised);
         let fallen = raised.iter().filter_map(|(i, at)| {
-            let root = roots.get(i).filter(|root| !guard::is_up(root.preset, at))?;
+            let root = roots.get(i).filter(|root| is_in_a_directory(at) && !guard::is_up(root.preset, at))?;
             guard::raise(root.preset, at, claim).err()
         });
         fallen.collect()
@@ -93,7 +93,7 @@ impl Roots {
             match guard::lower(root.preset, at, Some(claim)) {
                 Ok(()) => false,
                 // A database that was deleted, directory and all, needs no guard.
-                Err(_) if !root.data.exists() => false,
+                Err(_) if !root.data.exists() || !is_in_a_directory(at) => false,
                 Err(e) => {
                     errors.push(e);
                     true
@@ -102,6 +102,11 @@ impl Roots {
         });
         errors
     }
+}
+
+/// False if the database was removed, directory and all.
+fn is_in_a_directory(guard: &Path) -> bool {
+    guard.parent().is_some_and(Path::exists)
 }
 
 /// Registers a directory, in the pool and in the run-time memory.

@@ -21,7 +21,7 @@ use seawall_core::Errno;
 
 use crate::attr::{self, TTL};
 use crate::caller::Caller;
-use crate::fs::{Change, Fs};
+use crate::fs::{Change, Fs, Opened};
 
 /// Longest write that arrives in one piece: what policy `atomic` promises to keep whole.
 const LONGEST_WRITE: u32 = 1 << 20;
@@ -70,6 +70,18 @@ fn shown(stat: &rustix::fs::Stat, number: INodeNo) -> u64 {
     if number == INodeNo::ROOT { stat.st_ino } else { number.0 }
 }
 
+fn created(made: Result<(rustix::fs::Stat, INodeNo, Opened), Errno>, reply: ReplyCreate) {
+    let (stat, number, opened) = match made {
+        Ok(made) => made,
+        Err(e) => return reply.error(told(e)),
+    };
+    let attr = attr::of(&stat, number);
+    match opened.backing {
+        Some(id) => reply.created_passthrough(&TTL, &attr, GENERATION, opened.handle, opened.flags, &id),
+        None => reply.created(&TTL, &attr, GENERATION, opened.handle, opened.flags),
+    }
+}
+
 fn xattr(reply: ReplyXattr, size: u32, value: Result<Vec<u8>, Errno>) {
     match value {
         Ok(value) if size == 0 => reply.size(value.len() as u32),
@@ -77,6 +89,67 @@ fn xattr(reply: ReplyXattr, size: u32, value: Result<Vec<u8>, Errno>) {
         Ok(value) => reply.data(&value),
         Err(e) => reply.error(told(e)),
     }
+}
+
+fn list(fs: &Fs, handle: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+    let done = fs.read_directory(handle, offset, |_, entry| {
+        reply.add(INodeNo(entry.ino), entry.next, entry.kind, entry.name)
+    });
+    match done {
+        Ok(()) => reply.ok(),
+        Err(e) => reply.error(told(e)),
+    }
+}
+
+fn list_plus(fs: &Fs, handle: FileHandle, offset: u64, mut reply: ReplyDirectoryPlus) {
+    let done = fs.read_directory(handle, offset, |dir, entry| {
+        if entry.name == "." || entry.name == ".." {
+            // Not looked up: the kernel takes no reference on them.
+            let mut attr = dir.node.stat().map(|stat| attr::of(&stat, INodeNo(entry.ino)));
+            return attr.as_mut().is_ok_and(|attr| {
+                reply.add(INodeNo(entry.ino), entry.next, entry.name, &TTL, attr, GENERATION)
+            });
+        }
+        // Gone meanwhile, or of another file system: left out.
+        let Ok((stat, number)) = fs.look_up(dir.node.number, entry.name) else { return false };
+        let full = reply.add(number, entry.next, entry.name, &TTL, &attr::of(&stat, number), GENERATION);
+        if full {
+            fs.nodes.forget(number, 1);
+        }
+        full
+    });
+    match done {
+        Ok(()) => reply.ok(),
+        Err(e) => reply.error(told(e)),
+    }
+}
+
+impl Adapter {
+    /// Runs an operation on names: here, or, should it have to wait, on another thread. `is_slow`: it may wait for the
+    /// disk.
+    fn on_names<const N: usize, R: Send + 'static>(
+        &self,
+        names: [&OsStr; N],
+        reply: R,
+        is_slow: impl FnOnce(&Fs, [&OsStr; N]) -> bool,
+        op: impl FnOnce(&Fs, [&OsStr; N], R) + Send + 'static,
+    ) {
+        if let Some(_still) = self.0.nodes.guards.try_still(&names)
+            && !is_slow(&self.0, names)
+        {
+            return op(&self.0, names, reply);
+        }
+        let (fs, names) = (Arc::clone(&self.0), names.map(OsStr::to_owned));
+        self.0.workers.run(move || {
+            let names = names.each_ref().map(|name| name.as_os_str());
+            let _still = fs.nodes.guards.still(&names);
+            op(&fs, names, reply);
+        });
+    }
+}
+
+fn never<const N: usize>(_: &Fs, _: [&OsStr; N]) -> bool {
+    false
 }
 
 impl Filesystem for Adapter {
@@ -111,7 +184,7 @@ impl Filesystem for Adapter {
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        entry(reply, self.0.look_up(parent, name));
+        self.on_names([name], reply, never, move |fs, [name], reply| entry(reply, fs.look_up(parent, name)));
     }
 
     fn forget(&self, _: &Request, node: INodeNo, times: u64) {
@@ -165,7 +238,10 @@ impl Filesystem for Adapter {
         device: u32,
         reply: ReplyEntry,
     ) {
-        entry(reply, self.0.make_node(parent, name, mode, device, caller(request, umask)));
+        let who = caller(request, umask);
+        self.on_names([name], reply, never, move |fs, [name], reply| {
+            entry(reply, fs.make_node(parent, name, mode, device, who));
+        });
     }
 
     fn mkdir(
@@ -177,23 +253,28 @@ impl Filesystem for Adapter {
         umask: u32,
         reply: ReplyEntry,
     ) {
-        entry(reply, self.0.make_directory(parent, name, mode, caller(request, umask)));
+        let who = caller(request, umask);
+        self.on_names([name], reply, never, move |fs, [name], reply| {
+            entry(reply, fs.make_directory(parent, name, mode, who));
+        });
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        if !self.0.removal_is_slow(parent, name) {
-            return empty(reply, self.0.remove(parent, name));
-        }
-        let (fs, name) = (Arc::clone(&self.0), name.to_owned());
-        self.0.workers.run(move || empty(reply, fs.remove(parent, &name)));
+        let is_slow = |fs: &Fs, [name]: [&OsStr; 1]| fs.removal_is_slow(parent, name);
+        self.on_names([name], reply, is_slow, move |fs, [name], reply| empty(reply, fs.remove(parent, name)));
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        empty(reply, self.0.remove_directory(parent, name));
+        self.on_names([name], reply, never, move |fs, [name], reply| {
+            empty(reply, fs.remove_directory(parent, name));
+        });
     }
 
     fn symlink(&self, request: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
-        entry(reply, self.0.make_link(parent, name, target.as_os_str(), caller(request, 0)));
+        let (who, target) = (caller(request, 0), target.to_owned());
+        self.on_names([name], reply, never, move |fs, [name], reply| {
+            entry(reply, fs.make_link(parent, name, target.as_os_str(), who));
+        });
     }
 
     fn rename(
@@ -206,17 +287,16 @@ impl Filesystem for Adapter {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        if !self.0.removal_is_slow(new_parent, new_name) {
-            return empty(reply, self.0.rename((parent, name), (new_parent, new_name), flags.bits()));
-        }
-        let (fs, name, new_name) = (Arc::clone(&self.0), name.to_owned(), new_name.to_owned());
-        self.0.workers.run(move || {
-            empty(reply, fs.rename((parent, &name), (new_parent, &new_name), flags.bits()));
+        let is_slow = |fs: &Fs, [_, new]: [&OsStr; 2]| fs.removal_is_slow(new_parent, new);
+        self.on_names([name, new_name], reply, is_slow, move |fs, [old, new], reply| {
+            empty(reply, fs.rename((parent, old), (new_parent, new), flags.bits()));
         });
     }
 
     fn link(&self, _: &Request, node: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        entry(reply, self.0.link(node, parent, name));
+        self.on_names([name], reply, never, move |fs, [name], reply| {
+            entry(reply, fs.link(node, parent, name))
+        });
     }
 
     fn open(&self, _: &Request, node: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
@@ -240,19 +320,11 @@ impl Filesystem for Adapter {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        let backing = |fd: std::os::fd::BorrowedFd<'_>| reply.open_backing(fd);
-        match self.0.create(parent, name, mode, flags, caller(request, umask), &backing) {
-            Err(e) => reply.error(told(e)),
-            Ok((stat, number, opened)) => {
-                let attr = attr::of(&stat, number);
-                match opened.backing {
-                    Some(id) => {
-                        reply.created_passthrough(&TTL, &attr, GENERATION, opened.handle, opened.flags, &id);
-                    }
-                    None => reply.created(&TTL, &attr, GENERATION, opened.handle, opened.flags),
-                }
-            }
-        }
+        let who = caller(request, umask);
+        self.on_names([name], reply, never, move |fs, [name], reply| {
+            let made = fs.create(parent, name, mode, flags, who, &|fd| reply.open_backing(fd));
+            created(made, reply);
+        });
     }
 
     fn read(
@@ -331,8 +403,8 @@ impl Filesystem for Adapter {
             Ok(handle) => handle,
             Err(e) => return reply.error(told(e)),
         };
-        if self.0.is_absorbed(&handle) {
-            return empty(reply, self.0.sync(&handle, data_only));
+        if let Some(done) = self.0.sync_quickly(&handle, data_only) {
+            return empty(reply, done);
         }
         let fs = Arc::clone(&self.0);
         self.0.workers.run(move || empty(reply, fs.sync(&handle, data_only)));
@@ -345,14 +417,8 @@ impl Filesystem for Adapter {
         }
     }
 
-    fn readdir(&self, _: &Request, _: INodeNo, handle: FileHandle, offset: u64, mut reply: ReplyDirectory) {
-        let done = self.0.read_directory(handle, offset, |_, entry| {
-            reply.add(INodeNo(entry.ino), entry.next, entry.kind, entry.name)
-        });
-        match done {
-            Ok(()) => reply.ok(),
-            Err(e) => reply.error(told(e)),
-        }
+    fn readdir(&self, _: &Request, _: INodeNo, handle: FileHandle, offset: u64, reply: ReplyDirectory) {
+        self.on_names([], reply, never, move |fs, [], reply| list(fs, handle, offset, reply));
     }
 
     fn readdirplus(
@@ -361,28 +427,9 @@ impl Filesystem for Adapter {
         _: INodeNo,
         handle: FileHandle,
         offset: u64,
-        mut reply: ReplyDirectoryPlus,
+        reply: ReplyDirectoryPlus,
     ) {
-        let done = self.0.read_directory(handle, offset, |dir, entry| {
-            if entry.name == "." || entry.name == ".." {
-                // Not looked up: the kernel takes no reference on them.
-                let mut attr = dir.node.stat().map(|stat| attr::of(&stat, INodeNo(entry.ino)));
-                return attr.as_mut().is_ok_and(|attr| {
-                    reply.add(INodeNo(entry.ino), entry.next, entry.name, &TTL, attr, GENERATION)
-                });
-            }
-            // Gone meanwhile, or of another file system: left out.
-            let Ok((stat, number)) = self.0.look_up(dir.node.number, entry.name) else { return false };
-            let full = reply.add(number, entry.next, entry.name, &TTL, &attr::of(&stat, number), GENERATION);
-            if full {
-                self.0.nodes.forget(number, 1);
-            }
-            full
-        });
-        match done {
-            Ok(()) => reply.ok(),
-            Err(e) => reply.error(told(e)),
-        }
+        self.on_names([], reply, never, move |fs, [], reply| list_plus(fs, handle, offset, reply));
     }
 
     fn releasedir(&self, _: &Request, _: INodeNo, handle: FileHandle, _: OpenFlags, reply: ReplyEmpty) {

@@ -62,17 +62,14 @@ fn time(seconds: i64, nanoseconds: u32) -> SystemTime {
     base.unwrap_or(UNIX_EPOCH) + Duration::from_nanos(nanoseconds.into())
 }
 
-/// A time as utimensat(2) wants it.
+/// A time as utimensat(2) wants it, from what fuser made of it: before 1970 it takes the nanoseconds away from the
+/// seconds too, so they are given back here.
 pub fn timespec(time: SystemTime) -> Timespec {
     match time.duration_since(UNIX_EPOCH) {
         Ok(after) => Timespec { tv_sec: after.as_secs() as i64, tv_nsec: after.subsec_nanos().into() },
         Err(before) => {
             let before = before.duration();
-            let (seconds, nanoseconds) = (before.as_secs() as i64, i64::from(before.subsec_nanos()));
-            match nanoseconds {
-                0 => Timespec { tv_sec: -seconds, tv_nsec: 0 },
-                _ => Timespec { tv_sec: -seconds - 1, tv_nsec: 1_000_000_000 - nanoseconds },
-            }
+            Timespec { tv_sec: -(before.as_secs() as i64), tv_nsec: before.subsec_nanos().into() }
         }
     }
 }
@@ -81,12 +78,24 @@ pub fn timespec(time: SystemTime) -> Timespec {
 mod tests {
     use super::*;
 
+    /// As fuser does it.
+    fn system_time(seconds: i64, nanoseconds: u32) -> SystemTime {
+        let whole = Duration::new(seconds.unsigned_abs(), nanoseconds);
+        if seconds < 0 { UNIX_EPOCH - whole } else { UNIX_EPOCH + whole }
+    }
+
     #[test]
-    fn times_survive_the_way_there_and_back() {
+    fn times_arrive_as_they_were_sent() {
         for (seconds, nanoseconds) in [(0, 0), (1, 999_999_999), (-1, 0), (-2, 1), (1 << 33, 5)] {
-            let there = timespec(time(seconds, nanoseconds));
+            let there = timespec(system_time(seconds, nanoseconds));
             assert_eq!((there.tv_sec, there.tv_nsec), (seconds, i64::from(nanoseconds)));
         }
+    }
+
+    #[test]
+    fn times_are_told_as_they_are() {
+        assert_eq!(time(-5, 7), UNIX_EPOCH - Duration::from_secs(5) + Duration::from_nanos(7));
+        assert_eq!(time(5, 7), UNIX_EPOCH + Duration::new(5, 7));
     }
 
     #[test]

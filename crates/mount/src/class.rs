@@ -18,7 +18,7 @@ use std::sync::RwLockReadGuard;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use rustix::fs::{FileType, OFlags};
-use seawall_core::policy::{Manage, SQLITE_MAGIC};
+use seawall_core::policy::{ASK_AGAIN, Manage, SQLITE_MAGIC};
 use seawall_core::{Engine, FileRef};
 
 use crate::client::Registered;
@@ -42,6 +42,8 @@ pub enum Class {
         manage: Manage,
         /// Fsyncs so far.
         syncs: AtomicU8,
+        /// Times that the daemon was asked, and did not take it.
+        asked: u8,
         /// [`Nodes::names`] when this was decided.
         names: u64,
     },
@@ -118,16 +120,18 @@ pub fn find_out<'n>(node: &'n Node, log: &Log, nodes: &Nodes, intent: Intent) ->
 }
 
 fn settle(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, due: bool) {
+    // A guard may go up.
+    let _alone = nodes.guards.alone();
     let mut class = node.class.write().unwrap_or_else(PoisonError::into_inner);
     if class.is_settled(&log.engine, nodes) && !due {
         return;
     }
-    let syncs = match &*class {
-        Class::Candidate { syncs, .. } => syncs.load(Relaxed),
-        _ => u8::from(intent == Intent::Sync),
+    let before = match &*class {
+        Class::Candidate { syncs, asked, .. } => (syncs.load(Relaxed), *asked),
+        _ => (u8::from(intent == Intent::Sync), 0),
     };
     let was_written = !matches!(*class, Class::Unknown);
-    *class = decide(node, log, nodes, intent, syncs);
+    *class = decide(node, log, nodes, intent, before);
     if let Class::Managed(managed) = &*class
         && was_written
     {
@@ -136,7 +140,7 @@ fn settle(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, due: bool) {
     }
 }
 
-fn decide(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, syncs: u8) -> Class {
+fn decide(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, (syncs, asked): (u8, u8)) -> Class {
     let names = nodes.names.load(Relaxed);
     if node.kind != FileType::RegularFile {
         return Class::Kernel { names };
@@ -145,7 +149,8 @@ fn decide(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, syncs: u8) -> C
         return Class::Managed(managed);
     }
     let manage = node.name().map_or(Manage::Bypass, |path| log.decide(&path));
-    let candidate = || Class::Candidate { manage, syncs: AtomicU8::new(syncs), names };
+    let candidate_asked = |asked| Class::Candidate { manage, syncs: AtomicU8::new(syncs), asked, names };
+    let candidate = || candidate_asked(asked);
     match manage {
         Manage::Bypass => return Class::Kernel { names },
         // What goes past us cannot be logged: not before its last such descriptor is closed.
@@ -160,7 +165,7 @@ fn decide(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, syncs: u8) -> C
     match log.register(fd.as_fd()) {
         Registered::File(file) => Class::Managed(Managed { file, fd }),
         Registered::No => Class::Kernel { names },
-        Registered::NotNow => candidate(),
+        Registered::NotNow => candidate_asked(asked.saturating_add(1)),
     }
 }
 
@@ -172,9 +177,11 @@ fn adopt(node: &Node, file: FileRef) -> Option<Managed> {
 
 /// Counts an fsync of a candidate. True if its time has come, or may have.
 fn is_due(class: &Class, node: &Node) -> bool {
-    let Class::Candidate { manage, syncs, .. } = class else { return false };
-    let so_far = syncs.fetch_add(1, Relaxed).saturating_add(1);
+    let Class::Candidate { manage, syncs, asked, .. } = class else { return false };
+    let count = |n: u8| Some(n.saturating_add(1));
+    let so_far = syncs.fetch_update(Relaxed, Relaxed, count).map_or(u8::MAX, |n| n.saturating_add(1));
     match manage {
+        _ if *asked >= ASK_AGAIN => false,
         Manage::AfterSyncs(n) => so_far >= *n,
         Manage::IfSqlite => has_magic(node),
         Manage::Now => true,
@@ -186,6 +193,16 @@ fn has_magic(node: &Node) -> bool {
     let mut head = [0u8; SQLITE_MAGIC.len()];
     let read = node.open(OFlags::RDONLY).and_then(|fd| rustix::io::pread(&fd, &mut head[..], 0));
     read == Ok(head.len()) && head == SQLITE_MAGIC
+}
+
+/// It is opened, and was open nowhere: what was refused is asked for again.
+pub fn reopened(node: &Node) {
+    // Somebody else is finding it out just now: then it is asked anyway.
+    if let Ok(mut class) = node.class.try_write()
+        && let Class::Candidate { syncs, asked, .. } = &mut *class
+    {
+        (*syncs.get_mut(), *asked) = (0, 0);
+    }
 }
 
 /// A name of the node's changed: what was decided by it is decided anew.

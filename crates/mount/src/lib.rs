@@ -40,13 +40,16 @@ mod caller;
 mod class;
 mod client;
 mod fs;
+mod guards;
 mod handle;
 mod log;
 pub mod mountpoint;
 mod names;
 mod node;
 mod serve;
+mod ways;
 mod workers;
 
 pub use log::Discover;
 pub use serve::{Mount, Options};
+pub use ways::Ways;

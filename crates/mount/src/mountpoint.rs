@@ -113,7 +113,7 @@ fn find(list: &[u8], at: &Path) -> Option<Listed> {
 }
 
 /// Blanks and their like are written as `\040`.
-fn unescaped(field: &[u8]) -> Vec<u8> {
+pub(crate) fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((first, after)) = rest.split_first() {

@@ -17,6 +17,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, open, openat, readl
 use seawall_core::Errno;
 
 use crate::class::Class;
+use crate::guards::Guards;
 
 const SHARDS: usize = 16;
 const SUID_OR_SGID: u32 = 0o6000;
@@ -125,6 +126,8 @@ pub struct Nodes {
     root: Arc<Node>,
     /// Changes when a directory gets another name: what was decided by names below it is decided anew.
     pub names: AtomicU64,
+    /// Names stand still while they are used.
+    pub guards: Guards,
 }
 
 impl Nodes {
@@ -136,7 +139,7 @@ impl Nodes {
         let path = open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let stat = rustix::fs::fstat(&path)?;
         let root = Arc::new(Node::new(path, &stat, INodeNo::ROOT));
-        Ok(Self { shards: Default::default(), root, names: AtomicU64::new(0) })
+        Ok(Self { shards: Default::default(), root, names: AtomicU64::new(0), guards: Guards::default() })
     }
 
     /// The mounted directory itself.

@@ -3,14 +3,17 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use fuser::{Config, MountOption, Session, SessionACL};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::adapter::Adapter;
 use crate::fs::Fs;
 use crate::log::{Discover, Log};
 use crate::mountpoint::{self, Refused};
 use crate::node::Nodes;
+use crate::ways::{self, Ways};
 
 /// Threads that read requests. What may wait runs elsewhere, so few are enough.
 const THREADS: usize = 4;
@@ -29,6 +32,7 @@ pub struct Options {
 pub struct Mount {
     session: Session<Adapter>,
     fs: Arc<Fs>,
+    ways: Ways,
 }
 
 impl Mount {
@@ -38,6 +42,7 @@ impl Mount {
     /// # Errors
     /// [`Refused`] with what is wrong and what to do.
     pub fn new(options: &Options, pool: &Path, discover: Discover) -> Result<Self, Refused> {
+        allow_many_files();
         let failed = |what: &'static str| move |error: io::Error| Refused::Failed { what, error };
         let nodes =
             Nodes::new(&options.backing).map_err(|e| failed("opening the backing directory")(e.into()))?;
@@ -45,7 +50,14 @@ impl Mount {
         let fs = Fs::new(log, nodes);
         let session = Session::new(Adapter(Arc::clone(&fs)), &options.mountpoint, &config(options));
         let session = session.map_err(|e| mountpoint::explain(e, options.allow_other))?;
-        Ok(Self { session, fs })
+        let readahead = ways::read_ahead(&options.mountpoint);
+        let ways = Ways { passthrough: fs.passthrough.load(Relaxed), readahead, threads: THREADS };
+        Ok(Self { session, fs, ways })
+    }
+
+    /// Which of the kernel's ways to be fast are in use.
+    pub fn ways(&self) -> Ways {
+        self.ways
     }
 
     /// Serves until it is unmounted.
@@ -57,6 +69,17 @@ impl Mount {
         self.fs.workers.finish();
         self.fs.log.leave();
         done
+    }
+}
+
+/// Each inode that the kernel remembers keeps a descriptor of ours open: as many as we are allowed.
+fn allow_many_files() {
+    let now = getrlimit(Resource::Nofile);
+    let most = std::fs::read_to_string("/proc/sys/fs/nr_open").ok().and_then(|text| text.trim().parse().ok());
+    let raised = Rlimit { current: most, maximum: most };
+    // The most there is needs CAP_SYS_RESOURCE; what is granted anyhow does not.
+    if most.is_none() || most <= now.maximum || setrlimit(Resource::Nofile, raised).is_err() {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: now.maximum, maximum: now.maximum });
     }
 }
 

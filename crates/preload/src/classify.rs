@@ -8,7 +8,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use seawall_core::certain;
-use seawall_core::policy::{self, Manage, SQLITE_MAGIC};
+use seawall_core::policy::{self, ASK_AGAIN, Manage, SQLITE_MAGIC};
 use seawall_core::{Engine, Errno, FileRef, Owner};
 use seawall_wire::shm::{Flag, Policy};
 
@@ -120,9 +120,6 @@ fn opened_as(fd: c_int) -> Option<Entry> {
     let entry = Entry::UNKNOWN.with(mark::APPEND, flags & libc::O_APPEND != 0);
     Some(entry.with(mark::WRITABLE, flags & libc::O_ACCMODE != libc::O_RDONLY))
 }
-
-/// How many syncs of a file that was refused ask again.
-const ASK_AGAIN: u8 = 15;
 
 /// This process has said that a data file is outside the log.
 static TOLD: AtomicBool = AtomicBool::new(false);

@@ -28,6 +28,7 @@ mod library;
 mod limits;
 mod locks;
 mod mapping;
+mod metadata;
 mod names;
 mod open;
 mod passing;
@@ -85,6 +86,7 @@ pub fn all() -> Vec<Case> {
         threads::cases(),
         signals::cases(),
         mapping::cases(),
+        metadata::cases(),
         transfer::cases(),
         sync::cases(),
         kernel_aio::cases(),

@@ -69,14 +69,7 @@ impl Fs {
     fn write_as(&self, class: &Class, handle: &Handle, offset: u64, data: &[u8]) -> Result<usize, Errno> {
         let publish = || rustix::io::pwrite(&handle.fd, data, offset);
         let engine = &self.log.engine;
-        let Some(managed) = class.managed() else {
-            let done = publish();
-            // Another process may have registered it meanwhile.
-            if let Some(file) = self.log.engine.find(handle.node.dev, handle.node.ino) {
-                engine.need_sync(file);
-            }
-            return done;
-        };
+        let Some(managed) = class.managed() else { return self.unlogged(&handle.node, publish) };
         let done = engine.write(
             self.log.me(),
             managed.file,
@@ -89,6 +82,16 @@ impl Fs {
             eprintln!(
                 "seawall: the log stays full: data files leave it, and their pages can tear until they are back"
             );
+        }
+        done
+    }
+
+    /// A change of a file that is not managed.
+    fn unlogged<R>(&self, node: &Node, op: impl FnOnce() -> R) -> R {
+        let done = op();
+        // Another process may have registered it meanwhile.
+        if let Some(file) = self.log.engine.find(node.dev, node.ino) {
+            self.log.engine.need_sync(file);
         }
         done
     }
@@ -111,15 +114,13 @@ impl Fs {
         Ok(())
     }
 
-    /// True if an fsync of the file would be absorbed now: it then costs no system call and waits for nobody.
-    pub fn is_absorbed(&self, handle: &Handle) -> bool {
+    /// An fsync that is absorbed: it costs no system call and waits for nobody. `None` for any other.
+    pub fn sync_quickly(&self, handle: &Handle, data_only: bool) -> Option<Result<(), Errno>> {
         let not_now = Flag::SYNC_NEEDED | Flag::FAILED | Flag::STUCK;
-        class::quick(&handle.node, &self.log, &self.nodes).is_some_and(|class| {
-            class.managed().is_some_and(|managed| {
-                let flags = self.log.engine.flags(managed.file);
-                Flag::TRACKED.any_in(flags) && !not_now.any_in(flags)
-            })
-        })
+        let class = class::quick(&handle.node, &self.log, &self.nodes)?;
+        let flags = self.log.engine.flags(class.managed()?.file);
+        let absorbed = Flag::TRACKED.any_in(flags) && !not_now.any_in(flags);
+        absorbed.then(|| self.sync_as(&class, handle, data_only))
     }
 
     /// fsync(2), fdatasync(2): absorbed, or real.
@@ -127,9 +128,13 @@ impl Fs {
     /// # Errors
     /// What the disk says.
     pub fn sync(&self, handle: &Handle, data_only: bool) -> Result<(), Errno> {
+        let class = class::find_out(&handle.node, &self.log, &self.nodes, Intent::Sync);
+        self.sync_as(&class, handle, data_only)
+    }
+
+    fn sync_as(&self, class: &Class, handle: &Handle, data_only: bool) -> Result<(), Errno> {
         let fd = handle.fd.as_fd();
         let real = || if data_only { rustix::fs::fdatasync(fd) } else { rustix::fs::fsync(fd) };
-        let class = class::find_out(&handle.node, &self.log, &self.nodes, Intent::Sync);
         match class.managed() {
             None => real(),
             Some(managed) => {
@@ -154,18 +159,31 @@ impl Fs {
         };
         let publish = || rustix::fs::ftruncate(fd, size);
         match class.managed() {
-            None => publish(),
+            None => self.unlogged(node, publish),
             Some(managed) => self.log.engine.truncate(self.log.me(), managed.file, fd, size, publish),
         }
     }
 
-    /// fallocate(2), in every mode that the backing file system has.
+    /// fallocate(2), in every mode that the backing file system has: what it adds to the size is logged, a change of
+    /// content leaves the log first.
     ///
     /// # Errors
     /// What it says.
     pub fn allocate(&self, handle: &Handle, mode: i32, offset: u64, len: u64) -> Result<(), Errno> {
         let mode = FallocateFlags::from_bits_retain(mode as u32);
-        self.around_the_log(&handle.node, || rustix::fs::fallocate(&handle.fd, mode, offset, len))
+        let call = || rustix::fs::fallocate(&handle.fd, mode, offset, len);
+        let grows = mode.is_empty();
+        if !grows && mode != FallocateFlags::KEEP_SIZE {
+            return self.around_the_log(&handle.node, call);
+        }
+        let class = class::find_out(&handle.node, &self.log, &self.nodes, Intent::Write);
+        match (class.managed(), offset.checked_add(len)) {
+            (Some(managed), Some(end)) => {
+                let end = if grows { end } else { 0 };
+                self.log.engine.allocate(self.log.me(), managed.file, handle.fd.as_fd(), end, call)
+            }
+            _ => self.unlogged(&handle.node, call),
+        }
     }
 
     /// copy_file_range(2).
@@ -185,7 +203,7 @@ impl Fs {
     fn around_the_log<R>(&self, node: &Node, op: impl FnOnce() -> R) -> R {
         let class = class::find_out(node, &self.log, &self.nodes, Intent::Write);
         match class.managed() {
-            None => op(),
+            None => self.unlogged(node, op),
             Some(managed) => self.pass(managed, op),
         }
     }

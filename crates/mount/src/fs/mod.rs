@@ -22,6 +22,7 @@ use seawall_core::certain;
 
 pub use attributes::Change;
 pub use content::Strip;
+pub use open::Opened;
 
 use crate::class::Managed;
 use crate::handle::Handles;

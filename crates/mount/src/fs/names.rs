@@ -111,7 +111,13 @@ impl Fs {
     /// rmdir(2).
     pub fn remove_directory(&self, parent: INodeNo, name: &OsStr) -> Result<(), Errno> {
         let parent = self.nodes.get(parent)?;
-        unlinkat(parent.fd(), name, AtFlags::REMOVEDIR)
+        let name = real(parent.fd(), name);
+        match unlinkat(parent.fd(), &*name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOTEMPTY) if crate::names::remove_left_guards(parent.fd(), &name) => {
+                unlinkat(parent.fd(), &*name, AtFlags::REMOVEDIR)
+            }
+            done => done,
+        }
     }
 
     /// unlink(2).

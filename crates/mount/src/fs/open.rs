@@ -72,6 +72,9 @@ impl Fs {
 
     fn opened(&self, node: Arc<Node>, fd: OwnedFd, flags: OFlags, backing: Backing<'_>) -> Opened {
         let mut opens = lock(&node.opens);
+        if opens.count == 0 {
+            class::reopened(&node);
+        }
         let id = self.passes(&node, &opens).then(|| share(&mut opens, &fd, backing)).flatten();
         let keep = if id.is_none() && unchanged(&fd, &opens) {
             FopenFlags::FOPEN_KEEP_CACHE
