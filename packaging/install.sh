@@ -15,9 +15,17 @@ install -D -m 755 "$build/seawall" "$root/bin/seawall"
 install -D -m 644 "$build/libseawall_preload.so" "$root/lib/seawall/libseawall_preload.so"
 
 install -d "$units" "$root/lib/tmpfiles.d"
-sed "s|@BINDIR@|$prefix/bin|" "$here/systemd/seawalld@.service" > "$units/seawalld@.service"
-chmod 644 "$units/seawalld@.service"
+for unit in seawalld@.service seawall-mount@.service; do
+    sed "s|@BINDIR@|$prefix/bin|" "$here/systemd/$unit" > "$units/$unit"
+    chmod 644 "$units/$unit"
+done
 install -m 644 "$here/systemd/seawall.tmpfiles" "$root/lib/tmpfiles.d/seawall.conf"
+
+# mount -t fuse.seawall, umount, fstab: mount(8) looks in /sbin and /usr/sbin only.
+install -d "$root/sbin"
+for name in mount.fuse.seawall umount.fuse.seawall; do
+    ln -sf ../bin/seawall "$root/sbin/$name"
+done
 
 "$build/seawall" generate --man "$generated/man" --completions "$generated/completions"
 install -d "$root/share/man/man1"

@@ -51,11 +51,9 @@ enum Command {
     Inspect(Look),
     /// Say which settings of a database to change under Seawall, and why. Changes nothing
     Tune(commands::tune::Tune),
-    /// Mount a directory with Seawall's promises, for programs that cannot be preloaded (experimental)
-    #[command(hide = true)]
+    /// Mount a directory with Seawall's promises, for programs that cannot be preloaded
     Mount(commands::mount::Mount),
     /// Unmount what `mount` mounted, and wait until the log is closed
-    #[command(hide = true)]
     Umount(commands::mount::Umount),
     /// Check a pool. Exit code 1 if it is damaged
     Verify(Look),
@@ -113,7 +111,15 @@ fn main() -> ExitCode {
         eprintln!("seawall: {e:#}");
         ExitCode::FAILURE
     };
-    let done = match Cli::parse().command {
+    // mount(8) and umount(8) call us by other names.
+    let words = match commands::mount::helper::words(std::env::args_os()) {
+        Ok(words) => words,
+        Err(what) => {
+            eprintln!("seawall: {what}");
+            return ExitCode::from(2);
+        }
+    };
+    let done = match Cli::parse_from(words).command {
         Command::Run(run) => return run::run(&run),
         Command::Daemon(daemon) => return commands::daemon::daemon(&daemon),
         Command::Verify(look) => return commands::inspect::verify(&look).unwrap_or_else(failure),

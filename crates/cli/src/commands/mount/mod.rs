@@ -11,11 +11,14 @@
 //!
 //! Every check that can fail comes before the mount is there.
 
+mod finder;
+pub mod helper;
+mod syncfs;
+
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -23,22 +26,24 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use seawall_daemon::AddRoot;
-use seawall_daemon::control::{Added, Control, Stopped};
+use seawall_daemon::control::Stopped;
 use seawall_mount::mountpoint;
 use seawall_mount::{Mount as Mounted, Options};
-use seawall_wire::message::Kind;
 use seawall_wire::shm::{Policy, Preset};
 
+use self::finder::Finder;
 use crate::run::database;
 use crate::run::join::{self, Link};
 use crate::{pool, size};
 
 /// What the child says when the mount is there.
 const READY: &str = "mounted";
+/// Exit code when the process that served has died: systemd mounts again. After a refusal it does not.
+const DIED: i32 = 3;
 /// Pause between attempts to replace a dead daemon.
 const RETRY: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// Mount a directory with Seawall's promises, for programs that cannot be preloaded (experimental)
+/// Mount a directory with Seawall's promises, for programs that cannot be preloaded
 #[derive(clap::Args)]
 pub struct Mount {
     /// The directory that holds the files
@@ -114,9 +119,8 @@ pub fn umount(how: &Umount) -> Result<()> {
 
 /// Starts ourselves again, away from the terminal, and waits until the mount is there or an error is said.
 fn in_background() -> Result<()> {
-    let exe = std::env::current_exe().context("finding this program")?;
-    let mut command = Command::new(exe);
-    command.args(std::env::args_os().skip(1)).args(["--foreground", "--background"]);
+    let mut command = ourselves()?;
+    command.args(["--foreground", "--background"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
     let mut child = command.spawn().context("starting the mount's process")?;
     if says_ready(&mut child)? {
@@ -127,6 +131,13 @@ fn in_background() -> Result<()> {
     std::process::exit(status.code().unwrap_or(1));
 }
 
+/// This program, with the words it was given.
+fn ourselves() -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe().context("finding this program")?);
+    command.args(helper::words(std::env::args_os()).map_err(anyhow::Error::msg)?.iter().skip(1));
+    Ok(command)
+}
+
 /// The directories of all presets, as they are now.
 fn roots(how: &Mount, backing: &Path) -> Result<Vec<AddRoot>> {
     let policy = Policy::from_name(&how.policy).unwrap_or_default();
@@ -135,6 +146,9 @@ fn roots(how: &Mount, backing: &Path) -> Result<Vec<AddRoot>> {
         database::check_policy(preset, policy)?;
         // A PGDATA that is not there yet is found when it is made (`Finder`).
         if preset != Preset::Postgres || backing.join("PG_VERSION").exists() {
+            if preset == Preset::Postgres {
+                syncfs::check(backing)?;
+            }
             roots.push(database::root(preset, policy, backing)?);
         }
     }
@@ -149,11 +163,6 @@ fn supervise(how: &Mount) -> Result<()> {
     let wanted = pool::Wanted { path: how.pool.as_deref(), size: how.size, emulated: how.emulated };
     let pool = pool::for_run(&wanted)?;
     crate::run::say_what_it_survives(&pool)?;
-    if !how.quiet {
-        eprintln!(
-            "seawall: the mount is experimental. syncfs(2) does not reach it: use fsync, or sync BACKING"
-        );
-    }
     let roots = roots(how, &backing)?;
     let mut link = Link::new(pool, roots, join::How { keep: false, watch: None })?;
     let ended = start_server(claim.try_clone().context("keeping the claim")?).and_then(|mut server| {
@@ -167,10 +176,11 @@ fn supervise(how: &Mount) -> Result<()> {
     drop(claim);
     let status = ended?;
     if !status.success() {
-        bail!(
-            "the mount's process ended ({status}): {} answers ENOTCONN. Nothing is lost; mount it again",
+        eprintln!(
+            "seawall: the mount's process ended ({status}): {} answers ENOTCONN. Nothing is lost; mount it again",
             place.display()
         );
+        std::process::exit(DIED);
     }
     Ok(())
 }
@@ -178,9 +188,8 @@ fn supervise(how: &Mount) -> Result<()> {
 /// Starts the process that serves. The claim on the backing directory becomes its stdin: it lasts as long as either
 /// of us.
 fn start_server(claim: std::fs::File) -> Result<Child> {
-    let exe = std::env::current_exe().context("finding this program")?;
-    let mut command = Command::new(exe);
-    command.args(std::env::args_os().skip(1)).arg("--serving").stdin(claim).stdout(Stdio::piped());
+    let mut command = ourselves()?;
+    command.arg("--serving").stdin(claim).stdout(Stdio::piped());
     command.env_remove("LD_PRELOAD").env_remove("SEAWALL_SOCKET");
     let mut server = command.spawn().context("starting the mount's process")?;
     if says_ready(&mut server)? {
@@ -217,6 +226,9 @@ fn serve(how: &Mount) -> Result<()> {
     let finder = Finder::new(how, &pool, &backing);
     let options = Options { backing, mountpoint: place, allow_other: how.allow_other };
     let mounted = Mounted::new(&options, &pool, Box::new(move |path| finder.find(path)))?;
+    if !how.quiet {
+        eprintln!("seawall: {}: {}", options.mountpoint.display(), mounted.ways());
+    }
     println!("{READY}");
     let_go(how);
     mounted.serve().context("serving the mount")
@@ -274,46 +286,5 @@ fn look_after(link: &mut Link, server: &mut Child, signals: &SignalFd, place: &P
         if hung_up {
             alone = !link.replace(alone);
         }
-    }
-}
-
-/// Finds PostgreSQL's directories that appear while the mount serves: initdb in an empty volume.
-struct Finder {
-    pool: PathBuf,
-    backing: PathBuf,
-    policy: Option<Policy>,
-    added: Mutex<Vec<PathBuf>>,
-}
-
-impl Finder {
-    fn new(how: &Mount, pool: &Path, backing: &Path) -> Self {
-        let wanted = how.preset.iter().any(|name| name == Preset::Postgres.name());
-        let policy = wanted.then(|| Policy::from_name(&how.policy).unwrap_or_default());
-        Self { pool: pool.into(), backing: backing.into(), policy, added: Mutex::default() }
-    }
-
-    /// True if the file lies below a root now. The pool remembers the root for the next daemon.
-    fn find(&self, path: &Path) -> bool {
-        let Some(policy) = self.policy else { return false };
-        let mut above = path.ancestors().skip(1).take_while(|dir| dir.starts_with(&self.backing));
-        let is_data = |dir: &&Path| dir.join("PG_VERSION").exists() && dir.join("global").is_dir();
-        let Some(data) = above.find(is_data) else { return false };
-        if policy == Policy::Tail && path.parent() != Some(&data.join("pg_wal")) {
-            return false;
-        }
-        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
-        if added.iter().any(|known| known == data) {
-            return true;
-        }
-        let root = database::root(Preset::Postgres, policy, data);
-        let control = Control::connect(&self.pool).ok().flatten();
-        let told = root
-            .ok()
-            .zip(control)
-            .is_some_and(|(root, control)| control.request::<Added>(Kind::AddRoot, &root).is_ok());
-        if told {
-            added.push(data.into());
-        }
-        told
     }
 }
