@@ -147,6 +147,9 @@ pub fn draw(database: Database, side: Side, seed: u64, number: u64) -> Plan {
     }
 }
 
+/// How an embedded store is opened.
+const OPENED: &str = "opened";
+
 /// Ways to write the log: each takes other system calls.
 fn settings(database: Database, rng: &mut Rng) -> Vec<(String, String)> {
     let mut set = |name: &str, values: &[&str]| (name.to_owned(), (*rng.pick(values)).to_owned());
@@ -158,8 +161,9 @@ fn settings(database: Database, rng: &mut Rng) -> Vec<(String, String)> {
             set("max_wal_size", &["8MB", "32MB", "128MB"]),
         ],
         Database::Redis => vec![set("aof-use-rdb-preamble", &["yes", "no"])],
-        Database::Rocksdb => vec![set("opened", &["", "direct", "recycle", "direct recycle"])],
-        Database::Sqlite | Database::Mariadb | Database::Lmdb => Vec::new(),
+        Database::Rocksdb => vec![set(OPENED, &["", "direct", "recycle", "direct recycle", "mmap"])],
+        Database::Lmdb => vec![set(OPENED, &["", "writemap"])],
+        Database::Sqlite | Database::Mariadb => Vec::new(),
     }
 }
 
@@ -212,7 +216,8 @@ impl Plan {
     }
 
     /// A round that is sure to lose something on a side that does: nothing stops the load before the cut,
-    /// nothing brings its pages to the disk early, and the database leaves its syncs to the log.
+    /// nothing brings its pages to the disk early, and the database leaves its syncs to the log (a store that
+    /// writes through a mapping does not).
     fn plain(self) -> Self {
         Plan {
             journal: Journal::Wal,
@@ -221,6 +226,7 @@ impl Plan {
             cut_again: None,
             trouble: Trouble::None,
             writeback: false,
+            settings: self.settings.into_iter().filter(|(name, _)| name != OPENED).collect(),
             ..self
         }
     }
@@ -234,7 +240,7 @@ impl Plan {
             Database::Mariadb => "redo and binlog",
             Database::Redis => &format!("preamble {}", first()),
             Database::Rocksdb => &format!("log {}", first()),
-            Database::Lmdb => "data",
+            Database::Lmdb => &format!("data {}", first()),
         };
         let again = if self.cut_again.is_some() { ", cut again" } else { "" };
         let trouble = match self.trouble {

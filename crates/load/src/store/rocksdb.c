@@ -1,5 +1,6 @@
 /* RocksDB by its C interface. A small write buffer: the log is switched while a test runs. With `direct` tables
- * are read and written with O_DIRECT; with `recycle` old logs are written over. */
+ * are read and written with O_DIRECT; with `mmap` tables are written through mappings; with `recycle` old logs are
+ * written over. */
 #include "store.h"
 
 #include <rocksdb/c.h>
@@ -19,6 +20,8 @@ void store_open(const char *directory, int sync)
         rocksdb_options_set_use_direct_reads(options, 1);
         rocksdb_options_set_use_direct_io_for_flush_and_compaction(options, 1);
     }
+    if (store_has("mmap"))
+        rocksdb_options_set_allow_mmap_writes(options, 1);
     if (store_has("recycle"))
         rocksdb_options_set_recycle_log_file_num(options, 2);
     db = rocksdb_open(options, directory, &error);
