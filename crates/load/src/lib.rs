@@ -9,7 +9,11 @@
 //! - **speed**: a latency distribution per run ([`latency::Summary`]);
 //! - **truth**: what was acknowledged. For raw writes every block says which one it is
 //!   ([`block`]); for databases each acknowledged commit is written to a ledger kept outside the
-//!   database ([`ledger`]), and the `check-*` commands compare the two afterwards.
+//!   database ([`ledger`], [`tally`]), and the `check-*` commands compare the two afterwards.
+//!
+//! The larger loads, [`slob`] and [`tprocc`], have the same shape: `setup(target, …)` loads and begins a ledger,
+//! `run(target, …)` returns an `Outcome`, `check(target, …)` a `CheckReport`. A [`target`] is a database;
+//! [`pace`] says when operations begin (open or closed loop); [`failure`] why one did not happen.
 #![warn(missing_docs)]
 
 pub mod block;

@@ -4,6 +4,7 @@
 //! and a restart, ledger and database are compared, and the database's own checkers are run. Not shown by
 //! any of it: a power cut. The page cache outlives every process.
 
+mod generator;
 mod mariadb;
 mod postgres;
 mod program;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use seawall_load::ledger::{self, Verdict};
 
+pub use generator::{Generator, GeneratorLoad, Reached};
 pub use mariadb::{MariadbLoad, check_mariadb, check_mariadb_files};
 pub use postgres::{PostgresLoad, check_postgres};
 pub use program::ProgramLoad;
