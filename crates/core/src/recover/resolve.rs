@@ -190,7 +190,8 @@ fn unchanged(target: Target<File>) -> Result<Target<File>, String> {
             changed - now
         )),
         Some(boot) => Err(format!(
-            "it was changed since the machine started ({} s after), so replaying would undo that",
+            "it was changed since the machine started ({} s after, or the clock ran ahead before), so replaying \
+             would undo that",
             changed - boot
         )),
         None => Ok(target),
