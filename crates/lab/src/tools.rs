@@ -7,6 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
+pub use seawall_load::installed::find_in_path;
+
 use crate::identity::Identity;
 
 const PRELOAD: &str = "libseawall_preload.so";
@@ -100,10 +102,4 @@ pub fn eatmydata_library() -> Result<PathBuf> {
     ];
     let found = places.iter().map(PathBuf::from).find(|path| path.is_file());
     found.context("eatmydata is not installed: apt-get install eatmydata")
-}
-
-/// A program where a shell would find it.
-pub fn find_in_path(program: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|dir| dir.join(program)).find(|p| p.is_file())
 }

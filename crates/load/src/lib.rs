@@ -19,6 +19,7 @@
 pub mod block;
 pub mod counters;
 pub mod failure;
+pub mod installed;
 pub mod latency;
 pub mod ledger;
 pub mod mariadb;

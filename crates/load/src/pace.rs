@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::sys::interrupted;
+
 /// One worker's schedule.
 #[derive(Clone, Debug)]
 pub struct Pace {
@@ -48,10 +50,11 @@ impl Pace {
         Pace { started, end: limit.duration.map(|duration| started + duration), schedule }
     }
 
-    /// Waits for the next operation's start and returns when it was meant to start; `None`: the time is over.
+    /// Waits for the next operation's start and returns when it was meant to start; `None`: the time is over, or
+    /// somebody asked this process to end.
     pub fn next_start(&mut self) -> Option<Instant> {
         let now = Instant::now();
-        if self.end.is_some_and(|end| now >= end) {
+        if self.end.is_some_and(|end| now >= end) || interrupted() {
             return None;
         }
         let Some(schedule) = &mut self.schedule else { return Some(now) };
@@ -97,6 +100,11 @@ impl fmt::Display for OpenLoop {
         write!(f, "open loop at {rate}/s: latencies count from the intended start; ")?;
         write!(f, "{not_started} of {intended} were not started in time")
     }
+}
+
+/// What a result says that was asked to end before its time.
+pub fn interruption() -> Option<String> {
+    interrupted().then(|| "interrupted: this is what was done until then".to_owned())
 }
 
 /// Sleeps most of the way, spins the rest: a timer alone is late by more than what is measured.

@@ -9,6 +9,7 @@ use std::io::{self, Error, ErrorKind};
 use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +123,27 @@ fn progress(n: isize) -> io::Result<usize> {
         e if e.kind() == ErrorKind::Interrupted => Ok(0),
         e => Err(e),
     }
+}
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// From now on SIGINT and SIGTERM ask a load to end in order; a second one ends it at once.
+pub fn catch_interrupts() {
+    extern "C" fn note(_: libc::c_int) {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            // SAFETY: ends the process, and is async-signal-safe.
+            unsafe { libc::_exit(130) };
+        }
+    }
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: the handler touches an atomic and may end the process, both async-signal-safe.
+        unsafe { libc::signal(signal, note as extern "C" fn(libc::c_int) as libc::sighandler_t) };
+    }
+}
+
+/// Whether somebody asked this process to end.
+pub fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
 }
 
 /// Which side of a fork we are on.

@@ -1,7 +1,7 @@
 //! The SLOB method on SQLite, from load to check; what is planted is found.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use rusqlite::Connection;
 use seawall_load::slob::{CheckReport, Outcome};
@@ -153,6 +153,39 @@ fn mistakes_are_named() {
     assert!(scene.call("run", &["--scale", "200", "-s", "3"]).error().contains("2 schemas are loaded"));
     let empty = Scene(tempfile::tempdir().expect("a directory"));
     assert!(empty.call("check", &[]).error().contains("not loaded"));
+}
+
+#[test]
+fn an_interrupted_run_tells_what_it_did() {
+    let scene = Scene::new();
+    let mut load = Command::new(env!("CARGO_BIN_EXE_seawall-load"));
+    load.args([
+        "slob",
+        "run",
+        "--database",
+        "sqlite",
+        "--json",
+        "--scale",
+        "200",
+        "--set",
+        "SCAN_TABLE_SZ=8",
+    ]);
+    load.args(["--set", "UPDATE_PCT=100", "--db"]).arg(scene.path("slob.db"));
+    load.arg("--ledger").arg(scene.path("ledger")).stdout(Stdio::piped()).stderr(Stdio::null());
+    let load = load.spawn().expect("started");
+    let lines = || std::fs::read_to_string(scene.path("ledger")).expect("the ledger").lines().count();
+    while lines() < 10 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let mut kill = Command::new("kill");
+    kill.args(["-INT", &load.id().to_string()]);
+    assert!(kill.status().expect("kill").success());
+    let said = load.wait_with_output().expect("it ends");
+    assert_eq!(said.status.code(), Some(1));
+    let outcome: Outcome = Said(said).json();
+    assert!(outcome.operations >= 8 && outcome.errors[0].contains("interrupted"), "{:?}", outcome.errors);
+    let report = scene.check();
+    assert!(report.is_clean() && report.acknowledged == outcome.operations, "{report:?}");
 }
 
 #[test]

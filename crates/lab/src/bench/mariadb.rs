@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use seawall_load::installed::Tool;
 
 use super::stores::with_rates;
 use super::{Fields, Scope, SectionResult, databases};
@@ -15,7 +16,6 @@ use crate::lab::Lab;
 use crate::mariadb::{DATABASE, Server, install, program};
 use crate::process::run;
 use crate::side::Side;
-use crate::tools::find_in_path;
 
 pub const TEST: &str = "oltp_update_index";
 /// sysbench's `--tables` and `--table-size`: they fit into the buffer pool.
@@ -39,7 +39,7 @@ pub fn steps(scope: Scope) -> usize {
 /// Programs that are missing are named before anything is measured.
 pub fn find_programs() -> Result<()> {
     program()?;
-    find_in_path("sysbench").context("sysbench is not installed: apt-get install sysbench").map(drop)
+    Tool::Sysbench.find().map(drop)
 }
 
 /// The section.
@@ -51,7 +51,7 @@ pub fn measure(lab: &Lab, scope: Scope) -> Result<SectionResult> {
         let mut bench = sysbench(lab, &servers[&side], TABLES);
         bench.arg(format!("--threads={threads}")).arg(format!("--time={}", seconds(scope))).arg("run");
         let said = String::from_utf8(run(bench, "sysbench")?)?;
-        rate(&said).with_context(|| format!("sysbench said {said:?}"))
+        Ok(Tool::Sysbench.read(&said)?.per_second)
     })?;
     for (_, server) in servers {
         server.stop()?;
@@ -98,12 +98,6 @@ pub fn sysbench(lab: &Lab, server: &Server<'_>, tables: [&str; 2]) -> Command {
     command
 }
 
-/// From `transactions:    17405  (2899.72 per sec.)`.
-pub fn rate(said: &str) -> Option<f64> {
-    let line = said.lines().find_map(|line| line.trim().strip_prefix("transactions:"))?;
-    line.split_once('(')?.1.split(' ').next()?.parse().ok()
-}
-
 fn row(threads: u32, rates: &Three) -> Fields {
     with_rates(Fields::default().with("test", TEST).with("threads", threads), rates)
 }
@@ -116,11 +110,5 @@ mod tests {
     #[test]
     fn the_keys_are_those_of_the_page() {
         row(1, &Three::CONTROLLED).assert_keys(keys::MARIADB);
-    }
-
-    #[test]
-    fn sysbench_says_its_rate() {
-        let said = "    queries: 5\n    transactions:                        17405  (2899.72 per sec.)\n";
-        assert_eq!(rate(said), Some(2899.72));
     }
 }

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use seawall_load::installed::Tool;
 
-use super::mariadb::{TEST, prepare, rate, sysbench};
+use super::mariadb::{TEST, prepare, sysbench};
 use super::stores::with_rates;
 use super::{Fields, Scope, SectionResult, databases};
 use crate::compare::{Samples, Three};
@@ -104,7 +105,7 @@ fn measure(lab: &Lab, side: Side, data: &Path, seconds: u32) -> Result<Run> {
     let after = server.written()?;
     server.stop()?;
     lab.settle()?;
-    let tps = rate(&said).with_context(|| format!("sysbench said {said:?}"))?;
+    let tps = Tool::Sysbench.read(&said)?.per_second;
     Ok(Run {
         tps,
         transactions: tps * f64::from(seconds),

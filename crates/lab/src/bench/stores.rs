@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use seawall_load::installed::Tool;
 use seawall_load::store::Store;
 
 use super::{Fields, Scope, SectionResult, databases};
@@ -14,7 +15,6 @@ use crate::process::run;
 use crate::redis::{Fsync, Server};
 use crate::side::{self, Preset, Side};
 use crate::store::Program;
-use crate::tools::find_in_path;
 
 /// redis-benchmark's options.
 #[derive(Clone, Copy)]
@@ -57,16 +57,12 @@ pub fn lmdb_steps(scope: Scope) -> usize {
 /// Programs that are missing are named before anything is measured.
 pub fn find_redis() -> Result<()> {
     crate::redis::program()?;
-    find_in_path("redis-benchmark").context("apt-get install redis-tools").map(drop)
+    Tool::RedisBenchmark.find().map(drop)
 }
 
 /// The same for RocksDB.
 pub fn find_rocksdb() -> Result<()> {
-    db_bench().map(drop)
-}
-
-fn db_bench() -> Result<std::path::PathBuf> {
-    find_in_path("db_bench").context("RocksDB's db_bench is not installed: apt-get install rocksdb-tools")
+    Tool::DbBench.find().map(drop)
 }
 
 /// redis-benchmark's SET.
@@ -100,15 +96,13 @@ fn redis_benchmark(lab: &Lab, server: &Server, shape: Redis, requests: u64) -> R
         bench.arg(option).arg(value.to_string());
     }
     let said = String::from_utf8(run(bench, "redis-benchmark")?)?;
-    let line = said.lines().find_map(|line| line.strip_prefix("\"SET\",\""));
-    let rate = line.and_then(|line| line.split('"').next()?.parse().ok());
-    rate.with_context(|| format!("redis-benchmark said {said:?}"))
+    Ok(Tool::RedisBenchmark.read(&said)?.per_second)
 }
 
 /// db_bench's fillrandom.
 pub fn rocksdb(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let title = |threads: &u32| format!("fillrandom, {threads} threads");
-    let (program, data) = (db_bench()?, lab.work.data("rocksdb"));
+    let (program, data) = (Tool::DbBench.find()?, lab.work.data("rocksdb"));
     let results = compare::rates(lab, "RocksDB", &ROCKSDB, scope.rounds, title, |side, threads| {
         lab.fresh_dir(&data)?;
         let mut args = vec![format!("--db={}", data.display())];
@@ -117,19 +111,11 @@ pub fn rocksdb(lab: &Lab, scope: Scope) -> Result<SectionResult> {
         args.extend([format!("--threads={threads}"), format!("--duration={}", seconds(scope))]);
         let command = side::command(lab, side, Preset::Rocksdb, &data, &program, args)?;
         let said = String::from_utf8(run(command, "db_bench")?)?;
-        rocksdb_rate(&said).with_context(|| format!("db_bench said {said:?}"))
+        Ok(Tool::DbBench.read(&said)?.per_second)
     })?;
     let rows = ROCKSDB.iter().zip(&results).map(|(threads, rates)| rocksdb_row(*threads, rates));
     let names = ROCKSDB.iter().map(title).zip(results.iter().copied()).collect();
     Ok((rows.collect(), databases::table("RocksDB, puts/s", "sync=0", names, lab.medium())))
-}
-
-/// From `fillrandom : 35.1 micros/op 28465 ops/sec …`.
-fn rocksdb_rate(said: &str) -> Option<f64> {
-    let line = said.lines().find(|line| line.starts_with("fillrandom"))?;
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let at = words.iter().position(|word| *word == "ops/sec")?;
-    words[..at].last()?.parse().ok()
 }
 
 /// One put after another, each a transaction.
@@ -178,12 +164,5 @@ mod tests {
         redis_row(REDIS[0], &rates).assert_keys(keys::REDIS);
         rocksdb_row(1, &rates).assert_keys(keys::ROCKSDB);
         lmdb_row(LMDB[0], &rates).assert_keys(keys::LMDB);
-    }
-
-    #[test]
-    fn db_bench_says_its_rate() {
-        let said =
-            "Keys: 16\nfillrandom   :      35.131 micros/op 28465 ops/sec 1.0 seconds 28465 operations;";
-        assert_eq!(rocksdb_rate(said), Some(28465.0));
     }
 }

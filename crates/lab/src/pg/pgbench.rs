@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use seawall_load::installed::Tool;
 use serde::{Deserialize, Serialize};
 
 use super::Cluster;
@@ -83,17 +84,9 @@ pub struct Measured {
 }
 
 fn parse(output: &str) -> Result<Measured> {
-    let find = |name: &str| {
-        let value = output.lines().find_map(|line| line.strip_prefix(name)?.split([' ', '/']).next());
-        value.with_context(|| format!("pgbench reported no {name:?}:\n{output}"))
-    };
-    if let Ok(failed) = find("number of failed transactions: ")
-        && failed != "0"
-    {
-        bail!("pgbench reports {failed} failed transactions");
-    }
-    let transactions = find("number of transactions actually processed: ")?;
-    Ok(Measured { tps: find("tps = ")?.parse()?, transactions: transactions.parse()? })
+    let figures = Tool::Pgbench.read(output)?;
+    let transactions = figures.operations.context("pgbench counted nothing")?;
+    Ok(Measured { tps: figures.per_second, transactions })
 }
 
 /// What pgbench reported as done was done, and wholly: a history row for each transaction, and each delta in
@@ -105,19 +98,4 @@ pub fn check_work(cluster: &Cluster, reported: u64) -> Result<()> {
     let balances = cluster.query("SELECT sum(abalance) FROM pgbench_accounts")?;
     ensure!(balances == deltas, "pgbench's balances add up to {balances}, its history to {deltas}");
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_pgbench() -> Result<()> {
-        let good = "number of transactions actually processed: 77\nnumber of failed transactions: 0 (0.000%)\n\
-                    tps = 1234.5 (without initial connection time)\n";
-        assert_eq!(parse(good)?, Measured { tps: 1234.5, transactions: 77 });
-        assert!(parse(&good.replace(": 0 ", ": 3 ")).is_err());
-        assert!(parse("nothing").is_err());
-        Ok(())
-    }
 }

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use seawall_load::progress::Progress;
 use seawall_load::slob::{self, CommitMode, Conf, RunOptions};
+use seawall_load::sys;
 use seawall_load::target::TargetOptions;
 
 use super::progress::Shown;
@@ -67,6 +68,9 @@ pub struct Run {
     /// An open loop: operations a second, all sessions together; latencies count from the intended start
     #[arg(long)]
     rate: Option<f64>,
+    /// Check all rows afterwards, as `slob check` does
+    #[arg(long = "check")]
+    check_after: bool,
 }
 
 impl Slob {
@@ -113,9 +117,16 @@ impl Run {
         drop(progress);
         let check = &self.common.check;
         let options = RunOptions { commit: self.commit, rate: self.rate, ledger: check.ledger.clone() };
+        sys::catch_interrupts();
         let outcome = slob::run(&check.target.target()?, &conf, &options)?;
         super::show(&outcome, check.json)?;
-        Ok(outcome.is_whole())
+        if !self.check_after || !outcome.is_whole() {
+            return Ok(outcome.is_whole());
+        }
+        // Standard output has the run's result.
+        let report = slob::check(&check.target.target()?, &check.ledger, &())?;
+        eprintln!("{report}");
+        Ok(report.is_clean())
     }
 }
 

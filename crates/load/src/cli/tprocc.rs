@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use seawall_load::sys;
 use seawall_load::target::TargetOptions;
 use seawall_load::tprocc::{self, RunOptions, SetupOptions};
 
@@ -99,6 +100,7 @@ impl Run {
             rate: self.rate,
             ledger: self.common.ledger.clone(),
         };
+        sys::catch_interrupts();
         let outcome = tprocc::run(&self.common.target.target()?, &options)?;
         super::show(&outcome, self.common.json)?;
         if self.no_check || !outcome.is_whole() {

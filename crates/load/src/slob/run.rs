@@ -17,7 +17,7 @@ use super::store::{self, Database, Keeper, Loaded};
 use super::{CommitMode, Conf, Layout};
 use crate::counters::Counters;
 use crate::latency::Recorder;
-use crate::pace::{Limit, OpenLoop, Pace};
+use crate::pace::{Limit, OpenLoop, Pace, interruption};
 use crate::random::Random;
 use crate::target::Target;
 
@@ -52,6 +52,7 @@ pub fn run(target: &Target, conf: &Conf, options: &RunOptions) -> Result<Outcome
     if errors.is_empty() {
         ledger.end(plan.run)?;
     }
+    errors.extend(interruption());
     errors.extend(script::call(conf, "post").err().map(|error| format!("{error:#}")));
     // A server that was killed counts no more.
     let counters = keeper.counters().map_or(Counters::default(), |after| after.since(before));

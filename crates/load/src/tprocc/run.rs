@@ -15,7 +15,7 @@ use super::outcome::{KindOutcome, Outcome};
 use super::store::{self, Database, Keeper, Loaded};
 use crate::counters::Counters;
 use crate::latency::Recorder;
-use crate::pace::{Limit, OpenLoop, Pace};
+use crate::pace::{Limit, OpenLoop, Pace, interruption};
 use crate::random::Random;
 use crate::target::Target;
 
@@ -50,6 +50,7 @@ pub fn run(target: &Target, options: &RunOptions) -> Result<Outcome> {
     let users = open_users(database.as_ref(), &loaded, options, &ledger)?;
     let measured = work(users, options, keeper.as_mut());
     let mut outcome = add_up(measured, &loaded, options);
+    outcome.errors.extend(interruption());
     (outcome.database, outcome.version) = (target.name().to_owned(), version);
     Ok(outcome)
 }

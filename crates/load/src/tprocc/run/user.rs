@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::latency::Recorder;
 use crate::pace::Pace;
 use crate::random::Random;
+use crate::sys::interrupted;
 use crate::tprocc::input::Wishes;
 use crate::tprocc::store::{Answer, Session};
 use crate::tprocc::{Kinds, Scale, ledger};
@@ -103,7 +104,7 @@ impl<'a> User<'a> {
         if self.keying {
             rest(keying, flags);
             intended = Instant::now();
-            if intended >= flags.end {
+            if intended >= flags.end || interrupted() {
                 return Ok(());
             }
         }
@@ -134,7 +135,7 @@ impl<'a> User<'a> {
 /// Sleeps, unless all are to end.
 fn rest(seconds: f64, flags: &Flags) {
     let end = flags.end.min(Instant::now() + Duration::from_secs_f64(seconds));
-    while !flags.stop.load(Ordering::Relaxed) && Instant::now() < end {
+    while !flags.stop.load(Ordering::Relaxed) && !interrupted() && Instant::now() < end {
         thread::sleep(Duration::from_millis(20).min(end.saturating_duration_since(Instant::now())));
     }
 }
