@@ -32,20 +32,33 @@ pub const ASK_AGAIN: u8 = 15;
 pub const OWN_SUFFIX: &[u8] = b".seawall";
 
 /// The root `path` lies below, and the decision of its preset and policy. `None`: below no root. Of several
-/// the first that wants the file.
+/// the one that is surest, and of equals the first: any file may turn out to be an SQLite database, and a name that
+/// another preset knows does not.
 pub fn decide(shm: &Shm, path: &[u8]) -> Option<(u32, Manage)> {
-    let mut bypassed = None;
+    let mut surest: Option<(u32, Manage)> = None;
     for i in 0..shm.shape().roots {
         let Some(root) = shm.root(i) else { continue };
         let Some(preset) = root.kind() else { continue };
         let mut room = [0; ROOT_PATH_MAX];
-        match relative(root.path(&mut room), path).map(|below| by_preset(preset, root.policy(), below)) {
-            None => {}
-            Some(Manage::Bypass) => bypassed = bypassed.or(Some((i, Manage::Bypass))),
-            Some(manage) => return Some((i, manage)),
+        let Some(below) = relative(root.path(&mut room), path) else { continue };
+        let manage = by_preset(preset, root.policy(), below);
+        if surest.is_none_or(|(_, other)| manage.sureness() > other.sureness()) {
+            surest = Some((i, manage));
         }
     }
-    bypassed
+    surest
+}
+
+impl Manage {
+    /// How sure a preset is that the file is one of its own.
+    fn sureness(self) -> u8 {
+        match self {
+            Self::Bypass => 0,
+            Self::IfSqlite => 1,
+            Self::AfterSyncs(_) => 2,
+            Self::Now => 3,
+        }
+    }
 }
 
 /// `path` without `root` and the slash behind it.
@@ -72,6 +85,7 @@ pub fn by_preset(preset: Preset, policy: Policy, below: &[u8]) -> Manage {
         (Preset::Redis, _) => redis(below),
         (Preset::Rocksdb, _) => now_if(rocksdb_wal(base(below))),
         (Preset::Lmdb, _) => now_if(is_lmdb(base(true_name(below)))),
+        (Preset::Etcd, _) => now_if(etcd_wal(below)),
     }
 }
 
@@ -107,6 +121,15 @@ fn redis(below: &[u8]) -> Manage {
 /// The write-ahead log: `NUMBER.log`.
 fn rocksdb_wal(base: &[u8]) -> bool {
     base.strip_suffix(b".log").is_some_and(|n| !n.is_empty() && n.iter().all(u8::is_ascii_digit))
+}
+
+/// A segment of the write-ahead log, or one that is being prepared: `wal/N.tmp`, or all of a new member's in
+/// `wal.tmp`. etcd keeps them open when they get their names, so they are in the log from the first write on.
+fn etcd_wal(below: &[u8]) -> bool {
+    let mut parts = below.rsplit(|byte| *byte == b'/');
+    let (name, dir, member) = (parts.next(), parts.next(), parts.next());
+    let segment = name.is_some_and(|name| name.ends_with(b".wal") || name.ends_with(b".tmp"));
+    segment && matches!(dir, Some(b"wal" | b"wal.tmp")) && member == Some(b"member")
 }
 
 fn sqlite(below: &[u8]) -> Manage {
@@ -171,6 +194,11 @@ mod tests {
                 [&b"data.mdb"[..], b"data.mdb.seawall", b"env/a.mdb"],
                 [&b"lock.mdb"[..], b"data.mdb.seawall.tmp", b"a.mdb-lock"],
             ),
+            (
+                Preset::Etcd,
+                [&b"member/wal/0-0.wal"[..], b"member/wal.tmp/0-0.wal", b"n/member/wal/1.tmp"],
+                [&b"member/snap/db"[..], b"member/wal/0-0.wal.broken", b"other/wal/0-0.wal"],
+            ),
         ] {
             logs.iter().for_each(|p| assert!(managed(preset, p), "{}", p.escape_ascii()));
             others.iter().for_each(|p| assert!(!managed(preset, p), "{}", p.escape_ascii()));
@@ -204,6 +232,14 @@ mod tests {
         assert_eq!(relative(b"/data", b"/data"), None);
         assert_eq!(relative(b"/data", b"/database/x"), None);
         assert_eq!(relative(b"/data", b"/other/x"), None);
+    }
+
+    #[test]
+    fn a_name_that_is_known_is_surer_than_a_guess() {
+        let sure = |preset, p: &[u8]| by_preset(preset, Policy::Tail, p).sureness();
+        let segment = b"member/wal/0-0.wal";
+        assert!(sure(Preset::Etcd, segment) > sure(Preset::Sqlite, segment));
+        assert!(sure(Preset::Sqlite, b"a.db") > sure(Preset::Etcd, b"a.db"));
     }
 
     #[test]

@@ -11,6 +11,9 @@ use crate::policy::OWN_SUFFIX;
 /// to Linux; it comes and goes with the file's name, in one rename.
 pub const MARK: u32 = 0o1000;
 
+/// etcd's store, in `member/snap`: what it opens first.
+pub const ETCD_STORE: &[u8] = b"db";
+
 /// True if some preset's stand-in may be at `path`.
 pub fn may_stand_at(path: &[u8]) -> bool {
     Preset::ALL.into_iter().any(|preset| has(preset, path))
@@ -26,6 +29,7 @@ pub fn has(preset: Preset, path: &[u8]) -> bool {
         Preset::Redis => base.ends_with(b".manifest") || is_redis_file(base),
         Preset::Rocksdb => base == b"CURRENT",
         Preset::Lmdb => is_lmdb(base),
+        Preset::Etcd => base == ETCD_STORE,
     }
 }
 
@@ -92,6 +96,7 @@ mod tests {
             b"a/b.manifest",
             b"data.mdb",
             b"appendonly.aof",
+            b"/d/member/snap/db",
         ] {
             assert!(may_stand_at(path), "{}", path.escape_ascii());
         }

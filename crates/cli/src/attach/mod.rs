@@ -89,6 +89,7 @@ pub fn attach(how: &Attach) -> Result<()> {
     let pool = pools::find(&machine, how, &service, before.as_ref())?;
     let policy = how.policy.clone().or_else(|| before.as_ref().map(|before| before.policy.clone()));
     let policy = policy.and_then(|name| Policy::from_name(&name)).unwrap_or_default();
+    database::check_preload(service.preset)?;
     database::check_policy(service.preset, policy)?;
     let wanted = Attached { policy: policy.name().into(), ..plan(&machine, &unit, &service, pool)? };
     check_change(&machine, before.as_ref(), &wanted)?;

@@ -12,6 +12,7 @@
 //! | redis before 7 | a text for the append-only file | Bad file format reading the append only file | [`stand_in`] |
 //! | rocksdb | a text for `CURRENT` | CURRENT file corrupted | [`stand_in`] |
 //! | lmdb | a text for the data file | not an LMDB file | [`stand_in`] |
+//! | etcd | a text for its store, `member/snap/db` | invalid database | [`stand_in`] |
 //! | sqlite | a directory where a rollback journal would be | disk I/O error | [`sqlite`] |
 //!
 //! A guard names the pool it was raised for. A guard of another pool is never touched: its records are in
@@ -140,6 +141,7 @@ pub fn place(preset: Preset, data: &Path, path: &Path) -> PathBuf {
             None if is_redis_file(base(true_name(bytes))) => named(true_name(bytes)),
             None => data.join("appendonly.aof.manifest"),
         },
+        Preset::Etcd => path.ancestors().nth(2).unwrap_or(data).join("snap/db"),
         // A log in a directory of its own has none beside it: it cannot be guarded, so it is not managed.
         Preset::Rocksdb => path.with_file_name("CURRENT"),
     }

@@ -25,12 +25,14 @@ pub enum Preset {
     Rocksdb = 5,
     /// A directory of LMDB environments.
     Lmdb = 6,
+    /// A data directory of etcd's, or a directory of them. Only on a mount: etcd is a static program.
+    Etcd = 7,
 }
 
 impl Preset {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Postgres, Self::Sqlite, Self::Mariadb, Self::Redis, Self::Rocksdb, Self::Lmdb];
+    pub const ALL: [Self; 7] =
+        [Self::Postgres, Self::Sqlite, Self::Mariadb, Self::Redis, Self::Rocksdb, Self::Lmdb, Self::Etcd];
 
     /// The preset with this number.
     pub fn from_u32(n: u32) -> Option<Self> {
@@ -51,6 +53,7 @@ impl Preset {
             Self::Redis => "redis",
             Self::Rocksdb => "rocksdb",
             Self::Lmdb => "lmdb",
+            Self::Etcd => "etcd",
         }
     }
 }

@@ -48,6 +48,7 @@ pub fn roots(
     data: &[PathBuf],
     arguments: &[OsString],
 ) -> Result<Vec<AddRoot>> {
+    check_preload(preset)?;
     check_policy(preset, policy)?;
     let mut roots = Vec::new();
     for dir in data {
@@ -69,6 +70,19 @@ pub fn check_policy(preset: Preset, policy: Policy) -> Result<()> {
     Ok(())
 }
 
+/// Not every preset's programs call the library that a preload stands before.
+///
+/// # Errors
+/// If this one's do not.
+pub fn check_preload(preset: Preset) -> Result<()> {
+    if preset == Preset::Etcd {
+        bail!(
+            "etcd makes its system calls by itself, a preload sees none: give it a directory of `seawall mount`"
+        );
+    }
+    Ok(())
+}
+
 fn by_name(program: &str) -> Option<Preset> {
     Some(match program {
         "postgres" | "postmaster" | "pg_ctl" => Preset::Postgres,
@@ -76,6 +90,7 @@ fn by_name(program: &str) -> Option<Preset> {
         "mariadbd" | "mysqld" | "mariadbd-safe" | "mysqld_safe" => Preset::Mariadb,
         "redis-server" => Preset::Redis,
         "db_bench" | "ldb" => Preset::Rocksdb,
+        "etcd" => Preset::Etcd,
         "mdb_load" | "mdb_stat" | "mdb_dump" | "mdb_copy" => Preset::Lmdb,
         _ => return None,
     })
@@ -94,6 +109,8 @@ fn from_command(preset: Preset, arguments: &[OsString]) -> Result<PathBuf> {
         Preset::Rocksdb => {
             options::value(arguments, "--db", "").context("where is the data? Give --db=DIRECTORY, or --data")
         }
+        Preset::Etcd => options::value(arguments, "--data-dir", "")
+            .context("where is the data? Give --data-dir, or --data"),
         Preset::Lmdb => lmdb::directory(arguments)
             .context("where is the data? Give the environment's directory with --data"),
     }
@@ -160,5 +177,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let error = root(Preset::Postgres, Policy::Tail, dir.path()).expect_err("no PGDATA");
         assert!(error.to_string().contains("initdb"), "{error}");
+        let error = roots(Preset::Etcd, Policy::Tail, &[dir.path().into()], &[]).expect_err("no preload");
+        assert!(error.to_string().contains("seawall mount"), "{error}");
     }
 }
