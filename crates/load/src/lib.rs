@@ -18,6 +18,7 @@
 
 pub mod block;
 pub mod counters;
+pub mod etcd;
 pub mod failure;
 pub mod installed;
 pub mod latency;
@@ -31,6 +32,7 @@ pub mod redis;
 pub mod slob;
 pub mod sqlite;
 pub mod store;
+pub mod stream;
 pub mod sys;
 pub mod tally;
 pub mod target;

@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use seawall_load::ledger::Verdict;
 use seawall_load::write::verify::{self, Expectation};
-use seawall_load::{mariadb, pg, redis, sqlite, write};
+use seawall_load::{etcd, mariadb, pg, redis, sqlite, stream, write};
 use serde::Serialize;
 
 /// Loads that check their own data
@@ -34,6 +34,8 @@ enum Command {
     Tprocc(cli::tprocc::Tprocc),
     /// Time write + fdatasync, then verify every block
     Write(write::Options),
+    /// Read or write a whole file, and look at every page that is read
+    Stream(stream::Options),
     /// Verify the blocks of an earlier `write --save-expectation`
     CheckWrite(CheckWrite),
     /// Insert and update in SQLite, one commit after another
@@ -52,6 +54,10 @@ enum Command {
     LedgerRedis(redis::Options),
     /// Compare the ledger of `ledger-redis` with the server
     CheckRedis(redis::CheckOptions),
+    /// Put keys in etcd and note each acknowledged one in a ledger
+    LedgerEtcd(etcd::Options),
+    /// Compare the ledger of `ledger-etcd` with the server
+    CheckEtcd(etcd::CheckOptions),
 }
 
 #[derive(Args)]
@@ -85,6 +91,7 @@ fn run(command: Command) -> Result<bool> {
             print(&report)?;
             Ok(report.verified.errors == 0)
         }
+        Command::Stream(options) => print(&stream::run(&options)?).map(|()| true),
         Command::CheckWrite(options) => {
             let checked = verify::check(&options.dir, &Expectation::load(&options.expectation)?)?;
             print(&checked)?;
@@ -98,6 +105,8 @@ fn run(command: Command) -> Result<bool> {
         Command::CheckMariadb(options) => judge(&mariadb::check(&options)?),
         Command::LedgerRedis(options) => print(&redis::run(&options)?).map(|()| true),
         Command::CheckRedis(options) => judge(&redis::check(&options)?),
+        Command::LedgerEtcd(options) => print(&etcd::run(&options)?).map(|()| true),
+        Command::CheckEtcd(options) => judge(&etcd::check(&options)?),
     }
 }
 

@@ -88,6 +88,15 @@ impl Fd {
         if unsafe { libc::fdatasync(self.0) } == 0 { Ok(()) } else { Err(Error::last_os_error()) }
     }
 
+    /// `posix_fadvise`: its pages in the page cache are not needed; dirty ones stay.
+    pub fn forget_pages(&self) -> io::Result<()> {
+        // SAFETY: takes no memory.
+        match unsafe { libc::posix_fadvise(self.0, 0, 0, libc::POSIX_FADV_DONTNEED) } {
+            0 => Ok(()),
+            error => Err(Error::from_raw_os_error(error)),
+        }
+    }
+
     /// `ftruncate`.
     pub fn truncate(&self, len: u64) -> io::Result<()> {
         // SAFETY: takes no memory.
