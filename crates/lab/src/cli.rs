@@ -107,6 +107,7 @@ pub enum Section {
     Redis,
     Rocksdb,
     Lmdb,
+    Mount,
     Capture,
 }
 

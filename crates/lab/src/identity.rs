@@ -36,6 +36,11 @@ impl Identity {
         Ok(Identity { other: Some((uid, gid)), name: "postgres".to_owned() })
     }
 
+    /// Ourselves, whoever that is.
+    pub fn ourselves() -> Self {
+        Identity { other: None, name: "own".to_owned() }
+    }
+
     /// Whether programs run as somebody else than us.
     pub fn is_other(&self) -> bool {
         self.other.is_some()

@@ -1,7 +1,7 @@
 //! What every part of the lab works with: programs, user, directories, pool, and the medium's name.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -9,8 +9,10 @@ use anyhow::{Context, Result};
 use crate::cli::Common;
 use crate::identity::Identity;
 use crate::machine::Machine;
+use crate::mount;
 use crate::pool::Pool;
 use crate::progress::Progress;
+use crate::side::Side;
 use crate::tools::Tools;
 use crate::workdir::WorkDir;
 
@@ -33,7 +35,7 @@ impl Lab {
         work.ensure_room(space)?;
         let tools = Tools::find(common.seawall.as_deref(), &identity, &work.bin())?;
         let machine = Machine::describe(work.path());
-        let pool = Pool::create(&tools, &identity, common.pool_size)?;
+        let pool = Pool::create(&tools, &identity, common.pool_size, "")?;
         progress.note(&format!("medium: {}", pool.medium()));
         progress.note(&format!("data:   {} ({})", work.path().display(), machine.filesystem));
         Ok(Lab { pool, work, tools, identity, machine, progress })
@@ -58,8 +60,16 @@ impl Lab {
         self.work.sync()
     }
 
+    /// A directory for data of a side, not created: on the mount's side it is below the mountpoint.
+    pub fn data(&self, side: Side, name: &str) -> PathBuf {
+        if side == Side::Mount { mount::place(self).join(name) } else { self.work.data(name) }
+    }
+
     /// Creates an empty directory for data of the measured user.
     pub fn fresh_dir(&self, path: &Path) -> Result<()> {
+        if path == mount::place(self) {
+            return Ok(()); // whoever mounts begins with an empty one
+        }
         if path.exists() {
             std::fs::remove_dir_all(path)?;
         }

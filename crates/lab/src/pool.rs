@@ -25,10 +25,10 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Creates the pool and learns what its medium survives.
-    pub fn create(tools: &Tools, identity: &Identity, size: u64) -> Result<Self> {
+    /// Creates the pool and learns what its medium survives. A lab's second one has a `name` of its own.
+    pub fn create(tools: &Tools, identity: &Identity, size: u64, name: &str) -> Result<Self> {
         remove_abandoned();
-        let path = PathBuf::from(format!("/dev/shm/{PREFIX}{}.pool", std::process::id()));
+        let path = PathBuf::from(format!("/dev/shm/{PREFIX}{}{name}.pool", std::process::id()));
         let (tools, identity) = (tools.clone(), identity.clone());
         let mut pool = Pool { path, size, tools, identity, medium: String::new(), uuid: String::new() };
         let mut init = pool.seawall();
@@ -129,7 +129,11 @@ impl Drop for Pool {
 fn remove_abandoned() {
     for entry in fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let pid = name.to_str().and_then(|n| n.strip_prefix(PREFIX)?.strip_suffix(".pool")?.parse().ok());
+        let made_by = |name: &str| {
+            let rest = name.strip_prefix(PREFIX)?.strip_suffix(".pool")?;
+            rest.split('-').next()?.parse().ok()
+        };
+        let pid = name.to_str().and_then(made_by);
         if pid.is_some_and(|pid| !process::is_alive(pid)) {
             let _ = fs::remove_file(entry.path());
         }

@@ -18,6 +18,8 @@ pub enum Side {
     Fs,
     /// The same program under `seawall run`.
     Seawall,
+    /// The same program, bare, on a directory that `seawall mount` serves.
+    Mount,
     /// The same program told not to sync: the bound nothing durable can beat by much. Not durable.
     Unsafe,
     /// The same program under eatmydata, which turns syncs into nothing. Not durable.
@@ -40,6 +42,7 @@ impl Side {
         match self {
             Side::Fs => "fs",
             Side::Seawall => "seawall",
+            Side::Mount => "mount",
             Side::Unsafe => "unsafe",
             Side::Eatmydata => "eatmydata",
             Side::Control => "control",
@@ -56,6 +59,7 @@ impl Side {
         match self {
             Side::Fs => "bare file system",
             Side::Seawall => "Seawall",
+            Side::Mount => "Seawall's mount",
             Side::Unsafe => "unsafe bound",
             Side::Eatmydata => "eatmydata",
             Side::Control => "unsafe bound again",
@@ -83,11 +87,13 @@ pub enum Preset {
     Redis,
     Rocksdb,
     Lmdb,
+    /// Only on a mount.
+    Etcd,
 }
 
 impl Preset {
-    /// Its name on `seawall run`'s command line.
-    fn name(self) -> &'static str {
+    /// Its name on the command lines of `seawall run` and `seawall mount`.
+    pub fn name(self) -> &'static str {
         match self {
             Preset::Postgres | Preset::PostgresAtomic => "postgres",
             Preset::Sqlite => "sqlite",
@@ -95,11 +101,12 @@ impl Preset {
             Preset::Redis => "redis",
             Preset::Rocksdb => "rocksdb",
             Preset::Lmdb => "lmdb",
+            Preset::Etcd => "etcd",
         }
     }
 
     /// What its `--policy` is.
-    fn policy(self) -> &'static str {
+    pub fn policy(self) -> &'static str {
         match self {
             Preset::PostgresAtomic | Preset::MariadbAtomic => "atomic",
             _ => "tail",
@@ -118,7 +125,7 @@ pub fn command<S: AsRef<OsStr>>(
 ) -> Result<Command> {
     let args: Vec<OsString> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
     let mut command = match side {
-        Side::Fs | Side::Unsafe | Side::Control => lab.command(program),
+        Side::Fs | Side::Mount | Side::Unsafe | Side::Control => lab.command(program),
         Side::Eatmydata => {
             let mut command = lab.command(program);
             command.env("LD_PRELOAD", eatmydata_library()?);

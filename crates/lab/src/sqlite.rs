@@ -20,7 +20,7 @@ pub struct Shape {
 
 /// Where a side's database of a journal mode is; the file is `bank.db`.
 pub fn dir(lab: &Lab, side: Side, journal: Journal) -> PathBuf {
-    lab.work.data(&format!("sqlite-{}-{}", side.name(), journal.pragma()))
+    lab.data(side, &format!("sqlite-{}-{}", side.name(), journal.pragma()))
 }
 
 /// Creates the database of one side and journal mode (not measured, on the bare file system). Returns

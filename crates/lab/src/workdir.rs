@@ -112,7 +112,8 @@ impl Drop for WorkDir {
     }
 }
 
-fn free_bytes(path: &Path) -> Result<u64> {
+/// Room for ordinary users on the file system of `path`, which answers itself.
+pub fn free_bytes(path: &Path) -> Result<u64> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     let mut stat = MaybeUninit::<libc::statvfs>::uninit();
     // SAFETY: `name` is NUL-terminated and `stat` is a live value that the call fills.

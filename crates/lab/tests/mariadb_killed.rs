@@ -77,7 +77,7 @@ fn the_daemon_killed_then_the_server() {
 fn everything_killed_at_once_then_replayed() {
     let scene = Scene::new();
     let (server, load) = scene.under_load();
-    server.kill_with(scene.place.daemon()).expect("killed");
+    server.kill_with(&[scene.place.daemon()]).expect("killed");
     load.end().expect("lost its connections");
     let refused = try_bare_start(&scene.place.lab, &scene.data).expect("tried");
     let refused = refused.expect("a bare start is refused");

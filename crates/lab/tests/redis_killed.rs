@@ -70,7 +70,7 @@ fn the_daemon_killed_then_the_server() {
 #[test]
 fn everything_killed_at_once_then_replayed() {
     let scene = Scene::new();
-    scene.under_load().kill_with(scene.place.daemon()).expect("killed");
+    scene.under_load().kill_with(&[scene.place.daemon()]).expect("killed");
     let bare = check_redis(&scene.place.lab, Side::Fs, &scene.data, &scene.place.ledger());
     let refused = bare.expect_err("the bare server is refused").to_string();
     assert!(refused.contains("run-seawall-recover"), "{refused}");

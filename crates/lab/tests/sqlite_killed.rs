@@ -5,13 +5,14 @@ mod common;
 use common::{Place, assert_complete};
 use seawall_lab::crash::{ProgramLoad, check_sqlite};
 use seawall_lab::side::Side;
+use seawall_lab::sqlite;
 use seawall_load::sqlite::Journal;
 
 /// Commits before the kill.
 const SOME: usize = 300;
 
 fn under_load(place: &Place, journal: Journal) -> ProgramLoad {
-    let load = ProgramLoad::sqlite(&place.lab, journal, &place.ledger()).expect("starts");
+    let load = ProgramLoad::sqlite(&place.lab, Side::Seawall, journal, &place.ledger()).expect("starts");
     load.wait_for_commits(SOME).expect("commits");
     load
 }
@@ -19,7 +20,8 @@ fn under_load(place: &Place, journal: Journal) -> ProgramLoad {
 fn the_program_killed(journal: Journal) {
     let place = Place::new();
     under_load(&place, journal).kill().expect("killed");
-    let check = || check_sqlite(&place.lab, Side::Seawall, journal, &place.ledger()).expect("a verdict");
+    let dir = sqlite::dir(&place.lab, Side::Seawall, journal);
+    let check = || check_sqlite(&place.lab, Side::Seawall, &dir, &place.ledger()).expect("a verdict");
     assert_complete(&check());
     place.claim_one_more();
     assert_eq!(check().missing, 1, "the check can fail");
@@ -27,8 +29,9 @@ fn the_program_killed(journal: Journal) {
 
 fn everything_killed(journal: Journal) {
     let place = Place::new();
-    under_load(&place, journal).kill_with(place.daemon()).expect("killed");
-    let bare = || check_sqlite(&place.lab, Side::Fs, journal, &place.ledger());
+    under_load(&place, journal).kill_with(&[place.daemon()]).expect("killed");
+    let dir = sqlite::dir(&place.lab, Side::Seawall, journal);
+    let bare = || check_sqlite(&place.lab, Side::Fs, &dir, &place.ledger());
     let refused = bare().expect_err("the bare database is refused");
     assert!(refused.to_string().contains("disk I/O error"), "{refused:#}");
     place.recover_with_replay();

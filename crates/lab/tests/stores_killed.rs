@@ -42,7 +42,8 @@ impl Scene {
 
     fn under_load(&self, commits: usize) -> ProgramLoad {
         let ledger = self.place.ledger();
-        let load = ProgramLoad::store(&self.place.lab, &self.program, &self.data, &ledger).expect("starts");
+        let load = ProgramLoad::store(&self.place.lab, &self.program, Side::Seawall, &self.data, &ledger);
+        let load = load.expect("starts");
         load.wait_for_commits(commits).expect("commits");
         load
     }
@@ -74,7 +75,7 @@ fn the_daemon_killed_then_the_program(store: Store) {
 }
 
 fn everything_killed(scene: &Scene, commits: usize, words: &str) {
-    scene.under_load(commits).kill_with(scene.place.daemon()).expect("killed");
+    scene.under_load(commits).kill_with(&[scene.place.daemon()]).expect("killed");
     let refused = scene.check(Side::Fs).expect_err("the bare store is refused").to_string();
     assert!(refused.contains(words), "{refused}");
     scene.place.recover_with_replay();

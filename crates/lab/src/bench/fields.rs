@@ -40,6 +40,16 @@ impl Fields {
         }
     }
 
+    /// The same; nulls for what was not measured.
+    pub fn with_spread_if_any(self, name: &str, spread: Option<Spread>) -> Self {
+        match spread {
+            Some(spread) => self.with_spread(name, spread),
+            None => ["", "_min", "_max"]
+                .iter()
+                .fold(self, |row, end| row.with(&format!("{name}{end}"), Value::Null)),
+        }
+    }
+
     /// Adds a ratio; one that cannot be formed is null.
     pub fn with_ratio(self, name: &str, dividend: f64, divisor: f64) -> Self {
         let ratio = dividend / divisor;

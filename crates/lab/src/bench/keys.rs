@@ -196,6 +196,23 @@ pub const LMDB: &[Key] = &[
     SPEEDUP,
 ];
 
+/// The objects of `mount`.
+pub const MOUNT: &[Key] = &[
+    one(
+        "what",
+        "`write_fdatasync`, `cached_read`, `sequential_read`, `sequential_write`, `postgres` or `etcd_put`",
+    ),
+    one("shape", "of what size, by how many, in what kind of file"),
+    one("unit", "of the four rates; higher is better in all of them"),
+    spread("fs", "the rate on the bare file system"),
+    spread("mount", "the same on the mount"),
+    spread("preload", "the same under `seawall run`; null where that is not measured"),
+    spread("unsafe", "the same on the bare file system without syncs; null where that is not measured"),
+    spread("of_fs", "`mount` / `fs`: the median of the rounds' ratios"),
+    spread("of_preload", "`mount` / `preload`: the median of the rounds' ratios"),
+    spread("of_unsafe", "`mount` / `unsafe`: the median of the rounds' ratios"),
+];
+
 /// The objects of `capture`.
 pub const CAPTURE: &[Key] = &[
     one("clients", "pgbench's `-c`"),
@@ -211,7 +228,7 @@ pub const CAPTURE: &[Key] = &[
 ];
 
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 11] = [
+pub const SECTIONS: [(&str, &[Key]); 12] = [
     ("write_fdatasync", WRITE),
     ("sustained", SUSTAINED),
     ("postgres", POSTGRES),
@@ -222,6 +239,7 @@ pub const SECTIONS: [(&str, &[Key]); 11] = [
     ("redis", REDIS),
     ("rocksdb", ROCKSDB),
     ("lmdb", LMDB),
+    ("mount", MOUNT),
     ("capture", CAPTURE),
 ];
 

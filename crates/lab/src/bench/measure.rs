@@ -35,6 +35,7 @@ pub fn key(side: Side) -> &'static str {
     match side {
         Side::Fs => "fs_sync",
         Side::Seawall => "seawall",
+        Side::Mount => "mount",
         Side::Unsafe => "fs_nosync",
         Side::Eatmydata => "eatmydata",
         Side::Control => "control",
@@ -106,7 +107,7 @@ fn log_end(lab: &Lab, side: Side) -> Result<u64> {
 
 /// Each side has its own files, which every round overwrites.
 fn data_dir(lab: &Lab, side: Side, kind: &str, bs: u64) -> Result<PathBuf> {
-    let dir = lab.work.data(&format!("{kind}-{}-{bs}", key(side)));
+    let dir = lab.data(side, &format!("{kind}-{}-{bs}", key(side)));
     if !dir.exists() {
         lab.fresh_dir(&dir)?;
     }

@@ -12,6 +12,7 @@ mod keys;
 mod mariadb;
 mod mariadb_atomic;
 mod measure;
+mod mount;
 mod page;
 mod stores;
 mod sustained;
@@ -75,7 +76,7 @@ struct Part {
 }
 
 /// All sections, in the order they are measured.
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -165,6 +166,15 @@ const PARTS: [Part; 11] = [
         steps: stores::lmdb_steps,
         space: |_| 0,
         run: stores::lmdb,
+    },
+    Part {
+        section: Section::Mount,
+        key: "mount",
+        rounds: 3,
+        find: mount::find_programs,
+        steps: mount::steps,
+        space: |_| mount::SPACE,
+        run: mount::run,
     },
     Part {
         section: Section::Capture,

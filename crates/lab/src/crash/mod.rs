@@ -4,6 +4,7 @@
 //! and a restart, ledger and database are compared, and the database's own checkers are run. Not shown by
 //! any of it: a power cut. The page cache outlives every process.
 
+mod etcd;
 mod generator;
 mod mariadb;
 mod postgres;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use seawall_load::ledger::{self, Verdict};
 
+pub use etcd::check_etcd;
 pub use generator::{Generator, GeneratorLoad, Reached};
 pub use mariadb::{MariadbLoad, check_mariadb, check_mariadb_files};
 pub use postgres::{PostgresLoad, check_postgres};

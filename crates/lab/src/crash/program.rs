@@ -53,10 +53,11 @@ impl ProgramLoad {
         Ok(all.len())
     }
 
-    /// Kills the program, Seawall's daemon and the launcher in the same instant: nobody can tidy up.
-    pub fn kill_with(self, daemon: u32) -> Result<usize> {
+    /// Kills the program, the launcher and these processes of Seawall's in the same instant: nobody can tidy up.
+    pub fn kill_with(self, others: &[u32]) -> Result<usize> {
         // The launcher goes first: one that sees the daemon die starts another.
-        let mut all = vec![self.launcher.pid(), daemon];
+        let mut all = vec![self.launcher.pid()];
+        all.extend(others);
         all.extend(self.processes()?);
         process::kill_and_wait(&all, LIMIT)?;
         self.end()?;

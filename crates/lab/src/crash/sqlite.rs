@@ -13,22 +13,20 @@ use crate::side::{self, Preset, Side};
 use crate::sqlite::{self, Shape};
 
 impl ProgramLoad {
-    /// Starts the SQLite load on an empty database, so that the ledger is complete.
-    pub fn sqlite(lab: &Lab, journal: Journal, ledger: &Path) -> Result<Self> {
-        sqlite::create(lab, Side::Seawall, journal)?;
+    /// Starts the SQLite load on an empty database of `side`'s, so that the ledger is complete.
+    pub fn sqlite(lab: &Lab, side: Side, journal: Journal, ledger: &Path) -> Result<Self> {
+        sqlite::create(lab, side, journal)?;
         let shape = Shape { journal, seconds: LIMIT.as_secs_f64() };
-        let command = sqlite::load(lab, Side::Seawall, shape, Some(ledger))?;
+        let command = sqlite::load(lab, side, shape, Some(ledger))?;
         Self::start(command, &lab.tools.load, ledger)
     }
 }
 
-/// Compares ledger and database, opening it as `side` does.
-pub fn check_sqlite(lab: &Lab, side: Side, journal: Journal, ledger: &Path) -> Result<Verdict> {
-    // The database is always the one Seawall's load worked on.
-    let dir = sqlite::dir(lab, Side::Seawall, journal);
+/// Compares ledger and the database in `dir`, opening it as `side` does.
+pub fn check_sqlite(lab: &Lab, side: Side, dir: &Path, ledger: &Path) -> Result<Verdict> {
     let db = dir.join("bank.db");
     let args =
         ["check-sqlite".as_ref(), "--db".as_ref(), db.as_os_str(), "--ledger".as_ref(), ledger.as_os_str()];
-    let check = side::command(lab, side, Preset::Sqlite, &dir, &lab.tools.load, args)?;
+    let check = side::command(lab, side, Preset::Sqlite, dir, &lab.tools.load, args)?;
     super::verdict(start_captured(check, "the SQLite check", libc::SIGTERM)?.wait()?)
 }

@@ -13,11 +13,11 @@ use crate::side::Side;
 use crate::store::Program;
 
 impl ProgramLoad {
-    /// Starts a store's load on `data`, which is empty.
-    pub fn store(lab: &Lab, program: &Program, data: &Path, ledger: &Path) -> Result<Self> {
+    /// Starts a store's load on `data`, which is empty, as `side` does.
+    pub fn store(lab: &Lab, program: &Program, side: Side, data: &Path, ledger: &Path) -> Result<Self> {
         let (seconds, ledger_path) = (LIMIT.as_secs().to_string(), ledger.to_string_lossy());
         let args = ["run", "sync", &seconds, &ledger_path];
-        Self::start(program.command(lab, Side::Seawall, data, &args)?, &program.path, ledger)
+        Self::start(program.command(lab, side, data, &args)?, &program.path, ledger)
     }
 }
 

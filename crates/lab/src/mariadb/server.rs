@@ -115,10 +115,10 @@ impl<'a> Server<'a> {
         self.kill_all(&[server])
     }
 
-    /// Kills the server, the launcher and this process in the same instant: nobody can tidy up.
-    pub fn kill_with(self, daemon: u32) -> Result<()> {
+    /// Kills the server, the launcher and these processes in the same instant: nobody can tidy up.
+    pub fn kill_with(self, others: &[u32]) -> Result<()> {
         // The launcher goes first: one that sees the daemon die starts another.
-        let all = [self.server.pid(), daemon, self.process()?];
+        let all = [&[self.server.pid()], others, &[self.process()?]].concat();
         self.kill_all(&all)
     }
 

@@ -61,6 +61,10 @@ impl<'a> Cluster<'a> {
 
     /// The postmaster's process id.
     pub fn postmaster(&self) -> Result<u32> {
+        if self.side == Side::Mount {
+            // Without a launcher; and nobody may serve its files any more.
+            return Ok(self.server.pid());
+        }
         let path = self.data.join("postmaster.pid");
         let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
         text.lines().next().and_then(|line| line.parse().ok()).context("postmaster.pid holds no process id")
@@ -186,6 +190,7 @@ fn port(side: Side) -> &'static str {
     match side {
         Side::Fs => "5432",
         Side::Seawall => "5433",
+        Side::Mount => "5437",
         Side::Unsafe => "5434",
         Side::Eatmydata => "5435",
         Side::Control => "5436",

@@ -44,7 +44,7 @@ impl<'a> Template<'a> {
 
     /// A side's own copy.
     pub fn copy_for(&self, side: Side) -> Result<PathBuf> {
-        let to = self.lab.work.data(&format!("pg-{}", side.name()));
+        let to = self.lab.data(side, &format!("pg-{}", side.name()));
         if to.exists() {
             std::fs::remove_dir_all(&to)?;
         }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use seawall_lab::cli::Common;
 use seawall_lab::lab::Lab;
 use seawall_lab::pg::Template;
+use seawall_lab::pool::Pool;
 use seawall_lab::process;
 use seawall_lab::progress::Progress;
 use seawall_lab::tools::postgres_bin;
@@ -64,11 +65,7 @@ impl Place {
 
     /// Waits until another daemon than this one serves the pool.
     pub fn wait_for_another_daemon(&self, than: u32) {
-        let begin = Instant::now();
-        while self.lab.pool.daemon().is_none_or(|pid| pid == than) {
-            assert!(begin.elapsed() < Duration::from_secs(20), "`seawall run` started no other daemon");
-            process::pause(Duration::from_millis(20)).expect("not interrupted");
-        }
+        wait_for_another_daemon(&self.lab.pool, than);
     }
 
     /// Claims a commit that never was.
@@ -90,6 +87,15 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         process::kill_leftovers();
+    }
+}
+
+/// Waits until another daemon than this one serves the pool.
+pub fn wait_for_another_daemon(pool: &Pool, than: u32) {
+    let begin = Instant::now();
+    while pool.daemon().is_none_or(|pid| pid == than) {
+        assert!(begin.elapsed() < Duration::from_secs(20), "nobody started another daemon");
+        process::pause(Duration::from_millis(20)).expect("not interrupted");
     }
 }
 

@@ -1,0 +1,62 @@
+//! PostgreSQL: its WAL in the log by the mount, and by the preload.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+
+use super::Row;
+use crate::bench::Scope;
+use crate::lab::Lab;
+use crate::mount::Mount;
+use crate::pg::{self, Bench, Cluster, Template, Test};
+use crate::side::{Preset, Side, order};
+use crate::tools::postgres_bin;
+
+const SIDES: [Side; 3] = [Side::Fs, Side::Mount, Side::Seawall];
+
+fn shapes(scope: Scope) -> Vec<Bench> {
+    let clients: &[usize] = if scope.quick { &[8] } else { &[1, 4, 8] };
+    let seconds = if scope.quick { 2 } else { 6 };
+    clients.iter().map(|&clients| Bench { test: Test::SimpleUpdate, clients, seconds }).collect()
+}
+
+pub fn steps(scope: Scope) -> usize {
+    shapes(scope).len() * SIDES.len()
+}
+
+/// The servers run side by side, idle but one.
+pub fn measure(lab: &Lab, scope: Scope) -> Result<Vec<Row>> {
+    let bin = postgres_bin()?;
+    let mount = Mount::start(lab, Preset::Postgres)?;
+    let template = Template::create(lab, &bin, if scope.quick { 4 } else { 16 })?;
+    let data: BTreeMap<_, _> = SIDES
+        .into_iter()
+        .map(|side| Ok((side, template.copy_for(side)?)))
+        .collect::<Result<_>>()
+        .context("copy the cluster")?;
+    template.remove()?;
+    let title = |shape: &Bench| format!("{}, {}", shape.test.name(), shape.clients_in_words());
+    let mut rows: Vec<_> =
+        shapes(scope).iter().map(|shape| Row::new("postgres", title(shape), "tps")).collect();
+    let mut reported: BTreeMap<Side, u64> = BTreeMap::new();
+    for round in 0..scope.rounds {
+        let start = |side| Ok((side, Cluster::start(lab, &bin, side, &data[&side])?));
+        let clusters: BTreeMap<Side, Cluster<'_>> = SIDES.into_iter().map(start).collect::<Result<_>>()?;
+        for (shape, row) in shapes(scope).iter().zip(&mut rows) {
+            for side in order(&SIDES, round) {
+                clusters[&side].sql("CHECKPOINT")?;
+                mount.settle()?;
+                lab.settle()?;
+                let measured = shape.measure(&clusters[&side]).context(side.title())?;
+                row.add(lab, round, side, measured.tps);
+                *reported.entry(side).or_default() += measured.transactions;
+            }
+        }
+        for (side, cluster) in clusters {
+            pg::check_work(&cluster, reported[&side]).context(side.title())?;
+            cluster.stop()?;
+        }
+    }
+    mount.end()?;
+    Ok(rows)
+}

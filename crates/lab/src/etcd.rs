@@ -1,0 +1,111 @@
+//! One side's etcd: a cluster of one member, started, waited for, stopped.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use seawall_load::etcd::Connection;
+
+use crate::lab::Lab;
+use crate::process::{self, Running, start_captured};
+use crate::side::{self, Preset, Side};
+use crate::tools::find_in_path;
+
+const UNSAFE: &str = "--unsafe-no-fsync";
+const LIMIT: Duration = Duration::from_secs(60);
+/// Transactions between two snapshots of etcd's log: some happen while a test runs.
+const SNAPSHOT_COUNT: &str = "500";
+
+/// A running server; dropping it ends it.
+pub struct Server {
+    server: Running,
+    program: PathBuf,
+    address: String,
+}
+
+/// The program.
+pub fn program() -> Result<PathBuf> {
+    find_in_path("etcd").context("etcd is not installed: apt-get install etcd-server")
+}
+
+/// Whether this etcd can be told not to sync (3.5 and later).
+pub fn can_be_unsafe() -> bool {
+    let help = program().ok().and_then(|program| Command::new(program).arg("--help").output().ok());
+    help.is_some_and(|help| {
+        [help.stdout, help.stderr].iter().any(|said| String::from_utf8_lossy(said).contains(UNSAFE))
+    })
+}
+
+impl Server {
+    /// Starts it on `data` and waits until it serves.
+    pub fn start(lab: &Lab, side: Side, data: &Path) -> Result<Self> {
+        let program = program()?;
+        let (address, peers) = (free_address()?, free_address()?);
+        let url = |address: &str| format!("http://{address}");
+        let mut args = vec![format!("--data-dir={}", data.display()), "--name=lab".to_owned()];
+        for role in ["--listen-client-urls", "--advertise-client-urls"] {
+            args.push(format!("{role}={}", url(&address)));
+        }
+        for role in ["--listen-peer-urls", "--initial-advertise-peer-urls"] {
+            args.push(format!("{role}={}", url(&peers)));
+        }
+        args.push(format!("--initial-cluster=lab={}", url(&peers)));
+        args.extend([format!("--snapshot-count={SNAPSHOT_COUNT}"), "--log-level=error".to_owned()]);
+        if side == Side::Unsafe {
+            args.push(UNSAFE.to_owned());
+        }
+        let mut command = side::command(lab, side, Preset::Etcd, data, &program, args)?;
+        // On a processor that it does not know etcd asks for this.
+        command.env("ETCD_UNSUPPORTED_ARCH", std::env::consts::ARCH);
+        let server = start_captured(command, "etcd", libc::SIGTERM)?;
+        let program = std::fs::canonicalize(program)?;
+        let mut server = Self { server, program, address };
+        match server.wait_ready() {
+            Ok(true) => Ok(server),
+            Ok(false) => bail!("etcd did not start: {}", server.server.wait()?.stderr),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// False if it ended instead.
+    fn wait_ready(&mut self) -> Result<bool> {
+        let end = Instant::now() + LIMIT;
+        while Instant::now() < end {
+            if self.server.has_ended()? {
+                return Ok(false);
+            }
+            // Answered only by a member of a cluster that has a leader.
+            let answer = Connection::open(&self.address).and_then(|mut etcd| etcd.count("nothing/"));
+            if answer.is_ok() {
+                return Ok(true);
+            }
+            process::pause(Duration::from_millis(20))?;
+        }
+        bail!("etcd was not ready within {} s", LIMIT.as_secs())
+    }
+
+    /// Where it takes clients.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The process that was started, and its program.
+    pub fn into_parts(self) -> (Running, PathBuf) {
+        (self.server, self.program)
+    }
+
+    /// Ends it in order.
+    pub fn stop(self) -> Result<()> {
+        process::signal(self.server.pid(), libc::SIGTERM);
+        // It ends itself by that signal when everything is closed.
+        self.server.wait_for(LIMIT).map(drop)
+    }
+}
+
+/// An address that nobody listens on now.
+fn free_address() -> Result<String> {
+    let probe = TcpListener::bind("127.0.0.1:0").context("finding a free port")?;
+    Ok(probe.local_addr()?.to_string())
+}
