@@ -31,7 +31,7 @@ RELEASE := $(TARGET)/release
 
 # What the tests and the demo run, from the distribution: the databases, the unsafe upper bound, file
 # systems of our own, a C compiler.
-PACKAGES := build-essential e2fsprogs eatmydata fuse3 libsqlite3-dev liburing-dev mount pkg-config postgresql postgresql-contrib \
+PACKAGES := build-essential e2fsprogs eatmydata etcd-client etcd-server fuse3 libsqlite3-dev liburing-dev mount pkg-config postgresql postgresql-contrib \
 	liblmdb-dev librocksdb-dev lmdb-utils mariadb-server redis-server rocksdb-tools sqlite3 sysbench
 # What the machine test runs besides: an emulator. (The guest's own packages are only unpacked.)
 SOAK_PACKAGES := qemu-system-x86
@@ -107,6 +107,7 @@ demo: deps build ## PostgreSQL and SQLite on three sides, then kill -9 and the p
 soak: deps build ## What the tests do in small, for as long as you like (CUT_ROUNDS=200 VM_ROUNDS=20 ENDURE_MINUTES=30 FUZZ_SECONDS=60)
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --json out/campaign.json
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --only postgres,sqlite,mariadb,redis,rocksdb,lmdb --rounds $(CUT_ROUNDS)
+	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --front mount --only postgres,sqlite,mariadb,rocksdb,etcd --rounds $(CUT_ROUNDS)
 	$(CARGO) build $(CARGO_FLAGS) --package seawall-cli
 	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
 	SEAWALL_STRESS_SECONDS=$(STRESS_SECONDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-contract --test mount random_operations

@@ -50,7 +50,9 @@ const CAMPAIGNS: [Campaign; 4] = [
                 ([`crates/powercut`](../crates/powercut/src/main.rs)). Controls: `unsafe` has durability switched \
                 off, `logless` recovers without the log, `synced` is the bare database with its fsyncs. `atomic` \
                 is without full pages or doublewrite buffer under that policy; its control is `torn`, the same \
-                without Seawall, where a database ends with torn pages and its check with a problem.",
+                without Seawall, where a database ends with torn pages and its check with a problem. Rounds *on the \
+                mount* have the database run bare on a directory of `seawall mount`; in some the mount's process is \
+                killed first.",
         rows: power_cuts,
     },
     Campaign {
@@ -113,7 +115,10 @@ fn add_totals(whole: &mut Value, part: &Value) {
         return;
     };
     for total in more {
-        let same = |row: &&mut Value| row["database"] == total["database"] && row["side"] == total["side"];
+        let same = |row: &&mut Value| {
+            ["database", "side"].iter().all(|name| row[*name] == total[*name])
+                && on_mount(row) == on_mount(total)
+        };
         let Some(row) = rows.iter_mut().find(same) else {
             rows.push(total.clone());
             continue;
@@ -122,6 +127,11 @@ fn add_totals(whole: &mut Value, part: &Value) {
             row[name] = (row[name].as_u64().unwrap_or(0) + value.as_u64().unwrap_or(0)).into();
         }
     }
+}
+
+/// True for rounds whose database ran on a mount; controls without Seawall are the same there.
+fn on_mount(total: &Value) -> bool {
+    total["front"] == "mount" && !matches!(total["side"].as_str(), Some("synced" | "unsafe" | "torn"))
 }
 
 /// The first row is the head.
@@ -220,7 +230,8 @@ fn power_cuts(result: &Value) -> Option<Vec<Vec<String>>> {
         .to_vec(),
     ];
     for total in result["totals"].as_array()? {
-        let mut row = vec![shown(&total["database"]), shown(&total["side"])];
+        let front = if on_mount(total) { " on the mount" } else { "" };
+        let mut row = vec![shown(&total["database"]), shown(&total["side"]) + front];
         row.extend(names.iter().map(|name| shown(&total[*name])));
         rows.push(row);
     }
@@ -257,10 +268,13 @@ mod tests {
             "acknowledged":1,"lost":0,"rounds_with_problems":0},{"database":"redis","side":"seawall","rounds":7,"cuts":8,
             "sectors_lost":9,"acknowledged":10,"lost":0,"rounds_with_problems":0}]}"#;
         std::fs::write(dir.join("powercuts-more.json"), more).expect("written");
+        let mount = cuts.replace("\"rounds\"", "\"front\":\"mount\",\"rounds\"");
+        std::fs::write(dir.join("powercuts-mount.json"), mount).expect("written");
         std::fs::write(dir.join("vm.json"), "[]").expect("written");
         let page = results_page(&dir);
         std::fs::remove_dir_all(&dir).expect("removed");
         assert!(page.contains("| sqlite | seawall | 215 | 275 | 131,493 | 717,403 | 0 | 0 |"), "{page}");
+        assert!(page.contains("| sqlite | seawall on the mount | 210 | 270 |"), "{page}");
         assert!(page.contains("| redis | seawall | 7 | 8 | 9 | 10 | 0 | 0 |"), "{page}");
         assert!(
             page.contains("No result: `vm.json`") && page.contains("No result: `campaign.json`"),

@@ -19,6 +19,9 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(400);
 const SCENE_LIMIT: Duration = Duration::from_secs(60);
 
+/// Processes of the stress, with four threads each.
+const STRESSES: u64 = 2;
+
 /// Where Linux's FUSE, or the library, differs from the bare file system, and nothing of ours could change it.
 /// Each must differ, so that what a newer kernel does is noticed.
 const FUSE_DIFFERS: [(&str, &str); 8] = [
@@ -85,11 +88,18 @@ fn random_operations_agree_with_the_bare_file_system() {
     let (left, backing, at) = (work.directory("bare"), work.directory("backing"), work.directory("mount"));
     let pool = Pool::new("stress", "64M");
     let Some(mount) = Mount::new(&pool, "64M", &backing, &at) else { return };
-    let mut stress = bare(&["stress"]);
-    stress.arg(&left).arg(mount.path()).args(["--seconds", &seconds]);
     let limit = Duration::from_secs(120 + 2 * seconds.parse::<u64>().unwrap_or(3));
-    let said = bounded::run(&mut stress, "the stress", limit).expect_success("the stress");
-    eprintln!("{}", said.stdout);
+    // Several processes with several threads each, in other orders every time; who fails names its seed.
+    let now = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_secs() % 1_000_000);
+    let start = |seed: u64| {
+        let mut stress = bare(&["stress"]);
+        stress.arg(&left).arg(mount.path()).args(["--seconds", &seconds, "--seed", &seed.to_string()]);
+        Running::start(&mut stress, "the stress")
+    };
+    let all: Vec<_> = (1..=STRESSES).map(|i| start(now * 10 + i)).collect();
+    for stress in all {
+        eprintln!("{}", stress.finish(limit).expect_success("the stress").stdout);
+    }
     mount.unmount().expect_success("seawall umount");
 }
 

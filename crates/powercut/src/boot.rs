@@ -22,7 +22,7 @@ use crate::plan::{Database, Plan, Recovery, Trouble};
 use crate::program::{self, Ended};
 use crate::rng::Rng;
 use crate::writeback::Writeback;
-use crate::{balloon, mariadb, murder, postgres, redis, sqlite, store};
+use crate::{balloon, etcd, mariadb, murder, postgres, redis, sqlite, store};
 
 /// Everything outside the machine, in a tmpfs of the campaign's own.
 pub const BASE: &str = "/run/seawall-powercut";
@@ -155,6 +155,7 @@ fn acts(database: Database) -> Acts {
         Database::Sqlite => Acts { install: sqlite::install, load: sqlite::load, check: sqlite::check },
         Database::Mariadb => Acts { install: mariadb::install, load: mariadb::load, check: mariadb::check },
         Database::Redis => Acts { install: redis::install, load: redis::load, check: redis::check },
+        Database::Etcd => Acts { install: etcd::install, load: etcd::load, check: etcd::check },
         Database::Rocksdb | Database::Lmdb => {
             Acts { install: store::install, load: store::load, check: store::check }
         }
@@ -218,6 +219,7 @@ pub fn until_the_cut(boot: &Boot, before: u64, mut check: impl FnMut() -> Result
         Trouble::Full => balloon::inflate()?,
         Trouble::DaemonKilled => murder::of_daemon()?,
         Trouble::DatabaseKilled => murder::of_database(&mut Rng::new(boot.plan.seed))?,
+        Trouble::MountKilled => murder::of_mount()?,
         Trouble::None | Trouble::WriteErrors | Trouble::FlushErrors => {}
     }
     let mut writeback = Writeback::new(boot.plan.seed);

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::boot::{BASE, Boot, DATA, Said, Task};
 use crate::cell;
 use crate::disk::{Disk, Image};
+use crate::front::{self, Front};
 use crate::machine::Machine;
 use crate::plan::{self, Database, Plan, Side, Trouble};
 use crate::report::Report;
@@ -42,6 +43,9 @@ pub struct Options {
     /// Only these sides
     #[arg(long, value_enum, value_delimiter = ',')]
     pub sides: Vec<Side>,
+    /// How databases with Seawall use it
+    #[arg(long, value_enum, default_value_t)]
+    pub front: Front,
     /// In every round that can have trouble, this one
     #[arg(long, value_enum)]
     pub trouble: Option<Trouble>,
@@ -89,7 +93,7 @@ pub fn run(options: &Options, seed: u64) -> Result<Report> {
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 return Ok(campaign.report);
             }
-            let mut plan = plan::draw(database, side, rng.next_u64(), number);
+            let mut plan = plan::draw(database, side, options.front, rng.next_u64(), number);
             if let Some(trouble) = options.trouble.filter(|_| !side.is_control()) {
                 plan.trouble = trouble;
             }
@@ -180,7 +184,7 @@ impl Campaign<'_> {
             bail!("mkfs.ext4 failed: {}", String::from_utf8_lossy(&made.stderr));
         }
         self.disk.wait_closed()?;
-        let mut plan = plan::draw(database, Side::Synced, 0, 0);
+        let mut plan = plan::draw(database, Side::Synced, self.options.front, 0, 0);
         plan.journal = Journal::Wal;
         let boot_id = "00000000-0000-4000-a000-000000000000".to_owned();
         let boot = Boot { disk: self.disk.file().to_owned(), boot_id, task: Task::Install, plan };
@@ -214,6 +218,7 @@ fn furnish(options: &Options) -> Result<()> {
         fs::create_dir_all(Path::new(BASE).join(name))?;
     }
     fs::create_dir_all(DATA)?;
+    front::make_place()?;
     cell::memory(&Path::new(BASE).join("pmem"), 0o1777)?;
     for (name, bytes) in programs {
         let path = Path::new(BASE).join("bin").join(name);

@@ -8,7 +8,7 @@ use nix::unistd::geteuid;
 
 use crate::boot::BASE;
 use crate::plan::Database;
-use crate::{mariadb, postgres, redis, store};
+use crate::{etcd, mariadb, postgres, redis, store};
 
 /// Checks everything that the rounds of these databases need, and makes the empty directory they mount on.
 ///
@@ -35,6 +35,9 @@ pub fn check(databases: &[Database]) -> Result<()> {
     }
     if databases.contains(&Database::Redis) {
         redis::installed()?;
+    }
+    if databases.contains(&Database::Etcd) {
+        etcd::installed()?;
     }
     for database in databases {
         store::installed(*database)?;

@@ -9,6 +9,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use nix::sys::wait::waitpid;
+use nix::unistd::Pid;
 
 use crate::boot::{BASE, Boot, Said};
 use crate::disk::{Cut, Disk, Loss};
@@ -73,14 +75,26 @@ impl Machine {
     /// # Errors
     /// If something survives that.
     pub fn cut(mut self, disk: &Disk, loss: Loss, rng: &mut Rng) -> Result<Cut> {
+        let first = self.first_process();
         let cut = disk.cut(loss, rng);
         self.maker.kill().context("cut a machine's power")?;
         sleep(KILL_TIME);
         // The last process to go unmounts the disk, and does not go before the disk has answered.
         disk.off();
         self.maker.wait()?;
+        if let Some(first) = first {
+            // Ours now. It ends when every other process has: one that lingers would hold the log's medium.
+            let _ = waitpid(first, None);
+        }
         disk.reboot()?;
         Ok(cut)
+    }
+
+    /// The machine's first process, if it is there yet.
+    fn first_process(&self) -> Option<Pid> {
+        let maker = self.maker.id();
+        let children = std::fs::read_to_string(format!("/proc/{maker}/task/{maker}/children")).ok()?;
+        children.split_whitespace().next()?.parse().ok().map(Pid::from_raw)
     }
 
     /// Waits for its orderly shutdown.

@@ -27,7 +27,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run rounds of power cuts; the result goes to OUT/powercuts.json
+    /// Run rounds of power cuts; the result goes to OUT/powercuts.json, or powercuts-mount.json
     Run(Options),
     /// Mount the disk alone and take commands: cut, off, on, fail, heal, counts
     Disk {
@@ -94,7 +94,7 @@ fn judge(options: &Options) -> Result<ExitCode> {
     });
     println!("seed {seed}");
     let report = campaign::run(options, seed)?;
-    report.save(&options.out)?;
+    report.save(&options.out, options.front)?;
     print!("\n{}", report.table());
     let faults = report.faults();
     faults.iter().for_each(|fault| eprintln!("{fault}"));

@@ -10,13 +10,14 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use seawall_load::ledger::Verdict;
 use seawall_load::mariadb::{DATABASE, TABLES};
 
 use crate::boot::{Boot, Checked, DATA, abandon, guard_problem, ledger_length, recover_first, until_the_cut};
+use crate::front::Place;
 use crate::plan::{Side, Trouble};
 use crate::program::{self, Ended, Running};
 use crate::user;
@@ -38,8 +39,11 @@ const CHURN: &str = "
     DROP TABLE churn;
 ";
 
+const NAME: &str = "mariadb";
+
+/// On the disk.
 fn directory() -> PathBuf {
-    Path::new(DATA).join("mariadb")
+    Path::new(DATA).join(NAME)
 }
 
 /// An empty database.
@@ -53,7 +57,7 @@ pub fn install(boot: &Boot) -> Result<()> {
     let server = Server::start(boot, Side::Synced)?;
     // Empty tables, so that a cut takes rows and not merely the tables.
     program::run(commits(boot, "0"), "create the tables", LIMIT)?;
-    server.stop()
+    server.stop(boot)
 }
 
 /// Commits until the power fails.
@@ -97,7 +101,7 @@ pub fn check(boot: &Boot) -> Result<Checked> {
     }
     let server = Server::start(boot, side)?;
     checked.verdict = verdict(boot)?;
-    server.stop()?;
+    server.stop(boot)?;
     for (file, range) in tablespaces() {
         let mut check = as_user("innochecksum")?;
         check.args(range).arg(file);
@@ -160,12 +164,12 @@ fn problem(ended: Ended, what: &str) -> Option<String> {
 /// Tries to start the bare server although the guard is up; it must refuse and say why.
 fn bare_start_problem() -> Result<Option<String>> {
     let mut bare = as_user(SERVER)?;
-    bare.args(settings(Side::Synced));
+    bare.args(settings(Side::Synced, &directory()));
     let ended = program::finish(bare, "a bare start behind the guard", Duration::from_secs(20));
     Ok(guard_problem(ended, "run-seawall-recov"))
 }
 
-fn settings(side: Side) -> Vec<String> {
+fn settings(side: Side, data: &Path) -> Vec<String> {
     // Each commit's flush would take the pages along that a cut is to tear.
     let durable = if matches!(side, Side::Unsafe | Side::Torn) { "0" } else { "1" };
     let twice = if side.is_without_copies() { "OFF" } else { "ON" };
@@ -193,7 +197,7 @@ fn settings(side: Side) -> Vec<String> {
         all.extend(idle.map(|setting| format!("--innodb-{setting}")));
     }
     all.push(format!("--innodb-doublewrite={twice}"));
-    all.push(format!("--datadir={}", directory().display()));
+    all.push(format!("--datadir={}", data.display()));
     all.push(format!("--socket={SOCKET}"));
     all
 }
@@ -208,6 +212,7 @@ fn client() -> Command {
 /// A running server.
 struct Server {
     process: Running,
+    place: Place,
 }
 
 impl Server {
@@ -218,16 +223,16 @@ impl Server {
             fs::create_dir(sockets)?;
             user::give(USER, sockets)?;
         }
-        let mut command = match side {
-            Side::Seawall | Side::Logless | Side::Atomic => {
-                let mut run = boot.seawall_run();
-                run.args(["--policy", side.policy(), "--user", USER, "--", SERVER]);
-                run
-            }
-            Side::Synced | Side::Unsafe | Side::Torn => as_user(SERVER)?,
+        let place = Place::of(boot, side, NAME, "mariadb")?;
+        let mut command = if side.is_under_seawall() && !place.is_mounted() {
+            let mut run = boot.seawall_run();
+            run.args(["--policy", side.policy(), "--user", USER, "--", SERVER]);
+            run
+        } else {
+            as_user(SERVER)?
         };
-        command.args(settings(side));
-        let mut server = Server { process: program::start(command, "MariaDB")? };
+        command.args(settings(side, place.path()));
+        let mut server = Server { process: program::start(command, "MariaDB")?, place };
         let deadline = Instant::now() + LIMIT;
         while !client().args(["--execute", "DO 0"]).output()?.status.success() {
             server.process.must_run()?;
@@ -238,11 +243,12 @@ impl Server {
     }
 
     /// Shuts down in order.
-    fn stop(self) -> Result<()> {
+    fn stop(self, boot: &Boot) -> Result<()> {
         // `seawall run` passes it on.
         kill(Pid::from_raw(self.process.pid()), Signal::SIGTERM).context("ask MariaDB to end")?;
         let ended = self.process.wait(LIMIT)?;
-        if ended.status.success() { Ok(()) } else { bail!("MariaDB ended with {ended}") }
+        ensure!(ended.status.success(), "MariaDB ended with {ended}");
+        self.place.leave(boot)
     }
 }
 

@@ -22,6 +22,16 @@ pub fn of_daemon() -> Result<()> {
     kill(pid, Signal::SIGKILL).context("kill Seawall's daemon")
 }
 
+/// Kills the process that serves the mount.
+///
+/// # Errors
+/// If there is none.
+pub fn of_mount() -> Result<()> {
+    let server = processes().find(|(_, words)| words.iter().any(|word| word == "--serving"));
+    let (pid, _) = server.context("no mount is served")?;
+    kill(pid, Signal::SIGKILL).context("kill the mount's process")
+}
+
 /// Kills any process of the database: a server process of PostgreSQL, the server of MariaDB or Redis, a program
 /// that writes to SQLite or to a store.
 ///
@@ -34,6 +44,7 @@ pub fn of_database(rng: &mut Rng) -> Result<()> {
             // Server processes say `postgres: what they do`; the postmaster's end would be the server's.
             program.starts_with("postgres: ")
                 || ["/mariadbd", "/seawall-rocksdb", "/seawall-lmdb"].iter().any(|end| program.ends_with(end))
+                || program == "etcd"
                 || program.contains("redis-server ")
                 || program.ends_with("seawall-load") && words[1] == "sqlite"
         })

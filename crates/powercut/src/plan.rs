@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::boot::BASE;
 use crate::disk::Loss;
+use crate::front::Front;
 use crate::rng::Rng;
 
 /// What is under load.
@@ -23,6 +24,7 @@ pub enum Database {
     Redis,
     Rocksdb,
     Lmdb,
+    Etcd,
 }
 
 /// What makes commits durable.
@@ -75,6 +77,8 @@ pub enum Trouble {
     DaemonKilled,
     /// A process of the database is killed.
     DatabaseKilled,
+    /// The process that serves the mount is killed: everything of the database's fails.
+    MountKilled,
 }
 
 const JOURNALS: [Journal; 5] =
@@ -89,6 +93,9 @@ pub struct Plan {
     pub database: Database,
     /// What makes commits durable.
     pub side: Side,
+    /// By which way writes come to the log.
+    #[serde(default)]
+    pub front: Front,
     /// SQLite's journal mode.
     pub journal: Journal,
     /// The database's settings that differ from round to round.
@@ -113,13 +120,16 @@ pub struct Plan {
 
 /// Draws the round with this number. The number alone decides SQLite's journal mode: few rounds shall see
 /// several of them.
-pub fn draw(database: Database, side: Side, seed: u64, number: u64) -> Plan {
+pub fn draw(database: Database, side: Side, front: Front, seed: u64, number: u64) -> Plan {
     let rng = &mut Rng::new(seed);
+    // No preload serves a static program.
+    let front = if database == Database::Etcd { Front::Mount } else { front };
     let millis = |rng: &mut Rng, from: u64, to: u64| Duration::from_millis(from + rng.below(to - from));
     let plan = Plan {
         seed,
         database,
         side,
+        front,
         journal: JOURNALS[number as usize % JOURNALS.len()],
         settings: settings(database, rng),
         pool_mib: *rng.pick(&[16, 16, 64]),
@@ -136,6 +146,7 @@ pub fn draw(database: Database, side: Side, seed: u64, number: u64) -> Plan {
             2 => Trouble::Full,
             3 => Trouble::DatabaseKilled,
             4 if side.is_logged() => Trouble::DaemonKilled,
+            5 if side.is_logged() && front == Front::Mount => Trouble::MountKilled,
             _ => Trouble::None,
         },
         writeback: rng.percent(60),
@@ -163,7 +174,7 @@ fn settings(database: Database, rng: &mut Rng) -> Vec<(String, String)> {
         Database::Redis => vec![set("aof-use-rdb-preamble", &["yes", "no"])],
         Database::Rocksdb => vec![set(OPENED, &["", "direct", "recycle", "direct recycle", "mmap"])],
         Database::Lmdb => vec![set(OPENED, &["", "writemap"])],
-        Database::Sqlite | Database::Mariadb => Vec::new(),
+        Database::Sqlite | Database::Mariadb | Database::Etcd => Vec::new(),
     }
 }
 
@@ -176,6 +187,11 @@ impl Side {
     /// Its rounds may end in any way: they are there to show what goes wrong.
     pub fn is_control(self) -> bool {
         self.must_lose() || self == Side::Torn
+    }
+
+    /// The database runs under Seawall before the cut.
+    pub fn is_under_seawall(self) -> bool {
+        self.is_logged() || self == Side::Logless
     }
 
     /// The database runs under Seawall, and its log is kept.
@@ -191,7 +207,10 @@ impl Side {
 
     /// This side is there for this database.
     pub fn is_for(self, database: Database) -> bool {
-        matches!(database, Database::Postgres | Database::Mariadb) || !self.is_without_copies()
+        let has_copies = matches!(database, Database::Postgres | Database::Mariadb);
+        // etcd 3.4 cannot be told to leave its syncs out.
+        let can_be_unsafe = database != Database::Etcd;
+        (has_copies || !self.is_without_copies()) && (can_be_unsafe || self != Side::Unsafe)
     }
 
     /// The policy that the database runs with.
@@ -241,6 +260,7 @@ impl Plan {
             Database::Redis => &format!("preamble {}", first()),
             Database::Rocksdb => &format!("log {}", first()),
             Database::Lmdb => &format!("data {}", first()),
+            Database::Etcd => "write-ahead log",
         };
         let again = if self.cut_again.is_some() { ", cut again" } else { "" };
         let trouble = match self.trouble {
@@ -250,6 +270,7 @@ impl Plan {
             Trouble::Full => ", full",
             Trouble::DaemonKilled => ", daemon killed",
             Trouble::DatabaseKilled => ", database killed",
+            Trouble::MountKilled => ", mount killed",
         };
         let early = if self.early { ", early" } else { "" };
         let writeback = if self.writeback { ", restless" } else { "" };

@@ -39,9 +39,12 @@ const CHURN: &str = "
     VACUUM pgbench_branches; VACUUM pgbench_tellers;
 ";
 
-/// PGDATA.
+/// PGDATA's name.
+const DIRECTORY: &str = "pg";
+
+/// PGDATA on the disk.
 fn cluster() -> PathBuf {
-    Path::new(DATA).join("pg")
+    Path::new(DATA).join(DIRECTORY)
 }
 
 /// How clients connect.
@@ -73,7 +76,7 @@ pub fn install(boot: &Boot) -> Result<()> {
     program::run(amcheck, "load amcheck", LIMIT)?;
     // An empty ledger table, so that a cut takes rows and not merely the table.
     program::run(commits(boot, "0"), "create the ledger table", LIMIT)?;
-    server.stop()
+    server.stop(boot)
 }
 
 /// Commits until the power fails.
@@ -125,7 +128,7 @@ pub fn check(boot: &Boot) -> Result<Checked> {
     let server = Server::start(boot, side)?;
     checked.verdict = verdict(boot)?;
     checked.problems.extend(amcheck()?);
-    server.stop()?;
+    server.stop(boot)?;
     checked.problems.extend(checksums()?);
     if server::is_guarded(&cluster()) {
         checked.problems.push("the guard is still up after an orderly end".to_owned());

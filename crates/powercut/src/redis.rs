@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use seawall_load::ledger::Verdict;
@@ -18,6 +18,7 @@ use seawall_load::redis::Connection;
 use crate::boot::{
     Boot, Checked, DATA, abandon, guard_problem, is_guard, ledger_length, recover_first, until_the_cut,
 };
+use crate::front::Place;
 use crate::plan::Side;
 use crate::program::{self, Running};
 use crate::user;
@@ -31,8 +32,11 @@ const FOREVER: &str = "600";
 /// Between two rewrites, in seconds: some happen in every round.
 const REWRITE_EVERY: &str = "0.1";
 
+const NAME: &str = "redis";
+
+/// On the disk.
 fn directory() -> PathBuf {
-    Path::new(DATA).join("redis")
+    Path::new(DATA).join(NAME)
 }
 
 fn manifest() -> PathBuf {
@@ -43,7 +47,7 @@ fn manifest() -> PathBuf {
 pub fn install(boot: &Boot) -> Result<()> {
     fs::create_dir_all(directory()).context("create Redis's directory")?;
     user::give(USER, &directory())?;
-    Server::start(boot, Side::Synced)?.stop()
+    Server::start(boot, Side::Synced)?.stop(boot)
 }
 
 /// Executes transactions until the power fails.
@@ -75,7 +79,7 @@ pub fn check(boot: &Boot) -> Result<Checked> {
         if guarded {
             make_sockets()?;
             let mut bare = user::command(USER, SERVER)?;
-            bare.args(settings(boot, Side::Synced));
+            bare.args(settings(boot, Side::Synced, &directory()));
             let ended = program::finish(bare, "a bare start behind the guard", Duration::from_secs(20));
             checked.problems.extend(guard_problem(ended, "run-seawall-recover"));
         }
@@ -89,7 +93,7 @@ pub fn check(boot: &Boot) -> Result<Checked> {
     }
     let server = Server::start(boot, side)?;
     checked.verdict = verdict(boot)?;
-    server.stop()?;
+    server.stop(boot)?;
     checked.problems.extend(log_problem()?);
     if is_guard(&manifest()) {
         checked.problems.push("the guard is still up after an orderly end".to_owned());
@@ -113,12 +117,12 @@ fn log_problem() -> Result<Option<String>> {
     Ok((!ended.status.success()).then(|| format!("redis-check-aof: {ended}")))
 }
 
-fn settings(boot: &Boot, side: Side) -> Vec<String> {
+fn settings(boot: &Boot, side: Side, data: &Path) -> Vec<String> {
     let fsync = if side == Side::Unsafe { "no" } else { "always" };
     let mut all = ["--port", "0", "--save", "", "--appendonly", "yes", "--appendfsync", fsync]
         .map(str::to_owned)
         .to_vec();
-    all.extend(["--dir".to_owned(), directory().display().to_string()]);
+    all.extend(["--dir".to_owned(), data.display().to_string()]);
     all.extend(["--unixsocket".to_owned(), SOCKET.to_owned()]);
     for (name, value) in &boot.plan.settings {
         all.extend([format!("--{name}"), value.clone()]);
@@ -139,22 +143,23 @@ fn make_sockets() -> Result<()> {
 /// A running server.
 struct Server {
     process: Running,
+    place: Place,
 }
 
 impl Server {
     /// Starts it and waits until it answers.
     fn start(boot: &Boot, side: Side) -> Result<Self> {
         make_sockets()?;
-        let mut command = match side {
-            Side::Seawall | Side::Logless | Side::Atomic => {
-                let mut run = boot.seawall_run();
-                run.args(["--user", USER, "--", SERVER]);
-                run
-            }
-            Side::Synced | Side::Unsafe | Side::Torn => user::command(USER, SERVER)?,
+        let place = Place::of(boot, side, NAME, "redis")?;
+        let mut command = if side.is_under_seawall() && !place.is_mounted() {
+            let mut run = boot.seawall_run();
+            run.args(["--user", USER, "--", SERVER]);
+            run
+        } else {
+            user::command(USER, SERVER)?
         };
-        command.args(settings(boot, side));
-        let mut server = Server { process: program::start(command, "Redis")? };
+        command.args(settings(boot, side, place.path()));
+        let mut server = Server { process: program::start(command, "Redis")?, place };
         let deadline = Instant::now() + LIMIT;
         let answers = || Connection::open(Path::new(SOCKET)).and_then(|mut redis| redis.call(&["PING"]));
         while answers().is_err() {
@@ -166,11 +171,12 @@ impl Server {
     }
 
     /// Shuts down in order.
-    fn stop(self) -> Result<()> {
+    fn stop(self, boot: &Boot) -> Result<()> {
         // `seawall run` passes it on.
         kill(Pid::from_raw(self.process.pid()), Signal::SIGTERM).context("ask Redis to end")?;
         let ended = self.process.wait(LIMIT)?;
-        if ended.status.success() { Ok(()) } else { bail!("Redis ended with {ended}") }
+        ensure!(ended.status.success(), "Redis ended with {ended}");
+        self.place.leave(boot)
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::front::Front;
 use crate::plan::{Database, Side};
 use crate::round::Outcome;
 
@@ -34,6 +35,9 @@ pub struct Totals {
     pub database: Database,
     /// The side.
     pub side: Side,
+    /// By which way writes came to the log.
+    #[serde(default)]
+    pub front: Front,
     /// Rounds.
     pub rounds: u64,
     /// Power cuts, the second ones of a round among them.
@@ -81,11 +85,12 @@ impl Report {
     }
 
     fn count(&self) -> Vec<Totals> {
-        let mut sides: BTreeMap<(Database, Side), Vec<&Outcome>> = BTreeMap::new();
+        let mut sides: BTreeMap<(Database, Side, Front), Vec<&Outcome>> = BTreeMap::new();
         for round in &self.rounds {
-            sides.entry((round.plan.database, round.plan.side)).or_default().push(round);
+            let plan = &round.plan;
+            sides.entry((plan.database, plan.side, plan.front)).or_default().push(round);
         }
-        sides.into_iter().map(|((database, side), rounds)| total(database, side, &rounds)).collect()
+        sides.into_iter().map(|(which, rounds)| total(which, &rounds)).collect()
     }
 
     /// What must make the campaign fail.
@@ -148,19 +153,19 @@ impl Report {
         text + &format!("seed {}; {}\n", self.seed, self.caveat)
     }
 
-    /// Writes `powercuts.json`.
+    /// Writes `powercuts.json`; of rounds on the mount `powercuts-mount.json`.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn save(&self, directory: &Path) -> Result<()> {
+    pub fn save(&self, directory: &Path, front: Front) -> Result<()> {
         fs::create_dir_all(directory).with_context(|| format!("create {}", directory.display()))?;
-        let path = directory.join("powercuts.json");
+        let path = directory.join(front.result());
         fs::write(&path, serde_json::to_vec_pretty(self)?)
             .with_context(|| format!("write {}", path.display()))
     }
 }
 
-fn total(database: Database, side: Side, rounds: &[&Outcome]) -> Totals {
+fn total((database, side, front): (Database, Side, Front), rounds: &[&Outcome]) -> Totals {
     let sum = |of: fn(&Outcome) -> u64| rounds.iter().map(|round| of(round)).sum();
     let mut losses = BTreeMap::new();
     for round in rounds {
@@ -173,6 +178,7 @@ fn total(database: Database, side: Side, rounds: &[&Outcome]) -> Totals {
     Totals {
         database,
         side,
+        front,
         rounds: rounds.len() as u64,
         cuts: sum(|round| round.cuts.len() as u64),
         losses,

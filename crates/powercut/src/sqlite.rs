@@ -14,6 +14,7 @@ use seawall_load::ledger::Verdict;
 use seawall_load::sqlite::Journal;
 
 use crate::boot::{Boot, Checked, DATA, abandon, ledger_length, recover_first, session, until_the_cut};
+use crate::front::Place;
 use crate::plan::Side;
 use crate::program;
 
@@ -22,28 +23,30 @@ const LIMIT: Duration = Duration::from_secs(120);
 const FOREVER: &str = "600";
 const CLIENTS: [&str; 2] = ["1", "2"];
 
-fn directory() -> PathBuf {
-    Path::new(DATA).join("sqlite")
-}
+const NAME: &str = "sqlite";
+const DATABASE: &str = "bank.db";
 
-fn database() -> PathBuf {
-    directory().join("bank.db")
+/// On the disk.
+fn directory() -> PathBuf {
+    Path::new(DATA).join(NAME)
 }
 
 /// An empty database.
 pub fn install(boot: &Boot) -> Result<()> {
     std::fs::create_dir_all(directory()).context("create SQLite's directory")?;
-    program::run(writer(boot, Side::Synced, "1", "0")?, "create the SQLite database", LIMIT).map(drop)
+    let place = place(boot, Side::Synced)?;
+    program::run(writer(boot, Side::Synced, &place, "1", "0")?, "create the SQLite database", LIMIT).map(drop)
 }
 
 /// Commits until the power fails.
 pub fn load(boot: &Boot) -> Result<()> {
     let before = ledger_length(boot);
+    let (side, place) = (boot.plan.side, place(boot, boot.plan.side)?);
     // Changing the journal mode needs the database alone.
-    program::run(writer(boot, boot.plan.side, "1", "0")?, "set the journal mode", LIMIT)?;
+    program::run(writer(boot, side, &place, "1", "0")?, "set the journal mode", LIMIT)?;
     let mut writers = Vec::new();
     for client in CLIENTS {
-        writers.push(program::start(writer(boot, boot.plan.side, client, FOREVER)?, "the SQLite load")?);
+        writers.push(program::start(writer(boot, side, &place, client, FOREVER)?, "the SQLite load")?);
     }
     until_the_cut(boot, before, || writers.iter_mut().try_for_each(program::Running::must_run))
 }
@@ -75,45 +78,51 @@ pub fn check(boot: &Boot) -> Result<Checked> {
     Ok(checked)
 }
 
+fn place(boot: &Boot, side: Side) -> Result<Place> {
+    Place::of(boot, side, NAME, "sqlite")
+}
+
 /// The program as `side` runs it.
-fn on(boot: &Boot, side: Side, arguments: Vec<OsString>) -> Result<Command> {
+fn on(boot: &Boot, side: Side, place: &Place, arguments: Vec<OsString>) -> Result<Command> {
     let program = boot.program("seawall-load");
-    let mut command = match side {
-        Side::Seawall | Side::Logless | Side::Atomic => {
-            let mut run = boot.seawall_run();
-            run.args(["--preset", "sqlite", "--data"]).arg(directory()).arg("--").arg(program);
-            run
-        }
-        Side::Synced | Side::Unsafe | Side::Torn => Command::new(program),
+    let mut command = if side.is_under_seawall() && !place.is_mounted() {
+        let mut run = boot.seawall_run();
+        run.args(["--preset", "sqlite", "--data"]).arg(place.path()).arg("--").arg(program);
+        run
+    } else {
+        Command::new(program)
     };
     command.args(arguments).env("XDG_RUNTIME_DIR", session()?);
     Ok(command)
 }
 
-fn writer(boot: &Boot, side: Side, client: &str, seconds: &str) -> Result<Command> {
+fn writer(boot: &Boot, side: Side, place: &Place, client: &str, seconds: &str) -> Result<Command> {
     let synchronous = match (side, boot.plan.journal) {
         (Side::Unsafe, _) => "off",
         (_, Journal::Wal) => "full",
         _ => "extra",
     };
-    let mut arguments: Vec<OsString> = vec!["sqlite".into(), "--db".into(), database().into()];
+    let mut arguments: Vec<OsString> =
+        vec!["sqlite".into(), "--db".into(), place.path().join(DATABASE).into()];
     let words = ["--journal", boot.plan.journal.pragma(), "--synchronous", synchronous];
     arguments.extend(words.into_iter().chain(["--client", client, "--seconds", seconds]).map(Into::into));
     if seconds != "0" {
         arguments.extend(["--ledger".into(), boot.plan.ledger().into()]);
     }
-    on(boot, side, arguments)
+    on(boot, side, place, arguments)
 }
 
 fn verdict(boot: &Boot, side: Side) -> Result<Verdict> {
+    let place = place(boot, side)?;
     let arguments = vec![
         "check-sqlite".into(),
         "--db".into(),
-        database().into(),
+        place.path().join(DATABASE).into(),
         "--ledger".into(),
         boot.plan.ledger().into(),
     ];
-    let ended = program::finish(on(boot, side, arguments)?, "the ledger check", LIMIT)?;
+    let ended = program::finish(on(boot, side, &place, arguments)?, "the ledger check", LIMIT)?;
+    place.leave(boot)?;
     // Exit code 1 is a verdict too: a bad one.
     serde_json::from_str(&ended.stdout).with_context(|| format!("the ledger check: {ended}"))
 }
@@ -121,7 +130,7 @@ fn verdict(boot: &Boot, side: Side) -> Result<Verdict> {
 /// Reads the database without Seawall although the guard is up; SQLite must refuse.
 fn bare_read_problem() -> Result<Option<String>> {
     let mut shell = Command::new("sqlite3");
-    shell.arg(database()).arg("SELECT count(*) FROM history");
+    shell.arg(directory().join(DATABASE)).arg("SELECT count(*) FROM history");
     let ended = program::finish(shell, "sqlite3 behind the guard", Duration::from_secs(20))?;
     let refused = !ended.status.success() && ended.stderr.contains("disk I/O error");
     Ok((!refused).then(|| format!("sqlite3 behind the guard was not refused: {ended}")))

@@ -14,6 +14,7 @@ use crate::boot::{
     Boot, Checked, DATA, abandon, command, guard_problem, is_guard, ledger_length, recover_first, session,
     until_the_cut,
 };
+use crate::front::Place;
 use crate::plan::{Database, Side};
 use crate::program;
 
@@ -50,13 +51,15 @@ fn guard(store: Store) -> (PathBuf, &'static str) {
 /// An empty store.
 pub fn install(boot: &Boot) -> Result<()> {
     fs::create_dir_all(directory(store(boot)?)).context("create the store's directory")?;
-    program::run(run(boot, Side::Synced, "0")?, "make the store", LIMIT).map(drop)
+    let place = place(boot, Side::Synced)?;
+    program::run(run(boot, Side::Synced, &place, "0")?, "make the store", LIMIT).map(drop)
 }
 
 /// Commits until the power fails.
 pub fn load(boot: &Boot) -> Result<()> {
     let before = ledger_length(boot);
-    let mut commits = run(boot, boot.plan.side, FOREVER)?;
+    let place = place(boot, boot.plan.side)?;
+    let mut commits = run(boot, boot.plan.side, &place, FOREVER)?;
     commits.arg(boot.plan.ledger());
     let mut load = program::start(commits, "the load")?;
     until_the_cut(boot, before, || load.must_run())
@@ -71,7 +74,7 @@ pub fn check(boot: &Boot) -> Result<Checked> {
     if side.is_logged() {
         let guarded = is_guard(&file);
         if guarded {
-            let bare = on(boot, Side::Synced, &["check"])?;
+            let bare = on(boot, Side::Synced, &place(boot, Side::Synced)?, &["check"])?;
             let ended = program::finish(bare, "the bare store behind the guard", LIMIT);
             checked.problems.extend(guard_problem(ended, refused));
         }
@@ -93,7 +96,9 @@ pub fn check(boot: &Boot) -> Result<Checked> {
 
 /// What is found, every value compared with its key.
 fn verdict(boot: &Boot, side: Side) -> Result<Verdict> {
-    let said = program::run(on(boot, side, &["check"])?, "the store's check", LIMIT)?;
+    let place = place(boot, side)?;
+    let said = program::run(on(boot, side, &place, &["check"])?, "the store's check", LIMIT)?;
+    place.leave(boot)?;
     Store::verdict(&said.stdout, &boot.plan.ledger())
 }
 
@@ -120,24 +125,28 @@ fn own_checker_problem(store: Store) -> Result<Option<String>> {
 }
 
 /// The load, without a ledger.
-fn run(boot: &Boot, side: Side, seconds: &str) -> Result<Command> {
+fn run(boot: &Boot, side: Side, place: &Place, seconds: &str) -> Result<Command> {
     let sync = if side == Side::Unsafe { "nosync" } else { "sync" };
-    on(boot, side, &["run", sync, seconds])
+    on(boot, side, place, &["run", sync, seconds])
+}
+
+fn place(boot: &Boot, side: Side) -> Result<Place> {
+    let name = store(boot)?.name();
+    Place::of(boot, side, name, name)
 }
 
 /// The program as `side` runs it.
-fn on(boot: &Boot, side: Side, arguments: &[&str]) -> Result<Command> {
+fn on(boot: &Boot, side: Side, place: &Place, arguments: &[&str]) -> Result<Command> {
     let store = store(boot)?;
     let program = boot.program(&format!("seawall-{}", store.name()));
-    let mut command = match side {
-        Side::Seawall | Side::Logless | Side::Atomic => {
-            let mut run = boot.seawall_run();
-            run.args(["--preset", store.name(), "--data"]).arg(directory(store)).arg("--").arg(program);
-            run
-        }
-        Side::Synced | Side::Unsafe | Side::Torn => Command::new(program),
+    let mut command = if side.is_under_seawall() && !place.is_mounted() {
+        let mut run = boot.seawall_run();
+        run.args(["--preset", store.name(), "--data"]).arg(place.path()).arg("--").arg(program);
+        run
+    } else {
+        Command::new(program)
     };
-    command.arg(directory(store)).args(arguments).env("XDG_RUNTIME_DIR", session()?);
+    command.arg(place.path()).args(arguments).env("XDG_RUNTIME_DIR", session()?);
     let opened = boot.plan.settings.iter().map(|(_, value)| value.as_str());
     command.env(SETTINGS, opened.collect::<String>());
     Ok(command)

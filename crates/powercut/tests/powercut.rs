@@ -9,6 +9,7 @@ use std::process::Command;
 use std::sync::Once;
 
 use seawall_powercut::fitness;
+use seawall_powercut::front::Front;
 use seawall_powercut::plan::Database;
 use seawall_powercut::report::Report;
 
@@ -32,7 +33,7 @@ fn build(profile: &Path) {
 }
 
 /// What a short campaign found; `None` if this machine cannot carry it out.
-fn campaign(databases: &[Database], names: &str, rounds: &str) -> Option<Report> {
+fn campaign(databases: &[Database], names: &str, rounds: &str, front: Front) -> Option<Report> {
     if let Err(missing) = fitness::check(databases) {
         let _ =
             writeln!(std::io::stderr(), "\nSKIPPED, POWER CUTS OF {names} WERE NOT TESTED: {missing:#}\n");
@@ -44,6 +45,11 @@ fn campaign(databases: &[Database], names: &str, rounds: &str) -> Option<Report>
     let ended = Command::new(PROGRAM)
         .args(["run", "--only", names, "--rounds", rounds, "--controls", "1", "--out"])
         .arg(out.path())
+        .args(match front {
+            Front::Preload => &["--front", "preload"][..],
+            // What runs without Seawall is the same as in the other tests.
+            Front::Mount => &["--front", "mount", "--sides", "seawall,atomic,logless"],
+        })
         .output()
         .expect("our own program starts");
     let said =
@@ -52,7 +58,7 @@ fn campaign(databases: &[Database], names: &str, rounds: &str) -> Option<Report>
         // The evidence stays for whoever has to look into it.
         panic!("{}\n{said}\nevidence: {}", ended.status, out.keep().display());
     }
-    let json = std::fs::read(out.path().join("powercuts.json")).expect("the result");
+    let json = std::fs::read(out.path().join(front.result())).expect("the result");
     let report: Report = serde_json::from_slice(&json).expect("a report");
     for totals in &report.totals {
         // A machine that is cut while everything starts may have had no time.
@@ -67,7 +73,9 @@ fn campaign(databases: &[Database], names: &str, rounds: &str) -> Option<Report>
 
 #[test]
 fn no_acknowledged_commit_is_lost_to_a_power_cut() {
-    let Some(report) = campaign(&[Database::Postgres, Database::Sqlite], "postgres,sqlite", "2") else {
+    let Some(report) =
+        campaign(&[Database::Postgres, Database::Sqlite], "postgres,sqlite", "2", Front::Preload)
+    else {
         return;
     };
     assert_eq!(report.totals.len(), 9, "two databases on four sides, and one without full pages");
@@ -75,13 +83,21 @@ fn no_acknowledged_commit_is_lost_to_a_power_cut() {
 
 #[test]
 fn no_acknowledged_commit_of_mariadb_is_lost_to_a_power_cut() {
-    let Some(report) = campaign(&[Database::Mariadb], "mariadb", "1") else { return };
+    let Some(report) = campaign(&[Database::Mariadb], "mariadb", "1", Front::Preload) else { return };
     assert_eq!(report.totals.len(), 5, "four sides, and one without doublewrite buffer");
 }
 
 #[test]
 fn no_acknowledged_commit_of_redis_or_a_store_is_lost_to_a_power_cut() {
     let all = [Database::Redis, Database::Rocksdb, Database::Lmdb];
-    let Some(report) = campaign(&all, "redis,rocksdb,lmdb", "1") else { return };
+    let Some(report) = campaign(&all, "redis,rocksdb,lmdb", "1", Front::Preload) else { return };
     assert_eq!(report.totals.len(), 12, "three databases on four sides");
+}
+
+#[test]
+fn no_acknowledged_commit_is_lost_to_a_power_cut_on_the_mount() {
+    let all = [Database::Postgres, Database::Sqlite, Database::Mariadb, Database::Rocksdb, Database::Etcd];
+    let names = "postgres,sqlite,mariadb,rocksdb,etcd";
+    let Some(report) = campaign(&all, names, "1", Front::Mount) else { return };
+    assert_eq!(report.totals.len(), 12, "five databases with their log and without, two without copies");
 }

@@ -7,12 +7,13 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::{LIMIT, PORT, SOCKETS, cluster};
+use super::{DIRECTORY, LIMIT, PORT, SOCKETS, cluster};
 use crate::boot::Boot;
+use crate::front::Place;
 use crate::plan::{Side, Trouble};
 use crate::program::{self, Running};
 use crate::user;
@@ -38,26 +39,27 @@ const SETTINGS: &[(&str, &str)] = &[
 /// A running server.
 pub struct Server {
     process: Running,
+    place: Place,
 }
 
 impl Server {
     /// Starts it and waits until it takes connections.
     pub fn start(boot: &Boot, side: Side) -> Result<Self> {
+        let place = Place::of(boot, side, DIRECTORY, "postgres")?;
         // What Debian's own start script does: the process id in it is of another boot.
-        let _ = fs::remove_file(cluster().join("postmaster.pid"));
+        let _ = fs::remove_file(place.path().join("postmaster.pid"));
         if !Path::new(SOCKETS).exists() {
             fs::create_dir(SOCKETS)?;
             give_to_user(Path::new(SOCKETS))?;
         }
-        let mut command = match side {
-            Side::Seawall | Side::Logless | Side::Atomic => {
-                let mut run = boot.seawall_run();
-                run.args(["--policy", side.policy(), "--user", USER, "--"]).arg(binary("postgres")?);
-                run
-            }
-            Side::Synced | Side::Unsafe | Side::Torn => as_user(binary("postgres")?)?,
+        let mut command = if side.is_under_seawall() && !place.is_mounted() {
+            let mut run = boot.seawall_run();
+            run.args(["--policy", side.policy(), "--user", USER, "--"]).arg(binary("postgres")?);
+            run
+        } else {
+            as_user(binary("postgres")?)?
         };
-        command.arg("-D").arg(cluster());
+        command.arg("-D").arg(place.path());
         // After a failed sync PostgreSQL stops hard and recovers, and would do so from a page cache that hides
         // what the disk refused. Only a server that stays down keeps its promises then.
         let refuses = matches!(boot.plan.trouble, Trouble::WriteErrors | Trouble::FlushErrors);
@@ -84,14 +86,14 @@ impl Server {
         {
             command.arg("-c").arg(format!("{name}={value}"));
         }
-        let mut server = Server { process: program::start(command, "PostgreSQL")? };
+        let mut server = Server { process: program::start(command, "PostgreSQL")?, place };
         server.wait_ready()?;
         Ok(server)
     }
 
     fn wait_ready(&mut self) -> Result<()> {
         let deadline = Instant::now() + START_LIMIT;
-        while status().as_deref() != Some("ready") {
+        while status(self.place.path()).as_deref() != Some("ready") {
             self.must_run()?;
             ensure!(Instant::now() < deadline, "PostgreSQL does not get ready: {}", self.process.said());
             sleep(Duration::from_millis(10));
@@ -105,17 +107,18 @@ impl Server {
     }
 
     /// Shuts down in order.
-    pub fn stop(self) -> Result<()> {
+    pub fn stop(self, boot: &Boot) -> Result<()> {
         // `seawall run` passes it on. To PostgreSQL it means: end all sessions, write everything, go.
         kill(Pid::from_raw(self.process.pid()), Signal::SIGINT).context("ask PostgreSQL to end")?;
         let ended = self.process.wait(LIMIT)?;
-        if ended.status.success() { Ok(()) } else { bail!("PostgreSQL ended with {ended}") }
+        ensure!(ended.status.success(), "PostgreSQL ended with {ended}");
+        self.place.leave(boot)
     }
 }
 
 /// What the postmaster says about itself.
-fn status() -> Option<String> {
-    let text = fs::read_to_string(cluster().join("postmaster.pid")).ok()?;
+fn status(cluster: &Path) -> Option<String> {
+    let text = fs::read_to_string(cluster.join("postmaster.pid")).ok()?;
     Some(text.lines().nth(7)?.trim().to_owned())
 }
 
