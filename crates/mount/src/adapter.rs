@@ -36,6 +36,22 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
+fn with_buffer<R>(size: usize, use_it: impl FnOnce(&mut [u8]) -> R) -> R {
+    BUFFER.with_borrow_mut(|buffer| {
+        if buffer.len() < size {
+            buffer.resize(size, 0);
+        }
+        use_it(&mut buffer[..size])
+    })
+}
+
+fn bytes(reply: ReplyData, read: &[u8], done: Result<usize, Errno>) {
+    match done {
+        Ok(n) => reply.data(&read[..n]),
+        Err(e) => reply.error(told(e)),
+    }
+}
+
 fn told(error: Errno) -> fuser::Errno {
     fuser::Errno::from_i32(error.raw_os_error())
 }
@@ -338,17 +354,28 @@ impl Filesystem for Adapter {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        BUFFER.with_borrow_mut(|buffer| {
-            let size = size as usize;
-            if buffer.len() < size {
-                buffer.resize(size, 0);
+        let handle = match self.0.handle(handle) {
+            Ok(handle) => handle,
+            Err(e) => return reply.error(told(e)),
+        };
+        let size = size as usize;
+        // Should it have to wait for the disk, another thread does it.
+        let waits = with_buffer(size, |into| match self.0.read_quickly(&handle, offset, into) {
+            Some(done) => {
+                bytes(reply, into, done);
+                None
             }
-            let handle = self.0.handle(handle);
-            match handle.and_then(|handle| self.0.read(&handle, offset, &mut buffer[..size])) {
-                Ok(n) => reply.data(&buffer[..n]),
-                Err(e) => reply.error(told(e)),
-            }
+            None => Some(reply),
         });
+        if let Some(reply) = waits {
+            let fs = Arc::clone(&self.0);
+            self.0.workers.run(move || {
+                with_buffer(size, |into| {
+                    let done = fs.read(&handle, offset, into);
+                    bytes(reply, into, done);
+                });
+            });
+        }
     }
 
     fn write(

@@ -4,10 +4,12 @@
 //! content makes it leave the log first; and an fsync is the kernel's own unless the engine absorbs it. What is not
 //! managed is the backing file system's, its fsyncs too.
 
+use std::io::IoSliceMut;
 use std::os::fd::{AsFd, OwnedFd};
 
 use fuser::FileHandle;
 use rustix::fs::{FallocateFlags, Mode, OFlags, SeekFrom};
+use rustix::io::{ReadWriteFlags, preadv2};
 use seawall_core::{At, Errno, certain};
 use seawall_wire::shm::Flag;
 
@@ -15,6 +17,24 @@ use super::Fs;
 use crate::class::{self, Class, Intent};
 use crate::handle::Handle;
 use crate::node::Node;
+
+/// Fills `into` as far as the file goes: a short answer would be taken for its end.
+fn fill(
+    into: &mut [u8],
+    mut read: impl FnMut(&mut [u8], usize) -> Result<usize, Errno>,
+) -> Result<usize, Errno> {
+    let mut got = 0;
+    while got < into.len() {
+        match read(&mut into[got..], got) {
+            Ok(0) => break,
+            Ok(n) => got += n,
+            Err(Errno::INTR) => {}
+            Err(_) if got > 0 => break,
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(got)
+}
 
 /// The group of a caller that may not keep set-user-id and set-group-id bits of what it changes.
 pub type Strip = Option<u32>;
@@ -25,18 +45,25 @@ impl Fs {
     /// # Errors
     /// What the backing file system says.
     pub fn read(&self, handle: &Handle, offset: u64, into: &mut [u8]) -> Result<usize, Errno> {
-        let mut got = 0;
-        // A short answer would be taken for the end of the file.
-        while got < into.len() {
-            match rustix::io::pread(&handle.fd, &mut into[got..], offset + got as u64) {
-                Ok(0) => break,
-                Ok(n) => got += n,
-                Err(Errno::INTR) => {}
-                Err(_) if got > 0 => break,
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(got)
+        fill(into, |rest, got| rustix::io::pread(&handle.fd, rest, offset + got as u64))
+    }
+
+    /// The same, if it need not wait for the disk.
+    pub fn read_quickly(
+        &self,
+        handle: &Handle,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Option<Result<usize, Errno>> {
+        let mut waits = false;
+        let done = fill(into, |rest, got| {
+            let vector = &mut [IoSliceMut::new(rest)];
+            let read = preadv2(&handle.fd, vector, offset + got as u64, ReadWriteFlags::NOWAIT);
+            // Some of it is there, the rest is not; or the file system cannot say.
+            waits |= matches!(read, Err(Errno::AGAIN | Errno::OPNOTSUPP));
+            read
+        });
+        (!waits).then_some(done)
     }
 
     /// A write, if it need not wait for the daemon.
