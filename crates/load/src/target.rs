@@ -60,33 +60,34 @@ pub enum Kind {
     Sqlite,
 }
 
+const HEADING: &str = "Database";
+
 /// The options that name a database.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Database")]
 pub struct TargetOptions {
     /// Which database
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = HEADING)]
     pub database: Kind,
     /// PostgreSQL: how to connect, e.g. `host=/run/postgresql user=postgres dbname=postgres`
-    #[arg(long)]
+    #[arg(long, help_heading = HEADING)]
     pub connect: Option<String>,
     /// MariaDB: where the server listens, e.g. /run/mysqld/mysqld.sock
-    #[arg(long)]
+    #[arg(long, help_heading = HEADING)]
     pub socket: Option<PathBuf>,
     /// MariaDB: who connects
-    #[arg(long, default_value = "root")]
+    #[arg(long, default_value = "root", help_heading = HEADING)]
     pub user: String,
     /// MariaDB: the password
-    #[arg(long, default_value = "", env = "MYSQL_PWD", hide_env_values = true)]
+    #[arg(long, default_value = "", env = "MYSQL_PWD", hide_env_values = true, help_heading = HEADING)]
     pub password: String,
     /// SQLite: the database file (created when missing)
-    #[arg(long)]
+    #[arg(long, help_heading = HEADING)]
     pub db: Option<PathBuf>,
     /// SQLite: journal mode
-    #[arg(long, value_enum, default_value_t = Journal::Wal)]
+    #[arg(long, value_enum, default_value_t = Journal::Wal, help_heading = HEADING)]
     pub journal: Journal,
     /// SQLite: `PRAGMA synchronous`
-    #[arg(long, value_enum, default_value_t = Synchronous::Full)]
+    #[arg(long, value_enum, default_value_t = Synchronous::Full, help_heading = HEADING)]
     pub synchronous: Synchronous,
 }
 

@@ -10,8 +10,7 @@ impl fmt::Display for SetupReport {
         let SetupReport { database, layout, schemas, rows, seconds } = self;
         write!(
             f,
-            "{database}: {rows} rows in {schemas} schema{}, one in each block of {} bytes, loaded in {seconds:.1} s",
-            if *schemas == 1 { "" } else { "s" },
+            "{database}: {rows} rows, schemas: {schemas}; a row in each block of {} bytes, loaded in {seconds:.1} s",
             layout.block_bytes
         )
     }
@@ -67,10 +66,7 @@ impl fmt::Display for Outcome {
 impl fmt::Display for CheckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CheckReport { database, schemas, rows, acknowledged, unacknowledged, problems, .. } = self;
-        writeln!(
-            f,
-            "{database}: {rows} rows of {schemas} schemas read; {acknowledged} acknowledged updates"
-        )?;
+        writeln!(f, "{database}: {rows} rows read, schemas: {schemas}; {acknowledged} acknowledged updates")?;
         if *unacknowledged > 0 {
             writeln!(f, "{unacknowledged} more are there that were under way when a run was cut")?;
         }
