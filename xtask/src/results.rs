@@ -52,7 +52,7 @@ const CAMPAIGNS: [Campaign; 4] = [
                 is without full pages or doublewrite buffer under that policy; its control is `torn`, the same \
                 without Seawall, where a database ends with torn pages and its check with a problem. Rounds *on the \
                 mount* have the database run bare on a directory of `seawall mount`; in some the mount's process is \
-                killed first.",
+                killed first. A round whose database could not be checked in time counts as one with a problem.",
         rows: power_cuts,
     },
     Campaign {
