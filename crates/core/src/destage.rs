@@ -16,7 +16,7 @@ use seawall_stats::{Event, ticks};
 use seawall_wire::shm::{File, Flag, SegmentState};
 
 use crate::certain::fdatasync;
-use crate::engine::distrust;
+use crate::engine::{class, distrust};
 use crate::format::{Cell, Layout};
 use crate::lock::{self, Entry};
 use crate::{Engine, Owner, persist};
@@ -110,8 +110,9 @@ impl<'e> Destager<'e> {
             distrust(f);
             return Err(error.into());
         }
-        let ns = self.engine.shm().header().clock().ns(ticks().wrapping_sub(start));
-        self.engine.shm().stats(self.engine.shm().shape().lanes).record(Event::Destage, ns);
+        let shm = self.engine.shm();
+        let ns = shm.header().clock().ns(ticks().wrapping_sub(start));
+        shm.stats(shm.shape().lanes).record(Event::Destage, class(f), ns);
         let entered = guard.map_or_else(|| lock::enter(self.engine.shm(), f, self.who), Entry::Alone);
         if failed() {
             // Somebody else's sync failed meanwhile: what this one said proves nothing.

@@ -19,6 +19,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use rustix::thread::futex;
 use seawall_media::sim;
+use seawall_stats::ticks;
 use seawall_wire::shm::{File, Flag, Shm};
 
 use crate::Owner;
@@ -42,11 +43,19 @@ pub struct Guard<'a> {
     owner: Owner,
     /// The holder that was lost inside, 0 for none.
     lost: Cell<u64>,
+    /// Ticks that were waited, 0 if nobody was inside.
+    waited: u64,
 }
 
 impl<'a> Guard<'a> {
-    fn new(file: File<'a>, owner: Owner, lost: u64) -> Self {
-        Self { file, owner, lost: Cell::new(lost) }
+    fn new(file: File<'a>, owner: Owner, lost: u64, waited: u64) -> Self {
+        Self { file, owner, lost: Cell::new(lost), waited }
+    }
+
+    /// How many ticks of the time-stamp counter it took to get in, 0 if nobody was inside.
+    #[inline]
+    pub fn waited(&self) -> u64 {
+        self.waited
     }
 
     /// True if the lock was taken from a holder that was lost inside. Its record may be in the log and not
@@ -69,7 +78,7 @@ impl<'a> Guard<'a> {
 #[inline]
 pub fn enter<'a>(shm: &'a Shm, file: File<'a>, owner: Owner) -> Entry<'a> {
     match file.lock().compare_exchange(0, owner.word(), Acquire, Relaxed) {
-        Ok(_) => Entry::Alone(Guard::new(file, owner, 0)),
+        Ok(_) => Entry::Alone(Guard::new(file, owner, 0, 0)),
         Err(holder) if holder == owner.word() => Entry::Nested,
         Err(_) => wait(shm, file, owner),
     }
@@ -78,21 +87,23 @@ pub fn enter<'a>(shm: &'a Shm, file: File<'a>, owner: Owner) -> Entry<'a> {
 /// Enters a file if nobody is inside.
 pub fn try_enter(file: File<'_>, owner: Owner) -> Option<Guard<'_>> {
     let free = file.lock().compare_exchange(0, owner.word(), Acquire, Relaxed).is_ok();
-    free.then(|| Guard::new(file, owner, 0))
+    free.then(|| Guard::new(file, owner, 0, 0))
 }
 
 #[cold]
 fn wait<'a>(shm: &'a Shm, file: File<'a>, owner: Owner) -> Entry<'a> {
     let mut patience = Patience::new();
+    let start = ticks();
+    let waited = || ticks().wrapping_sub(start).max(1);
     loop {
         match file.lock().compare_exchange(0, owner.word(), Acquire, Relaxed) {
-            Ok(_) => return Entry::Alone(Guard::new(file, owner, 0)),
+            Ok(_) => return Entry::Alone(Guard::new(file, owner, 0, waited())),
             Err(holder) if patience.is_over(shm, holder) => {
                 if file.lock().compare_exchange(holder, owner.word(), Acquire, Relaxed).is_ok() {
                     if patience.stuck() {
                         file.flags().fetch_or(Flag::STUCK.0, SeqCst);
                     }
-                    return Entry::Alone(Guard::new(file, owner, holder));
+                    return Entry::Alone(Guard::new(file, owner, holder, waited()));
                 }
             }
             Err(_) => nap(file, patience.spins),

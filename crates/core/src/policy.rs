@@ -2,6 +2,7 @@
 //!
 //! Input: a real path and the registered roots. Output: what to do with the file. Pure: no file is looked at.
 
+use seawall_stats::Class;
 use seawall_wire::shm::{Policy, Preset, ROOT_PATH_MAX, Shm};
 
 use crate::stand_in::{base, is_lmdb, is_redis_file, is_redis_rewrite, redis_log, true_name};
@@ -86,6 +87,21 @@ pub fn by_preset(preset: Preset, policy: Policy, below: &[u8]) -> Manage {
         (Preset::Rocksdb, _) => now_if(rocksdb_wal(base(below))),
         (Preset::Lmdb, _) => now_if(is_lmdb(base(true_name(below)))),
         (Preset::Etcd, _) => now_if(etcd_wal(below)),
+    }
+}
+
+/// What a database uses the managed file `below` its root for.
+pub fn class(preset: Preset, below: &[u8]) -> Class {
+    let name = true_name(below);
+    match preset {
+        Preset::Postgres => postgres::class(below),
+        Preset::Mariadb if mariadb::is_tablespace(name) => Class::Data,
+        Preset::Mariadb if base(name).starts_with(b"ib_logfile") => Class::Log,
+        Preset::Mariadb if mariadb::is_log(name) => Class::BinaryLog,
+        Preset::Mariadb => Class::Other,
+        Preset::Sqlite if below.ends_with(b"-wal") || below.ends_with(b"-journal") => Class::Log,
+        Preset::Sqlite | Preset::Lmdb => Class::Data,
+        Preset::Redis | Preset::Rocksdb | Preset::Etcd => Class::Log,
     }
 }
 

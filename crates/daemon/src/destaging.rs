@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
 
 use rustix::thread::futex;
-use seawall_core::destage::{Destager, Round};
+use seawall_core::destage::{Destager, Round, count_free};
 
 use crate::files::Descriptors;
 use crate::register::forget_unlinked;
-use crate::state::{Daemon, lock};
+use crate::state::{Daemon, FILL_STEP, lock};
 
 /// Pause after a round that found something while there is room: as the kernel's own write-back
 /// (`vm.dirty_writeback_centisecs`). Sooner would only take the disk's and the processors' time from the database.
@@ -36,7 +36,11 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
 /// One round; what could not be synced is told once.
 pub(crate) fn round(daemon: &Daemon) -> Round {
     let _alone = lock(&daemon.destaging);
+    let step = fill_step(daemon);
     let round = Destager::new(&daemon.engine, daemon.me()).round(&mut Descriptors::new(&daemon.files));
+    if round.synced > 0 || round.dirty > 0 {
+        daemon.fill[step].fetch_add(1, Relaxed);
+    }
     if round.readmitted > 0 {
         let n = round.readmitted;
         daemon.log.say(format!("{n} files of policy atomic were outside the log, and are in it again"));
@@ -48,6 +52,13 @@ pub(crate) fn round(daemon: &Daemon) -> Round {
         daemon.log.say_once(&text, &text);
     }
     round
+}
+
+/// How full the log is: the step that is counted.
+fn fill_step(daemon: &Daemon) -> usize {
+    let (all, free) = (daemon.engine.layout().segments.max(1), count_free(&daemon.engine));
+    let percent = (all.saturating_sub(free) as usize * 100) / all as usize;
+    (percent / FILL_STEP).min(daemon.fill.len() - 1)
 }
 
 /// Rounds until nothing is left, or writers are faster for too long.

@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use rustix::fs::{FileType, Stat};
-use seawall_core::policy::{Manage, decide};
+use seawall_core::policy::{self, Manage, decide};
 use seawall_core::{FileRef, lock, table};
 use seawall_media::identity;
+use seawall_stats::Class;
 use seawall_wire::message::Status;
 use seawall_wire::shm::{Flag, Policy};
 
@@ -115,6 +116,11 @@ fn publish(daemon: &Daemon, managed: Managed, now: u64, atomic: bool) -> Option<
     f.epoch().fetch_add(1, Relaxed);
     f.sticky().store(0, Relaxed);
     f.root().store(managed.root, Relaxed);
+    let class = daemon.roots.get(managed.root).map_or(Class::Other, |root| {
+        let below = managed.path.strip_prefix(&root.path).unwrap_or(&managed.path);
+        policy::class(root.preset, below.as_os_str().as_bytes())
+    });
+    f.class().store(class as u32, Relaxed);
     f.dev().store(dev, Relaxed);
     f.ino().store(ino, Relaxed);
     for counter in [f.absorbed(), f.real_syncs(), f.writes(), f.bytes(), f.untracked_writes(), f.left()] {

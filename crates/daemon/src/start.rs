@@ -152,6 +152,7 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         requests: AtomicU64::new(0),
         evicted: AtomicU64::new(0),
         turned_away: AtomicU64::new(0),
+        fill: Default::default(),
         crowded_until: AtomicU64::new(0),
     })
 }

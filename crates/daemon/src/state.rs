@@ -20,6 +20,9 @@ use crate::roots::Roots;
 use crate::watch::Watch;
 use crate::{foreign, process};
 
+/// A step of how full the log was, in percent.
+pub(crate) const FILL_STEP: usize = 5;
+
 /// A running daemon.
 pub(crate) struct Daemon {
     pub engine: Engine,
@@ -52,6 +55,9 @@ pub(crate) struct Daemon {
     pub evicted: AtomicU64,
     /// Times that a file found no place among files that are all in use.
     pub turned_away: AtomicU64,
+    /// How full the log was when rounds began that had something to do, in steps of [`FILL_STEP`] percent. Only
+    /// rounds free space, so these are the peaks.
+    pub fill: [AtomicU64; 100 / FILL_STEP],
     /// Until then (nanoseconds since boot) no place is looked for.
     pub crowded_until: AtomicU64,
 }

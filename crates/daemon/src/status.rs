@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use seawall_core::destage::count_free;
-use seawall_stats::{EVENTS, Summary, bucket_floor_ns};
+use seawall_stats::{Class, EVENTS, Event, Row, Summary, bucket_floor_ns};
 use seawall_wire::shm::Flag;
 use serde::{Deserialize, Serialize};
 
 use crate::files::Managed;
-use crate::state::Daemon;
+use crate::state::{Daemon, FILL_STEP};
 use crate::{evict, tablespaces};
 
 /// Everything `seawall status` shows.
@@ -35,6 +35,10 @@ pub struct Status {
     pub segments_free: u32,
     /// Bytes of segments that are not free.
     pub backlog_bytes: u64,
+    /// How full the log was when destaging began: percent, and how often it was at least that and less than the
+    /// next; none that never happened.
+    #[serde(default)]
+    pub fill: Vec<(u32, u64)>,
     /// Files with records that are not known to be on disk.
     pub backlog_files: u32,
     /// Process id of the daemon.
@@ -67,8 +71,11 @@ pub struct Status {
     /// Times that a file was left to the kernel because all that are managed were in use.
     #[serde(default)]
     pub turned_away: u64,
-    /// Waits, by event.
+    /// Waits, by event, over all files.
     pub events: Vec<EventStatus>,
+    /// The same by class of file, those that happened.
+    #[serde(default)]
+    pub class_events: Vec<ClassEventStatus>,
     /// Changes when what is counted here begins again from zero.
     #[serde(default)]
     pub epoch: String,
@@ -94,6 +101,9 @@ pub struct FileStatus {
     /// The preset of its directory.
     #[serde(default)]
     pub preset: String,
+    /// What the database uses it for: `log file`, `data file` …
+    #[serde(default)]
+    pub class: String,
     /// Where it is.
     pub path: PathBuf,
     /// Its writes go through the log.
@@ -150,6 +160,16 @@ pub struct EventStatus {
     pub buckets: Vec<(u64, u64)>,
 }
 
+/// A wait event on the files of one class.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ClassEventStatus {
+    /// The class.
+    pub class: String,
+    /// Its waits.
+    #[serde(flatten)]
+    pub event: EventStatus,
+}
+
 pub(crate) fn status(daemon: &Daemon) -> Status {
     let (pool, free) = (&daemon.pool, count_free(&daemon.engine));
     let files: Vec<_> = daemon.files.all().iter().filter_map(|file| file_status(daemon, file)).collect();
@@ -174,6 +194,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         segments: sb.segments,
         segments_free: free,
         backlog_bytes: u64::from(sb.segments - free) * u64::from(sb.segment_bytes),
+        fill: fill(daemon),
         backlog_files: files.iter().filter(|f| f.live).count() as u32,
         daemon_pid: std::process::id(),
         log: daemon.place.log.clone(),
@@ -189,8 +210,14 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         evicted: daemon.evicted.load(Relaxed),
         turned_away: daemon.turned_away.load(Relaxed),
         events: events(daemon),
+        class_events: class_events(daemon),
         epoch: epoch(daemon),
     }
+}
+
+fn fill(daemon: &Daemon) -> Vec<(u32, u64)> {
+    let steps = daemon.fill.iter().enumerate().map(|(i, n)| ((i * FILL_STEP) as u32, n.load(Relaxed)));
+    steps.filter(|(_, n)| *n > 0).collect()
 }
 
 fn file_status(daemon: &Daemon, file: &Managed) -> Option<FileStatus> {
@@ -200,6 +227,7 @@ fn file_status(daemon: &Daemon, file: &Managed) -> Option<FileStatus> {
     Some(FileStatus {
         id: format!("{}.{}", file.reference.slot, file.reference.generation),
         preset: daemon.roots.get(file.root).map(|r| r.preset.name().into()).unwrap_or_default(),
+        class: Class::from_word(f.class().load(Relaxed)).name().into(),
         path: file.current_path(),
         tracked: Flag::TRACKED.any_in(flags),
         live: last_lsn > watermark,
@@ -230,26 +258,44 @@ fn flag_names(flags: u32, holds: u32) -> Vec<String> {
 }
 
 fn events(daemon: &Daemon) -> Vec<EventStatus> {
+    EVENTS.iter().map(|row| event_status(row, &summary(daemon, row.event, &Class::ALL))).collect()
+}
+
+fn class_events(daemon: &Daemon) -> Vec<ClassEventStatus> {
+    let of_class = |class: Class| {
+        let event = move |row: &Row| {
+            let sum = summary(daemon, row.event, &[class]);
+            (sum.count > 0)
+                .then(|| ClassEventStatus { class: class.name().into(), event: event_status(row, &sum) })
+        };
+        EVENTS.iter().filter_map(event).collect::<Vec<_>>()
+    };
+    Class::ALL.into_iter().flat_map(of_class).collect()
+}
+
+/// All lanes' histograms, and the daemon's.
+fn summary(daemon: &Daemon, event: Event, classes: &[Class]) -> Summary {
     let shm = daemon.engine.shm();
-    EVENTS
-        .iter()
-        .map(|row| {
-            let mut sum = Summary::new();
-            (0..=shm.shape().lanes).for_each(|lane| sum.add(shm.stats(lane), row.event));
-            EventStatus {
-                name: row.name.into(),
-                stage: row.stage.into(),
-                count: sum.count,
-                mean_ns: sum.sum_ns.checked_div(sum.count).unwrap_or(0),
-                p50_ns: sum.quantile_ns(0.5),
-                p99_ns: sum.quantile_ns(0.99),
-                p999_ns: sum.quantile_ns(0.999),
-                max_ns: sum.longest_ns,
-                sum_ns: sum.sum_ns,
-                buckets: buckets(&sum),
-            }
-        })
-        .collect()
+    let mut sum = Summary::new();
+    for lane in 0..=shm.shape().lanes {
+        classes.iter().for_each(|class| sum.add(shm.stats(lane), event, *class));
+    }
+    sum
+}
+
+fn event_status(row: &Row, sum: &Summary) -> EventStatus {
+    EventStatus {
+        name: row.name.into(),
+        stage: row.stage.into(),
+        count: sum.count,
+        mean_ns: sum.sum_ns.checked_div(sum.count).unwrap_or(0),
+        p50_ns: sum.quantile_ns(0.5),
+        p99_ns: sum.quantile_ns(0.99),
+        p999_ns: sum.quantile_ns(0.999),
+        max_ns: sum.longest_ns,
+        sum_ns: sum.sum_ns,
+        buckets: buckets(sum),
+    }
 }
 
 fn buckets(sum: &Summary) -> Vec<(u64, u64)> {

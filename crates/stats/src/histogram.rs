@@ -4,6 +4,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use seawall_media::Region;
 
+use crate::class::Class;
 use crate::event::{EVENTS, Event};
 
 const SUB_BITS: u32 = 2;
@@ -13,8 +14,15 @@ const BUCKETS: usize = 36 << SUB_BITS;
 const WORDS: usize = 3 + BUCKETS;
 const HISTOGRAM_BYTES: usize = WORDS * 8;
 
-/// Bytes of one lane's block: one histogram per event, rounded to whole lines.
-pub const BLOCK_BYTES: usize = (HISTOGRAM_BYTES * EVENTS.len()).next_multiple_of(64);
+/// Bytes of one lane's block: one histogram per class of file and event, rounded to whole lines.
+pub const BLOCK_BYTES: usize = (HISTOGRAM_BYTES * EVENTS.len() * Class::ALL.len()).next_multiple_of(64);
+
+/// Where a histogram lies in a block. A class's histograms lie together: a lane that writes to the log only
+/// touches no other class's memory.
+#[inline]
+const fn offset(event: Event, class: Class) -> usize {
+    (class as usize * EVENTS.len() + event as usize) * HISTOGRAM_BYTES
+}
 
 /// One writer's histograms at an offset of the shared memory.
 #[derive(Clone, Copy)]
@@ -31,8 +39,8 @@ impl<'a> Block<'a> {
 
     /// Adds one wait. Only the block's owner calls this, so load and store need not be one operation.
     #[inline]
-    pub fn record(&self, event: Event, ns: u64) {
-        let at = self.at + event as usize * HISTOGRAM_BYTES;
+    pub fn record(&self, event: Event, class: Class, ns: u64) {
+        let at = self.at + offset(event, class);
         self.add(at, 1);
         self.add(at + 8, ns);
         let longest = self.region.u64(at + 16);
@@ -44,8 +52,8 @@ impl<'a> Block<'a> {
 
     /// Counts an event whose duration is not worth a clock reading.
     #[inline]
-    pub fn count(&self, event: Event) {
-        self.add(self.at + event as usize * HISTOGRAM_BYTES, 1);
+    pub fn count(&self, event: Event, class: Class) {
+        self.add(self.at + offset(event, class), 1);
     }
 
     #[inline]
@@ -73,10 +81,9 @@ impl Summary {
         Self { count: 0, sum_ns: 0, longest_ns: 0, buckets: [0; BUCKETS] }
     }
 
-    /// Adds one block's histogram of `event`.
-    pub fn add(&mut self, block: Block<'_>, event: Event) {
-        let word =
-            |i: usize| block.region.u64(block.at + event as usize * HISTOGRAM_BYTES + i * 8).load(Relaxed);
+    /// Adds one block's histogram of `event` on files of `class`.
+    pub fn add(&mut self, block: Block<'_>, event: Event, class: Class) {
+        let word = |i: usize| block.region.u64(block.at + offset(event, class) + i * 8).load(Relaxed);
         self.count += word(0);
         self.sum_ns += word(1);
         self.longest_ns = self.longest_ns.max(word(2));
@@ -141,19 +148,22 @@ mod tests {
     }
 
     #[test]
-    fn every_event_moves_its_own_summary_only() {
+    fn every_event_of_every_class_moves_its_own_summary_only() {
         let file = tempfile::tempfile_in("/dev/shm").expect("a temporary file");
         file.set_len(BLOCK_BYTES as u64).expect("room");
         let region = Region::map(&file, BLOCK_BYTES as u64, false).expect("a mapping");
         let block = Block::new(&region, 0);
-        for (i, row) in EVENTS.iter().enumerate() {
-            block.record(row.event, 1000 + i as u64);
+        let all = || {
+            Class::ALL.into_iter().flat_map(|class| EVENTS.iter().map(move |row| (class, row))).zip(0u64..)
+        };
+        for ((class, row), i) in all() {
+            block.record(row.event, class, 1000 + i);
         }
-        for (i, row) in EVENTS.iter().enumerate() {
+        for ((class, row), i) in all() {
             let mut summary = Summary::new();
-            summary.add(block, row.event);
-            assert_eq!((summary.count, summary.sum_ns), (1, 1000 + i as u64), "{}", row.name);
-            assert!(summary.quantile_ns(0.5) <= 1000 && summary.quantile_ns(0.5) > 750);
+            summary.add(block, row.event, class);
+            assert_eq!((summary.count, summary.sum_ns), (1, 1000 + i), "{} of {class:?}", row.name);
+            assert!(summary.quantile_ns(0.5) <= 1000 + i && summary.quantile_ns(0.5) > 750);
         }
     }
 }

@@ -30,6 +30,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use seawall_media::Region;
 use seawall_wire::shm::{File, Flag, Shm};
 
+#[cfg(feature = "std")]
+pub(crate) use timing::class;
+
 use crate::append::{Log, Populated};
 use crate::format::{Superblock, SuperblockError};
 use crate::lock;

@@ -10,8 +10,10 @@ use rustix::process::{Pid, test_kill_process};
 use rustix::thread::futex;
 use seawall_media::sim;
 use seawall_stats::{Event, ticks};
+use seawall_wire::shm::File;
 
 use super::Engine;
+use super::timing::class;
 use crate::{Errno, Owner};
 
 const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
@@ -50,7 +52,7 @@ impl Engine {
 
     /// Waits a little, or finds out that waiting is over. The caller holds nothing and tries again.
     #[cold]
-    pub(super) fn wait_for_space(&self, who: Owner, wait: &mut Wait) {
+    pub(super) fn wait_for_space(&self, who: Owner, f: File<'_>, wait: &mut Wait) {
         let header = self.shm().header();
         let freed = header.freed().load(Acquire);
         if wait.naps == 0 || freed != wait.freed {
@@ -71,7 +73,7 @@ impl Engine {
         let start = ticks();
         // Woken, timed out or interrupted: in every case the caller looks again.
         let _ = futex::wait(header.freed(), futex::Flags::empty(), freed, Some(&NAP));
-        self.record(who, Event::LogFull, self.since(start));
+        self.record(who, Event::LogFull, class(f), self.since(start));
     }
 
     /// True if the daemon's process lives. An id that was used again counts as alive: then progress decides.

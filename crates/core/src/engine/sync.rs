@@ -5,6 +5,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use seawall_stats::{Event, ticks};
 use seawall_wire::shm::{File, Flag};
 
+use super::timing::class;
 use super::{Engine, FileRef};
 use crate::lock::{self, Entry};
 use crate::{Errno, Owner, persist};
@@ -75,7 +76,7 @@ impl Engine {
             Ok(()) => self.synced(file.slot, f, &covered),
             Err(e) => failed(f, e),
         }
-        self.record(who, Event::SyncReal, self.since(start));
+        self.record(who, Event::SyncReal, class(f), self.since(start));
         done
     }
 

@@ -1,22 +1,37 @@
 //! Clock readings at stage borders, and the lane they are recorded in.
 
-use seawall_stats::{Event, ticks};
+use core::sync::atomic::Ordering::Relaxed;
+
+use seawall_stats::{Class, Event, ticks};
+use seawall_wire::shm::File;
 
 use super::Engine;
 use crate::Owner;
+
+/// Where the waits of a file are counted.
+#[inline]
+pub(crate) fn class(f: File<'_>) -> Class {
+    Class::from_word(f.class().load(Relaxed))
+}
 
 impl Engine {
     /// Nanoseconds since a reading of [`ticks`].
     #[inline]
     pub(super) fn since(&self, start: u64) -> u64 {
-        self.clock.ns(ticks().wrapping_sub(start))
+        self.ns(ticks().wrapping_sub(start))
+    }
+
+    /// Nanoseconds of so many ticks.
+    #[inline]
+    pub(super) fn ns(&self, ticks: u64) -> u64 {
+        self.clock.ns(ticks)
     }
 
     /// Records a wait outside an operation, by claiming a lane for it. For slow paths only.
     #[cold]
-    pub(super) fn record(&self, who: Owner, event: Event, ns: u64) {
+    pub(super) fn record(&self, who: Owner, event: Event, class: Class, ns: u64) {
         if let Some(op) = self.log.claim(who) {
-            self.log.shm.stats(op.lane()).record(event, ns);
+            self.log.shm.stats(op.lane()).record(event, class, ns);
         }
     }
 }

@@ -8,6 +8,7 @@ use seawall_stats::{Event, ticks};
 use seawall_wire::shm::{File, Flag};
 
 use super::space::Wait;
+use super::timing::class;
 use super::{At, Engine, FileRef};
 use crate::append::{Entry, Operation};
 use crate::certain::fdatasync;
@@ -152,7 +153,7 @@ impl Engine {
                 let waits = Flag::ATOMIC.any_in(f.flags().load(Relaxed)) && self.log.fits(&intake);
                 if waits && !wait.is_over() {
                     drop(guard);
-                    self.wait_for_space(who, &mut wait);
+                    self.wait_for_space(who, f, &mut wait);
                     continue;
                 }
                 self.leave(file.slot, f, Flag::LOG_FULL, || fdatasync(fd));
@@ -160,7 +161,10 @@ impl Engine {
                 self.rejoin(f, || fdatasync(fd));
                 return done;
             };
-            let done = self.publish(op, start, publish);
+            if guard.waited() != 0 {
+                self.log.shm.stats(op.lane()).record(Event::FileLock, class(f), self.ns(guard.waited()));
+            }
+            let done = self.publish(op, f, start, publish);
             if !done.is_ok_and(|r| whole(r, intake.length)) {
                 // The log now says more than happened. Retiring it makes the file's own content the truth.
                 self.leave(file.slot, f, Flag(0), || fdatasync(fd));
@@ -185,7 +189,7 @@ impl Engine {
         f.last_lsn().store(lsn, Release);
         if op.append(lsn, entry, data).is_err() {
             if !Flag::ATOMIC.any_in(f.flags().load(Relaxed)) {
-                self.log.shm.stats(op.lane()).count(Event::LogFull);
+                self.log.shm.stats(op.lane()).count(Event::LogFull, class(f));
             }
             // The lane's next operation says that all before it was waited for.
             persist::records();
@@ -193,7 +197,7 @@ impl Engine {
             return None;
         }
         persist::records();
-        self.log.shm.stats(op.lane()).record(Event::LogFileParallelWrite, self.since(start));
+        self.log.shm.stats(op.lane()).record(Event::LogFileParallelWrite, class(f), self.since(start));
         f.writes().store(f.writes().load(Relaxed) + 1, Relaxed);
         f.bytes().store(f.bytes().load(Relaxed) + entry.intake.length, Relaxed);
         Some(op)
@@ -204,6 +208,7 @@ impl Engine {
     fn publish<R>(
         &self,
         mut op: Operation<'_>,
+        f: File<'_>,
         start: u64,
         publish: impl FnOnce() -> Result<R, Errno>,
     ) -> Result<R, Errno> {
@@ -211,8 +216,8 @@ impl Engine {
         let before = ticks();
         let done = publish();
         let stats = self.log.shm.stats(op.lane());
-        stats.record(Event::Publish, self.since(before));
-        stats.record(Event::LogFileSync, self.since(start));
+        stats.record(Event::Publish, class(f), self.since(before));
+        stats.record(Event::LogFileSync, class(f), self.since(start));
         done
     }
 }

@@ -5,6 +5,10 @@
 //! What is made anew at each start, or read as text, is none: temporary relations, `pgsql_tmp`, statistics,
 //! `pg_subtrans`, `pg_notify`, settings, logs, lock files.
 
+use seawall_stats::Class;
+
+use crate::stand_in::base;
+
 /// True for a data file.
 pub(super) fn is_data(below: &[u8]) -> bool {
     let mut parts = below.split(|byte| *byte == b'/');
@@ -20,6 +24,17 @@ pub(super) fn is_data(below: &[u8]) -> bool {
         [b"pg_xact" | b"pg_commit_ts" | b"pg_twophase", file, b""] => is_hex(file),
         [b"pg_multixact", b"members" | b"offsets", file] => is_hex(file),
         _ => false,
+    }
+}
+
+/// What such a file is: the log, a table or an index, or one of the rest (transaction status, the control file).
+pub(super) fn class(below: &[u8]) -> Class {
+    let file = base(below);
+    let is_in = |directory: &[u8]| below.starts_with(directory);
+    match below {
+        _ if (is_in(b"pg_wal/") || !below.contains(&b'/')) && is_wal(file) => Class::Log,
+        _ if (is_in(b"base/") || is_in(b"global/") || is_in(b"PG_")) && is_relation(file) => Class::Data,
+        _ => Class::Other,
     }
 }
 
@@ -62,6 +77,21 @@ mod tests {
             "00000001000000000000000A",
         ] {
             assert!(is_data(path.as_bytes()), "{path}");
+        }
+    }
+
+    #[test]
+    fn files_have_classes() {
+        let all: [(Class, &[&str]); 3] = [
+            (
+                Class::Log,
+                &["pg_wal/00000001000000000000000A", "00000001000000000000000A", "pg_wal/xlogtemp.4711"],
+            ),
+            (Class::Data, &["base/5/16384", "base/5/12345678", "global/12345678", "PG_15_202209061/5/16400"]),
+            (Class::Other, &["global/pg_control", "pg_xact/0000", "pg_twophase/000002F1"]),
+        ];
+        for (wanted, paths) in all {
+            paths.iter().for_each(|path| assert_eq!(class(path.as_bytes()), wanted, "{path}"));
         }
     }
 

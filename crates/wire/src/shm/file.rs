@@ -76,6 +76,8 @@ words!(File {
     generation: u32 @ 36,
     /// Index of the root it lies under.
     root: u32 @ 40,
+    /// What the database uses it for ([`Class`](seawall_stats::Class) as a number): its waits are counted there.
+    class: u32 @ 44,
     /// All records at or below are on disk. The pool's cell is the truth, this a mirror.
     watermark: u64 @ 48,
     /// Bytes from the start that have blocks on disk and lie inside the file: there a store into a mapping

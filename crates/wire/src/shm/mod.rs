@@ -121,7 +121,7 @@ impl Shm {
         (0..self.shape.files).filter_map(|i| Some((i, self.file(i)?)))
     }
 
-    /// Statistics of lane `i`; the block after the last lane's is the daemon's.
+    /// Histograms of lane `i`, by event and class of file; the block after the last lane's is the daemon's.
     pub fn stats(&self, i: u32) -> Block<'_> {
         let i = i.min(self.shape.lanes);
         Block::new(&self.region, self.shape.stats_at() + i as usize * BLOCK_BYTES)
