@@ -35,6 +35,8 @@ PACKAGES := build-essential e2fsprogs eatmydata etcd-client etcd-server fuse3 li
 	liblmdb-dev librocksdb-dev lmdb-utils mariadb-server redis-server rocksdb-tools sqlite3 sysbench
 # What the machine test runs besides: an emulator. (The guest's own packages are only unpacked.)
 SOAK_PACKAGES := qemu-system-x86
+# What opens reports as a reader does. Without it that test is skipped by name.
+BROWSER_PACKAGES := chromium
 
 # What `make aarch64` needs.
 ARM_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
@@ -112,6 +114,8 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
 	SEAWALL_STRESS_SECONDS=$(STRESS_SECONDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-contract --test mount random_operations
 	$(RELEASE)/seawall-lab endure --minutes $(ENDURE_MINUTES) --json out/endure.json
+	$(MAKE) deps PACKAGES="$(BROWSER_PACKAGES)"
+	$(CARGO) test $(CARGO_FLAGS) --package seawall-awr --test browser
 	$(MAKE) deps PACKAGES="$(SOAK_PACKAGES)"
 	$(CARGO) build --release $(CARGO_FLAGS) --package seawall-vmtest
 	$(RELEASE)/seawall-vmtest --rounds $(VM_ROUNDS)

@@ -67,16 +67,23 @@ pub fn postgres(wait_type: &str, wait_event: &str) -> Name {
     found.map_or(name("other", "Other"), |(_, _, name)| *name)
 }
 
-/// Parts of `performance_schema`'s names.
-const MARIADB: [(&str, Name); 9] = [
+/// Parts of `performance_schema`'s names; the first that fits counts.
+const MARIADB: [(&str, Name); 16] = [
     ("innodb/innodb_log_file", name("log file parallel write", "System I/O")),
     ("innodb/innodb_data_file", name("db file sequential read", "User I/O")),
     ("innodb/innodb_temp_file", name("direct path read temp", "User I/O")),
-    ("wait/io/file/sql/binlog", name("binary log write", "System I/O")),
+    ("io/file/sql/binlog", name("binary log write", "System I/O")),
+    ("io/file/sql/relaylog", name("relay log write", "System I/O")),
+    ("wait/io/file/aria", name("temporary and Aria tables", "User I/O")),
+    ("wait/io/file", name("other file I/O", "User I/O")),
     ("MYSQL_BIN_LOG::COND", name("log file sync", "Commit")),
+    ("MYSQL_BIN_LOG::LOCK_commit", name("log file sync", "Commit")),
+    ("COND_wait_commit", name("log file sync", "Commit")),
     ("wait/io/table", name("table access (CPU and waits)", "Other")),
     ("wait/io/socket", name("SQL*Net message from client", "Network")),
     ("wait/lock/table", name("enq: TM - contention", "Application")),
+    ("wait/lock/metadata", name("enq: TM - contention", "Application")),
+    ("idle", name("SQL*Net message from client", "Idle")),
     ("wait/synch", name("latch free", "Concurrency")),
 ];
 
@@ -84,6 +91,34 @@ const MARIADB: [(&str, Name); 9] = [
 pub fn mariadb(event: &str) -> Name {
     let found = MARIADB.iter().find(|(part, _)| event.contains(part));
     found.map_or(name("other", "Other"), |(_, name)| *name)
+}
+
+/// Parts of the process list's states, in lower case. A state that is none of these is work.
+const STATES: [(&str, Name); 9] = [
+    ("waiting for table metadata lock", name("enq: TM - contention", "Application")),
+    ("metadata lock", name("enq: TM - contention", "Application")),
+    ("table level lock", name("enq: TM - contention", "Application")),
+    ("waiting for prior transaction to commit", name("log file sync", "Commit")),
+    ("semi-sync ack", name("log file sync (standby)", "Commit")),
+    ("commit", name("log file sync", "Commit")),
+    ("writing to net", name("SQL*Net more data to client", "Network")),
+    ("tmp table", name("direct path write temp", "User I/O")),
+    ("waiting for", name("other", "Other")),
+];
+
+/// What a sample saw, whatever the database.
+pub fn sampled(wait_type: &str, wait_event: &str) -> Name {
+    match wait_type {
+        "mariadb lock" => name("enq: TX - row lock contention", "Application"),
+        "mariadb wait" => mariadb(wait_event),
+        "mariadb state" => {
+            let state = wait_event.to_lowercase();
+            STATES.iter().find(|(part, _)| state.contains(part)).map_or(CPU, |(_, name)| *name)
+        }
+        "redis" if wait_event.is_empty() => CPU,
+        "redis" => name("log file sync", "Commit"),
+        _ => postgres(wait_type, wait_event),
+    }
 }
 
 #[cfg(test)]
@@ -99,5 +134,12 @@ mod tests {
         assert_eq!(postgres("", ""), CPU);
         assert_eq!(postgres("New", "Thing").name, "other");
         assert_eq!(mariadb("wait/io/file/innodb/innodb_log_file").name, "log file parallel write");
+        assert_eq!(sampled("mariadb lock", "Updating").name, "enq: TX - row lock contention");
+        assert_eq!(sampled("mariadb state", "Commit").name, "log file sync");
+        assert_eq!(sampled("mariadb state", "Waiting for table metadata lock").class, "Application");
+        assert_eq!(sampled("mariadb state", "Updating"), CPU);
+        assert_eq!(sampled("redis", ""), CPU);
+        assert_eq!(sampled("redis", "main disk").name, "log file sync");
+        assert_eq!(sampled("LWLock", "WALWrite").class, "Commit");
     }
 }

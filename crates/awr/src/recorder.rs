@@ -108,7 +108,9 @@ impl Recorder {
         if self.reconnect().is_err() {
             return Ok(None);
         }
-        let Some(database) = &mut self.database else { return Ok(None) };
+        let Some(database) = self.database.as_mut().filter(|database| database.can_sample()) else {
+            return Ok(None);
+        };
         let at_ms = clock::wall_ms();
         match database.sample() {
             Ok(samples) => {

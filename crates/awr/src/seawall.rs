@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use seawall_daemon::control::Control;
-use seawall_daemon::status::{EventStatus, FileStatus, Status};
+use seawall_daemon::status::{ClassEventStatus, EventStatus, FileStatus, Status};
 use seawall_wire::message::Kind;
 
 use crate::model::{Reading, Snapshot};
@@ -28,13 +28,20 @@ pub fn capture(pool: &Path, snapshot: &mut Snapshot) -> Result<()> {
     snapshot.add("seawall", true, vec![log(&status)]);
     let events = status.events.iter().map(|event| self::event(event, &status.epoch));
     snapshot.add("seawall event", true, events.collect());
+    let by_class = status.class_events.iter().map(|of| class_event(of, &status.epoch));
+    snapshot.add("seawall class event", true, by_class.collect());
     let files = status.files.iter().filter(|f| f.writes + f.absorbed + f.real_syncs + f.untracked_writes > 0);
     snapshot.add("seawall file", true, files.map(|file| self::file(file, &status.epoch)).collect());
     Ok(())
 }
 
 fn log(s: &Status) -> Reading {
-    Reading::new("seawall", "", &s.epoch)
+    // The daemon's own counts begin again with it; those in the shared memory do not.
+    let reading = Reading::new("seawall", "", format!("{} {}", s.epoch, s.daemon_pid));
+    let filled = |r: Reading, (percent, n): &(u32, u64)| r.counter(&format!("{FILL}{percent}"), *n as f64);
+    s.fill
+        .iter()
+        .fold(reading, filled)
         .counter("requests", s.requests as f64)
         .gauge("size", s.size as f64)
         .gauge("segments", f64::from(s.segments))
@@ -57,13 +64,30 @@ fn event(event: &EventStatus, epoch: &str) -> Reading {
     event.buckets.iter().fold(reading, |r, (floor, n)| r.counter(&format!("{BUCKET}{floor}"), *n as f64))
 }
 
+fn class_event(of: &ClassEventStatus, epoch: &str) -> Reading {
+    let item = format!("{}: {}", of.class, of.event.name);
+    let reading = Reading { kind: "seawall class event".into(), item, ..event(&of.event, epoch) };
+    reading.fact("class", &of.class).fact("event", &of.event.name)
+}
+
 /// What the name of a bucket's counter begins with; its lower border follows.
 const BUCKET: &str = "bucket ";
+/// The same of a step of how full the log was.
+const FILL: &str = "fill ";
 
 /// The histogram among an event's counters, rising.
 pub fn buckets<'a>(counters: impl IntoIterator<Item = (&'a String, &'a f64)>) -> Vec<(u64, u64)> {
-    let of = |(name, n): (&String, &f64)| Some((name.strip_prefix(BUCKET)?.parse().ok()?, *n as u64));
-    let mut found: Vec<_> = counters.into_iter().filter_map(of).collect();
+    numbered(BUCKET, counters)
+}
+
+/// How full the log was when destaging began, in percent, and how often.
+pub fn fill<'a>(counters: impl IntoIterator<Item = (&'a String, &'a f64)>) -> Vec<(u64, u64)> {
+    numbered(FILL, counters)
+}
+
+fn numbered<'a>(prefix: &str, counters: impl IntoIterator<Item = (&'a String, &'a f64)>) -> Vec<(u64, u64)> {
+    let of = |(name, n): (&String, &f64)| Some((name.strip_prefix(prefix)?.parse().ok()?, *n as u64));
+    let mut found: Vec<_> = counters.into_iter().filter_map(of).filter(|(_, n)| *n > 0).collect();
     found.sort_unstable();
     found
 }
@@ -78,32 +102,8 @@ fn file(file: &FileStatus, epoch: &str) -> Reading {
         .counter("untracked_writes", file.untracked_writes as f64)
         .counter("left", file.left as f64)
         .gauge("tracked", f64::from(u8::from(file.tracked)))
-        .fact("class", class(&file.preset, &path))
+        .fact("class", &file.class)
         .fact("path", path)
-}
-
-/// What a database uses a file for.
-fn class(preset: &str, path: &str) -> &'static str {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    match preset {
-        "postgres" if path.contains("/pg_wal/") => "WAL",
-        "postgres"
-            if path.contains("/base/") || path.contains("/global/") || path.contains("/pg_tblspc/") =>
-        {
-            "data"
-        }
-        "postgres" => "transaction status and other",
-        "mariadb" if name.starts_with("ib_logfile") => "redo log",
-        "mariadb" if name.ends_with(".ibd") || name.starts_with("ibdata") || name.starts_with("undo") => {
-            "data"
-        }
-        "mariadb" => "binary log and other",
-        "sqlite" if name.ends_with("-wal") => "WAL",
-        "sqlite" if name.ends_with("-journal") => "rollback journal",
-        "redis" => "append-only file",
-        "rocksdb" => "WAL",
-        _ => "data",
-    }
 }
 
 #[cfg(test)]
@@ -115,12 +115,5 @@ mod tests {
         let reading = Reading::new("seawall event", "x", "").counter("count", 9.0);
         let reading = reading.counter("bucket 1024", 5.0).counter("bucket 8", 4.0);
         assert_eq!(buckets(&reading.counters), [(8, 4), (1024, 5)]);
-    }
-
-    #[test]
-    fn files_have_classes() {
-        assert_eq!(class("postgres", "/x/pg_wal/0001"), "WAL");
-        assert_eq!(class("mariadb", "/x/ib_logfile0"), "redo log");
-        assert_eq!(class("sqlite", "/x/a.db-journal"), "rollback journal");
     }
 }

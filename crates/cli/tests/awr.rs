@@ -147,7 +147,7 @@ fn what_happened_between_two_snapshots_is_reported() {
     assert_eq!(period["settings"]["fsync"], "off");
     assert!(period["elapsed_s"].as_f64().expect("a time") > 0.0);
     let text = place.seawall(&["report", "1", "2"]);
-    let order = ["Findings", "Load Profile", "Instance Efficiency", "Machine: CPU", "Settings"];
+    let order = ["Findings", "Load Profile", "Instance Efficiency", "Host CPU", "Settings"];
     let at: Vec<_> = order.iter().map(|title| text.out.find(&format!("\n{title}")).expect(title)).collect();
     assert!(at.is_sorted(), "{}", text.out);
     let html = place.path("r/report.html");

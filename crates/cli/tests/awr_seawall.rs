@@ -29,9 +29,12 @@ fn every_wait_is_counted_and_emulated_memory_is_called_so() {
     let buckets = sync["buckets"].as_array().expect("a histogram");
     let timed: u64 = buckets.iter().filter_map(|b| b[1].as_u64()).sum();
     assert_eq!(timed, 40, "{sync}");
-    let wal =
-        part["classes"].as_array().expect("classes").iter().find(|c| c["name"] == "WAL").expect("a class");
-    assert_eq!(wal["counters"]["writes"].as_f64(), Some(40.0), "{wal}");
+    let log = part["classes"].as_array().expect("classes").iter().find(|c| c["name"] == "log file");
+    assert_eq!(log.expect("a class")["counters"]["writes"].as_f64(), Some(40.0), "{log:?}");
+    let of_class = part["class_waits"].as_array().expect("waits by class");
+    let syncs: Vec<_> = of_class.iter().filter(|w| w["name"] == "log file sync").collect();
+    assert_eq!((syncs.len(), syncs[0]["class"].as_str()), (1, Some("log file")), "{syncs:?}");
+    assert_eq!(syncs[0]["count"].as_f64(), Some(40.0), "{syncs:?}");
     for output in [place.seawall(&["report", "1", "2", "--repo", &repo]).out, html(&place, &repo)] {
         assert!(output.contains("The log's medium is emulated"), "{output}");
         assert!(output.contains("survives a crash of the database"), "{output}");

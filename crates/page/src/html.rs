@@ -13,9 +13,11 @@ pub fn html(document: &Document) -> String {
         escape(&document.title)
     );
     if let Some(medium) = &document.medium {
+        // What survives less than people expect stands out; what survives a power cut needs no warning.
+        let class = if medium.contains("emulated") { "medium" } else { "medium strong" };
         let _ = writeln!(
             body,
-            "<p class=\"medium\"><span>Medium of the log</span> <strong>{}</strong></p>",
+            "<p class=\"{class}\"><span>Medium of the log</span> <strong>{}</strong></p>",
             escape(medium)
         );
     }

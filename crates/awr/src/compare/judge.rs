@@ -151,6 +151,12 @@ fn equal_work(c: &Comparison) -> Option<Verdict> {
 fn bottleneck(c: &Comparison) -> Option<Verdict> {
     let top = |p: &Period| p.events.first().and_then(|e| Some((e.name.clone(), p.share(e.time_s)?)));
     let (a, b) = (top(&c.first)?, top(&c.second)?);
+    let unsure = |name: &str| c.events.iter().any(|pair| pair.name == name && pair.within_error);
+    if a.0 != b.0 && (unsure(&a.0) || unsure(&b.0)) {
+        let title = format!("Whether the limit moved is not shown: {} first, then {}", a.0, b.0);
+        let because = "The difference is smaller than the error of sampling: capture longer.".into();
+        return Some(verdict(What::Bottleneck, Weight::Info, title, because));
+    }
     Some(if a.0 == b.0 {
         verdict(
             What::Bottleneck,

@@ -1,7 +1,7 @@
 //! The database's own counters: one module a product, all behind [`Database`].
 //!
-//! Input: an address. Output: readings under the product's own names, and (PostgreSQL) samples of what
-//! sessions are doing. Everything is read with the privileges of a monitoring role; nothing is changed.
+//! Input: an address. Output: readings under the product's own names, and samples of what sessions
+//! are doing. Everything is read with the privileges of a monitoring role; nothing is changed.
 
 mod address;
 mod mariadb;
@@ -35,6 +35,11 @@ pub trait Database: Send {
     /// If it does not answer.
     fn sample(&mut self) -> Result<Vec<Sample>> {
         Ok(Vec::new())
+    }
+
+    /// Whether it can say at all: a look that cannot see anything is no look at an idle database.
+    fn can_sample(&self) -> bool {
+        true
     }
 }
 

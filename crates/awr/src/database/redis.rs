@@ -1,4 +1,8 @@
 //! Redis: `INFO everything` and `CONFIG GET *`, over its own protocol.
+//!
+//! Redis executes one command at a time, so a question to it never finds another command under way. What it is
+//! doing is seen from outside instead: the state of its main thread, where it runs on this machine. A main thread
+//! that runs executes a command; one that waits for a disk writes or syncs the append-only file.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,8 +12,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::database::Database;
-use crate::machine;
-use crate::model::{Reading, Snapshot, Target};
+use crate::machine::{self, process};
+use crate::model::{Reading, Sample, Snapshot, Target};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Longer answers are nobody's INFO.
@@ -22,6 +26,8 @@ impl<T: Read + Write + Send> Stream for T {}
 pub struct Redis {
     stream: BufReader<Box<dyn Stream>>,
     place: String,
+    /// The server's process, if it runs on this machine.
+    pid: Option<u32>,
 }
 
 impl Redis {
@@ -38,10 +44,13 @@ impl Redis {
             stream.set_read_timeout(Some(PATIENCE))?;
             Box::new(stream)
         };
-        let mut this = Self { stream: BufReader::new(stream), place: place.into() };
+        let mut this = Self { stream: BufReader::new(stream), place: place.into(), pid: None };
         if let Ok(word) = std::env::var("REDISCLI_AUTH") {
             this.ask(&["AUTH", &word])?;
         }
+        let info = this.info()?;
+        let pid = pairs(&info).find(|(name, _)| *name == "process_id").and_then(|(_, id)| id.parse().ok());
+        this.pid = pid.and_then(|pid| process::of_name(pid, &["redis-server", "valkey-server"]));
         Ok(this)
     }
 
@@ -113,6 +122,15 @@ impl Database for Redis {
     fn capture(&mut self, snapshot: &mut Snapshot) -> Result<()> {
         let info = self.info()?;
         snapshot.add("redis info", true, vec![reading(&info)]);
+        let commands = commands(&info);
+        snapshot.add("redis command", true, commands);
+        if self.pid.is_none() {
+            snapshot.notes.push(
+                "Redis runs elsewhere, or in a container: what its main thread does cannot be sampled, and DB time is that \
+                 of its commands alone, without writing and syncing the append-only file"
+                    .into(),
+            );
+        }
         match self.ask(&["CONFIG", "GET", "*"]) {
             Ok(words) => {
                 let mut settings = Reading::new("settings", "", "");
@@ -126,6 +144,41 @@ impl Database for Redis {
         }
         Ok(())
     }
+
+    fn sample(&mut self) -> Result<Vec<Sample>> {
+        // A connection that is gone is noticed by asking.
+        self.ask(&["PING"])?;
+        let Some(threads) = self.pid.and_then(process::threads) else { return Ok(Vec::new()) };
+        let at_ms = crate::clock::wall_ms();
+        Ok(threads
+            .iter()
+            .enumerate()
+            .filter_map(|(i, (name, state))| sample(at_ms, i == 0, name, *state))
+            .collect())
+    }
+
+    fn can_sample(&self) -> bool {
+        self.pid.is_some()
+    }
+}
+
+/// What a thread does that does not sleep.
+fn sample(at_ms: i64, is_main: bool, name: &str, state: char) -> Option<Sample> {
+    let doing = match state {
+        'R' => "",
+        'D' => "disk",
+        _ => return None,
+    };
+    let thread = if is_main { "main" } else { name };
+    let wait_event = if doing.is_empty() { String::new() } else { format!("{thread} {doing}") };
+    Some(Sample {
+        at_ms,
+        foreground: is_main,
+        wait_type: "redis".into(),
+        wait_event,
+        query_id: 0,
+        sessions: 1,
+    })
 }
 
 /// What only grows. All else is a gauge.
@@ -164,6 +217,18 @@ fn reading(info: &str) -> Reading {
     reading.counter("command calls", commands.0).counter("command time us", commands.1)
 }
 
+/// Each command's calls and time.
+fn commands(info: &str) -> Vec<Reading> {
+    let run = pairs(info).find(|(name, _)| *name == "run_id").map_or("", |(_, value)| value);
+    let one = |(name, value): (&str, &str)| {
+        let command = name.strip_prefix("cmdstat_")?;
+        let field = |name: &str| value.split(',').find_map(|f| f.strip_prefix(name)?.parse::<f64>().ok());
+        let reading = Reading::new("redis command", command, run).counter("calls", field("calls=")?);
+        Some(reading.counter("time_ms", field("usec=")? / 1e3).fact("query", command.replace('|', " ")))
+    };
+    pairs(info).filter_map(one).collect()
+}
+
 fn pairs(info: &str) -> impl Iterator<Item = (&str, &str)> {
     info.lines().filter_map(|line| line.trim_end().split_once(':'))
 }
@@ -178,5 +243,23 @@ mod tests {
         assert_eq!((reading.epoch.as_str(), reading.gauges["connected_clients"]), ("abc", 3.0));
         assert_eq!(reading.counters["total_commands_processed"], 70.0);
         assert_eq!((reading.counters["command calls"], reading.counters["command time us"]), (70.0, 125.0));
+    }
+
+    #[test]
+    fn each_command_is_counted() {
+        let info = "run_id:abc\r\ncmdstat_set:calls=60,usec=120,usec_per_call=2.00\r\ncmdstat_config|get:calls=1,usec=5\r\n";
+        let found = super::commands(info);
+        assert_eq!((found[0].counters["calls"], found[0].counters["time_ms"]), (60.0, 0.12));
+        assert_eq!(found[1].facts["query"], "config get");
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_is_no_sample() {
+        let seen =
+            |main, state| super::sample(7, main, "bio_aof", state).map(|s| (s.foreground, s.wait_event));
+        assert_eq!(seen(true, 'S'), None);
+        assert_eq!(seen(true, 'R'), Some((true, String::new())));
+        assert_eq!(seen(true, 'D'), Some((true, "main disk".into())));
+        assert_eq!(seen(false, 'D'), Some((false, "bio_aof disk".into())));
     }
 }

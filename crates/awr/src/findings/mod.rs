@@ -64,26 +64,31 @@ pub struct Finding {
 /// The smallest share of DB time worth a finding, percent.
 pub const WORTH: f64 = 5.0;
 
+/// A rule and its name.
+type Rule = (&'static str, fn(&Period) -> Option<Finding>);
+
+/// All of them. Each has a fixture that raises it and one that does not.
+const RULES: [Rule; 15] = [
+    ("waits for the log", commit::waits_for_the_log),
+    ("waits for reads", reads::waits_for_reads),
+    ("locks", load::locks),
+    ("processor", load::processor),
+    ("concurrency", load::concurrency),
+    ("one statement", load::one_statement),
+    ("temporary files", load::temporary_files),
+    ("checkpoints for want of log", commit::checkpoints_for_want_of_log),
+    ("full pages", commit::full_pages),
+    ("log full", seawall::log_full),
+    ("around the log", seawall::around_the_log),
+    ("disk is busy", machine::disk_is_busy),
+    ("memory is short", machine::memory_is_short),
+    ("idle", load::idle),
+    ("what was not captured", capture::what_was_not_captured),
+];
+
 /// All findings.
 pub fn findings(period: &Period) -> Vec<Finding> {
-    let rules: [fn(&Period) -> Option<Finding>; 15] = [
-        commit::waits_for_the_log,
-        reads::waits_for_reads,
-        load::locks,
-        load::processor,
-        load::concurrency,
-        load::one_statement,
-        load::temporary_files,
-        commit::checkpoints_for_want_of_log,
-        commit::full_pages,
-        seawall::log_full,
-        seawall::around_the_log,
-        machine::disk_is_busy,
-        machine::memory_is_short,
-        load::idle,
-        capture::what_was_not_captured,
-    ];
-    let mut found: Vec<_> = rules.iter().filter_map(|rule| rule(period)).collect();
+    let mut found: Vec<_> = RULES.iter().filter_map(|(_, rule)| rule(period)).collect();
     let rank = |f: &Finding| (f.kind == Kind::Information, -(f.share.unwrap_or(0.0) * 1e6) as i64);
     found.sort_by_key(rank);
     found
@@ -153,3 +158,6 @@ impl Finding {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! The machine: CPU, disks, memory, pressure, from `/proc`. Needs no privileges.
 
 mod disk;
+pub mod process;
 mod processor;
 mod storage;
 

@@ -1,6 +1,6 @@
 //! How long a period was, whatever the wall clock did.
 
-use crate::model::Snapshot;
+use crate::model::{Instant, Snapshot};
 
 /// A wall clock that moved this much more or less than time did, in seconds, has jumped.
 const JUMP_S: f64 = 2.0;
@@ -30,6 +30,11 @@ impl std::fmt::Display for PeriodError {
 
 impl std::error::Error for PeriodError {}
 
+/// Seconds between two instants: by the clock that does not jump, except across a restart of the machine.
+pub fn passed(a: &Instant, b: &Instant) -> f64 {
+    if a.boot_id == b.boot_id { b.up_s - a.up_s } else { (b.wall_ms - a.wall_ms) as f64 / 1000.0 }
+}
+
 /// Seconds from the first to the last snapshot, and what is to be said about the clock.
 pub fn elapsed(snapshots: &[Snapshot]) -> Result<(f64, Vec<String>), PeriodError> {
     let (mut sum, mut jumps) = (0.0, Vec::new());
@@ -37,7 +42,7 @@ pub fn elapsed(snapshots: &[Snapshot]) -> Result<(f64, Vec<String>), PeriodError
         let (a, b) = (&pair[0], &pair[1]);
         let wall = (b.at.wall_ms - a.at.wall_ms) as f64 / 1000.0;
         let same_boot = a.at.boot_id == b.at.boot_id;
-        let passed = if same_boot { b.at.up_s - a.at.up_s } else { wall };
+        let passed = passed(&a.at, &b.at);
         if passed <= 0.0 {
             return Err(PeriodError::WentBack { from: a.id, to: b.id });
         }
@@ -60,7 +65,6 @@ pub fn elapsed(snapshots: &[Snapshot]) -> Result<(f64, Vec<String>), PeriodError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Instant;
 
     fn at(id: i64, wall_s: i64, up_s: f64, boot: &str) -> Snapshot {
         let at = Instant { wall_ms: wall_s * 1000, up_s, boot_id: boot.into() };

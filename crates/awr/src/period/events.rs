@@ -6,13 +6,16 @@
 use std::collections::BTreeMap;
 
 use super::sampled::{Sampled, Seen};
-use super::{Event, Period, counted};
+use super::{Event, Load, Period, counted};
 use crate::delta::Deltas;
 
 /// Fills in both lists.
 pub fn fill(period: &mut Period, deltas: &Deltas, sampled: &Sampled) {
-    if period.db_time_s.is_none() {
-        period.db_time_s = sampled.db_time_s();
+    // Redis counts the time of its commands; that it writes and syncs its log on the same thread, it does not.
+    if period.db_time_s.is_none() || period.target.product == "Redis" {
+        period.db_time_is_sampled = sampled.db_time_s().is_some();
+        period.db_time_s = sampled.db_time_s().or(period.db_time_s);
+        replace_db_time(period);
     }
     period.background = counted::background(deltas);
     if sampled.active > 0 {
@@ -26,6 +29,15 @@ pub fn fill(period: &mut Period, deltas: &Deltas, sampled: &Sampled) {
     period.background.extend(rows(&sampled.background, by_time));
     for events in [&mut period.events, &mut period.background] {
         events.sort_by(|a, b| b.time_s.total_cmp(&a.time_s));
+    }
+}
+
+/// The load profile shows the DB time that everything else refers to.
+fn replace_db_time(period: &mut Period) {
+    let Some(total) = period.db_time_s else { return };
+    match period.load.iter_mut().find(|row| row.name == "DB time") {
+        Some(row) => row.total = total,
+        None => period.load.insert(0, Load { name: "DB time".into(), total, unit: "s".into() }),
     }
 }
 

@@ -6,11 +6,13 @@
 mod counted;
 mod elapsed;
 mod events;
+mod io;
 mod load;
 mod machine;
 mod sampled;
 mod seawall;
 mod statements;
+mod time_model;
 mod timeline;
 
 use std::collections::BTreeMap;
@@ -18,6 +20,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use elapsed::PeriodError;
+pub(crate) use elapsed::passed;
+pub use load::mariadb_transactions;
 
 use crate::delta::Deltas;
 use crate::model::{Snapshot, Target};
@@ -39,6 +43,8 @@ pub struct Period {
     pub elapsed_s: f64,
     /// Time that clients' statements took, waits included, seconds.
     pub db_time_s: Option<f64>,
+    /// The database does not count it: active sessions, summed over the samples.
+    pub db_time_is_sampled: bool,
     /// CPU time of the server's processes, seconds.
     pub db_cpu_s: Option<f64>,
     /// Transactions that ended.
@@ -61,8 +67,18 @@ pub struct Period {
     pub seawall: Option<Seawall>,
     /// Statements, longest first.
     pub statements: Vec<Statement>,
-    /// Reads and writes by the database's own count.
+    /// Tables by what was read from outside the cache, by what was changed, and by scans of the whole.
     pub files: Vec<File>,
+    /// Tables by rows changed.
+    pub changed: Vec<File>,
+    /// The database's own I/O, by who did it and on what.
+    pub io: Vec<File>,
+    /// The database's own I/O by file.
+    pub io_files: Vec<File>,
+    /// What took how many seconds, by the database's own clocks. Parts of each other: they do not add up.
+    pub time_model: Vec<(String, f64)>,
+    /// All that the database counts.
+    pub activity: Vec<(String, f64)>,
     /// The machine.
     pub machine: Machine,
     /// What data and log lie on.
@@ -128,6 +144,12 @@ pub struct Seawall {
     pub log: BTreeMap<String, f64>,
     /// Its waits.
     pub waits: Vec<Wait>,
+    /// Its waits by class of file.
+    pub class_waits: Vec<Wait>,
+    /// How full the log was when destaging began: percent, and how often.
+    pub fill: Vec<(u64, u64)>,
+    /// Bytes a second that were logged in the busiest interval between two snapshots.
+    pub logged_peak: f64,
     /// Sums by class of file.
     pub classes: Vec<File>,
     /// Its files, busiest first.
@@ -139,6 +161,9 @@ pub struct Seawall {
 pub struct Wait {
     /// Its name.
     pub name: String,
+    /// The class of files it was on; empty: all of them.
+    #[serde(default)]
+    pub class: String,
     /// Its stage.
     pub stage: String,
     /// How many.
@@ -240,6 +265,9 @@ impl Period {
             capture_cpu_s: snapshots[1..].iter().map(|s| s.cost.cpu_us as f64 / 1e6).sum(),
             ..Self::default()
         };
+        if let Some(reading) = last.one("settings") {
+            period.settings.clone_from(&reading.facts);
+        }
         period.note(snapshots, samples);
         load::fill(&mut period, &deltas);
         period.rates = load::rates(snapshots);
@@ -247,14 +275,18 @@ impl Period {
         period.active_seen = sampled.active;
         events::fill(&mut period, &deltas, &sampled);
         statements::fill(&mut period, &deltas);
-        period.seawall = seawall::part(&deltas);
+        io::fill(&mut period, &deltas);
+        time_model::fill(&mut period, &deltas);
+        period.seawall = seawall::part(snapshots, &deltas);
         period.machine = machine::machine(snapshots, &deltas, elapsed_s);
         period.timeline = timeline::timeline(snapshots, samples);
-        if let Some(reading) = last.one("settings") {
-            period.settings.clone_from(&reading.facts);
-        }
         period.storage = last.of("storage").map(storage).collect();
         Ok(period)
+    }
+
+    /// The number a setting begins with.
+    pub fn settings_number(&self, name: &str) -> Option<f64> {
+        self.settings.get(name)?.split(' ').next()?.parse().ok()
     }
 
     /// Per second.

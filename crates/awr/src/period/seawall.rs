@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use super::{File, Seawall, Wait};
 use crate::delta::{Delta, Deltas};
-use crate::seawall::buckets;
+use crate::model::Snapshot;
+use crate::seawall::{buckets, fill};
 
 const FILES: usize = 30;
 
 /// What Seawall measured, if it was there.
-pub fn part(deltas: &Deltas) -> Option<Seawall> {
+pub fn part(snapshots: &[Snapshot], deltas: &Deltas) -> Option<Seawall> {
     let (_, log) = deltas.of("seawall").next()?;
     let fact = |name: &str| log.facts.get(name).cloned().unwrap_or_default();
     let (classes, files) = files(deltas);
@@ -20,15 +21,34 @@ pub fn part(deltas: &Deltas) -> Option<Seawall> {
         pool: fact("pool"),
         log: log.gauges.clone(),
         waits: deltas.of("seawall event").map(wait).filter(|w| w.count > 0.0).collect(),
+        class_waits: deltas.of("seawall class event").map(class_wait).filter(|w| w.count > 0.0).collect(),
+        fill: fill(&log.counters),
+        logged_peak: peak(snapshots),
         classes,
         files,
     })
+}
+
+/// Bytes a second that were logged in the busiest interval between two snapshots.
+fn peak(snapshots: &[Snapshot]) -> f64 {
+    let rate = |pair: &[Snapshot]| {
+        let (passed, deltas) = (pair[1].at.up_s - pair[0].at.up_s, Deltas::over(pair));
+        let whole = deltas.warnings.is_empty() && pair[0].at.boot_id == pair[1].at.boot_id && passed > 0.0;
+        deltas.sum("seawall file", "bytes").filter(|_| whole).map(|bytes| bytes / passed)
+    };
+    snapshots.windows(2).filter_map(rate).fold(0.0, f64::max)
+}
+
+fn class_wait((item, delta): (&str, &Delta)) -> Wait {
+    let fact = |name: &str| delta.facts.get(name).cloned().unwrap_or_default();
+    Wait { name: fact("event"), class: fact("class"), ..wait((item, delta)) }
 }
 
 fn wait((name, delta): (&str, &Delta)) -> Wait {
     let counter = |name: &str| delta.counters.get(name).copied().unwrap_or(0.0);
     Wait {
         name: name.into(),
+        class: String::new(),
         stage: delta.facts.get("stage").cloned().unwrap_or_default(),
         count: counter("count"),
         time_s: counter("sum_ns") / 1e9,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Timeline;
+use super::elapsed::passed;
 use super::machine::{cpu_shares, disk};
 use crate::delta::Deltas;
 use crate::model::Snapshot;
@@ -33,7 +34,7 @@ fn activity(samples: &Samples) -> Series {
     samples.ticks.iter().for_each(|at| ticks[slot(*at)] += 1.0);
     let mut classes: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for sample in samples.samples.iter().filter(|s| s.foreground && (*first..=*last).contains(&s.at_ms)) {
-        let class = names::postgres(&sample.wait_type, &sample.wait_event).class;
+        let class = names::sampled(&sample.wait_type, &sample.wait_event).class;
         classes.entry(class).or_insert_with(|| vec![0.0; slots])[slot(sample.at_ms)] +=
             f64::from(sample.sessions);
     }
@@ -51,14 +52,14 @@ fn activity(samples: &Samples) -> Series {
 fn machine(snapshots: &[Snapshot]) -> (Series, Series) {
     let step = snapshots.len().div_ceil(POINTS as usize + 1).max(1);
     let chosen: Vec<Snapshot> = snapshots.iter().step_by(step).cloned().collect();
-    let Some(first) = chosen.first().map(|s| s.at.wall_ms) else { return <(Series, Series)>::default() };
-    let mut seconds = Vec::new();
+    let (mut now, mut seconds) = (0.0, Vec::new());
     let mut cpu: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     let mut disks: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for (i, pair) in chosen.windows(2).enumerate() {
-        let passed = (pair[1].at.wall_ms - pair[0].at.wall_ms) as f64 / 1e3;
+        let passed = passed(&pair[0].at, &pair[1].at);
         let deltas = Deltas::over(pair);
-        seconds.push((pair[1].at.wall_ms - first) as f64 / 1e3);
+        now += passed;
+        seconds.push(now);
         let ticks = deltas.of("cpu").next().map(|(_, d)| d.counters.clone()).unwrap_or_default();
         for (state, share) in cpu_shares(&ticks).into_iter().filter(|(state, _)| state != "idle") {
             cpu.entry(state).or_default().push(share);

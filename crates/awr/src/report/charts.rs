@@ -2,7 +2,7 @@
 
 use seawall_page::chart::{Chart, Distribution, OverTime};
 
-use crate::period::Period;
+use crate::period::{Period, Wait};
 
 fn over_time(
     title: &str,
@@ -40,6 +40,16 @@ pub fn latency(period: &Period) -> Option<Chart> {
     let series: Vec<_> = timed.map(|w| (w.name.clone(), outline(&w.buckets))).collect();
     let title = "How long Seawall's waits took".into();
     (!series.is_empty()).then_some(Chart::Distribution(Distribution { title, series }))
+}
+
+/// What writers waited, by class of file: the log's writes and the data files' are different things.
+pub fn latency_by_class(period: &Period) -> Option<Chart> {
+    let part = period.seawall.as_ref()?;
+    let seen = |w: &&Wait| w.name == "log file sync" && !w.buckets.is_empty();
+    let series: Vec<_> =
+        part.class_waits.iter().filter(seen).map(|w| (w.class.clone(), outline(&w.buckets))).collect();
+    let title = "How long durable writes took, by class of file".into();
+    (series.len() > 1).then_some(Chart::Distribution(Distribution { title, series }))
 }
 
 /// The histogram with an empty bucket wherever there is a gap, so that the line falls to zero there.

@@ -1,11 +1,11 @@
-//! The database's sections: load profile, efficiency, events, statements, files.
+//! The database's sections: load profile, efficiency, events, statements.
 
 use seawall_page::scale::{bytes, digits};
 use seawall_page::{Section, Table};
 
 use super::charts;
 use super::words::{figure, mean, of_unit, percent};
-use crate::period::{Event, File, Period, Statement};
+use crate::period::{Event, Period, Statement};
 
 /// How many rows the top events have; AWR's number.
 const TOP: usize = 10;
@@ -46,6 +46,10 @@ pub fn events(period: &Period) -> Section {
         0 => "No activity was sampled, so only what the database times itself is known. `seawall snap --every 60s` \
               samples once a second."
             .to_owned(),
+        n if period.db_time_is_sampled => format!(
+            "Sessions seen in {n} samples of activity, which DB time is made of, too: the database does not count it. ± is \
+             the sampling error (95 %); the database's own names stand in the last column."
+        ),
         n => format!(
             "Shares of {n} samples of activity, of the DB time that the database counted. ± is the sampling error \
              (95 %); the database's own names stand in the last column."
@@ -127,31 +131,4 @@ fn statement_row(period: &Period, statement: &Statement) -> [String; 9] {
         counter("wal_bytes").map_or_else(|| "–".into(), bytes),
         statement.text.clone(),
     ]
-}
-
-/// Tables by what they read from outside the buffer cache.
-pub fn files(period: &Period) -> Section {
-    let mut section = Section::new("Segments by Physical Reads");
-    let mut table = Table::new("", &["<Table", "Table blocks read", "hit %", "Index blocks read", "hit %"]);
-    for file in period.files.iter().take(2 * TOP) {
-        table.row([
-            file.name.clone(),
-            figure(counter(file, "heap_blks_read")),
-            hit(file, "heap_blks"),
-            figure(counter(file, "idx_blks_read")),
-            hit(file, "idx_blks"),
-        ]);
-    }
-    section.table(table);
-    section
-}
-
-fn counter(file: &File, name: &str) -> Option<f64> {
-    file.counters.get(name).copied()
-}
-
-fn hit(file: &File, what: &str) -> String {
-    let of = |name: &str| counter(file, &format!("{what}_{name}")).unwrap_or(0.0);
-    let all = of("hit") + of("read");
-    percent((all > 0.0).then(|| of("hit") * 100.0 / all))
 }

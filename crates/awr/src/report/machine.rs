@@ -1,4 +1,4 @@
-//! The machine's sections, as sar shows them.
+//! The machine's sections: CPU and disks as sar shows them, operating system statistics.
 
 use seawall_page::scale::{bytes, digits};
 use seawall_page::{Block, Section, Table};
@@ -6,19 +6,34 @@ use seawall_page::{Block, Section, Table};
 use super::charts;
 use crate::period::Period;
 
-/// CPU, pressure, memory.
-pub fn machine(period: &Period) -> Section {
-    let mut section = Section::new("Machine: CPU, Pressure, Memory");
+/// CPU.
+pub fn cpu(period: &Period) -> Section {
+    let mut section = Section::new("Host CPU");
     let machine = &period.machine;
-    let mut cpu = Table::new(
-        "CPU (sar -u)",
-        &["<", "%user", "%system", "%iowait", "%steal", "%idle", "load at start", "at end"],
-    );
+    let head = ["<", "%user", "%system", "%iowait", "%steal", "%idle", "load at start", "at end"];
+    let mut cpu = Table::new("", &head);
     let share = |state: &str| format!("{:.2}", machine.cpu.get(state).copied().unwrap_or(0.0));
     let states = ["user", "system", "iowait", "steal", "idle"].map(share);
     let load = machine.load.map(|load| format!("{load:.2}"));
-    cpu.row([vec!["all".to_owned()], states.to_vec(), load.to_vec()].concat());
+    cpu.row([vec!["all (sar -u)".to_owned()], states.to_vec(), load.to_vec()].concat());
     section.table(cpu).chart(charts::cpu(period));
+    let own = period.db_cpu_s.filter(|_| machine.cpus > 0.0);
+    if let Some(seconds) = own {
+        section.words(format!(
+            "Instance CPU: {} s, {} of {} CPUs on average ({:.1} % of the machine).",
+            digits(seconds),
+            digits(period.per_second(seconds)),
+            machine.cpus,
+            period.per_second(seconds) * 100.0 / machine.cpus
+        ));
+    }
+    section
+}
+
+/// Memory, pressure, and what the kernel counts.
+pub fn statistics(period: &Period) -> Section {
+    let mut section = Section::new("Memory and Operating System Statistics");
+    let machine = &period.machine;
     let mut pressure = Table::new(
         "Pressure stall: % of the time in which tasks were held up",
         &["<Resource", "some", "all"],
@@ -32,17 +47,38 @@ pub fn machine(period: &Period) -> Section {
         }
     }
     section.table(pressure);
-    let memory = |name: &str| Some((name.to_owned(), bytes(*machine.memory.get(name)?)));
-    let names = ["MemTotal", "MemAvailable", "Cached", "Dirty", "Writeback", "SwapFree"];
+    let memory = |(name, shown): (&str, &str)| Some((shown.to_owned(), bytes(*machine.memory.get(name)?)));
+    let names = [
+        ("MemTotal", "Memory"),
+        ("MemAvailable", "available at the end"),
+        ("Cached", "page cache"),
+        ("Dirty", "dirty, not written yet"),
+        ("Writeback", "being written"),
+        ("SwapFree", "free swap"),
+    ];
     let mut facts: Vec<_> = names.into_iter().filter_map(memory).collect();
-    facts.extend(machine.rates.iter().map(|(name, rate)| (format!("{name}/s"), digits(*rate))));
-    section.blocks.push(Block::Facts(facts));
+    facts.extend(machine.rates.iter().map(|(name, rate)| (rate_name(name), digits(*rate))));
+    section.blocks.extend((!facts.is_empty()).then_some(Block::Facts(facts)));
     section
+}
+
+/// The kernel's counters in words.
+fn rate_name(name: &str) -> String {
+    let words = match name {
+        "pgmajfault" => "major page faults",
+        "pgpgin" => "KiB read from disks",
+        "pgpgout" => "KiB written to disks",
+        "pswpin" => "pages swapped in",
+        "pswpout" => "pages swapped out",
+        "oom_kill" => "processes killed for want of memory",
+        other => other,
+    };
+    format!("{words} a second")
 }
 
 /// Disks.
 pub fn disks(period: &Period) -> Section {
-    let mut section = Section::new("Machine: Disks");
+    let mut section = Section::new("Disks");
     let head = ["<DEV (sar -d)", "tps", "rkB/s", "wkB/s", "areq-sz", "aqu-sz", "await", "%util", "flushes/s"];
     let mut table = Table::new("", &head);
     for disk in &period.machine.disks {

@@ -3,9 +3,11 @@
 //! Input: a [`Period`] and the findings on it. Output: a document, which becomes text or HTML. Nothing is
 //! computed here that is not in the period but shares and rates.
 
+mod advice;
 mod charts;
 mod database;
 mod header;
+mod instance;
 mod machine;
 mod seawall;
 pub(crate) mod words;
@@ -22,16 +24,23 @@ pub fn document(period: &Period) -> Document {
     let mut document = header::document(period);
     document.sections = vec![
         findings(&findings::findings(period)),
+        instance::caches(period),
         database::load_profile(period),
         database::efficiency(period),
         database::events(period),
-        database::background(period),
-        database::statements(period),
-        database::files(period),
-        seawall::part(period),
-        seawall::files(period),
-        machine::machine(period),
+        machine::cpu(period),
+        instance::time_model(period),
+        machine::statistics(period),
         machine::disks(period),
+        instance::wait_classes(period),
+        database::background(period),
+        seawall::part(period),
+        database::statements(period),
+        instance::io(period),
+        seawall::files(period),
+        advice::advisories(period),
+        instance::segments(period),
+        instance::activity(period),
         settings(period),
         limits(period),
     ];

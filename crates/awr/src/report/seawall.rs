@@ -83,6 +83,12 @@ fn log(part: &Seawall) -> Vec<(String, String)> {
 pub fn files(period: &Period) -> Section {
     let mut section = Section::new("Seawall: I/O by File Class and File");
     let Some(part) = &period.seawall else { return section };
+    if !part.files.is_empty() {
+        section.words(
+            "A file that is removed takes its counts along, so files and their sums may say less than the waits by class, \
+             which count everything.",
+        );
+    }
     let what =
         ["Writes logged", "Bytes", "Per second", "Syncs absorbed", "Real syncs", "Around the log", "Left it"];
     let head = |first: &'static str| [&[first], what.as_slice()].concat();
@@ -90,8 +96,16 @@ pub fn files(period: &Period) -> Section {
     part.classes.iter().for_each(|class| classes.row(file_row(period, class)));
     let mut files = Table::new("By file", &head("<File"));
     part.files.iter().take(FILES).for_each(|file| files.row(file_row(period, file)));
-    section.table(classes).table(files);
+    let head = ["<Class", "<Event", "Waits", "Per second", "Mean", "p50", "p99", "p99.9", "Longest bucket"];
+    let mut waits = Table::new("How long it took, by class", &head);
+    part.class_waits.iter().for_each(|wait| waits.row(class_row(period, wait)));
+    section.table(classes).table(waits).chart(charts::latency_by_class(period)).table(files);
     section
+}
+
+fn class_row(period: &Period, wait: &Wait) -> [String; 9] {
+    let [event, _, waits, rate, _, mean, p50, p99, p999, longest] = wait_row(period, wait);
+    [wait.class.clone(), event, waits, rate, mean, p50, p99, p999, longest]
 }
 
 fn file_row(period: &Period, file: &File) -> [String; 8] {

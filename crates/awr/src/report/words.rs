@@ -17,7 +17,8 @@ pub fn of_unit(value: f64, unit: &str) -> String {
 
 /// Percent.
 pub fn percent(value: Option<f64>) -> String {
-    value.map_or_else(|| "–".into(), |v| format!("{v:.1}"))
+    // An empty sum of floats is -0.
+    value.map_or_else(|| "–".into(), |v| format!("{:.1}", v + 0.0))
 }
 
 /// A mean wait from seconds and a count.

@@ -4,7 +4,11 @@ use rusqlite::params;
 use serde::{Deserialize, Serialize};
 
 use super::{Repository, Result};
-use crate::model::Sample;
+use crate::model::{Sample, Snapshot};
+use crate::period::passed;
+
+/// A wall clock that moved this much more or less than time did has jumped.
+const JUMP_MS: i64 = 2000;
 
 /// All samples of a period.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -22,6 +26,21 @@ impl Repository {
     /// If it cannot be written.
     pub fn put_samples(&mut self, target: &str, seen: &Samples) -> Result<()> {
         self.change(|c| put(c, target, seen))
+    }
+
+    /// What was seen between snapshots of one target, whatever their wall clock did.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn samples_between(&self, snapshots: &[Snapshot]) -> Result<Samples> {
+        let mut all = Samples::default();
+        let Some(first) = snapshots.first() else { return Ok(all) };
+        for (from, to) in ranges(snapshots) {
+            let part = self.samples(&first.target.id, from, to)?;
+            all.ticks.extend(part.ticks);
+            all.samples.extend(part.samples);
+        }
+        Ok(all)
     }
 
     /// What was seen from one instant to another.
@@ -54,6 +73,28 @@ impl Repository {
     }
 }
 
+/// Stretches of the wall clock that snapshots cover, rising and apart. Where it jumped, time went on from where it
+/// was before and ended where it is after: both may hold samples.
+fn ranges(snapshots: &[Snapshot]) -> Vec<(i64, i64)> {
+    let pair = |pair: &[Snapshot]| {
+        let [a, b] = [&pair[0].at, &pair[1].at];
+        let passed = (passed(a, b) * 1000.0) as i64;
+        let is_jump = (b.wall_ms - a.wall_ms - passed).abs() > JUMP_MS;
+        let jumped = [(a.wall_ms, a.wall_ms + passed), (b.wall_ms - passed, b.wall_ms)];
+        if is_jump { jumped.to_vec() } else { vec![(a.wall_ms, b.wall_ms)] }
+    };
+    let mut found: Vec<_> = snapshots.windows(2).flat_map(pair).collect();
+    found.sort_unstable();
+    let mut apart: Vec<(i64, i64)> = Vec::new();
+    for (from, to) in found {
+        match apart.last_mut() {
+            Some((_, end)) if from <= *end => *end = to.max(*end),
+            _ => apart.push((from, to)),
+        }
+    }
+    apart
+}
+
 pub(super) fn put(
     c: &rusqlite::Connection,
     target: &str,
@@ -77,4 +118,24 @@ pub(super) fn put(
         ])?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Instant;
+
+    #[test]
+    fn a_wall_clock_that_jumps_loses_no_samples() {
+        let at = |wall_ms, up_s| Snapshot {
+            at: Instant { wall_ms, up_s, boot_id: "b".into() },
+            ..Snapshot::default()
+        };
+        let steady = [at(0, 0.0), at(60_000, 60.0), at(120_300, 120.0)];
+        assert_eq!(ranges(&steady), [(0, 120_300)]);
+        let back = [at(3_600_000, 0.0), at(60_000, 60.0), at(120_000, 120.0)];
+        assert_eq!(ranges(&back), [(0, 120_000), (3_600_000, 3_660_000)]);
+        let forward = [at(0, 0.0), at(3_660_000, 60.0)];
+        assert_eq!(ranges(&forward), [(0, 60_000), (3_600_000, 3_660_000)]);
+    }
 }

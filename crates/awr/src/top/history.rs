@@ -23,12 +23,12 @@ impl History {
     }
 }
 
-/// The rates in relation to the highest of them.
-pub fn sparkline(rates: &VecDeque<f64>) -> String {
+/// The last rates that there is room for, in relation to the highest of them.
+pub fn sparkline(rates: &VecDeque<f64>, room: usize) -> String {
     let highest = rates.iter().copied().fold(0.0, f64::max);
     let height = |rate: &f64| {
         let step = if highest > 0.0 { (rate / highest * 7.0).round() as usize } else { 0 };
         HEIGHTS[step.min(7)]
     };
-    rates.iter().map(height).collect()
+    rates.iter().skip(rates.len().saturating_sub(room)).map(height).collect()
 }

@@ -1,17 +1,19 @@
 //! `seawall top`: what happens now, once a second, for a terminal.
 //!
 //! Input: two looks at the daemon (and at the database's count of commits), and the time between them. Output:
-//! one frame of text. The medium's label stands in every frame.
+//! one frame of text that fits its terminal. The medium's label stands in every frame.
 
 mod history;
-
-use std::fmt::Write;
+mod screen;
 
 pub use history::History;
 use history::sparkline;
+pub use screen::{Paint, Screen};
 use seawall_daemon::status::{EventStatus, FileStatus, RootStatus, Status};
 use seawall_page::scale::{bytes, digits, time};
 
+/// From this width on the longest wait has a column.
+const WIDE: usize = 100;
 const BAR: usize = 30;
 
 /// One look.
@@ -23,40 +25,57 @@ pub struct Look {
 }
 
 /// The frame for what happened between two looks.
-pub fn frame(before: &Look, now: &Look, seconds: f64, history: &mut History) -> String {
-    let mut out = String::new();
+pub fn frame(before: &Look, now: &Look, seconds: f64, history: &mut History, screen: Screen) -> String {
+    let mut out = screen.page();
     let s = &now.status;
-    let _ = writeln!(out, "Seawall · {} · {}", s.medium, s.pool.display());
-    let _ = writeln!(out, "{}", log_line(&before.status, s, seconds));
+    let weak = s.medium_name == "emulated";
+    out.line(if weak { Paint::Warn } else { Paint::Head }, &format!("Seawall · {}", s.medium));
+    let share = fill(s);
+    let paint = match share {
+        share if share >= 0.9 => Paint::Bad,
+        share if share >= 0.6 => Paint::Warn,
+        _ => Paint::Good,
+    };
+    let log = format!("log {} {:.0} % of {} · ", bar(share), share * 100.0, bytes(s.size as f64));
+    let pool = out.tail(&s.pool.display().to_string(), log.chars().count());
+    out.line(paint, &format!("{log}{pool}"));
+    out.line(Paint::Plain, &flows(&before.status, s, seconds));
     let synced = |s: &Status| s.files.iter().map(|f| f.absorbed + f.real_syncs).sum::<u64>() as f64;
     let syncs = (synced(s) - synced(&before.status)).max(0.0) / seconds;
     let commits = now.transactions.zip(before.transactions).map(|(b, a)| (b - a).max(0.0) / seconds);
-    let commits = commits.map_or_else(String::new, |rate| format!("transactions/s {}   ", digits(rate)));
-    let _ = writeln!(
-        out,
-        "{commits}syncs/s {}   processes {}   refused {}\n",
-        digits(syncs),
-        s.clients.len(),
-        s.refused
+    let commits = commits.map_or_else(String::new, |rate| format!("commits/s {}   ", digits(rate)));
+    out.line(
+        Paint::Head,
+        &format!(
+            "{commits}syncs/s {}   processes {}   refused {}",
+            digits(syncs),
+            s.clients.len(),
+            s.refused
+        ),
     );
+    out.line(Paint::Plain, "");
     waits(&mut out, &before.status, s, seconds, history);
     directories(&mut out, &before.status, s, seconds);
-    out
+    out.text()
 }
 
-/// How full the log is, and how fast it fills and empties.
-fn log_line(before: &Status, now: &Status, seconds: f64) -> String {
-    let used = now.segments - now.segments_free;
-    let share = f64::from(used) / f64::from(now.segments.max(1));
+/// The share of segments that are in use.
+fn fill(s: &Status) -> f64 {
+    f64::from(s.segments.saturating_sub(s.segments_free)) / f64::from(s.segments.max(1))
+}
+
+fn bar(share: f64) -> String {
     let full = ((share * BAR as f64).round() as usize).min(BAR);
-    let bar = format!("{}{}", "█".repeat(full), "░".repeat(BAR - full));
+    format!("{}{}", "█".repeat(full), "░".repeat(BAR - full))
+}
+
+/// How fast the log fills and empties.
+fn flows(before: &Status, now: &Status, seconds: f64) -> String {
     let logged = (logged_bytes(now) - logged_bytes(before)).max(0.0);
     let backlog = now.backlog_bytes as f64 - before.backlog_bytes as f64;
     let destaged = (logged - backlog).max(0.0);
     format!(
-        "log {bar} {:.0} % of {}   logged {}/s   destaged {}/s   to destage {} in {} files",
-        share * 100.0,
-        bytes(now.size as f64),
+        "logged {}/s   destaged {}/s   to destage {} in {} files",
         bytes(logged / seconds),
         bytes(destaged / seconds),
         bytes(now.backlog_bytes as f64),
@@ -68,31 +87,33 @@ fn logged_bytes(s: &Status) -> f64 {
     s.files.iter().map(|f| f.bytes as f64).sum()
 }
 
-fn waits(out: &mut String, before: &Status, now: &Status, seconds: f64, history: &mut History) {
-    let heads = ["waits", "/s", "mean", "p50", "p99", "p99.9", "longest"];
-    let _ = writeln!(
-        out,
-        "{:<26}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}  last half minute",
-        heads[0], heads[1], heads[2], heads[3], heads[4], heads[5], heads[6]
-    );
+fn waits(out: &mut screen::Page, before: &Status, now: &Status, seconds: f64, history: &mut History) {
+    let is_wide = out.width() >= WIDE;
+    let longest = |text: &str| if is_wide { format!("{text:>9}") } else { String::new() };
+    let row = |name: &str, rate: &str, times: [&str; 4], last: &str, line: &str| {
+        let [mean, p50, p99, p999] = times;
+        format!("{name:<24}{rate:>8}{mean:>9}{p50:>9}{p99:>9}{p999:>9}{}  {line}", longest(last))
+    };
+    let heads = ["mean", "p50", "p99", "p99.9"];
+    out.line(Paint::Dim, &row("waits", "/s", heads, "longest", "last half minute"));
     for event in &now.events {
         let earlier = before.events.iter().find(|e| e.name == event.name);
         let count = event.count.saturating_sub(earlier.map_or(0, |e| e.count));
         let rates = history.add(&event.name, count as f64 / seconds);
         let grown = Grown::of(earlier, event);
         let show = |ns: Option<u64>| ns.map_or_else(|| "-".into(), |ns| time(ns as f64));
-        let _ = writeln!(
-            out,
-            "{:<26}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}  {}",
-            event.name,
-            digits(count as f64 / seconds),
-            show(grown.mean_ns()),
-            show(grown.quantile_ns(0.5)),
-            show(grown.quantile_ns(0.99)),
-            show(grown.quantile_ns(0.999)),
-            show(grown.buckets.last().map(|(floor, _)| *floor)),
-            sparkline(rates)
+        let times =
+            [grown.mean_ns(), grown.quantile_ns(0.5), grown.quantile_ns(0.99), grown.quantile_ns(0.999)];
+        let times = times.map(show);
+        let room = out.width().saturating_sub(if is_wide { 79 } else { 70 });
+        let text = row(
+            &event.name,
+            &digits(count as f64 / seconds),
+            times.each_ref().map(String::as_str),
+            &show(grown.buckets.last().map(|(floor, _)| *floor)),
+            &sparkline(rates, room),
         );
+        out.line(if count > 0 { Paint::Plain } else { Paint::Dim }, &text);
     }
 }
 
@@ -132,26 +153,34 @@ impl Grown {
     }
 }
 
-fn directories(out: &mut String, before: &Status, now: &Status, seconds: f64) {
-    let _ = writeln!(
-        out,
-        "\n{:<10}{:>10}{:>14}{:>12}{:>8}{:>12}  directory",
-        "database", "writes/s", "logged/s", "absorbed/s", "real/s", "untracked"
+fn directories(out: &mut screen::Page, before: &Status, now: &Status, seconds: f64) {
+    out.line(Paint::Plain, "");
+    let row = |cells: [&str; 7], path: &str| {
+        let [preset, writes, logged, absorbed, real, live, untracked] = cells;
+        format!("{preset:<9}{writes:>9}{logged:>13}{absorbed:>11}{real:>7}{live:>6}{untracked:>10}  {path}")
+    };
+    out.line(
+        Paint::Dim,
+        &row(["database", "writes/s", "logged/s", "absorbed/s", "real/s", "live", "untracked"], "directory"),
     );
     for root in &now.roots {
         let rate =
             |of: fn(&FileStatus) -> u64| (sum(now, root, of) - sum(before, root, of)).max(0.0) / seconds;
-        let untracked = inside(now, root).filter(|f| !f.tracked).count();
-        let _ = writeln!(
-            out,
-            "{:<10}{:>10}{:>14}{:>12}{:>8}{:>12}  {}",
-            root.preset,
+        let count = |of: fn(&FileStatus) -> bool| inside(now, root).filter(|f| of(f)).count().to_string();
+        let untracked = count(|f| !f.tracked);
+        let cells = [
             digits(rate(|f| f.writes)),
-            bytes(rate(|f| f.bytes)),
+            format!("{}/s", bytes(rate(|f| f.bytes))),
             digits(rate(|f| f.absorbed)),
             digits(rate(|f| f.real_syncs)),
-            untracked,
-            root.path.display()
+            count(|f| f.live),
+        ];
+        let [writes, logged, absorbed, real, live] = cells.each_ref().map(String::as_str);
+        let path = root.path.display().to_string();
+        let paint = if untracked == "0" { Paint::Plain } else { Paint::Warn };
+        out.line(
+            paint,
+            &row([&root.preset, writes, logged, absorbed, real, live, &untracked], &out.tail(&path, 67)),
         );
     }
 }

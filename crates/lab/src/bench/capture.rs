@@ -2,9 +2,11 @@
 //!
 //! PostgreSQL with `fsync=off`, so that CPUs are the limit and whatever capturing takes is missing elsewhere;
 //! pgbench's simple-update, alternately with and without. Snapshots come twelve times as often as the manual
-//! suggests.
+//! suggests. Throughput is as noisy as the machine is, so what the recorder and its session in the server take of
+//! a processor is counted as well.
 
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -22,6 +24,8 @@ const SCALE: u32 = 8;
 const CLIENTS: usize = 4;
 /// Seconds between two snapshots.
 const EVERY: u64 = 5;
+/// Seconds that capturing goes on behind the load.
+const SPARE: u64 = 4;
 /// What the cluster takes on the disk, with its WAL.
 pub const SPACE: u64 = 3 << 30;
 
@@ -41,6 +45,17 @@ struct Figures {
     with: Vec<f64>,
     kept: Vec<f64>,
     snapshot_ms: Vec<f64>,
+    recorder_percent: Vec<f64>,
+    server_percent: Vec<f64>,
+}
+
+/// What one run with capturing cost.
+struct Costs {
+    /// CPU time of each snapshot, ms.
+    snapshots_ms: Vec<f64>,
+    /// Percent of one processor: `seawall snap`, and its session in the server.
+    recorder_percent: f64,
+    server_percent: f64,
 }
 
 /// The section.
@@ -61,7 +76,11 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
                 measure(lab, &bin, &data, seconds(scope), captured).with_context(|| what.clone())?;
             lab.progress.done(&format!("{what}: {} tps", thousands(rate)));
             tps[usize::from(captured)] = rate;
-            figures.snapshot_ms.extend(costs);
+            if let Some(costs) = costs {
+                figures.snapshot_ms.extend(costs.snapshots_ms);
+                figures.recorder_percent.push(costs.recorder_percent);
+                figures.server_percent.push(costs.server_percent);
+            }
         }
         figures.without.push(tps[0]);
         figures.with.push(tps[1]);
@@ -71,14 +90,15 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     figures.result()
 }
 
-/// Transactions a second, and what each snapshot took, in ms of CPU time.
-fn measure(lab: &Lab, bin: &Path, data: &Path, seconds: u64, captured: bool) -> Result<(f64, Vec<f64>)> {
+/// Transactions a second, and what capturing cost.
+fn measure(lab: &Lab, bin: &Path, data: &Path, seconds: u64, captured: bool) -> Result<(f64, Option<Costs>)> {
     let cluster = Cluster::start(lab, bin, Side::Unsafe, data)?;
     cluster.sql("CHECKPOINT")?;
     lab.settle()?;
     let snap = captured.then(|| start_snap(lab, &cluster, seconds)).transpose()?;
+    let begin = Instant::now();
     let measured = Bench { test: Test::SimpleUpdate, clients: CLIENTS, seconds }.measure(&cluster)?;
-    let costs = snap.map(costs).transpose()?.unwrap_or_default();
+    let costs = snap.map(|snap| costs(&cluster, snap, begin)).transpose()?;
     cluster.stop()?;
     Ok((measured.tps, costs))
 }
@@ -92,7 +112,8 @@ fn start_snap(lab: &Lab, cluster: &Cluster<'_>, seconds: u64) -> Result<Running>
         "--every",
         &format!("{EVERY}s"),
         "--for",
-        &format!("{seconds}s"),
+        // A little longer than the load, so that what it has cost can be read while it is there.
+        &format!("{}s", seconds + SPARE),
     ]);
     snap.arg("--repo")
         .arg(lab.work.data("snapshots").join("capture.db"))
@@ -101,23 +122,44 @@ fn start_snap(lab: &Lab, cluster: &Cluster<'_>, seconds: u64) -> Result<Running>
     process::start_captured(snap, "seawall snap", libc::SIGINT)
 }
 
-fn costs(snap: Running) -> Result<Vec<f64>> {
+/// Its processor time so far, while it still runs; then its own account of each snapshot.
+fn costs(cluster: &Cluster<'_>, snap: Running, begin: Instant) -> Result<Costs> {
+    let session = cluster.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'seawall awr'")?;
+    let session: u32 = session.parse().context("seawall snap has no session in the server")?;
+    let percent =
+        |pid: u32| Ok::<_, anyhow::Error>(cpu_seconds(pid)? * 100.0 / begin.elapsed().as_secs_f64());
+    let (recorder_percent, server_percent) = (percent(snap.pid())?, percent(session)?);
     let said = snap.wait()?.success("seawall snap")?;
     let cost = |line: &str| -> Option<f64> {
         let line: Value = serde_json::from_str(line).ok()?;
         Some(line["cpu_us"].as_f64()? / 1000.0)
     };
-    let costs: Vec<f64> = String::from_utf8_lossy(&said).lines().filter_map(cost).collect();
-    ensure!(costs.len() >= 2, "seawall snap took {} snapshots", costs.len());
-    Ok(costs)
+    let snapshots_ms: Vec<f64> = String::from_utf8_lossy(&said).lines().filter_map(cost).collect();
+    ensure!(snapshots_ms.len() >= 2, "seawall snap took {} snapshots", snapshots_ms.len());
+    Ok(Costs { snapshots_ms, recorder_percent, server_percent })
+}
+
+/// Time on a processor by the scheduler's own count, in nanoseconds; of a process with one thread.
+fn cpu_seconds(pid: u32) -> Result<f64> {
+    let path = format!("/proc/{pid}/schedstat");
+    let text = std::fs::read_to_string(&path).with_context(|| path.clone())?;
+    let ns: f64 = text.split(' ').next().and_then(|ns| ns.parse().ok()).with_context(|| path)?;
+    Ok(ns / 1e9)
 }
 
 impl Figures {
     fn result(&self) -> Result<SectionResult> {
         let spread = |values: &[f64]| Spread::of(values).context("no rounds");
-        let all = [&self.without, &self.with, &self.kept, &self.snapshot_ms];
-        let [without, with, kept, snapshot_ms] =
-            [spread(all[0])?, spread(all[1])?, spread(all[2])?, spread(all[3])?];
+        let all = [
+            &self.without,
+            &self.with,
+            &self.kept,
+            &self.snapshot_ms,
+            &self.recorder_percent,
+            &self.server_percent,
+        ];
+        let [a, b, c, d, e, f] = all.map(|values| spread(values));
+        let [without, with, kept, snapshot_ms, recorder, server] = [a?, b?, c?, d?, e?, f?];
         let cell = |s: Spread| format!("{} ({}–{})", thousands(s.median), thousands(s.min), thousands(s.max));
         let ratio = |s: Spread| format!("{} ({}–{})", short(s.median), short(s.min), short(s.max));
         let line = vec![
@@ -126,13 +168,24 @@ impl Figures {
             cell(with),
             ratio(kept),
             ratio(snapshot_ms),
+            ratio(recorder),
+            ratio(server),
         ];
-        let header = ["Capture, tps", "alone", "captured", "of alone", "CPU of a snapshot, ms"];
-        Ok((vec![row(without, with, kept, snapshot_ms)], format!("{}\n", table::format(&header, &[line]))))
+        let header = [
+            "Capture, tps",
+            "alone",
+            "captured",
+            "of alone",
+            "CPU of a snapshot, ms",
+            "recorder, % of a core",
+            "its session in the server",
+        ];
+        let row = row([without, with, kept, snapshot_ms, recorder, server]);
+        Ok((vec![row], format!("{}\n", table::format(&header, &[line]))))
     }
 }
 
-fn row(without: Spread, with: Spread, kept: Spread, snapshot_ms: Spread) -> Fields {
+fn row([without, with, kept, snapshot_ms, recorder, server]: [Spread; 6]) -> Fields {
     Fields::default()
         .with("clients", CLIENTS)
         .with("test", Test::SimpleUpdate.name())
@@ -141,6 +194,8 @@ fn row(without: Spread, with: Spread, kept: Spread, snapshot_ms: Spread) -> Fiel
         .with_spread("captured_tps", with)
         .with_spread("of_alone", kept)
         .with_spread("snapshot_cpu_ms", snapshot_ms)
+        .with_spread("recorder_cpu_percent", recorder)
+        .with_spread("server_cpu_percent", server)
 }
 
 #[cfg(test)]
@@ -150,6 +205,6 @@ mod tests {
 
     #[test]
     fn the_keys_are_those_of_the_page() {
-        row(Spread::ONE, Spread::ONE, Spread::ONE, Spread::ONE).assert_keys(keys::CAPTURE);
+        row([Spread::ONE; 6]).assert_keys(keys::CAPTURE);
     }
 }

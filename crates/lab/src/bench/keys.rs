@@ -225,6 +225,11 @@ pub const CAPTURE: &[Key] = &[
         "snapshot_cpu_ms",
         "CPU time of one snapshot and the samples before it in ms, the server's work for it not included",
     ),
+    spread(
+        "recorder_cpu_percent",
+        "CPU time of `seawall snap` in percent of one processor, by the scheduler's count",
+    ),
+    spread("server_cpu_percent", "the same of its session in the server: what its questions cost there"),
 ];
 
 /// All sections by name.

@@ -10,7 +10,12 @@ use crate::scale::{digits, ticks};
 pub fn draw(data: &OverTime, stacked: bool) -> String {
     let tops = upper_edges(data, stacked);
     let highest = tops.iter().flatten().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
-    let top = if highest > 0.0 { highest * 1.06 } else { 1.0 };
+    let top = match highest {
+        // A share is of a whole: half of it shall look like half.
+        highest if data.unit.starts_with('%') => f64::max(highest, 100.0),
+        0.0 => 1.0,
+        highest => highest * 1.06,
+    };
     let mut plane = vertical_axis(top) + &time_axis(data);
     let zero = vec![0.0; data.seconds.len()];
     for (i, (name, values)) in data.series.iter().enumerate() {

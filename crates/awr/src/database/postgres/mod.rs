@@ -3,7 +3,6 @@
 //! Views are read as JSON, column by column as the server's version has them, so that a new version needs no
 //! new code here. A view that the server lacks, or does not show to us, becomes a note.
 
-mod process;
 mod rows;
 mod sample;
 mod views;
@@ -14,7 +13,7 @@ use anyhow::{Context, Result, anyhow};
 use postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use crate::database::Database;
-use crate::machine;
+use crate::machine::{self, process};
 use crate::model::{Reading, Sample, Snapshot, Target};
 
 const NAME: &str = "seawall awr";

@@ -6,7 +6,16 @@ use super::views::View;
 use crate::model::Reading;
 
 /// Numbers that do not only grow.
-const GAUGES: [&str; 4] = ["numbackends", "sessions_active", "op_bytes", "period_ms"];
+const GAUGES: [&str; 8] = [
+    "numbackends",
+    "sessions_active",
+    "op_bytes",
+    "period_ms",
+    "n_live_tup",
+    "n_dead_tup",
+    "n_mod_since_analyze",
+    "n_ins_since_vacuum",
+];
 /// Words worth keeping.
 const FACTS: [&str; 4] = ["query", "datname", "backend_type", "object"];
 /// Identifiers, and numbers that say nothing about an interval.

@@ -25,7 +25,7 @@ const STATEMENTS: usize = 300;
 const TABLES: usize = 300;
 
 /// All of them.
-pub const VIEWS: [View; 9] = [
+pub const VIEWS: [View; 10] = [
     View {
         kind: "pg_stat_database",
         sql: "SELECT coalesce(datname, '(shared objects)'), to_jsonb(s)::text FROM pg_stat_database s",
@@ -93,6 +93,15 @@ pub const VIEWS: [View; 9] = [
         kind: "pg_statio_tables",
         sql: "SELECT schemaname || '.' || relname, to_jsonb(s)::text FROM pg_statio_all_tables s \
               ORDER BY coalesce(heap_blks_read, 0) + coalesce(idx_blks_read, 0) DESC, relid LIMIT 300",
+        versions: ANY,
+        limit: Some(TABLES),
+        needs: None,
+        without: "",
+    },
+    View {
+        kind: "pg_stat_tables",
+        sql: "SELECT schemaname || '.' || relname, to_jsonb(s)::text FROM pg_stat_all_tables s \
+              ORDER BY n_tup_ins + n_tup_upd + n_tup_del DESC, relid LIMIT 300",
         versions: ANY,
         limit: Some(TABLES),
         needs: None,

@@ -4,6 +4,7 @@ pub mod compare;
 pub mod report;
 pub mod snap;
 pub mod snaps;
+mod terminal;
 pub mod top;
 
 use std::io::Write;
@@ -11,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use nix::unistd::geteuid;
+use seawall_awr::Repository;
 use seawall_awr::period::Period;
-use seawall_awr::{Repository, Samples};
 use seawall_page::{Document, html, text};
 
 /// Where snapshots are kept.
@@ -80,10 +81,7 @@ fn print(text: &str) -> Result<()> {
 /// The period between two snapshots.
 fn period(repository: &Repository, first: i64, last: i64) -> Result<Period> {
     let chain = repository.chain(first, last)?;
-    let samples = match (chain.first(), chain.last()) {
-        (Some(a), Some(b)) => repository.samples(&a.target.id, a.at.wall_ms, b.at.wall_ms)?,
-        _ => Samples::default(),
-    };
+    let samples = repository.samples_between(&chain)?;
     // `chain` has snapshots of the first one's target only.
     let last_of_target = chain.last().map(|s| s.id);
     if last_of_target != Some(last) {

@@ -8,16 +8,18 @@ use anyhow::{Context, Result, bail};
 use seawall_awr::database::{self, Address, Database};
 use seawall_awr::metrics::{Exporter, serve};
 use seawall_awr::model::Snapshot;
+use seawall_awr::period::mariadb_transactions;
 use seawall_awr::seawall::ask;
-use seawall_awr::top::{History, Look, frame};
+use seawall_awr::top::{History, Look, Screen, frame};
 
 use super::print;
+use super::terminal::Terminal;
 use crate::pool;
 
 /// Home, and clear what is below.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
-/// Show what happens now, once a second
+/// Show what happens now, once a second; q quits
 #[derive(clap::Args)]
 pub struct Top {
     /// The pool; without it your default pool
@@ -51,21 +53,60 @@ pub struct Metrics {
 /// Shows frames.
 pub fn top(options: &Top) -> Result<()> {
     let pool = pool::existing(options.pool.as_deref())?;
-    let mut database = options.db.as_ref().map(database::connect).transpose()?;
-    let (mut history, mut before, mut shown) = (History::default(), None, 0);
+    // What is wrong at the beginning is an error; later it may come right again.
+    let mut source = Source { pool, address: options.db.clone(), database: None };
+    let mut before = Some((source.look()?, Instant::now()));
+    let terminal = if options.frames.is_none() { Terminal::take()? } else { None };
+    let (mut history, mut shown, interval) = (History::default(), 0, Duration::from_secs(options.interval));
     loop {
-        let now = Instant::now();
-        let look = Look { status: ask(&pool)?, transactions: transactions(database.as_deref_mut())? };
-        if let Some((earlier, since)) = &before {
-            let text = frame(earlier, &look, now.duration_since(*since).as_secs_f64(), &mut history);
-            print(&if options.frames.is_some() { format!("{text}\n") } else { format!("{CLEAR}{text}") })?;
-            shown += 1;
+        match &terminal {
+            Some(terminal) if terminal.quits_within(interval)? => return Ok(()),
+            Some(_) => {}
+            None => std::thread::sleep(interval),
         }
+        let screen = terminal.as_ref().map_or(Screen::FILE, Terminal::screen);
+        let (now, look) = (Instant::now(), source.look());
+        let text = match (&before, &look) {
+            (Some((earlier, since)), Ok(look)) => {
+                frame(earlier, look, now.duration_since(*since).as_secs_f64(), &mut history, screen)
+            }
+            (None, Ok(_)) => "Seawall answers again\n".into(),
+            (_, Err(e)) if options.frames.is_some() => bail!("{e:#}"),
+            (_, Err(e)) => {
+                format!("Seawall · {e:#}\n\nTrying again every {} s; q quits.\n", options.interval)
+            }
+        };
+        print(&if terminal.is_some() { format!("{CLEAR}{text}") } else { format!("{text}\n") })?;
+        shown += 1;
         if options.frames.is_some_and(|frames| shown >= frames) {
             return Ok(());
         }
-        before = Some((look, now));
-        std::thread::sleep(Duration::from_secs(options.interval).saturating_sub(now.elapsed()));
+        before = look.ok().map(|look| (look, now));
+    }
+}
+
+/// Who is asked.
+struct Source {
+    pool: PathBuf,
+    address: Option<Address>,
+    database: Option<Box<dyn Database>>,
+}
+
+impl Source {
+    fn look(&mut self) -> Result<Look> {
+        let status = ask(&self.pool)?;
+        let transactions = self.transactions();
+        if transactions.is_err() {
+            self.database = None;
+        }
+        Ok(Look { status, transactions: transactions? })
+    }
+
+    fn transactions(&mut self) -> Result<Option<f64>> {
+        if let (Some(address), None) = (&self.address, &self.database) {
+            self.database = Some(database::connect(address)?);
+        }
+        transactions(self.database.as_deref_mut())
     }
 }
 
@@ -73,16 +114,13 @@ fn transactions(database: Option<&mut (dyn Database + 'static)>) -> Result<Optio
     let Some(database) = database else { return Ok(None) };
     let mut snapshot = Snapshot::default();
     database.capture(&mut snapshot)?;
-    let counters = [
-        ("pg_stat_database", "xact_commit"),
-        ("mariadb status", "Handler_commit"),
-        ("redis info", "total_commands_processed"),
-    ];
-    let of = |(kind, name): &(&str, &str)| {
-        let values: Vec<f64> = snapshot.of(kind).filter_map(|r| r.counters.get(*name).copied()).collect();
-        (!values.is_empty()).then(|| values.iter().sum())
+    let of = |kind: &str, name: &str| {
+        let values: Vec<f64> = snapshot.of(kind).filter_map(|r| r.counters.get(name).copied()).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>())
     };
-    Ok(counters.iter().find_map(of))
+    Ok(of("pg_stat_database", "xact_commit")
+        .or_else(|| mariadb_transactions(|name| of("mariadb status", name)))
+        .or_else(|| of("redis info", "total_commands_processed")))
 }
 
 /// Serves for ever.

@@ -1,0 +1,185 @@
+//! Each rule has a period that raises it, and one just short of it that does not.
+
+use super::*;
+use crate::period::{Disk, Event, File, Seawall, Statement, Wait};
+
+/// 100 s of DB time in 100 s, all of it where nobody can complain.
+fn quiet() -> Period {
+    let mut period = Period { elapsed_s: 100.0, db_time_s: Some(100.0), samples: 1000, ..Period::default() };
+    period.target.product = "PostgreSQL".into();
+    period.machine.cpus = 4.0;
+    period.machine.cpu = [("idle".to_owned(), 60.0), ("user".to_owned(), 40.0)].into();
+    period.settings = [("track_io_timing", "on"), ("track_wal_io_timing", "on")]
+        .map(|(n, v)| (n.to_owned(), v.to_owned()))
+        .into();
+    period.statements = vec![statement(10.0)];
+    period
+}
+
+fn statement(time_s: f64) -> Statement {
+    Statement {
+        time_s,
+        text: "UPDATE t".into(),
+        counters: [("calls".to_owned(), 5.0)].into(),
+        ..Statement::default()
+    }
+}
+
+fn event(name: &str, class: &str, time_s: f64) -> Event {
+    Event {
+        name: name.into(),
+        class: class.into(),
+        time_s,
+        source: "sampled".into(),
+        seen: 100,
+        ..Event::default()
+    }
+}
+
+fn with(change: impl FnOnce(&mut Period)) -> Period {
+    let mut period = quiet();
+    change(&mut period);
+    period
+}
+
+fn waiting(name: &str, class: &str, time_s: f64) -> Period {
+    with(|p| p.events = vec![event(name, class, time_s)])
+}
+
+fn counted(counters: &[(&str, f64)]) -> Period {
+    with(|p| p.counters = counters.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect())
+}
+
+fn seawall(full: f64, real: f64, absorbed: f64) -> Period {
+    let wait = Wait { name: "log full".into(), count: full, time_s: 1.0, ..Wait::default() };
+    let counters = [("real_syncs".to_owned(), real), ("absorbed".to_owned(), absorbed)].into();
+    let part = Seawall {
+        waits: if full > 0.0 { vec![wait] } else { Vec::new() },
+        classes: vec![File { name: "log file".into(), counters }],
+        ..Seawall::default()
+    };
+    with(|p| p.seawall = Some(part))
+}
+
+fn busy(processor: f64, active_s: f64) -> Period {
+    let mut period = waiting("DB CPU", "CPU", active_s * 0.9);
+    period.db_time_s = Some(active_s);
+    period.machine.cpu = [("idle".to_owned(), 100.0 - processor), ("user".to_owned(), processor)].into();
+    period
+}
+
+fn disk(util: f64) -> Period {
+    with(|p| p.machine.disks = vec![Disk { name: "sda".into(), util, ..Disk::default() }])
+}
+
+/// The rule, what raises it, what does not.
+fn cases() -> Vec<(&'static str, Period, Period)> {
+    let memory = |v: f64| with(|p| p.machine.pressure = [("memory some".to_owned(), v)].into());
+    let unsampled = with(|p| p.samples = 0);
+    vec![
+        (
+            "waits for the log",
+            waiting("log file sync", "Commit", 40.0),
+            waiting("log file sync", "Commit", 4.0),
+        ),
+        (
+            "waits for reads",
+            waiting("db file sequential read", "User I/O", 40.0),
+            waiting("db file sequential read", "User I/O", 4.0),
+        ),
+        (
+            "locks",
+            waiting("enq: TX - row lock contention", "Application", 30.0),
+            waiting("enq: TX - row lock contention", "Application", 1.0),
+        ),
+        ("processor", busy(99.0, 100.0), busy(99.0, 0.0)),
+        (
+            "concurrency",
+            waiting("buffer busy waits", "Concurrency", 10.0),
+            waiting("buffer busy waits", "Concurrency", 1.0),
+        ),
+        ("one statement", with(|p| p.statements = vec![statement(80.0)]), quiet()),
+        ("temporary files", counted(&[("temp bytes", 1e9)]), counted(&[("temp bytes", 1e6)])),
+        (
+            "checkpoints for want of log",
+            counted(&[("checkpoints timed", 1.0), ("checkpoints requested", 5.0)]),
+            counted(&[("checkpoints timed", 5.0), ("checkpoints requested", 1.0)]),
+        ),
+        (
+            "full pages",
+            counted(&[("wal fpi", 1e4), ("wal bytes", 1e8)]),
+            counted(&[("wal fpi", 1e3), ("wal bytes", 1e8)]),
+        ),
+        ("log full", seawall(7.0, 0.0, 100.0), seawall(0.0, 0.0, 100.0)),
+        ("around the log", seawall(0.0, 50.0, 100.0), seawall(0.0, 5.0, 10_000.0)),
+        ("disk is busy", disk(97.0), disk(50.0)),
+        ("memory is short", memory(9.0), memory(0.5)),
+        ("idle", with(|p| p.db_time_s = Some(3.0)), quiet()),
+        ("what was not captured", unsampled, quiet()),
+    ]
+}
+
+#[test]
+fn each_rule_is_raised_by_its_figures_and_not_just_short_of_them() {
+    let cases = cases();
+    for (name, rule) in RULES {
+        let (_, raises, does_not) =
+            cases.iter().find(|(n, ..)| *n == name).unwrap_or_else(|| panic!("no case: {name}"));
+        let found = rule(raises).unwrap_or_else(|| panic!("{name} is not raised"));
+        assert!(
+            !found.title.is_empty() && !found.because.is_empty() && !found.sure_because.is_empty(),
+            "{found:?}"
+        );
+        assert!(
+            found.kind == Kind::Information || !found.action.is_empty(),
+            "{name}: a problem without an action"
+        );
+        let none = rule(does_not);
+        assert!(none.is_none(), "{name}: {none:?}");
+        let text = seawall_page::text(&seawall_page::Document {
+            sections: vec![crate::report::findings(&[found])],
+            ..Default::default()
+        });
+        assert!(text.contains("Confidence: "), "{text}");
+    }
+}
+
+#[test]
+fn a_benefit_is_bounded_by_the_share_and_by_the_cpus() {
+    let mut period = waiting("log file sync", "Commit", 75.0);
+    let found = commit::waits_for_the_log(&period).expect("raised");
+    assert_eq!((found.share, found.benefit), (Some(75.0), Some(4.0)));
+    // 200 of the machine's 400 CPU seconds are used by the server, none is left.
+    period.db_cpu_s = Some(200.0);
+    period.machine.cpu = [("idle".to_owned(), 0.0), ("user".to_owned(), 100.0)].into();
+    assert_eq!(commit::waits_for_the_log(&period).expect("raised").benefit, Some(1.0));
+}
+
+#[test]
+fn sureness_follows_the_number_of_samples() {
+    let mut period = waiting("log file sync", "Commit", 75.0);
+    let sure = |p: &Period| commit::waits_for_the_log(p).expect("raised").sure;
+    assert_eq!(sure(&period), Sure::High);
+    period.samples = 100;
+    assert_eq!(sure(&period), Sure::Medium);
+    period.events[0].seen = 3;
+    assert_eq!(sure(&period), Sure::Low);
+    period.events[0].source = "counted".into();
+    assert_eq!(sure(&period), Sure::High);
+}
+
+#[test]
+fn the_largest_share_comes_first_and_information_last() {
+    let mut period = waiting("log file sync", "Commit", 30.0);
+    period.events.push(event("db file sequential read", "User I/O", 50.0));
+    period.statements = vec![statement(90.0)];
+    let titles: Vec<_> = findings(&period).into_iter().map(|f| f.title).collect();
+    assert_eq!(
+        titles,
+        [
+            "Sessions wait for reads of data files",
+            "Commits wait for the redo log",
+            "One statement takes much of the time"
+        ]
+    );
+}
