@@ -159,3 +159,71 @@ fn other_durability_is_no_comparison() {
     let c = compare(with("on"), with("off"), Known::default());
     says(&c.verdicts[0], &["same durability", "fsync: on → off"]);
 }
+
+/// A table of the study prints 511.49 ms where its appendix prints 511.49 us: waits and seconds settle it.
+#[test]
+fn a_misprinted_unit_is_settled_by_the_waits_and_their_time() {
+    let c = compared("disk-1", "disk-2");
+    let pair = c.events.iter().find(|p| p.name == "log file parallel write").expect("an event");
+    let mean_us = pair.mean_ns[0].expect("a mean") / 1e3;
+    assert!((mean_us - 511.49).abs() < 0.02, "{mean_us} µs");
+}
+
+#[test]
+fn more_sessions_are_no_faster_storage() {
+    let mut second = case("disk-5");
+    second.db_time_s = second.db_time_s.map(|time| time * 2.0);
+    let c = compare(case("disk-1"), second, Known { spread_percent: Some(SPREAD) });
+    says(verdict(&c, What::Sessions, "More sessions were active"), &["at the same number"]);
+    assert!(!compared("disk-1", "disk-5").verdicts.iter().any(|v| v.what == What::Sessions));
+}
+
+#[test]
+fn a_limit_that_sampling_cannot_tell_apart_has_not_moved() {
+    let sampled = |name: &str, other: &str| {
+        let event = |name: &str, time_s: f64| Event {
+            name: name.into(),
+            time_s,
+            source: "sampled".into(),
+            seen: 5,
+            ..Event::default()
+        };
+        let events = vec![event(name, 5.5), event(other, 4.5)];
+        Period {
+            elapsed_s: 10.0,
+            db_time_s: Some(10.0),
+            samples: 10,
+            active_seen: 10,
+            events,
+            ..Period::default()
+        }
+    };
+    let c = compare(sampled("DB CPU", "log file sync"), sampled("log file sync", "DB CPU"), Known::default());
+    says(verdict(&c, What::Bottleneck, "not shown"), &["DB CPU", "log file sync", "capture longer"]);
+}
+
+/// Several sessions wait for one write: the time of the writes themselves is no bound for what faster ones bring.
+#[test]
+fn a_write_that_many_wait_for_is_judged_by_those_who_wait() {
+    let period = |mean_ms: f64, waited_s: f64, transactions: f64| {
+        let event = |name: &str, waits: Option<f64>, time_s: f64| Event {
+            name: name.into(),
+            waits,
+            time_s,
+            source: "counted".into(),
+            ..Event::default()
+        };
+        Period {
+            elapsed_s: 100.0,
+            db_time_s: Some(400.0),
+            transactions: Some(transactions),
+            events: vec![event("log file sync", None, waited_s)],
+            background: vec![event("log file parallel write", Some(10_000.0), 10.0 * mean_ms)],
+            ..Period::default()
+        }
+    };
+    let c = compare(period(2.0, 300.0, 1e5), period(0.1, 20.0, 3e5), Known { spread_percent: Some(SPREAD) });
+    let faster = verdict(&c, What::Faster, "log file parallel write");
+    says(faster, &["20 times faster", "75.00 % of DB time", "300.00 % at most"]);
+    assert!(!faster.because.contains("come from something else"), "{}", faster.because);
+}

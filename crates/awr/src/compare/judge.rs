@@ -14,6 +14,8 @@ use crate::period::Period;
 const EQUAL: f64 = 5.0;
 /// A mean wait has to change by this factor to be spoken of.
 const WORTH: f64 = 1.15;
+/// More active sessions than this are another load, percent.
+const MORE_SESSIONS: f64 = 20.0;
 /// CPUs that are busy to less than this are no limit, percent.
 const BUSY: f64 = 50.0;
 
@@ -23,9 +25,16 @@ pub fn judge(c: &Comparison, known: Known) -> Vec<Verdict> {
     verdicts.extend(durability(c));
     verdicts.extend(throughput(c, known));
     verdicts.extend(equal_work(c));
+    verdicts.extend(sessions(c));
     verdicts.extend(bottleneck(c));
-    for pair in c.events.iter().chain(&c.background) {
-        verdicts.extend(changed(c, pair));
+    for pair in &c.events {
+        verdicts.extend(changed(pair, || match pair.share[0] {
+            Some(share) => explains(c, share, ""),
+            None => "Its share of DB time is not known.".into(),
+        }));
+    }
+    for pair in &c.background {
+        verdicts.extend(changed(pair, || explains_background(c, pair)));
     }
     verdicts.extend(processor(c));
     verdicts.extend(cache(c));
@@ -148,6 +157,22 @@ fn equal_work(c: &Comparison) -> Option<Verdict> {
     })
 }
 
+/// Whether more sessions did it.
+fn sessions(c: &Comparison) -> Option<Verdict> {
+    let active = [&c.first, &c.second].map(Period::average_active);
+    let more = percent_difference(active).filter(|d| *d > MORE_SESSIONS)?;
+    let (_, gain) = gain(c).filter(|(_, gain)| *gain > 0.0)?;
+    let [a, b] = active.map(|v| digits(v.unwrap_or_default()));
+    Some(verdict(
+        What::Sessions,
+        Weight::Warn,
+        format!("More sessions were active: {a} → {b} on average ({more:+.0} %)"),
+        format!(
+            "So the {gain:.1} % more transactions may be those of more sessions. Compare at the same number."
+        ),
+    ))
+}
+
 fn bottleneck(c: &Comparison) -> Option<Verdict> {
     let top = |p: &Period| p.events.first().and_then(|e| Some((e.name.clone(), p.share(e.time_s)?)));
     let (a, b) = (top(&c.first)?, top(&c.second)?);
@@ -175,7 +200,7 @@ fn bottleneck(c: &Comparison) -> Option<Verdict> {
 }
 
 /// A wait whose mean changed, and what that can have brought.
-fn changed(c: &Comparison, pair: &EventPair) -> Option<Verdict> {
+fn changed(pair: &EventPair, explained: impl Fn() -> String) -> Option<Verdict> {
     let [before, after] = [pair.mean_ns[0]?, pair.mean_ns[1]?];
     let factor = before / after;
     if (1.0 / WORTH..WORTH).contains(&factor) {
@@ -189,18 +214,25 @@ fn changed(c: &Comparison, pair: &EventPair) -> Option<Verdict> {
         return Some(verdict(What::Slower, Weight::Warn, title, format!("{:.1}×.{fewer}", 1.0 / factor)));
     }
     let title = format!("{} got {} times faster: {means}", pair.name, digits(factor));
-    let because = match pair.share[0] {
-        Some(share) => explains(c, share),
-        None => "Its share of DB time is not known.".into(),
-    };
-    Some(verdict(What::Faster, Weight::Info, title, because))
+    Some(verdict(What::Faster, Weight::Info, title, explained()))
+}
+
+/// What the server does beside the sessions: many may wait for one write, so its own time bounds nothing. How long
+/// sessions waited for it does.
+fn explains_background(c: &Comparison, pair: &EventPair) -> String {
+    let waits = (pair.name == "log file parallel write").then(|| c.first.event("log file sync")).flatten();
+    match waits.and_then(|event| c.first.share(event.time_s)) {
+        Some(share) => explains(c, share, " (in log file sync: several sessions may wait for one write)"),
+        None => "How long sessions waited for it is not known, so neither is what this brought.".into(),
+    }
 }
 
 /// What the time before can explain of the gain.
-fn explains(c: &Comparison, share: f64) -> String {
+fn explains(c: &Comparison, share: f64, how: &str) -> String {
     let most = (factor_without(share) - 1.0) * 100.0;
     let mut text = format!(
-        "It was {share:.2} % of DB time: had it vanished, throughput could have grown by {most:.2} % at most."
+        "Sessions spent {share:.2} % of DB time waiting for it{how}: had it vanished, throughput could have grown by {most:.2} % at \
+         most."
     );
     if let Some((_, gain)) = gain(c).filter(|(_, gain)| *gain > most) {
         text += &format!(" The {gain:.1} % seen here come from something else, or from noise.");

@@ -13,6 +13,8 @@ pub enum What {
     NotComparable,
     /// Did both do the same work?
     EqualWork,
+    /// Were there more of them?
+    Sessions,
     /// The limit of both.
     Bottleneck,
     /// Something got faster, and what that can have brought.

@@ -82,3 +82,42 @@ fn the_server_has_one_page() {
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("seawall_up 0"), "{page}");
     assert!(get("/").starts_with("HTTP/1.1 404"));
 }
+
+/// What `promtool check metrics` complains of.
+#[test]
+fn metrics_are_named_as_prometheus_wants_them() {
+    let mut out = Exposition::default();
+    Exporter::new(None, None).log(&mut out, &status(&[("1.1", 1), ("2.1", 2)]));
+    let mut snapshot = Snapshot::default();
+    let reading = crate::model::Reading::new("mariadb status", "", "e").counter("Com_admin-x", 1.0);
+    snapshot.add("mariadb status", true, vec![reading]);
+    readings(&mut out, &snapshot);
+    let text = out.text();
+    let mut described: Vec<&str> = Vec::new();
+    let mut kind = "";
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..2] {
+            ["#", "HELP"] => {
+                assert!(words.len() > 3 && !described.contains(&words[2]), "{line}");
+                described.push(words[2]);
+            }
+            ["#", "TYPE"] => {
+                assert_eq!(described.last(), Some(&words[2]), "{line}");
+                kind = words[3];
+            }
+            _ => {
+                let name = words[0].split('{').next().unwrap_or("");
+                let metric = described.last().copied().unwrap_or("");
+                assert!(name == metric || kind == "histogram" && name.starts_with(metric), "{line}");
+                let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+                assert!(name.chars().all(plain), "{line}");
+                let ours = name.starts_with("seawall_");
+                assert_eq!(ours && kind == "counter", ours && name.ends_with("_total"), "{line}");
+                let not_base = ["_ms", "_us", "_ns", "_mb", "_percent"];
+                assert!(!ours || !not_base.iter().any(|unit| name.contains(unit)), "{line}");
+            }
+        }
+    }
+    assert!(described.contains(&"mariadb_status_com_admin_x"), "{described:?}");
+}
