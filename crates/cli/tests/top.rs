@@ -74,17 +74,44 @@ impl Terminal {
     }
 }
 
-fn served() -> Place {
-    let place = Place::new();
-    place.run(&["sh", "-c", "dd if=/dev/zero of=x-wal bs=4096 count=9 oflag=dsync status=none"]).succeeds();
-    place
+/// A place whose daemon runs for as long as a program does that has written something.
+struct Served {
+    place: Place,
+    run: Child,
+}
+
+impl Served {
+    fn new() -> Self {
+        let place = Place::new();
+        let program = "dd if=/dev/zero of=x-wal bs=4096 count=9 oflag=dsync status=none; exec sleep 300";
+        let run =
+            place.run_command(&["sh", "-c", program]).stdin(Stdio::null()).spawn().expect("seawall starts");
+        let end = Instant::now() + Duration::from_secs(60);
+        while !place.seawall(&["status", "--json", "--pool", place.pool()]).out.contains("x-wal") {
+            assert!(Instant::now() < end, "nothing is written");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Self { place, run }
+    }
+
+    fn end(&mut self) {
+        let pid = nix::unistd::Pid::from_raw(self.run.id() as i32);
+        let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM);
+        let _ = self.run.wait();
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 #[test]
 fn a_frame_fits_a_small_terminal_and_a_wide_one() {
-    let place = served();
+    let served = Served::new();
     for (columns, rows) in [(80, 24), (160, 50)] {
-        let mut terminal = Terminal::start(&place, columns, rows, "NO_COLOR=1");
+        let mut terminal = Terminal::start(&served.place, columns, rows, "NO_COLOR=1");
         terminal.wait_for("log file sync");
         // The beginning of the third frame: the second one is whole.
         while terminal.seen.matches(CLEAR).count() < 3 {
@@ -104,11 +131,11 @@ fn a_frame_fits_a_small_terminal_and_a_wide_one() {
 
 #[test]
 fn a_daemon_that_goes_is_told_and_a_key_ends_it() {
-    let place = served();
-    let mut terminal = Terminal::start(&place, 80, 24, "");
+    let mut served = Served::new();
+    let mut terminal = Terminal::start(&served.place, 80, 24, "");
     terminal.wait_for("log file sync");
     assert!(terminal.seen.contains("\x1b[33m"), "emulated memory stands out: {}", terminal.seen);
-    place.seawall(&["stop", "--pool", place.pool()]).succeeds();
+    served.end();
     terminal.wait_for("no daemon serves");
     terminal.wait_for("Trying again");
     terminal.end();
