@@ -171,7 +171,8 @@ fn next_segment(engine: &Engine, seq: u64) -> Option<(u32, u64)> {
     })
 }
 
-/// Frees a dead owner's lane. Its segments are closed: what lies behind their last record is unknown.
+/// Frees a dead owner's lane without its segment: what lies behind the last record is unknown. The destager frees
+/// a segment that no lane knows of.
 fn close(engine: &Engine, lane: Lane<'_>) {
     let shm = engine.shm();
     let number = shm.lanes().position(|l| std::ptr::eq(l.owner(), lane.owner())).unwrap_or(0) as u32;
@@ -181,7 +182,6 @@ fn close(engine: &Engine, lane: Lane<'_>) {
         if SegmentState::lane_of(segment.state().load(Acquire)) == Some(number) {
             // It may have died before it noted its LSN: nothing newer than now is in there.
             segment.last_lsn().fetch_max(newest, SeqCst);
-            segment.state().store(SegmentState::Full as u32, Release);
         }
     }
     lane.segment().store(0, Release);

@@ -164,7 +164,6 @@ mutants! {
         "reap: retires what was not published": "            retire(engine, slot, f, files);\n            // The dead" => "            if !{m} { retire(engine, slot, f, files); }\n            // The dead",
         "atomic: the reaper takes back": "            engine.rejoin(f, || sync(slot, files));\n            f.lock()" => "            if !{m} { engine.rejoin(f, || sync(slot, files)); }\n            f.lock()",
         "reap: finishes a publish": "        file.write_all_at(&bytes, header.offset)?;" => "        if !{m} { file.write_all_at(&bytes, header.offset)?; }",
-        "reap: closes the dead lane's segments": "            segment.state().store(SegmentState::Full as u32, Release);" => "            if !{m} { segment.state().store(SegmentState::Full as u32, Release); }",
         "failed sync: reap": "    if Flag::FAILED.any_in(f.flags().load(Acquire)) {" => "    if Flag::FAILED.any_in(f.flags().load(Acquire)) && !{m} {",
     }
     "core/src/table.rs" {
