@@ -17,6 +17,7 @@ pub mod metrics;
 pub mod model;
 mod names;
 pub mod period;
+pub mod placement;
 mod recorder;
 pub mod report;
 mod repository;
