@@ -13,7 +13,8 @@ const ROW: f64 = 52.0;
 pub fn draw(data: &Spread) -> String {
     let highest = data.rows.iter().flat_map(|(_, values)| values).copied().fold(0.0, f64::max);
     let top = if highest > 0.0 { highest * 1.06 } else { 1.0 };
-    let x = |value: f64| LEFT + value / top * (RIGHT - LEFT);
+    let left = names_width(data).max(LEFT);
+    let x = |value: f64| left + value / top * (RIGHT - left);
     let end = FIRST + ROW * data.rows.len() as f64 - 20.0;
     let mut plane = String::new();
     for tick in ticks(top) {
@@ -31,7 +32,7 @@ pub fn draw(data: &Spread) -> String {
         let _ = writeln!(
             plane,
             "<text x=\"{:.1}\" y=\"{:.1}\" class=\"tick\">{}</text>",
-            LEFT - 8.0,
+            left - 8.0,
             y + 4.0,
             escape(name)
         );
@@ -55,6 +56,12 @@ pub fn draw(data: &Spread) -> String {
     }
     let names: Vec<&str> = data.rows.iter().map(|(name, _)| name.as_str()).collect();
     figure(&data.title, &data.unit, &names, &plane, end + 30.0)
+}
+
+/// Room for the longest name, at the width of most letters.
+fn names_width(data: &Spread) -> f64 {
+    let longest = data.rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    longest as f64 * 6.8 + 14.0
 }
 
 fn median(values: &[f64]) -> f64 {
