@@ -71,6 +71,8 @@ enum Command {
     Top(commands::awr::top::Top),
     /// Serve metrics to Prometheus
     Metrics(commands::awr::top::Metrics),
+    /// Run experiments: configurations against each other, and what the figures really show
+    Lab(commands::lab::Lab),
     /// The daemon itself
     #[command(hide = true)]
     Daemon(commands::daemon::Daemon),
@@ -141,6 +143,7 @@ fn main() -> ExitCode {
         Command::Compare(ask) => commands::awr::compare::compare(&ask),
         Command::Top(ask) => commands::awr::top::top(&ask),
         Command::Metrics(ask) => commands::awr::top::metrics(&ask),
+        Command::Lab(how) => commands::lab::lab(&how),
         Command::Inspect(look) => commands::inspect::inspect(&look),
     };
     done.map_or_else(failure, |()| ExitCode::SUCCESS)

@@ -6,6 +6,7 @@ pub mod daemon;
 pub mod generate;
 pub mod init;
 pub mod inspect;
+pub mod lab;
 pub mod mount;
 pub mod recover;
 pub mod status;
