@@ -10,9 +10,10 @@ CARGO       ?= cargo
 CARGO_FLAGS ?=
 PREFIX      ?= /usr/local
 DESTDIR     ?=
-# Options for the lab, for example: make demo DEMO="--rounds 5", make bench BENCH=--quick
+# Options for the lab, for example: make demo DEMO="--rounds 5", make bench BENCH=--quick, make lab LAB=--quick
 DEMO        ?=
 BENCH       ?=
+LAB         ?=
 # How long soak goes on: power cuts of each database on a disk of our own, and of the virtual machine.
 CUT_ROUNDS  ?= 200
 VM_ROUNDS   ?= 20
@@ -99,7 +100,7 @@ aarch64: ## What runs inside a database, for 64-bit Arm: lint, build, and the te
 .PHONY: docs
 docs: ## Regenerate the generated parts of docs/
 	$(CARGO) run --quiet $(CARGO_FLAGS) --package xtask -- docs
-	$(CARGO) run --quiet $(CARGO_FLAGS) --package seawall-lab -- docs docs/BENCHMARKS.md
+	$(CARGO) run --quiet $(CARGO_FLAGS) --package seawall-lab -- docs docs/BENCHMARKS.md docs/LAB.md
 
 .PHONY: demo
 demo: deps build ## PostgreSQL and SQLite on three sides, then kill -9 and the proof (a few minutes)
@@ -134,6 +135,14 @@ fuzz: ## Hostile pools, messages, settings at once, by coverage (FUZZ_SECONDS=60
 .PHONY: bench
 bench: deps build ## Latencies and rates as ratios against named baselines, to out/bench.json
 	$(RELEASE)/seawall-lab bench $(BENCH)
+
+# Goes on where an earlier one was cut off; rm -r out/lab begins anew. What was measured is reported in any case.
+.PHONY: lab
+lab: deps build ## The lab's cases for PostgreSQL (some 20 minutes): docs/lab-notebook.md, out/lab/postgresql.html
+	status=0
+	$(RELEASE)/seawall-lab run --all --resume $(LAB) || status=$$?
+	$(RELEASE)/seawall-lab report --notebook docs/lab-notebook.md --html out/lab/postgresql.html
+	exit $$status
 
 .PHONY: deps
 deps: ## Debian packages that tests and demo need (as root, or through sudo)

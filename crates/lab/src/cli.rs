@@ -9,7 +9,7 @@ use crate::endure::Load;
 
 /// Real databases with and without Seawall, side by side
 #[derive(Parser)]
-#[command(version)]
+#[command(name = "seawall-lab", version)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -23,14 +23,26 @@ pub enum Command {
     Bench(BenchOptions),
     /// Loads that write many times the pool's size, watched for growth and stalls, as out/endure.json
     Endure(EndureOptions),
+    /// The cases of the lab: what each one asks, and of what
+    List,
+    /// Run cases: configurations taking turns, the database restarted for each, results kept turn by turn
+    Run(RunOptions),
+    /// The notebook and the HTML page, from whatever has been measured so far
+    Report(ReportOptions),
+    /// What a directory lies on, proved: file system, device and its mapping, DAX
+    Where {
+        /// Directories
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+    },
     /// Render the page again from a saved demo.json
     #[command(hide = true)]
     Render(RenderOptions),
-    /// Rewrite the generated tables of docs/BENCHMARKS.md
+    /// Rewrite the generated tables of docs/BENCHMARKS.md and docs/LAB.md
     #[command(hide = true)]
     Docs {
-        /// The page
-        page: PathBuf,
+        /// The pages
+        pages: Vec<PathBuf>,
     },
 }
 
@@ -131,6 +143,47 @@ pub struct EndureOptions {
     /// Where data is created and removed again: on the disk to be measured
     #[arg(long)]
     pub work: Option<PathBuf>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct RunOptions {
+    #[command(flatten)]
+    pub common: Common,
+    /// Cases by name, or files with cases of your own
+    pub cases: Vec<String>,
+    /// All cases that come with the program
+    #[arg(long)]
+    pub all: bool,
+    /// Rounds [default: the case's own]; one round is no result, and is called that
+    #[arg(long, value_parser = at_least_one)]
+    pub rounds: Option<usize>,
+    /// Seconds of load in each turn [default: the case's own]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub seconds: Option<u64>,
+    /// Turns of two seconds: to see that everything runs, not for figures
+    #[arg(long)]
+    pub quick: bool,
+    /// Go on where the last run of a case ended, if it was run in the same way
+    #[arg(long)]
+    pub resume: bool,
+    /// A directory on another disk, for redo apart from data
+    #[arg(long, value_name = "DIR")]
+    pub apart: Option<PathBuf>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct ReportOptions {
+    /// Cases [default: all that were run]
+    pub cases: Vec<String>,
+    /// Where results are
+    #[arg(long, default_value = "out")]
+    pub out: PathBuf,
+    /// Where the notebook goes
+    #[arg(long, default_value = "out/lab/notebook.md")]
+    pub notebook: PathBuf,
+    /// Where the page goes
+    #[arg(long, default_value = "out/lab/postgresql.html")]
+    pub html: PathBuf,
 }
 
 #[derive(Args, Clone, Debug)]

@@ -9,6 +9,7 @@
 #![allow(missing_docs, reason = "a library for its own tests only: what a name does not say has a comment")]
 
 pub mod bench;
+pub mod case;
 pub mod cli;
 pub mod compare;
 pub mod crash;
@@ -21,6 +22,7 @@ pub mod lab;
 pub mod machine;
 pub mod mariadb;
 pub mod mount;
+pub mod notebook;
 pub mod pg;
 pub mod pool;
 pub mod process;
@@ -32,4 +34,5 @@ pub mod sqlite;
 pub mod store;
 pub mod table;
 pub mod tools;
+pub mod trial;
 pub mod workdir;

@@ -3,8 +3,12 @@
 use std::fs;
 use std::mem::MaybeUninit;
 use std::path::Path;
+use std::time::Duration;
 
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
+
+use crate::process;
 
 /// A short description for reports.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -45,6 +49,23 @@ fn system() -> String {
     let text = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
     name.unwrap_or_default().trim_matches('"').to_owned()
+}
+
+/// Percent of all CPUs' time that was used while we waited this long: by others, when we do nothing.
+pub fn busy(look: Duration) -> Result<f64> {
+    let (all, idle) = cpu_time();
+    process::pause(look)?;
+    let (all_after, idle_after) = cpu_time();
+    let passed = all_after.saturating_sub(all).max(1) as f64;
+    Ok((1.0 - idle_after.saturating_sub(idle) as f64 / passed).clamp(0.0, 1.0) * 100.0)
+}
+
+/// Ticks of all CPUs, and those in which they were idle (waiting for a disk is that).
+fn cpu_time() -> (u64, u64) {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let line = stat.lines().next().unwrap_or_default();
+    let ticks: Vec<u64> = line.split_whitespace().skip(1).filter_map(|t| t.parse().ok()).collect();
+    (ticks.iter().take(8).sum(), ticks.iter().skip(3).take(2).sum())
 }
 
 /// The time in UTC, to the minute.

@@ -1,10 +1,10 @@
-//! `seawall-lab`: the demo, the benchmarks, the long runs.
+//! `seawall-lab`: the demo, the benchmarks, the cases of the lab, the long runs.
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use seawall_lab::cli::{Cli, Command};
-use seawall_lab::{bench, demo, endure, process};
+use seawall_lab::{bench, case, demo, endure, notebook, process, trial};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -15,7 +15,11 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(options),
         Command::Endure(options) => endure::run(options),
         Command::Render(options) => demo::render(&options.json, &options.html),
-        Command::Docs { page } => bench::write_page(page),
+        Command::List => case::builtin::list(),
+        Command::Run(options) => trial::run(options),
+        Command::Report(options) => notebook::report(options),
+        Command::Where { paths } => trial::show_places(paths),
+        Command::Docs { pages } => pages.iter().try_for_each(|page| bench::write_page(page)),
     };
     process::kill_leftovers();
     match result {

@@ -1,4 +1,4 @@
-//! The emulated pool of one lab run: made, asked for its medium, drained, removed.
+//! The pools of one lab run: made, asked for their medium, drained, removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,11 @@ use crate::tools::Tools;
 
 const PREFIX: &str = "seawall-lab-";
 
-/// A pool in `/dev/shm`, asked for by name (`--emulated`); removed on drop.
+/// A pool; removed on drop.
 pub struct Pool {
     path: PathBuf,
     size: u64,
+    emulated: bool,
     tools: Tools,
     identity: Identity,
     medium: String,
@@ -25,14 +26,28 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Creates the pool and learns what its medium survives. A lab's second one has a `name` of its own.
+    /// Creates a pool in `/dev/shm`, asked for by name (`--emulated`), and learns what its medium survives.
+    /// A lab's second one has a `name` of its own.
     pub fn create(tools: &Tools, identity: &Identity, size: u64, name: &str) -> Result<Self> {
         remove_abandoned();
         let path = PathBuf::from(format!("/dev/shm/{PREFIX}{}{name}.pool", std::process::id()));
+        Self::make(tools, identity, size, path, true)
+    }
+
+    /// A pool at this place, on a medium that survives power loss, or an error.
+    pub fn durable(tools: &Tools, identity: &Identity, size: u64, path: PathBuf) -> Result<Self> {
+        Self::make(tools, identity, size, path, false)
+    }
+
+    fn make(tools: &Tools, identity: &Identity, size: u64, path: PathBuf, emulated: bool) -> Result<Self> {
         let (tools, identity) = (tools.clone(), identity.clone());
-        let mut pool = Pool { path, size, tools, identity, medium: String::new(), uuid: String::new() };
+        let mut pool =
+            Pool { path, size, emulated, tools, identity, medium: String::new(), uuid: String::new() };
         let mut init = pool.seawall();
-        init.arg("init").arg(&pool.path).args(["--size", &size.to_string(), "--emulated", "--force"]);
+        init.arg("init").arg(&pool.path).args(["--size", &size.to_string(), "--force"]);
+        if emulated {
+            init.arg("--emulated");
+        }
         run(init, "seawall init")?;
         (pool.medium, pool.uuid) = pool.ask_medium()?;
         Ok(pool)
@@ -46,6 +61,11 @@ impl Pool {
     /// Its size in bytes.
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Whether it is memory that was asked for by name.
+    pub fn is_emulated(&self) -> bool {
+        self.emulated
     }
 
     /// What it survives, in `seawall status`'s words.

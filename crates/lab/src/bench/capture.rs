@@ -6,15 +6,13 @@
 //! a processor is counted as well.
 
 use std::path::Path;
-use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use anyhow::{Context, Result};
 
+use super::snap::{Costs, Snap};
 use super::{Fields, Scope, SectionResult};
 use crate::lab::Lab;
 use crate::pg::{Bench, Cluster, Template, Test};
-use crate::process::{self, Running};
 use crate::side::Side;
 use crate::spread::Spread;
 use crate::table::{self, short, thousands};
@@ -24,8 +22,6 @@ const SCALE: u32 = 8;
 const CLIENTS: usize = 4;
 /// Seconds between two snapshots.
 const EVERY: u64 = 5;
-/// Seconds that capturing goes on behind the load.
-const SPARE: u64 = 4;
 /// What the cluster takes on the disk, with its WAL.
 pub const SPACE: u64 = 3 << 30;
 
@@ -47,15 +43,6 @@ struct Figures {
     snapshot_ms: Vec<f64>,
     recorder_percent: Vec<f64>,
     server_percent: Vec<f64>,
-}
-
-/// What one run with capturing cost.
-struct Costs {
-    /// CPU time of each snapshot, ms.
-    snapshots_ms: Vec<f64>,
-    /// Percent of one processor: `seawall snap`, and its session in the server.
-    recorder_percent: f64,
-    server_percent: f64,
 }
 
 /// The section.
@@ -95,56 +82,11 @@ fn measure(lab: &Lab, bin: &Path, data: &Path, seconds: u64, captured: bool) -> 
     let cluster = Cluster::start(lab, bin, Side::Unsafe, data)?;
     cluster.sql("CHECKPOINT")?;
     lab.settle()?;
-    let snap = captured.then(|| start_snap(lab, &cluster, seconds)).transpose()?;
-    let begin = Instant::now();
+    let snap = captured.then(|| Snap::start(lab, &cluster, EVERY, seconds)).transpose()?;
     let measured = Bench { test: Test::SimpleUpdate, clients: CLIENTS, seconds }.measure(&cluster)?;
-    let costs = snap.map(|snap| costs(&cluster, snap, begin)).transpose()?;
+    let costs = snap.map(|snap| snap.costs(&cluster)).transpose()?;
     cluster.stop()?;
     Ok((measured.tps, costs))
-}
-
-fn start_snap(lab: &Lab, cluster: &Cluster<'_>, seconds: u64) -> Result<Running> {
-    let mut snap = lab.command(&lab.tools.seawall);
-    snap.args([
-        "snap",
-        "--no-seawall",
-        "--json",
-        "--every",
-        &format!("{EVERY}s"),
-        "--for",
-        // A little longer than the load, so that what it has cost can be read while it is there.
-        &format!("{}s", seconds + SPARE),
-    ]);
-    snap.arg("--repo")
-        .arg(lab.work.data("snapshots").join("capture.db"))
-        .args(["--db", &cluster.connection()]);
-    lab.fresh_dir(&lab.work.data("snapshots"))?;
-    process::start_captured(snap, "seawall snap", libc::SIGINT)
-}
-
-/// Its processor time so far, while it still runs; then its own account of each snapshot.
-fn costs(cluster: &Cluster<'_>, snap: Running, begin: Instant) -> Result<Costs> {
-    let session = cluster.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'seawall awr'")?;
-    let session: u32 = session.parse().context("seawall snap has no session in the server")?;
-    let percent =
-        |pid: u32| Ok::<_, anyhow::Error>(cpu_seconds(pid)? * 100.0 / begin.elapsed().as_secs_f64());
-    let (recorder_percent, server_percent) = (percent(snap.pid())?, percent(session)?);
-    let said = snap.wait()?.success("seawall snap")?;
-    let cost = |line: &str| -> Option<f64> {
-        let line: Value = serde_json::from_str(line).ok()?;
-        Some(line["cpu_us"].as_f64()? / 1000.0)
-    };
-    let snapshots_ms: Vec<f64> = String::from_utf8_lossy(&said).lines().filter_map(cost).collect();
-    ensure!(snapshots_ms.len() >= 2, "seawall snap took {} snapshots", snapshots_ms.len());
-    Ok(Costs { snapshots_ms, recorder_percent, server_percent })
-}
-
-/// Time on a processor by the scheduler's own count, in nanoseconds; of a process with one thread.
-fn cpu_seconds(pid: u32) -> Result<f64> {
-    let path = format!("/proc/{pid}/schedstat");
-    let text = std::fs::read_to_string(&path).with_context(|| path.clone())?;
-    let ns: f64 = text.split(' ').next().and_then(|ns| ns.parse().ok()).with_context(|| path)?;
-    Ok(ns / 1e9)
 }
 
 impl Figures {

@@ -14,6 +14,7 @@ mod mariadb_atomic;
 mod measure;
 mod mount;
 mod page;
+pub mod snap;
 mod stores;
 mod sustained;
 mod write;

@@ -1,4 +1,4 @@
-//! docs/BENCHMARKS.md: its tables of keys are generated, between marks, from [`super::keys`].
+//! docs/BENCHMARKS.md and docs/LAB.md: their tables are generated, between marks, from [`super::keys`] and the cases.
 
 use std::fs;
 use std::path::Path;
@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::keys;
+use crate::case;
 
 const BEGIN: &str = "<!-- generated: ";
 const CLOSE: &str = " -->";
@@ -30,7 +31,10 @@ fn current(now: &str) -> Result<String> {
         out += line;
         out.push('\n');
         let Some(name) = line.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(CLOSE)) else { continue };
-        let table = keys::table(name).with_context(|| format!("bench.json has no section {name:?}"))?;
+        let table = match name {
+            "cases" => case::table()?,
+            _ => keys::table(name).with_context(|| format!("bench.json has no section {name:?}"))?,
+        };
         lines.find(|line| *line == END).with_context(|| format!("the table of {name:?} is not closed"))?;
         out += &format!("{table}{END}\n");
     }
@@ -40,6 +44,14 @@ fn current(now: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_labs_page_names_every_case() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/LAB.md");
+        let now = fs::read_to_string(page).expect("the page");
+        assert!(now.contains(&format!("{BEGIN}cases{CLOSE}")), "docs/LAB.md has no table of cases");
+        assert!(current(&now).expect("a page") == now, "docs/LAB.md is not current: run `make docs`");
+    }
 
     #[test]
     fn the_benchmarks_page_names_every_key() {

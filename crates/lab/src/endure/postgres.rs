@@ -1,10 +1,9 @@
 //! pgbench, for long: data larger than the buffers, a checkpoint every 30 seconds, clients that come and go.
 
 use std::fs;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use seawall_load::latency::Recorder;
 
 use super::load::watch_over;
@@ -12,7 +11,7 @@ use super::plan::Policy;
 use super::report::{Latencies, Work};
 use super::sample::Watch;
 use crate::lab::Lab;
-use crate::pg::{Bench, Cluster, Template, Test, Variant, check_work};
+use crate::pg::{Bench, Cluster, Template, Test, Variant, check_work, transactions};
 use crate::process::{self, descendants};
 use crate::side::Side;
 use crate::tools::postgres_bin;
@@ -74,25 +73,12 @@ fn slice(
     lab.fresh_dir(&logs)?;
     let bench = Bench { test: Test::SimpleUpdate, clients: CLIENTS, seconds: lasts.as_secs().max(1) };
     let mut command = bench.command(cluster);
-    command.arg("-l").arg("--log-prefix").arg(logs.join("t"));
+    transactions::log_to(&mut command, &logs);
     let running = process::start_captured(command, "pgbench", libc::SIGTERM)?;
     let server = cluster.postmaster()?;
     watch_over(running, watch, |_| descendants(server))?.success("pgbench")?;
-    let count = read(&logs, clock)?;
+    let done = transactions::read(&logs)?;
+    done.iter().for_each(|t| clock.record(Duration::from_micros(t.took_us)));
     fs::remove_dir_all(&logs)?;
-    Ok(count)
-}
-
-/// Adds the latencies of pgbench's logs: the third field of each line, in microseconds.
-fn read(logs: &Path, clock: &mut Recorder) -> Result<u64> {
-    let mut count = 0;
-    for entry in fs::read_dir(logs)? {
-        let path = entry?.path();
-        let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
-        for us in text.lines().filter_map(|line| line.split(' ').nth(2)?.parse().ok()) {
-            clock.record(Duration::from_micros(us));
-            count += 1;
-        }
-    }
-    Ok(count)
+    Ok(done.len() as u64)
 }

@@ -19,9 +19,23 @@ const STOP_LIMIT: Duration = Duration::from_secs(60);
 pub struct Cluster<'a> {
     lab: &'a Lab,
     bin: &'a Path,
-    side: Side,
+    port: String,
     data: PathBuf,
+    direct: bool,
     server: Running,
+}
+
+/// How a server is started.
+pub struct Launch {
+    /// Names its log file.
+    pub name: String,
+    /// Names its socket.
+    pub port: String,
+    pub data: PathBuf,
+    /// Whether the command is the server itself on a mount, whose files nobody may serve any more.
+    pub direct: bool,
+    /// The server, or what starts it.
+    pub command: Command,
 }
 
 impl<'a> Cluster<'a> {
@@ -32,17 +46,34 @@ impl<'a> Cluster<'a> {
 
     /// The same for a server that is set up differently.
     pub fn start_as(lab: &'a Lab, bin: &'a Path, side: Side, data: &Path, variant: &Variant) -> Result<Self> {
-        let log_path = lab.work.log(&format!("postgres-{}.log", side.name()));
+        let launch = Launch {
+            name: side.name().to_owned(),
+            port: port(side).to_owned(),
+            data: data.to_owned(),
+            direct: side == Side::Mount,
+            command: server_command(lab, bin, side, data, variant)?,
+        };
+        Self::launch(lab, bin, launch)
+    }
+
+    /// Starts a server and waits until it accepts connections.
+    pub fn launch(lab: &'a Lab, bin: &'a Path, launch: Launch) -> Result<Self> {
+        let Launch { name, port, data, direct, mut command } = launch;
+        let log_path = Self::log_of(lab, &name);
         let log = File::options().create(true).append(true).open(&log_path)?;
-        let mut command = server_command(lab, bin, side, data, variant)?;
         command.stdout(log.try_clone()?).stderr(log);
         // Fast shutdown, also when the lab dies; `seawall run` passes it on.
-        let server = process::start(command, &format!("PostgreSQL ({})", side.name()), libc::SIGINT)?;
-        let mut cluster = Cluster { lab, bin, side, data: data.to_owned(), server };
+        let server = process::start(command, &format!("PostgreSQL ({name})"), libc::SIGINT)?;
+        let mut cluster = Cluster { lab, bin, port, data, direct, server };
         match cluster.wait_ready() {
             Err(error) if !process::interrupted() => Err(error.context(log_tail(&log_path))),
             other => other.map(|()| cluster),
         }
+    }
+
+    /// The log of servers of this name.
+    pub fn log_of(lab: &Lab, name: &str) -> PathBuf {
+        lab.work.log(&format!("postgres-{name}.log"))
     }
 
     fn wait_ready(&mut self) -> Result<()> {
@@ -61,7 +92,7 @@ impl<'a> Cluster<'a> {
 
     /// The postmaster's process id.
     pub fn postmaster(&self) -> Result<u32> {
-        if self.side == Side::Mount {
+        if self.direct {
             // Without a launcher; and nobody may serve its files any more.
             return Ok(self.server.pid());
         }
@@ -80,14 +111,14 @@ impl<'a> Cluster<'a> {
 
     /// How clients connect, in libpq's words.
     pub fn connection(&self) -> String {
-        let (sockets, port) = (self.lab.work.sockets(), port(self.side));
+        let (sockets, port) = (self.lab.work.sockets(), &self.port);
         format!("host={} port={port} user={SUPERUSER} dbname={DATABASE}", sockets.display())
     }
 
     /// A client program of this PostgreSQL, connecting to this server.
     pub fn client(&self, program: &str) -> Command {
         let mut command = self.lab.command(self.bin.join(program));
-        command.env("PGHOST", self.lab.work.sockets()).env("PGPORT", port(self.side));
+        command.env("PGHOST", self.lab.work.sockets()).env("PGPORT", &self.port);
         command.env("PGUSER", SUPERUSER).env("PGDATABASE", DATABASE);
         command
     }
@@ -197,7 +228,8 @@ fn port(side: Side) -> &'static str {
     }
 }
 
-fn log_tail(path: &Path) -> String {
+/// The last lines of a server's log.
+pub fn log_tail(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     let tail = lines[lines.len().saturating_sub(8)..].join("\n    ");

@@ -3,9 +3,10 @@
 mod cluster;
 mod pgbench;
 mod template;
+pub mod transactions;
 
 use crate::side::Preset;
-pub use cluster::{Cluster, try_bare_start};
+pub use cluster::{Cluster, Launch, log_tail, try_bare_start};
 pub use pgbench::{Bench, Measured, Test, check_work};
 pub use template::Template;
 

@@ -10,7 +10,7 @@ use crate::lab::Lab;
 use crate::process::run;
 use crate::side::Side;
 
-/// A stopped cluster with pgbench's tables.
+/// A stopped cluster with a load's tables.
 pub struct Template<'a> {
     lab: &'a Lab,
     data: PathBuf,
@@ -19,6 +19,19 @@ pub struct Template<'a> {
 impl<'a> Template<'a> {
     /// initdb, pgbench -i, shutdown; on the bare file system, not measured.
     pub fn create(lab: &'a Lab, bin: &Path, scale: u32) -> Result<Self> {
+        Self::create_with(lab, bin, |cluster| {
+            let mut init = cluster.client("pgbench");
+            init.args(["-i", "-q", "-s", &scale.to_string()]);
+            run(init, "pgbench -i").map(drop)
+        })
+    }
+
+    /// The same with other tables.
+    pub fn create_with(
+        lab: &'a Lab,
+        bin: &Path,
+        tables: impl FnOnce(&Cluster<'_>) -> Result<()>,
+    ) -> Result<Self> {
         let data = lab.work.data("pg-template");
         lab.fresh_dir(&data)?;
         let mut initdb = lab.command(bin.join("initdb"));
@@ -35,16 +48,22 @@ impl<'a> Template<'a> {
         initdb.arg("-D").arg(&data);
         run(initdb, "initdb")?;
         let cluster = Cluster::start(lab, bin, Side::Unsafe, &data)?;
-        let mut init = cluster.client("pgbench");
-        init.args(["-i", "-q", "-s", &scale.to_string()]);
-        run(init, "pgbench -i")?;
+        tables(&cluster)?;
         cluster.stop()?;
         Ok(Template { lab, data })
     }
 
     /// A side's own copy.
     pub fn copy_for(&self, side: Side) -> Result<PathBuf> {
-        let to = self.lab.data(side, &format!("pg-{}", side.name()));
+        self.copy_to(self.lab.data(side, &format!("pg-{}", side.name())))
+    }
+
+    /// A copy of this name.
+    pub fn copy_as(&self, name: &str) -> Result<PathBuf> {
+        self.copy_to(self.lab.work.data(&format!("pg-{name}")))
+    }
+
+    fn copy_to(&self, to: PathBuf) -> Result<PathBuf> {
         if to.exists() {
             std::fs::remove_dir_all(&to)?;
         }

@@ -23,6 +23,43 @@ const POOL_SIZE: u64 = 16 << 20;
 /// Everything below the test's process belongs to one test: only one may run at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
+/// A directory of a test's own and the programs of this build, where a test sets up labs itself.
+pub struct Alone {
+    dir: TempDir,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Alone {
+    pub fn new() -> Self {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        process::adopt_orphans();
+        build_programs();
+        Self { dir: directory(), _alone: alone }
+    }
+
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn program(&self, name: &str) -> PathBuf {
+        program(name)
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        process::kill_leftovers();
+    }
+}
+
+/// On a disk: /tmp may be memory, which has no stable file handles everywhere.
+fn directory() -> TempDir {
+    let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(dir.path(), open).expect("others may pass");
+    dir
+}
+
 /// The lab. What a failed test left running ends with it.
 pub struct Place {
     pub lab: Lab,
@@ -35,8 +72,7 @@ impl Place {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         process::adopt_orphans();
         build_programs();
-        // On a disk: /tmp may be memory, which has no stable file handles everywhere.
-        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let dir = directory();
         let common = Common {
             seawall: Some(program("seawall")),
             work: Some(dir.path().to_owned()),

@@ -1,0 +1,91 @@
+//! The cases that come with the program, and cases in files.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use super::{Case, parse};
+
+/// Name and text of each, in the order of `--all`.
+pub const CASES: [(&str, &str); 7] = [
+    ("redo", include_str!("../../cases/redo.toml")),
+    ("commits", include_str!("../../cases/commits.toml")),
+    ("recovery", include_str!("../../cases/recovery.toml")),
+    ("cores", include_str!("../../cases/cores.toml")),
+    ("tail", include_str!("../../cases/tail.toml")),
+    ("layout", include_str!("../../cases/layout.toml")),
+    ("capture", include_str!("../../cases/capture.toml")),
+];
+
+/// A case and the text it was read from.
+pub struct Found {
+    pub case: Case,
+    pub text: String,
+}
+
+/// A case by its name, or in a file.
+///
+/// # Errors
+/// If there is none, or if there is a mistake in it.
+pub fn find(name: &str) -> Result<Found> {
+    let (file, text) = match CASES.iter().find(|(known, _)| *known == name) {
+        Some((known, text)) => (format!("{known}.toml"), (*text).to_owned()),
+        None if name.contains('/') || Path::new(name).extension().is_some() => {
+            (name.to_owned(), fs::read_to_string(name).with_context(|| format!("read the case {name}"))?)
+        }
+        None => {
+            let known: Vec<_> = CASES.iter().map(|(name, _)| *name).collect();
+            bail!("there is no case {name:?}: {}, or the path of a file (./{name}.toml)", known.join(", "))
+        }
+    };
+    Ok(Found { case: parse(&file, &text)?, text })
+}
+
+/// All that come with the program.
+///
+/// # Errors
+/// If there is a mistake in one.
+pub fn all() -> Result<Vec<Found>> {
+    CASES.iter().map(|(name, _)| find(name)).collect()
+}
+
+/// `list`.
+///
+/// # Errors
+/// If there is a mistake in a case.
+pub fn list() -> Result<()> {
+    for Found { case, .. } in all()? {
+        println!("{}: {}", case.name(), case.question);
+        println!(
+            "    {}; {} rounds of {} s",
+            case.load_in_words(),
+            case.rounds.get_ref(),
+            case.seconds.get_ref()
+        );
+        for configuration in case.expanded() {
+            println!("    {:<22} {}", configuration.name, configuration.title);
+        }
+        println!();
+    }
+    println!("A case of your own: a file like crates/lab/cases/redo.toml; `seawall lab run ./mine.toml`.");
+    Ok(())
+}
+
+/// The table of docs/LAB.md.
+///
+/// # Errors
+/// If there is a mistake in a case.
+pub fn table() -> Result<String> {
+    let mut out = String::from("\n| case | question | configurations | load |\n|---|---|---|---|\n");
+    for Found { case, .. } in all()? {
+        let names: Vec<_> = case.configurations.iter().map(|c| format!("`{}`", c.get_ref().name)).collect();
+        let (name, question) = (case.name(), &case.question);
+        out += &format!(
+            "| [`{name}`](../crates/lab/cases/{name}.toml) | {question} | {} | {} |\n",
+            names.join(", "),
+            case.load_in_words()
+        );
+    }
+    Ok(out + "\n")
+}

@@ -1,0 +1,153 @@
+//! What a parser cannot know: whether the values of a case make sense together.
+
+use std::ops::Range;
+
+use seawall_load::write::parse_bytes;
+use toml::Spanned;
+
+use super::parse::Wrong;
+use super::{Case, Configuration, Front, Measure, Role};
+
+type Checked = Result<(), Wrong>;
+
+fn wrong(at: Range<usize>, what: String) -> Checked {
+    Err(Wrong { at, what })
+}
+
+pub(super) fn check(case: &Case) -> Checked {
+    name(&case.name)?;
+    numbers(case)?;
+    load(case)?;
+    for (i, configuration) in case.configurations.iter().enumerate() {
+        one(configuration)?;
+        let twice = case.configurations[..i].iter().any(|c| c.get_ref().name == configuration.get_ref().name);
+        if twice {
+            let name = &configuration.get_ref().name;
+            return wrong(configuration.span(), format!("name: there are two configurations {name:?}"));
+        }
+    }
+    roles(case)?;
+    source(case)
+}
+
+fn name(name: &Spanned<String>) -> Checked {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.get_ref().is_empty() || !name.get_ref().chars().all(plain) {
+        return wrong(name.span(), format!("name: {:?}: small letters, digits and - only", name.get_ref()));
+    }
+    Ok(())
+}
+
+fn numbers(case: &Case) -> Checked {
+    if !(1..=100).contains(case.rounds.get_ref()) {
+        return wrong(
+            case.rounds.span(),
+            format!("rounds: {}: from 1 to 100 (3 at least for a result)", case.rounds.get_ref()),
+        );
+    }
+    if !(1..=3600).contains(case.seconds.get_ref()) {
+        return wrong(case.seconds.span(), format!("seconds: {}: from 1 to 3600", case.seconds.get_ref()));
+    }
+    if case.measures.get_ref().is_empty() {
+        let all = Measure::ALL.map(|m| format!("`{}`", m.key())).join(", ");
+        return wrong(case.measures.span(), format!("measures: at least one of {all}"));
+    }
+    Ok(())
+}
+
+fn load(case: &Case) -> Checked {
+    match (&case.pgbench, &case.slob) {
+        (Some(_), Some(_)) => wrong(0..0, "there are [pgbench] and [slob]: a case has one load".into()),
+        (None, None) => wrong(0..0, "there is no load: a table [pgbench] or a table [slob]".into()),
+        (Some(pgbench), None) if !(1..=40).contains(&pgbench.clients) || pgbench.scale == 0 => {
+            wrong(0..0, "[pgbench]: clients from 1 to 40, scale from 1".into())
+        }
+        (None, Some(slob)) if slob.bytes().is_err() => {
+            wrong(slob.conf.span(), format!("conf: {}", slob.bytes().err().unwrap_or_default()))
+        }
+        (None, Some(slob)) if slob.schemas == 0 || !(1..=40).contains(&(slob.schemas * slob.threads)) => {
+            wrong(slob.conf.span(), "[slob]: schemas × threads from 1 to 40 sessions".into())
+        }
+        (None, Some(_)) if case.crash.is_some() => {
+            wrong(0..0, "[crash] is timed by pgbench: take a table [pgbench] instead of [slob]".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn one(configuration: &Spanned<Configuration>) -> Checked {
+    let at = configuration.span();
+    let c = configuration.get_ref();
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if c.name.is_empty() || !c.name.chars().all(plain) {
+        return wrong(at, format!("name: {:?}: small letters, digits and - only", c.name));
+    }
+    if (c.front == Front::None) != c.medium.is_none() {
+        let what = "a front (`preload`, `mount`) and a medium (`emulated`, `file`, `dax`) go together";
+        return wrong(at, format!("configuration {:?}: {what}", c.name));
+    }
+    if let Some(pool) = &c.pool
+        && parse_bytes(pool).is_err()
+    {
+        return wrong(
+            at,
+            format!("pool: {pool:?} of {:?} is no size: a number and K, M or G, as 256M", c.name),
+        );
+    }
+    if c.cpus == Some(0) || c.cpu_max.is_some_and(|max| !(0.05..=1024.0).contains(&max)) {
+        return wrong(at, format!("configuration {:?}: cpus from 1, cpu_max from 0.05", c.name));
+    }
+    Ok(())
+}
+
+fn roles(case: &Case) -> Checked {
+    let baselines: Vec<_> =
+        case.configurations.iter().filter(|c| c.get_ref().role == Role::Baseline).collect();
+    let baseline = match baselines[..] {
+        [one] => one.get_ref(),
+        [] => {
+            return wrong(
+                0..0,
+                "no configuration has role = \"baseline\": one is what all others are compared with".into(),
+            );
+        }
+        [_, second, ..] => {
+            return wrong(
+                second.span(),
+                format!("role: {:?} is a second baseline: there is one", second.get_ref().name),
+            );
+        }
+    };
+    for control in &case.controls {
+        if !case.configurations.iter().any(|c| c.get_ref().name == *control.get_ref()) {
+            let names: Vec<_> =
+                case.configurations.iter().map(|c| format!("`{}`", c.get_ref().name)).collect();
+            let (control, names) = (control.get_ref(), names.join(", "));
+            return wrong(
+                case.controls[0].span(),
+                format!("controls: {control:?} is no configuration: {names}"),
+            );
+        }
+    }
+    if !case.controls.iter().any(|c| *c.get_ref() == baseline.name) {
+        let name = &baseline.name;
+        return wrong(
+            case.controls.first().map_or(0..0, Spanned::span),
+            format!(
+                "controls: the baseline {name:?} must be among them: measured twice, it says what noise is"
+            ),
+        );
+    }
+    Ok(())
+}
+
+fn source(case: &Case) -> Checked {
+    let Some(source) = &case.source else { return Ok(()) };
+    match source.rows.iter().find(|row| row.len() != source.columns.len()) {
+        Some(row) => wrong(
+            0..0,
+            format!("[source]: a row of {} cells under {} columns: {row:?}", row.len(), source.columns.len()),
+        ),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,61 @@
+//! Reads a case file. Every mistake is told with file, line and key, and what would be right.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::{Case, check};
+
+/// A mistake in a case file.
+#[derive(Debug)]
+pub struct CaseError {
+    /// The file.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: Option<usize>,
+    /// What is wrong, and what is allowed.
+    pub what: String,
+    /// The line's text.
+    pub text: String,
+}
+
+impl fmt::Display for CaseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => {
+                write!(f, "{}, line {line}: {}\n    {line} | {}", self.file, self.what, self.text.trim_end())
+            }
+            None => write!(f, "{}: {}", self.file, self.what),
+        }
+    }
+}
+
+impl std::error::Error for CaseError {}
+
+/// Something wrong at a place of the text.
+pub(super) struct Wrong {
+    pub at: Range<usize>,
+    pub what: String,
+}
+
+/// The case in `text`, which came from `file`.
+///
+/// # Errors
+/// The first mistake in it.
+pub fn parse(file: &str, text: &str) -> Result<Case, CaseError> {
+    let error = |at: Option<Range<usize>>, what: String| {
+        let line = at.map(|at| text[..at.start.min(text.len())].matches('\n').count());
+        CaseError {
+            file: file.to_owned(),
+            line: line.map(|n| n + 1),
+            what,
+            text: line.and_then(|n| text.lines().nth(n)).unwrap_or_default().to_owned(),
+        }
+    };
+    let case: Case = toml::from_str(text).map_err(|e| error(e.span(), e.message().trim().to_owned()))?;
+    match check::check(&case) {
+        Ok(()) => Ok(case),
+        // Where a key is missing, its default has no place in the text.
+        Err(wrong) if wrong.at == (0..0) => Err(error(None, wrong.what)),
+        Err(wrong) => Err(error(Some(wrong.at), wrong.what)),
+    }
+}

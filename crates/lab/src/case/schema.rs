@@ -1,0 +1,291 @@
+//! The tables and keys of a case file.
+
+use std::collections::BTreeMap;
+
+use seawall_load::slob::{CommitMode, Conf};
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use super::Setting;
+use crate::pg::Test;
+
+/// Clients of pgbench, one commit a transaction.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pgbench {
+    /// Which of its built-in scripts.
+    pub test: Test,
+    pub clients: usize,
+    /// 100,000 accounts (16 MB) each.
+    pub scale: u32,
+}
+
+/// The SLOB method: rows of one block each, updated a work unit at a time through an index.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slob {
+    /// Parameters by SLOB's own names, as in a `slob.conf`.
+    pub conf: Spanned<BTreeMap<String, Setting>>,
+    /// When sessions wait for durability.
+    pub commit: CommitMode,
+    pub schemas: u32,
+    /// Sessions in each schema.
+    pub threads: u32,
+}
+
+impl Pgbench {
+    pub fn in_words(&self) -> String {
+        let (test, clients) = (self.test.title(), self.clients);
+        format!(
+            "pgbench {test}, {clients} clients, scale {}; commit mode: per operation, each waits until it is durable",
+            self.scale
+        )
+    }
+}
+
+impl Slob {
+    /// Its parameters as words.
+    pub fn parameters(&self) -> impl Iterator<Item = (&str, String)> {
+        self.conf.get_ref().iter().map(|(name, value)| (name.as_str(), value.to_string()))
+    }
+
+    /// What the tables take, bytes.
+    ///
+    /// # Errors
+    /// A parameter that is none, or whose value cannot be.
+    pub fn bytes(&self) -> Result<u64, String> {
+        let mut conf = Conf::default();
+        for (name, value) in self.parameters() {
+            conf.set(name, &value).map_err(|mistake| mistake.to_string())?;
+        }
+        const BLOCK: u64 = 8192;
+        Ok((conf.scale.blocks(BLOCK) + conf.scan_table_sz.blocks(BLOCK)) * BLOCK * u64::from(self.schemas))
+    }
+
+    pub fn in_words(&self) -> String {
+        let conf: Vec<String> = self.parameters().map(|(name, value)| format!("{name}={value}")).collect();
+        let mode = match self.commit {
+            CommitMode::PerOperation => "per operation, each waits until it is durable",
+            CommitMode::Asynchronous => "per operation, but one wait when the session ends (as PL/SQL)",
+            CommitMode::OneTransaction => "one transaction a session",
+        };
+        format!(
+            "SLOB method, schemas: {}, threads of each: {}, {}; commit mode: {mode}",
+            self.schemas,
+            self.threads,
+            conf.join(" ")
+        )
+    }
+}
+
+/// A crash at full load: every process gets SIGKILL, then a restart is timed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Crash {
+    /// Redo since the beginning of the turn at which it happens, MB: the same work lies behind every side.
+    pub after_redo_mb: u64,
+    /// How long the load goes on after the restart at most, seconds.
+    pub watch_seconds: u64,
+}
+
+/// What a configuration is in the comparison.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// What all others are compared with.
+    Baseline,
+    /// What might be better.
+    #[default]
+    Candidate,
+    /// What tells the candidate's effect from another one.
+    Control,
+    /// Not an equivalent: it promises less.
+    Bound,
+}
+
+/// How Seawall gets between database and files.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Front {
+    /// Not at all.
+    #[default]
+    None,
+    Preload,
+    Mount,
+}
+
+/// What the pool lies on.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Medium {
+    /// Memory, asked for by name.
+    Emulated,
+    /// An ordinary file on the disk.
+    File,
+    /// A file on a file system that is mounted with DAX.
+    Dax,
+}
+
+/// Where the database's own write-ahead log lies.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wal {
+    /// Where the data is.
+    #[default]
+    WithData,
+    /// On a file system of its own, on the same disk.
+    OwnFileSystem,
+    /// On another disk (`--apart DIR`).
+    OwnDevice,
+}
+
+/// Which files the log covers.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum PolicyName {
+    #[default]
+    Tail,
+    Atomic,
+}
+
+/// One of the things compared.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Configuration {
+    pub name: String,
+    pub title: String,
+    #[serde(default)]
+    pub role: Role,
+    #[serde(default)]
+    pub front: Front,
+    pub medium: Option<Medium>,
+    /// Size of the pool, with a unit: `256M`.
+    pub pool: Option<String>,
+    #[serde(default)]
+    pub policy: PolicyName,
+    #[serde(default)]
+    pub wal: Wal,
+    /// Database, daemon and load have this many CPUs (affinity).
+    pub cpus: Option<usize>,
+    /// … or this much time of CPUs (the control group's quota): 1.5 is one and a half.
+    pub cpu_max: Option<f64>,
+    /// `seawall snap` runs beside it, a snapshot every so many seconds.
+    pub captured_every: Option<u64>,
+    /// Settings of the database.
+    #[serde(default)]
+    pub settings: BTreeMap<String, Setting>,
+    /// Set on what is measured a second time.
+    #[serde(skip)]
+    pub again_of: Option<String>,
+}
+
+impl Configuration {
+    /// The same once more, under another name.
+    pub(super) fn again(&self) -> Self {
+        Self {
+            name: format!("{}-again", self.name),
+            title: format!("{}, once more", self.title),
+            role: Role::Control,
+            again_of: Some(self.name.clone()),
+            ..self.clone()
+        }
+    }
+
+    /// The effective value of a setting, if it is set here or for all.
+    pub fn setting(&self, all: &BTreeMap<String, Setting>, name: &str) -> Option<String> {
+        self.settings.get(name).or_else(|| all.get(name)).map(ToString::to_string)
+    }
+}
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Transactions (SLOB: operations) a second.
+    Throughput,
+    /// 99th percentile of a transaction, ms.
+    LatencyP99,
+    /// From the restart to the first accepted transaction, seconds.
+    FirstTransaction,
+    /// From the restart until nine tenths of the speed before the crash, seconds.
+    FullSpeed,
+    /// Redo replayed by the database after the crash, MB.
+    Redo,
+    /// Time the database itself gives for applying the redo, seconds.
+    RedoTime,
+    /// Waits for a full log of Seawall's, a second.
+    LogFull,
+    /// The longest single transaction, ms.
+    Longest,
+    /// CPU time of one snapshot by `seawall snap`, ms.
+    SnapshotCpu,
+    /// CPU time of `seawall snap` and of its session in the server, percent of one CPU.
+    CaptureCpu,
+}
+
+impl Measure {
+    /// All of them.
+    pub const ALL: [Measure; 10] = [
+        Measure::Throughput,
+        Measure::LatencyP99,
+        Measure::Longest,
+        Measure::FirstTransaction,
+        Measure::FullSpeed,
+        Measure::Redo,
+        Measure::RedoTime,
+        Measure::LogFull,
+        Measure::SnapshotCpu,
+        Measure::CaptureCpu,
+    ];
+
+    /// Its key in results.
+    pub fn key(self) -> &'static str {
+        match self {
+            Measure::Throughput => "throughput",
+            Measure::LatencyP99 => "latency_p99",
+            Measure::Longest => "longest",
+            Measure::FirstTransaction => "first_transaction",
+            Measure::FullSpeed => "full_speed",
+            Measure::Redo => "redo",
+            Measure::RedoTime => "redo_time",
+            Measure::LogFull => "log_full",
+            Measure::SnapshotCpu => "snapshot_cpu",
+            Measure::CaptureCpu => "capture_cpu",
+        }
+    }
+
+    /// Its name and unit for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Measure::Throughput => "transactions/s",
+            Measure::LatencyP99 => "p99, ms",
+            Measure::Longest => "longest, ms",
+            Measure::FirstTransaction => "restart to first transaction, s",
+            Measure::FullSpeed => "restart to full speed, s",
+            Measure::Redo => "redo replayed, MB",
+            Measure::RedoTime => "of it applying redo, s",
+            Measure::LogFull => "log full, waits/s",
+            Measure::SnapshotCpu => "CPU of a snapshot, ms",
+            Measure::CaptureCpu => "CPU of capturing, % of one CPU",
+        }
+    }
+
+    /// What is better.
+    pub fn more_is_better(self) -> bool {
+        self == Measure::Throughput
+    }
+}
+
+/// What others measured, shown beside ours.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// What was measured, where, how.
+    pub study: String,
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+    /// What its own figures show, read by the rules that hold here.
+    pub shows: String,
+    /// Why ours differ.
+    pub differs: String,
+}

@@ -1,0 +1,105 @@
+//! Case files with one mistake each: the error names file, line, key, and what would be right.
+
+use super::{Case, CaseError, Role, builtin, parse};
+
+const GOOD: &str = r#"name = "mine"
+title = "Mine"
+question = "Is it faster?"
+seconds = 5
+measures = ["throughput"]
+controls = ["fs"]
+
+[pgbench]
+test = "simple-update"
+clients = 4
+scale = 2
+
+[[configuration]]
+name = "fs"
+title = "the file system"
+role = "baseline"
+
+[[configuration]]
+name = "log"
+title = "a log"
+front = "preload"
+medium = "emulated"
+pool = "64M"
+settings = { full_page_writes = false, wal_buffers = "4MB", max_connections = 20 }
+"#;
+
+fn planted(right: &str, wrong: &str) -> CaseError {
+    assert!(GOOD.contains(right), "{right}");
+    parse("mine.toml", &GOOD.replace(right, wrong)).expect_err(wrong)
+}
+
+#[test]
+fn the_cases_of_the_lab_are_cases() {
+    for found in builtin::all().expect("no mistake in them") {
+        let case = &found.case;
+        assert!(*case.rounds.get_ref() >= 3, "{}: fewer rounds than a result takes", case.name());
+        assert_eq!(case.baseline().role, Role::Baseline);
+        let again = case.expanded().into_iter().filter(|c| c.again_of.is_some()).count();
+        assert_eq!(again, case.controls.len(), "{}", case.name());
+    }
+}
+
+#[test]
+fn a_case_is_what_its_file_says() {
+    let case: Case = parse("mine.toml", GOOD).expect("a case");
+    let names: Vec<_> = case.expanded().into_iter().map(|c| c.name).collect();
+    assert_eq!(names, ["fs", "fs-again", "log"]);
+    let log = &case.configurations[1].get_ref();
+    assert_eq!(log.setting(&case.settings, "full_page_writes").as_deref(), Some("off"));
+    assert_eq!(log.setting(&case.settings, "max_connections").as_deref(), Some("20"));
+    assert_eq!(*case.rounds.get_ref(), 3);
+}
+
+#[test]
+fn a_mistake_is_told_with_its_place_and_what_is_allowed() {
+    let cases: [(&str, &str, usize, &[&str]); 12] = [
+        ("seconds = 5", "seconds = \"5\"", 4, &["string", "u64"]),
+        ("seconds = 5", "seconds = 0", 4, &["seconds", "1 to 3600"]),
+        ("seconds = 5", "sekonds = 5", 4, &["sekonds", "seconds"]),
+        ("[\"throughput\"]", "[\"speed\"]", 5, &["speed", "throughput", "latency_p99"]),
+        ("controls = [\"fs\"]", "controls = [\"xfs\"]", 6, &["xfs", "`fs`", "`log`"]),
+        ("controls = [\"fs\"]", "controls = [\"log\"]", 6, &["baseline", "fs"]),
+        ("\"simple-update\"", "\"select-only\"", 9, &["select-only", "simple-update", "tpcb"]),
+        ("role = \"baseline\"", "role = \"base\"", 16, &["base", "`baseline`", "`bound`"]),
+        ("medium = \"emulated\"", "medium = \"pmem\"", 22, &["pmem", "`emulated`, `file`, `dax`"]),
+        ("pool = \"64M\"", "pool = \"64 apples\"", 18, &["pool", "256M"]),
+        ("pool = \"64M\"", "poole = \"64M\"", 23, &["poole", "`pool`"]),
+        ("title = \"Mine\"", "title = Mine", 2, &[]),
+    ];
+    for (right, wrong, line, words) in cases {
+        let said = planted(right, wrong);
+        let text = said.to_string();
+        assert_eq!(said.line, Some(line), "{wrong}: {text}");
+        assert!(text.starts_with(&format!("mine.toml, line {line}: ")), "{text}");
+        for word in words {
+            assert!(text.contains(word), "{wrong}: {word} is missing in {text}");
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_together_is_told() {
+    let cases = [
+        ("role = \"baseline\"\n", "", "baseline"),
+        ("medium = \"emulated\"\n", "", "medium"),
+        ("name = \"log\"", "name = \"fs\"", "two configurations"),
+        ("[pgbench]\ntest = \"simple-update\"\nclients = 4\nscale = 2\n", "", "[slob]"),
+        ("title = \"a log\"\n", "title = \"a log\"\nrole = \"baseline\"\n", "second baseline"),
+    ];
+    for (right, wrong, word) in cases {
+        let said = planted(right, wrong).to_string();
+        assert!(said.starts_with("mine.toml") && said.contains(word), "{word} is missing in {said}");
+    }
+}
+
+#[test]
+fn a_name_that_is_none_lists_those_there_are() {
+    let said = builtin::find("rodeo").err().expect("no such case").to_string();
+    assert!(said.contains("redo, commits, recovery") && said.contains("./rodeo.toml"), "{said}");
+    assert!(builtin::find("/nowhere/rodeo.toml").is_err());
+}

@@ -1,0 +1,19 @@
+//! Trials: a case, run.
+//!
+//! Input: a [`crate::case::Case`]. Output: lines of JSON ([`record`]), one a turn, from which [`crate::notebook`]
+//! makes reports. Configurations take turns (A B C, B C A, …), the database is restarted for every turn, the log is
+//! drained and the disk synced before it. What cannot be had on this machine is named, not left out.
+
+mod confine;
+mod crash;
+mod load;
+mod mount;
+mod observe;
+mod prepare;
+pub mod record;
+mod run;
+mod server;
+mod turn;
+
+pub use prepare::{refuse_decoy, show_places};
+pub use run::run;

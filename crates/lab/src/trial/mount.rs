@@ -1,0 +1,105 @@
+//! Things that are mounted for a configuration and unmounted again: Seawall's own mount, a loop device.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::prepare::Prepared;
+use crate::lab::Lab;
+use crate::pool::Pool;
+use crate::process::run;
+
+/// `seawall mount` of a configuration's data.
+pub struct MountPoint {
+    at: PathBuf,
+    umount: Command,
+}
+
+impl MountPoint {
+    /// Mounts it.
+    pub fn mount(lab: &Lab, prepared: &Prepared) -> Result<Self> {
+        ensure!(Path::new("/dev/fuse").exists(), "there is no /dev/fuse on this machine");
+        let pool = prepared.pool.as_ref().context("a mount without a pool")?;
+        let at = lab.work.data(&format!("mount-{}", prepared.configuration.name));
+        lab.fresh_dir(&at)?;
+        let mut mount = pool.seawall();
+        mount.args(["mount", "--quiet", "--preset", "postgres", "--policy", policy(prepared), "--pool"]);
+        mount.arg(pool.path()).args(emulated(pool)).arg(&prepared.data).arg(&at);
+        let mut umount = pool.seawall();
+        umount.arg("umount").arg(&at);
+        run(mount, "seawall mount")?;
+        Ok(MountPoint { at, umount })
+    }
+
+    /// Where the database finds its files.
+    pub fn path(&self) -> &Path {
+        &self.at
+    }
+}
+
+impl Drop for MountPoint {
+    fn drop(&mut self) {
+        match self.umount.output() {
+            Ok(said) if said.status.success() => {
+                let _ = std::fs::remove_dir(&self.at);
+            }
+            Ok(said) => eprintln!("seawall-lab: {}", String::from_utf8_lossy(&said.stderr).trim()),
+            Err(e) => eprintln!("seawall-lab: seawall umount: {e}"),
+        }
+    }
+}
+
+/// The option that asks for memory by name, where the pool is that.
+pub fn emulated(pool: &Pool) -> Option<&'static str> {
+    pool.is_emulated().then_some("--emulated")
+}
+
+/// The policy's name on the command line.
+pub fn policy(prepared: &Prepared) -> &'static str {
+    match prepared.configuration.policy {
+        crate::case::PolicyName::Tail => "tail",
+        crate::case::PolicyName::Atomic => "atomic",
+    }
+}
+
+/// A file system of its own in a file on the same disk.
+pub struct LoopDisk {
+    image: PathBuf,
+    at: PathBuf,
+}
+
+impl LoopDisk {
+    /// Makes an ext4 of this size and mounts it.
+    pub fn make(lab: &Lab, name: &str, bytes: u64) -> Result<Self> {
+        ensure!(lab.identity.is_other(), "mounting a file system of its own needs root");
+        let image = lab.work.data(&format!("{name}.img"));
+        let disk = LoopDisk { at: lab.work.data(&format!("{name}-fs")), image };
+        // Allocated, so that the host's file system need not do it while the database waits.
+        let mut allocate = Command::new("fallocate");
+        allocate.args(["-l", &bytes.to_string()]).arg(&disk.image);
+        run(allocate, "fallocate")?;
+        let mut mkfs = Command::new("mkfs.ext4");
+        mkfs.args(["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"]).arg(&disk.image);
+        run(mkfs, "mkfs.ext4")?;
+        lab.fresh_dir(&disk.at)?;
+        let mut mount = Command::new("mount");
+        mount.args(["-o", "loop"]).arg(&disk.image).arg(&disk.at);
+        run(mount, "mount -o loop")?;
+        lab.identity.own(&disk.at)?;
+        Ok(disk)
+    }
+
+    /// Where it is mounted.
+    pub fn path(&self) -> &Path {
+        &self.at
+    }
+}
+
+impl Drop for LoopDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.at).output();
+        let _ = std::fs::remove_file(&self.image);
+        let _ = std::fs::remove_dir(&self.at);
+    }
+}

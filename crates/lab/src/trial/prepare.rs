@@ -1,0 +1,202 @@
+//! Makes a configuration ready on this machine, or says why it cannot be had: data, pool, places.
+//!
+//! Output: a [`Prepared`] with its own copy of the cluster, or a reason. Where things lie is proved here, and a mount
+//! that pretends is refused ([`refuse_decoy`]).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{fmt, fs};
+
+use anyhow::{Context, Result, ensure};
+use seawall_awr::placement::Placement;
+use seawall_load::write::parse_bytes;
+
+use super::confine::Confine;
+use super::load;
+use super::mount::{LoopDisk, MountPoint};
+use crate::case::{Case, Configuration, Front, Medium, Wal};
+use crate::lab::Lab;
+use crate::pg::Template;
+use crate::pool::Pool;
+
+const POOL: u64 = 256 << 20;
+/// Of a file system of its own for the log.
+const LOOP_BYTES: u64 = 2 << 30;
+
+/// A configuration that can be measured.
+pub struct Prepared {
+    pub configuration: Configuration,
+    /// Where the files are (under a mount: what it shows).
+    pub data: PathBuf,
+    pub pool: Option<Pool>,
+    pub placement: BTreeMap<String, Placement>,
+    /// Dropped after use.
+    wal: Option<LoopDisk>,
+}
+
+/// What may be used here besides the work directory.
+pub struct Means<'a> {
+    /// A directory on another disk.
+    pub apart: Option<&'a Path>,
+}
+
+impl Prepared {
+    /// Makes it ready.
+    ///
+    /// # Errors
+    /// Why it cannot be had on this machine.
+    pub fn make(
+        lab: &Lab,
+        configuration: Configuration,
+        template: &Template<'_>,
+        means: &Means<'_>,
+    ) -> Result<Self> {
+        // Tried now, so that a case does not end half-way.
+        drop(Confine::to(configuration.cpus, configuration.cpu_max)?);
+        let pool = pool(lab, &configuration)?;
+        let data = template.copy_as(&configuration.name)?;
+        load::copy_ledger(lab, &configuration.name)?;
+        let mut prepared = Prepared { configuration, data, pool, placement: BTreeMap::new(), wal: None };
+        prepared.place_wal(lab, means)?;
+        if prepared.configuration.front == Front::Mount {
+            drop(MountPoint::mount(lab, &prepared)?);
+        }
+        prepared.prove()?;
+        Ok(prepared)
+    }
+
+    /// Whether a commit's log lies on a medium that survives power loss.
+    pub fn emulated(&self) -> bool {
+        self.pool.as_ref().is_some_and(Pool::is_emulated)
+    }
+
+    /// What a commit that was acknowledged survives.
+    pub fn durability(&self, case: &Case) -> String {
+        let setting = |name: &str| self.configuration.setting(&case.settings, name);
+        let in_memory = |what: &str| self.placement.get(what).is_some_and(Placement::in_memory);
+        let word = if setting("fsync").as_deref() == Some("off") {
+            "none"
+        } else if setting("synchronous_commit").as_deref() == Some("off") {
+            "asynchronous commit loses the last moments"
+        } else if self.emulated() {
+            "durable while the OS lives: emulated"
+        } else if in_memory("data") || in_memory("log") {
+            "durable while the OS lives: RAM"
+        } else {
+            "durable"
+        };
+        word.to_owned()
+    }
+
+    fn place_wal(&mut self, lab: &Lab, means: &Means<'_>) -> Result<()> {
+        let name = &self.configuration.name;
+        let to = match self.configuration.wal {
+            Wal::WithData => return Ok(()),
+            Wal::OwnFileSystem => {
+                let disk = LoopDisk::make(lab, name, LOOP_BYTES)?;
+                let dir = disk.path().join("pg_wal");
+                self.wal = Some(disk);
+                dir
+            }
+            Wal::OwnDevice => {
+                apart(&self.data, means)?.join(format!("seawall-lab-{}-{name}", std::process::id()))
+            }
+        };
+        let from = self.data.join("pg_wal");
+        lab.fresh_dir(&to)?;
+        let mut copy = lab.command("/bin/cp");
+        copy.args(["-a", "-T"]).arg(&from).arg(&to);
+        crate::process::run(copy, "copy the log")?;
+        fs::remove_dir_all(&from)?;
+        std::os::unix::fs::symlink(&to, &from).with_context(|| format!("link {}", from.display()))
+    }
+
+    /// What data, log and pool lie on.
+    fn prove(&mut self) -> Result<()> {
+        let pool = self.pool.as_ref().map(|p| p.path().to_owned());
+        let places =
+            [("data", Some(self.data.clone())), ("log", Some(self.data.join("pg_wal"))), ("pool", pool)];
+        for (what, path) in places.into_iter().filter_map(|(what, path)| Some((what, path?))) {
+            let found = Placement::of(&path).with_context(|| format!("what {} lies on", path.display()))?;
+            refuse_decoy(&found)?;
+            self.placement.insert(what.to_owned(), found);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        if self.configuration.wal == Wal::OwnDevice
+            && let Ok(to) = fs::read_link(self.data.join("pg_wal"))
+        {
+            let _ = fs::remove_dir_all(to);
+        }
+    }
+}
+
+/// A mount that pretends to be on a device.
+#[derive(Debug)]
+pub struct Refused(String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "refused: {}", self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// An error that names it, if it is one.
+pub fn refuse_decoy(found: &Placement) -> Result<(), Refused> {
+    found.decoy().map_or(Ok(()), |why| Err(Refused(why)))
+}
+
+/// `where`: says what directories lie on; one that pretends is an error.
+pub fn show_places(paths: &[PathBuf]) -> Result<()> {
+    for path in paths {
+        let found = Placement::of(path).with_context(|| format!("what {} lies on", path.display()))?;
+        refuse_decoy(&found)?;
+        println!("{}: {}, mounted at {}", path.display(), found.in_words(), found.mounted_at.display());
+    }
+    Ok(())
+}
+
+fn pool(lab: &Lab, configuration: &Configuration) -> Result<Option<Pool>> {
+    let Some(medium) = configuration.medium else { return Ok(None) };
+    let size = match &configuration.pool {
+        Some(text) => parse_bytes(text).map_err(anyhow::Error::msg)?,
+        None => POOL,
+    };
+    let name = &configuration.name;
+    let pool = match medium {
+        Medium::Emulated => Pool::create(&lab.tools, &lab.identity, size, &format!("-{name}"))?,
+        Medium::File => {
+            let dir = lab.work.data("pools");
+            lab.identity.create_dir(&dir)?;
+            Pool::durable(&lab.tools, &lab.identity, size, dir.join(format!("{name}.pool")))?
+        }
+        Medium::Dax => {
+            let mounts = seawall_media::dax_mounts();
+            let mount = mounts.first().context("no file system of this machine is mounted with DAX")?;
+            refuse_decoy(&Placement::of(mount)?)?;
+            let file = format!("seawall-lab-{}-{name}.pool", std::process::id());
+            Pool::durable(&lab.tools, &lab.identity, size, mount.join(file))?
+        }
+    };
+    Ok(Some(pool))
+}
+
+/// The directory on another disk, if it is one.
+fn apart<'a>(data: &Path, means: &Means<'a>) -> Result<&'a Path> {
+    let here = Placement::of(data)?;
+    let disk = here.mapping.last().map_or("?", String::as_str).to_owned();
+    let dir = means.apart.with_context(|| {
+        format!("data lies on {disk}, and no directory on another disk was named (--apart DIR); a loop device would be the same disk")
+    })?;
+    let there = Placement::of(dir).with_context(|| format!("what {} lies on", dir.display()))?;
+    refuse_decoy(&there)?;
+    ensure!(!there.in_memory(), "{} is {}: RAM is no disk", dir.display(), there.file_system);
+    ensure!(!there.shares_device(&here), "{} lies on the same disk ({disk}) as the data", dir.display());
+    Ok(dir)
+}

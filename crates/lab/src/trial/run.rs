@@ -1,0 +1,270 @@
+//! The order of things: cases, rounds, turns; and what is kept when something ends them early.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail, ensure};
+use seawall_awr::placement::Placement;
+
+use super::load;
+use super::prepare::{Means, Prepared, Refused, refuse_decoy};
+use super::record::{FORMAT, Record, Run, Store, Turn};
+use super::turn::{Stage, explain};
+use crate::case::Case;
+use crate::case::builtin::{self, Found};
+use crate::cli::RunOptions;
+use crate::lab::Lab;
+use crate::machine;
+use crate::pg::Template;
+use crate::process;
+use crate::progress::Progress;
+use crate::table::{short, thousands};
+use crate::tools::{postgres_bin, postgres_version};
+
+/// Of a turn with `--quick`, seconds.
+const QUICK_SECONDS: u64 = 2;
+/// What a copy of the cluster takes on the disk beside its tables: the write-ahead log above all.
+const COPY_BYTES: u64 = 700 << 20;
+/// A turn is not begun with less room than this.
+const TURN_BYTES: u64 = 1 << 30;
+
+/// Runs the cases that were asked for; what fails in one of them does not keep the others from running.
+pub fn run(options: &RunOptions) -> Result<()> {
+    let cases = asked_for(options)?;
+    let mut failed = Vec::new();
+    for found in &cases {
+        match one(options, found) {
+            Ok(()) => {}
+            Err(error) if process::interrupted() => return Err(error),
+            Err(error) => {
+                eprintln!("seawall-lab: {}: {error:#}", found.case.name());
+                failed.push(found.case.name().to_owned());
+            }
+        }
+    }
+    ensure!(
+        failed.is_empty(),
+        "not finished: {}; what was measured is kept in {}",
+        failed.join(", "),
+        options.common.out.join("lab").display()
+    );
+    Ok(())
+}
+
+fn asked_for(options: &RunOptions) -> Result<Vec<Found>> {
+    match (options.all, options.cases.is_empty()) {
+        (true, true) => builtin::all(),
+        (false, false) => options.cases.iter().map(|name| builtin::find(name)).collect(),
+        (true, false) => bail!("--all and the names of cases: one of the two"),
+        (false, true) => bail!("which case? `seawall lab list` names them; --all runs all of them"),
+    }
+}
+
+/// What a trial goes by.
+struct Trial<'a> {
+    found: &'a Found,
+    run: Run,
+    store: Store,
+    /// Rounds that an earlier attempt has finished.
+    done: usize,
+}
+
+fn one(options: &RunOptions, found: &Found) -> Result<()> {
+    let case = &found.case;
+    let bin = postgres_bin()?;
+    let trial = Trial::begin(options, found)?;
+    if trial.done >= trial.run.rounds {
+        println!(
+            "{}: already measured ({} rounds): leave out --resume to measure it again",
+            case.name(),
+            trial.done
+        );
+        return Ok(());
+    }
+    let sides = case.expanded().len();
+    let progress = Progress::new(sides * (trial.run.rounds - trial.done));
+    progress.note(&format!("\n{}: {}", case.name(), case.question));
+    let mut common = options.common.clone();
+    common.pool_size = common.pool_size.min(16 << 20); // Configurations have pools of their own.
+    let lab = Lab::set_up(&common, progress, space(case))?;
+    refuse_decoy(&Placement::of(lab.work.path())?)?;
+    let mut run = trial.run.clone();
+    run.machine = lab.machine.clone();
+    run.versions = BTreeMap::from([("PostgreSQL".to_owned(), postgres_version(&bin)?)]);
+    if trial.done == 0 {
+        trial.store.add(&Record::Run(Box::new(run.clone())))?;
+    }
+    let stage = Stage { lab: &lab, bin: &bin, case, run: &run };
+    let ended = turns(&stage, options, &trial);
+    lab.progress.finish();
+    let (how, finished) = match &ended {
+        Ok(()) => ("finished".to_owned(), true),
+        Err(_) if process::interrupted() => ("interrupted".to_owned(), false),
+        Err(error) => (format!("{error:#}"), false),
+    };
+    let noted = trial.store.add(&Record::End { run: run.id.clone(), how, finished });
+    let kept = format!(
+        "the finished turns are kept in {}; `seawall lab report` makes a report of them, \
+         `seawall lab run {} --resume` goes on with the round that was cut off",
+        trial.store.path().display(),
+        case.name()
+    );
+    ended.context(kept)?;
+    noted
+}
+
+impl<'a> Trial<'a> {
+    /// A new one, or the last one of this case if it is to be resumed and was run in the same way.
+    fn begin(options: &RunOptions, found: &'a Found) -> Result<Self> {
+        let case = &found.case;
+        let store = Store::of(&options.common.out, case.name())?;
+        let seconds = match (options.seconds, options.quick) {
+            (Some(seconds), _) => seconds,
+            (None, true) => QUICK_SECONDS.min(*case.seconds.get_ref()),
+            (None, false) => *case.seconds.get_ref(),
+        };
+        let run = Run {
+            format: FORMAT,
+            id: format!("{} {}", machine::now(), std::process::id()),
+            at: machine::now(),
+            text: found.text.clone(),
+            rounds: options.rounds.unwrap_or(*case.rounds.get_ref()),
+            seconds,
+            quick: options.quick,
+            ..Run::default()
+        };
+        if options.resume
+            && let Some((earlier, done)) = resumable(&store.read()?, &run, case)
+        {
+            return Ok(Trial { found, run: earlier, store, done });
+        }
+        Ok(Trial { found, run, store, done: 0 })
+    }
+}
+
+/// The last run, if it is the same trial, and how many of its rounds are whole.
+fn resumable(records: &[Record], wanted: &Run, case: &Case) -> Option<(Run, usize)> {
+    let last = records.iter().rev().find_map(|r| if let Record::Run(run) = r { Some(run) } else { None })?;
+    let same = |a: &Run, b: &Run| {
+        (a.format, &a.text, a.rounds, a.seconds, a.quick) == (b.format, &b.text, b.rounds, b.seconds, b.quick)
+    };
+    if !same(last, wanted) {
+        return None;
+    }
+    let missing = records.iter().filter(|r| matches!(r, Record::NotPossible { run, .. } if *run == last.id));
+    let missing: std::collections::BTreeSet<_> = missing
+        .filter_map(|r| {
+            if let Record::NotPossible { configuration, .. } = r { Some(configuration.clone()) } else { None }
+        })
+        .collect();
+    let wanted = case.expanded().into_iter().map(|c| c.name).filter(|name| !missing.contains(name));
+    let wanted: Vec<String> = wanted.collect();
+    let has = |name: &String, round: usize| {
+        records.iter().any(|r| {
+            matches!(r, Record::Turn(t) if t.run == last.id && t.round == round && t.configuration == *name)
+        })
+    };
+    let done = (0..last.rounds).take_while(|&round| wanted.iter().all(|name| has(name, round))).count();
+    (done > 0).then(|| ((**last).clone(), done))
+}
+
+fn space(case: &Case) -> u64 {
+    // Updated rows leave their old versions behind.
+    case.expanded().len() as u64 * 2 * case.table_bytes() + 2 * COPY_BYTES + TURN_BYTES
+}
+
+fn turns(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result<()> {
+    let sides = prepare(stage, options, trial)?;
+    for round in trial.done..stage.run.rounds {
+        for position in 0..sides.len() {
+            // A B C, then B C A, …: no side is always first, none always behind the same one.
+            let prepared = &sides[(position + round) % sides.len()];
+            let what =
+                format!("{}, round {}, {}", stage.case.name(), round + 1, prepared.configuration.title);
+            stage.lab.progress.doing(&what);
+            stage.lab.work.ensure_room(TURN_BYTES).with_context(|| what.clone())?;
+            let turn = stage.turn(prepared, round);
+            let turn = turn
+                .map_err(|error| explain(error, stage.lab, &prepared.configuration.name))
+                .with_context(|| what.clone())?;
+            stage.lab.progress.done(&format!("{what}: {}", in_words(&turn, stage.case)));
+            trial.store.add(&Record::Turn(Box::new(turn)))?;
+        }
+    }
+    Ok(())
+}
+
+/// A turn's first measure for the progress line.
+fn in_words(turn: &Turn, case: &Case) -> String {
+    let judged = case.judged();
+    match turn.figures.get(judged.key()) {
+        Some(value) if *value >= 100.0 => format!("{} {}", thousands(*value), judged.title()),
+        Some(value) => format!("{} {}", short(*value), judged.title()),
+        None => "no figure".to_owned(),
+    }
+}
+
+/// Copies of one cluster for all that can be had here; what cannot is recorded with the reason.
+fn prepare(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result<Vec<Prepared>> {
+    stage.lab.progress.doing("initdb and load");
+    let template =
+        Template::create_with(stage.lab, stage.bin, |cluster| load::create(stage.lab, stage.case, cluster))?;
+    let means = Means { apart: options.apart.as_deref() };
+    let mut sides = Vec::new();
+    for configuration in trial.found.case.expanded() {
+        let name = configuration.name.clone();
+        stage.lab.work.ensure_room(TURN_BYTES)?;
+        match Prepared::make(stage.lab, configuration, &template, &means) {
+            Ok(prepared) => sides.push(prepared),
+            Err(error) if process::interrupted() => return Err(error),
+            // Refused by name, not taken for a lack of means.
+            Err(error) if error.is::<Refused>() => return Err(error),
+            Err(error) => {
+                let why = format!("{error:#}");
+                stage
+                    .lab
+                    .progress
+                    .note(&format!("not possible here: {name}: {}", why.lines().next().unwrap_or_default()));
+                let record =
+                    Record::NotPossible { run: stage.run.id.clone(), configuration: name.clone(), why };
+                trial.store.add(&record)?;
+                ensure!(name != stage.case.baseline().name, "the baseline itself is not possible here");
+            }
+        }
+    }
+    template.remove()?;
+    stage.lab.settle()?;
+    Ok(sides)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::builtin;
+
+    fn turn(run: &str, configuration: &str, round: usize) -> Record {
+        let (run, configuration) = (run.to_owned(), configuration.to_owned());
+        Record::Turn(Box::new(Turn { run, configuration, round, ..Turn::default() }))
+    }
+
+    #[test]
+    fn a_trial_goes_on_with_the_round_that_was_cut_off() {
+        let found = builtin::find("capture").expect("a case");
+        let run = Run { id: "1".into(), rounds: 3, seconds: 5, text: found.text.clone(), ..Run::default() };
+        let mut records = vec![Record::Run(Box::new(run.clone()))];
+        for (name, round) in
+            [("alone", 0), ("alone-again", 0), ("captured", 0), ("alone", 1), ("captured", 1)]
+        {
+            records.push(turn("1", name, round));
+        }
+        assert_eq!(
+            resumable(&records, &run, &found.case).map(|(run, done)| (run.id, done)),
+            Some(("1".into(), 1))
+        );
+        let impossible =
+            Record::NotPossible { run: "1".into(), configuration: "alone-again".into(), why: "x".into() };
+        records.push(impossible);
+        assert_eq!(resumable(&records, &run, &found.case).map(|(_, done)| done), Some(2));
+        let other = Run { seconds: 6, ..run };
+        assert!(resumable(&records, &other, &found.case).is_none(), "another trial was taken for this one");
+    }
+}

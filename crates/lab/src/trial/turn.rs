@@ -1,0 +1,122 @@
+//! One configuration under load, once: a restarted server, a checkpoint, nothing left to write, then the load.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::crash;
+use super::load::{self, Loaded};
+use super::observe::{Observed, Watch};
+use super::prepare::Prepared;
+use super::record::{Run, Turn};
+use super::server::Server;
+use crate::bench::snap::Snap;
+use crate::case::{Case, Measure};
+use crate::lab::Lab;
+use crate::machine;
+use crate::process;
+
+/// Everything a turn needs.
+pub struct Stage<'a> {
+    pub lab: &'a Lab,
+    pub bin: &'a Path,
+    pub case: &'a Case,
+    pub run: &'a Run,
+}
+
+/// How long others' use of the CPUs is looked at.
+const LOOK: Duration = Duration::from_millis(300);
+
+impl Stage<'_> {
+    /// Runs it.
+    pub fn turn(&self, prepared: &Prepared, round: usize) -> Result<Turn> {
+        let others_cpu = machine::busy(LOOK)?;
+        let mut turn = Turn {
+            run: self.run.id.clone(),
+            configuration: prepared.configuration.name.clone(),
+            round,
+            at: machine::now(),
+            durability: prepared.durability(self.case),
+            medium: prepared.pool.as_ref().map(|p| p.medium().to_owned()),
+            placement: prepared.placement.clone(),
+            others_cpu,
+            ..Turn::default()
+        };
+        let server = Server::start(self.lab, self.bin, self.case, prepared)?;
+        self.settle(&server, prepared)?;
+        if let Some(how) = &self.case.crash {
+            crash::run(self, how, prepared, server, &mut turn)?;
+        } else {
+            let loaded = self.steady(prepared, &server, &mut turn)?;
+            if round + 1 == self.run.rounds {
+                let name = &prepared.configuration.name;
+                load::check(self.lab, self.case, name, &server.cluster, &loaded)?;
+            }
+            server.stop()?;
+        }
+        self.drain(prepared)?;
+        Ok(turn)
+    }
+
+    /// Warm buffers, a checkpoint, and nothing dirty is left anywhere: no side pays for the one before it.
+    fn settle(&self, server: &Server<'_>, prepared: &Prepared) -> Result<()> {
+        load::warm(&server.cluster)?;
+        server.cluster.sql("CHECKPOINT")?;
+        self.drain(prepared)
+    }
+
+    fn drain(&self, prepared: &Prepared) -> Result<()> {
+        if let Some(pool) = &prepared.pool {
+            pool.drain_if_running()?;
+        }
+        self.lab.work.sync()
+    }
+
+    fn steady(&self, prepared: &Prepared, server: &Server<'_>, turn: &mut Turn) -> Result<Loaded> {
+        let watch = self.watch(prepared, server)?;
+        let every = prepared.configuration.captured_every;
+        let snap = every.map(|every| Snap::start(self.lab, &server.cluster, every, self.run.seconds));
+        let snap = snap.transpose()?;
+        let name = &prepared.configuration.name;
+        let loaded = load::run(self.lab, self.case, name, &server.cluster, self.run.seconds)?;
+        let costs = snap.map(|snap| snap.costs(&server.cluster)).transpose()?;
+        let observed = watch.finish()?;
+        turn.work = observed.work(loaded.commits);
+        turn.figures.extend(loaded.figures.iter().map(|(measure, value)| (measure.key().to_owned(), *value)));
+        if let Some(costs) = costs {
+            let mean = costs.snapshots_ms.iter().sum::<f64>() / costs.snapshots_ms.len() as f64;
+            let capture = costs.recorder_percent + costs.server_percent;
+            let figures = [(Measure::SnapshotCpu, mean), (Measure::CaptureCpu, capture)];
+            turn.figures.extend(figures.map(|(measure, value)| (measure.key().to_owned(), value)));
+        }
+        self.note(&observed, turn);
+        Ok(loaded)
+    }
+
+    /// Begins to watch a turn.
+    pub fn watch(&self, prepared: &Prepared, server: &Server<'_>) -> Result<Watch> {
+        let pool = prepared.pool.as_ref().map(|p| p.path());
+        Watch::start(&server.cluster.connection(), pool, self.case.sampled).context("watch the database")
+    }
+
+    /// Takes over what was seen.
+    pub fn note(&self, observed: &Observed, turn: &mut Turn) {
+        turn.time = observed.time();
+        if let Some(waits) = observed.seawall_waits("log full") {
+            let a_second = waits / observed.period.elapsed_s.max(0.001);
+            turn.figures.insert(Measure::LogFull.key().to_owned(), a_second);
+        }
+        turn.notes.extend(observed.notes());
+    }
+}
+
+/// An error while the database was under load, with what its log says last.
+pub fn explain(error: anyhow::Error, lab: &Lab, name: &str) -> anyhow::Error {
+    // A start that failed has said so already.
+    if process::interrupted() || format!("{error:#}").contains(" ends with:") {
+        return error;
+    }
+    let log = crate::pg::log_tail(&crate::pg::Cluster::log_of(lab, name));
+    error.context(log)
+}

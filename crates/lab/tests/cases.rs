@@ -1,0 +1,149 @@
+//! Cases, really run, in small: what is kept, what is said, what is refused.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::Alone;
+use seawall_lab::cli::{Common, ReportOptions, RunOptions};
+use seawall_lab::trial::record::{self, Record};
+use seawall_lab::{notebook, trial};
+
+/// `redo` of the lab with less data, and two of its configurations; `broken`: one more that cannot start.
+fn small_redo(dir: &Path, broken: bool) -> PathBuf {
+    let mut text = String::from(
+        r#"name = "small"
+title = "Redo, in small"
+question = "Does it run?"
+seconds = 1
+measures = ["throughput", "latency_p99", "log_full"]
+controls = ["fs"]
+
+[slob]
+conf = { UPDATE_PCT = 100, SCALE = "2M", SCAN_TABLE_SZ = "1M", WORK_UNIT = 8, REDO_STRESS = "LITE" }
+commit = "per_operation"
+schemas = 1
+threads = 2
+
+[[configuration]]
+name = "fs"
+title = "the file system"
+role = "baseline"
+
+[[configuration]]
+name = "preload"
+title = "Seawall, log in RAM"
+front = "preload"
+medium = "emulated"
+pool = "16M"
+
+[[configuration]]
+name = "dax"
+title = "Seawall, log on too many CPUs"
+front = "preload"
+medium = "emulated"
+cpus = 5000
+"#,
+    );
+    if broken {
+        text += "\n[[configuration]]\nname = \"broken\"\ntitle = \"a server that cannot start\"\nsettings = { shared_buffers = \"lots\" }\n";
+    }
+    let path = dir.join("small.toml");
+    fs::write(&path, text).expect("a case");
+    path
+}
+
+fn options(alone: &Alone, case: &Path, resume: bool) -> RunOptions {
+    RunOptions {
+        common: Common {
+            seawall: Some(alone.program("seawall")),
+            work: Some(alone.dir().join("work")),
+            out: alone.dir().join("out"),
+            pool_size: 16 << 20,
+            keep: false,
+        },
+        cases: vec![case.display().to_string()],
+        all: false,
+        rounds: Some(1),
+        seconds: None,
+        quick: false,
+        resume,
+        apart: None,
+    }
+}
+
+fn report(alone: &Alone) -> (String, String) {
+    let out = alone.dir().join("out");
+    let (notebook, html) = (out.join("notebook.md"), out.join("page.html"));
+    let options = ReportOptions { cases: Vec::new(), out, notebook: notebook.clone(), html: html.clone() };
+    notebook::report(&options).expect("a report");
+    (fs::read_to_string(notebook).expect("the notebook"), fs::read_to_string(html).expect("the page"))
+}
+
+fn turns(alone: &Alone) -> Vec<String> {
+    let records = record::read(&alone.dir().join("out/lab/small.jsonl")).expect("lines");
+    let turns = records.into_iter().filter_map(|r| match r {
+        Record::Turn(turn) => Some(turn.configuration),
+        _ => None,
+    });
+    turns.collect()
+}
+
+#[test]
+fn redo_in_small_runs_and_says_what_it_is_worth() {
+    let alone = Alone::new();
+    let case = small_redo(alone.dir(), false);
+    trial::run(&options(&alone, &case, false)).expect("measured");
+    assert_eq!(turns(&alone), ["fs", "fs-again", "preload"]);
+    let (notebook, html) = report(&alone);
+    for said in [
+        "a single run: no result",
+        "durable while the OS lives: emulated",
+        "commit mode: per operation",
+        "Not possible on this machine",
+        "not 5000",
+        "tmpfs on RAM",
+        "log file sync, % of DB time",
+    ] {
+        assert!(notebook.contains(said), "{said:?} is missing in:\n{notebook}");
+        assert!(html.contains(said), "{said:?} is missing in the page");
+    }
+    assert!(!notebook.contains("better."), "one round was taken for a result:\n{notebook}");
+    // It is finished: nothing is measured again.
+    trial::run(&options(&alone, &case, true)).expect("nothing to do");
+    assert_eq!(turns(&alone).len(), 3);
+}
+
+#[test]
+fn what_was_finished_before_a_failure_is_kept_and_reported() {
+    let alone = Alone::new();
+    let case = small_redo(alone.dir(), true);
+    trial::run(&options(&alone, &case, false)).expect_err("a server did not start");
+    assert_eq!(turns(&alone), ["fs", "fs-again", "preload"]);
+    let (notebook, _) = report(&alone);
+    assert!(notebook.contains("A part of a trial"), "{notebook}");
+    assert!(notebook.contains("shared_buffers"), "the server's own words are missing:\n{notebook}");
+}
+
+/// What the reference study did: `mount -t tmpfs /dev/pmem0 DIR`, and took it for persistent memory.
+#[test]
+fn a_tmpfs_that_was_given_a_pmem_device_is_refused_by_name() {
+    let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+    let script = "mount -t tmpfs -o size=1m /dev/pmem0 \"$1\" || exit 77\nexec \"$2\" where \"$1\"";
+    let said = Command::new("unshare")
+        .args(["--mount", "--map-root-user", "sh", "-c", script, "sh"])
+        .arg(dir.path())
+        .arg(env!("CARGO_BIN_EXE_seawall-lab"))
+        .output()
+        .expect("unshare");
+    let error = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert_ne!(said.status.code(), Some(77), "no tmpfs of our own could be mounted: {error}");
+    assert_eq!(said.status.code(), Some(1), "{error}");
+    for word in ["refused", "tmpfs, which is RAM", "Nothing lies on /dev/pmem0", "mkfs.ext4 /dev/pmem0"] {
+        assert!(error.contains(word), "{word:?} is missing in {error}");
+    }
+    let honest = Command::new(env!("CARGO_BIN_EXE_seawall-lab")).arg("where").arg(dir.path()).output();
+    assert!(honest.expect("seawall-lab").status.success());
+}
