@@ -1,7 +1,7 @@
 //! A case: a question, the configurations that answer it, the load, the measures, the controls.
 //!
 //! Input: a small TOML file, one of those built in ([`builtin`]) or the user's own. Output: a [`Case`] that can be
-//! run, or an error that names file, line and key and says what is allowed ([`parse`]). Adding a case is adding a
+//! run, or an error that names file, line and key and says what is allowed ([`parse()`]). Adding a case is adding a
 //! file; nothing here runs anything.
 
 pub mod builtin;

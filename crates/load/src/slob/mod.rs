@@ -3,10 +3,10 @@
 //! Built from the published description of SLOB (Kevin Closson's "Silly Little Oracle Benchmark"), none of whose
 //! code is used; it takes SLOB's parameters by their own names ([`Conf`]) and runs on PostgreSQL, MariaDB and SQLite.
 //!
-//! - [`setup`] loads the tables and begins a [ledger](ledger): which updates were acknowledged.
-//! - [`run`] puts load on them. SLOB commits inside PL/SQL, which waits for redo once a call, not once a commit;
+//! - [`setup()`] loads the tables and begins a [ledger]: which updates were acknowledged.
+//! - [`run()`] puts load on them. SLOB commits inside PL/SQL, which waits for redo once a call, not once a commit;
 //!   so there are three [`CommitMode`]s, and every result names its own.
-//! - [`check`] reads every row: each column says which operation wrote it ([`stamp`]), each row counts its updates.
+//! - [`check()`] reads every row: each column says which operation wrote it ([`stamp`]), each row counts its updates.
 //!   A row that was set back, an update that was half made, a lost one: each is found.
 //!
 //! A row has, beside SLOB's `custid` and c2 to c20, a column `updates`: the count that makes lost updates visible.

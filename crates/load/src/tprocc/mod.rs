@@ -5,9 +5,9 @@
 //! one call of a procedure in the database, committed before it returns. TPM counts the transactions the database
 //! says it ended, NOPM the new orders, both as HammerDB counts them.
 //!
-//! - [`setup`] loads the warehouses and begins a ledger of acknowledged orders and payments.
-//! - [`run`] lets virtual users work, without keying and thinking time unless asked for.
-//! - [`check`] tests the specification's consistency conditions, and that nothing acknowledged is missing.
+//! - [`setup()`] loads the warehouses and begins a ledger of acknowledged orders and payments.
+//! - [`run()`] lets virtual users work, without keying and thinking time unless asked for.
+//! - [`check()`] tests the specification's consistency conditions, and that nothing acknowledged is missing.
 
 pub mod input;
 
