@@ -41,10 +41,18 @@ pub fn report(options: &ReportOptions) -> Result<()> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).with_context(|| format!("create {}", parent.display()))?;
         }
-        fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
+        fs::write(path, from_here(text)).with_context(|| format!("write {}", path.display()))?;
         println!("{}", path.display());
     }
     Ok(())
+}
+
+/// Paths below the directory in which the report is made are named from there: its pages go to other machines.
+fn from_here(text: String) -> String {
+    match std::env::current_dir() {
+        Ok(here) => text.replace(&format!("{}/", here.display()), ""),
+        Err(_) => text,
+    }
 }
 
 /// Cases that have results: those of the program first, in their order.
