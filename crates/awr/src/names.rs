@@ -94,7 +94,8 @@ pub fn mariadb(event: &str) -> Name {
 }
 
 /// Parts of the process list's states, in lower case. A state that is none of these is work.
-const STATES: [(&str, Name); 9] = [
+const STATES: [(&str, Name); 10] = [
+    ("user sleep", name("other timeouts", "Other")),
     ("waiting for table metadata lock", name("enq: TM - contention", "Application")),
     ("metadata lock", name("enq: TM - contention", "Application")),
     ("table level lock", name("enq: TM - contention", "Application")),
@@ -138,6 +139,7 @@ mod tests {
         assert_eq!(sampled("mariadb state", "Commit").name, "log file sync");
         assert_eq!(sampled("mariadb state", "Waiting for table metadata lock").class, "Application");
         assert_eq!(sampled("mariadb state", "Updating"), CPU);
+        assert_eq!(sampled("mariadb state", "User sleep"), sampled("Timeout", "PgSleep"));
         assert_eq!(sampled("redis", ""), CPU);
         assert_eq!(sampled("redis", "main disk").name, "log file sync");
         assert_eq!(sampled("LWLock", "WALWrite").class, "Commit");

@@ -121,6 +121,9 @@ fn sessions_of_mariadb_are_sampled_and_a_row_lock_is_called_one() {
         "CREATE DATABASE x; CREATE TABLE x.t (i int PRIMARY KEY) ENGINE=InnoDB; INSERT INTO x.t VALUES (1)"
     ));
     let mut holder = server.client("BEGIN; UPDATE x.t SET i = 2; DO SLEEP(60)").spawn().expect("a session");
+    wait_until("the row is not locked", || {
+        !server.sql("SET STATEMENT innodb_lock_wait_timeout = 0 FOR UPDATE x.t SET i = 1")
+    });
     let mut waiter = server.client("UPDATE x.t SET i = 3").spawn().expect("a session");
     let database = address("mariadb", &server.path("mysqld.sock"));
     let snap = ["snap", "--no-seawall", "--every", "2s", "--for", "5s", "--db", &database];

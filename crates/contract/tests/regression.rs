@@ -172,11 +172,13 @@ fn regression_recovery_is_on_by_default() {
         command
     };
     let run = crash.pool.around(&crash.directory(), &cat);
-    // A machine that has just started, with another boot id: a time and a mount namespace of our own.
+    // A machine that has just started, with another boot id: a time and a mount namespace of our own. The kernel
+    // tells the start in whole seconds (/proc/stat, btime), and unshare(1) takes whole seconds: both rounded down,
+    // the start seems up to two seconds earlier than now. The files must be older than that.
+    std::thread::sleep(Duration::from_secs(2));
     let uptime = std::fs::read_to_string("/proc/uptime").expect("Linux tells its uptime");
     let seconds: u64 =
         uptime.split('.').next().and_then(|seconds| seconds.parse().ok()).expect("seconds, a dot");
-    std::thread::sleep(Duration::from_millis(1500));
     let mut script = Command::new("unshare");
     script.args(["--time", "--fork", "--kill-child", "--boottime", &format!("-{seconds}")]);
     let boot_id = "echo 11111111-2222-4333-8444-555555555555 > \"$0\"; mount --bind \"$0\" /proc/sys/kernel/random/boot_id; exec \"$@\"";
