@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use nix::mount::{MsFlags, mount};
 use seawall_load::ledger::Verdict;
 use serde::{Deserialize, Serialize};
 
 use crate::cell;
-use crate::plan::{Database, Plan, Recovery, Trouble};
-use crate::program::{self, Ended};
+use crate::plan::{Database, Plan, Trouble};
+use crate::program;
 use crate::rng::Rng;
 use crate::writeback::Writeback;
 use crate::{balloon, etcd, mariadb, murder, postgres, redis, sqlite, store};
@@ -246,20 +246,6 @@ pub fn session() -> Result<&'static Path> {
     }
 }
 
-/// True if a guard's text stands where this file was.
-pub fn is_guard(file: &Path) -> bool {
-    fs::read(file).is_ok_and(|text| String::from_utf8_lossy(&text).contains("run-seawall-recover"))
-}
-
-/// What is wrong with how a bare program, which should have been `refused` with these words, ended behind a guard.
-pub fn guard_problem(bare: Result<Ended>, refused: &str) -> Option<String> {
-    match bare {
-        Ok(ended) if !ended.status.success() && ended.said(refused) => None,
-        Ok(ended) => Some(format!("a bare start behind the guard was not refused with {refused:?}: {ended}")),
-        Err(_) => Some("a bare start behind the guard was not refused".to_owned()),
-    }
-}
-
 /// Bytes in the ledger.
 pub fn ledger_length(boot: &Boot) -> u64 {
     fs::metadata(boot.plan.ledger()).map_or(0, |found| found.len())
@@ -270,54 +256,4 @@ pub fn command(program: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(arguments);
     command
-}
-
-/// Runs `seawall recover` and returns how many records it replayed.
-fn recover(boot: &Boot, force: bool) -> Result<u64> {
-    #[derive(Deserialize)]
-    struct Report {
-        live: u64,
-        replayed: bool,
-    }
-    if !boot.plan.pool().exists() {
-        // The power failed before there was one.
-        return Ok(0);
-    }
-    let mut recover = boot.seawall("recover");
-    recover.arg("--json");
-    if force {
-        recover.arg("--replay");
-    }
-    let done = program::run(recover, "seawall recover", Duration::from_secs(120))?;
-    let report: Report = serde_json::from_str(&done.stdout).context("seawall recover's report")?;
-    ensure!(
-        report.live == 0 || report.replayed,
-        "the log had {} live records and was not replayed",
-        report.live
-    );
-    Ok(if report.replayed { report.live } else { 0 })
-}
-
-/// Recovers before the database starts, unless `seawall run` is to do it. True if it was done here. Live records
-/// behind no guard are a problem.
-pub fn recover_first(boot: &Boot, guarded: bool, checked: &mut Checked) -> Result<bool> {
-    if boot.plan.recovery == Recovery::Run {
-        return Ok(false);
-    }
-    let replayed = recover(boot, boot.plan.recovery == Recovery::Forced)?;
-    checked.replayed = Some(replayed);
-    if replayed > 0 && !guarded {
-        checked.problems.push(format!("{replayed} live records, and no guard was up"));
-    }
-    Ok(true)
-}
-
-/// Removes the guards of a pool that is gone.
-///
-/// # Errors
-/// If they stay.
-pub fn abandon(boot: &Boot, directory: &Path) -> Result<()> {
-    let mut recover = Command::new(boot.program("seawall"));
-    recover.args(["recover", "--abandon"]).arg(directory);
-    program::run(recover, "seawall recover --abandon", Duration::from_secs(60)).map(drop)
 }

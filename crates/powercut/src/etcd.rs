@@ -15,10 +15,9 @@ use nix::unistd::Pid;
 use seawall_load::etcd::Connection;
 use seawall_load::ledger::Verdict;
 
-use crate::boot::{
-    Boot, Checked, DATA, abandon, guard_problem, is_guard, ledger_length, recover_first, until_the_cut,
-};
+use crate::boot::{Boot, Checked, DATA, ledger_length, until_the_cut};
 use crate::front::Place;
+use crate::judge::{self, guard_problem, is_guard, judge};
 use crate::plan::Side;
 use crate::program::{self, Running};
 
@@ -63,47 +62,38 @@ pub fn load(boot: &Boot) -> Result<()> {
 
 /// Recovers, starts, checks, stops, and checks the store at rest.
 pub fn check(boot: &Boot) -> Result<Checked> {
-    let mut checked = Checked::default();
-    let mut side = boot.plan.side;
-    if side.is_logged() {
-        let guarded = is_guard(&store());
-        if guarded {
-            let bare = program::finish(
-                command(&directory()),
-                "a bare start behind the guard",
-                Duration::from_secs(20),
-            );
-            checked.problems.extend(guard_problem(bare, "invalid database"));
-        }
-        if recover_first(boot, guarded, &mut checked)? {
-            side = Side::Synced;
-        }
-    }
-    if side == Side::Logless {
-        abandon(boot, &directory())?;
-        side = Side::Synced;
-    }
-    let server = Server::start(boot, side)?;
-    checked.verdict = verdict(boot)?;
-    server.stop(boot)?;
+    let bare = || {
+        let ended =
+            program::finish(command(&directory()), "a bare start behind the guard", Duration::from_secs(20));
+        Ok(guard_problem(ended, "invalid database"))
+    };
+    judge(
+        boot,
+        &directory(),
+        || is_guard(&store()),
+        bare,
+        |side, checked| {
+            let server = Server::start(boot, side)?;
+            checked.verdict = verdict(boot)?;
+            server.stop(boot)?;
+            checked.problems.extend(store_problem()?);
+            Ok(())
+        },
+    )
+}
+
+/// etcdctl's look at the store at rest.
+fn store_problem() -> Result<Option<String>> {
     let mut status = Command::new("etcdctl");
     status.env("ETCDCTL_API", "3").args(["snapshot", "status"]).arg(store());
     let ended = program::finish(status, "etcdctl snapshot status", LIMIT)?;
-    if !ended.status.success() {
-        checked.problems.push(format!("etcdctl snapshot status: {ended}"));
-    }
-    if is_guard(&store()) {
-        checked.problems.push("the guard is still up after an orderly end".to_owned());
-    }
-    Ok(checked)
+    Ok((!ended.status.success()).then(|| format!("etcdctl snapshot status: {ended}")))
 }
 
 fn verdict(boot: &Boot) -> Result<Verdict> {
     let mut check = Command::new(boot.program("seawall-load"));
     check.args(["check-etcd", "--connect", CLIENTS, "--ledger"]).arg(boot.plan.ledger());
-    let ended = program::finish(check, "the ledger check", LIMIT)?;
-    // Exit code 1 is a verdict too: a bad one.
-    serde_json::from_str(&ended.stdout).with_context(|| format!("the ledger check: {ended}"))
+    judge::verdict(check)
 }
 
 fn command(data: &Path) -> Command {

@@ -49,6 +49,7 @@ pub mod disk;
 pub mod etcd;
 pub mod fitness;
 pub mod front;
+pub mod judge;
 pub mod machine;
 pub mod mariadb;
 pub mod murder;

@@ -16,8 +16,9 @@ use nix::unistd::Pid;
 use seawall_load::ledger::Verdict;
 use seawall_load::mariadb::{DATABASE, TABLES};
 
-use crate::boot::{Boot, Checked, DATA, abandon, guard_problem, ledger_length, recover_first, until_the_cut};
+use crate::boot::{Boot, Checked, DATA, ledger_length, until_the_cut};
 use crate::front::Place;
+use crate::judge::{self, guard_problem, judge};
 use crate::plan::{Side, Trouble};
 use crate::program::{self, Ended, Running};
 use crate::user;
@@ -83,35 +84,18 @@ pub fn load(boot: &Boot) -> Result<()> {
 
 /// Recovers, starts, checks, stops, and checks the files at rest.
 pub fn check(boot: &Boot) -> Result<Checked> {
-    let mut checked = Checked::default();
-    let mut side = boot.plan.side;
-    if side.is_logged() {
-        let guarded = is_guarded();
-        if guarded {
-            checked.problems.extend(bare_start_problem()?);
+    judge(boot, &directory(), is_guarded, bare_start_problem, |side, checked| {
+        let server = Server::start(boot, side)?;
+        checked.verdict = verdict(boot)?;
+        server.stop(boot)?;
+        for (file, range) in tablespaces() {
+            let mut check = as_user("innochecksum")?;
+            check.args(range).arg(file);
+            checked.problems.extend(problem(program::finish(check, "innochecksum", LIMIT)?, "innochecksum"));
         }
-        // Without the doublewrite buffer its own recovery must be under Seawall too: another cut would tear pages.
-        if recover_first(boot, guarded, &mut checked)? && side == Side::Seawall {
-            side = Side::Synced;
-        }
-    }
-    if side == Side::Logless {
-        abandon(boot, &directory())?;
-        side = Side::Synced;
-    }
-    let server = Server::start(boot, side)?;
-    checked.verdict = verdict(boot)?;
-    server.stop(boot)?;
-    for (file, range) in tablespaces() {
-        let mut check = as_user("innochecksum")?;
-        check.args(range).arg(file);
-        checked.problems.extend(problem(program::finish(check, "innochecksum", LIMIT)?, "innochecksum"));
-    }
-    checked.problems.extend(binary_log_problems()?);
-    if is_guarded() {
-        checked.problems.push("the guard is still up after an orderly end".to_owned());
-    }
-    Ok(checked)
+        checked.problems.extend(binary_log_problems()?);
+        Ok(())
+    })
 }
 
 fn is_guarded() -> bool {
@@ -128,9 +112,7 @@ fn commits(boot: &Boot, seconds: &str) -> Command {
 fn verdict(boot: &Boot) -> Result<Verdict> {
     let mut check = Command::new(boot.program("seawall-load"));
     check.args(["check-mariadb", "--socket", SOCKET, "--ledger"]).arg(boot.plan.ledger());
-    let ended = program::finish(check, "the ledger check", LIMIT)?;
-    // Exit code 1 is a verdict too: a bad one.
-    serde_json::from_str(&ended.stdout).with_context(|| format!("the ledger check: {ended}"))
+    judge::verdict(check)
 }
 
 /// The files with pages, and the pages to check: not the doublewrite buffer, whose copies a cut may tear.

@@ -13,7 +13,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use seawall_load::ledger::Verdict;
 
-use crate::boot::{Boot, Checked, DATA, abandon, ledger_length, recover_first, until_the_cut};
+use crate::boot::{Boot, Checked, DATA, ledger_length, until_the_cut};
+use crate::judge::{self, judge};
 use crate::plan::Side;
 use crate::program;
 use server::Server;
@@ -109,39 +110,21 @@ fn commits(boot: &Boot, seconds: &str) -> Command {
 
 /// Recovers, starts, checks, stops, and checks the files at rest.
 pub fn check(boot: &Boot) -> Result<Checked> {
-    let mut checked = Checked::default();
-    let mut side = boot.plan.side;
-    if side.is_logged() {
-        let guarded = server::is_guarded(&cluster());
-        if guarded {
-            checked.problems.extend(server::bare_start_problem()?);
-        }
-        // Without full pages its own recovery must be under Seawall too: another cut would tear pages.
-        if recover_first(boot, guarded, &mut checked)? && side == Side::Seawall {
-            side = Side::Synced;
-        }
-    }
-    if side == Side::Logless {
-        abandon(boot, &cluster())?;
-        side = Side::Synced;
-    }
-    let server = Server::start(boot, side)?;
-    checked.verdict = verdict(boot)?;
-    checked.problems.extend(amcheck()?);
-    server.stop(boot)?;
-    checked.problems.extend(checksums()?);
-    if server::is_guarded(&cluster()) {
-        checked.problems.push("the guard is still up after an orderly end".to_owned());
-    }
-    Ok(checked)
+    let is_guarded = || server::is_guarded(&cluster());
+    judge(boot, &cluster(), is_guarded, server::bare_start_problem, |side, checked| {
+        let server = Server::start(boot, side)?;
+        checked.verdict = verdict(boot)?;
+        checked.problems.extend(amcheck()?);
+        server.stop(boot)?;
+        checked.problems.extend(checksums()?);
+        Ok(())
+    })
 }
 
 fn verdict(boot: &Boot) -> Result<Verdict> {
     let mut check = Command::new(boot.program("seawall-load"));
     check.arg("check-pg").arg("--connect").arg(connection()).arg("--ledger").arg(boot.plan.ledger());
-    let ended = program::finish(check, "the ledger check", LIMIT)?;
-    // Exit code 1 is a verdict too: a bad one.
-    serde_json::from_str(&ended.stdout).with_context(|| format!("the ledger check: {ended}"))
+    judge::verdict(check)
 }
 
 fn amcheck() -> Result<Vec<String>> {

@@ -15,10 +15,9 @@ use nix::unistd::Pid;
 use seawall_load::ledger::Verdict;
 use seawall_load::redis::Connection;
 
-use crate::boot::{
-    Boot, Checked, DATA, abandon, guard_problem, is_guard, ledger_length, recover_first, until_the_cut,
-};
+use crate::boot::{Boot, Checked, DATA, ledger_length, until_the_cut};
 use crate::front::Place;
+use crate::judge::{self, guard_problem, is_guard, judge};
 use crate::plan::Side;
 use crate::program::{self, Running};
 use crate::user;
@@ -72,41 +71,32 @@ pub fn load(boot: &Boot) -> Result<()> {
 
 /// Recovers, starts, checks, stops, and checks the log at rest.
 pub fn check(boot: &Boot) -> Result<Checked> {
-    let mut checked = Checked::default();
-    let mut side = boot.plan.side;
-    if side.is_logged() {
-        let guarded = is_guard(&manifest());
-        if guarded {
-            make_sockets()?;
-            let mut bare = user::command(USER, SERVER)?;
-            bare.args(settings(boot, Side::Synced, &directory()));
-            let ended = program::finish(bare, "a bare start behind the guard", Duration::from_secs(20));
-            checked.problems.extend(guard_problem(ended, "run-seawall-recover"));
-        }
-        if recover_first(boot, guarded, &mut checked)? {
-            side = Side::Synced;
-        }
-    }
-    if side == Side::Logless {
-        abandon(boot, &directory())?;
-        side = Side::Synced;
-    }
-    let server = Server::start(boot, side)?;
-    checked.verdict = verdict(boot)?;
-    server.stop(boot)?;
-    checked.problems.extend(log_problem()?);
-    if is_guard(&manifest()) {
-        checked.problems.push("the guard is still up after an orderly end".to_owned());
-    }
-    Ok(checked)
+    let bare = || {
+        make_sockets()?;
+        let mut bare = user::command(USER, SERVER)?;
+        bare.args(settings(boot, Side::Synced, &directory()));
+        let ended = program::finish(bare, "a bare start behind the guard", Duration::from_secs(20));
+        Ok(guard_problem(ended, "run-seawall-recover"))
+    };
+    judge(
+        boot,
+        &directory(),
+        || is_guard(&manifest()),
+        bare,
+        |side, checked| {
+            let server = Server::start(boot, side)?;
+            checked.verdict = verdict(boot)?;
+            server.stop(boot)?;
+            checked.problems.extend(log_problem()?);
+            Ok(())
+        },
+    )
 }
 
 fn verdict(boot: &Boot) -> Result<Verdict> {
     let mut check = Command::new(boot.program("seawall-load"));
     check.args(["check-redis", "--socket", SOCKET, "--ledger"]).arg(boot.plan.ledger());
-    let ended = program::finish(check, "the ledger check", LIMIT)?;
-    // Exit code 1 is a verdict too: a bad one.
-    serde_json::from_str(&ended.stdout).with_context(|| format!("the ledger check: {ended}"))
+    judge::verdict(check)
 }
 
 /// redis-check-aof on all parts of the log, which lets redis-check-rdb look at a base that is one.

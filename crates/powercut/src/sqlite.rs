@@ -13,8 +13,9 @@ use anyhow::{Context, Result};
 use seawall_load::ledger::Verdict;
 use seawall_load::sqlite::Journal;
 
-use crate::boot::{Boot, Checked, DATA, abandon, ledger_length, recover_first, session, until_the_cut};
+use crate::boot::{Boot, Checked, DATA, ledger_length, session, until_the_cut};
 use crate::front::Place;
+use crate::judge::{self, judge};
 use crate::plan::Side;
 use crate::program;
 
@@ -53,29 +54,17 @@ pub fn load(boot: &Boot) -> Result<()> {
 
 /// Recovers and checks.
 pub fn check(boot: &Boot) -> Result<Checked> {
-    let mut checked = Checked::default();
-    let mut side = boot.plan.side;
-    if side.is_logged() {
-        let guard = directory().join("bank.db-journal/.seawall");
-        let guarded = guard.exists();
-        if guarded {
-            checked.problems.extend(bare_read_problem()?);
-        }
-        if recover_first(boot, guarded, &mut checked)? {
-            side = Side::Synced;
-        }
-        checked.verdict = verdict(boot, side)?;
-        if guard.exists() {
-            checked.problems.push("the guard is still up after an orderly end".to_owned());
-        }
-        return Ok(checked);
-    }
-    if side == Side::Logless {
-        abandon(boot, &directory())?;
-        side = Side::Synced;
-    }
-    checked.verdict = verdict(boot, side)?;
-    Ok(checked)
+    let guard = directory().join("bank.db-journal/.seawall");
+    judge(
+        boot,
+        &directory(),
+        || guard.exists(),
+        bare_read_problem,
+        |side, checked| {
+            checked.verdict = verdict(boot, side)?;
+            Ok(())
+        },
+    )
 }
 
 fn place(boot: &Boot, side: Side) -> Result<Place> {
@@ -121,10 +110,9 @@ fn verdict(boot: &Boot, side: Side) -> Result<Verdict> {
         "--ledger".into(),
         boot.plan.ledger().into(),
     ];
-    let ended = program::finish(on(boot, side, &place, arguments)?, "the ledger check", LIMIT)?;
+    let verdict = judge::verdict(on(boot, side, &place, arguments)?)?;
     place.leave(boot)?;
-    // Exit code 1 is a verdict too: a bad one.
-    serde_json::from_str(&ended.stdout).with_context(|| format!("the ledger check: {ended}"))
+    Ok(verdict)
 }
 
 /// Reads the database without Seawall although the guard is up; SQLite must refuse.

@@ -10,11 +10,9 @@ use anyhow::{Context, Result, ensure};
 use seawall_load::ledger::Verdict;
 use seawall_load::store::{SETTINGS, Store};
 
-use crate::boot::{
-    Boot, Checked, DATA, abandon, command, guard_problem, is_guard, ledger_length, recover_first, session,
-    until_the_cut,
-};
+use crate::boot::{Boot, Checked, DATA, command, ledger_length, session, until_the_cut};
 use crate::front::Place;
+use crate::judge::{guard_problem, is_guard, judge};
 use crate::plan::{Database, Side};
 use crate::program;
 
@@ -68,30 +66,23 @@ pub fn load(boot: &Boot) -> Result<()> {
 /// Recovers and checks.
 pub fn check(boot: &Boot) -> Result<Checked> {
     let store = store(boot)?;
-    let mut checked = Checked::default();
-    let mut side = boot.plan.side;
     let (file, refused) = guard(store);
-    if side.is_logged() {
-        let guarded = is_guard(&file);
-        if guarded {
-            let bare = on(boot, Side::Synced, &place(boot, Side::Synced)?, &["check"])?;
-            let ended = program::finish(bare, "the bare store behind the guard", LIMIT);
-            checked.problems.extend(guard_problem(ended, refused));
-        }
-        if recover_first(boot, guarded, &mut checked)? {
-            side = Side::Synced;
-        }
-    }
-    if side == Side::Logless {
-        abandon(boot, &directory(store))?;
-        side = Side::Synced;
-    }
-    checked.verdict = verdict(boot, side)?;
-    checked.problems.extend(own_checker_problem(store)?);
-    if is_guard(&file) {
-        checked.problems.push("the guard is still up after an orderly end".to_owned());
-    }
-    Ok(checked)
+    let bare = || {
+        let bare = on(boot, Side::Synced, &place(boot, Side::Synced)?, &["check"])?;
+        let ended = program::finish(bare, "the bare store behind the guard", LIMIT);
+        Ok(guard_problem(ended, refused))
+    };
+    judge(
+        boot,
+        &directory(store),
+        || is_guard(&file),
+        bare,
+        |side, checked| {
+            checked.verdict = verdict(boot, side)?;
+            checked.problems.extend(own_checker_problem(store)?);
+            Ok(())
+        },
+    )
 }
 
 /// What is found, every value compared with its key.
