@@ -28,6 +28,12 @@ impl Counters {
     }
 }
 
+/// How much redo a run of so many seconds wrote, for people.
+pub fn redo_line(bytes: u64, seconds: f64) -> String {
+    let megabytes = bytes as f64 / 1e6;
+    format!("redo: {megabytes:.1} MB, {:.2} MB/s", megabytes / seconds.max(1e-9))
+}
+
 #[cfg(test)]
 mod tests {
     use super::Counters;

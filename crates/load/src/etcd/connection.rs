@@ -5,9 +5,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
-
-use super::base64::{decode, encode};
 
 /// A server that says nothing for so long has stopped serving.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -31,7 +30,7 @@ impl Connection {
 
     /// Puts a value.
     pub fn put(&mut self, key: &str, value: &str) -> Result<()> {
-        let body = json!({"key": encode(key.as_bytes()), "value": encode(value.as_bytes())});
+        let body = json!({"key": BASE64_STANDARD.encode(key), "value": BASE64_STANDARD.encode(value)});
         self.call("/v3/kv/put", &body).map(drop)
     }
 
@@ -46,10 +45,13 @@ impl Connection {
     /// Keys that begin so, from `from` on, with their values: not more than `most`.
     pub fn range(&mut self, prefix: &str, from: &str, most: usize) -> Result<Vec<(String, String)>> {
         let (_, end) = range_of(prefix);
-        let asked = json!({"key": encode(from.as_bytes()), "range_end": end, "limit": most.to_string()});
+        let asked = json!({"key": BASE64_STANDARD.encode(from), "range_end": end, "limit": most.to_string()});
         let said = self.call("/v3/kv/range", &asked)?;
         let text = |field: &Value| {
-            let bytes = field.as_str().and_then(decode).context("a key or value that is none")?;
+            let bytes = field
+                .as_str()
+                .and_then(|text| BASE64_STANDARD.decode(text).ok())
+                .context("a key or value that is none")?;
             String::from_utf8(bytes).context("a key or value that is no text")
         };
         let pairs = said["kvs"].as_array().into_iter().flatten();
@@ -122,7 +124,7 @@ fn range_of(prefix: &str) -> (String, String) {
         // Prefixes end with a slash.
         *last += 1;
     }
-    (encode(prefix.as_bytes()), encode(&end))
+    (BASE64_STANDARD.encode(prefix), BASE64_STANDARD.encode(end))
 }
 
 #[cfg(test)]

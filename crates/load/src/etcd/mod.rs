@@ -4,7 +4,6 @@
 //! that is after the fsync of etcd's write-ahead log. Invariants: each client's keys are numbered without a gap, and
 //! each value says which key it belongs to. A lost connection ends a client and is reported, not an error.
 
-mod base64;
 mod check;
 mod connection;
 mod run;

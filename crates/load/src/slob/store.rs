@@ -18,6 +18,29 @@ pub enum Table {
     Scan,
 }
 
+impl Table {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Table::Data => "data",
+            Table::Scan => "scan",
+        }
+    }
+}
+
+/// In PostgreSQL the schema, in MariaDB the database of what belongs to no schema of SLOB's.
+pub const HOME: &str = "seawall_slob";
+
+/// The name of one of SLOB's schemas there.
+pub fn schema_name(schema: u32) -> String {
+    format!("{HOME}{schema}")
+}
+
+/// A table's name there, with its schema's.
+pub fn table_name(schema: u32, table: Table) -> String {
+    format!("{}.{}", schema_name(schema), table.name())
+}
+
 /// What `setup` leaves behind, so that a run can tell whether the tables are those of its configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loaded {

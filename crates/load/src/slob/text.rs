@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{CheckReport, CommitMode, Outcome, SetupReport};
+use crate::counters::redo_line;
 use crate::latency::Summary;
 
 impl fmt::Display for SetupReport {
@@ -32,12 +33,7 @@ impl fmt::Display for Outcome {
         let rows = &self.rows;
         writeln!(f, "rows: {} updated, {} read, {} scanned", rows.updated, rows.read, rows.scanned)?;
         if let Some(redo) = self.redo_bytes {
-            writeln!(
-                f,
-                "redo: {:.1} MB, {:.2} MB/s",
-                redo as f64 / 1e6,
-                redo as f64 / 1e6 / self.seconds.max(1e-9)
-            )?;
+            writeln!(f, "{}", redo_line(redo, self.seconds))?;
         }
         if let (Some(logical), Some(physical)) = (self.counters.logical_reads, self.counters.physical_reads) {
             writeln!(f, "blocks: {logical} looked at, {physical} of them not in the database's cache")?;

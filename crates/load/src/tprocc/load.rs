@@ -11,7 +11,7 @@ use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-pub use self::rows::{Rows, Value};
+pub use self::rows::{Rows, Table, Value};
 use super::ledger;
 use super::store::{self, Database, Keeper, Loaded};
 use super::{DISTRICTS, Scale};

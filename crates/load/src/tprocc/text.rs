@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::input::Kind;
 use super::{CheckReport, Outcome, SetupReport};
+use crate::counters::redo_line;
 use crate::latency::Summary;
 
 impl fmt::Display for SetupReport {
@@ -35,12 +36,7 @@ impl fmt::Display for Outcome {
             self.acknowledged_per_minute
         )?;
         if let Some(redo) = self.redo_bytes {
-            writeln!(
-                f,
-                "redo: {:.1} MB, {:.2} MB/s",
-                redo as f64 / 1e6,
-                redo as f64 / 1e6 / self.seconds.max(1e-9)
-            )?;
+            writeln!(f, "{}", redo_line(redo, self.seconds))?;
         }
         writeln!(f, "{}", Summary::HEADER)?;
         for kind in Kind::ALL {

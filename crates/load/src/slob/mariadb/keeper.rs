@@ -2,11 +2,10 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::{HOME, schema_name, table_name};
 use crate::counters::Counters;
 use crate::mariadb::wire::{Connection, told};
 use crate::slob::stamp::{COLUMN_LEN, COLUMNS, Stamp};
-use crate::slob::store::{Keeper, Loaded, Row, Table};
+use crate::slob::store::{HOME, Keeper, Loaded, Row, Table, schema_name, table_name};
 
 /// Rows in one statement: some 300 KB of text, below every sensible max_allowed_packet.
 const ROWS_A_STATEMENT: usize = 64;

@@ -12,14 +12,11 @@ mod session;
 
 use anyhow::{Result, anyhow};
 
-use super::store::{Database, Keeper, Session, Table};
+use super::store::{Database, Keeper, Session};
 use super::{CommitMode, RedoStress};
 use crate::failure::Failure;
 use crate::mariadb::wire::Connection;
 use crate::target::MariadbServer;
-
-/// The database of what belongs to no schema.
-const HOME: &str = "seawall_slob";
 
 /// A server.
 pub struct Mariadb<'a> {
@@ -47,18 +44,4 @@ impl Database for Mariadb<'_> {
     fn loaders_max(&self) -> u32 {
         u32::MAX
     }
-}
-
-/// A schema's database.
-fn schema_name(schema: u32) -> String {
-    format!("{HOME}{schema}")
-}
-
-/// A table's name.
-fn table_name(schema: u32, table: Table) -> String {
-    let name = match table {
-        Table::Data => "data",
-        Table::Scan => "scan",
-    };
-    format!("{}.{name}", schema_name(schema))
 }

@@ -5,9 +5,7 @@ use crate::mariadb::wire::Connection;
 use crate::slob::RedoStress;
 use crate::slob::pick::Rows;
 use crate::slob::stamp::COLUMNS;
-use crate::slob::store::{Session, Table};
-
-use super::table_name;
+use crate::slob::store::{Session, Table, table_name};
 
 pub struct MariadbSession {
     connection: Connection,

@@ -5,10 +5,9 @@ use std::io::{BufRead, BufReader, Write};
 use anyhow::{Context, Result, bail, ensure};
 use postgres::Client;
 
-use super::{HOME, schema_name, table_name};
 use crate::counters::Counters;
 use crate::slob::stamp::{COLUMNS, Stamp};
-use crate::slob::store::{Keeper, Loaded, Row, Table};
+use crate::slob::store::{HOME, Keeper, Loaded, Row, Table, schema_name, table_name};
 
 pub struct PostgresKeeper(pub Client);
 

@@ -10,12 +10,9 @@ mod session;
 use anyhow::{Context, Result};
 use postgres::{Client, NoTls};
 
-use super::store::{Database, Keeper, Session, Table};
+use super::store::{Database, Keeper, Session};
 use super::{CommitMode, RedoStress};
 use crate::failure::Failure;
-
-/// The schema of what belongs to no schema of SLOB's.
-const HOME: &str = "seawall_slob";
 
 /// A server.
 pub struct Postgres<'a> {
@@ -37,18 +34,4 @@ impl Database for Postgres<'_> {
     fn loaders_max(&self) -> u32 {
         u32::MAX
     }
-}
-
-/// A schema's name.
-fn schema_name(schema: u32) -> String {
-    format!("{HOME}{schema}")
-}
-
-/// A table's name.
-fn table_name(schema: u32, table: Table) -> String {
-    let name = match table {
-        Table::Data => "data",
-        Table::Scan => "scan",
-    };
-    format!("{}.{name}", schema_name(schema))
 }

@@ -5,11 +5,10 @@ use std::collections::HashMap;
 use postgres::types::ToSql;
 use postgres::{Client, Statement};
 
-use super::{HOME, table_name};
 use crate::failure::Failure;
 use crate::slob::pick::Rows;
 use crate::slob::stamp::COLUMNS;
-use crate::slob::store::{Session, Table};
+use crate::slob::store::{HOME, Session, Table, table_name};
 use crate::slob::{CommitMode, RedoStress};
 
 const SETTINGS: &str = "SET enable_seqscan = off; SET enable_bitmapscan = off; SET jit = off;

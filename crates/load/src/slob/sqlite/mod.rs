@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use rusqlite::Connection;
 
-use super::store::{Database, Keeper, Session, Table};
+use super::store::{Database, Keeper, Session, Table, schema_name};
 use super::{CommitMode, RedoStress};
 use crate::failure::Failure;
 use crate::target::SqliteFile;
@@ -52,14 +52,10 @@ impl Database for Sqlite<'_> {
 
 /// A table's name.
 fn table_name(schema: u32, table: Table) -> String {
-    let name = match table {
-        Table::Data => "data",
-        Table::Scan => "scan",
-    };
-    format!("seawall_slob{schema}_{name}")
+    format!("{}_{}", schema_name(schema), table.name())
 }
 
 /// The name of the index on `custid`.
 fn index_name(schema: u32) -> String {
-    format!("seawall_slob{schema}_custid")
+    format!("{}_custid", schema_name(schema))
 }

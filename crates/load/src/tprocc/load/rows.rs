@@ -33,6 +33,25 @@ pub enum Table {
 }
 
 impl Table {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Item,
+        Self::Warehouse,
+        Self::Stock,
+        Self::District,
+        Self::Customer,
+        Self::History,
+        Self::Orders,
+        Self::OrderLine,
+        Self::NewOrder,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let columns = self.columns();
+        columns.split_once(' ').map_or(columns, |(name, _)| name)
+    }
+
     /// Name and columns.
     pub fn columns(self) -> &'static str {
         match self {

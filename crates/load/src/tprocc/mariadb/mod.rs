@@ -4,7 +4,7 @@ use anyhow::{Context, Result, anyhow};
 
 use super::Scale;
 use super::input::{Customer, Transaction};
-use super::load::{Rows, Value};
+use super::load::{Rows, Table, Value};
 use super::store::{Answer, Database, Keeper, Loaded, Session};
 use crate::counters::Counters;
 use crate::failure::Failure;
@@ -141,9 +141,7 @@ impl Keeper for MariadbKeeper {
         self.execute(&format!("USE {HOME}"))?;
         self.execute(include_str!("indexes.sql")).context("make the indexes")?;
         PROCEDURES.iter().try_for_each(|sql| self.execute(sql)).context("make the procedures")?;
-        self.0
-            .query("ANALYZE TABLE item, warehouse, stock, district, customer, history, orders, order_line, new_order")
-            .map_err(told)?;
+        self.0.query(&format!("ANALYZE TABLE {}", Table::ALL.map(Table::name).join(", "))).map_err(told)?;
         let Loaded { setup, scale: Scale { warehouses, items, customers } } = loaded;
         self.execute(&format!("INSERT INTO loaded VALUES ({setup}, {warehouses}, {items}, {customers})"))
     }
@@ -179,17 +177,6 @@ impl Keeper for MariadbKeeper {
     }
 
     fn integrity(&mut self) -> Result<Vec<String>> {
-        let tables = [
-            "item",
-            "warehouse",
-            "stock",
-            "district",
-            "customer",
-            "history",
-            "orders",
-            "order_line",
-            "new_order",
-        ];
-        self.0.check_tables(tables.iter().map(|table| format!("{HOME}.{table}")))
+        self.0.check_tables(Table::ALL.iter().map(|table| format!("{HOME}.{}", table.name())))
     }
 }

@@ -7,7 +7,7 @@ use postgres::{Client, NoTls, Statement};
 
 use super::Scale;
 use super::input::{Customer, Transaction};
-use super::load::{Rows, Value};
+use super::load::{Rows, Table, Value};
 use super::store::{Answer, Database, Keeper, Loaded, Session};
 use crate::counters::Counters;
 use crate::failure::Failure;
@@ -136,18 +136,8 @@ impl Keeper for PostgresKeeper {
         self.0.batch_execute(PATH)?;
         self.0.batch_execute(include_str!("indexes.sql")).context("make the indexes")?;
         PROCEDURES.iter().try_for_each(|sql| self.0.batch_execute(sql)).context("make the functions")?;
-        for table in [
-            "item",
-            "warehouse",
-            "stock",
-            "district",
-            "customer",
-            "history",
-            "orders",
-            "order_line",
-            "new_order",
-        ] {
-            self.0.batch_execute(&format!("VACUUM ANALYZE {table}"))?;
+        for table in Table::ALL {
+            self.0.batch_execute(&format!("VACUUM ANALYZE {}", table.name()))?;
         }
         let Loaded { setup, scale } = *loaded;
         self.0.execute(
