@@ -78,7 +78,8 @@ impl Samples {
     }
 }
 
-fn ratios(dividends: &[f64], divisors: &[f64]) -> Vec<f64> {
+/// Each round's ratio.
+pub fn ratios(dividends: &[f64], divisors: &[f64]) -> Vec<f64> {
     dividends.iter().zip(divisors).map(|(dividend, divisor)| dividend / divisor).collect()
 }
 

@@ -26,6 +26,11 @@ impl Spread {
         Some(Spread { median, min, max })
     }
 
+    /// `median (lowest–highest)`, each number as `word` writes it.
+    pub fn told(&self, word: impl Fn(f64) -> String) -> String {
+        format!("{} ({}–{})", word(self.median), word(self.min), word(self.max))
+    }
+
     /// Whether two spreads overlap: then a difference of medians shows nothing.
     pub fn overlaps(&self, other: &Spread) -> bool {
         self.min <= other.max && other.min <= self.max

@@ -102,8 +102,8 @@ impl Figures {
         ];
         let [a, b, c, d, e, f] = all.map(|values| spread(values));
         let [without, with, kept, snapshot_ms, recorder, server] = [a?, b?, c?, d?, e?, f?];
-        let cell = |s: Spread| format!("{} ({}–{})", thousands(s.median), thousands(s.min), thousands(s.max));
-        let ratio = |s: Spread| format!("{} ({}–{})", short(s.median), short(s.min), short(s.max));
+        let cell = |s: Spread| s.told(thousands);
+        let ratio = |s: Spread| s.told(short);
         let line = vec![
             "simple-update, 4 clients".into(),
             cell(without),

@@ -99,8 +99,8 @@ fn rates(row: Fields, tps: &Three, unsafe_name: &str) -> Fields {
 
 /// The sides' rates for people.
 pub fn table(title: &str, unsafe_name: &str, results: Vec<(String, Three)>, medium: &str) -> String {
-    let cell = |s: Spread| format!("{} ({}–{})", thousands(s.median), thousands(s.min), thousands(s.max));
-    let ratio = |s: Spread| format!("{} ({}–{})", short(s.median), short(s.min), short(s.max));
+    let cell = |s: Spread| s.told(thousands);
+    let ratio = |s: Spread| s.told(short);
     let rows: Vec<Vec<String>> = results
         .into_iter()
         .map(|(name, t)| {

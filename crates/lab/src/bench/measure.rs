@@ -182,11 +182,6 @@ pub fn describe(shape: &Shape) -> String {
     )
 }
 
-/// `median (min–max)`
-pub fn cell(spread: Spread) -> String {
-    format!("{} ({}–{})", short(spread.median), short(spread.min), short(spread.max))
-}
-
 #[cfg(test)]
 pub mod tests {
     use super::*;

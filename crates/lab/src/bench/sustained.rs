@@ -8,11 +8,11 @@ use anyhow::Result;
 use seawall_load::write::Pattern;
 
 use super::disk::Disk;
-use super::measure::{Measured, SIDES, Samples, Shape, cell, describe, key, measure, with_tails, word};
+use super::measure::{Measured, SIDES, Samples, Shape, describe, key, measure, with_tails, word};
 use super::{Fields, Scope, SectionResult};
 use crate::lab::Lab;
 use crate::side::{Side, order};
-use crate::table;
+use crate::table::{self, short};
 
 const RATE_OPS_MAX: f64 = 20_000.0;
 const SECONDS_MAX: f64 = 60.0;
@@ -151,10 +151,10 @@ fn table(runs: &[Run], samples: &[Samples], medium: &str) -> Result<String> {
             rows.push(vec![
                 format!("{}, {pace}", describe(&run.shape)),
                 key(side).to_owned(),
-                cell(samples.latency(side, |l| l.mean_us)?),
-                cell(samples.latency(side, |l| l.p999_us)?),
-                cell(samples.latency(side, |l| l.max_us / 1e3)?),
-                cell(samples.spread(side, |r| r.bytes as f64 / r.seconds / 1e6)?),
+                samples.latency(side, |l| l.mean_us)?.told(short),
+                samples.latency(side, |l| l.p999_us)?.told(short),
+                samples.latency(side, |l| l.max_us / 1e3)?.told(short),
+                samples.spread(side, |r| r.bytes as f64 / r.seconds / 1e6)?.told(short),
             ]);
         }
     }

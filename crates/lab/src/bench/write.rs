@@ -7,7 +7,7 @@
 use anyhow::Result;
 use seawall_load::write::Pattern;
 
-use super::measure::{SIDES, Samples, Shape, cell, describe, key, measure, with_tails, word};
+use super::measure::{SIDES, Samples, Shape, describe, key, measure, with_tails, word};
 use super::{Fields, Scope, SectionResult};
 use crate::lab::Lab;
 use crate::side::{Side, order};
@@ -110,10 +110,10 @@ fn table(shapes: &[Shape], samples: &[Samples], medium: &str) -> Result<String> 
         let (seawall, fs, floor) = (p50(Side::Seawall)?, p50(Side::Fs)?, p50(Side::Unsafe)?);
         rows.push(vec![
             describe(shape),
-            cell(seawall),
-            cell(fs),
-            cell(floor),
-            cell(p50(Side::Eatmydata)?),
+            seawall.told(short),
+            fs.told(short),
+            floor.told(short),
+            p50(Side::Eatmydata)?.told(short),
             format!("{}×", short(fs.median / seawall.median)),
             short(seawall.median / floor.median),
         ]);

@@ -139,9 +139,7 @@ impl DemoReport {
 
     fn rates(&self) -> String {
         let header = ["", "bare file system", "Seawall", "unsafe bound", "gain", "of unsafe"];
-        let cell = |s: &crate::spread::Spread| {
-            format!("{} ({}–{})", thousands(s.median), thousands(s.min), thousands(s.max))
-        };
+        let cell = |s: &crate::spread::Spread| s.told(thousands);
         let rows = self.rows.iter().map(|row| {
             let t = &row.tps;
             let gain = if t.fs.overlaps(&t.seawall) {

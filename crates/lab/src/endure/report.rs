@@ -134,9 +134,7 @@ pub fn table(results: &Results) -> String {
     let growth = results.loads.iter().flat_map(|e| {
         FIGURES.iter().map(move |(figure, _)| {
             let g = e.growth_of(figure);
-            let spread = |s: crate::spread::Spread| {
-                format!("{} ({}–{})", thousands(s.median), thousands(s.min), thousands(s.max))
-            };
+            let spread = |s: crate::spread::Spread| s.told(thousands);
             vec![
                 format!("{} {figure}", e.load),
                 spread(g.first),

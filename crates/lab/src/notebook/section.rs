@@ -122,7 +122,7 @@ fn cell(spread: Option<Spread>) -> String {
     match spread {
         None => "–".into(),
         Some(s) if s.min == s.max => word(s.median),
-        Some(s) => format!("{} ({}–{})", word(s.median), word(s.min), word(s.max)),
+        Some(s) => s.told(word),
     }
 }
 
@@ -144,9 +144,7 @@ fn figures(results: &Results) -> Table {
         let found = judge(results, &c.name);
         let ratio = match found.verdict {
             Verdict::Baseline => "1".to_owned(),
-            _ => found
-                .ratio
-                .map_or("–".into(), |r| format!("{} ({}–{})", short(r.median), short(r.min), short(r.max))),
+            _ => found.ratio.map_or("–".into(), |r| r.told(short)),
         };
         let share = results.share(&c.name, &results.case.sped_up);
         table.row([

@@ -150,14 +150,13 @@ fn resumable(records: &[Record], wanted: &Run, case: &Case) -> Option<(Run, usiz
     if !same(last, wanted) {
         return None;
     }
-    let missing = records.iter().filter(|r| matches!(r, Record::NotPossible { run, .. } if *run == last.id));
-    let missing: std::collections::BTreeSet<_> = missing
-        .filter_map(|r| {
-            if let Record::NotPossible { configuration, .. } = r { Some(configuration.clone()) } else { None }
+    let is_missing = |name: &String| {
+        records.iter().any(|r| {
+            matches!(r, Record::NotPossible { run, configuration, .. } if *run == last.id && configuration == name)
         })
-        .collect();
-    let wanted = case.expanded().into_iter().map(|c| c.name).filter(|name| !missing.contains(name));
-    let wanted: Vec<String> = wanted.collect();
+    };
+    let wanted: Vec<String> =
+        case.expanded().into_iter().map(|c| c.name).filter(|name| !is_missing(name)).collect();
     let has = |name: &String, round: usize| {
         records.iter().any(|r| {
             matches!(r, Record::Turn(t) if t.run == last.id && t.round == round && t.configuration == *name)

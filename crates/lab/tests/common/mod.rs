@@ -63,25 +63,22 @@ fn directory() -> TempDir {
 /// The lab. What a failed test left running ends with it.
 pub struct Place {
     pub lab: Lab,
-    _dir: TempDir,
-    _alone: MutexGuard<'static, ()>,
+    // After the lab.
+    _alone: Alone,
 }
 
 impl Place {
     pub fn new() -> Self {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        process::adopt_orphans();
-        build_programs();
-        let dir = directory();
+        let alone = Alone::new();
         let common = Common {
             seawall: Some(program("seawall")),
-            work: Some(dir.path().to_owned()),
-            out: dir.path().join("out"),
+            work: Some(alone.dir().to_owned()),
+            out: alone.dir().join("out"),
             pool_size: POOL_SIZE,
             keep: false,
         };
         let lab = Lab::set_up(&common, Progress::silent(), 1 << 30).expect("a lab");
-        Self { lab, _dir: dir, _alone: alone }
+        Self { lab, _alone: alone }
     }
 
     /// PostgreSQL's programs, and a cluster with pgbench's tables.

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result};
 
 use super::{Fields, Scope, SectionResult};
+use crate::compare::ratios;
 use crate::lab::Lab;
 use crate::side::Side;
 use crate::spread::Spread;
@@ -60,8 +61,7 @@ impl Row {
 
     /// The mount against another side: the median of the rounds' ratios.
     fn of(&self, side: Side) -> Option<Spread> {
-        let (mount, other) = (self.rates.get(&Side::Mount)?, self.rates.get(&side)?);
-        Spread::of(&mount.iter().zip(other).map(|(mount, other)| mount / other).collect::<Vec<_>>())
+        Spread::of(&ratios(self.rates.get(&Side::Mount)?, self.rates.get(&side)?))
     }
 
     fn fields(&self) -> Fields {
@@ -75,12 +75,11 @@ impl Row {
     }
 
     fn line(&self) -> Vec<String> {
-        let figure =
-            |s: Spread| format!("{} ({}–{})", thousands(s.median), thousands(s.min), thousands(s.max));
-        let ratio = |s: Spread| format!("{} ({}–{})", short(s.median), short(s.min), short(s.max));
-        let cell = |spread: Option<Spread>, text: fn(Spread) -> String| spread.map_or("–".to_owned(), text);
-        let sides = [Side::Fs, Side::Mount, Side::Seawall].map(|side| cell(self.spread(side), figure));
-        let ratios = [Side::Fs, Side::Seawall].map(|side| cell(self.of(side), ratio));
+        let cell = |spread: Option<Spread>, word: fn(f64) -> String| {
+            spread.map_or("–".to_owned(), |s| s.told(word))
+        };
+        let sides = [Side::Fs, Side::Mount, Side::Seawall].map(|side| cell(self.spread(side), thousands));
+        let ratios = [Side::Fs, Side::Seawall].map(|side| cell(self.of(side), short));
         [format!("{}, {}, {}", self.what, self.shape, self.unit)]
             .into_iter()
             .chain(sides)
