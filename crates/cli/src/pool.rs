@@ -8,6 +8,8 @@ use nix::unistd::geteuid;
 use seawall_core::pool::{self, PoolError};
 use seawall_media::{Medium, dax_mounts, probe};
 
+use crate::size;
+
 /// Size of a pool that is made on demand.
 pub const DEFAULT_SIZE: u64 = 256 << 20;
 
@@ -62,22 +64,26 @@ fn is_mine(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.uid() == geteuid().as_raw())
 }
 
-/// What `run` was told about the pool.
-pub struct Wanted<'a> {
-    /// --pool
-    pub path: Option<&'a Path>,
-    /// --size
-    pub size: Option<u64>,
-    /// --emulated
-    pub emulated: bool,
+/// What whoever needs a pool at once was told about it.
+#[derive(clap::Args)]
+pub struct Wanted {
+    /// The pool; without it your default pool, made on demand
+    #[arg(long)]
+    pool: Option<PathBuf>,
+    /// Size of a pool that is made on demand
+    #[arg(long, value_parser = size::parse)]
+    size: Option<u64>,
+    /// Allow a pool in RAM, for trying, testing, measuring: it does not survive a crash of the machine
+    #[arg(long)]
+    emulated: bool,
 }
 
 /// The pool to run on; a default one is made on demand.
 ///
 /// # Errors
 /// If there is none and none may be made.
-pub fn for_run(wanted: &Wanted<'_>) -> Result<PathBuf> {
-    let path = match wanted.path {
+pub fn for_run(wanted: &Wanted) -> Result<PathBuf> {
+    let path = match &wanted.pool {
         Some(path) => {
             let may_make = wanted.emulated || wanted.size.is_some();
             if !path.exists() && may_make {
@@ -92,7 +98,7 @@ pub fn for_run(wanted: &Wanted<'_>) -> Result<PathBuf> {
 }
 
 /// The default pool on the first DAX mount that has one or takes one.
-fn persistent(wanted: &Wanted<'_>) -> Result<PathBuf> {
+fn persistent(wanted: &Wanted) -> Result<PathBuf> {
     let mounts = dax_mounts();
     if let Some(pool) = mounts.iter().map(|m| on_mount(m)).find(|pool| is_mine(pool)) {
         return Ok(pool);
@@ -107,7 +113,7 @@ fn persistent(wanted: &Wanted<'_>) -> Result<PathBuf> {
     bail!("{CHOICES}{reasons}")
 }
 
-fn default_at(path: &Path, wanted: &Wanted<'_>) -> Result<PathBuf> {
+fn default_at(path: &Path, wanted: &Wanted) -> Result<PathBuf> {
     if !path.exists() {
         make(path, wanted)?;
     }
@@ -117,7 +123,7 @@ fn default_at(path: &Path, wanted: &Wanted<'_>) -> Result<PathBuf> {
     Ok(path.to_owned())
 }
 
-fn make(path: &Path, wanted: &Wanted<'_>) -> Result<()> {
+fn make(path: &Path, wanted: &Wanted) -> Result<()> {
     match pool::create(path, wanted.size.unwrap_or(DEFAULT_SIZE), wanted.emulated, false) {
         // Another `run` was quicker.
         Err(PoolError::Exists(_)) => Ok(()),

@@ -1,7 +1,7 @@
 //! Wait events: one table of names, and their histograms in shared memory.
 //!
-//! Each lane has its own block of histograms, one per event and class of file, so recording is a plain add with no contention; readers sum
-//! the lanes. Times are taken from the CPU's time-stamp counter at stage borders only, by the engine.
+//! Each lane has its own block of histograms, one per event and class of file, so recording is a plain add with no
+//! contention; readers sum the lanes. Times are taken from the CPU's time-stamp counter at stage borders only, by the engine.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 

@@ -28,7 +28,7 @@ use anyhow::{Context, Result, bail};
 use seawall_media::Medium;
 use seawall_wire::shm::{Policy, Preset};
 
-use crate::{pool, size, user};
+use crate::{pool, user};
 use program::Program;
 
 /// Seawall could not start the command.
@@ -37,15 +37,8 @@ const FAILED: u8 = 125;
 /// Run a command with Seawall
 #[derive(clap::Args)]
 pub struct Run {
-    /// The pool; without it your default pool, made on demand
-    #[arg(long)]
-    pool: Option<PathBuf>,
-    /// Size of a pool that is made on demand
-    #[arg(long, value_parser = size::parse)]
-    size: Option<u64>,
-    /// Allow a pool in RAM, for trying, testing, measuring: it does not survive a crash of the machine
-    #[arg(long)]
-    emulated: bool,
+    #[command(flatten)]
+    wanted: pool::Wanted,
     /// What the data is; without it found by COMMAND's name
     #[arg(long, value_parser = Preset::ALL.map(Preset::name))]
     preset: Option<String>,
@@ -87,8 +80,7 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
     let policy = Policy::from_name(&how.policy).unwrap_or_default();
     let roots = database::find(how.preset.as_deref(), policy, &how.data, &program, &how.command[1..])?;
     let preload = preload::find()?;
-    let wanted = pool::Wanted { path: how.pool.as_deref(), size: how.size, emulated: how.emulated };
-    let pool = pool::for_run(&wanted)?;
+    let pool = pool::for_run(&how.wanted)?;
     check_owner(&pool)?;
     say_what_it_survives(&pool)?;
     program.warn();

@@ -32,9 +32,9 @@ use seawall_mount::{Mount as Mounted, Options};
 use seawall_wire::shm::{Policy, Preset};
 
 use self::finder::Finder;
+use crate::pool;
 use crate::run::database;
 use crate::run::join::{self, Link};
-use crate::{pool, size};
 
 /// What the child says when the mount is there.
 const READY: &str = "mounted";
@@ -50,15 +50,8 @@ pub struct Mount {
     backing: PathBuf,
     /// An empty directory: where programs use them
     mountpoint: PathBuf,
-    /// The pool; without it your default pool, made on demand
-    #[arg(long)]
-    pool: Option<PathBuf>,
-    /// Size of a pool that is made on demand
-    #[arg(long, value_parser = size::parse)]
-    size: Option<u64>,
-    /// Allow a pool in RAM, for trying, testing, measuring: it does not survive a crash of the machine
-    #[arg(long)]
-    emulated: bool,
+    #[command(flatten)]
+    wanted: pool::Wanted,
     /// What the data is, once for each kind. Databases that are made in it later are found
     #[arg(long, required = true, value_parser = Preset::ALL.map(Preset::name))]
     preset: Vec<String>,
@@ -160,8 +153,7 @@ fn supervise(how: &Mount) -> Result<()> {
     let signals = block()?;
     let (backing, place) = mountpoint::check(&how.backing, &how.mountpoint)?;
     let claim = mountpoint::claim(&backing)?;
-    let wanted = pool::Wanted { path: how.pool.as_deref(), size: how.size, emulated: how.emulated };
-    let pool = pool::for_run(&wanted)?;
+    let pool = pool::for_run(&how.wanted)?;
     crate::run::say_what_it_survives(&pool)?;
     let roots = roots(how, &backing)?;
     let mut link = Link::new(pool, roots, join::How { keep: false, watch: None })?;
@@ -221,8 +213,7 @@ fn serve(how: &Mount) -> Result<()> {
     block()?;
     let real = |path: &Path| std::fs::canonicalize(path).with_context(|| path.display().to_string());
     let (backing, place) = (real(&how.backing)?, real(&how.mountpoint)?);
-    let wanted = pool::Wanted { path: how.pool.as_deref(), size: how.size, emulated: how.emulated };
-    let pool = pool::for_run(&wanted)?;
+    let pool = pool::for_run(&how.wanted)?;
     let finder = Finder::new(how, &pool, &backing);
     let options = Options { backing, mountpoint: place, allow_other: how.allow_other };
     let mounted = Mounted::new(&options, &pool, Box::new(move |path| finder.find(path)))?;
