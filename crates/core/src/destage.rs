@@ -1,7 +1,7 @@
 //! Destage: in the background, a real fdatasync of the files, then log space is freed.
 //!
 //! A round takes the pool's stable LSN (no write at or below it is still under way), syncs every file with
-//! newer records than its watermark, raises the watermarks, persists the retired LSN, and only then frees
+//! newer records than its watermark that is due, raises the watermarks, persists the retired LSN, and only then frees
 //! segments. Cut anywhere, what was freed was retired before.
 //!
 //! Runs in the daemon alone. Not handled here: which descriptor belongs to a slot ([`Files`]).
@@ -28,6 +28,12 @@ pub trait Files {
     /// # Errors
     /// Why there is none; its records stay.
     fn descriptor(&mut self, slot: u32) -> io::Result<BorrowedFd<'_>>;
+
+    /// Whether the file, which has records newer than its watermark, is to be synced in this round. Of one that
+    /// is not, the records stay.
+    fn is_due(&mut self, _slot: u32, _watermark: u64) -> bool {
+        true
+    }
 }
 
 /// What a round did.
@@ -57,7 +63,7 @@ impl<'e> Destager<'e> {
         Self { engine, who }
     }
 
-    /// One round over all files and segments.
+    /// One round over all files that are due, and all segments.
     pub fn round(&mut self, files: &mut dyn Files) -> Round {
         let mut round = Round::default();
         let mut safe = self.stable_lsn();
@@ -66,9 +72,13 @@ impl<'e> Destager<'e> {
                 round.readmitted += u32::from(self.engine.may_rejoin(f) && self.readmit(f, slot, files));
                 continue;
             }
-            match self.sync(slot, f, files) {
-                Ok(()) => round.synced += 1,
-                Err(error) => round.failed.push((slot, error)),
+            if files.is_due(slot, f.watermark().load(Acquire)) {
+                match self.sync(slot, f, files) {
+                    Ok(()) => round.synced += 1,
+                    Err(error) => round.failed.push((slot, error)),
+                }
+            } else {
+                self.measure(slot, f, files);
             }
             if is_dirty(f) {
                 round.dirty += 1;
@@ -127,6 +137,21 @@ impl<'e> Destager<'e> {
             self.engine.rejoin(f, || Ok(()));
         }
         Ok(())
+    }
+
+    /// Finds out how much of a file a store may overwrite, so that this need not wait for its first sync.
+    fn measure(&self, slot: u32, f: File<'_>, files: &mut dyn Files) {
+        let is_wanted = || f.solid().load(Acquire) == 0 && Flag::TRACKED.any_in(f.flags().load(Acquire));
+        if !is_wanted() {
+            return;
+        }
+        let Ok(fd) = files.descriptor(slot) else { return };
+        if let Entry::Alone(guard) = lock::enter(self.engine.shm(), f, self.who)
+            && !guard.inherited()
+            && is_wanted()
+        {
+            f.solid().store(solid_bytes(fd), SeqCst);
+        }
     }
 
     /// Takes a file back into the log. The first sync, beside its writers, leaves little to the second one,

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use rustix::thread::futex;
 use seawall_core::destage::{Destager, Round, count_free};
 
+use crate::ages::Ages;
 use crate::files::Descriptors;
 use crate::register::forget_unlinked;
 use crate::state::{Daemon, FILL_STEP, lock};
 
-/// Pause after a round that found something while there is room: as the kernel's own write-back
-/// (`vm.dirty_writeback_centisecs`). Sooner would only take the disk's and the processors' time from the database.
+/// Pause after a round that found something while there is room: as between the looks of the kernel's own
+/// write-back (`vm.dirty_writeback_centisecs`).
 const BUSY: Duration = Duration::from_secs(5);
 /// Pause after a round that found nothing. The bell cuts it short.
 const IDLE: Duration = Duration::from_secs(1);
@@ -21,9 +22,10 @@ const DRAIN: Duration = Duration::from_secs(60);
 
 /// Runs until the daemon ends.
 pub(crate) fn run(daemon: &Arc<Daemon>) {
+    let mut ages = Ages::of_this_machine();
     while !daemon.lifetime.is_ending() {
         let bell = daemon.engine.shm().header().bell().load(Acquire);
-        let round = round(daemon);
+        let round = if is_short(daemon) { round(daemon) } else { round_of_the_old(daemon, &mut ages) };
         forget_unlinked(daemon);
         if is_short(daemon) && round.freed > 0 {
             continue;
@@ -33,11 +35,20 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
     }
 }
 
-/// One round; what could not be synced is told once.
+/// One round over all files; what could not be synced is told once.
 pub(crate) fn round(daemon: &Daemon) -> Round {
+    make_round(daemon, Descriptors::new(&daemon.files))
+}
+
+/// One round over those files that have waited long enough.
+fn round_of_the_old(daemon: &Daemon, ages: &mut Ages) -> Round {
+    make_round(daemon, Descriptors::new(&daemon.files).when_old(ages))
+}
+
+fn make_round(daemon: &Daemon, mut files: Descriptors<'_>) -> Round {
     let _alone = lock(&daemon.destaging);
     let step = fill_step(daemon);
-    let round = Destager::new(&daemon.engine, daemon.me()).round(&mut Descriptors::new(&daemon.files));
+    let round = Destager::new(&daemon.engine, daemon.me()).round(&mut files);
     if round.synced > 0 || round.dirty > 0 {
         daemon.fill[step].fetch_add(1, Relaxed);
     }

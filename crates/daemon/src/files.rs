@@ -7,12 +7,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use rustix::fs::OFlags;
 use seawall_core::FileRef;
 use seawall_core::destage::Files;
 use seawall_core::reap::Writable;
 
+use crate::ages::Ages;
 use crate::state::lock;
 
 /// A managed file.
@@ -79,11 +81,17 @@ impl FileTable {
 pub(crate) struct Descriptors<'a> {
     table: &'a FileTable,
     last: Option<Arc<Managed>>,
+    ages: Option<&'a mut Ages>,
 }
 
 impl<'a> Descriptors<'a> {
     pub fn new(table: &'a FileTable) -> Self {
-        Self { table, last: None }
+        Self { table, last: None, ages: None }
+    }
+
+    /// Lets a destage round leave out the files that are not old enough.
+    pub fn when_old(self, ages: &'a mut Ages) -> Self {
+        Self { ages: Some(ages), ..self }
     }
 }
 
@@ -95,6 +103,10 @@ impl Files for Descriptors<'_> {
     fn descriptor(&mut self, slot: u32) -> io::Result<BorrowedFd<'_>> {
         self.last = self.table.get(slot);
         self.last.as_ref().map(|managed| managed.destaged.as_fd()).ok_or_else(unknown)
+    }
+
+    fn is_due(&mut self, slot: u32, watermark: u64) -> bool {
+        self.ages.as_mut().is_none_or(|ages| ages.is_due(slot, watermark, Instant::now()))
     }
 }
 

@@ -21,6 +21,7 @@
 
 #![deny(unsafe_code)] // Allowed in one place: `sys`.
 
+mod ages;
 mod closing;
 pub mod control;
 mod destaging;

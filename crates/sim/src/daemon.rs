@@ -54,6 +54,8 @@ pub struct Daemon {
 struct Descriptors<'a> {
     world: &'a World,
     last: Option<Rc<File>>,
+    /// Whether some files may be left out of a destage round.
+    lazy: bool,
 }
 
 fn unknown() -> io::Error {
@@ -65,6 +67,10 @@ impl Files for Descriptors<'_> {
         let index = self.world.file_in(slot).ok_or_else(unknown)?;
         self.last = Some(Rc::clone(&self.world.files.borrow()[index].cache));
         self.last.as_ref().map(|file| file.as_fd()).ok_or_else(unknown)
+    }
+
+    fn is_due(&mut self, _slot: u32, _watermark: u64) -> bool {
+        !self.lazy || self.world.rng.below(2) == 0
     }
 }
 
@@ -82,7 +88,8 @@ impl Daemon {
         while !idle() && !self.world.is_over() {
             self.world.may_stall(500);
             match self.world.rng.below(8) {
-                0..4 => drop(self.round()),
+                0..2 => drop(self.round()),
+                2..4 => drop(self.lazy_round()),
                 4 => self.reap(),
                 5 => self.register(),
                 6 => self.forget_unlinked(),
@@ -99,7 +106,16 @@ impl Daemon {
 
     /// One destage round.
     pub fn round(&self) -> Round {
-        let mut files = Descriptors { world: &self.world, last: None };
+        self.make_round(false)
+    }
+
+    /// One destage round that may leave files out.
+    fn lazy_round(&self) -> Round {
+        self.make_round(true)
+    }
+
+    fn make_round(&self, lazy: bool) -> Round {
+        let mut files = Descriptors { world: &self.world, last: None, lazy };
         let round = Destager::new(&self.engine, self.who()).round(&mut files);
         self.world.tell(|| format!("{round:?}"));
         round
@@ -109,7 +125,7 @@ impl Daemon {
     pub fn reap(&self) {
         let shm = self.engine.shm();
         let is_dead = |client: u32| shm.client(client).is_some_and(|c| c.pid().load(SeqCst) == DEAD);
-        let mut files = Descriptors { world: &self.world, last: None };
+        let mut files = Descriptors { world: &self.world, last: None, lazy: false };
         let reaped = reap::dead(&self.engine, self.who(), &is_dead, &mut files);
         self.world.tell(|| format!("{reaped:?}"));
         self.world.count(|c| c.finished += u64::from(reaped.finished));
