@@ -195,3 +195,27 @@ fn regression_an_unlinked_file_does_not_come_back_to_the_log() {
     let options = Options { mode: Mode::Replay, accept_loss: false };
     assert_eq!(recover(&pool, options).expect("a recovery").live, 0);
 }
+
+/// A file that was given to another user could have records, and recovery, which leaves files of others alone,
+/// refused the whole log because of it.
+#[test]
+fn regression_a_file_given_to_another_user_has_no_records() {
+    let world = World::new(16 << 20);
+    let m = world.manage("wal");
+    world.fsync(&m);
+    world.pwrite(&m, 0, b"acknowledged", 0);
+    let retire = || m.file.sync_data().map_err(|_| Errno::IO);
+    let refused = world.engine.give_away(world.who(0), m.name, retire, || Err(Errno::PERM));
+    assert_eq!(refused, Err(Errno::PERM));
+    world.fsync(&m);
+    assert!(world.is_tracked(&m), "nothing happened");
+    world.pwrite(&m, 0, b"and again...", 0);
+    let given = world.engine.give_away(world.who(0), m.name, retire, || {
+        let f = world.engine.shm().file(m.name.slot).expect("the slot");
+        assert_eq!(f.watermark().load(SeqCst), f.last_lsn().load(SeqCst), "retired before it is another's");
+        Ok::<_, Errno>(())
+    });
+    assert_eq!(given, Ok(()));
+    assert!(world.fsync(&m), "real from now on");
+    assert!(!world.is_tracked(&m));
+}

@@ -245,12 +245,13 @@ fn file_status(daemon: &Daemon, file: &Managed) -> Option<FileStatus> {
 }
 
 fn flag_names(flags: u32, holds: u32) -> Vec<String> {
-    const NAMES: [(Flag, &str); 6] = [
+    const NAMES: [(Flag, &str); 7] = [
         (Flag::SYNC_NEEDED, "sync needed"),
         (Flag::FAILED, "a sync failed"),
         (Flag::STUCK, "a lock holder was lost"),
         (Flag::UNLINKED, "unlinked"),
         (Flag::FOREIGN, "foreign writer"),
+        (Flag::GIVEN_AWAY, "owner changed"),
         (Flag::LOG_FULL, "log full"),
     ];
     let set = NAMES.iter().filter(|(flag, _)| flag.any_in(flags)).map(|(_, name)| (*name).into());

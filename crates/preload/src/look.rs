@@ -6,7 +6,7 @@ use core::ffi::{CStr, c_int};
 use seawall_core::policy::{self, Manage};
 use seawall_core::{Engine, Errno, FileRef, Owner};
 
-use crate::classify::find;
+use crate::classify::{self, Intent, Kind, find};
 use crate::sys::{self, Stat};
 use crate::{client, owner, session};
 
@@ -33,6 +33,13 @@ pub fn at(dir: c_int, path: &CStr, flags: c_int) -> Option<Seen> {
     Some(Seen { engine, who: owner::current(engine)?, file, stat })
 }
 
+/// The managed file behind `fd`.
+pub fn behind(fd: c_int) -> Option<Seen> {
+    let Kind::Managed(target) = classify::of(fd, Intent::Write) else { return None };
+    let stat = sys::fstat(fd).ok()?;
+    Some(Seen { engine: target.engine, who: target.who, file: target.file, stat })
+}
+
 impl Seen {
     /// A change of the file by its name: out of the log, then `op`.
     pub fn pass<R>(&self, op: impl FnOnce() -> R) -> R {
@@ -53,6 +60,15 @@ impl Seen {
         let result = op();
         self.engine.need_sync(self.file);
         result
+    }
+
+    /// A change of the owner to `uid`: if it is another one, the file leaves the log for good.
+    pub fn own(&self, uid: libc::uid_t, op: impl FnOnce() -> c_int) -> c_int {
+        if !self.stat.is_given_away_to(uid) {
+            return self.need_sync(op);
+        }
+        let give = || if op() == 0 { Ok(()) } else { Err(-1) };
+        self.engine.give_away(self.who, self.file, || client::sync_file(self.file), give).err().unwrap_or(0)
     }
 
     /// Keeps the file out of the log until released.

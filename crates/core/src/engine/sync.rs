@@ -149,6 +149,21 @@ impl Engine {
         }
         done
     }
+
+    /// A change of the file's owner: like [`pass`](Self::pass), and then the file stays out of the log, since
+    /// recovery writes no file that belongs to somebody else than its directory's registered owner.
+    ///
+    /// # Errors
+    /// What `op` said; then the file may return to the log.
+    pub fn give_away<E>(
+        &self,
+        who: Owner,
+        file: FileRef,
+        retire: impl Fn() -> Result<(), Errno>,
+        op: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.pass(who, file, retire, || op().inspect(|()| self.set_flag(file, Flag::GIVEN_AWAY)))
+    }
 }
 
 #[inline]

@@ -8,10 +8,10 @@ use std::os::fd::AsFd;
 
 use fuser::{FileHandle, INodeNo, TimeOrNow};
 use rustix::fs::{
-    AtFlags, CWD, Gid, Mode, Stat, StatVfs, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid, XattrFlags,
-    chmodat, chownat, utimensat,
+    AtFlags, CWD, Gid, Mode, OFlags, Stat, StatVfs, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid,
+    XattrFlags, chmodat, chownat, open, utimensat,
 };
-use seawall_core::Errno;
+use seawall_core::{Errno, certain};
 
 use super::{Fs, Strip};
 use crate::attr::timespec;
@@ -64,9 +64,28 @@ impl Fs {
             || change.atime.is_some()
             || change.mtime.is_some();
         if others {
-            self.disturbing(&node, || rest(&node, change))?;
+            self.owned_by(&node, change.uid, || rest(&node, change))?;
         }
         node.stat()
+    }
+
+    /// A change of attributes, with the owner that the file is to have. One that is given to somebody else leaves
+    /// the log for good.
+    fn owned_by(
+        &self,
+        node: &Node,
+        uid: Option<u32>,
+        op: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let file = self.log.engine.find(node.dev, node.ino);
+        match (file, uid) {
+            (Some(file), Some(uid)) if node.stat()?.st_uid != uid => {
+                let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+                let fd = open(node.proc_path(), flags, Mode::empty())?;
+                self.log.engine.give_away(self.log.me(), file, || certain::fdatasync(fd.as_fd()), op)
+            }
+            _ => self.disturbing(node, op),
+        }
     }
 
     /// getxattr(2).

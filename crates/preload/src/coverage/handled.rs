@@ -75,10 +75,6 @@ pub(super) const ROWS: &[Row] = &[
             "lchmod",
             "fchmod",
             "fchmodat",
-            "chown",
-            "lchown",
-            "fchown",
-            "fchownat",
             "utime",
             "utimes",
             "lutimes",
@@ -93,6 +89,11 @@ pub(super) const ROWS: &[Row] = &[
             "lremovexattr",
             "fremovexattr",
         ],
+    ),
+    row(
+        "attributes",
+        "the next fsync is real; given to another user, the file leaves the log for good",
+        &["chown", "lchown", "fchown", "fchownat"],
     ),
     row(
         "look_aside",

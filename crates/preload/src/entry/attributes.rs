@@ -10,7 +10,10 @@ use crate::{app, classify, errno, guard, look, session};
 
 const HERE: c_int = libc::AT_FDCWD;
 
-/// Calls `call` on a path; afterwards its file's next fsync is real.
+/// No change of the owner.
+const SAME: uid_t = uid_t::MAX;
+
+/// Calls `call` on a path, with `owner` as for chown(2); afterwards its file's next fsync is real.
 ///
 /// # Safety
 /// `path` as for the libc function.
@@ -18,13 +21,14 @@ unsafe fn named(
     dir: c_int,
     path: *const c_char,
     flags: c_int,
+    owner: uid_t,
     call: impl Fn(*const c_char) -> c_int,
 ) -> c_int {
     let look_flags = flags & libc::AT_SYMLINK_NOFOLLOW;
     let change = |path: *const c_char| {
         // SAFETY: the caller's.
         match unsafe { app::path(path) }.and_then(|path| look::at(dir, path, look_flags)) {
-            Some(seen) => seen.need_sync(|| call(path)),
+            Some(seen) => seen.own(owner, || call(path)),
             None => call(path),
         }
     };
@@ -33,12 +37,16 @@ unsafe fn named(
 }
 
 /// The same on a descriptor.
-fn numbered(fd: c_int, call: impl Fn() -> c_int) -> c_int {
-    let note = || {
-        if !session::is_off() {
-            errno::kept(|| classify::need_sync(fd));
-        }
-    };
+fn numbered(fd: c_int, owner: uid_t, call: impl Fn() -> c_int) -> c_int {
+    if session::is_off() {
+        return call();
+    }
+    if owner != SAME
+        && let Some(seen) = errno::kept(|| look::behind(fd))
+    {
+        return seen.own(owner, call);
+    }
+    let note = || errno::kept(|| classify::need_sync(fd));
     note();
     let done = call();
     note();
@@ -49,9 +57,9 @@ fn numbered(fd: c_int, call: impl Fn() -> c_int) -> c_int {
 const LINK: c_int = libc::AT_SYMLINK_NOFOLLOW;
 
 macro_rules! by_path {
-    ($($name:ident $symbol:literal ($path:ident $(, $arg:ident: $kind:ty)*) $dir:expr, $flags:expr;)+) => { entry! {
+    ($($name:ident $symbol:literal ($path:ident $(, $arg:ident: $kind:ty)*) $dir:expr, $flags:expr, $owner:expr;)+) => { entry! {
         $(fn $name ($path: *const c_char $(, $arg: $kind)*) -> c_int {
-            named($dir, $path, $flags, |$path| {
+            named($dir, $path, $flags, $owner, |$path| {
                 real_or!(-1, $symbol, fn($path: *const c_char $(, $arg: $kind)*) -> c_int)
             })
         })+
@@ -59,9 +67,9 @@ macro_rules! by_path {
 }
 
 macro_rules! by_directory {
-    ($($name:ident $symbol:literal ($dir:ident, $path:ident $(, $arg:ident: $kind:ty)*) $flags:expr;)+) => { entry! {
+    ($($name:ident $symbol:literal ($dir:ident, $path:ident $(, $arg:ident: $kind:ty)*) $flags:expr, $owner:expr;)+) => { entry! {
         $(fn $name ($dir: c_int, $path: *const c_char $(, $arg: $kind)*) -> c_int {
-            named($dir, $path, $flags, |$path| {
+            named($dir, $path, $flags, $owner, |$path| {
                 real_or!(-1, $symbol, fn($dir: c_int, $path: *const c_char $(, $arg: $kind)*) -> c_int)
             })
         })+
@@ -69,39 +77,39 @@ macro_rules! by_directory {
 }
 
 macro_rules! by_descriptor {
-    ($($name:ident $symbol:literal ($fd:ident $(, $arg:ident: $kind:ty)*);)+) => { entry! {
+    ($($name:ident $symbol:literal ($fd:ident $(, $arg:ident: $kind:ty)*) $owner:expr;)+) => { entry! {
         $(fn $name ($fd: c_int $(, $arg: $kind)*) -> c_int {
-            numbered($fd, || real_or!(-1, $symbol, fn($fd: c_int $(, $arg: $kind)*) -> c_int))
+            numbered($fd, $owner, || real_or!(-1, $symbol, fn($fd: c_int $(, $arg: $kind)*) -> c_int))
         })+
     } };
 }
 
 by_path! {
-    chmod c"chmod" (path, mode: mode_t) HERE, 0;
-    lchmod c"lchmod" (path, mode: mode_t) HERE, LINK;
-    chown c"chown" (path, user: uid_t, group: gid_t) HERE, 0;
-    lchown c"lchown" (path, user: uid_t, group: gid_t) HERE, LINK;
-    utime c"utime" (path, times: *const c_void) HERE, 0;
-    utimes c"utimes" (path, times: *const timeval) HERE, 0;
-    lutimes c"lutimes" (path, times: *const timeval) HERE, LINK;
-    setxattr c"setxattr" (path, name: *const c_char, value: *const c_void, len: usize, flags: c_int) HERE, 0;
-    lsetxattr c"lsetxattr" (path, name: *const c_char, value: *const c_void, len: usize, flags: c_int) HERE, LINK;
-    removexattr c"removexattr" (path, name: *const c_char) HERE, 0;
-    lremovexattr c"lremovexattr" (path, name: *const c_char) HERE, LINK;
+    chmod c"chmod" (path, mode: mode_t) HERE, 0, SAME;
+    lchmod c"lchmod" (path, mode: mode_t) HERE, LINK, SAME;
+    chown c"chown" (path, user: uid_t, group: gid_t) HERE, 0, user;
+    lchown c"lchown" (path, user: uid_t, group: gid_t) HERE, LINK, user;
+    utime c"utime" (path, times: *const c_void) HERE, 0, SAME;
+    utimes c"utimes" (path, times: *const timeval) HERE, 0, SAME;
+    lutimes c"lutimes" (path, times: *const timeval) HERE, LINK, SAME;
+    setxattr c"setxattr" (path, name: *const c_char, value: *const c_void, len: usize, flags: c_int) HERE, 0, SAME;
+    lsetxattr c"lsetxattr" (path, name: *const c_char, value: *const c_void, len: usize, flags: c_int) HERE, LINK, SAME;
+    removexattr c"removexattr" (path, name: *const c_char) HERE, 0, SAME;
+    lremovexattr c"lremovexattr" (path, name: *const c_char) HERE, LINK, SAME;
 }
 
 by_directory! {
-    fchmodat c"fchmodat" (dir, path, mode: mode_t, flags: c_int) flags;
-    fchownat c"fchownat" (dir, path, user: uid_t, group: gid_t, flags: c_int) flags;
-    futimesat c"futimesat" (dir, path, times: *const timeval) 0;
-    utimensat c"utimensat" (dir, path, times: *const timespec, flags: c_int) flags;
+    fchmodat c"fchmodat" (dir, path, mode: mode_t, flags: c_int) flags, SAME;
+    fchownat c"fchownat" (dir, path, user: uid_t, group: gid_t, flags: c_int) flags, user;
+    futimesat c"futimesat" (dir, path, times: *const timeval) 0, SAME;
+    utimensat c"utimensat" (dir, path, times: *const timespec, flags: c_int) flags, SAME;
 }
 
 by_descriptor! {
-    fchmod c"fchmod" (fd, mode: mode_t);
-    fchown c"fchown" (fd, user: uid_t, group: gid_t);
-    futimes c"futimes" (fd, times: *const timeval);
-    futimens c"futimens" (fd, times: *const timespec);
-    fsetxattr c"fsetxattr" (fd, name: *const c_char, value: *const c_void, len: usize, flags: c_int);
-    fremovexattr c"fremovexattr" (fd, name: *const c_char);
+    fchmod c"fchmod" (fd, mode: mode_t) SAME;
+    fchown c"fchown" (fd, user: uid_t, group: gid_t) user;
+    futimes c"futimes" (fd, times: *const timeval) SAME;
+    futimens c"futimens" (fd, times: *const timespec) SAME;
+    fsetxattr c"fsetxattr" (fd, name: *const c_char, value: *const c_void, len: usize, flags: c_int) SAME;
+    fremovexattr c"fremovexattr" (fd, name: *const c_char) SAME;
 }

@@ -17,10 +17,19 @@ pub struct Stat {
     pub ino: u64,
     /// st_nlink.
     pub links: u64,
+    /// st_uid.
+    pub uid: libc::uid_t,
     /// True for a regular file.
     pub regular: bool,
     /// True for a guard's text that stands for a file.
     pub stands_in: bool,
+}
+
+impl Stat {
+    /// True if chown(2) with this user, where -1 is no change, would give the file to somebody else.
+    pub fn is_given_away_to(&self, uid: libc::uid_t) -> bool {
+        uid != libc::uid_t::MAX && uid != self.uid
+    }
 }
 
 impl From<libc::stat> for Stat {
@@ -30,6 +39,7 @@ impl From<libc::stat> for Stat {
             dev: s.st_dev as u64,
             ino: s.st_ino as u64,
             links: s.st_nlink as u64,
+            uid: s.st_uid,
             regular: s.st_mode & libc::S_IFMT == libc::S_IFREG,
             stands_in: s.st_mode & (libc::S_IFMT | stand_in::MARK) == libc::S_IFREG | stand_in::MARK,
         }

@@ -32,11 +32,14 @@ impl Flag {
     pub const DSYNC: Self = Self(128);
     /// It left the log because the log was full.
     pub const LOG_FULL: Self = Self(256);
+    /// Its owner was changed: recovery leaves files of others alone, so it never returns to the log.
+    pub const GIVEN_AWAY: Self = Self(512);
     /// Every write of it goes through the log ([`Policy::Atomic`](super::Policy)): a full log is waited for.
     pub const ATOMIC: Self = Self(1024);
 
     /// Any of these forbids a return to the log.
-    pub const NEVER_TRACK: Self = Self(Self::FAILED.0 | Self::STUCK.0 | Self::UNLINKED.0 | Self::FOREIGN.0);
+    pub const NEVER_TRACK: Self =
+        Self(Self::FAILED.0 | Self::STUCK.0 | Self::UNLINKED.0 | Self::FOREIGN.0 | Self::GIVEN_AWAY.0);
 
     /// True if `flags` has any of these bits.
     #[inline]
