@@ -1,4 +1,7 @@
-//! As much of etcd's JSON gateway (HTTP/1.1) as a load needs.
+//! As much of etcd's JSON gateway (HTTP/1.1) as a load needs: one connection that is never made anew.
+//!
+//! Ours, because HTTP libraries keep pools that connect again by themselves (or connect for every request), and a load
+//! has to see a connection end; and two system calls a put are what they would add to.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

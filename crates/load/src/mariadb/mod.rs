@@ -5,8 +5,9 @@
 //! COMMIT has come back. The server may be killed at any moment: that ends the clients and is no error.
 
 mod check;
+mod connection;
 mod run;
-pub mod wire;
+mod server;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,7 +16,9 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 pub use check::check;
+pub use connection::{Connection, Values};
 pub use run::run;
+pub use server::told;
 
 /// The database of all tables.
 pub const DATABASE: &str = "seawall";

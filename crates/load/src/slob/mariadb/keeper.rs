@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 
 use crate::counters::Counters;
-use crate::mariadb::wire::{Connection, told};
+use crate::mariadb::{Connection, Values, told};
 use crate::slob::stamp::{COLUMN_LEN, COLUMNS, Stamp};
 use crate::slob::store::{HOME, Keeper, Loaded, Row, Table, schema_name, table_name};
 
@@ -135,7 +135,7 @@ impl Keeper for MariadbKeeper {
             "SELECT custid, updates{names} FROM {} FORCE INDEX (PRIMARY) WHERE custid IS NOT NULL",
             table_name(schema, table)
         );
-        let mut show = |values: &crate::mariadb::wire::Values<'_>| {
+        let mut show = |values: &Values<'_>| {
             let number = |column: usize| -> Result<u64> {
                 Ok(values.get(column).copied().flatten().context("a column is NULL")?.parse()?)
             };

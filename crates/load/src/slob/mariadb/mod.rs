@@ -15,7 +15,7 @@ use anyhow::{Result, anyhow};
 use super::store::{Database, Keeper, Session};
 use super::{CommitMode, RedoStress};
 use crate::failure::Failure;
-use crate::mariadb::wire::Connection;
+use crate::mariadb::Connection;
 use crate::target::MariadbServer;
 
 /// A server.

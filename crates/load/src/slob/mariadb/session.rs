@@ -1,7 +1,7 @@
 //! A session of a run.
 
 use crate::failure::Failure;
-use crate::mariadb::wire::Connection;
+use crate::mariadb::Connection;
 use crate::slob::RedoStress;
 use crate::slob::pick::Rows;
 use crate::slob::stamp::COLUMNS;

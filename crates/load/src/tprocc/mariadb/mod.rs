@@ -8,7 +8,7 @@ use super::load::{Rows, Table, Value};
 use super::store::{Answer, Database, Keeper, Loaded, Session};
 use crate::counters::Counters;
 use crate::failure::Failure;
-use crate::mariadb::wire::{Connection, told};
+use crate::mariadb::{Connection, told};
 use crate::target::MariadbServer;
 
 const HOME: &str = "seawall_tprocc";

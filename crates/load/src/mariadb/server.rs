@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, anyhow};
 
-use super::Connection;
+use super::connection::Connection;
 use crate::counters::Counters;
 use crate::failure::Failure;
 
