@@ -41,11 +41,22 @@ impl Progress {
         self.bar.set_message(text.to_owned());
     }
 
+    /// So many steps fall away.
+    pub fn skip(&self, steps: usize) {
+        let (_, all) = self.count();
+        self.bar.set_length(all.saturating_sub(steps as u64));
+    }
+
+    /// Steps done, and all there are.
+    fn count(&self) -> (u64, u64) {
+        (self.bar.position(), self.bar.length().unwrap_or(0))
+    }
+
     /// One step is done; `text` is its result.
     pub fn done(&self, text: &str) {
         self.bar.inc(1);
         let first = *self.first.get_or_init(Instant::now);
-        let (done, all) = (self.bar.position(), self.bar.length().unwrap_or(0));
+        let (done, all) = self.count();
         // The first step makes the databases: the others are alike, and tell how long they take.
         let left = match done {
             0..3 => String::new(),
@@ -71,5 +82,20 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_falls_away_is_not_waited_for() {
+        let progress = Progress::new(5);
+        progress.skip(3);
+        progress.done("one");
+        assert_eq!(progress.count(), (1, 2));
+        progress.skip(9);
+        assert_eq!(progress.count().1, 0);
     }
 }

@@ -175,8 +175,7 @@ fn turns(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result<(
     let sides = prepare(stage, options, trial)?;
     for round in trial.done..stage.run.rounds {
         for position in 0..sides.len() {
-            // A B C, then B C A, …: no side is always first, none always behind the same one.
-            let prepared = &sides[(position + round) % sides.len()];
+            let prepared = &sides[at_position(position, round, sides.len())];
             let what =
                 format!("{}, round {}, {}", stage.case.name(), round + 1, prepared.configuration.title);
             stage.lab.progress.doing(&what);
@@ -190,6 +189,12 @@ fn turns(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Whose turn it is: A B C, then B C A, …. None is always first, none always behind the same one; and what a machine
+/// gains or loses all the time counts for a side in one round, and against it in another.
+pub fn at_position(position: usize, round: usize, sides: usize) -> usize {
+    (position + round) % sides
 }
 
 /// A turn's first measure for the progress line.
@@ -223,6 +228,7 @@ fn prepare(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result
                     .lab
                     .progress
                     .note(&format!("not possible here: {name}: {}", why.lines().next().unwrap_or_default()));
+                stage.lab.progress.skip(stage.run.rounds - trial.done);
                 let record =
                     Record::NotPossible { run: stage.run.id.clone(), configuration: name.clone(), why };
                 trial.store.add(&record)?;
