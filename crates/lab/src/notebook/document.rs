@@ -53,8 +53,9 @@ fn rules() -> Section {
     section.words(
         "Figures are of this machine, on this day. Configurations take turns in every round, each round begins with another \
          one, and the database is restarted for every turn. The baseline is measured twice in each round, under two names: \
-         what the two differ by is noise. A difference counts as shown only after three rounds, if the ranges do not overlap \
-         and if it was larger than that noise in every round; otherwise the verdict is “no difference shown”.",
+         what the two differ by is noise. A machine is faster in one round than in another, so ratios are formed within a round, \
+         to the mean of the baseline's turns there. A difference counts as shown only after three rounds, if it was larger in \
+         each of them than that noise in any; otherwise the verdict is “no difference shown”.",
     );
     section.words(
         "Durability stands in every row. “Emulated” is a log in RAM: it survives a crash of the database and not one of the \

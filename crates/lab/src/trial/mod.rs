@@ -16,4 +16,4 @@ mod server;
 mod turn;
 
 pub use prepare::{refuse_decoy, show_places};
-pub use run::run;
+pub use run::{at_position, run};
