@@ -172,13 +172,13 @@ deps: ## Debian packages that tests and demo need (as root, or through sudo)
 	exit 1
 
 .PHONY: install
-install: build ## seawall, its preload library, units, manual pages, below PREFIX (/usr/local)
+install: build ## seawall, its preload library, the lab, units, manual pages, below PREFIX (/usr/local)
 	packaging/install.sh $(RELEASE) $(PREFIX) "$(DESTDIR)"
 
 .PHONY: deb
 deb: ## A Debian package of all that, in out/ (DEB_PROFILE=debug: of an unoptimised build)
 	if [[ $(DEB_PROFILE) == release ]]; then $(MAKE) build; else
-		$(CARGO) build $(CARGO_FLAGS) --package seawall-cli
+		$(CARGO) build $(CARGO_FLAGS) $(PROGRAMS)
 		$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
 	fi
 	packaging/debian/build.sh $(TARGET)/$(DEB_PROFILE) $(DEB_VERSION) out

@@ -12,6 +12,8 @@ generated=$(mktemp -d)
 trap 'rm -rf "$generated"' EXIT
 
 install -D -m 755 "$build/seawall" "$root/bin/seawall"
+# The lab and its loads: `seawall lab` looks for the one beside itself, and that for the other.
+install -m 755 "$build/seawall-lab" "$build/seawall-load" "$root/bin"
 install -D -m 644 "$build/libseawall_preload.so" "$root/lib/seawall/libseawall_preload.so"
 
 install -d "$units" "$root/lib/tmpfiles.d"

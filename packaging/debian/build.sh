@@ -13,7 +13,7 @@ chmod 755 "$tree"
 umask 022
 
 "$here/../install.sh" "$build" /usr "$tree"
-strip --strip-unneeded "$tree/usr/bin/seawall" "$tree/usr/lib/seawall/libseawall_preload.so"
+strip --strip-unneeded "$tree"/usr/bin/seawall* "$tree/usr/lib/seawall/libseawall_preload.so"
 
 doc=$tree/usr/share/doc/seawall
 install -d "$doc" "$tree/DEBIAN" "$tree/usr/share/lintian/overrides"

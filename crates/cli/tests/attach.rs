@@ -274,36 +274,3 @@ fn systemd_understands_the_units() {
         assert_eq!(lines.collect::<Vec<_>>(), [""; 0], "{}", said.err);
     }
 }
-
-/// `make install`, the package and the drop-ins speak of the same places.
-#[test]
-fn the_package_holds_what_attach_looks_for() {
-    let preload = Path::new(SEAWALL).with_file_name("libseawall_preload.so");
-    drop(common::Place::bare()); // It sees to it that the library is built.
-    assert!(preload.exists());
-    let out = tempfile::tempdir().expect("a directory");
-    let install = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/install.sh");
-    let built = Path::new(SEAWALL).parent().expect("a directory");
-    let done = Command::new("sh").arg(install).args([built, Path::new("/usr"), out.path()]).output();
-    Said::from(done.expect("sh starts")).succeeds();
-    for file in [
-        "bin/seawall",
-        "lib/seawall/libseawall_preload.so",
-        "lib/systemd/system/seawalld@.service",
-        "lib/tmpfiles.d/seawall.conf",
-        "share/man/man1/seawall.1.gz",
-        "share/man/man1/seawall-attach.1.gz",
-        "share/bash-completion/completions/seawall",
-        "share/zsh/vendor-completions/_seawall",
-        "share/fish/vendor_completions.d/seawall.fish",
-    ] {
-        assert!(out.path().join("usr").join(file).is_file(), "no {file}");
-    }
-    let unit =
-        fs::read_to_string(out.path().join("usr/lib/systemd/system/seawalld@.service")).expect("a unit");
-    assert!(unit.contains("ExecStart=/usr/bin/seawall daemon --service --pool %f\n"), "{unit}");
-    // The first takes openat2 away, and no recovery finds its files; the others hide clients and pools.
-    for harmful in ["RestrictSUIDSGID=", "PrivateUsers=", "ProtectProc=", "ProcSubset=", "PrivateDevices="] {
-        assert!(!unit.lines().any(|line| line.starts_with(harmful)), "{harmful}");
-    }
-}

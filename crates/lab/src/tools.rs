@@ -29,7 +29,10 @@ impl Tools {
         let own_dir = own_dir.parent().context("this program has no directory")?;
         let seawall = match seawall {
             Some(path) => path.to_owned(),
-            None => own_dir.join("seawall"),
+            None => Some(own_dir.join("seawall"))
+                .filter(|beside| beside.is_file())
+                .or_else(|| find_in_path("seawall"))
+                .unwrap_or_else(|| own_dir.join("seawall")),
         };
         let beside = seawall.with_file_name("seawall-load");
         let load = if beside.is_file() { beside } else { own_dir.join("seawall-load") };
@@ -44,8 +47,7 @@ impl Tools {
 
     fn copied_to(&self, stage: &Path) -> Result<Self> {
         fs::create_dir_all(stage)?;
-        let beside = self.seawall.with_file_name(PRELOAD);
-        let preload = self.preload.clone().or_else(|| beside.is_file().then_some(beside));
+        let preload = self.preload.clone().or_else(|| preload_of(&self.seawall));
         let copy = |from: &Path, name: &str| -> Result<PathBuf> {
             let to = stage.join(name);
             fs::copy(from, &to).with_context(|| format!("copy {} to {}", from.display(), to.display()))?;
@@ -57,6 +59,12 @@ impl Tools {
             preload: preload.map(|path| copy(&path, PRELOAD)).transpose()?,
         })
     }
+}
+
+/// Where `seawall` itself looks: beside it, as built; or below `lib`, as installed.
+fn preload_of(seawall: &Path) -> Option<PathBuf> {
+    let installed = seawall.parent()?.with_file_name("lib").join("seawall").join(PRELOAD);
+    [seawall.with_file_name(PRELOAD), installed].into_iter().find(|path| path.is_file())
 }
 
 /// The directory of PostgreSQL's programs: the newest of the distribution's, or the one in PATH.

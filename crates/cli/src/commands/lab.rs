@@ -1,7 +1,7 @@
 //! `seawall lab …`: hands over to `seawall-lab`, beside this program or in PATH.
 //!
-//! A program of its own, because it carries load generators and starts databases: nothing that belongs beside a
-//! database in production.
+//! A program of its own, because it carries load generators and starts databases: what runs beside a database in
+//! production has none of that in it.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -26,8 +26,9 @@ pub fn lab(how: &Lab) -> Result<()> {
     let own = std::env::current_exe().context("finding this program")?;
     let Some(program) = find(&own) else {
         bail!(
-            "{PROGRAM} is not installed: it is neither beside {} nor in PATH. `make build` in Seawall's source tree \
-             builds it, into target/release; it needs `seawall` and `seawall-load` beside it",
+            "{PROGRAM} is not installed: it is neither beside {} nor in PATH. `make install` and the package put it \
+             there; `make build` in Seawall's source tree builds it, into target/release; it needs `seawall` and \
+             `seawall-load` beside it",
             own.display()
         );
     };
