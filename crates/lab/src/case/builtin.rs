@@ -8,9 +8,10 @@ use anyhow::{Context, Result, bail};
 use super::{Case, parse};
 
 /// Name and text of each, in the order of `--all`.
-pub const CASES: [(&str, &str); 7] = [
+pub const CASES: [(&str, &str); 8] = [
     ("redo", include_str!("../../cases/redo.toml")),
     ("commits", include_str!("../../cases/commits.toml")),
+    ("tprocc", include_str!("../../cases/tprocc.toml")),
     ("recovery", include_str!("../../cases/recovery.toml")),
     ("cores", include_str!("../../cases/cores.toml")),
     ("tail", include_str!("../../cases/tail.toml")),

@@ -6,7 +6,7 @@ use seawall_load::write::parse_bytes;
 use toml::Spanned;
 
 use super::parse::Wrong;
-use super::{Case, Configuration, Front, Measure, Role};
+use super::{Case, Configuration, Front, Measure, Role, Tprocc};
 
 type Checked = Result<(), Wrong>;
 
@@ -55,11 +55,32 @@ fn numbers(case: &Case) -> Checked {
     Ok(())
 }
 
+fn sizes(tprocc: &Tprocc) -> Checked {
+    let Tprocc { warehouses, items, customers, users } = *tprocc;
+    let fits = [(warehouses, 1, 1000), (items, 100, 100_000), (customers, 10, 3000), (users, 1, 40)];
+    if fits.into_iter().all(|(value, least, most)| (least..=most).contains(&value)) {
+        return Ok(());
+    }
+    let allowed =
+        "warehouses from 1 to 1000, items from 100 to 100000, customers from 10 to 3000, users from 1 to 40";
+    wrong(0..0, format!("[tprocc]: {allowed}"))
+}
+
 fn load(case: &Case) -> Checked {
+    let loads = [case.pgbench.is_some(), case.slob.is_some(), case.tprocc.is_some()];
+    match loads.into_iter().filter(|there| *there).count() {
+        0 => return wrong(0..0, "there is no load: a table [pgbench], [slob] or [tprocc]".into()),
+        1 => {}
+        _ => return wrong(0..0, "[pgbench], [slob], [tprocc]: a case has one load".into()),
+    }
+    if case.crash.is_some() && case.pgbench.is_none() {
+        return wrong(0..0, "[crash] is timed by pgbench: take a table [pgbench] as the load".into());
+    }
+    if let Some(tprocc) = &case.tprocc {
+        return sizes(tprocc);
+    }
     match (&case.pgbench, &case.slob) {
-        (Some(_), Some(_)) => wrong(0..0, "there are [pgbench] and [slob]: a case has one load".into()),
-        (None, None) => wrong(0..0, "there is no load: a table [pgbench] or a table [slob]".into()),
-        (Some(pgbench), None) if !(1..=40).contains(&pgbench.clients) || pgbench.scale == 0 => {
+        (Some(pgbench), _) if !(1..=40).contains(&pgbench.clients) || pgbench.scale == 0 => {
             wrong(0..0, "[pgbench]: clients from 1 to 40, scale from 1".into())
         }
         (None, Some(slob)) if slob.bytes().is_err() => {
@@ -67,9 +88,6 @@ fn load(case: &Case) -> Checked {
         }
         (None, Some(slob)) if slob.schemas == 0 || !(1..=40).contains(&(slob.schemas * slob.threads)) => {
             wrong(slob.conf.span(), "[slob]: schemas × threads from 1 to 40 sessions".into())
-        }
-        (None, Some(_)) if case.crash.is_some() => {
-            wrong(0..0, "[crash] is timed by pgbench: take a table [pgbench] instead of [slob]".into())
         }
         _ => Ok(()),
     }

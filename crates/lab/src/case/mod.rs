@@ -14,7 +14,7 @@ mod tests;
 pub use builtin::{find, table};
 pub use parse::{CaseError, parse};
 pub use schema::{
-    Configuration, Crash, Front, Measure, Medium, Pgbench, PolicyName, Role, Slob, Source, Wal,
+    Configuration, Crash, Front, Measure, Medium, Pgbench, PolicyName, Role, Slob, Source, Tprocc, Wal,
 };
 
 use std::collections::BTreeMap;
@@ -50,10 +50,12 @@ pub struct Case {
     /// Settings of the database, equal in all configurations.
     #[serde(default)]
     pub settings: BTreeMap<String, Setting>,
-    /// The load: one of the two.
+    /// The load: one of the three.
     pub pgbench: Option<Pgbench>,
-    /// The load: one of the two.
+    /// The load: one of the three.
     pub slob: Option<Slob>,
+    /// The load: one of the three.
+    pub tprocc: Option<Tprocc>,
     /// If the database is killed under load.
     pub crash: Option<Crash>,
     /// What is compared.
@@ -126,15 +128,14 @@ impl Case {
     /// What the load's tables take on the disk, bytes.
     pub fn table_bytes(&self) -> u64 {
         let pgbench = self.pgbench.as_ref().map_or(0, |p| u64::from(p.scale) << 24);
-        pgbench + self.slob.as_ref().and_then(|s| s.bytes().ok()).unwrap_or(0)
+        let slob = self.slob.as_ref().and_then(|s| s.bytes().ok()).unwrap_or(0);
+        pgbench + slob + self.tprocc.as_ref().map_or(0, Tprocc::bytes)
     }
 
     /// The load in words, commit mode named.
     pub fn load_in_words(&self) -> String {
-        match (&self.pgbench, &self.slob) {
-            (Some(pgbench), _) => pgbench.in_words(),
-            (None, Some(slob)) => slob.in_words(),
-            (None, None) => String::new(),
-        }
+        let pgbench = self.pgbench.as_ref().map(Pgbench::in_words);
+        let slob = || self.slob.as_ref().map(Slob::in_words);
+        pgbench.or_else(slob).or_else(|| self.tprocc.as_ref().map(Tprocc::in_words)).unwrap_or_default()
     }
 }

@@ -33,6 +33,35 @@ pub struct Slob {
     pub threads: u32,
 }
 
+/// The TPROC-C-like mix: its consistency conditions are checked after every run, and after a kill at the end.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tprocc {
+    pub warehouses: u32,
+    /// 100000 as specified.
+    pub items: u32,
+    /// Of a district; 3000 as specified.
+    pub customers: u32,
+    /// Virtual users, without keying and thinking time.
+    pub users: u32,
+}
+
+impl Tprocc {
+    pub fn in_words(&self) -> String {
+        let Tprocc { warehouses, items, customers, users } = self;
+        format!(
+            "TPROC-C-like mix (no result of TPC-C), {users} users without keying time, warehouses: {warehouses}, items: {items}, \
+             customers of a district: {customers}; commit mode: per transaction, each waits until it is durable"
+        )
+    }
+
+    /// What the tables take, bytes: some 100 MB a warehouse as specified.
+    pub fn bytes(&self) -> u64 {
+        let stock = u64::from(self.items) * 400;
+        u64::from(self.warehouses) * (stock + u64::from(self.customers) * 10 * 2000) + stock
+    }
+}
+
 impl Pgbench {
     pub fn in_words(&self) -> String {
         let (test, clients) = (self.test.title(), self.clients);
@@ -203,6 +232,8 @@ impl Configuration {
 pub enum Measure {
     /// Transactions (SLOB: operations) a second.
     Throughput,
+    /// New orders a minute, as HammerDB counts them.
+    Nopm,
     /// 99th percentile of a transaction, ms.
     LatencyP99,
     /// From the restart to the first accepted transaction, seconds.
@@ -225,8 +256,9 @@ pub enum Measure {
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Measure; 10] = [
+    pub const ALL: [Measure; 11] = [
         Measure::Throughput,
+        Measure::Nopm,
         Measure::LatencyP99,
         Measure::Longest,
         Measure::FirstTransaction,
@@ -242,6 +274,7 @@ impl Measure {
     pub fn key(self) -> &'static str {
         match self {
             Measure::Throughput => "throughput",
+            Measure::Nopm => "nopm",
             Measure::LatencyP99 => "latency_p99",
             Measure::Longest => "longest",
             Measure::FirstTransaction => "first_transaction",
@@ -258,6 +291,7 @@ impl Measure {
     pub fn title(self) -> &'static str {
         match self {
             Measure::Throughput => "transactions/s",
+            Measure::Nopm => "new orders/min (NOPM)",
             Measure::LatencyP99 => "p99, ms",
             Measure::Longest => "longest, ms",
             Measure::FirstTransaction => "restart to first transaction, s",
@@ -272,7 +306,7 @@ impl Measure {
 
     /// What is better.
     pub fn more_is_better(self) -> bool {
-        self == Measure::Throughput
+        matches!(self, Measure::Throughput | Measure::Nopm)
     }
 }
 

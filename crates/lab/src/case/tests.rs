@@ -100,6 +100,6 @@ fn what_does_not_fit_together_is_told() {
 #[test]
 fn a_name_that_is_none_lists_those_there_are() {
     let said = builtin::find("rodeo").err().expect("no such case").to_string();
-    assert!(said.contains("redo, commits, recovery") && said.contains("./rodeo.toml"), "{said}");
+    assert!(said.contains("redo, commits, tprocc, recovery") && said.contains("./rodeo.toml"), "{said}");
     assert!(builtin::find("/nowhere/rodeo.toml").is_err());
 }

@@ -57,6 +57,7 @@ fn facts(results: &Results) -> Vec<(String, String)> {
     if !settings.is_empty() {
         facts.push(("settings on all sides".to_owned(), settings.join(" ")));
     }
+    facts.extend(killed(results).map(|found| ("after a kill".to_owned(), found)));
     if let Some(noise) = noise(results, results.case.judged()) {
         let words = format!(
             "equal configurations differed by up to {:.1} % within a round ({})",
@@ -66,6 +67,22 @@ fn facts(results: &Results) -> Vec<(String, String)> {
         facts.push(("noise".to_owned(), words));
     }
     facts
+}
+
+/// What was found where servers were killed under load.
+fn killed(results: &Results) -> Option<String> {
+    let turns = results.configurations.iter().flat_map(|c| results.turns(&c.name));
+    let found: Vec<_> = turns.filter_map(|turn| turn.killed).collect();
+    let (acknowledged, missing) =
+        found.iter().fold((0, 0), |(a, m), killed| (a + killed.acknowledged, m + killed.missing));
+    (!found.is_empty()).then(|| {
+        format!(
+            "consistency conditions held after every run, and on all {} sides after every process was killed under load; \
+             of {} acknowledged orders and payments {missing} were missing then",
+            found.len(),
+            thousands(acknowledged as f64)
+        )
+    })
 }
 
 fn warnings(results: &Results) -> Vec<Note> {

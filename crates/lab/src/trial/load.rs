@@ -7,8 +7,10 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use seawall_load::slob::Outcome;
+use seawall_load::tprocc;
+use seawall_load::tprocc::input::Kind;
 
-use crate::case::{Case, Measure, Slob};
+use crate::case::{Case, Measure, Slob, Tprocc};
 use crate::lab::Lab;
 use crate::pg::transactions::{self, Transaction};
 use crate::pg::{Bench, Cluster, check_work};
@@ -34,6 +36,13 @@ pub fn create(lab: &Lab, case: &Case, cluster: &Cluster<'_>) -> Result<()> {
             "seawall-load slob setup",
         )?;
     }
+    if let Some(Tprocc { warehouses, items, customers, .. }) = &case.tprocc {
+        let mut setup = load_command(lab, cluster, ["tprocc", "setup"], &ledger(lab, None));
+        for (name, value) in [("--warehouses", warehouses), ("--items", items), ("--customers", customers)] {
+            setup.arg(name).arg(value.to_string());
+        }
+        process::run(setup, "seawall-load tprocc setup")?;
+    }
     // Every turn begins with a new server: with its tables in its buffers, not with reads.
     cluster.sql("CREATE EXTENSION pg_prewarm")
 }
@@ -54,19 +63,24 @@ pub fn copy_ledger(lab: &Lab, configuration: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where acknowledged updates are noted.
-fn ledger(lab: &Lab, configuration: Option<&str>) -> PathBuf {
-    lab.work.log(&format!("slob-{}.ledger", configuration.unwrap_or("template")))
+/// Where what was acknowledged is noted.
+pub fn ledger(lab: &Lab, configuration: Option<&str>) -> PathBuf {
+    lab.work.log(&format!("load-{}.ledger", configuration.unwrap_or("template")))
+}
+
+fn load_command(lab: &Lab, cluster: &Cluster<'_>, what: [&str; 2], ledger: &Path) -> Command {
+    let mut command = lab.command(&lab.tools.load);
+    command.args(what).args(["--json", "--database", "postgres", "--connect", &cluster.connection()]);
+    command.arg("--ledger").arg(ledger);
+    command
 }
 
 fn slob_command(lab: &Lab, slob: &Slob, cluster: &Cluster<'_>, what: &str, ledger: &Path) -> Command {
-    let mut command = lab.command(&lab.tools.load);
-    command.args(["slob", what, "--json", "--database", "postgres", "--connect", &cluster.connection()]);
+    let mut command = load_command(lab, cluster, ["slob", what], ledger);
     command.args(["--schemas", &slob.schemas.to_string(), "--threads", &slob.threads.to_string()]);
     for (name, value) in slob.parameters() {
         command.args(["--set", &format!("{name}={value}")]);
     }
-    command.arg("--ledger").arg(ledger);
     command
 }
 
@@ -78,9 +92,10 @@ pub fn run(
     cluster: &Cluster<'_>,
     seconds: u64,
 ) -> Result<Loaded> {
-    match &case.slob {
-        Some(slob) => run_slob(lab, slob, configuration, cluster, seconds),
-        None => run_pgbench(lab, case, cluster, seconds),
+    match (&case.slob, &case.tprocc) {
+        (Some(slob), _) => run_slob(lab, slob, configuration, cluster, seconds),
+        (None, Some(tprocc)) => run_tprocc(lab, tprocc, configuration, cluster, seconds),
+        (None, None) => run_pgbench(lab, case, cluster, seconds),
     }
 }
 
@@ -108,6 +123,31 @@ fn run_slob(
     })
 }
 
+/// The mix checks its own consistency conditions behind each run; what breaks one is an error of the run's.
+fn run_tprocc(
+    lab: &Lab,
+    tprocc: &Tprocc,
+    configuration: &str,
+    cluster: &Cluster<'_>,
+    seconds: u64,
+) -> Result<Loaded> {
+    let mut command = load_command(lab, cluster, ["tprocc", "run"], &ledger(lab, Some(configuration)));
+    command.args(["--users", &tprocc.users.to_string(), "--seconds", &seconds.to_string()]);
+    let said = process::run(command, "seawall-load tprocc run")?;
+    let outcome: tprocc::Outcome =
+        serde_json::from_slice(&said).context("what seawall-load tprocc run said")?;
+    ensure!(outcome.is_whole(), "the load: {}", outcome.errors.join("; "));
+    let commits: u64 = Kind::ALL.into_iter().map(|kind| outcome.kinds.of(kind).count).sum();
+    ensure!(commits > 0, "the load committed nothing");
+    let mut figures = vec![
+        (Measure::Throughput, outcome.acknowledged_per_minute / 60.0),
+        (Measure::LatencyP99, outcome.latency.p99_us / 1e3),
+        (Measure::Longest, outcome.latency.max_us / 1e3),
+    ];
+    figures.extend(outcome.nopm.map(|nopm| (Measure::Nopm, nopm)));
+    Ok(Loaded { commits, figures })
+}
+
 /// What was acknowledged is there, and whole: by the load's own invariants.
 pub fn check(
     lab: &Lab,
@@ -116,13 +156,12 @@ pub fn check(
     cluster: &Cluster<'_>,
     loaded: &Loaded,
 ) -> Result<()> {
-    if case.slob.is_none() {
+    if case.pgbench.is_some() {
         return check_work(cluster, loaded.commits);
     }
-    let mut check = lab.command(&lab.tools.load);
-    check.args(["slob", "check", "--json", "--database", "postgres", "--connect", &cluster.connection()]);
-    check.arg("--ledger").arg(ledger(lab, Some(configuration)));
-    process::run(check, "seawall-load slob check").map(drop)
+    let load = if case.slob.is_some() { "slob" } else { "tprocc" };
+    let check = load_command(lab, cluster, [load, "check"], &ledger(lab, Some(configuration)));
+    process::run(check, &format!("seawall-load {load} check")).map(drop)
 }
 
 /// The load's shape for so many seconds.

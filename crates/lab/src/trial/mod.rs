@@ -6,6 +6,7 @@
 
 mod confine;
 mod crash;
+mod kill;
 mod load;
 mod mount;
 mod observe;

@@ -70,9 +70,14 @@ impl Prepared {
         self.pool.as_ref().is_some_and(Pool::is_emulated)
     }
 
+    /// The effective value of a setting of the database, if the case sets it.
+    pub fn setting(&self, case: &Case, name: &str) -> Option<String> {
+        self.configuration.setting(&case.settings, name)
+    }
+
     /// What a commit that was acknowledged survives.
     pub fn durability(&self, case: &Case) -> String {
-        let setting = |name: &str| self.configuration.setting(&case.settings, name);
+        let setting = |name: &str| self.setting(case, name);
         let in_memory = |what: &str| self.placement.get(what).is_some_and(Placement::in_memory);
         let word = if setting("fsync").as_deref() == Some("off") {
             "none"

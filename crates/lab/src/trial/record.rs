@@ -77,6 +77,16 @@ pub struct Turn {
     pub others_cpu: f64,
     /// What limits what can be said.
     pub notes: Vec<String>,
+    /// If the server was killed afterwards, and its data checked.
+    pub killed: Option<Killed>,
+}
+
+/// What was found after a kill under load.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Killed {
+    /// Of all turns.
+    pub acknowledged: u64,
+    pub missing: u64,
 }
 
 /// What was done, to be compared with the other sides.

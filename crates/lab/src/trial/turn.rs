@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::crash;
+use super::kill;
 use super::load::{self, Loaded};
 use super::observe::{Observed, Watch};
 use super::prepare::Prepared;
@@ -53,7 +54,11 @@ impl Stage<'_> {
                 let name = &prepared.configuration.name;
                 load::check(self.lab, self.case, name, &server.cluster, &loaded)?;
             }
-            server.stop()?;
+            if round + 1 == self.run.rounds && self.case.tprocc.is_some() {
+                turn.killed = Some(kill::kill_and_check(self, prepared, server)?);
+            } else {
+                server.stop()?;
+            }
         }
         self.drain(prepared)?;
         Ok(turn)
