@@ -132,6 +132,65 @@ fn redo_in_small_runs_and_says_what_it_is_worth() {
     assert_eq!(turns(&alone).len(), 3);
 }
 
+/// A case of one configuration, its load and what else there is to say.
+fn one_sided(dir: &Path, more: &str) -> PathBuf {
+    let text = format!(
+        "name = \"small\"\ntitle = \"T\"\nquestion = \"Q\"\nseconds = 1\nmeasures = [\"throughput\"]\n\
+         controls = [\"fs\"]\n{more}\n[[configuration]]\nname = \"fs\"\ntitle = \"the file system\"\nrole = \"baseline\"\n"
+    );
+    let path = dir.join("small.toml");
+    fs::write(&path, text).expect("a case");
+    path
+}
+
+#[test]
+fn orders_and_payments_are_checked_after_a_run_and_after_a_kill() {
+    let alone = Alone::new();
+    let load = "[tprocc]\nwarehouses = 1\nitems = 500\ncustomers = 30\nusers = 2\n";
+    let case = one_sided(alone.dir(), load);
+    trial::run(&options(&alone, &case, false)).expect("measured");
+    let records = record::read(&alone.dir().join("out/lab/small.jsonl")).expect("lines");
+    let turns: Vec<_> = records
+        .iter()
+        .filter_map(|r| match r {
+            Record::Turn(turn) => Some(turn),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(turns.len(), 2);
+    for turn in turns {
+        let killed = turn.killed.expect("it was killed at the end");
+        assert!(killed.acknowledged >= 300 && killed.missing == 0, "{killed:?}");
+        assert!(turn.figures["nopm"] > 0.0, "{:?}", turn.figures);
+    }
+    let (notebook, _) = report(&alone);
+    assert!(notebook.contains("after every process was killed"), "{notebook}");
+}
+
+/// As root, where control groups hold devices to rates; elsewhere the reason is told, and nothing pretended.
+#[test]
+fn stand_ins_for_disks_are_held_to_their_rate_named_and_removed() {
+    let alone = Alone::new();
+    let load =
+        "[pgbench]\ntest = \"simple-update\"\nclients = 4\nscale = 1\n[devices]\nwrites_per_second = 100\n";
+    let case = one_sided(alone.dir(), load);
+    let ended = trial::run(&options(&alone, &case, false));
+    let devices = Command::new("losetup").arg("--all").output().expect("losetup");
+    let devices = String::from_utf8_lossy(&devices.stdout).into_owned();
+    assert!(!devices.contains(&alone.dir().display().to_string()), "left behind: {devices}");
+    if let Err(error) = ended {
+        let records = record::read(&alone.dir().join("out/lab/small.jsonl")).expect("lines");
+        let told = records.iter().any(|r| matches!(r, Record::NotPossible { why, .. } if !why.is_empty()));
+        assert!(told, "{error:#}");
+        eprintln!("SKIPPED: {error:#}");
+        return;
+    }
+    let (notebook, _) = report(&alone);
+    for said in ["stand-ins: loop devices", "100 writes a second", "ext4 on loop"] {
+        assert!(notebook.contains(said), "{said:?} is missing in:\n{notebook}");
+    }
+}
+
 #[test]
 fn what_was_finished_before_a_failure_is_kept_and_reported() {
     let alone = Alone::new();

@@ -6,7 +6,7 @@ use seawall_load::write::parse_bytes;
 use toml::Spanned;
 
 use super::parse::Wrong;
-use super::{Case, Configuration, Front, Measure, Role, Tprocc};
+use super::{Case, Configuration, Devices, Front, Measure, Role, Tprocc};
 
 type Checked = Result<(), Wrong>;
 
@@ -18,6 +18,7 @@ pub(super) fn check(case: &Case) -> Checked {
     name(&case.name)?;
     numbers(case)?;
     load(case)?;
+    devices(case)?;
     for (i, configuration) in case.configurations.iter().enumerate() {
         one(configuration)?;
         let twice = case.configurations[..i].iter().any(|c| c.get_ref().name == configuration.get_ref().name);
@@ -53,6 +54,15 @@ fn numbers(case: &Case) -> Checked {
         return wrong(case.measures.span(), format!("measures: at least one of {all}"));
     }
     Ok(())
+}
+
+fn devices(case: &Case) -> Checked {
+    match &case.devices {
+        Some(Devices { writes_per_second: rate }) if !(50..=1_000_000).contains(rate.get_ref()) => {
+            wrong(rate.span(), format!("writes_per_second: {}: from 50 to 1000000", rate.get_ref()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn sizes(tprocc: &Tprocc) -> Checked {

@@ -14,7 +14,8 @@ mod tests;
 pub use builtin::{find, table};
 pub use parse::{CaseError, parse};
 pub use schema::{
-    Configuration, Crash, Front, Measure, Medium, Pgbench, PolicyName, Role, Slob, Source, Tprocc, Wal,
+    Configuration, Crash, Devices, Front, Measure, Medium, Pgbench, PolicyName, Role, Slob, Source, Tprocc,
+    Wal,
 };
 
 use std::collections::BTreeMap;
@@ -56,6 +57,8 @@ pub struct Case {
     pub slob: Option<Slob>,
     /// The load: one of the three.
     pub tprocc: Option<Tprocc>,
+    /// If devices of a known speed stand in for disks.
+    pub devices: Option<Devices>,
     /// If the database is killed under load.
     pub crash: Option<Crash>,
     /// What is compared.

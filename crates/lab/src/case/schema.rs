@@ -117,6 +117,14 @@ pub struct Crash {
     pub watch_seconds: u64,
 }
 
+/// Stand-ins for disks: data lies on a loop device over a file, `wal = "own-device"` on a second one, and the kernel
+/// holds each to a rate while the load runs. With `--apart DIR` real disks are taken instead.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Devices {
+    pub writes_per_second: Spanned<u64>,
+}
+
 /// What a configuration is in the comparison.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
@@ -164,7 +172,7 @@ pub enum Wal {
     WithData,
     /// On a file system of its own, on the same disk.
     OwnFileSystem,
-    /// On another disk (`--apart DIR`).
+    /// On another disk (`--apart DIR`), or on a stand-in for one ([`Devices`]).
     OwnDevice,
 }
 

@@ -88,7 +88,13 @@ fn what_does_not_fit_together_is_told() {
         ("role = \"baseline\"\n", "", "baseline"),
         ("medium = \"emulated\"\n", "", "medium"),
         ("name = \"log\"", "name = \"fs\"", "two configurations"),
-        ("[pgbench]\ntest = \"simple-update\"\nclients = 4\nscale = 2\n", "", "[slob]"),
+        ("[pgbench]\ntest = \"simple-update\"\nclients = 4\nscale = 2\n", "", "[slob] or [tprocc]"),
+        (
+            "[pgbench]\n",
+            "[tprocc]\nwarehouses = 1\nitems = 100\ncustomers = 10\nusers = 2\n[pgbench]\n",
+            "one load",
+        ),
+        ("[pgbench]\n", "[devices]\nwrites_per_second = 1\n[pgbench]\n", "from 50"),
         ("title = \"a log\"\n", "title = \"a log\"\nrole = \"baseline\"\n", "second baseline"),
     ];
     for (right, wrong, word) in cases {

@@ -57,6 +57,7 @@ fn facts(results: &Results) -> Vec<(String, String)> {
     if !settings.is_empty() {
         facts.push(("settings on all sides".to_owned(), settings.join(" ")));
     }
+    facts.extend(stand_ins(results).map(|what| ("devices".to_owned(), what)));
     facts.extend(killed(results).map(|found| ("after a kill".to_owned(), found)));
     if let Some(noise) = noise(results, results.case.judged()) {
         let words = format!(
@@ -67,6 +68,19 @@ fn facts(results: &Results) -> Vec<(String, String)> {
         facts.push(("noise".to_owned(), words));
     }
     facts
+}
+
+/// What stood in for disks.
+fn stand_ins(results: &Results) -> Option<String> {
+    let rate = *results.case.devices.as_ref()?.writes_per_second.get_ref();
+    let data = results.last(&results.case.baseline().name)?.placement.get("data")?;
+    data.in_words().contains("loop").then(|| {
+        format!(
+            "no disks of their own, but stand-ins: loop devices over files of one disk, each of which the kernel holds to {} \
+             writes a second under load",
+            thousands(rate as f64)
+        )
+    })
 }
 
 /// What was found where servers were killed under load.

@@ -63,6 +63,11 @@ impl<'a> Template<'a> {
         self.copy_to(self.lab.work.data(&format!("pg-{name}")))
     }
 
+    /// A copy in this directory.
+    pub fn copy_into(&self, dir: &Path) -> Result<PathBuf> {
+        self.copy_to(dir.join("pg"))
+    }
+
     fn copy_to(&self, to: PathBuf) -> Result<PathBuf> {
         if to.exists() {
             std::fs::remove_dir_all(&to)?;

@@ -14,6 +14,7 @@ mod prepare;
 pub mod record;
 mod run;
 mod server;
+mod throttle;
 mod turn;
 
 pub use prepare::{refuse_decoy, show_places};

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use seawall_awr::placement::Placement;
 
 use super::prepare::Prepared;
+use super::throttle;
 use crate::lab::Lab;
 use crate::pool::Pool;
 use crate::process::run;
@@ -88,6 +90,28 @@ impl LoopDisk {
         run(mount, "mount -o loop")?;
         lab.identity.own(&disk.at)?;
         Ok(disk)
+    }
+
+    /// The same as a stand-in for a device: what it is told to write goes to the disk below at once, past the cache.
+    pub fn device(lab: &Lab, name: &str, bytes: u64) -> Result<Self> {
+        let disk = Self::make(lab, name, bytes)?;
+        let mut direct = Command::new("losetup");
+        direct.arg("--direct-io=on").arg(format!("/dev/{}", disk.block()?));
+        run(direct, "losetup --direct-io=on")?;
+        throttle::prove(&disk.number()?, disk.path()).context("a stand-in for a device")?;
+        Ok(disk)
+    }
+
+    /// Its numbers, as control groups name it.
+    pub fn number(&self) -> Result<String> {
+        let path = format!("/sys/block/{}/dev", self.block()?);
+        Ok(std::fs::read_to_string(&path).with_context(|| format!("read {path}"))?.trim().to_owned())
+    }
+
+    /// `loop0`
+    fn block(&self) -> Result<String> {
+        let found = Placement::of(&self.at)?;
+        found.mapping.first().cloned().with_context(|| format!("what {} lies on", self.at.display()))
     }
 
     /// Where it is mounted.

@@ -14,7 +14,8 @@ use seawall_load::write::parse_bytes;
 use super::confine::Confine;
 use super::load;
 use super::mount::{LoopDisk, MountPoint};
-use crate::case::{Case, Configuration, Front, Medium, Wal};
+use super::throttle::Throttle;
+use crate::case::{Case, Configuration, Devices, Front, Medium, Wal};
 use crate::lab::Lab;
 use crate::pg::Template;
 use crate::pool::Pool;
@@ -22,6 +23,9 @@ use crate::pool::Pool;
 const POOL: u64 = 256 << 20;
 /// Of a file system of its own for the log.
 const LOOP_BYTES: u64 = 2 << 30;
+
+/// Of a stand-in for a disk: small clusters fit.
+pub const DEVICE_BYTES: u64 = 1 << 30;
 
 /// A configuration that can be measured.
 pub struct Prepared {
@@ -32,12 +36,16 @@ pub struct Prepared {
     pub placement: BTreeMap<String, Placement>,
     /// Dropped after use.
     wal: Option<LoopDisk>,
+    /// Stand-ins for disks; dropped after use.
+    devices: Vec<LoopDisk>,
 }
 
 /// What may be used here besides the work directory.
 pub struct Means<'a> {
     /// A directory on another disk.
     pub apart: Option<&'a Path>,
+    /// Stand-ins for disks.
+    pub devices: Option<&'a Devices>,
 }
 
 impl Prepared {
@@ -54,15 +62,27 @@ impl Prepared {
         // Tried now, so that a case does not end half-way.
         drop(Confine::to(configuration.cpus, configuration.cpu_max)?);
         let pool = pool(lab, &configuration)?;
-        let data = template.copy_as(&configuration.name)?;
+        let device = means.devices.map(|_| device(lab, &configuration.name, "data")).transpose()?;
+        let data = match &device {
+            Some(device) => template.copy_into(device.path())?,
+            None => template.copy_as(&configuration.name)?,
+        };
         load::copy_ledger(lab, &configuration.name)?;
-        let mut prepared = Prepared { configuration, data, pool, placement: BTreeMap::new(), wal: None };
+        let (placement, devices) = (BTreeMap::new(), device.into_iter().collect());
+        let mut prepared = Prepared { configuration, data, pool, placement, wal: None, devices };
         prepared.place_wal(lab, means)?;
         if prepared.configuration.front == Front::Mount {
             drop(MountPoint::mount(lab, &prepared)?);
         }
         prepared.prove()?;
         Ok(prepared)
+    }
+
+    /// Holds the stand-ins to their rate.
+    pub fn hold(&self, case: &Case) -> Result<Vec<Throttle>> {
+        let Some(Devices { writes_per_second }) = &case.devices else { return Ok(Vec::new()) };
+        let rate = *writes_per_second.get_ref();
+        self.devices.iter().map(|device| Throttle::hold(&device.number()?, rate)).collect()
     }
 
     /// Whether a commit's log lies on a medium that survives power loss.
@@ -103,6 +123,12 @@ impl Prepared {
                 self.wal = Some(disk);
                 dir
             }
+            Wal::OwnDevice if means.devices.is_some() => {
+                let device = device(lab, name, "redo")?;
+                let dir = device.path().join("pg_wal");
+                self.devices.push(device);
+                dir
+            }
             Wal::OwnDevice => {
                 apart(&self.data, means)?.join(format!("seawall-lab-{}-{name}", std::process::id()))
             }
@@ -138,6 +164,11 @@ impl Drop for Prepared {
             let _ = fs::remove_dir_all(to);
         }
     }
+}
+
+/// A stand-in for a disk.
+fn device(lab: &Lab, configuration: &str, what: &str) -> Result<LoopDisk> {
+    LoopDisk::device(lab, &format!("{configuration}-{what}"), DEVICE_BYTES)
 }
 
 /// A mount that pretends to be on a device.

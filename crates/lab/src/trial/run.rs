@@ -1,12 +1,13 @@
 //! The order of things: cases, rounds, turns; and what is kept when something ends them early.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use anyhow::{Context, Result, bail, ensure};
 use seawall_awr::placement::Placement;
 
 use super::load;
-use super::prepare::{Means, Prepared, Refused, refuse_decoy};
+use super::prepare::{DEVICE_BYTES, Means, Prepared, Refused, refuse_decoy};
 use super::record::{FORMAT, Record, Run, Store, Turn};
 use super::turn::{Stage, explain};
 use crate::case::Case;
@@ -37,6 +38,10 @@ pub fn run(options: &RunOptions) -> Result<()> {
             Err(error) if process::interrupted() => return Err(error),
             Err(error) => {
                 eprintln!("seawall-lab: {}: {error:#}", found.case.name());
+                // Of all cases, those that can be had here.
+                if options.all && error.is::<Impossible>() {
+                    continue;
+                }
                 failed.push(found.case.name().to_owned());
             }
         }
@@ -58,6 +63,18 @@ fn asked_for(options: &RunOptions) -> Result<Vec<Found>> {
         (false, true) => bail!("which case? `seawall lab list` names them; --all runs all of them"),
     }
 }
+
+/// The baseline cannot be had on this machine: nothing can be compared.
+#[derive(Debug)]
+struct Impossible(String);
+
+impl fmt::Display for Impossible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not possible on this machine: {}", self.0)
+    }
+}
+
+impl std::error::Error for Impossible {}
 
 /// What a trial goes by.
 struct Trial<'a> {
@@ -168,7 +185,9 @@ fn resumable(records: &[Record], wanted: &Run, case: &Case) -> Option<(Run, usiz
 
 fn space(case: &Case) -> u64 {
     // Updated rows leave their old versions behind.
-    case.expanded().len() as u64 * 2 * case.table_bytes() + 2 * COPY_BYTES + TURN_BYTES
+    let sides = case.expanded().len() as u64;
+    let devices = case.devices.as_ref().map_or(0, |_| (sides + 1) * DEVICE_BYTES);
+    sides * 2 * case.table_bytes() + devices + 2 * COPY_BYTES + TURN_BYTES
 }
 
 fn turns(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result<()> {
@@ -212,7 +231,9 @@ fn prepare(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result
     stage.lab.progress.doing("initdb and load");
     let template =
         Template::create_with(stage.lab, stage.bin, |cluster| load::create(stage.lab, stage.case, cluster))?;
-    let means = Means { apart: options.apart.as_deref() };
+    let apart = options.apart.as_deref();
+    // Real disks are better than stand-ins.
+    let means = Means { apart, devices: stage.case.devices.as_ref().filter(|_| apart.is_none()) };
     let mut sides = Vec::new();
     for configuration in trial.found.case.expanded() {
         let name = configuration.name.clone();
@@ -229,10 +250,11 @@ fn prepare(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result
                     .progress
                     .note(&format!("not possible here: {name}: {}", why.lines().next().unwrap_or_default()));
                 stage.lab.progress.skip(stage.run.rounds - trial.done);
-                let record =
-                    Record::NotPossible { run: stage.run.id.clone(), configuration: name.clone(), why };
-                trial.store.add(&record)?;
-                ensure!(name != stage.case.baseline().name, "the baseline itself is not possible here");
+                let (run, configuration) = (stage.run.id.clone(), name.clone());
+                trial.store.add(&Record::NotPossible { run, configuration, why: why.clone() })?;
+                if name == stage.case.baseline().name {
+                    return Err(Impossible(why).into());
+                }
             }
         }
     }

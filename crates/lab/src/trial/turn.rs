@@ -84,7 +84,10 @@ impl Stage<'_> {
         let snap = every.map(|every| Snap::start(self.lab, &server.cluster, every, self.run.seconds));
         let snap = snap.transpose()?;
         let name = &prepared.configuration.name;
+        // For the load alone: what is settled before and after it need not wait.
+        let held = prepared.hold(self.case)?;
         let loaded = load::run(self.lab, self.case, name, &server.cluster, self.run.seconds)?;
+        drop(held);
         let costs = snap.map(|snap| snap.costs(&server.cluster)).transpose()?;
         let observed = watch.finish()?;
         turn.work = observed.work(loaded.commits);
