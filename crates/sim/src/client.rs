@@ -116,6 +116,7 @@ impl Client {
             90..93 => self.hold(open),
             93..96 => self.pass(open),
             96 => self.unlink(open),
+            97..99 => self.world.background_write_back(open.index),
             _ => self.world.give_way(),
         }
     }
@@ -344,7 +345,8 @@ impl Client {
         let _ = self.engine.write(self.who(), open.name, fd, offset, Self::slices(&data), publish);
         self.world.look(open.index);
         let file = &mut self.world.files.borrow_mut()[open.index];
-        file.model.found(file.disk.cache(), true);
+        // Others may have been inside since, and died there: what they had begun is open still.
+        file.model.found(file.disk.cache(), !file.wounded);
     }
 
     /// A writable mapping for a while: stores nobody sees.

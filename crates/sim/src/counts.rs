@@ -63,6 +63,8 @@ counts! {
     finished,
     /// write-backs that failed
     failed,
+    /// of them with pages that were dropped and read as they were before
+    dropped,
     /// journals that failed a commit
     aborted,
     /// files whose slot was given up

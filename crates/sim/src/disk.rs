@@ -144,6 +144,18 @@ impl Disk {
         }
     }
 
+    /// The kernel drops some of the pages that it marked clean: readers see what is on disk. True if any differ.
+    pub fn drop_lost(&mut self, rng: &Rng) -> bool {
+        let before = self.cache.clone();
+        for index in self.lost.keys().filter(|_| rng.one_in(2)) {
+            let from = (*index as usize * self.sector).min(self.cache.len());
+            let to = (from + self.sector).min(self.cache.len());
+            let stale = self.sector_of(&self.durable, *index);
+            self.cache[from..to].copy_from_slice(&stale[..to - from]);
+        }
+        self.cache != before
+    }
+
     /// The content a power cut leaves.
     pub fn crash(&self, survival: Survival, rng: &Rng) -> Vec<u8> {
         let moment = match survival {

@@ -418,6 +418,15 @@ impl World {
         if told { Err(EIO) } else { Ok(()) }
     }
 
+    /// The kernel writes a file back by itself, and the disk may refuse.
+    pub fn background_write_back(&self, index: usize) {
+        if self.failures.get() > 0 {
+            self.look(index);
+            self.tell(|| format!("a write-back of file {index} fails"));
+            self.lose_pages(index);
+        }
+    }
+
     /// A write-back fails: the pages are clean from now on, and what of them is on disk nobody knows.
     fn lose_pages(&self, index: usize) {
         let tracked = self.is_tracked(index);
@@ -427,6 +436,10 @@ impl World {
         file.model.failed = true;
         if !tracked || file.model.has_unlogged() {
             file.model.unpromised = Some("a write-back of its untracked pages failed");
+        }
+        if self.rng.one_in(2) && file.disk.drop_lost(&self.rng) {
+            file.cache.write_all_at(file.disk.cache(), 0).expect("room");
+            self.count(|c| c.dropped += 1);
         }
         self.count(|c| c.failed += 1);
     }
@@ -715,11 +728,13 @@ impl Observer for World {
     }
 
     fn confirms(&self, fd: i32) -> Option<Result<(), i32>> {
-        self.descriptors.borrow().get(&fd)?;
+        let index = self.descriptors.borrow().get(&fd).copied()?;
         if self.journal.get() == Journal::Whole {
             return Some(Ok(()));
         }
         self.journal.set(Journal::Noticed);
+        // The commit may have failed after this file's own sync: its records stay all the same.
+        self.files.borrow_mut()[index].errors += 1;
         Some(Err(EIO))
     }
 }
