@@ -2,7 +2,9 @@
 
 mod common;
 
+use std::cell::Cell;
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -218,4 +220,46 @@ fn regression_a_file_given_to_another_user_has_no_records() {
     assert_eq!(given, Ok(()));
     assert!(world.fsync(&m), "real from now on");
     assert!(!world.is_tracked(&m));
+}
+
+/// A signal handler writes to the bytes that its thread is writing, and the process dies in it. The interrupted write
+/// had not returned: the daemon makes it again, and it is then the later of two that were under way at once. Either
+/// order is right, a mixture is not; and the next sync is real, because the handler's write is not in the log.
+#[test]
+fn a_write_that_a_handler_interrupted_is_whole() {
+    let world = World::new(16 << 20);
+    let m = world.manage("wal");
+    world.fsync(&m);
+    let dead = world.engine.claim_client(0x3fff_fff0, 0).expect("a client");
+    let who = Owner::new(dead, 1 << 4);
+    let write = |data: &[u8], dies: &dyn Fn()| {
+        let publish = || {
+            m.file.write_all_at(data, 0).expect("a write");
+            dies();
+            Ok(data.len())
+        };
+        world.engine.write(who, m.name, m.file.as_fd(), At::Offset(0), [data].into_iter(), publish)
+    };
+    // What a kill leaves: unwinding would tidy up.
+    let shm = world.engine.shm();
+    let left = Cell::new(None);
+    let handler = || {
+        write(b"inner", &|| ()).expect("the kernel's own");
+        let lane = shm.lanes().find(|lane| lane.owner().load(SeqCst) == who.word()).expect("its lane");
+        left.set(Some((lane.slot().load(SeqCst), lane.record().load(SeqCst), lane.inflight().load(SeqCst))));
+    };
+    write(b"the outer one", &handler).expect("a write");
+    let (slot, record, inflight) = left.take().expect("the handler ran");
+    assert_ne!(record, 0, "its publish had begun");
+    m.file.write_all_at(b"inner", 0).expect("a write");
+    let lane = shm.lane(0).expect("a lane");
+    lane.slot().store(slot, SeqCst);
+    lane.record().store(record, SeqCst);
+    lane.inflight().store(inflight, SeqCst);
+    lane.owner().store(who.word(), SeqCst);
+    shm.file(slot).expect("the slot").lock().store(who.word(), SeqCst);
+    let reaped = reap::dead(&world.engine, world.who(1), &|client| client == dead, &mut Again(&m));
+    assert_eq!((reaped.finished, reaped.lanes), (1, 1));
+    assert_eq!(std::fs::read(&m.path).expect("read"), b"the outer one");
+    assert!(world.fsync(&m), "the next sync is real");
 }

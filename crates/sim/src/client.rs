@@ -7,8 +7,8 @@ use rustix::fs::SeekFrom;
 use seawall_core::{At, Engine, Errno, FileRef, Owner, certain};
 use seawall_wire::shm::Flag;
 
+use crate::Change;
 use crate::world::World;
-use crate::{Change, Rng};
 
 /// Longest offset a write begins at.
 const SPAN: u64 = 12 << 10;
@@ -52,7 +52,25 @@ impl Drop for Descriptor<'_> {
     }
 }
 
-fn bytes(rng: &Rng, len: u64) -> Rc<Vec<u8>> {
+/// A change of which the kernel did a part, and whose file has not left the log yet: what the log says of it and what
+/// the file holds differ.
+struct Partly<'a>(Descriptor<'a>);
+
+impl<'a> Partly<'a> {
+    fn begin(world: &'a World, index: usize) -> Self {
+        world.files.borrow_mut()[index].partly += 1;
+        Self(Descriptor::open(world, index))
+    }
+}
+
+impl Drop for Partly<'_> {
+    fn drop(&mut self) {
+        self.0.world.files.borrow_mut()[self.0.index].partly -= 1;
+    }
+}
+
+fn bytes(world: &World, len: u64) -> Rc<Vec<u8>> {
+    let (rng, len) = (&world.rng, len.next_multiple_of(world.unit()));
     let seed = rng.next();
     let mut data: Vec<u8> = (0..len).map(|i| (seed >> (i % 7 * 8)) as u8 ^ (i / 7) as u8 | 1).collect();
     if rng.one_in(4) {
@@ -102,13 +120,13 @@ impl Client {
         let kind = rng.below(100);
         self.world.tell(|| format!("file {}: operation {kind}", open.index));
         match kind {
-            0..34 => self.write(open, rng.range(1, 700), At::Offset(rng.below(SPAN))),
-            34..46 => self.write(open, rng.range(512, 6000), At::Offset(rng.below(SPAN / 512) * 512)),
+            0..34 => self.write(open, rng.range(1, 700), self.somewhere()),
+            34..46 => self.write(open, rng.range(512, 6000), At::Offset(self.place() / 512 * 512)),
             46..52 => self.write(open, rng.range(1, 900), At::End),
             52..55 => self.write_at_cursor(open),
-            55..57 => self.write(open, rng.range(20_000, 90_000), At::Offset(rng.below(SPAN))),
-            57..60 => self.truncate(open, rng.below(SPAN)),
-            60 => self.allocate(open, rng.below(SPAN)),
+            55..57 => self.write(open, rng.range(20_000, 90_000), self.somewhere()),
+            57..60 => self.truncate(open, self.place()),
+            60 => self.allocate(open, self.place()),
             61..80 => self.sync(open),
             80..84 => self.engine.need_sync(open.name),
             84..87 => self.nested(open),
@@ -121,13 +139,29 @@ impl Client {
         }
     }
 
+    /// An offset a change may begin at.
+    fn place(&self) -> u64 {
+        let unit = self.world.unit();
+        self.world.rng.below(SPAN) / unit * unit
+    }
+
+    fn somewhere(&self) -> At {
+        At::Offset(self.place())
+    }
+
+    /// About the first half of a change, for a kernel that does no more of it.
+    fn half<'d>(&self, data: &'d [u8]) -> &'d [u8] {
+        let unit = self.world.unit() as usize;
+        &data[..data.len() / 2 / unit * unit]
+    }
+
     fn slices(data: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
         let (head, tail) = data.split_at(data.len() / 3);
         [head, tail].into_iter()
     }
 
     fn write(&self, open: &Open, len: u64, at: At) {
-        let data = bytes(&self.world.rng, len);
+        let data = bytes(&self.world, len);
         let change = match at {
             At::Offset(offset) => Change::Write(offset as usize, Rc::clone(&data)),
             At::End => Change::Append(Rc::clone(&data)),
@@ -139,8 +173,8 @@ impl Client {
     /// write(2): the position is the kernel's, asked and advanced under the file's lock. Only the model needs
     /// to know it before, so it is set by the thread itself.
     fn write_at_cursor(&self, open: &Open) {
-        let at = self.world.rng.below(SPAN);
-        let data = bytes(&self.world.rng, 300);
+        let at = self.place();
+        let data = bytes(&self.world, 300);
         let Ok(own) = self.world.reopened(open.index) else { return };
         if rustix::fs::seek(&own, SeekFrom::Start(at)).is_err() {
             return;
@@ -208,7 +242,7 @@ impl Client {
             && self.world.is_doomed()
             && data.len() > 600
         {
-            let half = Change::Write(*at, Rc::new(data[..data.len() / 2].to_vec()));
+            let half = Change::Write(*at, Rc::new(self.half(data).to_vec()));
             self.world.change(open.index, &half);
             if !self.world.is_tracked(open.index) {
                 self.world.files.borrow_mut()[open.index].model.push(half, false);
@@ -275,10 +309,11 @@ impl Client {
     /// A signal handler writes to the file its own thread is writing.
     fn nested(&self, open: &Open) {
         let rng = &self.world.rng;
-        let (outer, inner) = (bytes(rng, 600), bytes(rng, 200));
-        let at = rng.below(SPAN);
+        let (outer, inner) = (bytes(&self.world, 600), bytes(&self.world, 200));
+        let at = self.place();
         let change = Change::Write(at as usize, Rc::clone(&outer));
-        let within = Change::Write(at as usize + rng.below(400) as usize, Rc::clone(&inner));
+        let unit = self.world.unit();
+        let within = Change::Write((at + rng.below(400) / unit * unit) as usize, Rc::clone(&inner));
         let first = rng.one_in(2);
         self.begin(open, change.clone());
         let mut seq = None;
@@ -299,7 +334,11 @@ impl Client {
             }
             seq = Some(self.publish(open, &change));
             if !first {
+                // The write lasts until it returns: if its process dies in the handler, the daemon makes it again.
+                // Then it is the later of two that were under way at once, and either order is right.
+                self.world.files.borrow_mut()[open.index].model.begin(self.thread, change.clone());
                 handler();
+                self.world.files.borrow_mut()[open.index].model.end(self.thread);
             }
             Ok(outer.len())
         };
@@ -321,15 +360,17 @@ impl Client {
 
     /// The kernel refuses a write, or does a part of it.
     fn fail(&self, open: &Open) {
-        let data = bytes(&self.world.rng, 900);
-        let at = self.world.rng.below(SPAN) as usize;
+        let data = bytes(&self.world, 900);
+        let at = self.place() as usize;
         let short = self.world.rng.one_in(2);
         let change = Change::Write(at, Rc::clone(&data));
         self.begin(open, change.clone());
+        let mut partly = None;
         let publish = || {
             self.world.step();
             self.world.settle(open.index);
-            let done = if short { data.len() / 2 } else { 0 };
+            partly = Some(Partly::begin(&self.world, open.index));
+            let done = if short { self.half(&data).len() } else { 0 };
             let part = Change::Write(at, Rc::new(data[..done].to_vec()));
             self.world.change(open.index, &part);
             {
@@ -343,10 +384,11 @@ impl Client {
         let offset = At::Offset(at as u64);
         // The answer is the kernel's.
         let _ = self.engine.write(self.who(), open.name, fd, offset, Self::slices(&data), publish);
+        drop(partly);
         self.world.look(open.index);
         let file = &mut self.world.files.borrow_mut()[open.index];
-        // Others may have been inside since, and died there: what they had begun is open still.
-        file.model.found(file.disk.cache(), !file.wounded);
+        // Others may have been inside since, and died there or be there still: what they had begun is open.
+        file.model.found(file.disk.cache(), !file.wounded && file.partly == 0);
     }
 
     /// A writable mapping for a while: stores nobody sees.
@@ -355,9 +397,9 @@ impl Client {
         self.engine.hold(self.who(), open.name, || certain::fdatasync(open.cache.as_fd()));
         self.world.files.borrow_mut()[open.index].excused = true;
         for _ in 0..self.world.rng.below(4) {
-            let at = self.world.rng.below(SPAN) as usize;
+            let at = self.place() as usize;
             self.world.step();
-            self.publish_unlogged(open, &Change::Write(at, bytes(&self.world.rng, 64)));
+            self.publish_unlogged(open, &Change::Write(at, bytes(&self.world, 64)));
             if self.world.rng.one_in(2) {
                 self.sync(open);
             }
@@ -368,8 +410,8 @@ impl Client {
 
     /// fallocate, splice and their like.
     fn pass(&self, open: &Open) {
-        let at = self.world.rng.below(SPAN) as usize;
-        let change = Change::Write(at, bytes(&self.world.rng, 800));
+        let at = self.place() as usize;
+        let change = Change::Write(at, bytes(&self.world, 800));
         self.begin(open, change.clone());
         self.engine.pass(
             self.who(),

@@ -65,6 +65,8 @@ counts! {
     failed,
     /// of them with pages that were dropped and read as they were before
     dropped,
+    /// files left by a disk that garbled what it was writing of them
+    garbled,
     /// journals that failed a commit
     aborted,
     /// files whose slot was given up

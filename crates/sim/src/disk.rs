@@ -6,10 +6,12 @@
 //! That is more than ext4 and XFS allow (they order sizes after data); what passes here passes there. Or the
 //! disk wrote in order: then all hold the state of one moment.
 //!
-//! Not simulated: a sector that reads as none of its versions after the crash. Beneath a file system nobody
-//! can be safe from that (FAILURE_MODEL, assumption 2).
+//! A disk may also *garble*: a sector that was being written reads as none of its versions. Whether it may do so
+//! in a run is decided by [`World::may_garble`](crate::world::World::may_garble): no log can bring back the bytes
+//! of a sector that it does not hold. Not simulated: a sector that nobody wrote since it was synced and that is
+//! garbled all the same, and a garbled structure of the file system (FAILURE_MODEL, assumption 2).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Rng, Survival};
 
@@ -31,6 +33,8 @@ pub struct Disk {
     clock: u64,
     /// Later versions of sectors, oldest first.
     sectors: BTreeMap<u32, Vec<Version>>,
+    /// Sectors that are under way to the disk. Those of holes are not: no block is behind them.
+    written: BTreeSet<u32>,
     /// Later sizes, with their times.
     sizes: Vec<(u64, usize)>,
     /// Versions that a failed sync lost: they may be on disk, and no later sync puts them there.
@@ -47,6 +51,7 @@ impl Disk {
             sector: SECTOR,
             clock: 0,
             sectors: none.clone(),
+            written: BTreeSet::new(),
             sizes: Vec::new(),
             lost: none,
         }
@@ -82,6 +87,7 @@ impl Disk {
         }
         self.cache[offset..end].copy_from_slice(data);
         self.version(offset.min(before), end);
+        self.written.extend(self.indices(offset, end));
     }
 
     /// A truncate or an extension by size.
@@ -92,12 +98,17 @@ impl Disk {
         self.sizes.push((self.clock, len));
         if len < before {
             self.version(len, before);
+            self.written.extend(self.indices(len, before));
         }
+    }
+
+    fn indices(&self, from: usize, to: usize) -> std::ops::Range<u32> {
+        (from / self.sector) as u32..to.div_ceil(self.sector) as u32
     }
 
     /// New versions of the sectors of a range of bytes.
     fn version(&mut self, from: usize, to: usize) {
-        for index in (from / self.sector) as u32..to.div_ceil(self.sector) as u32 {
+        for index in self.indices(from, to) {
             let now = self.sector_of(&self.cache, index);
             self.sectors.entry(index).or_default().push((self.clock, now));
         }
@@ -133,6 +144,7 @@ impl Disk {
                 self.lost.remove(&index);
             }
         }
+        self.written.clear();
         self.sizes.clear();
         self.durable.resize(len, 0);
     }
@@ -142,6 +154,7 @@ impl Disk {
         for (index, versions) in std::mem::take(&mut self.sectors) {
             self.lost.entry(index).or_default().extend(versions);
         }
+        self.written.clear();
     }
 
     /// The kernel drops some of the pages that it marked clean: readers see what is on disk. True if any differ.
@@ -154,6 +167,21 @@ impl Disk {
             self.cache[from..to].copy_from_slice(&stale[..to - from]);
         }
         self.cache != before
+    }
+
+    /// The content a power cut leaves on a disk that garbles some of what it was writing.
+    pub fn garbled(&self, survival: Survival, rng: &Rng) -> Vec<u8> {
+        let mut content = self.crash(survival, rng);
+        let size = content.len();
+        let share = rng.pick(&[2, 8]);
+        for index in self.written.iter().filter(|_| rng.one_in(share)) {
+            let noise: Vec<u8> = (0..self.sector).map(|_| rng.next() as u8).collect();
+            if *index as usize * self.sector < size {
+                put(&mut content, *index, &noise);
+            }
+        }
+        content.truncate(size);
+        content
     }
 
     /// The content a power cut leaves.
@@ -214,5 +242,20 @@ mod tests {
         disk.fail();
         disk.sync();
         assert_eq!(&disk.durable()[..500], [1; 500], "a failed sync is not made good by a later one");
+    }
+
+    #[test]
+    fn what_is_being_written_may_be_garbled_and_nothing_else() {
+        let mut disk = Disk::holding(vec![1; 1024]);
+        disk.write(0, &[2; 512]);
+        disk.write(2048, &[3; 512]);
+        let rng = Rng::new(7);
+        let left: Vec<_> = (0..50).map(|_| disk.garbled(Survival::All, &rng)).collect();
+        assert!(
+            left.iter().any(|c| ![1, 2].contains(&c[5])) && left.iter().any(|c| ![0, 3].contains(&c[2050]))
+        );
+        assert!(left.iter().all(|c| c[512..1024] == [1; 512] && c[1024..2048] == [0; 1024]));
+        disk.sync();
+        assert_eq!(disk.garbled(Survival::All, &rng), disk.cache());
     }
 }

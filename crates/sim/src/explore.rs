@@ -167,8 +167,8 @@ fn flip(world: &World, lines: &[(u32, Units)]) -> (u32, Units) {
 fn left(world: &World) -> Vec<Left> {
     let rng = &world.rng;
     let files = world.files.borrow();
-    let left = files.iter().map(|file| {
-        let content = file.disk.crash(Survival::draw(rng), rng);
+    let left = files.iter().enumerate().map(|(index, file)| {
+        let content = world.left_of(index);
         Left::new(content, (file.unlinked || file.fresh) && rng.one_in(2))
     });
     left.collect()

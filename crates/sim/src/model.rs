@@ -9,8 +9,9 @@
 //! * Some were not: each byte must have a value that some prefix gives it. That is the kernel's own promise.
 //!
 //! Not verified: the order among untracked changes; atomicity of a change that a kill or a short write cut
-//! before the file's lock was inherited; the size of a file after a failed sync; anything about a file whose
-//! untracked pages a failed sync lost.
+//! before the file's lock was inherited; the order of a write and of one that a signal handler made inside it, if
+//! the process died in the handler (neither had returned to the program); the size of a file after a failed sync;
+//! anything about a file whose untracked pages a failed sync lost.
 
 use std::rc::Rc;
 

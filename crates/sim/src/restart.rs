@@ -176,8 +176,8 @@ fn cut(world: &World) {
     }
     for index in 0..world.file_count() {
         let (content, lost) = {
-            let file = &world.files.borrow()[index];
-            (file.disk.crash(Survival::draw(rng), rng), file.fresh && rng.one_in(2))
+            let content = world.left_of(index);
+            (content, world.files.borrow()[index].fresh && rng.one_in(2))
         };
         world.power_loss(index, content, lost);
     }

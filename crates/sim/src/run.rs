@@ -73,7 +73,7 @@ fn lives(scene: &Scene, plan: &Plan) {
     let world = &scene.world;
     let rng = &world.rng;
     for _ in 0..rng.range(1, 4) {
-        world.add_file(vec![0x11; rng.below(5000) as usize]);
+        world.add_file(vec![0x11; rng.below(5000).next_multiple_of(world.unit()) as usize]);
     }
     for _ in 0..plan.lives {
         world.failures.set(if rng.one_in(4) { 30 } else { 0 });

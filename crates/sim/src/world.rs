@@ -19,7 +19,7 @@ use seawall_wire::shm::Flag;
 use crate::counts::Counts;
 use crate::image::{Image, visible};
 use crate::pending::{LINE, Pending, THREADS};
-use crate::{Change, Disk, Model, Plan, Rng, explore, fiber};
+use crate::{Change, Disk, Model, Plan, Rng, Survival, explore, fiber};
 
 /// Who the daemon is among a file's open descriptions: a new daemon counts as the old one.
 const DAEMON: usize = THREADS;
@@ -77,6 +77,8 @@ pub struct SimFile {
     pub watched: bool,
     /// A process died inside a change of it.
     pub wounded: bool,
+    /// Threads inside a change of it that the kernel did a part of.
+    pub partly: u32,
     /// Neither its inode nor its name was ever synced.
     pub fresh: bool,
     /// It was out of the log for want of room when last looked at.
@@ -146,6 +148,8 @@ pub struct World {
     pub atomic: bool,
     /// The unit in which this machine's disks write.
     pub sector: usize,
+    /// Its disks garble sectors that they were writing: in a third of the runs.
+    garbles: bool,
     /// A recovery is under way, or the power just went.
     pub recovering: Cell<bool>,
     /// A line of the image that cannot be read.
@@ -171,6 +175,7 @@ impl World {
         Self {
             atomic: plan.seed % 2 == 1,
             sector: rng.pick(&[64, 512, 512, 4096]),
+            garbles: rng.one_in(3),
             recovering: Cell::new(false),
             poison: Cell::new(None),
             rng,
@@ -264,6 +269,7 @@ impl World {
             leased: false,
             watched: false,
             wounded: false,
+            partly: 0,
             fresh: false,
             left_full: false,
             excused: false,
@@ -357,6 +363,33 @@ impl World {
                 file.cache.write_all_at(file.disk.cache(), 0).expect("room");
             }
         }
+    }
+
+    /// Changes begin and end at multiples of this. On a disk that garbles: of its sectors, because only there does
+    /// the log hold all of what the disk was writing.
+    pub fn unit(&self) -> u64 {
+        if self.garbles { self.sector as u64 } else { 1 }
+    }
+
+    /// True if whatever of this file is under way to the disk is in the log, whole sectors of it.
+    fn may_garble(&self, index: usize) -> bool {
+        let all_logged = {
+            let model = &self.files.borrow()[index].model;
+            model.unpromised.is_none() && !model.has_unlogged()
+        };
+        let replayed = || self.recovering.get() && self.engine.borrow().is_none();
+        self.garbles && (replayed() || all_logged && self.is_tracked(index))
+    }
+
+    /// What a power cut now leaves of a file.
+    pub fn left_of(&self, index: usize) -> Vec<u8> {
+        let (may_garble, survival) = (self.may_garble(index), Survival::draw(&self.rng));
+        let disk = &self.files.borrow()[index].disk;
+        if !may_garble {
+            return disk.crash(survival, &self.rng);
+        }
+        self.count(|c| c.garbled += 1);
+        disk.garbled(survival, &self.rng)
     }
 
     /// Takes over what was written behind our back.
