@@ -125,6 +125,7 @@ mutants! {
         "state: a failed sync is remembered": "    if !never_reached_the_disk && Flag::TRACKED" => "    if !{m} && !never_reached_the_disk && Flag::TRACKED",
         "state: unlinked before the lock is free":
             "op().inspect(|()| self.set_flag(file, Flag::UNLINKED));" => "op().inspect(|()| if !{m} { self.set_flag(file, Flag::UNLINKED) });",
+        "state: given to another user": "op().inspect(|()| self.set_flag(file, Flag::GIVEN_AWAY))" => "op().inspect(|()| if !{m} { self.set_flag(file, Flag::GIVEN_AWAY) })",
     }
     "core/src/engine/write.rs" {
         "state: a short write leaves the log": "if !done.is_ok_and(|r| whole(r, intake.length)) {" => "if !done.is_ok_and(|r| whole(r, intake.length)) && !{m} {",
