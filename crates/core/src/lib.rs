@@ -35,6 +35,6 @@ pub mod table;
 #[cfg(feature = "std")]
 pub mod takeover;
 
-pub use engine::{At, AttachError, Engine, FileRef};
+pub use engine::{At, AttachError, Engine, FileRef, JoinError};
 pub use owner::Owner;
 pub use rustix::io::Errno;

@@ -12,9 +12,7 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use seawall_core::{Engine, FileRef};
 use seawall_daemon::control::Control;
 use seawall_daemon::net;
-use seawall_media::Region;
 use seawall_wire::message::{Kind, MAGIC, Reply, Request, Status};
-use seawall_wire::shm::Shm;
 use zerocopy::{FromBytes, IntoBytes};
 
 /// How long one answer may take. A registration under policy `atomic` syncs the file.
@@ -47,20 +45,8 @@ impl Client {
     /// If the daemon is not there, refuses, or is of another version.
     pub fn hello(&self) -> io::Result<Engine> {
         let (reply, descriptors) = self.ask(Kind::Hello, None)?;
-        let [pool, shm] = descriptors.as_slice() else {
-            return Err(io::Error::other("the daemon sent no descriptors"));
-        };
-        if Status::from_u32(reply.status) != Status::Ok {
-            return Err(io::Error::other("the daemon refused: is it of another version, or another user's?"));
-        }
-        let map = |fd: &dyn AsFd, len, sync| {
-            Region::map(fd.as_fd(), len, sync)
-                .map_err(|e| io::Error::other(format!("mapping the pool: {e:?}")))
-        };
-        let pool = map(pool, reply.pool_len, reply.sync_map == 1)?;
-        let shm = Shm::open(map(shm, reply.shm_len, false)?)
-            .map_err(|_| io::Error::other("the run-time memory is damaged"))?;
-        Engine::attach(pool, shm).map_err(|e| io::Error::other(format!("joining the log: {e:?}")))
+        let [pool, shm] = [0, 1].map(|i| descriptors.get(i).map(AsFd::as_fd));
+        Engine::join(&reply, pool, shm).map_err(io::Error::other)
     }
 
     /// Asks that the file behind `fd` be managed.

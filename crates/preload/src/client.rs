@@ -3,11 +3,8 @@
 use core::ffi::c_int;
 use core::mem::size_of;
 
-use rustix::fd::BorrowedFd;
-use seawall_core::{AttachError, Engine, Errno, FileRef};
-use seawall_media::Region;
+use seawall_core::{Engine, Errno, FileRef};
 use seawall_wire::message::{Kind, MAGIC, Reply, Request, Status};
-use seawall_wire::shm::Shm;
 use zerocopy::{FromZeros, IntoBytes};
 
 use crate::environment::{self, SOCKET_PATH_MAX};
@@ -47,39 +44,10 @@ pub fn hello() -> Result<Engine, Failure> {
     let mut room = [0; SOCKET_PATH_MAX];
     environment::socket(&mut room).ok_or(Failure::NoSocket)?;
     let answer = ask(Kind::Hello, &[], None, HELLO_SECONDS).map_err(|_| Failure::NoAnswer)?;
-    let engine = accept(&answer);
+    let [pool, shm] = answer.descriptors.map(|fd| fd.map(sys::borrow));
+    let engine = Engine::join(&answer.reply, pool, shm);
     answer.close_descriptors();
-    engine
-}
-
-/// What the Hello's answer makes of us. The descriptors are only borrowed: the mappings outlive them.
-fn accept(answer: &Received) -> Result<Engine, Failure> {
-    let reply = &answer.reply;
-    if reply.magic != MAGIC {
-        return Err(Failure::Refused("the daemon is of another version than libseawall_preload.so"));
-    }
-    match Status::from_u32(reply.status) {
-        Status::Ok => {}
-        Status::BadVersion => {
-            return Err(Failure::Refused("the daemon is of another version than libseawall_preload.so"));
-        }
-        Status::Denied => return Err(Failure::Refused("the daemon belongs to another user")),
-        _ => return Err(Failure::Refused("the daemon refused")),
-    }
-    let [Some(pool), Some(shm)] = answer.descriptors else {
-        return Err(Failure::Refused("the daemon sent no descriptors"));
-    };
-    let region = |fd: c_int, len, sync| {
-        let fd: BorrowedFd<'_> = sys::borrow(fd);
-        Region::map(fd, len, sync).map_err(|_| Failure::Refused("its memory cannot be mapped"))
-    };
-    let pool = region(pool, reply.pool_len, reply.sync_map == 1)?;
-    let shm = Shm::open(region(shm, reply.shm_len, false)?)
-        .map_err(|_| Failure::Refused("the run-time memory is damaged"))?;
-    Engine::attach(pool, shm).map_err(|e| match e {
-        AttachError::Superblock(_) => Failure::Refused("the pool is damaged or of another version"),
-        AttachError::Foreign => Failure::Refused("the run-time memory is another pool's"),
-    })
+    engine.map_err(|e| Failure::Refused(e.text()))
 }
 
 /// Asks that the file behind `fd` be managed.

@@ -19,6 +19,7 @@
 mod client;
 mod evict;
 mod hold;
+mod join;
 mod space;
 mod sync;
 mod timing;
@@ -30,6 +31,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use seawall_media::Region;
 use seawall_wire::shm::{File, Flag, Shm};
 
+pub use join::JoinError;
 #[cfg(feature = "std")]
 pub(crate) use timing::class;
 
