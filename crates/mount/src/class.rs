@@ -131,7 +131,7 @@ fn settle(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, due: bool) {
         _ => (u8::from(intent == Intent::Sync), 0),
     };
     let was_written = !matches!(*class, Class::Unknown);
-    *class = decide(node, log, nodes, intent, before);
+    *class = decide(node, log, nodes, intent, before, was_written);
     if let Class::Managed(managed) = &*class
         && was_written
     {
@@ -140,7 +140,14 @@ fn settle(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, due: bool) {
     }
 }
 
-fn decide(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, (syncs, asked): (u8, u8)) -> Class {
+fn decide(
+    node: &Node,
+    log: &Log,
+    nodes: &Nodes,
+    intent: Intent,
+    (syncs, asked): (u8, u8),
+    was_written: bool,
+) -> Class {
     let names = nodes.names.load(Relaxed);
     if node.kind != FileType::RegularFile {
         return Class::Kernel { names };
@@ -155,6 +162,8 @@ fn decide(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, (syncs, asked):
         Manage::Bypass => return Class::Kernel { names },
         // What goes past us cannot be logged: not before its last such descriptor is closed.
         _ if lock(&node.opens).passthrough.is_some() => return candidate(),
+        // PostgreSQL's crash recovery syncs every file, and writes few: nothing to log yet, so the sync is real.
+        Manage::Now if intent == Intent::Sync && !was_written => return Class::Unknown,
         Manage::Now => {}
         Manage::AfterSyncs(n) if syncs < n => return candidate(),
         Manage::AfterSyncs(_) => {}
