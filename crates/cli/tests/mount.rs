@@ -3,10 +3,10 @@
 mod common;
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use common::mounts::{Mounts, tracked};
 use common::{kill, wait_for, wait_for_end};
@@ -52,11 +52,52 @@ fn a_file_is_logged_and_the_log_is_closed_at_the_end() {
     assert_eq!(state["tracked"], true, "{state}");
     assert!(m.behind("x-journal").is_dir(), "its guard is up");
     assert!(!m.at("x-journal").exists(), "and does not show");
+    let mounts = m.place.status()["mounts"].clone();
+    assert_eq!(mounts[0]["mountpoint"], *m.place.file("at").to_string_lossy(), "{mounts}");
+    assert_eq!(mounts[0]["pid"], m.server(), "{mounts}");
     m.umount().fails(1, &["in use"]);
     drop(file);
     m.umount().succeeds();
     assert!(!m.behind("x-journal").exists(), "its guard is down");
     assert_eq!(fs::read(m.behind("x-wal")).expect("the file"), [2; 8192]);
+}
+
+/// A database's crash recovery syncs every file it has: what nobody wrote need not be logged.
+#[test]
+fn a_file_that_nobody_wrote_is_synced_and_not_registered() {
+    let Some(m) = Mounts::new() else { return };
+    fs::write(m.behind("x-wal"), [1; 8192]).expect("made before");
+    m.mount();
+    let file = File::options().read(true).write(true).open(m.at("x-wal")).expect("opened");
+    for _ in 0..3 {
+        file.sync_all().expect("synced");
+    }
+    assert_eq!(m.place.status()["files"].as_array().map(Vec::len), Some(0), "nothing is registered");
+    for _ in 0..2 {
+        file.write_all_at(&[2; 8192], 0).expect("written");
+        file.sync_all().expect("synced");
+    }
+    assert_eq!(m.state("x-wal")["tracked"], true, "its first write registers it");
+    drop(file);
+    m.umount().succeeds();
+}
+
+#[test]
+fn umount_says_who_else_has_the_mount() {
+    let Some(m) = Mounts::new() else { return };
+    m.mount();
+    let mut other = Command::new("unshare").args(["--mount", "sleep", "1000"]).spawn().expect("a namespace");
+    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/mnt")).ok();
+    let own = namespace("thread-self");
+    wait_for("another namespace", || namespace(&other.id().to_string()) != own);
+    let mut umount = m.place.command(&["umount", "at"]);
+    let mut umount = umount.stderr(Stdio::piped()).spawn().expect("seawall starts");
+    let mut said = String::new();
+    let heard = BufReader::new(umount.stderr.take().expect("piped")).read_line(&mut said);
+    other.kill().and_then(|()| other.wait()).expect("it is ours");
+    heard.expect("it says what it waits for");
+    assert!(said.contains(&format!("process {} (", other.id())), "{said}");
+    assert!(umount.wait().expect("it ends").success());
 }
 
 #[test]

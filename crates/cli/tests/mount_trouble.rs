@@ -285,7 +285,21 @@ fn by_the_name_that_mount_uses() {
     assert_eq!(m.state("x-wal")["tracked"], true);
     by("umount.fuse.seawall", &["at", "-t", "fuse.seawall"]).succeeds();
     assert!(!m.behind("x-journal").exists(), "its guard is down");
-    by("mount.seawall", &["backing", "at", "-o", "ro"]).fails(2, &["ro: not known"]);
+    by("mount.seawall", &["backing", "at", "-o", "sync"]).fails(2, &["sync: not known"]);
+    let options = format!("{options},ro,nosuid,nodev,noexec,noatime");
+    by("mount.seawall", &["backing", "at", "-o", &options]).succeeds();
+    let mounts = fs::read_to_string("/proc/thread-self/mounts").expect("the kernel's list");
+    let at = m.place.file("at");
+    let line = mounts.lines().find(|line| line.contains(&*at.to_string_lossy())).expect("it is mounted");
+    let flags: Vec<_> = line.split([' ', ',']).collect();
+    for flag in ["ro", "nosuid", "nodev", "noexec", "noatime"] {
+        assert!(flags.contains(&flag), "{flag}: {line}");
+    }
+    const EROFS: i32 = 30;
+    let refused = File::create(m.at("new")).expect_err("nothing can be changed");
+    assert_eq!(refused.raw_os_error(), Some(EROFS), "{refused}");
+    assert_eq!(fs::read(m.at("x-wal")).expect("read"), [2; 8192]);
+    m.umount().succeeds();
 }
 
 #[test]

@@ -39,6 +39,7 @@ mod attr;
 mod caller;
 mod class;
 mod client;
+mod flags;
 mod fs;
 mod guards;
 mod handle;
@@ -50,6 +51,7 @@ mod serve;
 mod ways;
 mod workers;
 
+pub use flags::Flag;
 pub use log::Discover;
 pub use serve::{Mount, Options};
 pub use ways::Ways;

@@ -101,15 +101,18 @@ pub fn listed(at: &Path) -> io::Result<Option<Listed>> {
 }
 
 fn find(list: &[u8], at: &Path) -> Option<Listed> {
-    let lines = list.split(|byte| *byte == b'\n');
-    let mut found = lines.filter_map(|line| {
+    mounts(list).filter(|(path, _)| path == at).map(|(_, found)| found).next_back()
+}
+
+/// The lines of a list: where, and what.
+fn mounts(list: &[u8]) -> impl DoubleEndedIterator<Item = (PathBuf, Listed)> {
+    list.split(|byte| *byte == b'\n').filter_map(|line| {
         let mut fields = line.split(|byte| *byte == b' ');
         let (source, path, kind) = (fields.next()?, fields.next()?, fields.next()?);
         let text = |bytes: &[u8]| PathBuf::from(std::ffi::OsStr::from_bytes(&unescaped(bytes)));
         let kind = String::from_utf8_lossy(kind).into_owned();
-        (text(path) == at).then(|| Listed { kind, source: text(source) })
-    });
-    found.next_back()
+        Some((text(path), Listed { kind, source: text(source) }))
+    })
 }
 
 /// Blanks and their like are written as `\040`.
@@ -250,6 +253,21 @@ pub fn unmount(mountpoint: &Path) -> Result<PathBuf, Refused> {
         false => Refused::Failed { what: "unmounting", error },
     })?;
     Ok(found.source)
+}
+
+/// One process of each mount namespace that has a mount of this directory. Those that we may look at.
+pub fn holders(backing: &Path) -> Vec<u32> {
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let holds = |pid: &u32| {
+        let list = std::fs::read(format!("/proc/{pid}/mounts")).unwrap_or_default();
+        mounts(&list).any(|(_, found)| is_ours(&found) && found.source == backing)
+    };
+    let mut seen = std::collections::HashSet::new();
+    let mut is_new = |pid: &u32| {
+        std::fs::read_link(format!("/proc/{pid}/ns/mnt")).is_ok_and(|namespace| seen.insert(namespace))
+    };
+    pids.filter(|pid| is_new(pid) && holds(pid)).collect()
 }
 
 /// Unmounts for good: what is in use is detached, and served until it is closed.

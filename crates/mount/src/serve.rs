@@ -9,6 +9,7 @@ use fuser::{Config, MountOption, Session, SessionACL};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::adapter::Adapter;
+use crate::flags::{self, Flag};
 use crate::fs::Fs;
 use crate::log::{Discover, Log};
 use crate::mountpoint::{self, Refused};
@@ -26,6 +27,8 @@ pub struct Options {
     pub mountpoint: PathBuf,
     /// Other users may use it.
     pub allow_other: bool,
+    /// What the kernel is to forbid.
+    pub flags: Vec<Flag>,
 }
 
 /// A mount that is ready to serve.
@@ -91,9 +94,7 @@ fn config(options: &Options) -> Config {
         MountOption::CUSTOM(format!("subtype={}", mountpoint::TYPE)),
         MountOption::DefaultPermissions,
     ];
-    if rustix::process::geteuid().is_root() {
-        config.mount_options.extend([MountOption::Suid, MountOption::Dev]);
-    }
+    config.mount_options.extend(flags::options(&options.flags));
     config.acl = if options.allow_other { SessionACL::All } else { SessionACL::Owner };
     config.n_threads = Some(THREADS);
     config.clone_fd = true;

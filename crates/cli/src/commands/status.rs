@@ -9,6 +9,7 @@ use seawall_wire::message::Kind;
 use serde_json::{Value, json};
 
 use super::ask::connect;
+use super::mount::served;
 use crate::{Ask, attach, pool, show, size};
 
 /// Shows it.
@@ -26,7 +27,7 @@ pub fn status(ask: &Ask) -> Result<()> {
     };
     match status {
         _ if ask.json => {
-            let found = status.map_or_else(|| offline(&pool), |status| Ok(serde_json::to_value(status)?));
+            let found = status.map_or_else(|| offline(&pool), with_mounts);
             let mut found = found?;
             if let Some(facts) = service {
                 found["service"] = facts;
@@ -38,13 +39,20 @@ pub fn status(ask: &Ask) -> Result<()> {
     }
 }
 
+fn with_mounts(status: Status) -> Result<Value> {
+    let mounts = serde_json::to_value(served::by(&status.clients))?;
+    let mut status = serde_json::to_value(status)?;
+    status["mounts"] = mounts;
+    Ok(status)
+}
+
 fn offline(path: &Path) -> Result<Value> {
     let found = super::inspect::look(path)?;
     let (medium, because) = pool::medium(path)?;
     Ok(json!({
         "medium": medium.label(), "medium_name": medium.name(), "because": because,
         "pool": path, "uuid": found.uuid, "size": found.size, "segments": found.segments,
-        "segment_bytes": found.segment_bytes, "daemon_pid": null, "live": found.live, "clients": [],
+        "segment_bytes": found.segment_bytes, "daemon_pid": null, "live": found.live, "clients": [], "mounts": [],
     }))
 }
 
@@ -84,6 +92,11 @@ fn tell(s: &Status) -> Result<()> {
     if s.refused > 0 {
         facts.push(("refused", format!("{} requests of another version", s.refused)));
     }
+    let mount = |mount: served::Served| {
+        let (backing, at) = (mount.backing.display(), mount.mountpoint.display());
+        ("mount", format!("{backing} at {at}, pid {}", mount.pid))
+    };
+    facts.extend(served::by(&s.clients).into_iter().map(mount));
     facts.extend(s.roots.iter().map(|root| ("directory", directory(root))));
     let not_covered = |path: &std::path::PathBuf| {
         (

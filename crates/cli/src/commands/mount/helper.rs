@@ -11,6 +11,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+use seawall_mount::Flag;
+
 /// Options of ours that want a value.
 const VALUES: [&str; 4] = ["pool", "preset", "policy", "size"];
 /// Options of ours that do not.
@@ -99,6 +101,8 @@ fn translate(option: &[u8], words: &mut Vec<OsString>) -> Result<(), String> {
         words.push(OsString::from_vec(option[name.len() + 1..].to_vec()));
     } else if WORDS.contains(&name) {
         words.push(format!("--{}", name.replace('_', "-")).into());
+    } else if let Some(flag) = Flag::from_name(&text) {
+        words.push(format!("--option={}", flag.name()).into());
     } else if !IGNORED.contains(&name) && !name.is_empty() && !name.starts_with("x-") {
         return Err(format!("mount option {text}: not known, or not possible"));
     }
@@ -120,6 +124,10 @@ mod tests {
                     preset=sqlite,preset=redis,allow_other -t fuse.seawall";
         let ours = "seawall mount /srv/db /var/lib/db --quiet --pool /p=1 --preset sqlite --preset redis --allow-other";
         assert_eq!(told(line).as_deref(), Ok(ours));
+        let line = "mount.seawall /a /b -o ro,nosuid,nodev,noexec,noatime,preset=sqlite";
+        let ours = "seawall mount /a /b --quiet --option=ro --option=nosuid --option=nodev --option=noexec \
+                    --option=noatime --preset sqlite";
+        assert_eq!(told(line).as_deref(), Ok(ours));
         assert_eq!(told("umount.fuse.seawall /at -t fuse.seawall").as_deref(), Ok("seawall umount /at"));
         assert_eq!(told("seawall mount -o x").as_deref(), Ok("seawall mount -o x"));
     }
@@ -127,7 +135,8 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_refused() {
         for line in [
-            "mount.seawall /a /b -o ro",
+            "mount.seawall /a /b -o ro=1",
+            "mount.seawall /a /b -o nosymfollow",
             "mount.seawall /a /b -o preset",
             "mount.seawall /a -o preset=sqlite",
             "mount.seawall /a /b -o",

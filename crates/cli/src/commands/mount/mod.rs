@@ -13,6 +13,7 @@
 
 mod finder;
 pub mod helper;
+pub mod served;
 mod syncfs;
 
 use std::io::{BufRead, BufReader};
@@ -28,7 +29,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use seawall_daemon::AddRoot;
 use seawall_daemon::control::Stopped;
 use seawall_mount::mountpoint;
-use seawall_mount::{Mount as Mounted, Options};
+use seawall_mount::{Flag, Mount as Mounted, Options};
 use seawall_wire::shm::{Policy, Preset};
 
 use self::finder::Finder;
@@ -61,6 +62,9 @@ pub struct Mount {
     /// Other users than the one who mounts may use it
     #[arg(long)]
     allow_other: bool,
+    /// What the kernel is to forbid, as with any file system. More than once, or with commas between
+    #[arg(long = "option", value_delimiter = ',', value_parser = Flag::ALL.map(Flag::name))]
+    options: Vec<String>,
     /// Stay in the foreground, for systemd and containers
     #[arg(long)]
     foreground: bool,
@@ -94,20 +98,40 @@ pub fn mount(how: &Mount) -> Result<()> {
 /// Unmounts.
 pub fn umount(how: &Umount) -> Result<()> {
     const PATIENCE: Duration = Duration::from_secs(60);
+    /// Nobody waits longer without being told what for.
+    const SILENCE: Duration = Duration::from_secs(2);
     let backing = mountpoint::unmount(&how.mountpoint)?;
     // The claim on the backing directory is given up when the log is closed.
     let begin = std::time::Instant::now();
+    let mut told = false;
     while backing.exists() && mountpoint::claim(&backing).is_err() {
         if begin.elapsed() > PATIENCE {
-            bail!(
-                "{} is unmounted here, but its process goes on: it drains to a slow disk, or another mount \
-                 namespace (a container) still has the mount",
-                how.mountpoint.display()
-            );
+            bail!("{} is unmounted here, but {}", how.mountpoint.display(), goes_on(&backing));
+        }
+        if begin.elapsed() > SILENCE && !told {
+            eprintln!("seawall: waiting: {}", goes_on(&backing));
+            told = true;
         }
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok(())
+}
+
+/// Why the process of a mount that is gone from here is not.
+fn goes_on(backing: &Path) -> String {
+    match mountpoint::holders(backing).as_slice() {
+        [] => "its process goes on: it brings the log to a slow disk".into(),
+        pids => {
+            let name = |pid: &u32| {
+                let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+                format!("{pid} ({})", name.trim())
+            };
+            let names = pids.iter().map(name).collect::<Vec<_>>().join(", ");
+            format!(
+                "another mount namespace (a container) still has it, and keeps it in use: that of process {names}"
+            )
+        }
+    }
 }
 
 /// Starts ourselves again, away from the terminal, and waits until the mount is there or an error is said.
@@ -215,7 +239,8 @@ fn serve(how: &Mount) -> Result<()> {
     let (backing, place) = (real(&how.backing)?, real(&how.mountpoint)?);
     let pool = pool::for_run(&how.wanted)?;
     let finder = Finder::new(how, &pool, &backing);
-    let options = Options { backing, mountpoint: place, allow_other: how.allow_other };
+    let flags = how.options.iter().filter_map(|name| Flag::from_name(name)).collect();
+    let options = Options { backing, mountpoint: place, allow_other: how.allow_other, flags };
     let mounted = Mounted::new(&options, &pool, Box::new(move |path| finder.find(path)))?;
     if !how.quiet {
         eprintln!("seawall: {}: {}", options.mountpoint.display(), mounted.ways());

@@ -1,0 +1,57 @@
+//! Which mounts a pool has: `status` names them.
+//!
+//! Input: the pool's clients, which the daemon lists. Output: what those of them that serve a mount were started with.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+
+/// One mount.
+#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Served {
+    /// The directory that holds the files.
+    pub backing: PathBuf,
+    /// Where programs use them.
+    pub mountpoint: PathBuf,
+    /// The process that serves.
+    pub pid: u32,
+}
+
+/// Those that these processes serve.
+pub fn by(clients: &[u32]) -> Vec<Served> {
+    clients.iter().filter_map(|pid| look(*pid)).collect()
+}
+
+fn look(pid: u32) -> Option<Served> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let from = std::fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+    understood(&line, &from, pid)
+}
+
+fn understood(line: &[u8], from: &Path, pid: u32) -> Option<Served> {
+    let line = line.strip_suffix(b"\0").unwrap_or(line);
+    let words = line.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec()));
+    match crate::Cli::try_parse_from(words).ok()?.command {
+        crate::Command::Mount(how) if how.serving => {
+            Some(Served { backing: from.join(how.backing), mountpoint: from.join(how.mountpoint), pid })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_serves_a_mount_is_named() {
+        let look = |line: &str| understood(line.replace(' ', "\0").as_bytes(), Path::new("/from"), 7);
+        let served = Served { backing: "/b".into(), mountpoint: "/from/at".into(), pid: 7 };
+        assert_eq!(look("/bin/seawall mount --preset sqlite /b at --serving"), Some(served));
+        assert_eq!(look("/bin/seawall mount --preset sqlite /b at"), None, "its supervisor");
+        assert_eq!(look("postgres -D /data"), None);
+        assert_eq!(look(""), None);
+    }
+}
