@@ -2,7 +2,11 @@
 //!
 //! Input: the caller's slices. Output: how long they are and how much of them must be stored, since runs of
 //! zeros at the end are logged as a length (PostgreSQL zeroes every WAL segment once, and WAL pages are
-//! mostly zeros behind their last record). Not handled here: whether the call is to be logged at all.
+//! mostly zeros behind their last record). Bytes that a write repeats are logged again: PostgreSQL writes a WAL page
+//! anew for each commit in it, and logging only what is new would be a tenth as much, but the page cache writes
+//! whole pages back, and a disk that garbles what it was writing would garble bytes whose older record is retired.
+//!
+//! Not handled here: whether the call is to be logged at all.
 
 /// What a write's data amounts to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
