@@ -1,4 +1,8 @@
 //! A power cut, in a copy: an image is drawn, recovered and judged; the run then goes on as if nothing was.
+//!
+//! Judged here: what is damaged is refused before anything is written (P5), what was replayed is synced, a second
+//! recovery finds nothing. Not verified: what a refusal says, beyond its kind; damage to both copies of anything; an
+//! image that is damaged in two ways at once; refusals for the sake of a file (`seawall-core`'s tests do that).
 
 use std::cell::{Cell, RefCell};
 use std::io;

@@ -84,6 +84,10 @@ mutants! {
             "Some(f) if f.generation < generation => Fate::Impossible," =>
             "Some(f) if f.generation < generation => if {m} { Fate::Forgotten } else { Fate::Impossible },",
     }
+    "core/src/recover/resolve.rs" {
+        "refusal: a file that is not there": "&& !options.accept_loss {" => "&& !options.accept_loss && !{m} {",
+        "refusal: a file that was changed since": "!self.begun.is_set() {" => "!self.begun.is_set() && !{m} {",
+    }
     "core/src/recover/replay.rs" {
         "fsync: recovered files": "        target.file.sync_all().map_err(" => "        (if {m} { Ok(()) } else { target.file.sync_all() }).map_err(",
         "replay: zeros that were not stored": "    while at < end {" => "    while at < end && !{m} {",
