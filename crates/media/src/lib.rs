@@ -15,11 +15,13 @@
 //! memory: they are coherent between processes and promise nothing after a crash of the machine.
 //!
 //! Inputs: a mapped descriptor and offsets. Outputs: bytes on the medium. Not handled here: what the bytes
-//! mean (`seawall-core`), who may touch them when (locks and lanes), block devices.
+//! mean (`seawall-core`), who may touch them when (locks and lanes). Block devices have a contract of their own,
+//! in [`block`].
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
 mod aligned;
+pub mod block;
 mod checksum;
 mod copy;
 mod cpu;

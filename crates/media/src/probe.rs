@@ -17,6 +17,8 @@ use crate::{Flush, MapError, Region, flush_instruction};
 pub enum Medium {
     /// Persistent memory: flushed stores survive power loss.
     Pmem,
+    /// A block device, or an ordinary file on one: what a journal holds survives.
+    Block,
     /// Memory that stands in for it.
     Emulated,
 }
@@ -26,6 +28,7 @@ impl Medium {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pmem => "pmem",
+            Self::Block => "block",
             Self::Emulated => "emulated",
         }
     }
@@ -34,6 +37,7 @@ impl Medium {
     pub const fn label(self) -> &'static str {
         match self {
             Self::Pmem => "pmem (persistent memory: survives power loss)",
+            Self::Block => "block (survives power loss if the device honours flush)",
             Self::Emulated => "emulated (RAM: survives a crash of the database, not of the machine)",
         }
     }

@@ -141,6 +141,63 @@ impl Region {
         sim::wrote(self.base.as_ptr(), at, bytes.len());
     }
 
+    /// Stores bytes as shared memory: visible to other processes, and never persisted by a fence.
+    ///
+    /// # Panics
+    /// If the range is outside the region.
+    #[inline]
+    pub fn copy_in(&self, at: usize, bytes: &[u8]) {
+        let to = self.range(at, bytes.len());
+        // SAFETY: in bounds; the caller's slice is not in the mapping (it would be a second reference).
+        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+    }
+
+    /// Copies bytes from one place to another, as [`copy_in`](Self::copy_in) stores them.
+    ///
+    /// # Panics
+    /// If a range is outside the region, or they overlap.
+    #[inline]
+    pub fn copy_within(&self, from: usize, to: usize, len: usize) {
+        assert!(from + len <= to || to + len <= from, "{len} bytes from {from} to {to}");
+        let (from, to) = (self.range(from, len), self.range(to, len));
+        // SAFETY: both in bounds and apart.
+        unsafe { core::ptr::copy_nonoverlapping(from, to, len) };
+    }
+
+    /// Stores zeros, as [`copy_in`](Self::copy_in) does.
+    ///
+    /// # Panics
+    /// If the range is outside the region.
+    #[inline]
+    pub fn zero(&self, at: usize, len: usize) {
+        let to = self.range(at, len);
+        // SAFETY: in bounds.
+        unsafe { core::ptr::write_bytes(to, 0, len) };
+    }
+
+    /// The checksum of whole lines that nobody stores to meanwhile.
+    ///
+    /// # Panics
+    /// If the range is outside the region, or not whole lines.
+    pub(crate) fn striped(&self, at: usize, len: usize) -> u32 {
+        let mut sum = Striped::new();
+        // SAFETY: the caller has this stretch to itself.
+        sum.update(unsafe { self.bytes(at, len) });
+        sum.finish()
+    }
+
+    /// The bytes of a range.
+    ///
+    /// # Safety
+    /// Nobody may store to it while the slice lives.
+    ///
+    /// # Panics
+    /// If the range is outside the region.
+    pub(crate) unsafe fn bytes(&self, at: usize, len: usize) -> &[u8] {
+        // SAFETY: in bounds, live as long as `self`; the caller vouches for the rest.
+        unsafe { core::slice::from_raw_parts(self.range(at, len), len) }
+    }
+
     /// Stores one line past the cache: persisted after the next [`fence`](crate::fence).
     ///
     /// # Panics

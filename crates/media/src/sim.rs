@@ -38,6 +38,18 @@ mod on {
         fn syncs(&self, fd: i32) -> Option<Result<(), i32>>;
         /// Whether a sync of this descriptor that succeeded can be believed, or `None` to ask the kernel.
         fn confirms(&self, fd: i32) -> Option<Result<(), i32>>;
+        /// A durable write to a block device: its answer, or `None` to ask the kernel.
+        fn writes_block(&self, _fd: i32, _position: u64, _bytes: &[u8]) -> Option<Result<(), i32>> {
+            None
+        }
+        /// The process that this thread belongs to, or `None` to ask the kernel.
+        fn process(&self) -> Option<u32> {
+            None
+        }
+        /// Whether that process is dead, or `None` to ask the kernel.
+        fn is_dead(&self, _process: u32) -> Option<bool> {
+            None
+        }
     }
 
     thread_local! {
@@ -99,6 +111,21 @@ mod on {
         observer().and_then(|observer| observer.syncs(fd))
     }
 
+    /// Asks what a durable write to the block device `fd` answers.
+    pub(crate) fn writes_block(fd: i32, position: u64, bytes: &[u8]) -> Option<Result<(), i32>> {
+        observer().and_then(|observer| observer.writes_block(fd, position, bytes))
+    }
+
+    /// Asks which process this is.
+    pub fn process() -> Option<u32> {
+        observer().and_then(|observer| observer.process())
+    }
+
+    /// Asks whether a process is dead.
+    pub fn is_dead(process: u32) -> Option<bool> {
+        observer().and_then(|observer| observer.is_dead(process))
+    }
+
     /// Asks whether the success of a real sync of `fd` can be believed.
     pub fn confirms(fd: i32) -> Option<Result<(), i32>> {
         observer().and_then(|observer| observer.confirms(fd))
@@ -133,6 +160,24 @@ mod off {
     /// Nothing is simulated: the kernel answers.
     #[inline(always)]
     pub fn confirms(_fd: i32) -> Option<Result<(), i32>> {
+        None
+    }
+
+    /// Nothing is simulated: the kernel answers.
+    #[inline(always)]
+    pub(crate) fn writes_block(_fd: i32, _position: u64, _bytes: &[u8]) -> Option<Result<(), i32>> {
+        None
+    }
+
+    /// Nothing is simulated: the kernel answers.
+    #[inline(always)]
+    pub fn process() -> Option<u32> {
+        None
+    }
+
+    /// Nothing is simulated: the kernel answers.
+    #[inline(always)]
+    pub fn is_dead(_process: u32) -> Option<bool> {
         None
     }
 }
