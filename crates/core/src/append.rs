@@ -16,12 +16,13 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use rustix::thread::{futex, sched_yield};
-use seawall_media::{LINE, Region};
+use seawall_media::LINE;
 use seawall_wire::shm::{Lane, SegmentState, Shm};
 
 use crate::Owner;
 use crate::format::{Layout, RecordFlags, RecordHeader, RecordKind, SegmentHeader};
 use crate::intake::Intake;
+use crate::store::Store;
 
 /// The log has no room: the caller writes around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub struct Full;
 /// The parts of the log that appending needs.
 pub struct Log {
     /// The pool.
-    pub pool: Region,
+    pub pool: Store,
     /// The run-time memory.
     pub shm: Shm,
     /// Where everything lies in the pool.
@@ -136,6 +137,13 @@ impl Log {
         None
     }
 
+    /// All writes at or below this LSN have been published or do not count.
+    pub fn stable_lsn(&self) -> u64 {
+        let next = self.shm.header().next_lsn().load(SeqCst);
+        let inflight = self.shm.lanes().map(|lane| lane.inflight().load(SeqCst)).filter(|lsn| *lsn != 0);
+        inflight.fold(next, u64::min) - 1
+    }
+
     /// Asks the daemon to look.
     pub fn ring(&self) {
         let bell = self.shm.header();
@@ -231,6 +239,8 @@ impl<'a> Operation<'a> {
         let index = self.lane.segment().load(Relaxed) - 1;
         if let Some(segment) = self.log.shm.segment(index) {
             segment.last_lsn().store(lsn, Release);
+            let end = tail + extent as u64;
+            segment.written().store(self.lane.seq().load(Relaxed) << 32 | end, Release);
         }
         if self.first == 0 {
             self.first = (u64::from(index) << 32) | (tail / LINE as u64);

@@ -19,7 +19,7 @@ use crate::certain::fdatasync;
 use crate::engine::{class, distrust};
 use crate::format::{Cell, Layout};
 use crate::lock::{self, Entry};
-use crate::{Engine, Owner, persist};
+use crate::{Engine, Errno, Owner, persist};
 
 /// Gives a descriptor for a slot.
 pub trait Files {
@@ -57,6 +57,16 @@ pub struct Destager<'e> {
     who: Owner,
 }
 
+impl Engine {
+    /// Makes room in a journal, if there is one. The daemon's alone.
+    pub(crate) fn make_room(&self) {
+        if let Some(journal) = self.log.pool.journal() {
+            // A device that failed fails every sync; there is nobody to be told here.
+            let _ = journal.clean_if_due(&self.log);
+        }
+    }
+}
+
 impl<'e> Destager<'e> {
     /// A destager that takes file locks as `who`, a client slot of the daemon's own.
     pub fn new(engine: &'e Engine, who: Owner) -> Self {
@@ -66,7 +76,7 @@ impl<'e> Destager<'e> {
     /// One round over all files that are due, and all segments.
     pub fn round(&mut self, files: &mut dyn Files) -> Round {
         let mut round = Round::default();
-        let mut safe = self.stable_lsn();
+        let mut safe = self.engine.log.stable_lsn();
         for (slot, f) in self.engine.shm().files() {
             if !is_dirty(f) {
                 round.readmitted += u32::from(self.engine.may_rejoin(f) && self.readmit(f, slot, files));
@@ -85,17 +95,12 @@ impl<'e> Destager<'e> {
                 safe = safe.min(f.watermark().load(Acquire));
             }
         }
-        self.retire(safe);
-        round.freed = self.free_segments(safe);
+        // Nothing is set free that a recovery could still read as live.
+        if self.retire(safe).is_ok() {
+            round.freed = self.free_segments(safe);
+        }
+        self.engine.make_room();
         round
-    }
-
-    /// All writes at or below this LSN have been published or do not count.
-    fn stable_lsn(&self) -> u64 {
-        let shm = self.engine.shm();
-        let next = shm.header().next_lsn().load(SeqCst);
-        let inflight = shm.lanes().map(|lane| lane.inflight().load(SeqCst)).filter(|lsn| *lsn != 0);
-        inflight.fold(next, u64::min) - 1
     }
 
     fn sync(&self, slot: u32, f: File<'_>, files: &mut dyn Files) -> io::Result<()> {
@@ -129,7 +134,7 @@ impl<'e> Destager<'e> {
             return Err(earlier());
         }
         if last > f.watermark().load(Acquire) {
-            persist::watermark(self.engine.pool(), slot, f, last);
+            persist::watermark(self.engine.pool(), slot, f, last)?;
         }
         if let (Entry::Alone(guard), true) = (&entered, was_inherited) {
             guard.settled();
@@ -170,8 +175,9 @@ impl<'e> Destager<'e> {
         Flag::TRACKED.any_in(f.flags().load(Acquire))
     }
 
-    fn retire(&self, safe: u64) {
-        Cell::at(Layout::retired()).raise(self.engine.pool(), safe);
+    fn retire(&self, safe: u64) -> Result<(), Errno> {
+        let cell = Cell::at(Layout::retired());
+        self.engine.pool().change(&[cell.range()], |pool| cell.raise(pool, safe))
     }
 
     fn free_segments(&self, safe: u64) -> u32 {

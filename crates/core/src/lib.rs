@@ -14,11 +14,13 @@ pub mod certain;
 mod engine;
 pub mod format;
 pub mod intake;
+pub mod journal;
 pub mod lock;
 mod owner;
 pub mod persist;
 pub mod policy;
 pub mod stand_in;
+pub mod store;
 
 #[cfg(feature = "std")]
 pub mod destage;

@@ -5,10 +5,11 @@
 
 use core::sync::atomic::Ordering::Release;
 
-use seawall_media::{Region, fence};
+use seawall_media::fence;
 use seawall_wire::shm::File;
 
-use crate::format;
+use crate::store::Store;
+use crate::{Errno, format};
 
 /// Waits for the records this thread appended.
 #[inline]
@@ -18,7 +19,13 @@ pub fn records() {
 
 /// Raises a file's watermark: every record of it at or below `lsn` is on disk. The caller holds the file's
 /// lock and has seen a real sync succeed that began after those records were published.
-pub fn watermark(pool: &Region, slot: u32, file: File<'_>, lsn: u64) {
-    format::watermark(slot).raise(pool, lsn);
+///
+/// # Errors
+/// The medium failed: recovery may replay these records, so nothing that relies on their not being live may be
+/// acknowledged.
+pub fn watermark(pool: &Store, slot: u32, file: File<'_>, lsn: u64) -> Result<(), Errno> {
+    let cell = format::watermark(slot);
+    pool.change(&[cell.range()], |pool| cell.raise(pool, lsn))?;
     file.watermark().store(lsn, Release);
+    Ok(())
 }

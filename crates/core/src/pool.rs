@@ -8,10 +8,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
+use seawall_media::block::JournalError;
 use seawall_media::{MapError, Medium, ProbeError, Region, probe};
 
 use crate::format::{Cell, FORMAT_VERSION, Layout, Superblock, SuperblockError};
+use crate::store::Store;
 
+pub mod block;
 mod create;
 
 pub use create::create;
@@ -19,9 +22,11 @@ pub use create::create;
 /// An open pool.
 pub struct Pool {
     /// The whole pool, mapped.
-    pub region: Region,
-    /// Its descriptor; holds the lock.
+    pub region: Store,
+    /// Its descriptor, or its image's; the first holds the lock.
     pub file: File,
+    /// The journal, which then holds the lock.
+    pub lock: Option<File>,
     /// Where it was opened.
     pub path: PathBuf,
     /// The superblock at opening.
@@ -45,6 +50,7 @@ pub enum PoolError {
     OtherHost { path: PathBuf },
     Map { path: PathBuf, error: MapError },
     Probe { path: PathBuf, error: ProbeError },
+    Journal { path: PathBuf, error: JournalError },
     Io { path: PathBuf, doing: &'static str, error: io::Error },
 }
 
@@ -89,6 +95,12 @@ impl std::fmt::Display for PoolError {
                 path.display()
             ),
             Self::Map { path, error } => write!(f, "{} cannot be mapped: {error:?}", path.display()),
+            Self::Journal { path, error } => write!(
+                f,
+                "{}: {error}. Nothing in it can be replayed safely: restore the log if it is a copy; else restore \
+                 the database from a backup",
+                path.display()
+            ),
             Self::Probe { path, error } => write!(f, "{}: {error}", path.display()),
             Self::Io { path, doing, error } => write!(f, "{doing} {}: {error}", path.display()),
         }
@@ -157,7 +169,7 @@ fn open_file(file: File, path: &Path, read_only: bool) -> Result<Pool, PoolError
     if !read_only && medium == Medium::Emulated && superblock.emulated == 0 {
         return Err(PoolError::NotEmulated { path: path.into(), because });
     }
-    Ok(Pool { region, file, path: path.into(), superblock, medium, because })
+    Ok(Pool { region: region.into(), file, lock: None, path: path.into(), superblock, medium, because })
 }
 
 impl Pool {
@@ -182,10 +194,14 @@ impl Pool {
     }
 
     /// Remembers this boot as the one the log is used in, before the first record of it.
-    pub fn mark_boot(&mut self) {
+    ///
+    /// # Errors
+    /// What the medium said.
+    pub fn mark_boot(&mut self) -> io::Result<()> {
         self.superblock.boot = boot();
         let Self { superblock, region, .. } = self;
-        superblock.write(region);
+        let both = (Layout::superblock(0), Layout::retired() - Layout::superblock(0));
+        region.change(&[both], |region| superblock.write(region)).map_err(Into::into)
     }
 }
 

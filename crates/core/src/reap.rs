@@ -114,12 +114,13 @@ fn retire(engine: &Engine, slot: u32, f: seawall_wire::shm::File<'_>, files: &mu
         return;
     }
     let last = f.last_lsn().load(Acquire);
+    let raise = || persist::watermark(engine.pool(), slot, f, last.max(f.watermark().load(Acquire)));
     match sync(slot, files) {
-        Ok(()) => persist::watermark(engine.pool(), slot, f, last.max(f.watermark().load(Acquire))),
-        Err(_) if last > f.watermark().load(Acquire) => {
+        Ok(()) if raise().is_ok() => {}
+        _ if last > f.watermark().load(Acquire) => {
             f.flags().fetch_or(Flag::FAILED.0, SeqCst);
         }
-        Err(_) => {}
+        _ => {}
     }
 }
 

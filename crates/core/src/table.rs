@@ -7,13 +7,16 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use seawall_media::{Identity, fence};
+use seawall_media::{Identity, Region, fence};
 use seawall_wire::shm::{Policy, Preset};
 
+use crate::Errno;
 use crate::format::{
-    self, Descriptor, EntryState, Layout, ROOT_ENTRY_BYTES, ROOTS, RootDescriptor, RootSlot, Zone,
+    self, Descriptor, EntryState, FILE_ENTRY_BYTES, Layout, ROOT_ENTRY_BYTES, ROOTS, RootDescriptor,
+    RootSlot, Zone,
 };
 use crate::pool::Pool;
+use crate::store::Range;
 
 /// A registered directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +66,14 @@ pub enum TableError {
     Full(Zone),
     /// A path or a handle is too long for its entry.
     TooLong,
+    /// The pool's device failed.
+    Device(Errno),
+}
+
+impl From<Errno> for TableError {
+    fn from(e: Errno) -> Self {
+        Self::Device(e)
+    }
 }
 
 impl std::fmt::Display for TableError {
@@ -80,6 +91,7 @@ impl std::fmt::Display for TableError {
             ),
             Self::Full(zone) => write!(f, "the pool's zone {zone:?} has no free entry: use a larger pool"),
             Self::TooLong => write!(f, "the path or the file handle is too long"),
+            Self::Device(e) => write!(f, "the pool's device failed: {e}"),
         }
     }
 }
@@ -126,8 +138,10 @@ pub fn add_root(pool: &Pool, root: &RootEntry) -> Result<u32, TableError> {
     let known = roots(pool)?;
     if let Some((i, _)) = known.iter().find(|(_, known)| known == root) {
         // Whoever wrote it may have been killed before its fence.
-        pool.region.flush(Layout::root(*i), ROOT_ENTRY_BYTES);
-        fence();
+        pool.region.change(&[root_range(*i)], |region| {
+            region.flush(Layout::root(*i), ROOT_ENTRY_BYTES);
+            fence();
+        })?;
         return Ok(*i);
     }
     let id = &root.identity;
@@ -143,13 +157,24 @@ pub fn add_root(pool: &Pool, root: &RootEntry) -> Result<u32, TableError> {
     d.policy = root.policy as u32;
     let free = (0..ROOTS).find(|i| !known.iter().any(|(used, _)| used == i));
     let i = free.ok_or(TableError::Full(Zone::Roots))?;
-    d.write(&pool.region, i);
+    pool.region.change(&[root_range(i)], |region| d.write(region, i))?;
     Ok(i)
 }
 
+fn root_range(i: u32) -> Range {
+    (Layout::root(i), ROOT_ENTRY_BYTES)
+}
+
+fn file_range(slot: u32) -> Range {
+    (Layout::file(slot), FILE_ENTRY_BYTES)
+}
+
 /// Frees a directory's entry. No file entry refers to it.
-pub fn forget_root(pool: &Pool, i: u32) {
-    RootDescriptor::erase(&pool.region, i);
+///
+/// # Errors
+/// [`TableError::Device`].
+pub fn forget_root(pool: &Pool, i: u32) -> Result<(), TableError> {
+    pool.region.change(&[root_range(i)], |region| RootDescriptor::erase(region, i)).map_err(Into::into)
 }
 
 /// The managed files.
@@ -201,12 +226,14 @@ pub fn register(
     let hint = hint.as_os_str().as_bytes();
     let d = Descriptor::new(root, identity.fs, identity.kind, &identity.handle, hint)
         .ok_or(TableError::TooLong)?;
-    // Whoever freed the slot may have been killed before its fence: its entry must not change while it counts.
-    state.write(&pool.region, slot);
-    d.store(&pool.region, slot);
-    format::watermark(slot).format(&pool.region, next_lsn.saturating_sub(1));
-    fence();
-    EntryState { generation, used: true }.write(&pool.region, slot);
+    pool.region.change(&[file_range(slot)], |region| {
+        // Whoever freed the slot may have been killed before its fence: its entry must not change while it counts.
+        state.write(region, slot);
+        d.store(region, slot);
+        format::watermark(slot).format(region, next_lsn.saturating_sub(1));
+        fence();
+        EntryState { generation, used: true }.write(region, slot);
+    })?;
     Ok((slot, generation))
 }
 
@@ -221,10 +248,22 @@ fn free_slot(pool: &Pool) -> Result<(u32, EntryState), TableError> {
 }
 
 /// Frees a slot. The file has no live records: it was retired, or recovery finished.
-pub fn forget(pool: &Pool, slot: u32) {
-    if let Some(state) = EntryState::read(&pool.region, slot)
+///
+/// # Errors
+/// [`TableError::Device`].
+pub fn forget(pool: &Pool, slot: u32) -> Result<(), TableError> {
+    pool.region.change(&[file_range(slot)], |region| free(region, slot)).map_err(Into::into)
+}
+
+/// Frees every slot, in memory: recovery, which makes all of it durable at once where memory is not.
+pub(crate) fn forget_all(pool: &Pool) {
+    (0..pool.superblock.files).for_each(|slot| free(&pool.region, slot));
+}
+
+fn free(region: &Region, slot: u32) {
+    if let Some(state) = EntryState::read(region, slot)
         && state.used
     {
-        EntryState { used: false, ..state }.write(&pool.region, slot);
+        EntryState { used: false, ..state }.write(region, slot);
     }
 }

@@ -8,7 +8,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
@@ -90,13 +89,13 @@ pub fn start(pool: &mut Pool, dir: &Path) -> Result<Started, StartError> {
         Some(file) => file,
         None => make(&path, pool)?,
     };
-    pool.mark_boot();
     let shm_len = file.metadata().map_err(failed)?.len();
     let shm = open_shm(&file, &path, shm_len)?;
-    let region =
-        Region::map(pool.file.as_fd(), pool.superblock.size, pool.medium == seawall_media::Medium::Pmem)
-            .map_err(|error| StartError::Map { path: pool.path.clone(), error })?;
-    let engine = Engine::attach(region, shm).map_err(StartError::Attach)?;
+    let store = pool.store().map_err(|e| failed(io::Error::other(e)))?;
+    let engine = Engine::attach(store, shm).map_err(StartError::Attach)?;
+    engine.make_room();
+    // Before anybody is given what a record needs.
+    pool.mark_boot().map_err(failed)?;
     let header = engine.shm().header();
     header.daemon_pid().store(std::process::id(), SeqCst);
     header.daemon_epoch().fetch_add(1, SeqCst);

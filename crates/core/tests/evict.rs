@@ -28,7 +28,7 @@ fn an_evicted_file_is_on_disk_and_may_come_back() {
     let world = World::new(POOL);
     let first = written(&world, "a");
     assert!(evict(&world, &first));
-    table::forget(&world.pool, first.name.slot);
+    table::forget(&world.pool, first.name.slot).expect("forgotten");
     assert!(!world.engine.knows(first.name));
     // At once, not when the slot is used again: who reads it, and then that the slot is used, must not be misled.
     let slot = world.engine.shm().file(first.name.slot).expect("the slot");
@@ -58,7 +58,7 @@ fn a_former_name_is_nobodys() {
     let world = World::new(POOL);
     let first = written(&world, "a");
     assert!(evict(&world, &first));
-    table::forget(&world.pool, first.name.slot);
+    table::forget(&world.pool, first.name.slot).expect("forgotten");
     let next = world.manage("b");
     assert!(world.fsync(&next), "tracked");
     let before = world.engine.shm().header().next_lsn().load(SeqCst);

@@ -164,7 +164,9 @@ pub(crate) fn strike_out(daemon: &Daemon, slot: u32) {
 
 fn strike(daemon: &Daemon, slot: u32, (dev, ino): (u64, u64)) {
     daemon.engine.shm().hash_remove(dev, ino, slot);
-    table::forget(&daemon.pool, slot);
+    // A device that failed keeps the entry, of a file without live records: recovery only looks for the file. That
+    // it failed every sync says.
+    let _ = table::forget(&daemon.pool, slot);
     lock_mutex(&daemon.foreign).forget(slot);
     if let Some(managed) = daemon.files.remove(slot) {
         daemon.watch.remove(&managed.file, (dev, ino));

@@ -140,7 +140,7 @@ fn forget_gone(daemon: &Daemon) -> Result<usize, DaemonError> {
         if let Some(slot) = daemon.engine.shm().root(*i) {
             slot.withdraw();
         }
-        table::forget_root(&daemon.pool, *i);
+        table::forget_root(&daemon.pool, *i)?;
         entries.remove(i);
     }
     drop(entries);

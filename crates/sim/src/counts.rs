@@ -73,4 +73,8 @@ counts! {
     evicted,
     /// drains after which the log was empty
     drains,
+    /// durable writes of a block device
+    device_writes,
+    /// of them anchors: the journal's tail moved
+    cleaned,
 }

@@ -204,7 +204,8 @@ impl Daemon {
         drop(lease);
         self.world.tell(|| format!("file {index} evicted from slot {}", name.slot));
         self.world.count(|c| c.evicted += 1);
-        table::forget(&self.world.pool.borrow(), name.slot);
+        // A device that failed keeps the entry: recovery then finds a file without live records.
+        let _ = table::forget(&self.world.pool.borrow(), name.slot);
     }
 
     /// Forgets files whose last name is gone, and lets others be created in their place.
@@ -222,7 +223,7 @@ impl Daemon {
                     guard.settled();
                 }
             }
-            table::forget(&self.world.pool.borrow(), slot);
+            let _ = table::forget(&self.world.pool.borrow(), slot);
             if let Some(index) = self.world.file_in(slot) {
                 self.world.tell(|| format!("file {index} forgotten"));
                 self.world.files.borrow_mut()[index].name = None;

@@ -140,8 +140,7 @@ impl Harm {
 
 /// One power cut here and now.
 pub fn crash(world: &World) {
-    let rng = &world.rng;
-    let lines = world.pending.borrow().crash(Survival::draw(rng), rng, |line| world.image.line(line));
+    let Some(lines) = world.survivors() else { return };
     let left = left(world);
     world.count(|c| {
         c.points += 1;

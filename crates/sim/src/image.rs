@@ -51,7 +51,7 @@ pub fn visible(region: &Region, line: u32) -> Units {
 impl Image {
     /// An image of a pool of which everything is persisted.
     pub fn of(pool: &Pool) -> Self {
-        let len = pool.region.len();
+        let len = pool.superblock.size as usize;
         let mut persisted = vec![0; len];
         pool.region.read(0, &mut persisted);
         let fd = rustix::fs::memfd_create("seawall-sim-image", rustix::fs::MemfdFlags::CLOEXEC);
@@ -60,8 +60,9 @@ impl Image {
         let region = Region::map(file.as_fd(), len as u64, false).expect("a mapping");
         let base = region.base();
         let copy = Pool {
-            region,
+            region: region.into(),
             file,
+            lock: None,
             path: pool.path.clone(),
             superblock: pool.superblock,
             medium: Medium::Emulated,
@@ -139,11 +140,20 @@ impl Image {
         }
     }
 
-    /// The first line in which a region differs from the persisted content.
-    pub fn differs(&self, region: &Region) -> Option<usize> {
-        let mut bytes = vec![0; region.len()];
-        region.read(0, &mut bytes);
+    /// These lines are persisted, whatever they were.
+    pub fn settle(&self, lines: &[(u32, Units)]) {
+        for (line, units) in lines {
+            for (unit, value) in units.iter().enumerate() {
+                self.persist(*line, unit, *value);
+            }
+        }
+    }
+
+    /// The first line before `end` in which a region differs from the persisted content.
+    pub fn differs(&self, region: &Region, end: usize) -> Option<usize> {
         let persisted = self.persisted.borrow();
+        let mut bytes = vec![0; end];
+        region.read(0, &mut bytes);
         bytes.chunks_exact(LINE).zip(persisted.chunks_exact(LINE)).position(|(a, b)| a != b)
     }
 }

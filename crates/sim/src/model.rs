@@ -96,6 +96,8 @@ pub struct Model {
     /// A write-back failed: the file left the log and its records stay in it, so that a replay writes them into
     /// a file that may be shorter by now.
     pub failed: bool,
+    /// A change is durable with the next acknowledged sync, not before: what is newer is as the kernel left it.
+    pub lazy: bool,
 }
 
 impl Model {
@@ -108,7 +110,13 @@ impl Model {
             begun: Vec::new(),
             unpromised: None,
             failed: false,
+            lazy: false,
         }
+    }
+
+    /// The same, of a log that hardens at syncs.
+    pub fn lazy(self, lazy: bool) -> Self {
+        Self { lazy, ..self }
     }
 
     /// A thread begins a change.
@@ -219,7 +227,7 @@ impl Model {
 
     /// Acknowledges up to `seq` if everything that far was logged.
     pub fn returned(&mut self, seq: u64) {
-        if self.tail.iter().take_while(|step| step.seq <= seq).all(|step| step.logged) {
+        if !self.lazy && self.tail.iter().take_while(|step| step.seq <= seq).all(|step| step.logged) {
             self.acknowledge(seq);
         }
     }
@@ -231,7 +239,7 @@ impl Model {
 
     /// Recovery ended with this content.
     pub fn recovered(&mut self, content: Vec<u8>) {
-        *self = Self::holding(content);
+        *self = Self::holding(content).lazy(self.lazy);
     }
 
     /// Is this a content that a crash now may leave?
@@ -242,7 +250,7 @@ impl Model {
         if self.unpromised.is_some() || self.is_a_prefix(content) {
             return Ok(());
         }
-        if self.has_unlogged() {
+        if self.has_unlogged() || self.lazy {
             return self.check_bytes(content);
         }
         Err(format!(

@@ -20,6 +20,9 @@ use crate::pending::THREADS;
 use crate::world::{Journal, World, map_shared};
 use crate::{Change, Pending, Plan, Survival, space};
 
+/// Bytes of a journal, by seed: so small that a lap is over soon, that it fills, and that reading it takes no time.
+const JOURNALS: [u64; 2] = [3 << 20, 4 << 20];
+
 /// A machine, and what goes away with it.
 pub struct Scene {
     memory: tempfile::TempDir,
@@ -32,8 +35,15 @@ impl Scene {
     pub fn new(plan: &Plan) -> Self {
         let memory = tempfile::tempdir_in("/dev/shm").expect("memory");
         let path = memory.path().join("pool");
-        pool::create(&path, 16 << 20, true, false).expect("a pool");
-        let pool = pool::open(&path).expect("a pool");
+        let pool = if plan.block {
+            let journal = JOURNALS[plan.seed as usize / 2 % JOURNALS.len()];
+            let sizes = pool::block::Sizes { image: 16 << 20, journal };
+            pool::block::create_file(&path, sizes).expect("a pool");
+            pool::block::open_in(&path, memory.path()).expect("a pool")
+        } else {
+            pool::create(&path, 16 << 20, true, false).expect("a pool");
+            pool::open(&path).expect("a pool")
+        };
         Self { memory, world: Rc::new(World::new(pool, plan)) }
     }
 
@@ -50,6 +60,20 @@ impl Scene {
                 let _ = std::fs::remove_file(entry.path());
             }
         }
+        if world.block.is_some() {
+            world.peek(|| self.read_journal());
+        }
+    }
+
+    /// The image is made from the journal, as by the first daemon of a boot.
+    fn read_journal(&self) {
+        let world = &self.world;
+        // One daemon at a time: the old one's lock is gone with it.
+        world.pool.borrow_mut().lock = None;
+        match pool::block::open_in(&self.memory.path().join("pool"), self.memory.path()) {
+            Ok(pool) => world.opened(pool),
+            Err(e) => world.violate(format!("after a power cut: {e}")),
+        }
     }
 }
 
@@ -58,7 +82,8 @@ fn mortal<R: 'static>(world: &Rc<World>, thread: usize, body: impl FnOnce() -> R
     let result = Rc::new(RefCell::new(None));
     let slot = Rc::clone(&result);
     if world.rng.one_in(3) {
-        world.light(thread, 60, 6);
+        // A journal's words are steps too.
+        world.light(thread, if world.block.is_some() { 300 } else { 60 }, 6);
     }
     world.thread.set(thread);
     let fiber = Fiber::new(move || {
@@ -142,6 +167,7 @@ pub fn cut_and_recover(scene: &Scene) {
             None => {
                 world.count(|c| c.recoveries_cut += 1);
                 cut(world);
+                scene.forget_run_time_memory();
             }
         }
     }
@@ -166,10 +192,14 @@ fn cut(world: &World) {
     world.count(|c| c.cuts += 1);
     world.tell(|| "power cut".into());
     world.journal.set(Journal::Whole);
-    let lines = world.pending.borrow().crash(Survival::draw(rng), rng, |line| world.image.line(line));
-    let unsure: Vec<u32> = world.pending.borrow().unsure().collect();
-    world.peek(|| world.image.cut(&lines, unsure.into_iter(), &world.pool.borrow().region));
-    *world.pending.borrow_mut() = Pending::default();
+    if let Some(block) = &world.block {
+        world.peek(|| block.cut(world));
+    } else {
+        let lines = world.pending.borrow().crash(Survival::draw(rng), rng, |line| world.image.line(line));
+        let unsure: Vec<u32> = world.pending.borrow().unsure().collect();
+        world.peek(|| world.image.cut(&lines, unsure.into_iter(), &world.pool.borrow().region));
+        *world.pending.borrow_mut() = Pending::default();
+    }
     match world.superblock() {
         Ok(superblock) => world.pool.borrow_mut().superblock = superblock,
         Err(e) => world.violate(format!("the superblock is lost: {e:?}")),
@@ -242,9 +272,13 @@ fn recover(world: &Rc<World>) -> bool {
             return false;
         }
     }
-    if let Some(line) = world.image.differs(&world.pool.borrow().region) {
+    // A journal forgets the records of a log that was closed; memory need not.
+    let pool = world.pool.borrow();
+    let end = if world.block.is_some() { pool.layout().segments_at() } else { pool.superblock.size as usize };
+    if let Some(line) = world.image.differs(&pool.region, end) {
         world.violate(format!("recovery left line {line} of the pool unfenced"));
     }
+    drop(pool);
     for index in 0..world.file_count() {
         world.recovered(index);
     }

@@ -26,14 +26,29 @@ pub struct Plan {
     pub mutant: Mutant,
     /// Note the sites of all verbs.
     pub survey: bool,
+    /// The log is a journal on a block device.
+    pub block: bool,
     /// Remember what happened last.
     pub trace: bool,
 }
 
 impl Plan {
+    /// The same on a block device.
+    pub fn on_block(seed: u64) -> Self {
+        Self { block: true, ..Self::of(seed) }
+    }
+
     /// The usual size.
     pub fn of(seed: u64) -> Self {
-        Self { seed, lives: 3, operations: 40, mutant: Mutant::None, survey: false, trace: false }
+        Self {
+            seed,
+            lives: 3,
+            operations: 40,
+            mutant: Mutant::None,
+            survey: false,
+            block: false,
+            trace: false,
+        }
     }
 }
 

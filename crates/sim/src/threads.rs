@@ -50,7 +50,7 @@ impl Threads {
         let daemon = Daemon { world: Rc::clone(world), engine: Rc::clone(engine), slot, thread: number };
         let idle = Rc::clone(idle);
         if world.rng.one_in(2) {
-            world.light(number, 6000, 40);
+            world.light(number, if world.block.is_some() { 20_000 } else { 6000 }, 40);
         }
         let body = move || {
             daemon.reap();
@@ -68,7 +68,7 @@ impl Threads {
             let thread = self.number();
             let client = Client { world: Rc::clone(world), engine: Rc::clone(engine), slot, thread };
             if dies {
-                world.light(thread, 1500, 20);
+                world.light(thread, if world.block.is_some() { 5000 } else { 1500 }, 20);
             }
             self.add(world, slot, thread, false, Fiber::new(move || client.run(operations)));
         }
@@ -135,6 +135,7 @@ impl Threads {
             self.resume(world, i);
             self.all[i].ended = true;
         }
+        self.finish_leader(world);
         self.all.retain(|t| !t.ended);
         for _ in 0..world.rng.range(1, 3) {
             let engine = start(scene, self.room)?;
@@ -145,6 +146,15 @@ impl Threads {
             }
         }
         Ok(())
+    }
+
+    /// Lets whoever writes the journal finish: a daemon that starts waits for that, and here nobody else would run.
+    fn finish_leader(&mut self, world: &Rc<World>) {
+        while let Some(leader) = world.leader().filter(|_| !world.is_over()) {
+            let Some(i) = self.all.iter().position(|t| t.number == leader && !t.ended) else { return };
+            world.wake(leader);
+            self.resume(world, i);
+        }
     }
 
     /// Everybody is gone without a trace: the power is off.

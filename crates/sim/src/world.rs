@@ -16,6 +16,7 @@ use seawall_media::sim::Observer;
 use seawall_media::{Identity, Region};
 use seawall_wire::shm::Flag;
 
+use crate::block::Block;
 use crate::counts::Counts;
 use crate::image::{Image, visible};
 use crate::pending::{LINE, Pending, THREADS};
@@ -108,7 +109,11 @@ pub struct World {
     /// The daemon's pool.
     pub pool: RefCell<Pool>,
     /// Its bytes, for looking while somebody has the pool.
-    view: Region,
+    view: RefCell<Region>,
+    /// The device of a journal, if the pool has one.
+    pub block: Option<Block>,
+    /// Names of the threads' processes; the dead have none here.
+    ids: RefCell<[u32; THREADS]>,
     /// Mappings of the pool.
     pub bases: RefCell<Vec<usize>>,
     /// Files by number.
@@ -182,8 +187,10 @@ impl World {
             mutant: plan.mutant.clone(),
             pending: RefCell::default(),
             image: Image::of(&pool),
-            view: map_shared(&pool.file, pool.superblock.size),
+            view: RefCell::new(map_shared(&pool.file, pool.region.len() as u64)),
             bases: RefCell::new(vec![pool.region.base()]),
+            block: Block::of(&pool),
+            ids: RefCell::new(core::array::from_fn(|thread| thread as u32 + 1)),
             pool: RefCell::new(pool),
             files: RefCell::default(),
             descriptors: RefCell::default(),
@@ -261,7 +268,7 @@ impl World {
         files.push(SimFile {
             cache: Rc::new(cache),
             disk: Disk::holding(content.clone()).on(self.sector),
-            model: Model::holding(content),
+            model: Model::holding(content).lazy(self.block.is_some() && !self.atomic),
             name: None,
             identity: explore::identity(index),
             unlinked: false,
@@ -291,7 +298,7 @@ impl World {
 
     /// The pool's superblock as it is visible.
     pub fn superblock(&self) -> Result<Superblock, SuperblockError> {
-        self.peek(|| Superblock::read(&self.view))
+        self.peek(|| Superblock::read(&self.view.borrow()))
     }
 
     /// How many files there are, gone ones among them.
@@ -652,6 +659,9 @@ impl World {
     fn run_time_memory(&self) -> Vec<u8> {
         let region = self.shared.borrow();
         let mut bytes = Vec::new();
+        if let Some(block) = self.block.as_ref().filter(|_| self.at_death.borrow().is_none()) {
+            block.remember(&self.view.borrow());
+        }
         if let Some(region) = region.as_ref() {
             bytes.resize(region.len().min(512 << 10), 0);
             region.read(0, &mut bytes);
@@ -662,12 +672,34 @@ impl World {
     /// After a kill was unwound: what the unwinding tidied up is untidy again. Hooks work again.
     pub fn restore(&self) {
         self.quiet.set(true);
-        if let Some(memory) = self.at_death.borrow_mut().take()
-            && let Some(region) = self.shared.borrow().as_ref()
-        {
-            region.store(0, &memory);
+        if let Some(memory) = self.at_death.borrow_mut().take() {
+            if let Some(region) = self.shared.borrow().as_ref() {
+                region.store(0, &memory);
+            }
+            if let Some(block) = &self.block {
+                block.restore(&self.view.borrow());
+            }
         }
         self.quiet.set(false);
+    }
+
+    /// True while hooks do nothing.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet.get()
+    }
+
+    /// The thread that leads the journal, if one does and lives.
+    pub fn leader(&self) -> Option<usize> {
+        let block = self.block.as_ref()?;
+        let holder = self.peek(|| block.holder(&self.view.borrow()));
+        self.ids.borrow().iter().position(|id| *id == holder)
+    }
+
+    /// The pool was opened anew: its memory is another one.
+    pub fn opened(&self, pool: Pool) {
+        *self.view.borrow_mut() = map_shared(&pool.file, pool.region.len() as u64);
+        *self.bases.borrow_mut() = vec![pool.region.base()];
+        *self.pool.borrow_mut() = pool;
     }
 
     fn is_pool(&self, base: usize) -> bool {
@@ -700,15 +732,19 @@ fn named(site: seawall_media::sim::Site) -> Site {
 
 impl Observer for World {
     fn stored(&self, base: usize, at: usize, len: usize, _site: seawall_media::sim::Site) {
-        if self.image.note(base, at, len) || self.quiet.get() || !self.is_pool(base) {
+        let elsewhere = self.image.note(base, at, len) || self.quiet.get() || !self.is_pool(base);
+        if elsewhere || self.block.is_some() {
             return;
         }
-        self.pending.borrow_mut().stored(at, len, |line| visible(&self.view, line));
+        self.pending.borrow_mut().stored(at, len, |line| visible(&self.view.borrow(), line));
     }
 
     fn flushed(&self, base: usize, at: usize, len: usize, site: seawall_media::sim::Site) {
         if self.quiet.get() || !self.is_pool(base) || len == 0 {
             return;
+        }
+        if self.block.is_some() {
+            return self.step();
         }
         self.surveyed(false, site);
         if !matches!(&self.mutant, Mutant::Flush(broken) if *broken == named(site)) {
@@ -723,6 +759,9 @@ impl Observer for World {
         }
         self.burn_fence();
         self.step();
+        if self.block.is_some() {
+            return;
+        }
         self.surveyed(true, site);
         self.tell(|| format!("fence at {}", named(site)));
         if !matches!(&self.mutant, Mutant::Fence(broken) if *broken == named(site)) {
@@ -745,7 +784,8 @@ impl Observer for World {
     }
 
     fn touched(&self, base: usize) {
-        if !self.quiet.get() && !self.is_pool(base) {
+        // The words of a desk lie behind the pool.
+        if !self.quiet.get() && (self.block.is_some() || !self.is_pool(base)) {
             self.step();
         }
     }
@@ -758,6 +798,18 @@ impl Observer for World {
     fn syncs(&self, fd: i32) -> Option<Result<(), i32>> {
         let index = self.descriptors.borrow().get(&fd).copied()?;
         Some(self.real_sync(index))
+    }
+
+    fn writes_block(&self, _fd: i32, position: u64, bytes: &[u8]) -> Option<Result<(), i32>> {
+        Some(self.write_block(position, bytes))
+    }
+
+    fn process(&self) -> Option<u32> {
+        Some(self.ids.borrow()[self.thread.get()])
+    }
+
+    fn is_dead(&self, process: u32) -> Option<bool> {
+        Some(!self.ids.borrow().contains(&process))
     }
 
     fn confirms(&self, fd: i32) -> Option<Result<(), i32>> {
@@ -799,6 +851,10 @@ impl World {
     /// A logical thread is gone.
     pub fn died(&self, thread: usize) {
         self.pending.borrow_mut().died(thread);
+        {
+            let ids = &mut *self.ids.borrow_mut();
+            ids[thread] = ids.iter().max().map_or(1, |newest| newest + 1);
+        }
         for file in self.files.borrow_mut().iter_mut() {
             file.wounded |= file.model.died(thread);
             if file.told_last == Some(thread) && !self.is_failed(file.name) {

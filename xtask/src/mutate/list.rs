@@ -94,19 +94,18 @@ mutants! {
     }
     "core/src/recover/mod.rs" {
         "retired: at the end of recovery":
-            "    pool.retired().raise(&pool.region, scan.last_lsn);" => "    if !{m} { pool.retired().raise(&pool.region, scan.last_lsn); }",
-        "table: emptied by recovery": "        table::forget(pool, slot);" => "        if !{m} { table::forget(pool, slot); }",
+            "pool.retired().raise(&pool.region, scan.last_lsn);" => "if !{m} { pool.retired().raise(&pool.region, scan.last_lsn) };",
+        "table: emptied by recovery": "            retired();\n            table::forget_all(pool);\n        }\n        Some" => "            retired();\n            if !{m} { table::forget_all(pool); }\n        }\n        Some",
         "refusal: damage": "if !scan.damage.is_empty() {" => "if !scan.damage.is_empty() && !{m} {",
     }
     "core/src/persist.rs" {
         "watermark: all updates":
-            "    format::watermark(slot).raise(pool, lsn);" => "    if !{m} { format::watermark(slot).raise(pool, lsn); }",
+            "|pool| cell.raise(pool, lsn)" => "|pool| if !{m} { cell.raise(pool, lsn) }",
     }
     "core/src/engine/mod.rs" {
         "fsync: a file leaves the log": "            match retire() {" => "            match if {m} { Ok(()) } else { retire() } {",
         "watermark: a file leaves the log":
-            "Ok(()) => persist::watermark(&self.log.pool, slot, f, last)," =>
-            "Ok(()) => if !{m} { persist::watermark(&self.log.pool, slot, f, last) },",
+            "Ok(()) if raise().is_ok() => {}" => "Ok(()) if {m} || raise().is_ok() => {}",
         "atomic: synced before it is back": "        match sync() {" => "        match if {m} { Ok(()) } else { sync() } {",
         "failed sync: meanwhile, a file leaves the log": "Ok(()) if failed() =>" => "Ok(()) if failed() && !{m} =>",
     }
@@ -121,9 +120,8 @@ mutants! {
         "fsync: real": "        let done = real();\n        f.real_syncs()" => "        let done = if {m} { Ok(()) } else { real() };\n        f.real_syncs()",
         "fsync: real, lock inherited": "            let done = real();\n            self.leave" => "            let done = if {m} { Ok(()) } else { real() };\n            self.leave",
         "watermark: real sync":
-            "            persist::watermark(&self.log.pool, slot, f, covered.last);" =>
-            "            if !{m} { persist::watermark(&self.log.pool, slot, f, covered.last); }",
-        "failed sync: a later one succeeds": "        if Flag::FAILED.any_in(f.flags().load(Acquire)) {\n            return;" => "        if Flag::FAILED.any_in(f.flags().load(Acquire)) && !{m} {\n            return;",
+            "        if covered.last > f.watermark().load(Acquire) {" => "        if covered.last > f.watermark().load(Acquire) && !{m} {",
+        "failed sync: a later one succeeds": "        if Flag::FAILED.any_in(f.flags().load(Acquire)) {\n            return Ok(());" => "        if Flag::FAILED.any_in(f.flags().load(Acquire)) && !{m} {\n            return Ok(());",
         "state: untracked write during a real sync": "if f.epoch().load(Acquire) != covered.epoch {" => "if f.epoch().load(Acquire) != covered.epoch && !{m} {",
         "state: holds": "        if !held && !Flag::NEVER_TRACK" => "        if (!held || {m}) && !Flag::NEVER_TRACK",
         "state: a failed sync is remembered": "    if !never_reached_the_disk && Flag::TRACKED" => "    if !{m} && !never_reached_the_disk && Flag::TRACKED",
@@ -146,6 +144,7 @@ mutants! {
         "state: a hold leaves the log": "        self.leave(file.slot, f, Flag(0), retire);" => "        if !{m} { self.leave(file.slot, f, Flag(0), retire); }",
     }
     "core/src/append.rs" {
+        "retired: not past operations under way": "        inflight.fold(next, u64::min) - 1" => "        if {m} { next - 1 } else { inflight.fold(next, u64::min) - 1 }",
         "inflight: lower bound of an operation":
             "        lane.inflight().store(log.shm.header().next_lsn().load(SeqCst), SeqCst);" =>
             "        if !{m} { lane.inflight().store(log.shm.header().next_lsn().load(SeqCst), SeqCst); }",
@@ -154,18 +153,17 @@ mutants! {
     }
     "core/src/destage.rs" {
         "fsync: destage": "        if let Err(error) = fdatasync(fd) {" => "        if let Err(error) = if {m} { Ok(()) } else { fdatasync(fd) } {",
-        "watermark: destage": "            persist::watermark(self.engine.pool(), slot, f, last);" => "            if !{m} { persist::watermark(self.engine.pool(), slot, f, last); }",
+        "watermark: destage": "            persist::watermark(self.engine.pool(), slot, f, last)?;" => "            if !{m} { persist::watermark(self.engine.pool(), slot, f, last)?; }",
         "atomic: the destager takes back": "            self.engine.rejoin(f, || Ok(()));" => "            if !{m} { self.engine.rejoin(f, || Ok(())); }",
         "retired: not past dirty files": "                safe = safe.min(f.watermark().load(Acquire));" => "                if !{m} { safe = safe.min(f.watermark().load(Acquire)); }",
-        "retired: destage": "        Cell::at(Layout::retired()).raise(self.engine.pool(), safe);" => "        if !{m} { Cell::at(Layout::retired()).raise(self.engine.pool(), safe); }",
+        "retired: destage": "|pool| cell.raise(pool, safe)" => "|pool| if !{m} { cell.raise(pool, safe) }",
         "segment: freed only below the retired LSN": "        if segment.last_lsn().load(Acquire) > safe {" => "        if segment.last_lsn().load(Acquire) > safe && !{m} {",
-        "retired: not past operations under way": "        inflight.fold(next, u64::min) - 1" => "        if {m} { next - 1 } else { inflight.fold(next, u64::min) - 1 }",
         "failed sync: destage": "        if failed() {\n            // Some" => "        if failed() && !{m} {\n            // Some",
         "state: destage remembers a failed sync": "            distrust(f);\n            return Err(error.into());" => "            if !{m} { distrust(f); }\n            return Err(error.into());",
     }
     "core/src/reap.rs" {
         "fsync: reap": "    fdatasync(file.as_fd())" => "    if {m} { Ok(()) } else { fdatasync(file.as_fd()) }",
-        "watermark: reap": "        Ok(()) => persist::watermark(engine.pool(), slot, f, last.max(f.watermark().load(Acquire)))," => "        Ok(()) => if !{m} { persist::watermark(engine.pool(), slot, f, last.max(f.watermark().load(Acquire))) },",
+        "watermark: reap": "Ok(()) if raise().is_ok() => {}" => "Ok(()) if {m} || raise().is_ok() => {}",
         "reap: retires what was not published": "            retire(engine, slot, f, files);\n            // The dead" => "            if !{m} { retire(engine, slot, f, files); }\n            // The dead",
         "atomic: the reaper takes back": "            engine.rejoin(f, || sync(slot, files));\n            f.lock()" => "            if !{m} { engine.rejoin(f, || sync(slot, files)); }\n            f.lock()",
         "reap: finishes a publish": "        file.write_all_at(&bytes, header.offset)?;" => "        if !{m} { file.write_all_at(&bytes, header.offset)?; }",
@@ -173,8 +171,8 @@ mutants! {
     }
     "core/src/table.rs" {
         "watermark: at registration":
-            "    format::watermark(slot).format(&pool.region, next_lsn.saturating_sub(1));" =>
-            "    if !{m} { format::watermark(slot).format(&pool.region, next_lsn.saturating_sub(1)); }",
+            "        format::watermark(slot).format(region, next_lsn.saturating_sub(1));" =>
+            "        if !{m} { format::watermark(slot).format(region, next_lsn.saturating_sub(1)); }",
         "generation: a slot is used again": "state.generation.wrapping_add(1).max(1);" => "state.generation.wrapping_add(u32::from(!{m})).max(1);",
     }
     "core/src/takeover.rs" {

@@ -28,7 +28,6 @@ mod write;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-use seawall_media::Region;
 use seawall_wire::shm::{File, Flag, Shm};
 
 pub use join::JoinError;
@@ -39,6 +38,7 @@ use crate::append::{Log, Populated};
 use crate::format::{Superblock, SuperblockError};
 use crate::lock;
 use crate::persist;
+use crate::store::Store;
 use crate::{Errno, Owner};
 
 /// A managed file, as a descriptor remembers it.
@@ -84,7 +84,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`AttachError`] if they do not belong together or the pool cannot be read.
-    pub fn attach(pool: Region, shm: Shm) -> Result<Self, AttachError> {
+    pub fn attach(pool: impl Into<Store>, shm: Shm) -> Result<Self, AttachError> {
+        let pool = pool.into();
         let sb = Superblock::read(&pool).map_err(AttachError::Superblock)?;
         let (layout, shape) = (sb.layout(), shm.shape());
         let same = shm.header().uuid() == u128::from_le_bytes(sb.uuid)
@@ -108,7 +109,7 @@ impl Engine {
     }
 
     /// The pool.
-    pub fn pool(&self) -> &Region {
+    pub fn pool(&self) -> &Store {
         &self.log.pool
     }
 
@@ -184,11 +185,12 @@ impl Engine {
         let last = f.last_lsn().load(Acquire);
         let failed = || Flag::FAILED.any_in(f.flags().load(Acquire));
         if last > f.watermark().load(Acquire) {
+            let raise = || persist::watermark(&self.log.pool, slot, f, last);
             match retire() {
                 // Another sync was told of an error, before or meanwhile: this one proves nothing.
                 Ok(()) if failed() => {}
-                Ok(()) => persist::watermark(&self.log.pool, slot, f, last),
-                Err(_) => {
+                Ok(()) if raise().is_ok() => {}
+                _ => {
                     f.flags().fetch_or(Flag::FAILED.0, SeqCst);
                 }
             }

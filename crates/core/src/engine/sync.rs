@@ -6,7 +6,8 @@ use seawall_stats::{Event, ticks};
 use seawall_wire::shm::{File, Flag};
 
 use super::timing::class;
-use super::{Engine, FileRef};
+use super::{Engine, FileRef, distrust};
+use crate::journal::Journal;
 use crate::lock::{self, Entry};
 use crate::{Errno, Owner, persist};
 
@@ -33,10 +34,63 @@ impl Engine {
         let Some(f) = self.file(file) else { return real() };
         // Known after the look at its flags, too: they were not those of the slot's next file.
         if is_absorbed(f.flags().load(Acquire)) && self.knows(file) {
-            f.absorbed().fetch_add(1, Relaxed);
-            return Ok(());
+            match self.log.pool.journal() {
+                None => return absorbed(f),
+                Some(journal) => match self.hardened(journal, f) {
+                    Ok(()) => return absorbed(f),
+                    Err(Errno::NOSPC) => return self.sync_without_room(who, file, f, real),
+                    Err(error) => return Err(error),
+                },
+            }
         }
         self.sync_real(who, file, f, real)
+    }
+
+    /// Waits until every record of the file is on the journal's device, or on the file's own disk.
+    fn hardened(&self, journal: &Journal, f: File<'_>) -> Result<(), Errno> {
+        let last = f.last_lsn().load(Acquire);
+        if last <= f.watermark().load(Acquire) {
+            return Ok(());
+        }
+        journal.harden(&self.log, last).inspect_err(|_| self.ring())
+    }
+
+    /// Waits until everything that was written to the log is on the medium: before something of which the log
+    /// knows nothing makes published data durable (sync, syncfs).
+    ///
+    /// # Errors
+    /// As for [`sync`](Self::sync); ENOSPC if the journal is full.
+    pub fn harden_all(&self) -> Result<(), Errno> {
+        let newest = || self.log.shm.header().next_lsn().load(SeqCst) - 1;
+        self.log.pool.journal().map_or(Ok(()), |journal| journal.harden(&self.log, newest()))
+    }
+
+    /// No room in the journal: as with a full log the file leaves it, and the disk has to do.
+    #[cold]
+    fn sync_without_room(
+        &self,
+        who: Owner,
+        file: FileRef,
+        f: File<'_>,
+        real: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let Entry::Alone(guard) = lock::enter(self.shm(), f, who) else { return Err(Errno::NOSPC) };
+        if !self.knows(file) {
+            return real();
+        }
+        let done = real();
+        self.leave(file.slot, f, Flag::LOG_FULL, || done);
+        guard.settled();
+        f.real_syncs().fetch_add(1, Relaxed);
+        done.and(unless_failed(f))
+    }
+
+    /// A signal handler syncs the file that its own thread is changing. What the kernel makes durable must not be
+    /// rolled back by older records, so the newer ones have to be durable as well.
+    #[cold]
+    fn sync_nested(&self, f: File<'_>, real: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+        real()?;
+        self.log.pool.journal().map_or(Ok(()), |journal| self.hardened(journal, f))
     }
 
     #[cold]
@@ -48,7 +102,7 @@ impl Engine {
         real: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         let start = ticks();
-        let Entry::Alone(guard) = lock::enter(self.shm(), f, who) else { return real() };
+        let Entry::Alone(guard) = lock::enter(self.shm(), f, who) else { return self.sync_nested(f, real) };
         if !self.knows(file) {
             return real();
         }
@@ -59,21 +113,23 @@ impl Engine {
             let done = real();
             self.leave(file.slot, f, Flag(0), || done);
             guard.settled();
-            if done.is_ok() {
-                self.rejoin(f, || Ok(()));
-            }
-            return done;
+            done?;
+            unless_failed(f)?;
+            self.rejoin(f, || Ok(()));
+            return Ok(());
         }
         let covered = Covered { last: f.last_lsn().load(Acquire), epoch: f.epoch().load(Acquire) };
         drop(guard);
         let done = real();
         f.real_syncs().fetch_add(1, Relaxed);
-        let Entry::Alone(_guard) = lock::enter(self.shm(), f, who) else { return done };
+        let Entry::Alone(_guard) = lock::enter(self.shm(), f, who) else {
+            return self.sync_nested(f, || done);
+        };
         if !self.knows(file) {
             return done;
         }
         match done {
-            Ok(()) => self.synced(file.slot, f, &covered),
+            Ok(()) => self.synced(file.slot, f, &covered)?,
             Err(e) => failed(f, e),
         }
         self.record(who, Event::SyncReal, class(f), self.since(start));
@@ -81,16 +137,16 @@ impl Engine {
     }
 
     /// A real sync succeeded; the file's lock is held. If another one failed meanwhile, this success proves
-    /// nothing.
-    fn synced(&self, slot: u32, f: File<'_>, covered: &Covered) {
+    /// nothing. What could not be retired is not acknowledged.
+    fn synced(&self, slot: u32, f: File<'_>, covered: &Covered) -> Result<(), Errno> {
         if Flag::FAILED.any_in(f.flags().load(Acquire)) {
-            return;
+            return Ok(());
         }
         if covered.last > f.watermark().load(Acquire) {
-            persist::watermark(&self.log.pool, slot, f, covered.last);
+            persist::watermark(&self.log.pool, slot, f, covered.last).inspect_err(|_| distrust(f))?;
         }
         if f.epoch().load(Acquire) != covered.epoch {
-            return;
+            return Ok(());
         }
         let flags = f.flags().fetch_and(!Flag::SYNC_NEEDED.0, SeqCst);
         let held = f.sticky().load(Acquire) != 0;
@@ -98,13 +154,15 @@ impl Engine {
             f.flags().fetch_and(!Flag::LOG_FULL.0, SeqCst);
             f.flags().fetch_or(Flag::TRACKED.0, SeqCst);
         }
+        Ok(())
     }
 
     /// A file that left because the log was full comes back when a quarter of it is free, not sooner: each
     /// change of state costs a real sync.
     pub(super) fn has_room(&self, flags: u32) -> bool {
         let free = self.shm().header().free_segments().load(Relaxed);
-        !Flag::LOG_FULL.any_in(flags) || free >= self.log.layout.segments / 4
+        let roomy = || self.log.pool.journal().is_none_or(|journal| journal.is_roomy(&self.log.pool));
+        !Flag::LOG_FULL.any_in(flags) || (free >= self.log.layout.segments / 4 && roomy())
     }
 
     /// Whatever else changes the file's content (fallocate, sendfile, splice, reflinks): the file leaves the
@@ -164,6 +222,17 @@ impl Engine {
     ) -> Result<(), E> {
         self.pass(who, file, retire, || op().inspect(|()| self.set_flag(file, Flag::GIVEN_AWAY)))
     }
+}
+
+/// What could not be retired is not acknowledged.
+fn unless_failed(f: File<'_>) -> Result<(), Errno> {
+    if Flag::FAILED.any_in(f.flags().load(Acquire)) { Err(Errno::IO) } else { Ok(()) }
+}
+
+#[inline]
+fn absorbed(f: File<'_>) -> Result<(), Errno> {
+    f.absorbed().fetch_add(1, Relaxed);
+    Ok(())
 }
 
 #[inline]

@@ -197,10 +197,29 @@ impl Engine {
             return None;
         }
         persist::records();
+        if self.must_be_first(f, entry) && self.harden_first(lsn).is_err() {
+            // It may be taken for made, as long as its write is under way; who goes around the log retires it.
+            op.abandon();
+            return None;
+        }
         self.log.shm.stats(op.lane()).record(Event::LogFileParallelWrite, class(f), self.since(start));
         f.writes().store(f.writes().load(Relaxed) + 1, Relaxed);
         f.bytes().store(f.bytes().load(Relaxed) + entry.intake.length, Relaxed);
         Some(op)
+    }
+
+    /// On a block device a record is durable after a sync, not before its publish, but for two. A page that is to
+    /// be whole after a power cut must not be dirty in the page cache before its record is safe. And a file system
+    /// may make a new size durable on its own, over which older records would be replayed.
+    #[inline]
+    fn must_be_first(&self, f: File<'_>, entry: &Entry) -> bool {
+        let first = || entry.kind == RecordKind::Truncate || Flag::ATOMIC.any_in(f.flags().load(Relaxed));
+        self.log.pool.journal().is_some() && first()
+    }
+
+    #[cold]
+    fn harden_first(&self, lsn: u64) -> Result<(), Errno> {
+        self.log.pool.journal().map_or(Ok(()), |journal| journal.harden(&self.log, lsn))
     }
 
     /// Publish, then end the operation.

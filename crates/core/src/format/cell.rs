@@ -21,6 +21,11 @@ impl Cell {
         Self { at }
     }
 
+    /// Where it lies.
+    pub const fn range(self) -> (usize, usize) {
+        (self.at, Self::BYTES)
+    }
+
     /// Writes both copies. For entries that nothing refers to yet; persisted after the next fence.
     pub fn format(self, region: &Region, value: u64) {
         for copy in 0..2 {

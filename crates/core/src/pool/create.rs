@@ -32,12 +32,9 @@ pub fn create(path: &Path, size: u64, emulated: bool, force: bool) -> Result<(),
     give_name(&file, path)
 }
 
-/// A file without a name, on the file system of `path`.
+/// A file without a name, filled.
 fn create_file(path: &Path, size: u64) -> Result<File, PoolError> {
-    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-    let file = rustix::fs::open(directory(path), flags, FileMode::RUSR | FileMode::WUSR)
-        .map(File::from)
-        .map_err(|e| io(path, "creating")(e.into()))?;
+    let file = unnamed(path)?;
     huge_pages(&file, size).map_err(io(path, "reserving room for"))?;
     // Room is taken now: a full file system must not become a SIGBUS in a database.
     rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size)
@@ -47,8 +44,16 @@ fn create_file(path: &Path, size: u64) -> Result<File, PoolError> {
     Ok(file)
 }
 
+/// A file without a name, on the file system of `path`.
+pub(super) fn unnamed(path: &Path) -> Result<File, PoolError> {
+    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+    rustix::fs::open(directory(path), flags, FileMode::RUSR | FileMode::WUSR)
+        .map(File::from)
+        .map_err(|e| io(path, "creating")(e.into()))
+}
+
 /// Gives it the name, durably, unless somebody was quicker.
-fn give_name(file: &File, path: &Path) -> Result<(), PoolError> {
+pub(super) fn give_name(file: &File, path: &Path) -> Result<(), PoolError> {
     let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
     rustix::fs::linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW).map_err(|e| match e {
         rustix::io::Errno::EXIST => PoolError::Exists(path.into()),
@@ -81,7 +86,7 @@ fn huge_pages(file: &File, size: u64) -> std::io::Result<()> {
 
 /// Writes zeros. Reserved room is not enough: the first store to each page would have to clear it, and on a
 /// DAX file system also to commit a change of the file's extents, inside some database's write.
-fn fill(file: &File, size: u64) -> std::io::Result<()> {
+pub(super) fn fill(file: &File, size: u64) -> std::io::Result<()> {
     const PIECE: u64 = 4 << 20;
     let zeros = vec![0; PIECE.min(size) as usize];
     let mut at = 0;
@@ -107,7 +112,7 @@ fn create_in(file: &File, path: &Path, layout: Layout, size: u64, emulated: bool
     file.sync_all().map_err(io(path, "syncing"))
 }
 
-fn random_uuid(path: &Path) -> Result<[u8; 16], PoolError> {
+pub(super) fn random_uuid(path: &Path) -> Result<[u8; 16], PoolError> {
     use std::io::Read;
     let mut uuid = [0; 16];
     let filled = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut uuid));

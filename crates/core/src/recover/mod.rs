@@ -28,6 +28,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::Errno;
 use crate::pool::Pool;
 use crate::table::{self, TableError};
 
@@ -156,16 +157,24 @@ pub fn recover_into(pool: &Pool, options: Options, locate: &impl Locate) -> Resu
         replay::replay(pool, &scan, &targets, &mut report)?;
     }
     replay::sync(&targets)?;
-    close(pool, &scan);
+    close(pool, &scan).map_err(TableError::from)?;
     locate.end();
     Ok(report)
 }
 
 /// Ends the log's life: everything in it is on disk. The order matters only in that the retired LSN alone
 /// already says so; the table is emptied so that files are registered anew.
-fn close(pool: &Pool, scan: &Scan) {
-    pool.retired().raise(&pool.region, scan.last_lsn);
-    for slot in 0..pool.superblock.files {
-        table::forget(pool, slot);
+fn close(pool: &Pool, scan: &Scan) -> Result<(), Errno> {
+    let retired = || pool.retired().raise(&pool.region, scan.last_lsn);
+    match pool.region.journal() {
+        None => {
+            retired();
+            table::forget_all(pool);
+        }
+        Some(journal) => journal.close(&pool.region, pool.layout(), || {
+            retired();
+            table::forget_all(pool);
+        })?,
     }
+    Ok(())
 }

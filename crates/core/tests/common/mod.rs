@@ -33,10 +33,24 @@ pub struct Managed {
 impl World {
     pub fn new(size: u64) -> Self {
         let memory = tempfile::tempdir_in("/dev/shm").expect("memory");
-        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let path = memory.path().join("pool");
         pool::create(&path, size, true, false).expect("a pool");
-        let mut pool = pool::open(&path).expect("open");
+        let pool = pool::open(&path).expect("open");
+        Self::of(pool, memory)
+    }
+
+    /// The same with a journal on a disk.
+    pub fn on_block(image: u64) -> Self {
+        let memory = tempfile::tempdir_in("/dev/shm").expect("memory");
+        let disk = tempfile::tempdir_in("/var/tmp").expect("a directory").keep();
+        let path = disk.join("journal");
+        pool::block::create_file(&path, pool::block::Sizes::of(image)).expect("a pool");
+        let pool = pool::block::open_in(&path, memory.path()).expect("open");
+        Self::of(pool, memory)
+    }
+
+    fn of(mut pool: Pool, memory: tempfile::TempDir) -> Self {
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let root = RootEntry {
             preset: Preset::Postgres,
             policy: Policy::Tail,
@@ -110,10 +124,22 @@ impl World {
     /// Recovers a copy-free reopening of the pool, as after a power cut.
     pub fn recover(self) -> (Result<Report, RecoverError>, tempfile::TempDir, tempfile::TempDir) {
         let Self { dir, memory, pool, engine, .. } = self;
-        let path = pool.path.clone();
+        let (path, block) = (pool.path.clone(), pool.lock.is_some());
         drop((pool, engine));
-        let pool = pool::open(&path).expect("open");
-        (recover(&pool, Options { mode: Mode::Replay, accept_loss: false }), dir, memory)
+        let pool = if block {
+            // Memory is lost; the journal is all there is.
+            for entry in std::fs::read_dir(memory.path()).expect("memory").flatten() {
+                std::fs::remove_file(entry.path()).expect("removed");
+            }
+            pool::block::open_in(&path, memory.path()).expect("open")
+        } else {
+            pool::open(&path).expect("open")
+        };
+        let done = recover(&pool, Options { mode: Mode::Replay, accept_loss: false });
+        if block {
+            std::fs::remove_dir_all(path.parent().expect("a directory")).expect("removed");
+        }
+        (done, dir, memory)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Many runs, until so many crash points were explored.
 //!
 //! `campaign [--points N] [--seed S] [--threads T] [--json FILE]`. `--trace` tells the story of one seed.
-//! `--survey` lists every flush and fence that is reached; `--mutant flush:SITE` or `fence:SITE` breaks one.
+//! `--block` runs on a block device. `--survey` lists every flush and fence that is reached; `--mutant flush:SITE` or `fence:SITE` breaks one.
 //! Ends with 1 if a promise was broken.
 
 use std::process::ExitCode;
@@ -18,6 +18,7 @@ struct Wanted {
     threads: u64,
     trace: bool,
     survey: bool,
+    block: bool,
     mutant: Mutant,
     json: Option<String>,
 }
@@ -40,6 +41,7 @@ fn wanted() -> Result<Wanted, String> {
         threads: 2,
         trace: false,
         survey: false,
+        block: false,
         mutant: Mutant::None,
         json: None,
     };
@@ -54,11 +56,12 @@ fn wanted() -> Result<Wanted, String> {
             "--threads" => wanted.threads = number()?,
             "--trace" => wanted.trace = true,
             "--survey" => wanted.survey = true,
+            "--block" => wanted.block = true,
             "--mutant" => wanted.mutant = mutant(&value()?)?,
             "--json" => wanted.json = Some(value()?),
             _ => {
                 return Err(format!(
-                    "{word}: known are --points --seed --threads --json --trace --survey --mutant"
+                    "{word}: known are --points --seed --threads --json --trace --survey --block --mutant"
                 ));
             }
         }
@@ -106,7 +109,7 @@ impl Progress {
     fn work(&self, wanted: &Wanted) {
         while self.points.load(Relaxed) < wanted.points && !self.stop.load(Relaxed) {
             let seed = self.next.fetch_add(1, Relaxed);
-            let plan = Plan { mutant: wanted.mutant.clone(), ..Plan::of(seed) };
+            let plan = Plan { mutant: wanted.mutant.clone(), block: wanted.block, ..Plan::of(seed) };
             let outcome = run(&plan);
             self.points.fetch_add(outcome.counts.points, Relaxed);
             let broken = outcome.violation.inspect(|what| self.tell(&plan, what));
@@ -177,7 +180,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if wanted.trace {
-        let outcome = run(&Plan { trace: true, ..Plan::of(wanted.seed) });
+        let outcome = run(&Plan { trace: true, block: wanted.block, ..Plan::of(wanted.seed) });
         println!("{}\n{:?}", outcome.story.join("\n"), outcome.violation);
         return ExitCode::from(u8::from(outcome.violation.is_some()));
     }

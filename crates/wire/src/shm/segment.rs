@@ -38,11 +38,14 @@ words!(Segment {
     state: u32 @ 0,
     /// The highest LSN in it.
     last_lsn: u64 @ 8,
+    /// How far its present use is filled with whole records: the use's number, its low half, above the offset. In
+    /// one word, so that neither is ever taken for the other use's. Read only by who writes a journal.
+    written: u64 @ 16,
 });
 
 impl<'a> Segment<'a> {
     /// Bytes it occupies.
-    pub const BYTES: usize = 16;
+    pub const BYTES: usize = 32;
 
     pub(crate) fn new(region: &'a Region, at: usize) -> Self {
         Self { region, at }

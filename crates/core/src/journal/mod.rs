@@ -1,0 +1,181 @@
+//! The journal: how an image in memory becomes durable on a block device, for many processes at once.
+//!
+//! ```text
+//!  whoever needs durability ──▶ [lock] ── leads ──▶ capture ──▶ one device write ──▶ commit ──▶ wake
+//!                                  │ taken
+//!                                  └──▶ sleeps; the leader's *next* capture covers it, and one who slept leads that
+//! ```
+//!
+//! Inputs: ranges of tables that were changed ([`Journal::change`]); everybody's records ([`harden`]). Output: batches
+//! on the device. Invariants:
+//!
+//! * After a crash the image read from the journal is one that persistent memory could have left: a batch holds
+//!   no store without what had been fenced before it. For records see `capture`; tables are written by
+//!   whoever changes them, with the lock held.
+//! * One device write is under way at a time. A batch counts when [`Desk::last`] names it, a single store after the
+//!   device's success. A leader that dies before leaves nothing: its successor begins with another number.
+//! * An error of the device is final: nothing is retried into success.
+//!
+//! Not handled here: what a sync does when the journal is full (`engine`).
+
+mod capture;
+#[cfg(feature = "std")]
+pub mod clean;
+mod lock;
+#[cfg(feature = "std")]
+pub mod open;
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use seawall_media::block::{Device, Draft, Ring};
+use seawall_media::{LINE, Region};
+use seawall_wire::desk::Desk;
+
+use crate::Errno;
+use crate::store::Range;
+
+use lock::Lead;
+pub use lock::release_dead;
+
+/// One pool's journal, as one process sees it.
+pub struct Journal {
+    device: Device,
+    desk_at: usize,
+}
+
+/// Who asks for room. Tables can still change when records have none, and there is always room to make room: what
+/// is live is never more than the image, a third of the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Room {
+    /// Records: half of the journal.
+    Records,
+    /// Tables: an eighth more.
+    Tables,
+    /// Cleaning: all of it.
+    Cleaning,
+}
+
+impl Room {
+    /// What it leaves free of so many bytes.
+    const fn spare(self, bytes: u64) -> u64 {
+        match self {
+            Self::Records => bytes / 2,
+            Self::Tables => bytes / 8 * 3,
+            Self::Cleaning => 0,
+        }
+    }
+}
+
+impl Journal {
+    /// The journal on this device, with its desk at `desk_at` in the image's memory.
+    pub fn new(device: Device, desk_at: usize) -> Self {
+        Self { device, desk_at }
+    }
+
+    /// What its writers share. `image` is the memory that the desk lies in.
+    pub fn desk<'a>(&self, image: &'a Region) -> Desk<'a> {
+        Desk::new(image, self.desk_at)
+    }
+
+    /// True while less of it is in use than cleaning leaves behind at worst: files that left may return.
+    pub fn is_roomy(&self, image: &Region) -> bool {
+        let desk = self.desk(image);
+        let ring = Ring { size: desk.size().load(Relaxed) };
+        let used = ring.used(desk.tail().load(Relaxed), desk.end(desk.last().load(Acquire)).load(Acquire));
+        used < Room::Tables.spare(ring.bytes())
+    }
+
+    /// Where its desk lies in the image's memory: behind the pool.
+    pub fn desk_at(&self) -> usize {
+        self.desk_at
+    }
+
+    /// Where it lies.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Makes a change and writes these ranges of the image. See [`Store::change`](crate::store::Store::change).
+    ///
+    /// # Errors
+    /// As there; ENOSPC if the journal is full to the last block.
+    pub fn change<R>(
+        &self,
+        image: &Region,
+        ranges: &[Range],
+        change: impl FnOnce() -> R,
+    ) -> Result<R, Errno> {
+        let lead = self.lead(image)?;
+        let result = change();
+        let mut draft = self.draft(image);
+        for (at, len) in ranges {
+            let (from, to) = (at / LINE * LINE, (at + len).next_multiple_of(LINE));
+            self.add(image, &lead, &mut draft, (from, to - from), Room::Tables)?;
+        }
+        self.write(image, &lead, draft, Room::Tables)?;
+        Ok(result)
+    }
+
+    fn draft<'a>(&self, image: &'a Region) -> Draft<'a> {
+        let desk = self.desk(image);
+        Draft::begin(image, desk.buffer(), desk.table())
+    }
+
+    /// Takes a range into the batch; writes the batch and begins another one whenever it is full.
+    fn add<'a>(
+        &self,
+        image: &'a Region,
+        lead: &Lead<'_>,
+        draft: &mut Draft<'a>,
+        range: Range,
+        room: Room,
+    ) -> Result<(), Errno> {
+        let (mut at, end) = (range.0, range.0 + range.1);
+        while at < end {
+            let piece = draft.room().min(end - at);
+            if piece == 0 {
+                let full = core::mem::replace(draft, self.draft(image));
+                self.write(image, lead, full, room)?;
+                continue;
+            }
+            draft.take(at, piece);
+            at += piece;
+        }
+        Ok(())
+    }
+
+    /// Writes a batch and commits it. An empty one is no write.
+    fn write(&self, image: &Region, _lead: &Lead<'_>, draft: Draft<'_>, room: Room) -> Result<(), Errno> {
+        if draft.is_empty() {
+            return Ok(());
+        }
+        let desk = self.desk(image);
+        let block = desk.block().load(Relaxed);
+        let last = desk.last().load(Acquire);
+        let (data, size) = (draft.data() as u64, draft.size(block) as u64);
+        let position = place(desk, last, size, room).ok_or(Errno::NOSPC)?;
+        // The next number whose lowest bit differs: the end of the last batch stays until this one counts.
+        let claimed = desk.claimed().load(Relaxed);
+        let number = claimed + 1 + (claimed + 1 + last + 1) % 2;
+        desk.claimed().store(number, SeqCst);
+        draft.seal(number, last, position, desk.uuid_low().load(Relaxed), block);
+        let (buffer, _) = desk.buffer();
+        if let Err(error) = self.device.write(image, buffer, size as usize, position) {
+            desk.failed().store(error.raw_os_error() as u32, SeqCst);
+            return Err(Errno::IO);
+        }
+        desk.end(number).store(position + size, Release);
+        desk.last().store(number, SeqCst);
+        desk.writes().fetch_add(1, Relaxed);
+        desk.bytes().fetch_add(size, Relaxed);
+        desk.data().fetch_add(data, Relaxed);
+        Ok(())
+    }
+}
+
+fn place(desk: Desk<'_>, last: u64, size: u64, room: Room) -> Option<u64> {
+    let ring = Ring { size: desk.size().load(Relaxed) };
+    let (tail, end) = (desk.tail().load(Relaxed), desk.end(last).load(Acquire));
+    let fits = ring.used(tail, end) + size + room.spare(ring.bytes()) <= ring.bytes();
+    ring.place(tail, end, size).filter(|_| fits)
+}

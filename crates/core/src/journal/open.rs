@@ -1,0 +1,96 @@
+//! A journal is made, and an image is made from one after a crash of the machine.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering::SeqCst;
+
+use seawall_media::Region;
+use seawall_media::block::{
+    ANCHOR_BYTES, Anchor, Device, JournalError, RING_AT, Recovered, probe_block, read, size_of,
+};
+use seawall_wire::desk::Desk;
+
+use super::Journal;
+use crate::format::Layout;
+
+/// Bytes that the memory of an image of this layout has: the pool and the desk behind it.
+pub fn memory_bytes(image: u64, layout: Layout) -> u64 {
+    image + Desk::bytes_for(layout.segments) as u64
+}
+
+/// The smallest journal in front of an image: three times as long, so that it can always be cleaned.
+pub fn smallest(image: u64) -> u64 {
+    3 * image + RING_AT + 8 * Desk::BUFFER as u64
+}
+
+/// Makes an empty journal on an open device or preallocated file.
+///
+/// # Errors
+/// What the device said.
+pub fn format(file: &File, uuid: [u8; 16], image: u64, size: u64, block: u32) -> io::Result<Anchor> {
+    let anchor = Anchor::new(uuid, size, image, block);
+    if !anchor.is_sane() {
+        return Err(io::Error::other(format!("a log of {size} bytes in blocks of {block} is not possible")));
+    }
+    // What is left of a former journal has another pool's number, or is one of ours that failed to be made.
+    file.write_all_at(&anchor.seal(), 0)?;
+    file.write_all_at(&[0; ANCHOR_BYTES], ANCHOR_BYTES as u64)?;
+    file.write_all_at(&vec![0; block as usize], RING_AT)?;
+    file.sync_all()?;
+    Ok(anchor)
+}
+
+/// The block that a journal on this device should have.
+///
+/// # Errors
+/// If the device cannot be asked.
+pub fn block_of(file: &File) -> io::Result<u32> {
+    Ok(probe_block(file)?.block())
+}
+
+/// Reads a journal into an image of zeros, and lays the desk out behind it.
+///
+/// # Errors
+/// [`JournalError`]; then the image means nothing.
+pub fn load(file: &File, image: &Region, desk_at: usize) -> Result<Recovered, JournalError> {
+    let found = read(
+        size_of(file)?,
+        |into, at| file.read_exact_at(into, at),
+        |at, bytes| image.copy_in(at as usize, bytes),
+    )?;
+    lay_out(Desk::new(image, desk_at), &found);
+    Ok(found)
+}
+
+/// Reads only what a journal is: to know how much memory its image needs.
+///
+/// # Errors
+/// [`JournalError`].
+pub fn anchor_of(file: &File) -> Result<Anchor, JournalError> {
+    let mut copies = vec![0; 2 * ANCHOR_BYTES];
+    file.read_exact_at(&mut copies, 0)?;
+    let (a, b) = copies.split_at(ANCHOR_BYTES);
+    Anchor::choose([a, b], size_of(file)?).map_err(JournalError::Anchor)
+}
+
+/// Fills the desk in, for a journal in this state.
+pub fn lay_out(desk: Desk<'_>, found: &Recovered) {
+    let anchor = &found.anchor;
+    let uuid = u128::from_le_bytes(anchor.uuid);
+    desk.block().store(anchor.block, SeqCst);
+    desk.size().store(anchor.size, SeqCst);
+    desk.uuid_low().store(uuid as u64, SeqCst);
+    desk.uuid_high().store((uuid >> 64) as u64, SeqCst);
+    desk.anchor().store(anchor.sequence, SeqCst);
+    desk.tail().store(anchor.tail, SeqCst);
+    desk.claimed().store(found.highest.max(found.last), SeqCst);
+    desk.end(found.last).store(found.end, SeqCst);
+    desk.last().store(found.last, SeqCst);
+}
+
+/// A journal on this descriptor.
+pub fn journal(fd: OwnedFd, desk_at: usize) -> Journal {
+    Journal::new(Device::new(fd), desk_at)
+}

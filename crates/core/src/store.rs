@@ -1,0 +1,60 @@
+//! The pool's bytes, and what makes a change of its tables durable.
+//!
+//! On persistent memory that is the fences inside the change itself. On a block device the image in memory makes
+//! nothing durable: the change is made with the journal's lock held, and its lines are on the device before it
+//! counts. So there a table is never seen half changed, not by a leader and not by recovery.
+
+use core::ops::Deref;
+
+use seawall_media::Region;
+
+use crate::Errno;
+use crate::journal::Journal;
+
+/// A pool in memory.
+pub struct Store {
+    region: Region,
+    journal: Option<Journal>,
+}
+
+/// A stretch of the image: offset and length.
+pub type Range = (usize, usize);
+
+impl Store {
+    /// An image in front of this journal.
+    pub fn journaled(region: Region, journal: Journal) -> Self {
+        Self { region, journal: Some(journal) }
+    }
+
+    /// What makes it durable, if its own memory does not.
+    #[inline]
+    pub fn journal(&self) -> Option<&Journal> {
+        self.journal.as_ref()
+    }
+
+    /// Changes tables, only inside `ranges`. Persisted when this returns success, in one piece if they are no
+    /// more than a batch.
+    ///
+    /// # Errors
+    /// What the journal's device said: then nothing may rely on the change, and nothing is hardened any more.
+    pub fn change<R>(&self, ranges: &[Range], change: impl FnOnce(&Region) -> R) -> Result<R, Errno> {
+        match &self.journal {
+            None => Ok(change(&self.region)),
+            Some(journal) => journal.change(&self.region, ranges, || change(&self.region)),
+        }
+    }
+}
+
+impl From<Region> for Store {
+    fn from(region: Region) -> Self {
+        Self { region, journal: None }
+    }
+}
+
+impl Deref for Store {
+    type Target = Region;
+    #[inline]
+    fn deref(&self) -> &Region {
+        &self.region
+    }
+}

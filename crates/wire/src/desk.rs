@@ -1,0 +1,113 @@
+//! The desk: what writers of a journal share. It lies behind the pool in the image's memory, so that whoever maps
+//! the pool can write the journal, also before there is a run-time memory.
+//!
+//! ```text
+//! words, one page │ table of extents │ buffer of the batch in the making │ a cursor for each segment
+//! ```
+//!
+//! Table and buffer belong to the holder of the lock. Volatile like the image; after a crash of the machine both
+//! are made from the journal.
+
+use seawall_media::Region;
+use seawall_media::block::EXTENT_BYTES;
+
+use crate::shm::words;
+
+/// View of the desk.
+#[derive(Clone, Copy)]
+pub struct Desk<'a> {
+    region: &'a Region,
+    at: usize,
+}
+
+words!(Desk {
+    /// Process and thread that lead, 0 when nobody does.
+    lock: u64 @ 0,
+    /// Futex: incremented and woken when a leader is through.
+    bell: u32 @ 8,
+    /// Threads that may sleep on the bell.
+    sleepers: u32 @ 12,
+    /// errno of the write that failed: nothing is hardened any more. 0: none.
+    failed: u32 @ 16,
+    /// Bytes of a block.
+    block: u32 @ 20,
+    /// Counts captures that began.
+    begun: u64 @ 24,
+    /// The newest capture of which everything is on the device.
+    done: u64 @ 32,
+    /// All records at or below this LSN are on the device.
+    hardened: u64 @ 40,
+    /// The highest number given to a batch.
+    claimed: u64 @ 48,
+    /// The newest batch on the device. Which of the two ends counts, its lowest bit says: one store commits both.
+    last: u64 @ 56,
+    /// Where the newest batch with an even number ends.
+    end_even: u64 @ 64,
+    /// Where the newest batch with an odd number ends.
+    end_odd: u64 @ 72,
+    /// Where the oldest batch begins that still counts.
+    tail: u64 @ 80,
+    /// [`Anchor::sequence`](seawall_media::block::Anchor::sequence).
+    anchor: u64 @ 88,
+    /// Bytes of the journal.
+    size: u64 @ 96,
+    /// The pool's UUID, low half.
+    uuid_low: u64 @ 104,
+    /// The pool's UUID, high half.
+    uuid_high: u64 @ 112,
+    /// Device writes of batches.
+    writes: u64 @ 128,
+    /// Bytes of them, padding included.
+    bytes: u64 @ 136,
+    /// Bytes of the image in them.
+    data: u64 @ 144,
+    /// Syncs that waited for the device.
+    waits: u64 @ 152,
+    /// Syncs that led a write.
+    leads: u64 @ 160,
+});
+
+impl<'a> Desk<'a> {
+    /// Entries of the table.
+    pub const EXTENTS: u32 = 1024;
+    /// Bytes of the buffer: the longest batch.
+    pub const BUFFER: usize = 1 << 20;
+    const TABLE_AT: usize = 4096;
+    const BUFFER_AT: usize = Self::TABLE_AT + Self::EXTENTS as usize * EXTENT_BYTES;
+    const CURSORS_AT: usize = Self::BUFFER_AT + Self::BUFFER;
+
+    /// Bytes it occupies behind a pool of so many segments.
+    pub const fn bytes_for(segments: u32) -> usize {
+        (Self::CURSORS_AT + segments as usize * 16).next_multiple_of(4096)
+    }
+
+    /// The desk at `at` in the image's memory.
+    pub fn new(region: &'a Region, at: usize) -> Self {
+        Self { region, at }
+    }
+
+    /// Where the table lies in the memory, and how many entries it has.
+    pub fn table(&self) -> (usize, u32) {
+        (self.at + Self::TABLE_AT, Self::EXTENTS)
+    }
+
+    /// Where the buffer lies in the memory, and its bytes.
+    pub fn buffer(&self) -> (usize, usize) {
+        (self.at + Self::BUFFER_AT, Self::BUFFER)
+    }
+
+    /// How far segment `i` is on the device, in the form of [`Segment::written`](crate::shm::Segment::written).
+    pub fn cursor(&self, i: u32) -> &'a core::sync::atomic::AtomicU64 {
+        self.region.u64(self.at + Self::CURSORS_AT + i as usize * 16)
+    }
+
+    /// Where that cursor goes when the capture under way is on the device; 0: nowhere. The leader's.
+    pub fn noted(&self, i: u32) -> &'a core::sync::atomic::AtomicU64 {
+        self.region.u64(self.at + Self::CURSORS_AT + i as usize * 16 + 8)
+    }
+
+    /// Where the newest batch ends if `number` is its number.
+    pub fn end(&self, number: u64) -> &'a core::sync::atomic::AtomicU64 {
+        if number.is_multiple_of(2) { self.end_even() } else { self.end_odd() }
+    }
+}
