@@ -52,6 +52,7 @@ enum Room {
     /// Tables: an eighth more.
     Tables,
     /// Cleaning: all of it.
+    #[cfg(feature = "std")]
     Cleaning,
 }
 
@@ -61,6 +62,7 @@ impl Room {
         match self {
             Self::Records => bytes / 2,
             Self::Tables => bytes / 8 * 3,
+            #[cfg(feature = "std")]
             Self::Cleaning => 0,
         }
     }
