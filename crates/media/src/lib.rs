@@ -32,6 +32,7 @@ pub mod magic;
 #[cfg(feature = "std")]
 mod probe;
 mod region;
+pub mod signals;
 pub mod sim;
 mod stream;
 

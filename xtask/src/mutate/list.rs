@@ -117,6 +117,7 @@ mutants! {
         "generation: an evicted slot": "        f.generation().fetch_add(1, SeqCst);" => "        if !{m} { f.generation().fetch_add(1, SeqCst); }",
     }
     "core/src/engine/sync.rs" {
+        "journal: a sync waits": "        if last <= f.watermark().load(Acquire) {" => "        if last <= f.watermark().load(Acquire) || {m} {",
         "fsync: real": "        let done = real();\n        f.real_syncs()" => "        let done = if {m} { Ok(()) } else { real() };\n        f.real_syncs()",
         "fsync: real, lock inherited": "            let done = real();\n            self.leave" => "            let done = if {m} { Ok(()) } else { real() };\n            self.leave",
         "watermark: real sync":
@@ -130,6 +131,8 @@ mutants! {
         "state: given to another user": "op().inspect(|()| self.set_flag(file, Flag::GIVEN_AWAY))" => "op().inspect(|()| if !{m} { self.set_flag(file, Flag::GIVEN_AWAY) })",
     }
     "core/src/engine/write.rs" {
+        "journal: a truncate is hardened first": "entry.kind == RecordKind::Truncate || Flag::ATOMIC" => "(entry.kind == RecordKind::Truncate && !{m}) || Flag::ATOMIC",
+        "journal: a page of policy atomic is hardened first": "Flag::ATOMIC.any_in(f.flags().load(Relaxed));\n        self.log.pool.journal()" => "(Flag::ATOMIC.any_in(f.flags().load(Relaxed)) && !{m});\n        self.log.pool.journal()",
         "state: a short write leaves the log": "if !done.is_ok_and(|r| whole(r, intake.length)) {" => "if !done.is_ok_and(|r| whole(r, intake.length)) && !{m} {",
         "order: what fallocate adds": "            Ok(Some(end).filter(|end| *end > size))" => "            Ok(Some(end).filter(|end| *end > size && !{m}))",
         "state: a full log is left": "    f.epoch().fetch_add(1, SeqCst);\n    f.untracked_writes()" => "    if !{m} { f.epoch().fetch_add(1, SeqCst); }\n    f.untracked_writes()",
@@ -174,6 +177,27 @@ mutants! {
             "        format::watermark(slot).format(region, next_lsn.saturating_sub(1));" =>
             "        if !{m} { format::watermark(slot).format(region, next_lsn.saturating_sub(1)); }",
         "generation: a slot is used again": "state.generation.wrapping_add(1).max(1);" => "state.generation.wrapping_add(u32::from(!{m})).max(1);",
+    }
+    "core/src/journal/capture.rs" {
+        "journal: the LSN cut": ".filter(|r| r.lsn < cut)" => ".filter(|r| r.lsn < cut || {m})",
+        "journal: a capture that begins after the sync": "let ticket = desk.begun().load(SeqCst) + 1;" => "let ticket = desk.begun().load(SeqCst) + u64::from(!{m});",
+        "journal: cursor of a former use": "if cursor >> 32 == written >> 32 {" => "if cursor >> 32 == written >> 32 || {m} {",
+        "journal: hardened only what nobody has under way": "        let stable = log.stable_lsn();" => "        let stable = if {m} { log.shm.header().next_lsn().load(SeqCst) - 1 } else { log.stable_lsn() };",
+    }
+    "core/src/journal/mod.rs" {
+        "journal: numbers alternate": "claimed + 1 + (claimed + 1 + last + 1) % 2;" => "claimed + 1 + u64::from(!{m}) * ((claimed + 1 + last + 1) % 2);",
+        "journal: on the device before it counts": "        if let Err(error) = self.device.write(image, buffer, size as usize, position) {" => "        if let Err(error) = if {m} { Ok(()) } else { self.device.write(image, buffer, size as usize, position) } {",
+        "journal: never retried into success": "            desk.failed().store(error.raw_os_error() as u32, SeqCst);" => "            if !{m} { desk.failed().store(error.raw_os_error() as u32, SeqCst); }",
+    }
+    "core/src/journal/clean.rs" {
+        "journal: cleaning keeps the tables": "            if bytes != [0; PIECE] {" => "            if bytes != [0; PIECE] && !{m} {",
+        "journal: cleaning keeps live segments": "(same_use && !free && len > 0).then_some(" => "(same_use && !free && len > 0 && !{m}).then_some(",
+    }
+    "core/src/journal/lock.rs" {
+        "journal: the living keep the lock": "    if holder != 0 && !is_dead(holder) {" => "    if holder != 0 && !is_dead(holder) && !{m} {",
+    }
+    "core/src/store.rs" {
+        "journal: tables": "            Some(journal) => journal.change(&self.region, ranges, || change(&self.region))," => "            Some(journal) => journal.change(&self.region, if {m} { &[] } else { ranges }, || change(&self.region)),",
     }
     "core/src/takeover.rs" {
         "refusal: a log that was not recovered": "    if !files.is_empty() {" => "    if !files.is_empty() && !{m} {",

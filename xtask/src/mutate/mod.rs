@@ -25,6 +25,11 @@ pub const POINTS: &str = "150000";
 /// Crash points of the survey, in which all sites are passed, and of the run with nothing broken.
 const SURVEY: &str = "8000";
 
+/// What mutants of a journal on a block device are called: they run there.
+const JOURNAL: &str = "journal: ";
+/// The same as [`POINTS`] for them. Each device write takes the simulator as long as some hundred flushes.
+const JOURNAL_POINTS: &str = "15000";
+
 /// One mutant's end.
 #[derive(Serialize)]
 pub struct Fate {
@@ -146,6 +151,9 @@ impl Built {
         sim.args(["--points", points, "--threads", &self.threads]).env("SEAWALL_MUTANT", name);
         if let Some(site) = site {
             sim.args(["--mutant", site]);
+        }
+        if name.starts_with(JOURNAL) {
+            sim.args(["--block", "--points", JOURNAL_POINTS]);
         }
         let killed = died(&mut sim, |text| {
             let first = text.lines().find(|line| line.starts_with("BROKEN"));

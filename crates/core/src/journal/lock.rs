@@ -11,13 +11,16 @@
 //! What may not be trusted after a take-over: table and buffer of the batch. Everything else on the desk is
 //! committed by single stores.
 //!
+//! No signal handler runs while its thread leads: its sync could neither lead nor wait for itself.
+//!
 //! A *stopped* leader is waited for: it may be inside its device write, and a write that came late could land on
 //! a later batch.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use rustix::process::{Pid, getpid, test_kill_process};
 use rustix::thread::{futex, gettid};
+use seawall_media::signals::HeldBack;
 use seawall_media::{Region, sim};
 use seawall_wire::desk::Desk;
 
@@ -30,6 +33,8 @@ const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 /// Leadership, until dropped.
 pub(super) struct Lead<'a> {
     desk: Desk<'a>,
+    /// Until the lock is free again.
+    _signals: HeldBack,
 }
 
 impl Journal {
@@ -52,10 +57,13 @@ impl Journal {
 /// Leads if nobody does, or whoever does is dead.
 pub(super) fn try_lead(desk: Desk<'_>) -> Option<Lead<'_>> {
     let holder = desk.lock().load(Acquire);
-    let free = holder == 0 || is_dead(holder);
-    let mine = free && desk.lock().compare_exchange(holder, me(), SeqCst, Relaxed).is_ok();
+    if holder != 0 && !is_dead(holder) {
+        return None;
+    }
+    let signals = HeldBack::all();
+    let mine = desk.lock().compare_exchange(holder, me(), SeqCst, Relaxed).is_ok();
     // Lazily: one that is made gives the lock back when it is dropped.
-    mine.then(|| Lead { desk })
+    mine.then(|| Lead { desk, _signals: signals })
 }
 
 impl<'a> Lead<'a> {
@@ -123,10 +131,56 @@ fn is_dead(holder: u64) -> bool {
     Pid::from_raw(pid).is_none_or(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
 
-/// Frees the lock if a process that is known to be dead holds it: one that nobody waited for still has its id.
-pub fn release_dead(desk: Desk<'_>, pid: u32) {
+/// Frees the lock if its holder is dead, and be it that nobody waited for that process yet: then its id still
+/// exists, and who waits for the lock takes it for alive. The daemon's.
+#[cfg(feature = "std")]
+pub fn bury_leader(desk: Desk<'_>) {
     let holder = desk.lock().load(Acquire);
-    if (holder >> 32) as u32 == pid && desk.lock().compare_exchange(holder, 0, Release, Relaxed).is_ok() {
+    let dead = holder != 0 && (is_dead(holder) || is_zombie(holder));
+    if dead && desk.lock().compare_exchange(holder, 0, SeqCst, Relaxed).is_ok() {
         ring(desk);
+    }
+}
+
+/// True for a thread that has ended and is still listed: a process that nobody waited for. Who may not be looked at
+/// is none.
+#[cfg(feature = "std")]
+fn is_zombie(holder: u64) -> bool {
+    let (pid, tid) = (holder >> 32, holder as u32);
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
+    // Its name may hold anything; the state follows behind it.
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    matches!(state, Some('Z' | 'X'))
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+
+    const fn word(pid: u32) -> u64 {
+        (pid as u64) << 32 | pid as u64
+    }
+
+    #[test]
+    fn a_leader_that_nobody_waited_for_is_dead_and_a_living_one_is_not() {
+        let file = tempfile::tempfile_in("/dev/shm").expect("a file");
+        let len = Desk::bytes_for(1) as u64;
+        file.set_len(len).expect("room");
+        let region = Region::map(&file, len, false).expect("a mapping");
+        let desk = Desk::new(&region, 0);
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("spawned");
+        desk.lock().store(word(child.id()), SeqCst);
+        bury_leader(desk);
+        assert_eq!(desk.lock().load(SeqCst), word(child.id()), "it lives");
+        child.kill().expect("killed");
+        while !is_zombie(word(child.id())) {
+            std::thread::yield_now();
+        }
+        assert!(!is_dead(word(child.id())), "its id still exists");
+        bury_leader(desk);
+        assert_eq!(desk.lock().load(SeqCst), 0);
+        child.wait().expect("reaped");
+        desk.lock().store(word(child.id()), SeqCst);
+        assert!(try_lead(desk).is_some(), "who waits takes over from one that is gone");
     }
 }

@@ -35,7 +35,8 @@ use crate::Errno;
 use crate::store::Range;
 
 use lock::Lead;
-pub use lock::release_dead;
+#[cfg(feature = "std")]
+pub use lock::bury_leader;
 
 /// One pool's journal, as one process sees it.
 pub struct Journal {

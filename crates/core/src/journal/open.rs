@@ -90,6 +90,16 @@ pub fn lay_out(desk: Desk<'_>, found: &Recovered) {
     desk.last().store(found.last, SeqCst);
 }
 
+/// True for the desk of a journal with this anchor. A cleaner that was killed may have written one more than it noted.
+pub fn is_of(desk: Desk<'_>, anchor: &Anchor) -> bool {
+    let uuid = u128::from_le_bytes(anchor.uuid);
+    let noted = desk.anchor().load(SeqCst);
+    desk.size().load(SeqCst) == anchor.size
+        && desk.block().load(SeqCst) == anchor.block
+        && (desk.uuid_low().load(SeqCst), desk.uuid_high().load(SeqCst)) == (uuid as u64, (uuid >> 64) as u64)
+        && (noted..=noted + 1).contains(&anchor.sequence)
+}
+
 /// A journal on this descriptor.
 pub fn journal(fd: OwnedFd, desk_at: usize) -> Journal {
     Journal::new(Device::new(fd), desk_at)

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FallocateFlags, OFlags};
 use seawall_media::block::{Anchor, Recovered};
 use seawall_media::{Medium, Region};
+use seawall_wire::desk::Desk;
 
 use super::{Pool, PoolError, boot, create, host, io as failing, lock, map_error};
 use crate::format::{Cell, Layout, Superblock};
@@ -70,7 +71,7 @@ fn first_batch(file: &File, anchor: Anchor, layout: Layout) -> io::Result<()> {
     let desk_at = anchor.image as usize;
     let end = seawall_media::block::RING_AT;
     let empty = Recovered { anchor, last: 0, highest: 0, end, batches: 0 };
-    open::lay_out(seawall_wire::desk::Desk::new(&region, desk_at), &empty);
+    open::lay_out(Desk::new(&region, desk_at), &empty);
     let store = Store::journaled(region, open::journal(file.try_clone()?.into(), desk_at));
     let owner = rustix::process::getuid().as_raw();
     let mut sb = Superblock::new(layout, anchor.image, anchor.uuid, host(), false, owner);
@@ -106,7 +107,7 @@ pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
         .ok_or_else(|| PoolError::TooSmall { path: path.into(), size: anchor.image })?;
     let bytes = open::memory_bytes(anchor.image, layout);
     let at = image_path(memory, anchor.uuid);
-    let image = match existing(&at, bytes).map_err(failing(&at, "opening the image"))? {
+    let image = match existing(&at, bytes, &anchor).map_err(failing(&at, "opening the image"))? {
         Some(image) => image,
         None => make(&at, bytes, &file, path, &anchor)?,
     };
@@ -148,8 +149,8 @@ pub fn image_path(memory: &Path, uuid: [u8; 16]) -> PathBuf {
     memory.join(format!("seawall-{:032x}.image", u128::from_le_bytes(uuid)))
 }
 
-/// The image, if this boot used it.
-fn existing(at: &Path, bytes: u64) -> io::Result<Option<File>> {
+/// The image, if this boot used it with this journal.
+fn existing(at: &Path, bytes: u64, anchor: &Anchor) -> io::Result<Option<File>> {
     let file = match OpenOptions::new().read(true).write(true).open(at) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -163,7 +164,15 @@ fn existing(at: &Path, bytes: u64) -> io::Result<Option<File>> {
         return Ok(None);
     }
     let region = Region::map(&file, bytes, false).map_err(|e| io::Error::other(format!("{e:?}")))?;
-    Ok(Superblock::read(&region).is_ok_and(|sb| sb.boot == boot()).then_some(file))
+    if !Superblock::read(&region).is_ok_and(|sb| sb.boot == boot() && sb.uuid == anchor.uuid) {
+        return Ok(None);
+    }
+    if !open::is_of(Desk::new(&region, anchor.image as usize), anchor) {
+        return Err(io::Error::other(
+            "it was used in front of another copy of this log, and holds what that one lacks: put that log back",
+        ));
+    }
+    Ok(Some(file))
 }
 
 /// Makes the image from the journal. Whoever finds it under its name finds it complete.

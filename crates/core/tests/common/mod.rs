@@ -41,10 +41,15 @@ impl World {
 
     /// The same with a journal on a disk.
     pub fn on_block(image: u64) -> Self {
+        Self::with_journal(image, pool::block::Sizes::of(image).journal)
+    }
+
+    /// The same with a journal of so many bytes.
+    pub fn with_journal(image: u64, journal: u64) -> Self {
         let memory = tempfile::tempdir_in("/dev/shm").expect("memory");
         let disk = tempfile::tempdir_in("/var/tmp").expect("a directory").keep();
         let path = disk.join("journal");
-        pool::block::create_file(&path, pool::block::Sizes::of(image)).expect("a pool");
+        pool::block::create_file(&path, pool::block::Sizes { image, journal }).expect("a pool");
         let pool = pool::block::open_in(&path, memory.path()).expect("open");
         Self::of(pool, memory)
     }

@@ -1,0 +1,275 @@
+//! A pool on a block device, step by step: something happens at each step of a sync, and then the power goes.
+//!
+//! A step is an access to a shared word, or a device write. The rules that are held here are those that chance alone
+//! rarely reaches: what a batch may hold, which number it gets, when a segment may be used again.
+
+mod common;
+
+use std::cell::{Cell, RefCell};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::SeqCst;
+
+use common::{Managed, World};
+use seawall_core::pool::{Pool, block};
+use seawall_core::{recover, table};
+use seawall_media::block::read;
+use seawall_media::{Region, sim};
+use seawall_wire::desk::Desk;
+
+const IMAGE: u64 = 16 << 20;
+/// So small that reading it takes no time.
+const JOURNAL: u64 = 3 << 20;
+/// The words that the death of a leader must not tidy up.
+const WORDS: usize = 4096;
+
+type Action = Box<dyn FnOnce()>;
+
+/// Counts steps, and acts at one of them.
+struct Steps {
+    journal: File,
+    passed: Cell<u64>,
+    at: Cell<Option<u64>>,
+    action: RefCell<Option<Action>>,
+    /// The process that runs; all before it are dead.
+    process: Cell<u32>,
+}
+
+impl Steps {
+    fn install(world: &World) -> Rc<Self> {
+        let journal = File::options().write(true).open(&world.pool.path).expect("the journal");
+        let steps = Rc::new(Self {
+            journal,
+            passed: Cell::new(0),
+            at: Cell::new(None),
+            action: RefCell::default(),
+            process: Cell::new(1),
+        });
+        sim::install(Some(Rc::clone(&steps) as Rc<dyn sim::Observer>));
+        steps
+    }
+
+    /// Runs `body` with an action at this step. Returns how many steps there were, and whether it was run.
+    fn during(&self, at: u64, action: Action, body: impl FnOnce()) -> (u64, bool) {
+        self.passed.set(0);
+        self.at.set(Some(at));
+        *self.action.borrow_mut() = Some(action);
+        body();
+        self.at.set(None);
+        (self.passed.get(), self.action.take().is_none())
+    }
+
+    fn step(&self) {
+        let Some(at) = self.at.get() else { return };
+        self.passed.set(self.passed.get() + 1);
+        if self.passed.get() == at {
+            // What it does are no steps.
+            self.at.set(None);
+            if let Some(action) = self.action.take() {
+                action();
+            }
+            self.at.set(Some(u64::MAX));
+        }
+    }
+}
+
+impl sim::Observer for Steps {
+    fn stored(&self, _base: usize, _at: usize, _len: usize, _site: sim::Site) {}
+    fn flushed(&self, _base: usize, _at: usize, _len: usize, _site: sim::Site) {}
+    fn fenced(&self, _site: sim::Site) {}
+    fn reads(&self, _base: usize, _at: usize, _len: usize) {}
+    fn touched(&self, _base: usize) {
+        self.step();
+    }
+    fn waits(&self) -> bool {
+        false
+    }
+    fn syncs(&self, _fd: i32) -> Option<Result<(), i32>> {
+        None
+    }
+    fn confirms(&self, _fd: i32) -> Option<Result<(), i32>> {
+        None
+    }
+    fn writes_block(&self, _fd: i32, position: u64, bytes: &[u8]) -> Option<Result<(), i32>> {
+        self.step();
+        self.journal.write_all_at(bytes, position).expect("room");
+        self.step();
+        Some(Ok(()))
+    }
+    fn process(&self) -> Option<u32> {
+        Some(self.process.get())
+    }
+    fn is_dead(&self, process: u32) -> Option<bool> {
+        Some(process < self.process.get())
+    }
+}
+
+/// What a power cut now leaves: a pool that is made from a copy of the journal.
+fn after_a_power_cut(journal: &Path) -> (Pool, tempfile::TempDir) {
+    let memory = tempfile::tempdir_in("/dev/shm").expect("memory");
+    let copy = memory.path().join("journal");
+    std::fs::copy(journal, &copy).expect("a copy");
+    (block::open_in(&copy, memory.path()).expect("a pool"), memory)
+}
+
+fn scan(pool: &Pool) -> recover::Scan {
+    let files = table::files(pool).expect("a table").into_iter().map(|f| (f.slot, f)).collect();
+    recover::scan(pool, &files)
+}
+
+fn tidy(world: &World) {
+    sim::install(None);
+    std::fs::remove_dir_all(world.pool.path.parent().expect("a directory")).expect("removed");
+}
+
+fn synced(world: &World, name: &str) -> Managed {
+    let m = world.manage(name);
+    m.file.write_all_at(&[1; 100_000], 0).expect("room");
+    assert!(world.fsync(&m), "the first sync is real");
+    m
+}
+
+/// A write, and its LSN.
+fn write(world: &World, m: &Managed, thread: usize, bytes: usize) -> u64 {
+    world.pwrite(m, thread, &vec![thread as u8 + 2; bytes], 0);
+    world.engine.shm().file(m.name.slot).expect("the slot").last_lsn().load(SeqCst)
+}
+
+/// Another process writes the file at each step of a sync: in the segment that was looked at already, then in one
+/// that was not, whose header vouches for the first. Whatever the batch holds, what was before it is there too.
+#[test]
+fn a_batch_holds_nothing_without_what_was_before_it() {
+    let world = Rc::new(World::with_journal(IMAGE, JOURNAL));
+    let m = Rc::new(synced(&world, "file"));
+    let steps = Steps::install(&world);
+    let (mut step, mut partial) = (0, 0);
+    loop {
+        step += if step < 100 { 1 } else { 50 };
+        let lsns = Rc::new(RefCell::new(vec![write(&world, &m, 0, 30_000), write(&world, &m, 1, 100)]));
+        let (w, f, l) = (Rc::clone(&world), Rc::clone(&m), Rc::clone(&lsns));
+        let others = move || {
+            for (thread, bytes) in [(0, 30_000), (0, 20_000), (1, 100)] {
+                l.borrow_mut().push(write(&w, &f, thread, bytes));
+            }
+        };
+        let (_, acted) = steps.during(step, Box::new(others), || assert!(!world.fsync(&m)));
+        let (pool, _memory) = after_a_power_cut(&world.pool.path);
+        let found = scan(&pool);
+        assert_eq!(found.damage, [], "something was written at step {step}");
+        let (live, all): (Vec<u64>, _) = (found.live.into_keys().collect(), lsns.borrow());
+        assert!(all.starts_with(&live), "at step {step} {all:?} were written, and {live:?} are there");
+        assert!(live.len() >= 2, "what was synced is there");
+        partial += u32::from(live.len() < all.len());
+        world.fsync(&m);
+        world.destage(&m);
+        if !acted {
+            break;
+        }
+    }
+    assert!(partial > 0, "some of it always came too late for the batch");
+    tidy(&world);
+}
+
+struct Died;
+
+/// A leader dies at a step of its write, its successor at another one, and the third one's batch counts.
+#[test]
+fn two_leaders_that_die_in_a_row_leave_the_next_one_what_counts() {
+    let world = Rc::new(World::with_journal(IMAGE, JOURNAL));
+    let m = synced(&world, "file");
+    let steps = Steps::install(&world);
+    write(&world, &m, 0, 100);
+    let (total, _) = steps.during(u64::MAX, Box::new(|| ()), || assert!(!world.fsync(&m)));
+    // Everything from the end of the look at the segments.
+    let last = total.saturating_sub(40)..=total;
+    for (first, second) in last.clone().flat_map(|i| last.clone().map(move |j| (i, j))) {
+        write(&world, &m, 0, 100);
+        die_in_a_sync(&world, &m, &steps, first);
+        die_in_a_sync(&world, &m, &steps, second);
+        assert!(!world.fsync(&m));
+        let journal = File::open(&world.pool.path).expect("the journal");
+        let found = read(JOURNAL, |into, at| journal.read_exact_at(into, at), |_, _| ()).expect("a journal");
+        let desk = Desk::new(&world.pool.region, IMAGE as usize);
+        let (counts, end) = (desk.last().load(SeqCst), desk.end(desk.last().load(SeqCst)).load(SeqCst));
+        assert_eq!((found.last, found.end), (counts, end), "died at {first} and at {second} of {total}");
+        world.destage(&m);
+    }
+    tidy(&world);
+}
+
+/// A process dies at this step of a sync, and another one comes.
+fn die_in_a_sync(world: &Rc<World>, m: &Managed, steps: &Steps, at: u64) {
+    let view = Region::map(&world.pool.file, world.pool.region.len() as u64, false).expect("a mapping");
+    let left = Rc::new(RefCell::new(None));
+    let seen = Rc::clone(&left);
+    let die = move || {
+        let mut words = vec![0; WORDS];
+        view.read(IMAGE as usize, &mut words);
+        *seen.borrow_mut() = Some((view, words));
+        resume_unwind(Box::new(Died))
+    };
+    let sync = || {
+        world.fsync(m);
+    };
+    let killed = catch_unwind(AssertUnwindSafe(|| steps.during(at, Box::new(die), sync)));
+    steps.at.set(None);
+    // Unwinding tidies up, a kill does not.
+    if let (Err(why), Some((view, words))) = (killed, left.take()) {
+        assert!(why.is::<Died>(), "a panic of its own");
+        view.copy_in(IMAGE as usize, &words);
+    }
+    steps.process.set(steps.process.get() + 1);
+}
+
+/// A signal handler that syncs while its own thread leads could neither lead nor wait.
+#[test]
+fn no_signal_handler_runs_while_its_thread_leads() {
+    let world = World::with_journal(IMAGE, JOURNAL);
+    let m = synced(&world, "file");
+    let steps = Steps::install(&world);
+    let leads = Rc::new(Cell::new(0));
+    for step in (1..).step_by(7) {
+        write(&world, &m, 0, 100);
+        let view = Region::map(&world.pool.file, world.pool.region.len() as u64, false).expect("a mapping");
+        let seen = Rc::clone(&leads);
+        let look = move || {
+            if Desk::new(&view, IMAGE as usize).lock().load(SeqCst) != 0 {
+                seen.set(seen.get() + 1);
+                assert!(is_held_back(10), "SIGUSR1 at step {step}");
+            }
+        };
+        if !steps.during(step, Box::new(look), || assert!(!world.fsync(&m))).1 {
+            break;
+        }
+    }
+    assert!(leads.get() > 10 && !is_held_back(10));
+    tidy(&world);
+}
+
+fn is_held_back(signal: u32) -> bool {
+    let status = std::fs::read_to_string("/proc/thread-self/status").expect("readable");
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).expect("a mask");
+    u64::from_str_radix(mask.trim(), 16).expect("a number") >> (signal - 1) & 1 == 1
+}
+
+/// A segment's header vouches for the segment before it. When that one is used again, the device must know that nobody
+/// needs what was in it.
+#[test]
+fn a_segment_is_used_again_when_the_device_knows_that_it_is_retired() {
+    let world = World::with_journal(IMAGE, JOURNAL);
+    let m = synced(&world, "file");
+    for _ in 0..3 {
+        write(&world, &m, 0, 30_000);
+    }
+    assert!(!world.fsync(&m));
+    assert!(world.destage(&m).freed >= 2, "two segments were written");
+    write(&world, &m, 0, 100);
+    assert!(!world.fsync(&m));
+    let (pool, _memory) = after_a_power_cut(&world.pool.path);
+    let found = scan(&pool);
+    assert_eq!((found.damage.as_slice(), found.live.len()), ([].as_slice(), 1));
+    tidy(&world);
+}

@@ -1,0 +1,55 @@
+//! A thread's signals, held back while it has something that its own signal handlers would wait for.
+
+use core::mem::MaybeUninit;
+
+/// All signals of this thread are held back until this is dropped.
+pub struct HeldBack {
+    /// What was held back before. `None`: the kernel refused, which it does for no reason that is known.
+    before: Option<libc::sigset_t>,
+}
+
+impl HeldBack {
+    /// Begins.
+    pub fn all() -> Self {
+        let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        // SAFETY: both are room for a set; the first is filled before it is read, the second by success.
+        let done = unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr())
+        };
+        // SAFETY: filled, as it says.
+        Self { before: (done == 0).then(|| unsafe { before.assume_init() }) }
+    }
+}
+
+impl Drop for HeldBack {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            // SAFETY: a set that the kernel gave us; nothing is written.
+            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, core::ptr::null_mut()) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocked() -> u64 {
+        let status = std::fs::read_to_string("/proc/thread-self/status").expect("readable");
+        let line = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).expect("a mask");
+        u64::from_str_radix(line.trim(), 16).expect("a number")
+    }
+
+    #[test]
+    fn they_are_held_back_and_let_go() {
+        let before = blocked();
+        {
+            let _held = HeldBack::all();
+            let usr1 = 1 << (libc::SIGUSR1 - 1);
+            assert_eq!(blocked() & usr1, usr1);
+            let _again = HeldBack::all();
+        }
+        assert_eq!(blocked(), before);
+    }
+}
