@@ -105,8 +105,20 @@ struct Progress {
     begin: Instant,
 }
 
+/// A run that panics outside its simulated processes ends the campaign: nobody else would.
+struct EndsOnPanic<'a>(&'a AtomicBool);
+
+impl Drop for EndsOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Relaxed);
+        }
+    }
+}
+
 impl Progress {
     fn work(&self, wanted: &Wanted) {
+        let _ends = EndsOnPanic(&self.stop);
         while self.points.load(Relaxed) < wanted.points && !self.stop.load(Relaxed) {
             let seed = self.next.fetch_add(1, Relaxed);
             let plan = Plan { mutant: wanted.mutant.clone(), block: wanted.block, ..Plan::of(seed) };
