@@ -19,7 +19,7 @@ use seawall_wire::shm::{Policy, Preset};
 
 use crate::pending::{LINE, Units};
 use crate::world::World;
-use crate::{Survival, damage, space, watermark};
+use crate::{damage, space, watermark};
 
 /// How the simulator recovers.
 pub const REPLAY: Options = Options { mode: Mode::Replay, accept_loss: false };

@@ -385,7 +385,9 @@ impl World {
             model.unpromised.is_none() && !model.has_unlogged()
         };
         let replayed = || self.recovering.get() && self.engine.borrow().is_none();
-        self.garbles && (replayed() || all_logged && self.is_tracked(index))
+        // On a block device under `tail` nothing brings back what nobody synced yet, as without a log.
+        let is_hardened_first = self.block.is_none() || self.atomic;
+        self.garbles && is_hardened_first && (replayed() || all_logged && self.is_tracked(index))
     }
 
     /// What a power cut now leaves of a file.

@@ -6,8 +6,8 @@
 //!                                  └──▶ sleeps; the leader's *next* capture covers it, and one who slept leads that
 //! ```
 //!
-//! Inputs: ranges of tables that were changed ([`Journal::change`]); everybody's records ([`harden`]). Output: batches
-//! on the device. Invariants:
+//! Inputs: ranges of tables that were changed ([`Journal::change`]); everybody's records ([`Journal::harden`]).
+//! Output: batches on the device. Invariants:
 //!
 //! * After a crash the image read from the journal is one that persistent memory could have left: a batch holds
 //!   no store without what had been fenced before it. For records see `capture`; tables are written by

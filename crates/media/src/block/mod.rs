@@ -13,7 +13,7 @@
 //!
 //! 1. A [`Device::write`] that returned success survives what the device survives, if it honours its flush.
 //! 2. Of one that did not return, any subset of sectors may be new, old or garbled.
-//! 3. [`read`] gives back whole batches in the order of their numbers up to the newest one that was reported
+//! 3. [`read()`] gives back whole batches in the order of their numbers up to the newest one that was reported
 //!    durable, and perhaps the one that was under way; or it says that one is missing.
 //!
 //! Not handled here: which lines belong into a batch, so that it holds nothing without what that depends on;
