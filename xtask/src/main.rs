@@ -16,7 +16,7 @@ fn main() -> ExitCode {
         ["results"] => results("out"),
         ["results", dir] => results(dir),
         ["mutate-fences"] => mutate_fences("", mutate::POINTS),
-        ["mutate-fences", only] => mutate_fences(only, mutate::POINTS),
+        ["mutate-fences", only] if !only.starts_with('-') => mutate_fences(only, mutate::POINTS),
         ["mutate-fences", only, points] => mutate_fences(only, points),
         _ => Err("usage: xtask docs | xtask results [DIRECTORY] | xtask mutate-fences [PART OF A NAME [CRASH POINTS]]".to_owned()),
     };

@@ -54,6 +54,18 @@ fn a_file_that_was_changed_after_the_restart_is_refused() {
     assert_eq!(recover(&pool, forced).expect("given up").given_up.len(), 1);
 }
 
+/// The pool's owner may not use a recovery as root to write what belongs to others, as through a hard link.
+#[test]
+fn a_file_of_another_owner_is_refused() {
+    let world = World::of(16 << 20, rustix::process::geteuid().as_raw() + 1);
+    let m = world.manage("wal");
+    world.fsync(&m);
+    world.pwrite(&m, 0, b"not for this file", 0);
+    let (pool, _kept) = restart(world, &m);
+    let refused = recover(&pool, AUTO).expect_err("refused");
+    assert!(refused.to_string().contains("it belongs to user"), "{refused}");
+}
+
 /// A machine without a clock of its own comes up in the past. Giving the records up would be the wrong advice.
 #[test]
 fn regression_a_clock_that_was_set_back_is_named() {

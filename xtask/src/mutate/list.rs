@@ -86,6 +86,7 @@ mutants! {
     }
     "core/src/recover/resolve.rs" {
         "refusal: a file that is not there": "&& !options.accept_loss {" => "&& !options.accept_loss && !{m} {",
+        "refusal: a file of another owner": "    if owner != root.uid {" => "    if owner != root.uid && !{m} {",
         "refusal: a file that was changed since": "!self.begun.is_set() {" => "!self.begun.is_set() && !{m} {",
     }
     "core/src/recover/replay.rs" {
@@ -128,6 +129,8 @@ mutants! {
         "state: a failed sync is remembered": "    if !never_reached_the_disk && Flag::TRACKED" => "    if !{m} && !never_reached_the_disk && Flag::TRACKED",
         "state: unlinked before the lock is free":
             "op().inspect(|()| self.set_flag(file, Flag::UNLINKED));" => "op().inspect(|()| if !{m} { self.set_flag(file, Flag::UNLINKED) });",
+        "state: what has no record leaves the log first":
+            "        self.leave(file.slot, f, Flag(0), &retire);" => "        if !{m} { self.leave(file.slot, f, Flag(0), &retire); }",
         "state: given to another user": "op().inspect(|()| self.set_flag(file, Flag::GIVEN_AWAY))" => "op().inspect(|()| if !{m} { self.set_flag(file, Flag::GIVEN_AWAY) })",
     }
     "core/src/engine/write.rs" {

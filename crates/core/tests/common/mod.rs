@@ -3,7 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -32,6 +32,11 @@ pub struct Managed {
 
 impl World {
     pub fn new(size: u64) -> Self {
+        Self::of(size, rustix::process::geteuid().as_raw())
+    }
+
+    /// With a directory that was registered by this user.
+    pub fn of(size: u64, uid: u32) -> Self {
         let memory = tempfile::tempdir_in("/dev/shm").expect("memory");
         let path = memory.path().join("pool");
         pool::create(&path, size, true, false).expect("a pool");
@@ -60,7 +65,7 @@ impl World {
             preset: Preset::Postgres,
             policy: Policy::Tail,
             path: dir.path().canonicalize().expect("a real path"),
-            uid: std::fs::metadata(dir.path()).expect("metadata").uid(),
+            uid,
             data: dir.path().into(),
             identity: identity(File::open(dir.path()).expect("open")).expect("an identity"),
         };
