@@ -57,7 +57,7 @@ fn a_file_that_was_changed_after_the_restart_is_refused() {
 /// The pool's owner may not use a recovery as root to write what belongs to others, as through a hard link.
 #[test]
 fn a_file_of_another_owner_is_refused() {
-    let world = World::of(16 << 20, rustix::process::geteuid().as_raw() + 1);
+    let world = World::registered_by(rustix::process::geteuid().as_raw() + 1, 16 << 20);
     let m = world.manage("wal");
     world.fsync(&m);
     world.pwrite(&m, 0, b"not for this file", 0);

@@ -18,6 +18,8 @@ use seawall_wire::shm::{Flag, Policy, Preset};
 pub struct World {
     pub dir: tempfile::TempDir,
     pub memory: tempfile::TempDir,
+    /// Where a journal lies, if there is one.
+    pub disk: Option<tempfile::TempDir>,
     pub pool: Pool,
     pub engine: Engine,
     pub root: u32,
@@ -30,18 +32,22 @@ pub struct Managed {
     pub name: FileRef,
 }
 
+fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 impl World {
     pub fn new(size: u64) -> Self {
-        Self::of(size, rustix::process::geteuid().as_raw())
+        Self::registered_by(user(), size)
     }
 
     /// With a directory that was registered by this user.
-    pub fn of(size: u64, uid: u32) -> Self {
+    pub fn registered_by(uid: u32, size: u64) -> Self {
         let memory = tempfile::tempdir_in("/dev/shm").expect("memory");
         let path = memory.path().join("pool");
         pool::create(&path, size, true, false).expect("a pool");
         let pool = pool::open(&path).expect("open");
-        Self::of(pool, memory)
+        Self::of(pool, memory, None, uid)
     }
 
     /// The same with a journal on a disk.
@@ -52,14 +58,14 @@ impl World {
     /// The same with a journal of so many bytes.
     pub fn with_journal(image: u64, journal: u64) -> Self {
         let memory = tempfile::tempdir_in("/dev/shm").expect("memory");
-        let disk = tempfile::tempdir_in("/var/tmp").expect("a directory").keep();
-        let path = disk.join("journal");
+        let disk = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let path = disk.path().join("journal");
         pool::block::create_file(&path, pool::block::Sizes { image, journal }).expect("a pool");
         let pool = pool::block::open_in(&path, memory.path()).expect("open");
-        Self::of(pool, memory)
+        Self::of(pool, memory, Some(disk), user())
     }
 
-    fn of(mut pool: Pool, memory: tempfile::TempDir) -> Self {
+    fn of(mut pool: Pool, memory: tempfile::TempDir, disk: Option<tempfile::TempDir>, uid: u32) -> Self {
         let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let root = RootEntry {
             preset: Preset::Postgres,
@@ -72,7 +78,7 @@ impl World {
         let root = table::add_root(&pool, &root).expect("a root");
         let engine = takeover::start(&mut pool, memory.path()).expect("a start").engine;
         let client = engine.claim_client(std::process::id(), 0).expect("a client slot");
-        Self { dir, memory, pool, engine, root, client }
+        Self { dir, memory, disk, pool, engine, root, client }
     }
 
     pub fn who(&self, thread: usize) -> Owner {
