@@ -1,7 +1,11 @@
 //! The innermost loop of `append`: copy whole lines past the cache and checksum them on the way.
 //!
 //! Non-temporal stores go to the medium without reading the line first and without evicting the database's
-//! working set; the payload is loaded once for both purposes.
+//! working set.
+//!
+//! The application may change its buffer meanwhile: InnoDB goes on filling the last block of its redo log while it
+//! is being written, PostgreSQL sets hint bits in pages it writes. write(2) allows that. So every word is loaded
+//! exactly once, for the copy and for its checksum, or a record would be stored that nobody can read.
 
 use crate::LINE;
 use crate::checksum::Striped;
@@ -22,35 +26,50 @@ pub(crate) unsafe fn copy_lines(target: *mut u8, lines: &[u8], sum: &mut Striped
         unsafe { copy_lines_sse42(target, lines, sum) };
         return;
     }
-    sum.update(lines);
-    // SAFETY: the caller vouches for the target.
-    unsafe { store_lines(target, lines) };
+    // SAFETY: the caller's.
+    unsafe { copy_lines_portable(target, lines, sum) };
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse4.2")]
 unsafe fn copy_lines_sse42(target: *mut u8, lines: &[u8], sum: &mut Striped) {
-    use core::arch::x86_64::{__m128i, _mm_crc32_u64, _mm_loadu_si128, _mm_stream_si128};
+    use core::arch::x86_64::{_mm_crc32_u64, _mm_stream_si64};
     let mut stripe = sum.0.map(u64::from);
     let mut at = 0;
     while at < lines.len() {
-        // SAFETY: `at + LINE <= lines.len()`, and the caller vouches for as much of the target;
-        // 16-byte streaming stores need the alignment that line alignment gives.
-        unsafe {
-            let from = lines.as_ptr().add(at);
-            let to = target.add(at);
-            for part in 0..4 {
-                let piece = _mm_loadu_si128(from.add(part * 16).cast::<__m128i>());
-                _mm_stream_si128(to.add(part * 16).cast::<__m128i>(), piece);
-            }
-            for word in 0..8 {
-                let value = from.add(word * 8).cast::<u64>().read_unaligned();
+        for word in 0..LINE / 8 {
+            // SAFETY: `at + LINE <= lines.len()`, and the caller vouches for as much of the target, which is
+            // aligned as lines are.
+            unsafe {
+                let value = once(lines.as_ptr().add(at + word * 8).cast::<u64>().read_unaligned());
+                _mm_stream_si64(target.add(at + word * 8).cast::<i64>(), value.cast_signed());
                 stripe[word % 4] = _mm_crc32_u64(stripe[word % 4], value);
             }
         }
         at += LINE;
     }
     sum.0 = stripe.map(|s| s as u32);
+}
+
+/// The value as it was loaded: what comes out of here the compiler cannot load a second time.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn once(mut value: u64) -> u64 {
+    // SAFETY: no instruction at all.
+    unsafe { core::arch::asm!("/* {0} */", inout(reg) value, options(nomem, nostack, preserves_flags)) };
+    value
+}
+
+unsafe fn copy_lines_portable(target: *mut u8, lines: &[u8], sum: &mut Striped) {
+    for (i, line) in lines.chunks_exact(LINE).enumerate() {
+        let mut copy = [0; LINE];
+        copy.copy_from_slice(line);
+        // Not to be read from where it came from again.
+        let copy = core::hint::black_box(copy);
+        sum.update(&copy);
+        // SAFETY: the caller vouches for the target.
+        unsafe { store_lines(target.add(i * LINE), &copy) };
+    }
 }
 
 /// Copies whole lines past the cache without a checksum. Persisted after the next fence.
@@ -75,5 +94,55 @@ pub(crate) unsafe fn store_lines(target: *mut u8, lines: &[u8]) {
     unsafe {
         core::ptr::copy_nonoverlapping(lines.as_ptr(), target, lines.len());
         crate::flush::flush_range(target, lines.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+    use super::*;
+
+    type Copy = unsafe fn(*mut u8, &[u8], &mut Striped);
+
+    #[repr(align(64))]
+    struct Lines([u8; 16 * LINE]);
+
+    /// A record whose source changes under its copy must still be readable: by both ways of copying.
+    #[test]
+    fn regression_what_is_stored_is_what_was_checksummed() {
+        for copy in [copy_lines as Copy, copy_lines_portable] {
+            let source: [AtomicU64; 16 * LINE / 8] = [const { AtomicU64::new(0) }; 16 * LINE / 8];
+            let stop = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    for n in 1.. {
+                        source.iter().for_each(|word| word.store(n, Relaxed));
+                        if stop.load(Relaxed) {
+                            break;
+                        }
+                    }
+                });
+                while source[0].load(Relaxed) == 0 {
+                    std::thread::yield_now();
+                }
+                let mut is_same = true;
+                for _ in 0..50_000 {
+                    let (mut to, mut sum, mut again) =
+                        (Lines([0; 16 * LINE]), Striped::new(), Striped::new());
+                    // SAFETY: an application's buffer, as the kernel would see it; the target is our own.
+                    let stored = unsafe {
+                        let from = core::slice::from_raw_parts(source.as_ptr().cast::<u8>(), 16 * LINE);
+                        copy(to.0.as_mut_ptr(), from, &mut sum);
+                        crate::fence();
+                        core::hint::black_box(to.0)
+                    };
+                    again.update(&stored);
+                    is_same &= sum.finish() == again.finish();
+                }
+                stop.store(true, Relaxed);
+                assert!(is_same);
+            });
+        }
     }
 }
