@@ -109,7 +109,8 @@ fn open_shm(file: &File, path: &Path, len: u64) -> Result<Shm, StartError> {
     Shm::open(region).map_err(|_| StartError::Attach(AttachError::Foreign))
 }
 
-fn open_existing(path: &Path, pool: &Pool) -> io::Result<Option<File>> {
+/// A file in memory that this user left there earlier, and its length.
+pub(crate) fn open_own(path: &Path) -> io::Result<Option<(File, u64)>> {
     let file = match OpenOptions::new().read(true).write(true).open(path) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -119,7 +120,11 @@ fn open_existing(path: &Path, pool: &Pool) -> io::Result<Option<File>> {
     if meta.uid() != rustix::process::getuid().as_raw() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
     }
-    let len = meta.len();
+    Ok(Some((file, meta.len())))
+}
+
+fn open_existing(path: &Path, pool: &Pool) -> io::Result<Option<File>> {
+    let Some((file, len)) = open_own(path)? else { return Ok(None) };
     if len < Header::BYTES as u64 {
         return Ok(None);
     }

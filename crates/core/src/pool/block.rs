@@ -7,7 +7,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, OFlags};
@@ -19,6 +19,7 @@ use super::{Pool, PoolError, boot, create, host, io as failing, lock, map_error}
 use crate::format::{Cell, Layout, Superblock};
 use crate::journal::{Journal, open};
 use crate::store::Store;
+use crate::takeover::open_own;
 
 /// Sizes of a new pool on a block device.
 #[derive(Clone, Copy, Debug)]
@@ -151,18 +152,7 @@ pub fn image_path(memory: &Path, uuid: [u8; 16]) -> PathBuf {
 
 /// The image, if this boot used it with this journal.
 fn existing(at: &Path, bytes: u64, anchor: &Anchor) -> io::Result<Option<File>> {
-    let file = match OpenOptions::new().read(true).write(true).open(at) {
-        Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(e),
-    };
-    let meta = file.metadata()?;
-    if meta.uid() != rustix::process::getuid().as_raw() {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
-    }
-    if meta.len() != bytes {
-        return Ok(None);
-    }
+    let Some((file, _)) = open_own(at)?.filter(|(_, len)| *len == bytes) else { return Ok(None) };
     let region = Region::map(&file, bytes, false).map_err(|e| io::Error::other(format!("{e:?}")))?;
     if !Superblock::read(&region).is_ok_and(|sb| sb.boot == boot() && sb.uuid == anchor.uuid) {
         return Ok(None);
