@@ -88,7 +88,7 @@ impl<'e> Destager<'e> {
                     Err(error) => round.failed.push((slot, error)),
                 }
             } else {
-                self.measure(slot, f, files);
+                self.look_ahead(slot, f, files);
             }
             if is_dirty(f) {
                 round.dirty += 1;
@@ -114,9 +114,7 @@ impl<'e> Destager<'e> {
         let Entry::Alone(guard) = lock::enter(self.engine.shm(), f, self.who) else { return Ok(()) };
         // Nobody is inside, so every record up to here has been published.
         let last = f.last_lsn().load(Acquire);
-        if Flag::TRACKED.any_in(f.flags().load(Acquire)) {
-            f.solid().store(solid_bytes(fd), SeqCst);
-        }
+        measure(f, fd);
         // A lock that was inherited is kept until the lost holder's record is retired.
         let was_inherited = guard.inherited();
         let guard = was_inherited.then_some(guard);
@@ -145,17 +143,15 @@ impl<'e> Destager<'e> {
     }
 
     /// Finds out how much of a file a store may overwrite, so that this need not wait for its first sync.
-    fn measure(&self, slot: u32, f: File<'_>, files: &mut dyn Files) {
-        let is_wanted = || f.solid().load(Acquire) == 0 && Flag::TRACKED.any_in(f.flags().load(Acquire));
-        if !is_wanted() {
+    fn look_ahead(&self, slot: u32, f: File<'_>, files: &mut dyn Files) {
+        if f.solid().load(Acquire) != 0 {
             return;
         }
         let Ok(fd) = files.descriptor(slot) else { return };
         if let Entry::Alone(guard) = lock::enter(self.engine.shm(), f, self.who)
             && !guard.inherited()
-            && is_wanted()
         {
-            f.solid().store(solid_bytes(fd), SeqCst);
+            measure(f, fd);
         }
     }
 
@@ -231,6 +227,13 @@ impl<'e> Destager<'e> {
         lane.owner().store(0, Release);
         // Not the lane's any more, and yet open: a daemon was killed between this and freeing it.
         retired
+    }
+}
+
+/// Notes how much of a file in the log a store may overwrite. Nobody else is inside.
+fn measure(f: File<'_>, fd: BorrowedFd<'_>) {
+    if Flag::TRACKED.any_in(f.flags().load(Acquire)) {
+        f.solid().store(solid_bytes(fd), SeqCst);
     }
 }
 

@@ -6,15 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::Alone;
+use common::{Alone, SIDES};
 use seawall_lab::cli::{Common, ReportOptions, RunOptions};
 use seawall_lab::trial::record::{self, Record};
 use seawall_lab::{notebook, trial};
 
-/// `redo` of the lab with less data, and two of its configurations; `broken`: one more that cannot start.
-fn small_redo(dir: &Path, broken: bool) -> PathBuf {
-    let mut text = String::from(
-        r#"name = "small"
+const SMALL: &str = r#"name = "small"
 title = "Redo, in small"
 question = "Does it run?"
 seconds = 1
@@ -26,27 +23,20 @@ conf = { UPDATE_PCT = 100, SCALE = "2M", SCAN_TABLE_SZ = "1M", WORK_UNIT = 8, RE
 commit = "per_operation"
 schemas = 1
 threads = 2
+"#;
 
-[[configuration]]
-name = "fs"
-title = "the file system"
-role = "baseline"
-
-[[configuration]]
-name = "preload"
-title = "Seawall, log in RAM"
-front = "preload"
-medium = "emulated"
-pool = "16M"
-
+const NOT_POSSIBLE: &str = r#"
 [[configuration]]
 name = "dax"
 title = "Seawall, log on too many CPUs"
 front = "preload"
 medium = "emulated"
 cpus = 5000
-"#,
-    );
+"#;
+
+/// `redo` of the lab with less data, and two of its configurations; `broken`: one more that cannot start.
+fn small_redo(dir: &Path, broken: bool) -> PathBuf {
+    let mut text = format!("{SMALL}{SIDES}{NOT_POSSIBLE}");
     if broken {
         text += "\n[[configuration]]\nname = \"broken\"\ntitle = \"a server that cannot start\"\nsettings = { shared_buffers = \"lots\" }\n";
     }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::Alone;
+use common::{Alone, SIDES};
 
 /// Everything installed below a directory of its own.
 fn installed(alone: &Alone) -> PathBuf {
@@ -63,7 +63,7 @@ fn the_lab_runs_from_where_it_was_installed() {
     assert!(expect_success(list()).contains("redo: "));
 
     let case = alone.dir().join("tiny.toml");
-    fs::write(&case, TINY).expect("a case");
+    fs::write(&case, format!("{TINY}{SIDES}")).expect("a case");
     let mut run = Command::new(&seawall);
     run.args(["lab", "run"]).arg(&case).args(["--rounds", "1", "--pool-size", "16M"]);
     run.arg("--work").arg(alone.dir().join("work")).arg("--out").arg(alone.dir().join("out"));
@@ -93,16 +93,4 @@ controls = ["fs"]
 test = "simple-update"
 clients = 1
 scale = 1
-
-[[configuration]]
-name = "fs"
-title = "the file system"
-role = "baseline"
-
-[[configuration]]
-name = "preload"
-title = "Seawall, log in RAM"
-front = "preload"
-medium = "emulated"
-pool = "16M"
 "#;

@@ -96,7 +96,7 @@ mutants! {
     "core/src/recover/mod.rs" {
         "retired: at the end of recovery":
             "pool.retired().raise(&pool.region, scan.last_lsn);" => "if !{m} { pool.retired().raise(&pool.region, scan.last_lsn) };",
-        "table: emptied by recovery": "            retired();\n            table::forget_all(pool);\n        }\n        Some" => "            retired();\n            if !{m} { table::forget_all(pool); }\n        }\n        Some",
+        "table: emptied by recovery": "        table::forget_all(pool);" => "        if !{m} { table::forget_all(pool); }",
         "refusal: damage": "if !scan.damage.is_empty() {" => "if !scan.damage.is_empty() && !{m} {",
     }
     "core/src/persist.rs" {
@@ -120,7 +120,7 @@ mutants! {
     "core/src/engine/sync.rs" {
         "journal: a sync waits": "        if last <= f.watermark().load(Acquire) {" => "        if last <= f.watermark().load(Acquire) || {m} {",
         "fsync: real": "        let done = real();\n        f.real_syncs()" => "        let done = if {m} { Ok(()) } else { real() };\n        f.real_syncs()",
-        "fsync: real, lock inherited": "            let done = real();\n            self.leave" => "            let done = if {m} { Ok(()) } else { real() };\n            self.leave",
+        "fsync: real, lock inherited": "        let done = real();\n        self.leave" => "        let done = if {m} { Ok(()) } else { real() };\n        self.leave",
         "watermark: real sync":
             "        if covered.last > f.watermark().load(Acquire) {" => "        if covered.last > f.watermark().load(Acquire) && !{m} {",
         "failed sync: a later one succeeds": "        if Flag::FAILED.any_in(f.flags().load(Acquire)) {\n            return Ok(());" => "        if Flag::FAILED.any_in(f.flags().load(Acquire)) && !{m} {\n            return Ok(());",

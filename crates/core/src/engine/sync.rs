@@ -8,7 +8,7 @@ use seawall_wire::shm::{File, Flag};
 use super::timing::class;
 use super::{Engine, FileRef, distrust};
 use crate::journal::Journal;
-use crate::lock::{self, Entry};
+use crate::lock::{self, Entry, Guard};
 use crate::{Errno, Owner, persist};
 
 /// What a real sync will have covered.
@@ -78,11 +78,25 @@ impl Engine {
         if !self.knows(file) {
             return real();
         }
-        let done = real();
-        self.leave(file.slot, f, Flag::LOG_FULL, || done);
-        guard.settled();
+        let done = self.sync_and_leave(file.slot, f, &guard, Flag::LOG_FULL, real);
         f.real_syncs().fetch_add(1, Relaxed);
-        done.and(unless_failed(f))
+        done
+    }
+
+    /// A real sync with which the file leaves the log. What could not be retired is not acknowledged.
+    fn sync_and_leave(
+        &self,
+        slot: u32,
+        f: File<'_>,
+        guard: &Guard<'_>,
+        why: Flag,
+        real: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let done = real();
+        self.leave(slot, f, why, || done);
+        guard.settled();
+        done?;
+        if Flag::FAILED.any_in(f.flags().load(Acquire)) { Err(Errno::IO) } else { Ok(()) }
     }
 
     /// A signal handler syncs the file that its own thread is changing. What the kernel makes durable must not be
@@ -110,11 +124,7 @@ impl Engine {
             return Err(Errno::IO);
         }
         if guard.inherited() {
-            let done = real();
-            self.leave(file.slot, f, Flag(0), || done);
-            guard.settled();
-            done?;
-            unless_failed(f)?;
+            self.sync_and_leave(file.slot, f, &guard, Flag(0), real)?;
             self.rejoin(f, || Ok(()));
             return Ok(());
         }
@@ -222,11 +232,6 @@ impl Engine {
     ) -> Result<(), E> {
         self.pass(who, file, retire, || op().inspect(|()| self.set_flag(file, Flag::GIVEN_AWAY)))
     }
-}
-
-/// What could not be retired is not acknowledged.
-fn unless_failed(f: File<'_>) -> Result<(), Errno> {
-    if Flag::FAILED.any_in(f.flags().load(Acquire)) { Err(Errno::IO) } else { Ok(()) }
 }
 
 #[inline]

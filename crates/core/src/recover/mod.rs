@@ -165,16 +165,13 @@ pub fn recover_into(pool: &Pool, options: Options, locate: &impl Locate) -> Resu
 /// Ends the log's life: everything in it is on disk. The order matters only in that the retired LSN alone
 /// already says so; the table is emptied so that files are registered anew.
 fn close(pool: &Pool, scan: &Scan) -> Result<(), Errno> {
-    let retired = || pool.retired().raise(&pool.region, scan.last_lsn);
+    let change = || {
+        pool.retired().raise(&pool.region, scan.last_lsn);
+        table::forget_all(pool);
+    };
     match pool.region.journal() {
-        None => {
-            retired();
-            table::forget_all(pool);
-        }
-        Some(journal) => journal.close(&pool.region, pool.layout(), || {
-            retired();
-            table::forget_all(pool);
-        })?,
+        None => change(),
+        Some(journal) => journal.close(&pool.region, pool.layout(), change)?,
     }
     Ok(())
 }

@@ -20,6 +20,21 @@ use tempfile::TempDir;
 /// Small, so that the log wraps and is destaged while a test runs.
 const POOL_SIZE: u64 = 16 << 20;
 
+/// The sides of a test's case: the file system, and Seawall on it.
+pub const SIDES: &str = r#"
+[[configuration]]
+name = "fs"
+title = "the file system"
+role = "baseline"
+
+[[configuration]]
+name = "preload"
+title = "Seawall, log in RAM"
+front = "preload"
+medium = "emulated"
+pool = "16M"
+"#;
+
 /// Everything below the test's process belongs to one test: only one may run at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
