@@ -2,11 +2,13 @@
 //!
 //! Every flush and fence that the simulator reaches is broken at run time, by its line. Every checksum check,
 //! watermark, real fsync, row of the decision table and step of the protocol in [`list`] is broken in a copy of
-//! the sources ([`tree`]). Each mutant faces the simulator, and if it survives that, core's own tests.
+//! the sources ([`tree`]). Each mutant faces the simulator, and if it survives that, core's own tests; first it is
+//! looked for where it died before ([`deaths`]).
 //!
 //! Output: a table, a JSON file, status 1 if a mutant survives. A survivor is a hole in the simulator or
 //! something needless: close the one or delete the other.
 
+mod deaths;
 mod list;
 mod tree;
 
@@ -16,6 +18,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use deaths::{Deaths, Place};
 use list::NEEDLESS;
 pub use list::{MUTANTS, Mutant};
 pub use tree::broken;
@@ -24,6 +27,9 @@ pub use tree::broken;
 pub const POINTS: &str = "150000";
 /// Crash points of the survey, in which all sites are passed, and of the run with nothing broken.
 const SURVEY: &str = "8000";
+
+/// Who kills what the simulator does not.
+const TESTS: &str = "core's tests";
 
 /// What mutants of a journal on a block device are called: they run there.
 const JOURNAL: &str = "journal: ";
@@ -64,11 +70,13 @@ pub fn run(root: &Path, only: &str, points: &str, json: &Path) -> Result<usize, 
     if let Some(what) = whole.killed_by {
         return Err(format!("with nothing broken, {what} fails: {}", whole.because));
     }
+    let mut deaths = Deaths::of(target(root).join("mutants-died.json"));
     let mut fates = Vec::new();
     for name in built.sites()?.into_iter().chain(MUTANTS.iter().map(|m| m.name.to_owned())) {
         if name.contains(only) {
-            let mut fate = built.face(&name, is_site(&name).then_some(&name), points);
+            let mut fate = built.face(&name, deaths.place(&name), points);
             fate.needless = needless(root, &name);
+            deaths.note(&fate)?;
             println!("{}", row(&fate));
             fates.push(fate);
         }
@@ -144,32 +152,17 @@ impl Built {
         if sites.is_empty() { Err("the survey found no flush and no fence".into()) } else { Ok(sites) }
     }
 
-    /// Lets a mutant face so many crash points, then the tests. `site`: it is a flush or a fence.
-    fn face(&self, name: &str, site: Option<&String>, points: &str) -> Fate {
+    /// Lets a mutant face what killed it before, then so many crash points, then the tests.
+    fn face(&self, name: &str, before: Option<Place>, points: &str) -> Fate {
         let begin = Instant::now();
-        let mut sim = Command::new(&self.campaign);
-        sim.args(["--points", points, "--threads", &self.threads]).env("SEAWALL_MUTANT", name);
-        if let Some(site) = site {
-            sim.args(["--mutant", site]);
-        }
-        if name.starts_with(JOURNAL) {
-            sim.args(["--block", "--points", JOURNAL_POINTS]);
-        }
-        let killed = died(&mut sim, |text| {
-            let first = text.lines().find(|line| line.starts_with("BROKEN"));
-            ("simulator".into(), first.unwrap_or("it panicked").trim_start_matches("BROKEN ").to_owned())
-        });
-        // A flush or a fence is broken by the simulator only.
-        let tests = self.tests.iter().filter(|_| site.is_none());
-        let killed = killed.or_else(|| {
-            tests.into_iter().find_map(|test| {
-                died(Command::new(test).env("SEAWALL_MUTANT", name), |text| {
-                    let failed =
-                        text.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
-                    ("core's tests".into(), failed.unwrap_or("one of them ended").to_owned())
-                })
-            })
-        });
+        let killed = match before {
+            Some(Place::Seed(seed)) => self.simulated(name, &["--seed", &seed.to_string(), "--points", "1"]),
+            Some(Place::Tests) => self.tested(name),
+            None => None,
+        };
+        let points = if name.starts_with(JOURNAL) { JOURNAL_POINTS } else { points };
+        let killed = killed.or_else(|| self.simulated(name, &["--points", points]));
+        let killed = killed.or_else(|| self.tested(name));
         let (killed_by, because) = killed.map_or((None, String::new()), |(by, because)| (Some(by), because));
         let because = because.chars().take(160).collect();
         Fate {
@@ -179,6 +172,34 @@ impl Built {
             because,
             seconds: begin.elapsed().as_secs_f64(),
         }
+    }
+
+    /// Who died in the simulator.
+    fn simulated(&self, name: &str, words: &[&str]) -> Option<(String, String)> {
+        let mut sim = Command::new(&self.campaign);
+        sim.args(words).args(["--threads", &self.threads]).env("SEAWALL_MUTANT", name);
+        if is_site(name) {
+            sim.args(["--mutant", name]);
+        }
+        if name.starts_with(JOURNAL) {
+            sim.arg("--block");
+        }
+        died(&mut sim, |text| {
+            let first = text.lines().find(|line| line.starts_with("BROKEN"));
+            ("simulator".into(), first.unwrap_or("it panicked").trim_start_matches("BROKEN ").to_owned())
+        })
+    }
+
+    /// Who died in core's tests. A flush or a fence is broken by the simulator only.
+    fn tested(&self, name: &str) -> Option<(String, String)> {
+        let tests = self.tests.iter().filter(|_| !is_site(name));
+        tests.into_iter().find_map(|test| {
+            died(Command::new(test).env("SEAWALL_MUTANT", name), |text| {
+                let failed =
+                    text.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
+                (TESTS.into(), failed.unwrap_or("one of them ended").to_owned())
+            })
+        })
     }
 }
 
