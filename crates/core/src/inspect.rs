@@ -119,7 +119,7 @@ pub fn inspect(pool: &Pool) -> Inspection {
         size: sb.size,
         segment_bytes: sb.segment_bytes,
         segments: sb.segments,
-        emulated: sb.emulated != 0,
+        emulated: sb.is_emulated(),
         same_boot: pool.is_same_boot(),
         retired_lsn: pool.retired().load(&pool.region),
         last_lsn: scan.last_lsn,

@@ -3,7 +3,7 @@
 //! After [`records`] returns, every record this thread appended survives what the medium survives. After
 //! [`watermark`] returns, recovery will not replay the file's records up to that LSN.
 
-use core::sync::atomic::Ordering::Release;
+use core::sync::atomic::Ordering::{Acquire, Release};
 
 use seawall_media::fence;
 use seawall_wire::shm::File;
@@ -25,7 +25,10 @@ pub fn records() {
 /// acknowledged.
 pub fn watermark(pool: &Store, slot: u32, file: File<'_>, lsn: u64) -> Result<(), Errno> {
     let cell = format::watermark(slot);
-    pool.change(&[cell.range()], |pool| cell.raise(pool, lsn))?;
+    match (pool.change(&[cell.range()], |pool| cell.raise(pool, lsn)), pool.journal()) {
+        (Err(Errno::BADF), Some(journal)) => journal.retire(slot, file.generation().load(Acquire), lsn)?,
+        (done, _) => done?,
+    }
     file.watermark().store(lsn, Release);
     Ok(())
 }

@@ -51,6 +51,7 @@ pub enum PoolError {
     Map { path: PathBuf, error: MapError },
     Probe { path: PathBuf, error: ProbeError },
     Journal { path: PathBuf, error: JournalError },
+    Image(PathBuf),
     Io { path: PathBuf, doing: &'static str, error: io::Error },
 }
 
@@ -100,6 +101,12 @@ impl std::fmt::Display for PoolError {
                 "{}: {error}. Nothing in it can be replayed safely: restore the log if it is a copy; else restore \
                  the database from a backup",
                 path.display()
+            ),
+            Self::Image(p) => write!(
+                f,
+                "{} is the image of a pool whose log lies on a block device, and holds only what that log does not \
+                 need: name the log instead",
+                p.display()
             ),
             Self::Probe { path, error } => write!(f, "{}: {error}", path.display()),
             Self::Io { path, doing, error } => write!(f, "{doing} {}: {error}", path.display()),
@@ -163,10 +170,13 @@ fn open_file(file: File, path: &Path, read_only: bool) -> Result<Pool, PoolError
     };
     let superblock =
         Superblock::read(&region).map_err(|error| PoolError::Superblock { path: path.into(), error })?;
+    if !read_only && superblock.is_journaled() {
+        return Err(PoolError::Image(path.into()));
+    }
     if !read_only && superblock.host != host() {
         return Err(PoolError::OtherHost { path: path.into() });
     }
-    if !read_only && medium == Medium::Emulated && superblock.emulated == 0 {
+    if !read_only && medium == Medium::Emulated && !superblock.is_emulated() {
         return Err(PoolError::NotEmulated { path: path.into(), because });
     }
     Ok(Pool { region: region.into(), file, lock: None, path: path.into(), superblock, medium, because })

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
 use common::{World, roll_back};
-use seawall_core::journal::Journal;
+use seawall_core::journal::{Journal, Way};
 use seawall_core::pool::block;
 use seawall_core::store::Store;
 use seawall_core::{Errno, persist};
@@ -123,7 +123,7 @@ fn a_device_that_fails_fails_every_sync_from_then_on() {
     let at = world.engine.pool().journal().expect("a journal").desk_at();
     let len = world.pool.region.len() as u64;
     let region = Region::map(&world.pool.file, len, false).expect("a mapping");
-    let broken = Store::journaled(region, Journal::new(Device::new(refuses.into()), at));
+    let broken = Store::journaled(region, Journal::new(Way::Own(Device::new(refuses.into())), at));
     let f = world.engine.shm().file(m.name.slot).expect("the slot");
     assert_eq!(persist::watermark(&broken, m.name.slot, f, 1 << 20), Err(Errno::IO));
     assert!(f.watermark().load(std::sync::atomic::Ordering::SeqCst) < 1 << 20, "nobody may rely on it");

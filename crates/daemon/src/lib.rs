@@ -30,6 +30,7 @@ mod evict;
 mod files;
 pub mod foreign;
 pub mod guard;
+mod lend;
 mod lifetime;
 mod locate;
 mod log;

@@ -6,15 +6,15 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering::Relaxed;
 
-use seawall_core::FileRef;
+use seawall_core::{Errno, FileRef};
 use seawall_media::Medium;
-use seawall_wire::message::{Kind, MAGIC, MESSAGE_MAX, Reply, Request, Status};
+use seawall_wire::message::{Kind, MAGIC, MESSAGE_MAX, Reply, Request, Retire, Status};
 use serde::Serialize;
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::net::{self, Message, Peer};
 use crate::state::{Daemon, real_sync};
-use crate::{closing, control, destaging, register, roots, status, tablespaces, warden};
+use crate::{closing, control, destaging, lend, register, roots, status, tablespaces, warden};
 
 /// JSON longer than this travels in a file instead.
 const INLINE_MAX: usize = MESSAGE_MAX / 2;
@@ -103,6 +103,7 @@ impl<'d> Connection<'d> {
             Some(Kind::Hello) => self.hello(),
             Some(Kind::Register) => self.register(message),
             Some(Kind::SyncFile) => self.sync_file(body),
+            Some(Kind::Harden) => self.harden(body),
             Some(Kind::LookForRoots) => match tablespaces::look(self.daemon) {
                 Ok(()) => Answer::status(Status::Ok),
                 Err(e) => Answer::failed(e),
@@ -131,11 +132,30 @@ impl<'d> Connection<'d> {
     fn hello(&self) -> Answer<'d> {
         self.daemon.lifetime.greet(self.peer.pid);
         let mut reply = Reply::new(Status::Ok);
-        reply.pool_len = self.daemon.pool.superblock.size;
+        reply.pool_len = self.daemon.pool.region.len() as u64;
         reply.shm_len = self.daemon.shm_len;
         reply.sync_map = u32::from(self.daemon.pool.medium == Medium::Pmem);
-        let descriptors = vec![self.daemon.pool_for_clients.as_fd(), self.daemon.shm_file.as_fd()];
+        let mut descriptors = vec![self.daemon.pool_for_clients.as_fd(), self.daemon.shm_file.as_fd()];
+        descriptors.extend(lend::journal(self.daemon));
         Answer { reply, body: Vec::new(), descriptors }
+    }
+
+    /// What a front without a way to the journal cannot do itself.
+    fn harden(&self, body: &[u8]) -> Answer<'d> {
+        let done = match Retire::read_from_bytes(body) {
+            Ok(retire) => lend::retire(self.daemon, retire),
+            Err(_) if body.is_empty() => self.daemon.engine.harden_all(),
+            Err(_) => return Answer::status(Status::BadRequest),
+        };
+        match done {
+            Ok(()) => Answer {
+                reply: Reply::new(Status::Ok),
+                body: Vec::new(),
+                descriptors: lend::journal(self.daemon).into_iter().collect(),
+            },
+            Err(Errno::NOSPC) => Answer::status(Status::Full),
+            Err(e) => Answer::failed(e),
+        }
     }
 
     fn register(&self, message: &Message) -> Answer<'d> {

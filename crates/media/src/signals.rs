@@ -1,4 +1,4 @@
-//! A thread's signals, held back while it has something that its own signal handlers would wait for.
+//! Threads: whether one is gone; and a thread's signals, held back while it has something that its own signal handlers would wait for.
 
 use core::mem::MaybeUninit;
 
@@ -31,6 +31,19 @@ impl Drop for HeldBack {
     }
 }
 
+/// True if this thread of this process has ended; one that nobody waited for yet has not.
+pub fn is_gone(process: i32, thread: i32) -> bool {
+    // SAFETY: the address is this thread's errno, valid as long as the thread.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above; signal 0 asks and sends nothing.
+    unsafe {
+        let before = *errno;
+        let gone = libc::syscall(libc::SYS_tgkill, process, thread, 0) == -1 && *errno == libc::ESRCH;
+        *errno = before;
+        gone
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,6 +52,18 @@ mod tests {
         let status = std::fs::read_to_string("/proc/thread-self/status").expect("readable");
         let line = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).expect("a mask");
         u64::from_str_radix(line.trim(), 16).expect("a number")
+    }
+
+    #[test]
+    fn a_thread_is_gone_when_it_has_ended_and_its_process_has_not() {
+        let me = std::process::id() as i32;
+        // SAFETY: gettid takes nothing and always succeeds.
+        let tid = || unsafe { libc::syscall(libc::SYS_gettid) } as i32;
+        assert!(!is_gone(me, tid()));
+        let other = std::thread::spawn(tid).join().expect("a thread");
+        while !is_gone(me, other) {
+            std::thread::yield_now();
+        }
     }
 
     #[test]

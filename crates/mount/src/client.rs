@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use seawall_core::journal::Way;
 use seawall_core::{Engine, FileRef};
 use seawall_daemon::control::Control;
 use seawall_daemon::net;
+use seawall_media::block::Device;
 use seawall_wire::message::{Kind, MAGIC, Reply, Request, Status};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -45,8 +47,11 @@ impl Client {
     /// If the daemon is not there, refuses, or is of another version.
     pub fn hello(&self) -> io::Result<Engine> {
         let (reply, descriptors) = self.ask(Kind::Hello, None)?;
-        let [pool, shm] = [0, 1].map(|i| descriptors.get(i).map(AsFd::as_fd));
-        Engine::join(&reply, pool, shm).map_err(io::Error::other)
+        let mut descriptors = descriptors.into_iter();
+        let (pool, shm) = (descriptors.next(), descriptors.next());
+        let journal = descriptors.next().map(|fd| Way::Own(Device::new(fd)));
+        let [pool, shm] = [&pool, &shm].map(|fd| fd.as_ref().map(AsFd::as_fd));
+        Engine::join(&reply, pool, shm, journal).map_err(io::Error::other)
     }
 
     /// Asks that the file behind `fd` be managed.

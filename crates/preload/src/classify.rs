@@ -203,6 +203,8 @@ fn adopt(engine: &'static Engine, fd: c_int, file: FileRef, stat: &Stat, was: En
         // This process may have written it unseen.
         engine.need_sync(file);
     }
+    // The kernel's own O_DSYNC makes the published data durable, not the record of it.
+    let was = if engine.pool().journal().is_some() { also_synced(fd, was) } else { was };
     // A mark that this file is held tells of an earlier slot, or of a time when it had none.
     let entry = Entry::managed(file, was.marks()).with(mark::HELD, false);
     let Some(who) = owner::current(engine) else {
@@ -215,6 +217,13 @@ fn adopt(engine: &'static Engine, fd: c_int, file: FileRef, stat: &Stat, was: En
         target.hold_for_life(fd);
     }
     Kind::Managed(target)
+}
+
+/// The entry of a descriptor that kept O_DSYNC or O_SYNC: its writes are syncs of the log as well.
+fn also_synced(fd: c_int, entry: Entry) -> Entry {
+    let flags = sys::flags(fd).unwrap_or(0);
+    let entry = entry.with(mark::DSYNC, entry.has(mark::DSYNC) || flags & libc::O_DSYNC != 0);
+    entry.with(mark::SYNC, entry.has(mark::SYNC) || flags & libc::O_SYNC == libc::O_SYNC)
 }
 
 fn has_magic(fd: c_int) -> bool {

@@ -3,13 +3,14 @@
 use core::ffi::c_int;
 use core::mem::size_of;
 
+use seawall_core::journal::Way;
 use seawall_core::{Engine, Errno, FileRef};
-use seawall_wire::message::{Kind, MAGIC, Reply, Request, Status};
+use seawall_wire::message::{Kind, MAGIC, Reply, Request, Retire, Status};
 use zerocopy::{FromZeros, IntoBytes};
 
 use crate::environment::{self, SOCKET_PATH_MAX};
 use crate::socket::{Connection, Received};
-use crate::{session, sys};
+use crate::{journal, session, sys};
 
 /// Why there is no engine.
 #[derive(Debug)]
@@ -38,14 +39,20 @@ const HELLO_SECONDS: i64 = 10;
 const REGISTER_SECONDS: i64 = 5;
 /// A real fdatasync happens behind this one.
 const SYNC_SECONDS: i64 = 120;
+/// How often a daemon that does not answer is asked once more to make the log durable, and after what time: five
+/// seconds in all.
+const HARDEN_TRIES: u32 = 50;
+const HARDEN_PAUSE_NS: u64 = 100_000_000;
 
 /// Attaches: maps pool and run-time memory.
 pub fn hello() -> Result<Engine, Failure> {
     let mut room = [0; SOCKET_PATH_MAX];
     environment::socket(&mut room).ok_or(Failure::NoSocket)?;
     let answer = ask(Kind::Hello, &[], None, HELLO_SECONDS).map_err(|_| Failure::NoAnswer)?;
-    let [pool, shm] = answer.descriptors.map(|fd| fd.map(sys::borrow));
-    let engine = Engine::join(&answer.reply, pool, shm);
+    let [pool, shm, device] = answer.descriptors;
+    device.into_iter().for_each(journal::keep);
+    let way = Way::Lent(&journal::JOURNAL);
+    let engine = Engine::join(&answer.reply, pool.map(sys::borrow), shm.map(sys::borrow), Some(way));
     answer.close_descriptors();
     engine.map_err(|e| Failure::Refused(e.text()))
 }
@@ -98,6 +105,30 @@ pub fn sync_file(file: FileRef) -> Result<(), Errno> {
         (MAGIC, Status::Ok) => Ok(()),
         (MAGIC, Status::Failed) => Err(Errno::IO),
         _ => sys::raw!(SYS_sync).map(drop),
+    }
+}
+
+/// Has the daemon make durable what is in the log, or retire a file's records up to an LSN: this process lost the
+/// journal's descriptor, and gets it back with the answer. Without an answer nothing is durable.
+pub fn harden(retire: Option<(u32, u32, u64)>) -> Result<(), Errno> {
+    let body = retire.map(|(slot, generation, lsn)| Retire { slot, generation, lsn });
+    let body = body.as_ref().map_or(&[][..], |body| body.as_bytes());
+    let mut answer = ask(Kind::Harden, body, None, SYNC_SECONDS);
+    for _ in 0..HARDEN_TRIES {
+        if answer.is_ok() {
+            break;
+        }
+        // A daemon that is replaced by the next one is away for a moment.
+        sys::nap_ns(HARDEN_PAUSE_NS);
+        answer = ask(Kind::Harden, body, None, SYNC_SECONDS);
+    }
+    let answer = answer.map_err(|_| Errno::IO)?;
+    answer.descriptors[0].into_iter().for_each(journal::keep);
+    answer.close_descriptors();
+    match (answer.reply.magic, Status::from_u32(answer.reply.status)) {
+        (MAGIC, Status::Ok) => Ok(()),
+        (MAGIC, Status::Full) => Err(Errno::NOSPC),
+        _ => Err(Errno::IO),
     }
 }
 

@@ -19,6 +19,7 @@ mod errno;
 mod fdtable;
 mod guard;
 mod holds;
+mod journal;
 mod look;
 mod mapped;
 mod owner;

@@ -20,6 +20,8 @@ static OFF: AtomicBool = AtomicBool::new(false);
 static MISSED: AtomicBool = AtomicBool::new(false);
 /// No request is made before this moment (CLOCK_MONOTONIC): a hung daemon costs one timeout a second.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
+/// What the program before an exec may have left locked was looked for.
+static BURIED: AtomicBool = AtomicBool::new(false);
 const PAUSE_NS: u64 = 1_000_000_000;
 
 /// True if everything passes through: the first question of every hook.
@@ -90,6 +92,11 @@ fn publish(engine: Engine) -> Option<&'static Engine> {
     let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     let size = size_of::<Engine>();
     let at = raw!(SYS_mmap, 0, size, prot, flags, -1isize, 0).ok()? as *mut Engine;
+    if !BURIED.swap(true, AcqRel)
+        && let Some(journal) = engine.pool().journal()
+    {
+        journal.bury_former_self(engine.pool(), || joined().is_none());
+    }
     // SAFETY: fresh memory of the right size, aligned to a page, ours alone until published.
     unsafe { at.write(engine) };
     if ENGINE.compare_exchange(ptr::null_mut(), at, AcqRel, Acquire).is_err() {

@@ -17,8 +17,8 @@ pub struct Connection(c_int);
 pub struct Received {
     /// The fixed part.
     pub reply: Reply,
-    /// At most two: pool, run-time memory.
-    pub descriptors: [Option<c_int>; 2],
+    /// What came along, in its order: pool, run-time memory, journal.
+    pub descriptors: [Option<c_int>; 3],
 }
 
 impl Received {
@@ -34,7 +34,7 @@ impl Drop for Connection {
     }
 }
 
-/// Room for the control message: two descriptors.
+/// Room for the control message: three descriptors.
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
@@ -84,12 +84,12 @@ impl Connection {
     }
 
     /// Receives one message; returns its length and the descriptors that came along.
-    pub fn receive(&self, into: &mut [u8]) -> Result<(usize, [Option<c_int>; 2]), Errno> {
+    pub fn receive(&self, into: &mut [u8]) -> Result<(usize, [Option<c_int>; 3]), Errno> {
         let mut iov = [iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() }];
         let mut control = Control([0; 64]);
         let mut message = header(&mut iov, &mut control);
         let len = again(|| raw!(SYS_recvmsg, self.0, &raw mut message, libc::MSG_CMSG_CLOEXEC))?;
-        let mut found = [None; 2];
+        let mut found = [None; 3];
         // SAFETY: the kernel filled `message`.
         unsafe {
             rights(

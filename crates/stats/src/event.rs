@@ -6,9 +6,10 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Event {
-    /// Records copied into a lane and fenced.
+    /// Records copied into a lane and fenced; on a block device a write of the log there, as its leader saw it.
     LogFileParallelWrite,
-    /// A logged write as its caller saw it: lock, append, persist, publish.
+    /// A logged write as its caller saw it: lock, append, persist, publish. On a block device the wait for the log in
+    /// a sync, whoever wrote it; and a write that has to be durable at once.
     LogFileSync,
     /// The real write into the page cache.
     Publish,
@@ -44,9 +45,14 @@ pub const EVENTS: [Row; 7] = [
         Event::LogFileParallelWrite,
         "log file parallel write",
         "persist",
-        "records copied into the log and fenced",
+        "records copied into the log and fenced; on a block device: the log written there",
     ),
-    row(Event::LogFileSync, "log file sync", "engine", "a durable write as its caller saw it"),
+    row(
+        Event::LogFileSync,
+        "log file sync",
+        "engine",
+        "a durable write as its caller saw it; on a block device: what a sync waited for the log",
+    ),
     row(Event::Publish, "publish", "publish", "the write into the page cache"),
     row(Event::SyncReal, "sync real", "engine", "fsync calls that waited for the disk"),
     row(Event::LogFull, "log full", "append", "writes that waited for a full log, or went around it"),

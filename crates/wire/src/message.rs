@@ -15,7 +15,8 @@ pub const MESSAGE_MAX: usize = 64 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
-    /// A front attaches. Reply carries the descriptors of the pool and of the run-time memory.
+    /// A front attaches. Reply carries the descriptors of the pool and of the run-time memory; of a pool on a block
+    /// device also that of the journal, by which the front makes durable what it logs.
     Hello = 1,
     /// Manage the file whose descriptor comes along. Reply: slot and generation.
     Register = 2,
@@ -24,6 +25,9 @@ pub enum Kind {
     SyncFile = 3,
     /// A link was made where a database keeps links to more of its data: register what is new.
     LookForRoots = 4,
+    /// Of a front that lost the journal's descriptor: make everything durable that is in the log now. With a body
+    /// ([`Retire`]): raise a file's watermark. The reply carries the journal's descriptor once more.
+    Harden = 5,
     /// Command line: state as JSON.
     Status = 16,
     /// Command line: destage everything, then reply.
@@ -42,6 +46,7 @@ impl Kind {
             2 => Self::Register,
             3 => Self::SyncFile,
             4 => Self::LookForRoots,
+            5 => Self::Harden,
             16 => Self::Status,
             17 => Self::Drain,
             18 => Self::AddRoot,
@@ -69,6 +74,8 @@ pub enum Status {
     BadRequest = 5,
     /// It failed; the JSON body says how.
     Failed = 6,
+    /// There is no room for it in the journal now.
+    Full = 7,
 }
 
 impl Status {
@@ -81,6 +88,7 @@ impl Status {
             3 => Self::Bypass,
             4 => Self::Refused,
             6 => Self::Failed,
+            7 => Self::Full,
             _ => Self::BadRequest,
         }
     }
@@ -143,6 +151,18 @@ impl Reply {
             body_len: 0,
         }
     }
+}
+
+/// The body of a [`Kind::Harden`] that retires records of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Retire {
+    /// The file's slot.
+    pub slot: u32,
+    /// Its generation.
+    pub generation: u32,
+    /// Its records up to this LSN are on its disk. The caller holds the file's lock.
+    pub lsn: u64,
 }
 
 const _: () = assert!(size_of::<Request>() == 16 && size_of::<Reply>() == 40);

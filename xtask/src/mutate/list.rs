@@ -100,6 +100,7 @@ mutants! {
         "refusal: damage": "if !scan.damage.is_empty() {" => "if !scan.damage.is_empty() && !{m} {",
     }
     "core/src/persist.rs" {
+        "journal: a watermark is raised by who reaches the device": "journal.retire(slot, file.generation().load(Acquire), lsn)?," => "if !{m} { journal.retire(slot, file.generation().load(Acquire), lsn)? },",
         "watermark: all updates":
             "|pool| cell.raise(pool, lsn)" => "|pool| if !{m} { cell.raise(pool, lsn) }",
     }
@@ -134,8 +135,8 @@ mutants! {
         "state: given to another user": "op().inspect(|()| self.set_flag(file, Flag::GIVEN_AWAY))" => "op().inspect(|()| if !{m} { self.set_flag(file, Flag::GIVEN_AWAY) })",
     }
     "core/src/engine/write.rs" {
-        "journal: a truncate is hardened first": "entry.kind == RecordKind::Truncate || Flag::ATOMIC" => "(entry.kind == RecordKind::Truncate && !{m}) || Flag::ATOMIC",
-        "journal: a page of policy atomic is hardened first": "Flag::ATOMIC.any_in(f.flags().load(Relaxed));\n        self.log.pool.journal()" => "(Flag::ATOMIC.any_in(f.flags().load(Relaxed)) && !{m});\n        self.log.pool.journal()",
+        "journal: a truncate is hardened first": "        kind == RecordKind::Truncate" => "        (kind == RecordKind::Truncate && !{m})",
+        "journal: a page of policy atomic is hardened first": "Flag::ATOMIC.any_in(f.flags().load(Relaxed))\n    }" => "Flag::ATOMIC.any_in(f.flags().load(Relaxed)) && !{m}\n    }",
         "state: a short write leaves the log": "if !done.is_ok_and(|r| whole(r, intake.length)) {" => "if !done.is_ok_and(|r| whole(r, intake.length)) && !{m} {",
         "order: what fallocate adds": "            Ok(Some(end).filter(|end| *end > size))" => "            Ok(Some(end).filter(|end| *end > size && !{m}))",
         "state: a full log is left": "    f.epoch().fetch_add(1, SeqCst);\n    f.untracked_writes()" => "    if !{m} { f.epoch().fetch_add(1, SeqCst); }\n    f.untracked_writes()",
@@ -189,8 +190,11 @@ mutants! {
     }
     "core/src/journal/mod.rs" {
         "journal: numbers alternate": "claimed + 1 + (claimed + 1 + last + 1) % 2;" => "claimed + 1 + u64::from(!{m}) * ((claimed + 1 + last + 1) % 2);",
-        "journal: on the device before it counts": "        if let Err(error) = self.device.write(image, buffer, size as usize, position) {" => "        if let Err(error) = if {m} { Ok(()) } else { self.device.write(image, buffer, size as usize, position) } {",
-        "journal: never retried into success": "            desk.failed().store(error.raw_os_error() as u32, SeqCst);" => "            if !{m} { desk.failed().store(error.raw_os_error() as u32, SeqCst); }",
+        "journal: on the device before it counts": "        lead.write(image, buffer, size as usize, position)?;" => "        if !{m} { lead.write(image, buffer, size as usize, position)?; }",
+    }
+    "core/src/journal/way.rs" {
+        "journal: never retried into success": "    desk.failed().store(error.raw_os_error() as u32, SeqCst);" => "    if !{m} { desk.failed().store(error.raw_os_error() as u32, SeqCst); }",
+        "journal: a descriptor that is gone is no failed device": "            Errno::BADF if self.lent => error," => "            Errno::BADF if self.lent && !{m} => error,",
     }
     "core/src/journal/clean.rs" {
         "journal: cleaning keeps the tables": "            if bytes != [0; PIECE] {" => "            if bytes != [0; PIECE] && !{m} {",

@@ -1,7 +1,7 @@
 //! How a process becomes a client: what the daemon's answer to Hello makes of it, for every front.
 //!
-//! Input: the answer and the two descriptors that came with it. Output: an engine on the pool and its run-time memory.
-//! The descriptors are only borrowed: the mappings outlive them.
+//! Input: the answer, the two descriptors that came with it, and a way to the pool's journal, if the pool has one.
+//! Output: an engine on the pool and its run-time memory. The descriptors are only borrowed: the mappings outlive them.
 
 use core::fmt;
 
@@ -11,6 +11,9 @@ use seawall_wire::message::{MAGIC, Reply, Status};
 use seawall_wire::shm::Shm;
 
 use super::{AttachError, Engine};
+use crate::format::Superblock;
+use crate::journal::{Journal, Way};
+use crate::store::Store;
 
 /// Why a process is no client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +39,7 @@ impl JoinError {
             Self::NotMapped => "its memory cannot be mapped",
             Self::RunTimeMemory => "the run-time memory is damaged",
             Self::Attach(AttachError::Superblock(_)) => "the pool is damaged or of another version",
+            Self::Attach(AttachError::NoJournal) => "the log lies on a device that this process cannot write",
             Self::Attach(AttachError::Foreign) => "the run-time memory is another pool's",
         }
     }
@@ -50,7 +54,8 @@ impl fmt::Display for JoinError {
 impl core::error::Error for JoinError {}
 
 impl Engine {
-    /// Joins the pool of the daemon that has answered.
+    /// Joins the pool of the daemon that has answered. `journal` is for a pool on a block device; any other leaves it
+    /// alone.
     ///
     /// # Errors
     /// [`JoinError`] if it refused, or its answer makes no sense.
@@ -58,6 +63,7 @@ impl Engine {
         reply: &Reply,
         pool: Option<BorrowedFd<'_>>,
         shm: Option<BorrowedFd<'_>>,
+        journal: Option<Way>,
     ) -> Result<Self, JoinError> {
         match Status::from_u32(reply.status) {
             _ if reply.magic != MAGIC => return Err(JoinError::OtherVersion),
@@ -70,6 +76,11 @@ impl Engine {
         let map = |fd, len, sync| Region::map(fd, len, sync).map_err(|_| JoinError::NotMapped);
         let pool = map(pool, reply.pool_len, reply.sync_map == 1)?;
         let shm = Shm::open(map(shm, reply.shm_len, false)?).map_err(|_| JoinError::RunTimeMemory)?;
-        Self::attach(pool, shm).map_err(JoinError::Attach)
+        let sb = Superblock::read(&pool).map_err(|e| JoinError::Attach(AttachError::Superblock(e)))?;
+        let store = match journal.filter(|_| sb.is_journaled()) {
+            Some(way) => Store::journaled(pool, Journal::new(way, sb.size as usize)),
+            None => Store::from(pool),
+        };
+        Self::attach(store, shm).map_err(JoinError::Attach)
     }
 }

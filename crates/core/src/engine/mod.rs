@@ -70,6 +70,8 @@ pub enum AttachError {
     Superblock(SuperblockError),
     /// The run-time memory is not this pool's.
     Foreign,
+    /// The pool is the image of what a journal holds, and there is no way to that journal.
+    NoJournal,
 }
 
 /// The log of one pool, as one process sees it.
@@ -93,6 +95,13 @@ impl Engine {
             && shape.files == layout.files;
         if !same {
             return Err(AttachError::Foreign);
+        }
+        // Without it every sync would be absorbed and nothing made durable.
+        match (sb.is_journaled(), pool.journal()) {
+            (true, None) => return Err(AttachError::NoJournal),
+            (true, Some(journal)) if !journal.fits(&pool, layout) => return Err(AttachError::Foreign),
+            (false, Some(_)) => return Err(AttachError::Foreign),
+            (true, Some(_)) | (false, None) => {}
         }
         let clock = shm.header().clock();
         Ok(Self {

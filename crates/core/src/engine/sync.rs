@@ -36,7 +36,7 @@ impl Engine {
         if is_absorbed(f.flags().load(Acquire)) && self.knows(file) {
             match self.log.pool.journal() {
                 None => return absorbed(f),
-                Some(journal) => match self.hardened(journal, f) {
+                Some(journal) => match self.hardened(who, journal, f) {
                     Ok(()) => return absorbed(f),
                     Err(Errno::NOSPC) => return self.sync_without_room(who, file, f, real),
                     Err(error) => return Err(error),
@@ -47,12 +47,17 @@ impl Engine {
     }
 
     /// Waits until every record of the file is on the journal's device, or on the file's own disk.
-    fn hardened(&self, journal: &Journal, f: File<'_>) -> Result<(), Errno> {
+    fn hardened(&self, who: Owner, journal: &Journal, f: File<'_>) -> Result<(), Errno> {
         let last = f.last_lsn().load(Acquire);
         if last <= f.watermark().load(Acquire) {
             return Ok(());
         }
-        journal.harden(&self.log, last).inspect_err(|_| self.ring())
+        let start = ticks();
+        let spent = journal.harden(&self.log, last).inspect_err(|_| self.ring())?;
+        if let Some(spent) = spent {
+            self.waited(who, class(f), self.since(start), self.ns(spent));
+        }
+        Ok(())
     }
 
     /// Waits until everything that was written to the log is on the medium: before something of which the log
@@ -62,7 +67,12 @@ impl Engine {
     /// As for [`sync`](Self::sync); ENOSPC if the journal is full.
     pub fn harden_all(&self) -> Result<(), Errno> {
         let newest = || self.log.shm.header().next_lsn().load(SeqCst) - 1;
-        self.log.pool.journal().map_or(Ok(()), |journal| journal.harden(&self.log, newest()))
+        self.log.pool.journal().map_or(Ok(()), |journal| journal.harden(&self.log, newest()).map(drop))
+    }
+
+    /// True while a thread of this process leads: it writes by the descriptor that it found.
+    pub fn leads_here(&self) -> bool {
+        self.log.pool.journal().is_some_and(|journal| journal.is_led_by_us(&self.log.pool))
     }
 
     /// No room in the journal: as with a full log the file leaves it, and the disk has to do.
@@ -102,9 +112,14 @@ impl Engine {
     /// A signal handler syncs the file that its own thread is changing. What the kernel makes durable must not be
     /// rolled back by older records, so the newer ones have to be durable as well.
     #[cold]
-    fn sync_nested(&self, f: File<'_>, real: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+    fn sync_nested(
+        &self,
+        who: Owner,
+        f: File<'_>,
+        real: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
         real()?;
-        self.log.pool.journal().map_or(Ok(()), |journal| self.hardened(journal, f))
+        self.log.pool.journal().map_or(Ok(()), |journal| self.hardened(who, journal, f))
     }
 
     #[cold]
@@ -116,7 +131,9 @@ impl Engine {
         real: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         let start = ticks();
-        let Entry::Alone(guard) = lock::enter(self.shm(), f, who) else { return self.sync_nested(f, real) };
+        let Entry::Alone(guard) = lock::enter(self.shm(), f, who) else {
+            return self.sync_nested(who, f, real);
+        };
         if !self.knows(file) {
             return real();
         }
@@ -133,7 +150,7 @@ impl Engine {
         let done = real();
         f.real_syncs().fetch_add(1, Relaxed);
         let Entry::Alone(_guard) = lock::enter(self.shm(), f, who) else {
-            return self.sync_nested(f, || done);
+            return self.sync_nested(who, f, || done);
         };
         if !self.knows(file) {
             return done;

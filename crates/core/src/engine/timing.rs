@@ -27,6 +27,17 @@ impl Engine {
         self.clock.ns(ticks)
     }
 
+    /// Records a sync's wait for a journal: the whole of it, and what of that its own writes to the device took.
+    pub(super) fn waited(&self, who: Owner, class: Class, ns: u64, device_ns: u64) {
+        if let Some(op) = self.log.claim(who) {
+            let stats = self.log.shm.stats(op.lane());
+            stats.record(Event::LogFileSync, class, ns);
+            if device_ns != 0 {
+                stats.record(Event::LogFileParallelWrite, class, device_ns);
+            }
+        }
+    }
+
     /// Records a wait outside an operation, by claiming a lane for it. For slow paths only.
     #[cold]
     pub(super) fn record(&self, who: Owner, event: Event, class: Class, ns: u64) {

@@ -14,6 +14,7 @@ use crate::append::{Entry, Operation};
 use crate::certain::fdatasync;
 use crate::format::RecordKind;
 use crate::intake::{self, Intake};
+use crate::journal::Journal;
 use crate::lock::{self, Entry as Entered};
 use crate::{Errno, Owner, persist};
 
@@ -164,7 +165,7 @@ impl Engine {
             if guard.waited() != 0 {
                 self.log.shm.stats(op.lane()).record(Event::FileLock, class(f), self.ns(guard.waited()));
             }
-            let done = self.publish(op, f, start, publish);
+            let done = self.publish(op, f, kind, start, publish);
             if !done.is_ok_and(|r| whole(r, intake.length)) {
                 // The log now says more than happened. Retiring it makes the file's own content the truth.
                 self.leave(file.slot, f, Flag(0), || fdatasync(fd));
@@ -197,12 +198,18 @@ impl Engine {
             return None;
         }
         persist::records();
-        if self.must_be_first(f, entry) && self.harden_first(lsn).is_err() {
+        let persisted = match self.log.pool.journal() {
+            None => Ok(Some(self.since(start))),
+            Some(journal) => self.harden_first(journal, f, entry.kind, lsn),
+        };
+        let Ok(spent) = persisted else {
             // It may be taken for made, as long as its write is under way; who goes around the log retires it.
             op.abandon();
             return None;
+        };
+        if let Some(ns) = spent {
+            self.log.shm.stats(op.lane()).record(Event::LogFileParallelWrite, class(f), ns);
         }
-        self.log.shm.stats(op.lane()).record(Event::LogFileParallelWrite, class(f), self.since(start));
         f.writes().store(f.writes().load(Relaxed) + 1, Relaxed);
         f.bytes().store(f.bytes().load(Relaxed) + entry.intake.length, Relaxed);
         Some(op)
@@ -212,22 +219,34 @@ impl Engine {
     /// be whole after a power cut must not be dirty in the page cache before its record is safe. And a file system
     /// may make a new size durable on its own, over which older records would be replayed.
     #[inline]
-    fn must_be_first(&self, f: File<'_>, entry: &Entry) -> bool {
-        let first = || entry.kind == RecordKind::Truncate || Flag::ATOMIC.any_in(f.flags().load(Relaxed));
-        self.log.pool.journal().is_some() && first()
+    fn must_be_first(&self, f: File<'_>, kind: RecordKind) -> bool {
+        kind == RecordKind::Truncate || Flag::ATOMIC.any_in(f.flags().load(Relaxed))
     }
 
-    #[cold]
-    fn harden_first(&self, lsn: u64) -> Result<(), Errno> {
-        self.log.pool.journal().map_or(Ok(()), |journal| journal.harden(&self.log, lsn))
+    /// The nanoseconds that were spent on writes to the device, if there were any.
+    #[inline(never)]
+    fn harden_first(
+        &self,
+        journal: &Journal,
+        f: File<'_>,
+        kind: RecordKind,
+        lsn: u64,
+    ) -> Result<Option<u64>, Errno> {
+        if !self.must_be_first(f, kind) {
+            return Ok(None);
+        }
+        let spent = journal.harden(&self.log, lsn)?;
+        Ok(spent.filter(|ticks| *ticks != 0).map(|ticks| self.ns(ticks)))
     }
 
-    /// Publish, then end the operation.
+    /// Publish, then end the operation. A write that is not durable by now waits for that in its sync, and is not
+    /// counted here.
     #[inline]
     fn publish<R>(
         &self,
         mut op: Operation<'_>,
         f: File<'_>,
+        kind: RecordKind,
         start: u64,
         publish: impl FnOnce() -> Result<R, Errno>,
     ) -> Result<R, Errno> {
@@ -236,7 +255,9 @@ impl Engine {
         let done = publish();
         let stats = self.log.shm.stats(op.lane());
         stats.record(Event::Publish, class(f), self.since(before));
-        stats.record(Event::LogFileSync, class(f), self.since(start));
+        if self.log.pool.journal().is_none() || self.must_be_first(f, kind) {
+            stats.record(Event::LogFileSync, class(f), self.since(start));
+        }
         done
     }
 }

@@ -34,8 +34,8 @@ pub struct Superblock {
     pub boot: [u8; 16],
     /// Machine id of the host: defeats a pool that was moved to another host's files.
     pub host: [u8; 16],
-    /// 1 if the pool was made on memory that does not survive power loss, and asked for by name.
-    pub emulated: u32,
+    /// What is special about the pool's memory: [`Superblock::EMULATED`], [`Superblock::JOURNALED`].
+    pub flags: u32,
     /// Numeric id of the user the pool belongs to.
     pub owner: u32,
     /// CRC-32C of all bytes before it.
@@ -45,7 +45,7 @@ pub struct Superblock {
 
 assert_layout!(Superblock, 104, {
     magic @ 0, version @ 8, files @ 12, uuid @ 16, size @ 32, segment_bytes @ 40, segments @ 44,
-    sequence @ 48, boot @ 56, host @ 72, emulated @ 88, owner @ 92, checksum @ 96, reserved @ 100,
+    sequence @ 48, boot @ 56, host @ 72, flags @ 88, owner @ 92, checksum @ 96, reserved @ 100,
 });
 
 /// Why no superblock could be read.
@@ -67,15 +67,13 @@ pub enum SuperblockError {
 }
 
 impl Superblock {
-    /// A first superblock.
-    pub fn new(
-        layout: Layout,
-        size: u64,
-        uuid: [u8; 16],
-        host: [u8; 16],
-        emulated: bool,
-        owner: u32,
-    ) -> Self {
+    /// It was made on memory that does not survive power loss, and asked for by name.
+    pub const EMULATED: u32 = 1;
+    /// Its memory is an image of what a journal holds: whoever does not write that journal makes nothing durable.
+    pub const JOURNALED: u32 = 2;
+
+    /// A first superblock, with these flags.
+    pub fn new(layout: Layout, size: u64, uuid: [u8; 16], host: [u8; 16], flags: u32, owner: u32) -> Self {
         Self {
             magic: MAGIC,
             version: FORMAT_VERSION,
@@ -87,7 +85,7 @@ impl Superblock {
             sequence: 1,
             boot: [0; 16],
             host,
-            emulated: u32::from(emulated),
+            flags,
             owner,
             checksum: 0,
             reserved: 0,
@@ -97,6 +95,16 @@ impl Superblock {
     /// Where everything lies.
     pub fn layout(&self) -> Layout {
         Layout { files: self.files, segment_bytes: self.segment_bytes, segments: self.segments }
+    }
+
+    /// True if it was made on memory that does not survive power loss.
+    pub fn is_emulated(&self) -> bool {
+        self.flags & Self::EMULATED != 0
+    }
+
+    /// True for the image of a pool whose durability is a journal.
+    pub fn is_journaled(&self) -> bool {
+        self.flags & Self::JOURNALED != 0
     }
 
     /// The half of the UUID that segment headers carry.

@@ -26,7 +26,8 @@ use core::sync::atomic::fence;
 use seawall_media::LINE;
 use seawall_wire::shm::SegmentState;
 
-use super::lock::{Lead, Wait, try_lead};
+use super::lock::{Wait, try_lead};
+use super::way::Writer;
 use super::{Journal, Room};
 use crate::Errno;
 use crate::append::Log;
@@ -36,34 +37,47 @@ use crate::format::{RecordHeader, SegmentHeader};
 const OFFSET: u64 = u32::MAX as u64;
 
 impl Journal {
-    /// Returns when every record up to `lsn` that was whole when this was called is on the device.
+    /// Returns when every record up to `lsn` that was whole when this was called is on the device: `None` if it was
+    /// there already, else how many ticks this thread spent on writing to it.
     ///
     /// # Errors
     /// EIO once the device failed; ENOSPC if the journal is full.
-    pub fn harden(&self, log: &Log, lsn: u64) -> Result<(), Errno> {
-        let desk = self.desk(&log.pool);
-        if lsn <= desk.hardened().load(Acquire) {
-            return Ok(());
+    pub fn harden(&self, log: &Log, lsn: u64) -> Result<Option<u64>, Errno> {
+        if lsn <= self.desk(&log.pool).hardened().load(Acquire) {
+            return Ok(None);
         }
+        match (self.wait(log), self.way.lender()) {
+            (Err(Errno::BADF), Some(lender)) => lender.harden().map(|()| Some(0)),
+            (done, _) => done.map(Some),
+        }
+    }
+
+    /// Waits for a capture that begins from now on.
+    fn wait(&self, log: &Log) -> Result<u64, Errno> {
+        let desk = self.desk(&log.pool);
         // What this thread stored is seen by any capture that begins after this look.
         fence(SeqCst);
         let ticket = desk.begun().load(SeqCst) + 1;
         desk.waits().fetch_add(1, Relaxed);
-        let mut wait = Wait::default();
+        let (mut wait, mut spent) = (Wait::default(), 0);
         while desk.done().load(Acquire) < ticket {
             if desk.failed().load(Acquire) != 0 {
                 return Err(Errno::IO);
             }
             match try_lead(desk) {
-                Some(lead) => self.round(log, &lead.unless_failed()?, ticket)?,
+                Some(lead) => {
+                    let lead = lead.with(&self.way)?;
+                    self.round(log, &lead, ticket)?;
+                    spent += lead.spent();
+                }
                 None => wait.nap(desk),
             }
         }
-        Ok(())
+        Ok(spent)
     }
 
     /// One capture, unless the ticket was served meanwhile.
-    fn round(&self, log: &Log, lead: &Lead<'_>, ticket: u64) -> Result<(), Errno> {
+    fn round(&self, log: &Log, lead: &Writer<'_>, ticket: u64) -> Result<(), Errno> {
         let desk = self.desk(&log.pool);
         if desk.done().load(Acquire) >= ticket {
             return Ok(());
@@ -79,7 +93,7 @@ impl Journal {
 
     /// Notes, copies and writes; the cursors move when all of it is on the device. Cut short anywhere, the next
     /// capture takes the same bytes again, which changes nothing.
-    fn capture(&self, log: &Log, lead: &Lead<'_>) -> Result<(), Errno> {
+    fn capture(&self, log: &Log, lead: &Writer<'_>) -> Result<(), Errno> {
         let (desk, image) = (self.desk(&log.pool), &*log.pool);
         let cut = log.shm.header().next_lsn().load(SeqCst);
         let noted = self.note(log, cut);

@@ -114,7 +114,7 @@ impl Journal {
 
     fn move_tail(&self, image: &Region, start: Start) -> Result<(), Errno> {
         let desk = self.desk(image);
-        let _lead = self.lead(image)?;
+        let lead = self.lead(image)?;
         let size = desk.size().load(Relaxed);
         let uuid =
             u128::from(desk.uuid_low().load(Relaxed)) | u128::from(desk.uuid_high().load(Relaxed)) << 64;
@@ -125,10 +125,7 @@ impl Journal {
         anchor.before = start.before;
         let (buffer, _) = desk.buffer();
         image.copy_in(buffer, &anchor.seal());
-        if let Err(error) = self.device.write(image, buffer, ANCHOR_BYTES, Anchor::place(anchor.sequence)) {
-            desk.failed().store(error.raw_os_error() as u32, SeqCst);
-            return Err(Errno::IO);
-        }
+        lead.write(image, buffer, ANCHOR_BYTES, Anchor::place(anchor.sequence))?;
         desk.anchor().store(anchor.sequence, SeqCst);
         desk.tail().store(anchor.tail, SeqCst);
         Ok(())

@@ -3,7 +3,7 @@
 //! ```text
 //!           compare-and-swap                    store 0, bell, wake
 //!   free ──────────────────────▶ a leader ─────────────────────────▶ free
-//!                                   │ its process is dead
+//!                                   │ it is dead
 //!                                   ▼
 //!                                a waiter that noticed
 //! ```
@@ -18,13 +18,14 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-use rustix::process::{Pid, getpid, test_kill_process};
+use rustix::process::getpid;
 use rustix::thread::{futex, gettid};
-use seawall_media::signals::HeldBack;
+use seawall_media::signals::{HeldBack, is_gone};
 use seawall_media::{Region, sim};
 use seawall_wire::desk::Desk;
 
 use super::Journal;
+use super::way::{Way, Writer};
 use crate::Errno;
 
 const SPINS: u32 = 128;
@@ -41,15 +42,34 @@ impl Journal {
     /// Leads, waiting as long as it takes.
     ///
     /// # Errors
-    /// EIO once the device failed.
-    pub(super) fn lead<'a>(&self, image: &'a Region) -> Result<Lead<'a>, Errno> {
+    /// EIO once the device failed; EBADF without a way to it.
+    pub(super) fn lead<'a>(&'a self, image: &'a Region) -> Result<Writer<'a>, Errno> {
         let desk = self.desk(image);
         let mut wait = Wait::default();
         loop {
             if let Some(lead) = try_lead(desk) {
-                return lead.unless_failed();
+                return lead.with(&self.way);
             }
             wait.nap(desk);
+        }
+    }
+}
+
+impl Journal {
+    /// True while a thread of this process leads.
+    pub fn is_led_by_us(&self, image: &Region) -> bool {
+        self.desk(image).lock().load(Acquire) >> 32 == me() >> 32
+    }
+
+    /// Frees the lock if the program that this process was before its exec holds it: then the thread that led is gone,
+    /// but one by its numbers lives. `nobody_leads` is true before any thread of this program could; asked once by
+    /// one thread of it.
+    pub fn bury_former_self(&self, image: &Region, nobody_leads: impl FnOnce() -> bool) {
+        let desk = self.desk(image);
+        let holder = desk.lock().load(SeqCst);
+        let former = holder >> 32 == me() >> 32 && nobody_leads();
+        if former && desk.lock().compare_exchange(holder, 0, SeqCst, Relaxed).is_ok() {
+            ring(desk);
         }
     }
 }
@@ -67,9 +87,13 @@ pub(super) fn try_lead(desk: Desk<'_>) -> Option<Lead<'_>> {
 }
 
 impl<'a> Lead<'a> {
-    /// Itself, unless the device failed: then it cannot do anything.
-    pub(super) fn unless_failed(self) -> Result<Self, Errno> {
-        if self.desk.failed().load(SeqCst) == 0 { Ok(self) } else { Err(Errno::IO) }
+    /// Itself with the device, unless that failed: then it cannot do anything.
+    pub(super) fn with(self, way: &'a Way) -> Result<Writer<'a>, Errno> {
+        if self.desk.failed().load(SeqCst) == 0 { Writer::new(self, way) } else { Err(Errno::IO) }
+    }
+
+    pub(super) fn desk(&self) -> Desk<'a> {
+        self.desk
     }
 }
 
@@ -124,11 +148,9 @@ fn me() -> u64 {
 }
 
 fn is_dead(holder: u64) -> bool {
-    let pid = (holder >> 32) as i32;
-    if let Some(dead) = sim::is_dead(pid as u32) {
-        return dead;
-    }
-    Pid::from_raw(pid).is_none_or(|pid| test_kill_process(pid) == Err(Errno::SRCH))
+    let (pid, tid) = ((holder >> 32) as i32, holder as i32);
+    // The thread, as its process may live on without it: another one of it has called exec.
+    sim::is_dead(pid as u32).unwrap_or_else(|| is_gone(pid, tid))
 }
 
 /// Frees the lock if its holder is dead, and be it that nobody waited for that process yet: then its id still

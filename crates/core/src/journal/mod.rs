@@ -24,23 +24,27 @@ pub mod clean;
 mod lock;
 #[cfg(feature = "std")]
 pub mod open;
+mod way;
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use seawall_media::block::{Device, Draft, Ring};
+use seawall_media::block::{Draft, Ring};
 use seawall_media::{LINE, Region};
 use seawall_wire::desk::Desk;
 
 use crate::Errno;
+use crate::format::Layout;
 use crate::store::Range;
 
-use lock::Lead;
 #[cfg(feature = "std")]
 pub use lock::bury_leader;
+pub use way::{Lender, Way};
+
+use way::Writer;
 
 /// One pool's journal, as one process sees it.
 pub struct Journal {
-    device: Device,
+    way: Way,
     desk_at: usize,
 }
 
@@ -70,14 +74,19 @@ impl Room {
 }
 
 impl Journal {
-    /// The journal on this device, with its desk at `desk_at` in the image's memory.
-    pub fn new(device: Device, desk_at: usize) -> Self {
-        Self { device, desk_at }
+    /// The journal that is reached in this way, with its desk at `desk_at` in the image's memory.
+    pub fn new(way: Way, desk_at: usize) -> Self {
+        Self { way, desk_at }
     }
 
     /// What its writers share. `image` is the memory that the desk lies in.
     pub fn desk<'a>(&self, image: &'a Region) -> Desk<'a> {
         Desk::new(image, self.desk_at)
+    }
+
+    /// True if its desk lies in this image, which is of this layout.
+    pub fn fits(&self, image: &Region, layout: Layout) -> bool {
+        self.desk_at.checked_add(Desk::bytes_for(layout.segments)).is_some_and(|end| end <= image.len())
     }
 
     /// True while less of it is in use than cleaning leaves behind at worst: files that left may return.
@@ -93,15 +102,15 @@ impl Journal {
         self.desk_at
     }
 
-    /// Where it lies.
-    pub fn device(&self) -> &Device {
-        &self.device
+    /// How it is reached.
+    pub fn way(&self) -> &Way {
+        &self.way
     }
 
     /// Makes a change and writes these ranges of the image. See [`Store::change`](crate::store::Store::change).
     ///
     /// # Errors
-    /// As there; ENOSPC if the journal is full to the last block.
+    /// As there; ENOSPC if the journal is full to the last block; EBADF without a way to the device.
     pub fn change<R>(
         &self,
         image: &Region,
@@ -119,6 +128,15 @@ impl Journal {
         Ok(result)
     }
 
+    /// A file's watermark, raised by somebody who can reach the device.
+    ///
+    /// # Errors
+    /// EIO if nobody does it.
+    #[cold]
+    pub fn retire(&self, slot: u32, generation: u32, lsn: u64) -> Result<(), Errno> {
+        self.way.lender().map_or(Err(Errno::IO), |lender| lender.retire(slot, generation, lsn))
+    }
+
     fn draft<'a>(&self, image: &'a Region) -> Draft<'a> {
         let desk = self.desk(image);
         Draft::begin(image, desk.buffer(), desk.table())
@@ -128,7 +146,7 @@ impl Journal {
     fn add<'a>(
         &self,
         image: &'a Region,
-        lead: &Lead<'_>,
+        lead: &Writer<'_>,
         draft: &mut Draft<'a>,
         range: Range,
         room: Room,
@@ -148,7 +166,7 @@ impl Journal {
     }
 
     /// Writes a batch and commits it. An empty one is no write.
-    fn write(&self, image: &Region, _lead: &Lead<'_>, draft: Draft<'_>, room: Room) -> Result<(), Errno> {
+    fn write(&self, image: &Region, lead: &Writer<'_>, draft: Draft<'_>, room: Room) -> Result<(), Errno> {
         if draft.is_empty() {
             return Ok(());
         }
@@ -163,10 +181,7 @@ impl Journal {
         desk.claimed().store(number, SeqCst);
         draft.seal(number, last, position, desk.uuid_low().load(Relaxed), block);
         let (buffer, _) = desk.buffer();
-        if let Err(error) = self.device.write(image, buffer, size as usize, position) {
-            desk.failed().store(error.raw_os_error() as u32, SeqCst);
-            return Err(Errno::IO);
-        }
+        lead.write(image, buffer, size as usize, position)?;
         desk.end(number).store(position + size, Release);
         desk.last().store(number, SeqCst);
         desk.writes().fetch_add(1, Relaxed);

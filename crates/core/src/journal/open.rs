@@ -12,7 +12,7 @@ use seawall_media::block::{
 };
 use seawall_wire::desk::Desk;
 
-use super::Journal;
+use super::{Journal, Way};
 use crate::format::Layout;
 
 /// Bytes that the memory of an image of this layout has: the pool and the desk behind it.
@@ -102,5 +102,5 @@ pub fn is_of(desk: Desk<'_>, anchor: &Anchor) -> bool {
 
 /// A journal on this descriptor.
 pub fn journal(fd: OwnedFd, desk_at: usize) -> Journal {
-    Journal::new(Device::new(fd), desk_at)
+    Journal::new(Way::Own(Device::new(fd)), desk_at)
 }

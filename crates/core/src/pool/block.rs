@@ -6,7 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use seawall_wire::desk::Desk;
 
 use super::{Pool, PoolError, boot, create, host, io as failing, lock, map_error};
 use crate::format::{Cell, Layout, Superblock};
-use crate::journal::{Journal, open};
+use crate::journal::open;
 use crate::store::Store;
 use crate::takeover::open_own;
 
@@ -75,7 +75,7 @@ fn first_batch(file: &File, anchor: Anchor, layout: Layout) -> io::Result<()> {
     open::lay_out(Desk::new(&region, desk_at), &empty);
     let store = Store::journaled(region, open::journal(file.try_clone()?.into(), desk_at));
     let owner = rustix::process::getuid().as_raw();
-    let mut sb = Superblock::new(layout, anchor.image, anchor.uuid, host(), false, owner);
+    let mut sb = Superblock::new(layout, anchor.image, anchor.uuid, host(), Superblock::JOURNALED, owner);
     store.change(&[(0, Layout::root(0))], |region| {
         Cell::at(Layout::retired()).format(region, 0);
         sb.write(region);
@@ -192,7 +192,8 @@ impl Pool {
         let len = self.region.len() as u64;
         let region = super::map(&self.file, &self.path, len, self.medium)?;
         let Some(journal) = self.region.journal() else { return Ok(region.into()) };
-        let fd = journal.device().as_fd().try_clone_to_owned().map_err(failing(&self.path, "opening"))?;
-        Ok(Store::journaled(region, Journal::new(seawall_media::block::Device::new(fd), journal.desk_at())))
+        let device = journal.way().device().map_err(io::Error::from);
+        let fd = device.and_then(|fd| fd.try_clone_to_owned()).map_err(failing(&self.path, "opening"))?;
+        Ok(Store::journaled(region, open::journal(fd, journal.desk_at())))
     }
 }

@@ -106,7 +106,8 @@ fn create_in(file: &File, path: &Path, layout: Layout, size: u64, emulated: bool
     let region = map(file, path, size, probed.medium)?;
     Cell::at(Layout::retired()).format(&region, 0);
     let owner = rustix::process::getuid().as_raw();
-    let mut sb = Superblock::new(layout, size, random_uuid(path)?, host(), emulated, owner);
+    let flags = if emulated { Superblock::EMULATED } else { 0 };
+    let mut sb = Superblock::new(layout, size, random_uuid(path)?, host(), flags, owner);
     sb.write(&region);
     sb.write(&region);
     file.sync_all().map_err(io(path, "syncing"))

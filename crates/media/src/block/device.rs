@@ -16,6 +16,14 @@ impl Device {
         Self { fd }
     }
 
+    /// Writes as [`write_to`](Self::write_to).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn write(&self, memory: &Region, at: usize, len: usize, position: u64) -> Result<(), Errno> {
+        Self::write_to(self.fd.as_fd(), memory, at, len, position)
+    }
+
     /// Writes `len` bytes of memory to `position`. On the device when this returns success, as far as it
     /// honours its flush: one system call, which the kernel makes one FUA write where the device has that, and a
     /// write and a flush where it has not. All three numbers are multiples of the device's block.
@@ -23,15 +31,21 @@ impl Device {
     /// # Errors
     /// What the kernel said. What is on the device at that place is unknown then, and no later success makes it
     /// known: the caller must not write again as if nothing was.
-    pub fn write(&self, memory: &Region, at: usize, len: usize, position: u64) -> Result<(), Errno> {
+    pub fn write_to(
+        fd: BorrowedFd<'_>,
+        memory: &Region,
+        at: usize,
+        len: usize,
+        position: u64,
+    ) -> Result<(), Errno> {
         // SAFETY: the caller has this stretch to itself (see `Draft`): nothing stores to it meanwhile.
         let mut rest = unsafe { memory.bytes(at, len) };
-        if let Some(simulated) = sim::writes_block(self.fd.as_raw_fd(), position, rest) {
+        if let Some(simulated) = sim::writes_block(fd.as_raw_fd(), position, rest) {
             return simulated.map_err(Errno::from_raw_os_error);
         }
         let mut position = position;
         while !rest.is_empty() {
-            match pwritev2(&self.fd, &[IoSlice::new(rest)], position, ReadWriteFlags::DSYNC) {
+            match pwritev2(fd, &[IoSlice::new(rest)], position, ReadWriteFlags::DSYNC) {
                 Ok(0) => return Err(Errno::IO),
                 Ok(n) => {
                     rest = &rest[n..];

@@ -144,6 +144,10 @@ impl Fs {
     /// An fsync that is absorbed: it costs no system call and waits for nobody. `None` for any other.
     pub fn sync_quickly(&self, handle: &Handle, data_only: bool) -> Option<Result<(), Errno>> {
         let not_now = Flag::SYNC_NEEDED | Flag::FAILED | Flag::STUCK;
+        // There it waits for the log's device.
+        if self.log.engine.pool().journal().is_some() {
+            return None;
+        }
         let class = class::quick(&handle.node, &self.log, &self.nodes)?;
         let flags = self.log.engine.flags(class.managed()?.file);
         let absorbed = Flag::TRACKED.any_in(flags) && !not_now.any_in(flags);

@@ -54,6 +54,11 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row("sync", "absorbed when the log holds everything, else real", &["fsync", "fdatasync"]),
+    row(
+        "sync",
+        "real; a file in the log has everything there, which is on the log's device first; any other has no live records",
+        &["sync", "syncfs", "msync", "aio_fsync", "aio_fsync64"],
+    ),
     row("truncate_fallocate", "logged in order with the writes", &["ftruncate", "ftruncate64"]),
     row(
         "truncate_fallocate",

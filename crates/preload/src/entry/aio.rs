@@ -1,5 +1,6 @@
 //! Asynchronous writes, libc's and the kernel's: they end at a time of their own, so the file stays out of the
-//! log until the process ends. Their fsyncs are real, and so need no care.
+//! log until the process ends. Their fsyncs are real: what is in the log is made durable first, where that takes a
+//! device.
 
 use core::ffi::{c_int, c_long, c_ulong, c_void};
 
@@ -7,14 +8,18 @@ use seawall_core::Errno;
 
 use super::{entry, real_or};
 use crate::asynchronous::announce;
-use crate::rings;
 use crate::sys::raw;
+use crate::{errno, journal, rings};
 
 const LIO_WRITE: c_int = 1;
 const IOCB_CMD_PWRITE: u16 = 1;
 const IOCB_CMD_PWRITEV: u16 = 8;
-/// PREAD, FSYNC, FDSYNC, POLL, NOOP, PREADV.
-const HARMLESS: [u16; 6] = [0, 2, 3, 5, 6, 7];
+const IOCB_CMD_FSYNC: u16 = 2;
+const IOCB_CMD_FDSYNC: u16 = 3;
+/// PREAD, POLL, NOOP, PREADV.
+const HARMLESS: [u16; 4] = [0, 5, 6, 7];
+/// Names no file: the request fails.
+const NO_FILE: u32 = u32::MAX;
 
 /// The kernel's `struct iocb`, as far as we read it.
 #[repr(C)]
@@ -43,6 +48,13 @@ entry! {
         }
         real_or!(-1, c"lio_listio",
             fn(mode: c_int, blocks: *const *mut libc::aiocb, n: c_int, event: *mut c_void) -> c_int)
+    }
+
+    fn aio_fsync | aio_fsync64 (operation: c_int, block: *mut libc::aiocb) -> c_int {
+        match journal::harden_all() {
+            Ok(()) => real_or!(-1, c"aio_fsync", fn(operation: c_int, block: *mut libc::aiocb) -> c_int),
+            Err(e) => errno::zero(Err(e)),
+        }
     }
 
     /// libaio's, as the following: no context where rings are refused.
@@ -79,7 +91,7 @@ pub fn context_of(events: usize, context: *mut c_ulong) -> Result<usize, Errno> 
     if rings::are_refused() { Err(Errno::NOSYS) } else { raw!(SYS_io_setup, events, context) }
 }
 
-/// Holds the files that these blocks write.
+/// Holds the files that these blocks write. A sync whose log cannot be made durable becomes one that fails.
 ///
 /// # Safety
 /// `n` blocks, as for io_submit(2).
@@ -87,7 +99,12 @@ pub unsafe fn submitting(n: c_long, blocks: *mut *mut Iocb) {
     for i in 0..n.max(0) as usize {
         // SAFETY: the caller's.
         let block = unsafe { (*blocks.add(i)).as_mut() };
-        if let Some(block) = block.filter(|b| !HARMLESS.contains(&b.opcode)) {
+        let Some(block) = block.filter(|b| !HARMLESS.contains(&b.opcode)) else { continue };
+        if matches!(block.opcode, IOCB_CMD_FSYNC | IOCB_CMD_FDSYNC) {
+            if journal::harden_all().is_err() {
+                block.fd = NO_FILE;
+            }
+        } else {
             let flags = announce(block.fd as c_int);
             if matches!(block.opcode, IOCB_CMD_PWRITE | IOCB_CMD_PWRITEV) {
                 block.call_flags |= flags;

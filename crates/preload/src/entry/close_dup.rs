@@ -6,7 +6,7 @@ use seawall_core::Errno;
 
 use super::{entry, real_or};
 use crate::sys::raw;
-use crate::{errno, fdtable, rings};
+use crate::{errno, fdtable, journal, rings};
 
 const CLOSE_RANGE_CLOEXEC: c_uint = 4;
 
@@ -18,7 +18,11 @@ entry! {
     }
 
     fn closefrom (first: c_int) {
-        fdtable::reset_range(first.max(0) as u32, u32::MAX);
+        let from = first.max(0) as u32;
+        if journal::kept_in(from, u32::MAX).is_some() && shut_range(from, u32::MAX, 0).is_ok() {
+            return;
+        }
+        fdtable::reset_range(from, u32::MAX);
         real_or!((), c"closefrom", fn(first: c_int) -> ())
     }
 
@@ -31,12 +35,27 @@ entry! {
 
 /// close(2). The entry goes first: the number may be another thread's at once.
 pub fn shut(fd: c_int) -> Result<usize, Errno> {
+    if journal::is_kept(fd) {
+        return Err(Errno::BADF);
+    }
     fdtable::reset(fd);
     raw!(SYS_close, fd)
 }
 
-/// close_range(2).
+/// close_range(2); the journal's descriptor stays.
 pub fn shut_range(first: c_uint, last: c_uint, flags: c_uint) -> Result<usize, Errno> {
+    let Some(kept) = journal::kept_in(first, last) else { return shut_all(first, last, flags) };
+    let mut done = Ok(0);
+    if first < kept {
+        done = shut_all(first, kept - 1, flags);
+    }
+    if kept < last {
+        done = done.and(shut_all(kept + 1, last, flags));
+    }
+    done
+}
+
+fn shut_all(first: c_uint, last: c_uint, flags: c_uint) -> Result<usize, Errno> {
     if flags & CLOSE_RANGE_CLOEXEC == 0 && first <= last {
         fdtable::reset_range(first, last);
     }
@@ -53,6 +72,7 @@ pub fn onto(old: c_int, new: c_int) -> Result<usize, Errno> {
 
 /// dup3(2).
 pub fn onto_with(old: c_int, new: c_int, flags: c_int) -> Result<usize, Errno> {
+    journal::make_way(new);
     copied(old, raw!(SYS_dup3, old, new, flags))
 }
 

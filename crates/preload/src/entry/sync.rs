@@ -1,18 +1,26 @@
-//! fsync, fdatasync: absorbed for a tracked file. sync, syncfs, sync_file_range and msync are libc's own: an
-//! untracked file has no live records, and a tracked one has everything in the log.
+//! fsync, fdatasync: absorbed for a tracked file. sync, syncfs and msync are the kernel's: an untracked file has no
+//! live records, and a tracked one has everything in the log, which is hardened first where that takes a device.
+//! sync_file_range is libc's own: it promises nothing after a power cut.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 
 use seawall_core::Errno;
 
 use super::entry;
 use crate::classify::{self, Intent, Kind};
-use crate::{errno, sys};
+use crate::sys::raw;
+use crate::{errno, journal, sys};
 
 entry! {
     fn fsync (fd: c_int) -> c_int { errno::zero(durable(fd, sys::fsync)) }
 
     fn fdatasync (fd: c_int) -> c_int { errno::zero(durable(fd, sys::fdatasync)) }
+
+    fn sync () { everything() }
+
+    fn syncfs (fd: c_int) -> c_int { errno::int(file_system(fd)) }
+
+    fn msync (at: *mut c_void, len: usize, flags: c_int) -> c_int { errno::int(mapping(at, len, flags)) }
 }
 
 /// `real` is fsync(2) or fdatasync(2).
@@ -22,4 +30,26 @@ pub fn durable(fd: c_int, real: fn(c_int) -> Result<(), Errno>) -> Result<(), Er
         Kind::Managed(target) => target.sync(fd, real),
         Kind::Kernel | Kind::Watched(_) | Kind::Poisoned => real(fd),
     }
+}
+
+/// sync(2), which cannot fail.
+pub fn everything() {
+    if journal::harden_all().is_err() {
+        sys::say(&["sync: what is in the log could not be made durable; the daemon's log says why"]);
+    }
+    let _ = raw!(SYS_sync);
+}
+
+/// syncfs(2).
+pub fn file_system(fd: c_int) -> Result<usize, Errno> {
+    journal::harden_all()?;
+    raw!(SYS_syncfs, fd)
+}
+
+/// msync(2).
+pub fn mapping(at: *mut c_void, len: usize, flags: c_int) -> Result<usize, Errno> {
+    if flags & libc::MS_SYNC != 0 {
+        journal::harden_all()?;
+    }
+    raw!(SYS_msync, at, len, flags)
 }

@@ -52,6 +52,12 @@ unsafe fn writes(nr: c_long, [a, b, c, d, e, f]: [usize; 6]) -> Option<Result<us
             libc::SYS_pwritev2 => write::vector(fd, b as _, c as c_int, d as i64, f as c_int),
             libc::SYS_fsync => sync::durable(fd, sys::fsync).map(|()| 0),
             libc::SYS_fdatasync => sync::durable(fd, sys::fdatasync).map(|()| 0),
+            libc::SYS_sync => {
+                sync::everything();
+                Ok(0)
+            }
+            libc::SYS_syncfs => sync::file_system(fd),
+            libc::SYS_msync => sync::mapping(a as _, b, c as c_int),
             libc::SYS_ftruncate => truncate_fallocate::file(fd, b as i64),
             libc::SYS_fallocate => truncate_fallocate::allocate(fd, b as c_int, c as i64, d as i64),
             libc::SYS_sendfile => through(a),

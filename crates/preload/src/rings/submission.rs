@@ -8,7 +8,7 @@ use core::ffi::c_int;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, Ordering::Acquire};
 
-use crate::asynchronous;
+use crate::{asynchronous, journal};
 
 /// The beginning of liburing's `struct io_uring`: alike in all its versions up to 2.12.
 #[repr(C)]
@@ -43,6 +43,8 @@ struct Entry {
 }
 const _: () = assert!(size_of::<Entry>() == 64 && offset_of!(Entry, call_flags) == 28);
 
+/// Names no file.
+const NO_FILE: i32 = -1;
 const FIXED_FILE: u8 = 1 << 0;
 const DRAIN: u8 = 1 << 1;
 const LINK: u8 = 1 << 2;
@@ -62,8 +64,10 @@ pub const fn can_be_seen(setup_flags: u32) -> bool {
 /// What an entry means to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
-    /// Nothing. A sync is one of these: the kernel's, so always real.
+    /// Nothing.
     Nothing,
+    /// A sync: the kernel's, so always real. What is in the log is to be durable first.
+    Sync,
     /// A write through its descriptor, with flags (`RWF_…`).
     Write,
     /// Another change of its descriptor's file.
@@ -79,8 +83,10 @@ const fn meaning(opcode: u8) -> Meaning {
         2 | 5 | 23 | 61 => Meaning::Write,
         // FALLOCATE, SPLICE, TEE, FSETXATTR, FTRUNCATE
         17 | 30 | 33 | 41 | 55 => Meaning::Change,
-        // NOP, READV, FSYNC, READ_FIXED, POLL_ADD, POLL_REMOVE, SYNC_FILE_RANGE, SENDMSG … CONNECT
-        0 | 1 | 3 | 4 | 6..=16 => Meaning::Nothing,
+        // FSYNC
+        3 => Meaning::Sync,
+        // NOP, READV, READ_FIXED, POLL_ADD, POLL_REMOVE, SYNC_FILE_RANGE, SENDMSG … CONNECT
+        0 | 1 | 4 | 6..=16 => Meaning::Nothing,
         // STATX, READ, FADVISE, MADVISE, SEND, RECV, EPOLL_CTL, PROVIDE_BUFFERS, REMOVE_BUFFERS, SHUTDOWN
         21 | 22 | 24..=27 | 29 | 31 | 32 | 34 => Meaning::Nothing,
         // FGETXATTR, GETXATTR, SOCKET, SEND_ZC, SENDMSG_ZC, READ_MULTISHOT, WAITID, FUTEX_…
@@ -145,11 +151,16 @@ impl Entry {
     /// another, or for a worker, is looked up when it runs.
     fn announce(&mut self, follows: bool) -> bool {
         let meaning = meaning(self.opcode);
+        let changes = matches!(meaning, Meaning::Write | Meaning::Change);
         let later = follows || self.flags & (FIXED_FILE | ASYNC) != 0;
-        if self.flags & DRAIN != 0 || meaning == Meaning::Unknown || meaning != Meaning::Nothing && later {
+        if self.flags & DRAIN != 0 || meaning == Meaning::Unknown || changes && later {
             return false;
         }
-        if meaning != Meaning::Nothing {
+        if meaning == Meaning::Sync && journal::harden_all().is_err() {
+            // One that fails.
+            self.fd = NO_FILE;
+        }
+        if changes {
             let flags = asynchronous::announce(self.fd as c_int);
             if meaning == Meaning::Write {
                 self.call_flags |= flags;

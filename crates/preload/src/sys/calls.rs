@@ -104,6 +104,12 @@ pub fn now_ns(clock: libc::clockid_t) -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// Sleeps, if no signal comes.
+pub fn nap_ns(ns: u64) {
+    let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
+    let _ = raw!(SYS_nanosleep, &raw const time, 0);
+}
+
 /// The name of an open file, from /proc; `None` if it does not fit or there is none.
 pub fn name_of(fd: c_int, room: &mut [u8; libc::PATH_MAX as usize]) -> Option<&[u8]> {
     let mut link = [0; 32];

@@ -1,0 +1,103 @@
+//! The way to the journal's device: a descriptor of this process's own, or one that lies among an application's.
+//!
+//! What lies among an application's may have been closed behind our back, and its number may name something else by
+//! now. So it is looked at whenever somebody leads; where it is gone the daemon leads instead.
+
+use core::cell::Cell;
+use core::sync::atomic::Ordering::SeqCst;
+
+use rustix::fd::{AsFd, BorrowedFd};
+use seawall_media::Region;
+use seawall_media::block::Device;
+use seawall_stats::ticks;
+use seawall_wire::desk::Desk;
+
+use super::lock::Lead;
+use crate::Errno;
+
+/// What a front that cannot rely on its descriptors has instead.
+pub trait Lender: Sync {
+    /// The journal's device, if its descriptor is still what it was.
+    fn device(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Has the daemon make durable everything that is in the log now.
+    ///
+    /// # Errors
+    /// As for [`Journal::harden`](super::Journal::harden); EIO if the daemon does not do it.
+    fn harden(&self) -> Result<(), Errno>;
+
+    /// Has the daemon raise a file's watermark.
+    ///
+    /// # Errors
+    /// EIO if it does not do it.
+    fn retire(&self, slot: u32, generation: u32, lsn: u64) -> Result<(), Errno>;
+}
+
+/// How a process reaches the journal's device.
+pub enum Way {
+    /// By a descriptor that is its own.
+    Own(Device),
+    /// By one among an application's, or by the daemon.
+    Lent(&'static dyn Lender),
+}
+
+impl Way {
+    /// The descriptor.
+    ///
+    /// # Errors
+    /// EBADF if it was taken away.
+    pub fn device(&self) -> Result<BorrowedFd<'_>, Errno> {
+        match self {
+            Self::Own(device) => Ok(device.as_fd()),
+            Self::Lent(lender) => lender.device().ok_or(Errno::BADF),
+        }
+    }
+
+    /// Who leads where this process cannot.
+    pub(super) fn lender(&self) -> Option<&'static dyn Lender> {
+        match self {
+            Self::Own(_) => None,
+            Self::Lent(lender) => Some(*lender),
+        }
+    }
+}
+
+/// A leader with the device at hand.
+pub(super) struct Writer<'a> {
+    lead: Lead<'a>,
+    device: BorrowedFd<'a>,
+    lent: bool,
+    spent: Cell<u64>,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(lead: Lead<'a>, way: &'a Way) -> Result<Self, Errno> {
+        let (device, lent) = (way.device()?, way.lender().is_some());
+        Ok(Self { lead, device, lent, spent: Cell::new(0) })
+    }
+
+    /// Ticks that its writes took.
+    pub(super) fn spent(&self) -> u64 {
+        self.spent.get()
+    }
+
+    /// Writes; on the device when this returns success.
+    ///
+    /// # Errors
+    /// EBADF if the descriptor was taken away meanwhile: nothing was written. EIO for anything else, and from then on
+    /// for everybody: what is on the device at that place is unknown.
+    pub(super) fn write(&self, image: &Region, at: usize, len: usize, position: u64) -> Result<(), Errno> {
+        let start = ticks();
+        let done = Device::write_to(self.device, image, at, len, position);
+        self.spent.set(self.spent.get() + ticks().wrapping_sub(start));
+        done.map_err(|error| match error {
+            Errno::BADF if self.lent => error,
+            error => fail(self.lead.desk(), error),
+        })
+    }
+}
+
+fn fail(desk: Desk<'_>, error: Errno) -> Errno {
+    desk.failed().store(error.raw_os_error() as u32, SeqCst);
+    Errno::IO
+}

@@ -1,0 +1,30 @@
+//! The journal of a pool on a block device, lent to fronts: each of them writes it. One that lost the descriptor has
+//! the daemon do it.
+
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering::Acquire;
+
+use seawall_core::{Errno, FileRef, persist};
+use seawall_wire::message::Retire;
+
+use crate::state::Daemon;
+
+/// The journal's descriptor, if the pool has a journal.
+pub(crate) fn journal(daemon: &Daemon) -> Option<BorrowedFd<'_>> {
+    daemon.engine.pool().journal()?.way().device().ok()
+}
+
+/// Raises a file's watermark for a front that holds the file's lock and saw a real sync of it succeed.
+///
+/// # Errors
+/// What the device said; EBADF if the file is not managed, EINVAL for an LSN that was never drawn.
+pub(crate) fn retire(daemon: &Daemon, wanted: Retire) -> Result<(), Errno> {
+    let Retire { slot, generation, lsn } = wanted;
+    let engine = &daemon.engine;
+    let f = engine.shm().file(slot).filter(|_| engine.knows(FileRef { slot, generation }));
+    let f = f.ok_or(Errno::BADF)?;
+    if lsn > f.last_lsn().load(Acquire) {
+        return Err(Errno::INVAL);
+    }
+    persist::watermark(engine.pool(), slot, f, lsn)
+}
