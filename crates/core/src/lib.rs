@@ -16,6 +16,7 @@ pub mod format;
 pub mod intake;
 pub mod journal;
 pub mod lock;
+pub mod name;
 mod owner;
 pub mod persist;
 pub mod policy;
@@ -37,6 +38,6 @@ pub mod table;
 #[cfg(feature = "std")]
 pub mod takeover;
 
-pub use engine::{At, AttachError, Engine, FileRef, JoinError};
+pub use engine::{At, AttachError, Engine, FileRef, JoinError, Scope};
 pub use owner::Owner;
 pub use rustix::io::Errno;

@@ -11,10 +11,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{FileType, Stat, fstatfs};
 use seawall_core::policy::{self, Manage, decide};
 use seawall_core::{FileRef, lock, table};
-use seawall_media::identity;
+use seawall_media::{identity, magic};
 use seawall_stats::Class;
 use seawall_wire::message::Status;
 use seawall_wire::shm::{Flag, Policy};
@@ -128,13 +128,21 @@ fn publish(daemon: &Daemon, managed: Managed, now: u64, atomic: bool) -> Option<
     }
     f.generation().store(reference.generation, SeqCst);
     let managed = daemon.files.insert(managed);
-    f.flags().store(if atomic { Flag::USED | Flag::ATOMIC } else { Flag::USED }.0, SeqCst);
+    // What changed before it was watched, its name or its mode, only a whole fsync covers.
+    let policy = if atomic { Flag::USED | Flag::ATOMIC } else { Flag::USED | Flag::SYNC_NEEDED };
+    f.flags().store(policy.0 | names_of(&managed.file).0, SeqCst);
     let find = || shm.hash_insert(dev, ino, reference.slot);
     if !daemon.engine.admit(daemon.me(), reference, find, || real_sync(&managed)) {
         forget(daemon, reference.slot);
         return None;
     }
     Some(reference)
+}
+
+/// What is known of the file system's ways with names.
+fn names_of(file: &File) -> Flag {
+    let by_directory = fstatfs(file).is_ok_and(|fs| matches!(fs.f_type as u64, magic::EXT4 | magic::XFS));
+    if by_directory { Flag::NAMED_BY_DIRECTORY } else { Flag(0) }
 }
 
 /// Frees a slot whose file has no live records: its last name is gone, or its root is being closed. The

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use seawall_core::certain;
 use seawall_core::policy::{self, ASK_AGAIN, Manage, SQLITE_MAGIC};
-use seawall_core::{Engine, Errno, FileRef, Owner};
+use seawall_core::{Engine, Errno, FileRef, Owner, Scope};
 use seawall_wire::shm::{Flag, Policy};
 
 use crate::client::{self, Registered};
@@ -238,10 +238,20 @@ impl Target {
         self.entry.has(mark::WRITABLE)
     }
 
-    /// An fsync: absorbed, or `real`; for certain, as it retires records or lets the log stand for the file.
+    /// An fsync or fdatasync: absorbed, or real; for certain, as it retires records or lets the log stand for the
+    /// file.
     #[inline]
-    pub fn sync(&self, fd: c_int, real: impl FnOnce(c_int) -> Result<(), Errno>) -> Result<(), Errno> {
-        self.engine.sync(self.who, self.file, || real(fd).and_then(|()| certain::check(sys::borrow(fd))))
+    pub fn sync(&self, fd: c_int, scope: Scope) -> Result<(), Errno> {
+        let real = |scope| sys::sync(fd, scope).and_then(|()| certain::check(sys::borrow(fd)));
+        self.engine.sync_scope(self.who, self.file, scope, real, || self.sync_name(fd))
+    }
+
+    /// The name alone.
+    #[cold]
+    fn sync_name(&self, fd: c_int) -> Result<bool, Errno> {
+        let mut room = [0; libc::PATH_MAX as usize];
+        let Some(path) = sys::name_of(fd, &mut room) else { return Ok(false) };
+        self.engine.sync_directory(self.file, sys::borrow(fd), path)
     }
 
     /// Any other change of the file: out of the log, then `op`.

@@ -54,7 +54,15 @@ impl Seen {
         self.engine.unlink(self.who, self.file, || client::sync_file(self.file), op)
     }
 
-    /// A change of names or attributes: the next fsync is real, from before it until after it.
+    /// A rename: the next fsync makes the name durable, from before it until after it.
+    pub fn need_name<R>(&self, op: impl FnOnce() -> R) -> R {
+        self.engine.need_name(self.file);
+        let result = op();
+        self.engine.need_name(self.file);
+        result
+    }
+
+    /// A change of links or attributes: the next fsync is real, from before it until after it.
     pub fn need_sync<R>(&self, op: impl FnOnce() -> R) -> R {
         self.engine.need_sync(self.file);
         let result = op();

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::rc::Rc;
 
 use rustix::fs::SeekFrom;
-use seawall_core::{At, Engine, Errno, FileRef, Owner, certain};
+use seawall_core::{At, Engine, Errno, FileRef, Owner, Scope, certain};
 use seawall_wire::shm::Flag;
 
 use crate::Change;
@@ -127,8 +127,14 @@ impl Client {
             55..57 => self.write(open, rng.range(20_000, 90_000), self.somewhere()),
             57..60 => self.truncate(open, self.place()),
             60 => self.allocate(open, self.place()),
-            61..80 => self.sync(open),
-            80..84 => self.engine.need_sync(open.name),
+            61..74 => self.sync(open, Scope::Whole),
+            74..80 => self.sync(open, Scope::Data),
+            80..82 => {
+                self.rename(open);
+                self.sync(open, Scope::Whole);
+            }
+            82 => self.rename(open),
+            83 => self.touch(open),
             84..87 => self.nested(open),
             87..90 => self.fail(open),
             90..93 => self.hold(open),
@@ -286,24 +292,61 @@ impl Client {
         self.world.count(|c| c.full += u64::from(is_full && !was_full));
     }
 
-    fn sync(&self, open: &Open) {
-        let begun = self.world.files.borrow()[open.index].model.now();
+    fn sync(&self, open: &Open, scope: Scope) {
+        let (begun, due) = {
+            let file = &self.world.files.borrow()[open.index];
+            (file.model.now(), (file.renamed.due(), file.touched.due()))
+        };
         let mut real = false;
-        let sync = || {
+        let sync = |scope| {
             real = true;
-            self.real(open)?;
+            self.real(open, scope)?;
             certain::check(open.cache.as_fd())
         };
-        let done = self.engine.sync(self.who(), open.name, sync);
+        let done = self.engine.sync_scope(self.who(), open.name, scope, sync, || self.name(open));
         self.world.count(|c| if real { c.real += 1 } else { c.absorbed += 1 });
-        self.world.tell(|| format!("file {}: sync {done:?}, real {real}", open.index));
+        self.world.tell(|| format!("file {}: sync of {scope:?} {done:?}, real {real}", open.index));
         if done.is_ok() {
-            self.world.files.borrow_mut()[open.index].model.acknowledge(begun);
+            let file = &mut self.world.files.borrow_mut()[open.index];
+            file.model.acknowledge(begun);
+            let covered = file.renamed.covers(due.0) && file.touched.covers(due.1);
+            if scope == Scope::Whole && !covered {
+                self.world.violate(format!("file {}: an fsync left a name or attributes out", open.index));
+            }
         }
     }
 
-    fn real(&self, open: &Open) -> Result<(), Errno> {
-        self.world.real_sync(open.index).map_err(Errno::from_raw_os_error)
+    fn real(&self, open: &Open, scope: Scope) -> Result<(), Errno> {
+        self.world.real_sync(open.index, scope).map_err(Errno::from_raw_os_error)
+    }
+
+    /// The name alone, if this descriptor can.
+    fn name(&self, open: &Open) -> Result<bool, Errno> {
+        if self.world.rng.one_in(8) {
+            return Ok(false);
+        }
+        self.world.directory_sync(open.index).map_err(Errno::from_raw_os_error)?;
+        certain::check(open.cache.as_fd()).map(|()| true)
+    }
+
+    fn rename(&self, open: &Open) {
+        self.engine.need_name(open.name);
+        self.world.step();
+        let which = self.world.files.borrow_mut()[open.index].renamed.make();
+        self.world.tell(|| format!("file {}: renamed", open.index));
+        self.world.step();
+        self.engine.need_name(open.name);
+        self.world.files.borrow_mut()[open.index].renamed.return_from(which);
+    }
+
+    fn touch(&self, open: &Open) {
+        self.engine.need_sync(open.name);
+        self.world.step();
+        let which = self.world.files.borrow_mut()[open.index].touched.make();
+        self.world.tell(|| format!("file {}: other attributes", open.index));
+        self.world.step();
+        self.engine.need_sync(open.name);
+        self.world.files.borrow_mut()[open.index].touched.return_from(which);
     }
 
     /// A signal handler writes to the file its own thread is writing.
@@ -401,7 +444,7 @@ impl Client {
             self.world.step();
             self.publish_unlogged(open, &Change::Write(at, bytes(&self.world, 64)));
             if self.world.rng.one_in(2) {
-                self.sync(open);
+                self.sync(open, Scope::Whole);
             }
         }
         self.engine.release(self.who(), open.name);

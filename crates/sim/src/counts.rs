@@ -51,6 +51,8 @@ counts! {
     absorbed,
     /// syncs that were real
     real,
+    /// syncs of a directory
+    directories,
     /// files taken out of a full log
     full,
     /// changes that went around the log under `atomic`

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_core::destage::{Destager, Files, Round};
 use seawall_core::reap::{self, Writable};
-use seawall_core::{Engine, Errno, FileRef, Owner, certain, lock, table};
+use seawall_core::{Engine, Errno, FileRef, Owner, Scope, certain, lock, table};
 use seawall_wire::shm::Flag;
 
 use crate::explore;
@@ -150,7 +150,7 @@ impl Daemon {
         let found = self.world.files.borrow().iter().position(|f| f.name.is_none() && !f.unlinked);
         let Some(index) = found else { return };
         // Content, inode and name, before the file can have records; see `seawall-daemon`, `register`.
-        if self.world.atomic && self.world.real_sync(index).is_err() {
+        if self.world.atomic && self.world.real_sync(index, Scope::Whole).is_err() {
             return;
         }
         let identity = self.world.files.borrow()[index].identity.clone();
@@ -163,8 +163,8 @@ impl Daemon {
         f.epoch().fetch_add(1, SeqCst);
         f.sticky().store(0, SeqCst);
         f.generation().store(generation, SeqCst);
-        let policy = if self.world.atomic { Flag::USED | Flag::ATOMIC } else { Flag::USED };
-        f.flags().store(policy.0, SeqCst);
+        let policy = if self.world.atomic { Flag::ATOMIC } else { Flag::SYNC_NEEDED };
+        f.flags().store((Flag::USED | policy | self.world.names).0, SeqCst);
         let name = FileRef { slot, generation };
         let find = || {
             self.world.files.borrow_mut()[index].name = Some(name);

@@ -24,6 +24,7 @@ mod disk;
 mod explore;
 pub mod fiber;
 mod image;
+mod metadata;
 mod model;
 mod pending;
 mod restart;

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_core::format::{Superblock, SuperblockError};
 use seawall_core::pool::Pool;
-use seawall_core::{Engine, FileRef, Owner};
+use seawall_core::{Engine, FileRef, Owner, Scope};
 use seawall_media::sim::Observer;
 use seawall_media::{Identity, Region};
 use seawall_wire::shm::Flag;
@@ -19,6 +19,7 @@ use seawall_wire::shm::Flag;
 use crate::block::Block;
 use crate::counts::Counts;
 use crate::image::{Image, visible};
+use crate::metadata::Metadata;
 use crate::pending::{LINE, Pending, THREADS};
 use crate::{Change, Disk, Model, Plan, Rng, Survival, explore, fiber};
 
@@ -82,6 +83,10 @@ pub struct SimFile {
     pub partly: u32,
     /// Neither its inode nor its name was ever synced.
     pub fresh: bool,
+    /// Renames of it.
+    pub renamed: Metadata,
+    /// Changes of its attributes.
+    pub touched: Metadata,
     /// It was out of the log for want of room when last looked at.
     pub left_full: bool,
     /// It was outside the log for a reason when last looked at, and nobody took it back yet.
@@ -151,6 +156,8 @@ pub struct World {
     pub sparse: Cell<u64>,
     /// Every write of every file is to go through the log (policy `atomic`): in half of the runs.
     pub atomic: bool,
+    /// What its file system is known for: in half of the runs a sync of the directory makes names durable.
+    pub names: Flag,
     /// The unit in which this machine's disks write.
     pub sector: usize,
     /// Its disks garble sectors that they were writing: in a third of the runs.
@@ -181,6 +188,7 @@ impl World {
             atomic: plan.seed % 2 == 1,
             sector: rng.pick(&[64, 512, 512, 4096]),
             garbles: rng.one_in(3),
+            names: if rng.one_in(2) { Flag::NAMED_BY_DIRECTORY } else { Flag(0) },
             recovering: Cell::new(false),
             poison: Cell::new(None),
             rng,
@@ -278,6 +286,8 @@ impl World {
             wounded: false,
             partly: 0,
             fresh: false,
+            renamed: Metadata::default(),
+            touched: Metadata::default(),
             left_full: false,
             excused: false,
             holders: BTreeSet::new(),
@@ -426,7 +436,7 @@ impl World {
     }
 
     /// A real sync of file `index` by the thread that runs; it may fail.
-    pub fn real_sync(&self, index: usize) -> Result<(), i32> {
+    pub fn real_sync(&self, index: usize, scope: Scope) -> Result<(), i32> {
         self.step();
         self.look(index);
         {
@@ -450,6 +460,10 @@ impl World {
             let file = &mut self.files.borrow_mut()[index];
             file.disk.sync();
             file.fresh = false;
+            if scope == Scope::Whole {
+                file.renamed.is_synced();
+                file.touched.is_synced();
+            }
         }
         self.tell(|| format!("real sync of file {index}{}", if told { " fails" } else { "" }));
         self.point();
@@ -458,6 +472,25 @@ impl World {
             self.give_way();
         }
         if told { Err(EIO) } else { Ok(()) }
+    }
+
+    /// A sync of the directory that a file is in: its name, and no more.
+    pub fn directory_sync(&self, index: usize) -> Result<(), i32> {
+        self.step();
+        if let Some(answer) = self.journal(index) {
+            self.tell(|| {
+                format!("sync of the directory of file {index}: {answer:?}, and the journal is gone")
+            });
+            return answer;
+        }
+        self.files.borrow_mut()[index].renamed.is_synced();
+        self.tell(|| format!("sync of the directory of file {index}"));
+        self.count(|c| c.directories += 1);
+        self.point();
+        if self.rng.one_in(4) {
+            self.give_way();
+        }
+        Ok(())
     }
 
     /// The kernel writes a file back by itself, and the disk may refuse.
@@ -799,7 +832,7 @@ impl Observer for World {
 
     fn syncs(&self, fd: i32) -> Option<Result<(), i32>> {
         let index = self.descriptors.borrow().get(&fd).copied()?;
-        Some(self.real_sync(index))
+        Some(self.real_sync(index, Scope::Data))
     }
 
     fn writes_block(&self, _fd: i32, position: u64, bytes: &[u8]) -> Option<Result<(), i32>> {
@@ -880,6 +913,8 @@ impl World {
         file.disk = Disk::holding(content).on(self.sector);
         file.unlinked |= lost;
         (file.name, file.watched, file.wounded) = (None, false, false);
+        // Made or undone: what there is now is on disk.
+        (file.renamed, file.touched) = (Metadata::default(), Metadata::default());
         if !file.unlinked {
             file.errors = 0;
         }

@@ -120,6 +120,8 @@ mutants! {
     }
     "core/src/engine/sync.rs" {
         "journal: a sync waits": "        if last <= f.watermark().load(Acquire) {" => "        if last <= f.watermark().load(Acquire) || {m} {",
+        "name: attributes are not left to fdatasync": "let scope = if Flag::SYNC_NEEDED.any_in(flags) {" => "let scope = if Flag::SYNC_NEEDED.any_in(flags) && !{m} {",
+        "name: fdatasync does not cover it": "names: if scope == Scope::Whole {" => "names: if scope == Scope::Whole || {m} {",
         "fsync: real": "        let done = real();\n        f.real_syncs()" => "        let done = if {m} { Ok(()) } else { real() };\n        f.real_syncs()",
         "fsync: real, lock inherited": "        let done = real();\n        self.leave" => "        let done = if {m} { Ok(()) } else { real() };\n        self.leave",
         "watermark: real sync":
@@ -146,6 +148,18 @@ mutants! {
     }
     "core/src/certain.rs" {
         "failed sync: a commit that somebody else was told of": "    check(fd)\n}" => "    if {m} { Ok(()) } else { check(fd) }\n}",
+    }
+    "core/src/engine/name.rs" {
+        "name: synced": "        let done = match name() {" => "        let done = match if {m} { Ok(true) } else { name() } {",
+        "name: due after a rename": "scope == Scope::Whole && f.names().load(SeqCst) >" => "scope == Scope::Whole && !{m} && f.names().load(SeqCst) >",
+        "name: a rename during the sync": "        let names = f.names().load(SeqCst);\n        let done" => "        let names = if {m} { u64::MAX } else { f.names().load(SeqCst) };\n        let done",
+        "name: other file systems": "            f.disturb();" => "            if !{m} { f.disturb(); }",
+        "name: a directory's failed sync is remembered": "                Err(error) => failed(f, error)," => "                Err(error) => if !{m} { failed(f, error) },",
+        "name: left its root": "        if inside {" => "        if inside || {m} {",
+    }
+    "core/src/name.rs" {
+        "name: of this file and no other": "    (same && file.st_nlink" => "    ((same || {m}) && file.st_nlink",
+        "name: which of several": "file.st_nlink == 1).then_some(directory)" => "(file.st_nlink == 1 || {m})).then_some(directory)",
     }
     "core/src/engine/hold.rs" {
         "state: a hold leaves the log": "        self.leave(file.slot, f, Flag(0), retire);" => "        if !{m} { self.leave(file.slot, f, Flag(0), retire); }",

@@ -7,7 +7,8 @@
 //!         UNTRACKED                                                       TRACKED
 //!     writes: the kernel's                                   writes: log, fence, publish
 //!     fsync:  the kernel's                                   fsync:  nothing left to do
-//!     live records: none                                     (SYNC_NEEDED: one real fsync)
+//!     live records: none                                     (SYNC_NEEDED: one real fsync;
+//!                                                             renamed: a sync of the directory)
 //!             ▲                                                              │
 //!             └──────────────────────────────────────────────────────────────┘
 //!                  leave: real fdatasync, watermark raised, under the lock
@@ -20,6 +21,7 @@ mod client;
 mod evict;
 mod hold;
 mod join;
+mod name;
 mod space;
 mod sync;
 mod timing;
@@ -61,6 +63,15 @@ pub enum At {
     End,
     /// The same, and the descriptor's position is set to it first (write(2)).
     CursorAtEnd,
+}
+
+/// What a sync is to make durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// fdatasync(2), O_DSYNC: content and size.
+    Data,
+    /// fsync(2), O_SYNC: names and attributes too.
+    Whole,
 }
 
 /// Why an engine was not made.
@@ -158,7 +169,7 @@ impl Engine {
         }
     }
 
-    /// The next fsync of the file is real: its name or attributes changed.
+    /// The next fsync of the file is real: it has another link or other attributes, or was written unseen.
     pub fn need_sync(&self, file: FileRef) {
         if let Some(f) = self.file(file) {
             f.disturb();

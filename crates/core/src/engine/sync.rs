@@ -5,8 +5,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use seawall_stats::{Event, ticks};
 use seawall_wire::shm::{File, Flag};
 
+use super::name::is_name_due;
 use super::timing::class;
-use super::{Engine, FileRef, distrust};
+use super::{Engine, FileRef, Scope, distrust};
 use crate::journal::Journal;
 use crate::lock::{self, Entry, Guard};
 use crate::{Errno, Owner, persist};
@@ -15,35 +16,60 @@ use crate::{Errno, Owner, persist};
 struct Covered {
     last: u64,
     epoch: u64,
+    names: u64,
 }
 
 impl Engine {
-    /// An fsync: absorbed when every write of the file is in the log already, else `real` is called and its
-    /// success retires the file's records before it is passed on.
+    /// An fsync of a caller who has a real one and nothing else: [`sync_scope`](Self::sync_scope).
     ///
     /// # Errors
-    /// What `real` said; EIO for a file whose records could neither be retired nor may be trusted to be on
-    /// disk ([`Flag::FAILED`]).
-    #[inline]
+    /// As there.
     pub fn sync(
         &self,
         who: Owner,
         file: FileRef,
         real: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
-        let Some(f) = self.file(file) else { return real() };
+        self.sync_scope(who, file, Scope::Whole, |_| real(), || Ok(false))
+    }
+
+    /// An fsync or fdatasync: absorbed when every write of the file is in the log already, else `real` is called
+    /// and its success retires the file's records before it is passed on. `real` may be asked for more than the
+    /// caller wants. If nothing is missing but the file's name, `name` is called, which may make it durable
+    /// ([`sync_directory`](Self::sync_directory)), or say that it cannot.
+    ///
+    /// # Errors
+    /// What `real` or `name` said; EIO for a file whose records could neither be retired nor may be trusted to be
+    /// on disk ([`Flag::FAILED`]).
+    #[inline]
+    pub fn sync_scope(
+        &self,
+        who: Owner,
+        file: FileRef,
+        scope: Scope,
+        real: impl FnOnce(Scope) -> Result<(), Errno>,
+        name: impl FnOnce() -> Result<bool, Errno>,
+    ) -> Result<(), Errno> {
+        let Some(f) = self.file(file) else { return real(scope) };
         // Known after the look at its flags, too: they were not those of the slot's next file.
         if is_absorbed(f.flags().load(Acquire)) && self.knows(file) {
-            match self.log.pool.journal() {
-                None => return absorbed(f),
-                Some(journal) => match self.hardened(who, journal, f) {
-                    Ok(()) => return absorbed(f),
-                    Err(Errno::NOSPC) => return self.sync_without_room(who, file, f, real),
-                    Err(error) => return Err(error),
-                },
+            match self.log.pool.journal().map_or(Ok(()), |journal| self.hardened(who, journal, f)) {
+                Ok(()) if !is_name_due(f, scope) => return absorbed(f),
+                Ok(()) => {
+                    if let Some(done) = self.sync_name(who, file, f, name) {
+                        return done;
+                    }
+                }
+                Err(Errno::NOSPC) => return self.sync_without_room(who, file, f, || real(scope)),
+                Err(error) => return Err(error),
             }
         }
-        self.sync_real(who, file, f, real)
+        self.sync_real(who, file, f, scope, real)
+    }
+
+    /// True if a sync of the file would wait for no disk of its own.
+    pub fn absorbs(&self, file: FileRef, scope: Scope) -> bool {
+        self.file(file).is_some_and(|f| is_absorbed(f.flags().load(Acquire)) && !is_name_due(f, scope))
     }
 
     /// Waits until every record of the file is on the journal's device, or on the file's own disk.
@@ -128,24 +154,33 @@ impl Engine {
         who: Owner,
         file: FileRef,
         f: File<'_>,
-        real: impl FnOnce() -> Result<(), Errno>,
+        scope: Scope,
+        real: impl FnOnce(Scope) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         let start = ticks();
         let Entry::Alone(guard) = lock::enter(self.shm(), f, who) else {
-            return self.sync_nested(who, f, real);
+            return self.sync_nested(who, f, || real(scope));
         };
         if !self.knows(file) {
-            return real();
+            return real(scope);
         }
-        if Flag::FAILED.any_in(f.flags().load(Acquire)) {
+        let flags = f.flags().load(Acquire);
+        if Flag::FAILED.any_in(flags) {
             return Err(Errno::IO);
         }
+        // What is needed may be a link or an attribute, which fdatasync leaves out.
+        let scope = if Flag::SYNC_NEEDED.any_in(flags) { Scope::Whole } else { scope };
+        let real = || real(scope);
         if guard.inherited() {
             self.sync_and_leave(file.slot, f, &guard, Flag(0), real)?;
             self.rejoin(f, || Ok(()));
             return Ok(());
         }
-        let covered = Covered { last: f.last_lsn().load(Acquire), epoch: f.epoch().load(Acquire) };
+        let covered = Covered {
+            last: f.last_lsn().load(Acquire),
+            epoch: f.epoch().load(Acquire),
+            names: if scope == Scope::Whole { f.names().load(SeqCst) } else { 0 },
+        };
         drop(guard);
         let done = real();
         f.real_syncs().fetch_add(1, Relaxed);
@@ -172,6 +207,7 @@ impl Engine {
         if covered.last > f.watermark().load(Acquire) {
             persist::watermark(&self.log.pool, slot, f, covered.last).inspect_err(|_| distrust(f))?;
         }
+        f.durable_names().fetch_max(covered.names, SeqCst);
         if f.epoch().load(Acquire) != covered.epoch {
             return Ok(());
         }
@@ -267,7 +303,7 @@ fn is_absorbed(flags: u32) -> bool {
 /// file's records still hold the data, so they stay, and the file is not believed again.
 ///
 /// Not only EIO: a file system that allocates late drops pages on ENOSPC and EDQUOT too.
-fn failed(f: File<'_>, error: Errno) {
+pub(super) fn failed(f: File<'_>, error: Errno) {
     f.disturb();
     let never_reached_the_disk = matches!(error, Errno::BADF | Errno::INTR | Errno::INVAL | Errno::NOSYS);
     if !never_reached_the_disk && Flag::TRACKED.any_in(f.flags().load(Acquire)) {

@@ -6,15 +6,15 @@
 
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 
 use fuser::FileHandle;
 use rustix::fs::{FallocateFlags, Mode, OFlags, SeekFrom};
 use rustix::io::{ReadWriteFlags, preadv2};
-use seawall_core::{At, Errno, certain};
-use seawall_wire::shm::Flag;
+use seawall_core::{At, Errno, Scope, certain};
 
 use super::Fs;
-use crate::class::{self, Class, Intent};
+use crate::class::{self, Class, Intent, Managed};
 use crate::handle::Handle;
 use crate::node::Node;
 
@@ -143,15 +143,14 @@ impl Fs {
 
     /// An fsync that is absorbed: it costs no system call and waits for nobody. `None` for any other.
     pub fn sync_quickly(&self, handle: &Handle, data_only: bool) -> Option<Result<(), Errno>> {
-        let not_now = Flag::SYNC_NEEDED | Flag::FAILED | Flag::STUCK;
         // There it waits for the log's device.
         if self.log.engine.pool().journal().is_some() {
             return None;
         }
+        let scope = if data_only { Scope::Data } else { Scope::Whole };
         let class = class::quick(&handle.node, &self.log, &self.nodes)?;
-        let flags = self.log.engine.flags(class.managed()?.file);
-        let absorbed = Flag::TRACKED.any_in(flags) && !not_now.any_in(flags);
-        absorbed.then(|| self.sync_as(&class, handle, data_only))
+        let absorbed = self.log.engine.absorbs(class.managed()?.file, scope);
+        absorbed.then(|| self.sync_as(&class, handle, scope))
     }
 
     /// fsync(2), fdatasync(2): absorbed, or real.
@@ -160,18 +159,22 @@ impl Fs {
     /// What the disk says.
     pub fn sync(&self, handle: &Handle, data_only: bool) -> Result<(), Errno> {
         let class = class::find_out(&handle.node, &self.log, &self.nodes, Intent::Sync);
-        self.sync_as(&class, handle, data_only)
+        self.sync_as(&class, handle, if data_only { Scope::Data } else { Scope::Whole })
     }
 
-    fn sync_as(&self, class: &Class, handle: &Handle, data_only: bool) -> Result<(), Errno> {
+    fn sync_as(&self, class: &Class, handle: &Handle, scope: Scope) -> Result<(), Errno> {
         let fd = handle.fd.as_fd();
-        let real = || if data_only { rustix::fs::fdatasync(fd) } else { rustix::fs::fsync(fd) };
-        match class.managed() {
-            None => real(),
-            Some(managed) => {
-                self.log.engine.sync(self.log.me(), managed.file, || real().and_then(|()| certain::check(fd)))
-            }
-        }
+        let real = |scope| match scope {
+            Scope::Data => rustix::fs::fdatasync(fd),
+            Scope::Whole => rustix::fs::fsync(fd),
+        };
+        let Some(Managed { file, .. }) = class.managed() else { return real(scope) };
+        let certain = |scope| real(scope).and_then(|()| certain::check(fd));
+        let name = || match handle.node.name() {
+            Some(path) => self.log.engine.sync_directory(*file, fd, path.as_os_str().as_bytes()),
+            None => Ok(false),
+        };
+        self.log.engine.sync_scope(self.log.me(), *file, scope, certain, name)
     }
 
     /// truncate(2), ftruncate(2): in the log, in order with the writes.

@@ -139,11 +139,11 @@ impl Fs {
         let same = source.as_ref().zip(victim.as_ref()).is_some_and(|(a, b)| a.file == b.file);
         let goes = !same && !flags.contains(RenameFlags::EXCHANGE);
         let over = || match &victim {
-            Some(victim) if !goes => self.touching(victim, call),
+            Some(victim) if !goes => self.renaming(victim, call),
             victim => self.without(victim.as_ref(), call),
         };
         match &source {
-            Some(source) => self.touching(source, over),
+            Some(source) => self.renaming(source, over),
             None => over(),
         }?;
         self.moved(seen.as_ref());
@@ -198,7 +198,15 @@ impl Fs {
         }
     }
 
-    /// A change of names: the file's next fsync is real, from before it until after it.
+    /// A rename: the file's next fsync makes the name durable, from before it until after it.
+    fn renaming<R>(&self, found: &Found, op: impl FnOnce() -> R) -> R {
+        self.log.engine.need_name(found.file);
+        let done = op();
+        self.log.engine.need_name(found.file);
+        done
+    }
+
+    /// A change of links: the file's next fsync is real, from before it until after it.
     fn touching<R>(&self, found: &Found, op: impl FnOnce() -> R) -> R {
         self.log.engine.need_sync(found.file);
         let done = op();

@@ -68,8 +68,13 @@ pub(super) const ROWS: &[Row] = &[
     row("truncate_fallocate", "the file leaves the log first", &["truncate", "truncate64"]),
     row(
         "names",
+        "the next fsync makes the name durable, on ext4 and XFS without the data",
+        &["rename", "renameat", "renameat2"],
+    ),
+    row(
+        "names",
         "the next fsync is real; a last name's end makes the file leave the log first",
-        &["rename", "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat", "remove"],
+        &["link", "linkat", "unlink", "unlinkat", "remove"],
     ),
     row("names", "a tablespace's link makes its directory managed", &["symlink", "symlinkat"]),
     row(

@@ -1,5 +1,5 @@
-//! rename, link, unlink: a file whose name changes gets a real fsync next; one that loses its last name
-//! leaves the log first. A symbolic link may lead a database to more of its data.
+//! rename, link, unlink: the next fsync of a renamed file makes its name durable, that of one with another link is
+//! real; one that loses its last name leaves the log first. A symbolic link may lead a database to more of its data.
 
 use core::ffi::{CStr, c_char, c_int, c_uint};
 
@@ -83,11 +83,11 @@ unsafe fn move_file(
     let goes = flags & RENAME_EXCHANGE == 0 && !both.is_some_and(|(a, b)| same(a, b));
     let over = || match &victim {
         Some(victim) if goes => victim.unlink(call),
-        Some(victim) => victim.need_sync(call),
+        Some(victim) => victim.need_name(call),
         None => call(),
     };
     match &source {
-        Some(source) => source.need_sync(over)?,
+        Some(source) => source.need_name(over)?,
         None => {
             over()?;
             // SAFETY: the caller's.

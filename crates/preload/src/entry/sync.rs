@@ -4,7 +4,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use seawall_core::Errno;
+use seawall_core::{Errno, Scope};
 
 use super::entry;
 use crate::classify::{self, Intent, Kind};
@@ -12,9 +12,9 @@ use crate::sys::raw;
 use crate::{errno, journal, sys};
 
 entry! {
-    fn fsync (fd: c_int) -> c_int { errno::zero(durable(fd, sys::fsync)) }
+    fn fsync (fd: c_int) -> c_int { errno::zero(durable(fd, Scope::Whole)) }
 
-    fn fdatasync (fd: c_int) -> c_int { errno::zero(durable(fd, sys::fdatasync)) }
+    fn fdatasync (fd: c_int) -> c_int { errno::zero(durable(fd, Scope::Data)) }
 
     fn sync () { everything() }
 
@@ -23,12 +23,12 @@ entry! {
     fn msync (at: *mut c_void, len: usize, flags: c_int) -> c_int { errno::int(mapping(at, len, flags)) }
 }
 
-/// `real` is fsync(2) or fdatasync(2).
+/// fsync(2) or fdatasync(2).
 #[inline]
-pub fn durable(fd: c_int, real: fn(c_int) -> Result<(), Errno>) -> Result<(), Errno> {
+pub fn durable(fd: c_int, scope: Scope) -> Result<(), Errno> {
     match classify::of(fd, Intent::Sync) {
-        Kind::Managed(target) => target.sync(fd, real),
-        Kind::Kernel | Kind::Watched(_) | Kind::Poisoned => real(fd),
+        Kind::Managed(target) => target.sync(fd, scope),
+        Kind::Kernel | Kind::Watched(_) | Kind::Poisoned => sys::sync(fd, scope),
     }
 }
 

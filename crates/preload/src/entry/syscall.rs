@@ -5,7 +5,7 @@
 use core::ffi::{c_int, c_long, c_uint, c_ulong};
 
 use libc::AT_FDCWD;
-use seawall_core::Errno;
+use seawall_core::{Errno, Scope};
 
 use super::{
     aio, close_dup, entry, fcntl, mmap, names, open, origin, sync, truncate_fallocate, uring, write,
@@ -50,8 +50,8 @@ unsafe fn writes(nr: c_long, [a, b, c, d, e, f]: [usize; 6]) -> Option<Result<us
             libc::SYS_writev => write::vector(fd, b as _, c as c_int, -1, 0),
             libc::SYS_pwritev => write::vector_at(fd, b as _, c as c_int, d as i64),
             libc::SYS_pwritev2 => write::vector(fd, b as _, c as c_int, d as i64, f as c_int),
-            libc::SYS_fsync => sync::durable(fd, sys::fsync).map(|()| 0),
-            libc::SYS_fdatasync => sync::durable(fd, sys::fdatasync).map(|()| 0),
+            libc::SYS_fsync => sync::durable(fd, Scope::Whole).map(|()| 0),
+            libc::SYS_fdatasync => sync::durable(fd, Scope::Data).map(|()| 0),
             libc::SYS_sync => {
                 sync::everything();
                 Ok(0)

@@ -6,7 +6,7 @@
 use core::ffi::{c_int, c_void};
 
 use libc::iovec;
-use seawall_core::{At, Errno};
+use seawall_core::{At, Errno, Scope};
 
 use super::entry;
 use crate::classify::{self, Intent, Kind, Target, Watched};
@@ -156,8 +156,7 @@ fn managed<'d, D: Iterator<Item = &'d [u8]> + Clone>(
     let n = done?;
     let sync = how.flags & (RWF_DSYNC | RWF_SYNC) != 0 || target.entry.has(mark::DSYNC);
     if sync && n > 0 {
-        let whole = whole_sync(how.flags, target.entry.marks());
-        target.sync(fd, if whole { sys::fsync } else { sys::fdatasync })?;
+        target.sync(fd, scope(how.flags, target.entry.marks()))?;
     }
     Ok(n)
 }
@@ -178,16 +177,14 @@ fn watched<'d, D: Iterator<Item = &'d [u8]> + Clone>(
     }
     let n = call()?;
     watched.written();
-    match watched.entry.has(mark::DSYNC) {
-        true if whole_sync(how.flags, watched.entry.marks()) => sys::fsync(fd)?,
-        true => sys::fdatasync(fd)?,
-        false => {}
+    if watched.entry.has(mark::DSYNC) {
+        sys::sync(fd, scope(how.flags, watched.entry.marks()))?;
     }
     Ok(n)
 }
 
-fn whole_sync(flags: c_int, marks: u64) -> bool {
-    flags & RWF_SYNC != 0 || marks & mark::SYNC != 0
+fn scope(flags: c_int, marks: u64) -> Scope {
+    if flags & RWF_SYNC != 0 || marks & mark::SYNC != 0 { Scope::Whole } else { Scope::Data }
 }
 
 /// O_DIRECT was taken off: refuse what the kernel would have refused.

@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_int, c_void};
 use core::mem::MaybeUninit;
 
 use rustix::fd::BorrowedFd;
-use seawall_core::{Errno, stand_in};
+use seawall_core::{Errno, Scope, stand_in};
 
 use super::raw;
 
@@ -72,14 +72,12 @@ pub fn close(fd: c_int) {
     let _ = raw!(SYS_close, fd);
 }
 
-/// fdatasync(2).
-pub fn fdatasync(fd: c_int) -> Result<(), Errno> {
-    raw!(SYS_fdatasync, fd).map(drop)
-}
-
-/// fsync(2).
-pub fn fsync(fd: c_int) -> Result<(), Errno> {
-    raw!(SYS_fsync, fd).map(drop)
+/// fsync(2) or fdatasync(2).
+pub fn sync(fd: c_int, scope: Scope) -> Result<(), Errno> {
+    match scope {
+        Scope::Data => raw!(SYS_fdatasync, fd).map(drop),
+        Scope::Whole => raw!(SYS_fsync, fd).map(drop),
+    }
 }
 
 /// fcntl(F_GETFL).

@@ -18,7 +18,7 @@ impl Flag {
     pub const USED: Self = Self(1);
     /// Every write is logged; an fsync has nothing left to do.
     pub const TRACKED: Self = Self(2);
-    /// The next fsync must be real (creation, rename, link, attributes), though writes are logged.
+    /// The next fsync must be real (an unseen write, a link, attributes), though writes are logged.
     pub const SYNC_NEEDED: Self = Self(4);
     /// A real sync failed: the file never returns to the log.
     pub const FAILED: Self = Self(8);
@@ -36,6 +36,9 @@ impl Flag {
     pub const GIVEN_AWAY: Self = Self(512);
     /// Every write of it goes through the log ([`Policy::Atomic`](super::Policy)): a full log is waited for.
     pub const ATOMIC: Self = Self(1024);
+    /// It lies on ext4 or XFS: a sync of its directory makes a new name durable, and fdatasync of the file is not
+    /// expected to.
+    pub const NAMED_BY_DIRECTORY: Self = Self(2048);
 
     /// Any of these forbids a return to the log.
     pub const NEVER_TRACK: Self =
@@ -102,11 +105,15 @@ words!(File {
     untracked_writes: u64 @ 112,
     /// How often it left the log.
     left: u64 @ 120,
+    /// Counts its renames, twice each: before and after. Like the next one it goes on when the slot changes hands.
+    names: u64 @ 128,
+    /// How many of them are on disk.
+    durable_names: u64 @ 136,
 });
 
 impl<'a> File<'a> {
     /// Bytes it occupies.
-    pub const BYTES: usize = 128;
+    pub const BYTES: usize = 192;
 
     pub(crate) fn new(region: &'a Region, at: usize) -> Self {
         Self { region, at }

@@ -1,0 +1,86 @@
+//! A file that was renamed: its name has to reach the disk, its data are in the log already.
+//!
+//! Input: renames, announced by the front before and after. Output: the first fsync that begins after one has
+//! returned makes the name durable by a sync of the directory, which waits for no data and retires nothing. Every
+//! fsync that begins before that one is over does it itself.
+//!
+//! Two counters and no flag: a rename counts one up, whoever synced lets the other follow to where the first stood
+//! when the sync began. So no lock is needed to rename, and a rename during the sync is not taken for done.
+//!
+//! Only on file systems of which it is known ([`Flag::NAMED_BY_DIRECTORY`]): a rename, across directories too, is one
+//! transaction of their journal, which a sync of either directory commits; and fdatasync of the file does not. So an
+//! fdatasync is absorbed, whatever the name. Elsewhere the next sync of either kind is a real fsync.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+use rustix::fd::BorrowedFd;
+use seawall_stats::{Event, ticks};
+use seawall_wire::shm::{File, Flag, ROOT_PATH_MAX};
+
+use super::sync::failed;
+use super::timing::class;
+use super::{Engine, FileRef, Scope};
+use crate::lock::{self, Entry};
+use crate::{Errno, Owner, name, policy};
+
+impl Engine {
+    /// The file gets another name: to be told before the rename and after it.
+    pub fn need_name(&self, file: FileRef) {
+        let Some(f) = self.file(file) else { return };
+        if Flag::NAMED_BY_DIRECTORY.any_in(f.flags().load(Acquire)) {
+            f.names().fetch_add(1, SeqCst);
+        } else {
+            f.disturb();
+        }
+    }
+
+    /// Makes the name of `file` durable, and not its data. `fd` is a descriptor of it, `path` where it is now.
+    /// False if that cannot be done this way; also if it has left its root, below which recovery looks for it: its
+    /// records must not outlive a name elsewhere.
+    ///
+    /// # Errors
+    /// As [`name::sync`].
+    pub fn sync_directory(&self, file: FileRef, fd: BorrowedFd<'_>, path: &[u8]) -> Result<bool, Errno> {
+        let mut room = [0; ROOT_PATH_MAX];
+        let root = self.file(file).and_then(|f| self.shm().root(f.root().load(Acquire)));
+        let inside = root.is_some_and(|root| policy::relative(root.path(&mut room), path).is_some());
+        if inside { name::sync(fd, path) } else { Ok(false) }
+    }
+
+    /// Everything of the file is in the log but its name. `None`: that takes a real sync.
+    #[cold]
+    pub(super) fn sync_name(
+        &self,
+        who: Owner,
+        file: FileRef,
+        f: File<'_>,
+        name: impl FnOnce() -> Result<bool, Errno>,
+    ) -> Option<Result<(), Errno>> {
+        let start = ticks();
+        let names = f.names().load(SeqCst);
+        let done = match name() {
+            Ok(false) => return None,
+            done => done.map(drop),
+        };
+        f.real_syncs().fetch_add(1, Relaxed);
+        // With the lock, the slot stays this file's. A signal handler that has it already leaves it to the next one.
+        if let Entry::Alone(_guard) = lock::enter(self.shm(), f, who)
+            && self.knows(file)
+        {
+            match done {
+                Ok(()) => {
+                    f.durable_names().fetch_max(names, SeqCst);
+                }
+                Err(error) => failed(f, error),
+            }
+        }
+        self.record(who, Event::SyncReal, class(f), self.since(start));
+        Some(done)
+    }
+}
+
+/// True if an fsync that begins now has to make a name durable.
+#[inline]
+pub(super) fn is_name_due(f: File<'_>, scope: Scope) -> bool {
+    scope == Scope::Whole && f.names().load(SeqCst) > f.durable_names().load(SeqCst)
+}
