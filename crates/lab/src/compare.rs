@@ -17,6 +17,7 @@ use crate::side::{Side, order};
 use crate::spread::Spread;
 use crate::sqlite;
 use crate::table::thousands;
+use crate::verdict::{self, Verdict};
 
 /// One measure on every side, higher is better.
 ///
@@ -35,6 +36,14 @@ pub struct Three {
     /// Which part of the unsafe bound an equal side reaches: what is not farther from 1 than this was not shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<Spread>,
+}
+
+impl Three {
+    /// Whether Seawall differs from the bare file system, by the lab's rule.
+    pub fn verdict(&self, rounds: usize) -> Verdict {
+        let noise = self.control.and_then(|control| verdict::noise(&control));
+        Verdict::on(rounds, Some(self.speedup), noise, true)
+    }
 }
 
 #[cfg(test)]
@@ -203,7 +212,7 @@ pub fn steps(shapes: usize, rounds: usize) -> usize {
 pub fn create_sqlite(lab: &Lab, journals: &[Journal]) -> Result<String> {
     let mut version = String::new();
     for journal in journals {
-        for side in Side::DATABASES {
+        for side in Side::CONTROLLED {
             version = sqlite::create(lab, side, *journal)?;
         }
     }
@@ -220,7 +229,7 @@ pub fn measure_sqlite(
     let mut reported: Vec<BTreeMap<Side, u64>> = vec![BTreeMap::new(); shapes.len()];
     for round in 0..rounds {
         for ((shape, samples), reported) in shapes.iter().zip(&mut samples).zip(&mut reported) {
-            for side in order(&Side::DATABASES, round) {
+            for side in order(&Side::CONTROLLED, round) {
                 let journal = shape.journal.pragma();
                 let what = format!("round {}: SQLite, {journal} journal, {}", round + 1, side.title());
                 lab.progress.doing(&what);
@@ -242,7 +251,7 @@ pub fn measure_sqlite(
 
 /// How many progress steps [`measure_sqlite`] takes.
 pub fn sqlite_steps(shapes: usize, rounds: usize) -> usize {
-    shapes * rounds * Side::DATABASES.len()
+    shapes * rounds * Side::CONTROLLED.len()
 }
 
 #[cfg(test)]
@@ -261,6 +270,26 @@ mod tests {
         let three = samples.three()?;
         assert_eq!(three.of_unsafe, Spread { median: 0.9, min: 0.9, max: 0.9 });
         assert_eq!(three.speedup.median, 1.8);
+        Ok(())
+    }
+
+    #[test]
+    fn a_gain_is_judged_by_the_rounds_ratios_and_by_noise_not_by_ranges() -> Result<()> {
+        let judged = |control: f64| -> Result<Verdict> {
+            let mut samples = Samples::default();
+            for speed in [300.0, 200.0, 100.0] {
+                samples.add(Side::Fs, speed);
+                samples.add(Side::Seawall, speed * 1.8);
+                samples.add(Side::Unsafe, speed * 2.0);
+                samples.add(Side::Control, speed * 2.0 * control);
+            }
+            Ok(samples.three()?.verdict(3))
+        };
+        // The ranges overlap: 180 to 540, and 100 to 300.
+        assert_eq!(judged(0.97)?, Verdict::Better);
+        assert_eq!(judged(0.5)?, Verdict::NoDifference);
+        assert_eq!(Three::ONE.verdict(3), Verdict::NoControl);
+        assert_eq!(Three::CONTROLLED.verdict(1), Verdict::Single);
         Ok(())
     }
 }

@@ -63,6 +63,11 @@ impl Pool {
         self.size
     }
 
+    /// The option that asks for memory by name, where it is that.
+    pub fn by_name(&self) -> Option<&'static str> {
+        self.emulated.then_some("--emulated")
+    }
+
     /// Whether it is memory that was asked for by name.
     pub fn is_emulated(&self) -> bool {
         self.emulated

@@ -1,6 +1,7 @@
 //! One side's Redis server: start, wait until it answers, stop.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -22,6 +23,30 @@ pub enum Fsync {
     No,
 }
 
+/// The settings of every server, whatever its data.
+pub const SETTINGS: [&str; 10] = [
+    "--port",
+    "0",
+    "--appendonly",
+    "yes",
+    "--appendfsync",
+    "always",
+    "--save",
+    "",
+    // The log is rewritten when a test says so, not in the middle of a measurement.
+    "--auto-aof-rewrite-percentage",
+    "0",
+];
+
+/// Where a server's data is, and where it listens.
+pub fn place(command: &mut Command, lab: &Lab, name: &str, data: &Path) {
+    command.arg("--dir").arg(data).arg("--unixsocket").arg(socket(lab, name));
+}
+
+fn socket(lab: &Lab, name: &str) -> PathBuf {
+    lab.work.sockets().join(format!("redis-{name}"))
+}
+
 /// A running server; dropping it ends it.
 pub struct Server {
     launcher: Running,
@@ -38,19 +63,20 @@ impl Server {
     /// Starts it on `data` and waits until it answers.
     pub fn start(lab: &Lab, side: Side, data: &Path, fsync: Fsync) -> Result<Self> {
         let program = program()?;
-        let socket = lab.work.sockets().join(format!("redis-{}", side.name()));
-        let _ = std::fs::remove_file(&socket);
         let fsync = match fsync {
             Fsync::Always => "always",
             Fsync::No => "no",
         };
-        let mut args: Vec<&std::ffi::OsStr> = vec!["--port".as_ref(), "0".as_ref(), "--dir".as_ref()];
-        args.extend([data.as_os_str(), "--unixsocket".as_ref(), socket.as_os_str()]);
-        let settings = ["--appendonly", "yes", "--appendfsync", fsync, "--save", ""];
-        args.extend(settings.map(AsRef::<std::ffi::OsStr>::as_ref));
-        // The log is rewritten when a test says so, not in the middle of a measurement.
-        args.extend(["--auto-aof-rewrite-percentage".as_ref(), "0".as_ref()] as [&std::ffi::OsStr; 2]);
-        let command = side::command(lab, side, Preset::Redis, data, &program, args)?;
+        let mut command = side::command(lab, side, Preset::Redis, data, &program, SETTINGS)?;
+        place(&mut command, lab, side.name(), data);
+        command.args(["--appendfsync", fsync]);
+        Self::launch(lab, side.name(), command)
+    }
+
+    /// Starts a server of this name by a command, and waits until it answers.
+    pub fn launch(lab: &Lab, name: &str, command: Command) -> Result<Self> {
+        let (program, socket) = (program()?, socket(lab, name));
+        let _ = std::fs::remove_file(&socket);
         let launcher = start_captured(command, "Redis", libc::SIGTERM)?;
         let program = std::fs::canonicalize(program)?;
         let mut server = Self { launcher, program, socket };

@@ -8,6 +8,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::lab::Lab;
+use crate::pool::Pool;
 use crate::tools::eatmydata_library;
 
 /// One side.
@@ -131,17 +132,17 @@ pub fn command<S: AsRef<OsStr>>(
             command.env("LD_PRELOAD", eatmydata_library()?);
             command
         }
-        Side::Seawall => {
-            let mut command = lab.pool.seawall();
-            command.current_dir(lab.work.path());
-            command
-                .args(["run", "--quiet", "--emulated", "--preset", preset.name()])
-                .args(["--policy", preset.policy(), "--pool"])
-                .arg(lab.pool.path());
-            command.arg("--data").arg(data).arg("--").arg(program);
-            command
-        }
+        Side::Seawall => under(lab, &lab.pool, (preset.name(), preset.policy()), data, program),
     };
     command.args(args);
     Ok(command)
+}
+
+/// The program to run under `seawall run` on a pool, by preset and policy; its arguments follow.
+pub fn under(lab: &Lab, pool: &Pool, (preset, policy): (&str, &str), data: &Path, program: &Path) -> Command {
+    let mut command = pool.seawall();
+    command.current_dir(lab.work.path());
+    command.args(["run", "--quiet", "--preset", preset, "--policy", policy]).args(pool.by_name());
+    command.arg("--pool").arg(pool.path()).arg("--data").arg(data).arg("--").arg(program);
+    command
 }

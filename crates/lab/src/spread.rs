@@ -30,11 +30,6 @@ impl Spread {
     pub fn told(&self, word: impl Fn(f64) -> String) -> String {
         format!("{} ({}–{})", word(self.median), word(self.min), word(self.max))
     }
-
-    /// Whether two spreads overlap: then a difference of medians shows nothing.
-    pub fn overlaps(&self, other: &Spread) -> bool {
-        self.min <= other.max && other.min <= self.max
-    }
 }
 
 #[cfg(test)]
@@ -46,12 +41,5 @@ mod tests {
         assert_eq!(Spread::of(&[3.0, 1.0, 2.0]), Some(Spread { median: 2.0, min: 1.0, max: 3.0 }));
         assert_eq!(Spread::of(&[4.0, 1.0]).map(|s| s.median), Some(2.5));
         assert_eq!(Spread::of(&[]), None);
-    }
-
-    #[test]
-    fn overlap() {
-        let spread = |min, max| Spread { median: min, min, max };
-        assert!(spread(1.0, 3.0).overlaps(&spread(2.0, 4.0)));
-        assert!(!spread(1.0, 2.0).overlaps(&spread(3.0, 4.0)));
     }
 }

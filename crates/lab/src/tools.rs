@@ -100,6 +100,17 @@ pub fn postgres_version(bin: &Path) -> Result<String> {
     Ok(version.split(" (").next().unwrap_or_default().to_owned())
 }
 
+/// A program's version, as `--version` says it: the first word that looks like one.
+pub fn version_of(program: &Path) -> Result<String> {
+    let said = Command::new(program).arg("--version").output();
+    let said = said.with_context(|| format!("ask {} for its version", program.display()))?;
+    let text = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
+    let mut words = text.split_whitespace().map(|word| word.trim_start_matches("v="));
+    let looks_like_one = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
+    let found = words.find(looks_like_one).unwrap_or("?").split('-').next().unwrap_or_default();
+    Ok(found.to_owned())
+}
+
 /// The eatmydata library itself: its wrapper script would hide the process we have to end.
 pub fn eatmydata_library() -> Result<PathBuf> {
     let arch = env::consts::ARCH;

@@ -120,11 +120,9 @@ mod tests {
 
     #[test]
     fn the_keys_are_those_of_the_page() {
-        let tps = Three::ONE;
+        let tps = Three::CONTROLLED;
         let scope = Scope { quick: false, rounds: 1, pool: 0 };
-        pg_shapes(scope)
-            .iter()
-            .for_each(|shape| pg_row(shape, &Three::CONTROLLED).assert_keys(keys::POSTGRES));
+        pg_shapes(scope).iter().for_each(|shape| pg_row(shape, &tps).assert_keys(keys::POSTGRES));
         sqlite_shapes(scope).iter().for_each(|shape| sqlite_row(shape, &tps).assert_keys(keys::SQLITE));
     }
 }

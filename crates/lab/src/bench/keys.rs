@@ -101,6 +101,7 @@ pub const SQLITE: &[Key] = &[
     spread("seawall_tps", "the same under `seawall run`"),
     spread("sync_off_tps", "the same on the bare file system with `synchronous=OFF`"),
     spread("of_unsafe", "`seawall_tps` / `sync_off_tps`: the median of the rounds' ratios"),
+    CONTROL,
     SPEEDUP,
 ];
 

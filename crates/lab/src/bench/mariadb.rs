@@ -3,8 +3,6 @@
 //! The sides' servers begin with the same bytes and run side by side, idle but one.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::Command;
 
 use anyhow::Result;
 use seawall_load::installed::Tool;
@@ -12,14 +10,14 @@ use seawall_load::installed::Tool;
 use super::stores::with_rates;
 use super::{Fields, Scope, SectionResult, databases};
 use crate::compare::{self, Three};
+use crate::installed::{SYSBENCH, Tables};
 use crate::lab::Lab;
-use crate::mariadb::{DATABASE, Server, install, program};
+use crate::mariadb::{Server, program};
 use crate::process::run;
 use crate::side::Side;
 
-pub const TEST: &str = "oltp_update_index";
-/// sysbench's `--tables` and `--table-size`: they fit into the buffer pool.
-const TABLES: [&str; 2] = ["--tables=4", "--table-size=25000"];
+/// They fit into the buffer pool.
+const TABLES: Tables = Tables { tables: 4, rows: 25_000 };
 /// What the servers take on the disk, with redo and binary logs.
 pub const SPACE: u64 = 4 << 30;
 
@@ -27,7 +25,7 @@ fn threads(scope: Scope) -> &'static [u32] {
     if scope.quick { &[1, 4] } else { &[1, 4, 16] }
 }
 
-fn seconds(scope: Scope) -> u32 {
+fn seconds(scope: Scope) -> u64 {
     if scope.quick { 1 } else { 6 }
 }
 
@@ -48,10 +46,7 @@ pub fn measure(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let title = |threads: &u32| format!("{threads} threads");
     let servers = start(lab)?;
     let results = compare::rates(lab, "MariaDB", shapes, scope.rounds, title, |side, threads| {
-        let mut bench = sysbench(lab, &servers[&side], TABLES);
-        bench.arg(format!("--threads={threads}")).arg(format!("--time={}", seconds(scope))).arg("run");
-        let said = String::from_utf8(run(bench, "sysbench")?)?;
-        Ok(Tool::Sysbench.read(&said)?.per_second)
+        Ok(TABLES.update(lab, &servers[&side], *threads, seconds(scope))?.per_second)
     })?;
     for (_, server) in servers {
         server.stop()?;
@@ -65,7 +60,7 @@ pub fn measure(lab: &Lab, scope: Scope) -> Result<SectionResult> {
 fn start(lab: &Lab) -> Result<BTreeMap<Side, Server<'_>>> {
     lab.progress.doing("MariaDB: sysbench prepare");
     let template = lab.work.data("mariadb-template");
-    prepare(lab, &template, TABLES)?;
+    TABLES.prepare(lab, &template)?;
     let mut servers = BTreeMap::new();
     for side in Side::CONTROLLED {
         let data = lab.work.data(&format!("mariadb-{}", side.name()));
@@ -79,27 +74,8 @@ fn start(lab: &Lab) -> Result<BTreeMap<Side, Server<'_>>> {
     Ok(servers)
 }
 
-/// A data directory with such tables.
-pub fn prepare(lab: &Lab, data: &Path, tables: [&str; 2]) -> Result<()> {
-    install(lab, data)?;
-    let server = Server::start(lab, Side::Unsafe, data)?;
-    let mut prepare = sysbench(lab, &server, tables);
-    prepare.arg("prepare");
-    run(prepare, "sysbench prepare")?;
-    server.stop()
-}
-
-/// sysbench on such tables of a server's.
-pub fn sysbench(lab: &Lab, server: &Server<'_>, tables: [&str; 2]) -> Command {
-    let mut command = lab.command("sysbench");
-    command.arg(TEST).args(tables).args(["--db-driver=mysql", "--mysql-user=root"]);
-    command.arg(format!("--mysql-socket={}", server.socket().display()));
-    command.arg(format!("--mysql-db={DATABASE}"));
-    command
-}
-
 fn row(threads: u32, rates: &Three) -> Fields {
-    with_rates(Fields::default().with("test", TEST).with("threads", threads), rates)
+    with_rates(Fields::default().with("test", SYSBENCH).with("threads", threads), rates)
 }
 
 #[cfg(test)]

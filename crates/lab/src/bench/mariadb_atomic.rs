@@ -7,12 +7,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use seawall_load::installed::Tool;
 
-use super::mariadb::{TEST, prepare, sysbench};
 use super::stores::with_rates;
 use super::{Fields, Scope, SectionResult, databases};
 use crate::compare::{Samples, Three};
+use crate::installed::{SYSBENCH, Tables};
 use crate::lab::Lab;
 use crate::mariadb::{Server, Variant};
 use crate::process::run as finish;
@@ -25,7 +24,7 @@ const VARIANT: Variant = Variant {
     preset: Preset::MariadbAtomic,
 };
 /// Some 140 MB of data.
-const TABLES: [&str; 2] = ["--tables=4", "--table-size=150000"];
+const TABLES: Tables = Tables { tables: 4, rows: 150_000 };
 const THREADS: u32 = 8;
 /// What three data directories take on the disk, with their logs.
 pub const SPACE: u64 = 4 << 30;
@@ -35,7 +34,7 @@ pub fn steps(scope: Scope) -> usize {
     1 + scope.rounds * Side::DATABASES.len()
 }
 
-fn seconds(scope: Scope) -> u32 {
+fn seconds(scope: Scope) -> u64 {
     if scope.quick { 2 } else { 30 }
 }
 
@@ -81,7 +80,7 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
 fn create(lab: &Lab) -> Result<BTreeMap<Side, PathBuf>> {
     lab.progress.doing("MariaDB atomic: sysbench prepare");
     let template = lab.work.data("mariadb-atomic-template");
-    prepare(lab, &template, TABLES)?;
+    TABLES.prepare(lab, &template)?;
     let mut all = BTreeMap::new();
     for side in Side::DATABASES {
         let data = lab.work.data(&format!("mariadb-atomic-{}", side.name()));
@@ -95,27 +94,24 @@ fn create(lab: &Lab) -> Result<BTreeMap<Side, PathBuf>> {
     Ok(all)
 }
 
-fn measure(lab: &Lab, side: Side, data: &Path, seconds: u32) -> Result<Run> {
+fn measure(lab: &Lab, side: Side, data: &Path, seconds: u64) -> Result<Run> {
     let server = Server::start_as(lab, side, data, &VARIANT)?;
     lab.settle()?;
     let before = server.written()?;
-    let mut bench = sysbench(lab, &server, TABLES);
-    bench.arg(format!("--threads={THREADS}")).arg(format!("--time={seconds}")).arg("run");
-    let said = String::from_utf8(finish(bench, "sysbench")?)?;
+    let tps = TABLES.update(lab, &server, THREADS, seconds)?.per_second;
     let after = server.written()?;
     server.stop()?;
     lab.settle()?;
-    let tps = Tool::Sysbench.read(&said)?.per_second;
     Ok(Run {
         tps,
-        transactions: tps * f64::from(seconds),
+        transactions: tps * seconds as f64,
         disk_mb: (after.0 - before.0) / 1e6,
         innodb_mb: (after.1 - before.1) / 1e6,
     })
 }
 
 fn row(tps: &Three, written: &Three, [written_of_one, disk_of_one]: &[Three; 2]) -> Fields {
-    with_rates(Fields::default().with("test", TEST).with("threads", THREADS), tps)
+    with_rates(Fields::default().with("test", SYSBENCH).with("threads", THREADS), tps)
         .with_spread("seawall_written_mb", written.seawall)
         .with_spread("unsafe_written_mb", written.unsafe_bound)
         .with_spread("written_share", written_of_one.of_unsafe)

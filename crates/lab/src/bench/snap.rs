@@ -1,7 +1,8 @@
 //! `seawall snap` beside a load, and what it costs: by its own account, and by the scheduler's.
 
+use std::cell::Cell;
 use std::fs;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -17,15 +18,30 @@ const SPARE: u64 = 4;
 pub struct Snap {
     running: Running,
     begin: Instant,
+    /// How long it was stopped.
+    stopped: Cell<Duration>,
     /// Sessions of others that capture, too.
     others: Vec<u32>,
+}
+
+/// It, stopped.
+pub struct Stopped<'a> {
+    snap: &'a Snap,
+    since: Instant,
+}
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        process::signal(self.snap.running.pid(), libc::SIGCONT);
+        self.snap.stopped.set(self.snap.stopped.get() + self.since.elapsed());
+    }
 }
 
 /// What one run with capturing cost.
 pub struct Costs {
     /// CPU time of each snapshot, ms.
     pub snapshots_ms: Vec<f64>,
-    /// Percent of one processor: `seawall snap`, and its session in the server.
+    /// Percent of one processor while it ran: `seawall snap`, and its session in the server.
     pub recorder_percent: f64,
     pub server_percent: f64,
 }
@@ -42,14 +58,20 @@ impl Snap {
         lab.fresh_dir(&lab.work.data("snapshots"))?;
         let others = sessions(cluster)?;
         let running = process::start_captured(snap, "seawall snap", libc::SIGINT)?;
-        Ok(Snap { running, begin: Instant::now(), others })
+        Ok(Snap { running, begin: Instant::now(), stopped: Cell::default(), others })
+    }
+
+    /// Stops it for as long as what is returned lives: nothing is captured meanwhile.
+    pub fn stop(&self) -> Stopped<'_> {
+        process::signal(self.running.pid(), libc::SIGSTOP);
+        Stopped { snap: self, since: Instant::now() }
     }
 
     /// Its processor time so far, while it still runs; then its own account of each snapshot.
     pub fn costs(self, cluster: &Cluster<'_>) -> Result<Costs> {
         let session = sessions(cluster)?.into_iter().find(|pid| !self.others.contains(pid));
         let session = session.context("seawall snap has no session in the server")?;
-        let elapsed = self.begin.elapsed().as_secs_f64();
+        let elapsed = (self.begin.elapsed() - self.stopped.get()).as_secs_f64();
         let percent = |pid: u32| Ok::<_, anyhow::Error>(cpu_seconds(pid)? * 100.0 / elapsed);
         let (recorder_percent, server_percent) = (percent(self.running.pid())?, percent(session)?);
         let said = self.running.wait()?.success("seawall snap")?;

@@ -10,26 +10,15 @@ use seawall_load::store::Store;
 
 use super::{Fields, Scope, SectionResult, databases};
 use crate::compare::{self, Three};
+use crate::installed::{Sets, random_puts, read};
 use crate::lab::Lab;
 use crate::process::run;
 use crate::redis::{Fsync, Server};
 use crate::side::{self, Preset, Side};
 use crate::store::Program;
 
-/// redis-benchmark's options.
-#[derive(Clone, Copy)]
-struct Redis {
-    clients: u32,
-    pipeline: u32,
-}
-
-const REDIS: [Redis; 3] = [
-    Redis { clients: 1, pipeline: 1 },
-    Redis { clients: 50, pipeline: 1 },
-    Redis { clients: 50, pipeline: 16 },
-];
-/// More SETs a second than a Redis takes on one core.
-const FASTEST: f64 = 300_000.0;
+const REDIS: [Sets; 3] =
+    [Sets { clients: 1, pipeline: 1 }, Sets { clients: 50, pipeline: 1 }, Sets { clients: 50, pipeline: 16 }];
 /// db_bench's `--threads`.
 const ROCKSDB: [u32; 2] = [1, 4];
 const LMDB: [&str; 1] = ["one put a transaction"];
@@ -37,7 +26,7 @@ const LMDB: [&str; 1] = ["one put a transaction"];
 /// What the sections' databases take on the disk.
 pub const SPACE: u64 = 2 << 30;
 
-fn seconds(scope: Scope) -> u32 {
+fn seconds(scope: Scope) -> u64 {
     if scope.quick { 1 } else { 4 }
 }
 
@@ -67,7 +56,7 @@ pub fn find_rocksdb() -> Result<()> {
 
 /// redis-benchmark's SET.
 pub fn redis(lab: &Lab, scope: Scope) -> Result<SectionResult> {
-    let title = |shape: &Redis| format!("{} clients, pipeline {}", shape.clients, shape.pipeline);
+    let title = |shape: &Sets| format!("{} clients, pipeline {}", shape.clients, shape.pipeline);
     let data = lab.work.data("redis");
     let results = compare::rates(lab, "Redis", &REDIS, scope.rounds, title, |side, shape| {
         lab.fresh_dir(&data)?;
@@ -78,25 +67,12 @@ pub fn redis(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     Ok((rows.collect(), databases::table("Redis, SET/s", "appendfsync no", names, lab.medium())))
 }
 
-fn redis_once(lab: &Lab, side: Side, data: &Path, shape: Redis, seconds: u32) -> Result<f64> {
+fn redis_once(lab: &Lab, side: Side, data: &Path, shape: Sets, seconds: u64) -> Result<f64> {
     let fsync = if side.is_unsafe() { Fsync::No } else { Fsync::Always };
     let server = Server::start(lab, side, data, fsync)?;
-    let ask = |requests: u64| redis_benchmark(lab, &server, shape, requests);
-    // It counts requests, not seconds; and over less than a millisecond it says infinity.
-    let probed = ask(u64::from(shape.clients * shape.pipeline) * 40 + 400)?.min(FASTEST);
-    let rate = ask((probed * f64::from(seconds)) as u64 + 1)?;
+    let (figures, _) = shape.run(lab, &server, seconds as f64)?;
     server.stop()?;
-    Ok(rate)
-}
-
-fn redis_benchmark(lab: &Lab, server: &Server, shape: Redis, requests: u64) -> Result<f64> {
-    let mut bench = lab.command("redis-benchmark");
-    bench.arg("-s").arg(server.socket()).args(["-t", "set", "-d", "100", "-r", "100000", "--csv"]);
-    for (option, value) in [("-c", shape.clients.into()), ("-P", shape.pipeline.into()), ("-n", requests)] {
-        bench.arg(option).arg(value.to_string());
-    }
-    let said = String::from_utf8(run(bench, "redis-benchmark")?)?;
-    Ok(Tool::RedisBenchmark.read(&said)?.per_second)
+    Ok(figures.per_second)
 }
 
 /// db_bench's fillrandom.
@@ -105,13 +81,10 @@ pub fn rocksdb(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let (program, data) = (Tool::DbBench.find()?, lab.work.data("rocksdb"));
     let results = compare::rates(lab, "RocksDB", &ROCKSDB, scope.rounds, title, |side, threads| {
         lab.fresh_dir(&data)?;
-        let mut args = vec![format!("--db={}", data.display())];
-        args.extend(["--benchmarks=fillrandom", "--compression_type=none"].map(Into::into));
+        let mut args = random_puts(&data, *threads, seconds(scope));
         args.push(format!("--sync={}", u8::from(!side.is_unsafe())));
-        args.extend([format!("--threads={threads}"), format!("--duration={}", seconds(scope))]);
         let command = side::command(lab, side, Preset::Rocksdb, &data, &program, args)?;
-        let said = String::from_utf8(run(command, "db_bench")?)?;
-        Ok(Tool::DbBench.read(&said)?.per_second)
+        Ok(read(Tool::DbBench, &run(command, "db_bench")?)?.per_second)
     })?;
     let rows = ROCKSDB.iter().zip(&results).map(|(threads, rates)| rocksdb_row(*threads, rates));
     let names = ROCKSDB.iter().map(title).zip(results.iter().copied()).collect();
@@ -124,14 +97,14 @@ pub fn lmdb(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let title = |shape: &&str| (*shape).to_owned();
     let results = compare::rates(lab, "LMDB", &LMDB, scope.rounds, title, |side, _| {
         lab.fresh_dir(&data)?;
-        program.measure(lab, side, &data, seconds(scope).into())
+        program.measure(lab, side, &data, seconds(scope) as f64)
     })?;
     let rows = LMDB.iter().zip(&results).map(|(shape, rates)| lmdb_row(shape, rates));
     let names = LMDB.iter().map(title).zip(results.iter().copied()).collect();
     Ok((rows.collect(), databases::table("LMDB, commits/s", "MDB_NOSYNC", names, lab.medium())))
 }
 
-fn redis_row(shape: Redis, rates: &Three) -> Fields {
+fn redis_row(shape: Sets, rates: &Three) -> Fields {
     with_rates(Fields::default().with("clients", shape.clients).with("pipeline", shape.pipeline), rates)
 }
 

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 
 use super::{Case, parse};
 
-/// Name and text of each, in the order of `--all`.
-pub const CASES: [(&str, &str); 8] = [
+/// Name and text of each; `--all` runs them in this order, but for those that say `by_name`.
+pub const CASES: [(&str, &str); 11] = [
     ("redo", include_str!("../../cases/redo.toml")),
     ("commits", include_str!("../../cases/commits.toml")),
     ("tprocc", include_str!("../../cases/tprocc.toml")),
@@ -17,6 +17,9 @@ pub const CASES: [(&str, &str); 8] = [
     ("tail", include_str!("../../cases/tail.toml")),
     ("layout", include_str!("../../cases/layout.toml")),
     ("capture", include_str!("../../cases/capture.toml")),
+    ("mariadb", include_str!("../../cases/mariadb.toml")),
+    ("redis", include_str!("../../cases/redis.toml")),
+    ("rocksdb", include_str!("../../cases/rocksdb.toml")),
 ];
 
 /// A case and the text it was read from.
@@ -51,6 +54,28 @@ pub fn all() -> Result<Vec<Found>> {
     CASES.iter().map(|(name, _)| find(name)).collect()
 }
 
+/// What `--all` runs.
+///
+/// # Errors
+/// If there is a mistake in one.
+pub fn of_all() -> Result<Vec<Found>> {
+    Ok(all()?.into_iter().filter(|found| !found.case.by_name).collect())
+}
+
+/// About how long cases take, as their files say, seconds.
+pub fn planned_seconds(cases: &[Found]) -> u64 {
+    cases.iter().map(|found| planned(&found.case)).sum()
+}
+
+fn planned(case: &Case) -> u64 {
+    case.planned_seconds(*case.rounds.get_ref(), *case.seconds.get_ref())
+}
+
+/// `4 min 40 s`
+fn minutes(seconds: u64) -> String {
+    format!("{} min {} s", seconds / 60, seconds % 60)
+}
+
 /// `list`.
 ///
 /// # Errors
@@ -59,16 +84,19 @@ pub fn list() -> Result<()> {
     for Found { case, .. } in all()? {
         println!("{}: {}", case.name(), case.question);
         println!(
-            "    {}; {} rounds of {} s",
-            case.load_in_words(),
+            "    {}; {} rounds of {} s, about {}{}",
+            case.load().in_words(),
             case.rounds.get_ref(),
-            case.seconds.get_ref()
+            case.seconds.get_ref(),
+            minutes(planned(&case)),
+            if case.by_name { "; only by its name, not of --all" } else { "" }
         );
         for configuration in case.expanded() {
             println!("    {:<22} {}", configuration.name, configuration.title);
         }
         println!();
     }
+    println!("--all takes about {} on two cores.", minutes(planned_seconds(&of_all()?)));
     println!("A case of your own: a file like crates/lab/cases/redo.toml; `seawall lab run ./mine.toml`.");
     Ok(())
 }
@@ -85,7 +113,7 @@ pub fn table() -> Result<String> {
         out += &format!(
             "| [`{name}`](../crates/lab/cases/{name}.toml) | {question} | {} | {} |\n",
             names.join(", "),
-            case.load_in_words()
+            case.load().in_words()
         );
     }
     Ok(out + "\n")

@@ -6,7 +6,7 @@ use seawall_load::write::parse_bytes;
 use toml::Spanned;
 
 use super::parse::Wrong;
-use super::{Case, Configuration, Devices, Front, Measure, Role, Tprocc};
+use super::{Case, Configuration, Devices, Front, Load, Measure, Product, Role, Slicing, Wal};
 
 type Checked = Result<(), Wrong>;
 
@@ -19,6 +19,7 @@ pub(super) fn check(case: &Case) -> Checked {
     numbers(case)?;
     load(case)?;
     devices(case)?;
+    slices(case)?;
     for (i, configuration) in case.configurations.iter().enumerate() {
         one(configuration)?;
         let twice = case.configurations[..i].iter().any(|c| c.get_ref().name == configuration.get_ref().name);
@@ -65,42 +66,44 @@ fn devices(case: &Case) -> Checked {
     }
 }
 
-fn sizes(tprocc: &Tprocc) -> Checked {
-    let Tprocc { warehouses, items, customers, users } = *tprocc;
-    let fits = [(warehouses, 1, 1000), (items, 100, 100_000), (customers, 10, 3000), (users, 1, 40)];
-    if fits.into_iter().all(|(value, least, most)| (least..=most).contains(&value)) {
-        return Ok(());
+fn slices(case: &Case) -> Checked {
+    let Some(Slicing { seconds, below_percent }) = &case.slices else { return Ok(()) };
+    if !(0.5..=60.0).contains(seconds.get_ref()) || !(0.01..=50.0).contains(below_percent) {
+        return wrong(
+            seconds.span(),
+            "[slices]: seconds from 0.5 to 60, below_percent from 0.01 to 50".into(),
+        );
     }
-    let allowed =
-        "warehouses from 1 to 1000, items from 100 to 100000, customers from 10 to 3000, users from 1 to 40";
-    wrong(0..0, format!("[tprocc]: {allowed}"))
+    let captured = case.configurations.first().is_some_and(|c| c.get_ref().captured_every.is_some());
+    let fits = matches!(case.load(), Load::Pgbench(_)) && case.crash.is_none() && case.controls.is_empty();
+    if !(fits && captured && case.configurations.len() == 1) {
+        let what = "[slices] are of [pgbench] on one configuration with captured_every, without [crash] and controls: \
+                    the control is among the slices";
+        return wrong(seconds.span(), what.into());
+    }
+    Ok(())
 }
 
 fn load(case: &Case) -> Checked {
-    let loads = [case.pgbench.is_some(), case.slob.is_some(), case.tprocc.is_some()];
-    match loads.into_iter().filter(|there| *there).count() {
-        0 => return wrong(0..0, "there is no load: a table [pgbench], [slob] or [tprocc]".into()),
-        1 => {}
-        _ => return wrong(0..0, "[pgbench], [slob], [tprocc]: a case has one load".into()),
+    let (first, second) = (case.loads().next(), case.loads().nth(1));
+    let Some(load) = first else {
+        return wrong(0..0, format!("there is no load: a table {}", Load::TABLES));
+    };
+    if second.is_some() {
+        return wrong(0..0, format!("a case has one load: a table {}", Load::TABLES));
     }
-    if case.crash.is_some() && case.pgbench.is_none() {
+    if case.crash.is_some() && !matches!(load, Load::Pgbench(_)) {
         return wrong(0..0, "[crash] is timed by pgbench: take a table [pgbench] as the load".into());
     }
-    if let Some(tprocc) = &case.tprocc {
-        return sizes(tprocc);
+    let apart = case.configurations.iter().find(|c| c.get_ref().wal != Wal::WithData);
+    if let Some(apart) = apart.filter(|_| load.product() != Product::Postgres) {
+        let what = format!(
+            "wal: where the log lies can be chosen for PostgreSQL, not for {}",
+            load.product().name()
+        );
+        return wrong(apart.span(), what);
     }
-    match (&case.pgbench, &case.slob) {
-        (Some(pgbench), _) if !(1..=40).contains(&pgbench.clients) || pgbench.scale == 0 => {
-            wrong(0..0, "[pgbench]: clients from 1 to 40, scale from 1".into())
-        }
-        (None, Some(slob)) if slob.bytes().is_err() => {
-            wrong(slob.conf.span(), format!("conf: {}", slob.bytes().err().unwrap_or_default()))
-        }
-        (None, Some(slob)) if slob.schemas == 0 || !(1..=40).contains(&(slob.schemas * slob.threads)) => {
-            wrong(slob.conf.span(), "[slob]: schemas × threads from 1 to 40 sessions".into())
-        }
-        _ => Ok(()),
-    }
+    load.check()
 }
 
 fn one(configuration: &Spanned<Configuration>) -> Checked {
@@ -157,7 +160,7 @@ fn roles(case: &Case) -> Checked {
             );
         }
     }
-    if !case.controls.iter().any(|c| *c.get_ref() == baseline.name) {
+    if case.slices.is_none() && !case.controls.iter().any(|c| *c.get_ref() == baseline.name) {
         let name = &baseline.name;
         return wrong(
             case.controls.first().map_or(0..0, Spanned::span),

@@ -6,16 +6,19 @@
 
 pub mod builtin;
 mod check;
+mod load;
 mod parse;
+mod product;
 mod schema;
 #[cfg(test)]
 mod tests;
 
 pub use builtin::{find, table};
+pub use load::{DbBench, Load, Pgbench, RedisBenchmark, Slob, Sysbench, Tprocc};
 pub use parse::{CaseError, parse};
+pub use product::Product;
 pub use schema::{
-    Configuration, Crash, Devices, Front, Measure, Medium, Pgbench, PolicyName, Role, Slob, Source, Tprocc,
-    Wal,
+    Configuration, Crash, Devices, Front, Measure, Medium, PolicyName, Role, Slicing, Source, Wal,
 };
 
 use std::collections::BTreeMap;
@@ -44,6 +47,7 @@ pub struct Case {
     #[serde(default = "commit_wait")]
     pub sped_up: String,
     /// Configurations that are measured twice under two names: how much equal things differ in this very run.
+    #[serde(default)]
     pub controls: Vec<Spanned<String>>,
     /// Whether sessions are sampled during a turn (ten times a second).
     #[serde(default = "yes")]
@@ -51,16 +55,24 @@ pub struct Case {
     /// Settings of the database, equal in all configurations.
     #[serde(default)]
     pub settings: BTreeMap<String, Setting>,
-    /// The load: one of the three.
-    pub pgbench: Option<Pgbench>,
-    /// The load: one of the three.
-    pub slob: Option<Slob>,
-    /// The load: one of the three.
-    pub tprocc: Option<Tprocc>,
+    /// Whether it runs only when it is asked for by name: `--all` leaves it out.
+    #[serde(default)]
+    pub by_name: bool,
+    // One of them is there: `Case::load`.
+    pgbench: Option<Pgbench>,
+    slob: Option<Slob>,
+    tprocc: Option<Tprocc>,
+    sysbench: Option<Sysbench>,
+    #[serde(rename = "redis-benchmark")]
+    redis_benchmark: Option<RedisBenchmark>,
+    #[serde(rename = "db-bench")]
+    db_bench: Option<DbBench>,
     /// If devices of a known speed stand in for disks.
     pub devices: Option<Devices>,
     /// If the database is killed under load.
     pub crash: Option<Crash>,
+    /// If the one configuration's recorder is stopped and continued under load, instead of turns.
+    pub slices: Option<Slicing>,
     /// What is compared.
     #[serde(rename = "configuration")]
     pub configurations: Vec<Spanned<Configuration>>,
@@ -128,17 +140,40 @@ impl Case {
         self.measures.get_ref()[0]
     }
 
-    /// What the load's tables take on the disk, bytes.
-    pub fn table_bytes(&self) -> u64 {
-        let pgbench = self.pgbench.as_ref().map_or(0, |p| u64::from(p.scale) << 24);
-        let slob = self.slob.as_ref().and_then(|s| s.bytes().ok()).unwrap_or(0);
-        pgbench + slob + self.tprocc.as_ref().map_or(0, Tprocc::bytes)
+    /// What runs.
+    pub fn load(&self) -> Load<'_> {
+        self.loads().next().expect("checked when it was read: there is one")
     }
 
-    /// The load in words, commit mode named.
-    pub fn load_in_words(&self) -> String {
-        let pgbench = self.pgbench.as_ref().map(Pgbench::in_words);
-        let slob = || self.slob.as_ref().map(Slob::in_words);
-        pgbench.or_else(slob).or_else(|| self.tprocc.as_ref().map(Tprocc::in_words)).unwrap_or_default()
+    /// Every load its file has a table of: one, once it is checked.
+    fn loads(&self) -> impl Iterator<Item = Load<'_>> {
+        [
+            self.pgbench.as_ref().map(Load::Pgbench),
+            self.slob.as_ref().map(Load::Slob),
+            self.tprocc.as_ref().map(Load::Tprocc),
+            self.sysbench.as_ref().map(Load::Sysbench),
+            self.redis_benchmark.as_ref().map(Load::RedisBenchmark),
+            self.db_bench.as_ref().map(Load::DbBench),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// About how long it takes, seconds: `rounds` of turns of `seconds` of load each.
+    pub fn planned_seconds(&self, rounds: usize, seconds: u64) -> u64 {
+        let load = match &self.crash {
+            // Until the redo is there, and after the restart.
+            Some(crash) => crash.watch_seconds + 2,
+            None if self.slices.is_some() => seconds + SPARE,
+            None => seconds,
+        };
+        let turns = (rounds * self.expanded().len()) as u64;
+        PREPARING + turns * load + (turns * RESTARTING_MS).div_ceil(1000)
     }
 }
+
+// As measured on two cores: a cluster made and copied, a server stopped and started and a disk synced.
+const PREPARING: u64 = 10;
+const RESTARTING_MS: u64 = 1500;
+/// Capturing goes on behind the load.
+const SPARE: u64 = 4;

@@ -41,6 +41,7 @@ fn the_cases_of_the_lab_are_cases() {
         assert_eq!(case.baseline().role, Role::Baseline);
         let again = case.expanded().into_iter().filter(|c| c.again_of.is_some()).count();
         assert_eq!(again, case.controls.len(), "{}", case.name());
+        assert!(again > 0 || case.slices.is_some(), "{}: nothing says what noise is", case.name());
     }
 }
 
@@ -88,7 +89,7 @@ fn what_does_not_fit_together_is_told() {
         ("role = \"baseline\"\n", "", "baseline"),
         ("medium = \"emulated\"\n", "", "medium"),
         ("name = \"log\"", "name = \"fs\"", "two configurations"),
-        ("[pgbench]\ntest = \"simple-update\"\nclients = 4\nscale = 2\n", "", "[slob] or [tprocc]"),
+        ("[pgbench]\ntest = \"simple-update\"\nclients = 4\nscale = 2\n", "", "[slob], [tprocc]"),
         (
             "[pgbench]\n",
             "[tprocc]\nwarehouses = 1\nitems = 100\ncustomers = 10\nusers = 2\n[pgbench]\n",
@@ -101,6 +102,48 @@ fn what_does_not_fit_together_is_told() {
         let said = planted(right, wrong).to_string();
         assert!(said.starts_with("mine.toml") && said.contains(word), "{word} is missing in {said}");
     }
+}
+
+#[test]
+fn make_lab_is_planned_to_take_less_than_twenty_minutes() {
+    let cases = builtin::of_all().expect("no mistake in them");
+    let planned = builtin::planned_seconds(&cases);
+    assert!(planned <= 19 * 60, "--all is planned to take {planned} s, and machines are slower than planned");
+    // What is asked for by name alone runs tools that not everybody has.
+    assert!(cases.iter().all(|found| found.case.load().tool().is_none()));
+}
+
+#[test]
+fn slices_are_of_one_configuration_that_is_captured() {
+    let text = builtin::find("capture").expect("a case").text;
+    for (right, wrong, word) in [
+        ("captured_every = 2\n", "", "captured_every"),
+        ("measures =", "controls = [\"captured\"]\nmeasures =", "controls"),
+        ("[slices]\nseconds = 2\n", "[slices]\nseconds = 0\n", "0.5 to 60"),
+        ("below_percent = 1", "below_percent = 100", "below_percent"),
+    ] {
+        assert!(text.contains(right), "{right}");
+        let said = parse("capture.toml", &text.replacen(right, wrong, 1)).expect_err(wrong).to_string();
+        assert!(said.contains(word) && said.contains("line "), "{word} is missing in {said}");
+    }
+}
+
+#[test]
+fn an_installed_tool_is_a_load_and_its_numbers_are_checked() {
+    for (load, words) in [
+        ("[sysbench]\nthreads = 0\ntables = 1\nrows = 100\n", "[sysbench]: threads from 1"),
+        ("[redis-benchmark]\nclients = 1\npipeline = 0\n", "[redis-benchmark]: clients and pipeline"),
+        ("[db-bench]\nthreads = 100\n", "[db-bench]: threads"),
+        ("[db-bench]\nthreads = 1\n[crash]\nafter_redo_mb = 1\nwatch_seconds = 1\n", "timed by pgbench"),
+    ] {
+        let said = planted("[pgbench]\ntest = \"simple-update\"\nclients = 4\nscale = 2\n", load).to_string();
+        assert!(said.contains(words), "{words} is missing in {said}");
+    }
+    let text = GOOD
+        .replace("[pgbench]\ntest = \"simple-update\"\nclients = 4\nscale = 2\n", "[db-bench]\nthreads = 1\n")
+        .replace("pool = \"64M\"", "pool = \"64M\"\nwal = \"own-file-system\"");
+    let said = parse("mine.toml", &text).expect_err("a log of its own").to_string();
+    assert!(said.contains("not for RocksDB"), "{said}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `demo`: what Seawall gains, and that nothing is lost, in under five minutes.
+//! `demo`: what Seawall gains, and that nothing is lost, in some five minutes.
 //!
 //! 1. pgbench and a SQLite load on three sides, interleaved, with the spread ([`crate::compare`]).
 //! 2. kill -9 at full load, restart, and the proof from the outside ledger ([`kill`]).
@@ -36,11 +36,11 @@ pub fn run(options: &DemoOptions) -> Result<()> {
     let has = |part| options.only.contains(&part);
     let progress = Progress::new(steps(options));
     let lab =
-        Lab::set_up(&options.common, progress, compare::postgres_space(&Side::DATABASES, options.scale))?;
+        Lab::set_up(&options.common, progress, compare::postgres_space(&Side::CONTROLLED, options.scale))?;
     let mut report = DemoReport::new(&lab, options);
     if has(DemoPart::Postgres) || has(DemoPart::Kill) {
         report.add_version("PostgreSQL", &postgres_version(&bin)?);
-        let clusters = Clusters::create(&lab, &bin, &Side::DATABASES, options.scale)?;
+        let clusters = Clusters::create(&lab, &bin, &Side::CONTROLLED, options.scale)?;
         if has(DemoPart::Postgres) {
             report.add_postgres(clusters.measure(&shapes(options), options.rounds)?);
         }
@@ -89,7 +89,7 @@ fn steps(options: &DemoOptions) -> usize {
     let has = |part| options.only.contains(&part);
     let mut steps = 0;
     if has(DemoPart::Postgres) {
-        steps += compare::postgres_steps(&Side::DATABASES, shapes(options).len(), options.rounds);
+        steps += compare::postgres_steps(&Side::CONTROLLED, shapes(options).len(), options.rounds);
     } else if has(DemoPart::Kill) {
         steps += 1;
     }

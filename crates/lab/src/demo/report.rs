@@ -142,10 +142,11 @@ impl DemoReport {
         let cell = |s: &crate::spread::Spread| s.told(thousands);
         let rows = self.rows.iter().map(|row| {
             let t = &row.tps;
-            let gain = if t.fs.overlaps(&t.seawall) {
-                "no difference shown".to_owned()
-            } else {
+            let verdict = t.verdict(self.rounds);
+            let gain = if verdict.is_shown() {
                 format!("{}×", short(t.speedup.median))
+            } else {
+                verdict.in_words()
             };
             let name = format!("{}, {}", row.group, row.label);
             vec![name, cell(&t.fs), cell(&t.seawall), cell(&t.unsafe_bound), gain, short(t.of_unsafe.median)]

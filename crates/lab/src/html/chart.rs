@@ -25,14 +25,15 @@ const CLUSTER_GAP: f64 = 26.0;
 struct Panel<'a> {
     title: &'a str,
     rows: Vec<&'a Row>,
+    rounds: usize,
     top: f64,
 }
 
 /// The panels.
-pub fn figures(rows: &[Row]) -> String {
+pub fn figures(rows: &[Row], rounds: usize) -> String {
     let mut out = String::from("<div class=\"panels\">\n");
     out += HATCH;
-    for panel in panels(rows) {
+    for panel in panels(rows, rounds) {
         let width = panel.width();
         let _ = writeln!(
             out,
@@ -53,12 +54,12 @@ const HATCH: &str = "<svg width=\"0\" height=\"0\" style=\"position:absolute\"><
     patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" class=\"hatch-ground\"/>\
     <line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"6\" class=\"hatch-line\"/></pattern></defs></svg>\n";
 
-fn panels(rows: &[Row]) -> Vec<Panel<'_>> {
+fn panels(rows: &[Row], rounds: usize) -> Vec<Panel<'_>> {
     let mut panels: Vec<Panel> = Vec::new();
     for row in rows {
         match panels.last_mut() {
             Some(panel) if panel.title == row.group => panel.rows.push(row),
-            _ => panels.push(Panel { title: &row.group, rows: vec![row], top: 0.0 }),
+            _ => panels.push(Panel { title: &row.group, rows: vec![row], rounds, top: 0.0 }),
         }
     }
     let database = |title: &str| title.split(',').next().unwrap_or_default().to_owned();
@@ -118,7 +119,7 @@ impl Panel<'_> {
         // Ends where Seawall's column ends: to its right may stand a higher one, to its left hardly ever.
         let end = left + 2.0 * BAR + BAR_GAP;
         let gain_y = self.y(tps.seawall.max.max(tps.fs.max)) - 8.0;
-        if !tps.fs.overlaps(&tps.seawall) {
+        if tps.verdict(self.rounds).is_shown() {
             let gain = short(tps.speedup.median);
             let _ = writeln!(out, "<text x=\"{end:.1}\" y=\"{gain_y:.1}\" class=\"gain\">{gain}×</text>");
         }

@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 pub use seawall_load::mariadb::DATABASE;
-pub use server::{Server, try_bare_start};
+pub use server::{Server, place, try_bare_start};
 
 use crate::lab::Lab;
 use crate::process::run;
-use crate::side::{Preset, Side};
+use crate::side::Preset;
 use crate::tools::find_in_path;
 
 /// What a measure sets differently, and how Seawall is asked to look after it.
 pub struct Variant {
-    /// Options equal on every side, over those of [`settings`].
+    /// Options equal on every side, over [`SETTINGS`].
     pub settings: &'static [&'static str],
     /// Options on Seawall's side alone.
     pub on_seawall: &'static [&'static str],
@@ -42,23 +42,17 @@ pub fn install(lab: &Lab, data: &Path) -> Result<()> {
     run(install, "mariadb-install-db").map(drop)
 }
 
-/// The options of every server, whatever its side: durable, with a binary log, but for those that are unsafe.
-fn settings(side: Side, variant: &Variant) -> Vec<String> {
-    let on_seawall = if side == Side::Seawall { variant.on_seawall } else { &[] };
-    let durable = if side.is_unsafe() { "0" } else { "1" };
-    [
-        "--no-defaults",
-        "--skip-networking",
-        "--server-id=1",
-        "--log-bin=binlog",
-        "--innodb-buffer-pool-size=256M",
-        "--innodb-log-file-size=96M",
-        "--loose-innodb-buffer-pool-dump-at-shutdown=0",
-    ]
-    .into_iter()
-    .map(str::to_owned)
-    .chain(["innodb-flush-log-at-trx-commit", "sync-binlog"].map(|name| format!("--{name}={durable}")))
-    // The last one counts.
-    .chain(variant.settings.iter().chain(on_seawall).map(|&option| option.to_owned()))
-    .collect()
-}
+/// The options of every server: durable, with a binary log; of two that set the same the last one counts.
+pub const SETTINGS: [&str; 9] = [
+    "--no-defaults",
+    "--skip-networking",
+    "--server-id=1",
+    "--log-bin=binlog",
+    "--innodb-buffer-pool-size=256M",
+    "--innodb-log-file-size=96M",
+    "--loose-innodb-buffer-pool-dump-at-shutdown=0",
+    "--innodb-flush-log-at-trx-commit=1",
+    "--sync-binlog=1",
+];
+/// What those that are unsafe set differently.
+const UNSAFE: [&str; 2] = ["--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0"];

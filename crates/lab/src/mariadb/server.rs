@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::{DATABASE, TAIL, Variant, program, settings};
+use super::{DATABASE, SETTINGS, TAIL, UNSAFE, Variant, program};
 use crate::lab::Lab;
 use crate::process::{self, Running, run};
 use crate::side::{self, Side};
@@ -17,7 +17,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// A running server; dropping it ends it.
 pub struct Server<'a> {
     lab: &'a Lab,
-    side: Side,
+    /// Of its log and its socket.
+    name: String,
     data: PathBuf,
     server: Running,
 }
@@ -30,16 +31,25 @@ impl<'a> Server<'a> {
 
     /// The same for a server that is set up differently.
     pub fn start_as(lab: &'a Lab, side: Side, data: &Path, variant: &Variant) -> Result<Self> {
-        let log_path = lab.work.log(&format!("mariadb-{}.log", side.name()));
+        Self::launch(lab, side.name(), data, command(lab, side, data, variant)?)
+    }
+
+    /// Starts a server of this name by a command, and waits until it accepts connections.
+    pub fn launch(lab: &'a Lab, name: &str, data: &Path, mut command: Command) -> Result<Self> {
+        let log_path = Self::log_of(lab, name);
         let log = File::options().create(true).append(true).open(&log_path)?;
-        let mut command = command(lab, side, data, variant)?;
         command.stdout(log.try_clone()?).stderr(log);
-        let server = process::start(command, &format!("MariaDB ({})", side.name()), libc::SIGTERM)?;
-        let mut server = Server { lab, side, data: data.to_owned(), server };
+        let server = process::start(command, &format!("MariaDB ({name})"), libc::SIGTERM)?;
+        let mut server = Server { lab, name: name.to_owned(), data: data.to_owned(), server };
         let said = || fs::read_to_string(&log_path).unwrap_or_default();
         server.wait_ready().with_context(|| said().lines().rev().take(20).collect::<Vec<_>>().join("\n"))?;
         server.sql(&format!("CREATE DATABASE IF NOT EXISTS {DATABASE}"))?;
         Ok(server)
+    }
+
+    /// The log of servers of this name.
+    pub fn log_of(lab: &Lab, name: &str) -> PathBuf {
+        lab.work.log(&format!("mariadb-{name}.log"))
     }
 
     fn wait_ready(&mut self) -> Result<()> {
@@ -54,7 +64,7 @@ impl<'a> Server<'a> {
 
     /// Where it listens.
     pub fn socket(&self) -> PathBuf {
-        socket(self.lab, self.side)
+        socket(self.lab, &self.name)
     }
 
     /// Its data directory.
@@ -138,13 +148,22 @@ pub fn try_bare_start(lab: &Lab, data: &Path) -> Result<Option<String>> {
 }
 
 fn command(lab: &Lab, side: Side, data: &Path, variant: &Variant) -> Result<Command> {
-    let mut args = settings(side, variant);
-    args.push(format!("--datadir={}", data.display()));
-    args.push(format!("--socket={}", socket(lab, side).display()));
-    side::command(lab, side, variant.preset, data, &program()?, args)
+    let on_seawall = if side == Side::Seawall { variant.on_seawall } else { &[] };
+    let unsafe_ones = if side.is_unsafe() { &UNSAFE[..] } else { &[] };
+    let args: Vec<&str> =
+        SETTINGS.iter().chain(unsafe_ones).chain(variant.settings).chain(on_seawall).copied().collect();
+    let mut command = side::command(lab, side, variant.preset, data, &program()?, args)?;
+    place(&mut command, lab, side.name(), data);
+    Ok(command)
 }
 
-/// Each side has its own, so that the servers can run at the same time.
-fn socket(lab: &Lab, side: Side) -> PathBuf {
-    lab.work.sockets().join(format!("mariadb-{}", side.name()))
+/// Where a server's data is, and where it listens.
+pub fn place(command: &mut Command, lab: &Lab, name: &str, data: &Path) {
+    command.arg(format!("--datadir={}", data.display()));
+    command.arg(format!("--socket={}", socket(lab, name).display()));
+}
+
+/// Each has its own, so that the servers can run at the same time.
+fn socket(lab: &Lab, name: &str) -> PathBuf {
+    lab.work.sockets().join(format!("mariadb-{name}"))
 }

@@ -1,9 +1,10 @@
 //! Answers in a sentence: how much a gain can come from what was made faster; how many cores it buys.
 
 use super::Results;
-use super::judge::{Verdict, judge};
+use super::judge::judge;
 use crate::case::{Configuration, Front, Measure, Role};
 use crate::table::short;
+use crate::verdict::Verdict;
 
 /// A sentence for each candidate.
 pub fn candidates(results: &Results) -> Vec<(Verdict, String)> {

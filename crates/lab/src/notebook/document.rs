@@ -11,7 +11,7 @@ pub fn document(all: &[Results]) -> Document {
     sections.extend(all.iter().map(section));
     Document {
         brand: "Seawall · lab".into(),
-        title: "Lab notebook: PostgreSQL".into(),
+        title: format!("Lab notebook: {}", databases(all)),
         medium: media(all),
         facts: facts(all),
         sections,
@@ -29,11 +29,27 @@ fn media(all: &[Results]) -> Option<String> {
     (!media.is_empty()).then(|| media.join("; "))
 }
 
+/// What was measured: `PostgreSQL`, or several.
+fn databases(all: &[Results]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for name in all.iter().flat_map(|r| r.run.versions.keys()) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
+}
+
 fn facts(all: &[Results]) -> Vec<(String, String)> {
     let Some(run) = all.iter().map(|r| &r.run).next_back() else { return Vec::new() };
     let m = &run.machine;
-    let versions: Vec<String> =
-        run.versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
+    let mut versions: Vec<String> = Vec::new();
+    for (name, version) in all.iter().flat_map(|r| &r.run.versions) {
+        let said = format!("{name} {version}");
+        if !versions.contains(&said) {
+            versions.push(said);
+        }
+    }
     vec![
         (
             "machine".into(),

@@ -9,6 +9,7 @@ mod equal;
 pub mod judge;
 mod results;
 mod section;
+mod sliced;
 
 use std::fs;
 

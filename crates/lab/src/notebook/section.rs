@@ -4,11 +4,13 @@ use seawall_page::chart::{Chart, Spread as SpreadChart};
 use seawall_page::scale::{bytes, digits};
 use seawall_page::{Block, Note, Section, Table, Weight};
 
-use super::judge::{ROUNDS, Verdict, judge, noise};
+use super::judge::{judge, noise};
+use super::sliced::sliced;
 use super::{Results, answer, equal};
 use crate::case::{Configuration, Measure, Role};
 use crate::spread::Spread;
 use crate::table::{short, thousands};
+use crate::verdict::{ROUNDS, Verdict};
 
 /// Others' use of the CPUs above which figures are called disturbed, percent.
 const DISTURBED: f64 = 15.0;
@@ -19,9 +21,16 @@ pub fn section(results: &Results) -> Section {
     section.words(results.case.question.clone());
     section.blocks.push(Block::Facts(facts(results)));
     section.blocks.extend(warnings(results).into_iter().map(Block::Note));
-    section.blocks.push(Block::Note(findings(results)));
+    match sliced(results) {
+        Some(sliced) => {
+            section.blocks.push(Block::Note(sliced.finding()));
+            section.table(sliced.table());
+            section.chart(sliced.chart());
+        }
+        None => section.blocks.push(Block::Note(findings(results))),
+    }
     section.table(figures(results));
-    section.chart(chart(results));
+    section.chart(results.case.slices.is_none().then(|| chart(results)).flatten());
     section.table(others(results));
     section.table(waits(results));
     section.table(work(results));
@@ -44,12 +53,17 @@ fn facts(results: &Results) -> Vec<(String, String)> {
     };
     let settings: Vec<String> = results.case.settings.iter().map(|(n, v)| format!("{n}={v}")).collect();
     let mut facts = vec![
-        ("load".to_owned(), results.case.load_in_words()),
+        ("load".to_owned(), results.case.load().in_words()),
         (
             "order".to_owned(),
-            format!(
-                "{} rounds, configurations taking turns, database restarted for every turn; {turn}",
-                run.rounds
+            sliced(results).map_or_else(
+                || {
+                    format!(
+                        "{} rounds, configurations taking turns, database restarted for every turn; {turn}",
+                        run.rounds
+                    )
+                },
+                |sliced| sliced.order(run.rounds, run.seconds),
             ),
         ),
         ("when".to_owned(), format!("{}{others}", run.at)),

@@ -53,6 +53,11 @@ impl<'a> Template<'a> {
         Ok(Template { lab, data })
     }
 
+    /// A data directory that is there, of whatever database.
+    pub fn of(lab: &'a Lab, data: PathBuf) -> Self {
+        Template { lab, data }
+    }
+
     /// A side's own copy.
     pub fn copy_for(&self, side: Side) -> Result<PathBuf> {
         self.copy_to(self.lab.data(side, &format!("pg-{}", side.name())))

@@ -34,11 +34,11 @@ pub fn run(
     server: Server<'_>,
     turn: &mut Turn,
 ) -> Result<()> {
-    server.cluster.sql("CREATE TABLE IF NOT EXISTS lab_first (at timestamptz)")?;
-    let rows_before = history(&server.cluster)?;
+    server.postgres()?.sql("CREATE TABLE IF NOT EXISTS lab_first (at timestamptz)")?;
+    let rows_before = history(server.postgres()?)?;
     let watch = stage.watch(prepared, &server)?;
-    let mut load = Pgbench::start(stage.lab, stage.case, &server.cluster, LIMIT.as_secs())?;
-    wait_for_redo(&server.cluster, how.after_redo_mb << 20, &mut load)?;
+    let mut load = Pgbench::start(stage.lab, stage.case, server.postgres()?, LIMIT.as_secs())?;
+    wait_for_redo(server.postgres()?, how.after_redo_mb << 20, &mut load)?;
     let observed = watch.finish()?;
     server.kill()?;
     let before = load.transactions(true)?;
@@ -53,10 +53,10 @@ pub fn run(
     let (begin, begin_us) = (Instant::now(), wall_us()?);
     let server =
         Server::start(stage.lab, stage.bin, stage.case, prepared).context("the restart after the crash")?;
-    server.cluster.sql("INSERT INTO lab_first VALUES (now())")?;
+    server.postgres()?.sql("INSERT INTO lab_first VALUES (now())")?;
     turn.figures.insert(Measure::FirstTransaction.key().into(), begin.elapsed().as_secs_f64());
-    let kept = history(&server.cluster)?;
-    let load = Pgbench::start(stage.lab, stage.case, &server.cluster, how.watch_seconds)?;
+    let kept = history(server.postgres()?)?;
+    let load = Pgbench::start(stage.lab, stage.case, server.postgres()?, how.watch_seconds)?;
     let after = load.transactions(false)?;
     match full_speed(&after, begin_us, speed) {
         Some(seconds) => {

@@ -19,12 +19,12 @@ const SOME: usize = 300;
 /// Loads, kills every process, starts again, checks; the server is stopped afterwards.
 pub fn kill_and_check(stage: &Stage<'_>, prepared: &Prepared, server: Server<'_>) -> Result<Killed> {
     let ledger = load::ledger(stage.lab, Some(&prepared.configuration.name));
-    let load = Generator::Tprocc.start(stage.lab, &server.cluster, &ledger)?;
+    let load = Generator::Tprocc.start(stage.lab, server.postgres()?, &ledger)?;
     load.wait_for_lines(SOME)?;
     server.kill()?;
     load.end()?;
     let server = Server::start(stage.lab, stage.bin, stage.case, prepared)?;
-    let report: CheckReport = Generator::Tprocc.check(stage.lab, &server.cluster, &ledger)?;
+    let report: CheckReport = Generator::Tprocc.check(stage.lab, server.postgres()?, &ledger)?;
     server.stop()?;
     // What was acknowledged and not yet written dies with the server's own memory: that is what this setting says.
     let may_miss = prepared.setting(stage.case, "synchronous_commit").as_deref() == Some("off");

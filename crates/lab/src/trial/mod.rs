@@ -14,6 +14,7 @@ mod prepare;
 pub mod record;
 mod run;
 mod server;
+pub mod slices;
 mod throttle;
 mod turn;
 

@@ -9,7 +9,6 @@ use seawall_awr::placement::Placement;
 use super::prepare::Prepared;
 use super::throttle;
 use crate::lab::Lab;
-use crate::pool::Pool;
 use crate::process::run;
 
 /// `seawall mount` of a configuration's data.
@@ -26,8 +25,8 @@ impl MountPoint {
         let at = lab.work.data(&format!("mount-{}", prepared.configuration.name));
         lab.fresh_dir(&at)?;
         let mut mount = pool.seawall();
-        mount.args(["mount", "--quiet", "--preset", "postgres", "--policy", policy(prepared), "--pool"]);
-        mount.arg(pool.path()).args(emulated(pool)).arg(&prepared.data).arg(&at);
+        mount.args(["mount", "--quiet", "--preset", prepared.product.preset(), "--policy", policy(prepared)]);
+        mount.arg("--pool").arg(pool.path()).args(pool.by_name()).arg(&prepared.data).arg(&at);
         let mut umount = pool.seawall();
         umount.arg("umount").arg(&at);
         run(mount, "seawall mount")?;
@@ -50,11 +49,6 @@ impl Drop for MountPoint {
             Err(e) => eprintln!("seawall-lab: seawall umount: {e}"),
         }
     }
-}
-
-/// The option that asks for memory by name, where the pool is that.
-pub fn emulated(pool: &Pool) -> Option<&'static str> {
-    pool.is_emulated().then_some("--emulated")
 }
 
 /// The policy's name on the command line.

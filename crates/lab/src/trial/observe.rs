@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use seawall_awr::database::{Address, Database, connect};
 use seawall_awr::model::{Snapshot, Target};
 use seawall_awr::period::Period;
-use seawall_awr::{Samples, clock, take};
+use seawall_awr::{Samples, clock, machine_only, take};
 
 use super::record::{DbTime, Work};
 
@@ -23,7 +23,8 @@ const WAITS: usize = 6;
 
 /// A turn being watched.
 pub struct Watch {
-    database: Box<dyn Database>,
+    /// None of a store in the load's own process.
+    database: Option<Box<dyn Database>>,
     target: Target,
     pool: Option<PathBuf>,
     before: Snapshot,
@@ -42,22 +43,24 @@ pub struct Observed {
 
 impl Watch {
     /// Begins.
-    pub fn start(connection: &str, pool: Option<&Path>, sampled: bool) -> Result<Self> {
-        let address = Address::Postgres(connection.to_owned());
-        let mut database = connect(&address)?;
-        let target = database.target()?;
-        let (before, failed) = take(&target, "", Some(database.as_mut()), pool);
+    pub fn start(address: Option<&Address>, pool: Option<&Path>, sampled: bool) -> Result<Self> {
+        let mut database = address.map(connect).transpose()?;
+        let target = match &mut database {
+            Some(database) => database.target()?,
+            None => machine_only(),
+        };
+        let (before, failed) = take(&target, "", asked(&mut database), pool);
         if let Some(error) = failed {
             return Err(error.context("ask the database before the load"));
         }
-        let sampler = sampled.then(|| Sampler::start(&address)).transpose()?;
+        let sampler = address.filter(|_| sampled).map(Sampler::start).transpose()?;
         Ok(Watch { database, target, pool: pool.map(Path::to_owned), before, sampler })
     }
 
     /// Ends.
     pub fn finish(mut self) -> Result<Observed> {
         let samples = self.sampler.take().map(Sampler::finish).unwrap_or_default();
-        let (mut after, failed) = take(&self.target, "", Some(self.database.as_mut()), self.pool.as_deref());
+        let (mut after, failed) = take(&self.target, "", asked(&mut self.database), self.pool.as_deref());
         if let Some(error) = failed {
             return Err(error.context("the database did not answer after the load"));
         }
@@ -67,6 +70,11 @@ impl Watch {
     }
 }
 
+/// The cast shortens the trait object's lifetime, which an Option around it would not do by itself.
+fn asked(database: &mut Option<Box<dyn Database>>) -> Option<&mut dyn Database> {
+    database.as_mut().map(|database| &mut **database as &mut dyn Database)
+}
+
 impl Sampler {
     fn start(address: &Address) -> Result<Self> {
         let mut database = connect(address)?;
@@ -74,7 +82,7 @@ impl Sampler {
         let asked = stop.clone();
         let thread = thread::spawn(move || {
             let mut seen = Samples::default();
-            while !asked.load(Ordering::Relaxed) {
+            while !asked.load(Ordering::Relaxed) && database.can_sample() {
                 // A database that vanished is told of by its load.
                 let Ok(samples) = database.sample() else { break };
                 seen.ticks.push(clock::wall_ms());

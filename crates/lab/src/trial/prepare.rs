@@ -15,7 +15,7 @@ use super::confine::Confine;
 use super::load;
 use super::mount::{LoopDisk, MountPoint};
 use super::throttle::Throttle;
-use crate::case::{Case, Configuration, Devices, Front, Medium, Wal};
+use crate::case::{Case, Configuration, Devices, Front, Medium, Product, Wal};
 use crate::lab::Lab;
 use crate::pg::Template;
 use crate::pool::Pool;
@@ -30,6 +30,7 @@ pub const DEVICE_BYTES: u64 = 1 << 30;
 /// A configuration that can be measured.
 pub struct Prepared {
     pub configuration: Configuration,
+    pub product: Product,
     /// Where the files are (under a mount: what it shows).
     pub data: PathBuf,
     pub pool: Option<Pool>,
@@ -56,6 +57,7 @@ impl Prepared {
     pub fn make(
         lab: &Lab,
         configuration: Configuration,
+        product: Product,
         template: &Template<'_>,
         means: &Means<'_>,
     ) -> Result<Self> {
@@ -69,7 +71,7 @@ impl Prepared {
         };
         load::copy_ledger(lab, &configuration.name)?;
         let (placement, devices) = (BTreeMap::new(), device.into_iter().collect());
-        let mut prepared = Prepared { configuration, data, pool, placement, wal: None, devices };
+        let mut prepared = Prepared { configuration, product, data, pool, placement, wal: None, devices };
         prepared.place_wal(lab, means)?;
         if prepared.configuration.front == Front::Mount {
             drop(MountPoint::mount(lab, &prepared)?);
@@ -95,14 +97,17 @@ impl Prepared {
         self.configuration.setting(&case.settings, name)
     }
 
+    /// Everything the case sets, for all sides and then for this one: of two that set the same the last one counts.
+    pub fn settings<'b>(&'b self, case: &'b Case) -> impl Iterator<Item = (&'b str, String)> {
+        let all = case.settings.iter().chain(&self.configuration.settings);
+        all.map(|(name, value)| (name.as_str(), value.to_string()))
+    }
+
     /// What a commit that was acknowledged survives.
     pub fn durability(&self, case: &Case) -> String {
-        let setting = |name: &str| self.setting(case, name);
         let in_memory = |what: &str| self.placement.get(what).is_some_and(Placement::in_memory);
-        let word = if setting("fsync").as_deref() == Some("off") {
-            "none"
-        } else if setting("synchronous_commit").as_deref() == Some("off") {
-            "asynchronous commit loses the last moments"
+        let word = if let Some(less) = self.product.undurable(|name| self.setting(case, name)) {
+            less
         } else if self.emulated() {
             "durable while the OS lives: emulated"
         } else if in_memory("data") || in_memory("log") {
@@ -145,8 +150,9 @@ impl Prepared {
     /// What data, log and pool lie on.
     fn prove(&mut self) -> Result<()> {
         let pool = self.pool.as_ref().map(|p| p.path().to_owned());
-        let places =
-            [("data", Some(self.data.clone())), ("log", Some(self.data.join("pg_wal"))), ("pool", pool)];
+        let log =
+            if self.product == Product::Postgres { self.data.join("pg_wal") } else { self.data.clone() };
+        let places = [("data", Some(self.data.clone())), ("log", Some(log)), ("pool", pool)];
         for (what, path) in places.into_iter().filter_map(|(what, path)| Some((what, path?))) {
             let found = Placement::of(&path).with_context(|| format!("what {} lies on", path.display()))?;
             refuse_decoy(&found)?;

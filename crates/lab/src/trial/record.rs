@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use seawall_awr::placement::Placement;
 use serde::{Deserialize, Serialize};
 
+use super::slices::Slice;
 use crate::machine::Machine;
 
 /// Version of the lines.
@@ -79,6 +80,9 @@ pub struct Turn {
     pub notes: Vec<String>,
     /// If the server was killed afterwards, and its data checked.
     pub killed: Option<Killed>,
+    /// If the load was cut into slices, with a recorder and without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slices: Vec<Slice>,
 }
 
 /// What was found after a kill under load.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use seawall_awr::placement::Placement;
@@ -10,16 +11,15 @@ use super::load;
 use super::prepare::{DEVICE_BYTES, Means, Prepared, Refused, refuse_decoy};
 use super::record::{FORMAT, Record, Run, Store, Turn};
 use super::turn::{Stage, explain};
-use crate::case::Case;
 use crate::case::builtin::{self, Found};
+use crate::case::{Case, Product};
 use crate::cli::RunOptions;
 use crate::lab::Lab;
 use crate::machine;
-use crate::pg::Template;
 use crate::process;
 use crate::progress::Progress;
 use crate::table::{short, thousands};
-use crate::tools::{postgres_bin, postgres_version};
+use crate::tools::{postgres_version, version_of};
 
 /// Of a turn with `--quick`, seconds.
 const QUICK_SECONDS: u64 = 2;
@@ -57,7 +57,7 @@ pub fn run(options: &RunOptions) -> Result<()> {
 
 fn asked_for(options: &RunOptions) -> Result<Vec<Found>> {
     match (options.all, options.cases.is_empty()) {
-        (true, true) => builtin::all(),
+        (true, true) => builtin::of_all(),
         (false, false) => options.cases.iter().map(|name| builtin::find(name)).collect(),
         (true, false) => bail!("--all and the names of cases: one of the two"),
         (false, true) => bail!("which case? `seawall lab list` names them; --all runs all of them"),
@@ -87,7 +87,8 @@ struct Trial<'a> {
 
 fn one(options: &RunOptions, found: &Found) -> Result<()> {
     let case = &found.case;
-    let bin = postgres_bin()?;
+    let product = case.load().product();
+    let bin = load::find_programs(case.load())?;
     let trial = Trial::begin(options, found)?;
     if trial.done >= trial.run.rounds {
         println!(
@@ -106,7 +107,7 @@ fn one(options: &RunOptions, found: &Found) -> Result<()> {
     refuse_decoy(&Placement::of(lab.work.path())?)?;
     let mut run = trial.run.clone();
     run.machine = lab.machine.clone();
-    run.versions = BTreeMap::from([("PostgreSQL".to_owned(), postgres_version(&bin)?)]);
+    run.versions = BTreeMap::from([(product.name().to_owned(), version(product, &bin)?)]);
     if trial.done == 0 {
         trial.store.add(&Record::Run(Box::new(run.clone())))?;
     }
@@ -127,6 +128,10 @@ fn one(options: &RunOptions, found: &Found) -> Result<()> {
     );
     ended.context(kept)?;
     noted
+}
+
+fn version(product: Product, bin: &Path) -> Result<String> {
+    if product == Product::Postgres { postgres_version(bin) } else { version_of(bin) }
 }
 
 impl<'a> Trial<'a> {
@@ -187,7 +192,7 @@ fn space(case: &Case) -> u64 {
     // Updated rows leave their old versions behind.
     let sides = case.expanded().len() as u64;
     let devices = case.devices.as_ref().map_or(0, |_| (sides + 1) * DEVICE_BYTES);
-    sides * 2 * case.table_bytes() + devices + 2 * COPY_BYTES + TURN_BYTES
+    sides * 2 * case.load().table_bytes() + devices + 2 * COPY_BYTES + TURN_BYTES
 }
 
 fn turns(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result<()> {
@@ -200,9 +205,8 @@ fn turns(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result<(
             stage.lab.progress.doing(&what);
             stage.lab.work.ensure_room(TURN_BYTES).with_context(|| what.clone())?;
             let turn = stage.turn(prepared, round);
-            let turn = turn
-                .map_err(|error| explain(error, stage.lab, &prepared.configuration.name))
-                .with_context(|| what.clone())?;
+            let turn =
+                turn.map_err(|error| explain(error, stage.lab, prepared)).with_context(|| what.clone())?;
             stage.lab.progress.done(&format!("{what}: {}", in_words(&turn, stage.case)));
             trial.store.add(&Record::Turn(Box::new(turn)))?;
         }
@@ -228,9 +232,9 @@ fn in_words(turn: &Turn, case: &Case) -> String {
 
 /// Copies of one cluster for all that can be had here; what cannot is recorded with the reason.
 fn prepare(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result<Vec<Prepared>> {
-    stage.lab.progress.doing("initdb and load");
-    let template =
-        Template::create_with(stage.lab, stage.bin, |cluster| load::create(stage.lab, stage.case, cluster))?;
+    stage.lab.progress.doing("an empty database and its load's tables");
+    let product = stage.case.load().product();
+    let template = load::template(stage.lab, stage.bin, stage.case)?;
     let apart = options.apart.as_deref();
     // Real disks are better than stand-ins.
     let means = Means { apart, devices: stage.case.devices.as_ref().filter(|_| apart.is_none()) };
@@ -238,7 +242,7 @@ fn prepare(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result
     for configuration in trial.found.case.expanded() {
         let name = configuration.name.clone();
         stage.lab.work.ensure_room(TURN_BYTES)?;
-        match Prepared::make(stage.lab, configuration, &template, &means) {
+        match Prepared::make(stage.lab, configuration, product, &template, &means) {
             Ok(prepared) => sides.push(prepared),
             Err(error) if process::interrupted() => return Err(error),
             // Refused by name, not taken for a lack of means.
@@ -275,20 +279,20 @@ mod tests {
 
     #[test]
     fn a_trial_goes_on_with_the_round_that_was_cut_off() {
-        let found = builtin::find("capture").expect("a case");
+        let found = builtin::find("layout").expect("a case");
         let run = Run { id: "1".into(), rounds: 3, seconds: 5, text: found.text.clone(), ..Run::default() };
         let mut records = vec![Record::Run(Box::new(run.clone()))];
-        for (name, round) in
-            [("alone", 0), ("alone-again", 0), ("captured", 0), ("alone", 1), ("captured", 1)]
-        {
-            records.push(turn("1", name, round));
-        }
+        let (first, second) =
+            (["together", "together-again", "own-device", "seawall"], ["together", "own-device", "seawall"]);
+        records.extend(
+            first.map(|name| turn("1", name, 0)).into_iter().chain(second.map(|name| turn("1", name, 1))),
+        );
         assert_eq!(
             resumable(&records, &run, &found.case).map(|(run, done)| (run.id, done)),
             Some(("1".into(), 1))
         );
         let impossible =
-            Record::NotPossible { run: "1".into(), configuration: "alone-again".into(), why: "x".into() };
+            Record::NotPossible { run: "1".into(), configuration: "together-again".into(), why: "x".into() };
         records.push(impossible);
         assert_eq!(resumable(&records, &run, &found.case).map(|(_, done)| done), Some(2));
         let other = Run { seconds: 6, ..run };

@@ -1,16 +1,18 @@
-//! A configuration's server, as its file says: confined, mounted, under Seawall or bare.
+//! A configuration's database, as its file says: confined, mounted, under Seawall or bare.
 
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use seawall_awr::database::Address;
 
 use super::confine::Confine;
-use super::mount::{MountPoint, emulated, policy};
+use super::mount::{MountPoint, policy};
 use super::prepare::Prepared;
-use crate::case::{Case, Configuration, Front};
+use crate::case::{Case, Configuration, Front, Product};
 use crate::lab::Lab;
 use crate::pg::{Cluster, Launch, SETTINGS};
+use crate::{mariadb, redis, side};
 
 /// One server runs at a time.
 const PORT: &str = "5440";
@@ -19,11 +21,20 @@ const PORT: &str = "5440";
 const WATCHED: &[(&str, &str)] =
     &[("track_io_timing", "on"), ("track_wal_io_timing", "on"), ("log_checkpoints", "on")];
 
-/// A running server. Fields drop in this order.
+/// What runs. Fields drop in this order.
 pub struct Server<'a> {
-    pub cluster: Cluster<'a>,
+    pub database: Database<'a>,
     mount: Option<MountPoint>,
     confine: Confine,
+}
+
+/// A database that accepts what its load asks.
+pub enum Database<'a> {
+    Postgres(Cluster<'a>),
+    Mariadb(mariadb::Server<'a>),
+    Redis(redis::Server),
+    /// In the load's own process.
+    Embedded,
 }
 
 impl<'a> Server<'a> {
@@ -35,23 +46,47 @@ impl<'a> Server<'a> {
         let mount =
             (configuration.front == Front::Mount).then(|| MountPoint::mount(lab, prepared)).transpose()?;
         let data = mount.as_ref().map_or(prepared.data.as_path(), MountPoint::path);
-        let mut command = command(lab, bin, prepared, data)?;
-        command.args(arguments(lab, case, prepared, data));
-        // The lab itself may not be allowed into a mount of the database's user: it looks at the files below it.
-        let launch = Launch {
-            name: configuration.name.clone(),
-            port: PORT.to_owned(),
-            data: prepared.data.clone(),
-            direct: configuration.front == Front::Mount,
-            command,
+        let database = match prepared.product {
+            Product::Postgres => Database::Postgres(postgres(lab, bin, case, prepared, data)?),
+            Product::Mariadb => Database::Mariadb(mariadb(lab, bin, case, prepared, data)?),
+            Product::Redis => Database::Redis(redis(lab, bin, case, prepared, data)?),
+            Product::Rocksdb => Database::Embedded,
         };
-        Ok(Server { cluster: Cluster::launch(lab, bin, launch)?, mount, confine })
+        Ok(Server { database, mount, confine })
+    }
+
+    /// PostgreSQL, where that is what runs.
+    pub fn postgres(&self) -> Result<&Cluster<'a>> {
+        match &self.database {
+            Database::Postgres(cluster) => Ok(cluster),
+            _ => bail!("the load is not one of PostgreSQL"),
+        }
+    }
+
+    /// Where its counters are asked for, if it is a server.
+    pub fn address(&self) -> Option<Address> {
+        match &self.database {
+            Database::Postgres(cluster) => Some(Address::Postgres(cluster.connection())),
+            Database::Mariadb(server) => Some(Address::Mariadb(server.socket())),
+            Database::Redis(server) => Some(Address::Redis(server.socket().display().to_string())),
+            Database::Embedded => None,
+        }
+    }
+
+    /// Where the database finds its files.
+    pub fn data<'b>(&'b self, prepared: &'b Prepared) -> &'b Path {
+        self.mount.as_ref().map_or(prepared.data.as_path(), MountPoint::path)
     }
 
     /// Shuts down in order.
     pub fn stop(self) -> Result<()> {
-        let Server { cluster, mount, confine } = self;
-        let stopped = cluster.stop();
+        let Server { database, mount, confine } = self;
+        let stopped = match database {
+            Database::Postgres(cluster) => cluster.stop(),
+            Database::Mariadb(server) => server.stop(),
+            Database::Redis(server) => server.stop(),
+            Database::Embedded => Ok(()),
+        };
         drop(mount);
         drop(confine);
         stopped
@@ -59,7 +94,8 @@ impl<'a> Server<'a> {
 
     /// Kills every process of the database.
     pub fn kill(self) -> Result<()> {
-        let Server { cluster, mount, confine } = self;
+        let Server { database, mount, confine } = self;
+        let Database::Postgres(cluster) = database else { bail!("only PostgreSQL is killed") };
         let killed = cluster.kill();
         drop(mount);
         drop(confine);
@@ -79,29 +115,66 @@ fn confine(case: &Case, configuration: &Configuration) -> Result<Confine> {
     Confine::to(configuration.cpus, Some(all)).or_else(|_| Confine::to(configuration.cpus, None))
 }
 
-fn command(lab: &Lab, bin: &Path, prepared: &Prepared, data: &Path) -> Result<Command> {
-    let program = bin.join("postgres");
+/// A program on this data, under Seawall's library or bare; its arguments follow.
+pub fn command(lab: &Lab, prepared: &Prepared, program: &Path, data: &Path) -> Result<Command> {
     if prepared.configuration.front != Front::Preload {
         return Ok(lab.command(program));
     }
     let pool = prepared.pool.as_ref().context("a preload without a pool")?;
-    let mut command = pool.seawall();
-    command.current_dir(lab.work.path());
-    command
-        .args(["run", "--quiet", "--preset", "postgres", "--policy", policy(prepared)])
-        .args(emulated(pool));
-    command.arg("--pool").arg(pool.path()).arg("--data").arg(data).arg("--").arg(program);
-    Ok(command)
+    Ok(side::under(lab, pool, (prepared.product.preset(), policy(prepared)), data, program))
 }
 
-/// The server's arguments; of two that set the same the last one counts.
-fn arguments(lab: &Lab, case: &Case, prepared: &Prepared, data: &Path) -> Vec<String> {
-    let mut args = vec!["-D".to_owned(), data.display().to_string()];
-    let mut set = |name: &str, value: &str| args.extend(["-c".to_owned(), format!("{name}={value}")]);
+fn postgres<'a>(
+    lab: &'a Lab,
+    bin: &'a Path,
+    case: &Case,
+    prepared: &Prepared,
+    data: &Path,
+) -> Result<Cluster<'a>> {
+    let mut command = command(lab, prepared, &bin.join("postgres"), data)?;
+    command.arg("-D").arg(data);
+    let mut set = |name: &str, value: &str| {
+        command.args(["-c", &format!("{name}={value}")]);
+    };
     SETTINGS.iter().chain(WATCHED).for_each(|(name, value)| set(name, value));
-    let of_case = case.settings.iter().chain(&prepared.configuration.settings);
-    of_case.for_each(|(name, value)| set(name, &value.to_string()));
+    prepared.settings(case).for_each(|(name, value)| set(name, &value));
     set("port", PORT);
     set("unix_socket_directories", &lab.work.sockets().to_string_lossy());
-    args
+    // The lab itself may not be allowed into a mount of the database's user: it looks at the files below it.
+    let launch = Launch {
+        name: prepared.configuration.name.clone(),
+        port: PORT.to_owned(),
+        data: prepared.data.clone(),
+        direct: prepared.configuration.front == Front::Mount,
+        command,
+    };
+    Cluster::launch(lab, bin, launch)
+}
+
+fn mariadb<'a>(
+    lab: &'a Lab,
+    program: &Path,
+    case: &Case,
+    prepared: &Prepared,
+    data: &Path,
+) -> Result<mariadb::Server<'a>> {
+    let name = &prepared.configuration.name;
+    let mut command = command(lab, prepared, program, data)?;
+    command.args(mariadb::SETTINGS);
+    prepared.settings(case).for_each(|(name, value)| {
+        command.arg(format!("--{name}={value}"));
+    });
+    mariadb::place(&mut command, lab, name, data);
+    mariadb::Server::launch(lab, name, data, command)
+}
+
+fn redis(lab: &Lab, program: &Path, case: &Case, prepared: &Prepared, data: &Path) -> Result<redis::Server> {
+    let name = &prepared.configuration.name;
+    let mut command = command(lab, prepared, program, data)?;
+    command.args(redis::SETTINGS);
+    redis::place(&mut command, lab, name, data);
+    prepared.settings(case).for_each(|(name, value)| {
+        command.arg(format!("--{name}")).arg(value);
+    });
+    redis::Server::launch(lab, name, command)
 }

@@ -7,13 +7,14 @@ use anyhow::{Context, Result};
 
 use super::crash;
 use super::kill;
-use super::load::{self, Loaded};
+use super::load::{self, Loaded, Pgbench};
 use super::observe::{Observed, Watch};
 use super::prepare::Prepared;
 use super::record::{Run, Turn};
 use super::server::Server;
+use super::slices;
 use crate::bench::snap::Snap;
-use crate::case::{Case, Measure};
+use crate::case::{Case, Load, Measure, Product};
 use crate::lab::Lab;
 use crate::machine;
 use crate::process;
@@ -21,6 +22,7 @@ use crate::process;
 /// Everything a turn needs.
 pub struct Stage<'a> {
     pub lab: &'a Lab,
+    /// PostgreSQL's programs; of another database, its program.
     pub bin: &'a Path,
     pub case: &'a Case,
     pub run: &'a Run,
@@ -44,6 +46,9 @@ impl Stage<'_> {
             others_cpu,
             ..Turn::default()
         };
+        if prepared.product.begins_empty() {
+            self.lab.fresh_dir(&prepared.data)?;
+        }
         let server = Server::start(self.lab, self.bin, self.case, prepared)?;
         self.settle(&server, prepared)?;
         if let Some(how) = &self.case.crash {
@@ -51,11 +56,11 @@ impl Stage<'_> {
         } else {
             let loaded = self.steady(prepared, &server, &mut turn)?;
             if round + 1 == self.run.rounds {
-                let name = &prepared.configuration.name;
-                load::check(self.lab, self.case, name, &server.cluster, &loaded)?;
-            }
-            if round + 1 == self.run.rounds && self.case.tprocc.is_some() {
-                turn.killed = Some(kill::kill_and_check(self, prepared, server)?);
+                let server = load::check(self, prepared, server, &loaded)?;
+                match self.case.load() {
+                    Load::Tprocc(_) => turn.killed = Some(kill::kill_and_check(self, prepared, server)?),
+                    _ => server.stop()?,
+                }
             } else {
                 server.stop()?;
             }
@@ -66,8 +71,7 @@ impl Stage<'_> {
 
     /// Warm buffers, a checkpoint, and nothing dirty is left anywhere: no side pays for the one before it.
     fn settle(&self, server: &Server<'_>, prepared: &Prepared) -> Result<()> {
-        load::warm(&server.cluster)?;
-        server.cluster.sql("CHECKPOINT")?;
+        load::warm(self.case, server)?;
         self.drain(prepared)
     }
 
@@ -81,14 +85,21 @@ impl Stage<'_> {
     fn steady(&self, prepared: &Prepared, server: &Server<'_>, turn: &mut Turn) -> Result<Loaded> {
         let watch = self.watch(prepared, server)?;
         let every = prepared.configuration.captured_every;
-        let snap = every.map(|every| Snap::start(self.lab, &server.cluster, every, self.run.seconds));
+        let snap = every.map(|every| Snap::start(self.lab, server.postgres()?, every, self.run.seconds));
         let snap = snap.transpose()?;
-        let name = &prepared.configuration.name;
         // For the load alone: what is settled before and after it need not wait.
         let held = prepared.hold(self.case)?;
-        let loaded = load::run(self.lab, self.case, name, &server.cluster, self.run.seconds)?;
+        let loaded = match (&self.case.slices, &snap) {
+            (Some(slicing), Some(snap)) => {
+                let load = Pgbench::start(self.lab, self.case, server.postgres()?, self.run.seconds)?;
+                let (loaded, slices) = slices::run(slicing, snap, load, self.run.seconds, turn.round)?;
+                turn.slices = slices;
+                loaded
+            }
+            _ => load::run(self, prepared, server)?,
+        };
         drop(held);
-        let costs = snap.map(|snap| snap.costs(&server.cluster)).transpose()?;
+        let costs = snap.map(|snap| snap.costs(server.postgres()?)).transpose()?;
         let observed = watch.finish()?;
         turn.work = observed.work(loaded.commits);
         turn.figures.extend(loaded.figures.iter().map(|(measure, value)| (measure.key().to_owned(), *value)));
@@ -105,7 +116,7 @@ impl Stage<'_> {
     /// Begins to watch a turn.
     pub fn watch(&self, prepared: &Prepared, server: &Server<'_>) -> Result<Watch> {
         let pool = prepared.pool.as_ref().map(|p| p.path());
-        Watch::start(&server.cluster.connection(), pool, self.case.sampled).context("watch the database")
+        Watch::start(server.address().as_ref(), pool, self.case.sampled).context("watch the database")
     }
 
     /// Takes over what was seen.
@@ -120,11 +131,16 @@ impl Stage<'_> {
 }
 
 /// An error while the database was under load, with what its log says last.
-pub fn explain(error: anyhow::Error, lab: &Lab, name: &str) -> anyhow::Error {
+pub fn explain(error: anyhow::Error, lab: &Lab, prepared: &Prepared) -> anyhow::Error {
     // A start that failed has said so already.
     if process::interrupted() || format!("{error:#}").contains(" ends with:") {
         return error;
     }
-    let log = crate::pg::log_tail(&crate::pg::Cluster::log_of(lab, name));
-    error.context(log)
+    let name = &prepared.configuration.name;
+    let log = match prepared.product {
+        Product::Postgres => crate::pg::Cluster::log_of(lab, name),
+        Product::Mariadb => crate::mariadb::Server::log_of(lab, name),
+        Product::Redis | Product::Rocksdb => return error,
+    };
+    error.context(crate::pg::log_tail(&log))
 }

@@ -13,11 +13,16 @@ const ROW: f64 = 52.0;
 pub fn draw(data: &Spread) -> String {
     let highest = data.rows.iter().flat_map(|(_, values)| values).copied().fold(0.0, f64::max);
     let top = if highest > 0.0 { highest * 1.06 } else { 1.0 };
+    // Zero is always there; what lies below it makes room for itself.
+    let bottom = data.rows.iter().flat_map(|(_, values)| values).copied().fold(0.0, f64::min) * 1.06;
     let left = names_width(data).max(LEFT);
-    let x = |value: f64| left + value / top * (RIGHT - left);
+    let x = |value: f64| left + (value - bottom) / (top - bottom) * (RIGHT - left);
     let end = FIRST + ROW * data.rows.len() as f64 - 20.0;
     let mut plane = String::new();
-    for tick in ticks(top) {
+    let above = ticks(top.max(-bottom));
+    let below = above.iter().skip(1).map(|tick| -tick);
+    let shown = above.iter().copied().chain(below).filter(|tick| (bottom..=top).contains(tick));
+    for tick in shown {
         let _ = writeln!(
             plane,
             "<line x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"26\" y2=\"{end:.1}\" class=\"grid\"/>\
@@ -77,6 +82,19 @@ fn median(values: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn what_is_below_zero_has_room_and_ticks() {
+        let rows = vec![("x".to_owned(), vec![-4.0, 1.0, 5.0])];
+        let drawn = super::draw(&super::Spread { title: "T".into(), unit: "%".into(), rows });
+        let dots: Vec<f64> =
+            drawn.split("cx=\"").skip(1).filter_map(|rest| rest.split('"').next()?.parse().ok()).collect();
+        assert!(dots.len() == 3 && dots.is_sorted() && dots[0] > super::LEFT, "{dots:?}");
+        assert!(
+            drawn.contains(">-4</text>") && drawn.contains(">0</text>") && drawn.contains(">4</text>"),
+            "{drawn}"
+        );
+    }
+
     #[test]
     fn the_median_is_in_the_middle() {
         assert_eq!(

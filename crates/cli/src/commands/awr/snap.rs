@@ -133,8 +133,11 @@ fn record(ask: &Snap, recorder: &mut Recorder, every: Duration) -> Result<()> {
         }
         second += SECOND;
         interrupted = wait_until(&signals, second)?;
-        // After a pause (a suspended machine) nothing is caught up on.
-        second = second.max(Instant::now() - SECOND);
+        // After a pause (a suspended machine, a stopped process) nothing is caught up on.
+        let now = Instant::now();
+        if now >= second + SECOND {
+            second = now;
+        }
     }
     if recorder.is_cut_off() {
         bail!("the database could not be reached at the end; what was recorded before is kept");

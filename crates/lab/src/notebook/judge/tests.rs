@@ -90,24 +90,3 @@ fn a_gain_smaller_than_the_noise_is_not_claimed_and_a_large_one_is() {
     assert!(small <= 15, "3 % in noise of 8 % were claimed {small} times of 300");
     assert!(large >= 290, "twice the speed was seen {large} times of 300");
 }
-
-#[test]
-fn noise_is_what_the_controls_differ_by_in_any_round() {
-    let found = |ratios: &[f64], noise| verdict(ratios, noise, true);
-    assert_eq!(found(&[1.06, 1.07, 1.05], Some(1.02)), Verdict::Better);
-    assert_eq!(found(&[1.06, 1.07, 1.05], Some(1.08)), Verdict::NoDifference);
-    assert_eq!(found(&[0.7, 0.72, 0.69], Some(1.05)), Verdict::Worse);
-    // Better on average, but not in each round.
-    assert_eq!(found(&[1.2, 0.99, 1.2], Some(1.01)), Verdict::NoDifference);
-    assert_eq!(found(&[1.5, 0.5, 1.5], Some(1.01)), Verdict::NoDifference);
-    assert_eq!(found(&[1.5, 1.5, 1.5], None), Verdict::NoControl);
-    // Less time is better.
-    assert_eq!(verdict(&[0.5, 0.5, 0.5], Some(1.1), false), Verdict::Better);
-    assert_eq!(verdict(&[2.0, 2.0, 2.0], Some(1.1), false), Verdict::Worse);
-}
-
-#[test]
-fn few_rounds_are_no_result_whatever_they_say() {
-    assert_eq!(verdict(&[9.0], Some(1.0), true), Verdict::Single);
-    assert_eq!(verdict(&[9.0, 9.0], Some(1.0), true), Verdict::TooFew(2));
-}

@@ -1,71 +1,54 @@
-//! The load of a case, on a running server.
+//! PostgreSQL's loads: pgbench, and our own generators, which are programs as well.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use seawall_load::slob::Outcome;
 use seawall_load::tprocc;
 use seawall_load::tprocc::input::Kind;
 
-use crate::case::{Case, Measure, Slob, Tprocc};
+use super::{Loaded, ledger};
+use crate::case::{Case, Load, Measure, Slob, Tprocc};
 use crate::lab::Lab;
 use crate::pg::transactions::{self, Transaction};
 use crate::pg::{Bench, Cluster, check_work};
 use crate::process::{self, Running};
-
-/// What a load did.
-pub struct Loaded {
-    pub commits: u64,
-    /// Measures that it knows itself.
-    pub figures: Vec<(Measure, f64)>,
-}
+use crate::trial::prepare::Prepared;
+use crate::trial::turn::Stage;
 
 /// Makes the load's tables on a running server.
 pub fn create(lab: &Lab, case: &Case, cluster: &Cluster<'_>) -> Result<()> {
-    if let Some(pgbench) = &case.pgbench {
-        let mut init = cluster.client("pgbench");
-        init.args(["-i", "-q", "-s", &pgbench.scale.to_string()]);
-        process::run(init, "pgbench -i")?;
-    }
-    if let Some(slob) = &case.slob {
-        process::run(
-            slob_command(lab, slob, cluster, "setup", &ledger(lab, None)),
-            "seawall-load slob setup",
-        )?;
-    }
-    if let Some(Tprocc { warehouses, items, customers, .. }) = &case.tprocc {
-        let mut setup = load_command(lab, cluster, ["tprocc", "setup"], &ledger(lab, None));
-        for (name, value) in [("--warehouses", warehouses), ("--items", items), ("--customers", customers)] {
-            setup.arg(name).arg(value.to_string());
+    match case.load() {
+        Load::Slob(slob) => {
+            let setup = slob_command(lab, slob, cluster, "setup", &ledger(lab, None));
+            process::run(setup, "seawall-load slob setup")?;
         }
-        process::run(setup, "seawall-load tprocc setup")?;
+        Load::Tprocc(Tprocc { warehouses, items, customers, .. }) => {
+            let mut setup = load_command(lab, cluster, ["tprocc", "setup"], &ledger(lab, None));
+            for (name, value) in
+                [("--warehouses", warehouses), ("--items", items), ("--customers", customers)]
+            {
+                setup.arg(name).arg(value.to_string());
+            }
+            process::run(setup, "seawall-load tprocc setup")?;
+        }
+        Load::Pgbench(pgbench) => {
+            let mut init = cluster.client("pgbench");
+            init.args(["-i", "-q", "-s", &pgbench.scale.to_string()]);
+            process::run(init, "pgbench -i")?;
+        }
+        _ => bail!("the load is not one of PostgreSQL"),
     }
     // Every turn begins with a new server: with its tables in its buffers, not with reads.
     cluster.sql("CREATE EXTENSION pg_prewarm")
 }
 
-/// Reads all tables and indexes of the load into the buffers.
+/// Reads all tables and indexes of the load into the buffers, and writes what is dirty.
 pub fn warm(cluster: &Cluster<'_>) -> Result<()> {
-    cluster.sql("SELECT pg_prewarm(oid) FROM pg_class WHERE relkind IN ('r', 'i') AND oid >= 16384")
-}
-
-/// A configuration's ledger begins as that of the tables it has a copy of.
-pub fn copy_ledger(lab: &Lab, configuration: &str) -> Result<()> {
-    let from = ledger(lab, None);
-    if from.exists() {
-        let to = ledger(lab, Some(configuration));
-        fs::copy(from, &to)?;
-        lab.identity.own(&to)?;
-    }
-    Ok(())
-}
-
-/// Where what was acknowledged is noted.
-pub fn ledger(lab: &Lab, configuration: Option<&str>) -> PathBuf {
-    lab.work.log(&format!("load-{}.ledger", configuration.unwrap_or("template")))
+    cluster.sql("SELECT pg_prewarm(oid) FROM pg_class WHERE relkind IN ('r', 'i') AND oid >= 16384")?;
+    cluster.sql("CHECKPOINT")
 }
 
 fn load_command(lab: &Lab, cluster: &Cluster<'_>, what: [&str; 2], ledger: &Path) -> Command {
@@ -85,18 +68,26 @@ fn slob_command(lab: &Lab, slob: &Slob, cluster: &Cluster<'_>, what: &str, ledge
 }
 
 /// Runs it to its end.
-pub fn run(
-    lab: &Lab,
-    case: &Case,
-    configuration: &str,
-    cluster: &Cluster<'_>,
-    seconds: u64,
-) -> Result<Loaded> {
-    match (&case.slob, &case.tprocc) {
-        (Some(slob), _) => run_slob(lab, slob, configuration, cluster, seconds),
-        (None, Some(tprocc)) => run_tprocc(lab, tprocc, configuration, cluster, seconds),
-        (None, None) => run_pgbench(lab, case, cluster, seconds),
+pub fn run(stage: &Stage<'_>, prepared: &Prepared, cluster: &Cluster<'_>) -> Result<Loaded> {
+    let (lab, seconds) = (stage.lab, stage.run.seconds);
+    let name = &prepared.configuration.name;
+    match stage.case.load() {
+        Load::Slob(slob) => run_slob(lab, slob, name, cluster, seconds),
+        Load::Tprocc(tprocc) => run_tprocc(lab, tprocc, name, cluster, seconds),
+        _ => Loaded::of(&Pgbench::start(lab, stage.case, cluster, seconds)?.transactions(false)?),
     }
+}
+
+/// What was acknowledged is there, and whole: by the load's own invariants.
+pub fn check(stage: &Stage<'_>, prepared: &Prepared, cluster: &Cluster<'_>, loaded: &Loaded) -> Result<()> {
+    let load = match stage.case.load() {
+        Load::Slob(_) => "slob",
+        Load::Tprocc(_) => "tprocc",
+        _ => return check_work(cluster, loaded.commits),
+    };
+    let ledger = ledger(stage.lab, Some(&prepared.configuration.name));
+    let check = load_command(stage.lab, cluster, [load, "check"], &ledger);
+    process::run(check, &format!("seawall-load {load} check")).map(drop)
 }
 
 fn run_slob(
@@ -148,25 +139,9 @@ fn run_tprocc(
     Ok(Loaded { commits, figures })
 }
 
-/// What was acknowledged is there, and whole: by the load's own invariants.
-pub fn check(
-    lab: &Lab,
-    case: &Case,
-    configuration: &str,
-    cluster: &Cluster<'_>,
-    loaded: &Loaded,
-) -> Result<()> {
-    if case.pgbench.is_some() {
-        return check_work(cluster, loaded.commits);
-    }
-    let load = if case.slob.is_some() { "slob" } else { "tprocc" };
-    let check = load_command(lab, cluster, [load, "check"], &ledger(lab, Some(configuration)));
-    process::run(check, &format!("seawall-load {load} check")).map(drop)
-}
-
 /// The load's shape for so many seconds.
 fn bench(case: &Case, seconds: u64) -> Result<Bench> {
-    let pgbench = case.pgbench.as_ref().context("the case has no load")?;
+    let Load::Pgbench(pgbench) = case.load() else { bail!("the case's load is not pgbench") };
     Ok(Bench { test: pgbench.test, clients: pgbench.clients, seconds })
 }
 
@@ -199,25 +174,4 @@ impl Pgbench {
         }
         transactions::read(&self.logs)
     }
-}
-
-fn run_pgbench(lab: &Lab, case: &Case, cluster: &Cluster<'_>, seconds: u64) -> Result<Loaded> {
-    let done = Pgbench::start(lab, case, cluster, seconds)?.transactions(false)?;
-    let mut took: Vec<u64> = done.iter().map(|t| t.took_us).collect();
-    took.sort_unstable();
-    let first = done.iter().map(|t| t.ended_us - t.took_us.min(t.ended_us)).min();
-    let last = done.iter().map(|t| t.ended_us).max();
-    let (Some(first), Some(last), Some(longest)) = (first, last, took.last()) else {
-        anyhow::bail!("the load committed nothing");
-    };
-    let lasted = ((last - first) as f64 / 1e6).max(0.001);
-    let p99 = took[(took.len() * 99 / 100).min(took.len() - 1)];
-    Ok(Loaded {
-        commits: done.len() as u64,
-        figures: vec![
-            (Measure::Throughput, done.len() as f64 / lasted),
-            (Measure::LatencyP99, p99 as f64 / 1e3),
-            (Measure::Longest, *longest as f64 / 1e3),
-        ],
-    })
 }
