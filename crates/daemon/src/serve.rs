@@ -40,7 +40,7 @@ pub struct Options {
 /// [`DaemonError`] if it could not start; nothing was changed then that a later start would not put right.
 pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError> {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    more_descriptors();
+    raise_limits();
     let signals = block_signals();
     let daemon = Arc::new(start::start(options)?);
     let listener = listen(&daemon)?;
@@ -65,11 +65,14 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     Ok(())
 }
 
-/// As many descriptors as we may have: two for each managed file.
-fn more_descriptors() {
-    let limit = getrlimit(Resource::Nofile);
-    // With fewer, files too many are left to the kernel.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+/// As many descriptors as we may have, two for each managed file; and files as long: a log on a disk is written for
+/// those who may not.
+fn raise_limits() {
+    for resource in [Resource::Nofile, Resource::Fsize] {
+        let limit = getrlimit(resource);
+        // With fewer, files too many are left to the kernel.
+        let _ = setrlimit(resource, Rlimit { current: limit.maximum, ..limit });
+    }
 }
 
 /// SIGTERM and SIGINT are read, not delivered; SIGIO, of leases, is neither. Before any thread starts, so that

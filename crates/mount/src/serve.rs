@@ -84,6 +84,9 @@ fn allow_many_files() {
     if most.is_none() || most <= now.maximum || setrlimit(Resource::Nofile, raised).is_err() {
         let _ = setrlimit(Resource::Nofile, Rlimit { current: now.maximum, maximum: now.maximum });
     }
+    // A log on a disk is a file that others are not to be limited by.
+    let size = getrlimit(Resource::Fsize);
+    let _ = setrlimit(Resource::Fsize, Rlimit { current: size.maximum, ..size });
 }
 
 fn config(options: &Options) -> Config {

@@ -35,6 +35,8 @@ static NUMBER: AtomicI32 = AtomicI32::new(NONE);
 /// What it has to be. Written before the number is; a process has one pool for its life.
 static DEVICE: AtomicU64 = AtomicU64::new(0);
 static INODE: AtomicU64 = AtomicU64::new(0);
+/// Its bytes if it is a file: a device has no limit.
+static SIZE: AtomicU64 = AtomicU64::new(0);
 
 /// How this process reaches the journal.
 pub struct Journal;
@@ -45,7 +47,7 @@ pub static JOURNAL: Journal = Journal;
 impl Lender for Journal {
     fn device(&self) -> Option<BorrowedFd<'_>> {
         let number = NUMBER.load(Acquire);
-        (number >= 0 && is_it(number)).then(|| sys::borrow(number))
+        (number >= 0 && is_it(number) && may_write()).then(|| sys::borrow(number))
     }
 
     fn harden(&self) -> Result<(), Errno> {
@@ -61,6 +63,11 @@ fn is_it(fd: c_int) -> bool {
     sys::fstat(fd).is_ok_and(|stat| (stat.dev, stat.ino) == (DEVICE.load(Relaxed), INODE.load(Relaxed)))
 }
 
+/// True unless the application may write no file as long as the journal: the kernel would refuse, and send SIGXFSZ.
+fn may_write() -> bool {
+    sys::limit(libc::RLIMIT_FSIZE) >= SIZE.load(Relaxed)
+}
+
 /// Keeps a duplicate of the journal's descriptor, unless there is one. Without room for it the daemon leads.
 pub fn keep(fd: c_int) {
     let before = NUMBER.load(Acquire);
@@ -72,6 +79,7 @@ pub fn keep(fd: c_int) {
     let Some(kept) = duplicate(fd) else { return };
     DEVICE.store(stat.dev, Relaxed);
     INODE.store(stat.ino, Relaxed);
+    SIZE.store(stat.size, Relaxed);
     if NUMBER.compare_exchange(before, kept, AcqRel, Relaxed).is_err() {
         fdtable::reset(kept);
         sys::close(kept);
@@ -80,9 +88,7 @@ pub fn keep(fd: c_int) {
 
 /// A duplicate under a high number.
 fn duplicate(fd: c_int) -> Option<c_int> {
-    let mut limit = libc::rlimit { rlim_cur: TABLE as u64, rlim_max: 0 };
-    let _ = raw!(SYS_prlimit64, 0, libc::RLIMIT_NOFILE, 0, &raw mut limit);
-    let end = TABLE.min(usize::try_from(limit.rlim_cur).unwrap_or(TABLE));
+    let end = TABLE.min(usize::try_from(sys::limit(libc::RLIMIT_NOFILE)).unwrap_or(TABLE));
     let made = raw!(SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, end.saturating_sub(BELOW));
     let made = made.ok()? as c_int;
     // Whatever the number was before.

@@ -208,7 +208,7 @@ mutants! {
     }
     "core/src/journal/way.rs" {
         "journal: never retried into success": "    desk.failed().store(error.raw_os_error() as u32, SeqCst);" => "    if !{m} { desk.failed().store(error.raw_os_error() as u32, SeqCst); }",
-        "journal: a descriptor that is gone is no failed device": "            Errno::BADF if self.lent => error," => "            Errno::BADF if self.lent && !{m} => error,",
+        "journal: a descriptor that is gone is no failed device": "            _ if self.lent && is_of_the_process(error) => Errno::BADF," => "            _ if self.lent && is_of_the_process(error) && !{m} => Errno::BADF,",
     }
     "core/src/journal/clean.rs" {
         "journal: cleaning keeps the tables": "            if bytes != [0; PIECE] {" => "            if bytes != [0; PIECE] && !{m} {",

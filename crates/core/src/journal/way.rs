@@ -84,17 +84,24 @@ impl<'a> Writer<'a> {
     /// Writes; on the device when this returns success.
     ///
     /// # Errors
-    /// EBADF if the descriptor was taken away meanwhile: nothing was written. EIO for anything else, and from then on
-    /// for everybody: what is on the device at that place is unknown.
+    /// EBADF if this process cannot write it, but others can: the descriptor was taken away meanwhile, or a limit or a
+    /// filter of its own is in the way. What it wrote does not count. EIO for anything else, and from then on for
+    /// everybody: what is on the device at that place is unknown.
     pub(super) fn write(&self, image: &Region, at: usize, len: usize, position: u64) -> Result<(), Errno> {
         let start = ticks();
         let done = Device::write_to(self.device, image, at, len, position);
         self.spent.set(self.spent.get() + ticks().wrapping_sub(start));
         done.map_err(|error| match error {
-            Errno::BADF if self.lent => error,
+            _ if self.lent && is_of_the_process(error) => Errno::BADF,
             error => fail(self.lead.desk(), error),
         })
     }
+}
+
+/// True for an error that says nothing about the device.
+fn is_of_the_process(error: Errno) -> bool {
+    // By a number that names something else; RLIMIT_FSIZE; seccomp(2), in either manner; memory to write from.
+    matches!(error, Errno::BADF | Errno::FBIG | Errno::PERM | Errno::ACCESS | Errno::NOSYS | Errno::NOMEM)
 }
 
 fn fail(desk: Desk<'_>, error: Errno) -> Errno {

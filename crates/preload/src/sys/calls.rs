@@ -17,6 +17,8 @@ pub struct Stat {
     pub ino: u64,
     /// st_nlink.
     pub links: u64,
+    /// st_size.
+    pub size: u64,
     /// st_uid.
     pub uid: libc::uid_t,
     /// True for a regular file.
@@ -39,6 +41,7 @@ impl From<libc::stat> for Stat {
             dev: s.st_dev as u64,
             ino: s.st_ino as u64,
             links: s.st_nlink as u64,
+            size: s.st_size as u64,
             uid: s.st_uid,
             regular: s.st_mode & libc::S_IFMT == libc::S_IFREG,
             stands_in: s.st_mode & (libc::S_IFMT | stand_in::MARK) == libc::S_IFREG | stand_in::MARK,
@@ -106,6 +109,15 @@ pub fn now_ns(clock: libc::clockid_t) -> u64 {
 pub fn nap_ns(ns: u64) {
     let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
     let _ = raw!(SYS_nanosleep, &raw const time, 0);
+}
+
+/// The soft limit of a resource.
+pub fn limit(resource: u32) -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    match raw!(SYS_prlimit64, 0, resource, 0, &raw mut limit) {
+        Ok(_) => limit.rlim_cur,
+        Err(_) => u64::MAX,
+    }
 }
 
 /// The name of an open file, from /proc; `None` if it does not fit or there is none.
