@@ -8,16 +8,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
-use seawall_media::block::JournalError;
-use seawall_media::{MapError, Medium, ProbeError, Region, probe};
+use seawall_media::{MapError, Medium, Region, probe};
 
-use crate::format::{Cell, FORMAT_VERSION, Layout, Superblock, SuperblockError};
+use crate::format::{Cell, Layout, Superblock};
 use crate::store::Store;
 
 pub mod block;
 mod create;
+mod error;
 
 pub use create::create;
+pub use error::PoolError;
+
+/// Where images and run-time memories lie: a tmpfs on every Linux.
+pub const MEMORY: &str = "/dev/shm";
 
 /// An open pool.
 pub struct Pool {
@@ -25,6 +29,8 @@ pub struct Pool {
     pub region: Store,
     /// Its descriptor, or its image's; the first holds the lock.
     pub file: File,
+    /// The image in front of a journal.
+    pub image: Option<block::Image>,
     /// The journal, which then holds the lock.
     pub lock: Option<File>,
     /// Where it was opened.
@@ -37,112 +43,14 @@ pub struct Pool {
     pub because: String,
 }
 
-/// Why a pool could not be made or opened. `Display` says what to do.
-#[derive(Debug)]
-#[allow(missing_docs)] // Each variant's text is its documentation.
-pub enum PoolError {
-    Missing(PathBuf),
-    Exists(PathBuf),
-    TooSmall { path: PathBuf, size: u64 },
-    InUse(PathBuf),
-    NotEmulated { path: PathBuf, because: String },
-    Superblock { path: PathBuf, error: SuperblockError },
-    OtherHost { path: PathBuf },
-    Map { path: PathBuf, error: MapError },
-    Probe { path: PathBuf, error: ProbeError },
-    Journal { path: PathBuf, error: JournalError },
-    Image(PathBuf),
-    Io { path: PathBuf, doing: &'static str, error: io::Error },
-}
-
-impl std::fmt::Display for PoolError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Missing(p) => write!(
-                f,
-                "there is no pool at {}: make one with `seawall init {} --size 256M`",
-                p.display(),
-                p.display()
-            ),
-            Self::Exists(p) => write!(
-                f,
-                "{} exists already: choose another path, or replace it with --force once `seawall verify` \
-                 shows that it holds no live records",
-                p.display()
-            ),
-            Self::TooSmall { path, size } => write!(
-                f,
-                "{}: {size} bytes are too few for a pool; the smallest is {} (16M)",
-                path.display(),
-                Layout::MIN_SIZE
-            ),
-            Self::InUse(p) => write!(
-                f,
-                "the pool {} is in use by a living daemon: `seawall status --pool {0}` shows it, \
-                 `seawall stop --pool {0}` ends it",
-                p.display()
-            ),
-            Self::NotEmulated { path, because } => write!(
-                f,
-                "{}: {because}, so it would not survive power loss; for trying, testing and measuring, ask \
-                 for it by name: --emulated",
-                path.display()
-            ),
-            Self::Superblock { path, error } => superblock_text(f, path, *error),
-            Self::OtherHost { path } => write!(
-                f,
-                "the pool {} was made on another host: its files are not here. Recover it on its own host, \
-                 or make a new pool with `seawall init --force`",
-                path.display()
-            ),
-            Self::Map { path, error } => write!(f, "{} cannot be mapped: {error:?}", path.display()),
-            Self::Journal { path, error } => write!(
-                f,
-                "{}: {error}. Nothing in it can be replayed safely: restore the log if it is a copy; else restore \
-                 the database from a backup",
-                path.display()
-            ),
-            Self::Image(p) => write!(
-                f,
-                "{} is the image of a pool whose log lies on a block device, and holds only what that log does not \
-                 need: name the log instead",
-                p.display()
-            ),
-            Self::Probe { path, error } => write!(f, "{}: {error}", path.display()),
-            Self::Io { path, doing, error } => write!(f, "{doing} {}: {error}", path.display()),
-        }
-    }
-}
-
-fn superblock_text(f: &mut std::fmt::Formatter<'_>, path: &Path, error: SuperblockError) -> std::fmt::Result {
-    let p = path.display();
-    match error {
-        SuperblockError::NotAPool => write!(f, "{p} is not a Seawall pool: check the path"),
-        SuperblockError::Version(found) => write!(
-            f,
-            "the pool {p} has format version {found}, this program knows {FORMAT_VERSION}: recover it with \
-             the version that made it"
-        ),
-        SuperblockError::Damaged => write!(
-            f,
-            "both superblocks of the pool {p} are damaged: nothing in it can be trusted. Restore the \
-             database from a backup; `seawall inspect {p}` shows what is left"
-        ),
-        SuperblockError::Geometry { expected, found } => write!(
-            f,
-            "the pool {p} has {found} bytes where {expected} are expected: it was truncated or its \
-             superblock is damaged. Restore the whole file"
-        ),
-    }
-}
-
-impl std::error::Error for PoolError {}
-
 /// Opens a pool for writing and locks it.
 ///
 /// # Errors
 /// [`PoolError`].
 pub fn open(path: &Path) -> Result<Pool, PoolError> {
+    if block::is_journal(path)? {
+        return block::open(path);
+    }
     let file = OpenOptions::new().read(true).write(true).open(path).map_err(opening(path))?;
     lock(&file, path)?;
     open_file(file, path, false)
@@ -153,6 +61,9 @@ pub fn open(path: &Path) -> Result<Pool, PoolError> {
 /// # Errors
 /// [`PoolError`].
 pub fn open_read_only(path: &Path) -> Result<Pool, PoolError> {
+    if block::is_journal(path)? {
+        return block::open_read_only_in(path, Path::new(MEMORY));
+    }
     open_file(File::open(path).map_err(opening(path))?, path, true)
 }
 
@@ -179,7 +90,8 @@ fn open_file(file: File, path: &Path, read_only: bool) -> Result<Pool, PoolError
     if !read_only && medium == Medium::Emulated && !superblock.is_emulated() {
         return Err(PoolError::NotEmulated { path: path.into(), because });
     }
-    Ok(Pool { region: region.into(), file, lock: None, path: path.into(), superblock, medium, because })
+    let (region, path) = (region.into(), path.into());
+    Ok(Pool { region, file, image: None, lock: None, path, superblock, medium, because })
 }
 
 impl Pool {

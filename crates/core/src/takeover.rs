@@ -42,6 +42,7 @@ pub enum StartError {
     Io { path: PathBuf, error: io::Error },
     Map { path: PathBuf, error: seawall_media::MapError },
     Attach(AttachError),
+    Device(io::Error),
     Orphans(Vec<u32>),
     NotRecovered,
 }
@@ -52,6 +53,11 @@ impl std::fmt::Display for StartError {
             Self::Io { path, error } => write!(f, "run-time memory {}: {error}", path.display()),
             Self::Map { path, error } => write!(f, "run-time memory {}: {error:?}", path.display()),
             Self::Attach(e) => write!(f, "pool and run-time memory do not belong together: {e:?}"),
+            Self::Device(error) => write!(
+                f,
+                "the log's device cannot be written: {error}. What was acknowledged is kept: see the kernel's log, \
+                 repair the device, and start again"
+            ),
             Self::Orphans(pids) => write!(
                 f,
                 "the run-time memory is gone while processes {pids:?} still write to the log: stop them, \
@@ -75,6 +81,19 @@ pub fn is_live(dir: &Path, pool: &Pool) -> bool {
     open_existing(&shm_path(dir, pool), pool).is_ok_and(|found| found.is_some())
 }
 
+/// The run-time memory of a pool whose image is gone: nothing of it can be taken over, but it knows who lives and which
+/// syncs failed.
+///
+/// # Errors
+/// [`StartError`].
+pub fn left_behind(dir: &Path, pool: &Pool) -> Result<Option<Shm>, StartError> {
+    let path = shm_path(dir, pool);
+    let failed = |error| StartError::Io { path: path.clone(), error };
+    let Some(file) = open_existing(&path, pool).map_err(failed)? else { return Ok(None) };
+    let len = file.metadata().map_err(failed)?.len();
+    open_shm(&file, &path, len).map(Some)
+}
+
 /// Takes over or makes the run-time memory in `dir`. Without one to take over, the log must have been
 /// recovered (its table emptied).
 ///
@@ -95,7 +114,7 @@ pub fn start(pool: &mut Pool, dir: &Path) -> Result<Started, StartError> {
     let engine = Engine::attach(store, shm).map_err(StartError::Attach)?;
     engine.make_room();
     // Before anybody is given what a record needs.
-    pool.mark_boot().map_err(failed)?;
+    pool.mark_boot().map_err(StartError::Device)?;
     let header = engine.shm().header();
     header.daemon_pid().store(std::process::id(), SeqCst);
     header.daemon_epoch().fetch_add(1, SeqCst);
@@ -171,8 +190,18 @@ fn create_file(path: &Path, shape: Shape, pool: &Pool) -> io::Result<File> {
 
 /// Other processes that have this file mapped for writing, as far as we may look. Who only reads (`seawall status`,
 /// `seawall inspect`) is no reason to refuse a start.
-fn mapped_by_others(file: &File) -> io::Result<Vec<u32>> {
+pub(crate) fn mapped_by_others(file: &File) -> io::Result<Vec<u32>> {
     let meta = file.metadata()?;
+    others_that_map(|line| maps_for_writing(line, meta.dev(), meta.ino()))
+}
+
+/// Other processes that have the memory of this name mapped, removed or not, as far as we may look.
+pub(crate) fn users_of_memory(at: &Path) -> io::Result<Vec<u32>> {
+    let name = at.file_name().unwrap_or_default().to_string_lossy();
+    others_that_map(|line| is_shared_for_writing(line) && line.contains(&*name))
+}
+
+fn others_that_map(is_it: impl Fn(&str) -> bool) -> io::Result<Vec<u32>> {
     let me = std::process::id();
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")?.flatten() {
@@ -180,24 +209,27 @@ fn mapped_by_others(file: &File) -> io::Result<Vec<u32>> {
             continue;
         };
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        if pid != me && maps.lines().any(|line| maps_for_writing(line, meta.dev(), meta.ino())) {
+        if pid != me && maps.lines().any(&is_it) {
             found.push(pid);
         }
     }
     Ok(found)
 }
 
+fn is_shared_for_writing(line: &str) -> bool {
+    let perms = line.split_ascii_whitespace().nth(1);
+    perms.is_some_and(|perms| perms.starts_with("rw") && perms.ends_with('s'))
+}
+
 /// True for a line of proc_pid_maps(5), `address perms offset major:minor inode path`, that maps this file
 /// shared and writable.
 pub fn maps_for_writing(line: &str, dev: u64, ino: u64) -> bool {
-    let mut fields = line.split_ascii_whitespace().skip(1);
-    let (Some(perms), Some(_), Some(device), Some(inode)) =
-        (fields.next(), fields.next(), fields.next(), fields.next())
-    else {
+    let mut fields = line.split_ascii_whitespace().skip(3);
+    let (Some(device), Some(inode)) = (fields.next(), fields.next()) else {
         return false;
     };
     let of_file = device == format!("{:02x}:{:02x}", rustix::fs::major(dev), rustix::fs::minor(dev));
-    perms.starts_with("rw") && perms.ends_with('s') && of_file && inode.parse() == Ok(ino)
+    is_shared_for_writing(line) && of_file && inode.parse() == Ok(ino)
 }
 
 /// Tells clients that no daemon listens any more.

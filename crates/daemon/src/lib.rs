@@ -10,6 +10,7 @@
 //!                                 │ destager   fdatasync, free, forget        destaging
 //!                                 │ warden     dead clients, foreign writers, idleness
 //!                                 │ watch      opens of managed files         watch
+//!                                 │ hardener   what nobody synced (a journal) journal
 //! ```
 //!
 //! Invariants: a guard is up, durably, before a file it protects may have a record. It is lowered only when
@@ -29,7 +30,9 @@ mod errors;
 mod evict;
 mod files;
 pub mod foreign;
+mod former;
 pub mod guard;
+pub mod journal;
 mod lend;
 mod lifetime;
 mod locate;

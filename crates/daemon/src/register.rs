@@ -41,6 +41,9 @@ pub(crate) fn register(daemon: &Daemon, fd: &OwnedFd) -> Result<FileRef, Unmanag
         Some((root, _)) => root,
     };
     let _alone = lock_mutex(&daemon.registering);
+    if daemon.given_up.load(SeqCst) {
+        return Err(REFUSED);
+    }
     if let Some(known) = known(daemon, &stat) {
         return Ok(known);
     }

@@ -4,7 +4,7 @@
 //! the wrong length, version or kind is answered with a status, never with a panic.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use seawall_core::{Errno, FileRef};
 use seawall_media::Medium;
@@ -131,6 +131,9 @@ impl<'d> Connection<'d> {
 
     fn hello(&self) -> Answer<'d> {
         self.daemon.lifetime.greet(self.peer.pid);
+        if self.daemon.given_up.load(SeqCst) {
+            return Answer::status(Status::Refused);
+        }
         let mut reply = Reply::new(Status::Ok);
         reply.pool_len = self.daemon.pool.region.len() as u64;
         reply.shm_len = self.daemon.shm_len;

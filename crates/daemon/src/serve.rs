@@ -15,7 +15,7 @@ use zerocopy::IntoBytes;
 
 use crate::errors::DaemonError;
 use crate::state::Daemon;
-use crate::{closing, destaging, net, requests, start, warden, watch};
+use crate::{closing, destaging, journal, net, requests, start, warden, watch};
 
 /// Connections served at once. Clients connect for one request each; more than this many at the same moment
 /// are told to go without.
@@ -50,7 +50,11 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
         daemon.pool.medium.label(),
         daemon.watch.name()
     ));
-    let threads = [spawn(&daemon, "destage", destaging::run), spawn(&daemon, "warden", warden::run)];
+    let threads = [
+        spawn(&daemon, "destage", destaging::run),
+        spawn(&daemon, "warden", warden::run),
+        spawn(&daemon, "harden", journal::run),
+    ];
     spawn(&daemon, "watch", watch::run);
     ready();
     accept_all(&daemon, &listener, signals.as_ref().ok());
@@ -154,7 +158,9 @@ fn finish(daemon: &Daemon) {
     match closed {
         Ok(()) => {
             daemon.log.say("ended; drained, guards down");
-            let _ = std::fs::remove_file(&daemon.shm_path);
+            if journal::give_up(daemon) {
+                let _ = std::fs::remove_file(&daemon.shm_path);
+            }
         }
         Err(why) => daemon.log.say(format!("ended; {why}")),
     }

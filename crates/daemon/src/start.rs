@@ -7,19 +7,21 @@
 //! | found | some | take over: files found again, the dead reaped, clients never notice |
 
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::SeqCst};
+use std::time::Instant;
 
 use seawall_core::destage::is_dirty;
-use seawall_core::pool::{self, Pool, PoolError};
+use seawall_core::pool::{self, MEMORY, Pool, PoolError};
 use seawall_core::recover::{self, Mode, Options, Report};
 use seawall_core::{FileRef, table, takeover};
-use seawall_wire::shm::{File, Flag};
+use seawall_wire::shm::Flag;
 use serde::Serialize;
 
 use crate::errors::DaemonError;
 use crate::files::{FileTable, Managed, reopen};
+use crate::former::Former;
 use crate::guard::Claim;
 use crate::lifetime::Lifetime;
 use crate::log::Log;
@@ -28,10 +30,7 @@ use crate::roots::Roots;
 use crate::serve::Options as Serving;
 use crate::state::Daemon;
 use crate::watch::Watch;
-use crate::{locate, place, process, register, warden};
-
-/// Where run-time memories lie: a tmpfs on every Linux.
-const SHM_DIR: &str = "/dev/shm";
+use crate::{journal, locate, place, process, register, warden};
 
 /// What `seawall recover` may do.
 #[derive(Clone, Copy, Debug)]
@@ -58,10 +57,10 @@ pub struct Recovery {
 /// [`DaemonError`]: the log and the guards stay as they are.
 pub fn recover(path: &Path, how: Offline) -> Result<Recovery, DaemonError> {
     let mut pool = pool::open(path)?;
-    let mut former = None;
     let log =
         Log::open(&place(path)?.log).map_err(|error| DaemonError::Place { pool: path.into(), error })?;
-    if takeover::is_live(Path::new(SHM_DIR), &pool) {
+    let mut former = Former::without_image(&pool)?;
+    if former.is_none() && takeover::is_live(Path::new(MEMORY), &pool) {
         let daemon = attach(pool, log, false)?;
         let alive = living(&daemon);
         if !alive.is_empty() {
@@ -71,24 +70,32 @@ pub fn recover(path: &Path, how: Offline) -> Result<Recovery, DaemonError> {
         // A forced replay stands for a machine that lost its caches: what the files hold proves nothing.
         (pool, former) = put_down(daemon, !how.replay);
     }
-    let mode = if how.replay { Mode::Replay } else { mode_after(former.as_ref()) };
+    let mode = if how.replay { Mode::Replay } else { Former::mode(former.as_ref()) };
     let report = close(&pool, former, Options { mode, accept_loss: how.accept_loss })?;
     let roots = Roots::load(table::roots(&pool)?, true);
     let claim = Claim { uuid: pool.uuid(), pool: pool.path.clone() };
     let guards_left = roots.lower(&claim, |_| true).iter().map(ToString::to_string).collect();
+    journal::leave(&pool);
     Ok(Recovery { report, guards_left })
 }
 
 /// Opens a pool for serving.
 pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
     let (path, keep) = (options.pool.as_path(), options.keep);
-    let (mut pool, mut former) = (pool::open(path)?, None);
+    let begin = Instant::now();
+    let mut pool = pool::open(path)?;
     let log_path = place(path)?.log;
+    let cost = journal::cost(&pool, begin.elapsed());
     let log = || match Log::open(&log_path) {
-        Ok(log) => Ok(log.with_journal(options.journal)),
+        Ok(log) => {
+            let log = log.with_journal(options.journal);
+            cost.iter().for_each(|text| log.say(text));
+            Ok(log)
+        }
         Err(error) => Err(DaemonError::Place { pool: path.into(), error }),
     };
-    if takeover::is_live(Path::new(SHM_DIR), &pool) {
+    let mut former = Former::without_image(&pool)?;
+    if former.is_none() && takeover::is_live(Path::new(MEMORY), &pool) {
         let daemon = attach(pool, log()?, keep)?;
         if !living(&daemon).is_empty() {
             resume(&daemon);
@@ -96,7 +103,7 @@ pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
         }
         (pool, former) = put_down(daemon, true);
     }
-    let mode = mode_after(former.as_ref());
+    let mode = Former::mode(former.as_ref());
     let report = close(&pool, former, Options { mode, accept_loss: false })?;
     // Also when no file is registered any more: a cut may come between the last file's leave and its guard's.
     let roots = Roots::load(table::roots(&pool)?, true);
@@ -122,7 +129,7 @@ fn place(path: &Path) -> Result<place::Place, DaemonError> {
 /// Joins pool and run-time memory, and takes a client slot.
 fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
     let place = place(&pool.path)?;
-    let started = takeover::start(&mut pool, Path::new(SHM_DIR))?;
+    let started = takeover::start(&mut pool, Path::new(MEMORY))?;
     let slot = started
         .engine
         .claim_client(std::process::id(), process::now_ns())
@@ -154,36 +161,13 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         turned_away: AtomicU64::new(0),
         fill: Default::default(),
         crowded_until: AtomicU64::new(0),
+        given_up: AtomicBool::new(false),
     })
 }
 
 /// Clients that live, and whoever else may write to the log.
 fn living(daemon: &Daemon) -> Vec<u32> {
     crate::closing::users(daemon)
-}
-
-/// A run-time memory that nobody uses any more. It goes when the log is recovered and not before: it knows
-/// which syncs failed.
-struct Former {
-    path: PathBuf,
-    failed: bool,
-}
-
-impl Former {
-    fn remove(self) -> Result<(), DaemonError> {
-        match std::fs::remove_file(&self.path) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                Err(takeover::StartError::Io { path: self.path, error: e }.into())
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// In this boot the page cache holds everything, unless a sync failed: then pages may be gone that only the log
-/// has, and a sync that succeeds now proves nothing.
-fn mode_after(former: Option<&Former>) -> Mode {
-    if former.is_some_and(|former| former.failed) { Mode::Replay } else { Mode::Auto }
 }
 
 /// Recovers, and then removes what the log was used with.
@@ -199,10 +183,9 @@ fn put_down(daemon: Daemon, finish: bool) -> (Pool, Option<Former>) {
         find_files(&daemon);
         warden::bury(&daemon, &dead_slots(&daemon));
     }
-    let failed = |f: File<'_>| is_dirty(f) && Flag::FAILED.any_in(f.flags().load(Acquire));
-    let failed = daemon.engine.shm().files().any(|(_, f)| failed(f));
+    let former = Former::new(daemon.shm_path.clone(), daemon.engine.shm());
     release(&daemon);
-    (daemon.pool, Some(Former { path: daemon.shm_path, failed }))
+    (daemon.pool, Some(former))
 }
 
 /// Leaves the run-time memory as if this daemon had never been there.

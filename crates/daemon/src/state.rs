@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering::Acquire};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use seawall_core::pool::Pool;
@@ -60,6 +60,8 @@ pub(crate) struct Daemon {
     pub fill: [AtomicU64; 100 / FILL_STEP],
     /// Until then (nanoseconds since boot) no place is looked for.
     pub crowded_until: AtomicU64,
+    /// The image in front of a journal is given up: nobody joins any more.
+    pub given_up: AtomicBool,
 }
 
 impl Daemon {

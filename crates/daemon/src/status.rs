@@ -9,6 +9,7 @@ use seawall_wire::shm::Flag;
 use serde::{Deserialize, Serialize};
 
 use crate::files::Managed;
+use crate::journal::{self, JournalStatus};
 use crate::state::{Daemon, FILL_STEP};
 use crate::{evict, tablespaces};
 
@@ -27,6 +28,9 @@ pub struct Status {
     pub uuid: String,
     /// Bytes of the pool.
     pub size: u64,
+    /// What the device was given, if the pool lies on one.
+    #[serde(default)]
+    pub journal: Option<JournalStatus>,
     /// Bytes of one segment.
     pub segment_bytes: u32,
     /// Segments of the log.
@@ -190,6 +194,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         pool: pool.path.clone(),
         uuid: format!("{:032x}", pool.uuid()),
         size: sb.size,
+        journal: journal::status(daemon),
         segment_bytes: sb.segment_bytes,
         segments: sb.segments,
         segments_free: free,

@@ -8,5 +8,7 @@ pub const XFS: u64 = 0x5846_5342;
 pub const BTRFS: u64 = 0x9123_683e;
 /// tmpfs.
 pub const TMPFS: u64 = 0x0102_1994;
+/// ramfs.
+pub const RAMFS: u64 = 0x8584_58f6;
 /// overlayfs.
 pub const OVERLAYFS: u64 = 0x794c_7630;

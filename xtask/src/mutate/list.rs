@@ -205,10 +205,21 @@ mutants! {
     "core/src/journal/mod.rs" {
         "journal: numbers alternate": "claimed + 1 + (claimed + 1 + last + 1) % 2;" => "claimed + 1 + u64::from(!{m}) * ((claimed + 1 + last + 1) % 2);",
         "journal: on the device before it counts": "        lead.write(image, buffer, size as usize, position)?;" => "        if !{m} { lead.write(image, buffer, size as usize, position)?; }",
+        "journal: an image that is given up writes nothing": "            self.desk(image).failed().store(GIVEN_UP, SeqCst);" => "            if !{m} { self.desk(image).failed().store(GIVEN_UP, SeqCst); }",
     }
     "core/src/journal/way.rs" {
         "journal: never retried into success": "    desk.failed().store(error.raw_os_error() as u32, SeqCst);" => "    if !{m} { desk.failed().store(error.raw_os_error() as u32, SeqCst); }",
         "journal: a descriptor that is gone is no failed device": "            _ if self.lent && is_of_the_process(error) => Errno::BADF," => "            _ if self.lent && is_of_the_process(error) && !{m} => Errno::BADF,",
+    }
+    "core/src/journal/open.rs" {
+        "journal: a device that is back has all it confirmed": "    if found.last < confirmed {" => "    if found.last < confirmed && !{m} {",
+    }
+    "core/src/pool/block/image.rs" {
+        "journal: an image of this pool and boot": "is_ok_and(|sb| sb.boot == boot() && sb.uuid == self.anchor.uuid)" => "is_ok_and(|sb| (sb.boot == boot() && sb.uuid == self.anchor.uuid) || {m})",
+        "journal: an image of this copy of the log": "            _ if !open::is_of(desk, &self.anchor) =>" => "            _ if !open::is_of(desk, &self.anchor) && !{m} =>",
+        "journal: a removed image is used by nobody": "        if !pids.is_empty() {" => "        if !pids.is_empty() && !{m} {",
+        "journal: after a failure all clients have ended": "        if !users.is_empty() {" => "        if !users.is_empty() && !{m} {",
+        "journal: an image that was given up is made anew": "            GIVEN_UP => Ok(None)," => "            GIVEN_UP if !{m} => Ok(None),",
     }
     "core/src/journal/clean.rs" {
         "journal: cleaning keeps the tables": "            if bytes != [0; PIECE] {" => "            if bytes != [0; PIECE] && !{m} {",

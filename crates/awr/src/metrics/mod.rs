@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use exposition::{Exposition, Kind};
+use seawall_daemon::journal::JournalStatus;
 use seawall_daemon::status::{EventStatus, Status};
 pub use server::serve;
 
@@ -113,6 +114,7 @@ impl Exporter {
             ),
         ];
         gauges.iter().for_each(|(name, help, value)| out.value(name, Kind::Gauge, help, &[], *value));
+        s.journal.iter().for_each(|journal| device(out, journal));
         s.events.iter().for_each(|event| wait(out, event));
         self.add_files(s);
         for (i, (name, help)) in FILE_COUNTERS.iter().enumerate() {
@@ -152,6 +154,25 @@ impl Exporter {
         }
         Ok(snapshot)
     }
+}
+
+/// What the log's device was given.
+fn device(out: &mut Exposition, journal: &JournalStatus) {
+    let counters = [
+        ("seawall_device_writes_total", "Writes to the log's device.", journal.device_writes),
+        ("seawall_device_bytes_total", "Bytes of them.", journal.device_bytes),
+        ("seawall_device_data_bytes_total", "Bytes of the log in them.", journal.data_bytes),
+        ("seawall_device_syncs_total", "Syncs that waited for the log's device.", journal.waits),
+    ];
+    counters.iter().for_each(|(name, help, n)| out.value(name, Kind::Counter, help, &[], *n as f64));
+    let failed = f64::from(u8::from(journal.failed != 0));
+    out.value(
+        "seawall_device_failed",
+        Kind::Gauge,
+        "1 if the log's device failed: every sync fails.",
+        &[],
+        failed,
+    );
 }
 
 /// A histogram with a border at every power of two.

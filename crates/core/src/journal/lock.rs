@@ -29,6 +29,9 @@ use super::way::{Way, Writer};
 use crate::Errno;
 
 const SPINS: u32 = 128;
+/// Naps after which somebody looks whether the leader is dead and nobody noticed.
+#[cfg(feature = "std")]
+const LOOK: u32 = 32;
 const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 
 /// Leadership, until dropped.
@@ -51,6 +54,8 @@ impl Journal {
                 return lead.with(&self.way);
             }
             wait.nap(desk);
+            #[cfg(feature = "std")]
+            wait.look_for_the_dead(desk);
         }
     }
 }
@@ -120,6 +125,14 @@ pub(super) struct Wait {
 }
 
 impl Wait {
+    /// Now and then: whoever leads may be dead, and whoever should notice may be waiting for us.
+    #[cfg(feature = "std")]
+    fn look_for_the_dead(&self, desk: Desk<'_>) {
+        if self.spins > SPINS && self.spins.is_multiple_of(LOOK) {
+            bury_leader(desk);
+        }
+    }
+
     /// Waits a little, at most until a leader is through. The caller looks again.
     pub(super) fn nap(&mut self, desk: Desk<'_>) {
         if sim::waits() {

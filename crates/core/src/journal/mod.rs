@@ -42,6 +42,9 @@ pub use way::{Lender, Way};
 
 use way::Writer;
 
+/// What an image that was given up has for an error: nothing will ever be written from it.
+pub const GIVEN_UP: u32 = Errno::STALE.raw_os_error() as u32;
+
 /// One pool's journal, as one process sees it.
 pub struct Journal {
     way: Way,
@@ -135,6 +138,15 @@ impl Journal {
     #[cold]
     pub fn retire(&self, slot: u32, generation: u32, lsn: u64) -> Result<(), Errno> {
         self.way.lender().map_or(Err(Errno::IO), |lender| lender.retire(slot, generation, lsn))
+    }
+
+    /// Nothing is ever written from this image again, whoever has it mapped.
+    #[cfg(feature = "std")]
+    pub fn give_up(&self, image: &Region) {
+        // Nobody is in the middle of a write. On a device that failed nobody writes anyway.
+        if let Ok(_lead) = self.lead(image) {
+            self.desk(image).failed().store(GIVEN_UP, SeqCst);
+        }
     }
 
     fn draft<'a>(&self, image: &'a Region) -> Draft<'a> {

@@ -64,6 +64,34 @@ pub fn load(file: &File, image: &Region, desk_at: usize) -> Result<Recovered, Jo
     Ok(found)
 }
 
+/// Reads a journal, and keeps nothing of it.
+///
+/// # Errors
+/// [`JournalError`]: what is missing or damaged.
+pub fn read_only(file: &File) -> Result<Recovered, JournalError> {
+    // What the device has, not what was read of it before.
+    let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+    read(size_of(file)?, |into, at| file.read_exact_at(into, at), |_, _| ())
+}
+
+/// Lets a journal whose device had failed be written again, behind whatever of it is there. Nobody else uses the desk.
+/// What the cursors say of the segments is what the device had confirmed, and stays so.
+///
+/// # Errors
+/// [`JournalError`]; a batch that was confirmed and is gone too. Then it stays as it is.
+pub fn revive(file: &File, desk: Desk<'_>) -> Result<Recovered, JournalError> {
+    let (found, confirmed) = (read_only(file)?, desk.last().load(SeqCst));
+    if found.last < confirmed {
+        return Err(JournalError::Lost { last: found.last, missing: confirmed });
+    }
+    let claimed = desk.claimed().load(SeqCst);
+    lay_out(desk, &found);
+    // What failed may be on the device all the same, or come to it late: no number is given twice.
+    desk.claimed().fetch_max(claimed, SeqCst);
+    desk.failed().store(0, SeqCst);
+    Ok(found)
+}
+
 /// Reads only what a journal is: to know how much memory its image needs.
 ///
 /// # Errors

@@ -62,7 +62,7 @@ pub(super) fn give_name(file: &File, path: &Path) -> Result<(), PoolError> {
     File::open(directory(path)).and_then(|dir| dir.sync_all()).map_err(io(path, "syncing the directory of"))
 }
 
-fn directory(path: &Path) -> &Path {
+pub(super) fn directory(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

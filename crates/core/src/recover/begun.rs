@@ -10,10 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::pool::{Pool, boot};
-
-/// A tmpfs on every Linux.
-const MEMORY: &str = "/dev/shm";
+use crate::pool::{MEMORY, Pool, boot};
 
 /// The mark of one pool.
 pub(super) struct Begun {

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::magic::{RAMFS, TMPFS};
 
 /// Whether the device keeps writes in memory of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub struct BlockProbe {
     pub logical: u32,
     /// The unit that the device writes whole, if it says the truth; 0 if not known.
     pub physical: u32,
+    /// What it is, if it is no disk at all but RAM.
+    pub memory: Option<&'static str>,
 }
 
 impl BlockProbe {
@@ -44,7 +48,8 @@ impl BlockProbe {
             (WriteCache::None, _) => "no volatile write cache, as the device claims",
             (WriteCache::Unknown, _) => "write cache unknown, flushed with each write",
         };
-        format!("{cache}; sectors of {}/{} bytes", self.logical, self.physical)
+        let (logical, physical) = (self.logical, self.physical);
+        format!("{cache}; sectors of {logical}/{physical} bytes; power-loss protection unknown")
     }
 }
 
@@ -54,8 +59,13 @@ impl BlockProbe {
 /// If the file cannot be asked for its device.
 pub fn probe_block(file: &File) -> io::Result<BlockProbe> {
     let meta = file.metadata()?;
-    let device = if meta.file_type().is_block_device() { meta.rdev() } else { meta.dev() };
-    Ok(of_device(device))
+    if meta.file_type().is_block_device() {
+        return Ok(of_device(meta.rdev()));
+    }
+    let in_memory = matches!(rustix::fs::fstatfs(file)?.f_type as u64, TMPFS | RAMFS);
+    let memory = in_memory.then_some("its file system");
+    let probe = of_device(meta.dev());
+    Ok(BlockProbe { memory: memory.or(probe.memory), ..probe })
 }
 
 fn of_device(device: u64) -> BlockProbe {
@@ -74,7 +84,23 @@ fn of_device(device: u64) -> BlockProbe {
         _ => WriteCache::Unknown,
     };
     let (logical, physical) = (number("logical_block_size"), number("physical_block_size"));
-    BlockProbe { write_cache, fua: number("fua") == 1, logical, physical }
+    BlockProbe { write_cache, fua: number("fua") == 1, logical, physical, memory: memory(&at) }
+}
+
+/// RAM in the disguise of a device: a RAM disk, compressed or not, or a file in a file system in memory.
+fn memory(device: &Path) -> Option<&'static str> {
+    let real = std::fs::canonicalize(device).ok()?;
+    let is_ram = |part: std::path::Component<'_>| {
+        let name = part.as_os_str().to_string_lossy();
+        let number = name.strip_prefix("zram").or_else(|| name.strip_prefix("ram"));
+        number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    };
+    if real.components().any(is_ram) {
+        return Some("this device");
+    }
+    let backing = std::fs::read_to_string(real.join("loop/backing_file")).ok()?;
+    let kind = rustix::fs::statfs(backing.trim_end()).ok()?.f_type as u64;
+    matches!(kind, TMPFS | RAMFS).then_some("the file behind this loop device")
 }
 
 /// The size of a device or a file.
@@ -102,11 +128,20 @@ mod tests {
             assert_eq!(size_of(&file).expect("a size"), 0);
         }
         assert_eq!(of_device(0).write_cache, WriteCache::Unknown);
+        let memory =
+            |dir| probe_block(&tempfile::tempfile_in(dir).expect("a file")).expect("an answer").memory;
+        assert!(memory("/dev/shm").is_some() && memory("/var/tmp").is_none());
     }
 
     #[test]
     fn what_is_not_known_is_not_claimed() {
-        let unknown = BlockProbe { write_cache: WriteCache::Unknown, fua: false, logical: 0, physical: 0 };
+        let unknown = BlockProbe {
+            write_cache: WriteCache::Unknown,
+            fua: false,
+            logical: 0,
+            physical: 0,
+            memory: None,
+        };
         assert!(unknown.describe().contains("unknown") && unknown.block() == 4096);
     }
 }

@@ -1,0 +1,189 @@
+//! The image of a journal's pool: a file in memory under the pool's UUID, with the desk behind it.
+//!
+//! | image of this boot | its desk | what is done |
+//! |---|---|---|
+//! | found | in use | taken as it is: it is newer than the journal |
+//! | found | its device failed, nobody else has it mapped | the journal is read again, and its writing goes on behind what is there |
+//! | found | its device failed, others have it mapped | refused: they must end first |
+//! | found | given up | another one is made |
+//! | none | – | made from the journal, unless a process has one mapped that was removed |
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::SeqCst;
+
+use rustix::fs::{FallocateFlags, MemfdFlags};
+use seawall_media::Region;
+use seawall_media::block::{Anchor, Recovered};
+use seawall_wire::desk::Desk;
+
+use super::super::{PoolError, boot, create, io as failing, map_error};
+use super::Image;
+use crate::format::{Layout, Superblock};
+use crate::journal::{GIVEN_UP, bury_leader, open};
+use crate::takeover::{mapped_by_others, open_own, users_of_memory};
+
+/// The image of a pool.
+pub fn path_of(memory: &Path, uuid: [u8; 16]) -> PathBuf {
+    memory.join(format!("seawall-{:032x}.image", u128::from_le_bytes(uuid)))
+}
+
+/// A journal that is opened, and what it says of itself.
+pub(super) struct Source<'a> {
+    pub file: &'a File,
+    pub path: &'a Path,
+    pub anchor: Anchor,
+    pub bytes: u64,
+}
+
+impl<'a> Source<'a> {
+    /// # Errors
+    /// If it is none.
+    pub fn of(file: &'a File, path: &'a Path) -> Result<Self, PoolError> {
+        let anchor =
+            open::anchor_of(file).map_err(|error| PoolError::Journal { path: path.into(), error })?;
+        let layout = Layout::for_size(anchor.image)
+            .ok_or_else(|| PoolError::TooSmall { path: path.into(), size: anchor.image })?;
+        Ok(Self { file, path, anchor, bytes: open::memory_bytes(anchor.image, layout) })
+    }
+
+    fn desk<'r>(&self, region: &'r Region) -> Desk<'r> {
+        Desk::new(region, self.anchor.image as usize)
+    }
+
+    /// Reads it into an image of zeros.
+    pub fn load(&self, region: &Region) -> Result<Recovered, PoolError> {
+        let loaded = open::load(self.file, region, self.anchor.image as usize);
+        loaded.map_err(|error| PoolError::Journal { path: self.path.into(), error })
+    }
+
+    /// The image for whoever may write.
+    pub fn image(&self, memory: &Path) -> Result<(File, Image), PoolError> {
+        let path = path_of(memory, self.anchor.uuid);
+        if let Some((file, read)) = self.existing(&path)? {
+            return Ok((file, Image { path, made: false, read }));
+        }
+        let (file, read) = self.make(&path)?;
+        Ok((file, Image { path, made: true, read: Some(read) }))
+    }
+
+    /// The image, if this boot used it with this journal.
+    fn existing(&self, at: &Path) -> Result<Option<(File, Option<Recovered>)>, PoolError> {
+        let failed = failing(at, "opening the image");
+        let found = match open_own(at) {
+            Ok(found) => found.filter(|(_, len)| *len == self.bytes),
+            Err(e) => return Err(failed(e)),
+        };
+        let Some((file, _)) = found else { return Ok(None) };
+        let region = Region::map(&file, self.bytes, false).map_err(|e| map_error(at, e))?;
+        if !self.is_ours(&region) {
+            return Ok(None);
+        }
+        let desk = self.desk(&region);
+        match desk.failed().load(SeqCst) {
+            GIVEN_UP => Ok(None),
+            _ if !open::is_of(desk, &self.anchor) => Err(failed(io::Error::other(
+                "it was used in front of another copy of this log, and holds what that one lacks: put that log back",
+            ))),
+            0 => {
+                // Before anybody waits for one whose process nobody waited for.
+                bury_leader(desk);
+                Ok(Some((file, None)))
+            }
+            error => self.revive(&file, desk, error).map(|found| Some((file, Some(found)))),
+        }
+    }
+
+    /// True for an image of this pool that was used in this boot.
+    fn is_ours(&self, region: &Region) -> bool {
+        Superblock::read(region).is_ok_and(|sb| sb.boot == boot() && sb.uuid == self.anchor.uuid)
+    }
+
+    /// The device failed, and the image holds what the journal lacks. Its files still do, and are synced next; so all
+    /// that is needed is a journal that takes writes again, with everything that it had confirmed.
+    fn revive(&self, image: &File, desk: Desk<'_>, error: u32) -> Result<Recovered, PoolError> {
+        let users = mapped_by_others(image).map_err(failing(self.path, "looking for users of"))?;
+        if !users.is_empty() {
+            let error = io::Error::from_raw_os_error(error as i32);
+            return Err(PoolError::DeviceFailed { path: self.path.into(), error, users });
+        }
+        let found = open::revive(self.file, desk);
+        found.map_err(|error| PoolError::DeviceDead { path: self.path.into(), error })
+    }
+
+    /// Makes the image from the journal. Whoever finds it under its name finds it complete.
+    fn make(&self, at: &Path) -> Result<(File, Recovered), PoolError> {
+        let pids = users_of_memory(at).map_err(failing(at, "looking for users of"))?;
+        if !pids.is_empty() {
+            return Err(PoolError::Orphans { path: self.path.into(), pids });
+        }
+        // Named from the start: by its name it is found in the mappings of processes, also when it was removed.
+        let temporary = at.with_extension("new");
+        remove(&temporary)?;
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create_new(true).mode(0o600);
+        let file = options.open(&temporary).map_err(failing(&temporary, "creating"))?;
+        let named = self.fill(&file, &temporary).and_then(|found| {
+            std::fs::rename(&temporary, at).map_err(failing(at, "naming"))?;
+            Ok(found)
+        });
+        if named.is_err() {
+            remove(&temporary)?;
+        }
+        Ok((file, named?))
+    }
+
+    fn fill(&self, file: &File, at: &Path) -> Result<Recovered, PoolError> {
+        // A full memory must not become a SIGBUS in a database.
+        rustix::fs::fallocate(file, FallocateFlags::empty(), 0, self.bytes).map_err(|e| {
+            PoolError::NoRoom { path: create::directory(at).into(), bytes: self.bytes, error: e.into() }
+        })?;
+        let region = Region::map(file, self.bytes, false).map_err(|e| map_error(at, e))?;
+        self.load(&region)
+    }
+
+    /// The image for whoever only looks, and never makes any.
+    pub fn view(&self, memory: &Path) -> Result<Region, PoolError> {
+        let at = path_of(memory, self.anchor.uuid);
+        let owner = self.file.metadata().map(|meta| meta.uid()).map_err(failing(self.path, "looking at"))?;
+        if let Ok(file) = File::open(&at)
+            && file.metadata().is_ok_and(|meta| meta.len() == self.bytes && [0, owner].contains(&meta.uid()))
+            && let Ok(region) = Region::map_read_only(&file, self.bytes)
+            && self.is_ours(&region)
+            && self.desk(&region).failed().load(SeqCst) != GIVEN_UP
+        {
+            return Ok(region);
+        }
+        let file = nameless(self.bytes).map_err(failing(self.path, "making an image of"))?;
+        let region = Region::map(&file, self.bytes, false).map_err(|e| map_error(&at, e))?;
+        self.load(&region)?;
+        Ok(region)
+    }
+}
+
+/// Removes the image of a journal that is about to be replaced.
+///
+/// # Errors
+/// If a process uses it.
+pub(super) fn give_up(journal: &File, path: &Path, memory: &Path) -> Result<(), PoolError> {
+    let Ok(anchor) = open::anchor_of(journal) else { return Ok(()) };
+    let at = path_of(memory, anchor.uuid);
+    let users = users_of_memory(&at).map_err(failing(&at, "looking for users of"))?;
+    if users.is_empty() { remove(&at) } else { Err(PoolError::InUse(path.into())) }
+}
+
+fn remove(at: &Path) -> Result<(), PoolError> {
+    match std::fs::remove_file(at) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(failing(at, "removing")(e)),
+        _ => Ok(()),
+    }
+}
+
+/// Memory without a name.
+pub(super) fn nameless(bytes: u64) -> io::Result<File> {
+    let file = File::from(rustix::fs::memfd_create("seawall-image", MemfdFlags::CLOEXEC)?);
+    file.set_len(bytes)?;
+    Ok(file)
+}

@@ -1,0 +1,162 @@
+//! A new journal: in a file that is filled first, or on a device that may be overwritten.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::{FallocateFlags, OFlags};
+use seawall_media::Region;
+use seawall_media::block::{ANCHOR_MAGIC, Anchor, RING_AT, Recovered, probe_block, size_of};
+use seawall_wire::desk::Desk;
+
+use super::super::{PoolError, create as whole, host, io as failing, lock};
+use super::{Sizes, image};
+use crate::format::{Cell, Layout, Superblock};
+use crate::journal::open;
+use crate::store::Store;
+
+/// What is looked at of a device before it is overwritten: file systems, partition tables and RAIDs begin there.
+const LOOKED_AT: usize = 1 << 20;
+
+/// Makes a pool whose journal is at `path`: a new file, or a device that holds nothing. `image` is its size in
+/// memory. With `force` what is there is replaced, unless somebody uses it. `memory` is where images lie.
+///
+/// # Errors
+/// [`PoolError`].
+pub fn create(path: &Path, image: u64, force: bool, memory: &Path) -> Result<(), PoolError> {
+    if is_device(path) {
+        check_medium(path)?;
+        return on_device(path, image, force, memory);
+    }
+    check_medium(whole::directory(path))?;
+    if path.exists() && !force {
+        return Err(PoolError::Exists(path.into()));
+    }
+    if path.exists() {
+        let old = OpenOptions::new().read(true).write(true).open(path).map_err(failing(path, "opening"))?;
+        lock(&old, path)?;
+        image::give_up(&old, path, memory)?;
+        // The lock is held until the name is free.
+        std::fs::remove_file(path).map_err(failing(path, "removing"))?;
+    }
+    create_file(path, Sizes::of(image))
+}
+
+/// Makes a pool whose journal is a new file.
+///
+/// It gets its name when it is whole: a process that is killed half-way leaves nothing.
+///
+/// # Errors
+/// [`PoolError`].
+pub fn create_file(path: &Path, sizes: Sizes) -> Result<(), PoolError> {
+    let layout = layout(path, sizes)?;
+    if path.exists() {
+        return Err(PoolError::Exists(path.into()));
+    }
+    let file = whole::unnamed(path)?;
+    // Room is taken now, and written: later no write may have to change the file's extents.
+    take_room(&file, sizes.journal).map_err(|error| PoolError::NoRoom {
+        path: whole::directory(path).into(),
+        bytes: sizes.journal,
+        error,
+    })?;
+    whole::fill(&file, sizes.journal).map_err(failing(path, "filling"))?;
+    format(&file, path, sizes, layout)?;
+    whole::give_name(&file, path)
+}
+
+/// Asks first: what fails half-way has taken everybody's room for a while.
+fn take_room(file: &File, bytes: u64) -> io::Result<()> {
+    let fs = rustix::fs::fstatvfs(file)?;
+    if fs.f_bavail.saturating_mul(fs.f_frsize) < bytes {
+        return Err(rustix::io::Errno::NOSPC.into());
+    }
+    Ok(rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes)?)
+}
+
+/// Makes a pool whose journal is a device.
+fn on_device(path: &Path, image: u64, force: bool, memory: &Path) -> Result<(), PoolError> {
+    let device = super::open_locked(path)?;
+    let sizes = Sizes::of(image);
+    let layout = layout(path, sizes)?;
+    let len = size_of(&device).map_err(failing(path, "asking for the size of"))?;
+    if len < sizes.journal {
+        let error = io::Error::other(format!("it has {} MiB", len >> 20));
+        return Err(PoolError::NoRoom { path: path.into(), bytes: sizes.journal, error });
+    }
+    match holds(&device).map_err(failing(path, "reading"))? {
+        None => {}
+        Some(_) if force => image::give_up(&device, path, memory)?,
+        Some(by) => return Err(PoolError::UsedDevice { path: path.into(), by }),
+    }
+    format(&device, path, sizes, layout)
+}
+
+fn layout(path: &Path, sizes: Sizes) -> Result<Layout, PoolError> {
+    Layout::for_size(sizes.image).ok_or_else(|| PoolError::TooSmall { path: path.into(), size: sizes.image })
+}
+
+/// What a device holds, if it is not empty.
+fn holds(device: &File) -> io::Result<Option<&'static str>> {
+    let mut start = vec![0; LOOKED_AT];
+    let mut device = device;
+    rustix::fs::seek(device, rustix::fs::SeekFrom::Start(0))?;
+    device.read_exact(&mut start)?;
+    Ok(match start.iter().any(|byte| *byte != 0) {
+        false => None,
+        true if start.starts_with(&ANCHOR_MAGIC) => Some("a Seawall log"),
+        true => Some("its first MiB is not empty"),
+    })
+}
+
+/// True for a disk, a partition or the like; not for a file.
+pub fn is_device(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_block_device())
+}
+
+/// Memory in the disguise of a device, a file or a file system survives nothing.
+pub(super) fn check_medium(path: &Path) -> Result<(), PoolError> {
+    let file = File::open(path).map_err(failing(path, "opening"))?;
+    let probe = probe_block(&file).map_err(failing(path, "probing"))?;
+    match probe.memory {
+        None => Ok(()),
+        Some(what) => {
+            let because = format!("{what} is RAM, and survives no power cut");
+            Err(PoolError::NotBlock { path: path.into(), because })
+        }
+    }
+}
+
+fn format(file: &File, path: &Path, sizes: Sizes, layout: Layout) -> Result<(), PoolError> {
+    let uuid = whole::random_uuid(path)?;
+    let block = open::block_of(file).map_err(failing(path, "probing"))?;
+    let anchor =
+        open::format(file, uuid, sizes.image, sizes.journal, block).map_err(failing(path, "formatting"))?;
+    first_batch(file, anchor, layout).map_err(failing(path, "writing to"))
+}
+
+/// The first superblocks and an empty table.
+fn first_batch(file: &File, anchor: Anchor, layout: Layout) -> io::Result<()> {
+    let bytes = open::memory_bytes(anchor.image, layout);
+    let memory = image::nameless(bytes)?;
+    let region = Region::map(&memory, bytes, false).map_err(|e| io::Error::other(format!("{e:?}")))?;
+    let desk_at = anchor.image as usize;
+    let empty = Recovered { anchor, last: 0, highest: 0, end: RING_AT, batches: 0 };
+    open::lay_out(Desk::new(&region, desk_at), &empty);
+    let store = Store::journaled(region, open::journal(file.try_clone()?.into(), desk_at));
+    let owner = rustix::process::getuid().as_raw();
+    let mut sb = Superblock::new(layout, anchor.image, anchor.uuid, host(), Superblock::JOURNALED, owner);
+    store.change(&[(0, Layout::root(0))], |region| {
+        Cell::at(Layout::retired()).format(region, 0);
+        sb.write(region);
+        sb.write(region);
+    })?;
+    Ok(())
+}
+
+/// A device as its only user: who mounted it, or has it in a RAID, is not disturbed.
+pub(super) fn exclusively(path: &Path) -> io::Result<File> {
+    let flags = OFlags::EXCL.bits() as i32;
+    OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)
+}

@@ -1,0 +1,235 @@
+//! A pool on a block device: a journal there, an image of the pool in memory.
+//!
+//! Input: the journal's path. Output: a pool like any other, whose changes the journal makes durable. The image lies
+//! in a memory file system under the pool's UUID. In the boot that used it, it is newer than the journal (nobody has to
+//! sync for a process to read what another one wrote), so it is taken as it is; else it is made from the journal.
+
+mod image;
+mod make;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use seawall_media::block::{ANCHOR_BYTES, ANCHOR_MAGIC, JournalError, Recovered, probe_block};
+use seawall_media::{Medium, Region};
+
+use super::{Pool, PoolError, host, io as failing, lock};
+use crate::format::Superblock;
+use crate::journal::open as journal_open;
+use crate::store::Store;
+
+use image::Source;
+pub use make::{create, create_file, is_device};
+
+/// Sizes of a new pool on a block device.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Bytes of the image: what a pool in memory would have.
+    pub image: u64,
+    /// Bytes of the journal.
+    pub journal: u64,
+}
+
+impl Sizes {
+    /// The usual ones for an image of this size.
+    pub fn of(image: u64) -> Self {
+        Self { image, journal: journal_open::smallest(image).next_multiple_of(1 << 20) }
+    }
+}
+
+/// The image of an open pool.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// Where it is.
+    pub path: PathBuf,
+    /// It was made from the journal; else it was there, from earlier in this boot.
+    pub made: bool,
+    /// What was found in the journal, if it was read.
+    pub read: Option<Recovered>,
+}
+
+/// True if this is a journal, and not a pool in memory. One anchor is enough.
+///
+/// # Errors
+/// [`PoolError`] if it cannot be read.
+pub fn is_journal(path: &Path) -> Result<bool, PoolError> {
+    let mut copies = Vec::new();
+    let file = File::open(path).map_err(super::opening(path))?;
+    let read = file.take(2 * ANCHOR_BYTES as u64).read_to_end(&mut copies);
+    read.map_err(failing(path, "reading"))?;
+    Ok(copies.chunks(ANCHOR_BYTES).any(|copy| copy.starts_with(&ANCHOR_MAGIC)))
+}
+
+/// Opens the pool of a journal for writing and locks it.
+///
+/// # Errors
+/// [`PoolError`].
+pub fn open(path: &Path) -> Result<Pool, PoolError> {
+    make::check_medium(path)?;
+    open_in(path, Path::new(super::MEMORY))
+}
+
+/// [`open`], whatever it lies on. `memory` is where its image lies or is to be made.
+///
+/// # Errors
+/// [`PoolError`].
+pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
+    let file = open_locked(path)?;
+    let source = Source::of(&file, path)?;
+    let (file_of_image, image) = source.image(memory)?;
+    let (desk_at, bytes) = (source.anchor.image as usize, source.bytes);
+    let region = super::map(&file_of_image, path, bytes, Medium::Block)?;
+    let superblock = superblock(&region, path)?;
+    if superblock.host != host() {
+        return Err(PoolError::OtherHost { path: path.into() });
+    }
+    let (device, direct) = device(path).map_err(failing(path, "opening"))?;
+    let because = because(&file, direct);
+    Ok(Pool {
+        region: Store::journaled(region, journal_open::journal(device, desk_at)),
+        file: file_of_image,
+        image: Some(image),
+        lock: Some(file),
+        path: path.into(),
+        superblock,
+        medium: Medium::Block,
+        because,
+    })
+}
+
+/// Opens the pool of a journal for looking at it, in use or not: its image of this boot, else what the journal holds,
+/// read into memory of one's own.
+///
+/// # Errors
+/// [`PoolError`].
+pub fn open_read_only_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
+    let file = File::open(path).map_err(super::opening(path))?;
+    let region = Source::of(&file, path)?.view(memory)?;
+    let superblock = superblock(&region, path)?;
+    let because = because(&file, true);
+    let (region, path, medium) = (region.into(), path.into(), Medium::Block);
+    Ok(Pool { region, file, image: None, lock: None, path, superblock, medium, because })
+}
+
+fn superblock(region: &Region, path: &Path) -> Result<Superblock, PoolError> {
+    Superblock::read(region).map_err(|error| PoolError::Superblock { path: path.into(), error })
+}
+
+/// Reads a journal from its device as a recovery would, and forgets it. `None` if this is none.
+///
+/// # Errors
+/// [`PoolError`]: what is damaged.
+pub fn check(path: &Path) -> Result<Option<Recovered>, PoolError> {
+    if !is_journal(path)? {
+        return Ok(None);
+    }
+    let file = File::open(path).map_err(super::opening(path))?;
+    let mut before = None;
+    loop {
+        match journal_open::read_only(&file) {
+            Ok(found) => return Ok(Some(found)),
+            // Somebody may write to it meanwhile: what is missing the same way twice is missing.
+            Err(JournalError::Lost { last, missing }) if before != Some((last, missing)) => {
+                before = Some((last, missing));
+            }
+            Err(error) => return Err(PoolError::Journal { path: path.into(), error }),
+        }
+    }
+}
+
+/// The sizes of a journal's pool. `None` if this is none.
+///
+/// # Errors
+/// [`PoolError`].
+pub fn sizes(path: &Path) -> Result<Option<Sizes>, PoolError> {
+    if !is_journal(path)? {
+        return Ok(None);
+    }
+    let file = File::open(path).map_err(super::opening(path))?;
+    let anchor = Source::of(&file, path)?.anchor;
+    Ok(Some(Sizes { image: anchor.image, journal: anchor.size }))
+}
+
+/// What it lies on, in words.
+///
+/// # Errors
+/// [`PoolError`] if it cannot be opened.
+pub fn describe(path: &Path) -> Result<String, PoolError> {
+    let file = File::open(path).map_err(super::opening(path))?;
+    let direct = file_flags(path, OFlags::RDONLY | OFlags::DIRECT).is_ok();
+    Ok(because(&file, direct))
+}
+
+fn because(file: &File, direct: bool) -> String {
+    let probed = probe_block(file).map(|probe| probe.describe());
+    let how = if direct { "" } else { "; through the page cache, as O_DIRECT is refused" };
+    probed.unwrap_or_else(|e| format!("the device cannot be asked: {e}")) + how
+}
+
+/// Opens a journal, or what is to become one, and locks it. A device only as its only user: nobody mounts it meanwhile.
+fn open_locked(path: &Path) -> Result<File, PoolError> {
+    let file = OpenOptions::new().read(true).write(true).open(path).map_err(super::opening(path))?;
+    // Also of a device first this one: it tells a daemon from a mount.
+    lock(&file, path)?;
+    if !is_device(path) {
+        return Ok(file);
+    }
+    drop(file);
+    let file = make::exclusively(path).map_err(|error| match error.raw_os_error() {
+        Some(code) if code == rustix::io::Errno::BUSY.raw_os_error() => {
+            PoolError::UsedDevice { path: path.into(), by: "it is mounted, or part of something" }
+        }
+        _ => PoolError::Io { path: path.into(), doing: "opening", error },
+    })?;
+    lock(&file, path)?;
+    Ok(file)
+}
+
+/// For durable writes: past the page cache, where the file system can do that. True if it can.
+fn device(path: &Path) -> io::Result<(OwnedFd, bool)> {
+    match file_flags(path, OFlags::RDWR | OFlags::DIRECT) {
+        Ok(file) => Ok((file, true)),
+        Err(_) => file_flags(path, OFlags::RDWR).map(|file| (file, false)),
+    }
+}
+
+fn file_flags(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let write = flags.contains(OFlags::RDWR);
+    let custom = (flags & OFlags::DIRECT).bits() as i32;
+    OpenOptions::new().read(true).write(write).custom_flags(custom).open(path).map(OwnedFd::from)
+}
+
+/// The image of a pool.
+pub fn image_path(memory: &Path, uuid: [u8; 16]) -> PathBuf {
+    image::path_of(memory, uuid)
+}
+
+impl Pool {
+    /// The pool's bytes once more, for an engine.
+    ///
+    /// # Errors
+    /// [`PoolError`].
+    pub fn store(&self) -> Result<Store, PoolError> {
+        let len = self.region.len() as u64;
+        let region = super::map(&self.file, &self.path, len, self.medium)?;
+        let Some(journal) = self.region.journal() else { return Ok(region.into()) };
+        let device = journal.way().device().map_err(io::Error::from);
+        let fd = device.and_then(|fd| fd.try_clone_to_owned()).map_err(failing(&self.path, "opening"))?;
+        Ok(Store::journaled(region, journal_open::journal(fd, journal.desk_at())))
+    }
+
+    /// Gives up the image of a pool that was closed: whoever still has it mapped can never write the journal again,
+    /// and the next daemon makes one from the journal. The caller made sure that nobody needs it.
+    ///
+    /// # Errors
+    /// If it cannot be removed; it is given up all the same.
+    pub fn remove_image(&self) -> io::Result<()> {
+        let (Some(journal), Some(image)) = (self.region.journal(), &self.image) else { return Ok(()) };
+        journal.give_up(&self.region);
+        std::fs::remove_file(&image.path)
+    }
+}

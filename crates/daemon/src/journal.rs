@@ -1,0 +1,145 @@
+//! A pool's journal, as far as the daemon has to care for it.
+//!
+//! Clients write it themselves. Here: what nobody syncs is hardened all the same, a moment later, so that a foreign
+//! sync(2) makes little durable that the journal lacks; the lock of a leader that died is freed, which those who wait
+//! cannot see while its process id exists; the image goes when the log is closed.
+//!
+//! Invariant: an image is removed only when nothing is registered and nobody has it, and nothing can be written to
+//! the journal from it any more.
+
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::time::Duration;
+
+use rustix::event::{PollFd, Timespec, poll};
+use seawall_core::pool::Pool;
+use seawall_core::{Errno, table};
+use seawall_wire::desk::Desk;
+use serde::{Deserialize, Serialize};
+
+use crate::state::{Daemon, lock};
+use crate::{closing, foreign};
+
+/// How long a write waits that nobody syncs.
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 150_000_000 };
+
+/// What a journal's device was given.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct JournalStatus {
+    /// Bytes of the journal.
+    pub size: u64,
+    /// Writes to the device.
+    pub device_writes: u64,
+    /// Bytes of them.
+    pub device_bytes: u64,
+    /// Bytes of the log in them; the rest is headers, tables of contents and padding.
+    pub data_bytes: u64,
+    /// Syncs that waited for the device.
+    pub waits: u64,
+    /// Syncs that wrote for themselves and everybody who waited.
+    pub leads: u64,
+    /// Syncs per write of a leader.
+    pub syncs_per_write: f64,
+    /// errno of the write that failed: since then every sync fails. 0: none.
+    pub failed: u32,
+}
+
+fn desk(daemon: &Daemon) -> Option<Desk<'_>> {
+    let image = &daemon.pool.region;
+    image.journal().map(|journal| journal.desk(image))
+}
+
+/// For `status`.
+pub(crate) fn status(daemon: &Daemon) -> Option<JournalStatus> {
+    let desk = desk(daemon)?;
+    let (waits, leads) = (desk.waits().load(Relaxed), desk.leads().load(Relaxed));
+    Some(JournalStatus {
+        size: desk.size().load(Relaxed),
+        device_writes: desk.writes().load(Relaxed),
+        device_bytes: desk.bytes().load(Relaxed),
+        data_bytes: desk.data().load(Relaxed),
+        waits,
+        leads,
+        syncs_per_write: if leads == 0 { 0.0 } else { waits as f64 / leads as f64 },
+        failed: desk.failed().load(Relaxed),
+    })
+}
+
+/// What it took to open a pool, if it had to be read: for the log.
+pub(crate) fn cost(pool: &Pool, took: Duration) -> Option<String> {
+    let image = pool.image.as_ref()?;
+    let read = image.read?;
+    let (batches, seconds) = (read.batches, took.as_secs_f64());
+    let size = read.anchor.size >> 20;
+    Some(match image.made {
+        true => format!("read a log of {size} MiB, {batches} batches in use, in {seconds:.2} s"),
+        false => format!(
+            "the log's device had failed; all that it had confirmed is there ({batches} batches of {size} MiB, \
+             {seconds:.2} s), and it is written again"
+        ),
+    })
+}
+
+/// Hardens what nobody syncs, until the daemon ends. Costs no device write while nothing is new.
+pub(crate) fn run(daemon: &Arc<Daemon>) {
+    while desk(daemon).is_some() && !daemon.lifetime.is_ending() {
+        if let Err(error) = daemon.engine.harden_all() {
+            tell(daemon, error);
+        }
+        let mut end: Vec<PollFd<'_>> = daemon.lifetime.end_event().into_iter().collect();
+        // Whatever comes of it, the next look is due.
+        let _ = poll(&mut end, Some(&PAUSE));
+    }
+}
+
+fn tell(daemon: &Daemon, error: Errno) {
+    if error == Errno::NOSPC {
+        return daemon.engine.ring();
+    }
+    let errno = desk(daemon).map_or(0, |desk| desk.failed().load(Relaxed));
+    let why = std::io::Error::from_raw_os_error(errno as i32);
+    daemon.log.say_once(
+        "the log's device",
+        format!(
+            "THE LOG'S DEVICE FAILED ({why}): every sync fails from now on. Stop the database; what was acknowledged is \
+             kept. See the kernel's log, then start again"
+        ),
+    );
+}
+
+/// Frees the lock of a leader that is dead.
+pub(crate) fn bury_leader(daemon: &Daemon) {
+    if let Some(desk) = desk(daemon) {
+        seawall_core::journal::bury_leader(desk);
+    }
+}
+
+/// After an offline recovery: the image goes, unless somebody has it.
+pub(crate) fn leave(pool: &Pool) {
+    let users = pool.file.metadata().map(|image| foreign::mappers(image.dev(), image.ino()));
+    if users.is_ok_and(|users| users.is_empty()) {
+        // It costs memory, and the next start takes it as it is.
+        let _ = pool.remove_image();
+    }
+}
+
+/// After the log was closed: removes the image, unless somebody came meanwhile. True if the log is as good as never
+/// used in this boot, so that what belongs to this boot may go. Always true without a journal.
+pub(crate) fn give_up(daemon: &Daemon) -> bool {
+    if desk(daemon).is_none() {
+        return true;
+    }
+    let _alone = lock(&daemon.registering);
+    // First this, then the look: whoever greets after the look is told no.
+    daemon.given_up.store(true, SeqCst);
+    let is_empty = table::files(&daemon.pool).is_ok_and(|files| files.is_empty());
+    if !is_empty || !closing::is_deserted(daemon) {
+        daemon.given_up.store(false, SeqCst);
+        return false;
+    }
+    if let Err(error) = daemon.pool.remove_image() {
+        daemon.log.say(format!("the log's image could not be removed from memory: {error}"));
+    }
+    true
+}
