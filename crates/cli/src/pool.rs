@@ -11,17 +11,21 @@ use seawall_media::{Medium, dax_mounts, probe};
 use crate::size;
 
 /// Size of a pool that is made on demand.
-pub const DEFAULT_SIZE: u64 = 256 << 20;
+const DEFAULT_SIZE: u64 = 256 << 20;
+/// The same of one on a block device: three times as much lies there, and is read at a start.
+const DEFAULT_BLOCK_SIZE: u64 = 128 << 20;
 
 const CHOICES: &str = "there is no persistent memory here that Seawall could use, so nothing was started.
 
-Seawall keeps commits in memory that survives a power cut. The choices:
+Seawall keeps commits where they survive a power cut. The choices:
 
   Persistent memory (Optane, NVDIMM, CXL): mount it with DAX and let Seawall find it
       mount -o dax=always /dev/pmem0 /mnt/pmem
   A pool at a place of your choice on such a mount
       seawall init /mnt/pmem/seawall.pool --size 1G
       seawall run --pool /mnt/pmem/seawall.pool -- COMMAND...
+  A disk: whoever commits at the same moment shares one write to it; survives power loss if the disk honours flush
+      seawall run --block /srv/fast/seawall.log -- COMMAND...
   Trying it out, tests, measurements: a pool in RAM, which survives a crash of the database,
   but NOT a crash or power cut of this machine
       seawall run --emulated -- COMMAND...";
@@ -64,10 +68,10 @@ fn is_mine(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.uid() == geteuid().as_raw())
 }
 
-/// What whoever needs a pool at once was told about it.
+/// What whoever needs a pool was told about it.
 #[derive(clap::Args)]
 pub struct Wanted {
-    /// The pool; without it your default pool, made on demand
+    /// The pool; without it the default pool of the user who runs the database, made on demand
     #[arg(long)]
     pool: Option<PathBuf>,
     /// Size of a pool that is made on demand
@@ -75,7 +79,52 @@ pub struct Wanted {
     size: Option<u64>,
     /// Allow a pool in RAM, for trying, testing, measuring: it does not survive a crash of the machine
     #[arg(long)]
-    emulated: bool,
+    pub emulated: bool,
+    /// The log on a block device: a file on a disk, made on demand, or a device that `seawall init --block` prepared
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["pool", "emulated"])]
+    block: Option<PathBuf>,
+}
+
+impl Wanted {
+    /// The pool that was named.
+    pub fn named(&self) -> Option<&Path> {
+        self.pool.as_deref().or(self.block.as_deref())
+    }
+
+    /// True if a pool that is named and not there is to be made.
+    pub fn may_make(&self) -> bool {
+        self.emulated || self.size.is_some() || self.block.is_some()
+    }
+
+    /// Makes a pool here, of the kind that was asked for.
+    ///
+    /// # Errors
+    /// [`PoolError`].
+    pub fn make(&self, at: &Path) -> Result<(), PoolError> {
+        if self.block.is_some() {
+            return make_block(at, self.size, false);
+        }
+        pool::create(at, self.size.unwrap_or(DEFAULT_SIZE), self.emulated, false)
+    }
+
+    /// What was named as a log on a block device must be one: a device that holds something else is never taken.
+    ///
+    /// # Errors
+    /// [`PoolError`].
+    pub fn check(&self, at: &Path) -> Result<(), PoolError> {
+        match &self.block {
+            Some(named) if !pool::block::is_journal(at)? => Err(PoolError::NotALog(named.clone())),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Makes a log on a block device, and says what that takes.
+///
+/// # Errors
+/// [`PoolError`].
+pub fn make_block(at: &Path, size: Option<u64>, force: bool) -> Result<(), PoolError> {
+    pool::block::create(at, size.unwrap_or(DEFAULT_BLOCK_SIZE), force, Path::new(pool::MEMORY))
 }
 
 /// The pool to run on; a default one is made on demand.
@@ -83,12 +132,12 @@ pub struct Wanted {
 /// # Errors
 /// If there is none and none may be made.
 pub fn for_run(wanted: &Wanted) -> Result<PathBuf> {
-    let path = match &wanted.pool {
+    let path = match wanted.named() {
         Some(path) => {
-            let may_make = wanted.emulated || wanted.size.is_some();
-            if !path.exists() && may_make {
+            if !path.exists() && wanted.may_make() {
                 make(path, wanted)?;
             }
+            wanted.check(path)?;
             path.to_owned()
         }
         None if wanted.emulated => default_at(&emulated_default(), wanted)?,
@@ -124,7 +173,7 @@ fn default_at(path: &Path, wanted: &Wanted) -> Result<PathBuf> {
 }
 
 fn make(path: &Path, wanted: &Wanted) -> Result<()> {
-    match pool::create(path, wanted.size.unwrap_or(DEFAULT_SIZE), wanted.emulated, false) {
+    match wanted.make(path) {
         // Another `run` was quicker.
         Err(PoolError::Exists(_)) => Ok(()),
         made => made.map_err(Into::into),
@@ -136,8 +185,25 @@ fn make(path: &Path, wanted: &Wanted) -> Result<()> {
 /// # Errors
 /// If the file cannot be opened or mapped.
 pub fn medium(path: &Path) -> Result<(Medium, String)> {
+    if pool::block::is_journal(path)? {
+        return Ok((Medium::Block, pool::block::describe(path)?));
+    }
     let open = std::fs::OpenOptions::new().read(true).write(true).open(path);
     let file = open.with_context(|| format!("opening {}", path.display()))?;
     let probed = probe(&file).with_context(|| path.display().to_string())?;
     Ok((probed.medium, probed.because))
+}
+
+/// The size of a pool, for people.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn how_large(path: &Path) -> Result<String> {
+    match pool::block::sizes(path)? {
+        Some(sizes) => {
+            let (image, journal) = (size::human(sizes.image), size::human(sizes.journal));
+            Ok(format!("{image} in memory, {journal} on the device"))
+        }
+        None => Ok(size::human(std::fs::metadata(path).with_context(|| path.display().to_string())?.len())),
+    }
 }

@@ -37,9 +37,10 @@ pub struct JournalStatus {
     pub data_bytes: u64,
     /// Syncs that waited for the device.
     pub waits: u64,
-    /// Syncs that wrote for themselves and everybody who waited.
+    /// Times that one of them looked what there is to write, for itself and everybody who waited; often nothing is
+    /// left.
     pub leads: u64,
-    /// Syncs per write of a leader.
+    /// Syncs that waited for each write to the device.
     pub syncs_per_write: f64,
     /// errno of the write that failed: since then every sync fails. 0: none.
     pub failed: u32,
@@ -53,15 +54,15 @@ fn desk(daemon: &Daemon) -> Option<Desk<'_>> {
 /// For `status`.
 pub(crate) fn status(daemon: &Daemon) -> Option<JournalStatus> {
     let desk = desk(daemon)?;
-    let (waits, leads) = (desk.waits().load(Relaxed), desk.leads().load(Relaxed));
+    let (writes, waits) = (desk.writes().load(Relaxed), desk.waits().load(Relaxed));
     Some(JournalStatus {
         size: desk.size().load(Relaxed),
-        device_writes: desk.writes().load(Relaxed),
+        device_writes: writes,
         device_bytes: desk.bytes().load(Relaxed),
         data_bytes: desk.data().load(Relaxed),
         waits,
-        leads,
-        syncs_per_write: if leads == 0 { 0.0 } else { waits as f64 / leads as f64 },
+        leads: desk.leads().load(Relaxed),
+        syncs_per_write: if writes == 0 { 0.0 } else { waits as f64 / writes as f64 },
         failed: desk.failed().load(Relaxed),
     })
 }

@@ -26,7 +26,7 @@ use seawall_wire::shm::{Policy, Preset};
 use serde_json::json;
 
 use crate::run::{database, preload};
-use crate::{show, size, user};
+use crate::{pool::Wanted, show, user};
 use drop_in::{Attached, check_plain};
 use known::{Given, Service};
 use machine::Machine;
@@ -40,15 +40,8 @@ pub use hooks::{Hook, hook, tell as tell_service};
 pub struct Attach {
     /// The service, for example postgresql@15-main
     service: String,
-    /// The pool; without it the default pool of the database's user on persistent memory, made on demand
-    #[arg(long)]
-    pool: Option<PathBuf>,
-    /// Size of a pool that is made on demand
-    #[arg(long, value_parser = size::parse)]
-    size: Option<u64>,
-    /// Allow a pool in RAM, for trying, testing, measuring: it does not survive a crash of the machine
-    #[arg(long)]
-    emulated: bool,
+    #[command(flatten)]
+    wanted: Wanted,
     /// What the data is; without it found by the service's name
     #[arg(long, value_parser = Preset::ALL.map(Preset::name))]
     preset: Option<String>,

@@ -4,7 +4,6 @@ use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use seawall_core::pool;
 use seawall_media::dax_mounts;
 
 use super::drop_in::Attached;
@@ -12,7 +11,6 @@ use super::known::Service;
 use super::machine::Machine;
 use super::{Attach, owner_name};
 use crate::commands::inspect;
-use crate::pool as pools;
 
 /// Finds or makes the pool; returns its real path.
 ///
@@ -24,14 +22,14 @@ pub fn find(
     service: &Service,
     before: Option<&Attached>,
 ) -> Result<PathBuf> {
-    let path = match (&how.pool, before) {
+    let path = match (how.wanted.named(), before) {
         (Some(path), _) => std::path::absolute(path)?,
         // Attaching again changes nothing that was not asked for.
         (None, Some(before)) => before.pool.clone(),
         (None, None) => default(machine, how, service)?,
     };
     if !machine.at(&path).exists() {
-        let wanted = how.size.is_some() || how.emulated || (how.pool.is_none() && before.is_none());
+        let wanted = how.wanted.may_make() || (how.wanted.named().is_none() && before.is_none());
         if !wanted {
             bail!(
                 "there is no pool {0}: add --size (for example --size 1G) and it is made, for {1}",
@@ -52,7 +50,7 @@ pub fn find(
 /// `seawall-UID.pool` of the database's user, where `seawall run` would have it.
 fn default(machine: &Machine, how: &Attach, service: &Service) -> Result<PathBuf> {
     let name = format!("seawall-{}.pool", service.uid);
-    if how.emulated {
+    if how.wanted.emulated {
         return Ok(Path::new("/dev/shm").join(name));
     }
     let mounts = if machine.is_live() { dax_mounts() } else { Vec::new() };
@@ -66,7 +64,7 @@ fn default(machine: &Machine, how: &Attach, service: &Service) -> Result<PathBuf
 
 fn make(machine: &Machine, path: &Path, how: &Attach, service: &Service) -> Result<()> {
     let at = machine.at(path);
-    pool::create(&at, how.size.unwrap_or(pools::DEFAULT_SIZE), how.emulated, false)?;
+    how.wanted.make(&at)?;
     lchown(&at, Some(service.uid), None)
         .with_context(|| format!("giving {} to {}", path.display(), owner_name(service.uid)))?;
     eprintln!("seawall: made the pool {} for {}", path.display(), owner_name(service.uid));
@@ -82,6 +80,7 @@ fn check(
     before: Option<&Attached>,
 ) -> Result<()> {
     let at = machine.at(path);
+    how.wanted.check(&at)?;
     let found = inspect::look(&at)?;
     let owner = std::fs::metadata(&at)?.uid();
     if owner != service.uid {
@@ -95,7 +94,7 @@ fn check(
     }
     // It was asked for by name when it was attached.
     let again = before.is_some_and(|before| before.pool == path);
-    if found.emulated && !how.emulated && !again {
+    if found.emulated && !how.wanted.emulated && !again {
         bail!(
             "the pool {} is in RAM: it survives a crash of the database, but NOT a crash or power cut of this \
              machine. If that is what you want, add --emulated",

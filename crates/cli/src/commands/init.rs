@@ -12,9 +12,13 @@ use crate::{pool as pools, size};
 pub struct Init {
     /// Where
     pool: PathBuf,
-    /// How large, for example 256M (at least 16M)
-    #[arg(long, value_parser = size::parse)]
-    size: u64,
+    /// How large, for example 256M (at least 16M). On a block device, where it need not be given, three times as
+    /// much lies there
+    #[arg(long, value_parser = size::parse, required_unless_present = "block")]
+    size: Option<u64>,
+    /// On a block device: a new file on a disk, or a disk or partition, which must be empty
+    #[arg(long, conflicts_with = "emulated")]
+    block: bool,
     /// Allow memory that does not survive power loss: for trying, testing, measuring
     #[arg(long)]
     emulated: bool,
@@ -25,9 +29,12 @@ pub struct Init {
 
 /// Makes it and says what it survives.
 pub fn init(how: &Init) -> Result<()> {
-    pool::create(&how.pool, how.size, how.emulated, how.force)?;
+    match how.size.filter(|_| !how.block) {
+        Some(size) => pool::create(&how.pool, size, how.emulated, how.force)?,
+        None => pools::make_block(&how.pool, how.size, how.force)?,
+    }
     let (medium, because) = pools::medium(&how.pool)?;
-    println!("made {}, {}", how.pool.display(), size::human(how.size));
+    println!("made {}, {}", how.pool.display(), pools::how_large(&how.pool)?);
     println!("medium: {}\n        ({because})", medium.label());
     Ok(())
 }

@@ -50,12 +50,19 @@ pub fn inspect(ask: &Look) -> Result<()> {
 
 /// Checks a pool.
 pub fn verify(ask: &Look) -> Result<ExitCode> {
-    let found = look(&ask.pool)?;
+    let mut found = look(&ask.pool)?;
+    // Of a log on a device the image in memory may be whole and the device not.
+    let (journal, damage) = match pool::block::check(&ask.pool) {
+        Ok(journal) => (journal, None),
+        Err(damage) => (None, Some(damage.to_string())),
+    };
+    found.damage.extend(damage);
     let clean = found.damage.is_empty();
     if ask.json {
-        show::json(
-            &json!({ "clean": clean, "records": found.records, "live": found.live, "damage": found.damage }),
-        )?;
+        show::json(&json!({
+            "clean": clean, "records": found.records, "live": found.live, "damage": found.damage,
+            "last_batch": journal.map(|journal| journal.last),
+        }))?;
     } else {
         found.damage.iter().for_each(|line| println!("DAMAGED: {line}"));
         let verdict = if clean { "clean" } else { "damaged" };

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use seawall_daemon::control::ControlError;
+use seawall_daemon::journal::JournalStatus;
 use seawall_daemon::status::{EventStatus, FileStatus, RootStatus, Status};
 use seawall_wire::message::Kind;
 use serde_json::{Value, json};
@@ -84,11 +85,14 @@ fn tell(s: &Status) -> Result<()> {
         ("", format!("({})", s.because)),
         ("pool", format!("{}, {}, {}", s.pool.display(), size::human(s.size), s.uuid)),
         ("log", format!("{used} of {} segments in use", s.segments)),
+    ];
+    facts.extend(s.journal.as_ref().map(|journal| ("device", device(journal))));
+    facts.extend([
         ("backlog", format!("{backlog} in segments, {} files to sync", s.backlog_files)),
         ("daemon", format!("pid {}, log {}", s.daemon_pid, s.log.display())),
         ("clients", s.clients.len().to_string()),
         ("guards up", s.guards.to_string()),
-    ];
+    ]);
     if s.refused > 0 {
         facts.push(("refused", format!("{} requests of another version", s.refused)));
     }
@@ -119,6 +123,19 @@ fn tell(s: &Status) -> Result<()> {
         &s.events.iter().map(event).collect::<Vec<_>>(),
     );
     Ok(())
+}
+
+fn device(j: &JournalStatus) -> String {
+    let (data, all) = (size::human(j.data_bytes), size::human(j.device_bytes));
+    let mut text = format!(
+        "{} writes of {all} for {data} of the log; {} syncs waited, {:.1} of them for each write",
+        j.device_writes, j.waits, j.syncs_per_write
+    );
+    if j.failed != 0 {
+        let why = std::io::Error::from_raw_os_error(j.failed.cast_signed());
+        text += &format!("; FAILED ({why}): every sync fails, see the daemon's log");
+    }
+    text
 }
 
 fn directory(root: &RootStatus) -> String {

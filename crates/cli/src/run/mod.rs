@@ -82,7 +82,7 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
     let preload = preload::find()?;
     let pool = pool::for_run(&how.wanted)?;
     check_owner(&pool)?;
-    say_what_it_survives(&pool)?;
+    say_what_it_survives(&pool, how.quiet)?;
     program.warn();
     lockfile::step_over(&roots);
     let link = join::Link::new(pool, roots, join::How { keep: how.keep, watch })?;
@@ -104,11 +104,18 @@ fn check_owner(pool: &Path) -> Result<()> {
     Ok(())
 }
 
-/// One line that cannot be missed, if the medium does not survive a crash of the machine.
-pub fn say_what_it_survives(pool: &Path) -> Result<()> {
+/// One line that cannot be missed, if the medium does not survive a crash of the machine, or does so only if the
+/// device keeps its word.
+pub fn say_what_it_survives(pool: &Path, quiet: bool) -> Result<()> {
     let (medium, _) = pool::medium(pool)?;
-    if medium == Medium::Pmem {
-        return Ok(());
+    match medium {
+        Medium::Pmem => return Ok(()),
+        Medium::Block if quiet => return Ok(()),
+        Medium::Block => {
+            eprintln!("seawall: the log {} is on {}", pool.display(), medium.label());
+            return Ok(());
+        }
+        Medium::Emulated => {}
     }
     let (on, off) = if std::io::stderr().is_terminal() { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
     eprintln!(

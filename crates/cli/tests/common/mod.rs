@@ -144,7 +144,9 @@ impl Drop for Place {
         let inspected = self.seawall(&["inspect", self.pool(), "--json"]);
         let json = serde_json::from_str::<serde_json::Value>(&inspected.out).unwrap_or_default();
         if let Some(uuid) = json["uuid"].as_str() {
-            let _ = std::fs::remove_file(format!("/dev/shm/seawall-{uuid}.rt"));
+            for kind in ["rt", "image"] {
+                let _ = std::fs::remove_file(format!("/dev/shm/seawall-{uuid}.{kind}"));
+            }
         }
     }
 }

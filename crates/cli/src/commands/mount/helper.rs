@@ -14,7 +14,7 @@ use std::path::Path;
 use seawall_mount::Flag;
 
 /// Options of ours that want a value.
-const VALUES: [&str; 4] = ["pool", "preset", "policy", "size"];
+const VALUES: [&str; 5] = ["pool", "block", "preset", "policy", "size"];
 /// Options of ours that do not.
 const WORDS: [&str; 2] = ["allow_other", "emulated"];
 /// mount(8)'s own business, or what is so anyhow.

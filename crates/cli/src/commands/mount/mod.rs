@@ -178,7 +178,7 @@ fn supervise(how: &Mount) -> Result<()> {
     let (backing, place) = mountpoint::check(&how.backing, &how.mountpoint)?;
     let claim = mountpoint::claim(&backing)?;
     let pool = pool::for_run(&how.wanted)?;
-    crate::run::say_what_it_survives(&pool)?;
+    crate::run::say_what_it_survives(&pool, how.quiet)?;
     let roots = roots(how, &backing)?;
     let mut link = Link::new(pool, roots, join::How { keep: false, watch: None })?;
     let ended = start_server(claim.try_clone().context("keeping the claim")?).and_then(|mut server| {

@@ -1,0 +1,206 @@
+//! A pool on a block device, as its user meets it: made, run on, killed, looked at, refused.
+
+mod common;
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use common::{Place, Said, Writer, is_root, kill, wait_for, wait_for_end};
+
+/// A place whose pool is a log of 16 MiB on a disk.
+fn on_disk() -> Place {
+    let mut place = Place::bare();
+    place.pool = place.data.path().join("seawall.log");
+    place.seawall(&["init", "--block", place.pool(), "--size", "16M"]).succeeds();
+    place
+}
+
+fn images(place: &Place) -> Vec<String> {
+    let uuid = place.seawall(&["inspect", place.pool(), "--json"]).json()["uuid"].clone();
+    let name = format!("seawall-{}.", uuid.as_str().expect("a uuid"));
+    let found = fs::read_dir("/dev/shm").expect("memory").flatten();
+    found.map(|e| e.file_name().to_string_lossy().into_owned()).filter(|n| n.starts_with(&name)).collect()
+}
+
+fn kill_everything(place: &Place, mut writer: Writer) {
+    let (program, daemon) = (writer.pid(), place.daemon().expect("a daemon"));
+    kill(writer.run.id().into());
+    kill(daemon);
+    kill(program.into());
+    writer.run.wait().expect("reaped");
+    wait_for_end(program.into());
+    wait_for_end(daemon);
+}
+
+fn device_writes(place: &Place) -> u64 {
+    place.status()["journal"]["device_writes"].as_u64().expect("a log on a device")
+}
+
+#[test]
+fn commits_are_on_the_device_and_nothing_is_left_in_memory_after_a_clean_end() {
+    let place = on_disk();
+    let mut writer = Writer::start(&place);
+    writer.write(1);
+    let before = device_writes(&place);
+    writer.write(20);
+    let status = place.status();
+    assert_eq!(status["medium_name"], "block");
+    assert_eq!(status["medium"], "block (survives power loss if the device honours flush)");
+    assert!(status["because"].as_str().expect("a reason").contains("power-loss protection unknown"));
+    let journal = &status["journal"];
+    assert!(device_writes(&place) >= before + 20, "each write was synced: {journal}");
+    assert!(journal["waits"].as_u64() >= Some(20) && journal["failed"] == 0, "{journal}");
+    assert_eq!(images(&place).len(), 2, "image and run-time memory");
+    writer.finish().succeeds();
+    assert_eq!(place.daemon(), None);
+    assert_eq!(images(&place), Vec::<String>::new());
+    place.seawall(&["verify", place.pool()]).succeeds();
+}
+
+/// What nobody syncs is on the device a moment later; then the device is left alone.
+#[test]
+fn what_nobody_syncs_is_hardened_and_an_idle_log_writes_nothing() {
+    let place = on_disk();
+    let mut unsynced =
+        place.run_command(&["dd", "of=x-wal", "bs=4096", "iflag=fullblock", "conv=notrunc", "status=none"]);
+    let mut writer = Writer::start(&place);
+    writer.write(3);
+    unsynced.stdin(Stdio::piped());
+    let mut run = unsynced.spawn().expect("seawall starts");
+    let bytes = || place.status()["journal"]["data_bytes"].as_u64().expect("a log on a device");
+    let before = bytes();
+    std::io::Write::write_all(run.stdin.as_mut().expect("piped"), &[7; 4 * 4096]).expect("it lives");
+    wait_for("the daemon to harden", || bytes() >= before + 4 * 4096);
+    let mut writes = device_writes(&place);
+    wait_for("an idle device", || {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        std::mem::replace(&mut writes, device_writes(&place)) == device_writes(&place)
+    });
+    drop(run.stdin.take());
+    assert!(run.wait().expect("ended").success());
+    writer.finish().succeeds();
+}
+
+#[test]
+fn everything_killed_and_run_recovers_by_itself() {
+    let place = on_disk();
+    let mut writer = Writer::start(&place);
+    writer.write(20);
+    kill_everything(&place, writer);
+    assert!(place.guard().exists());
+    place.seawall(&["verify", place.pool()]).succeeds();
+    assert_eq!(images(&place).len(), 2);
+    place.run(&["true"]).succeeds();
+    assert!(!place.guard().exists());
+    assert_eq!(images(&place), Vec::<String>::new());
+    let bytes = fs::read(place.file("x-wal")).expect("the file");
+    assert!(bytes.chunks(4096).zip(1u8..).all(|(block, n)| block.iter().all(|byte| *byte == n)));
+}
+
+/// As after a power cut: memory is lost, the file is as old as the disk left it, the journal is all there is.
+#[test]
+fn without_memory_the_journal_brings_every_commit_back() {
+    let place = on_disk();
+    let mut writer = Writer::start(&place);
+    writer.write(20);
+    kill_everything(&place, writer);
+    images(&place).iter().for_each(|name| fs::remove_file(format!("/dev/shm/{name}")).expect("removed"));
+    let file = fs::File::options().write(true).open(place.file("x-wal")).expect("the file");
+    // The first sync of a new file is real: its first block was on the disk.
+    std::os::unix::fs::FileExt::write_all_at(&file, &[0; 19 * 4096], 4096).expect("rolled back");
+    let report = place.seawall(&["recover", "--replay", "--json", "--pool", place.pool()]).json();
+    assert_eq!(report["replayed"], true);
+    let bytes = fs::read(place.file("x-wal")).expect("the file");
+    assert!(bytes.chunks(4096).zip(1u8..).all(|(block, n)| block.iter().all(|byte| *byte == n)));
+    place.run(&["true"]).succeeds();
+}
+
+#[test]
+fn a_dead_daemon_is_replaced_and_the_log_goes_on() {
+    let place = on_disk();
+    let mut writer = Writer::start(&place);
+    for _ in 0..2 {
+        writer.write(5);
+        let daemon = place.daemon().expect("a daemon");
+        kill(daemon);
+        writer.write(5);
+        wait_for("another daemon", || place.daemon().is_some_and(|pid| pid != daemon));
+    }
+    writer.write(5);
+    writer.finish().succeeds().says(&["a new one has taken over"]);
+    assert_eq!(images(&place), Vec::<String>::new());
+}
+
+/// Its memory was removed, as logging out does it: whoever still writes to it must not meet a second writer.
+#[test]
+fn an_image_that_was_removed_is_not_made_again_while_somebody_uses_it() {
+    let place = on_disk();
+    let mut writer = Writer::start(&place);
+    writer.write(5);
+    let (program, daemon) = (writer.pid(), place.daemon().expect("a daemon"));
+    kill(writer.run.id().into());
+    kill(daemon);
+    wait_for_end(daemon);
+    images(&place).iter().for_each(|name| fs::remove_file(format!("/dev/shm/{name}")).expect("removed"));
+    place.run(&["true"]).fails(125, &["was removed while processes", &program.to_string(), "stop them"]);
+    kill(program.into());
+    writer.run.wait().expect("reaped");
+    wait_for_end(program.into());
+    place.run(&["true"]).succeeds();
+}
+
+#[test]
+fn run_makes_a_log_and_says_what_it_is() {
+    let mut place = Place::bare();
+    place.pool = place.data.path().join("made.log");
+    let run = |place: &Place, words: &[&str]| -> Said {
+        let all = [&["run"], words, &["--preset", "sqlite", "--data", ".", "--", "true"]].concat();
+        place.seawall(&all)
+    };
+    run(&place, &["--block", place.pool(), "--size", "16M"])
+        .succeeds()
+        .says(&["block (survives power loss if the device honours flush)"]);
+    run(&place, &["--block", place.pool()]).succeeds();
+    run(&place, &["--pool", place.pool()]).succeeds();
+    let both = ["--block", place.pool(), "--emulated"];
+    run(&place, &both).fails(2, &["cannot be used with"]);
+    fs::write(place.file("other"), "something").expect("written");
+    run(&place, &["--block", "other"]).fails(125, &["is no Seawall log"]);
+    run(&place, &["--block", "none/log"]).fails(125, &["No such file"]);
+    let ram = place.ram("log");
+    run(&place, &["--block", &ram]).fails(125, &["is RAM, and survives no power cut"]);
+    place.seawall(&["init", "--block", place.pool()]).fails(1, &["exists already", "--force"]);
+    place.seawall(&["init", "--block", place.pool(), "--force", "--size", "16M"]).succeeds();
+    place.seawall(&["init", "--block", "huge", "--size", "100T"]).fails(1, &["has no room", "--size"]);
+    place.seawall(&["init", "--block", "small", "--size", "1M"]).fails(1, &["too few"]);
+}
+
+/// A loop device stands for a disk.
+#[test]
+fn a_device_that_holds_something_is_not_formatted() {
+    if !is_root() || !common::has("losetup") {
+        return;
+    }
+    let mut place = Place::bare();
+    let disk = place.data.path().join("disk");
+    fs::File::create(&disk).and_then(|file| file.set_len(80 << 20)).expect("a disk");
+    let made = Command::new("losetup").args(["--find", "--show"]).arg(&disk).output().expect("losetup");
+    if !made.status.success() {
+        return; // No loop devices here.
+    }
+    let device = String::from_utf8_lossy(&made.stdout).trim().to_owned();
+    place.pool = device.clone().into();
+    place.seawall(&["init", "--block", &device]).fails(1, &["has no room"]);
+    place.seawall(&["init", "--block", &device, "--size", "16M"]).succeeds();
+    place.run(&["true"]).succeeds();
+    place.seawall(&["init", "--block", &device, "--size", "16M"]).fails(1, &["a Seawall log", "--force"]);
+    place.seawall(&["init", "--block", &device, "--size", "16M", "--force"]).succeeds();
+    let write = |bytes: &[u8]| fs::write(&device, bytes).expect("written");
+    write(&[0; 8192]);
+    write(b"somebody's data");
+    place.seawall(&["init", "--block", &device, "--size", "16M"]).fails(1, &["first MiB is not empty"]);
+    let run = ["run", "--block", &device, "--preset", "sqlite", "--data", ".", "--", "true"];
+    place.seawall(&run).fails(125, &["is no Seawall log", "init --block"]);
+    let done = Command::new("losetup").args(["--detach", &device]).status().expect("losetup");
+    assert!(done.success());
+}
