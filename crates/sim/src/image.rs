@@ -62,6 +62,7 @@ impl Image {
         let copy = Pool {
             region: region.into(),
             file,
+            image: None,
             lock: None,
             path: pool.path.clone(),
             superblock: pool.superblock,
