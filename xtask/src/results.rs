@@ -52,7 +52,7 @@ const CAMPAIGNS: [Campaign; 4] = [
                 is without full pages or doublewrite buffer under that policy; its control is `torn`, the same \
                 without Seawall, where a database ends with torn pages and its check with a problem. Rounds *on the \
                 mount* have the database run bare on a directory of `seawall mount`; in some the mount's process is \
-                killed first. A round whose database could not be checked in time counts as one with a problem.",
+                killed first; *log on the disk* has the log in a file there too, cut like everything else. A round whose database could not be checked in time counts as one with a problem.",
         rows: power_cuts,
     },
     Campaign {
@@ -118,6 +118,7 @@ fn add_totals(whole: &mut Value, part: &Value) {
         let same = |row: &&mut Value| {
             ["database", "side"].iter().all(|name| row[*name] == total[*name])
                 && on_mount(row) == on_mount(total)
+                && log_on_disk(row) == log_on_disk(total)
         };
         let Some(row) = rows.iter_mut().find(same) else {
             rows.push(total.clone());
@@ -132,6 +133,11 @@ fn add_totals(whole: &mut Value, part: &Value) {
 /// True for rounds whose database ran on a mount; controls without Seawall are the same there.
 fn on_mount(total: &Value) -> bool {
     total["front"] == "mount" && !matches!(total["side"].as_str(), Some("synced" | "unsafe" | "torn"))
+}
+
+/// True for rounds whose log lay on the disk that was cut; controls without Seawall have none.
+fn log_on_disk(total: &Value) -> bool {
+    total["medium"] == "disk" && !matches!(total["side"].as_str(), Some("synced" | "unsafe" | "torn"))
 }
 
 /// The first row is the head.
@@ -231,7 +237,8 @@ fn power_cuts(result: &Value) -> Option<Vec<Vec<String>>> {
     ];
     for total in result["totals"].as_array()? {
         let front = if on_mount(total) { " on the mount" } else { "" };
-        let mut row = vec![shown(&total["database"]), shown(&total["side"]) + front];
+        let log = if log_on_disk(total) { ", log on the disk" } else { "" };
+        let mut row = vec![shown(&total["database"]), shown(&total["side"]) + front + log];
         row.extend(names.iter().map(|name| shown(&total[*name])));
         rows.push(row);
     }
@@ -270,11 +277,14 @@ mod tests {
         std::fs::write(dir.join("powercuts-more.json"), more).expect("written");
         let mount = cuts.replace("\"rounds\"", "\"front\":\"mount\",\"rounds\"");
         std::fs::write(dir.join("powercuts-mount.json"), mount).expect("written");
+        let disk = cuts.replace("\"rounds\"", "\"medium\":\"disk\",\"rounds\"");
+        std::fs::write(dir.join("powercuts-disk.json"), disk).expect("written");
         std::fs::write(dir.join("vm.json"), "[]").expect("written");
         let page = results_page(&dir);
         std::fs::remove_dir_all(&dir).expect("removed");
         assert!(page.contains("| sqlite | seawall | 215 | 275 | 131,493 | 717,403 | 0 | 0 |"), "{page}");
         assert!(page.contains("| sqlite | seawall on the mount | 210 | 270 |"), "{page}");
+        assert!(page.contains("| sqlite | seawall, log on the disk | 210 | 270 |"), "{page}");
         assert!(page.contains("| redis | seawall | 7 | 8 | 9 | 10 | 0 | 0 |"), "{page}");
         assert!(
             page.contains("No result: `vm.json`") && page.contains("No result: `campaign.json`"),

@@ -2,6 +2,7 @@
 //!
 //! * `SEAWALL_BIN`: the `seawall` to test (default: this workspace's, built if absent).
 //! * `SEAWALL_CONTRACT_BARE=1`: bare on both sides, to test the cases themselves.
+//! * `SEAWALL_CONTRACT_MEDIUM=block`: the log on a disk, of every test.
 //! * `SEAWALL_CONTRACT_CASE=NAME`: one case or one family only.
 //! * `SEAWALL_CONTRACT_KEEP=1`: leave the work directories.
 
@@ -10,7 +11,7 @@ mod common;
 use common::bounded;
 use common::disk::Disk;
 use common::files;
-use common::seawall::{Pool, bare};
+use common::seawall::{Medium, Pool, bare};
 use common::trace;
 use common::work::Work;
 use std::path::Path;
@@ -56,11 +57,19 @@ fn compare(bare: &bounded::Finished, seawall: &bounded::Finished) {
 
 #[test]
 fn every_case_agrees_with_the_bare_file_system() {
+    every_case_agrees(Pool::new("cases", "256M"));
+}
+
+#[test]
+fn every_case_agrees_with_the_log_on_a_block_device() {
+    every_case_agrees(Pool::on(Medium::Block, "cases", "64M"));
+}
+
+fn every_case_agrees(pool: Pool) {
     let work = Work::new("cases");
     let (left, right) = (work.directory("bare"), work.directory("seawall"));
     let expected = bounded::run(&mut program(&left, &work, &[]), "the cases, bare", LIMIT)
         .expect_success("the cases, bare");
-    let pool = Pool::new("cases", "256M");
     let found = under_seawall(&pool, &right, &mut program(&right, &work, &[]));
     compare(&expected, &found);
 }

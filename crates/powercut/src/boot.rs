@@ -22,7 +22,7 @@ use crate::plan::{Database, Plan, Trouble};
 use crate::program;
 use crate::rng::Rng;
 use crate::writeback::Writeback;
-use crate::{balloon, etcd, mariadb, murder, postgres, redis, sqlite, store};
+use crate::{balloon, etcd, mariadb, medium, murder, postgres, redis, sqlite, store};
 
 /// Everything outside the machine, in a tmpfs of the campaign's own.
 pub const BASE: &str = "/run/seawall-powercut";
@@ -94,8 +94,9 @@ impl Boot {
 
     /// `seawall run`, up to its `--`.
     pub fn seawall_run(&self) -> Command {
-        let mut command = self.seawall("run");
-        command.args(["--emulated", "--quiet", "--size"]).arg(format!("{}M", self.plan.pool_mib));
+        let mut command = Command::new(self.program("seawall"));
+        command.args(["run", "--quiet"]);
+        self.with_log(&mut command);
         command
     }
 }
@@ -165,7 +166,10 @@ fn acts(database: Database) -> Acts {
 fn work(boot: &Boot) -> Result<Said> {
     let acts = acts(boot.plan.database);
     let said = match boot.task {
-        Task::Install => (acts.install)(boot).map(|()| Said::Installed)?,
+        Task::Install => {
+            medium::make_place()?;
+            (acts.install)(boot).map(|()| Said::Installed)?
+        }
         Task::Load => {
             (acts.load)(boot)?;
             Said::Failed("the load ended before the power did".to_owned())

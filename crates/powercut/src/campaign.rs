@@ -15,6 +15,7 @@ use crate::cell;
 use crate::disk::{Disk, Image};
 use crate::front::{self, Front};
 use crate::machine::Machine;
+use crate::medium::Medium;
 use crate::plan::{self, Database, Plan, Side, Trouble};
 use crate::report::Report;
 use crate::rng::Rng;
@@ -46,6 +47,9 @@ pub struct Options {
     /// How databases with Seawall use it
     #[arg(long, value_enum, default_value_t)]
     pub front: Front,
+    /// What the log of databases with Seawall lies on
+    #[arg(long, value_enum, default_value_t)]
+    pub medium: Medium,
     /// In every round that can have trouble, this one
     #[arg(long, value_enum)]
     pub trouble: Option<Trouble>,
@@ -81,12 +85,18 @@ pub fn run(options: &Options, seed: u64) -> Result<Report> {
         disk,
         templates: BTreeMap::new(),
         lives: BTreeMap::new(),
-        report: Report::new(seed),
+        report: Report::new(seed, options.medium),
     };
     let deadline = options.minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
     let mut rng = Rng::new(seed);
     // Tearing a page takes luck, and many rounds: only when asked for.
-    let by_default = |side: &Side| options.sides.is_empty() && *side != Side::Torn;
+    // A log on the disk is not taken away from outside.
+    let rare = |side: &Side| match side {
+        Side::Torn => true,
+        Side::Logless => options.medium == Medium::Disk,
+        _ => false,
+    };
+    let by_default = |side: &Side| options.sides.is_empty() && !rare(side);
     let wanted = |side: &Side| by_default(side) || options.sides.contains(side);
     for (number, side) in schedule(options).filter(|(_, side)| wanted(side)) {
         for &database in options.only.iter().filter(|&&database| side.is_for(database)) {
@@ -94,6 +104,7 @@ pub fn run(options: &Options, seed: u64) -> Result<Report> {
                 return Ok(campaign.report);
             }
             let mut plan = plan::draw(database, side, options.front, rng.next_u64(), number);
+            plan.medium = options.medium;
             if let Some(trouble) = options.trouble.filter(|_| !side.is_control()) {
                 plan.trouble = trouble;
             }

@@ -1,6 +1,7 @@
 //! The front that a logged side's database uses: the preload in its own process, or a mount of its directory.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -27,11 +28,11 @@ pub enum Front {
 }
 
 impl Front {
-    /// The name of a campaign's result.
+    /// What distinguishes the name of a campaign's result.
     pub fn result(self) -> &'static str {
         match self {
-            Front::Preload => "powercuts.json",
-            Front::Mount => "powercuts-mount.json",
+            Front::Preload => "",
+            Front::Mount => "-mount",
         }
     }
 }
@@ -53,9 +54,10 @@ impl Place {
             return Ok(Self { path: behind, mount: None });
         }
         let at = Path::new(BASE).join("at");
-        let mut mount = boot.seawall("mount");
-        mount.args(["--foreground", "--quiet", "--emulated", "--allow-other", "--size"]);
-        mount.arg(format!("{}M", boot.plan.pool_mib)).args(["--preset", preset, "--policy", side.policy()]);
+        let mut mount = Command::new(boot.program("seawall"));
+        mount.args(["mount", "--foreground", "--quiet", "--allow-other"]);
+        boot.with_log(&mut mount);
+        mount.args(["--preset", preset, "--policy", side.policy()]);
         mount.arg(behind).arg(&at).env("XDG_RUNTIME_DIR", session()?);
         let mut mount = program::start(mount, "seawall mount")?;
         let deadline = Instant::now() + LIMIT;

@@ -52,6 +52,7 @@ pub mod front;
 pub mod judge;
 pub mod machine;
 pub mod mariadb;
+pub mod medium;
 pub mod murder;
 pub mod plan;
 pub mod postgres;

@@ -94,7 +94,7 @@ fn judge(options: &Options) -> Result<ExitCode> {
     });
     println!("seed {seed}");
     let report = campaign::run(options, seed)?;
-    report.save(&options.out, options.front)?;
+    report.save(&options.out, options.front, options.medium)?;
     print!("\n{}", report.table());
     let faults = report.faults();
     faults.iter().for_each(|fault| eprintln!("{fault}"));

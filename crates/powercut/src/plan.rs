@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::boot::BASE;
 use crate::disk::Loss;
 use crate::front::Front;
+use crate::medium::Medium;
 use crate::rng::Rng;
 
 /// What is under load.
@@ -96,6 +97,9 @@ pub struct Plan {
     /// By which way writes come to the log.
     #[serde(default)]
     pub front: Front,
+    /// What the log lies on.
+    #[serde(default)]
+    pub medium: Medium,
     /// SQLite's journal mode.
     pub journal: Journal,
     /// The database's settings that differ from round to round.
@@ -130,6 +134,7 @@ pub fn draw(database: Database, side: Side, front: Front, seed: u64, number: u64
         database,
         side,
         front,
+        medium: Medium::default(),
         journal: JOURNALS[number as usize % JOURNALS.len()],
         settings: settings(database, rng),
         pool_mib: *rng.pick(&[16, 16, 64]),
@@ -220,9 +225,9 @@ impl Side {
 }
 
 impl Plan {
-    /// The log's medium: beside the machine, so that it survives. One for each database and side.
+    /// The log: beside the machine, so that it survives, or on its disk. One for each database and side.
     pub fn pool(&self) -> PathBuf {
-        Path::new(BASE).join("pmem").join(self.name())
+        self.medium.log(&self.name())
     }
 
     /// The ledger: beside the machine too.

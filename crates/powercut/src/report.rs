@@ -8,12 +8,16 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::front::Front;
+use crate::medium::Medium;
 use crate::plan::{Database, Side};
 use crate::round::Outcome;
 
 /// Said with every result: what it does and does not show.
 const CAVEAT: &str = "the log's medium is memory outside the machine that survives by construction; \
     which of its stores a real power cut would keep is not tested here";
+/// The same for a log on the disk.
+const CAVEAT_DISK: &str = "the log lies on the disk that loses what was not flushed; a disk that lies about its flushes \
+    is not tested here";
 
 /// Everything a campaign found.
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,6 +32,9 @@ pub struct Report {
     pub rounds: Vec<Outcome>,
 }
 
+/// What is counted apart.
+type Which = (Database, Side, Front, Medium);
+
 /// Counts for one database on one side.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Totals {
@@ -38,6 +45,9 @@ pub struct Totals {
     /// By which way writes came to the log.
     #[serde(default)]
     pub front: Front,
+    /// What the log lay on.
+    #[serde(default)]
+    pub medium: Medium,
     /// Rounds.
     pub rounds: u64,
     /// Power cuts, the second ones of a round among them.
@@ -60,8 +70,9 @@ pub struct Totals {
 
 impl Report {
     /// Without results yet.
-    pub fn new(seed: u64) -> Self {
-        Report { seed, caveat: CAVEAT.to_owned(), totals: Vec::new(), rounds: Vec::new() }
+    pub fn new(seed: u64, medium: Medium) -> Self {
+        let caveat = if medium == Medium::Disk { CAVEAT_DISK } else { CAVEAT };
+        Report { seed, caveat: caveat.to_owned(), totals: Vec::new(), rounds: Vec::new() }
     }
 
     /// Takes a round in, and says how it went.
@@ -85,10 +96,10 @@ impl Report {
     }
 
     fn count(&self) -> Vec<Totals> {
-        let mut sides: BTreeMap<(Database, Side, Front), Vec<&Outcome>> = BTreeMap::new();
+        let mut sides: BTreeMap<Which, Vec<&Outcome>> = BTreeMap::new();
         for round in &self.rounds {
             let plan = &round.plan;
-            sides.entry((plan.database, plan.side, plan.front)).or_default().push(round);
+            sides.entry((plan.database, plan.side, plan.front, plan.medium)).or_default().push(round);
         }
         sides.into_iter().map(|(which, rounds)| total(which, &rounds)).collect()
     }
@@ -157,15 +168,15 @@ impl Report {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn save(&self, directory: &Path, front: Front) -> Result<()> {
+    pub fn save(&self, directory: &Path, front: Front, medium: Medium) -> Result<()> {
         fs::create_dir_all(directory).with_context(|| format!("create {}", directory.display()))?;
-        let path = directory.join(front.result());
+        let path = directory.join(format!("powercuts{}{}.json", front.result(), medium.result()));
         fs::write(&path, serde_json::to_vec_pretty(self)?)
             .with_context(|| format!("write {}", path.display()))
     }
 }
 
-fn total((database, side, front): (Database, Side, Front), rounds: &[&Outcome]) -> Totals {
+fn total((database, side, front, medium): Which, rounds: &[&Outcome]) -> Totals {
     let sum = |of: fn(&Outcome) -> u64| rounds.iter().map(|round| of(round)).sum();
     let mut losses = BTreeMap::new();
     for round in rounds {
@@ -179,6 +190,7 @@ fn total((database, side, front): (Database, Side, Front), rounds: &[&Outcome]) 
         database,
         side,
         front,
+        medium,
         rounds: rounds.len() as u64,
         cuts: sum(|round| round.cuts.len() as u64),
         losses,

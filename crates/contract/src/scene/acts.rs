@@ -29,6 +29,17 @@ pub fn all() -> Vec<Scene> {
         scene("mapping", mapping),
         scene("fallocate", fallocate),
         scene("log-full", log_full),
+        scene("sync", super::kernel::sync_all),
+        scene("syncfs", super::kernel::sync_file_system),
+        scene("msync", super::kernel::sync_mapping),
+        scene("aio-fsync", super::kernel::sync_by_aio),
+        scene("kernel-dsync", super::kernel::dsync_of_the_kernel),
+        scene("descriptors-closed", super::descriptors::closed),
+        scene("descriptors-closed-unseen", super::descriptors::closed_unseen),
+        scene("descriptors-taken", super::descriptors::taken),
+        scene("descriptors-in-children", super::descriptors::in_children),
+        scene("small-files", super::descriptors::small_files),
+        scene("signals", super::descriptors::signals),
     ]
 }
 

@@ -7,7 +7,10 @@
 //! compares with what the files held at `done`.
 
 mod acts;
+mod descriptors;
 mod files;
+mod kernel;
+mod raw;
 
 pub use files::Files;
 

@@ -4,7 +4,7 @@ use super::bounded::Running;
 use super::disk::Disk;
 use super::files;
 use super::processes;
-use super::seawall::{Pool, bare};
+use super::seawall::{Medium, Pool, bare};
 use super::work::Work;
 use std::collections::BTreeMap;
 use std::io::{Seek as _, Write as _};
@@ -39,6 +39,14 @@ impl Crash {
         Crash::play_with(scene, pool_size, false)
     }
 
+    /// [`Crash::play_with`] with the log on a block device.
+    pub fn play_on_block(scene: &str, pool_size: &'static str, hung: bool) -> Crash {
+        let pool = Pool::on(Medium::Block, scene, pool_size);
+        Crash::play_in(pool, scene, hung, |_, directory| {
+            bare(&["scene", scene, &directory.to_string_lossy()])
+        })
+    }
+
     /// The same; a `hung` daemon answers nobody from the scene's beginning on.
     pub fn play_with(scene: &str, pool_size: &'static str, hung: bool) -> Crash {
         Crash::play_program(scene, pool_size, hung, |_, directory| {
@@ -53,6 +61,10 @@ impl Crash {
         hung: bool,
         program: impl FnOnce(&Work, &Path) -> Command,
     ) -> Crash {
+        Crash::play_in(Pool::new(scene, pool_size), scene, hung, program)
+    }
+
+    fn play_in(pool: Pool, scene: &str, hung: bool, program: impl FnOnce(&Work, &Path) -> Command) -> Crash {
         let work = Work::new(scene);
         let stale_wanted = std::env::var_os("SEAWALL_CONTRACT_STALE").is_some();
         let disk = if stale_wanted { None } else { Disk::new(work.path(), 160) };
@@ -64,7 +76,6 @@ impl Crash {
         // The directory's own name must survive the power cut as well.
         let parent = directory.parent().expect("joined above");
         std::fs::File::open(parent).and_then(|parent| parent.sync_all()).expect("directories can be synced");
-        let pool = Pool::new(scene, pool_size);
         let program = program(&work, &directory);
         let mut run = Running::start(&mut pool.around(&directory, &program), &format!("scene {scene}"));
         run.wait_for("ready", SCENE_LIMIT);
@@ -91,6 +102,7 @@ impl Crash {
     pub fn cut_power(&mut self) -> BTreeMap<String, Vec<u8>> {
         self.pool.kill_everything();
         drop(self.run.take());
+        self.pool.lose_memory();
         let expected = files::contents(&self.directory);
         match &self.power {
             Power::Image(disk) => {
@@ -102,6 +114,15 @@ impl Crash {
         let left = files::changed(&expected, &files::contents(&self.directory));
         eprintln!("the power cut changed {} files:\n  {}", left.len(), left.join("\n  "));
         expected
+    }
+
+    /// Cuts the power and replays: the files must be what they were.
+    pub fn survives(mut self) {
+        let expected = self.cut_power();
+        let said = self.pool.replay();
+        self.compare(&expected, "after the replay", &said.output());
+        let said = self.pool.replay();
+        self.compare(&expected, "after a second replay", &said.output());
     }
 
     /// Panics, with what recovery said, unless the files are as `expected`.

@@ -51,18 +51,48 @@ pub fn bare(arguments: &[&str]) -> Command {
     command
 }
 
-/// A pool of its own under `/dev/shm`; when dropped, its daemon is ended and the pool removed.
+/// What a pool lies on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// RAM.
+    Emulated,
+    /// A file on a disk, with an image in memory.
+    Block,
+}
+
+impl Medium {
+    /// SEAWALL_CONTRACT_MEDIUM=block: every test that names none runs there.
+    fn wanted() -> Medium {
+        match std::env::var("SEAWALL_CONTRACT_MEDIUM").as_deref() {
+            Ok("block") => Medium::Block,
+            _ => Medium::Emulated,
+        }
+    }
+}
+
+/// A pool of its own, in memory or on a disk; when dropped, its daemon is ended and the pool removed.
 pub struct Pool {
     path: PathBuf,
     size: &'static str,
+    medium: Medium,
 }
 
 impl Pool {
     /// Names a pool; `seawall run` makes it.
     pub fn new(name: &str, size: &'static str) -> Pool {
-        let path = PathBuf::from(format!("/dev/shm/seawall-contract-{name}-{}.pool", std::process::id()));
+        Pool::on(Medium::wanted(), name, size)
+    }
+
+    /// The same on this medium.
+    pub fn on(medium: Medium, name: &str, size: &'static str) -> Pool {
+        let directory = match medium {
+            Medium::Emulated => "/dev/shm",
+            Medium::Block => "/var/tmp",
+        };
+        let path = format!("{directory}/seawall-contract-{name}-{medium:?}-{}.pool", std::process::id());
+        let path = PathBuf::from(path.to_lowercase());
         let _ = std::fs::remove_file(&path);
-        Pool { path, size }
+        Pool { path, size, medium }
     }
 
     /// Its path.
@@ -73,7 +103,11 @@ impl Pool {
     /// `seawall run` around `program`.
     pub fn around(&self, data: &Path, program: &Command) -> Command {
         let mut command = Command::new(binary());
-        command.args(["run", "--emulated", "--size", self.size, "--pool"]).arg(&self.path);
+        command.args(["run", "--size", self.size]);
+        match self.medium {
+            Medium::Emulated => command.args(["--emulated", "--pool"]).arg(&self.path),
+            Medium::Block => command.arg("--block").arg(&self.path),
+        };
         command.args(["--preset", "sqlite", "--data"]).arg(data).arg("--");
         command.arg(program.get_program()).args(program.get_args());
         for (name, value) in program.get_envs() {
@@ -105,6 +139,23 @@ impl Pool {
         self.processes().into_iter().filter(|pid| *pid != run.pid()).collect()
     }
 
+    /// Memory is lost in a power cut: what the log's device holds is all there is. The pool in memory stands for one
+    /// that keeps everything.
+    pub fn lose_memory(&self) {
+        if self.medium == Medium::Block {
+            self.remove_memory();
+        }
+    }
+
+    fn remove_memory(&self) {
+        let inspected = Command::new(binary()).args(["inspect", "--json"]).arg(&self.path).output();
+        if let Some(uuid) = inspected.ok().and_then(|said| uuid_in(&said.stdout)) {
+            for what in ["rt", "image"] {
+                let _ = std::fs::remove_file(format!("/dev/shm/seawall-{uuid}.{what}"));
+            }
+        }
+    }
+
     /// kill -9 for everything that names the pool.
     pub fn kill_everything(&self) {
         let pids = self.processes();
@@ -119,10 +170,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.kill_everything();
         // A daemon that was killed leaves its run-time memory; without the pool nobody asks for it again.
-        let inspected = Command::new(binary()).args(["inspect", "--json"]).arg(&self.path).output();
-        if let Some(uuid) = inspected.ok().and_then(|said| uuid_in(&said.stdout)) {
-            let _ = std::fs::remove_file(format!("/dev/shm/seawall-{uuid}.rt"));
-        }
+        self.remove_memory();
         let _ = std::fs::remove_file(&self.path);
     }
 }
