@@ -59,9 +59,9 @@ pub struct Common {
     /// Where results go
     #[arg(long, default_value = "out")]
     pub out: PathBuf,
-    /// Size of the emulated pool
-    #[arg(long, default_value = "256M", value_parser = parse_bytes)]
-    pub pool_size: u64,
+    /// Size of the emulated pool [default: 256M; `bench` takes 1G below a database]
+    #[arg(long, value_parser = parse_bytes)]
+    pub pool_size: Option<u64>,
     /// Keep the databases and logs in the work directory
     #[arg(long)]
     pub keep: bool,

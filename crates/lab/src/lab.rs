@@ -26,6 +26,9 @@ pub struct Lab {
     pub progress: Progress,
 }
 
+/// A pool unless something else is asked for.
+pub const POOL_BYTES: u64 = 256 << 20;
+
 impl Lab {
     /// Finds everything, creates the work directory and the pool. `space` is what the run needs on the disk.
     pub fn set_up(common: &Common, progress: Progress, space: u64) -> Result<Self> {
@@ -35,7 +38,7 @@ impl Lab {
         work.ensure_room(space)?;
         let tools = Tools::find(common.seawall.as_deref(), &identity, &work.bin())?;
         let machine = Machine::describe(work.path());
-        let pool = Pool::create(&tools, &identity, common.pool_size, "")?;
+        let pool = Pool::create(&tools, &identity, common.pool_size.unwrap_or(POOL_BYTES), "")?;
         progress.note(&format!("medium: {}", pool.medium()));
         progress.note(&format!("data:   {} ({})", work.path().display(), machine.filesystem));
         Ok(Lab { pool, work, tools, identity, machine, progress })

@@ -52,7 +52,7 @@ fn options(alone: &Alone, case: &Path, resume: bool) -> RunOptions {
             seawall: Some(alone.program("seawall")),
             work: Some(alone.dir().join("work")),
             out: alone.dir().join("out"),
-            pool_size: 16 << 20,
+            pool_size: Some(16 << 20),
             keep: false,
         },
         cases: vec![case.display().to_string()],

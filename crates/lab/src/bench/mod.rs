@@ -25,8 +25,9 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::cli::{BenchOptions, Section};
-use crate::lab::Lab;
+use crate::lab::{Lab, POOL_BYTES};
 use crate::machine::Machine;
+use crate::pool::Pool;
 use crate::progress::Progress;
 use fields::Fields;
 pub use measure::word;
@@ -38,7 +39,8 @@ struct Results {
     /// The pool's medium, as `seawall status` names it: it belongs to every `seawall_*` figure.
     medium: String,
     machine: Machine,
-    pool_mb: u64,
+    /// Size of the pool by section.
+    pool_mb: Fields,
     quick: bool,
     /// How often each section's figures were measured.
     rounds: Fields,
@@ -67,6 +69,8 @@ struct Part {
     /// How often each figure is measured unless `--rounds` or `--quick` says otherwise: databases differ more
     /// from run to run than single writes do.
     rounds: usize,
+    /// Size of its pool unless `--pool-size` says otherwise.
+    pool: u64,
     /// Finds what it runs: what is missing is named before anything is measured.
     find: fn() -> Result<()>,
     /// How many steps of progress it takes.
@@ -76,12 +80,17 @@ struct Part {
     run: fn(&Lab, Scope) -> Result<SectionResult>,
 }
 
+/// A database's pool: the redo of a run stays in it, as it stays in the page cache on the unsafe side. How small
+/// a log is enough is the question of the lab's case `tail`.
+const DATABASE_POOL_BYTES: u64 = 1 << 30;
+
 /// All sections, in the order they are measured.
 const PARTS: [Part; 12] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
         rounds: 3,
+        pool: POOL_BYTES,
         find: write::find_programs,
         steps: write::steps,
         space: |_| write::space(),
@@ -91,6 +100,7 @@ const PARTS: [Part; 12] = [
         section: Section::Sustained,
         key: "sustained",
         rounds: 3,
+        pool: POOL_BYTES,
         find: write::find_programs,
         steps: sustained::steps,
         space: sustained::space,
@@ -100,6 +110,7 @@ const PARTS: [Part; 12] = [
         section: Section::Postgres,
         key: "postgres",
         rounds: 8,
+        pool: DATABASE_POOL_BYTES,
         find: databases::find_postgres,
         steps: databases::postgres_steps,
         space: databases::postgres_space,
@@ -109,6 +120,7 @@ const PARTS: [Part; 12] = [
         section: Section::PostgresAtomic,
         key: "postgres_atomic",
         rounds: 3,
+        pool: DATABASE_POOL_BYTES,
         find: databases::find_postgres,
         steps: atomic::steps,
         space: |_| atomic::SPACE,
@@ -118,6 +130,7 @@ const PARTS: [Part; 12] = [
         section: Section::Sqlite,
         key: "sqlite",
         rounds: 5,
+        pool: DATABASE_POOL_BYTES,
         find: || Ok(()),
         steps: databases::sqlite_steps,
         space: |_| 0,
@@ -127,6 +140,7 @@ const PARTS: [Part; 12] = [
         section: Section::Mariadb,
         key: "mariadb",
         rounds: 5,
+        pool: DATABASE_POOL_BYTES,
         find: mariadb::find_programs,
         steps: mariadb::steps,
         space: |_| mariadb::SPACE,
@@ -136,6 +150,7 @@ const PARTS: [Part; 12] = [
         section: Section::MariadbAtomic,
         key: "mariadb_atomic",
         rounds: 3,
+        pool: DATABASE_POOL_BYTES,
         find: mariadb::find_programs,
         steps: mariadb_atomic::steps,
         space: |_| mariadb_atomic::SPACE,
@@ -145,6 +160,7 @@ const PARTS: [Part; 12] = [
         section: Section::Redis,
         key: "redis",
         rounds: 5,
+        pool: DATABASE_POOL_BYTES,
         find: stores::find_redis,
         steps: stores::redis_steps,
         space: |_| 0,
@@ -154,6 +170,7 @@ const PARTS: [Part; 12] = [
         section: Section::Rocksdb,
         key: "rocksdb",
         rounds: 5,
+        pool: DATABASE_POOL_BYTES,
         find: stores::find_rocksdb,
         steps: stores::rocksdb_steps,
         space: |_| stores::SPACE,
@@ -163,6 +180,7 @@ const PARTS: [Part; 12] = [
         section: Section::Lmdb,
         key: "lmdb",
         rounds: 5,
+        pool: DATABASE_POOL_BYTES,
         find: || Ok(()),
         steps: stores::lmdb_steps,
         space: |_| 0,
@@ -172,6 +190,7 @@ const PARTS: [Part; 12] = [
         section: Section::Mount,
         key: "mount",
         rounds: 3,
+        pool: POOL_BYTES,
         find: mount::find_programs,
         steps: mount::steps,
         space: |_| mount::SPACE,
@@ -181,6 +200,7 @@ const PARTS: [Part; 12] = [
         section: Section::Capture,
         key: "capture",
         rounds: 5,
+        pool: DATABASE_POOL_BYTES,
         find: databases::find_postgres,
         steps: capture::steps,
         space: |_| capture::SPACE,
@@ -188,23 +208,33 @@ const PARTS: [Part; 12] = [
     },
 ];
 
+impl Part {
+    fn measure(&self, lab: &mut Lab, scope: Scope) -> Result<SectionResult> {
+        if lab.pool.size() != scope.pool {
+            lab.pool = Pool::create(&lab.tools, &lab.identity, scope.pool, self.key)?;
+        }
+        (self.run)(lab, scope)
+    }
+}
+
 /// Runs the chosen sections.
 pub fn run(options: &BenchOptions) -> Result<()> {
     let chosen = |part: &Part| options.only.is_empty() || options.only.contains(&part.section);
     let scope = |part: &Part| Scope {
         quick: options.quick,
         rounds: options.rounds.unwrap_or(if options.quick { 2 } else { part.rounds }),
-        pool: options.common.pool_size,
+        pool: options.common.pool_size.unwrap_or(part.pool),
     };
     let parts = || PARTS.iter().filter(|part| chosen(part));
     parts().try_for_each(|part| (part.find)())?;
     let steps = parts().map(|part| (part.steps)(scope(part))).sum();
     let space = parts().map(|part| (part.space)(scope(part))).sum();
-    let lab = Lab::set_up(&options.common, Progress::new(steps), space)?;
+    let mut lab = Lab::set_up(&options.common, Progress::new(steps), space)?;
     let mut sections = Fields::default();
     let mut tables = String::new();
     for part in &PARTS {
-        let (rows, table) = if chosen(part) { (part.run)(&lab, scope(part))? } else { Default::default() };
+        let (rows, table) =
+            if chosen(part) { part.measure(&mut lab, scope(part))? } else { Default::default() };
         sections = sections.with(part.key, rows);
         if !table.is_empty() {
             tables += &format!("\n{table}");
@@ -214,7 +244,7 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     let results = Results {
         medium: lab.medium().to_owned(),
         machine: lab.machine.clone(),
-        pool_mb: lab.pool.size() >> 20,
+        pool_mb: parts().fold(Fields::default(), |pools, part| pools.with(part.key, scope(part).pool >> 20)),
         quick: options.quick,
         rounds: parts().fold(Fields::default(), |rounds, part| rounds.with(part.key, scope(part).rounds)),
         sections,

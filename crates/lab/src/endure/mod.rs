@@ -81,7 +81,7 @@ fn common(options: &EndureOptions) -> Common {
         seawall: options.seawall.clone(),
         work: options.work.clone(),
         out: out.to_owned(),
-        pool_size: options.pool_size,
+        pool_size: Some(options.pool_size),
         keep: false,
     }
 }

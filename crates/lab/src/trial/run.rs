@@ -102,7 +102,7 @@ fn one(options: &RunOptions, found: &Found) -> Result<()> {
     let progress = Progress::new(sides * (trial.run.rounds - trial.done));
     progress.note(&format!("\n{}: {}", case.name(), case.question));
     let mut common = options.common.clone();
-    common.pool_size = common.pool_size.min(16 << 20); // Configurations have pools of their own.
+    common.pool_size = Some(16 << 20); // Configurations have pools of their own.
     let lab = Lab::set_up(&common, progress, space(case))?;
     refuse_decoy(&Placement::of(lab.work.path())?)?;
     let mut run = trial.run.clone();

@@ -89,7 +89,7 @@ impl Place {
             seawall: Some(program("seawall")),
             work: Some(alone.dir().to_owned()),
             out: alone.dir().join("out"),
-            pool_size: POOL_SIZE,
+            pool_size: Some(POOL_SIZE),
             keep: false,
         };
         let lab = Lab::set_up(&common, Progress::silent(), 1 << 30).expect("a lab");
