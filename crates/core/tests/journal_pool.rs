@@ -295,3 +295,15 @@ fn a_log_whose_device_failed_is_not_used_again_before_its_clients_have_ended() {
     drop(mapper);
     used.open().expect("it goes on");
 }
+
+/// A daemon was killed between the two steps.
+#[test]
+fn an_image_that_was_given_up_and_not_removed_is_made_anew() {
+    let used = Used::and(|world| {
+        let journal = world.engine.pool().journal().expect("a journal");
+        journal.give_up(&world.pool.region);
+    });
+    let pool = used.open().expect("a pool");
+    assert!(pool.image.as_ref().is_some_and(|image| image.made));
+    assert_eq!(live(&pool), 3);
+}
