@@ -120,6 +120,7 @@ pub enum Section {
     Rocksdb,
     Lmdb,
     Mount,
+    Block,
     Capture,
 }
 

@@ -49,6 +49,17 @@ impl Lab {
         self.pool.medium()
     }
 
+    /// Does something with a pool of `size` bytes whose log lies on the disk under test.
+    pub fn on_block<R>(&mut self, size: u64, what: impl FnOnce(&Self) -> Result<R>) -> Result<R> {
+        let dir = self.work.data("log");
+        self.identity.create_dir(&dir)?;
+        let pool = Pool::on_block(&self.tools, &self.identity, size, dir.join("block.log"))?;
+        let usual = std::mem::replace(&mut self.pool, pool);
+        let done = what(self);
+        self.pool = usual;
+        done
+    }
+
     /// A command as the databases' user, in the work directory, in a plain environment.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = plain_command(&self.identity, program.as_ref());

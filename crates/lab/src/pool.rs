@@ -31,23 +31,33 @@ impl Pool {
     pub fn create(tools: &Tools, identity: &Identity, size: u64, name: &str) -> Result<Self> {
         remove_abandoned();
         let path = PathBuf::from(format!("/dev/shm/{PREFIX}{}{name}.pool", std::process::id()));
-        Self::make(tools, identity, size, path, true)
+        Self::make(tools, identity, size, path, Some("--emulated"))
     }
 
     /// A pool at this place, on a medium that survives power loss, or an error.
     pub fn durable(tools: &Tools, identity: &Identity, size: u64, path: PathBuf) -> Result<Self> {
-        Self::make(tools, identity, size, path, false)
+        Self::make(tools, identity, size, path, None)
     }
 
-    fn make(tools: &Tools, identity: &Identity, size: u64, path: PathBuf, emulated: bool) -> Result<Self> {
+    /// A pool whose log lies on a block device, in a file at this place.
+    pub fn on_block(tools: &Tools, identity: &Identity, size: u64, path: PathBuf) -> Result<Self> {
+        Self::make(tools, identity, size, path, Some("--block"))
+    }
+
+    fn make(
+        tools: &Tools,
+        identity: &Identity,
+        size: u64,
+        path: PathBuf,
+        medium: Option<&str>,
+    ) -> Result<Self> {
+        let emulated = medium == Some("--emulated");
         let (tools, identity) = (tools.clone(), identity.clone());
         let mut pool =
             Pool { path, size, emulated, tools, identity, medium: String::new(), uuid: String::new() };
         let mut init = pool.seawall();
         init.arg("init").arg(&pool.path).args(["--size", &size.to_string(), "--force"]);
-        if emulated {
-            init.arg("--emulated");
-        }
+        init.args(medium);
         run(init, "seawall init")?;
         (pool.medium, pool.uuid) = pool.ask_medium()?;
         Ok(pool)
@@ -122,6 +132,19 @@ impl Pool {
         Ok(inspected.last_lsn)
     }
 
+    /// The number of the last write to the log's device.
+    pub fn last_batch(&self) -> Result<u64> {
+        #[derive(Deserialize)]
+        struct Verified {
+            last_batch: u64,
+        }
+        let mut verify = self.seawall();
+        verify.arg("verify").arg(&self.path).arg("--json");
+        let json = run(verify, "seawall verify")?;
+        let verified: Verified = serde_json::from_slice(&json).context("`seawall verify --json`")?;
+        Ok(verified.last_batch)
+    }
+
     fn ask_medium(&self) -> Result<(String, String)> {
         #[derive(Deserialize)]
         struct Status {
@@ -146,7 +169,9 @@ impl Drop for Pool {
         }
         let _ = fs::remove_file(&self.path);
         // Of a daemon that was killed; without the pool nobody asks for it again.
-        let _ = fs::remove_file(format!("/dev/shm/seawall-{}.rt", self.uuid));
+        for kind in ["rt", "image"] {
+            let _ = fs::remove_file(format!("/dev/shm/seawall-{}.{kind}", self.uuid));
+        }
     }
 }
 

@@ -81,6 +81,25 @@ pub const SUSTAINED: &[Key] = &[
     OPS,
 ];
 
+/// The objects of `block`.
+pub const BLOCK: &[Key] = &[
+    BS,
+    PATTERN,
+    THREADS,
+    PROCESSES,
+    spread("fs_sync_us", "latency of one operation in µs on the bare file system, the median of a run"),
+    spread("fs_sync_ops_s", "operations a second there, all processes together"),
+    spread("seawall_us", "the same with the log on a block device, the same disk"),
+    spread("seawall_ops_s", "the same with the log on a block device, the same disk"),
+    spread("fs_nosync_us", "the same on the bare file system without any sync"),
+    spread("fs_nosync_ops_s", "the same on the bare file system without any sync"),
+    spread("speedup", "`seawall_ops_s` / `fs_sync_ops_s`: the median of the rounds' ratios"),
+    spread(
+        "device_writes",
+        "writes to the log's device for each record of the log: below 1, they were shared",
+    ),
+];
+
 /// The objects of `postgres`.
 pub const POSTGRES: &[Key] = &[
     one("clients", "pgbench's `-c`"),
@@ -234,7 +253,7 @@ pub const CAPTURE: &[Key] = &[
 ];
 
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 12] = [
+pub const SECTIONS: [(&str, &[Key]); 13] = [
     ("write_fdatasync", WRITE),
     ("sustained", SUSTAINED),
     ("postgres", POSTGRES),
@@ -246,6 +265,7 @@ pub const SECTIONS: [(&str, &[Key]); 12] = [
     ("rocksdb", ROCKSDB),
     ("lmdb", LMDB),
     ("mount", MOUNT),
+    ("block", BLOCK),
     ("capture", CAPTURE),
 ];
 

@@ -188,6 +188,13 @@ pub mod tests {
 
     /// One round of nothing on every side.
     pub fn samples() -> Samples {
+        let mut samples = Samples::default();
+        SIDES.into_iter().for_each(|side| samples.add(side, nothing()));
+        samples
+    }
+
+    /// A run of nothing.
+    pub fn nothing() -> Measured {
         let report = Report {
             bs: 8192,
             pattern: Pattern::Random,
@@ -203,10 +210,6 @@ pub mod tests {
             fsync: None,
             verified: Default::default(),
         };
-        let mut samples = Samples::default();
-        SIDES
-            .into_iter()
-            .for_each(|side| samples.add(side, Measured { report: report.clone(), logged: 1.0 }));
-        samples
+        Measured { report, logged: 1.0 }
     }
 }

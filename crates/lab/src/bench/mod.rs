@@ -4,6 +4,7 @@
 //! `_min` and `_max` beside them. Nothing is asserted about speed here: it is printed.
 
 mod atomic;
+mod block;
 mod capture;
 mod databases;
 mod disk;
@@ -85,7 +86,7 @@ struct Part {
 const DATABASE_POOL_BYTES: u64 = 1 << 30;
 
 /// All sections, in the order they are measured.
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -197,6 +198,16 @@ const PARTS: [Part; 12] = [
         run: mount::run,
     },
     Part {
+        section: Section::Block,
+        key: "block",
+        rounds: 3,
+        pool: block::POOL,
+        find: || Ok(()),
+        steps: block::steps,
+        space: block::space,
+        run: block::run,
+    },
+    Part {
         section: Section::Capture,
         key: "capture",
         rounds: 5,
@@ -210,6 +221,9 @@ const PARTS: [Part; 12] = [
 
 impl Part {
     fn measure(&self, lab: &mut Lab, scope: Scope) -> Result<SectionResult> {
+        if self.section == Section::Block {
+            return lab.on_block(scope.pool, |lab| (self.run)(lab, scope));
+        }
         if lab.pool.size() != scope.pool {
             lab.pool = Pool::create(&lab.tools, &lab.identity, scope.pool, self.key)?;
         }
