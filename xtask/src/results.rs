@@ -25,13 +25,20 @@ struct Campaign {
     rows: fn(&Value) -> Option<Vec<Vec<String>>>,
 }
 
-const CAMPAIGNS: [Campaign; 4] = [
+const CAMPAIGNS: [Campaign; 5] = [
     Campaign {
         file: "campaign.json",
         title: "Simulated crash points",
         about: "The stages unmodified between a simulated medium and simulated disks, under schedules that a seed \
                 decides; a power cut at every persistence point, recovery, and a second cut inside the recovery \
                 ([`crates/sim`](../crates/sim/src/lib.rs)).",
+        rows: simulated,
+    },
+    Campaign {
+        file: "campaign-block.json",
+        title: "Simulated crash points, the log on a block device",
+        about: "The same stages and schedules with a journal on a simulated device that keeps any subset of what was \
+                not flushed; a device write takes the place of some hundred flushes (`campaign --block`).",
         rows: simulated,
     },
     Campaign {

@@ -164,13 +164,19 @@ impl Report {
         text + &format!("seed {}; {}\n", self.seed, self.caveat)
     }
 
-    /// Writes `powercuts.json`; of rounds on the mount `powercuts-mount.json`.
+    /// The name of its file: `powercuts.json`, `powercuts-mount.json` of rounds on the mount, `-disk` where the log was
+    /// on the disk.
+    pub fn file(front: Front, medium: Medium) -> String {
+        format!("powercuts{}{}.json", front.result(), medium.result())
+    }
+
+    /// Writes [its file](Self::file).
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn save(&self, directory: &Path, front: Front, medium: Medium) -> Result<()> {
         fs::create_dir_all(directory).with_context(|| format!("create {}", directory.display()))?;
-        let path = directory.join(format!("powercuts{}{}.json", front.result(), medium.result()));
+        let path = directory.join(Self::file(front, medium));
         fs::write(&path, serde_json::to_vec_pretty(self)?)
             .with_context(|| format!("write {}", path.display()))
     }

@@ -10,10 +10,13 @@ use std::sync::Once;
 
 use seawall_powercut::fitness;
 use seawall_powercut::front::Front;
+use seawall_powercut::medium::Medium;
 use seawall_powercut::plan::Database;
 use seawall_powercut::report::Report;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seawall-powercut");
+
+const PRELOAD: (Front, Medium) = (Front::Preload, Medium::Memory);
 
 /// Builds what is missing beside our own program: the features of the preload are not the others'.
 fn build(profile: &Path) {
@@ -33,7 +36,12 @@ fn build(profile: &Path) {
 }
 
 /// What a short campaign found; `None` if this machine cannot carry it out.
-fn campaign(databases: &[Database], names: &str, rounds: &str, front: Front) -> Option<Report> {
+fn campaign(
+    databases: &[Database],
+    names: &str,
+    rounds: &str,
+    (front, medium): (Front, Medium),
+) -> Option<Report> {
     if let Err(missing) = fitness::check(databases) {
         let _ =
             writeln!(std::io::stderr(), "\nSKIPPED, POWER CUTS OF {names} WERE NOT TESTED: {missing:#}\n");
@@ -45,10 +53,11 @@ fn campaign(databases: &[Database], names: &str, rounds: &str, front: Front) -> 
     let ended = Command::new(PROGRAM)
         .args(["run", "--only", names, "--rounds", rounds, "--controls", "1", "--out"])
         .arg(out.path())
-        .args(match front {
-            Front::Preload => &["--front", "preload"][..],
-            // What runs without Seawall is the same as in the other tests.
-            Front::Mount => &["--front", "mount", "--sides", "seawall,atomic,logless"],
+        // What runs without Seawall, or without its log, is the same as in the other tests.
+        .args(match (front, medium) {
+            (Front::Preload, Medium::Memory) => &["--front", "preload"][..],
+            (Front::Preload, Medium::Disk) => &["--medium", "disk", "--sides", "seawall,atomic"],
+            (Front::Mount, _) => &["--front", "mount", "--sides", "seawall,atomic,logless"],
         })
         .output()
         .expect("our own program starts");
@@ -58,7 +67,7 @@ fn campaign(databases: &[Database], names: &str, rounds: &str, front: Front) -> 
         // The evidence stays for whoever has to look into it.
         panic!("{}\n{said}\nevidence: {}", ended.status, out.keep().display());
     }
-    let json = std::fs::read(out.path().join(front.result())).expect("the result");
+    let json = std::fs::read(out.path().join(Report::file(front, medium))).expect("the result");
     let report: Report = serde_json::from_slice(&json).expect("a report");
     for totals in &report.totals {
         // A machine that is cut while everything starts may have had no time.
@@ -73,8 +82,7 @@ fn campaign(databases: &[Database], names: &str, rounds: &str, front: Front) -> 
 
 #[test]
 fn no_acknowledged_commit_is_lost_to_a_power_cut() {
-    let Some(report) =
-        campaign(&[Database::Postgres, Database::Sqlite], "postgres,sqlite", "2", Front::Preload)
+    let Some(report) = campaign(&[Database::Postgres, Database::Sqlite], "postgres,sqlite", "2", PRELOAD)
     else {
         return;
     };
@@ -83,14 +91,14 @@ fn no_acknowledged_commit_is_lost_to_a_power_cut() {
 
 #[test]
 fn no_acknowledged_commit_of_mariadb_is_lost_to_a_power_cut() {
-    let Some(report) = campaign(&[Database::Mariadb], "mariadb", "1", Front::Preload) else { return };
+    let Some(report) = campaign(&[Database::Mariadb], "mariadb", "1", PRELOAD) else { return };
     assert_eq!(report.totals.len(), 5, "four sides, and one without doublewrite buffer");
 }
 
 #[test]
 fn no_acknowledged_commit_of_redis_or_a_store_is_lost_to_a_power_cut() {
     let all = [Database::Redis, Database::Rocksdb, Database::Lmdb];
-    let Some(report) = campaign(&all, "redis,rocksdb,lmdb", "1", Front::Preload) else { return };
+    let Some(report) = campaign(&all, "redis,rocksdb,lmdb", "1", PRELOAD) else { return };
     assert_eq!(report.totals.len(), 12, "three databases on four sides");
 }
 
@@ -98,6 +106,14 @@ fn no_acknowledged_commit_of_redis_or_a_store_is_lost_to_a_power_cut() {
 fn no_acknowledged_commit_is_lost_to_a_power_cut_on_the_mount() {
     let all = [Database::Postgres, Database::Sqlite, Database::Mariadb, Database::Rocksdb, Database::Etcd];
     let names = "postgres,sqlite,mariadb,rocksdb,etcd";
-    let Some(report) = campaign(&all, names, "1", Front::Mount) else { return };
+    let Some(report) = campaign(&all, names, "1", (Front::Mount, Medium::Memory)) else { return };
     assert_eq!(report.totals.len(), 12, "five databases with their log and without, two without copies");
+}
+
+#[test]
+fn no_acknowledged_commit_is_lost_to_a_power_cut_of_the_disk_with_the_log() {
+    let all = [Database::Postgres, Database::Sqlite];
+    let on_disk = (Front::Preload, Medium::Disk);
+    let Some(report) = campaign(&all, "postgres,sqlite", "2", on_disk) else { return };
+    assert_eq!(report.totals.len(), 3, "two databases, and one without full pages");
 }

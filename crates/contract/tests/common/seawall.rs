@@ -5,6 +5,7 @@ use super::processes;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// How long recover, status and their like may take.
@@ -89,7 +90,11 @@ impl Pool {
             Medium::Emulated => "/dev/shm",
             Medium::Block => "/var/tmp",
         };
-        let path = format!("{directory}/seawall-contract-{name}-{medium:?}-{}.pool", std::process::id());
+        // Tests of one name run side by side: each has a pool of its own.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let id = std::process::id();
+        let path = format!("{directory}/seawall-contract-{name}-{medium:?}-{id}-{number}.pool");
         let path = PathBuf::from(path.to_lowercase());
         let _ = std::fs::remove_file(&path);
         Pool { path, size, medium }
