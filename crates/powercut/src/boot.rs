@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell;
 use crate::plan::{Database, Plan, Trouble};
-use crate::program;
+use crate::program::{self, Ended};
 use crate::rng::Rng;
 use crate::writeback::Writeback;
 use crate::{balloon, etcd, mariadb, medium, murder, postgres, redis, sqlite, store};
@@ -125,14 +125,21 @@ fn start(boot: &Boot) -> Result<()> {
     fs::write(boot_id, format!("{}\n", boot.boot_id))?;
     mount(Some(boot_id), "/proc/sys/kernel/random/boot_id", None::<&str>, MsFlags::MS_BIND, None::<&str>)
         .context("give the machine its boot id")?;
+    // As boots do: what ext4 noted of an error before the cut is repaired, or it soon mounts itself read-only.
+    check(boot, "-p")?;
     if attach(boot).is_err() {
         // A cut may tear ext4's own superblock, which is two sectors long. There are copies of it.
-        let mut repair = command("e2fsck", &["-y"]);
-        repair.arg(&boot.disk);
-        let repaired = program::finish(repair, "e2fsck", Duration::from_secs(60))?;
+        let repaired = check(boot, "-y")?;
         attach(boot).with_context(|| format!("after e2fsck: {repaired}"))?;
     }
     balloon::deflate()
+}
+
+/// The file system's own check, which replays its journal first. What it could not do the mount will say.
+fn check(boot: &Boot, how: &str) -> Result<Ended> {
+    let mut check = command("e2fsck", &[how]);
+    check.arg(&boot.disk);
+    program::finish(check, "e2fsck", Duration::from_secs(60))
 }
 
 fn attach(boot: &Boot) -> Result<()> {
