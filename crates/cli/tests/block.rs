@@ -93,8 +93,7 @@ fn everything_killed_and_run_recovers_by_itself() {
     place.run(&["true"]).succeeds();
     assert!(!place.guard().exists());
     assert_eq!(images(&place), Vec::<String>::new());
-    let bytes = fs::read(place.file("x-wal")).expect("the file");
-    assert!(bytes.chunks(4096).zip(1u8..).all(|(block, n)| block.iter().all(|byte| *byte == n)));
+    assert_eq!(Writer::found(&place), 20);
 }
 
 /// As after a power cut: memory is lost, the file is as old as the disk left it, the journal is all there is.
@@ -110,8 +109,7 @@ fn without_memory_the_journal_brings_every_commit_back() {
     std::os::unix::fs::FileExt::write_all_at(&file, &[0; 19 * 4096], 4096).expect("rolled back");
     let report = place.seawall(&["recover", "--replay", "--json", "--pool", place.pool()]).json();
     assert_eq!(report["replayed"], true);
-    let bytes = fs::read(place.file("x-wal")).expect("the file");
-    assert!(bytes.chunks(4096).zip(1u8..).all(|(block, n)| block.iter().all(|byte| *byte == n)));
+    assert_eq!(Writer::found(&place), 20);
     place.run(&["true"]).succeeds();
 }
 
@@ -119,14 +117,7 @@ fn without_memory_the_journal_brings_every_commit_back() {
 fn a_dead_daemon_is_replaced_and_the_log_goes_on() {
     let place = on_disk();
     let mut writer = Writer::start(&place);
-    for _ in 0..2 {
-        writer.write(5);
-        let daemon = place.daemon().expect("a daemon");
-        kill(daemon);
-        writer.write(5);
-        wait_for("another daemon", || place.daemon().is_some_and(|pid| pid != daemon));
-    }
-    writer.write(5);
+    writer.outlives(2, &place);
     writer.finish().succeeds().says(&["a new one has taken over"]);
     assert_eq!(images(&place), Vec::<String>::new());
 }

@@ -99,8 +99,7 @@ fn a_sync_that_had_failed_is_not_retried_into_success_by_a_restart() {
     let file = fs::OpenOptions::new().write(true).open(place.file("x-wal")).expect("open");
     file.write_all_at(&[0; 5 * 4096], 5 * 4096).expect("the pages are dropped");
     place.run(&["true"]).succeeds();
-    let bytes = fs::read(place.file("x-wal")).expect("the file");
-    assert!(bytes.chunks(4096).zip(1u8..).all(|(block, n)| block.iter().all(|byte| *byte == n)));
+    assert_eq!(Writer::found(&place), 10);
     assert!(!place.guard().exists());
 }
 
@@ -108,19 +107,10 @@ fn a_sync_that_had_failed_is_not_retried_into_success_by_a_restart() {
 fn a_dead_daemon_is_replaced_and_the_log_goes_on() {
     let place = Place::new();
     let mut writer = Writer::start(&place);
-    for _ in 0..3 {
-        writer.write(5);
-        let daemon = place.daemon().expect("a daemon");
-        kill(daemon);
-        writer.write(5);
-        wait_for("another daemon", || place.daemon().is_some_and(|pid| pid != daemon));
-    }
-    writer.write(5);
+    writer.outlives(3, &place);
     let said = writer.finish();
     said.succeeds().says(&["a new one has taken over"]);
-    let bytes = fs::read(place.file("x-wal")).expect("the file");
-    assert_eq!(bytes.len(), 35 * 4096);
-    assert!(bytes.chunks(4096).zip(1u8..).all(|(block, n)| block.iter().all(|byte| *byte == n)));
+    assert_eq!(Writer::found(&place), 35);
     assert!(!place.guard().exists());
 }
 

@@ -183,6 +183,25 @@ impl Writer {
         }
     }
 
+    /// Writes while so many daemons are killed and replaced, five blocks before and after each.
+    pub fn outlives(&mut self, daemons: usize, place: &Place) {
+        for _ in 0..daemons {
+            self.write(5);
+            let daemon = place.daemon().expect("a daemon");
+            kill(daemon);
+            self.write(5);
+            wait_for("another daemon", || place.daemon().is_some_and(|pid| pid != daemon));
+        }
+        self.write(5);
+    }
+
+    /// How many blocks are in its file, each of which must be what it wrote there.
+    pub fn found(place: &Place) -> usize {
+        let bytes = std::fs::read(place.file("x-wal")).expect("the file");
+        assert!(bytes.chunks(4096).zip(1u8..).all(|(block, n)| block.iter().all(|byte| *byte == n)));
+        bytes.len() / 4096
+    }
+
     /// Process id of the program that writes.
     pub fn pid(&self) -> u32 {
         let children = format!("/proc/{0}/task/{0}/children", self.run.id());
