@@ -198,6 +198,7 @@ fn a_refused_file_is_asked_for_a_few_times() {
     let status = m.place.status();
     assert!(!status.to_string().contains("y-wal"), "not asked any more: {status}");
     drop(file);
+    m.wait_released("y-wal");
     drop(tracked(&m.at("y-wal")));
     assert_eq!(m.state("y-wal")["tracked"], true, "opened anew, asked anew");
     m.umount().succeeds();

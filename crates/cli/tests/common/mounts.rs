@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 
-use super::{Place, Said, is_root};
+use super::{Place, Said, is_root, wait_for};
 
 /// A place with a backing directory and a mountpoint in it. The test's thread has a mount namespace of its own: one
 /// that somebody else makes meanwhile would keep a copy of the mount, and keep it in use.
@@ -68,6 +68,16 @@ impl Mounts {
         let files = status["files"].as_array().expect("files").clone();
         let named = |file: &serde_json::Value| file["path"].as_str().is_some_and(|path| path.ends_with(name));
         files.into_iter().find(named).unwrap_or_else(|| panic!("{name} is not managed: {status}"))
+    }
+
+    /// Waits until the server has let go of a closed file: the kernel does not wait for that with its answer to close(2).
+    pub fn wait_released(&self, name: &str) {
+        let fds = format!("/proc/{}/fd", self.server());
+        let is_it = |fd: &fs::DirEntry| fs::read_link(fd.path()).is_ok_and(|file| file.ends_with(name));
+        // One stays, by which it knows the file.
+        wait_for("the release", || {
+            fs::read_dir(&fds).expect("it serves").flatten().filter(is_it).count() < 2
+        });
     }
 
     /// The process that serves.
