@@ -12,7 +12,7 @@ use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, setrlimit};
 use seawall_core::format::{Cell, Layout, Superblock};
 use seawall_core::pool;
 use seawall_media::{Identity, Region, identity};
@@ -127,7 +127,8 @@ impl Default for World {
 
 /// EFBIG instead of SIGXFSZ, which Rust programs do not survive.
 fn limit_file_size() {
-    let limit = Rlimit { current: Some(FILE_MAX), ..getrlimit(Resource::Fsize) };
+    // The hard limit too: a daemon, which another target has in this process, takes all that it may.
+    let limit = Rlimit { current: Some(FILE_MAX), maximum: Some(FILE_MAX) };
     setrlimit(Resource::Fsize, limit).expect("a smaller limit");
     ignore_sigxfsz();
 }
