@@ -136,6 +136,10 @@ impl Threads {
             self.all[i].ended = true;
         }
         self.finish_leader(world);
+        if world.is_over() {
+            // A leader that broke a promise was not finished: whoever starts would wait for it for ever.
+            return Ok(());
+        }
         self.all.retain(|t| !t.ended);
         for _ in 0..world.rng.range(1, 3) {
             let engine = start(scene, self.room)?;
