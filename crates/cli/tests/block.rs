@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use common::{Place, Said, Writer, is_root, kill, wait_for, wait_for_end};
+use common::{Place, Said, Writer, is_root, kill, kill_everything, wait_for, wait_for_end};
 
 /// A place whose pool is a log of 16 MiB on a disk.
 fn on_disk() -> Place {
@@ -20,16 +20,6 @@ fn images(place: &Place) -> Vec<String> {
     let name = format!("seawall-{}.", uuid.as_str().expect("a uuid"));
     let found = fs::read_dir("/dev/shm").expect("memory").flatten();
     found.map(|e| e.file_name().to_string_lossy().into_owned()).filter(|n| n.starts_with(&name)).collect()
-}
-
-fn kill_everything(place: &Place, mut writer: Writer) {
-    let (program, daemon) = (writer.pid(), place.daemon().expect("a daemon"));
-    kill(writer.run.id().into());
-    kill(daemon);
-    kill(program.into());
-    writer.run.wait().expect("reaped");
-    wait_for_end(program.into());
-    wait_for_end(daemon);
 }
 
 fn device_writes(place: &Place) -> u64 {

@@ -7,18 +7,7 @@ use std::io::Write as _;
 use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 
-use common::{Place, Writer, has, kill, wait_for, wait_for_end};
-
-/// Kills the run, the daemon and the program, in this order.
-fn kill_everything(place: &Place, mut writer: Writer) {
-    let (program, daemon) = (writer.pid(), place.daemon().expect("a daemon"));
-    kill(writer.run.id().into());
-    kill(daemon);
-    kill(program.into());
-    writer.run.wait().expect("reaped");
-    wait_for_end(program.into());
-    wait_for_end(daemon);
-}
+use common::{Place, Writer, has, kill, kill_everything, wait_for, wait_for_end};
 
 #[test]
 fn a_guard_is_up_while_files_are_managed_and_down_after_a_clean_end() {

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::identity::Identity;
 use crate::lab::plain_command;
@@ -125,11 +126,7 @@ impl Pool {
         struct Inspected {
             last_lsn: u64,
         }
-        let mut inspect = self.seawall();
-        inspect.arg("inspect").arg(&self.path).arg("--json");
-        let json = run(inspect, "seawall inspect")?;
-        let inspected: Inspected = serde_json::from_slice(&json).context("`seawall inspect --json`")?;
-        Ok(inspected.last_lsn)
+        Ok(self.ask::<Inspected>(&["inspect"])?.last_lsn)
     }
 
     /// The number of the last write to the log's device.
@@ -138,11 +135,7 @@ impl Pool {
         struct Verified {
             last_batch: u64,
         }
-        let mut verify = self.seawall();
-        verify.arg("verify").arg(&self.path).arg("--json");
-        let json = run(verify, "seawall verify")?;
-        let verified: Verified = serde_json::from_slice(&json).context("`seawall verify --json`")?;
-        Ok(verified.last_batch)
+        Ok(self.ask::<Verified>(&["verify"])?.last_batch)
     }
 
     fn ask_medium(&self) -> Result<(String, String)> {
@@ -151,12 +144,17 @@ impl Pool {
             medium: String,
             uuid: String,
         }
-        let mut status = self.seawall();
-        status.args(["status", "--json", "--pool"]).arg(&self.path);
-        let json = run(status, "seawall status")?;
-        let status: Status =
-            serde_json::from_slice(&json).context("`seawall status --json` gives no medium")?;
+        let status: Status = self.ask(&["status", "--pool"])?;
         Ok((status.medium, status.uuid))
+    }
+
+    /// What a `seawall` command of these words says of this pool.
+    fn ask<T: DeserializeOwned>(&self, words: &[&str]) -> Result<T> {
+        let mut command = self.seawall();
+        command.args(words).arg(&self.path).arg("--json");
+        let what = format!("seawall {}", words[0]);
+        let json = run(command, &what)?;
+        serde_json::from_slice(&json).with_context(|| format!("`{what} --json`"))
     }
 }
 

@@ -54,20 +54,14 @@ impl Seen {
         self.engine.unlink(self.who, self.file, || client::sync_file(self.file), op)
     }
 
-    /// A rename: the next fsync makes the name durable, from before it until after it.
+    /// A rename.
     pub fn need_name<R>(&self, op: impl FnOnce() -> R) -> R {
-        self.engine.need_name(self.file);
-        let result = op();
-        self.engine.need_name(self.file);
-        result
+        self.engine.renaming(self.file, op)
     }
 
-    /// A change of links or attributes: the next fsync is real, from before it until after it.
+    /// A change of links or attributes.
     pub fn need_sync<R>(&self, op: impl FnOnce() -> R) -> R {
-        self.engine.need_sync(self.file);
-        let result = op();
-        self.engine.need_sync(self.file);
-        result
+        self.engine.touching(self.file, op)
     }
 
     /// A change of the owner to `uid`: if it is another one, the file leaves the log for good.

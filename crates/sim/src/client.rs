@@ -330,22 +330,24 @@ impl Client {
     }
 
     fn rename(&self, open: &Open) {
-        self.engine.need_name(open.name);
-        self.world.step();
-        let which = self.world.files.borrow_mut()[open.index].renamed.make();
-        self.world.tell(|| format!("file {}: renamed", open.index));
-        self.world.step();
-        self.engine.need_name(open.name);
+        let which = self.engine.renaming(open.name, || {
+            self.world.step();
+            let which = self.world.files.borrow_mut()[open.index].renamed.make();
+            self.world.tell(|| format!("file {}: renamed", open.index));
+            self.world.step();
+            which
+        });
         self.world.files.borrow_mut()[open.index].renamed.return_from(which);
     }
 
     fn touch(&self, open: &Open) {
-        self.engine.need_sync(open.name);
-        self.world.step();
-        let which = self.world.files.borrow_mut()[open.index].touched.make();
-        self.world.tell(|| format!("file {}: other attributes", open.index));
-        self.world.step();
-        self.engine.need_sync(open.name);
+        let which = self.engine.touching(open.name, || {
+            self.world.step();
+            let which = self.world.files.borrow_mut()[open.index].touched.make();
+            self.world.tell(|| format!("file {}: other attributes", open.index));
+            self.world.step();
+            which
+        });
         self.world.files.borrow_mut()[open.index].touched.return_from(which);
     }
 

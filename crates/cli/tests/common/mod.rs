@@ -231,6 +231,17 @@ impl Writer {
     }
 }
 
+/// Kills the run, the daemon and the program, in this order.
+pub fn kill_everything(place: &Place, mut writer: Writer) {
+    let (program, daemon) = (writer.pid(), place.daemon().expect("a daemon"));
+    kill(writer.run.id().into());
+    kill(daemon);
+    kill(program.into());
+    writer.run.wait().expect("reaped");
+    wait_for_end(program.into());
+    wait_for_end(daemon);
+}
+
 /// SIGKILL.
 pub fn kill(pid: u64) {
     let done = Command::new("kill").args(["-9", &pid.to_string()]).status().expect("kill");

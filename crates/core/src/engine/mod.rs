@@ -176,6 +176,14 @@ impl Engine {
         }
     }
 
+    /// A change of links or attributes: the next fsync is real, from before it until after it.
+    pub fn touching<R>(&self, file: FileRef, op: impl FnOnce() -> R) -> R {
+        self.need_sync(file);
+        let result = op();
+        self.need_sync(file);
+        result
+    }
+
     /// Bytes from the file's start where a store into a mapping of it cannot fail: blocks on disk, inside the
     /// file. 0 unless the file is in the log. To be asked in a publish, where it cannot change.
     #[inline]

@@ -34,6 +34,14 @@ impl Engine {
         }
     }
 
+    /// A rename: the next fsync makes the name durable, from before it until after it.
+    pub fn renaming<R>(&self, file: FileRef, op: impl FnOnce() -> R) -> R {
+        self.need_name(file);
+        let result = op();
+        self.need_name(file);
+        result
+    }
+
     /// Makes the name of `file` durable, and not its data. `fd` is a descriptor of it, `path` where it is now.
     /// False if that cannot be done this way; also if it has left its root, below which recovery looks for it: its
     /// records must not outlive a name elsewhere.

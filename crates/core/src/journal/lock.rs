@@ -58,9 +58,7 @@ impl Journal {
             wait.look_for_the_dead(desk);
         }
     }
-}
 
-impl Journal {
     /// True while a thread of this process leads.
     pub fn is_led_by_us(&self, image: &Region) -> bool {
         self.desk(image).lock().load(Acquire) >> 32 == me() >> 32

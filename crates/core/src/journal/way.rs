@@ -89,7 +89,7 @@ impl<'a> Writer<'a> {
     /// everybody: what is on the device at that place is unknown.
     pub(super) fn write(&self, image: &Region, at: usize, len: usize, position: u64) -> Result<(), Errno> {
         let start = ticks();
-        let done = Device::write_to(self.device, image, at, len, position);
+        let done = Device::write(self.device, image, at, len, position);
         self.spent.set(self.spent.get() + ticks().wrapping_sub(start));
         done.map_err(|error| match error {
             _ if self.lent && is_of_the_process(error) => Errno::BADF,

@@ -16,14 +16,6 @@ impl Device {
         Self { fd }
     }
 
-    /// Writes as [`write_to`](Self::write_to).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn write(&self, memory: &Region, at: usize, len: usize, position: u64) -> Result<(), Errno> {
-        Self::write_to(self.fd.as_fd(), memory, at, len, position)
-    }
-
     /// Writes `len` bytes of memory to `position`. On the device when this returns success, as far as it
     /// honours its flush: one system call, which the kernel makes one FUA write where the device has that, and a
     /// write and a flush where it has not. All three numbers are multiples of the device's block.
@@ -31,7 +23,7 @@ impl Device {
     /// # Errors
     /// What the kernel said. What is on the device at that place is unknown then, and no later success makes it
     /// known: the caller must not write again as if nothing was.
-    pub fn write_to(
+    pub fn write(
         fd: BorrowedFd<'_>,
         memory: &Region,
         at: usize,

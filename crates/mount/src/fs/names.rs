@@ -139,11 +139,11 @@ impl Fs {
         let same = source.as_ref().zip(victim.as_ref()).is_some_and(|(a, b)| a.file == b.file);
         let goes = !same && !flags.contains(RenameFlags::EXCHANGE);
         let over = || match &victim {
-            Some(victim) if !goes => self.renaming(victim, call),
+            Some(victim) if !goes => self.log.engine.renaming(victim.file, call),
             victim => self.without(victim.as_ref(), call),
         };
         match &source {
-            Some(source) => self.renaming(source, over),
+            Some(source) => self.log.engine.renaming(source.file, over),
             None => over(),
         }?;
         self.moved(seen.as_ref());
@@ -188,7 +188,7 @@ impl Fs {
     fn without(&self, victim: Option<&Found>, op: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
         match victim {
             None => op(),
-            Some(victim) if victim.stat.st_nlink > 1 => self.touching(victim, op),
+            Some(victim) if victim.stat.st_nlink > 1 => self.log.engine.touching(victim.file, op),
             Some(victim) => self.log.engine.unlink(
                 self.log.me(),
                 victim.file,
@@ -196,21 +196,5 @@ impl Fs {
                 op,
             ),
         }
-    }
-
-    /// A rename: the file's next fsync makes the name durable, from before it until after it.
-    fn renaming<R>(&self, found: &Found, op: impl FnOnce() -> R) -> R {
-        self.log.engine.need_name(found.file);
-        let done = op();
-        self.log.engine.need_name(found.file);
-        done
-    }
-
-    /// A change of links: the file's next fsync is real, from before it until after it.
-    fn touching<R>(&self, found: &Found, op: impl FnOnce() -> R) -> R {
-        self.log.engine.need_sync(found.file);
-        let done = op();
-        self.log.engine.need_sync(found.file);
-        done
     }
 }
