@@ -100,15 +100,17 @@ impl Client {
         }
     }
 
+    /// A file with a slot. Whoever opens one whose slot was taken away waits for the daemon to give it another.
     fn choose(&self) -> Option<Open> {
         let files = self.world.files.borrow();
-        let known: Vec<Open> = files
+        let known = |name: &FileRef| self.world.peek(|| self.engine.knows(*name));
+        let usable: Vec<Open> = files
             .iter()
             .enumerate()
             .filter(|(_, f)| !f.unlinked && !f.leased)
-            .filter_map(|(index, f)| Some(Open { index, name: f.name?, cache: Rc::clone(&f.cache) }))
+            .filter_map(|(index, f)| Some(Open { index, name: f.name.filter(known)?, cache: Rc::clone(&f.cache) }))
             .collect();
-        (!known.is_empty()).then(|| known[self.world.rng.below(known.len() as u64) as usize].clone())
+        (!usable.is_empty()).then(|| usable[self.world.rng.below(usable.len() as u64) as usize].clone())
     }
 
     fn who(&self) -> Owner {
@@ -433,7 +435,7 @@ impl Client {
         self.world.look(open.index);
         let file = &mut self.world.files.borrow_mut()[open.index];
         // Others may have been inside since, and died there or be there still: what they had begun is open.
-        file.model.found(file.disk.cache(), !file.wounded && file.partly == 0);
+        file.model.found(file.disk.cache(), !file.wounded && file.partly == 0 && file.errors == 0);
     }
 
     /// A writable mapping for a while: stores nobody sees.

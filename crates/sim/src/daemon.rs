@@ -83,6 +83,18 @@ impl Writable for Descriptors<'_> {
 }
 
 impl Daemon {
+    /// Goes on where an earlier daemon was killed in the middle of forgetting a file.
+    pub fn find_files(&self) {
+        let mut files = table::files(&self.world.pool.borrow()).unwrap_or_default();
+        files.retain(|entry| !self.engine.knows(FileRef { slot: entry.slot, generation: entry.generation }));
+        for entry in files {
+            let _ = table::forget(&self.world.pool.borrow(), entry.slot);
+        }
+        for file in self.world.files.borrow_mut().iter_mut().filter(|file| !file.unlinked) {
+            file.name = file.name.filter(|name| self.world.peek(|| self.engine.knows(*name)));
+        }
+    }
+
     /// Works until the machine's clients are gone or it is killed.
     pub fn run(&self, idle: impl Fn() -> bool) {
         while !idle() && !self.world.is_over() {

@@ -53,6 +53,7 @@ impl Threads {
             world.light(number, if world.block.is_some() { 20_000 } else { 6000 }, 40);
         }
         let body = move || {
+            daemon.find_files();
             daemon.reap();
             daemon.register();
             daemon.run(|| idle.get());
