@@ -108,7 +108,9 @@ impl Client {
             .iter()
             .enumerate()
             .filter(|(_, f)| !f.unlinked && !f.leased)
-            .filter_map(|(index, f)| Some(Open { index, name: f.name.filter(known)?, cache: Rc::clone(&f.cache) }))
+            .filter_map(|(index, f)| {
+                Some(Open { index, name: f.name.filter(known)?, cache: Rc::clone(&f.cache) })
+            })
             .collect();
         (!usable.is_empty()).then(|| usable[self.world.rng.below(usable.len() as u64) as usize].clone())
     }

@@ -33,6 +33,10 @@ impl Client {
         client.arg("--socket").arg(socket);
         // With --force an error of one question does not end it.
         client.args(["--batch", "--skip-column-names", "--unbuffered", "--force", "--skip-reconnect"]);
+        Self::spawn(client, socket)
+    }
+
+    fn spawn(mut client: Command, socket: &Path) -> Result<Self> {
         client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = client
             .spawn()
@@ -48,7 +52,7 @@ impl Client {
         let mark = format!("seawall-{}", self.asked);
         let said = match self.to.write_all(format!("{sql};\nSELECT '{mark}';\n").as_bytes()) {
             Ok(()) => self.read(&mark),
-            Err(_) => self.last_words(),
+            Err(_) => self.last_words(Vec::new()),
         };
         let text = said.with_context(|| format!("MariaDB at {}", self.socket.display()))?;
         Ok(text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect())
@@ -59,57 +63,55 @@ impl Client {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
+    /// What is said before the mark. Both outputs may come in pieces, and who reads one that has nothing to say
+    /// waits for ever.
     fn read(&mut self, mark: &str) -> Result<String> {
-        let (end, mut text) = (Instant::now() + PATIENCE, Vec::new());
+        let (end, mut text, mut error) = (Instant::now() + PATIENCE, Vec::new(), Vec::new());
         let tail = format!("{mark}\n");
         while !is_whole(&text, tail.as_bytes()) {
             let (answered, failed) = self.wait(end)?;
-            if failed {
-                let error = take(&mut self.errors)?;
-                if is_lost(&error) || !answered && error.is_empty() {
-                    let _ = self.child.kill();
-                    bail!("{}", if error.is_empty() { "the client ended".into() } else { error });
-                }
-                // The answer to the mark comes all the same, and leaves the pipe empty for the next question.
-                self.skip(&tail, end)?;
-                bail!("{error}");
+            let no_more = failed && append(&mut self.errors, &mut error)? == 0;
+            if is_lost(&error) || no_more && !answered {
+                let _ = self.child.kill();
+                return self.last_words(error);
             }
-            if append(&mut self.answers, &mut text)? == 0 {
-                return self.last_words();
+            if answered && append(&mut self.answers, &mut text)? == 0 {
+                return self.last_words(error);
             }
+        }
+        // What went wrong was said before the mark.
+        if self.wait_for(Duration::ZERO)?.is_some_and(|(_, failed)| failed) {
+            append(&mut self.errors, &mut error)?;
+        }
+        let error = String::from_utf8_lossy(&error);
+        if !error.trim().is_empty() {
+            bail!("{}", error.trim());
         }
         text.truncate(text.len() - tail.len());
         String::from_utf8(text).or_else(|e| Ok(String::from_utf8_lossy(e.as_bytes()).into_owned()))
     }
 
-    fn skip(&mut self, tail: &str, end: Instant) -> Result<()> {
-        let mut text = Vec::new();
-        while !is_whole(&text, tail.as_bytes()) {
-            self.wait(end)?;
-            if append(&mut self.answers, &mut text)? == 0 {
-                break;
-            }
-        }
-        Ok(())
-    }
-
     /// Which of the two outputs has something to read, or was closed.
     fn wait(&mut self, end: Instant) -> Result<(bool, bool)> {
-        let left = end.saturating_duration_since(Instant::now());
-        let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
-        let mut fds = [PollFd::new(&self.answers, PollFlags::IN), PollFd::new(&self.errors, PollFlags::IN)];
-        if poll(&mut fds, Some(&left))? == 0 {
+        let ready = self.wait_for(end.saturating_duration_since(Instant::now()))?;
+        if ready.is_none() {
             let _ = self.child.kill();
-            bail!("no answer for {} s", PATIENCE.as_secs());
         }
-        Ok((!fds[0].revents().is_empty(), fds[1].revents().contains(PollFlags::IN)))
+        ready.with_context(|| format!("no answer for {} s", PATIENCE.as_secs()))
     }
 
-    /// Why the client ended.
-    fn last_words(&mut self) -> Result<String> {
-        let mut error = String::new();
-        let _ = self.errors.read_to_string(&mut error);
+    fn wait_for(&self, time: Duration) -> Result<Option<(bool, bool)>> {
+        let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
+        let mut fds = [PollFd::new(&self.answers, PollFlags::IN), PollFd::new(&self.errors, PollFlags::IN)];
+        let any = poll(&mut fds, Some(&time))? > 0;
+        Ok(any.then(|| (!fds[0].revents().is_empty(), !fds[1].revents().is_empty())))
+    }
+
+    /// Why the client ended: what it said before, and the rest.
+    fn last_words<T>(&mut self, mut error: Vec<u8>) -> Result<T> {
+        let _ = self.errors.read_to_end(&mut error);
         let _ = self.child.wait();
+        let error = String::from_utf8_lossy(&error);
         bail!("{}", if error.trim().is_empty() { "the client ended" } else { error.trim() })
     }
 }
@@ -127,10 +129,11 @@ fn is_whole(text: &[u8], tail: &[u8]) -> bool {
 }
 
 /// The client's own errors (2002 to 2055): there is no connection any more.
-fn is_lost(error: &str) -> bool {
-    error.lines().any(|line| line.starts_with("ERROR 20"))
+fn is_lost(error: &[u8]) -> bool {
+    error.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"ERROR 20"))
 }
 
+/// What is there now; 0 at the end.
 fn append(from: &mut impl Read, text: &mut Vec<u8>) -> Result<usize> {
     let mut part = [0; 1 << 16];
     let n = from.read(&mut part)?;
@@ -139,13 +142,6 @@ fn append(from: &mut impl Read, text: &mut Vec<u8>) -> Result<usize> {
         bail!("an answer of more than {LONGEST} bytes");
     }
     Ok(n)
-}
-
-/// What is there now.
-fn take(from: &mut impl Read) -> Result<String> {
-    let mut part = [0; 4096];
-    let n = from.read(&mut part)?;
-    Ok(String::from_utf8_lossy(&part[..n]).trim().to_owned())
 }
 
 #[cfg(test)]
@@ -160,8 +156,40 @@ mod tests {
 
     #[test]
     fn an_error_of_the_connection_is_told_from_one_of_a_question() {
-        assert!(is_lost("ERROR 2013 (HY000) at line 3: Lost connection to server during query"));
-        assert!(is_lost("ERROR 2006 (HY000) at line 3: Server has gone away"));
-        assert!(!is_lost("ERROR 1142 (42000) at line 1: SELECT command denied"));
+        assert!(is_lost(b"ERROR 2013 (HY000) at line 3: Lost connection to server during query"));
+        assert!(is_lost(b"ERROR 2006 (HY000) at line 3: Server has gone away"));
+        assert!(!is_lost(b"ERROR 1142 (42000) at line 1: SELECT command denied"));
+    }
+
+    /// A client that answers each question with this.
+    fn saying(words: &str) -> Client {
+        let mut script = Command::new("sh");
+        script.args(["-c", &format!("while read -r question && read -r mark; do {words}; done")]);
+        Client::spawn(script, Path::new("/nowhere")).expect("sh")
+    }
+
+    const MARK: &str = "echo \"$mark\" | cut -d\"'\" -f2";
+
+    #[test]
+    fn regression_an_error_that_comes_in_pieces_is_not_waited_for_on_the_other_pipe() {
+        let mut lost = saying("printf 'ERR' >&2; sleep 0.2; echo 'OR 2013 (HY000): Lost' >&2; exec sleep 60");
+        let (told, heard) = std::sync::mpsc::channel();
+        std::thread::spawn(move || told.send(lost.rows("SELECT 1")));
+        let answer = heard.recv_timeout(PATIENCE * 2).expect("nobody waits for ever");
+        let error = format!("{:#}", answer.expect_err("lost"));
+        assert!(error.contains("ERROR 2013 (HY000)"), "{error}");
+    }
+
+    #[test]
+    fn an_error_belongs_to_its_question() {
+        let mut client = saying(&format!(
+            "case $question in *x*) printf 'ERROR 11' >&2; sleep 0.1; echo '42: denied' >&2;; *) printf 'a\\tb\\n';; esac; {MARK}"
+        ));
+        for _ in 0..3 {
+            let error = client.rows("x").expect_err("denied").to_string();
+            assert!(error.contains("/nowhere"), "{error}");
+            assert_eq!(client.rows("SELECT").expect("rows"), [["a", "b"]]);
+        }
+        assert!(!client.is_gone());
     }
 }
