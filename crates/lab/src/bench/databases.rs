@@ -18,7 +18,10 @@ fn pg_shapes(scope: Scope) -> Vec<Bench> {
         return [1, 8].map(|clients| Bench { test: Test::SimpleUpdate, clients, seconds: 1 }).to_vec();
     }
     let clients = [1, 4, 8, 16];
-    Test::ALL.iter().flat_map(|&test| clients.map(|clients| Bench { test, clients, seconds: 6 })).collect()
+    Test::UPDATING
+        .iter()
+        .flat_map(|&test| clients.map(|clients| Bench { test, clients, seconds: 6 }))
+        .collect()
 }
 
 /// How many steps PostgreSQL takes.

@@ -214,11 +214,12 @@ impl Pgbench {
     }
 
     fn in_words(&self) -> String {
-        let (test, clients) = (self.test.title(), self.clients);
-        format!(
-            "pgbench {test}, {clients} clients, scale {}; commit mode: per operation, each waits until it is durable",
-            self.scale
-        )
+        let (test, clients, scale) = (self.test.title(), self.clients, self.scale);
+        let commits = match self.test.changes() {
+            0 => "commits nothing",
+            _ => "commit mode: per operation, each waits until it is durable",
+        };
+        format!("pgbench {test}, {clients} clients, scale {scale}; {commits}")
     }
 }
 

@@ -65,7 +65,7 @@ fn a_mistake_is_told_with_its_place_and_what_is_allowed() {
         ("[\"throughput\"]", "[\"speed\"]", 5, &["speed", "throughput", "latency_p99"]),
         ("controls = [\"fs\"]", "controls = [\"xfs\"]", 6, &["xfs", "`fs`", "`log`"]),
         ("controls = [\"fs\"]", "controls = [\"log\"]", 6, &["baseline", "fs"]),
-        ("\"simple-update\"", "\"select-only\"", 9, &["select-only", "simple-update", "tpcb"]),
+        ("\"simple-update\"", "\"insert-only\"", 9, &["insert-only", "simple-update", "tpcb"]),
         ("role = \"baseline\"", "role = \"base\"", 16, &["base", "`baseline`", "`bound`"]),
         ("medium = \"emulated\"", "medium = \"pmem\"", 22, &["pmem", "`emulated`, `file`, `dax`"]),
         ("pool = \"64M\"", "pool = \"64 apples\"", 18, &["pool", "256M"]),

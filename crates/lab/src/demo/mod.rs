@@ -82,7 +82,7 @@ pub fn render(json: &Path, page: &Path) -> Result<()> {
 
 fn shapes(options: &DemoOptions) -> Vec<Bench> {
     let shape = |test, clients| Bench { test, clients, seconds: options.seconds };
-    Test::ALL.iter().flat_map(|&test| CLIENTS.map(|clients| shape(test, clients))).collect()
+    Test::UPDATING.iter().flat_map(|&test| CLIENTS.map(|clients| shape(test, clients))).collect()
 }
 
 fn steps(options: &DemoOptions) -> usize {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Cluster;
 use crate::process::run;
 
-/// pgbench's built-in scripts that commit.
+/// pgbench's built-in scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Test {
     /// `-N`: one account and a history row; clients hardly meet.
@@ -18,17 +18,21 @@ pub enum Test {
     /// TPC-B-like: all clients also update a few shared branch rows.
     #[serde(rename = "tpcb")]
     TpcB,
+    /// `-S`: reads one account.
+    #[serde(rename = "select-only")]
+    SelectOnly,
 }
 
 impl Test {
-    /// All of them.
-    pub const ALL: [Test; 2] = [Test::SimpleUpdate, Test::TpcB];
+    /// Those that wait for redo.
+    pub const UPDATING: [Test; 2] = [Test::SimpleUpdate, Test::TpcB];
 
     /// The name in results.
     pub fn name(self) -> &'static str {
         match self {
             Test::SimpleUpdate => "simple-update",
             Test::TpcB => "tpcb",
+            Test::SelectOnly => "select-only",
         }
     }
 
@@ -37,7 +41,13 @@ impl Test {
         match self {
             Test::SimpleUpdate => "simple-update",
             Test::TpcB => "TPC-B-like",
+            Test::SelectOnly => "select-only",
         }
+    }
+
+    /// Changes that one transaction makes.
+    pub fn changes(self) -> u64 {
+        u64::from(self != Test::SelectOnly)
     }
 }
 
@@ -67,6 +77,7 @@ impl Bench {
         let script = match self.test {
             Test::SimpleUpdate => "simple-update",
             Test::TpcB => "tpcb-like",
+            Test::SelectOnly => "select-only",
         };
         let threads = self.clients.min(2).to_string();
         command.args(["-n", "-b", script, "-j", &threads]);
@@ -89,8 +100,8 @@ fn parse(output: &str) -> Result<Measured> {
     Ok(Measured { tps: figures.per_second, transactions })
 }
 
-/// What pgbench reported as done was done, and wholly: a history row for each transaction, and each delta in
-/// an account too.
+/// What pgbench reported as changed was changed, and wholly: a history row for each transaction, and each delta
+/// in an account too.
 pub fn check_work(cluster: &Cluster, reported: u64) -> Result<()> {
     let rows: u64 = cluster.query("SELECT count(*) FROM pgbench_history")?.parse()?;
     ensure!(rows >= reported, "pgbench reported {reported} transactions, its history has {rows}");

@@ -83,7 +83,8 @@ pub fn check(stage: &Stage<'_>, prepared: &Prepared, cluster: &Cluster<'_>, load
     let load = match stage.case.load() {
         Load::Slob(_) => "slob",
         Load::Tprocc(_) => "tprocc",
-        _ => return check_work(cluster, loaded.commits),
+        Load::Pgbench(pgbench) => return check_work(cluster, loaded.commits * pgbench.test.changes()),
+        _ => bail!("the load is not one of PostgreSQL"),
     };
     let ledger = ledger(stage.lab, Some(&prepared.configuration.name));
     let check = load_command(stage.lab, cluster, [load, "check"], &ledger);
