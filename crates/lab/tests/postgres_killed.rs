@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use common::{Place, assert_complete};
 use seawall_lab::crash::{PostgresLoad, check_postgres};
-use seawall_lab::pg::{Cluster, try_bare_start};
+use seawall_lab::pg::{Cluster, TAIL, Variant, try_bare_start};
 use seawall_lab::process::{self, run};
-use seawall_lab::side::Side;
+use seawall_lab::side::{Preset, Side};
 
 /// Commits before and after something is killed.
 const SOME: usize = 300;
@@ -45,11 +45,27 @@ impl Scene {
     fn check(&self, cluster: Cluster<'_>) {
         let verdict = check_postgres(&self.place.lab, &cluster, &self.place.ledger()).expect("a verdict");
         assert_complete(&verdict);
+        self.check_structure(cluster);
+    }
+
+    fn check_structure(&self, cluster: Cluster<'_>) {
         let mut amcheck = cluster.client("pg_amcheck");
         amcheck.args(["--install-missing", "--heapallindexed"]);
         run(amcheck, "pg_amcheck").expect("clean");
         cluster.stop().expect("an orderly end");
         self.page_checksums().expect("every page's checksum is right");
+    }
+
+    /// One of the counters of files below `dir`, all together.
+    fn in_log(&self, dir: &Path, counter: &str) -> u64 {
+        let mut status = self.place.lab.pool.seawall();
+        status.args(["status", "--json", "--pool"]).arg(self.place.lab.pool.path());
+        let said = run(status, "seawall status").expect("status");
+        let said: serde_json::Value = serde_json::from_slice(&said).expect("JSON");
+        let files = said["files"].as_array().expect("files").iter();
+        let below =
+            files.filter(|file| Path::new(file["path"].as_str().unwrap_or_default()).starts_with(dir));
+        below.map(|file| file[counter].as_u64().expect("a counter")).sum()
     }
 
     fn page_checksums(&self) -> anyhow::Result<()> {
@@ -117,6 +133,33 @@ fn everything_killed_at_once_then_replayed() {
     scene.place.recover_with_replay();
     // From here on without Seawall: the files alone hold everything.
     scene.check(scene.start(Side::Fs));
+}
+
+#[test]
+fn a_tablespace_made_while_the_server_runs_killed_then_replayed() {
+    let scene = Scene::new();
+    let atomic =
+        Variant { on_seawall: &[("full_page_writes", "off")], preset: Preset::PostgresAtomic, ..TAIL };
+    let cluster =
+        Cluster::start_as(&scene.place.lab, &scene.bin, Side::Seawall, &scene.data, &atomic).expect("starts");
+    let space = scene.data.with_file_name("space");
+    // As the database's user, to whom it has to belong.
+    cluster.sql(&format!("COPY (SELECT 1) TO PROGRAM 'mkdir -m 700 {}'", space.display())).expect("made");
+    cluster.sql(&format!("CREATE TABLESPACE space LOCATION '{}'", space.display())).expect("a tablespace");
+    cluster
+        .sql("CREATE TABLE t (i int PRIMARY KEY USING INDEX TABLESPACE space) TABLESPACE space")
+        .expect("made");
+    cluster.sql("INSERT INTO t SELECT generate_series(1, 50000)").expect("written");
+    cluster.sql("CHECKPOINT").expect("its pages are written");
+    assert_eq!(scene.in_log(&space, "untracked_writes"), 0, "all of it is in the log");
+    assert!(scene.in_log(&space, "writes") > 100);
+    cluster.sql("UPDATE t SET i = -i WHERE i % 2 = 0").expect("acknowledged");
+    cluster.kill_with(&[scene.place.daemon()]).expect("killed");
+    scene.place.recover_with_replay();
+    let cluster = scene.start(Side::Fs);
+    let sum = cluster.query("SELECT count(*) || ' ' || sum(i) FROM t").expect("readable");
+    assert_eq!(sum, "50000 -25000");
+    scene.check_structure(cluster);
 }
 
 #[test]
