@@ -78,6 +78,11 @@ pub const SUSTAINED: &[Key] = &[
     P99,
     P999,
     LONGEST,
+    spread(
+        "{side}_late_us",
+        "how late a thread woke at worst that slept a millisecond at a time beside the load: what the machine takes from \
+         any program. A longest operation below it says nothing about the side",
+    ),
     OPS,
 ];
 

@@ -10,6 +10,7 @@ mod databases;
 mod disk;
 mod fields;
 mod keys;
+mod late;
 mod mariadb;
 mod mariadb_atomic;
 mod measure;

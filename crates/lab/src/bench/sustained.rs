@@ -139,11 +139,14 @@ fn figures(mut row: Fields, samples: &Samples) -> Result<Fields> {
         seawall,
         mean(Side::Unsafe)?.median,
     );
+    for side in SIDES {
+        row = row.with_spread(&format!("{}_late_us", key(side)), samples.late(side)?);
+    }
     with_tails(row, samples)
 }
 
 fn table(runs: &[Run], samples: &[Samples], medium: &str) -> Result<String> {
-    let header = ["sustained", "side", "mean µs", "p99.9 µs", "longest ms", "MB/s"];
+    let header = ["sustained", "side", "mean µs", "p99.9 µs", "longest ms", "a sleeper late ms", "MB/s"];
     let mut rows = Vec::new();
     for (run, samples) in runs.iter().zip(samples) {
         let pace = if run.steady { "steady" } else { "flat out" };
@@ -154,6 +157,7 @@ fn table(runs: &[Run], samples: &[Samples], medium: &str) -> Result<String> {
                 samples.latency(side, |l| l.mean_us)?.told(short),
                 samples.latency(side, |l| l.p999_us)?.told(short),
                 samples.latency(side, |l| l.max_us / 1e3)?.told(short),
+                samples.late(side)?.told(|us| short(us / 1e3)),
                 samples.spread(side, |r| r.bytes as f64 / r.seconds / 1e6)?.told(short),
             ]);
         }
