@@ -7,6 +7,7 @@
 #![deny(unsafe_code)] // Allowed in one place: `sys`.
 
 mod attach;
+mod beside;
 mod commands;
 mod pool;
 mod run;

@@ -1,21 +1,24 @@
-//! Which pool: the one that is named, or the user's default one.
+//! Which pool: the one that is named, or a default one. On persistent memory, and in RAM, that is the user's; where there
+//! is no persistent memory it is a log on the disk, beside the data.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use nix::unistd::geteuid;
 use seawall_core::pool::{self, PoolError};
 use seawall_media::{Medium, dax_mounts, probe};
 
-use crate::size;
+use seawall_daemon::control::Control;
+
+use crate::{beside, size};
 
 /// Size of a pool that is made on demand.
 const DEFAULT_SIZE: u64 = 256 << 20;
 /// The same of one on a block device: three times as much lies there, and is read at a start.
 const DEFAULT_BLOCK_SIZE: u64 = 128 << 20;
 
-const CHOICES: &str = "there is no persistent memory here that Seawall could use, so nothing was started.
+const CHOICES: &str = "there is no place here for a log that survives a power cut, so nothing was started.
 
 Seawall keeps commits where they survive a power cut. The choices:
 
@@ -48,20 +51,41 @@ pub fn existing(named: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = named {
         return std::fs::canonicalize(path).map_err(|_| PoolError::Missing(path.into()).into());
     }
-    let mut candidates: Vec<_> = dax_mounts().iter().map(|mount| on_mount(mount)).collect();
-    candidates.push(emulated_default());
-    match candidates.iter().find(|path| is_mine(path)) {
-        Some(path) => Ok(path.clone()),
-        None => bail!("you have no default pool{}: name one with --pool", others()),
+    let on_dax = dax_mounts().iter().map(|mount| on_mount(mount)).find(|path| is_mine(path));
+    let logs: Vec<PathBuf> = beside::noted().into_iter().filter(|path| is_mine(path)).collect();
+    let emulated = Some(emulated_default()).filter(|path| is_mine(path));
+    let all = on_dax.iter().chain(&logs).chain(&emulated);
+    // What is in use now is meant, else what is strongest.
+    match all.filter(|path| is_served(path)).collect::<Vec<_>>().as_slice() {
+        [] => {}
+        [one] => return Ok((*one).clone()),
+        many => return several(many),
     }
+    match (on_dax, logs.as_slice(), emulated) {
+        (Some(one), ..) | (None, [], Some(one)) => Ok(one),
+        (None, [one], _) => Ok(one.clone()),
+        (None, [], None) => bail!("you have no default pool{}: name one with --pool", others()),
+        (None, many, _) => several(many),
+    }
+}
+
+fn several<P: AsRef<Path>>(pools: &[P]) -> Result<PathBuf> {
+    bail!("you have several pools: name one with --pool ({})", list(pools))
+}
+
+fn is_served(pool: &Path) -> bool {
+    matches!(Control::connect(pool), Ok(Some(_)))
+}
+
+fn list<P: AsRef<Path>>(paths: &[P]) -> String {
+    paths.iter().map(|p| p.as_ref().display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// Pools of others in RAM, for the message.
 fn others() -> String {
     let names = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten().map(|e| e.path());
     let pools: Vec<_> = names.filter(|p| p.extension().is_some_and(|e| e == "pool")).collect();
-    let list: Vec<_> = pools.iter().map(|p| p.display().to_string()).collect();
-    if list.is_empty() { String::new() } else { format!(" (in /dev/shm there are {})", list.join(", ")) }
+    if pools.is_empty() { String::new() } else { format!(" (in /dev/shm there are {})", list(&pools)) }
 }
 
 fn is_mine(path: &Path) -> bool {
@@ -71,7 +95,7 @@ fn is_mine(path: &Path) -> bool {
 /// What whoever needs a pool was told about it.
 #[derive(clap::Args)]
 pub struct Wanted {
-    /// The pool; without it the default pool of the user who runs the database, made on demand
+    /// The pool; without it the user's default pool on persistent memory, or a log beside the data; made on demand
     #[arg(long)]
     pool: Option<PathBuf>,
     /// Size of a pool that is made on demand
@@ -127,11 +151,11 @@ pub fn make_block(at: &Path, size: Option<u64>, force: bool) -> Result<(), PoolE
     pool::block::create(at, size.unwrap_or(DEFAULT_BLOCK_SIZE), force, Path::new(pool::MEMORY))
 }
 
-/// The pool to run on; a default one is made on demand.
+/// The pool to run on; a default one is made on demand. `data` is the directory of the database, a real path.
 ///
 /// # Errors
 /// If there is none and none may be made.
-pub fn for_run(wanted: &Wanted) -> Result<PathBuf> {
+pub fn for_run(wanted: &Wanted, data: &Path) -> Result<PathBuf> {
     let path = match wanted.named() {
         Some(path) => {
             if !path.exists() && wanted.may_make() {
@@ -141,14 +165,17 @@ pub fn for_run(wanted: &Wanted) -> Result<PathBuf> {
             path.to_owned()
         }
         None if wanted.emulated => default_at(&emulated_default(), wanted)?,
-        None => persistent(wanted)?,
+        None => persistent(wanted, data)?,
     };
     existing(Some(&path))
 }
 
-/// The default pool on the first DAX mount that has one or takes one.
-fn persistent(wanted: &Wanted) -> Result<PathBuf> {
+/// The default pool on the first DAX mount that has one or takes one; without any such mount the one beside the data.
+fn persistent(wanted: &Wanted, data: &Path) -> Result<PathBuf> {
     let mounts = dax_mounts();
+    if mounts.is_empty() {
+        return beside_data(wanted, data).map_err(|e| anyhow!("{CHOICES}\n\nBeside the data: {e:#}"));
+    }
     if let Some(pool) = mounts.iter().map(|m| on_mount(m)).find(|pool| is_mine(pool)) {
         return Ok(pool);
     }
@@ -162,6 +189,27 @@ fn persistent(wanted: &Wanted) -> Result<PathBuf> {
     bail!("{CHOICES}{reasons}")
 }
 
+/// The log beside the data.
+fn beside_data(wanted: &Wanted, data: &Path) -> Result<PathBuf> {
+    let path = beside::place(data)?;
+    if !path.exists() {
+        eprintln!(
+            "seawall: there is no persistent memory here: making a log on the disk, {} (--pool or --block name another \
+             place)",
+            path.display()
+        );
+        or_exists(make_block(&path, wanted.size, false))?;
+    }
+    if !is_mine(&path) {
+        bail!("{} is not a file of yours", path.display());
+    }
+    if !pool::block::is_journal(&path)? {
+        return Err(PoolError::NotALog(path).into());
+    }
+    beside::note(&path);
+    Ok(path)
+}
+
 fn default_at(path: &Path, wanted: &Wanted) -> Result<PathBuf> {
     if !path.exists() {
         make(path, wanted)?;
@@ -173,7 +221,11 @@ fn default_at(path: &Path, wanted: &Wanted) -> Result<PathBuf> {
 }
 
 fn make(path: &Path, wanted: &Wanted) -> Result<()> {
-    match wanted.make(path) {
+    or_exists(wanted.make(path))
+}
+
+fn or_exists(made: Result<(), PoolError>) -> Result<()> {
+    match made {
         // Another `run` was quicker.
         Err(PoolError::Exists(_)) => Ok(()),
         made => made.map_err(Into::into),

@@ -156,6 +156,56 @@ fn run_makes_a_log_and_says_what_it_is() {
     place.seawall(&["init", "--block", "small", "--size", "1M"]).fails(1, &["too few"]);
 }
 
+/// Without a word about a pool. Those who are not told of the data find it all the same.
+#[test]
+fn without_persistent_memory_the_log_lies_beside_the_data() {
+    let mut place = Place::bare();
+    place.pool = place.file("db.seawall");
+    let notes = place.file("notes");
+    let say = |place: &Place, words: &[&str]| -> Said {
+        place.command(words).env("SEAWALL_NOTES", &notes).output().expect("seawall starts").into()
+    };
+    let run = |place: &Place, data: &str, command: &str| {
+        fs::create_dir_all(place.file(data)).expect("a directory");
+        say(place, &["run", "--size", "16M", "--preset", "sqlite", "--data", data, "--", "sh", "-c", command])
+    };
+    let made = run(&place, "db", "true");
+    made.succeeds().says(&[
+        "no persistent memory",
+        "db.seawall",
+        "block (survives power loss if the device honours flush)",
+    ]);
+    assert_eq!(fs::read_dir(place.file("db")).expect("the data").count(), 0, "nothing lies in it");
+    let looked = run(&place, "db", &format!("{} status", env!("CARGO_BIN_EXE_seawall")));
+    looked.succeeds();
+    assert_eq!(looked.err.lines().count(), 1, "it was found again: {}", looked.err);
+    assert!(looked.out.contains("db.seawall"), "{}", looked.out);
+    let mut writer = Writer::start(&place);
+    writer.write(20);
+    kill_everything(&place, writer);
+    say(&place, &["drain"]).fails(1, &["no daemon serves", "db.seawall", "live records"]);
+    say(&place, &["recover"]).succeeds();
+    assert_eq!(Writer::found(&place), 20);
+    say(&place, &["drain"]).succeeds();
+    run(&place, "other", "true").succeeds();
+    say(&place, &["drain"]).fails(1, &["several pools", "db.seawall", "other.seawall", "--pool"]);
+}
+
+#[test]
+fn a_log_is_not_made_beside_data_that_is_in_memory_or_over_another_file() {
+    let place = Place::bare();
+    let ram = place.ram("db");
+    let run = |data: &str| {
+        fs::create_dir_all(place.file(data)).expect("a directory");
+        place.seawall(&["run", "--preset", "sqlite", "--data", data, "--", "true"])
+    };
+    run(&ram).fails(125, &["nothing was started", "--emulated", "is RAM"]);
+    assert!(!std::path::Path::new(&place.ram("db.seawall")).exists());
+    fs::write(place.file("mine.seawall"), "something of mine").expect("written");
+    run("mine").fails(125, &["nothing was started", "mine.seawall exists and is no Seawall log"]);
+    assert_eq!(fs::read(place.file("mine.seawall")).expect("still there"), b"something of mine");
+}
+
 /// A loop device stands for a disk.
 #[test]
 fn a_device_that_holds_something_is_not_formatted() {

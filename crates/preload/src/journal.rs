@@ -60,7 +60,7 @@ impl Lender for Journal {
 }
 
 fn is_it(fd: c_int) -> bool {
-    sys::fstat(fd).is_ok_and(|stat| (stat.dev, stat.ino) == (DEVICE.load(Relaxed), INODE.load(Relaxed)))
+    sys::identity(fd) == Ok((DEVICE.load(Relaxed), INODE.load(Relaxed)))
 }
 
 /// True unless the application may write no file as long as the journal: the kernel would refuse, and send SIGXFSZ.

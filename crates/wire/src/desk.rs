@@ -23,10 +23,10 @@ pub struct Desk<'a> {
 words!(Desk {
     /// Process and thread that lead, 0 when nobody does.
     lock: u64 @ 0,
-    /// Futex: incremented and woken when a leader is through.
-    bell: u32 @ 8,
-    /// Threads that may sleep on the bell.
-    sleepers: u32 @ 12,
+    /// Futex of those who need a capture with an even number: incremented whenever a leader is through.
+    bell_even: u32 @ 8,
+    /// 1: threads may sleep on that bell.
+    sleepers_even: u32 @ 12,
     /// errno of the write that failed: nothing is hardened any more. 0: none.
     failed: u32 @ 16,
     /// Bytes of a block.
@@ -55,6 +55,10 @@ words!(Desk {
     uuid_low: u64 @ 104,
     /// The pool's UUID, high half.
     uuid_high: u64 @ 112,
+    /// Futex of those who need a capture with an odd number.
+    bell_odd: u32 @ 120,
+    /// 1: threads may sleep on that bell.
+    sleepers_odd: u32 @ 124,
     /// Device writes of batches.
     writes: u64 @ 128,
     /// Bytes of them, padding included.
@@ -65,6 +69,14 @@ words!(Desk {
     waits: u64 @ 152,
     /// Syncs that led a write.
     leads: u64 @ 160,
+    /// [`waits`](Self::waits) when the newest capture began.
+    counted: u64 @ 168,
+    /// How many waited for that capture.
+    company: u64 @ 176,
+    /// When the newest device write of a batch ended, in ticks.
+    ended: u64 @ 184,
+    /// What it took, in ticks.
+    took: u64 @ 192,
 });
 
 impl<'a> Desk<'a> {
@@ -104,6 +116,18 @@ impl<'a> Desk<'a> {
     /// Where that cursor goes when the capture under way is on the device; 0: nowhere. The leader's.
     pub fn noted(&self, i: u32) -> &'a core::sync::atomic::AtomicU64 {
         self.region.u64(self.at + Self::CURSORS_AT + i as usize * 16 + 8)
+    }
+
+    /// The bell of those who need this capture, and whether anybody may sleep on it.
+    pub fn bell(
+        &self,
+        capture: u64,
+    ) -> (&'a core::sync::atomic::AtomicU32, &'a core::sync::atomic::AtomicU32) {
+        if capture.is_multiple_of(2) {
+            (self.bell_even(), self.sleepers_even())
+        } else {
+            (self.bell_odd(), self.sleepers_odd())
+        }
     }
 
     /// Where the newest batch ends if `number` is its number.

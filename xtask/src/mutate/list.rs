@@ -226,7 +226,7 @@ mutants! {
         "journal: cleaning keeps live segments": "(same_use && !free && len > 0).then_some(" => "(same_use && !free && len > 0 && !{m}).then_some(",
     }
     "core/src/journal/lock.rs" {
-        "journal: the living keep the lock": "    if holder != 0 && !is_dead(holder) {" => "    if holder != 0 && !is_dead(holder) && !{m} {",
+        "journal: the living keep the lock": "    if holder != 0 && (!looks || !is_dead(holder)) {" => "    if holder != 0 && (!looks || !is_dead(holder)) && !{m} {",
     }
     "core/src/store.rs" {
         "journal: tables": "            Some(journal) => journal.change(&self.region, ranges, || change(&self.region))," => "            Some(journal) => journal.change(&self.region, if {m} { &[] } else { ranges }, || change(&self.region)),",

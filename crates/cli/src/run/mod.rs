@@ -80,7 +80,8 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
     let policy = Policy::from_name(&how.policy).unwrap_or_default();
     let roots = database::find(how.preset.as_deref(), policy, &how.data, &program, &how.command[1..])?;
     let preload = preload::find()?;
-    let pool = pool::for_run(&how.wanted)?;
+    let data = roots.first().map(|root| root.data.as_path()).context("no directory to manage")?;
+    let pool = pool::for_run(&how.wanted, data)?;
     check_owner(&pool)?;
     say_what_it_survives(&pool, how.quiet)?;
     program.warn();

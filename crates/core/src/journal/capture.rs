@@ -26,9 +26,9 @@ use core::sync::atomic::fence;
 use seawall_media::LINE;
 use seawall_wire::shm::SegmentState;
 
-use super::lock::{Wait, try_lead};
+use super::lock::Wait;
 use super::way::Writer;
-use super::{Journal, Room};
+use super::{Journal, Room, company};
 use crate::Errno;
 use crate::append::Log;
 use crate::format::{RecordHeader, SegmentHeader};
@@ -58,22 +58,29 @@ impl Journal {
         // What this thread stored is seen by any capture that begins after this look.
         fence(SeqCst);
         let ticket = desk.begun().load(SeqCst) + 1;
-        desk.waits().fetch_add(1, Relaxed);
-        let (mut wait, mut spent) = (Wait::default(), 0);
-        while desk.done().load(Acquire) < ticket {
+        let is_first = company::join(desk);
+        let (mut wait, mut spent, clock) = (Wait::new(desk, is_first), 0, log.shm.header().clock());
+        loop {
+            wait.look(ticket);
+            if desk.done().load(Acquire) >= ticket {
+                return Ok(spent);
+            }
             if desk.failed().load(Acquire) != 0 {
                 return Err(Errno::IO);
             }
-            match try_lead(desk) {
+            if let Some(ns) = company::patience(desk, clock) {
+                wait.gather(ns);
+                continue;
+            }
+            match wait.try_lead() {
                 Some(lead) => {
                     let lead = lead.with(&self.way)?;
                     self.round(log, &lead, ticket)?;
                     spent += lead.spent();
                 }
-                None => wait.nap(desk),
+                None => wait.nap(),
             }
         }
-        Ok(spent)
     }
 
     /// One capture, unless the ticket was served meanwhile.
@@ -82,6 +89,7 @@ impl Journal {
         if desk.done().load(Acquire) >= ticket {
             return Ok(());
         }
+        company::count(desk);
         let capture = desk.begun().fetch_add(1, SeqCst) + 1;
         let stable = log.stable_lsn();
         self.capture(log, lead)?;

@@ -16,11 +16,17 @@
 //!   device's success. A leader that dies before leaves nothing: its successor begins with another number.
 //! * An error of the device is final: nothing is retried into success.
 //!
+//! Who leads, and who is woken: `lock`. Whether it is worth to wait for others first: `company`.
+//!
+//! One write in flight is what makes it possible to tell a drive that lies (`seawall_media::block`). More would be of use
+//! where a write takes much longer than what its sharers do in between; but there all of them meet in the next batch.
+//!
 //! Not handled here: what a sync does when the journal is full (`engine`).
 
 mod capture;
 #[cfg(feature = "std")]
 pub mod clean;
+mod company;
 mod lock;
 #[cfg(feature = "std")]
 pub mod open;
@@ -30,6 +36,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use seawall_media::block::{Draft, Ring};
 use seawall_media::{LINE, Region};
+use seawall_stats::ticks;
 use seawall_wire::desk::Desk;
 
 use crate::Errno;
@@ -193,7 +200,9 @@ impl Journal {
         desk.claimed().store(number, SeqCst);
         draft.seal(number, last, position, desk.uuid_low().load(Relaxed), block);
         let (buffer, _) = desk.buffer();
+        let start = ticks();
         lead.write(image, buffer, size as usize, position)?;
+        company::wrote(desk, start);
         desk.end(number).store(position + size, Release);
         desk.last().store(number, SeqCst);
         desk.writes().fetch_add(1, Relaxed);

@@ -177,7 +177,7 @@ fn supervise(how: &Mount) -> Result<()> {
     let signals = block()?;
     let (backing, place) = mountpoint::check(&how.backing, &how.mountpoint)?;
     let claim = mountpoint::claim(&backing)?;
-    let pool = pool::for_run(&how.wanted)?;
+    let pool = pool::for_run(&how.wanted, &backing)?;
     crate::run::say_what_it_survives(&pool, how.quiet)?;
     let roots = roots(how, &backing)?;
     let mut link = Link::new(pool, roots, join::How { keep: false, watch: None })?;
@@ -237,7 +237,7 @@ fn serve(how: &Mount) -> Result<()> {
     block()?;
     let real = |path: &Path| std::fs::canonicalize(path).with_context(|| path.display().to_string());
     let (backing, place) = (real(&how.backing)?, real(&how.mountpoint)?);
-    let pool = pool::for_run(&how.wanted)?;
+    let pool = pool::for_run(&how.wanted, &backing)?;
     let finder = Finder::new(how, &pool, &backing);
     let flags = how.options.iter().filter_map(|name| Flag::from_name(name)).collect();
     let options = Options { backing, mountpoint: place, allow_other: how.allow_other, flags };

@@ -141,6 +141,8 @@ impl<'a> Source<'a> {
             PoolError::NoRoom { path: create::directory(at).into(), bytes: self.bytes, error: e.into() }
         })?;
         let region = Region::map(file, self.bytes, false).map_err(|e| map_error(at, e))?;
+        // Whoever leads copies what others wrote: in small pages each new one costs a fault.
+        region.collapse();
         self.load(&region)
     }
 

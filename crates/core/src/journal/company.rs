@@ -1,0 +1,115 @@
+//! Company: whether whoever could lead waits for others first.
+//!
+//! Those whom a device write has served come back with their next commit a moment later. If one that was not served
+//! leads at once it goes alone, and all of them have to wait for its write: two writes take turns, a full one and an
+//! empty one. So until as many wait as the last capture served, whoever comes sleeps instead of leading, and the last one
+//! to come leads. At most for as long as the last write took, counted from its end, and never for more than 2 ms: a commit
+//! that comes later waits for nobody, and neither does one thread that is alone, which was all of the last capture.
+//!
+//! This comes before a capture begins, so it decides when, never what: nothing relies on it. The figures may be of
+//! any age.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use seawall_media::sim;
+use seawall_stats::{Clock, ticks};
+use seawall_wire::desk::Desk;
+
+/// Shorter is not worth falling asleep.
+const LEAST_NS: u64 = 10_000;
+/// Who has not come back by then is busy with something else.
+const MOST_NS: u64 = 2_000_000;
+
+/// To be told of everybody who begins to wait. True for the first since the newest capture began.
+pub(super) fn join(desk: Desk<'_>) -> bool {
+    desk.waits().fetch_add(1, Relaxed) <= desk.counted().load(Relaxed)
+}
+
+/// To be told when a capture begins.
+pub(super) fn count(desk: Desk<'_>) {
+    let waits = desk.waits().load(Relaxed);
+    desk.company().store(waits.saturating_sub(desk.counted().load(Relaxed)), Relaxed);
+    desk.counted().store(waits, Relaxed);
+}
+
+/// To be told of a device write that began at this time.
+pub(super) fn wrote(desk: Desk<'_>, start: u64) {
+    let now = ticks();
+    desk.took().store(now.saturating_sub(start), Relaxed);
+    desk.ended().store(now, Relaxed);
+}
+
+/// How many nanoseconds more it is worth to wait for others; `None`: not at all.
+pub(super) fn patience(desk: Desk<'_>, clock: Clock) -> Option<u64> {
+    // Simulated processes take no time.
+    if sim::process().is_some() { None } else { patience_at(desk, clock, ticks()) }
+}
+
+fn patience_at(desk: Desk<'_>, clock: Clock, now: u64) -> Option<u64> {
+    let here = desk.waits().load(Relaxed).saturating_sub(desk.counted().load(Relaxed));
+    if here >= desk.company().load(Relaxed) {
+        return None;
+    }
+    let since = now.wrapping_sub(desk.ended().load(Relaxed));
+    let left = clock.ns(desk.took().load(Relaxed)).min(MOST_NS).saturating_sub(clock.ns(since));
+    (left >= LEAST_NS).then_some(left)
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use seawall_media::Region;
+
+    use super::*;
+
+    /// A tick is a nanosecond.
+    const CLOCK: Clock = Clock { ns_per_ticks32: 1 << 32 };
+
+    fn region() -> Region {
+        let file = tempfile::tempfile_in("/dev/shm").expect("a file");
+        let len = Desk::bytes_for(1) as u64;
+        file.set_len(len).expect("room");
+        Region::map(&file, len, false).expect("a mapping")
+    }
+
+    #[test]
+    fn who_comes_right_after_a_full_write_waits_for_those_it_served() {
+        let region = region();
+        let desk = Desk::new(&region, 0);
+        desk.took().store(100_000, Relaxed);
+        let patience = || patience_at(desk, CLOCK, 1000);
+        assert!(join(desk) && !join(desk), "one is the first");
+        count(desk);
+        assert_eq!(desk.company().load(Relaxed), 2);
+        assert!(join(desk), "the first of the next");
+        assert_eq!(patience(), Some(99_000), "one of two");
+        assert!(!join(desk));
+        assert_eq!(patience(), None, "all that there were");
+        count(desk);
+        count(desk);
+        assert_eq!(patience(), None, "nobody was served");
+    }
+
+    #[test]
+    fn nobody_waits_long_after_a_write_and_nobody_who_is_alone() {
+        let region = region();
+        let desk = Desk::new(&region, 0);
+        for _ in 0..16 {
+            join(desk);
+        }
+        count(desk);
+        join(desk);
+        let patience = |took, now| {
+            desk.took().store(took, Relaxed);
+            patience_at(desk, CLOCK, now)
+        };
+        assert_eq!(patience(5_000, 0), None, "a write that took next to no time");
+        assert_eq!(patience(100_000, 100_000), None, "that write is over for as long as it took");
+        assert_eq!(patience(u64::MAX, 0), Some(MOST_NS));
+        // Another CPU's counter may be a little behind.
+        desk.ended().store(10, Relaxed);
+        assert_eq!(patience(100_000, 5), None);
+        count(desk);
+        join(desk);
+        assert_eq!(patience(100_000, 11), None, "alone, as before");
+    }
+}
