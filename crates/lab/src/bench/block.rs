@@ -2,7 +2,7 @@
 //!
 //! What persistent memory gives is not to be had there: a commit waits for the device. What is measured is what sharing
 //! a device write is worth when many commit at once, and that one alone pays no more than without Seawall. Writing
-//! processes stand for a database's backends. The write load is that of [`super::write`], appending like a log.
+//! processes stand for a database's backends. The write load is that of [`super::write`].
 
 use anyhow::Result;
 use seawall_load::write::Pattern;
@@ -16,14 +16,17 @@ use crate::table::{self, short};
 
 const SIDES: [Side; 3] = [Side::Fs, Side::Seawall, Side::Unsafe];
 const BLOCK_BYTES: u64 = 8192;
-const FILE_BYTES: u64 = 64 << 20;
+const FILE_BYTES: u64 = 128 << 20;
 /// Bytes of the pool in memory unless asked for otherwise; the log on the disk is three times as long.
-pub const POOL: u64 = 64 << 20;
+pub const POOL: u64 = 256 << 20;
 
 fn shapes(scope: Scope) -> Vec<Shape> {
     let all = if scope.quick { vec![1, 16] } else { vec![1, 2, 4, 8, 16] };
-    let shape = |processes| Shape { bs: BLOCK_BYTES, pattern: Pattern::Append, threads: 1, processes };
-    all.into_iter().map(shape).collect()
+    let shape =
+        |processes, pattern, private| Shape { bs: BLOCK_BYTES, pattern, threads: 1, processes, private };
+    let one = all.into_iter().map(|processes| shape(processes, Pattern::Append, false));
+    let many = [(1, Pattern::Random, false), (16, Pattern::Random, false), (16, Pattern::Append, true)];
+    one.chain(many.map(|(processes, pattern, private)| shape(processes, pattern, private))).collect()
 }
 
 /// What the log and the files take.
@@ -64,7 +67,8 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
 }
 
 fn one(lab: &Lab, side: Side, shape: Shape, scope: Scope, round: usize) -> Result<Run> {
-    let ops = scope.pool / 4 / shape.bs / u64::from(shape.processes);
+    // Of all processes together: before the log is half full, and destaging begins.
+    let ops = scope.pool / 4 / shape.bs;
     let seconds = if scope.quick { 0.5 } else { 2.0 };
     let limits =
         [("--size", FILE_BYTES.to_string()), ("--ops", ops.to_string()), ("--seconds", seconds.to_string())];
@@ -118,7 +122,8 @@ impl Row {
             .with("bs", self.shape.bs)
             .with("pattern", super::measure::word(self.shape.pattern))
             .with("threads", self.shape.threads)
-            .with("processes", self.shape.processes);
+            .with("processes", self.shape.processes)
+            .with("files", if self.shape.private { self.shape.processes } else { 1 });
         for (side, (rate, p50)) in SIDES.iter().zip(self.rates.iter().zip(&self.p50)) {
             row = row
                 .with_spread(&format!("{}_us", key(*side)), *p50)

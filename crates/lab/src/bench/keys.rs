@@ -92,6 +92,7 @@ pub const BLOCK: &[Key] = &[
     PATTERN,
     THREADS,
     PROCESSES,
+    one("files", "files: one for all processes, or each its own"),
     spread("fs_sync_us", "latency of one operation in µs on the bare file system, the median of a run"),
     spread("fs_sync_ops_s", "operations a second there, all processes together"),
     spread("seawall_us", "the same with the log on a block device, the same disk"),

@@ -26,6 +26,8 @@ pub struct Shape {
     pub pattern: Pattern,
     pub threads: u32,
     pub processes: u32,
+    /// Each worker has a file of its own.
+    pub private: bool,
 }
 
 /// The sides in the order of the file's keys.
@@ -61,9 +63,11 @@ pub fn measure(
     limits: &[(&str, String)],
     round: usize,
 ) -> Result<Measured> {
-    let Shape { bs, pattern, threads, processes } = shape;
+    let Shape { bs, pattern, threads, processes, private } = shape;
     let pattern = word(pattern);
-    let what = format!("round {}: {kind} {bs} {pattern}, {processes}×{threads}, {}", round + 1, key(side));
+    let layout = if private { "private" } else { "shared" };
+    let what =
+        format!("round {}: {kind} {bs} {pattern}, {layout}, {processes}×{threads}, {}", round + 1, key(side));
     lab.progress.doing(&what);
     let dir = data_dir(lab, side, kind, bs)?;
     let sync = if side == Side::Unsafe { "none" } else { "fdatasync" };
@@ -71,6 +75,7 @@ pub fn measure(
     let name = if shape.pattern == Pattern::Append { "append.db-wal" } else { "load.db-wal" };
     let (bs, threads, processes) = (bs.to_string(), threads.to_string(), processes.to_string());
     let mut args = vec!["write", "--name", name, "--bs", &bs, "--pattern", pattern, "--sync", sync];
+    args.extend(["--layout", layout]);
     args.extend(["--threads", &threads, "--processes", &processes]);
     let mut args: Vec<OsString> = args.into_iter().map(Into::into).collect();
     args.extend(["--dir".into(), dir.clone().into_os_string()]);
@@ -182,14 +187,15 @@ pub fn with_tails(row: Fields, samples: &Samples) -> Result<Fields> {
 
 /// A shape for people.
 pub fn describe(shape: &Shape) -> String {
-    let Shape { bs, pattern, threads, processes } = shape;
+    let Shape { bs, pattern, threads, processes, private } = shape;
     let plural = |n: &u32, what: &str, many: &str| format!("{n} {}", if *n == 1 { what } else { many });
     format!(
-        "{}K {}, {}, {}",
+        "{}K {}, {}, {}{}",
         bs / 1024,
         word(*pattern),
         plural(processes, "process", "processes"),
-        plural(threads, "thread", "threads")
+        plural(threads, "thread", "threads"),
+        if *private { ", a file each" } else { "" }
     )
 }
 

@@ -30,7 +30,7 @@ struct Run {
 
 fn runs(scope: Scope) -> Vec<Run> {
     let run = |pattern, threads, steady| {
-        let shape = Shape { bs: BLOCK_BYTES, pattern, threads, processes: 1 };
+        let shape = Shape { bs: BLOCK_BYTES, pattern, threads, processes: 1, private: false };
         Run { shape, steady, rate: None }
     };
     if scope.quick {
