@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use common::{Place, has, wait_for};
+use common::{Place, has, kill, signal, wait_for};
 
 /// Entries of the smallest pool.
 const ENTRIES: usize = 256;
@@ -123,6 +123,38 @@ fn a_tablespace_made_at_run_time_is_managed_from_its_first_file_on() {
     assert!(found["tracked"] == true && found["writes"] == 2 && found["untracked_writes"] == 0, "{found:#}");
     assert_eq!(status["not_covered"].as_array().map(Vec::len), Some(0));
     says_what_is_not_covered(&place);
+    finish(child);
+}
+
+#[test]
+fn what_is_made_while_the_daemon_is_replaced_waits_for_the_next_one() {
+    if !has("perl") {
+        return;
+    }
+    let place = Place::new();
+    cluster(&place);
+    let write = "open(my $m, '>', 'started') or die; close $m; <STDIN>; \
+                 open(my $f, '+>', 'base/5/16400') or die; syswrite($f, 'x' x 8192) == 8192 or die;";
+    let run =
+        ["run", "--pool", place.pool(), "--preset", "postgres", "--policy", "atomic", "--data", ".", "--"];
+    let mut command = place.command(&run);
+    let mut child = command.args(["perl", "-e", &perl(write)]).stdin(Stdio::piped()).spawn().expect("starts");
+    wait_for("the program", || place.file("started").exists());
+    let daemon = place.daemon().expect("a daemon");
+    // Whoever would start the next one stands still.
+    signal(child.id().into(), "STOP");
+    kill(daemon);
+    std::io::Write::write_all(child.stdin.as_mut().expect("piped"), b"\n").expect("it lives");
+    wait_for("the file", || place.file("base/5/16400").exists());
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let waits = !place.file("done").exists();
+    signal(child.id().into(), "CONT");
+    assert!(waits, "written past the log while no daemon was there");
+    wait_for("the program", || place.file("done").exists());
+    let status = place.status();
+    let files = status["files"].as_array().expect("files");
+    let found = files.iter().find(|f| f["path"].as_str().is_some_and(|path| path.ends_with("/16400")));
+    assert!(found.is_some_and(|f| f["tracked"] == true && f["untracked_writes"] == 0), "{status:#}");
     finish(child);
 }
 

@@ -18,6 +18,7 @@ pub mod journal;
 pub mod lock;
 pub mod name;
 mod owner;
+pub mod patience;
 pub mod persist;
 pub mod policy;
 pub mod stand_in;

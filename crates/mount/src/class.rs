@@ -171,7 +171,7 @@ fn decide(
         Manage::IfSqlite => {}
     }
     let Ok(fd) = node.open(OFlags::RDWR) else { return candidate() };
-    match log.register(fd.as_fd()) {
+    match log.register(fd.as_fd(), node.name().as_deref()) {
         Registered::File(file) => Class::Managed(Managed { file, fd }),
         Registered::No => Class::Kernel { names },
         Registered::NotNow => candidate_asked(asked.saturating_add(1)),

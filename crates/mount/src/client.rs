@@ -54,16 +54,16 @@ impl Client {
         Engine::join(&reply, pool, shm, journal).map_err(io::Error::other)
     }
 
-    /// Asks that the file behind `fd` be managed.
-    pub fn register(&self, fd: BorrowedFd<'_>) -> Registered {
-        let Ok((reply, _)) = self.ask(Kind::Register, Some(fd)) else { return Registered::NotNow };
-        match (reply.magic, Status::from_u32(reply.status)) {
+    /// Asks that the file behind `fd` be managed. `None`: the daemon did not answer.
+    pub fn register(&self, fd: BorrowedFd<'_>) -> Option<Registered> {
+        let (reply, _) = self.ask(Kind::Register, Some(fd)).ok()?;
+        Some(match (reply.magic, Status::from_u32(reply.status)) {
             (MAGIC, Status::Ok) => {
                 Registered::File(FileRef { slot: reply.slot, generation: reply.generation })
             }
             (MAGIC, Status::Bypass) => Registered::No,
             _ => Registered::NotNow,
-        }
+        })
     }
 
     fn ask(&self, kind: Kind, fd: Option<BorrowedFd<'_>>) -> io::Result<(Reply, Vec<std::os::fd::OwnedFd>)> {

@@ -1,11 +1,17 @@
 //! The log as this process sees it: the engine, our client slot, and who the calling thread is.
 
 use std::io;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
 
+use seawall_core::patience::Patience;
 use seawall_core::policy::{self, Manage};
 use seawall_core::{Engine, Owner};
 use seawall_daemon::process::now_ns;
+use seawall_wire::shm::Policy;
 
 use crate::client::{Client, Registered};
 
@@ -20,6 +26,7 @@ pub struct Log {
     client: Client,
     slot: u32,
     discover: Discover,
+    patience: Patience,
 }
 
 thread_local! {
@@ -37,7 +44,7 @@ impl Log {
         let slot = engine
             .claim_client(std::process::id(), now_ns())
             .ok_or_else(|| io::Error::other("too many processes are attached to the pool"))?;
-        Ok(Self { engine, client, slot, discover })
+        Ok(Self { engine, client, slot, discover, patience: Patience::new() })
     }
 
     /// The calling thread, as an owner of locks and lanes.
@@ -49,18 +56,30 @@ impl Log {
 
     /// What the presets say about a path.
     pub fn decide(&self, path: &Path) -> Manage {
-        use std::os::unix::ffi::OsStrExt;
         let ask = || policy::decide(self.engine.shm(), path.as_os_str().as_bytes());
         let known = ask().or_else(|| (self.discover)(path).then(ask).flatten());
         known.map_or(Manage::Bypass, |(_, manage)| manage)
     }
 
-    /// Asks that a file be managed.
-    pub fn register(&self, fd: std::os::fd::BorrowedFd<'_>) -> Registered {
-        match self.client.register(fd) {
-            Registered::File(file) if !self.engine.knows(file) => Registered::NotNow,
-            answer => answer,
-        }
+    /// Asks that the file behind `fd`, at `path`, be managed. What must not go around the log waits for a daemon that
+    /// is away.
+    pub fn register(&self, fd: BorrowedFd<'_>, path: Option<&Path>) -> Registered {
+        let ask = || match self.client.register(fd)? {
+            Registered::File(file) if !self.engine.knows(file) => Some(Registered::NotNow),
+            answer => Some(answer),
+        };
+        let insist = || {
+            path.filter(|path| self.is_atomic(path))?;
+            self.patience.insist(&self.engine, now_ns, |ns| sleep(Duration::from_nanos(ns)), ask)
+        };
+        ask().or_else(insist).unwrap_or(Registered::NotNow)
+    }
+
+    fn is_atomic(&self, path: &Path) -> bool {
+        let shm = self.engine.shm();
+        let decided = policy::decide(shm, path.as_os_str().as_bytes());
+        let atomic = |root| shm.root(root).is_some_and(|root| root.policy() == Policy::Atomic);
+        decided.is_some_and(|(root, manage)| manage == Manage::Now && atomic(root))
     }
 
     /// Gives our client slot back: nothing of ours is under way any more.

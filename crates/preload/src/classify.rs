@@ -173,17 +173,25 @@ fn register(
     entry: Entry,
     (root, manage): (u32, Manage),
 ) -> Kind {
-    match client::register(fd) {
+    // What is written before it is in the log can tear.
+    let atomic =
+        manage == Manage::Now && engine.shm().root(root).is_some_and(|root| root.policy() == Policy::Atomic);
+    match client::register(fd, atomic.then_some(engine)) {
         Registered::File(file) if engine.knows(file) => adopt(engine, fd, file, stat, entry),
         Registered::File(_) | Registered::Refused if manage == Manage::Now => {
-            if engine.shm().root(root).is_some_and(|root| root.policy() == Policy::Atomic) {
+            if atomic {
                 tell_once("a data file is not in the log, so its pages can tear; the daemon's log says why");
             }
             candidate(engine, fd, stat, entry)
         }
         Registered::File(_) | Registered::Refused | Registered::No => leave(fd, entry),
         // Somebody else may get an answer while this write is under way.
-        Registered::NoAnswer => Kind::Watched(Watched { entry, candidate: Some((engine, *stat)) }),
+        Registered::NoAnswer => {
+            if atomic {
+                tell_once("a data file is not in the log, so its pages can tear: no daemon answers");
+            }
+            Kind::Watched(Watched { entry, candidate: Some((engine, *stat)) })
+        }
     }
 }
 

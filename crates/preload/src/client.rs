@@ -4,6 +4,7 @@ use core::ffi::c_int;
 use core::mem::size_of;
 
 use seawall_core::journal::Way;
+use seawall_core::patience::Patience;
 use seawall_core::{Engine, Errno, FileRef};
 use seawall_wire::message::{Kind, MAGIC, Reply, Request, Retire, Status};
 use zerocopy::{FromZeros, IntoBytes};
@@ -57,13 +58,9 @@ pub fn hello() -> Result<Engine, Failure> {
     engine.map_err(|e| Failure::Refused(e.text()))
 }
 
-/// Asks that the file behind `fd` be managed.
-pub fn register(fd: c_int) -> Registered {
-    if !session::may_ask() {
-        session::unanswered();
-        return Registered::NoAnswer;
-    }
-    let Ok(answer) = ask(Kind::Register, &[], Some(fd), REGISTER_SECONDS) else {
+/// Asks that the file behind `fd` be managed. With an engine: insists on an answer.
+pub fn register(fd: c_int, insist: Option<&Engine>) -> Registered {
+    let Some(answer) = ask_or_insist(Kind::Register, Some(fd), insist) else {
         session::unanswered();
         return Registered::NoAnswer;
     };
@@ -77,14 +74,20 @@ pub fn register(fd: c_int) -> Registered {
     }
 }
 
+/// Waiting for daemons that are away.
+static PATIENCE: Patience = Patience::new();
+
+/// Asks, unless the daemon did not answer a moment ago. With an engine: waits for the next daemon.
+fn ask_or_insist(kind: Kind, fd: Option<c_int>, insist: Option<&Engine>) -> Option<Received> {
+    let ask = || ask(kind, &[], fd, REGISTER_SECONDS).ok();
+    let clock = || sys::now_ns(libc::CLOCK_MONOTONIC);
+    let answer = if session::may_ask() { ask() } else { None };
+    answer.or_else(|| PATIENCE.insist(insist?, clock, sys::nap_ns, ask))
+}
+
 /// Asks the daemon to register what a database's new links lead to. False if something is not.
-pub fn look_for_roots() -> bool {
-    let answer = if session::may_ask() {
-        ask(Kind::LookForRoots, &[], None, REGISTER_SECONDS)
-    } else {
-        Err(Errno::AGAIN)
-    };
-    let Ok(answer) = answer else { return false };
+pub fn look_for_roots(engine: &Engine) -> bool {
+    let Some(answer) = ask_or_insist(Kind::LookForRoots, None, Some(engine)) else { return false };
     answer.close_descriptors();
     (answer.reply.magic, Status::from_u32(answer.reply.status)) == (MAGIC, Status::Ok)
 }

@@ -244,7 +244,12 @@ pub fn kill_everything(place: &Place, mut writer: Writer) {
 
 /// SIGKILL.
 pub fn kill(pid: u64) {
-    let done = Command::new("kill").args(["-9", &pid.to_string()]).status().expect("kill");
+    signal(pid, "KILL");
+}
+
+/// Any signal.
+pub fn signal(pid: u64, name: &str) {
+    let done = Command::new("kill").args(["-s", name, &pid.to_string()]).status().expect("kill");
     assert!(done.success());
 }
 

@@ -161,8 +161,8 @@ pub unsafe fn pointed(to: *const c_char, dir: c_int, path: *const c_char) -> Res
     let path = unsafe { app::path(path) };
     let leads_to_data = path.is_some_and(|path| policy::may_be_tablespace(path.to_bytes()));
     if leads_to_data
-        && session::engine().is_some_and(|engine| policy::has_tablespaces(engine.shm()))
-        && !client::look_for_roots()
+        && let Some(engine) = session::engine().filter(|engine| policy::has_tablespaces(engine.shm()))
+        && !client::look_for_roots(engine)
     {
         sys::say(&["a tablespace is not in the log, so its pages can tear; the daemon's log says why"]);
     }
