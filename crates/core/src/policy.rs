@@ -10,6 +10,8 @@ use crate::stand_in::{base, is_lmdb, is_redis_file, is_redis_rewrite, redis_log,
 mod mariadb;
 mod postgres;
 
+pub use postgres::{is_new_segment, is_segment};
+
 /// What to do with a file below a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manage {

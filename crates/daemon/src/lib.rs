@@ -11,6 +11,7 @@
 //!                                 │ warden     dead clients, foreign writers, idleness
 //!                                 │ watch      opens of managed files         watch
 //!                                 │ hardener   what nobody synced (a journal) journal
+//!                                 │ ahead      segments that will be used     ahead
 //! ```
 //!
 //! Invariants: a guard is up, durably, before a file it protects may have a record. It is lowered only when
@@ -23,6 +24,7 @@
 #![deny(unsafe_code)] // Allowed in one place: `sys`.
 
 mod ages;
+mod ahead;
 mod closing;
 pub mod control;
 mod destaging;

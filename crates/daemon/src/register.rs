@@ -31,6 +31,15 @@ const REFUSED: Unmanaged = Unmanaged(Status::Refused);
 
 /// Makes the file behind `fd` a managed one.
 pub(crate) fn register(daemon: &Daemon, fd: &OwnedFd) -> Result<FileRef, Unmanaged> {
+    register_if(daemon, fd, |_| true)
+}
+
+/// Makes it one if that is still wanted when nobody else registers, forgets or closes.
+pub(crate) fn register_if(
+    daemon: &Daemon,
+    fd: &OwnedFd,
+    wanted: impl FnOnce(&Path) -> bool,
+) -> Result<FileRef, Unmanaged> {
     let stat = rustix::fs::fstat(fd).map_err(|_| BYPASS)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || stat.st_nlink == 0 {
         return Err(BYPASS);
@@ -41,7 +50,7 @@ pub(crate) fn register(daemon: &Daemon, fd: &OwnedFd) -> Result<FileRef, Unmanag
         Some((root, _)) => root,
     };
     let _alone = lock_mutex(&daemon.registering);
-    if daemon.given_up.load(SeqCst) {
+    if daemon.given_up.load(SeqCst) || !wanted(&path) {
         return Err(REFUSED);
     }
     if let Some(known) = known(daemon, &stat) {

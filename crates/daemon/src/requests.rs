@@ -14,7 +14,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::net::{self, Message, Peer};
 use crate::state::{Daemon, real_sync};
-use crate::{closing, control, destaging, lend, register, roots, status, tablespaces, warden};
+use crate::{ahead, closing, control, destaging, lend, register, roots, status, tablespaces, warden};
 
 /// JSON longer than this travels in a file instead.
 const INLINE_MAX: usize = MESSAGE_MAX / 2;
@@ -164,7 +164,8 @@ impl<'d> Connection<'d> {
     fn register(&self, message: &Message) -> Answer<'d> {
         let [fd] = message.descriptors.as_slice() else { return Answer::status(Status::BadRequest) };
         match register::register(self.daemon, fd) {
-            Ok(FileRef { slot, generation }) => {
+            Ok(file @ FileRef { slot, generation }) => {
+                ahead::registered(self.daemon, fd, file);
                 let mut answer = Answer::status(Status::Ok);
                 (answer.reply.slot, answer.reply.generation) = (slot, generation);
                 answer

@@ -15,7 +15,7 @@ use zerocopy::IntoBytes;
 
 use crate::errors::DaemonError;
 use crate::state::Daemon;
-use crate::{closing, destaging, journal, net, requests, start, warden, watch};
+use crate::{ahead, closing, destaging, journal, net, requests, start, warden, watch};
 
 /// Connections served at once. Clients connect for one request each; more than this many at the same moment
 /// are told to go without.
@@ -54,6 +54,7 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
         spawn(&daemon, "destage", destaging::run),
         spawn(&daemon, "warden", warden::run),
         spawn(&daemon, "harden", journal::run),
+        spawn(&daemon, "ahead", ahead::run),
     ];
     spawn(&daemon, "watch", watch::run);
     ready();
@@ -61,6 +62,7 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     daemon.lifetime.end();
     drop(listener);
     daemon.engine.ring();
+    daemon.ahead.end();
     for thread in threads {
         // A thread that panicked has said so on stderr; the end goes on.
         let _ = thread.join();

@@ -19,6 +19,7 @@ use seawall_core::{FileRef, table, takeover};
 use seawall_wire::shm::Flag;
 use serde::Serialize;
 
+use crate::ahead::Ahead;
 use crate::errors::DaemonError;
 use crate::files::{FileTable, Managed, reopen};
 use crate::former::Former;
@@ -160,6 +161,7 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         evicted: AtomicU64::new(0),
         turned_away: AtomicU64::new(0),
         fill: Default::default(),
+        ahead: Ahead::default(),
         crowded_until: AtomicU64::new(0),
         given_up: AtomicBool::new(false),
     })

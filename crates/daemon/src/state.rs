@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use seawall_core::pool::Pool;
 use seawall_core::{Engine, Errno, Owner};
 
+use crate::ahead::Ahead;
 use crate::files::{FileTable, Managed};
 use crate::guard::Claim;
 use crate::lifetime::Lifetime;
@@ -58,6 +59,8 @@ pub(crate) struct Daemon {
     /// How full the log was when rounds began that had something to do, in steps of [`FILL_STEP`] percent. Only
     /// rounds free space, so these are the peaks.
     pub fill: [AtomicU64; 100 / FILL_STEP],
+    /// Files to be synced before they are used.
+    pub ahead: Ahead,
     /// Until then (nanoseconds since boot) no place is looked for.
     pub crowded_until: AtomicU64,
     /// The image in front of a journal is given up: nobody joins any more.

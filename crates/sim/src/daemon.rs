@@ -185,6 +185,25 @@ impl Daemon {
         let sync = || self.sync_for_certain(index);
         self.engine.admit(self.who(), name, find, sync);
         self.world.tell(|| format!("file {index} registered in slot {slot} from {now}"));
+        if index % 2 == 1 {
+            self.sync_ahead(index, name);
+        }
+    }
+
+    /// A sync before anybody asked for one, as for the segments of PostgreSQL's log; see `seawall-daemon`, `ahead`.
+    fn sync_ahead(&self, index: usize, name: FileRef) {
+        let cache = Rc::clone(&self.world.files.borrow()[index].cache);
+        let real = || {
+            self.world.real_sync(index, Scope::Whole).map_err(Errno::from_raw_os_error)?;
+            certain::check(cache.as_fd())
+        };
+        if !self.engine.absorbs(name, Scope::Whole) {
+            let done = self.engine.sync(self.who(), name, real);
+            if done.is_err() {
+                self.engine.set_flag(name, Flag::FAILED | Flag::SYNC_NEEDED);
+            }
+            self.world.tell(|| format!("file {index} synced ahead: {done:?}"));
+        }
     }
 
     /// As the daemon's own sync: a success is believed only while the journal lives.

@@ -42,7 +42,18 @@ pub(super) fn class(below: &[u8]) -> Class {
 fn is_wal(file: &[u8]) -> bool {
     let stem = file.split(|byte| *byte == b'.').next().unwrap_or_default();
     let is_numbered = matches!(stem.len(), 8 | 24) && is_hex(stem);
-    is_numbered || file.starts_with(b"xlogtemp.")
+    is_numbered || is_new_segment(file)
+}
+
+/// A segment of the log.
+pub fn is_segment(below: &[u8]) -> bool {
+    let file = base(below);
+    file.len() == 24 && is_hex(file)
+}
+
+/// One in the making: filled with zeros, synced, and renamed into place while commits wait for it.
+pub fn is_new_segment(below: &[u8]) -> bool {
+    base(below).starts_with(b"xlogtemp.")
 }
 
 /// A relation's fork and segment (`16384_fsm.1`), or the map of the catalog's. Temporary ones begin with `t`.
@@ -93,6 +104,16 @@ mod tests {
         for (wanted, paths) in all {
             paths.iter().for_each(|path| assert_eq!(class(path.as_bytes()), wanted, "{path}"));
         }
+    }
+
+    #[test]
+    fn segments_and_those_in_the_making_are_told_by_their_names() {
+        assert!(is_new_segment(b"xlogtemp.4711") && is_new_segment(b"pg_wal/xlogtemp.4711"));
+        assert!(is_segment(b"00000001000000000000000A") && is_segment(b"pg_wal/00000001000000000000000A"));
+        for other in [&b"0000000A.history"[..], b"pg_wal/00000001000000000000000A.partial"] {
+            assert!(!is_new_segment(other) && !is_segment(other), "{}", other.escape_ascii());
+        }
+        assert!(!is_new_segment(b"00000001000000000000000A") && !is_segment(b"xlogtemp.4711"));
     }
 
     #[test]
