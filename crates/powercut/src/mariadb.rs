@@ -68,10 +68,11 @@ pub fn load(boot: &Boot) -> Result<()> {
     let churn = Path::new("/tmp/churn.sql");
     fs::write(churn, format!("USE {DATABASE}; DROP TABLE IF EXISTS churn; {}", CHURN.repeat(500)))?;
     let mut loads = vec![program::start(commits(boot, FOREVER), "the ledger load")?];
-    // The script syncs both logs whatever the settings: a side that must lose goes without. So does a disk that
-    // refuses flushes: a server that cannot sync its list of binary logs marks the last one as closed, goes on
-    // without, and does not start after a crash.
-    if !boot.plan.side.must_lose() && boot.plan.trouble != Trouble::FlushErrors {
+    // The script syncs both logs whatever the settings: a side that must lose goes without. So do disks that refuse
+    // flushes and mounts that vanish: a server that cannot begin another binary log turns it off, and then neither
+    // starts after a crash nor keeps what it acknowledges (FAILURE_MODEL, known limit 16).
+    let refuses = matches!(boot.plan.trouble, Trouble::FlushErrors | Trouble::MountKilled);
+    if !boot.plan.side.must_lose() && !refuses {
         let mut script = client();
         script.args(["--execute", &format!("source {}", churn.display())]);
         loads.push(program::start(script, "the script that moves files")?);
