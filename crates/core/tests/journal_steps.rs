@@ -173,6 +173,37 @@ fn a_batch_holds_nothing_without_what_was_before_it() {
     tidy(&world);
 }
 
+/// Steps of a capture behind its look at the segments, and of whom it wakes; some more do no harm.
+const LAST_STEPS: u64 = 40;
+
+/// Another process syncs another file at each step of a write: what was under way then is not on the device yet, and
+/// its own sync may not believe that it is.
+#[test]
+fn a_sync_hardens_nothing_that_others_have_under_way() {
+    let world = Rc::new(World::with_journal(IMAGE, JOURNAL));
+    let (m, other) = (synced(&world, "file"), Rc::new(synced(&world, "other")));
+    let steps = Steps::install(&world);
+    for step in 1.. {
+        let (w, o) = (Rc::clone(&world), Rc::clone(&other));
+        let sync_other = move || {
+            write(&w, &o, 1, 100);
+            assert!(!w.fsync(&o));
+        };
+        let lsn = Cell::new(0);
+        let (_, acted) = steps.during(step, Box::new(sync_other), || lsn.set(write(&world, &m, 0, 100)));
+        assert!(!world.fsync(&m));
+        let (pool, _memory) = after_a_power_cut(&world.pool.path);
+        let live = scan(&pool).live;
+        assert!(live.contains_key(&lsn.get()), "synced at step {step}: {} is not in {live:?}", lsn.get());
+        world.destage(&m);
+        world.destage(&other);
+        if !acted {
+            break;
+        }
+    }
+    tidy(&world);
+}
+
 struct Died;
 
 /// A leader dies at a step of its write, its successor at another one, and the third one's batch counts.
@@ -182,10 +213,13 @@ fn two_leaders_that_die_in_a_row_leave_the_next_one_what_counts() {
     let m = synced(&world, "file");
     let steps = Steps::install(&world);
     write(&world, &m, 0, 100);
-    let (total, _) = steps.during(u64::MAX, Box::new(|| ()), || assert!(!world.fsync(&m)));
-    // Everything from the end of the look at the segments.
-    let last = total.saturating_sub(40)..=total;
-    for (first, second) in last.clone().flat_map(|i| last.clone().map(move |j| (i, j))) {
+    let in_a_sync = || steps.during(u64::MAX, Box::new(|| ()), || assert!(!world.fsync(&m))).0;
+    let total = in_a_sync();
+    write(&world, &m, 0, 100);
+    die_in_a_sync(&world, &m, &steps, total - LAST_STEPS);
+    // Who comes next finds out first that the leader is dead.
+    let [firsts, seconds] = [total, in_a_sync()].map(|total| total - LAST_STEPS..=total);
+    for (first, second) in firsts.flat_map(|i| seconds.clone().map(move |j| (i, j))) {
         write(&world, &m, 0, 100);
         die_in_a_sync(&world, &m, &steps, first);
         die_in_a_sync(&world, &m, &steps, second);

@@ -263,9 +263,9 @@ impl Client {
         let logged = self.world.is_tracked(open.index);
         self.world.must_be_logged(open.index, logged);
         self.world.tell(|| format!("file {}: published, tracked {logged}", open.index));
+        let actual = change.at(self.world.files.borrow()[open.index].disk.cache().len());
         self.world.change(open.index, change);
-        let seq =
-            self.world.files.borrow_mut()[open.index].model.publish(self.thread, change.clone(), logged);
+        let seq = self.world.files.borrow_mut()[open.index].model.publish(self.thread, actual, logged);
         self.world.point();
         seq
     }

@@ -50,6 +50,14 @@ impl Change {
         }
     }
 
+    /// What it comes to in a file that ends here.
+    pub fn at(&self, end: usize) -> Self {
+        match self {
+            Self::Append(data) => Self::Write(end, Rc::clone(data)),
+            other => other.clone(),
+        }
+    }
+
     /// In a few words.
     pub fn brief(&self) -> String {
         match self {
@@ -96,6 +104,8 @@ pub struct Model {
     /// A write-back failed: the file left the log and its records stay in it, so that a replay writes them into
     /// a file that may be shorter by now.
     pub failed: bool,
+    /// Where an append begins that is under way: the end that the kernel sees, which lacks what is in the log alone.
+    pub end: usize,
     /// A change is durable with the next acknowledged sync, not before: what is newer is as the kernel left it.
     pub lazy: bool,
 }
@@ -110,6 +120,7 @@ impl Model {
             begun: Vec::new(),
             unpromised: None,
             failed: false,
+            end: 0,
             lazy: false,
         }
     }
@@ -272,7 +283,7 @@ impl Model {
                 return true;
             }
         }
-        self.begun.iter().any(|(_, change)| fits(&with(&contents, change)))
+        self.begun.iter().any(|(_, change)| fits(&self.with(&contents, change)))
     }
 
     fn states(&self) -> Vec<Vec<u8>> {
@@ -283,9 +294,22 @@ impl Model {
             states.extend_from_slice(&contents);
         }
         for (_, change) in &self.begun {
-            states.extend(with(&contents, change));
+            states.extend(self.with(&contents, change));
         }
         states
+    }
+
+    /// The same contents with a change that is under way.
+    fn with(&self, contents: &[Vec<u8>], change: &Change) -> Vec<Vec<u8>> {
+        let mut changed = contents.to_vec();
+        changed.iter_mut().for_each(|content| change.apply(content));
+        if let Change::Append(data) = change {
+            let mut at_end = contents.to_vec();
+            let placed = Change::Write(self.end, Rc::clone(data));
+            at_end.iter_mut().for_each(|content| placed.apply(content));
+            changed.append(&mut at_end);
+        }
+        changed
     }
 
     fn check_bytes(&self, content: &[u8]) -> Result<(), String> {
@@ -340,12 +364,6 @@ impl Model {
     }
 }
 
-fn with(contents: &[Vec<u8>], change: &Change) -> Vec<Vec<u8>> {
-    let mut contents = contents.to_vec();
-    contents.iter_mut().for_each(|content| change.apply(content));
-    contents
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,6 +384,23 @@ mod tests {
         model.returned(first);
         assert!(model.check(b"aaaa").is_err(), "lost");
         assert!(model.check(b"bbaa").is_ok() && model.check(b"bbcc").is_ok());
+    }
+
+    /// Seed 406 of 22 November 2026: the record of a dead process, whose publish nobody could finish because the disk
+    /// failed, lies behind the end at which another process appends.
+    #[test]
+    fn regression_an_append_begins_at_the_end_that_the_kernel_sees() {
+        let mut model = Model::holding(b"aa".to_vec());
+        model.begin(1, write(6, b"dd"));
+        assert!(model.died(1));
+        let append = Change::Append(Rc::new(b"cc".to_vec()));
+        model.begin(0, append.clone());
+        model.end = 2;
+        assert_eq!(model.check(b"aacc\0\0dd"), Ok(()));
+        assert!(model.check(b"aa\0\0cc\0\0").is_err(), "nobody saw that end");
+        let seq = model.publish(0, append.at(2), true);
+        model.returned(seq);
+        assert_eq!((model.check(b"aacc\0\0dd"), model.check(b"aacc")), (Ok(()), Ok(())));
     }
 
     #[test]

@@ -421,6 +421,7 @@ impl World {
             file.cache.read_exact_at(&mut content, 0).expect("readable");
             file.disk.becomes(&content);
         }
+        file.model.end = file.disk.cache().len();
     }
 
     /// After a death inside a change: what is there now is what happened. Not so if its sync failed before:
@@ -909,6 +910,7 @@ impl World {
     pub fn power_loss(&self, index: usize, content: Vec<u8>, lost: bool) {
         let mut files = self.files.borrow_mut();
         let file = &mut files[index];
+        file.model.end = file.disk.cache().len();
         file.cache.set_len(content.len() as u64).expect("a size");
         file.cache.write_all_at(&content, 0).expect("room");
         file.disk = Disk::holding(content).on(self.sector);
