@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use seawall_load::latency::Summary;
 use seawall_load::write::{Pattern, Report};
 
 use super::Fields;
-use super::late::Sleeper;
 use crate::lab::Lab;
 use crate::process::run as run_process;
 use crate::side::{self, Preset, Side};
@@ -63,6 +63,25 @@ pub fn measure(
     limits: &[(&str, String)],
     round: usize,
 ) -> Result<Measured> {
+    measure_around(lab, side, shape, kind, limits, round, run_load)
+}
+
+/// Runs the prepared write load: what it printed.
+pub fn run_load(load: Command) -> Result<Vec<u8>> {
+    run_process(load, "the write load")
+}
+
+/// [`measure`], with `run` in the place of [`run_load`]: for what is to be watched while the load runs, and not while
+/// it is prepared.
+pub fn measure_around(
+    lab: &Lab,
+    side: Side,
+    shape: Shape,
+    kind: &str,
+    limits: &[(&str, String)],
+    round: usize,
+    run: impl FnOnce(Command) -> Result<Vec<u8>>,
+) -> Result<Measured> {
     let Shape { bs, pattern, threads, processes, private } = shape;
     let pattern = word(pattern);
     let layout = if private { "private" } else { "shared" };
@@ -86,16 +105,13 @@ pub fn measure(
     lab.settle()?;
     let command = side::command(lab, side, Preset::Sqlite, &dir, &lab.tools.load, args)?;
     let before = log_end(lab, side)?;
-    let sleeper = Sleeper::start();
-    let json = run_process(command, "the write load").with_context(|| what.clone());
-    let late_us = sleeper.worst_us();
-    let json = json?;
+    let json = run(command).with_context(|| what.clone())?;
     let report: Report = serde_json::from_slice(&json).context("the write load's report")?;
     ensure!(report.verified.errors == 0, "{what}: damaged data: {:?}", report.verified.examples);
     lab.progress.done(&format!("{what}: p50 {} µs", short(report.latency.p50_us)));
     let records = log_end(lab, side)? - before;
     let logged = (records as f64 / report.ops.max(1) as f64).min(1.0);
-    Ok(Measured { report, logged, late_us })
+    Ok(Measured { report, logged })
 }
 
 /// Writes the file that is going to be overwritten, on every side without Seawall: what is measured must not
@@ -130,8 +146,6 @@ pub struct Measured {
     /// Records that the log received for each operation, at most 1: that a write went through the log is seen
     /// in the log, not believed.
     pub logged: f64,
-    /// How late a thread beside it woke at worst, microseconds; see [`Sleeper`].
-    pub late_us: f64,
 }
 
 /// Runs by side, one a round.
@@ -157,11 +171,6 @@ impl Samples {
     /// How much went through the log.
     pub fn logged(&self) -> Result<Spread> {
         self.over(Side::Seawall, |measured| measured.logged)
-    }
-
-    /// How late a thread beside the load woke at worst.
-    pub fn late(&self, side: Side) -> Result<Spread> {
-        self.over(side, |measured| measured.late_us)
     }
 
     fn over(&self, side: Side, figure: impl Fn(&Measured) -> f64) -> Result<Spread> {
@@ -227,6 +236,6 @@ pub mod tests {
             fsync: None,
             verified: Default::default(),
         };
-        Measured { report, logged: 1.0, late_us: 0.0 }
+        Measured { report, logged: 1.0 }
     }
 }

@@ -3,15 +3,23 @@
 //!
 //! Flat out, no log can be faster than what lies under it; steady, at half of what the disk takes,
 //! nothing should ever stall. The slow side (the bare file system) is cut off after some seconds.
+//!
+//! Beside each load a thread sleeps ([`super::late`]): what a stall is compared with.
 
-use anyhow::Result;
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
 use seawall_load::write::Pattern;
 
 use super::disk::Disk;
-use super::measure::{Measured, SIDES, Samples, Shape, describe, key, measure, with_tails, word};
+use super::late;
+use super::measure::{
+    Measured, SIDES, Samples, Shape, describe, key, measure_around, run_load, with_tails, word,
+};
 use super::{Fields, Scope, SectionResult};
 use crate::lab::Lab;
 use crate::side::{Side, order};
+use crate::spread::Spread;
 use crate::table::{self, short};
 
 const RATE_OPS_MAX: f64 = 20_000.0;
@@ -26,6 +34,25 @@ struct Run {
     steady: bool,
     /// That rate, in operations a second, once the disk was probed.
     rate: Option<f64>,
+}
+
+/// What its rounds say.
+#[derive(Default)]
+struct Rounds {
+    loads: Samples,
+    /// How late the thread beside each load woke at worst, microseconds.
+    late_us: BTreeMap<Side, Vec<f64>>,
+}
+
+impl Rounds {
+    fn add(&mut self, side: Side, load: Measured, late_us: f64) {
+        self.loads.add(side, load);
+        self.late_us.entry(side).or_default().push(late_us);
+    }
+
+    fn late_us(&self, side: Side) -> Result<Spread> {
+        self.late_us.get(&side).and_then(|late_us| Spread::of(late_us)).context("a side was never measured")
+    }
 }
 
 fn runs(scope: Scope) -> Vec<Run> {
@@ -80,17 +107,18 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     lab.progress.doing("what the disk takes");
     let disk = Disk::probe(lab, BLOCK_BYTES, amounts.file)?;
     let runs: Vec<Run> = runs(scope).into_iter().map(|run| run.paced(disk)).collect();
-    let mut samples: Vec<Samples> = runs.iter().map(|_| Samples::default()).collect();
+    let mut rounds: Vec<Rounds> = runs.iter().map(|_| Rounds::default()).collect();
     for round in 0..scope.rounds {
-        for (run, samples) in runs.iter().zip(&mut samples) {
+        for (run, rounds) in runs.iter().zip(&mut rounds) {
             for side in order(&Side::WRITES, round) {
-                samples.add(side, run.measure(lab, side, amounts, round)?);
+                let (load, late_us) = run.measure(lab, side, amounts, round)?;
+                rounds.add(side, load, late_us);
             }
         }
     }
-    let row = |(run, samples): (&Run, &Samples)| figures(run.fields(lab.pool.size(), amounts), samples);
-    let rows: Result<Vec<Fields>> = runs.iter().zip(&samples).map(row).collect();
-    Ok((rows?, table(&runs, &samples, lab.medium())?))
+    let row = |(run, rounds): (&Run, &Rounds)| figures(run.fields(lab.pool.size(), amounts), rounds);
+    let rows: Result<Vec<Fields>> = runs.iter().zip(&rounds).map(row).collect();
+    Ok((rows?, table(&runs, &rounds, lab.medium())?))
 }
 
 impl Run {
@@ -101,7 +129,8 @@ impl Run {
         self
     }
 
-    fn measure(&self, lab: &Lab, side: Side, amounts: Amounts, round: usize) -> Result<Measured> {
+    /// One round: what the load says, and how late the thread beside it woke at worst, microseconds.
+    fn measure(&self, lab: &Lab, side: Side, amounts: Amounts, round: usize) -> Result<(Measured, f64)> {
         let appends = self.shape.pattern == Pattern::Append;
         let size = if appends { amounts.total + (1 << 20) } else { amounts.file };
         let seconds = if side == Side::Fs { amounts.fs_seconds } else { SECONDS_MAX };
@@ -111,7 +140,14 @@ impl Run {
             ("--seconds", seconds.to_string()),
         ];
         limits.extend(self.rate.map(|rate| ("--rate", rate.to_string())));
-        measure(lab, side, self.shape, if self.steady { "steady" } else { "sustained" }, &limits, round)
+        let kind = if self.steady { "steady" } else { "sustained" };
+        let mut late_us = f64::NAN;
+        let load = measure_around(lab, side, self.shape, kind, &limits, round, |load| {
+            let (printed, late) = late::beside(|| run_load(load));
+            late_us = late;
+            printed
+        })?;
+        Ok((load, late_us))
     }
 
     fn fields(&self, pool: u64, amounts: Amounts) -> Fields {
@@ -128,7 +164,8 @@ impl Run {
 }
 
 /// Ratios are of the mean: with a log that fills, a median would hide what matters.
-fn figures(mut row: Fields, samples: &Samples) -> Result<Fields> {
+fn figures(mut row: Fields, rounds: &Rounds) -> Result<Fields> {
+    let samples = &rounds.loads;
     let mean = |side| samples.latency(side, |l| l.mean_us);
     for side in SIDES {
         row = row.with_spread(&format!("{}_us", key(side)), samples.latency(side, |l| l.p50_us)?);
@@ -140,15 +177,16 @@ fn figures(mut row: Fields, samples: &Samples) -> Result<Fields> {
         mean(Side::Unsafe)?.median,
     );
     for side in SIDES {
-        row = row.with_spread(&format!("{}_late_us", key(side)), samples.late(side)?);
+        row = row.with_spread(&format!("{}_late_us", key(side)), rounds.late_us(side)?);
     }
     with_tails(row, samples)
 }
 
-fn table(runs: &[Run], samples: &[Samples], medium: &str) -> Result<String> {
+fn table(runs: &[Run], rounds: &[Rounds], medium: &str) -> Result<String> {
     let header = ["sustained", "side", "mean µs", "p99.9 µs", "longest ms", "a sleeper late ms", "MB/s"];
     let mut rows = Vec::new();
-    for (run, samples) in runs.iter().zip(samples) {
+    for (run, rounds) in runs.iter().zip(rounds) {
+        let samples = &rounds.loads;
         let pace = if run.steady { "steady" } else { "flat out" };
         for side in SIDES {
             rows.push(vec![
@@ -157,7 +195,7 @@ fn table(runs: &[Run], samples: &[Samples], medium: &str) -> Result<String> {
                 samples.latency(side, |l| l.mean_us)?.told(short),
                 samples.latency(side, |l| l.p999_us)?.told(short),
                 samples.latency(side, |l| l.max_us / 1e3)?.told(short),
-                samples.late(side)?.told(|us| short(us / 1e3)),
+                rounds.late_us(side)?.told(|us| short(us / 1e3)),
                 samples.spread(side, |r| r.bytes as f64 / r.seconds / 1e6)?.told(short),
             ]);
         }
@@ -167,14 +205,20 @@ fn table(runs: &[Run], samples: &[Samples], medium: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::measure::tests::samples;
+    use super::super::measure::tests::nothing;
     use super::*;
+
+    fn rounds() -> Rounds {
+        let mut rounds = Rounds::default();
+        SIDES.into_iter().for_each(|side| rounds.add(side, nothing(), 0.0));
+        rounds
+    }
 
     #[test]
     fn the_keys_are_those_of_the_page() -> Result<()> {
         let amounts = Amounts::of(1 << 28, false);
         for run in runs(Scope { quick: false, rounds: 1, pool: 0 }) {
-            figures(run.fields(1 << 28, amounts), &samples())?.assert_keys(super::super::keys::SUSTAINED);
+            figures(run.fields(1 << 28, amounts), &rounds())?.assert_keys(super::super::keys::SUSTAINED);
         }
         Ok(())
     }
