@@ -117,9 +117,9 @@ fn make_lab_is_planned_to_take_less_than_twenty_minutes() {
 fn slices_are_of_one_configuration_that_is_captured() {
     let text = builtin::find("capture").expect("a case").text;
     for (right, wrong, word) in [
-        ("captured_every = 2\n", "", "captured_every"),
+        ("captured_every = 60\n", "", "captured_every"),
         ("measures =", "controls = [\"captured\"]\nmeasures =", "controls"),
-        ("[slices]\nseconds = 2\n", "[slices]\nseconds = 0\n", "0.5 to 60"),
+        ("seconds = 0.5\n", "seconds = 0\n", "0.5 to 60"),
         ("below_percent = 1", "below_percent = 100", "below_percent"),
     ] {
         assert!(text.contains(right), "{right}");

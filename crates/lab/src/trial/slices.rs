@@ -3,7 +3,7 @@
 //! A machine's speed drifts by more than what a recorder takes, so each slice with the recorder is compared with the
 //! mean of its two neighbours without: a drift cancels. As many slices are labelled alike while nothing is done: what
 //! they differ by from their neighbours shows whether the method itself pretends a difference. The recorder is stopped
-//! by SIGSTOP; continued, it takes a snapshot and a sample at once, so it does no less than it would have done.
+//! by SIGSTOP; continued, it takes at once what was due meanwhile, so it does no less than it would have done.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
