@@ -22,11 +22,10 @@ pub const POOL: u64 = 256 << 20;
 
 fn shapes(scope: Scope) -> Vec<Shape> {
     let all = if scope.quick { vec![1, 16] } else { vec![1, 2, 4, 8, 16] };
-    let shape =
-        |processes, pattern, private| Shape { bs: BLOCK_BYTES, pattern, threads: 1, processes, private };
-    let one = all.into_iter().map(|processes| shape(processes, Pattern::Append, false));
-    let many = [(1, Pattern::Random, false), (16, Pattern::Random, false), (16, Pattern::Append, true)];
-    one.chain(many.map(|(processes, pattern, private)| shape(processes, pattern, private))).collect()
+    let shared = |processes, pattern| Shape::shared(BLOCK_BYTES, pattern, 1, processes);
+    let one = all.into_iter().map(|processes| shared(processes, Pattern::Append));
+    let a_file_each = Shape { private: true, ..shared(16, Pattern::Append) };
+    one.chain([shared(1, Pattern::Random), shared(16, Pattern::Random), a_file_each]).collect()
 }
 
 /// What the log and the files take.

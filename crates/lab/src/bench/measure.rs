@@ -30,6 +30,13 @@ pub struct Shape {
     pub private: bool,
 }
 
+impl Shape {
+    /// All workers write one file.
+    pub const fn shared(bs: u64, pattern: Pattern, threads: u32, processes: u32) -> Self {
+        Self { bs, pattern, threads, processes, private: false }
+    }
+}
+
 /// The sides in the order of the file's keys.
 pub const SIDES: [Side; 4] = [Side::Seawall, Side::Fs, Side::Unsafe, Side::Eatmydata];
 

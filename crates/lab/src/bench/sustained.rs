@@ -57,7 +57,7 @@ impl Rounds {
 
 fn runs(scope: Scope) -> Vec<Run> {
     let run = |pattern, threads, steady| {
-        let shape = Shape { bs: BLOCK_BYTES, pattern, threads, processes: 1, private: false };
+        let shape = Shape::shared(BLOCK_BYTES, pattern, threads, 1);
         Run { shape, steady, rate: None }
     };
     if scope.quick {

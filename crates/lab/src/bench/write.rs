@@ -19,22 +19,16 @@ const FILE_BYTES: u64 = 64 << 20;
 fn shapes(scope: Scope) -> Vec<Shape> {
     let all = [Pattern::Sequential, Pattern::Random, Pattern::Append];
     if scope.quick {
-        let one = all.map(|pattern| Shape { bs: 8192, pattern, threads: 1, processes: 1, private: false });
+        let one = all.map(|pattern| Shape::shared(8192, pattern, 1, 1));
         let two = [(2, 1), (1, 2)];
-        let two = two.map(|(threads, processes)| Shape {
-            bs: 8192,
-            pattern: Pattern::Random,
-            threads,
-            processes,
-            private: false,
-        });
+        let two = two.map(|(threads, processes)| Shape::shared(8192, Pattern::Random, threads, processes));
         return one.into_iter().chain(two).collect();
     }
     let mut shapes = Vec::new();
     for bs in BLOCK_BYTES {
         for pattern in all {
             for (threads, processes) in [(1, 1), (2, 1), (8, 1), (1, 2), (1, 8)] {
-                shapes.push(Shape { bs, pattern, threads, processes, private: false });
+                shapes.push(Shape::shared(bs, pattern, threads, processes));
             }
         }
     }

@@ -26,7 +26,7 @@ const BOTH: [Side; 2] = [Side::Fs, Side::Mount];
 const ALL: [Side; 3] = [Side::Fs, Side::Mount, Side::Seawall];
 
 fn shapes(scope: Scope) -> Vec<Shape> {
-    let shape = |pattern, threads| Shape { bs: 8192, pattern, threads, processes: 1, private: false };
+    let shape = |pattern, threads| Shape::shared(8192, pattern, threads, 1);
     let one = [Pattern::Random, Pattern::Append].map(|pattern| shape(pattern, 1));
     let more = [shape(Pattern::Sequential, 1), shape(Pattern::Random, 4)];
     one.into_iter().chain(more.into_iter().filter(|_| !scope.quick)).collect()
