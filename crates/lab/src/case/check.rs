@@ -95,7 +95,7 @@ fn load(case: &Case) -> Checked {
     if case.crash.is_some() && !matches!(load, Load::Pgbench(_)) {
         return wrong(0..0, "[crash] is timed by pgbench: take a table [pgbench] as the load".into());
     }
-    if case.crash.is_some() && matches!(load, Load::Pgbench(p) if p.test.changes() == 0) {
+    if case.crash.is_some() && matches!(load, Load::Pgbench(p) if !p.test.updates()) {
         return wrong(0..0, "[crash]: there is nothing to recover after select-only".into());
     }
     let apart = case.configurations.iter().find(|c| c.get_ref().wal != Wal::WithData);

@@ -215,9 +215,9 @@ impl Pgbench {
 
     fn in_words(&self) -> String {
         let (test, clients, scale) = (self.test.title(), self.clients, self.scale);
-        let commits = match self.test.changes() {
-            0 => "commits nothing",
-            _ => "commit mode: per operation, each waits until it is durable",
+        let commits = match self.test.updates() {
+            true => "commit mode: per operation, each waits until it is durable",
+            false => "commits nothing",
         };
         format!("pgbench {test}, {clients} clients, scale {scale}; {commits}")
     }

@@ -45,9 +45,9 @@ impl Test {
         }
     }
 
-    /// Changes that one transaction makes.
-    pub fn changes(self) -> u64 {
-        u64::from(self != Test::SelectOnly)
+    /// True if its transactions change anything: each then leaves a row in the history.
+    pub fn updates(self) -> bool {
+        self != Test::SelectOnly
     }
 }
 

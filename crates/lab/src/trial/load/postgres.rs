@@ -83,7 +83,10 @@ pub fn check(stage: &Stage<'_>, prepared: &Prepared, cluster: &Cluster<'_>, load
     let load = match stage.case.load() {
         Load::Slob(_) => "slob",
         Load::Tprocc(_) => "tprocc",
-        Load::Pgbench(pgbench) => return check_work(cluster, loaded.commits * pgbench.test.changes()),
+        Load::Pgbench(pgbench) => {
+            let changed = if pgbench.test.updates() { loaded.commits } else { 0 };
+            return check_work(cluster, changed);
+        }
         _ => bail!("the load is not one of PostgreSQL"),
     };
     let ledger = ledger(stage.lab, Some(&prepared.configuration.name));
