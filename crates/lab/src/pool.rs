@@ -120,6 +120,14 @@ impl Pool {
         }
     }
 
+    /// `seawall status --json`, as far as `T` has fields for it.
+    ///
+    /// # Errors
+    /// If nothing can be said of the pool, or `T` has a field of another kind.
+    pub fn status<T: DeserializeOwned>(&self) -> Result<T> {
+        self.ask(&["status", "--pool"])
+    }
+
     /// The last number that a record in the log has.
     pub fn last_lsn(&self) -> Result<u64> {
         #[derive(Deserialize)]
@@ -144,7 +152,7 @@ impl Pool {
             medium: String,
             uuid: String,
         }
-        let status: Status = self.ask(&["status", "--pool"])?;
+        let status: Status = self.status()?;
         Ok((status.medium, status.uuid))
     }
 

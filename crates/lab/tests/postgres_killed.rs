@@ -58,10 +58,7 @@ impl Scene {
 
     /// One of the counters of files below `dir`, all together.
     fn in_log(&self, dir: &Path, counter: &str) -> u64 {
-        let mut status = self.place.lab.pool.seawall();
-        status.args(["status", "--json", "--pool"]).arg(self.place.lab.pool.path());
-        let said = run(status, "seawall status").expect("status");
-        let said: serde_json::Value = serde_json::from_slice(&said).expect("JSON");
+        let said: serde_json::Value = self.place.lab.pool.status().expect("status");
         let files = said["files"].as_array().expect("files").iter();
         let below =
             files.filter(|file| Path::new(file["path"].as_str().unwrap_or_default()).starts_with(dir));

@@ -7,12 +7,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Deserialize;
 
 use super::growth::Growth;
 use crate::lab::Lab;
-use crate::process::run;
 
 /// What was seen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -100,7 +99,7 @@ impl<'a> Watch<'a> {
         sample.daemon_cpu_s = cpu_seconds(daemon);
         sample.clients_kb = clients.iter().filter_map(|pid| Memory::of(*pid)).map(|m| m.anonymous).sum();
         sample.disk_busy_ms = self.device.as_deref().map_or(0.0, busy_ms);
-        let status = match self.ask() {
+        let status = match self.lab.pool.status::<Status>() {
             // It ended meanwhile.
             Err(_) if self.lab.pool.daemon() != Some(daemon) => return Ok(()),
             asked => asked?,
@@ -114,12 +113,6 @@ impl<'a> Watch<'a> {
         self.status = status;
         self.samples.push(sample);
         Ok(())
-    }
-
-    fn ask(&self) -> Result<Status> {
-        let mut status = self.lab.pool.seawall();
-        status.args(["status", "--json", "--pool"]).arg(self.lab.pool.path());
-        serde_json::from_slice(&run(status, "seawall status")?).context("`seawall status --json`")
     }
 
     /// What became of one figure.
