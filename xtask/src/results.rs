@@ -2,10 +2,11 @@
 //! own results and never by hand; a campaign whose result is missing or makes no sense is said to be.
 //!
 //! Input: a directory with `campaign.json`, `mutants.json`, `powercuts.json`, `vm.json` (any of them), and
-//! `powercuts-*.json` of campaigns that were carried out apart. Output: the page. Not handled here: whether the results are of this revision; the page says when each was written.
+//! `powercuts-*.json` of campaigns that were carried out apart. Output: the page. Not handled here: whether the results
+//! are of this revision; the page says when the newest of each kind was written.
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
@@ -80,19 +81,17 @@ pub fn results_page(dir: &Path) -> String {
 
 impl Campaign {
     fn section(&self, dir: &Path) -> String {
-        let path = dir.join(self.file);
-        let mut found = read(&path);
-        for part in parts(dir, self.file).iter().filter_map(|path| read(path)) {
+        let (mut found, mut newest) = (None, None);
+        for path in std::iter::once(dir.join(self.file)).chain(parts(dir, self.file)) {
+            let Some(part) = read(&path) else { continue };
             match &mut found {
                 Some(whole) => add_totals(whole, &part),
                 None => found = Some(part),
             }
+            newest = newest.max(std::fs::metadata(&path).and_then(|m| m.modified()).ok());
         }
-        let told = found.as_ref().and_then(self.rows).map(|rows| table(&rows));
-        let body = told.map_or_else(
-            || format!("No result: `{}` is missing or is not one.\n", self.file),
-            |table| format!("{table}\nWritten {}.\n", written(&path)),
-        );
+        let told = found.as_ref().and_then(self.rows).map(|rows| table(&rows) + &written(newest));
+        let body = told.unwrap_or_else(|| format!("No result: `{}` is missing or is not one.\n", self.file));
         format!("\n## {}\n\n{}\n\n{body}", self.title, self.about)
     }
 }
@@ -155,10 +154,14 @@ fn table(rows: &[Vec<String>]) -> String {
     rows.iter().skip(1).fold(head, |out, row| out + &line(row))
 }
 
-/// The day a result was written, as days and years are named everywhere (Howard Hinnant's civil_from_days).
-fn written(path: &Path) -> String {
-    let changed = std::fs::metadata(path).and_then(|m| m.modified()).ok();
-    let since = changed.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
+/// The line that says when a result was written; none if that is not known.
+fn written(at: Option<SystemTime>) -> String {
+    let since = at.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+    since.map_or_else(String::new, |since| format!("\nWritten {}.\n", day(since)))
+}
+
+/// The day so long after 1 January 1970, as days and years are named everywhere (Howard Hinnant's civil_from_days).
+fn day(since: Duration) -> String {
     let days = since.as_secs() / 86_400 + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -270,6 +273,23 @@ fn machine(result: &Value) -> Option<Vec<Vec<String>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_newest_of_several_results_says_when_they_were_written() {
+        let dir = std::env::temp_dir().join(format!("seawall-results-dates-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        // No `powercuts.json`: all of them were carried out apart.
+        for (name, seconds) in [("a", 1_000_000_000), ("b", 1_600_000_000), ("c", 1_300_000_000)] {
+            let file = std::fs::File::create(dir.join(format!("powercuts-{name}.json"))).expect("made");
+            std::io::Write::write_all(&mut &file, br#"{"totals":[]}"#).expect("written");
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).expect("dated");
+        }
+        let page = results_page(&dir);
+        std::fs::remove_dir_all(&dir).expect("removed");
+        let dates: Vec<_> = page.lines().filter(|line| line.starts_with("Written")).collect();
+        assert_eq!(dates, ["Written 2020-09-13."], "{page}");
+        assert_eq!(written(None), "", "rather nothing than the epoch");
+    }
 
     #[test]
     fn a_page_says_what_is_missing_and_what_is_there() {
