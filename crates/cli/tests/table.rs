@@ -4,51 +4,18 @@ mod common;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Stdio};
 
-use common::{Place, has, kill, signal, wait_for};
+use common::{Place, cluster, kill, signal, wait_for};
 
 /// Entries of the smallest pool.
 const ENTRIES: usize = 256;
 
-/// A directory that the preset takes for PGDATA.
-fn cluster(place: &Place) {
-    fs::write(place.file("PG_VERSION"), "15\n").expect("written");
-    for dir in ["base", "base/5", "pg_wal", "pg_tblspc"] {
-        fs::create_dir(place.file(dir)).expect("made");
-    }
-}
-
-/// A program under the policy `atomic`. When it has made the file `done` it waits for the end of its input.
-fn start(place: &Place, program: &[&str]) -> Child {
-    let run =
-        ["run", "--pool", place.pool(), "--preset", "postgres", "--policy", "atomic", "--data", ".", "--"];
-    let mut command = place.command(&run);
-    let child = command.args(program).stdin(Stdio::piped()).spawn().expect("seawall starts");
-    wait_for("the program", || place.file("done").exists());
-    child
-}
-
-fn finish(mut child: Child) {
-    drop(child.stdin.take());
-    assert!(child.wait().expect("it ends").success());
-}
-
-/// Perl, because its syswrite is write(2) and nothing else.
-fn perl(body: &str) -> String {
-    format!("$| = 1; {body} open(my $d, '>', 'done') or die; close $d; <STDIN>;")
-}
-
 #[test]
 fn a_full_table_gives_up_files_that_nobody_has_open() {
-    if !has("perl") {
-        return;
-    }
-    let place = Place::new();
-    cluster(&place);
+    let Some(place) = cluster::place() else { return };
     let write = "for my $i (1 .. 300) { open(my $f, '+>', 'base/5/' . (16384 + $i)) or die; \
                  syswrite($f, 'x' x 4096) == 4096 or die; close $f; }";
-    let child = start(&place, &["perl", "-e", &perl(write)]);
+    let run = cluster::start(&place, "atomic", write);
     let status = place.status();
     let files = status["files"].as_array().expect("files");
     assert!(files.len() <= ENTRIES && files.len() > ENTRIES / 2, "{}", files.len());
@@ -56,51 +23,35 @@ fn a_full_table_gives_up_files_that_nobody_has_open() {
     assert_eq!(status["files_max"], ENTRIES);
     assert!(status["evicted"].as_u64() >= Some(300 - ENTRIES as u64), "{}", status["evicted"]);
     assert_eq!(status["turned_away"], 0);
-    finish(child);
+    cluster::finish(run);
 }
 
 #[test]
 fn a_table_of_files_in_use_leaves_others_to_the_kernel_and_says_so() {
-    if !has("perl") {
-        return;
-    }
-    let place = Place::new();
-    cluster(&place);
+    let Some(place) = cluster::place() else { return };
     // Three hundred stay open; then some are closed, and the last one is synced again.
     let write = "use IO::Handle; my @f; for my $i (1 .. 300) { open(my $f, '+>', 'base/5/' . (16384 + $i)) or die; \
                  syswrite($f, 'x' x 4096) == 4096 or die; push @f, $f; } \
                  open(my $m, '>', 'crowded') or die; close $m; <STDIN>; close(shift @f) for 1 .. 100; \
                  for my $try (1 .. 5) { select(undef, undef, undef, 0.3); $f[-1]->sync or die; \
                  syswrite($f[-1], 'y' x 4096) == 4096 or die; }";
-    let run =
-        ["run", "--pool", place.pool(), "--preset", "postgres", "--policy", "atomic", "--data", ".", "--"];
-    let mut command = place.command(&run);
-    let mut child = command.args(["perl", "-e", &perl(write)]).stdin(Stdio::piped()).spawn().expect("starts");
-    wait_for("the program", || place.file("crowded").exists());
+    let mut run = cluster::start_until(&place, "atomic", write, "crowded");
     let status = place.status();
     assert_eq!(status["files"].as_array().map(Vec::len), Some(ENTRIES));
     assert!(status["turned_away"].as_u64() > Some(0), "{}", status["turned_away"]);
     let told = place.seawall(&["status", "--pool", place.pool()]);
     assert!(told.out.contains("FULL"), "{}", told.out);
-    std::io::Write::write_all(child.stdin.as_mut().expect("piped"), b"\n").expect("it lives");
+    cluster::go_on(&mut run);
     wait_for("the program", || place.file("done").exists());
     let status = place.status();
-    let last = status["files"]
-        .as_array()
-        .expect("files")
-        .iter()
-        .find(|file| file["path"].as_str().is_some_and(|path| path.ends_with("/16684")));
+    let last = cluster::file(&status, "/16684");
     assert!(last.is_some_and(|file| file["tracked"] == true), "it asked again when it was synced: {last:?}");
-    finish(child);
+    cluster::finish(run);
 }
 
 #[test]
 fn a_tablespace_made_at_run_time_is_managed_from_its_first_file_on() {
-    if !has("perl") {
-        return;
-    }
-    let place = Place::new();
-    cluster(&place);
+    let Some(place) = cluster::place() else { return };
     let elsewhere = tempfile::tempdir_in("/var/tmp").expect("a directory");
     let real = elsewhere.path().canonicalize().expect("a real path");
     let space = real.display();
@@ -110,52 +61,39 @@ fn a_tablespace_made_at_run_time_is_managed_from_its_first_file_on() {
          open(my $f, '+>', 'pg_tblspc/16399/PG_15_202209061/5/16400') or die; \
          syswrite($f, 'x' x 8192) == 8192 or die;"
     );
-    let child = start(&place, &["perl", "-e", &perl(&write)]);
+    let run = cluster::start(&place, "atomic", &write);
     let status = place.status();
     let file = real.join("PG_15_202209061/5/16400");
-    let found = status["files"]
-        .as_array()
-        .expect("files")
-        .iter()
-        .find(|f| f["path"] == file.to_str().expect("UTF-8"));
+    let found = cluster::file(&status, file.to_str().expect("UTF-8"));
     // The truncate that comes with opening it so, and the write.
     let found = found.unwrap_or_else(|| panic!("{} is not managed: {status:#}", file.display()));
     assert!(found["tracked"] == true && found["writes"] == 2 && found["untracked_writes"] == 0, "{found:#}");
     assert_eq!(status["not_covered"].as_array().map(Vec::len), Some(0));
     says_what_is_not_covered(&place);
-    finish(child);
+    cluster::finish(run);
 }
 
 #[test]
 fn what_is_made_while_the_daemon_is_replaced_waits_for_the_next_one() {
-    if !has("perl") {
-        return;
-    }
-    let place = Place::new();
-    cluster(&place);
+    let Some(place) = cluster::place() else { return };
     let write = "open(my $m, '>', 'started') or die; close $m; <STDIN>; \
                  open(my $f, '+>', 'base/5/16400') or die; syswrite($f, 'x' x 8192) == 8192 or die;";
-    let run =
-        ["run", "--pool", place.pool(), "--preset", "postgres", "--policy", "atomic", "--data", ".", "--"];
-    let mut command = place.command(&run);
-    let mut child = command.args(["perl", "-e", &perl(write)]).stdin(Stdio::piped()).spawn().expect("starts");
-    wait_for("the program", || place.file("started").exists());
+    let mut run = cluster::start_until(&place, "atomic", write, "started");
     let daemon = place.daemon().expect("a daemon");
     // Whoever would start the next one stands still.
-    signal(child.id().into(), "STOP");
+    signal(run.id().into(), "STOP");
     kill(daemon);
-    std::io::Write::write_all(child.stdin.as_mut().expect("piped"), b"\n").expect("it lives");
+    cluster::go_on(&mut run);
     wait_for("the file", || place.file("base/5/16400").exists());
     std::thread::sleep(std::time::Duration::from_millis(300));
     let waits = !place.file("done").exists();
-    signal(child.id().into(), "CONT");
+    signal(run.id().into(), "CONT");
     assert!(waits, "written past the log while no daemon was there");
     wait_for("the program", || place.file("done").exists());
     let status = place.status();
-    let files = status["files"].as_array().expect("files");
-    let found = files.iter().find(|f| f["path"].as_str().is_some_and(|path| path.ends_with("/16400")));
+    let found = cluster::file(&status, "/16400");
     assert!(found.is_some_and(|f| f["tracked"] == true && f["untracked_writes"] == 0), "{status:#}");
-    finish(child);
+    cluster::finish(run);
 }
 
 /// A link that somebody makes without Seawall is not seen, but told.

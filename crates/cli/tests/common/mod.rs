@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // Each test file uses its part.
 
+pub mod cluster;
 pub mod mounts;
 
 use std::io::Write;
