@@ -73,7 +73,8 @@ fn several<P: AsRef<Path>>(pools: &[P]) -> Result<PathBuf> {
     bail!("you have several pools: name one with --pool ({})", list(pools))
 }
 
-fn is_served(pool: &Path) -> bool {
+/// True if a daemon answers for this pool.
+pub fn is_served(pool: &Path) -> bool {
     matches!(Control::connect(pool), Ok(Some(_)))
 }
 

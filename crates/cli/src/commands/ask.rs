@@ -87,7 +87,7 @@ pub fn wait_for_end(pool: &Path, control: Control) {
         }
     }
     drop(control);
-    while begin.elapsed() < END && matches!(Control::connect(pool), Ok(Some(_))) {
+    while begin.elapsed() < END && pool::is_served(pool) {
         std::thread::sleep(Duration::from_millis(10));
     }
 }

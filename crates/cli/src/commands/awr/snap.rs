@@ -9,7 +9,6 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use seawall_awr::database::Address;
 use seawall_awr::{Recorder, Repository, Taken};
-use seawall_daemon::control::Control;
 use serde_json::json;
 
 use super::Repo;
@@ -98,7 +97,7 @@ fn served_pool(ask: &Snap) -> Result<Option<PathBuf>> {
         return pool::existing(ask.pool.as_deref()).map(Some);
     }
     let default = pool::existing(None).ok();
-    Ok(default.filter(|pool| matches!(Control::connect(pool), Ok(Some(_)))))
+    Ok(default.filter(|pool| pool::is_served(pool)))
 }
 
 fn record(ask: &Snap, recorder: &mut Recorder, every: Duration) -> Result<()> {
