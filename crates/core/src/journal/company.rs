@@ -57,23 +57,15 @@ fn patience_at(desk: Desk<'_>, clock: Clock, now: u64) -> Option<u64> {
 
 #[cfg(all(test, feature = "std"))]
 mod tests {
-    use seawall_media::Region;
-
+    use super::super::desk_memory;
     use super::*;
 
     /// A tick is a nanosecond.
     const CLOCK: Clock = Clock { ns_per_ticks32: 1 << 32 };
 
-    fn region() -> Region {
-        let file = tempfile::tempfile_in("/dev/shm").expect("a file");
-        let len = Desk::bytes_for(1) as u64;
-        file.set_len(len).expect("room");
-        Region::map(&file, len, false).expect("a mapping")
-    }
-
     #[test]
     fn who_comes_right_after_a_full_write_waits_for_those_it_served() {
-        let region = region();
+        let region = desk_memory();
         let desk = Desk::new(&region, 0);
         desk.took().store(100_000, Relaxed);
         let patience = || patience_at(desk, CLOCK, 1000);
@@ -91,7 +83,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_long_after_a_write_and_nobody_who_is_alone() {
-        let region = region();
+        let region = desk_memory();
         let desk = Desk::new(&region, 0);
         for _ in 0..16 {
             join(desk);

@@ -268,6 +268,7 @@ fn is_zombie(holder: u64) -> bool {
 
 #[cfg(all(test, feature = "std"))]
 mod tests {
+    use super::super::desk_memory;
     use super::*;
 
     const fn word(pid: u32) -> u64 {
@@ -276,10 +277,7 @@ mod tests {
 
     #[test]
     fn one_leads_next_unless_nobody_was_served() {
-        let file = tempfile::tempfile_in("/dev/shm").expect("a file");
-        let len = Desk::bytes_for(1) as u64;
-        file.set_len(len).expect("room");
-        let region = Region::map(&file, len, false).expect("a mapping");
+        let region = desk_memory();
         let desk = Desk::new(&region, 0);
         desk.begun().store(7, SeqCst);
         assert!(!Ring::of(desk).one, "its leader died: all look");
@@ -296,10 +294,7 @@ mod tests {
 
     #[test]
     fn a_leader_that_nobody_waited_for_is_dead_and_a_living_one_is_not() {
-        let file = tempfile::tempfile_in("/dev/shm").expect("a file");
-        let len = Desk::bytes_for(1) as u64;
-        file.set_len(len).expect("room");
-        let region = Region::map(&file, len, false).expect("a mapping");
+        let region = desk_memory();
         let desk = Desk::new(&region, 0);
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("spawned");
         desk.lock().store(word(child.id()), SeqCst);

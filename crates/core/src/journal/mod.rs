@@ -218,3 +218,12 @@ fn place(desk: Desk<'_>, last: u64, size: u64, room: Room) -> Option<u64> {
     let fits = ring.used(tail, end) + size + room.spare(ring.bytes()) <= ring.bytes();
     ring.place(tail, end, size).filter(|_| fits)
 }
+
+/// Memory with a desk for one segment at its front, for tests.
+#[cfg(all(test, feature = "std"))]
+fn desk_memory() -> Region {
+    let file = tempfile::tempfile_in("/dev/shm").expect("a file");
+    let len = Desk::bytes_for(1) as u64;
+    file.set_len(len).expect("room");
+    Region::map(&file, len, false).expect("a mapping")
+}
