@@ -1,13 +1,14 @@
 //! Pages that stay true: the generated parts of `docs/`, and what all pages say about the tree.
 //!
-//! Inputs: the layout constants of `seawall-core`, the pages, the sources they link to. Outputs: the marked
-//! regions of `docs/FORMAT.md`, and a list of what is wrong. `cargo test -p xtask` fails on a page that is
+//! Inputs: the layout constants of `seawall-core`, what `seawall-cache` simulates, the pages, the sources they link
+//! to. Outputs: the marked regions of `docs/FORMAT.md` and `docs/CACHE.md`, and a list of what is wrong. `cargo test -p xtask` fails on a page that is
 //! not current; `make docs` rewrites it. Not handled here: docs/COVERAGE.md, which the preload generates.
 //!
 //! And [`mutate`]: everything that keeps a promise is broken once, and something must notice.
 
 #![forbid(unsafe_code)]
 
+pub mod cache;
 mod drawing;
 mod layout;
 mod links;
@@ -21,11 +22,12 @@ mod table;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use cache::CACHE_PAGE;
 pub use links::check_links;
 pub use named_tests::check_named_tests;
 pub use results::{RESULTS_PAGE, results_page};
 
-/// The page with generated regions, from the root of the tree.
+/// The page of the format, from the root of the tree.
 pub const FORMAT_PAGE: &str = "docs/FORMAT.md";
 
 /// The root of the tree this program was built in.
@@ -34,12 +36,20 @@ pub fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// The page with its regions as they have to be.
+/// The format's page with its regions as they have to be.
 ///
 /// # Errors
 /// What the page lacks: a region that is unknown or not closed, a field without a sentence.
 pub fn format_page(now: &str) -> Result<String, String> {
     regions::rewrite(now, layout::region)
+}
+
+/// The cache's page with its regions as they have to be.
+///
+/// # Errors
+/// A region that is unknown or not closed, or a recorded trace that is damaged.
+pub fn cache_page(now: &str) -> Result<String, String> {
+    regions::rewrite(now, cache::region)
 }
 
 /// Every page that is checked: the ones at the root of the tree and those in `docs/`.

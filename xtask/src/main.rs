@@ -1,24 +1,36 @@
 //! `cargo run -p xtask -- docs`: rewrites the generated parts of the pages, then checks all of them.
+//! `cargo run -p xtask -- cache-algorithms`: prints the table of docs/CACHE.md, which `docs` writes into that page.
+//! `cargo run -p xtask -- cache-trace STRACE PART_OF_PATH BLOCK_BYTES LIMIT OUT`: a recorded trace for that table;
+//! crates/cache/traces/record.sh runs it.
 //! `cargo run -p xtask -- results [DIRECTORY]`: writes docs/RESULTS.md from what the campaigns said (out/).
 //! `cargo run -p xtask -- mutate-fences [PART OF A NAME [POINTS]]`: breaks what keeps the promises, one thing at a time;
 //! the fates go to out/mutants.json.
 
 use std::process::ExitCode;
 
+use std::path::Path;
+
+use seawall_cache::trace::Recording;
 use xtask::{
-    FORMAT_PAGE, RESULTS_PAGE, check_links, check_named_tests, format_page, mutate, results_page, root,
+    CACHE_PAGE, FORMAT_PAGE, RESULTS_PAGE, cache, cache_page, check_links, check_named_tests, format_page,
+    mutate, results_page, root,
 };
+
+const USAGE: &str = "usage: xtask docs | xtask cache-algorithms | xtask cache-trace STRACE PART_OF_PATH BLOCK_BYTES LIMIT OUT \
+    | xtask results [DIRECTORY] | xtask mutate-fences [PART OF A NAME [CRASH POINTS]]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let result = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["docs"] => docs(),
+        ["cache-algorithms"] => cache::table().map(|table| print!("{table}")),
+        ["cache-trace", strace, part, bytes, limit, to] => cache_trace(strace, part, [bytes, limit], to),
         ["results"] => results("out"),
         ["results", dir] => results(dir),
         ["mutate-fences"] => mutate_fences("", mutate::POINTS),
         ["mutate-fences", only] if !only.starts_with('-') => mutate_fences(only, mutate::POINTS),
         ["mutate-fences", only, points] => mutate_fences(only, points),
-        _ => Err("usage: xtask docs | xtask results [DIRECTORY] | xtask mutate-fences [PART OF A NAME [CRASH POINTS]]".to_owned()),
+        _ => Err(USAGE.to_owned()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -42,16 +54,27 @@ fn results(dir: &str) -> Result<(), String> {
     std::fs::write(root.join(RESULTS_PAGE), page).map_err(|e| format!("{RESULTS_PAGE}: {e}"))
 }
 
+fn cache_trace(strace: &str, path_part: &str, numbers: [&str; 2], to: &str) -> Result<(), String> {
+    let [block_bytes, limit] = numbers.map(|text| text.parse::<u64>().map_err(|e| format!("{text}: {e}")));
+    let (block_bytes, limit) = (block_bytes?.max(1), limit? as usize);
+    cache::record(Path::new(strace), Recording { path_part, block_bytes, limit }, Path::new(to))
+}
+
 fn docs() -> Result<(), String> {
     let root = root();
-    let page = root.join(FORMAT_PAGE);
-    let failed = |e: std::io::Error| format!("{}: {e}", page.display());
-    let now = std::fs::read_to_string(&page).map_err(failed)?;
-    let wanted = format_page(&now)?;
-    if wanted != now {
-        std::fs::write(&page, wanted).map_err(failed)?;
-        println!("{FORMAT_PAGE} rewritten");
-    }
+    rewrite(&root, FORMAT_PAGE, format_page)?;
+    rewrite(&root, CACHE_PAGE, cache_page)?;
     let wrong = [check_links(&root), check_named_tests(&root)].concat();
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+}
+
+fn rewrite(root: &Path, page: &str, wanted: impl Fn(&str) -> Result<String, String>) -> Result<(), String> {
+    let failed = |e: std::io::Error| format!("{page}: {e}");
+    let now = std::fs::read_to_string(root.join(page)).map_err(failed)?;
+    let wanted = wanted(&now)?;
+    if wanted != now {
+        std::fs::write(root.join(page), wanted).map_err(failed)?;
+        println!("{page} rewritten");
+    }
+    Ok(())
 }

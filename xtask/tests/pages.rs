@@ -1,12 +1,19 @@
 //! The pages are current and true.
 
-use xtask::{FORMAT_PAGE, check_links, check_named_tests, format_page, root};
+use xtask::{CACHE_PAGE, FORMAT_PAGE, cache_page, check_links, check_named_tests, format_page, root};
 
 #[test]
 fn the_format_page_shows_the_format() {
     let now = std::fs::read_to_string(root().join(FORMAT_PAGE)).expect("the page");
     let wanted = format_page(&now).expect("a page with a sentence for every field");
     assert!(now == wanted, "{FORMAT_PAGE} is not current: run `make docs`");
+}
+
+#[test]
+fn the_cache_page_shows_what_the_algorithms_do() {
+    let now = std::fs::read_to_string(root().join(CACHE_PAGE)).expect("the page");
+    let wanted = cache_page(&now).expect("a page with known regions");
+    assert!(now == wanted, "{CACHE_PAGE} is not current: run `make docs`");
 }
 
 #[test]
