@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use nix::unistd::geteuid;
 
-/// Where the log of the database in this directory lies, which is a real path.
+/// Where the log of the database in this directory lies, which is a real path. `at` says where we find a path.
 ///
 /// # Errors
 /// If nothing can lie beside it on the same file system.
-pub fn place(data: &Path) -> Result<PathBuf> {
+pub fn place(data: &Path, at: impl Fn(&Path) -> PathBuf) -> Result<PathBuf> {
     let (Some(parent), Some(name)) = (data.parent(), data.file_name()) else {
         bail!("nothing lies beside {}", data.display());
     };
-    let device = |of: &Path| fs::metadata(of).map(|m| m.dev()).with_context(|| of.display().to_string());
+    let device = |of: &Path| fs::metadata(at(of)).map(|m| m.dev()).with_context(|| of.display().to_string());
     if device(parent)? != device(data)? {
         bail!("{} is where a file system is mounted: what lies beside it is on another one", data.display());
     }
@@ -76,9 +76,9 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let data = dir.path().join("main");
         fs::create_dir(&data).expect("made");
-        assert_eq!(place(&data).expect("a place"), dir.path().join("main.seawall"));
-        let error = place(Path::new("/proc")).expect_err("a mount").to_string();
+        assert_eq!(place(&data, Path::to_owned).expect("a place"), dir.path().join("main.seawall"));
+        let error = place(Path::new("/proc"), Path::to_owned).expect_err("a mount").to_string();
         assert!(error.contains("/proc is where a file system is mounted"), "{error}");
-        assert!(place(Path::new("/")).is_err());
+        assert!(place(Path::new("/"), Path::to_owned).is_err());
     }
 }

@@ -116,6 +116,11 @@ impl Wanted {
         self.pool.as_deref().or(self.block.as_deref())
     }
 
+    /// The size in bytes that was asked for.
+    pub fn size(&self) -> Option<u64> {
+        self.size
+    }
+
     /// True if a pool that is named and not there is to be made.
     pub fn may_make(&self) -> bool {
         self.emulated || self.size.is_some() || self.block.is_some()
@@ -192,7 +197,7 @@ fn persistent(wanted: &Wanted, data: &Path) -> Result<PathBuf> {
 
 /// The log beside the data.
 fn beside_data(wanted: &Wanted, data: &Path) -> Result<PathBuf> {
-    let path = beside::place(data)?;
+    let path = beside::place(data, Path::to_owned)?;
     if !path.exists() {
         eprintln!(
             "seawall: there is no persistent memory here: making a log on the disk, {} (--pool or --block name another \

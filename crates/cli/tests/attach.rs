@@ -23,7 +23,11 @@ struct Image {
 
 impl Image {
     fn new() -> Self {
-        let image = Self { root: tempfile::tempdir_in("/dev/shm").expect("a directory") };
+        Self::below("/dev/shm")
+    }
+
+    fn below(directory: &str) -> Self {
+        let image = Self { root: tempfile::tempdir_in(directory).expect("a directory") };
         image.file("usr/bin/seawall", "");
         image.file("usr/lib/seawall/libseawall_preload.so", "");
         image.file("usr/lib/systemd/system/seawalld@.service", &UNIT.replace("@BINDIR@", "/bin"));
@@ -216,11 +220,30 @@ fn what_is_wrong_is_said_before_anything_is_written() {
     refused(&[&with("app")[..], &["--preset", "postgres", "--data", "/srv/app"]].concat(), &["no PGDATA"]);
     refused(&[POSTGRES, "--pool", "/mnt/a.pool"], &["in RAM", "--emulated"]);
     refused(&[POSTGRES, "--pool", "/mnt/none.pool"], &["no pool /mnt/none.pool", "--size"]);
-    refused(&[POSTGRES], &["which pool", "--pool"]);
+    refused(&[POSTGRES], &["which pool", "beside the data", "/srv/pg.seawall", "RAM", "--block", "--pool"]);
     refused(&[POSTGRES, "--pool", "/srv/pg/PG_VERSION", "--emulated"], &["PG_VERSION"]);
     fs::remove_file(image.at("usr/lib/systemd/system/seawalld@.service")).expect("removed");
     let error = image.attach(&with(POSTGRES));
     error.fails(1, &["seawalld@.service", "install"]);
+}
+
+#[test]
+fn without_persistent_memory_the_log_is_made_beside_the_data() {
+    let image = Image::below("/var/tmp");
+    let log = image.at("srv/pg.seawall");
+    image.attach(&[POSTGRES, "--dry-run"]).succeeds();
+    assert!(!log.exists(), "showing makes nothing");
+    image.attach(&[POSTGRES, "--size", "16M"]).succeeds().says(&["made the pool /srv/pg.seawall"]);
+    assert!(image.read(DROP_IN).contains("\nPool=/srv/pg.seawall\n"), "{}", image.read(DROP_IN));
+    let again = image.attach(&[POSTGRES]);
+    assert!(again.succeeds().out.contains("nothing was changed"), "{}", again.out);
+    image.seawall(&["detach", POSTGRES]).succeeds();
+    // It may hold what the files lack.
+    assert!(log.exists(), "a detach leaves the log");
+    image.attach(&[POSTGRES]).succeeds();
+    image.file("srv/app.seawall", "something else");
+    let others = ["app", "--preset", "sqlite", "--data", "/srv/app"];
+    image.attach(&others).fails(1, &["/srv/app.seawall"]);
 }
 
 #[test]

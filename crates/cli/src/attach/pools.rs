@@ -1,9 +1,10 @@
-//! Which pool a service gets: the named one, or its user's default one; made if that was asked for.
+//! Which pool a service gets: the named one, or the default one that `seawall run` would have; made if that was asked
+//! for.
 
 use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use seawall_media::dax_mounts;
 
 use super::drop_in::Attached;
@@ -11,6 +12,20 @@ use super::known::Service;
 use super::machine::Machine;
 use super::{Attach, owner_name};
 use crate::commands::inspect;
+use crate::{beside, pool};
+
+/// Where a pool is, or is to be.
+struct Place {
+    path: PathBuf,
+    /// To be made as a log on a block device, though that was not asked for by name.
+    on_disk: bool,
+}
+
+impl Place {
+    fn as_wanted(path: PathBuf) -> Self {
+        Place { path, on_disk: false }
+    }
+}
 
 /// Finds or makes the pool; returns its real path.
 ///
@@ -22,10 +37,10 @@ pub fn find(
     service: &Service,
     before: Option<&Attached>,
 ) -> Result<PathBuf> {
-    let path = match (how.wanted.named(), before) {
-        (Some(path), _) => std::path::absolute(path)?,
+    let Place { path, on_disk } = match (how.wanted.named(), before) {
+        (Some(path), _) => Place::as_wanted(std::path::absolute(path)?),
         // Attaching again changes nothing that was not asked for.
-        (None, Some(before)) => before.pool.clone(),
+        (None, Some(before)) => Place::as_wanted(before.pool.clone()),
         (None, None) => default(machine, how, service)?,
     };
     if !machine.at(&path).exists() {
@@ -40,34 +55,48 @@ pub fn find(
         if how.dry_run {
             return Ok(path);
         }
-        make(machine, &path, how, service)?;
+        let at = machine.at(&path);
+        match on_disk {
+            true => pool::make_block(&at, how.wanted.size(), false).map_err(|e| which(e.into()))?,
+            false => how.wanted.make(&at)?,
+        }
+        give(&at, &path, service)?;
     }
     let path = machine.real(&path)?;
     check(machine, &path, how, service, before)?;
     Ok(path)
 }
 
-/// `seawall-UID.pool` of the database's user, where `seawall run` would have it.
-fn default(machine: &Machine, how: &Attach, service: &Service) -> Result<PathBuf> {
+/// `seawall-UID.pool` of the database's user on persistent memory, or a log on the disk beside the data: where `seawall
+/// run` would have it. What persistent memory the machine of an image has, nobody knows here.
+fn default(machine: &Machine, how: &Attach, service: &Service) -> Result<Place> {
     let name = format!("seawall-{}.pool", service.uid);
     if how.wanted.emulated {
-        return Ok(Path::new("/dev/shm").join(name));
+        return Ok(Place::as_wanted(Path::new("/dev/shm").join(name)));
     }
     let mounts = if machine.is_live() { dax_mounts() } else { Vec::new() };
     let present = mounts.iter().map(|mount| mount.join(&name)).find(|path| path.exists());
-    present.or_else(|| mounts.first().map(|mount| mount.join(&name))).context(
-        "which pool? There is no persistent memory mounted with DAX here. Name a pool with --pool (and --size, to \
-         have it made), or try Seawall with --emulated: in RAM, which survives a crash of the database, but NOT a \
-         crash or power cut of this machine",
+    if let Some(path) = present.or_else(|| mounts.first().map(|mount| mount.join(&name))) {
+        return Ok(Place::as_wanted(path));
+    }
+    let path = beside::place(&service.data, |path| machine.at(path)).map_err(which)?;
+    Ok(Place { path, on_disk: true })
+}
+
+/// Nothing was named, and there is no place for a default.
+fn which(why: anyhow::Error) -> anyhow::Error {
+    anyhow!(
+        "which pool? There is no persistent memory mounted with DAX here, and beside the data no log can be made: \
+         {why:#}. Name a place with --block (a file on a disk) or --pool, or try Seawall with --emulated: in RAM, \
+         which survives a crash of the database, but NOT a crash or power cut of this machine"
     )
 }
 
-fn make(machine: &Machine, path: &Path, how: &Attach, service: &Service) -> Result<()> {
-    let at = machine.at(path);
-    how.wanted.make(&at)?;
-    lchown(&at, Some(service.uid), None)
-        .with_context(|| format!("giving {} to {}", path.display(), owner_name(service.uid)))?;
-    eprintln!("seawall: made the pool {} for {}", path.display(), owner_name(service.uid));
+/// To the database's user.
+fn give(at: &Path, path: &Path, service: &Service) -> Result<()> {
+    let owner = owner_name(service.uid);
+    lchown(at, Some(service.uid), None).with_context(|| format!("giving {} to {owner}", path.display()))?;
+    eprintln!("seawall: made the pool {} for {owner}", path.display());
     Ok(())
 }
 
