@@ -220,7 +220,7 @@ fn what_is_wrong_is_said_before_anything_is_written() {
     refused(&[&with("app")[..], &["--preset", "postgres", "--data", "/srv/app"]].concat(), &["no PGDATA"]);
     refused(&[POSTGRES, "--pool", "/mnt/a.pool"], &["in RAM", "--emulated"]);
     refused(&[POSTGRES, "--pool", "/mnt/none.pool"], &["no pool /mnt/none.pool", "--size"]);
-    refused(&[POSTGRES], &["which pool", "beside the data", "/srv/pg.seawall", "RAM", "--block", "--pool"]);
+    refused(&[POSTGRES], &["which pool", "beside the data", "is RAM", "--block", "--pool"]);
     refused(&[POSTGRES, "--pool", "/srv/pg/PG_VERSION", "--emulated"], &["PG_VERSION"]);
     fs::remove_file(image.at("usr/lib/systemd/system/seawalld@.service")).expect("removed");
     let error = image.attach(&with(POSTGRES));

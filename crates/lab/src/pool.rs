@@ -128,6 +128,12 @@ impl Pool {
         self.ask(&["status", "--pool"])
     }
 
+    /// The files in memory that belong to it and that a restart of the machine takes: what processes share, and the
+    /// image of one on a block device. Both are gone after an orderly end.
+    pub fn memory(&self) -> [PathBuf; 2] {
+        ["rt", "image"].map(|kind| PathBuf::from(format!("/dev/shm/seawall-{}.{kind}", self.uuid)))
+    }
+
     /// The last number that a record in the log has.
     pub fn last_lsn(&self) -> Result<u64> {
         #[derive(Deserialize)]
@@ -175,8 +181,8 @@ impl Drop for Pool {
         }
         let _ = fs::remove_file(&self.path);
         // Of a daemon that was killed; without the pool nobody asks for it again.
-        for kind in ["rt", "image"] {
-            let _ = fs::remove_file(format!("/dev/shm/seawall-{}.{kind}", self.uuid));
+        for memory in self.memory() {
+            let _ = fs::remove_file(memory);
         }
     }
 }

@@ -21,7 +21,10 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let place = Place::new();
+        Self::at(Place::new())
+    }
+
+    fn at(place: Place) -> Self {
         let (bin, data) = place.postgres();
         Self { place, bin, data }
     }
@@ -74,7 +77,15 @@ impl Scene {
 
 #[test]
 fn the_whole_database_killed() {
-    let scene = Scene::new();
+    whole_database_killed(&Scene::new());
+}
+
+#[test]
+fn on_a_block_device_the_whole_database_killed() {
+    whole_database_killed(&Scene::at(Place::on_block()));
+}
+
+fn whole_database_killed(scene: &Scene) {
     let (cluster, load) = scene.under_load();
     cluster.kill().expect("killed");
     load.end().expect("lost its connections");
@@ -93,7 +104,15 @@ fn one_backend_killed() {
 
 #[test]
 fn the_daemon_killed_then_the_database() {
-    let scene = Scene::new();
+    daemon_killed(&Scene::new());
+}
+
+#[test]
+fn on_a_block_device_the_daemon_killed_then_the_database() {
+    daemon_killed(&Scene::at(Place::on_block()));
+}
+
+fn daemon_killed(scene: &Scene) {
     let (cluster, load) = scene.under_load();
     let first = scene.place.daemon();
     process::signal(first, libc::SIGKILL);
@@ -120,10 +139,20 @@ fn seawall_run_killed_then_the_database() {
 
 #[test]
 fn everything_killed_at_once_then_replayed() {
-    let scene = Scene::new();
+    everything_killed(&Scene::new(), || ());
+}
+
+#[test]
+fn on_a_block_device_everything_killed_at_once_then_replayed_from_the_device_alone() {
+    let scene = Scene::at(Place::on_block());
+    everything_killed(&scene, || scene.place.lose_memory());
+}
+
+fn everything_killed(scene: &Scene, lose: impl FnOnce()) {
     let (cluster, load) = scene.under_load();
     cluster.kill_with(&[scene.place.daemon()]).expect("killed");
     load.end().expect("lost its connections");
+    lose();
     let bare = || try_bare_start(&scene.place.lab, &scene.bin, &scene.data).expect("tried");
     let refused = bare().expect("a bare start is refused");
     assert!(refused.contains("run-seawall-recover"), "{refused}");

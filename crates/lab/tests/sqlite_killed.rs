@@ -27,9 +27,9 @@ fn the_program_killed(journal: Journal) {
     assert_eq!(check().missing, 1, "the check can fail");
 }
 
-fn everything_killed(journal: Journal) {
-    let place = Place::new();
-    under_load(&place, journal).kill_with(&[place.daemon()]).expect("killed");
+fn everything_killed(place: &Place, journal: Journal, lose: impl FnOnce()) {
+    under_load(place, journal).kill_with(&[place.daemon()]).expect("killed");
+    lose();
     let dir = sqlite::dir(&place.lab, Side::Seawall, journal);
     let bare = || check_sqlite(&place.lab, Side::Fs, &dir, &place.ledger());
     let refused = bare().expect_err("the bare database is refused");
@@ -51,10 +51,22 @@ fn delete_mode_the_program_killed() {
 
 #[test]
 fn wal_mode_everything_killed_at_once_then_replayed() {
-    everything_killed(Journal::Wal);
+    everything_killed(&Place::new(), Journal::Wal, || ());
 }
 
 #[test]
 fn delete_mode_everything_killed_at_once_then_replayed() {
-    everything_killed(Journal::Delete);
+    everything_killed(&Place::new(), Journal::Delete, || ());
+}
+
+#[test]
+fn on_a_block_device_wal_mode_everything_killed_then_replayed_from_the_device_alone() {
+    let place = Place::on_block();
+    everything_killed(&place, Journal::Wal, || place.lose_memory());
+}
+
+#[test]
+fn on_a_block_device_delete_mode_everything_killed_then_replayed_from_the_device_alone() {
+    let place = Place::on_block();
+    everything_killed(&place, Journal::Delete, || place.lose_memory());
 }

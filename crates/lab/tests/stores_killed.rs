@@ -33,7 +33,10 @@ impl Scene {
     }
 
     fn with(store: Store, settings: &'static str) -> Self {
-        let place = Place::new();
+        Self::at(Place::new(), store, settings)
+    }
+
+    fn at(place: Place, store: Store, settings: &'static str) -> Self {
         let program = Program::build(&place.lab, store, settings).expect("built");
         let data = place.lab.work.data(store.name());
         place.lab.fresh_dir(&data).expect("a directory");
@@ -76,6 +79,10 @@ fn the_daemon_killed_then_the_program(store: Store) {
 
 fn everything_killed(scene: &Scene, commits: usize, words: &str) {
     scene.under_load(commits).kill_with(&[scene.place.daemon()]).expect("killed");
+    replayed(scene, words);
+}
+
+fn replayed(scene: &Scene, words: &str) {
     let refused = scene.check(Side::Fs).expect_err("the bare store is refused").to_string();
     assert!(refused.contains(words), "{refused}");
     scene.place.recover_with_replay();
@@ -106,6 +113,14 @@ fn lmdb_the_daemon_killed_then_the_program() {
 #[test]
 fn rocksdb_everything_killed_at_once_then_replayed() {
     everything_killed(&Scene::new(Store::Rocksdb), some(Store::Rocksdb), "CURRENT file corrupted");
+}
+
+#[test]
+fn on_a_block_device_rocksdb_everything_killed_then_replayed_from_the_device_alone() {
+    let scene = Scene::at(Place::on_block(), Store::Rocksdb, "");
+    scene.under_load(some(Store::Rocksdb) / 4).kill_with(&[scene.place.daemon()]).expect("killed");
+    scene.place.lose_memory();
+    replayed(&scene, "CURRENT file corrupted");
 }
 
 #[test]

@@ -96,6 +96,23 @@ impl Place {
         Self { lab, _alone: alone }
     }
 
+    /// The same with the log on the disk.
+    pub fn on_block() -> Self {
+        let mut place = Self::new();
+        let log = place.lab.work.path().join("block.log");
+        let pool = Pool::on_block(&place.lab.tools, &place.lab.identity, POOL_SIZE, log).expect("a log");
+        place.lab.pool = pool;
+        place
+    }
+
+    /// Takes what a power cut takes of a log on a block device, when everybody is dead: all but the device. The page
+    /// cache stays: that nothing is missing without it, too, is for the power cuts to show (`crates/powercut`).
+    pub fn lose_memory(&self) {
+        for memory in self.lab.pool.memory() {
+            std::fs::remove_file(&memory).unwrap_or_else(|e| panic!("{}: {e}", memory.display()));
+        }
+    }
+
     /// PostgreSQL's programs, and a cluster with pgbench's tables.
     pub fn postgres(&self) -> (PathBuf, PathBuf) {
         let bin = postgres_bin().expect("PostgreSQL, which `make deps` installs");
