@@ -7,6 +7,10 @@ use std::io::Write as _;
 use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 
+use seawall_daemon::AddRoot;
+use seawall_daemon::control::{Added, Control, Stop, Stopped};
+use seawall_wire::message::Kind;
+
 use common::{Place, Writer, has, kill, kill_everything, wait_for, wait_for_end};
 
 #[test]
@@ -19,6 +23,33 @@ fn a_guard_is_up_while_files_are_managed_and_down_after_a_clean_end() {
     assert!(!place.guard().exists());
     assert_eq!(place.daemon(), None, "the daemon ended with the last run");
     assert_eq!(fs::metadata(place.file("x-wal")).expect("the file").len(), 3 * 4096);
+}
+
+/// Two commands that end in the same moment: neither may leave the end of the log to the other one, or the guards are
+/// still up when both have returned.
+#[test]
+fn of_two_that_leave_at_once_one_closes_the_log() {
+    let place = Place::new();
+    let mut writer = Writer::start(&place);
+    writer.write(3);
+    let root = AddRoot {
+        preset: "sqlite".into(),
+        policy: "tail".into(),
+        path: place.data.path().canonicalize().expect("it exists"),
+        data: place.data.path().canonicalize().expect("it exists"),
+    };
+    let runs = [(); 2].map(|()| Control::connect(&place.pool).expect("answers").expect("a daemon"));
+    for run in &runs {
+        run.request::<Added>(Kind::AddRoot, &root).expect("held");
+    }
+    writer.finish().succeeds();
+    assert!(place.guard().exists(), "two are left");
+    // As both would ask before either's connection has ended.
+    let leave = Stop { if_idle: true, stay: false };
+    let ended =
+        runs.each_ref().map(|run| run.request::<Stopped>(Kind::Stop, &leave).expect("an answer").ended);
+    assert_eq!(ended, [false, true]);
+    assert!(!place.guard().exists());
 }
 
 /// Monitoring that looks every second must not keep a database from starting.

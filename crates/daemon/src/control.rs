@@ -35,7 +35,8 @@ pub struct Drained {
 /// Body of a Stop request.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Stop {
-    /// Only if nobody else needs the daemon; then it is no error either.
+    /// Only if nobody else needs the daemon; then it is no error either. Whoever asks needs it no more, whatever the
+    /// answer.
     pub if_idle: bool,
     /// Close the log, but let the daemon stay for whoever comes next.
     #[serde(default)]

@@ -58,9 +58,7 @@ pub(crate) fn serve(daemon: &Daemon, socket: &OwnedFd) {
             break;
         }
     }
-    if connection.holds {
-        daemon.lifetime.release();
-    }
+    connection.release();
 }
 
 fn send(socket: &OwnedFd, answer: Answer<'_>) -> std::io::Result<()> {
@@ -82,6 +80,13 @@ fn in_file(body: &[u8]) -> std::io::Result<std::fs::File> {
 }
 
 impl<'d> Connection<'d> {
+    /// Whoever it is for needs the daemon no more.
+    fn release(&mut self) {
+        if std::mem::take(&mut self.holds) {
+            self.daemon.lifetime.release();
+        }
+    }
+
     fn answer(&mut self, message: &Message) -> Answer<'d> {
         let Ok((request, body)) = Request::read_from_prefix(&message.bytes) else {
             return Answer::status(Status::BadRequest);
@@ -215,6 +220,10 @@ impl<'d> Connection<'d> {
         let Ok(how) = serde_json::from_slice::<control::Stop>(body) else {
             return Answer::status(Status::BadRequest);
         };
+        if how.if_idle {
+            // Before the others are counted: of two that leave at once one must be the last.
+            self.release();
+        }
         let others = self.daemon.lifetime.holders() - usize::from(self.holds);
         let users = closing::users(self.daemon);
         if how.if_idle && (others > 0 || !users.is_empty()) {
