@@ -121,6 +121,7 @@ pub enum Section {
     Lmdb,
     Mount,
     Block,
+    BlockDatabases,
     Capture,
 }
 

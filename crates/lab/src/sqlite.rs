@@ -1,5 +1,6 @@
 //! The SQLite load, as each side runs it.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -44,11 +45,15 @@ pub fn measure(lab: &Lab, side: Side, shape: Shape) -> Result<Report> {
 
 /// What the load reported as committed is there, and the database is sound.
 pub fn check_work(lab: &Lab, side: Side, journal: Journal, reported: u64) -> Result<()> {
+    check(lab, &dir(lab, side, journal).join("bank.db"), reported)
+}
+
+/// The same of any database.
+pub fn check(lab: &Lab, db: &Path, reported: u64) -> Result<()> {
     let ledger = lab.work.log("ledger-none"); // every commit counts, none is looked for by name
     std::fs::write(&ledger, "").context("an empty ledger")?;
     let mut check = lab.command(&lab.tools.load);
-    check.arg("check-sqlite").arg("--db").arg(dir(lab, side, journal).join("bank.db"));
-    check.arg("--ledger").arg(&ledger);
+    check.arg("check-sqlite").arg("--db").arg(db).arg("--ledger").arg(&ledger);
     let found: Verdict = serde_json::from_slice(&run(check, "the SQLite check")?)?;
     ensure!(found.found == reported, "SQLite reported {reported} commits and holds {}", found.found);
     Ok(())
@@ -56,15 +61,21 @@ pub fn check_work(lab: &Lab, side: Side, journal: Journal, reported: u64) -> Res
 
 /// The load's command; with a ledger it runs until it is killed or its time is over.
 pub fn load(lab: &Lab, side: Side, shape: Shape, ledger: Option<&Path>) -> Result<Command> {
-    // Both words are the load's own; clap writes its value names in lower case.
     let synchronous = if side.is_unsafe() { Synchronous::Off } else { Synchronous::Full };
     let dir = dir(lab, side, shape.journal);
-    let mut args = vec!["sqlite".into(), "--db".into(), dir.join("bank.db").into_os_string()];
-    args.extend(["--journal", shape.journal.pragma(), "--synchronous"].map(Into::into));
-    args.push(if synchronous == Synchronous::Off { "off" } else { "full" }.into());
-    args.extend(["--seconds".into(), shape.seconds.to_string().into()]);
+    let mut args = arguments(&dir.join("bank.db"), shape.journal, synchronous, shape.seconds);
     if let Some(ledger) = ledger {
         args.extend(["--ledger".into(), ledger.into()]);
     }
     side::command(lab, side, Preset::Sqlite, &dir, &lab.tools.load, args)
+}
+
+/// The load's arguments.
+pub fn arguments(db: &Path, journal: Journal, synchronous: Synchronous, seconds: f64) -> Vec<OsString> {
+    let mut args = vec!["sqlite".into(), "--db".into(), db.into()];
+    args.extend(["--journal", journal.pragma(), "--synchronous"].map(Into::into));
+    // The load's own words; clap writes its value names in lower case.
+    args.push(if synchronous == Synchronous::Off { "off" } else { "full" }.into());
+    args.extend(["--seconds".into(), seconds.to_string().into()]);
+    args
 }

@@ -106,6 +106,25 @@ pub const BLOCK: &[Key] = &[
     ),
 ];
 
+/// The objects of `block_databases`.
+pub const BLOCK_DATABASES: &[Key] = &[
+    one("database", "`postgres`, `sqlite` or `rocksdb`"),
+    one("shape", "the load, and how many commit at once"),
+    spread("fs", "commits a second on the bare file system, all together"),
+    spread("seawall", "the same with the log on a block device, the same disk"),
+    spread(
+        "unsafe",
+        "the same on the bare file system without syncs (`fsync=off`, `synchronous=OFF`, `--sync=0`)",
+    ),
+    OF_UNSAFE,
+    CONTROL,
+    SPEEDUP,
+    spread(
+        "device_writes",
+        "writes to the log's device for each commit, those of starting and ending included",
+    ),
+];
+
 /// The objects of `postgres`.
 pub const POSTGRES: &[Key] = &[
     one("clients", "pgbench's `-c`"),
@@ -259,7 +278,7 @@ pub const CAPTURE: &[Key] = &[
 ];
 
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 13] = [
+pub const SECTIONS: [(&str, &[Key]); 14] = [
     ("write_fdatasync", WRITE),
     ("sustained", SUSTAINED),
     ("postgres", POSTGRES),
@@ -272,6 +291,7 @@ pub const SECTIONS: [(&str, &[Key]); 13] = [
     ("lmdb", LMDB),
     ("mount", MOUNT),
     ("block", BLOCK),
+    ("block_databases", BLOCK_DATABASES),
     ("capture", CAPTURE),
 ];
 

@@ -5,6 +5,7 @@
 
 mod atomic;
 mod block;
+mod block_databases;
 mod capture;
 mod databases;
 mod disk;
@@ -16,6 +17,7 @@ mod mariadb_atomic;
 mod measure;
 mod mount;
 mod page;
+mod slow_disk;
 pub mod snap;
 mod stores;
 mod sustained;
@@ -87,7 +89,7 @@ struct Part {
 const DATABASE_POOL_BYTES: u64 = 1 << 30;
 
 /// All sections, in the order they are measured.
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -209,6 +211,16 @@ const PARTS: [Part; 13] = [
         run: block::run,
     },
     Part {
+        section: Section::BlockDatabases,
+        key: "block_databases",
+        rounds: 5,
+        pool: DATABASE_POOL_BYTES,
+        find: block_databases::find_programs,
+        steps: block_databases::steps,
+        space: |_| block_databases::SPACE,
+        run: block_databases::run,
+    },
+    Part {
         section: Section::Capture,
         key: "capture",
         rounds: 5,
@@ -222,7 +234,7 @@ const PARTS: [Part; 13] = [
 
 impl Part {
     fn measure(&self, lab: &mut Lab, scope: Scope) -> Result<SectionResult> {
-        if self.section == Section::Block {
+        if matches!(self.section, Section::Block | Section::BlockDatabases) {
             return lab.on_block(scope.pool, |lab| (self.run)(lab, scope));
         }
         if lab.pool.size() != scope.pool {

@@ -8,7 +8,7 @@ mod confine;
 mod crash;
 mod kill;
 mod load;
-mod mount;
+pub mod mount;
 mod observe;
 mod prepare;
 pub mod record;

@@ -68,13 +68,18 @@ pub struct LoopDisk {
 impl LoopDisk {
     /// Makes an ext4 of this size and mounts it.
     pub fn make(lab: &Lab, name: &str, bytes: u64) -> Result<Self> {
-        ensure!(lab.identity.is_other(), "mounting a file system of its own needs root");
         let image = lab.work.data(&format!("{name}.img"));
-        let disk = LoopDisk { at: lab.work.data(&format!("{name}-fs")), image };
         // Allocated, so that the host's file system need not do it while the database waits.
         let mut allocate = Command::new("fallocate");
-        allocate.args(["-l", &bytes.to_string()]).arg(&disk.image);
+        allocate.args(["-l", &bytes.to_string()]).arg(&image);
         run(allocate, "fallocate")?;
+        Self::on(lab, name, image)
+    }
+
+    /// Makes an ext4 in this file and mounts it.
+    pub fn on(lab: &Lab, name: &str, image: PathBuf) -> Result<Self> {
+        ensure!(lab.identity.is_other(), "mounting a file system of its own needs root");
+        let disk = LoopDisk { at: lab.work.data(&format!("{name}-fs")), image };
         let mut mkfs = Command::new("mkfs.ext4");
         mkfs.args(["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"]).arg(&disk.image);
         run(mkfs, "mkfs.ext4")?;

@@ -148,6 +148,10 @@ impl Filesystem for DiskFs {
 
     /// What a loop device makes of a flush (REQ_PREFLUSH, FUA).
     fn fsync(&self, _: &Caller, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        let time = self.0.flush_time();
+        if !time.is_zero() {
+            std::thread::sleep(time);
+        }
         if let Some(((), reply)) = self.0.serve(Request::Flush, reply, Cache::flush) {
             reply.ok();
         }

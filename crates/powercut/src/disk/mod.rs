@@ -113,6 +113,11 @@ impl Disk {
         self.shared.heal();
     }
 
+    /// Lets each flush take so much time, during which the disk serves nothing else: it has one queue.
+    pub fn slow_down(&self, flush: Duration) {
+        self.shared.set_flush_time(flush);
+    }
+
     /// Bytes that a cut could take now.
     pub fn pending_bytes(&self) -> usize {
         self.shared.pending_bytes()

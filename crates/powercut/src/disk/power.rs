@@ -73,6 +73,7 @@ struct State {
     full_ends: VecDeque<u64>,
     /// How often the image is open: a loop device holds it open.
     open: usize,
+    flush_time: Duration,
 }
 
 /// The shared state.
@@ -98,6 +99,7 @@ impl Shared {
             counts: Counts::default(),
             full_ends: VecDeque::new(),
             open: 0,
+            flush_time: Duration::ZERO,
         };
         Shared { state: Mutex::new(state), closed: Condvar::new() }
     }
@@ -208,6 +210,16 @@ impl Shared {
     /// Bytes that a cut could take now.
     pub fn pending_bytes(&self) -> usize {
         self.lock().cache.pending_bytes()
+    }
+
+    /// How long a flush takes.
+    pub fn flush_time(&self) -> Duration {
+        self.lock().flush_time
+    }
+
+    /// From now on.
+    pub fn set_flush_time(&self, time: Duration) {
+        self.lock().flush_time = time;
     }
 
     /// What was asked so far.
