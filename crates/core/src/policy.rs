@@ -52,6 +52,11 @@ pub fn decide(shm: &Shm, path: &[u8]) -> Option<(u32, Manage)> {
     surest
 }
 
+/// True if no page of a file of this decision ([`decide`]) may tear: what is written before it is in the log can.
+pub fn is_atomic(shm: &Shm, (root, manage): (u32, Manage)) -> bool {
+    manage == Manage::Now && shm.root(root).is_some_and(|root| root.policy() == Policy::Atomic)
+}
+
 impl Manage {
     /// How sure a preset is that the file is one of its own.
     fn sureness(self) -> u8 {

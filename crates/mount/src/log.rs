@@ -11,7 +11,6 @@ use seawall_core::patience::Patience;
 use seawall_core::policy::{self, Manage};
 use seawall_core::{Engine, Owner};
 use seawall_daemon::process::now_ns;
-use seawall_wire::shm::Policy;
 
 use crate::client::{Client, Registered};
 
@@ -78,8 +77,7 @@ impl Log {
     fn is_atomic(&self, path: &Path) -> bool {
         let shm = self.engine.shm();
         let decided = policy::decide(shm, path.as_os_str().as_bytes());
-        let atomic = |root| shm.root(root).is_some_and(|root| root.policy() == Policy::Atomic);
-        decided.is_some_and(|(root, manage)| manage == Manage::Now && atomic(root))
+        decided.is_some_and(|decided| policy::is_atomic(shm, decided))
     }
 
     /// Gives our client slot back: nothing of ours is under way any more.

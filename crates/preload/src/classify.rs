@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use seawall_core::certain;
 use seawall_core::policy::{self, ASK_AGAIN, Manage, SQLITE_MAGIC};
 use seawall_core::{Engine, Errno, FileRef, Owner, Scope};
-use seawall_wire::shm::{Flag, Policy};
+use seawall_wire::shm::Flag;
 
 use crate::client::{self, Registered};
 use crate::fdtable::{self, Entry, State, mark};
@@ -166,19 +166,11 @@ fn candidate(engine: &'static Engine, fd: c_int, stat: &Stat, entry: Entry) -> K
     Kind::Watched(Watched { entry: candidate, candidate: Some((engine, *stat)) })
 }
 
-fn register(
-    engine: &'static Engine,
-    fd: c_int,
-    stat: &Stat,
-    entry: Entry,
-    (root, manage): (u32, Manage),
-) -> Kind {
-    // What is written before it is in the log can tear.
-    let atomic =
-        manage == Manage::Now && engine.shm().root(root).is_some_and(|root| root.policy() == Policy::Atomic);
+fn register(engine: &'static Engine, fd: c_int, stat: &Stat, entry: Entry, decided: (u32, Manage)) -> Kind {
+    let atomic = policy::is_atomic(engine.shm(), decided);
     match client::register(fd, atomic.then_some(engine)) {
         Registered::File(file) if engine.knows(file) => adopt(engine, fd, file, stat, entry),
-        Registered::File(_) | Registered::Refused if manage == Manage::Now => {
+        Registered::File(_) | Registered::Refused if decided.1 == Manage::Now => {
             if atomic {
                 tell_once("a data file is not in the log, so its pages can tear; the daemon's log says why");
             }
