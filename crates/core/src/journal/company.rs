@@ -9,6 +9,7 @@
 //! This comes before a capture begins, so it decides when, never what: nothing relies on it. The figures may be of
 //! any age.
 
+use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
 
 use seawall_media::sim;
@@ -32,11 +33,10 @@ pub(super) fn count(desk: Desk<'_>) {
     desk.counted().store(waits, Relaxed);
 }
 
-/// To be told of a device write that began at this time.
-pub(super) fn wrote(desk: Desk<'_>, start: u64) {
-    let now = ticks();
-    desk.took().store(now.saturating_sub(start), Relaxed);
-    desk.ended().store(now, Relaxed);
+/// To be told of a device write: from when to when it was under way, in ticks.
+pub(super) fn wrote(desk: Desk<'_>, during: Range<u64>) {
+    desk.took().store(during.end.saturating_sub(during.start), Relaxed);
+    desk.ended().store(during.end, Relaxed);
 }
 
 /// How many nanoseconds more it is worth to wait for others; `None`: not at all.

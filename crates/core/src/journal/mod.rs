@@ -36,7 +36,6 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use seawall_media::block::{Draft, Ring};
 use seawall_media::{LINE, Region};
-use seawall_stats::ticks;
 use seawall_wire::desk::Desk;
 
 use crate::Errno;
@@ -200,9 +199,8 @@ impl Journal {
         desk.claimed().store(number, SeqCst);
         draft.seal(number, last, position, desk.uuid_low().load(Relaxed), block);
         let (buffer, _) = desk.buffer();
-        let start = ticks();
-        lead.write(image, buffer, size as usize, position)?;
-        company::wrote(desk, start);
+        let during = lead.write(image, buffer, size as usize, position)?;
+        company::wrote(desk, during);
         desk.end(number).store(position + size, Release);
         desk.last().store(number, SeqCst);
         desk.writes().fetch_add(1, Relaxed);

@@ -4,6 +4,7 @@
 //! now. So it is looked at whenever somebody leads; where it is gone the daemon leads instead.
 
 use core::cell::Cell;
+use core::ops::Range;
 use core::sync::atomic::Ordering::SeqCst;
 
 use rustix::fd::{AsFd, BorrowedFd};
@@ -81,17 +82,24 @@ impl<'a> Writer<'a> {
         self.spent.get()
     }
 
-    /// Writes; on the device when this returns success.
+    /// Writes; on the device when this returns success: from when to when it was under way, in ticks.
     ///
     /// # Errors
     /// EBADF if this process cannot write it, but others can: the descriptor was taken away meanwhile, or a limit or a
     /// filter of its own is in the way. What it wrote does not count. EIO for anything else, and from then on for
     /// everybody: what is on the device at that place is unknown.
-    pub(super) fn write(&self, image: &Region, at: usize, len: usize, position: u64) -> Result<(), Errno> {
-        let start = ticks();
+    pub(super) fn write(
+        &self,
+        image: &Region,
+        at: usize,
+        len: usize,
+        position: u64,
+    ) -> Result<Range<u64>, Errno> {
+        let began = ticks();
         let done = Device::write(self.device, image, at, len, position);
-        self.spent.set(self.spent.get() + ticks().wrapping_sub(start));
-        done.map_err(|error| match error {
+        let ended = ticks();
+        self.spent.set(self.spent.get() + ended.wrapping_sub(began));
+        done.map(|()| began..ended).map_err(|error| match error {
             _ if self.lent && is_of_the_process(error) => Errno::BADF,
             error => fail(self.lead.desk(), error),
         })
