@@ -303,9 +303,9 @@ impl Model {
     fn with(&self, contents: &[Vec<u8>], change: &Change) -> Vec<Vec<u8>> {
         let mut changed = contents.to_vec();
         changed.iter_mut().for_each(|content| change.apply(content));
-        if let Change::Append(data) = change {
+        if let Change::Append(_) = change {
             let mut at_end = contents.to_vec();
-            let placed = Change::Write(self.end, Rc::clone(data));
+            let placed = change.at(self.end);
             at_end.iter_mut().for_each(|content| placed.apply(content));
             changed.append(&mut at_end);
         }
