@@ -72,6 +72,46 @@ unsafe fn copy_lines_portable(target: *mut u8, lines: &[u8], sum: &mut Striped) 
     }
 }
 
+/// Copies whole lines out of shared memory into `into` and takes what was copied into `sum`.
+///
+/// # Safety
+/// `source..source + into.len()` must lie inside one live mapping, apart from `into`; `into` must be whole lines.
+#[inline]
+pub(crate) unsafe fn read_lines(source: *const u8, into: &mut [u8], sum: &mut Striped) {
+    debug_assert!(into.len().is_multiple_of(LINE));
+    #[cfg(target_arch = "x86_64")]
+    if cpu::has_crc32c() {
+        // SAFETY: SSE 4.2 was just asked for; the rest is the caller's.
+        unsafe { read_lines_sse42(source, into, sum) };
+        return;
+    }
+    // SAFETY: the caller's.
+    unsafe { read_lines_portable(source, into, sum) };
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "sse4.2")]
+unsafe fn read_lines_sse42(source: *const u8, into: &mut [u8], sum: &mut Striped) {
+    use core::arch::x86_64::_mm_crc32_u64;
+    let mut stripe = sum.0.map(u64::from);
+    for (i, line) in into.chunks_exact_mut(LINE).enumerate() {
+        for (j, word) in line.chunks_exact_mut(8).enumerate() {
+            // SAFETY: as many bytes as `into` has; the caller vouches for the source.
+            let value = once(unsafe { source.add(i * LINE + j * 8).cast::<u64>().read_unaligned() });
+            word.copy_from_slice(&value.to_le_bytes());
+            stripe[j % 4] = _mm_crc32_u64(stripe[j % 4], value);
+        }
+    }
+    sum.0 = stripe.map(|s| s as u32);
+}
+
+unsafe fn read_lines_portable(source: *const u8, into: &mut [u8], sum: &mut Striped) {
+    // SAFETY: the caller vouches for the source, and that the two are apart.
+    unsafe { core::ptr::copy_nonoverlapping(source, into.as_mut_ptr(), into.len()) };
+    // The copy is ours alone: nothing is read from the source again.
+    sum.update(core::hint::black_box(into));
+}
+
 /// Copies whole lines past the cache without a checksum. Persisted after the next fence.
 ///
 /// # Safety
@@ -103,6 +143,20 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn what_is_read_is_what_is_checksummed_by_both_ways() {
+        let source = Lines(core::array::from_fn(|i| (i * 7 + i / 251) as u8));
+        let mut expected = Striped::new();
+        expected.update(&source.0);
+        for read in [read_lines as Read, read_lines_portable] {
+            let (mut into, mut sum) = ([0; 16 * LINE], Striped::new());
+            // SAFETY: two arrays of one length.
+            unsafe { read(source.0.as_ptr(), &mut into, &mut sum) };
+            assert_eq!((into, sum.finish()), (source.0, expected.finish()));
+        }
+    }
+
+    type Read = unsafe fn(*const u8, &mut [u8], &mut Striped);
     type Copy = unsafe fn(*mut u8, &[u8], &mut Striped);
 
     #[repr(align(64))]

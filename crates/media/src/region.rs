@@ -125,6 +125,26 @@ impl Region {
         unsafe { core::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
     }
 
+    /// Copies whole lines out and returns their checksum, a [`Striped`]. Every word is loaded once: what is
+    /// returned is the checksum of what was copied, whoever stores to the lines meanwhile.
+    ///
+    /// # Panics
+    /// If the range is outside the region, or not whole lines.
+    #[inline]
+    pub fn read_summed(&self, at: usize, into: &mut [u8]) -> u32 {
+        assert!(at.is_multiple_of(LINE) && into.len().is_multiple_of(LINE), "{} bytes at {at}", into.len());
+        let (mut sum, mut at) = (Striped::new(), at);
+        for piece in into.chunks_mut(sim::PIECE) {
+            sim::touched(self.base.as_ptr());
+            sim::reads(self.base.as_ptr(), at, piece.len());
+            let from = self.range(at, piece.len());
+            // SAFETY: in bounds; `piece` is ours alone, so the two cannot overlap.
+            unsafe { copy::read_lines(from, piece, &mut sum) };
+            at += piece.len();
+        }
+        sum.finish()
+    }
+
     /// Stores bytes and starts their write-back: persisted after the next [`fence`](crate::fence).
     ///
     /// # Panics

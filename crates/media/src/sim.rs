@@ -17,6 +17,9 @@ mod on {
     use std::cell::RefCell;
     use std::rc::Rc;
 
+    /// A long copy is many steps: others may store in between.
+    pub(crate) const PIECE: usize = 1024;
+
     /// The line of source that called a verb.
     pub type Site = &'static Location<'static>;
 
@@ -134,6 +137,9 @@ mod on {
 
 #[cfg(not(feature = "sim"))]
 mod off {
+    /// Nothing is simulated: a copy is one.
+    pub(crate) const PIECE: usize = usize::MAX;
+
     #[inline(always)]
     pub(crate) fn wrote(_base: *const u8, _at: usize, _len: usize) {}
     #[inline(always)]
