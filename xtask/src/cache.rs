@@ -1,12 +1,17 @@
-//! The table of `docs/CACHE.md`: traces, sizes and algorithms; and how a recorded trace gets into the tree.
+//! The tables of `docs/CACHE.md`: traces, sizes and algorithms, and structs of the zone; and how a recorded trace gets
+//! into the tree.
 
 use std::path::Path;
 
 use seawall_cache::algorithm::Kind;
+use seawall_cache::shared::{FileRecord, Header};
 use seawall_cache::simulate::{Counts, optimum, run, without};
 use seawall_cache::trace::{Recording, Trace, encode, synthetic};
 
-/// The page the table is on.
+use crate::layout::Struct;
+use crate::table;
+
+/// The page the tables are on.
 pub const CACHE_PAGE: &str = "docs/CACHE.md";
 
 /// Percents of the blocks a trace reads: the page cache in front (0: the database reads with O_DIRECT), and ours.
@@ -15,12 +20,24 @@ const SIZES: [(usize, usize); 4] = [(0, 10), (0, 40), (25, 10), (25, 67)];
 /// The content of the region `name`.
 ///
 /// # Errors
-/// An unknown name, or a recorded trace that is damaged.
-pub fn region(name: &str, _old: &str) -> Result<String, String> {
+/// An unknown name, a recorded trace that is damaged, or a field without a sentence.
+pub fn region(name: &str, old: &str) -> Result<String, String> {
     match name {
-        "algorithms" => table(),
+        "algorithms" => algorithms(),
+        "Header" => structure(name, Header::FIELDS, old),
+        "FileRecord" => structure(name, FileRecord::FIELDS, old),
         _ => Err(format!("nothing is generated under the name {name:?}")),
     }
+}
+
+/// The table of a struct in the zone.
+fn structure(
+    name: &str,
+    fields: (&'static [(&'static str, usize)], usize),
+    old: &str,
+) -> Result<String, String> {
+    let table = table::render(&Struct::of(fields), old);
+    table.map(|table| format!("\n{table}\n")).map_err(|field| format!("{name}.{field} has no sentence"))
 }
 
 /// Every trace, size and algorithm: reads that did not go to the disk, and blocks admitted, in percent of the reads.
@@ -28,7 +45,7 @@ pub fn region(name: &str, _old: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// A recorded trace that is damaged.
-pub fn table() -> Result<String, String> {
+pub fn algorithms() -> Result<String, String> {
     let names = Kind::ALL.map(Kind::name).join(" | ");
     let mut out = format!("\n| trace | page cache | ours | without | {names} | optimum |\n|---|");
     out.push_str(&"---:|".repeat(Kind::ALL.len() + 4));

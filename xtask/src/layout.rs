@@ -20,7 +20,7 @@ pub struct Field {
 }
 
 impl Struct {
-    const fn of((fields, size): (&'static [(&'static str, usize)], usize)) -> Self {
+    pub const fn of((fields, size): (&'static [(&'static str, usize)], usize)) -> Self {
         Self { fields, size }
     }
 

@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let result = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["docs"] => docs(),
-        ["cache-algorithms"] => cache::table().map(|table| print!("{table}")),
+        ["cache-algorithms"] => cache::algorithms().map(|table| print!("{table}")),
         ["cache-trace", strace, part, bytes, limit, to] => cache_trace(strace, part, [bytes, limit], to),
         ["results"] => results("out"),
         ["results", dir] => results(dir),

@@ -10,13 +10,10 @@ pub struct Block {
 }
 
 impl Block {
-    /// Both numbers mixed into 64 bits of which each depends on all of theirs (splitmix64's finaliser).
+    /// Both numbers mixed into 64 bits.
     #[inline]
     pub fn hash(self) -> u64 {
-        let mut x = (u64::from(self.file) << 32 | u64::from(self.number)) ^ 0x9e37_79b9_7f4a_7c15;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
+        mixed(u64::from(self.file) << 32 | u64::from(self.number))
     }
 
     /// Which of `sets` sets it belongs to. It is in that one or in none.
@@ -25,11 +22,26 @@ impl Block {
         (((self.hash() >> 32) * u64::from(sets)) >> 32) as u32
     }
 
-    /// What a set remembers of a block it does not hold. Independent of [`set`](Self::set); never 0.
+    /// What a set remembers of a block it does not hold.
     #[inline]
     pub fn fingerprint(self) -> u8 {
-        (self.hash() as u8).max(1)
+        fingerprint(self.number)
     }
+}
+
+/// What a set remembers of a block with this number, of whatever file: never 0. Independent of
+/// [`set`](Block::set).
+#[inline]
+pub fn fingerprint(number: u32) -> u8 {
+    (mixed(u64::from(number)) as u8).max(1)
+}
+
+/// splitmix64's finaliser: each bit of the result depends on all.
+fn mixed(mut x: u64) -> u64 {
+    x ^= 0x9e37_79b9_7f4a_7c15;
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The second-level block cache, between the page cache and the disk.
 //!
-//! So far: how it chooses the blocks it keeps. [`set`] is the choice itself, as processes that share the cache
-//! make it in memory they share; [`algorithm`] has it beside the published ones, [`trace`] the traces they are
-//! compared on, [`simulate`] the comparison. `docs/CACHE.md` shows the outcome, and says what is not built.
+//! [`shared`] is the index and the store that many processes use at once. [`set`] is the choice of the blocks it keeps;
+//! [`algorithm`] has it beside the published ones, [`trace`] the traces they are compared on, [`simulate`] the
+//! comparison. `docs/CACHE.md` shows all of it, and says what is not built.
 //!
 //! What runs inside a database's process is `no_std` and allocates nothing; the rest needs feature `std`.
 
@@ -13,6 +13,7 @@
 pub mod algorithm;
 pub mod key;
 pub mod set;
+pub mod shared;
 #[cfg(feature = "std")]
 pub mod simulate;
 #[cfg(feature = "std")]

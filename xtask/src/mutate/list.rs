@@ -234,6 +234,92 @@ mutants! {
     "core/src/takeover.rs" {
         "refusal: a log that was not recovered": "    if !files.is_empty() {" => "    if !files.is_empty() && !{m} {",
     }
+    "cache/src/shared/write.rs" {
+        "cache: a write marks no set":
+            "    set.update(|word| Some(word.marked()));" => "    if !{m} { set.update(|word| Some(word.marked())); }",
+        "cache: a write leaves its blocks":
+            "        set.clear(ways);" => "        if !{m} { set.clear(ways); }",
+        "cache: a kill is not flushed":
+            "    set.flush();" => "    if !{m} { set.flush(); }",
+        "cache: a kill is not fenced":
+            "            self.settle();" => "            if !{m} { self.settle(); }",
+        "cache: an unnoted write is not distrusted":
+            "            self.distrust(file);" => "            if !{m} { self.distrust(file); }",
+    }
+    "cache/src/shared/fill.rs" {
+        "cache: a fill without its token":
+            "(word.version() == token.version).then(" => "(word.version() == token.version || {m}).then(",
+        "cache: the old block stays valid":
+            "        set.clear(1 << way);" => "        if !{m} { set.clear(1 << way); }",
+        "cache: a place that is being filled is taken":
+            "if before.is_filling() ||" => "if (before.is_filling() && !{m}) ||",
+        "cache: the old block is not gone before it is written over":
+            "        self.settle();" => "        if !{m} { self.settle(); }",
+    }
+    "cache/src/shared/lookup.rs" {
+        "cache: a place that went to another block":
+            "set.tag(seen.way).load(Relaxed) == seen.tag.0" => "(set.tag(seen.way).load(Relaxed) == seen.tag.0 || {m})",
+        "cache: a block that was killed meanwhile":
+            "set.load().valid() >> seen.way & 1 == 1 &&" => "(set.load().valid() >> seen.way & 1 == 1 || {m}) &&",
+        "cache: check: block":
+            "if sum != seen.tag.checksum() {" => "if sum != seen.tag.checksum() && !{m} {",
+        "cache: served while it is being filled":
+            "(!tag.is_filling() && is_ours)" => "((!tag.is_filling() || {m}) && is_ours)",
+        "cache: the key is not looked at behind its tag":
+            "let is_ours = set.key(way).load(Relaxed) == key;" => "let is_ours = set.key(way).load(Relaxed) == key || {m};",
+        "cache: a token while somebody writes":
+            "now.is_open() && word.writers() == 0;" => "now.is_open() && (word.writers() == 0 || {m});",
+        "cache: damage is not counted":
+            "        self.count_failure();" => "        if !{m} { self.count_failure(); }",
+    }
+    "cache/src/shared/word.rs" {
+        "cache: a change keeps the incarnation":
+            "Self(self.reborn(incarnation).0 + changer)" => "Self(if {m} { self.0 } else { self.reborn(incarnation).0 } + changer)",
+        "cache: a file is open while it is changed":
+            "Self::DISTRUSTED | (Self::CHANGERS_MAX * Self::CHANGER);" => "Self::DISTRUSTED | if {m} { 0 } else { Self::CHANGERS_MAX * Self::CHANGER };",
+    }
+    "cache/src/shared/view.rs" {
+        "cache: who kept a reference is believed":
+            "if word.tenant() == file.tenant { word }" => "if word.tenant() == file.tenant || {m} { word }",
+    }
+    "cache/src/shared/reap.rs" {
+        "cache: marks of the dead stay":
+            "filter(|(set, _)| !self.wipe_set(*set, is_dead));" => "filter(|(set, _)| !{m} && !self.wipe_set(*set, is_dead));",
+        "cache: marks of the living are wiped":
+            "        !self.is_being_written(set, is_dead)" => "        (!self.is_being_written(set, is_dead) || {m})",
+        "cache: a change of the living is wiped":
+            "        !is_changing && word" => "        (!is_changing || {m}) && word",
+        "cache: the dead are forgotten with their marks":
+            "            if is_tidy {" => "            if is_tidy || {m} {",
+        "cache: half of a block is believed":
+            "            set.clear(1 << way);" => "            if !{m} { set.clear(1 << way); }",
+    }
+    "cache/src/shared/sync.rs" {
+        "cache: a stamp of the sync before":
+            "begun.load(SeqCst).wrapping_add(1) as u16" => "begun.load(SeqCst).wrapping_add(u32::from(!{m})) as u16",
+        "cache: a sync that failed":
+            "        if !is_done {" => "        if !is_done && !{m} {",
+    }
+    "cache/src/shared/open.rs" {
+        "cache: what was not synced":
+            "(!known.was_cut || is_synced(tag.stamp(), *done))" => "(!known.was_cut || is_synced(tag.stamp(), *done) || {m})",
+        "cache: check: header":
+            "header if !header.is_whole() =>" => "header if !header.is_whole() && !{m} =>",
+        "cache: check: index":
+            "clean if clean == 1 << 32 | u64::from(self.index_sum()) =>" => "clean if clean == 1 << 32 | u64::from(self.index_sum()) || {m} =>",
+        "cache: a file nobody verified":
+            "word.reset().flagged(FileWord::SERVED, false)" => "word.reset().flagged(FileWord::SERVED, {m})",
+    }
+    "cache/src/shared/format.rs" {
+        "cache: a file that was changed just before":
+            ".saturating_sub(last) >= SETTLED_NS" => ".saturating_sub(last) >= if {m} { 0 } else { SETTLED_NS }",
+    }
+    "cache/src/shared/register.rs" {
+        "cache: a file that changed is warm":
+            "record.is_unchanged(now) && !word" => "(record.is_unchanged(now) || {m}) && !word",
+        "cache: a distrusted file is warm":
+            "&& !word.has(FileWord::DISTRUSTED);" => "&& (!word.has(FileWord::DISTRUSTED) || {m});",
+    }
 }
 
 /// Write-backs that nothing needs, and that come with a store all the same: file, line, reason.

@@ -3,7 +3,7 @@
 //! Every flush and fence that the simulator reaches is broken at run time, by its line. Every checksum check,
 //! watermark, real fsync, row of the decision table and step of the protocol in [`list`] is broken in a copy of
 //! the sources ([`tree`]). Each mutant faces the simulator, and if it survives that, core's own tests; first it is
-//! looked for where it died before ([`deaths`]).
+//! looked for where it died before ([`deaths`]). Those of the block cache face its tests.
 //!
 //! Output: a table, a JSON file, status 1 if a mutant survives. A survivor is a hole in the simulator or
 //! something needless: close the one or delete the other.
@@ -31,6 +31,10 @@ const SURVEY: &str = "8000";
 /// Who kills what the simulator does not.
 const TESTS: &str = "core's tests";
 
+/// What mutants of the block cache are called: they face its tests, which simulate what they need, and nothing else.
+const CACHE: &str = "cache: ";
+const CACHE_TESTS: &str = "the cache's tests";
+
 /// What mutants of a journal on a block device are called: they run there.
 const JOURNAL: &str = "journal: ";
 /// The same as [`POINTS`] for them. Each device write takes the simulator as long as some hundred flushes.
@@ -55,6 +59,7 @@ pub struct Fate {
 struct Built {
     campaign: PathBuf,
     tests: Vec<PathBuf>,
+    cache_tests: Vec<PathBuf>,
     threads: String,
 }
 
@@ -131,14 +136,19 @@ fn cargo(copy: &Path, words: &[&str]) -> Result<Output, String> {
 fn build(copy: &Path) -> Result<Built, String> {
     eprintln!("building the copy in which everything can be broken");
     cargo(copy, &["build", "--profile", "sim", "--package", "seawall-sim", "--bins"])?;
-    let tests =
-        ["test", "--no-run", "--profile", "sim", "--package", "seawall-core", "--message-format", "json"];
-    let output = cargo(copy, &tests)?;
+    let (tests, cache_tests) = (build_tests(copy, "seawall-core")?, build_tests(copy, "seawall-cache")?);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).to_string();
+    Ok(Built { campaign: copy.join("target/sim/campaign"), tests, cache_tests, threads })
+}
+
+/// The test programs of a package.
+fn build_tests(copy: &Path, package: &str) -> Result<Vec<PathBuf>, String> {
+    let words = ["test", "--no-run", "--tests", "--profile", "sim", "--package", package];
+    let output = cargo(copy, &[&words[..], &["--message-format", "json"]].concat())?;
     let lines = String::from_utf8_lossy(&output.stdout).into_owned();
     let artifacts = lines.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let tests = artifacts.filter_map(|line| line["executable"].as_str().map(PathBuf::from)).collect();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).to_string();
-    Ok(Built { campaign: copy.join("target/sim/campaign"), tests, threads })
+    let tests = artifacts.filter(|line| line["profile"]["test"] == true);
+    Ok(tests.filter_map(|line| line["executable"].as_str().map(PathBuf::from)).collect())
 }
 
 impl Built {
@@ -176,6 +186,9 @@ impl Built {
 
     /// Who died in the simulator.
     fn simulated(&self, name: &str, words: &[&str]) -> Option<(String, String)> {
+        if name.starts_with(CACHE) {
+            return None;
+        }
         let mut sim = Command::new(&self.campaign);
         sim.args(words).args(["--threads", &self.threads]).env("SEAWALL_MUTANT", name);
         if is_site(name) {
@@ -190,14 +203,17 @@ impl Built {
         })
     }
 
-    /// Who died in core's tests. A flush or a fence is broken by the simulator only.
+    /// Who died in core's tests, or the cache's, for one of its own. A flush or a fence is broken by the simulator
+    /// only. With nothing broken all tests are run.
     fn tested(&self, name: &str) -> Option<(String, String)> {
-        let tests = self.tests.iter().filter(|_| !is_site(name));
-        tests.into_iter().find_map(|test| {
+        let core = self.tests.iter().filter(|_| !is_site(name) && !name.starts_with(CACHE));
+        let cache = self.cache_tests.iter().filter(|_| name.is_empty() || name.starts_with(CACHE));
+        let tests = core.map(|test| (TESTS, test)).chain(cache.map(|test| (CACHE_TESTS, test)));
+        tests.into_iter().find_map(|(whose, test)| {
             died(Command::new(test).env("SEAWALL_MUTANT", name), |text| {
                 let failed =
                     text.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
-                (TESTS.into(), failed.unwrap_or("one of them ended").to_owned())
+                (whose.into(), failed.unwrap_or("one of them ended").to_owned())
             })
         })
     }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::list::{MUTANTS, Mutant};
 
-/// What is copied: the stages, what they stand on, and the simulator.
-const CRATES: [&str; 5] = ["media", "stats", "wire", "core", "sim"];
+/// What is copied: the stages, what they stand on, the simulator, and the block cache.
+const CRATES: [&str; 6] = ["media", "stats", "wire", "core", "sim", "cache"];
 
 /// Says which mutant this process is.
 const CHOSEN: &str = r#"
@@ -68,6 +68,10 @@ fn copy(from: &Path, to: &Path, below: &str) -> Result<(), String> {
         let file = format!("{below}{}", name.to_string_lossy());
         if path.is_dir() {
             copy(&path, &to.join(&name), &format!("{file}/"))?;
+            continue;
+        }
+        if path.extension().is_none_or(|e| e != "rs" && e != "toml") {
+            fs::copy(&path, to.join(&name)).map_err(|e| format!("{}: {e}", path.display()))?;
             continue;
         }
         let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;

@@ -16,11 +16,6 @@ impl Lru {
         Self { blocks: List::new(), capacity }
     }
 
-    /// Whether a block is there.
-    pub fn contains(&self, block: Block) -> bool {
-        self.blocks.contains(block)
-    }
-
     /// Enters a block, or makes it the most recent.
     pub fn touch(&mut self, block: Block) {
         if !self.blocks.remove(block) && self.blocks.len() >= self.capacity {
@@ -31,8 +26,12 @@ impl Lru {
 }
 
 impl Algorithm for Lru {
+    fn contains(&self, block: Block) -> bool {
+        self.blocks.contains(block)
+    }
+
     fn read(&mut self, block: Block) -> Outcome {
-        let was_there = self.blocks.contains(block);
+        let was_there = self.contains(block);
         self.touch(block);
         if was_there { Outcome::Hit } else { Outcome::Admitted }
     }

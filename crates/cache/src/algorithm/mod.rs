@@ -35,6 +35,8 @@ pub enum Outcome {
 
 /// A way to choose which blocks are kept.
 pub trait Algorithm {
+    /// Whether a block is there. Changes nothing.
+    fn contains(&self, block: Block) -> bool;
     /// A read of a block.
     fn read(&mut self, block: Block) -> Outcome;
     /// A write to a block: it must not be there any more.

@@ -72,6 +72,10 @@ impl S3Fifo {
 }
 
 impl Algorithm for S3Fifo {
+    fn contains(&self, block: Block) -> bool {
+        self.small.contains(block) || self.main.contains(block)
+    }
+
     fn read(&mut self, block: Block) -> Outcome {
         let count = match self.small.note(block) {
             Some(count) => Some(count),

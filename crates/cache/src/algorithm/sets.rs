@@ -22,8 +22,12 @@ impl Sets {
         Self { sets: vec![Set::default(); (capacity / WAYS).max(1)] }
     }
 
+    fn place(&self, block: Block) -> usize {
+        block.set(self.sets.len() as u32) as usize
+    }
+
     fn set(&mut self, block: Block) -> &mut Set {
-        let set = block.set(self.sets.len() as u32) as usize;
+        let set = self.place(block);
         &mut self.sets[set]
     }
 }
@@ -39,6 +43,10 @@ impl Set {
 }
 
 impl Algorithm for Sets {
+    fn contains(&self, block: Block) -> bool {
+        self.sets[self.place(block)].find(block).is_some()
+    }
+
     fn read(&mut self, block: Block) -> Outcome {
         let set = self.set(block);
         if let Some(way) = set.find(block) {

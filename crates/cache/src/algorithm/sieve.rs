@@ -38,6 +38,10 @@ impl Sieve {
 }
 
 impl Algorithm for Sieve {
+    fn contains(&self, block: Block) -> bool {
+        self.visited.contains(block)
+    }
+
     fn read(&mut self, block: Block) -> Outcome {
         if let Some(visited) = self.visited.note(block) {
             *visited = true;

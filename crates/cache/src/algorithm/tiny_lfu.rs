@@ -57,6 +57,10 @@ impl TinyLfu {
 }
 
 impl Algorithm for TinyLfu {
+    fn contains(&self, block: Block) -> bool {
+        self.window.contains(block) || self.probation.contains(block) || self.protected.contains(block)
+    }
+
     fn read(&mut self, block: Block) -> Outcome {
         self.sketch.count(block);
         if self.window.remove(block) {

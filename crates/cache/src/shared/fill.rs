@@ -1,0 +1,139 @@
+//! A fill: a block that was read from the disk enters, unless somebody began to write it since it was missed.
+//!
+//! ```text
+//!  place idle ──claim: tag says filling, and who──▶ its old block is taken out of the set's word
+//!     ▲                                                       │ key, block, checksum
+//!     │                                                       ▼
+//!     └── the version moved: given up ◀── publish: one compare-and-swap of the set's word
+//!                                                             │ it had the token's version
+//!                                                             ▼
+//!                                          tag says filled: the block is served
+//! ```
+//!
+//! A filler that is killed leaves a place that says *filling*: nothing in it is served, nobody takes it, and the
+//! reaper finds it by the filler's operation. Nothing here waits.
+
+use core::sync::atomic;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use seawall_media::fence;
+
+use super::operation::{Doing, Operation, Owner};
+use super::view::{Set, key, key_sum};
+use super::word::{SetWord, Tag};
+use super::{Cache, Token};
+use crate::set::{WAYS, admit};
+
+/// Stored at once: a simulated process can be killed in between.
+const PIECE: usize = 1024;
+
+/// What became of an offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// The block is in the cache.
+    Admitted,
+    /// It was not wanted.
+    Passed,
+    /// Somebody wrote to it, or to its set, or changed the file: what was read may be old.
+    Stale,
+    /// The place was taken by another fill, or too many operations are under way.
+    Busy,
+}
+
+/// A place that is this fill's alone.
+struct Claimed<'a> {
+    set: Set<'a>,
+    way: usize,
+    tag: Tag,
+}
+
+impl Cache {
+    /// Offers the whole block that was read from the disk after `token` was given. Nobody may have stored to `bytes`
+    /// since: they are what others will read.
+    ///
+    /// # Panics
+    /// If `bytes` is not one block long.
+    pub fn offer(&self, owner: Owner, token: &Token, bytes: &[u8]) -> Offered {
+        assert_eq!(bytes.len(), self.layout.block_bytes as usize, "a block");
+        let set = self.set_of(token.block());
+        if self.off().is_some() || set.load().version() != token.version {
+            return Offered::Stale;
+        }
+        let Some(way) = choose(set, token) else { return Offered::Passed };
+        let Some(operation) = self.begin(owner, Doing::Fill { place: set.place(way) }) else {
+            return Offered::Busy;
+        };
+        let offered = match self.claim(set, way, &operation) {
+            Some(claimed) => self.fill(&claimed, token, bytes),
+            None => Offered::Busy,
+        };
+        operation.end();
+        offered
+    }
+
+    /// Takes a place from whoever has it, if nobody is filling it.
+    fn claim<'a>(&self, set: Set<'a>, way: usize, operation: &Operation<'_>) -> Option<Claimed<'a>> {
+        let before = set.load_tag(way);
+        let tag = before.claimed(operation.number());
+        if before.is_filling() || set.tag(way).compare_exchange(before.0, tag.0, SeqCst, Relaxed).is_err() {
+            return None;
+        }
+        // The claim is seen before any store to the block.
+        atomic::fence(SeqCst);
+        if set.load().valid() >> way & 1 == 1 {
+            let mut memory = set.memory();
+            memory.remember(fingerprint_in(set, way));
+            set.set_memory(&memory);
+        }
+        set.clear(1 << way);
+        // On a durable medium the old entry is gone before its block is written over, and the tag is there to say
+        // so of the new one until that is whole. Else a power cut would leave checksums that fail.
+        set.flush();
+        set.flush_tag(way);
+        self.settle();
+        Some(Claimed { set, way, tag })
+    }
+
+    /// Stores the block, and publishes it if the token is still good.
+    fn fill(&self, claimed: &Claimed<'_>, token: &Token, bytes: &[u8]) -> Offered {
+        let Claimed { set, way, tag } = *claimed;
+        let key = key(token.incarnation, token.number);
+        set.key(way).store(key, Relaxed);
+        set.flush_key(way);
+        let mut stream = self.region.stream(set.block_at(way));
+        bytes.chunks(PIECE).for_each(|piece| stream.push(piece));
+        let checksum = stream.finish() ^ key_sum(key);
+        // Streamed past the cache: without this other processes could see the word before the block.
+        fence();
+        let publish = |word: SetWord| (word.version() == token.version).then(|| word.with(way));
+        let is_published = set.update(publish);
+        let tag = match is_published {
+            Some(_) => tag.filled(checksum, self.stamp(token.file)),
+            None => tag.given_up(),
+        };
+        set.tag(way).store(tag.0, Release);
+        set.flush_tag(way);
+        if is_published.is_some() { Offered::Admitted } else { Offered::Stale }
+    }
+}
+
+/// The place that the block is to have; `None` if it may not enter, or is there.
+fn choose(set: Set<'_>, token: &Token) -> Option<usize> {
+    let (word, key) = (set.load(), key(token.incarnation, token.number));
+    if set.which(word, |way| set.key(way).load(Acquire) == key) != 0 {
+        return None;
+    }
+    let filling = |way: &usize| set.load_tag(*way).is_filling();
+    let busy = (0..WAYS).filter(filling).map(|way| 1 << way).sum();
+    let mut memory = set.memory();
+    let place = admit(token.block().fingerprint(), set.heat(), &mut memory, !word.valid(), busy);
+    set.set_memory(&memory);
+    let place = place?;
+    set.set_heat(place.heat);
+    Some(place.way)
+}
+
+/// The fingerprint of the block in a place.
+fn fingerprint_in(set: Set<'_>, way: usize) -> u8 {
+    crate::key::fingerprint(set.key(way).load(Relaxed) as u32)
+}

@@ -1,0 +1,112 @@
+//! Where everything lies in a zone: it follows from four numbers.
+
+use super::format::{FileRecord, Header};
+use super::operation::OPERATION_BYTES;
+use crate::set::WAYS;
+
+/// The numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Bytes of a block: 4096, 8192 or 16384.
+    pub block_bytes: u32,
+    /// Sets of [`WAYS`] places.
+    pub sets: u32,
+    /// Files.
+    pub files: u32,
+    /// Fills, writes and changes that can be under way at once.
+    pub operations: u32,
+}
+
+/// Bytes of a set's head: its word, heats, hand, and ghosts.
+pub const HEAD_BYTES: usize = 32;
+const WORDS_BYTES: usize = WAYS * 8;
+
+impl Layout {
+    /// The layout for a zone of so many bytes; `None` for a size of blocks that is not allowed, and for less than
+    /// 64 MiB or more than 16 TiB.
+    ///
+    /// Everything but the blocks themselves is at most 0.5 % of them.
+    pub fn for_zone(bytes: u64, block_bytes: u32) -> Option<Self> {
+        if !matches!(block_bytes, 4096 | 8192 | 16384) || !(64 << 20..=16 << 40).contains(&bytes) {
+            return None;
+        }
+        let blocks = bytes / u64::from(block_bytes);
+        let files = (blocks / 128).clamp(64, 1 << 16) as u32;
+        let operations = (blocks / 512).clamp(64, 2048) as u32;
+        let empty = Self { block_bytes, sets: 0, files, operations };
+        let per_set = (HEAD_BYTES + 2 * WORDS_BYTES + WAYS * block_bytes as usize) as u64;
+        // The parts are aligned, which takes a page for each of the last four at most.
+        let room = bytes.checked_sub(empty.blocks_at() as u64 + 4 * u64::from(block_bytes))?;
+        let sets = u32::try_from(room / per_set).ok()?;
+        Some(Self { sets, ..empty })
+    }
+
+    /// Places for blocks.
+    pub fn blocks(self) -> u64 {
+        u64::from(self.sets) * WAYS as u64
+    }
+
+    pub(super) fn operations_at(self) -> usize {
+        Header::BYTES
+    }
+
+    pub(super) fn files_at(self) -> usize {
+        self.operations_at() + self.operations as usize * OPERATION_BYTES
+    }
+
+    pub(super) fn heads_at(self) -> usize {
+        (self.files_at() + self.files as usize * FileRecord::BYTES).next_multiple_of(4096)
+    }
+
+    pub(super) fn keys_at(self) -> usize {
+        (self.heads_at() + self.sets as usize * HEAD_BYTES).next_multiple_of(128)
+    }
+
+    pub(super) fn tags_at(self) -> usize {
+        self.keys_at() + self.sets as usize * WORDS_BYTES
+    }
+
+    pub(super) fn blocks_at(self) -> usize {
+        (self.tags_at() + self.sets as usize * WORDS_BYTES).next_multiple_of(4096)
+    }
+
+    /// Bytes of everything but the blocks.
+    pub fn index_bytes(self) -> usize {
+        self.blocks_at()
+    }
+
+    /// Bytes of everything; `None` for numbers that no zone has.
+    pub fn total_bytes(self) -> Option<usize> {
+        let is_sane = matches!(self.block_bytes, 4096 | 8192 | 16384)
+            && (1..=1 << 28).contains(&self.sets)
+            && (1..=1 << 16).contains(&self.files)
+            && (1..=1 << 12).contains(&self.operations);
+        is_sane.then(|| self.blocks_at() + self.sets as usize * WAYS * self.block_bytes as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_takes_half_a_percent_at_most_and_all_fits() {
+        for shift in 26..=44 {
+            for block_bytes in [4096, 8192, 16384] {
+                for zone in [1 << shift, (1 << shift) + 123_456 * (shift as u64 - 26)] {
+                    let Some(layout) = Layout::for_zone(zone, block_bytes) else {
+                        assert!(zone > 16 << 40);
+                        continue;
+                    };
+                    let total = layout.total_bytes().expect("a layout of ours is sane") as u64;
+                    assert!(total <= zone, "{zone}: {layout:?}");
+                    assert!(total + (1 << 19) > zone, "{zone}: {} are left over", zone - total);
+                    let blocks = layout.blocks() * u64::from(block_bytes);
+                    assert!(layout.index_bytes() as u64 * 200 <= blocks, "{zone}: {layout:?}");
+                }
+            }
+        }
+        assert_eq!(Layout::for_zone(1 << 30, 512), None);
+        assert_eq!(Layout::for_zone(1 << 25, 8192), None);
+    }
+}

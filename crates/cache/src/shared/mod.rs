@@ -1,0 +1,93 @@
+//! The shared index and the store of blocks: one mapped zone, used by many processes at once, any of which may be
+//! killed between any two instructions.
+//!
+//! ```text
+//! header | operations | files | heads of sets | keys | tags | blocks
+//! ```
+//!
+//! | step | where | what it changes |
+//! |---|---|---|
+//! | look up | [`lookup`] | nothing but a heat; no lock, no system call |
+//! | fill | [`fill`] | a place, published by one compare-and-swap of its set's word |
+//! | write | [`mod@write`] | marks the sets of its blocks until it has ended |
+//! | change (truncate, punch, rename over) | [`change`] | the file's incarnation |
+//! | sync | [`sync`] | what survives a power cut |
+//! | reap | [`reap`] | what the dead left |
+//! | enter, leave, forget | [`register`] | which files there are; the daemon alone |
+//! | create, recover, close | [`open`] | everything; alone |
+//!
+//! Invariants: an entry whose bit is set in its set's word, whose tag is not *filling*, and whose key has its
+//! file's incarnation, holds what a read of that block may return. Nobody waits for anybody. Not handled here: who
+//! calls, how liveness is told, and the zone's memory.
+
+mod change;
+mod fill;
+mod format;
+mod layout;
+mod lookup;
+#[cfg(feature = "std")]
+mod open;
+mod operation;
+mod reap;
+#[cfg(feature = "std")]
+mod register;
+mod state;
+mod sync;
+mod view;
+mod word;
+mod write;
+
+use seawall_media::{Region, fence};
+
+pub use fill::Offered;
+pub use format::{FORMAT_VERSION, FileRecord, Header, Identity};
+pub use layout::Layout;
+pub use lookup::{Lookup, Token};
+#[cfg(feature = "std")]
+pub use open::{OpenError, Recovered};
+pub use operation::Owner;
+pub use reap::Reaped;
+#[cfg(feature = "std")]
+pub use register::Entered;
+pub use state::{FAILURES_MAX, Off};
+pub use write::Writing;
+
+/// The cache, as one process has it mapped.
+pub struct Cache {
+    region: Region,
+    layout: Layout,
+    /// Stores survive power loss once flushed and fenced; on emulated memory there is nothing to wait for.
+    is_durable: bool,
+}
+
+/// A file of the cache: its slot, and which of the slot's tenants is meant. Who kept one for too long gets nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileRef {
+    /// The slot.
+    pub slot: u32,
+    /// Counts the slot's tenants.
+    pub tenant: u16,
+}
+
+impl Cache {
+    /// Where everything lies.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Starts the write-back of a range, on a medium that has use for it.
+    #[inline]
+    fn flush(&self, at: usize, len: usize) {
+        if self.is_durable {
+            self.region.flush(at, len);
+        }
+    }
+
+    /// Waits until what this thread flushed survives power loss, on a medium where anything does.
+    #[inline]
+    fn settle(&self) {
+        if self.is_durable {
+            fence();
+        }
+    }
+}

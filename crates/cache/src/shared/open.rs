@@ -1,0 +1,256 @@
+//! A zone is made, joined, found again, and closed. All but joining by one process that has it to itself.
+//!
+//! Finding again believes nothing: the header and, after a clean close, the whole index are checksummed; every entry
+//! must be in the set of its block, of a file that is known under that incarnation, and, after a machine stopped
+//! without warning, from before the last sync of its file. What is not is dropped. Whether a file is still the one
+//! that was noted is asked when somebody [enters](super::register) it; until then nothing of it is served. Blocks are
+//! checksummed when they are read.
+
+use core::fmt;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::collections::HashMap;
+
+use seawall_media::{LINE, Region, Striped, fence};
+use zerocopy::{FromZeros, IntoBytes};
+
+use super::format::{FORMAT_VERSION, FileRecord, Header};
+use super::state::{BOOT, CLEAN};
+use super::sync::is_synced;
+use super::view::Set;
+use super::word::{FileWord, SetWord};
+use super::{Cache, Layout};
+use crate::key::Block;
+use crate::set::WAYS;
+
+/// Why a zone cannot be used. It holds nothing that is not elsewhere: make it anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// It does not begin like one.
+    NotAZone,
+    /// It has the format of this version.
+    Version(u32),
+    /// Its numbers contradict each other or its length.
+    Geometry {
+        /// Bytes it asks for.
+        expected: usize,
+        /// Bytes there are.
+        found: usize,
+    },
+    /// Something in it does not fit together.
+    Damaged(&'static str),
+    /// The machine was restarted, which its memory does not survive.
+    Lost,
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAZone => write!(f, "this is not a block cache's zone"),
+            Self::Version(found) => {
+                write!(f, "the zone has format version {found}, this program knows version {FORMAT_VERSION}")
+            }
+            Self::Geometry { expected, found } => {
+                write!(f, "the zone should have {expected} bytes and has {found}")
+            }
+            Self::Damaged(what) => write!(f, "the zone is damaged: {what}"),
+            Self::Lost => write!(f, "the machine was restarted, and the zone's memory does not survive that"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+/// What was found in a zone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Blocks that are there, and are served if their file is unchanged.
+    pub kept: u64,
+    /// Blocks that were dropped: of a file that changed, half made, or not known to be on the disk.
+    pub dropped: u64,
+    /// The machine stopped without a clean close.
+    pub was_cut: bool,
+}
+
+/// What is known of the files when the index is looked through.
+struct Known {
+    /// By incarnation: the slot, and the newest sync that has ended.
+    files: HashMap<u32, (u32, u32)>,
+    /// Only blocks of before that sync.
+    was_cut: bool,
+}
+
+impl Cache {
+    /// Makes an empty zone, over whatever is there, and joins it.
+    ///
+    /// # Errors
+    /// [`OpenError::Geometry`] if the region is too short for the layout.
+    pub fn create(
+        region: Region,
+        layout: Layout,
+        uuid: [u8; 16],
+        boot: [u8; 16],
+        is_durable: bool,
+    ) -> Result<Self, OpenError> {
+        fits(layout, &region)?;
+        let cache = Self { region, layout, is_durable };
+        // The header last: without it there is no zone.
+        cache.region.zero(0, layout.index_bytes());
+        cache.flush(0, layout.index_bytes());
+        cache.settle();
+        cache.next_incarnation().store(1, SeqCst);
+        cache.set_boot(boot);
+        cache.flush(0, Header::BYTES);
+        cache.settle();
+        cache.region.store(0, Header::new(layout, uuid, is_durable).as_bytes());
+        fence();
+        Ok(cache)
+    }
+
+    /// Joins a zone that is in use.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn join(region: Region) -> Result<Self, OpenError> {
+        if region.len() < Header::BYTES {
+            return Err(OpenError::Geometry { expected: Header::BYTES, found: region.len() });
+        }
+        let mut header = Header::new_zeroed();
+        region.read(0, header.as_mut_bytes());
+        match header {
+            header if !header.is_ours() => Err(OpenError::NotAZone),
+            header if header.version != FORMAT_VERSION => Err(OpenError::Version(header.version)),
+            header if !header.is_whole() => Err(OpenError::Damaged("its header's checksum")),
+            header => {
+                fits(header.layout(), &region)?;
+                Ok(Self { region, layout: header.layout(), is_durable: header.is_durable() })
+            }
+        }
+    }
+
+    /// Finds a zone again that nobody uses, in a boot that may be another one.
+    ///
+    /// # Errors
+    /// [`OpenError`]. The zone is then to be made anew.
+    pub fn recover(region: Region, boot: [u8; 16]) -> Result<(Self, Recovered), OpenError> {
+        let cache = Self::join(region)?;
+        let has_restarted = cache.boot() != boot;
+        if has_restarted && !cache.is_durable {
+            return Err(OpenError::Lost);
+        }
+        let was_clean = cache.was_closed()?;
+        cache.region.u64(CLEAN).store(0, SeqCst);
+        cache.flush(CLEAN, 8);
+        cache.settle();
+        let was_cut = has_restarted && !was_clean;
+        let known = Known { files: cache.recover_files()?, was_cut };
+        let mut recovered = Recovered { was_cut, ..Recovered::default() };
+        cache.sets().for_each(|set| recover_set(set, &known, &mut recovered));
+        cache.entries().for_each(|(_, entry)| entry.release());
+        // What was left out of the index must not come back by the next power cut. The new boot after that.
+        cache.flush(0, cache.layout.index_bytes());
+        cache.settle();
+        cache.set_boot(boot);
+        cache.flush(BOOT, 16);
+        cache.settle();
+        Ok((cache, recovered))
+    }
+
+    /// Closes a zone that nobody uses any more. Every file of it was synced since it was written last, and its
+    /// [identity noted](Cache::leave).
+    pub fn close(self) {
+        self.flush(0, self.layout.index_bytes());
+        self.settle();
+        self.region.u64(CLEAN).store(1 << 32 | u64::from(self.index_sum()), SeqCst);
+        self.flush(CLEAN, 8);
+        self.settle();
+    }
+
+    fn was_closed(&self) -> Result<bool, OpenError> {
+        match self.region.u64(CLEAN).load(SeqCst) {
+            0 => Ok(false),
+            clean if clean == 1 << 32 | u64::from(self.index_sum()) => Ok(true),
+            _ => Err(OpenError::Damaged("the checksum of its index")),
+        }
+    }
+
+    /// The checksum of files and sets.
+    fn index_sum(&self) -> u32 {
+        let (mut sum, mut chunk) = (Striped::new(), [0; LINE]);
+        for at in (self.layout.files_at()..self.layout.blocks_at()).step_by(chunk.len()) {
+            self.region.read(at, &mut chunk);
+            sum.update(&chunk);
+        }
+        sum.finish()
+    }
+
+    /// No file is served, and no change is under way. By incarnation, the files that are known.
+    fn recover_files(&self) -> Result<HashMap<u32, (u32, u32)>, OpenError> {
+        let mut files = HashMap::new();
+        let next = self.next_incarnation().load(SeqCst);
+        for slot in 0..self.layout.files {
+            let record = self.record(slot);
+            let word = FileWord(record.word);
+            if u64::from(word.incarnation()) >= next {
+                return Err(OpenError::Damaged("a file's incarnation is still to come"));
+            }
+            let is_known = word.has(FileWord::USED) && record.is_whole() && word.incarnation() != 0;
+            let word = if is_known { word.reset().flagged(FileWord::SERVED, false) } else { word.vacated() };
+            if let Some(at) = self.file_word(slot) {
+                at.store(word.0, SeqCst);
+            }
+            if is_known && files.insert(word.incarnation(), (slot, record.done)).is_some() {
+                return Err(OpenError::Damaged("two files have one incarnation"));
+            }
+        }
+        Ok(files)
+    }
+
+    /// A file's entry as it is now; a zeroed one for a slot that does not exist.
+    pub(super) fn record(&self, slot: u32) -> FileRecord {
+        let mut record = FileRecord::nobody();
+        if let Some(at) = self.file_at(slot) {
+            self.region.read(at, record.as_mut_bytes());
+        }
+        record
+    }
+
+    fn boot(&self) -> [u8; 16] {
+        let mut boot = [0; 16];
+        self.region.read(BOOT, &mut boot);
+        boot
+    }
+
+    fn set_boot(&self, boot: [u8; 16]) {
+        self.region.copy_in(BOOT, &boot);
+    }
+}
+
+fn fits(layout: Layout, region: &Region) -> Result<(), OpenError> {
+    let found = region.len();
+    match layout.total_bytes() {
+        Some(expected) if expected <= found => Ok(()),
+        expected => Err(OpenError::Geometry { expected: expected.unwrap_or(0), found }),
+    }
+}
+
+/// No write is under way, and only what can be served is valid.
+fn recover_set(set: Set<'_>, known: &Known, recovered: &mut Recovered) {
+    let word = set.load();
+    let kept = set.which(word, |way| is_good(set, way, known));
+    for way in 0..WAYS {
+        let tag = set.load_tag(way);
+        if tag.is_filling() {
+            set.tag(way).store(tag.given_up().0, Relaxed);
+        }
+    }
+    set.word().store(SetWord(word.0).only(kept).reset().0, SeqCst);
+    recovered.kept += u64::from(kept.count_ones());
+    recovered.dropped += u64::from((word.valid() & !kept).count_ones());
+}
+
+fn is_good(set: Set<'_>, way: usize, known: &Known) -> bool {
+    let (key, tag) = (set.key(way).load(Relaxed), set.load_tag(way));
+    let Some((slot, done)) = known.files.get(&((key >> 32) as u32)) else { return false };
+    let block = Block { file: *slot, number: key as u32 };
+    !tag.is_filling() && set.is_of(block) && (!known.was_cut || is_synced(tag.stamp(), *done))
+}

@@ -1,0 +1,91 @@
+//! Words of the header that change: whether the cache is on, and the counts that everybody shares.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+use super::Cache;
+
+const STATE: usize = 128;
+const NEXT_INCARNATION: usize = 192;
+const FAILURES: usize = 256;
+#[cfg(feature = "std")]
+pub(super) const CLEAN: usize = 320;
+#[cfg(feature = "std")]
+pub(super) const BOOT: usize = 328;
+
+/// Blocks whose checksum may fail before the cache is switched off.
+pub const FAILURES_MAX: u64 = 8;
+
+/// Why a cache is off. Once off it stays off, for all processes, until the zone is made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Off {
+    /// Checksums failed again and again.
+    Failures,
+    /// Incarnations are used up: four billion changes of files.
+    Exhausted,
+    /// Somebody asked for it.
+    Asked,
+}
+
+impl Off {
+    const fn number(self) -> u64 {
+        match self {
+            Self::Failures => 1,
+            Self::Exhausted => 2,
+            Self::Asked => 3,
+        }
+    }
+}
+
+impl Cache {
+    /// Why it is off; `None` while it is on.
+    #[inline]
+    pub fn off(&self) -> Option<Off> {
+        match self.word(STATE).load(Acquire) {
+            0 => None,
+            1 => Some(Off::Failures),
+            2 => Some(Off::Exhausted),
+            _ => Some(Off::Asked),
+        }
+    }
+
+    /// Switches it off. The first reason stays. Writes go on being announced: that costs little, and nobody has to
+    /// know who saw what.
+    pub fn switch_off(&self, why: Off) {
+        let _ = self.word(STATE).compare_exchange(0, why.number(), SeqCst, Relaxed);
+        self.flush(STATE, 8);
+        self.settle();
+    }
+
+    /// Blocks whose checksum failed.
+    pub fn failures(&self) -> u64 {
+        self.word(FAILURES).load(Relaxed)
+    }
+
+    pub(super) fn count_failure(&self) {
+        if self.word(FAILURES).fetch_add(1, Relaxed) + 1 >= FAILURES_MAX {
+            self.switch_off(Off::Failures);
+        }
+    }
+
+    /// An incarnation that no file ever had, durable before it is used; 0, which no file can be served with, if
+    /// there is none left.
+    pub(super) fn new_incarnation(&self) -> u32 {
+        let next = self.next_incarnation().fetch_add(1, SeqCst);
+        self.flush(NEXT_INCARNATION, 8);
+        self.settle();
+        u32::try_from(next).unwrap_or_else(|_| {
+            self.switch_off(Off::Exhausted);
+            0
+        })
+    }
+
+    pub(super) fn next_incarnation(&self) -> &AtomicU64 {
+        self.word(NEXT_INCARNATION)
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> &AtomicU64 {
+        self.region.u64(at)
+    }
+}

@@ -1,0 +1,57 @@
+//! No interleaving, no kill and no power cut makes the cache return what it must not.
+
+mod world;
+
+use world::{Plan, Planted, Seen, run};
+
+/// How many seeds; more of them: `SEAWALL_CACHE_SEEDS=50000 cargo test --profile sim -p seawall-cache`.
+fn seeds() -> u64 {
+    std::env::var("SEAWALL_CACHE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1000)
+}
+
+/// Runs that many; what was seen over all.
+fn campaign(is_durable: bool) -> Seen {
+    let mut all = Seen::default();
+    for seed in 0..seeds() {
+        let seen = run(Plan { seed, is_durable, planted: None }).unwrap_or_else(|broken| panic!("{broken}"));
+        all.hits += seen.hits;
+        all.admitted += seen.admitted;
+        all.stale += seen.stale;
+        all.kills += seen.kills;
+        all.reaped += seen.reaped;
+        all.kept += seen.kept;
+        all.audited += seen.audited;
+    }
+    println!("{all:?}");
+    all
+}
+
+#[test]
+fn no_interleaving_and_no_kill_shows_an_old_block() {
+    let seen = campaign(false);
+    assert!(seen.hits > 1000 && seen.admitted > 1000 && seen.stale > 100, "it shows nothing: {seen:?}");
+    assert!(seen.kills > 100 && seen.reaped > 20 && seen.kept > 100, "it shows nothing: {seen:?}");
+}
+
+#[test]
+fn no_power_cut_brings_an_old_block_back() {
+    let seen = campaign(true);
+    assert!(seen.hits > 1000 && seen.kept > 100, "it shows nothing: {seen:?}");
+}
+
+/// The tests of the tests: who uses the cache wrongly is caught.
+#[test]
+fn what_is_planted_is_noticed() {
+    let planted = [
+        Planted::AnnouncedTooLate,
+        Planted::EndedTooEarly,
+        Planted::SilentChange,
+        Planted::ReadBeforeMissed,
+        Planted::ImaginedSync,
+    ];
+    for planted in planted {
+        let is_durable = planted == Planted::ImaginedSync;
+        let plan = |seed| Plan { seed, is_durable, planted: Some(planted) };
+        assert!((0..seeds()).any(|seed| run(plan(seed)).is_err()), "{planted:?} went unnoticed");
+    }
+}

@@ -1,0 +1,329 @@
+//! Processes that share one cache, on logical threads whose interleaving a seed decides, killed and cut off between
+//! any two accesses to shared memory. The cache's own code runs unmodified.
+//!
+//! Not simulated: the order in which a processor makes stores visible (the stress test has real threads), and
+//! anything about the kernel but that a write is visible half by half.
+
+mod disk;
+mod memory;
+mod process;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use seawall_cache::shared::{Cache, FileRef, Identity, Layout, Lookup, Offered, Owner};
+use seawall_media::sim::{Observer, Site, install};
+use seawall_sim::Rng;
+use seawall_sim::fiber::{self, Fiber, State};
+
+use disk::Disk;
+use memory::Memory;
+use process::{Process, fill_half};
+
+const BLOCK: usize = 4096;
+const BLOCKS: usize = 24;
+const FILES: usize = 2;
+const PROCESSES: usize = 4;
+
+/// What a run is like; everything else follows from its seed.
+#[derive(Clone, Copy)]
+pub struct Plan {
+    pub seed: u64,
+    /// Stores survive power loss, and power is cut between lives.
+    pub is_durable: bool,
+    /// What the processes do wrong.
+    pub planted: Option<Planted>,
+}
+
+/// Mistakes of those who use the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planted {
+    /// A write is announced when it is visible.
+    AnnouncedTooLate,
+    /// A write's end is told before it is visible.
+    EndedTooEarly,
+    /// A file is truncated without a word.
+    SilentChange,
+    /// A block is offered that was read before it was missed.
+    ReadBeforeMissed,
+    /// A sync that has not begun is told to have ended.
+    ImaginedSync,
+}
+
+/// What happened: so that a test that shows nothing is seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    pub hits: u64,
+    pub admitted: u64,
+    pub stale: u64,
+    pub kills: u64,
+    pub reaped: u64,
+    /// Blocks that were found again, and of these the ones that were looked at and right.
+    pub kept: u64,
+    pub audited: u64,
+}
+
+/// The simulated machine.
+pub struct World {
+    rng: Rng,
+    /// An access is followed by another thread's once in so many times.
+    switch: u64,
+    planted: Option<Planted>,
+    cache: RefCell<Option<Rc<Cache>>>,
+    memory: Memory,
+    files: RefCell<Vec<FileRef>>,
+    disks: RefCell<Vec<Disk>>,
+    running: Cell<usize>,
+    /// Accesses until a process is killed.
+    fuses: RefCell<Vec<Option<u64>>>,
+    dead: RefCell<Vec<bool>>,
+    living: Cell<usize>,
+    broken: RefCell<Option<String>>,
+    seen: Cell<Seen>,
+}
+
+impl Observer for World {
+    fn stored(&self, _: usize, _: usize, _: usize, _: Site) {
+        self.step();
+    }
+    fn flushed(&self, _: usize, at: usize, len: usize, _: Site) {
+        self.memory.flushed(self.running.get(), at, len);
+        self.step();
+    }
+    fn fenced(&self, _: Site) {
+        self.memory.fenced(self.running.get());
+        self.step();
+    }
+    fn reads(&self, _: usize, _: usize, _: usize) {}
+    fn touched(&self, _: usize) {
+        self.step();
+    }
+    fn waits(&self) -> bool {
+        false
+    }
+    fn syncs(&self, _: i32) -> Option<Result<(), i32>> {
+        None
+    }
+    fn confirms(&self, _: i32) -> Option<Result<(), i32>> {
+        None
+    }
+}
+
+impl World {
+    /// A point at which this thread may be interrupted or killed.
+    fn step(&self) {
+        if !fiber::inside() {
+            return;
+        }
+        self.die_if_due();
+        if let Some(left) = &mut self.fuses.borrow_mut()[self.running.get()] {
+            *left -= 1;
+        }
+        if self.rng.one_in(self.switch) {
+            fiber::yield_now();
+            self.die_if_due();
+        }
+    }
+
+    fn die_if_due(&self) {
+        let is_due = self.fuses.borrow()[self.running.get()] == Some(0);
+        if is_due {
+            fiber::kill();
+        }
+    }
+
+    fn cache(&self) -> Rc<Cache> {
+        Rc::clone(self.cache.borrow().as_ref().expect("a cache"))
+    }
+
+    fn count(&self, count: impl FnOnce(&mut Seen)) {
+        let mut seen = self.seen.get();
+        count(&mut seen);
+        self.seen.set(seen);
+    }
+
+    fn violate(&self, what: String) {
+        self.broken.borrow_mut().get_or_insert(what);
+    }
+
+    fn is_dead(&self, owner: Owner) -> bool {
+        self.dead.borrow()[owner.process() as usize]
+    }
+}
+
+impl World {
+    /// Somebody else has to go on first.
+    fn wait(&self) {
+        fiber::yield_now();
+        self.step();
+    }
+}
+
+fn identity(file: usize) -> Identity {
+    Identity { fs: [7; 16], inode: file as u64, generation: 1, size: 1, mtime_ns: 0, ctime_ns: 0 }
+}
+
+/// Runs a plan. What happened, or the first promise that was broken.
+pub fn run(plan: Plan) -> Result<Seen, String> {
+    let rng = Rng::new(plan.seed);
+    let layout = Layout {
+        block_bytes: BLOCK as u32,
+        sets: rng.pick(&[1, 1, 2, 3]),
+        files: 4,
+        // Sometimes too few.
+        operations: rng.pick(&[8, 8, 8, 2]),
+    };
+    let total = layout.total_bytes().expect("a sane layout");
+    let memory = Memory::new(total, plan.is_durable);
+    let world = Rc::new(World {
+        switch: rng.pick(&[1, 2, 5, 20]),
+        planted: plan.planted,
+        rng,
+        cache: RefCell::default(),
+        memory,
+        files: RefCell::default(),
+        disks: RefCell::new((0..FILES).map(|file| Disk::new(BLOCKS, file as u32 * 1_000_000)).collect()),
+        running: Cell::new(0),
+        fuses: RefCell::new(vec![None; PROCESSES + 1]),
+        dead: RefCell::new(vec![false; PROCESSES + 1]),
+        living: Cell::new(0),
+        broken: RefCell::default(),
+        seen: Cell::default(),
+    });
+    let before = install(Some(Rc::clone(&world) as Rc<dyn Observer>));
+    let cache = Cache::create(world.memory.region(), layout, [1; 16], [1; 16], plan.is_durable);
+    *world.cache.borrow_mut() = Some(Rc::new(cache.expect("a cache")));
+    for life in 0..3 {
+        let is_cut = plan.is_durable && world.rng.one_in(2);
+        live(&world, is_cut);
+        if world.broken.borrow().is_some() {
+            break;
+        }
+        reopen(&world, is_cut, life);
+    }
+    install(before);
+    let broken = world.broken.borrow().clone();
+    broken.map_or(Ok(world.seen.get()), |what| Err(format!("seed {}: {what}", plan.seed)))
+}
+
+/// Some processes and a reaper, until all have ended or were killed; then what the dead left must be gone. Or until
+/// the power is cut.
+fn live(world: &Rc<World>, is_cut: bool) {
+    let cache = world.cache();
+    let entered = (0..FILES).map(|file| cache.enter(&identity(file)).expect("room for a file").file);
+    *world.files.borrow_mut() = entered.collect();
+    for (file, of) in world.files.borrow().iter().enumerate() {
+        cache.note(*of, &identity(file), i64::MAX);
+    }
+    audit(world, &cache);
+    world.dead.borrow_mut().fill(false);
+    let mut threads: Vec<(usize, Fiber)> =
+        (1..=PROCESSES).map(|number| (number, process(world, number))).collect();
+    let mut left = if is_cut { world.rng.below(6000) / world.switch } else { u64::MAX };
+    while !threads.is_empty() && left > 0 && world.broken.borrow().is_none() {
+        left -= 1;
+        let i = world.rng.below(threads.len() as u64) as usize;
+        let number = threads[i].0;
+        world.running.set(number);
+        world.living.set(threads.len());
+        match threads[i].1.resume() {
+            State::Ready => {}
+            State::Ended => _ = threads.swap_remove(i),
+            State::Killed => {
+                threads.swap_remove(i);
+                world.dead.borrow_mut()[number] = true;
+                world.disks.borrow_mut().iter_mut().for_each(|disk| disk.died(number));
+                world.count(|seen| seen.kills += 1);
+            }
+            State::Panicked => world.violate(format!("a panic: {}", threads.swap_remove(i).1.panic_text())),
+        }
+    }
+    if is_cut {
+        for (number, thread) in threads {
+            world.running.set(number);
+            world.fuses.borrow_mut()[number] = Some(0);
+            thread.resume();
+        }
+        return world.running.set(0);
+    }
+    world.running.set(0);
+    if world.broken.borrow().is_none() {
+        tidy(world, &cache);
+    }
+}
+
+/// All that was kept is what the disk holds.
+fn audit(world: &Rc<World>, cache: &Rc<Cache>) {
+    let before = world.seen.get().hits;
+    let reader = Process::new(Rc::clone(world), Rc::clone(cache), 0);
+    for (file, block) in (0..FILES).flat_map(|file| (0..BLOCKS).map(move |block| (file, block))) {
+        reader.look(file, block);
+    }
+    world.count(|seen| seen.audited += seen.hits - before);
+}
+
+fn process(world: &Rc<World>, number: usize) -> Fiber {
+    let is_mortal = number > 1 && !world.rng.one_in(4);
+    world.fuses.borrow_mut()[number] = is_mortal.then(|| world.rng.below(3000));
+    let (world, cache) = (Rc::clone(world), world.cache());
+    if number == 1 {
+        return Fiber::new(move || {
+            while world.living.get() > 1 {
+                let reaped = cache.reap(|owner| world.is_dead(owner));
+                world.count(|seen| seen.reaped += u64::from(reaped.operations));
+                (0..world.rng.below(30)).for_each(|_| world.wait());
+            }
+        });
+    }
+    Fiber::new(move || Process::new(world, cache, number).run())
+}
+
+/// Nobody is left: after one more look by the reaper every block can be filled again and is then there.
+fn tidy(world: &Rc<World>, cache: &Cache) {
+    world.dead.borrow_mut().fill(true);
+    cache.reap(|owner| world.is_dead(owner));
+    if cache.failures() != 0 {
+        return world.violate(format!("{} checksums failed, and nothing was damaged", cache.failures()));
+    }
+    if cache.under_way() != 0 {
+        return world.violate(format!("{} operations are left", cache.under_way()));
+    }
+    for (file, of) in world.files.borrow().iter().enumerate().filter(|(_, of)| cache.is_served(**of)) {
+        for block in 0..2 {
+            let is_there = (0..200).any(|_| filled(world, cache, file, *of, block));
+            if !is_there {
+                return world.violate(format!("file {file}, block {block} cannot be filled any more"));
+            }
+        }
+    }
+}
+
+fn filled(world: &World, cache: &Cache, file: usize, of: FileRef, block: usize) -> bool {
+    let mut buffer = vec![0; BLOCK];
+    let Lookup::Miss(token) = cache.look_up(of, block as u32, &mut buffer) else { return true };
+    for half in 0..2 {
+        fill_half(&mut buffer, half, world.disks.borrow()[file].half(block, half));
+    }
+    token.is_some_and(|token| cache.offer(Owner::new(1, 1), &token, &buffer) == Offered::Admitted)
+}
+
+/// The next life: the power was cut, or everybody ended and somebody opens the zone again.
+fn reopen(world: &Rc<World>, is_cut: bool, life: u8) {
+    if !is_cut {
+        let cache = world.cache();
+        let files = world.files.borrow().clone();
+        files.iter().enumerate().for_each(|(file, of)| cache.leave(*of, &identity(file), i64::MAX));
+    }
+    *world.cache.borrow_mut() = None;
+    if is_cut {
+        world.memory.cut(&world.rng, [life + 2; 16]);
+        world.disks.borrow_mut().iter_mut().for_each(|disk| disk.cut(|n| world.rng.below(n)));
+    }
+    match Cache::recover(world.memory.region(), world.memory.boot()) {
+        Ok((cache, recovered)) => {
+            world.count(|seen| seen.kept += recovered.kept);
+            *world.cache.borrow_mut() = Some(Rc::new(cache));
+        }
+        Err(e) => world.violate(format!("the zone is not found again: {e}")),
+    }
+}

@@ -1,0 +1,325 @@
+//! One process and a zone: what is served, what is not, and what is found again.
+
+use seawall_cache::shared::{
+    Cache, Entered, FAILURES_MAX, FileRef, Identity, Layout, Lookup, Off, Offered, OpenError, Owner,
+};
+use seawall_media::Region;
+use std::fs::File;
+
+const LAYOUT: Layout = Layout { block_bytes: 4096, sets: 4, files: 2, operations: 8 };
+const BOOT: [u8; 16] = [1; 16];
+
+fn owner() -> Owner {
+    Owner::new(1, 1)
+}
+
+fn memory() -> File {
+    let file = tempfile::tempfile_in("/dev/shm").expect("a file");
+    file.set_len(LAYOUT.total_bytes().expect("sane") as u64).expect("room");
+    file
+}
+
+fn region(memory: &File) -> Region {
+    Region::map(memory, memory.metadata().expect("a length").len(), false).expect("a mapping")
+}
+
+fn create(memory: &File, is_durable: bool) -> Cache {
+    Cache::create(region(memory), LAYOUT, [9; 16], BOOT, is_durable).expect("a cache")
+}
+
+fn identity(inode: u64) -> Identity {
+    Identity { fs: [7; 16], inode, generation: 1, size: 100, mtime_ns: 5, ctime_ns: 6 }
+}
+
+fn enter(cache: &Cache, inode: u64) -> Entered {
+    cache.enter(&identity(inode)).expect("room for a file")
+}
+
+fn block(byte: u8) -> Vec<u8> {
+    vec![byte; 4096]
+}
+
+/// What the cache has of a block.
+fn look(cache: &Cache, file: FileRef, number: u32) -> Option<u8> {
+    let mut buffer = block(0);
+    let hit = cache.look_up(file, number, &mut buffer) == Lookup::Hit;
+    hit.then(|| {
+        assert!(buffer.iter().all(|byte| *byte == buffer[0]));
+        buffer[0]
+    })
+}
+
+fn fill(cache: &Cache, file: FileRef, number: u32, byte: u8) -> Offered {
+    let Lookup::Miss(token) = cache.look_up(file, number, &mut block(0)) else { panic!("it is there") };
+    token.map_or(Offered::Stale, |token| cache.offer(owner(), &token, &block(byte)))
+}
+
+fn write(cache: &Cache, file: FileRef, number: u32) {
+    let writing = cache.begin_write(owner(), file, number..number + 1);
+    cache.end_write(writing);
+}
+
+#[test]
+fn what_was_filled_is_served_until_it_is_written() {
+    let memory = memory();
+    let cache = create(&memory, false);
+    let file = enter(&cache, 1).file;
+    assert_eq!(look(&cache, file, 3), None);
+    assert_eq!(fill(&cache, file, 3, 42), Offered::Admitted);
+    assert_eq!(look(&cache, file, 3), Some(42));
+    let writing = cache.begin_write(owner(), file, 2..5);
+    assert_eq!(look(&cache, file, 3), None);
+    assert_eq!(cache.look_up(file, 3, &mut block(0)), Lookup::Miss(None), "a write is under way");
+    cache.end_write(writing);
+    assert_eq!(look(&cache, file, 3), None);
+    assert_eq!(fill(&cache, file, 3, 43), Offered::Admitted);
+    assert_eq!(look(&cache, file, 3), Some(43));
+}
+
+#[test]
+fn a_token_of_before_a_write_is_stale_also_for_a_block_that_was_not_there() {
+    let memory = memory();
+    let cache = create(&memory, false);
+    let file = enter(&cache, 1).file;
+    let Lookup::Miss(Some(token)) = cache.look_up(file, 3, &mut block(0)) else { panic!("no token") };
+    write(&cache, file, 3);
+    assert_eq!(cache.offer(owner(), &token, &block(1)), Offered::Stale);
+    assert_eq!(look(&cache, file, 3), None);
+}
+
+#[test]
+fn a_change_kills_all_of_its_file_and_nothing_else() {
+    let memory = memory();
+    let cache = create(&memory, false);
+    let (a, b) = (enter(&cache, 1).file, enter(&cache, 2).file);
+    for number in 0..4 {
+        fill(&cache, a, number, 1);
+        fill(&cache, b, number, 2);
+    }
+    let Lookup::Miss(Some(token)) = cache.look_up(a, 9, &mut block(0)) else { panic!("no token") };
+    cache.change(owner(), a, || assert_eq!(cache.look_up(a, 0, &mut block(0)), Lookup::Miss(None)));
+    cache.offer(owner(), &token, &block(1));
+    assert!([0, 1, 2, 3, 9].iter().all(|number| look(&cache, a, *number).is_none()));
+    assert!((0..4).all(|number| look(&cache, b, number) == Some(2)));
+}
+
+#[test]
+fn a_reference_that_was_kept_for_too_long_shows_nothing_of_the_next_file() {
+    let memory = memory();
+    let cache = create(&memory, false);
+    let old = enter(&cache, 1).file;
+    fill(&cache, old, 0, 1);
+    cache.forget(old);
+    let new = enter(&cache, 2).file;
+    assert_eq!(new.slot, old.slot);
+    assert_eq!(look(&cache, new, 0), None);
+    fill(&cache, new, 0, 2);
+    assert_eq!((look(&cache, old, 0), look(&cache, new, 0)), (None, Some(2)));
+    let number = cache.begin_sync(old);
+    cache.end_sync(old, number, false);
+    assert!(cache.is_served(new));
+}
+
+#[test]
+fn a_file_nobody_uses_makes_room_for_another() {
+    let memory = memory();
+    let cache = create(&memory, false);
+    let (a, _) = (enter(&cache, 1).file, enter(&cache, 2));
+    assert_eq!(cache.enter(&identity(3)), None);
+    cache.leave(a, &identity(1), i64::MAX);
+    let third = enter(&cache, 3);
+    assert_eq!((third.file.slot, third.is_warm), (a.slot, false));
+    assert!(!cache.is_served(a));
+}
+
+#[test]
+fn a_failed_sync_ends_the_service_of_its_file() {
+    let memory = memory();
+    let cache = create(&memory, false);
+    let file = enter(&cache, 1).file;
+    fill(&cache, file, 0, 1);
+    let number = cache.begin_sync(file);
+    cache.end_sync(file, number, false);
+    assert!(!cache.is_served(file));
+    assert_eq!(look(&cache, file, 0), None);
+    cache.leave(file, &identity(1), i64::MAX);
+    assert!(!enter(&cache, 1).is_warm, "nobody knows what the disk holds");
+    assert!(cache.is_served(file));
+}
+
+/// Leaves a change half done, as a process that is killed in it does.
+fn die_changing(cache: &Cache, dead: Owner, file: FileRef) {
+    let change = || cache.change(dead, file, || std::panic::resume_unwind(Box::new(())));
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(change)).is_err());
+}
+
+#[test]
+fn marks_of_the_dead_are_wiped_and_those_of_the_living_are_not() {
+    let memory = memory();
+    let cache = create(&memory, false);
+    let file = enter(&cache, 1).file;
+    let (dead, closed) = (Owner::new(2, 1), Lookup::Miss(None));
+    let reap = || cache.reap(|owner| owner == dead).operations;
+
+    let _killed = cache.begin_write(dead, file, 3..4);
+    let living = cache.begin_write(owner(), file, 3..4);
+    assert_eq!((reap(), cache.look_up(file, 3, &mut block(0))), (0, closed));
+    cache.end_write(living);
+    assert_eq!(reap(), 1);
+    assert_eq!(fill(&cache, file, 3, 1), Offered::Admitted);
+
+    die_changing(&cache, dead, file);
+    let closed = Lookup::Miss(None);
+    cache.change(owner(), file, || {
+        assert_eq!((reap(), cache.look_up(file, 3, &mut block(0))), (0, closed));
+    });
+    assert!(!cache.is_served(file));
+    assert_eq!((reap(), cache.under_way()), (1, 0));
+    assert_eq!(fill(&cache, file, 3, 2), Offered::Admitted);
+}
+
+/// Flips a bit of every block in turn.
+fn damage_blocks(memory: &File) {
+    use std::os::unix::fs::FileExt;
+    let blocks_at = LAYOUT.total_bytes().expect("sane") - LAYOUT.blocks() as usize * 4096;
+    for nth in 0..LAYOUT.blocks() as usize {
+        let at = (blocks_at + nth * 4096 + 77) as u64;
+        let mut byte = [0];
+        memory.read_exact_at(&mut byte, at).expect("a byte");
+        memory.write_all_at(&[byte[0] ^ 4], at).expect("a byte");
+    }
+}
+
+#[test]
+fn a_damaged_block_is_dropped_and_repeated_damage_switches_all_off() {
+    let memory = memory();
+    let (cache, other) = (create(&memory, false), Cache::join(region(&memory)).expect("a cache"));
+    let file = enter(&cache, 1).file;
+    let numbers = 0..FAILURES_MAX as u32 - 1;
+    numbers.clone().for_each(|number| _ = fill(&cache, file, number, 1));
+    damage_blocks(&memory);
+    assert_eq!((look(&cache, file, 0), cache.failures()), (None, 1));
+    assert_eq!((look(&cache, file, 0), cache.failures()), (None, 1), "it was dropped");
+    assert_eq!(fill(&cache, file, 0, 5), Offered::Admitted);
+    assert_eq!(look(&cache, file, 0), Some(5));
+    numbers.for_each(|number| _ = look(&cache, file, number));
+    assert_eq!(cache.off(), None, "one less than it takes");
+    fill(&cache, file, 20, 1);
+    damage_blocks(&memory);
+    look(&cache, file, 20);
+    assert_eq!((cache.off(), other.off()), (Some(Off::Failures), Some(Off::Failures)));
+    assert_eq!(look(&other, file, 0), None);
+}
+
+/// Leaves the cache of `memory` as a process that ends leaves it, and finds it again.
+fn again(memory: &File, boot: [u8; 16]) -> Cache {
+    let (cache, _) = Cache::recover(region(memory), boot).expect("the zone");
+    cache
+}
+
+#[test]
+fn an_unchanged_file_is_warm_after_a_restart_and_a_changed_one_is_not() {
+    let memory = memory();
+    let cache = create(&memory, false);
+    let file = enter(&cache, 1).file;
+    fill(&cache, file, 0, 1);
+    cache.leave(file, &identity(1), i64::MAX);
+    drop(cache);
+
+    let cache = again(&memory, BOOT);
+    assert_eq!(look(&cache, file, 0), None, "nobody has verified the file yet");
+    assert_eq!(enter(&cache, 1), Entered { file, is_warm: true });
+    assert_eq!(look(&cache, file, 0), Some(1));
+    cache.leave(file, &identity(1), i64::MAX);
+    drop(cache);
+
+    let cache = again(&memory, BOOT);
+    let changed = Identity { mtime_ns: 7, ctime_ns: 7, ..identity(1) };
+    assert_eq!(cache.enter(&changed), Some(Entered { file, is_warm: false }));
+    assert_eq!(look(&cache, file, 0), None);
+}
+
+#[test]
+fn after_the_machine_stopped_only_what_was_synced_is_there() {
+    let memory = memory();
+    let cache = create(&memory, true);
+    let file = enter(&cache, 1).file;
+    cache.note(file, &identity(1), i64::MAX);
+    fill(&cache, file, 0, 1);
+    let number = cache.begin_sync(file);
+    fill(&cache, file, 1, 1);
+    cache.end_sync(file, number, true);
+    drop(cache);
+
+    let cache = again(&memory, [2; 16]);
+    assert!(enter(&cache, 1).is_warm);
+    assert_eq!((look(&cache, file, 0), look(&cache, file, 1)), (Some(1), None));
+    // A process that ends is no such stop.
+    fill(&cache, file, 1, 2);
+    cache.note(file, &identity(1), i64::MAX);
+    drop(cache);
+    let cache = again(&memory, [2; 16]);
+    assert!(enter(&cache, 1).is_warm);
+    assert_eq!(look(&cache, file, 1), Some(2));
+    // Nor is one that was announced.
+    cache.leave(file, &identity(1), i64::MAX);
+    cache.close();
+    let cache = again(&memory, [3; 16]);
+    assert!(enter(&cache, 1).is_warm);
+    assert_eq!(look(&cache, file, 1), Some(2));
+}
+
+#[test]
+fn memory_that_does_not_survive_the_machine_is_not_believed_after_it() {
+    let memory = memory();
+    drop(create(&memory, false));
+    assert_eq!(Cache::recover(region(&memory), [2; 16]).err(), Some(OpenError::Lost));
+}
+
+/// After a clean close no bit of the index may differ: a zone is served as it was, or not at all.
+#[test]
+fn a_flipped_bit_in_a_closed_index_is_found() {
+    use std::os::unix::fs::FileExt;
+    let memory = memory();
+    let cache = create(&memory, true);
+    let file = enter(&cache, 1).file;
+    (0..4).for_each(|number| _ = fill(&cache, file, number, 1));
+    cache.leave(file, &identity(1), i64::MAX);
+    cache.close();
+    let mut image = vec![0; LAYOUT.index_bytes()];
+    memory.read_exact_at(&mut image, 0).expect("the zone");
+    let header = (0..56).filter(|at| !(52..56).contains(at));
+    for at in header.chain((4096 + 8 * 64..LAYOUT.index_bytes()).step_by(7)) {
+        memory.write_all_at(&image, 0).expect("the zone");
+        memory.write_all_at(&[image[at] ^ 1], at as u64).expect("a byte");
+        assert!(Cache::recover(region(&memory), BOOT).is_err(), "byte {at}");
+    }
+    memory.write_all_at(&image, 0).expect("the zone");
+    assert!(Cache::recover(region(&memory), BOOT).is_ok());
+}
+
+#[test]
+fn a_zone_that_is_none_or_too_short_is_refused() {
+    let memory = memory();
+    assert_eq!(Cache::join(region(&memory)).err(), Some(OpenError::NotAZone));
+    drop(create(&memory, false));
+    let short = LAYOUT.total_bytes().expect("sane") as u64 - 4096;
+    let region = Region::map(&memory, short, false).expect("a mapping");
+    assert!(matches!(Cache::join(region), Err(OpenError::Geometry { .. })));
+}
+
+#[test]
+fn without_room_to_note_a_write_its_file_is_served_no_more() {
+    let memory = memory();
+    let cache = create(&memory, false);
+    let (a, b) = (enter(&cache, 1).file, enter(&cache, 2).file);
+    fill(&cache, b, 0, 1);
+    let writes: Vec<_> = (0..8).map(|number| cache.begin_write(owner(), a, number..number + 1)).collect();
+    let unnoted = cache.begin_write(owner(), b, 7..8);
+    assert!(cache.is_served(a) && !cache.is_served(b));
+    assert_eq!(look(&cache, b, 0), None);
+    cache.end_write(unnoted);
+    writes.into_iter().for_each(|writing| cache.end_write(writing));
+    assert!(!cache.is_served(b));
+    assert_eq!(cache.under_way(), 0);
+}
