@@ -2,13 +2,15 @@
 //!
 //! [`shared`] is the index and the store that many processes use at once. [`set`] is the choice of the blocks it keeps;
 //! [`algorithm`] has it beside the published ones, [`trace`] the traces they are compared on, [`simulate`] the
-//! comparison. `docs/CACHE.md` shows all of it, and says what is not built.
+//! comparison; [`advisory`] says what another size would give. `docs/CACHE.md` shows all of it, and says what is not built.
 //!
 //! What runs inside a database's process is `no_std` and allocates nothing; the rest needs feature `std`.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "std")]
+pub mod advisory;
 #[cfg(feature = "std")]
 pub mod algorithm;
 pub mod key;

@@ -1,8 +1,11 @@
 //! One process and a zone: what is served, what is not, and what is found again.
 
+use seawall_cache::key::Block;
 use seawall_cache::shared::{
     Cache, Entered, FAILURES_MAX, FileRef, Identity, Layout, Lookup, Off, Offered, OpenError, Owner,
+    is_sampled,
 };
+use seawall_cache::trace::Access;
 use seawall_media::Region;
 use std::fs::File;
 
@@ -178,6 +181,26 @@ fn marks_of_the_dead_are_wiped_and_those_of_the_living_are_not() {
     assert_eq!(fill(&cache, file, 3, 2), Offered::Admitted);
 }
 
+#[test]
+fn what_is_hit_read_from_the_disk_and_written_is_sampled() {
+    let memory = memory();
+    let cache = create(&memory, false);
+    let file = enter(&cache, 1).file;
+    let block_of = |number| Block { file: file.slot, number };
+    let number = (0..).find(|number| is_sampled(block_of(*number))).expect("one in 64");
+    let sampled = block_of(number);
+    fill(&cache, file, number, 1);
+    look(&cache, file, number);
+    write(&cache, file, number);
+    look(&cache, file, number);
+    let expected = vec![Access::Read(sampled), Access::Read(sampled), Access::Write(sampled)];
+    assert_eq!(cache.samples(0), (expected, 3), "a miss alone says nothing: the page cache may have it");
+    (0..2000).for_each(|_| write(&cache, file, number));
+    let (late, next) = cache.samples(3);
+    assert_eq!((late.len(), next), (504, 2003));
+    assert_eq!(cache.samples(next), (Vec::new(), next));
+}
+
 /// Flips a bit of every block in turn.
 fn damage_blocks(memory: &File) {
     use std::os::unix::fs::FileExt;
@@ -289,7 +312,7 @@ fn a_flipped_bit_in_a_closed_index_is_found() {
     let mut image = vec![0; LAYOUT.index_bytes()];
     memory.read_exact_at(&mut image, 0).expect("the zone");
     let header = (0..56).filter(|at| !(52..56).contains(at));
-    for at in header.chain((4096 + 8 * 64..LAYOUT.index_bytes()).step_by(7)) {
+    for at in header.chain((2 * 4096 + 8 * 64..LAYOUT.index_bytes()).step_by(7)) {
         memory.write_all_at(&image, 0).expect("the zone");
         memory.write_all_at(&[image[at] ^ 1], at as u64).expect("a byte");
         assert!(Cache::recover(region(&memory), BOOT).is_err(), "byte {at}");

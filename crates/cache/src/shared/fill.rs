@@ -56,6 +56,7 @@ impl Cache {
     pub fn offer(&self, owner: Owner, token: &Token, bytes: &[u8]) -> Offered {
         assert_eq!(bytes.len(), self.layout.block_bytes as usize, "a block");
         let set = self.set_of(token.block());
+        self.sample_read(token.block());
         if self.off().is_some() || set.load().version() != token.version {
             return Offered::Stale;
         }

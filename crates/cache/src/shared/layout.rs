@@ -2,6 +2,7 @@
 
 use super::format::{FileRecord, Header};
 use super::operation::OPERATION_BYTES;
+use super::sample::SAMPLE_BYTES;
 use crate::set::WAYS;
 
 /// The numbers.
@@ -46,8 +47,12 @@ impl Layout {
         u64::from(self.sets) * WAYS as u64
     }
 
-    pub(super) fn operations_at(self) -> usize {
+    pub(super) fn samples_at(self) -> usize {
         Header::BYTES
+    }
+
+    pub(super) fn operations_at(self) -> usize {
+        self.samples_at() + SAMPLE_BYTES
     }
 
     pub(super) fn files_at(self) -> usize {

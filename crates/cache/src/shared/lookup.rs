@@ -57,7 +57,8 @@ impl Cache {
         if !now.is_open() || self.off().is_some() {
             return Lookup::Miss(None);
         }
-        let set = self.set_of(Block { file: file.slot, number });
+        let block = Block { file: file.slot, number };
+        let set = self.set_of(block);
         let key = key(now.incarnation(), number);
         let Some(seen) = find(set, set.load(), key) else { return self.miss(set, file, number) };
         let sum = self.region.read_summed(set.block_at(seen.way), into) ^ key_sum(key);
@@ -75,6 +76,7 @@ impl Cache {
         if warmed != heat {
             set.set_heat(warmed);
         }
+        self.sample_read(block);
         Lookup::Hit
     }
 

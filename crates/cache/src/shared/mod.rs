@@ -2,7 +2,7 @@
 //! killed between any two instructions.
 //!
 //! ```text
-//! header | operations | files | heads of sets | keys | tags | blocks
+//! header | samples | operations | files | heads of sets | keys | tags | blocks
 //! ```
 //!
 //! | step | where | what it changes |
@@ -31,6 +31,7 @@ mod operation;
 mod reap;
 #[cfg(feature = "std")]
 mod register;
+mod sample;
 mod state;
 mod sync;
 mod view;
@@ -49,6 +50,7 @@ pub use operation::Owner;
 pub use reap::Reaped;
 #[cfg(feature = "std")]
 pub use register::Entered;
+pub use sample::{ONE_IN, is_sampled};
 pub use state::{FAILURES_MAX, Off};
 pub use write::Writing;
 

@@ -32,6 +32,7 @@ impl Cache {
         let operation = self.begin(owner, doing);
         if operation.is_some() {
             self.sets_of(file.slot, &blocks).for_each(|(set, number)| kill(set, number));
+            blocks.clone().for_each(|number| self.sample_write(Block { file: file.slot, number }));
             self.settle();
         } else {
             self.distrust(file);
