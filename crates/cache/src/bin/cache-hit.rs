@@ -1,4 +1,5 @@
-//! What a hit of the block cache costs, beside reading the same block from the page cache and from the disk.
+//! What a hit of the block cache costs, beside reading the same block from the page cache and from the disk; and what
+//! it costs to announce a write.
 //!
 //! `cargo run --release -p seawall-cache --bin cache-hit [DIRECTORY]`. The directory must be on a disk (default:
 //! here); the cache's zone is emulated, in `/dev/shm`. All are measured in turn, many times over; what is printed is
@@ -76,6 +77,21 @@ impl Bench {
         }
     }
 
+    fn write(&mut self) -> io::Result<()> {
+        let number = self.next();
+        self.cached.write_all_at(&self.buffer.0, u64::from(number) * BLOCK as u64)
+    }
+
+    /// The same, announced; of blocks that are not in the cache, as most that are written are not.
+    fn announced_write(&mut self) -> io::Result<()> {
+        let at = u64::from(self.next()) * BLOCK as u64;
+        let number = self.at + BLOCKS;
+        let writing = self.cache.begin_write(Owner::new(1, 1), self.file, number..number + 1);
+        let written = self.cached.write_all_at(&self.buffer.0, at);
+        self.cache.end_write(writing);
+        written
+    }
+
     /// What a read costs more that finds its block in the page cache and not in ours.
     fn miss_and_page_cache(&mut self) -> io::Result<()> {
         let number = self.next();
@@ -147,11 +163,13 @@ type Way = (&'static str, u32, fn(&mut Bench) -> io::Result<()>);
 fn main() -> io::Result<()> {
     let dir = std::env::args().nth(1).unwrap_or_else(|| ".".to_owned());
     let mut bench = Bench::new(Path::new(&dir))?;
-    let ways: [Way; 4] = [
+    let ways: [Way; 6] = [
         ("pread from the page cache", READS, Bench::page_cache),
         ("hit of the block cache", READS, Bench::hit),
         ("miss, then the page cache (RWF_NOWAIT)", READS, Bench::miss_and_page_cache),
         ("pread from the disk (O_DIRECT)", DISK_READS, Bench::disk),
+        ("pwrite to the page cache", READS, Bench::write),
+        ("the same, announced to the block cache", READS, Bench::announced_write),
     ];
     let mut times = ways.map(|_| Vec::new());
     for _ in 0..ROUNDS {
@@ -164,6 +182,10 @@ fn main() -> io::Result<()> {
     for ((name, ..), ns) in ways.iter().zip(medians) {
         println!("{name:<38} {ns:>10.0} ns {:>8.2} × the page cache", ns / medians[0]);
     }
-    println!("the disk takes {:.0} × a hit", medians[3] / medians[1]);
+    println!(
+        "the disk takes {:.0} × a hit; to announce a write costs {:.0} ns",
+        medians[3] / medians[1],
+        medians[5] - medians[4]
+    );
     Ok(())
 }

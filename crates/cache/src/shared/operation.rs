@@ -76,13 +76,13 @@ impl<'a> Entry<'a> {
 
     /// Who has it.
     pub fn owner(self) -> Option<Owner> {
-        let word = self.word(0).load(SeqCst);
+        let word = self.word(0).load(Acquire);
         (word != 0).then_some(Owner(word))
     }
 
     /// What its owner does, if it says so yet.
     pub fn doing(self) -> Option<Doing> {
-        let kind = self.word(1).load(SeqCst);
+        let kind = self.word(1).load(Acquire);
         let (a, b) = (self.word(2).load(Acquire), self.word(3).load(Acquire));
         match kind {
             1 => Some(Doing::Fill { place: a }),
@@ -102,13 +102,13 @@ impl<'a> Entry<'a> {
         };
         self.word(2).store(a, Relaxed);
         self.word(3).store(b, Relaxed);
-        // Before whatever it is about to do, in the one order that all see.
-        self.word(1).store(kind, SeqCst);
+        // Seen by everybody who sees what it is about to do: that begins with a compare-and-swap.
+        self.word(1).store(kind, Release);
     }
 
-    /// Nothing is left to do.
+    /// Nothing is left to do, and whoever sees that sees what was done last.
     pub fn release(self) {
-        self.word(1).store(0, SeqCst);
+        self.word(1).store(0, Release);
         self.word(0).store(0, Release);
     }
 }
