@@ -188,6 +188,12 @@ fn a_user_mounts() {
     let mount =
         ["mount", "backing", "at", "--pool", &pool, "--preset", "sqlite", "--emulated", "--size", "16M"];
     let line = |more: &[&'static str]| [&[common::SEAWALL], &mount[..], more].concat();
+    if as_nobody(&m, &["sh", "-c", "exec 3<>/dev/fuse"]).code != Some(0) {
+        as_nobody(&m, &line(&[]))
+            .fails(1, &["/dev/fuse", "This user may not open it", "chmod 666 /dev/fuse"]);
+        eprintln!("skipped but for its error: here only root may open /dev/fuse");
+        return fs::remove_file(pool).expect("removed");
+    }
     let allowed = fs::read_to_string("/etc/fuse.conf")
         .is_ok_and(|text| text.lines().any(|line| line.trim() == "user_allow_other"));
     if !allowed {

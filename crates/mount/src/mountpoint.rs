@@ -58,6 +58,11 @@ impl fmt::Display for Refused {
                  `seawall umount` the other one first",
                 path.display()
             ),
+            Self::NoFuse(error) if error.kind() == std::io::ErrorKind::PermissionDenied => write!(
+                f,
+                "/dev/fuse: {error}. This user may not open it: mount as root, or let everybody, as udev does \
+                 (`chmod 666 /dev/fuse`)"
+            ),
             Self::NoFuse(error) => write!(
                 f,
                 "/dev/fuse: {error}. The mount needs FUSE: `modprobe fuse`; in a container start it with \
