@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use seawall_media::signals;
 
 /// Memory-speed durability for the database you already run.
 #[derive(Parser)]
@@ -85,6 +86,17 @@ enum Command {
     Generate(commands::generate::Generate),
 }
 
+impl Command {
+    /// Nobody waits for more than what it prints.
+    fn only_prints(&self) -> bool {
+        use Command::*;
+        matches!(
+            self,
+            Status(_) | Inspect(_) | Verify(_) | Tune(_) | Snaps(_) | Report(_) | Compare(_) | Generate(_)
+        )
+    }
+}
+
 /// A question to the daemon of a pool.
 #[derive(Args)]
 struct Ask {
@@ -122,7 +134,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let done = match Cli::parse_from(words).command {
+    let command = Cli::parse_from(words).command;
+    if command.only_prints() {
+        signals::end_at_a_closed_pipe();
+    }
+    let done = match command {
         Command::Run(run) => return run::run(&run),
         Command::Daemon(daemon) => return commands::daemon::daemon(&daemon),
         Command::Verify(look) => return commands::inspect::verify(&look).unwrap_or_else(failure),

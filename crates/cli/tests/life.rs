@@ -5,8 +5,10 @@ mod common;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
+use nix::sys::signal::Signal;
 use seawall_daemon::AddRoot;
 use seawall_daemon::control::{Added, Control, Stop, Stopped};
 use seawall_wire::message::Kind;
@@ -50,6 +52,19 @@ fn of_two_that_leave_at_once_one_closes_the_log() {
         runs.each_ref().map(|run| run.request::<Stopped>(Kind::Stop, &leave).expect("an answer").ended);
     assert_eq!(ended, [false, true]);
     assert!(!place.guard().exists());
+}
+
+/// `seawall status | head -1`.
+#[test]
+fn who_stops_reading_ends_the_command_without_a_word() {
+    let place = Place::new();
+    for command in [&["status", "--pool", place.pool()][..], &["inspect", place.pool()]] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let ended = place.command(command).stdout(writer).output().expect("seawall starts");
+        assert_eq!(ended.status.signal(), Some(Signal::SIGPIPE as i32), "{command:?}");
+        assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
+    }
 }
 
 /// Monitoring that looks every second must not keep a database from starting.

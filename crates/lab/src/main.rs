@@ -5,9 +5,13 @@ use std::process::ExitCode;
 use clap::Parser;
 use seawall_lab::cli::{Cli, Command};
 use seawall_lab::{bench, case, demo, endure, notebook, process, trial};
+use seawall_media::signals;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if matches!(cli.command, Command::List | Command::Where { .. } | Command::Report(_)) {
+        signals::end_at_a_closed_pipe();
+    }
     process::adopt_orphans();
     process::catch_interrupts();
     let result = match &cli.command {

@@ -1,4 +1,5 @@
-//! Threads: whether one is gone; and a thread's signals, held back while it has something that its own signal handlers would wait for.
+//! Signals: held back while a thread has something that its own handlers would wait for; whether a thread is gone; and
+//! the end of a program that nobody listens to any more.
 
 use core::mem::MaybeUninit;
 
@@ -42,6 +43,16 @@ pub fn is_gone(process: i32, thread: i32) -> bool {
         *errno = before;
         gone
     }
+}
+
+/// For programs that print: whoever reads (`| head`) may stop reading, and the next line ends us, as it ends others.
+/// Rust ignores that signal, and then a line that cannot be printed is a panic.
+///
+/// Not for programs that others depend on: a socket whose other end is gone ends them as well, unless each send says
+/// MSG_NOSIGNAL.
+pub fn end_at_a_closed_pipe() {
+    // SAFETY: the default action is no function of ours.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
 #[cfg(test)]
