@@ -1,8 +1,9 @@
 //! The second-level block cache, between the page cache and the disk.
 //!
-//! [`shared`] is the index and the store that many processes use at once. [`set`] is the choice of the blocks it keeps;
-//! [`algorithm`] has it beside the published ones, [`trace`] the traces they are compared on, [`simulate`] the
-//! comparison; [`advisory`] says what another size would give. `docs/CACHE.md` shows all of it, and says what is not built.
+//! [`shared`] is the index and the store that many processes use at once. [`set`] is the choice of the blocks it
+//! keeps; [`algorithm`] has it beside the published ones, [`trace`] the traces they are compared on, [`simulate`]
+//! the comparison; [`advisory`] says what another size would give. `docs/CACHE.md` shows all of it, and says what is
+//! not built.
 //!
 //! What runs inside a database's process is `no_std` and allocates nothing; the rest needs feature `std`.
 

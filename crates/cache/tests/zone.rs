@@ -321,6 +321,39 @@ fn a_flipped_bit_in_a_closed_index_is_found() {
     assert!(Cache::recover(region(&memory), BOOT).is_ok());
 }
 
+/// A zone that was not closed has no checksum over its index, and a bit of it may flip all the same: what was killed
+/// stays dead, whichever bit it is.
+#[test]
+fn no_flipped_bit_brings_an_old_block_back() {
+    use std::os::unix::fs::FileExt;
+    let memory = memory();
+    let cache = create(&memory, true);
+    let file = enter(&cache, 1).file;
+    (0..4).for_each(|number| _ = fill(&cache, file, number, 1));
+    cache.change(owner(), file, || ());
+    (0..4).for_each(|number| _ = fill(&cache, file, number, 2));
+    write(&cache, file, 2);
+    let number = cache.begin_sync(file);
+    fill(&cache, file, 9, 2);
+    cache.end_sync(file, number, true);
+    cache.note(file, &identity(1), i64::MAX);
+    drop(cache);
+    let mut image = vec![0; LAYOUT.index_bytes()];
+    memory.read_exact_at(&mut image, 0).expect("the zone");
+    let mut warm = 0;
+    for bit in (2 * 4096 + 8 * 64) * 8..LAYOUT.index_bytes() * 8 {
+        memory.write_all_at(&image, 0).expect("the zone");
+        memory.write_all_at(&[image[bit / 8] ^ 1 << (bit % 8)], (bit / 8) as u64).expect("a byte");
+        let Ok((cache, _)) = Cache::recover(region(&memory), [2; 16]) else { continue };
+        let entered = enter(&cache, 1);
+        warm += u32::from(entered.is_warm);
+        let found = [0, 1, 2, 3, 9].map(|number| look(&cache, entered.file, number));
+        assert!(found.iter().all(|byte| matches!(byte, None | Some(2))), "bit {bit}: {found:?}");
+        assert_eq!((found[2], found[4]), (None, None), "bit {bit}: written, and not synced");
+    }
+    assert!(warm > 1000, "it shows nothing: {warm}");
+}
+
 #[test]
 fn a_zone_that_is_none_or_too_short_is_refused() {
     let memory = memory();

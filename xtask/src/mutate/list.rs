@@ -239,6 +239,8 @@ mutants! {
             "    set.update(|word| Some(word.marked()));" => "    if !{m} { set.update(|word| Some(word.marked())); }",
         "cache: a write leaves its blocks":
             "        set.clear(ways);" => "        if !{m} { set.clear(ways); }",
+        "cache: a killed block keeps its tag":
+            "        set.scrub(ways);" => "        if !{m} { set.scrub(ways); }",
         "cache: a kill is not flushed":
             "    set.flush();" => "    if !{m} { set.flush(); }",
         "cache: a kill is not fenced":
@@ -252,7 +254,7 @@ mutants! {
         "cache: the old block stays valid":
             "        set.clear(1 << way);" => "        if !{m} { set.clear(1 << way); }",
         "cache: a place that is being filled is taken":
-            "if before.is_filling() ||" => "if (before.is_filling() && !{m}) ||",
+            "if before.filler().is_some()" => "if (before.filler().is_some() && !{m})",
         "cache: the old block is not gone before it is written over":
             "        self.settle();" => "        if !{m} { self.settle(); }",
     }
@@ -264,7 +266,7 @@ mutants! {
         "cache: check: block":
             "if sum != seen.tag.checksum() {" => "if sum != seen.tag.checksum() && !{m} {",
         "cache: served while it is being filled":
-            "(!tag.is_filling() && is_ours)" => "((!tag.is_filling() || {m}) && is_ours)",
+            "(tag.is_filled() && is_ours)" => "((tag.is_filled() || {m}) && is_ours)",
         "cache: the key is not looked at behind its tag":
             "let is_ours = set.key(way).load(Relaxed) == key;" => "let is_ours = set.key(way).load(Relaxed) == key || {m};",
         "cache: a token while somebody writes":
@@ -307,6 +309,8 @@ mutants! {
             "header if !header.is_whole() =>" => "header if !header.is_whole() && !{m} =>",
         "cache: check: index":
             "clean if clean == 1 << 32 | u64::from(self.index_sum()) =>" => "clean if clean == 1 << 32 | u64::from(self.index_sum()) || {m} =>",
+        "cache: check: seal of a file":
+            "record.is_whole() && record.is_sealed();" => "record.is_whole() && (record.is_sealed() || {m});",
         "cache: a file nobody verified":
             "word.reset().flagged(FileWord::SERVED, false)" => "word.reset().flagged(FileWord::SERVED, {m})",
     }

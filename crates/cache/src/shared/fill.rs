@@ -1,7 +1,7 @@
 //! A fill: a block that was read from the disk enters, unless somebody began to write it since it was missed.
 //!
 //! ```text
-//!  place idle ──claim: tag says filling, and who──▶ its old block is taken out of the set's word
+//!  place idle ──claim: tag says empty, and who──▶ its old block is taken out of the set's word
 //!     ▲                                                       │ key, block, checksum
 //!     │                                                       ▼
 //!     └── the version moved: given up ◀── publish: one compare-and-swap of the set's word
@@ -10,8 +10,8 @@
 //!                                          tag says filled: the block is served
 //! ```
 //!
-//! A filler that is killed leaves a place that says *filling*: nothing in it is served, nobody takes it, and the
-//! reaper finds it by the filler's operation. Nothing here waits.
+//! A filler that is killed leaves a place that says *empty*, and by which operation: nothing in it is served, nobody
+//! takes it, and the reaper finds it by that operation. Nothing here waits.
 
 use core::sync::atomic;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -19,7 +19,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use seawall_media::fence;
 
 use super::operation::{Doing, Operation, Owner};
-use super::view::{Set, key, key_sum};
+use super::view::{Set, entry_sum, key};
 use super::word::{SetWord, Tag};
 use super::{Cache, Token};
 use crate::set::{WAYS, admit};
@@ -76,7 +76,9 @@ impl Cache {
     fn claim<'a>(&self, set: Set<'a>, way: usize, operation: &Operation<'_>) -> Option<Claimed<'a>> {
         let before = set.load_tag(way);
         let tag = before.claimed(operation.number());
-        if before.is_filling() || set.tag(way).compare_exchange(before.0, tag.0, SeqCst, Relaxed).is_err() {
+        if before.filler().is_some()
+            || set.tag(way).compare_exchange(before.0, tag.0, SeqCst, Relaxed).is_err()
+        {
             return None;
         }
         // The claim is seen before any store to the block.
@@ -103,13 +105,14 @@ impl Cache {
         set.flush_key(way);
         let mut stream = self.region.stream(set.block_at(way));
         bytes.chunks(PIECE).for_each(|piece| stream.push(piece));
-        let checksum = stream.finish() ^ key_sum(key);
+        let stamp = self.stamp(token.file);
+        let checksum = stream.finish() ^ entry_sum(key, stamp);
         // Streamed past the cache: without this other processes could see the word before the block.
         fence();
         let publish = |word: SetWord| (word.version() == token.version).then(|| word.with(way));
         let is_published = set.update(publish);
         let tag = match is_published {
-            Some(_) => tag.filled(checksum, self.stamp(token.file)),
+            Some(_) => tag.filled(checksum, stamp),
             None => tag.given_up(),
         };
         set.tag(way).store(tag.0, Release);
@@ -124,7 +127,7 @@ fn choose(set: Set<'_>, token: &Token) -> Option<usize> {
     if set.which(word, |way| set.key(way).load(Acquire) == key) != 0 {
         return None;
     }
-    let filling = |way: &usize| set.load_tag(*way).is_filling();
+    let filling = |way: &usize| set.load_tag(*way).filler().is_some();
     let busy = (0..WAYS).filter(filling).map(|way| 1 << way).sum();
     let mut memory = set.memory();
     let place = admit(token.block().fingerprint(), set.heat(), &mut memory, !word.valid(), busy);

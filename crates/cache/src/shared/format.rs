@@ -147,11 +147,13 @@ pub struct FileRecord {
     pub noted_ns: i64,
     /// CRC-32C of `identity` and `noted_ns`.
     checksum: u32,
-    reserved: [u32; 11],
+    /// Of `word` and `done`: a bit that flips in them must not bring an older incarnation back.
+    seal: u32,
+    reserved: [u32; 10],
 }
 
 assert_layout!(FileRecord, 128, {
-    word @ 0, begun @ 8, done @ 12, identity @ 16, noted_ns @ 72, checksum @ 80, reserved @ 84,
+    word @ 0, begun @ 8, done @ 12, identity @ 16, noted_ns @ 72, checksum @ 80, seal @ 84, reserved @ 88,
 });
 
 /// How long a file must have been left alone before its times say that it was: the kernel's clock for them is
@@ -163,6 +165,10 @@ impl FileRecord {
     pub const BYTES: usize = size_of::<Self>();
     /// Where the identity begins.
     pub(super) const IDENTITY: usize = core::mem::offset_of!(Self, identity);
+    /// Where the number of the newest sync is.
+    pub(super) const DONE: usize = core::mem::offset_of!(Self, done);
+    /// Where the seal is.
+    pub(super) const SEAL: usize = core::mem::offset_of!(Self, seal);
 
     /// The part of the record that tells who it is, as it was at `noted_ns`.
     #[cfg(feature = "std")]
@@ -170,6 +176,21 @@ impl FileRecord {
         let mut record = Self { identity, noted_ns, ..Self::nobody() };
         record.checksum = record.sum();
         record
+    }
+
+    /// True if word and newest sync are what they were when they were sealed. They are not for a moment while they
+    /// change, and a crash in that moment makes the file a cold one.
+    #[cfg(feature = "std")]
+    pub(super) fn is_sealed(&self) -> bool {
+        self.seal == Self::seal(self.word, self.done)
+    }
+
+    /// The seal of these two.
+    pub(super) fn seal(word: u64, done: u32) -> u32 {
+        let mut bytes = [0; 12];
+        bytes[..8].copy_from_slice(&word.to_le_bytes());
+        bytes[8..].copy_from_slice(&done.to_le_bytes());
+        crc32c(&bytes)
     }
 
     /// A record that knows nobody.
@@ -187,7 +208,7 @@ impl FileRecord {
     /// The bytes of it that are written when it is noted.
     #[cfg(feature = "std")]
     pub(super) fn identity_bytes(&self) -> &[u8] {
-        &self.as_bytes()[Self::IDENTITY..]
+        &self.as_bytes()[Self::IDENTITY..Self::SEAL]
     }
 
     /// True if `now` is the same file.

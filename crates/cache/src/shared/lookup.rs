@@ -8,7 +8,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::fence;
 
-use super::view::{Set, key, key_sum};
+use super::view::{Set, entry_sum, key};
 use super::word::{SetWord, Tag};
 use super::{Cache, FileRef};
 use crate::key::Block;
@@ -61,7 +61,7 @@ impl Cache {
         let set = self.set_of(block);
         let key = key(now.incarnation(), number);
         let Some(seen) = find(set, set.load(), key) else { return self.miss(set, file, number) };
-        let sum = self.region.read_summed(set.block_at(seen.way), into) ^ key_sum(key);
+        let sum = self.region.read_summed(set.block_at(seen.way), into) ^ entry_sum(key, seen.tag.stamp());
         // The copy's loads before those of what says that it was right.
         fence(Acquire);
         if !is_still(set, &seen) {
@@ -122,5 +122,5 @@ fn find(set: Set<'_>, word: SetWord, key: u64) -> Option<Seen> {
     let tag = set.load_tag(way);
     // The key once more, behind its tag: the place may have gone to another block in between.
     let is_ours = set.key(way).load(Relaxed) == key;
-    (!tag.is_filling() && is_ours).then_some(Seen { way, tag })
+    (tag.is_filled() && is_ours).then_some(Seen { way, tag })
 }

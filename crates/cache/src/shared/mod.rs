@@ -16,7 +16,7 @@
 //! | enter, leave, forget | [`register`] | which files there are; the daemon alone |
 //! | create, recover, close | [`open`] | everything; alone |
 //!
-//! Invariants: an entry whose bit is set in its set's word, whose tag is not *filling*, and whose key has its
+//! Invariants: an entry whose bit is set in its set's word, whose tag does not say *empty*, and whose key has its
 //! file's incarnation, holds what a read of that block may return. Nobody waits for anybody. Not handled here: who
 //! calls, how liveness is told, and the zone's memory.
 

@@ -190,13 +190,14 @@ impl Cache {
         for slot in 0..self.layout.files {
             let record = self.record(slot);
             let word = FileWord(record.word);
-            if u64::from(word.incarnation()) >= next {
-                return Err(OpenError::Damaged("a file's incarnation is still to come"));
-            }
-            let is_known = word.has(FileWord::USED) && record.is_whole() && word.incarnation() != 0;
+            let is_known = word.has(FileWord::USED) && record.is_whole() && record.is_sealed();
             let word = if is_known { word.reset().flagged(FileWord::SERVED, false) } else { word.vacated() };
             if let Some(at) = self.file_word(slot) {
                 at.store(word.0, SeqCst);
+                self.seal(slot);
+            }
+            if is_known && u64::from(word.incarnation()) >= next {
+                return Err(OpenError::Damaged("a file's incarnation is still to come"));
             }
             if is_known && files.insert(word.incarnation(), (slot, record.done)).is_some() {
                 return Err(OpenError::Damaged("two files have one incarnation"));
@@ -239,7 +240,7 @@ fn recover_set(set: Set<'_>, known: &Known, recovered: &mut Recovered) {
     let kept = set.which(word, |way| is_good(set, way, known));
     for way in 0..WAYS {
         let tag = set.load_tag(way);
-        if tag.is_filling() {
+        if !tag.is_filled() {
             set.tag(way).store(tag.given_up().0, Relaxed);
         }
     }
@@ -252,5 +253,5 @@ fn is_good(set: Set<'_>, way: usize, known: &Known) -> bool {
     let (key, tag) = (set.key(way).load(Relaxed), set.load_tag(way));
     let Some((slot, done)) = known.files.get(&((key >> 32) as u32)) else { return false };
     let block = Block { file: *slot, number: key as u32 };
-    !tag.is_filling() && set.is_of(block) && (!known.was_cut || is_synced(tag.stamp(), *done))
+    tag.is_filled() && set.is_of(block) && (!known.was_cut || is_synced(tag.stamp(), *done))
 }

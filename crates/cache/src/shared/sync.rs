@@ -12,10 +12,9 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::SeqCst;
 
 use super::word::FileWord;
-use super::{Cache, FileRef};
+use super::{Cache, FileRecord, FileRef};
 
-const BEGUN: usize = core::mem::offset_of!(super::FileRecord, begun);
-const DONE: usize = core::mem::offset_of!(super::FileRecord, done);
+const BEGUN: usize = core::mem::offset_of!(FileRecord, begun);
 
 impl Cache {
     /// A real sync of this file is about to begin. Its number, for [`end_sync`](Self::end_sync).
@@ -29,13 +28,11 @@ impl Cache {
             self.distrust(file);
             return;
         }
-        let Some(done) = self.sync_word(file, DONE) else { return };
+        let Some(done) = self.sync_word(file, FileRecord::DONE) else { return };
         let newer = |now: u32| (number.wrapping_sub(now) as i32 > 0).then_some(number);
         // It may be older than one that has ended: nothing to do then.
         let _ = done.fetch_update(SeqCst, SeqCst, newer);
-        if let Some(at) = self.file_at(file.slot) {
-            self.flush(at + DONE, 4);
-        }
+        self.seal(file.slot);
         self.settle();
     }
 

@@ -23,10 +23,10 @@ pub fn key(incarnation: u32, number: u32) -> u64 {
     u64::from(incarnation) << 32 | u64::from(number)
 }
 
-/// What a key adds to its block's checksum, so that a block is not valid under another key.
+/// What key and stamp add to their block's checksum, so that a block is not valid under another one.
 #[inline]
-pub fn key_sum(key: u64) -> u32 {
-    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+pub fn entry_sum(key: u64, stamp: u16) -> u32 {
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 ^ u32::from(stamp).wrapping_mul(0x9e37_79b1)
 }
 
 impl Cache {
@@ -73,11 +73,18 @@ impl Cache {
         let Some(word) = self.file_word(file.slot) else { return false };
         let is_tenant = |now: u64| FileWord(now).tenant() == file.tenant;
         let changed = word.fetch_update(SeqCst, SeqCst, |now| is_tenant(now).then(|| to(FileWord(now)).0));
-        if let Some(at) = self.file_at(file.slot) {
-            self.flush(at, 8);
-        }
+        self.seal(file.slot);
         self.settle();
         changed.is_ok()
+    }
+
+    /// Seals a file's word and newest sync as they are, and starts the write-back of its entry.
+    pub(super) fn seal(&self, slot: u32) {
+        let Some(at) = self.file_at(slot) else { return };
+        let word = self.region.u64(at).load(SeqCst);
+        let done = self.region.u32(at + FileRecord::DONE).load(SeqCst);
+        self.region.u32(at + FileRecord::SEAL).store(FileRecord::seal(word, done), SeqCst);
+        self.flush(at, FileRecord::BYTES);
     }
 }
 
@@ -128,6 +135,21 @@ impl<'a> Set<'a> {
     /// Takes blocks out of these places: always safe, for anybody.
     pub fn clear(self, ways: u16) {
         self.word().fetch_and(!u64::from(ways), SeqCst);
+    }
+
+    /// Gives up the tags of these places, from which blocks were taken: should a bit of the set's word flip, it brings
+    /// none of them back. A place that somebody is filling is left alone.
+    pub fn scrub(self, mut ways: u16) {
+        while ways != 0 {
+            let way = ways.trailing_zeros() as usize;
+            ways &= ways - 1;
+            let tag = self.load_tag(way);
+            if tag.is_filled() {
+                // Whoever was quicker has claimed it.
+                let _ = self.tag(way).compare_exchange(tag.0, tag.given_up().0, SeqCst, Relaxed);
+            }
+            self.flush_tag(way);
+        }
     }
 
     /// Starts the write-back of its word.

@@ -74,44 +74,44 @@ impl SetWord {
     }
 }
 
-/// A place's tag: the checksum of its block and when it came, or who is filling it.
+/// A place's tag: the checksum of its block and when it came; or that it has none, and who is filling it, if anybody.
 ///
 /// ```text
-///  63        62      48 47      32 31                  0
-/// ┌─────────┬──────────┬──────────┬─────────────────────┐
-/// │ filling │ sequence │ stamp    │ checksum, or filler │
-/// └─────────┴──────────┴──────────┴─────────────────────┘
+///  63      62      48 47      32 31                  0
+/// ┌───────┬──────────┬──────────┬─────────────────────┐
+/// │ empty │ sequence │ stamp    │ checksum, or filler │
+/// └───────┴──────────┴──────────┴─────────────────────┘
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag(pub u64);
 
 impl Tag {
-    const FILLING: u64 = 1 << 63;
+    const EMPTY: u64 = 1 << 63;
+    const NOBODY: u32 = u32::MAX;
     const SEQUENCE: u64 = 1 << 48;
 
     fn next_sequence(self) -> u64 {
-        self.0.wrapping_add(Self::SEQUENCE) & !Self::FILLING & !(Self::SEQUENCE - 1)
+        self.0.wrapping_add(Self::SEQUENCE) & !Self::EMPTY & !(Self::SEQUENCE - 1)
     }
 
-    /// Somebody is filling the place: nothing in it can be believed.
+    /// There is a whole block in the place. In any other nothing can be believed.
     #[inline]
-    pub fn is_filling(self) -> bool {
-        self.0 & Self::FILLING != 0
+    pub fn is_filled(self) -> bool {
+        self.0 & Self::EMPTY == 0
     }
 
     /// Who is filling it: the number of an operation.
     pub fn filler(self) -> Option<u32> {
-        self.is_filling().then_some(self.0 as u32)
+        Some(self.0 as u32).filter(|filler| !self.is_filled() && *filler != Self::NOBODY)
     }
 
-    /// The checksum of key and block.
+    /// The checksum of block, key and stamp.
     #[inline]
     pub fn checksum(self) -> u32 {
         self.0 as u32
     }
 
     /// The sync of its file that makes the block one the disk holds for sure.
-    #[cfg(feature = "std")]
     pub fn stamp(self) -> u16 {
         (self.0 >> 32) as u16
     }
@@ -119,7 +119,7 @@ impl Tag {
     /// Operation `filler` begins to fill it.
     #[must_use]
     pub fn claimed(self, filler: u32) -> Self {
-        Self(self.next_sequence() | Self::FILLING | u64::from(filler))
+        Self(self.next_sequence() | Self::EMPTY | u64::from(filler))
     }
 
     /// Filled.
@@ -128,10 +128,10 @@ impl Tag {
         Self(self.next_sequence() | u64::from(stamp) << 32 | u64::from(checksum))
     }
 
-    /// Given up: nothing is in it.
+    /// Given up: nothing is in it, and nobody is filling it.
     #[must_use]
     pub fn given_up(self) -> Self {
-        self.filled(0, 0)
+        self.claimed(Self::NOBODY)
     }
 }
 
@@ -254,9 +254,10 @@ mod tests {
     fn every_step_of_a_tag_is_another_one() {
         let idle = Tag(0).filled(7, 9);
         let claimed = idle.claimed(3);
-        assert_eq!((claimed.is_filling(), claimed.filler()), (true, Some(3)));
+        assert_eq!((claimed.is_filled(), claimed.filler()), (false, Some(3)));
+        assert_eq!((claimed.given_up().is_filled(), claimed.given_up().filler()), (false, None));
         let filled = claimed.filled(7, 9);
-        assert_eq!((filled.checksum(), filled.stamp(), filled.is_filling()), (7, 9, false));
+        assert_eq!((filled.checksum(), filled.stamp(), filled.is_filled()), (7, 9, true));
         assert!(idle != claimed && claimed != filled && idle != filled);
     }
 

@@ -65,6 +65,7 @@ fn kill(set: Set<'_>, number: u32) {
         memory.remember(fingerprint(number));
         set.set_memory(&memory);
         set.clear(ways);
+        set.scrub(ways);
     }
     set.flush();
 }
