@@ -1,5 +1,7 @@
 //! What a block is called, and where such names are spread to.
 
+use seawall_media::mix;
+
 /// A block of a file. A file's blocks are all of one size, the cache's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Block {
@@ -36,12 +38,9 @@ pub fn fingerprint(number: u32) -> u8 {
     (mixed(u64::from(number)) as u8).max(1)
 }
 
-/// splitmix64's finaliser: each bit of the result depends on all.
-fn mixed(mut x: u64) -> u64 {
-    x ^= 0x9e37_79b9_7f4a_7c15;
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+/// Mixed also where all bits are zeros, which [`mix`] leaves as they are.
+fn mixed(x: u64) -> u64 {
+    mix(x ^ 0x9e37_79b9_7f4a_7c15)
 }
 
 #[cfg(test)]

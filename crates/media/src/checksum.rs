@@ -23,6 +23,15 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     !crc
 }
 
+/// Each bit of the result depends on all of `x`: splitmix64's finaliser (Steele, Lea and Flood, 2014). No two have the
+/// same result.
+#[inline]
+pub const fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
 /// A running payload checksum: word *i* of the payload goes to stripe *i* mod 4.
 ///
 /// Payloads are padded with zeros to whole lines before they are checksummed; the padding counts.

@@ -37,7 +37,7 @@ pub mod sim;
 mod stream;
 
 pub use aligned::HUGE_PAGE;
-pub use checksum::{Striped, crc32c};
+pub use checksum::{Striped, crc32c, mix};
 pub use cpu::Flush;
 pub use flush::{fence, flush_instruction};
 #[cfg(feature = "std")]
@@ -46,6 +46,23 @@ pub use handle::{HANDLE_MAX, Identity, IdentityError, identity};
 pub use probe::{Medium, Probe, ProbeError, dax_mounts, probe};
 pub use region::{MapError, Region};
 pub use stream::Stream;
+
+/// Asserts the size of a struct on a medium and the offsets of its fields, and names them for the pages.
+#[macro_export]
+macro_rules! assert_layout {
+    ($type:ty, $size:expr, { $($field:ident @ $offset:expr),* $(,)? }) => {
+        const _: () = {
+            assert!(size_of::<$type>() == $size);
+            $(assert!(core::mem::offset_of!($type, $field) == $offset);)*
+        };
+        #[cfg(feature = "std")]
+        impl $type {
+            /// Field names and offsets, and the size: for the generated tables of `docs/`.
+            pub const FIELDS: (&'static [(&'static str, usize)], usize) =
+                (&[$((stringify!($field), $offset)),*], $size);
+        }
+    };
+}
 
 /// A cache line: the unit of flushing, and the alignment of everything that is streamed.
 pub const LINE: usize = 64;

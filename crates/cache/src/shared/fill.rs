@@ -84,9 +84,7 @@ impl Cache {
         // The claim is seen before any store to the block.
         atomic::fence(SeqCst);
         if set.load().valid() >> way & 1 == 1 {
-            let mut memory = set.memory();
-            memory.remember(fingerprint_in(set, way));
-            set.set_memory(&memory);
+            set.remember(fingerprint_in(set, way));
         }
         set.clear(1 << way);
         // On a durable medium the old entry is gone before its block is written over, and the tag is there to say

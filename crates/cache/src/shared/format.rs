@@ -2,7 +2,7 @@
 //!
 //! Integers are little-endian. Offsets and sizes are asserted at compile time, and nothing has padding.
 
-use seawall_media::crc32c;
+use seawall_media::{assert_layout, crc32c};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::Layout;
@@ -14,22 +14,6 @@ compile_error!("the cache's format is little-endian");
 pub const FORMAT_VERSION: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"SWCACHE\x01";
-
-/// Asserts the size of a struct in the zone and the offsets of its fields.
-macro_rules! assert_layout {
-    ($type:ty, $size:expr, { $($field:ident @ $offset:expr),* $(,)? }) => {
-        const _: () = {
-            assert!(size_of::<$type>() == $size);
-            $(assert!(core::mem::offset_of!($type, $field) == $offset);)*
-        };
-        #[cfg(feature = "std")]
-        impl $type {
-            /// Field names and offsets, and the size: for the generated tables of `docs/CACHE.md`.
-            pub const FIELDS: (&'static [(&'static str, usize)], usize) =
-                (&[$((stringify!($field), $offset)),*], $size);
-        }
-    };
-}
 
 /// What this zone is: written once, when it is made. Behind it lie words that change ([`state`](super::state)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]

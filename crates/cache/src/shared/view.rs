@@ -196,6 +196,13 @@ impl<'a> Set<'a> {
         }
     }
 
+    /// Remembers a block that it does not hold any more.
+    pub fn remember(self, fingerprint: u8) {
+        let mut memory = self.memory();
+        memory.remember(fingerprint);
+        self.set_memory(&memory);
+    }
+
     /// A place's key.
     #[inline]
     pub fn key(self, way: usize) -> &'a AtomicU64 {

@@ -61,9 +61,7 @@ fn kill(set: Set<'_>, number: u32) {
     set.update(|word| Some(word.marked()));
     let ways = set.which(set.load(), |way| set.key(way).load(Relaxed) as u32 == number);
     if ways != 0 {
-        let mut memory = set.memory();
-        memory.remember(fingerprint(number));
-        set.set_memory(&memory);
+        set.remember(fingerprint(number));
         set.clear(ways);
         set.scrub(ways);
     }

@@ -1,5 +1,7 @@
 //! Made traces: patterns that databases show in parts, each alone and as bad as it gets.
 
+use seawall_media::mix;
+
 use super::{Access, Trace};
 use crate::key::Block;
 
@@ -19,10 +21,7 @@ struct Random(u64);
 impl Random {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
+        mix(self.0)
     }
 
     /// A number from 0 to 1.

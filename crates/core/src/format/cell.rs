@@ -4,7 +4,7 @@
 //! After it both hold the new one, so one copy that was damaged later does not bring the old one back.
 //! Values only grow. Two damaged copies are damage, and are reported as such.
 
-use seawall_media::{Region, fence};
+use seawall_media::{Region, fence, mix};
 
 /// View of a cell: 32 bytes in one line.
 #[derive(Clone, Copy)]
@@ -70,12 +70,9 @@ impl Cell {
     }
 }
 
-/// Mixes in the place, so that a misdirected write does not look valid (splitmix64's finaliser).
+/// Mixes in the place, so that a misdirected write does not look valid.
 fn check(value: u64, at: usize) -> u64 {
-    let mut x = value ^ (at as u64).rotate_left(40) ^ 0x5ea_7a11;
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+    mix(value ^ (at as u64).rotate_left(40) ^ 0x5ea_7a11)
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@
 //! 128  descriptor                                 written while the state says unused
 //! ```
 
-use seawall_media::{Region, crc32c, fence};
+use seawall_media::{Region, assert_layout, crc32c, fence};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
-use super::{Cell, FILE_ENTRY_BYTES, Layout, assert_layout};
+use super::{Cell, FILE_ENTRY_BYTES, Layout};
 
 const WATERMARK_AT: usize = 64;
 const DESCRIPTOR_AT: usize = 128;

@@ -22,20 +22,3 @@ pub use superblock::{FORMAT_VERSION, Superblock, SuperblockError};
 
 #[cfg(target_endian = "big")]
 compile_error!("the pool's format is little-endian");
-
-/// Asserts the size of an on-media struct and the offsets of its fields.
-macro_rules! assert_layout {
-    ($type:ty, $size:expr, { $($field:ident @ $offset:expr),* $(,)? }) => {
-        const _: () = {
-            assert!(size_of::<$type>() == $size);
-            $(assert!(core::mem::offset_of!($type, $field) == $offset);)*
-        };
-        #[cfg(feature = "std")]
-        impl $type {
-            /// Field names and offsets, and the size: for the generated tables of `docs/FORMAT.md`.
-            pub const FIELDS: (&'static [(&'static str, usize)], usize) =
-                (&[$((stringify!($field), $offset)),*], $size);
-        }
-    };
-}
-pub(crate) use assert_layout;

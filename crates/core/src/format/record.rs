@@ -3,10 +3,8 @@
 //! A record is valid if its header's checksum, its segment's sequence number and its payload's checksum all
 //! say so: there is no separate commit mark, and one fence persists it.
 
-use seawall_media::{LINE, Region, crc32c};
+use seawall_media::{LINE, Region, assert_layout, crc32c};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
-
-use super::assert_layout;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"SWrc");
 

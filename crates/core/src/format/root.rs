@@ -1,9 +1,9 @@
 //! A registered directory on the medium: recovery writes nowhere else.
 
-use seawall_media::{Region, crc32c, fence};
+use seawall_media::{Region, assert_layout, crc32c, fence};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
-use super::{Layout, ROOT_ENTRY_BYTES, assert_layout};
+use super::{Layout, ROOT_ENTRY_BYTES};
 
 /// What is never torn.
 const UNIT: usize = 8;

@@ -1,9 +1,7 @@
 //! A segment's header: whose it is, and what came before it in its lane.
 
-use seawall_media::{LINE, Region, crc32c};
+use seawall_media::{LINE, Region, assert_layout, crc32c};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
-
-use super::assert_layout;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"SWsg");
 

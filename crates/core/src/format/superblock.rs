@@ -1,9 +1,9 @@
 //! The superblock: what this pool is. Two copies; the valid one with the higher sequence counts.
 
-use seawall_media::{Region, crc32c, fence};
+use seawall_media::{Region, assert_layout, crc32c, fence};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use super::{Layout, assert_layout};
+use super::Layout;
 
 /// Version of the format. Pools of another version are refused, never converted in silence.
 pub const FORMAT_VERSION: u32 = 1;
