@@ -113,9 +113,10 @@ impl Sets {
 }
 
 /// db_bench's options for random puts into an empty database; the last of two that set the same counts.
-pub fn random_puts(data: &Path, threads: u32, seconds: u64) -> Vec<String> {
+pub fn random_puts(data: &Path, threads: u32, seconds: u64, sync: bool) -> Vec<String> {
     let mut args = vec![format!("--db={}", data.display()), format!("--threads={threads}")];
-    args.extend(["--benchmarks=fillrandom", "--compression_type=none", "--sync=1"].map(Into::into));
+    args.extend(["--benchmarks=fillrandom", "--compression_type=none"].map(Into::into));
+    args.push(format!("--sync={}", u8::from(sync)));
     args.push(format!("--duration={seconds}"));
     args
 }

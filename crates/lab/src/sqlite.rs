@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use seawall_load::ledger::Verdict;
-use seawall_load::sqlite::{Journal, Report, Synchronous};
+use seawall_load::sqlite::{Journal, Report};
 
 use crate::lab::Lab;
 use crate::process::run;
@@ -61,9 +61,8 @@ pub fn check(lab: &Lab, db: &Path, reported: u64) -> Result<()> {
 
 /// The load's command; with a ledger it runs until it is killed or its time is over.
 pub fn load(lab: &Lab, side: Side, shape: Shape, ledger: Option<&Path>) -> Result<Command> {
-    let synchronous = if side.is_unsafe() { Synchronous::Off } else { Synchronous::Full };
     let dir = dir(lab, side, shape.journal);
-    let mut args = arguments(&dir.join("bank.db"), shape.journal, synchronous, shape.seconds);
+    let mut args = arguments(&dir.join("bank.db"), side, shape);
     if let Some(ledger) = ledger {
         args.extend(["--ledger".into(), ledger.into()]);
     }
@@ -71,11 +70,10 @@ pub fn load(lab: &Lab, side: Side, shape: Shape, ledger: Option<&Path>) -> Resul
 }
 
 /// The load's arguments.
-pub fn arguments(db: &Path, journal: Journal, synchronous: Synchronous, seconds: f64) -> Vec<OsString> {
+pub fn arguments(db: &Path, side: Side, shape: Shape) -> Vec<OsString> {
     let mut args = vec!["sqlite".into(), "--db".into(), db.into()];
-    args.extend(["--journal", journal.pragma(), "--synchronous"].map(Into::into));
-    // The load's own words; clap writes its value names in lower case.
-    args.push(if synchronous == Synchronous::Off { "off" } else { "full" }.into());
-    args.extend(["--seconds".into(), seconds.to_string().into()]);
+    let synchronous = if side.is_unsafe() { "off" } else { "full" };
+    args.extend(["--journal", shape.journal.pragma(), "--synchronous", synchronous].map(Into::into));
+    args.extend(["--seconds".into(), shape.seconds.to_string().into()]);
     args
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use seawall_load::installed::Tool;
-use seawall_load::sqlite::{Journal, Report, Synchronous};
+use seawall_load::sqlite::{Journal, Report};
 
 use super::slow_disk::SlowDisk;
 use super::stores::with_rates;
@@ -118,12 +118,13 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let mut writes: BTreeMap<Shape, Vec<f64>> = BTreeMap::new();
     let (shapes, title) = (shapes(), |shape: &Shape| format!("{}, {}", shape.name(), shape.many()));
     let results = compare::rates(lab, "one log", &shapes, scope.rounds, title, |side, shape| {
+        if side != Side::Seawall {
+            return Ok(scene.run(side, *shape)?.per_second);
+        }
         let before = lab.pool.last_batch()?;
         let run = scene.run(side, *shape)?;
         let batches = lab.pool.last_batch()? - before;
-        if side == Side::Seawall {
-            writes.entry(*shape).or_default().push(batches as f64 / run.commits.max(1) as f64);
-        }
+        writes.entry(*shape).or_default().push(batches as f64 / run.commits.max(1) as f64);
         Ok(run.per_second)
     })?;
     let mut rows = Vec::new();
@@ -191,11 +192,9 @@ impl<'a> Scene<'a> {
         let dir = self.lab.data(side, "sqlite-many");
         self.lab.fresh_dir(&dir)?;
         let place = |n: u32| dir.join(format!("bank{n}.db"));
-        let synchronous = if side.is_unsafe() { Synchronous::Off } else { Synchronous::Full };
         let command = |n: u32| {
-            let db = place(n);
-            let seconds = self.seconds as f64;
-            let args = sqlite::arguments(&db, Journal::Wal, synchronous, seconds);
+            let shape = sqlite::Shape { journal: Journal::Wal, seconds: self.seconds as f64 };
+            let args = sqlite::arguments(&place(n), side, shape);
             side::command(self.lab, side, Preset::Sqlite, &dir, &self.lab.tools.load, args)
         };
         let said = together("the SQLite load", (0..PROGRAMS).map(command))?;
@@ -213,8 +212,7 @@ impl<'a> Scene<'a> {
         let dir = self.lab.data(side, "rocksdb-many");
         self.lab.fresh_dir(&dir)?;
         let command = |n: u32| {
-            let mut args = random_puts(&dir.join(n.to_string()), 1, self.seconds);
-            args.push(format!("--sync={}", u8::from(!side.is_unsafe())));
+            let args = random_puts(&dir.join(n.to_string()), 1, self.seconds, !side.is_unsafe());
             side::command(self.lab, side, Preset::Rocksdb, &dir, &self.db_bench, args)
         };
         let said = together("db_bench", (0..PROGRAMS).map(command))?;
@@ -222,8 +220,7 @@ impl<'a> Scene<'a> {
         for said in said {
             let figures = read(Tool::DbBench, &said)?;
             all.per_second += figures.per_second;
-            // It counts none; each put is one, and they go on for that long.
-            all.commits += (figures.per_second * self.seconds as f64) as u64;
+            all.commits += figures.operations.context("db_bench counted nothing")?;
         }
         Ok(all)
     }

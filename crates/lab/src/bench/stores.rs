@@ -81,8 +81,7 @@ pub fn rocksdb(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let (program, data) = (Tool::DbBench.find()?, lab.work.data("rocksdb"));
     let results = compare::rates(lab, "RocksDB", &ROCKSDB, scope.rounds, title, |side, threads| {
         lab.fresh_dir(&data)?;
-        let mut args = random_puts(&data, *threads, seconds(scope));
-        args.push(format!("--sync={}", u8::from(!side.is_unsafe())));
+        let args = random_puts(&data, *threads, seconds(scope), !side.is_unsafe());
         let command = side::command(lab, side, Preset::Rocksdb, &data, &program, args)?;
         Ok(read(Tool::DbBench, &run(command, "db_bench")?)?.per_second)
     })?;

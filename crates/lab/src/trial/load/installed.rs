@@ -69,7 +69,7 @@ pub fn run(stage: &Stage<'_>, load: Load<'_>, prepared: &Prepared, server: &Serv
         (Load::DbBench(load), Database::Embedded) => {
             let data = server.data(prepared);
             let mut command = server::command(lab, prepared, stage.bin, data)?;
-            command.args(random_puts(data, load.threads, seconds)).arg("--histogram=1");
+            command.args(random_puts(data, load.threads, seconds, true)).arg("--histogram=1");
             prepared.settings(stage.case).for_each(|(name, value)| {
                 command.arg(format!("--{name}={value}"));
             });
