@@ -24,8 +24,16 @@ use crate::scratch;
 /// A reply that takes longer is a hang.
 const PATIENCE: Duration = Duration::from_secs(20);
 const MESSAGES: usize = 40;
-const KINDS: [Kind; 7] =
-    [Kind::Hello, Kind::Register, Kind::SyncFile, Kind::Status, Kind::Drain, Kind::AddRoot, Kind::Stop];
+const KINDS: [Kind; 8] = [
+    Kind::Hello,
+    Kind::Register,
+    Kind::SyncFile,
+    Kind::Status,
+    Kind::Drain,
+    Kind::AddRoot,
+    Kind::Stop,
+    Kind::Enter,
+];
 
 static SCENE: LazyLock<Mutex<Scene>> = LazyLock::new(|| Mutex::new(Scene::new()));
 

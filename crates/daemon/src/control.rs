@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use seawall_wire::message::{Kind, MAGIC, Reply, Request, Status};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::IntoBytes;
 
 use crate::{net, place};
 
@@ -130,8 +130,8 @@ impl Control {
         bytes.extend_from_slice(&body);
         net::send(&self.socket, &bytes, &[])?;
         let message = net::receive(&self.socket)?.ok_or(ControlError::Gone)?;
-        let (reply, inline) = Reply::read_from_prefix(&message.bytes).map_err(|_| garbled())?;
-        let mut body = inline.to_vec();
+        let reply = Reply::of(&message.bytes).ok_or_else(garbled)?;
+        let mut body = message.bytes.get(size_of::<Reply>()..).unwrap_or_default().to_vec();
         if let Some(file) = message.descriptors.into_iter().next() {
             body.clear();
             let file = std::fs::File::from(file);

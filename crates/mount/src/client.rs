@@ -15,7 +15,7 @@ use seawall_daemon::control::Control;
 use seawall_daemon::net;
 use seawall_media::block::Device;
 use seawall_wire::message::{Kind, MAGIC, Reply, Request, Status};
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::IntoBytes;
 
 /// How long one answer may take. A registration under policy `atomic` syncs the file.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -73,8 +73,9 @@ impl Client {
         net::send(&socket, Request::new(kind, 0).as_bytes(), fd.as_slice())?;
         let message = net::receive(&socket)?
             .ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "the daemon hung up"))?;
-        let (reply, _) = Reply::read_from_prefix(&message.bytes)
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "the daemon's answer makes no sense"))?;
+        let reply = Reply::of(&message.bytes).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidData, "the daemon's answer makes no sense")
+        })?;
         Ok((reply, message.descriptors))
     }
 }

@@ -1,7 +1,6 @@
 //! Requests to the daemon: one connection each, so that no descriptor of ours stays among the application's.
 
 use core::ffi::c_int;
-use core::mem::size_of;
 
 use seawall_core::journal::Way;
 use seawall_core::patience::Patience;
@@ -145,7 +144,7 @@ fn ask(kind: Kind, body: &[u8], fd: Option<c_int>, seconds: i64) -> Result<Recei
     let mut reply = Reply::new_zeroed();
     let (len, descriptors) = connection.receive(reply.as_mut_bytes())?;
     let received = Received { reply, descriptors };
-    if len < size_of::<Reply>() {
+    if Reply::of(&reply.as_bytes()[..len]).is_none() {
         received.close_descriptors();
         return Err(Errno::PROTO);
     }

@@ -3,7 +3,7 @@
 //! One request, one reply, fixed sizes. The command line speaks the same protocol; its replies carry JSON
 //! after the fixed part. Descriptors travel as `SCM_RIGHTS`. The peer is authenticated by `SO_PEERCRED`.
 
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// "SWL" and the version: anything else on the socket is answered with [`Status::BadVersion`] and closed.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"SWL\0") | crate::WIRE_VERSION << 24;
@@ -16,7 +16,8 @@ pub const MESSAGE_MAX: usize = 64 * 1024;
 #[repr(u32)]
 pub enum Kind {
     /// A front attaches. Reply carries the descriptors of the pool and of the run-time memory; of a pool on a block
-    /// device also that of the journal, by which the front makes durable what it logs.
+    /// device also that of the journal, by which the front makes durable what it logs. The last one, if there is a
+    /// block cache, is its zone's, to be mapped shared for reading and writing.
     Hello = 1,
     /// Manage the file whose descriptor comes along. Reply: slot and generation.
     Register = 2,
@@ -28,6 +29,10 @@ pub enum Kind {
     /// Of a front that lost the journal's descriptor: make everything durable that is in the log now. With a body
     /// ([`Retire`]): raise a file's watermark. The reply carries the journal's descriptor once more.
     Harden = 5,
+    /// Serve the file whose descriptor comes along, of any access mode but O_PATH, from the block cache. Reply: the
+    /// file's slot there, and as generation which of the slot's tenants it is. [`Status::Bypass`] is for good,
+    /// [`Status::Refused`] for now.
+    Enter = 6,
     /// Command line: state as JSON.
     Status = 16,
     /// Command line: destage everything, then reply.
@@ -47,6 +52,7 @@ impl Kind {
             3 => Self::SyncFile,
             4 => Self::LookForRoots,
             5 => Self::Harden,
+            6 => Self::Enter,
             16 => Self::Status,
             17 => Self::Drain,
             18 => Self::AddRoot,
@@ -123,14 +129,16 @@ pub struct Reply {
     pub magic: u32,
     /// [`Status`].
     pub status: u32,
-    /// File slot (Register).
+    /// File slot (Register, Enter).
     pub slot: u32,
-    /// Generation of the slot (Register).
+    /// Generation of the slot (Register), its tenant (Enter).
     pub generation: u32,
     /// Length of the pool's mapping (Hello).
     pub pool_len: u64,
     /// Length of the run-time memory (Hello).
     pub shm_len: u64,
+    /// Length of the block cache's zone; 0 without a cache (Hello).
+    pub cache_len: u64,
     /// 1 if the pool is to be mapped with MAP_SYNC (Hello).
     pub sync_map: u32,
     /// Bytes that follow.
@@ -147,9 +155,20 @@ impl Reply {
             generation: 0,
             pool_len: 0,
             shm_len: 0,
+            cache_len: 0,
             sync_map: 0,
             body_len: 0,
         }
+    }
+
+    /// The reply that a message begins with. One of another version may be shorter: it is known by its magic, and
+    /// what it lacks is zero. `None` if it is no reply.
+    pub fn of(message: &[u8]) -> Option<Self> {
+        let mut reply = Self::new_zeroed();
+        let len = message.len().min(size_of::<Self>());
+        reply.as_mut_bytes()[..len].copy_from_slice(&message[..len]);
+        let is_whole = len == size_of::<Self>() || (len >= size_of::<[u32; 2]>() && reply.magic != MAGIC);
+        is_whole.then_some(reply)
     }
 }
 
@@ -165,4 +184,19 @@ pub struct Retire {
     pub lsn: u64,
 }
 
-const _: () = assert!(size_of::<Request>() == 16 && size_of::<Reply>() == 40);
+const _: () = assert!(size_of::<Request>() == 16 && size_of::<Reply>() == 48);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_reply_is_one_of_another_version_or_none() {
+        let whole = Reply { cache_len: 7, ..Reply::new(Status::Full) };
+        assert_eq!(Reply::of(whole.as_bytes()), Some(whole));
+        let older = Reply { magic: MAGIC - (1 << 24), ..Reply::new(Status::BadVersion) };
+        assert_eq!(Reply::of(&older.as_bytes()[..40]), Some(older));
+        assert_eq!(Reply::of(&whole.as_bytes()[..40]), None, "ours is never short");
+        assert_eq!(Reply::of(&older.as_bytes()[..4]), None);
+    }
+}
