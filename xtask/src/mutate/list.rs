@@ -260,9 +260,7 @@ mutants! {
     }
     "cache/src/shared/lookup.rs" {
         "cache: a place that went to another block":
-            "set.tag(seen.way).load(Relaxed) == seen.tag.0" => "(set.tag(seen.way).load(Relaxed) == seen.tag.0 || {m})",
-        "cache: a block that was killed meanwhile":
-            "set.load().valid() >> seen.way & 1 == 1 &&" => "(set.load().valid() >> seen.way & 1 == 1 || {m}) &&",
+            "if set.tag(seen.way).load(Relaxed) != seen.tag.0 {" => "if set.tag(seen.way).load(Relaxed) != seen.tag.0 && !{m} {",
         "cache: check: block":
             "if sum != seen.tag.checksum() {" => "if sum != seen.tag.checksum() && !{m} {",
         "cache: served while it is being filled":
@@ -271,6 +269,8 @@ mutants! {
             "let is_ours = set.key(way).load(Relaxed) == key;" => "let is_ours = set.key(way).load(Relaxed) == key || {m};",
         "cache: a token while somebody writes":
             "now.is_open() && word.writers() == 0;" => "now.is_open() && (word.writers() == 0 || {m});",
+        "cache: damage is counted by all who see it":
+            "        set.scrub(1 << seen.way);" => "        if !{m} { set.scrub(1 << seen.way); }",
         "cache: damage is not counted":
             "        self.count_failure();" => "        if !{m} { self.count_failure(); }",
     }

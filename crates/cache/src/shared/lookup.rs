@@ -1,9 +1,13 @@
 //! The hit path: find the entry, copy it out with its checksum, and look again.
 //!
 //! Inputs: a file, a block's number, room for it. Outputs: the block, or a token for a fill. No lock, no system
-//! call, and the only store is a heat's. When the block has been copied its place must still be valid, and have the tag
-//! it had before: so it was not killed, and given to nobody else, until then. What is returned was right at a moment
-//! inside the call. (A write or a change that begins later is concurrent with it.)
+//! call, and the only store is a heat's. When the block has been copied its place must still have the tag it had
+//! before: so it was given to nobody else until then, and the bytes are that entry's.
+//!
+//! What is returned was right at a moment inside the call. The entry is the one that the set's word called valid when
+//! the look began, or one that was published since: only what was published has a tag that says *filled*. At the
+//! moment of the one or the other no write had touched the block since it was read from the disk. Whether it was killed
+//! after that is not asked: whoever killed it writes at the same time as this reads.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::fence;
@@ -64,7 +68,7 @@ impl Cache {
         let sum = self.region.read_summed(set.block_at(seen.way), into) ^ entry_sum(key, seen.tag.stamp());
         // The copy's loads before those of what says that it was right.
         fence(Acquire);
-        if !is_still(set, &seen) {
+        if set.tag(seen.way).load(Relaxed) != seen.tag.0 {
             return self.miss(set, file, number);
         }
         if sum != seen.tag.checksum() {
@@ -96,19 +100,14 @@ impl Cache {
         }))
     }
 
-    /// A block that nobody touched while it was copied, and whose checksum is wrong all the same.
+    /// A block that nobody touched while it was copied, and whose checksum is wrong all the same. Who is copying it
+    /// too sees that its tag is gone: one damage is counted once.
     #[cold]
     fn drop_damaged(&self, set: Set<'_>, seen: &Seen) {
         set.clear(1 << seen.way);
+        set.scrub(1 << seen.way);
         self.count_failure();
     }
-}
-
-/// True if the entry was not killed, nor its place given to another block, since it was seen. In this order: a place
-/// that is valid again has another tag.
-#[inline]
-fn is_still(set: Set<'_>, seen: &Seen) -> bool {
-    set.load().valid() >> seen.way & 1 == 1 && set.tag(seen.way).load(Relaxed) == seen.tag.0
 }
 
 /// The valid entry with this key, if it is not being filled.
