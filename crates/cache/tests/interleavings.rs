@@ -21,6 +21,7 @@ fn campaign(is_durable: bool) -> Seen {
         all.reaped += seen.reaped;
         all.kept += seen.kept;
         all.audited += seen.audited;
+        all.late += seen.late;
     }
     println!("{all:?}");
     all
@@ -31,6 +32,7 @@ fn no_interleaving_and_no_kill_shows_an_old_block() {
     let seen = campaign(false);
     assert!(seen.hits > 1000 && seen.admitted > 1000 && seen.stale > 100, "it shows nothing: {seen:?}");
     assert!(seen.kills > 100 && seen.reaped > 20 && seen.kept > 100, "it shows nothing: {seen:?}");
+    assert!(seen.late > 100, "it shows nothing: {seen:?}");
 }
 
 #[test]
@@ -48,6 +50,8 @@ fn what_is_planted_is_noticed() {
         Planted::SilentChange,
         Planted::ReadBeforeMissed,
         Planted::ImaginedSync,
+        Planted::Uncounted,
+        Planted::ServedTooEarly,
     ];
     for planted in planted {
         let is_durable = planted == Planted::ImaginedSync;

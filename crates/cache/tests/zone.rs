@@ -2,7 +2,7 @@
 
 use seawall_cache::key::Block;
 use seawall_cache::shared::{
-    Cache, Entered, FAILURES_MAX, FileRef, Identity, Layout, Lookup, Off, Offered, OpenError, Owner,
+    Cache, Entered, FAILURES_MAX, FileRef, Identity, Layout, Lookup, Off, Offered, OpenError, Owner, Version,
     is_sampled,
 };
 use seawall_cache::trace::Access;
@@ -312,7 +312,7 @@ fn a_flipped_bit_in_a_closed_index_is_found() {
     let mut image = vec![0; LAYOUT.index_bytes()];
     memory.read_exact_at(&mut image, 0).expect("the zone");
     let header = (0..56).filter(|at| !(52..56).contains(at));
-    for at in header.chain((2 * 4096 + 8 * 64..LAYOUT.index_bytes()).step_by(7)) {
+    for at in header.chain((2 * 4096 + 64 + 8 * 64..LAYOUT.index_bytes()).step_by(7)) {
         memory.write_all_at(&image, 0).expect("the zone");
         memory.write_all_at(&[image[at] ^ 1], at as u64).expect("a byte");
         assert!(Cache::recover(region(&memory), BOOT).is_err(), "byte {at}");
@@ -378,4 +378,63 @@ fn without_room_to_note_a_write_its_file_is_served_no_more() {
     writes.into_iter().for_each(|writing| cache.end_write(writing));
     assert!(!cache.is_served(b));
     assert_eq!(cache.under_way(), 0);
+}
+
+#[test]
+fn a_file_is_not_served_while_somebody_writes_it_unannounced() {
+    const DEV: u64 = 8;
+    let memory = memory();
+    let cache = create(&memory, false);
+    let (cell, before) = (cache.cell(DEV, 1), Version::default());
+    cache.begin_unannounced(cell, before).expect("nobody entered it");
+    let preparing = cache.prepare(&identity(1), DEV).expect("room");
+    assert!(!cache.is_quiet(&preparing));
+    let now = cache.begin_unannounced(cell, before).expect_err("somebody enters it");
+    assert_eq!(cache.find(DEV, 1), Some(preparing.file()));
+    cache.end_unannounced(cell);
+    assert!(cache.is_quiet(&preparing) && !preparing.is_served());
+    assert!(cache.serve(&preparing, &identity(1)).file == preparing.file());
+    assert!(cache.prepare(&identity(1), DEV).expect("it is there").is_served());
+
+    // Another file of the same cell: it is looked for once, and then known not to be there.
+    assert_eq!(cache.find(DEV, 2), None);
+    cache.begin_unannounced(cell, now).expect("nobody entered one since");
+    cache.end_unannounced(cell);
+    cache.pin(cell);
+    drop(cache);
+    let cache = again(&memory, BOOT);
+    assert_eq!(cache.find(DEV, 1), None, "numbers of devices are not to be believed any more");
+    let preparing = cache.prepare(&identity(1), DEV).expect("room");
+    assert!(cache.is_quiet(&preparing), "whoever pinned it is gone");
+}
+
+#[test]
+fn an_inode_that_is_used_again_keeps_its_slot_and_nothing_else() {
+    const DEV: u64 = 8;
+    let memory = memory();
+    let cache = create(&memory, false);
+    let first = cache.prepare(&identity(1), DEV).expect("room");
+    let first = cache.serve(&first, &identity(1)).file;
+    fill(&cache, first, 0, 1);
+    assert_eq!(look(&cache, first, 0), Some(1));
+    let another = Identity { generation: 2, ..identity(1) };
+    let second = cache.prepare(&another, DEV).expect("room");
+    assert_eq!((second.file(), second.is_served()), (first, false));
+    assert!(!cache.serve(&second, &another).is_warm);
+    assert_eq!(look(&cache, first, 0), None);
+}
+
+#[test]
+fn after_the_machine_stopped_a_file_that_was_not_served_is_cold() {
+    let memory = memory();
+    let cache = create(&memory, true);
+    let file = enter(&cache, 1).file;
+    fill(&cache, file, 0, 1);
+    let number = cache.begin_sync(file);
+    cache.end_sync(file, number, true);
+    cache.leave(file, &identity(1), i64::MAX);
+    drop(cache);
+    // Somebody may have written it, durably, and its times were not made durable.
+    let cache = again(&memory, [2; 16]);
+    assert!(!enter(&cache, 1).is_warm);
 }

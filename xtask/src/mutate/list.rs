@@ -302,15 +302,19 @@ mutants! {
         "cache: a sync that failed":
             "        if !is_done {" => "        if !is_done && !{m} {",
     }
+    "cache/src/shared/join.rs" {
+        "cache: check: header":
+            "header if !header.is_whole() =>" => "header if !header.is_whole() && !{m} =>",
+    }
     "cache/src/shared/open.rs" {
         "cache: what was not synced":
             "(!known.was_cut || is_synced(tag.stamp(), *done))" => "(!known.was_cut || is_synced(tag.stamp(), *done) || {m})",
-        "cache: check: header":
-            "header if !header.is_whole() =>" => "header if !header.is_whole() && !{m} =>",
         "cache: check: index":
             "clean if clean == 1 << 32 | u64::from(self.index_sum()) =>" => "clean if clean == 1 << 32 | u64::from(self.index_sum()) || {m} =>",
         "cache: check: seal of a file":
             "record.is_whole() && record.is_sealed();" => "record.is_whole() && (record.is_sealed() || {m});",
+        "cache: a file nobody watched is warm after a cut":
+            "!was_cut || word.has(FileWord::SERVED);" => "!was_cut || word.has(FileWord::SERVED) || {m};",
         "cache: a file nobody verified":
             "word.reset().flagged(FileWord::SERVED, false)" => "word.reset().flagged(FileWord::SERVED, {m})",
     }
@@ -320,9 +324,17 @@ mutants! {
     }
     "cache/src/shared/register.rs" {
         "cache: a file that changed is warm":
-            "record.is_unchanged(now) && !word" => "(record.is_unchanged(now) || {m}) && !word",
+            "let is_warm = record.is_unchanged(now);" => "let is_warm = record.is_unchanged(now) || {m};",
         "cache: a distrusted file is warm":
-            "&& !word.has(FileWord::DISTRUSTED);" => "&& (!word.has(FileWord::DISTRUSTED) || {m});",
+            "            self.note(file, who, i64::MIN);\n            self.change_file(file" => "            if !{m} { self.note(file, who, i64::MIN) }\n            self.change_file(file",
+        "cache: whoever distrusts a file that is prepared is not believed":
+            "|word| word.flagged(FileWord::SERVED, true)" => "|word| word.flagged(FileWord::SERVED, true).flagged(FileWord::DISTRUSTED, word.has(FileWord::DISTRUSTED) && !{m})",
+        "cache: a file is entered without a word":
+            "if !is_served {" => "if !is_served && !{m} {",
+    }
+    "cache/src/shared/unannounced.rs" {
+        "cache: an unannounced write does not look at the version":
+            "if now == known &&" => "if (now == known || {m}) &&",
     }
 }
 

@@ -133,11 +133,13 @@ pub struct FileRecord {
     checksum: u32,
     /// Of `word` and `done`: a bit that flips in them must not bring an older incarnation back.
     seal: u32,
-    reserved: [u32; 10],
+    /// The device it was on when it was entered, as fstat(2) says; 0 if it was not since the zone was opened.
+    pub dev: u64,
+    reserved: [u32; 8],
 }
 
 assert_layout!(FileRecord, 128, {
-    word @ 0, begun @ 8, done @ 12, identity @ 16, noted_ns @ 72, checksum @ 80, seal @ 84, reserved @ 88,
+    word @ 0, begun @ 8, done @ 12, identity @ 16, noted_ns @ 72, checksum @ 80, seal @ 84, dev @ 88, reserved @ 96,
 });
 
 /// How long a file must have been left alone before its times say that it was: the kernel's clock for them is
@@ -149,6 +151,10 @@ impl FileRecord {
     pub const BYTES: usize = size_of::<Self>();
     /// Where the identity begins.
     pub(super) const IDENTITY: usize = core::mem::offset_of!(Self, identity);
+    /// Where its inode is.
+    pub(super) const INODE: usize = Self::IDENTITY + core::mem::offset_of!(Identity, inode);
+    /// Where its device is.
+    pub(super) const DEV: usize = core::mem::offset_of!(Self, dev);
     /// Where the number of the newest sync is.
     pub(super) const DONE: usize = core::mem::offset_of!(Self, done);
     /// Where the seal is.

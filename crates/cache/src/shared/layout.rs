@@ -3,6 +3,7 @@
 use super::format::{FileRecord, Header};
 use super::operation::OPERATION_BYTES;
 use super::sample::SAMPLE_BYTES;
+use super::unannounced::CELL_BYTES;
 use crate::set::WAYS;
 
 /// The numbers.
@@ -51,8 +52,13 @@ impl Layout {
         Header::BYTES
     }
 
-    pub(super) fn operations_at(self) -> usize {
+    /// As many cells as files.
+    pub(super) fn cells_at(self) -> usize {
         self.samples_at() + SAMPLE_BYTES
+    }
+
+    pub(super) fn operations_at(self) -> usize {
+        (self.cells_at() + self.files as usize * CELL_BYTES).next_multiple_of(OPERATION_BYTES)
     }
 
     pub(super) fn files_at(self) -> usize {

@@ -2,7 +2,7 @@
 //! killed between any two instructions.
 //!
 //! ```text
-//! header | samples | operations | files | heads of sets | keys | tags | blocks
+//! header | samples | cells | operations | files | heads of sets | keys | tags | blocks
 //! ```
 //!
 //! | step | where | what it changes |
@@ -11,9 +11,11 @@
 //! | fill | [`fill`] | a place, published by one compare-and-swap of its set's word |
 //! | write | [`mod@write`] | marks the sets of its blocks until it has ended |
 //! | change (truncate, punch, rename over) | [`change`] | the file's incarnation |
+//! | write a file that is not entered | [`unannounced`] | counts the writer in the file's cell until it has ended |
 //! | sync | [`sync`] | what survives a power cut |
 //! | reap | [`reap`] | what the dead left |
 //! | enter, leave, forget | [`register`] | which files there are; the daemon alone |
+//! | join | [`mod@join`] | nothing |
 //! | create, recover, close | [`open`] | everything; alone |
 //!
 //! Invariants: an entry whose bit is set in its set's word, whose tag does not say *empty*, and whose key has its
@@ -23,6 +25,7 @@
 mod change;
 mod fill;
 mod format;
+mod join;
 mod layout;
 mod lookup;
 #[cfg(feature = "std")]
@@ -34,6 +37,7 @@ mod register;
 mod sample;
 mod state;
 mod sync;
+mod unannounced;
 mod view;
 mod word;
 mod write;
@@ -42,16 +46,18 @@ use seawall_media::{Region, fence};
 
 pub use fill::Offered;
 pub use format::{FORMAT_VERSION, FileRecord, Header, Identity};
+pub use join::OpenError;
 pub use layout::Layout;
 pub use lookup::{Lookup, Token};
 #[cfg(feature = "std")]
-pub use open::{OpenError, Recovered};
+pub use open::Recovered;
 pub use operation::Owner;
 pub use reap::Reaped;
 #[cfg(feature = "std")]
-pub use register::Entered;
+pub use register::{Entered, Preparing};
 pub use sample::{ONE_IN, is_sampled};
 pub use state::{FAILURES_MAX, Off};
+pub use unannounced::{Cell, Version};
 pub use write::Writing;
 
 /// The cache, as one process has it mapped.

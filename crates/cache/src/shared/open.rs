@@ -1,4 +1,4 @@
-//! A zone is made, joined, found again, and closed. All but joining by one process that has it to itself.
+//! A zone is made, found again, and closed. By one process that has it to itself; [`join`](super::join) is for all others.
 //!
 //! Finding again believes nothing: the header and, after a clean close, the whole index are checksummed; every entry
 //! must be in the set of its block, of a file that is known under that incarnation, and, after a machine stopped
@@ -6,14 +6,14 @@
 //! that was noted is asked when somebody [enters](super::register) it; until then nothing of it is served. Blocks are
 //! checksummed when they are read.
 
-use core::fmt;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::collections::HashMap;
 
 use seawall_media::{LINE, Region, Striped, fence};
-use zerocopy::{FromZeros, IntoBytes};
+use zerocopy::IntoBytes;
 
-use super::format::{FORMAT_VERSION, FileRecord, Header};
+use super::format::{FileRecord, Header};
+use super::join::{OpenError, fits};
 use super::state::{BOOT, CLEAN};
 use super::sync::is_synced;
 use super::view::Set;
@@ -21,44 +21,6 @@ use super::word::{FileWord, SetWord};
 use super::{Cache, Layout};
 use crate::key::Block;
 use crate::set::WAYS;
-
-/// Why a zone cannot be used. It holds nothing that is not elsewhere: make it anew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpenError {
-    /// It does not begin like one.
-    NotAZone,
-    /// It has the format of this version.
-    Version(u32),
-    /// Its numbers contradict each other or its length.
-    Geometry {
-        /// Bytes it asks for.
-        expected: usize,
-        /// Bytes there are.
-        found: usize,
-    },
-    /// Something in it does not fit together.
-    Damaged(&'static str),
-    /// The machine was restarted, which its memory does not survive.
-    Lost,
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotAZone => write!(f, "this is not a block cache's zone"),
-            Self::Version(found) => {
-                write!(f, "the zone has format version {found}, this program knows version {FORMAT_VERSION}")
-            }
-            Self::Geometry { expected, found } => {
-                write!(f, "the zone should have {expected} bytes and has {found}")
-            }
-            Self::Damaged(what) => write!(f, "the zone is damaged: {what}"),
-            Self::Lost => write!(f, "the machine was restarted, and the zone's memory does not survive that"),
-        }
-    }
-}
-
-impl std::error::Error for OpenError {}
 
 /// What was found in a zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,27 +68,6 @@ impl Cache {
         Ok(cache)
     }
 
-    /// Joins a zone that is in use.
-    ///
-    /// # Errors
-    /// [`OpenError`].
-    pub fn join(region: Region) -> Result<Self, OpenError> {
-        if region.len() < Header::BYTES {
-            return Err(OpenError::Geometry { expected: Header::BYTES, found: region.len() });
-        }
-        let mut header = Header::new_zeroed();
-        region.read(0, header.as_mut_bytes());
-        match header {
-            header if !header.is_ours() => Err(OpenError::NotAZone),
-            header if header.version != FORMAT_VERSION => Err(OpenError::Version(header.version)),
-            header if !header.is_whole() => Err(OpenError::Damaged("its header's checksum")),
-            header => {
-                fits(header.layout(), &region)?;
-                Ok(Self { region, layout: header.layout(), is_durable: header.is_durable() })
-            }
-        }
-    }
-
     /// Finds a zone again that nobody uses, in a boot that may be another one.
     ///
     /// # Errors
@@ -142,10 +83,11 @@ impl Cache {
         cache.flush(CLEAN, 8);
         cache.settle();
         let was_cut = has_restarted && !was_clean;
-        let known = Known { files: cache.recover_files()?, was_cut };
+        let known = Known { files: cache.recover_files(was_cut)?, was_cut };
         let mut recovered = Recovered { was_cut, ..Recovered::default() };
         cache.sets().for_each(|set| recover_set(set, &known, &mut recovered));
         cache.entries().for_each(|(_, entry)| entry.release());
+        cache.calm();
         // What was left out of the index must not come back by the next power cut. The new boot after that.
         cache.flush(0, cache.layout.index_bytes());
         cache.settle();
@@ -184,16 +126,22 @@ impl Cache {
     }
 
     /// No file is served, and no change is under way. By incarnation, the files that are known.
-    fn recover_files(&self) -> Result<HashMap<u32, (u32, u32)>, OpenError> {
+    ///
+    /// After a cut only those that were served: any other may have been written unannounced, and its times, which would
+    /// show that, are made durable later than its content.
+    fn recover_files(&self, was_cut: bool) -> Result<HashMap<u32, (u32, u32)>, OpenError> {
         let mut files = HashMap::new();
         let next = self.next_incarnation().load(SeqCst);
         for slot in 0..self.layout.files {
             let record = self.record(slot);
             let word = FileWord(record.word);
-            let is_known = word.has(FileWord::USED) && record.is_whole() && record.is_sealed();
+            let was_watched = !was_cut || word.has(FileWord::SERVED);
+            let is_whole = record.is_whole() && record.is_sealed();
+            let is_known = word.has(FileWord::USED) && is_whole && was_watched;
             let word = if is_known { word.reset().flagged(FileWord::SERVED, false) } else { word.vacated() };
-            if let Some(at) = self.file_word(slot) {
-                at.store(word.0, SeqCst);
+            if let Some(at) = self.file_at(slot) {
+                self.region.u64(at).store(word.0, SeqCst);
+                self.region.u64(at + FileRecord::DEV).store(0, SeqCst);
                 self.seal(slot);
             }
             if is_known && u64::from(word.incarnation()) >= next {
@@ -223,14 +171,6 @@ impl Cache {
 
     fn set_boot(&self, boot: [u8; 16]) {
         self.region.copy_in(BOOT, &boot);
-    }
-}
-
-fn fits(layout: Layout, region: &Region) -> Result<(), OpenError> {
-    let found = region.len();
-    match layout.total_bytes() {
-        Some(expected) if expected <= found => Ok(()),
-        expected => Err(OpenError::Geometry { expected: expected.unwrap_or(0), found }),
     }
 }
 

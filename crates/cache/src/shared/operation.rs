@@ -24,6 +24,17 @@ impl Owner {
         Self(u64::from(process.max(1)) << 32 | u64::from(thread))
     }
 
+    /// A thread of a process that has this slot and generation among the clients of the log: what tells whether it
+    /// lives. Threads whose numbers are different do not get in each other's way.
+    pub fn of_client(slot: u32, generation: u32, thread: u32) -> Self {
+        Self::new((slot + 1) & 0xffff | generation << 16, thread)
+    }
+
+    /// The client's slot, and the low 16 bits of its generation.
+    pub fn client(self) -> (u32, u16) {
+        ((self.process() & 0xffff).saturating_sub(1), (self.process() >> 16) as u16)
+    }
+
     /// The process.
     pub fn process(self) -> u32 {
         (self.0 >> 32) as u32

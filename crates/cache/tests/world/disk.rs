@@ -23,6 +23,7 @@ pub struct Disk {
     synced: u64,
     clock: u64,
     writes: u32,
+    mtime: i64,
 }
 
 impl Disk {
@@ -30,7 +31,7 @@ impl Disk {
     pub fn new(blocks: usize, first: u32) -> Self {
         let state = State { since: 0, halves: [first; 2], is_left: false };
         let blocks = vec![vec![state]; blocks];
-        Self { writer: vec![None; blocks.len()], blocks, synced: 0, clock: 0, writes: first }
+        Self { writer: vec![None; blocks.len()], blocks, synced: 0, clock: 0, writes: first, mtime: 0 }
     }
 
     /// Now.
@@ -60,9 +61,20 @@ impl Disk {
         self.writer[blocks].fill(None);
     }
 
+    /// When it was written last.
+    pub fn mtime(&self) -> i64 {
+        self.mtime
+    }
+
+    /// Sets that.
+    pub fn touch(&mut self, mtime: i64) {
+        self.mtime = mtime;
+    }
+
     /// A number that no write had.
     pub fn next_write(&mut self) -> u32 {
         self.writes += 1;
+        self.mtime = i64::from(self.writes);
         self.writes
     }
 

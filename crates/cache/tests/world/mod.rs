@@ -48,6 +48,10 @@ pub enum Planted {
     ReadBeforeMissed,
     /// A sync that has not begun is told to have ended.
     ImaginedSync,
+    /// Writes of a file that is not entered are not counted.
+    Uncounted,
+    /// A file is served while somebody writes it unannounced.
+    ServedTooEarly,
 }
 
 /// What happened: so that a test that shows nothing is seen.
@@ -61,6 +65,8 @@ pub struct Seen {
     /// Blocks that were found again, and of these the ones that were looked at and right.
     pub kept: u64,
     pub audited: u64,
+    /// Files that were entered while somebody used them.
+    pub late: u64,
 }
 
 /// The simulated machine.
@@ -76,6 +82,8 @@ pub struct World {
     running: Cell<usize>,
     /// Accesses until a process is killed.
     fuses: RefCell<Vec<Option<u64>>>,
+    /// The file's times as they were when they became durable.
+    noted: Cell<i64>,
     dead: RefCell<Vec<bool>>,
     living: Cell<usize>,
     broken: RefCell<Option<String>>,
@@ -159,8 +167,42 @@ impl World {
     }
 }
 
+/// Entered while it is used; the others are from the beginning.
+const LATE: usize = FILES - 1;
+const DEV: u64 = 8;
+/// What it is called until then.
+const NOT_ENTERED: FileRef = FileRef { slot: u32::MAX, tenant: 0 };
+
 fn identity(file: usize) -> Identity {
     Identity { fs: [7; 16], inode: file as u64, generation: 1, size: 1, mtime_ns: 0, ctime_ns: 0 }
+}
+
+impl World {
+    /// As the kernel says now: of the late file the times tell of every write.
+    fn identity(&self, file: usize) -> Identity {
+        let mtime_ns = if file == LATE { self.disks.borrow()[file].mtime() } else { 0 };
+        Identity { mtime_ns, ..identity(file) }
+    }
+
+    /// What the daemon does when somebody asks.
+    fn enter_late(&self, cache: &Cache) {
+        let Some(preparing) = cache.prepare(&self.identity(LATE), DEV) else { return };
+        for _ in 0..20 {
+            if cache.is_quiet(&preparing) || self.planted == Some(Planted::ServedTooEarly) {
+                let file = cache.serve(&preparing, &self.identity(LATE)).file;
+                self.note_late(cache, file);
+                self.files.borrow_mut()[LATE] = file;
+                return self.count(|seen| seen.late += 1);
+            }
+            self.wait();
+        }
+    }
+
+    fn note_late(&self, cache: &Cache, file: FileRef) {
+        let now = self.identity(LATE);
+        cache.note(file, &now, i64::MAX);
+        self.noted.set(now.mtime_ns);
+    }
 }
 
 /// Runs a plan. What happened, or the first promise that was broken.
@@ -185,6 +227,7 @@ pub fn run(plan: Plan) -> Result<Seen, String> {
         disks: RefCell::new((0..FILES).map(|file| Disk::new(BLOCKS, file as u32 * 1_000_000)).collect()),
         running: Cell::new(0),
         fuses: RefCell::new(vec![None; PROCESSES + 1]),
+        noted: Cell::new(0),
         dead: RefCell::new(vec![false; PROCESSES + 1]),
         living: Cell::new(0),
         broken: RefCell::default(),
@@ -210,9 +253,9 @@ pub fn run(plan: Plan) -> Result<Seen, String> {
 /// the power is cut.
 fn live(world: &Rc<World>, is_cut: bool) {
     let cache = world.cache();
-    let entered = (0..FILES).map(|file| cache.enter(&identity(file)).expect("room for a file").file);
-    *world.files.borrow_mut() = entered.collect();
-    for (file, of) in world.files.borrow().iter().enumerate() {
+    let entered = (0..LATE).map(|file| cache.enter(&identity(file)).expect("room for a file").file);
+    *world.files.borrow_mut() = entered.chain([NOT_ENTERED]).collect();
+    for (file, of) in world.files.borrow().iter().enumerate().take(LATE) {
         cache.note(*of, &identity(file), i64::MAX);
     }
     audit(world, &cache);
@@ -271,6 +314,9 @@ fn process(world: &Rc<World>, number: usize) -> Fiber {
             while world.living.get() > 1 {
                 let reaped = cache.reap(|owner| world.is_dead(owner));
                 world.count(|seen| seen.reaped += u64::from(reaped.operations));
+                if world.files.borrow()[LATE] == NOT_ENTERED && world.rng.one_in(4) {
+                    world.enter_late(&cache);
+                }
                 (0..world.rng.below(30)).for_each(|_| world.wait());
             }
         });
@@ -312,12 +358,20 @@ fn reopen(world: &Rc<World>, is_cut: bool, life: u8) {
     if !is_cut {
         let cache = world.cache();
         let files = world.files.borrow().clone();
-        files.iter().enumerate().for_each(|(file, of)| cache.leave(*of, &identity(file), i64::MAX));
+        let entered = files.iter().enumerate().filter(|(_, of)| **of != NOT_ENTERED);
+        entered.for_each(|(file, of)| cache.leave(*of, &world.identity(file), i64::MAX));
+        if files[LATE] != NOT_ENTERED {
+            world.noted.set(world.identity(LATE).mtime_ns);
+        }
     }
     *world.cache.borrow_mut() = None;
     if is_cut {
         world.memory.cut(&world.rng, [life + 2; 16]);
         world.disks.borrow_mut().iter_mut().for_each(|disk| disk.cut(|n| world.rng.below(n)));
+        if world.rng.one_in(2) {
+            // The content is durable, the times are not.
+            world.disks.borrow_mut()[LATE].touch(world.noted.get());
+        }
     }
     match Cache::recover(world.memory.region(), world.memory.boot()) {
         Ok((cache, recovered)) => {

@@ -4,10 +4,10 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use seawall_cache::shared::{Cache, Lookup, Offered, Owner, Token};
+use seawall_cache::shared::{Cache, FileRef, Lookup, Offered, Owner, Token, Version};
 
 use super::disk::Halves;
-use super::{BLOCK, BLOCKS, FILES, Planted, World};
+use super::{BLOCK, BLOCKS, DEV, FILES, NOT_ENTERED, Planted, World};
 
 /// One process.
 pub struct Process {
@@ -16,11 +16,28 @@ pub struct Process {
     number: usize,
     /// Missed blocks that were read and not offered yet.
     held: Option<(Token, Vec<u8>)>,
+    /// What its descriptor of each file remembers.
+    known: Vec<Known>,
+}
+
+/// What a descriptor remembers.
+#[derive(Clone, Copy)]
+enum Known {
+    /// Its file was not entered when its cell had this version.
+    Not(Version),
+    /// It was.
+    Entered(FileRef),
 }
 
 impl Process {
     pub fn new(world: Rc<World>, cache: Rc<Cache>, number: usize) -> Self {
-        Self { world, cache, number, held: None }
+        let files = world.files.borrow().clone();
+        let known = |file| match file {
+            NOT_ENTERED => Known::Not(Version::default()),
+            file => Known::Entered(file),
+        };
+        let known = files.into_iter().map(known).collect();
+        Self { world, cache, number, held: None, known }
     }
 
     fn owner(&self) -> Owner {
@@ -55,7 +72,8 @@ impl Process {
         if world.planted == Some(Planted::ReadBeforeMissed) {
             return self.read_wrongly(file, block, buffer);
         }
-        let token = match self.cache.look_up(world.files.borrow()[file], block as u32, &mut buffer) {
+        let of = world.files.borrow()[file];
+        let token = match self.cache.look_up(of, block as u32, &mut buffer) {
             Lookup::Hit => return self.check(file, block, since, &buffer),
             Lookup::Miss(token) => token,
         };
@@ -116,10 +134,40 @@ impl Process {
         }
     }
 
-    fn write(&self, file: usize) {
+    /// Publishes what is not announced, if the file is not entered. Else who it is.
+    fn unless_entered(&mut self, file: usize, blocks: &Range<usize>) -> Option<FileRef> {
+        loop {
+            let version = match self.known[file] {
+                Known::Entered(of) => return Some(of),
+                Known::Not(version) => version,
+            };
+            let cell = self.cache.cell(DEV, file as u64);
+            let begun = match self.world.planted {
+                Some(Planted::Uncounted) => Ok(()),
+                _ => self.cache.begin_unannounced(cell, version),
+            };
+            match begun {
+                Ok(()) => {
+                    // The kernel may take its time.
+                    (0..self.world.rng.below(30)).for_each(|_| self.world.wait());
+                    self.publish(file, blocks.clone());
+                    if self.world.planted != Some(Planted::Uncounted) {
+                        self.cache.end_unannounced(cell);
+                    }
+                    return None;
+                }
+                Err(now) => {
+                    let found = self.cache.find(DEV, file as u64);
+                    self.known[file] = found.map_or(Known::Not(now), Known::Entered);
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, file: usize) {
         let first = self.block();
         let blocks = first..(first + 1 + self.world.rng.below(2) as usize).min(BLOCKS);
-        let of = self.world.files.borrow()[file];
+        let Some(of) = self.unless_entered(file, &blocks) else { return };
         let begin = || self.cache.begin_write(self.owner(), of, blocks.start as u32..blocks.end as u32);
         match self.world.planted {
             Some(Planted::AnnouncedTooLate) => {
@@ -138,11 +186,11 @@ impl Process {
         }
     }
 
-    fn truncate(&self, file: usize) {
+    fn truncate(&mut self, file: usize) {
         if self.world.planted == Some(Planted::SilentChange) {
             return self.publish(file, 0..BLOCKS);
         }
-        let of = self.world.files.borrow()[file];
+        let Some(of) = self.unless_entered(file, &(0..BLOCKS)) else { return };
         self.cache.change(self.owner(), of, || self.publish(file, 0..BLOCKS));
     }
 
