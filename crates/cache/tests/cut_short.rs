@@ -5,6 +5,7 @@ mod memory;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::atomic::Ordering::SeqCst;
 
 use memory::Memory;
 use seawall_cache::shared::{Cache, FileRef, Identity, Layout, Lookup, Offered, Owner};
@@ -104,6 +105,8 @@ impl Scene {
 }
 
 fn enter(cache: &Cache) -> FileRef {
+    // Nothing is served while nobody watches.
+    cache.watcher().store(1, SeqCst);
     cache.enter(&FILE).expect("room for a file").file
 }
 

@@ -169,6 +169,7 @@ fn processes_that_are_killed_leave_no_old_block() {
     open(dir, "data").set_len(BLOCKS * BLOCK as u64).expect("room");
     let cache = Cache::create(map(dir, "zone", zone_bytes()), LAYOUT, [1; 16], [1; 16], false);
     let cache = cache.expect("a cache");
+    cache.watcher().store(1, SeqCst);
     let identity = Identity { fs: [1; 16], inode: 1, generation: 1, size: 1, mtime_ns: 1, ctime_ns: 1 };
     let file = cache.enter(&identity).expect("room").file;
     assert_eq!(file, FileRef { slot: 0, tenant: 1 }, "what the processes are told");

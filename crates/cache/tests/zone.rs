@@ -8,6 +8,7 @@ use seawall_cache::shared::{
 use seawall_cache::trace::Access;
 use seawall_media::Region;
 use std::fs::File;
+use std::sync::atomic::Ordering::SeqCst;
 
 const LAYOUT: Layout = Layout { block_bytes: 4096, sets: 4, files: 2, operations: 8 };
 const BOOT: [u8; 16] = [1; 16];
@@ -27,7 +28,13 @@ fn region(memory: &File) -> Region {
 }
 
 fn create(memory: &File, is_durable: bool) -> Cache {
-    Cache::create(region(memory), LAYOUT, [9; 16], BOOT, is_durable).expect("a cache")
+    watched(Cache::create(region(memory), LAYOUT, [9; 16], BOOT, is_durable).expect("a cache"))
+}
+
+/// Nothing is served while nobody watches.
+fn watched(cache: Cache) -> Cache {
+    cache.watcher().store(1, SeqCst);
+    cache
 }
 
 fn identity(inode: u64) -> Identity {
@@ -237,7 +244,7 @@ fn a_damaged_block_is_dropped_and_repeated_damage_switches_all_off() {
 /// Leaves the cache of `memory` as a process that ends leaves it, and finds it again.
 fn again(memory: &File, boot: [u8; 16]) -> Cache {
     let (cache, _) = Cache::recover(region(memory), boot).expect("the zone");
-    cache
+    watched(cache)
 }
 
 #[test]
@@ -345,6 +352,7 @@ fn no_flipped_bit_brings_an_old_block_back() {
         memory.write_all_at(&image, 0).expect("the zone");
         memory.write_all_at(&[image[bit / 8] ^ 1 << (bit % 8)], (bit / 8) as u64).expect("a byte");
         let Ok((cache, _)) = Cache::recover(region(&memory), [2; 16]) else { continue };
+        let cache = watched(cache);
         let entered = enter(&cache, 1);
         warm += u32::from(entered.is_warm);
         let found = [0, 1, 2, 3, 9].map(|number| look(&cache, entered.file, number));
@@ -437,4 +445,72 @@ fn after_the_machine_stopped_a_file_that_was_not_served_is_cold() {
     // Somebody may have written it, durably, and its times were not made durable.
     let cache = again(&memory, [2; 16]);
     assert!(!enter(&cache, 1).is_warm);
+}
+
+#[test]
+fn nothing_is_served_or_filled_while_nobody_watches() {
+    let memory = memory();
+    let cache = create(&memory, false);
+    let file = enter(&cache, 1).file;
+    fill(&cache, file, 0, 1);
+    // As the kernel leaves the word of a thread that died: FUTEX_OWNER_DIED.
+    cache.watcher().store(0x4000_0000, SeqCst);
+    assert_eq!(cache.look_up(file, 0, &mut block(0)), Lookup::Miss(None));
+    assert!(!cache.is_served(file));
+    cache.watcher().store(7, SeqCst);
+    assert_eq!(look(&cache, file, 0), Some(1));
+    drop(cache);
+    let (cache, _) = Cache::recover(region(&memory), BOOT).expect("the zone");
+    assert_eq!(cache.watcher().load(SeqCst), 0, "who watched is not there any more");
+}
+
+#[test]
+fn a_file_that_is_looked_at_is_served_again_with_its_blocks_or_without() {
+    let memory = memory();
+    let cache = create(&memory, false);
+    let file = enter(&cache, 1).file;
+    fill(&cache, file, 0, 1);
+    let Lookup::Miss(Some(token)) = cache.look_up(file, 9, &mut block(0)) else { panic!("no token") };
+    cache.suspend(file);
+    assert_eq!(cache.look_up(file, 0, &mut block(0)), Lookup::Miss(None));
+    cache.resume(file, true);
+    assert_eq!(look(&cache, file, 0), Some(1));
+    cache.suspend(file);
+    cache.resume(file, false);
+    cache.offer(owner(), &token, &block(1));
+    assert_eq!((look(&cache, file, 0), look(&cache, file, 9)), (None, None));
+    // What a front does not trust the daemon does not trust for it.
+    cache.suspend(file);
+    cache.distrust(file);
+    cache.resume(file, true);
+    assert!(!cache.is_served(file));
+}
+
+#[test]
+fn a_file_that_leaves_while_it_is_looked_at_is_cold() {
+    let memory = memory();
+    let cache = create(&memory, false);
+    let file = enter(&cache, 1).file;
+    fill(&cache, file, 0, 1);
+    cache.suspend(file);
+    cache.leave(file, &identity(1), i64::MAX);
+    enter(&cache, 1);
+    assert!(cache.is_served(file));
+    assert_eq!(look(&cache, file, 0), None);
+}
+
+#[test]
+fn the_files_that_are_entered_are_listed_with_what_they_are_for() {
+    let memory = memory();
+    let cache = create(&memory, false);
+    let (a, b) = (enter(&cache, 1).file, enter(&cache, 2).file);
+    fill(&cache, a, 0, 1);
+    cache.set_class(b, 3);
+    cache.distrust(a);
+    cache.suspend(b);
+    let listed = cache.tenants().map(|tenant| (tenant.file, tenant.is_distrusted, tenant.is_suspended));
+    assert_eq!(listed.collect::<Vec<_>>(), [(a, true, false), (b, false, true)]);
+    assert_eq!((cache.class(a), cache.class(b), cache.filled(), cache.admitted()), (0, 3, 1, 1));
+    cache.forget(a);
+    assert_eq!(cache.tenants().count(), 1);
 }

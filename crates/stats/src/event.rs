@@ -21,6 +21,10 @@ pub enum Event {
     FileLock,
     /// The daemon's fdatasync of one file.
     Destage,
+    /// A block that was read from the block cache: a hit of it.
+    CacheRead,
+    /// A read of blocks that the block cache was asked for and did not have.
+    FileRead,
 }
 
 /// A row of the table.
@@ -40,7 +44,7 @@ const fn row(event: Event, name: &'static str, stage: &'static str, help: &'stat
 }
 
 /// Every event, in the order of their numbers.
-pub const EVENTS: [Row; 7] = [
+pub const EVENTS: [Row; 9] = [
     row(
         Event::LogFileParallelWrite,
         "log file parallel write",
@@ -58,6 +62,18 @@ pub const EVENTS: [Row; 7] = [
     row(Event::LogFull, "log full", "append", "writes that waited for a full log, or went around it"),
     row(Event::FileLock, "file lock", "engine", "waits for another writer of the same file"),
     row(Event::Destage, "destage write", "destage", "background fdatasync of one file"),
+    row(
+        Event::CacheRead,
+        "db flash cache single block physical read",
+        "cache",
+        "blocks that were read from the block cache",
+    ),
+    row(
+        Event::FileRead,
+        "db file sequential read",
+        "cache",
+        "reads of what the block cache was asked for and did not have: from the page cache, or the disk",
+    ),
 ];
 
 #[cfg(test)]

@@ -274,11 +274,21 @@ mutants! {
         "cache: damage is not counted":
             "        self.count_failure();" => "        if !{m} { self.count_failure(); }",
     }
+    "cache/src/shared/state.rs" {
+        "cache: served while nobody watches":
+            "self.watcher().load(Acquire) & THREAD != 0" => "(self.watcher().load(Acquire) & THREAD != 0 || {m})",
+    }
+    "cache/src/shared/change.rs" {
+        "cache: a file that was written comes back with its blocks":
+            "(!is_same).then(" => "(!is_same && !{m}).then(",
+    }
     "cache/src/shared/word.rs" {
         "cache: a change keeps the incarnation":
             "Self(self.reborn(incarnation).0 + changer)" => "Self(if {m} { self.0 } else { self.reborn(incarnation).0 } + changer)",
         "cache: a file is open while it is changed":
             "Self::DISTRUSTED | (Self::CHANGERS_MAX * Self::CHANGER);" => "Self::DISTRUSTED | if {m} { 0 } else { Self::CHANGERS_MAX * Self::CHANGER };",
+        "cache: a suspended file is open":
+            "let closed = Self::SUSPENDED |" => "let closed = if {m} { 0 } else { Self::SUSPENDED } |",
     }
     "cache/src/shared/view.rs" {
         "cache: who kept a reference is believed":

@@ -9,6 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, IoSliceMut};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Instant;
 
 use rustix::fs::OFlags;
@@ -126,6 +127,7 @@ fn filled_cache() -> io::Result<(Cache, FileRef)> {
     zone.set_len(bytes)?;
     let region = Region::map(&zone, bytes, false).map_err(|e| io::Error::other(format!("{e:?}")))?;
     let cache = Cache::create(region, layout, [1; 16], [1; 16], false).map_err(io::Error::other)?;
+    cache.watcher().store(1, SeqCst);
     let identity = Identity { fs: [1; 16], inode: 1, generation: 1, size: 1, mtime_ns: 1, ctime_ns: 1 };
     let file = cache.enter(&identity).ok_or(io::Error::other("no room for a file"))?.file;
     for number in 0..BLOCKS {

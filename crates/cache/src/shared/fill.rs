@@ -115,7 +115,11 @@ impl Cache {
         };
         set.tag(way).store(tag.0, Release);
         set.flush_tag(way);
-        if is_published.is_some() { Offered::Admitted } else { Offered::Stale }
+        if is_published.is_none() {
+            return Offered::Stale;
+        }
+        self.count_admitted();
+        Offered::Admitted
     }
 }
 

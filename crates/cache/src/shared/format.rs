@@ -11,7 +11,7 @@ use super::Layout;
 compile_error!("the cache's format is little-endian");
 
 /// Version of the format. A zone of another one is made anew: nothing is lost by that but time.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 const MAGIC: [u8; 8] = *b"SWCACHE\x01";
 
@@ -135,11 +135,14 @@ pub struct FileRecord {
     seal: u32,
     /// The device it was on when it was entered, as fstat(2) says; 0 if it was not since the zone was opened.
     pub dev: u64,
-    reserved: [u32; 8],
+    /// What the database uses it for, as a number; meaningless after a restart.
+    pub class: u32,
+    reserved: [u32; 7],
 }
 
 assert_layout!(FileRecord, 128, {
-    word @ 0, begun @ 8, done @ 12, identity @ 16, noted_ns @ 72, checksum @ 80, seal @ 84, dev @ 88, reserved @ 96,
+    word @ 0, begun @ 8, done @ 12, identity @ 16, noted_ns @ 72, checksum @ 80, seal @ 84, dev @ 88,
+    class @ 96, reserved @ 100,
 });
 
 /// How long a file must have been left alone before its times say that it was: the kernel's clock for them is
@@ -155,6 +158,8 @@ impl FileRecord {
     pub(super) const INODE: usize = Self::IDENTITY + core::mem::offset_of!(Identity, inode);
     /// Where its device is.
     pub(super) const DEV: usize = core::mem::offset_of!(Self, dev);
+    /// Where its class is.
+    pub(super) const CLASS: usize = core::mem::offset_of!(Self, class);
     /// Where the number of the newest sync is.
     pub(super) const DONE: usize = core::mem::offset_of!(Self, done);
     /// Where the seal is.

@@ -58,7 +58,7 @@ impl Cache {
     pub fn look_up(&self, file: FileRef, number: u32, into: &mut [u8]) -> Lookup {
         assert_eq!(into.len(), self.layout.block_bytes as usize, "a block's buffer");
         let now = self.file(file);
-        if !now.is_open() || self.off().is_some() {
+        if !now.is_open() || !self.is_serving() {
             return Lookup::Miss(None);
         }
         let block = Block { file: file.slot, number };

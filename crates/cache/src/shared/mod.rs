@@ -44,6 +44,7 @@ mod write;
 
 use seawall_media::{Region, fence};
 
+pub use change::Changing;
 pub use fill::Offered;
 pub use format::{FORMAT_VERSION, FileRecord, Header, Identity};
 pub use join::OpenError;
@@ -54,7 +55,7 @@ pub use open::Recovered;
 pub use operation::Owner;
 pub use reap::Reaped;
 #[cfg(feature = "std")]
-pub use register::{Entered, Preparing};
+pub use register::{Entered, Preparing, Tenant};
 pub use sample::{ONE_IN, is_sampled};
 pub use state::{FAILURES_MAX, Off};
 pub use unannounced::{Cell, Version};

@@ -84,6 +84,7 @@ impl Cache {
         cache.settle();
         let was_cut = has_restarted && !was_clean;
         let known = Known { files: cache.recover_files(was_cut)?, was_cut };
+        cache.watcher().store(0, SeqCst);
         let mut recovered = Recovered { was_cut, ..Recovered::default() };
         cache.sets().for_each(|set| recover_set(set, &known, &mut recovered));
         cache.entries().for_each(|(_, entry)| entry.release());
@@ -98,8 +99,8 @@ impl Cache {
     }
 
     /// Closes a zone that nobody uses any more. Every file of it was synced since it was written last, and its
-    /// [identity noted](Cache::leave).
-    pub fn close(self) {
+    /// [identity noted](Cache::leave). Nobody uses it afterwards, this process neither.
+    pub fn close(&self) {
         self.flush(0, self.layout.index_bytes());
         self.settle();
         self.region.u64(CLEAN).store(1 << 32 | u64::from(self.index_sum()), SeqCst);
@@ -138,7 +139,9 @@ impl Cache {
             let was_watched = !was_cut || word.has(FileWord::SERVED);
             let is_whole = record.is_whole() && record.is_sealed();
             let is_known = word.has(FileWord::USED) && is_whole && was_watched;
-            let word = if is_known { word.reset().flagged(FileWord::SERVED, false) } else { word.vacated() };
+            // One that was looked at when the daemon died is compared with what was noted, as every other.
+            let known = || word.reset().flagged(FileWord::SERVED, false).flagged(FileWord::SUSPENDED, false);
+            let word = if is_known { known() } else { word.vacated() };
             if let Some(at) = self.file_at(slot) {
                 self.region.u64(at).store(word.0, SeqCst);
                 self.region.u64(at + FileRecord::DEV).store(0, SeqCst);

@@ -29,6 +29,19 @@ pub struct Entered {
     pub is_warm: bool,
 }
 
+/// A file that was entered.
+#[derive(Clone, Copy, Debug)]
+pub struct Tenant {
+    /// What it is called.
+    pub file: FileRef,
+    /// Its entry.
+    pub record: FileRecord,
+    /// Somebody [distrusts](Cache::distrust) it.
+    pub is_distrusted: bool,
+    /// It is [suspended](Cache::suspend).
+    pub is_suspended: bool,
+}
+
 /// A file that can be found by those who write it, and is not served yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Preparing {
@@ -176,9 +189,20 @@ impl Cache {
         self.change_file(file, anew);
     }
 
+    /// Says what the database uses a file for.
+    pub fn set_class(&self, file: FileRef, class: u32) {
+        if let Some(at) = self.file_at(file.slot) {
+            self.region.u32(at + FileRecord::CLASS).store(class, SeqCst);
+        }
+    }
+
     /// Nobody uses a file any more. `now` was asked of it at `now_ns`, nanoseconds since the epoch, while everybody
     /// who writes it still said so.
     pub fn leave(&self, file: FileRef, now: &Identity, now_ns: i64) {
+        if self.file(file).has(FileWord::SUSPENDED) {
+            // What somebody wrote without a word is in its times now.
+            self.resume(file, false);
+        }
         self.change_file(file, |word| word.flagged(FileWord::SERVED, false));
         self.note(file, now, now_ns);
         // Nobody writes it: who comes back finds it when it is prepared again.
@@ -190,6 +214,25 @@ impl Cache {
     /// A file is gone.
     pub fn forget(&self, file: FileRef) {
         self.change_file(file, FileWord::vacated);
+    }
+
+    /// The files that are served, or would be if nothing were in the way.
+    pub fn tenants(&self) -> impl Iterator<Item = Tenant> {
+        (0..self.layout.files).filter_map(|slot| {
+            let record = self.record(slot);
+            let word = FileWord(record.word);
+            word.has(FileWord::SERVED).then(|| Tenant {
+                file: FileRef { slot, tenant: word.tenant() },
+                record,
+                is_distrusted: word.has(FileWord::DISTRUSTED),
+                is_suspended: word.has(FileWord::SUSPENDED),
+            })
+        })
+    }
+
+    /// Blocks that are there, whether their files are served or not.
+    pub fn filled(&self) -> u64 {
+        self.sets().map(|set| u64::from(set.load().valid().count_ones())).sum()
     }
 
     /// Notes what a file is now, while it is served: what a restart without [`leave`](Self::leave), after a power

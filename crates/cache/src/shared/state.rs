@@ -1,17 +1,23 @@
 //! Words of the header that change: whether the cache is on, and the counts that everybody shares.
 
-use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::Cache;
 
 const STATE: usize = 128;
+/// Beside it: who is asked for the one is asked for the other.
+const WATCHER: usize = STATE + 8;
 const NEXT_INCARNATION: usize = 192;
 const FAILURES: usize = 256;
 #[cfg(feature = "std")]
 pub(super) const CLEAN: usize = 320;
 #[cfg(feature = "std")]
 pub(super) const BOOT: usize = 328;
+const ADMITTED: usize = 384;
+
+/// The part of the watcher's word that is a thread's id (futex(2), FUTEX_TID_MASK).
+const THREAD: u32 = 0x3fff_ffff;
 
 /// Blocks whose checksum may fail before the cache is switched off.
 pub const FAILURES_MAX: u64 = 8;
@@ -55,6 +61,28 @@ impl Cache {
         let _ = self.word(STATE).compare_exchange(0, why.number(), SeqCst, Relaxed);
         self.flush(STATE, 8);
         self.settle();
+    }
+
+    /// The watcher's word. Who watches for those that write without a word has its thread's id in it, and has the
+    /// kernel wipe that when the thread dies (set_robust_list(2)): before any file that it has open is closed, so before
+    /// an open that waits for its answer may go on.
+    pub fn watcher(&self) -> &AtomicU32 {
+        self.region.u32(WATCHER)
+    }
+
+    /// True if blocks are served and filled at all: it is on, and somebody watches.
+    #[inline]
+    pub(super) fn is_serving(&self) -> bool {
+        self.word(STATE).load(Acquire) == 0 && self.watcher().load(Acquire) & THREAD != 0
+    }
+
+    /// Blocks that were admitted since the zone was made.
+    pub fn admitted(&self) -> u64 {
+        self.word(ADMITTED).load(Relaxed)
+    }
+
+    pub(super) fn count_admitted(&self) {
+        self.word(ADMITTED).fetch_add(1, Relaxed);
     }
 
     /// Blocks whose checksum failed.

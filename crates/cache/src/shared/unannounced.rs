@@ -124,6 +124,11 @@ impl Cache {
         })
     }
 
+    /// What the database uses a file for, as the daemon said when it was entered.
+    pub fn class(&self, file: FileRef) -> u32 {
+        self.file_at(file.slot).map_or(0, |at| self.region.u32(at + FileRecord::CLASS).load(Relaxed))
+    }
+
     /// True while `file` is what it was when it was found.
     #[inline]
     pub fn knows(&self, file: FileRef) -> bool {

@@ -158,6 +158,8 @@ impl FileWord {
     pub const SERVED: u64 = 1 << 57;
     /// Somebody may write it who does not say so, or its content is not certain.
     pub const DISTRUSTED: u64 = 1 << 58;
+    /// The daemon looks whether somebody writes it who does not say so.
+    pub const SUSPENDED: u64 = 1 << 59;
 
     /// What its blocks' keys begin with.
     #[inline]
@@ -179,7 +181,8 @@ impl FileWord {
     /// True if blocks of it may be served and filled.
     #[inline]
     pub fn is_open(self) -> bool {
-        let flags = Self::USED | Self::SERVED | Self::DISTRUSTED | (Self::CHANGERS_MAX * Self::CHANGER);
+        let closed = Self::SUSPENDED | Self::DISTRUSTED | (Self::CHANGERS_MAX * Self::CHANGER);
+        let flags = Self::USED | Self::SERVED | closed;
         self.0 & flags == Self::USED | Self::SERVED && self.incarnation() != 0
     }
 
@@ -269,6 +272,7 @@ mod tests {
             word.marked(6),
             word.reborn(0),
             word.flagged(FileWord::DISTRUSTED, true),
+            word.flagged(FileWord::SUSPENDED, true),
             word.flagged(FileWord::SERVED, false),
             word.vacated(),
         ] {

@@ -10,6 +10,7 @@ mod process;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_cache::shared::{Cache, FileRef, Identity, Layout, Lookup, Offered, Owner};
 use seawall_media::sim::{Observer, Site, install};
@@ -253,6 +254,8 @@ pub fn run(plan: Plan) -> Result<Seen, String> {
 /// the power is cut.
 fn live(world: &Rc<World>, is_cut: bool) {
     let cache = world.cache();
+    // The daemon's thread lives on: what becomes of those that nobody watches a test of its own says.
+    cache.watcher().store(1, SeqCst);
     let entered = (0..LATE).map(|file| cache.enter(&identity(file)).expect("room for a file").file);
     *world.files.borrow_mut() = entered.chain([NOT_ENTERED]).collect();
     for (file, of) in world.files.borrow().iter().enumerate().take(LATE) {
