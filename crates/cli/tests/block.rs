@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use common::{Place, Said, Writer, is_root, kill, kill_everything, wait_for, wait_for_end};
+use common::{Place, Said, Writer, is_root, kill, kill_everything, signal, wait_for, wait_for_end};
 
 /// A place whose pool is a log of 16 MiB on a disk.
 fn on_disk() -> Place {
@@ -110,6 +110,77 @@ fn a_dead_daemon_is_replaced_and_the_log_goes_on() {
     writer.outlives(2, &place);
     writer.finish().succeeds().says(&["a new one has taken over"]);
     assert_eq!(images(&place), Vec::<String>::new());
+}
+
+/// A process that goes on when this is dropped, by a test that failed as well.
+struct Stopped(u32);
+
+impl Stopped {
+    fn new(pid: u32) -> Self {
+        signal(pid.into(), "STOP");
+        Self(pid)
+    }
+
+    fn is_still(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0)).expect("it lives");
+        stat.contains(") T ")
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        signal(self.0.into(), "CONT");
+    }
+}
+
+/// A program that commits all the time, until this is dropped.
+struct Busy {
+    run: std::process::Child,
+    program: u32,
+}
+
+impl Busy {
+    fn start(place: &Place) -> Self {
+        let copy = ["dd", "if=/dev/zero", "of=y-wal", "bs=512", "oflag=dsync", "status=none"];
+        let run = place.run_command(&copy).spawn().expect("seawall starts");
+        wait_for("its first commit", || fs::metadata(place.file("y-wal")).is_ok_and(|file| file.len() > 0));
+        Self { program: common::child(run.id(), "dd"), run }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.run.kill().expect("it lives");
+        kill(self.program.into());
+        self.run.wait().expect("reaped");
+        wait_for_end(self.program.into());
+    }
+}
+
+/// One that commits all the time is stopped at any moment until it has led once. Whoever commits meanwhile gets through,
+/// and what both of them wrote is on the device.
+#[test]
+fn who_is_stopped_while_it_leads_holds_nobody_up() {
+    let place = on_disk();
+    let mut writer = Writer::start(&place);
+    writer.write(1);
+    let busy = Busy::start(&place);
+    let status = place.status();
+    let said = || fs::read_to_string(status["log"].as_str().expect("a path")).expect("the daemon's log");
+    let mut blocks = 1;
+    while !said().contains("stopped while it wrote to the log") {
+        assert!(blocks < 200, "it never led");
+        let stopped = Stopped::new(busy.program);
+        writer.write(1);
+        blocks += 1;
+        wait_for("whoever stopped it to find it stopped", || stopped.is_still());
+    }
+    assert_eq!(place.status()["journal"]["stopped"], serde_json::Value::Null);
+    drop(busy);
+    kill_everything(&place, writer);
+    images(&place).iter().for_each(|name| fs::remove_file(format!("/dev/shm/{name}")).expect("removed"));
+    place.seawall(&["recover", "--replay", "--pool", place.pool()]).succeeds();
+    assert_eq!(Writer::found(&place), blocks);
 }
 
 /// Its memory was removed, as logging out does it: whoever still writes to it must not meet a second writer.

@@ -1,8 +1,8 @@
 //! A pool's journal, as far as the daemon has to care for it.
 //!
 //! Clients write it themselves. Here: what nobody syncs is hardened all the same, a moment later, so that a foreign
-//! sync(2) makes little durable that the journal lacks; the lock of a leader that died is freed, which those who wait
-//! cannot see while its process id exists; the image goes when the log is closed.
+//! sync(2) makes little durable that the journal lacks; the image goes when the log is closed. Whoever leads the writes
+//! and stands still, or is dead, is [`leader`]'s.
 //!
 //! Invariant: an image is removed only when nothing is registered and nobody has it, and nothing can be written to
 //! the journal from it any more.
@@ -19,7 +19,7 @@ use seawall_wire::desk::Desk;
 use serde::{Deserialize, Serialize};
 
 use crate::state::{Daemon, lock};
-use crate::{closing, foreign};
+use crate::{closing, foreign, leader};
 
 /// How long a write waits that nobody syncs.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 150_000_000 };
@@ -44,9 +44,11 @@ pub struct JournalStatus {
     pub syncs_per_write: f64,
     /// errno of the write that failed: since then every sync fails. 0: none.
     pub failed: u32,
+    /// The process that is stopped (a signal, a debugger) while it writes to the device: everybody waits for it.
+    pub stopped: Option<u32>,
 }
 
-fn desk(daemon: &Daemon) -> Option<Desk<'_>> {
+pub(crate) fn desk(daemon: &Daemon) -> Option<Desk<'_>> {
     let image = &daemon.pool.region;
     image.journal().map(|journal| journal.desk(image))
 }
@@ -64,6 +66,7 @@ pub(crate) fn status(daemon: &Daemon) -> Option<JournalStatus> {
         leads: desk.leads().load(Relaxed),
         syncs_per_write: if writes == 0 { 0.0 } else { waits as f64 / writes as f64 },
         failed: desk.failed().load(Relaxed),
+        stopped: leader::stopped(desk),
     })
 }
 
@@ -107,13 +110,6 @@ fn tell(daemon: &Daemon, error: Errno) {
              kept. See the kernel's log, then start again"
         ),
     );
-}
-
-/// Frees the lock of a leader that is dead.
-pub(crate) fn bury_leader(daemon: &Daemon) {
-    if let Some(desk) = desk(daemon) {
-        seawall_core::journal::bury_leader(desk);
-    }
 }
 
 /// After an offline recovery: the image goes, unless somebody has it.

@@ -11,6 +11,7 @@
 //!                                 │ warden     dead clients, foreign writers, idleness
 //!                                 │ watch      opens of managed files         watch
 //!                                 │ hardener   what nobody synced (a journal) journal
+//!                                 │ leader     who writes it, stopped or dead leader
 //!                                 │ ahead      segments that will be used     ahead
 //! ```
 //!
@@ -35,6 +36,7 @@ pub mod foreign;
 mod former;
 pub mod guard;
 pub mod journal;
+mod leader;
 mod lend;
 mod lifetime;
 mod locate;

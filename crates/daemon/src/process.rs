@@ -63,6 +63,14 @@ pub fn stat(pid: u32) -> Option<Stat> {
     Some(Stat { state, parent, started_ns: ticks * TICK_NS })
 }
 
+/// One letter for how a thread stands: `R`, `S`, `T` (stopped), `t` (by a debugger) and so on. `None` if it is gone, or
+/// may not be looked at.
+pub fn thread_state(pid: u32, tid: u32) -> Option<char> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+    // As in `stat`: the name may hold anything.
+    text[text.rfind(')')? + 1..].trim_start().chars().next()
+}
+
 /// The process's short name, for messages.
 pub fn name(pid: u32) -> String {
     fs::read_to_string(format!("/proc/{pid}/comm")).map_or_else(|_| "?".into(), |name| name.trim().into())

@@ -15,7 +15,7 @@ use zerocopy::IntoBytes;
 
 use crate::errors::DaemonError;
 use crate::state::Daemon;
-use crate::{ahead, closing, destaging, journal, net, requests, start, warden, watch};
+use crate::{ahead, closing, destaging, journal, leader, net, requests, start, warden, watch};
 
 /// Connections served at once. Clients connect for one request each; more than this many at the same moment
 /// are told to go without.
@@ -57,6 +57,7 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
         spawn(&daemon, "ahead", ahead::run),
     ];
     spawn(&daemon, "watch", watch::run);
+    spawn(&daemon, "leader", leader::run);
     ready();
     accept_all(&daemon, &listener, signals.as_ref().ok());
     daemon.lifetime.end();

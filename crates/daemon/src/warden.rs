@@ -13,7 +13,7 @@ use seawall_wire::shm::Flag;
 
 use crate::files::{Descriptors, Managed};
 use crate::state::{Daemon, lock, real_sync};
-use crate::{closing, foreign, journal, process};
+use crate::{closing, foreign, process};
 
 /// How often the warden looks, when nobody dies meanwhile.
 const TICK: Duration = Duration::from_millis(200);
@@ -62,7 +62,6 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
         if !dead.is_empty() {
             bury(daemon, &dead);
         }
-        journal::bury_leader(daemon);
         review_foreign(daemon);
         for error in daemon.roots.keep_up(&daemon.claim()) {
             daemon.log.say_once(&error.to_string(), error.to_string());

@@ -135,6 +135,9 @@ fn device(j: &JournalStatus) -> String {
         let why = std::io::Error::from_raw_os_error(j.failed.cast_signed());
         text += &format!("; FAILED ({why}): every sync fails, see the daemon's log");
     }
+    if let Some(pid) = j.stopped {
+        text += &format!("; PROCESS {pid} IS STOPPED while it writes: every sync waits for it");
+    }
     text
 }
 

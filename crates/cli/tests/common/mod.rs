@@ -205,11 +205,7 @@ impl Writer {
 
     /// Process id of the program that writes.
     pub fn pid(&self) -> u32 {
-        let children = format!("/proc/{0}/task/{0}/children", self.run.id());
-        let children = std::fs::read_to_string(children).expect("children");
-        let is_dd =
-            |pid: &&str| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|c| c == "dd\n");
-        children.split_whitespace().find(is_dd).expect("dd").parse().expect("a pid")
+        child(self.run.id(), "dd")
     }
 
     /// From now on it is as if a sync of each of its files had failed.
@@ -230,6 +226,15 @@ impl Writer {
         drop(self.run.stdin.take());
         self.run.wait_with_output().expect("the run ends").into()
     }
+}
+
+/// The child of this process that runs this program.
+pub fn child(parent: u32, program: &str) -> u32 {
+    let children =
+        std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).expect("children");
+    let name = |pid: &&str| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let found = children.split_whitespace().find(|pid| name(pid).trim_end() == program);
+    found.expect("it runs").parse().expect("a pid")
 }
 
 /// Kills the run, the daemon and the program, in this order.

@@ -25,7 +25,7 @@
 //! No signal handler runs while its thread leads: its sync could neither lead nor wait for itself.
 //!
 //! A *stopped* leader is waited for: it may be inside its device write, and a write that came late could land on
-//! a later batch.
+//! a later batch. The daemon makes it go on.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
