@@ -8,8 +8,9 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
+use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 use rustix::thread::futex;
 use seawall_media::magic;
 use seawall_stats::{Event, ticks};
@@ -79,6 +80,8 @@ impl<'e> Destager<'e> {
         let mut safe = self.engine.log.stable_lsn();
         for (slot, f) in self.engine.shm().files() {
             if !is_dirty(f) {
+                self.touch_alone(slot, f, files);
+                self.look_ahead(slot, f, files);
                 round.readmitted += u32::from(self.engine.may_rejoin(f) && self.readmit(f, slot, files));
                 continue;
             }
@@ -115,6 +118,7 @@ impl<'e> Destager<'e> {
         // Nobody is inside, so every record up to here has been published.
         let last = f.last_lsn().load(Acquire);
         measure(f, fd);
+        touch(f, fd);
         // A lock that was inherited is kept until the lost holder's record is retired.
         let was_inherited = guard.inherited();
         let guard = was_inherited.then_some(guard);
@@ -144,7 +148,7 @@ impl<'e> Destager<'e> {
 
     /// Finds out how much of a file a store may overwrite, so that this need not wait for its first sync.
     fn look_ahead(&self, slot: u32, f: File<'_>, files: &mut dyn Files) {
-        if f.solid().load(Acquire) != 0 {
+        if f.solid().load(Acquire) != 0 || !Flag::TRACKED.any_in(f.flags().load(Acquire)) {
             return;
         }
         let Ok(fd) = files.descriptor(slot) else { return };
@@ -152,6 +156,17 @@ impl<'e> Destager<'e> {
             && !guard.inherited()
         {
             measure(f, fd);
+        }
+    }
+
+    /// The same for a file that its own fsync retired.
+    fn touch_alone(&self, slot: u32, f: File<'_>, files: &mut dyn Files) {
+        if Flag::STORED.any_in(f.flags().load(Acquire))
+            && let Ok(fd) = files.descriptor(slot)
+            && let Entry::Alone(guard) = lock::enter(self.engine.shm(), f, self.who)
+            && !guard.inherited()
+        {
+            touch(f, fd);
         }
     }
 
@@ -234,6 +249,20 @@ impl<'e> Destager<'e> {
 fn measure(f: File<'_>, fd: BorrowedFd<'_>) {
     if Flag::TRACKED.any_in(f.flags().load(Acquire)) {
         f.solid().store(solid_bytes(fd), SeqCst);
+    }
+}
+
+/// Moves a file's times if a store was published since. The kernel moves them when a page becomes writable, and for
+/// no further store into that page, so a backup in between would take what is stored later for what it has. Nobody
+/// else is inside: every store that was noted is done.
+fn touch(f: File<'_>, fd: BorrowedFd<'_>) {
+    if !Flag::STORED.any_in(f.flags().load(Acquire)) {
+        return;
+    }
+    let [last_access, last_modification] =
+        [UTIME_OMIT, UTIME_NOW].map(|tv_nsec| Timespec { tv_sec: 0, tv_nsec });
+    if rustix::fs::futimens(fd, &Timestamps { last_access, last_modification }).is_ok() {
+        f.flags().fetch_and(!Flag::STORED.0, AcqRel);
     }
 }
 

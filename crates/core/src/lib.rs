@@ -1,6 +1,6 @@
 //! The stages of a durable write, in the order of the words:
 //!
-//! intake ([`intake`]) → append ([`append`]) → persist ([`persist`]) → publish (the caller's own system call,
+//! intake ([`intake`]) → append ([`append`]) → persist ([`persist`]) → publish ([`publish`]; the caller's own system call,
 //! handed to the [`Engine`]) → in the background [`destage`] → after a crash [`recover`].
 //!
 //! Stages meet only in [`engine`]. The first four run inside the database's process: that part is `no_std`,
@@ -21,6 +21,7 @@ mod owner;
 pub mod patience;
 pub mod persist;
 pub mod policy;
+pub mod publish;
 pub mod stand_in;
 pub mod store;
 

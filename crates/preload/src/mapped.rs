@@ -1,35 +1,40 @@
 //! Publishing by a store: a file that is overwritten in place again and again is mapped, and a logged write
 //! goes into the page cache without a system call. Just as visible to read(2), and several times cheaper, as
-//! long as most stores hit pages that were not written back since the last one. So each row measures both ways
-//! on the load it has, and takes the cheaper one.
+//! long as most stores hit pages that are writable already: those are looked for by [`Warmth`], and
+//! [`Choice`] measures both ways on the load there is.
 //!
 //! Only where the store cannot fail: below [`Engine::solid`](seawall_core::Engine::solid). Every other write,
 //! and any doubt, is pwrite(2)'s. What is left to fail is a file that somebody truncates past Seawall, or a
 //! page that cannot be read back: a SIGBUS, caught by [`fault::stand`], and the write is done by pwrite(2) after all.
 //!
-//! A row serves one file at a time. Callers hold the file's lock; a row that is in use (a signal handler, a
-//! file with the same row) says no.
+//! A row serves one file at a time, and of that a *window*. Callers hold the file's lock; a row that is in use (a
+//! signal handler, a file with the same row) says no.
 
 use core::ffi::c_int;
+use core::ops::Range;
 use core::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed,
+    Ordering::Release,
 };
 
-use seawall_core::{Errno, FileRef};
-use seawall_stats::ticks;
-
-mod choice;
 mod fault;
 
-use choice::Choice;
+use seawall_core::publish::{After, BLOCK, CHUNK, CHUNKS, Choice, Chunk, Warmth};
+use seawall_core::{Errno, FileRef};
+use seawall_stats::ticks;
 
 use crate::classify::Target;
 use crate::sys::raw;
 
 /// Smaller files are not worth it, and ext4 may keep them inside the inode.
 const SMALLEST: u64 = 64 << 10;
-/// In larger ones so many pages fault after each write-back that finding out costs more than it brings.
-const LARGEST: u64 = 32 << 20;
+/// Bytes of a file that a row looks at.
+const WINDOW: u64 = CHUNKS as u64 * CHUNK;
+/// Writes outside of the window, one after the other, for which it moves: not for the few that a log makes to its
+/// header.
+const ASTRAY: u32 = 16;
+/// Writes of a file that make it worth asking what of it is solid.
+const MANY: u32 = 64;
 const PAGE: u64 = 4096;
 
 /// Nobody uses the row.
@@ -42,13 +47,20 @@ struct Row {
     state: AtomicU8,
     /// Slot and generation of the file; 0 for none: generations begin at 1.
     file: AtomicU64,
-    /// Address and length of the mapping, 0 if there is none.
+    /// Writes beyond of what was known to be solid.
+    blind: AtomicU32,
+    /// Where the window begins.
+    window: AtomicU64,
+    /// Writes outside of it since the last one inside.
+    astray: AtomicU32,
+    /// Address and length of the window's mapping, 0 if there is none.
     at: AtomicUsize,
     len: AtomicUsize,
     /// The file cannot be mapped here.
     refused: AtomicBool,
     /// The mapping was replaced by [`fault::stand`]: what was stored went nowhere.
     broken: AtomicBool,
+    warmth: Warmth,
     choice: Choice,
 }
 
@@ -57,10 +69,14 @@ static TABLE: [Row; ROWS] = [const {
     Row {
         state: AtomicU8::new(IDLE),
         file: AtomicU64::new(0),
+        blind: AtomicU32::new(0),
+        window: AtomicU64::new(0),
+        astray: AtomicU32::new(0),
         at: AtomicUsize::new(0),
         len: AtomicUsize::new(0),
         refused: AtomicBool::new(false),
         broken: AtomicBool::new(false),
+        warmth: Warmth::new(),
         choice: Choice::new(),
     }
 }; ROWS];
@@ -78,21 +94,26 @@ pub fn publish<'d>(
     data: impl Iterator<Item = &'d [u8]> + Clone,
     call: impl FnOnce() -> Result<usize, Errno>,
 ) -> Result<usize, Errno> {
-    let solid = target.engine.solid(target.file);
-    if !(SMALLEST..=LARGEST).contains(&solid) {
+    let row = &TABLE[target.file.slot as usize % ROWS];
+    if row.state.compare_exchange(IDLE, BUSY, Acquire, Relaxed).is_err() {
         return call();
     }
+    row.serve(target.file);
+    let solid = target.engine.solid(target.file);
     let length: usize = data.clone().map(<[u8]>::len).sum();
     let in_place = offset.checked_add(length as u64).is_some_and(|end| end <= solid);
-    let row = &TABLE[target.file.slot as usize % ROWS];
-    if !in_place || row.state.compare_exchange(IDLE, BUSY, Acquire, Relaxed).is_err() {
-        return call();
+    if !in_place && row.is_time_to_ask() {
+        target.engine.ask_for_solid(target.file);
     }
-    let start = ticks();
-    row.serve(target.file, solid);
-    let by_store = row.choice.is_store() && row.covers(fd, solid) && row.copy(offset, data);
-    let done = if by_store { Ok(length) } else { call() };
-    row.choice.note(ticks().wrapping_sub(start), length);
+    let place = if in_place && solid >= SMALLEST { row.place(offset, length as u64) } else { None };
+    let done = match place {
+        Some(bytes) if row.is_for_store(fd, &bytes, solid) => {
+            target.engine.note_store(target.file);
+            row.store(&bytes, data).map_or_else(|| row.call(&bytes, call), Ok)
+        }
+        Some(bytes) => row.call(&bytes, call),
+        None => call(),
+    };
     row.state.store(IDLE, Release);
     done
 }
@@ -100,35 +121,139 @@ pub fn publish<'d>(
 impl Row {
     /// Turns to a file.
     #[inline]
-    fn serve(&self, file: FileRef, solid: u64) {
+    fn serve(&self, file: FileRef) {
         let name = u64::from(file.generation) << 32 | u64::from(file.slot);
         if self.file.load(Relaxed) != name {
-            self.unmap();
+            self.look_at(0);
             self.file.store(name, Relaxed);
-            self.refused.store(false, Relaxed);
-            self.choice.restart((solid / PAGE) as u32);
+            self.blind.store(0, Relaxed);
+            self.choice.restart();
         }
     }
 
-    /// True if the row maps at least `solid` bytes of the file.
+    /// Nobody has looked how much of the file is solid, or it has grown since. A daemon that has much to do looks
+    /// every few seconds: it is asked to do it now, for a file with many such writes, and ever more seldom.
     #[inline]
-    fn covers(&self, fd: c_int, solid: u64) -> bool {
-        self.len.load(Relaxed) as u64 >= solid || !self.refused.load(Relaxed) && self.map(fd, solid)
+    fn is_time_to_ask(&self) -> bool {
+        let blind = self.blind.load(Relaxed).saturating_add(1);
+        self.blind.store(blind, Relaxed);
+        blind >= MANY && blind.is_power_of_two()
     }
 
+    /// Turns to a window.
+    #[cold]
+    fn look_at(&self, window: u64) {
+        self.unmap();
+        self.refused.store(false, Relaxed);
+        self.warmth.clear();
+        self.window.store(window, Relaxed);
+        self.astray.store(0, Relaxed);
+    }
+
+    /// Where in the window a write lies. `None`: not, or not as a whole.
+    #[inline]
+    fn place(&self, offset: u64, length: u64) -> Option<Range<u64>> {
+        let window = self.window.load(Relaxed);
+        let start = offset.wrapping_sub(window);
+        if start < WINDOW && length <= WINDOW - start {
+            self.astray.store(0, Relaxed);
+            return Some(start..start + length);
+        }
+        let astray = self.astray.load(Relaxed) + 1;
+        self.astray.store(astray, Relaxed);
+        if astray >= ASTRAY {
+            self.look_at(offset / WINDOW * WINDOW);
+        }
+        None
+    }
+
+    /// `None`: the mapping broke, and nothing is written.
+    #[inline]
+    fn store<'d>(&self, bytes: &Range<u64>, data: impl Iterator<Item = &'d [u8]>) -> Option<usize> {
+        let (start, length) = (ticks(), bytes.end - bytes.start);
+        if !self.copy(bytes.start, data) {
+            return None;
+        }
+        let slow = self.choice.stored(ticks().wrapping_sub(start), length);
+        match self.warmth.stored(bytes, slow) {
+            After::Nothing => {}
+            After::OpenBlock => self.advise(bytes.start, BLOCK, libc::MADV_POPULATE_WRITE),
+            // So that one fault makes a whole folio writable again, and not each page its own.
+            After::DropChunk => self.advise(bytes.start, CHUNK, libc::MADV_DONTNEED),
+        }
+        Some(length as usize)
+    }
+
+    #[inline]
+    fn call(&self, bytes: &Range<u64>, call: impl FnOnce() -> Result<usize, Errno>) -> Result<usize, Errno> {
+        let start = ticks();
+        let done = call();
+        self.choice.called(ticks().wrapping_sub(start), bytes.end - bytes.start);
+        self.warmth.called(bytes);
+        done
+    }
+
+    #[inline]
+    fn is_for_store(&self, fd: c_int, bytes: &Range<u64>, solid: u64) -> bool {
+        self.choice.allows_store()
+            && match self.warmth.of(bytes) {
+                Chunk::Cold => false,
+                Chunk::Due => self.is_warm_now(fd, bytes, solid),
+                Chunk::Warm => self.covers(fd, bytes.end, solid),
+            }
+    }
+
+    /// A chunk that is due is warm if all its pages are in memory: a store would wait for the disk.
+    #[cold]
+    fn is_warm_now(&self, fd: c_int, bytes: &Range<u64>, solid: u64) -> bool {
+        let chunk = bytes.start / CHUNK * CHUNK;
+        let warm = self.covers(fd, bytes.end, solid) && self.is_resident(chunk);
+        self.warmth.decide(bytes, warm);
+        warm
+    }
+
+    /// True if the window is mapped up to `end`.
+    #[inline]
+    fn covers(&self, fd: c_int, end: u64, solid: u64) -> bool {
+        self.len.load(Relaxed) as u64 >= end || !self.refused.load(Relaxed) && self.map(fd, solid)
+    }
+
+    /// Maps what is solid of the window.
     #[cold]
     fn map(&self, fd: c_int, solid: u64) -> bool {
         self.unmap();
         let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        let len = solid.next_multiple_of(PAGE) as usize;
+        let window = self.window.load(Relaxed);
+        let len = (solid - window).min(WINDOW).next_multiple_of(PAGE) as usize;
         let mapped = fault::stand()
-            && raw!(SYS_mmap, 0, len, prot, flags, fd, 0).is_ok_and(|at| {
+            && raw!(SYS_mmap, 0, len, prot, flags, fd, window).is_ok_and(|at| {
                 self.at.store(at, Relaxed);
                 self.len.store(len, Release);
                 true
             });
         self.refused.store(!mapped, Relaxed);
         mapped
+    }
+
+    /// True if all pages of the chunk that are mapped are in memory.
+    fn is_resident(&self, chunk: u64) -> bool {
+        let mut pages = [0u8; (CHUNK / PAGE) as usize];
+        let (at, len) = self.part(chunk, CHUNK);
+        raw!(SYS_mincore, at, len, pages.as_mut_ptr()).is_ok()
+            && pages[..len.div_ceil(PAGE as usize)].iter().all(|page| page & 1 == 1)
+    }
+
+    /// Advises the kernel on the part that a byte lies in. Whatever it says to that: faults do the same, one by one.
+    #[cold]
+    fn advise(&self, byte: u64, unit: u64, advice: c_int) {
+        let (at, len) = self.part(byte / unit * unit, unit);
+        let _ = raw!(SYS_madvise, at, len, advice);
+    }
+
+    /// Address and length of what is mapped of a part of the window.
+    fn part(&self, start: u64, unit: u64) -> (usize, usize) {
+        let left = self.len.load(Relaxed).saturating_sub(start as usize);
+        (self.at.load(Relaxed) + start as usize, left.min(unit as usize))
     }
 
     fn unmap(&self) {

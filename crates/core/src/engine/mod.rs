@@ -191,6 +191,25 @@ impl Engine {
         self.file(file).map_or(0, |f| f.solid().load(Acquire))
     }
 
+    /// Has the daemon find out anew what is [solid](Self::solid). To be called in a publish.
+    pub fn ask_for_solid(&self, file: FileRef) {
+        if let Some(f) = self.file(file) {
+            f.solid().store(0, SeqCst);
+            self.ring();
+        }
+    }
+
+    /// A store is about to publish. To be called in a publish, so that whoever moves the file's times for it comes
+    /// after the store.
+    #[inline]
+    pub fn note_store(&self, file: FileRef) {
+        if let Some(f) = self.file(file)
+            && !Flag::STORED.any_in(f.flags().load(Relaxed))
+        {
+            f.flags().fetch_or(Flag::STORED.0, Relaxed);
+        }
+    }
+
     #[inline]
     pub(crate) fn file(&self, file: FileRef) -> Option<File<'_>> {
         self.log.shm.file(file.slot).filter(|f| {

@@ -94,7 +94,7 @@ const PARTS: [Part; 14] = [
         section: Section::Write,
         key: "write_fdatasync",
         rounds: 3,
-        pool: POOL_BYTES,
+        pool: write::POOL,
         find: write::find_programs,
         steps: write::steps,
         space: |_| write::space(),

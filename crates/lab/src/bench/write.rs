@@ -15,6 +15,11 @@ use crate::table::{self, short};
 
 const BLOCK_BYTES: [u64; 2] = [4096, 8192];
 const FILE_BYTES: u64 = 64 << 20;
+/// Twice over the file in blocks of 8 KiB: what begins dearer than it goes on shows in the tails, and not in the
+/// middle.
+const OPS: u64 = 40_000;
+/// The log takes them all.
+pub const POOL: u64 = 1 << 30;
 
 fn shapes(scope: Scope) -> Vec<Shape> {
     let all = [Pattern::Sequential, Pattern::Random, Pattern::Append];
@@ -57,7 +62,7 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     for round in 0..scope.rounds {
         for (shape, samples) in shapes.iter().zip(&mut samples) {
             for side in order(&Side::WRITES, round) {
-                let ops = (lab.pool.size() / 2 / shape.bs).min(if scope.quick { 4000 } else { 10_000 });
+                let ops = (lab.pool.size() / 2 / shape.bs).min(if scope.quick { 20_000 } else { OPS });
                 let seconds = if scope.quick { 0.5 } else { 1.5 };
                 let limits = [
                     ("--size", FILE_BYTES.to_string()),

@@ -39,6 +39,8 @@ impl Flag {
     /// It lies on ext4 or XFS: a sync of its directory makes a new name durable, and fdatasync of the file is not
     /// expected to.
     pub const NAMED_BY_DIRECTORY: Self = Self(2048);
+    /// It was published by a store into a mapping, for which the kernel need not move its times: the daemon does.
+    pub const STORED: Self = Self(4096);
 
     /// Any of these forbids a return to the log.
     pub const NEVER_TRACK: Self =

@@ -1,0 +1,180 @@
+//! Which stretches of a file are worth a store.
+//!
+//! The first store into a page that was written back is a page fault; the kernel makes writable, and dirty, as much
+//! as it has in one piece (a folio: one page or up to some MiB on ext4), and the stores that follow cost nothing but
+//! the copy. So a *chunk* has to earn it: a quarter of it must have been written by calls since it was last clean, or
+//! the one before it is warm and the writes come one after the other. That also bounds what is written back in
+//! vain: four times what was written at most.
+//!
+//! In a warm chunk the first slow store into each *block* asks for the whole block to be made writable at once, instead
+//! of with a fault for each page. Nobody says when the kernel writes back: it shows, for blocks that were made
+//! writable are slow again. Then the chunk is cold.
+
+use core::ops::Range;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// Bytes of a chunk.
+pub const CHUNK: u64 = 1 << 20;
+/// Chunks of a window, the part of a file that is looked at.
+pub const CHUNKS: usize = 64;
+/// Written by calls, a chunk is due to be warm.
+const EARNED: u32 = (CHUNK / 4) as u32;
+/// Bit of a warm chunk.
+const WARM: u32 = 1 << 31;
+/// Bytes of a block, of which a chunk has one for each of the lowest bits: they tell which were made writable.
+pub const BLOCK: u64 = CHUNK / BLOCKS as u64;
+const BLOCKS: u32 = 16;
+/// One more slow store into such a block. A few are somebody else's fault, and not the write-back's.
+const AGAIN: u32 = 1 << BLOCKS;
+const AGAIN_MAX: u32 = 8 * AGAIN;
+
+/// What to do behind a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// Nothing.
+    Nothing,
+    /// Make the block writable.
+    OpenBlock,
+    /// The chunk is cold from now on: what is mapped of it may go.
+    DropChunk,
+}
+
+/// What a chunk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chunk {
+    /// Calls are cheaper.
+    Cold,
+    /// Warm, if its pages are in memory.
+    Due,
+    /// Stores are cheaper.
+    Warm,
+}
+
+/// Used by one thread at a time: atomics only because it lies in a static.
+pub struct Warmth {
+    /// 0 to `EARNED`: bytes written by calls. `WARM`, with blocks and slow stores.
+    chunks: [AtomicU32; CHUNKS],
+    /// Where the latest write ended.
+    end: AtomicU64,
+}
+
+impl Warmth {
+    /// All cold.
+    pub const fn new() -> Self {
+        Self { chunks: [const { AtomicU32::new(0) }; CHUNKS], end: AtomicU64::new(0) }
+    }
+
+    /// All cold.
+    pub fn clear(&self) {
+        self.chunks.iter().for_each(|chunk| chunk.store(0, Relaxed));
+        self.end.store(0, Relaxed);
+    }
+
+    /// What the chunk is in which these bytes of the window begin.
+    #[inline]
+    pub fn of(&self, bytes: &Range<u64>) -> Chunk {
+        let (chunk, earned) = self.look(bytes);
+        match earned {
+            WARM.. => Chunk::Warm,
+            EARNED => Chunk::Due,
+            0 if chunk > 0 && self.follows(bytes) && self.chunks[chunk - 1].load(Relaxed) >= WARM => {
+                Chunk::Due
+            }
+            _ => Chunk::Cold,
+        }
+    }
+
+    /// A chunk that was due is warm, or has to earn it again.
+    pub fn decide(&self, bytes: &Range<u64>, warm: bool) {
+        // Not 0: that its neighbour is warm is no reason to ask again.
+        self.chunks[self.look(bytes).0].store(if warm { WARM } else { 1 }, Relaxed);
+    }
+
+    /// These bytes were written by a call.
+    #[inline]
+    pub fn called(&self, bytes: &Range<u64>) {
+        let (chunk, earned) = self.look(bytes);
+        if earned < EARNED {
+            let more = (bytes.end - bytes.start).min(u64::from(EARNED)) as u32;
+            self.chunks[chunk].store((earned + more).min(EARNED), Relaxed);
+        }
+        self.end.store(bytes.end, Relaxed);
+    }
+
+    /// These bytes were stored, or it was slow.
+    #[inline]
+    pub fn stored(&self, bytes: &Range<u64>, slow: bool) -> After {
+        self.end.store(bytes.end, Relaxed);
+        if slow { self.slow(bytes) } else { After::Nothing }
+    }
+
+    #[cold]
+    fn slow(&self, bytes: &Range<u64>) -> After {
+        let (chunk, state) = self.look(bytes);
+        let block = 1 << (bytes.start % CHUNK / BLOCK);
+        let (state, after) = match state & block == 0 {
+            true => (state | block, After::OpenBlock),
+            false if state & !WARM < AGAIN_MAX => (state + AGAIN, After::Nothing),
+            false => (0, After::DropChunk),
+        };
+        self.chunks[chunk].store(state, Relaxed);
+        after
+    }
+
+    #[inline]
+    fn look(&self, bytes: &Range<u64>) -> (usize, u32) {
+        let chunk = (bytes.start / CHUNK) as usize % CHUNKS;
+        (chunk, self.chunks[chunk].load(Relaxed))
+    }
+
+    /// A log's writes: each begins where the last one ended, or repeats its last page.
+    fn follows(&self, bytes: &Range<u64>) -> bool {
+        const NEAR: u64 = 64 << 10;
+        self.end.load(Relaxed).abs_diff(bytes.start) <= NEAR
+    }
+}
+
+impl Default for Warmth {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(offset: u64, length: u64) -> Range<u64> {
+        offset..offset + length
+    }
+
+    #[test]
+    fn a_quarter_earns_it_and_write_back_ends_it() {
+        let warmth = Warmth::new();
+        for page in 0..64 {
+            assert_eq!(warmth.of(&at(page * 4096, 4096)), Chunk::Cold);
+            warmth.called(&at(page * 4096, 4096));
+        }
+        assert_eq!(warmth.of(&at(0, 512)), Chunk::Due);
+        warmth.decide(&at(0, 512), true);
+        for block in [0, BLOCK, CHUNK - 512] {
+            assert_eq!(warmth.stored(&at(block, 512), true), After::OpenBlock);
+            assert_eq!(warmth.stored(&at(block, 512), false), After::Nothing);
+        }
+        let slow = || warmth.stored(&at(0, 512), true);
+        assert_eq!((0..9).map(|_| slow()).position(|after| after == After::DropChunk), Some(8));
+        assert_eq!(warmth.of(&at(0, 512)), Chunk::Cold);
+    }
+
+    #[test]
+    fn what_follows_a_warm_chunk_is_due_once() {
+        let warmth = Warmth::new();
+        warmth.decide(&at(0, 1), true);
+        warmth.stored(&at(CHUNK - 4096, 4096), false);
+        let (next, far) = (at(CHUNK, 4096), at(CHUNK + CHUNK / 2, 4096));
+        assert_eq!((warmth.of(&next), warmth.of(&far)), (Chunk::Due, Chunk::Cold));
+        warmth.decide(&next, false);
+        warmth.called(&next);
+        assert_eq!(warmth.of(&at(CHUNK + 4096, 4096)), Chunk::Cold);
+    }
+}

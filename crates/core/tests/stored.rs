@@ -1,0 +1,34 @@
+//! A file that is published by stores: the kernel moves its times at page faults alone, and a backup goes by them.
+
+mod common;
+
+use std::fs::File;
+use std::time::{Duration, SystemTime};
+
+use common::World;
+use seawall_wire::shm::Flag;
+
+#[test]
+fn its_times_move_behind_a_store_at_the_latest_when_it_is_destaged() {
+    let world = World::new(16 << 20);
+    let m = world.manage("wal");
+    world.fsync(&m);
+    let file = File::options().write(true).open(&m.path).expect("opened");
+    let backed_up = SystemTime::now() - Duration::from_secs(3600);
+    let changed = || file.metadata().and_then(|meta| meta.modified()).expect("its time");
+    for is_dirty in [true, false] {
+        world.pwrite(&m, 0, &[7; 3000], 0);
+        if !is_dirty {
+            world.destage(&m);
+        }
+        file.set_modified(backed_up).expect("set");
+        world.engine.note_store(m.name);
+        world.destage(&m);
+        assert!(changed() > backed_up, "records to destage: {is_dirty}");
+        assert!(!Flag::STORED.any_in(world.engine.flags(m.name)));
+
+        file.set_modified(backed_up).expect("set");
+        world.destage(&m);
+        assert!(changed() <= backed_up, "nothing was stored since");
+    }
+}
