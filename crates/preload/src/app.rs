@@ -58,9 +58,18 @@ impl<'a> Iterator for Slices<'a> {
 /// # Safety
 /// As writev(2): `count` elements, each with its bytes, for the length of the call.
 pub unsafe fn slices<'a>(iov: *const iovec, count: c_int) -> Option<Slices<'a>> {
+    // SAFETY: the caller's.
+    unsafe { pieces(iov, count) }.map(|all| Slices { rest: all.iter() })
+}
+
+/// The same as the array itself.
+///
+/// # Safety
+/// As for [`slices`].
+pub unsafe fn pieces<'a>(iov: *const iovec, count: c_int) -> Option<&'a [iovec]> {
     let count = usize::try_from(count).ok().filter(|n| *n <= libc::UIO_MAXIOV as usize)?;
     if count == 0 {
-        return Some(Slices { rest: [].iter() });
+        return Some(&[]);
     }
     if !is_readable(iov as usize, count * size_of::<iovec>()) {
         return None;
@@ -72,7 +81,7 @@ pub unsafe fn slices<'a>(iov: *const iovec, count: c_int) -> Option<Slices<'a>> 
         // SAFETY: as above.
         total = total.checked_add(unsafe { bytes(v.iov_base, v.iov_len) }?.len())?;
     }
-    (total <= MAX_RW_COUNT).then(|| Slices { rest: all.iter() })
+    (total <= MAX_RW_COUNT).then_some(all)
 }
 
 /// True if these bytes can be read, so that copying them into the log will not kill the process where
@@ -93,11 +102,41 @@ pub fn is_readable(at: usize, len: usize) -> bool {
     })
 }
 
+/// True if these bytes can be read and written, so that copying a block into them will not kill the process where
+/// pread(2) would have said EFAULT. Believed as long as [`is_readable`].
+#[inline]
+pub fn is_writable(at: usize, len: usize) -> bool {
+    const AT_ONCE: usize = size_of::<u64>();
+    let Some(end) = at.checked_add(len).filter(|_| at >= FIRST_PAGE && len >= AT_ONCE) else { return false };
+    let epoch = EPOCH.load(Relaxed) % EPOCHS;
+    (at / PAGE..=(end - 1) / PAGE).all(|page| {
+        let cell = &WRITABLE[page % WRITABLE.len()];
+        let believed = page | epoch << PAGE_BITS;
+        cell.load(Relaxed) == believed || {
+            // Eight bytes of the page, as far as they are the application's.
+            let is_so = probe_store((page * PAGE).clamp(at, end - AT_ONCE));
+            if is_so {
+                cell.store(believed, Relaxed);
+            }
+            is_so
+        }
+    })
+}
+
 /// Nothing is believed any more: mappings changed.
 #[inline]
 pub fn forget_pages() {
     if ANY_SEEN.load(Relaxed) {
         forget_all();
+    }
+    forget_writable();
+}
+
+/// Nothing is believed to be writable any more: it is another epoch.
+pub fn forget_writable() {
+    let next = EPOCH.fetch_add(1, Relaxed).wrapping_add(1);
+    if next.is_multiple_of(EPOCHS) {
+        WRITABLE.iter().for_each(|cell| cell.store(0, Relaxed));
     }
 }
 
@@ -105,6 +144,31 @@ pub fn forget_pages() {
 fn forget_all() {
     ANY_SEEN.store(false, Relaxed);
     SEEN.iter().for_each(|cell| cell.store(0, Relaxed));
+}
+
+/// Numbers of pages have so many bits, with room to spare for five levels of tables.
+const PAGE_BITS: u32 = 46;
+const EPOCHS: usize = 1 << (usize::BITS - PAGE_BITS);
+/// Counts changes of mappings.
+static EPOCH: AtomicUsize = AtomicUsize::new(0);
+/// Page numbers with the epoch they are of, each in the cell of its low bits. Databases read into many pages.
+static WRITABLE: [AtomicUsize; 1 << 15] = [const { AtomicUsize::new(0) }; 1 << 15];
+
+/// Asks the kernel to store eight bytes there, and puts back what was: sigprocmask stores the signals that are blocked.
+#[cold]
+fn probe_store(at: usize) -> bool {
+    if !is_readable(at, size_of::<u64>()) {
+        return false;
+    }
+    let at = at as *mut u64;
+    // SAFETY: readable, as we have just seen, and the application's for the length of its call.
+    let before = unsafe { at.read_unaligned() };
+    let is_writable = raw!(SYS_rt_sigprocmask, libc::SIG_BLOCK, 0, at, size_of::<u64>()).is_ok();
+    if is_writable {
+        // SAFETY: the kernel has just stored there.
+        unsafe { at.write_unaligned(before) };
+    }
+    is_writable
 }
 
 const PAGE: usize = 4096;

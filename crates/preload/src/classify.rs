@@ -15,7 +15,7 @@ use seawall_wire::shm::Flag;
 use crate::client::{self, Registered};
 use crate::fdtable::{self, Entry, State, mark};
 use crate::sys::{self, Stat, raw};
-use crate::{asynchronous, owner, rings, session};
+use crate::{asynchronous, cached, owner, rings, session};
 
 /// This process holds a file until it ends.
 static HELD_FOR_LIFE: AtomicBool = AtomicBool::new(false);
@@ -242,7 +242,8 @@ impl Target {
     /// file.
     #[inline]
     pub fn sync(&self, fd: c_int, scope: Scope) -> Result<(), Errno> {
-        let real = |scope| sys::sync(fd, scope).and_then(|()| certain::check(sys::borrow(fd)));
+        let certainly = |scope| sys::sync(fd, scope).and_then(|()| certain::check(sys::borrow(fd)));
+        let real = |scope| cached::sync(fd, || certainly(scope));
         self.engine.sync_scope(self.who, self.file, scope, real, || self.sync_name(fd))
     }
 
@@ -291,6 +292,10 @@ impl Watched {
 
 /// A change of `fd` that the log has no record for (fallocate, sendfile, splice…).
 pub fn pass(fd: c_int, op: impl FnOnce() -> Result<usize, Errno>) -> Result<usize, Errno> {
+    cached::change(fd, || pass_by(fd, op))
+}
+
+fn pass_by(fd: c_int, op: impl FnOnce() -> Result<usize, Errno>) -> Result<usize, Errno> {
     match of(fd, Intent::Write) {
         Kind::Managed(target) if target.writable() => target.pass(fd, op),
         Kind::Managed(_) | Kind::Kernel => op(),
@@ -303,8 +308,10 @@ pub fn pass(fd: c_int, op: impl FnOnce() -> Result<usize, Errno>) -> Result<usiz
     }
 }
 
-/// Keeps the file behind `fd` out of the log until the process ends, if it is managed and can be written.
+/// Keeps the file behind `fd` out of the log until the process ends, if it is managed and can be written; and out of the
+/// block cache, managed or not.
 pub fn hold_for_life(fd: c_int) {
+    cached::unseen(fd);
     if let Kind::Managed(target) = of(fd, Intent::Hold) {
         target.hold_for_life(fd);
     }

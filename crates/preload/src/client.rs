@@ -10,7 +10,7 @@ use zerocopy::{FromZeros, IntoBytes};
 
 use crate::environment::{self, SOCKET_PATH_MAX};
 use crate::socket::{Connection, Received};
-use crate::{journal, session, sys};
+use crate::{cached, journal, session, sys};
 
 /// Why there is no engine.
 #[derive(Debug)]
@@ -49,12 +49,56 @@ pub fn hello() -> Result<Engine, Failure> {
     let mut room = [0; SOCKET_PATH_MAX];
     environment::socket(&mut room).ok_or(Failure::NoSocket)?;
     let answer = ask(Kind::Hello, &[], None, HELLO_SECONDS).map_err(|_| Failure::NoAnswer)?;
-    let [pool, shm, device] = answer.descriptors;
-    device.into_iter().for_each(journal::keep);
+    let [pool, shm, ..] = answer.descriptors;
+    let zone = answer.zone();
+    answer.descriptors[2].filter(|_| zone != Some(2)).into_iter().for_each(journal::keep);
     let way = Way::Lent(&journal::JOURNAL);
     let engine = Engine::join(&answer.reply, pool.map(sys::borrow), shm.map(sys::borrow), Some(way));
+    let is_cached = engine.is_ok() && join_cache(&answer, zone);
     answer.close_descriptors();
-    engine.map_err(|e| Failure::Refused(e.text()))
+    match engine {
+        Err(e) => Err(Failure::Refused(e.text())),
+        // It would be believed to announce its writes.
+        Ok(_) if !is_cached => Err(Failure::Refused("its block cache cannot be mapped")),
+        Ok(engine) => Ok(engine),
+    }
+}
+
+/// Joins the zone of the block cache, if there is one.
+fn join_cache(answer: &Received, zone: Option<usize>) -> bool {
+    match zone.and_then(|i| answer.descriptors[i]) {
+        Some(fd) => cached::join(sys::borrow(fd), answer.reply.cache_len),
+        None => {
+            cached::none();
+            answer.reply.cache_len == 0
+        }
+    }
+}
+
+/// What became of the question whether a file is served from the block cache.
+pub enum Entered {
+    /// It is.
+    File(seawall_cache::shared::FileRef),
+    /// It is not to be.
+    Never,
+    /// It cannot be now.
+    NotNow,
+}
+
+/// Asks that the file behind `fd` be served from the block cache.
+pub fn enter(fd: c_int) -> Entered {
+    let answer =
+        if session::may_ask() { ask(Kind::Enter, &[], Some(fd), REGISTER_SECONDS).ok() } else { None };
+    let Some(answer) = answer else { return Entered::NotNow };
+    answer.close_descriptors();
+    match (answer.reply.magic, Status::from_u32(answer.reply.status)) {
+        (MAGIC, Status::Ok) => Entered::File(seawall_cache::shared::FileRef {
+            slot: answer.reply.slot,
+            tenant: answer.reply.generation as u16,
+        }),
+        (MAGIC, Status::Refused) => Entered::NotNow,
+        _ => Entered::Never,
+    }
 }
 
 /// Asks that the file behind `fd` be managed. With an engine: insists on an answer.

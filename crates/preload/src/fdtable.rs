@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use seawall_core::FileRef;
 
-use crate::owner;
+use crate::{cached, owner};
 
 const ENTRIES: usize = 65_536;
 static TABLE: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
@@ -152,6 +152,7 @@ pub fn opened(fd: c_int, marks: u64) {
     if !owner::in_vfork_child() {
         set(fd, Entry::other(State::Unknown, marks));
     }
+    cached::reset(fd);
 }
 
 /// Forgets `fd`: it was closed, or handed to the application just now. A vfork child has descriptors of its
@@ -161,6 +162,7 @@ pub fn reset(fd: c_int) {
     if get(fd) != Entry::UNKNOWN && !owner::in_vfork_child() {
         set(fd, Entry::UNKNOWN);
     }
+    cached::reset(fd);
 }
 
 /// Forgets the descriptors of a range, ends included.
@@ -175,6 +177,7 @@ pub fn copy(old: c_int, new: c_int) {
     if old != new && get(old) != get(new) && !owner::in_vfork_child() {
         set(new, get(old));
     }
+    cached::copy(old, new);
 }
 
 /// Changes the entries of one file: O_APPEND belongs to the open file, and several numbers may name it.

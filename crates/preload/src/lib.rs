@@ -11,6 +11,7 @@
 
 mod app;
 mod asynchronous;
+mod cached;
 mod classify;
 mod client;
 mod entry;

@@ -6,10 +6,12 @@
 use core::ptr;
 use core::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+    Ordering::SeqCst, fence,
 };
 
 use seawall_core::Engine;
 
+use crate::cached;
 use crate::client::{self, Failure};
 use crate::sys::{self, raw};
 
@@ -59,20 +61,25 @@ pub fn unanswered() {
     NOT_BEFORE.store(sys::now_ns(libc::CLOCK_MONOTONIC) + PAUSE_NS, Relaxed);
 }
 
+/// Everything passes through from now on. True if it did before.
+fn turn_off() -> bool {
+    cached::none();
+    OFF.swap(true, Relaxed)
+}
+
 #[cold]
 fn join() -> Option<&'static Engine> {
     if !may_ask() {
-        MISSED.store(true, Relaxed);
-        return None;
+        return miss();
     }
     match client::hello() {
         Ok(engine) => publish(engine),
         Err(Failure::NoSocket) => {
-            OFF.store(true, Relaxed);
+            turn_off();
             None
         }
         Err(Failure::Refused(why)) => {
-            if !OFF.swap(true, Relaxed) {
+            if !turn_off() {
                 sys::say(&["not active in this process: ", why]);
             }
             None
@@ -82,9 +89,17 @@ fn join() -> Option<&'static Engine> {
                 sys::say(&["the daemon does not answer; this process uses the disk until it does"]);
             }
             unanswered();
-            None
+            miss()
         }
     }
+}
+
+/// What is about to be done passes through unseen; unless another thread has joined meanwhile, which either is seen
+/// here, or sees what is missed.
+fn miss() -> Option<&'static Engine> {
+    MISSED.store(true, Relaxed);
+    fence(SeqCst);
+    joined()
 }
 
 /// Moves the engine into a page of its own and publishes it, unless another thread was quicker.
@@ -99,18 +114,30 @@ fn publish(engine: Engine) -> Option<&'static Engine> {
     }
     // SAFETY: fresh memory of the right size, aligned to a page, ours alone until published.
     unsafe { at.write(engine) };
+    pin_what_is_missed();
     if ENGINE.compare_exchange(ptr::null_mut(), at, AcqRel, Acquire).is_err() {
         // SAFETY: written above and not published.
         unsafe { at.drop_in_place() };
         let _ = raw!(SYS_munmap, at, size);
     }
+    pin_what_is_missed();
     joined()
+}
+
+/// Writes that began while nobody answered may be under way, through whatever is open: the block cache must not serve
+/// these files. Before the log counts this process among those who announce their writes, and once more for who missed
+/// that.
+fn pin_what_is_missed() {
+    fence(SeqCst);
+    if missed() {
+        cached::pin_open();
+    }
 }
 
 /// To be called by our constructor: without a socket there is nothing to do in this process, ever.
 pub fn start() {
     let mut room = [0; crate::environment::SOCKET_PATH_MAX];
     if crate::environment::socket(&mut room).is_none() {
-        OFF.store(true, Relaxed);
+        turn_off();
     }
 }

@@ -17,11 +17,17 @@ pub struct Connection(c_int);
 pub struct Received {
     /// The fixed part.
     pub reply: Reply,
-    /// What came along, in its order: pool, run-time memory, journal.
-    pub descriptors: [Option<c_int>; 3],
+    /// What came along, in its order: pool, run-time memory, journal, the block cache's zone; without those that there
+    /// are not.
+    pub descriptors: [Option<c_int>; 4],
 }
 
 impl Received {
+    /// Which of them is the zone's, if the answer says that there is one.
+    pub fn zone(&self) -> Option<usize> {
+        self.descriptors.iter().rposition(Option::is_some).filter(|at| self.reply.cache_len > 0 && *at >= 2)
+    }
+
     /// Closes what came along.
     pub fn close_descriptors(&self) {
         self.descriptors.iter().flatten().for_each(|fd| sys::close(*fd));
@@ -34,7 +40,7 @@ impl Drop for Connection {
     }
 }
 
-/// Room for the control message: three descriptors.
+/// Room for the control message: four descriptors.
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
@@ -84,12 +90,12 @@ impl Connection {
     }
 
     /// Receives one message; returns its length and the descriptors that came along.
-    pub fn receive(&self, into: &mut [u8]) -> Result<(usize, [Option<c_int>; 3]), Errno> {
+    pub fn receive(&self, into: &mut [u8]) -> Result<(usize, [Option<c_int>; 4]), Errno> {
         let mut iov = [iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() }];
         let mut control = Control([0; 64]);
         let mut message = header(&mut iov, &mut control);
         let len = again(|| raw!(SYS_recvmsg, self.0, &raw mut message, libc::MSG_CMSG_CLOEXEC))?;
-        let mut found = [None; 3];
+        let mut found = [None; 4];
         // SAFETY: the kernel filled `message`.
         unsafe {
             rights(

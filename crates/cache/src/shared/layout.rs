@@ -52,13 +52,17 @@ impl Layout {
         Header::BYTES
     }
 
-    /// As many cells as files.
+    /// Cells, several for each file: one that is pinned is in the way of few others.
+    pub(super) fn cells(self) -> u32 {
+        (self.files * 8).min(1 << 16)
+    }
+
     pub(super) fn cells_at(self) -> usize {
         self.samples_at() + SAMPLE_BYTES
     }
 
     pub(super) fn operations_at(self) -> usize {
-        (self.cells_at() + self.files as usize * CELL_BYTES).next_multiple_of(OPERATION_BYTES)
+        (self.cells_at() + self.cells() as usize * CELL_BYTES).next_multiple_of(OPERATION_BYTES)
     }
 
     pub(super) fn files_at(self) -> usize {

@@ -77,7 +77,7 @@ impl Cache {
     #[inline]
     pub fn cell(&self, dev: u64, inode: u64) -> Cell {
         let hash = mix(inode ^ dev.rotate_left(32) ^ 0x9e37_79b9_7f4a_7c15);
-        Cell((((hash >> 32) * u64::from(self.layout.files)) >> 32) as u16)
+        Cell((((hash >> 32) * u64::from(self.layout.cells())) >> 32) as u16)
     }
 
     /// A write of a file of this cell is about to begin that is not announced: its file was not entered when the cell
@@ -105,10 +105,11 @@ impl Cache {
 
     /// A file of this cell is written from now on at times that nobody sees. After this [`find`](Self::find) it, and if
     /// it is there [distrust](Self::distrust) it.
-    pub fn pin(&self, cell: Cell) {
+    ///
+    /// True if that can be [ended](Self::end_unannounced); else there were enough already, and it lasts.
+    pub fn pin(&self, cell: Cell) -> bool {
         let one_more = |word: u64| (word & WRITERS_MAX < PINNED_MAX).then_some(word + 1);
-        // Those that are there already are enough.
-        let _ = self.cell_word(cell).fetch_update(SeqCst, SeqCst, one_more);
+        self.cell_word(cell).fetch_update(SeqCst, SeqCst, one_more).is_ok()
     }
 
     /// The entry of a file, served or not, by device and inode. It may be one that had them before: to announce a write
@@ -140,7 +141,7 @@ impl Cache {
     #[cfg(feature = "std")]
     pub fn calm(&self) {
         let at = self.layout.cells_at();
-        for cell in 0..self.layout.files as usize {
+        for cell in 0..self.layout.cells() as usize {
             self.region.u64(at + cell * CELL_BYTES).fetch_and(!WRITERS_MAX, SeqCst);
         }
     }

@@ -55,6 +55,21 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row("sync", "absorbed when the log holds everything, else real", &["fsync", "fdatasync"]),
     row(
+        "read",
+        "whole blocks are looked for in the block cache first; any other read is the kernel's",
+        &[
+            "pread",
+            "pread64",
+            "__pread64",
+            "__pread_chk",
+            "__pread64_chk",
+            "preadv",
+            "preadv64",
+            "preadv2",
+            "preadv64v2",
+        ],
+    ),
+    row(
         "sync",
         "real; a file in the log has everything there, which is on the log's device first; any other has no live records",
         &["sync", "syncfs", "msync", "aio_fsync", "aio_fsync64"],

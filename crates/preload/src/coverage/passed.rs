@@ -9,21 +9,12 @@ const fn row(family: &'static str, why: &'static str, symbols: &'static [&'stati
 pub(super) const ROWS: &[Row] = &[
     row(
         "read",
-        "the page cache holds what was written, so reads need nothing",
+        "the page cache holds what was written; where they read belongs to the open file, so the block cache is left out",
         &[
             "read",
             "__read",
             "__read_chk",
-            "pread",
-            "pread64",
-            "__pread64",
-            "__pread_chk",
-            "__pread64_chk",
             "readv",
-            "preadv",
-            "preadv64",
-            "preadv2",
-            "preadv64v2",
             "readahead",
             "lseek",
             "lseek64",

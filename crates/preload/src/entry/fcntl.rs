@@ -10,9 +10,9 @@ use seawall_core::Errno;
 use super::close_dup::copied;
 use super::{entry, real_or};
 use crate::classify::{self, Intent, Kind};
-use crate::errno;
 use crate::fdtable::{self, Entry, mark};
 use crate::sys::{self, raw};
+use crate::{cached, errno};
 
 entry! {
     fn fcntl | fcntl64 | __fcntl (fd: c_int, command: c_int, arg: usize) -> c_int {
@@ -32,7 +32,12 @@ pub fn control(fd: c_int, command: c_int, arg: usize) -> Result<usize, Errno> {
     match command {
         libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => copied(fd, call()),
         libc::F_GETFL => call().map(|flags| flags | stripped(fdtable::get(fd)) as usize),
-        libc::F_SETFL => set_flags(fd, arg as c_int),
+        libc::F_SETFL => {
+            let done = set_flags(fd, arg as c_int);
+            // It may be read past the page cache now.
+            cached::reset(fd);
+            done
+        }
         _ => call(),
     }
 }

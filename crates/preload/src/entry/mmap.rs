@@ -9,7 +9,7 @@ use super::entry;
 use crate::classify::{self, Intent, Kind, Target};
 use crate::holds::{self, Why};
 use crate::sys::raw;
-use crate::{app, errno};
+use crate::{app, cached, errno};
 
 const MAP_TYPE: c_int = 0x0f;
 const MAP_SYNC: c_int = 0x80000;
@@ -49,9 +49,14 @@ pub fn map(
     let call = || raw!(SYS_mmap, at, len, prot, flags, fd, offset);
     let shared =
         matches!(flags & MAP_TYPE, MAP_SHARED | MAP_SHARED_VALIDATE) && flags & libc::MAP_ANONYMOUS == 0;
+    if flags & libc::MAP_FIXED != 0 {
+        app::forget_pages();
+    }
     if !shared || len == 0 {
         return call();
     }
+    // If it is not writable now it may become so.
+    cached::unseen(fd);
     match classify::of(fd, Intent::Hold) {
         Kind::Managed(target) if target.writable() => {
             if flags & MAP_SYNC != 0 {
@@ -109,6 +114,8 @@ pub fn protect(at: *mut c_void, len: usize, prot: c_int) -> Result<usize, Errno>
 fn prepare(at: *mut c_void, len: usize, prot: c_int) {
     if prot & libc::PROT_READ == 0 {
         app::forget_pages();
+    } else if prot & PROT_WRITE == 0 {
+        app::forget_writable();
     }
     if prot & PROT_WRITE != 0 && holds::any() {
         holds::writable(at as usize, len);

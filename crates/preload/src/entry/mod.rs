@@ -11,6 +11,7 @@ mod names;
 mod open;
 mod origin;
 mod process;
+mod read;
 mod splice;
 mod stdio;
 mod sync;

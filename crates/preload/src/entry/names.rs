@@ -9,7 +9,7 @@ use seawall_core::{Errno, policy};
 use super::entry;
 use crate::look::{self, Seen};
 use crate::sys::{self, raw};
-use crate::{app, client, errno, fdtable, guard, session};
+use crate::{app, cached, client, errno, fdtable, guard, session};
 
 const RENAME_EXCHANGE: c_uint = 2;
 const AT_REMOVEDIR: c_int = 0x200;
@@ -72,10 +72,13 @@ unsafe fn move_file(
     new: *const c_char,
     flags: c_uint,
 ) -> Result<usize, Errno> {
-    let call = || match flags {
+    let rename = || match flags {
         0 => raw!(SYS_renameat, old_dir, old, new_dir, new).map(drop),
         _ => raw!(SYS_renameat2, old_dir, old, new_dir, new, flags).map(drop),
     };
+    // SAFETY: the caller's.
+    let over = unsafe { app::path(new) }.filter(|_| flags & RENAME_EXCHANGE == 0);
+    let call = || cached::change_named(new_dir, over, AT_SYMLINK_NOFOLLOW, rename);
     // SAFETY: the caller's.
     let (source, victim) = unsafe { (seen(old_dir, old), seen(new_dir, new)) };
     let same = |a: &Seen, b: &Seen| a.file == b.file;
@@ -172,7 +175,10 @@ pub unsafe fn pointed(to: *const c_char, dir: c_int, path: *const c_char) -> Res
 /// unlinkat(2).
 pub unsafe fn removed(dir: c_int, path: *const c_char, flags: c_int) -> Result<usize, Errno> {
     let remove = |path: *const c_char| {
-        let call = || raw!(SYS_unlinkat, dir, path, flags);
+        // SAFETY: the caller's.
+        let name = unsafe { app::path(path) }.filter(|_| flags & AT_REMOVEDIR == 0);
+        let unlink = || raw!(SYS_unlinkat, dir, path, flags);
+        let call = || cached::change_named(dir, name, AT_SYMLINK_NOFOLLOW, unlink);
         // SAFETY: the caller's.
         match unsafe { seen(dir, path) }.filter(|_| flags & AT_REMOVEDIR == 0) {
             Some(victim) => victim.unlink(|| call().map(drop)).map(|()| 0),

@@ -15,7 +15,7 @@ use super::{entry, real_or};
 use crate::classify::{self, Intent, Kind};
 use crate::fdtable::{self, mark};
 use crate::sys::{self, raw};
-use crate::{app, errno, guard, look, session};
+use crate::{app, cached, errno, guard, look, session};
 
 const HERE: c_int = libc::AT_FDCWD;
 
@@ -64,6 +64,27 @@ pub unsafe fn at(dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) ->
     unsafe { guard::with(dir, path, call) }
 }
 
+/// openat2(2), if it truncates: the block cache is told.
+///
+/// # Safety
+/// As openat2(2); `call` makes it.
+pub unsafe fn unseen_truncation(
+    dir: c_int,
+    path: *const c_char,
+    how: *const u64,
+    call: impl FnOnce() -> Result<usize, Errno>,
+) -> Option<Result<usize, Errno>> {
+    if session::is_off() || !app::is_readable(how as usize, size_of::<u64>()) {
+        return None;
+    }
+    // SAFETY: the first member of `struct open_how` is its flags; readable, as we have just seen.
+    let flags = unsafe { how.read_unaligned() } as c_int;
+    // SAFETY: the caller's.
+    let path = unsafe { app::path(path) }.filter(|_| flags & O_TRUNC != 0)?;
+    let opened = cached::change_opened(dir, path, 0, || call().map(|fd| fd as c_int));
+    Some(super::origin::made(opened.map(|fd| fd as usize)))
+}
+
 /// True if the open itself may change a file, or how its writes reach the disk.
 fn is_delicate(flags: c_int) -> bool {
     let is_new = flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL;
@@ -78,8 +99,11 @@ fn writes(flags: c_int) -> bool {
 
 #[cold]
 fn delicate(dir: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<usize, Errno> {
-    let open = |flags: c_int| sys::openat(dir, path, flags, mode);
     let follow = if flags & libc::O_NOFOLLOW != 0 { libc::AT_SYMLINK_NOFOLLOW } else { 0 };
+    let open = |flags: c_int| {
+        let call = || sys::openat(dir, path, flags, mode);
+        if flags & O_TRUNC != 0 { cached::change_opened(dir, path, follow, call) } else { call() }
+    };
     if !writes(flags) {
         // O_RDONLY | O_TRUNC: there will be no descriptor to truncate by.
         let fd = match look::at(dir, path, follow) {

@@ -5,23 +5,23 @@ use core::ffi::{c_char, c_int, c_void};
 
 use super::origin::fresh;
 use super::{entry, real_or};
-use crate::{classify, holds, owner, rings, session};
+use crate::{cached, classify, holds, owner, rings, session};
 
 type Pid = libc::pid_t;
 
 entry! {
     fn fork | __fork () -> Pid {
-        holds::before_fork();
+        before();
         after(real_or!(-1, c"fork", fn() -> Pid))
     }
 
     fn _Fork () -> Pid {
-        holds::before_fork();
+        before();
         after(real_or!(-1, c"_Fork", fn() -> Pid))
     }
 
     fn forkpty (main: *mut c_int, name: *mut c_char, settings: *const c_void, size: *const c_void) -> Pid {
-        holds::before_fork();
+        before();
         let pid = after(real_or!(-1, c"forkpty",
             fn(main: *mut c_int, name: *mut c_char, settings: *const c_void, size: *const c_void) -> Pid));
         match pid {
@@ -34,7 +34,7 @@ entry! {
 
     /// Forks, ends the parent, and puts /dev/null onto 0, 1 and 2.
     fn daemon (keep_directory: c_int, keep_descriptors: c_int) -> c_int {
-        holds::before_fork();
+        before();
         let done = real_or!(-1, c"daemon", fn(keep_directory: c_int, keep_descriptors: c_int) -> c_int);
         if done == 0 {
             after(0);
@@ -42,6 +42,12 @@ entry! {
         }
         done
     }
+}
+
+/// The child inherits what is held.
+fn before() {
+    holds::before_fork();
+    cached::before_fork();
 }
 
 /// In the child, a new identity, and what it inherited is held in its own name.

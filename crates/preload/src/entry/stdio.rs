@@ -13,7 +13,7 @@ use crate::classify::{self, Intent, Kind};
 use crate::holds::{self, Why};
 use crate::look::{self, Seen};
 use crate::real::real;
-use crate::{app, errno, fdtable, guard, owner, session};
+use crate::{app, cached, errno, fdtable, guard, owner, session};
 
 entry! {
     fn fopen | fopen64 | _IO_fopen (path: *const c_char, mode: *const c_char) -> *mut FILE {
@@ -26,8 +26,8 @@ entry! {
         guard::with(libc::AT_FDCWD, path, |path| {
             let before = number(stream);
             let opened = open(path, mode, || {
-                real_or!(null_mut(), c"freopen",
-                    fn(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE)
+                cached::closed(stream as usize, || real_or!(null_mut(), c"freopen",
+                    fn(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE))
             });
             before.inspect(|fd| fdtable::reset(*fd));
             opened
@@ -38,12 +38,15 @@ entry! {
         let held = if writes(mode) { hold(fd) } else { None };
         let stream = real_or!(null_mut(), c"fdopen", fn(fd: c_int, mode: *const c_char) -> *mut FILE);
         remember(stream, held);
+        if writes(mode) {
+            cached::stream(stream as usize, fd);
+        }
         stream
     }
 
     fn fclose | _IO_fclose (stream: *mut FILE) -> c_int {
         number(stream).inspect(|fd| fdtable::reset(*fd));
-        let done = real_or!(-1, c"fclose", fn(stream: *mut FILE) -> c_int);
+        let done = cached::closed(stream as usize, || real_or!(-1, c"fclose", fn(stream: *mut FILE) -> c_int));
         holds::closed(stream as usize);
         done
     }
@@ -70,9 +73,13 @@ unsafe fn open(path: *const c_char, mode: *const c_char, call: impl FnOnce() -> 
     // SAFETY: as above.
     let seen = unsafe { app::path(path) }.and_then(|path| look::at(libc::AT_FDCWD, path, 0));
     seen.as_ref().inspect(|seen| seen.hold());
-    let stream = call();
+    // SAFETY: as above.
+    let name = unsafe { app::path(path) };
+    // It may be truncated.
+    let stream = cached::change_named(libc::AT_FDCWD, name, 0, call);
     let held = number(stream).and_then(|fd| {
         fresh(fd);
+        cached::stream(stream as usize, fd);
         hold(fd)
     });
     remember(stream, held);

@@ -9,7 +9,7 @@ use seawall_core::{Errno, Scope};
 use super::entry;
 use crate::classify::{self, Intent, Kind};
 use crate::sys::raw;
-use crate::{errno, journal, sys};
+use crate::{cached, errno, journal, sys};
 
 entry! {
     fn fsync (fd: c_int) -> c_int { errno::zero(durable(fd, Scope::Whole)) }
@@ -28,7 +28,7 @@ entry! {
 pub fn durable(fd: c_int, scope: Scope) -> Result<(), Errno> {
     match classify::of(fd, Intent::Sync) {
         Kind::Managed(target) => target.sync(fd, scope),
-        Kind::Kernel | Kind::Watched(_) | Kind::Poisoned => sys::sync(fd, scope),
+        Kind::Kernel | Kind::Watched(_) | Kind::Poisoned => cached::sync(fd, || sys::sync(fd, scope)),
     }
 }
 

@@ -8,7 +8,7 @@ use libc::AT_FDCWD;
 use seawall_core::{Errno, Scope};
 
 use super::{
-    aio, close_dup, entry, fcntl, mmap, names, open, origin, sync, truncate_fallocate, uring, write,
+    aio, close_dup, entry, fcntl, mmap, names, open, origin, read, sync, truncate_fallocate, uring, write,
 };
 use crate::classify::pass;
 use crate::{errno, sys};
@@ -50,6 +50,9 @@ unsafe fn writes(nr: c_long, [a, b, c, d, e, f]: [usize; 6]) -> Option<Result<us
             libc::SYS_writev => write::vector(fd, b as _, c as c_int, -1, 0),
             libc::SYS_pwritev => write::vector_at(fd, b as _, c as c_int, d as i64),
             libc::SYS_pwritev2 => write::vector(fd, b as _, c as c_int, d as i64, f as c_int),
+            libc::SYS_pread64 => read::at(fd, b as _, c, d as i64),
+            libc::SYS_preadv => read::vector_at(fd, b as _, c as c_int, d as i64),
+            libc::SYS_preadv2 => read::vector(fd, b as _, c as c_int, d as i64, f as c_int),
             libc::SYS_fsync => sync::durable(fd, Scope::Whole).map(|()| 0),
             libc::SYS_fdatasync => sync::durable(fd, Scope::Data).map(|()| 0),
             libc::SYS_sync => {
@@ -80,6 +83,10 @@ unsafe fn paths(nr: c_long, [a, b, c, d, e, _]: [usize; 6]) -> Option<Result<usi
     // SAFETY: the caller's.
     Some(unsafe {
         match nr {
+            // Without O_TRUNC there is nothing to it but its descriptor.
+            libc::SYS_openat2 => {
+                return open::unseen_truncation(dir, b as _, c as _, || sys::call(nr, [a, b, c, d]));
+            }
             libc::SYS_openat => open::at(dir, b as _, c as c_int, d as u32),
             libc::SYS_truncate => truncate_fallocate::by_path(a as _, b as i64),
             libc::SYS_renameat => names::moved(dir, b as _, c as c_int, d as _, 0),

@@ -8,7 +8,7 @@ use seawall_core::Errno;
 use super::{entry, real_or};
 use crate::classify::{self, Intent, Kind, Target};
 use crate::sys::{self, raw};
-use crate::{app, errno, guard, look};
+use crate::{app, cached, errno, guard, look};
 
 entry! {
     fn ftruncate | ftruncate64 (fd: c_int, len: i64) -> c_int { errno::int(file(fd, len)) }
@@ -22,8 +22,14 @@ entry! {
     /// Returns the error instead of setting errno. libc's own, because it falls back to writing.
     fn posix_fallocate | posix_fallocate64 (fd: c_int, offset: i64, len: i64) -> c_int {
         let answer = extend(fd, offset, len, true, || {
-            let n: c_int =
-                real_or!(libc::ENOSYS, c"posix_fallocate", fn(fd: c_int, offset: i64, len: i64) -> c_int);
+            // As libc begins; what it does where that is not supported stores zeros.
+            let done = raw!(SYS_fallocate, fd, 0, offset, len).map(drop);
+            if done != Err(Errno::OPNOTSUPP) {
+                return done;
+            }
+            let n: c_int = cached::change(fd, || {
+                real_or!(libc::ENOSYS, c"posix_fallocate", fn(fd: c_int, offset: i64, len: i64) -> c_int)
+            });
             if n == 0 { Ok(()) } else { Err(Errno::from_raw_os_error(n)) }
         });
         answer.map_or_else(|e| e.raw_os_error(), |()| 0)
@@ -34,8 +40,8 @@ entry! {
 pub fn file(fd: c_int, len: i64) -> Result<usize, Errno> {
     let call = || raw!(SYS_ftruncate, fd, len).map(drop);
     let len = u64::try_from(len).ok();
-    resize(fd, len, |t, len, call| t.engine.truncate(t.who, t.file, sys::borrow(fd), len, call), call)
-        .map(|()| 0)
+    let logged = |t: &Target, len, call| t.engine.truncate(t.who, t.file, sys::borrow(fd), len, call);
+    cached::change(fd, || resize(fd, len, logged, call)).map(|()| 0)
 }
 
 /// truncate(2).
@@ -45,11 +51,12 @@ pub fn file(fd: c_int, len: i64) -> Result<usize, Errno> {
 pub unsafe fn by_path(path: *const c_char, len: i64) -> Result<usize, Errno> {
     let call = |path: *const c_char| {
         // SAFETY: the caller's.
-        let seen = unsafe { app::path(path) }.and_then(|path| look::at(libc::AT_FDCWD, path, 0));
-        match seen {
+        let name = unsafe { app::path(path) };
+        let seen = name.and_then(|path| look::at(libc::AT_FDCWD, path, 0));
+        cached::change_named(libc::AT_FDCWD, name, 0, || match seen {
             Some(seen) => seen.pass(|| raw!(SYS_truncate, path, len)),
             None => raw!(SYS_truncate, path, len),
-        }
+        })
     };
     // SAFETY: the caller's.
     unsafe { guard::with(libc::AT_FDCWD, path, call) }

@@ -9,6 +9,7 @@ use libc::iovec;
 use seawall_core::{At, Errno, Scope};
 
 use super::entry;
+use crate::cached::{self, Span};
 use crate::classify::{self, Intent, Kind, Target, Watched};
 use crate::fdtable::mark;
 use crate::sys::{self, raw};
@@ -48,6 +49,21 @@ struct How {
     at: At,
     /// RWF_ flags.
     flags: c_int,
+    /// How many bytes, if that can be known.
+    len: Option<usize>,
+}
+
+impl How {
+    /// What the block cache is to hear of it.
+    fn span(&self, fd: c_int) -> Span {
+        match (self.at, self.len) {
+            (At::Offset(from), Some(len)) => Span::Bytes { from, len: len as u64 },
+            (At::Offset(_), None) => Span::Any,
+            _ if self.flags & RWF_APPEND != 0 => Span::End,
+            _ if self.flags & RWF_NOAPPEND != 0 => Span::Any,
+            _ => cached::append_or_unknown(fd),
+        }
+    }
 }
 
 /// write(2).
@@ -56,7 +72,7 @@ struct How {
 /// As write(2), for these and the following.
 #[inline]
 pub unsafe fn plain(fd: c_int, data: *const c_void, len: usize) -> Result<usize, Errno> {
-    let how = How { at: At::Cursor, flags: 0 };
+    let how = How { at: At::Cursor, flags: 0, len: Some(len) };
     // SAFETY: the caller's.
     let slices = || unsafe { app::bytes(data, len) }.map(core::iter::once);
     change(fd, how, slices, || raw!(SYS_write, fd, data, len))
@@ -69,7 +85,7 @@ pub unsafe fn at(fd: c_int, data: *const c_void, len: usize, offset: i64) -> Res
     let Ok(from) = u64::try_from(offset) else { return call() };
     // SAFETY: the caller's.
     let slices = || unsafe { app::bytes(data, len) }.map(core::iter::once);
-    change(fd, How { at: At::Offset(from), flags: 0 }, slices, call)
+    change(fd, How { at: At::Offset(from), flags: 0, len: Some(len) }, slices, call)
 }
 
 /// pwritev(2): as [`vector`], but -1 is not the descriptor's position.
@@ -103,12 +119,24 @@ pub unsafe fn vector(
     // A managed file's sync is the engine's; for any other file the kernel gets the flags as they came.
     let managed = matches!(classify::of(fd, Intent::Write), Kind::Managed(_));
     let passed = if managed { flags & !(RWF_DSYNC | RWF_SYNC) } else { flags };
-    change(fd, How { at, flags }, slices, || call(passed))
+    // SAFETY: as above.
+    let len = unsafe { app::pieces(iov, count) }.map(|all| all.iter().map(|piece| piece.iov_len).sum());
+    change(fd, How { at, flags, len }, slices, || call(passed))
 }
 
 /// The common course: `slices` gives `None` for arguments that the kernel must judge.
 #[inline]
 fn change<'d, D: Iterator<Item = &'d [u8]> + Clone>(
+    fd: c_int,
+    how: How,
+    slices: impl FnOnce() -> Option<D>,
+    call: impl FnOnce() -> Result<usize, Errno>,
+) -> Result<usize, Errno> {
+    cached::write(fd, || how.span(fd), || logged(fd, how, slices, call))
+}
+
+#[inline]
+fn logged<'d, D: Iterator<Item = &'d [u8]> + Clone>(
     fd: c_int,
     how: How,
     slices: impl FnOnce() -> Option<D>,

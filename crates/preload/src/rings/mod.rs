@@ -68,15 +68,20 @@ pub unsafe fn submitting(ring: *const Ring) {
     }
 }
 
-/// Holds whatever is open, by the names in /proc/self/fd.
+/// Holds whatever is open.
 pub fn hold_all() {
+    each_open(classify::hold_for_life);
+}
+
+/// Calls `each` for whatever is open, by the names in /proc/self/fd.
+pub fn each_open(each: impl Fn(c_int)) {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
     let Ok(dir) = sys::openat(libc::AT_FDCWD, c"/proc/self/fd", flags, 0) else {
-        return (0..1024).for_each(classify::hold_for_life);
+        return (0..1024).for_each(each);
     };
     let mut chunk = [0u8; 2048];
     while let Ok(n @ 1..) = raw!(SYS_getdents64, dir, chunk.as_mut_ptr(), chunk.len()) {
-        names(&chunk[..n]).filter_map(number).filter(|fd| *fd != dir).for_each(classify::hold_for_life);
+        names(&chunk[..n]).filter_map(number).filter(|fd| *fd != dir).for_each(&each);
     }
     sys::close(dir);
 }
