@@ -105,7 +105,7 @@ impl Scene {
             ended.join().expect("the daemon panicked");
         }
         let (ready, listens) = mpsc::channel();
-        let options = Options { pool: self.pool.clone(), keep: true, journal: false };
+        let options = Options { pool: self.pool.clone(), keep: true, journal: false, cache: None };
         self.daemon = Some(std::thread::spawn(move || {
             serve(&options, || ready.send(()).expect("somebody waits")).expect("a daemon that serves");
         }));

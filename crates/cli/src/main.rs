@@ -8,6 +8,7 @@
 
 mod attach;
 mod beside;
+mod cache;
 mod commands;
 mod pool;
 mod run;

@@ -7,6 +7,7 @@ use seawall_core::recover::RecoverError;
 use seawall_core::table::TableError;
 use seawall_core::takeover::StartError;
 
+use crate::cache::CacheError;
 use crate::guard::GuardError;
 
 /// An error of the daemon.
@@ -18,6 +19,7 @@ pub enum DaemonError {
     Start(StartError),
     Table(TableError),
     Guard(GuardError),
+    Cache(CacheError),
     Place { pool: PathBuf, error: std::io::Error },
     Listen { socket: PathBuf, error: std::io::Error },
     NoClientSlot,
@@ -34,6 +36,7 @@ impl std::fmt::Display for DaemonError {
             Self::Start(e) => e.fmt(f),
             Self::Table(e) => e.fmt(f),
             Self::Guard(e) => e.fmt(f),
+            Self::Cache(e) => e.fmt(f),
             Self::Place { pool, error } => write!(
                 f,
                 "no run-time directory for the pool {}: {error}. It must belong to the pool's owner, who must \
@@ -67,4 +70,5 @@ macro_rules! from {
         }
     )*};
 }
-from!(PoolError => Pool, RecoverError => Recover, StartError => Start, TableError => Table, GuardError => Guard);
+from!(PoolError => Pool, RecoverError => Recover, StartError => Start, TableError => Table, GuardError => Guard,
+    CacheError => Cache);

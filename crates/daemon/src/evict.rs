@@ -19,7 +19,7 @@ use nix::libc::{F_RDLCK, F_UNLCK};
 use rustix::process::{Resource, getrlimit};
 
 use crate::state::{Daemon, real_sync};
-use crate::{process, register, sys};
+use crate::{cache, process, register, sys};
 
 /// Descriptors that are not for files: pool, sockets, connections, clients.
 const RESERVED: u64 = 256;
@@ -29,7 +29,9 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Files that can be managed at a time: each takes an entry and two descriptors.
 pub(crate) fn capacity(daemon: &Daemon) -> usize {
     let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let files = descriptors.saturating_sub(RESERVED) / 2;
+    // The block cache has one for each of its files, a third of all at most.
+    let for_cache = if daemon.cache.is_some() { cache::capacity() as u64 } else { 0 };
+    let files = descriptors.saturating_sub(RESERVED + for_cache) / 2;
     files.clamp(1, u64::from(daemon.pool.superblock.files)) as usize
 }
 

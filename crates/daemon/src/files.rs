@@ -15,7 +15,8 @@ use seawall_core::destage::Files;
 use seawall_core::reap::Writable;
 
 use crate::ages::Ages;
-use crate::state::lock;
+use crate::cache::{self, Announced};
+use crate::state::{Daemon, lock};
 
 /// A managed file.
 pub(crate) struct Managed {
@@ -82,11 +83,19 @@ pub(crate) struct Descriptors<'a> {
     table: &'a FileTable,
     last: Option<Arc<Managed>>,
     ages: Option<&'a mut Ages>,
+    /// What is written through them is announced in the block cache, as long as they live.
+    daemon: Option<&'a Daemon>,
+    announced: Vec<Announced<'a>>,
 }
 
 impl<'a> Descriptors<'a> {
     pub fn new(table: &'a FileTable) -> Self {
-        Self { table, last: None, ages: None }
+        Self { table, last: None, ages: None, daemon: None, announced: Vec::new() }
+    }
+
+    /// Announces in the block cache what is written.
+    pub fn announced(self, daemon: &'a Daemon) -> Self {
+        Self { daemon: Some(daemon), ..self }
     }
 
     /// Lets a destage round leave out the files that are not old enough.
@@ -113,6 +122,9 @@ impl Files for Descriptors<'_> {
 impl Writable for Descriptors<'_> {
     fn writable(&mut self, slot: u32) -> io::Result<File> {
         let managed = self.table.get(slot).ok_or_else(unknown)?;
+        if let Some((daemon, zone)) = self.daemon.and_then(|daemon| Some((daemon, daemon.cache.as_ref()?))) {
+            self.announced.push(Announced::new(zone, cache::me(daemon), managed.dev, managed.ino));
+        }
         reopen(&managed.file, true)
     }
 }

@@ -13,6 +13,7 @@
 //!                                 │ hardener   what nobody synced (a journal) journal
 //!                                 │ leader     who writes it, stopped or dead leader
 //!                                 │ ahead      segments that will be used     ahead
+//!                                 │ cache      the block cache                cache
 //! ```
 //!
 //! Invariants: a guard is up, durably, before a file it protects may have a record. It is lowered only when
@@ -26,6 +27,7 @@
 
 mod ages;
 mod ahead;
+pub mod cache;
 mod closing;
 pub mod control;
 mod destaging;

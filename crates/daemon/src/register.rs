@@ -92,7 +92,7 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
     let file = reopen(fd, false).map_err(|e| refuse(format!("it cannot be opened for syncing: {e}")))?;
     let foreign = if only { Vec::new() } else { daemon.foreign_writers(inode.0, inode.1) };
     if !foreign.is_empty() {
-        daemon.watch.remove(&file, inode);
+        daemon.unwatch(&file, inode);
         return Err(refuse(format!("processes {foreign:?} write to it without Seawall")));
     }
     let destaged = reopen(&file, false).map_err(|e| refuse(e.to_string()))?;
@@ -189,7 +189,7 @@ fn strike(daemon: &Daemon, slot: u32, (dev, ino): (u64, u64)) {
     let _ = table::forget(&daemon.pool, slot);
     lock_mutex(&daemon.foreign).forget(slot);
     if let Some(managed) = daemon.files.remove(slot) {
-        daemon.watch.remove(&managed.file, (dev, ino));
+        daemon.unwatch(&managed.file, (dev, ino));
     }
 }
 

@@ -12,6 +12,7 @@ use seawall_wire::message::{Kind, MAGIC, MESSAGE_MAX, Reply, Request, Retire, St
 use serde::Serialize;
 use zerocopy::{FromBytes, IntoBytes};
 
+use crate::cache::{self, Zone};
 use crate::net::{self, Message, Peer};
 use crate::state::{Daemon, real_sync};
 use crate::{ahead, closing, control, destaging, lend, register, roots, status, tablespaces, warden};
@@ -109,7 +110,7 @@ impl<'d> Connection<'d> {
             Some(Kind::Register) => self.register(message),
             Some(Kind::SyncFile) => self.sync_file(body),
             Some(Kind::Harden) => self.harden(body),
-            Some(Kind::Enter) => Answer::status(Status::Bypass),
+            Some(Kind::Enter) => self.enter(message),
             Some(Kind::LookForRoots) => match tablespaces::look(self.daemon) {
                 Ok(()) => Answer::status(Status::Ok),
                 Err(e) => Answer::failed(e),
@@ -146,6 +147,10 @@ impl<'d> Connection<'d> {
         reply.sync_map = u32::from(self.daemon.pool.medium == Medium::Pmem);
         let mut descriptors = vec![self.daemon.pool_for_clients.as_fd(), self.daemon.shm_file.as_fd()];
         descriptors.extend(lend::journal(self.daemon));
+        if let Some((zone, len)) = self.daemon.cache.as_ref().map(Zone::lend) {
+            reply.cache_len = len;
+            descriptors.push(zone);
+        }
         Answer { reply, body: Vec::new(), descriptors }
     }
 
@@ -174,6 +179,18 @@ impl<'d> Connection<'d> {
                 ahead::registered(self.daemon, fd, file);
                 let mut answer = Answer::status(Status::Ok);
                 (answer.reply.slot, answer.reply.generation) = (slot, generation);
+                answer
+            }
+            Err(register::Unmanaged(status)) => Answer::status(status),
+        }
+    }
+
+    fn enter(&self, message: &Message) -> Answer<'d> {
+        let [fd] = message.descriptors.as_slice() else { return Answer::status(Status::BadRequest) };
+        match cache::enter(self.daemon, fd) {
+            Ok(file) => {
+                let mut answer = Answer::status(Status::Ok);
+                (answer.reply.slot, answer.reply.generation) = (file.slot, file.tenant.into());
                 answer
             }
             Err(register::Unmanaged(status)) => Answer::status(status),

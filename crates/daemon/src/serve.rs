@@ -13,9 +13,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use seawall_wire::message::{Reply, Status};
 use zerocopy::IntoBytes;
 
+use crate::cache::CacheOptions;
 use crate::errors::DaemonError;
 use crate::state::Daemon;
-use crate::{ahead, closing, destaging, journal, leader, net, requests, start, warden, watch};
+use crate::{ahead, cache, closing, destaging, journal, leader, net, requests, start, warden, watch};
 
 /// Connections served at once. Clients connect for one request each; more than this many at the same moment
 /// are told to go without.
@@ -32,6 +33,8 @@ pub struct Options {
     pub keep: bool,
     /// Say everything on stderr too.
     pub journal: bool,
+    /// The block cache to have beside the log.
+    pub cache: Option<CacheOptions>,
 }
 
 /// Runs a daemon until it is told to end or nobody needs it. `ready` is called once it listens.
@@ -55,6 +58,7 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
         spawn(&daemon, "warden", warden::run),
         spawn(&daemon, "harden", journal::run),
         spawn(&daemon, "ahead", ahead::run),
+        spawn(&daemon, "cache", cache::run),
     ];
     spawn(&daemon, "watch", watch::run);
     spawn(&daemon, "leader", leader::run);
@@ -153,6 +157,7 @@ fn serve_connection(daemon: &Arc<Daemon>, connection: OwnedFd, open: &Arc<Atomic
 fn finish(daemon: &Daemon) {
     let users = closing::users(daemon);
     let closed = if users.is_empty() {
+        cache::close(daemon);
         closing::close(daemon).map_err(|e| e.to_string())
     } else {
         destaging::drain(daemon);

@@ -31,7 +31,7 @@ use crate::roots::Roots;
 use crate::serve::Options as Serving;
 use crate::state::Daemon;
 use crate::watch::Watch;
-use crate::{journal, locate, place, process, register, warden};
+use crate::{cache, journal, locate, place, process, register, warden};
 
 /// What `seawall recover` may do.
 #[derive(Clone, Copy, Debug)]
@@ -97,8 +97,9 @@ pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
     };
     let mut former = Former::without_image(&pool)?;
     if former.is_none() && takeover::is_live(Path::new(MEMORY), &pool) {
-        let daemon = attach(pool, log()?, keep)?;
+        let mut daemon = attach(pool, log()?, keep)?;
         if !living(&daemon).is_empty() {
+            cache::take_over(&mut daemon, options.cache.as_ref());
             resume(&daemon);
             return Ok(daemon);
         }
@@ -113,6 +114,11 @@ pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
     let mut daemon = attach(pool, log()?, keep)?;
     // What could not be lowered now is lowered at the end.
     daemon.roots = roots;
+    // Behind the recovery: what that wrote is not what was cached.
+    if let Err(e) = cache::open(&mut daemon, options.cache.as_ref()) {
+        release(&daemon);
+        return Err(e.into());
+    }
     daemon.log.say(format!(
         "started; {} records in the log, {} live, {} of them replayed",
         report.records,
@@ -143,6 +149,7 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         engine: started.engine,
         pool,
         pool_for_clients,
+        cache: None,
         shm_file: started.shm_file,
         shm_len: started.shm_len,
         shm_path: started.shm_path,

@@ -11,6 +11,7 @@ use seawall_core::pool::Pool;
 use seawall_core::{Engine, Errno, Owner};
 
 use crate::ahead::Ahead;
+use crate::cache::Zone;
 use crate::files::{FileTable, Managed};
 use crate::guard::Claim;
 use crate::lifetime::Lifetime;
@@ -34,6 +35,8 @@ pub(crate) struct Daemon {
     pub shm_file: File,
     pub shm_len: u64,
     pub shm_path: PathBuf,
+    /// The block cache, if there is one.
+    pub cache: Option<Zone>,
     pub place: Place,
     pub log: Log,
     /// The daemon's own client slot: it takes file locks like everybody else.

@@ -8,6 +8,7 @@ use seawall_stats::{Class, EVENTS, Event, Row, Summary, bucket_floor_ns};
 use seawall_wire::shm::Flag;
 use serde::{Deserialize, Serialize};
 
+use crate::cache::{self, CacheStatus};
 use crate::files::Managed;
 use crate::journal::{self, JournalStatus};
 use crate::state::{Daemon, FILL_STEP};
@@ -75,6 +76,9 @@ pub struct Status {
     /// Times that a file was left to the kernel because all that are managed were in use.
     #[serde(default)]
     pub turned_away: u64,
+    /// The block cache, if there is one.
+    #[serde(default)]
+    pub cache: Option<CacheStatus>,
     /// Waits, by event, over all files.
     pub events: Vec<EventStatus>,
     /// The same by class of file, those that happened.
@@ -187,6 +191,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
     let in_use = |(i, _): &(u32, _)| daemon.engine.shm().root(*i).is_some_and(|r| r.kind().is_some());
     let roots = daemon.roots.all().into_iter().filter(in_use);
     let sb = &pool.superblock;
+    let count = |event| summary(daemon, event, &Class::ALL).count;
     Status {
         medium: pool.medium.label().into(),
         medium_name: pool.medium.name().into(),
@@ -214,6 +219,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         files_max: evict::capacity(daemon) as u32,
         evicted: daemon.evicted.load(Relaxed),
         turned_away: daemon.turned_away.load(Relaxed),
+        cache: cache::status(daemon, count(Event::CacheRead), count(Event::FileRead)),
         events: events(daemon),
         class_events: class_events(daemon),
         epoch: epoch(daemon),

@@ -3,6 +3,9 @@
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use nix::libc;
 use nix::sys::fanotify::Fanotify;
@@ -18,4 +21,57 @@ pub(crate) fn fanotify(fd: OwnedFd) -> Option<Fanotify> {
 pub(crate) fn lease(fd: BorrowedFd<'_>, kind: i32) -> bool {
     // SAFETY: a call on an open descriptor, with an integer argument.
     unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETLEASE, kind) == 0 }
+}
+
+/// An entry of a robust list (set_robust_list(2)), and its head.
+#[repr(C)]
+struct Robust {
+    next: *mut Robust,
+    offset: libc::c_long,
+    pending: *mut Robust,
+}
+
+/// Has the kernel mark the word when this thread ends, however it does: of a word that is the thread's id what is left
+/// is FUTEX_OWNER_DIED. Before it closes the process's files. False if it will not.
+///
+/// The owner of the word is leaked: the thread may end at any time. This takes the place of the thread's list of robust
+/// mutexes: Rust's standard library has none.
+pub(crate) fn wiped_at_death<T: Send + Sync + 'static>(
+    owner: Arc<T>,
+    word: impl FnOnce(&'static T) -> &'static AtomicU32,
+) -> bool {
+    let owner: &'static Arc<T> = Box::leak(Box::new(owner));
+    let word = word(owner);
+    let entry =
+        Box::into_raw(Box::new(Robust { next: ptr::null_mut(), offset: 0, pending: ptr::null_mut() }));
+    let offset = (word.as_ptr() as isize).wrapping_sub(entry as isize) as libc::c_long;
+    let head = Box::into_raw(Box::new(Robust { next: entry, offset, pending: ptr::null_mut() }));
+    // SAFETY: both were just made, and are leaked: the kernel reads them when the thread ends. The list ends where it
+    // began; the word lies at `offset` from its entry.
+    unsafe {
+        (*entry).next = head;
+        libc::syscall(libc::SYS_set_robust_list, head, size_of::<Robust>()) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering::SeqCst;
+
+    #[test]
+    fn the_kernel_wipes_the_word_of_a_thread_that_ended() {
+        let word: &'static AtomicU32 = Box::leak(Box::default());
+        let thread = std::thread::spawn(move || {
+            assert!(wiped_at_death(Arc::new(word), |word| word));
+            let me = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+            word.store(me, SeqCst);
+        });
+        thread.join().expect("it ends");
+        // The join waits for less than the kernel's last steps.
+        while word.load(SeqCst) & 0x3fff_ffff != 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(word.load(SeqCst), 0x4000_0000, "FUTEX_OWNER_DIED");
+    }
 }

@@ -13,7 +13,7 @@ use seawall_wire::shm::Flag;
 
 use crate::files::{Descriptors, Managed};
 use crate::state::{Daemon, lock, real_sync};
-use crate::{closing, foreign, process};
+use crate::{cache, closing, foreign, process};
 
 /// How often the warden looks, when nobody dies meanwhile.
 const TICK: Duration = Duration::from_millis(200);
@@ -63,6 +63,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
             bury(daemon, &dead);
         }
         review_foreign(daemon);
+        cache::review(daemon);
         for error in daemon.roots.keep_up(&daemon.claim()) {
             daemon.log.say_once(&error.to_string(), error.to_string());
         }
@@ -126,8 +127,11 @@ fn wait(daemon: &Daemon, watched: &Watched) {
 
 /// Finishes or voids what dead clients left, and frees what they held.
 pub(crate) fn bury(daemon: &Daemon, dead: &[u32]) {
-    let mut files = Descriptors::new(&daemon.files);
+    let mut files = Descriptors::new(&daemon.files).announced(daemon);
     let reaped = reap::dead(&daemon.engine, daemon.me(), &|client| dead.contains(&client), &mut files);
+    drop(files);
+    // Behind the writes that were finished: until then their blocks stay marked.
+    cache::reap(daemon);
     if reaped.lanes + reaped.locks > 0 {
         daemon.log.say(format!(
             "{} processes ended, some in the middle of a write: {} writes finished, {} lanes and {} locks freed",
@@ -159,6 +163,7 @@ pub(crate) fn keep_out(daemon: &Daemon, file: &Managed, pid: u32) {
 
 /// Takes the files out of the log that a process writes which was told to go without Seawall.
 pub(crate) fn keep_out_of(daemon: &Daemon, pid: u32) {
+    cache::suspend_those_of(daemon, pid);
     for file in daemon.files.all().iter().filter(|file| foreign::writes(pid, file.dev, file.ino)) {
         keep_out(daemon, file, pid);
     }
@@ -166,6 +171,7 @@ pub(crate) fn keep_out_of(daemon: &Daemon, pid: u32) {
 
 /// Looks whether a foreign process has the file open for writing.
 pub(crate) fn look_for_writers(daemon: &Daemon, (dev, ino): (u64, u64)) {
+    cache::look_for_writers(daemon, (dev, ino));
     let slot = daemon.engine.shm().find(dev, ino);
     let Some(file) = slot.and_then(|slot| daemon.files.get(slot)) else { return };
     if let Some(pid) = daemon.foreign_writers(dev, ino).first() {

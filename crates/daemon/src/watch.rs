@@ -42,7 +42,7 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags as InotifyFlags, Inotify, Watch
 
 use crate::log::Log;
 use crate::state::{Daemon, lock};
-use crate::{sys, warden};
+use crate::{cache, sys, warden};
 
 type Inode = (u64, u64);
 
@@ -141,6 +141,9 @@ fn proc_path(file: impl AsFd) -> PathBuf {
 
 /// Answers events until the process ends.
 pub(crate) fn run(daemon: &Arc<Daemon>) {
+    if !matches!(daemon.watch, Watch::Blind) {
+        cache::announce(daemon);
+    }
     match &daemon.watch {
         Watch::Fanotify(fanotify) => permissions(daemon, fanotify),
         Watch::Inotify(inotify, inodes) => reports(daemon, inotify, inodes),
@@ -173,6 +176,9 @@ fn is_ours(daemon: &Daemon, pid: i32) -> bool {
 
 fn foreign_open(daemon: &Daemon, event: &FanotifyEvent) {
     let stat = event.fd().and_then(|fd| rustix::fs::fstat(fd).ok());
+    if let Some(stat) = &stat {
+        cache::opened(daemon, (stat.st_dev, stat.st_ino), event.pid().unsigned_abs());
+    }
     if let Some(stat) = &stat
         && is_atomic(daemon, (stat.st_dev, stat.st_ino))
     {

@@ -44,9 +44,16 @@ impl Client {
     /// Attaches: maps pool and run-time memory.
     ///
     /// # Errors
-    /// If the daemon is not there, refuses, or is of another version.
+    /// If the daemon is not there, refuses, or is of another version; or if it has a block cache, which would not see
+    /// what is written through a mount.
     pub fn hello(&self) -> io::Result<Engine> {
         let (reply, descriptors) = self.ask(Kind::Hello, None)?;
+        if reply.cache_len != 0 {
+            return Err(io::Error::other(
+                "its daemon has a block cache (--cache), which a mount does not keep up to date yet: use another pool, or \
+                 run the database without --cache",
+            ));
+        }
         let mut descriptors = descriptors.into_iter();
         let (pool, shm) = (descriptors.next(), descriptors.next());
         let journal = descriptors.next().map(|fd| Way::Own(Device::new(fd)));

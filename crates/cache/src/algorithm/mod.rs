@@ -34,7 +34,7 @@ pub enum Outcome {
 }
 
 /// A way to choose which blocks are kept.
-pub trait Algorithm {
+pub trait Algorithm: Send {
     /// Whether a block is there. Changes nothing.
     fn contains(&self, block: Block) -> bool;
     /// A read of a block.

@@ -49,6 +49,12 @@ impl Cache {
         self.change_file(file, |word| word.flagged(FileWord::SUSPENDED, true));
     }
 
+    /// True while it is [suspended](Self::suspend).
+    #[cfg(feature = "std")]
+    pub fn is_suspended(&self, file: FileRef) -> bool {
+        self.file(file).has(FileWord::SUSPENDED)
+    }
+
     /// It is served again; unless `is_same`, without the blocks that were there. The daemon's alone.
     #[cfg(feature = "std")]
     pub fn resume(&self, file: FileRef, is_same: bool) {

@@ -79,6 +79,16 @@ pub struct FileRef {
 }
 
 impl Cache {
+    /// Which zone this is: never 0, and another one for each that is made.
+    pub fn id(&self) -> u64 {
+        self.region.u64(core::mem::offset_of!(Header, uuid)).load(core::sync::atomic::Ordering::Relaxed) | 1
+    }
+
+    /// True if its stores survive power loss.
+    pub fn is_durable(&self) -> bool {
+        self.is_durable
+    }
+
     /// Where everything lies.
     pub fn layout(&self) -> Layout {
         self.layout

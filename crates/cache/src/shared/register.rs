@@ -230,6 +230,11 @@ impl Cache {
         })
     }
 
+    /// True if a file is what it was when it was noted last, and its times would show if it had been changed since.
+    pub fn is_as_noted(&self, file: FileRef, now: &Identity) -> bool {
+        self.record(file.slot).is_unchanged(now)
+    }
+
     /// Blocks that are there, whether their files are served or not.
     pub fn filled(&self) -> u64 {
         self.sets().map(|set| u64::from(set.load().valid().count_ones())).sum()

@@ -70,10 +70,16 @@ impl Cache {
         self.region.u32(WATCHER)
     }
 
+    /// True while somebody watches.
+    #[inline]
+    pub fn is_watched(&self) -> bool {
+        self.watcher().load(Acquire) & THREAD != 0
+    }
+
     /// True if blocks are served and filled at all: it is on, and somebody watches.
     #[inline]
     pub(super) fn is_serving(&self) -> bool {
-        self.word(STATE).load(Acquire) == 0 && self.watcher().load(Acquire) & THREAD != 0
+        self.word(STATE).load(Acquire) == 0 && self.is_watched()
     }
 
     /// Blocks that were admitted since the zone was made.

@@ -16,7 +16,7 @@ use anyhow::{Context, Result};
 use seawall_core::pool::PoolError;
 use seawall_daemon::{DaemonError, Options, place, privileged_watch, serve};
 
-use crate::user;
+use crate::{cache, user};
 
 /// Exit code when another daemon has the pool.
 pub const BUSY: u8 = 3;
@@ -33,6 +33,8 @@ pub struct Daemon {
     /// As a service of systemd: stay, talk to the journal, serve the pool's owner from /run/seawalld
     #[arg(long)]
     service: bool,
+    #[command(flatten)]
+    cache: cache::WantedCache,
 }
 
 /// Runs it.
@@ -45,7 +47,12 @@ pub fn daemon(how: &Daemon) -> ExitCode {
     // Away from the terminal's signals. It fails for a process group's leader, which a shell's job is: fine.
     let _ = rustix::process::setsid();
     let _ = std::env::set_current_dir("/");
-    let options = Options { pool: how.pool.clone(), keep: how.keep || how.service, journal: how.service };
+    let options = Options {
+        pool: how.pool.clone(),
+        keep: how.keep || how.service,
+        journal: how.service,
+        cache: how.cache.options(),
+    };
     let ready: fn() = if how.service { tell_systemd } else { detach };
     match serve(&options, ready) {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use seawall_daemon::cache::{AdvisoryStatus, CacheStatus};
 use seawall_daemon::control::ControlError;
 use seawall_daemon::journal::JournalStatus;
 use seawall_daemon::status::{EventStatus, FileStatus, RootStatus, Status};
@@ -111,6 +112,7 @@ fn tell(s: &Status) -> Result<()> {
     facts.extend(s.not_covered.iter().map(not_covered));
     facts.push(("file table", file_table(s)));
     facts.extend(outside(s));
+    facts.extend(s.cache.iter().flat_map(cache));
     show::facts(&facts);
     println!("\nfiles");
     show::table(
@@ -123,6 +125,51 @@ fn tell(s: &Status) -> Result<()> {
         &s.events.iter().map(event).collect::<Vec<_>>(),
     );
     Ok(())
+}
+
+/// The block cache, and what other sizes of it would give.
+fn cache(c: &CacheStatus) -> Vec<(&'static str, String)> {
+    let used = size::human(c.blocks_used * u64::from(c.block_bytes));
+    let mut facts = vec![
+        (
+            "block cache",
+            format!("{} ({}), {}, {used} in use", c.path.display(), c.medium_name, size::human(c.size)),
+        ),
+        (
+            "",
+            format!(
+                "{} of {} reads answered ({}), {} blocks admitted",
+                c.hits,
+                c.hits + c.misses,
+                share(c),
+                c.admitted
+            ),
+        ),
+        (
+            "",
+            format!(
+                "{} of {} files entered, {} of them not served now",
+                c.files, c.files_max, c.files_not_served
+            ),
+        ),
+    ];
+    facts.extend(c.off.iter().map(|why| ("CACHE OFF", why.clone())));
+    if c.failures > 0 {
+        facts.push(("", format!("{} blocks had wrong checksums and were dropped", c.failures)));
+    }
+    if !c.advisory.is_empty() {
+        let of = |size: &AdvisoryStatus| format!("{}: {:.0} %", size::human(size.size), size.hit_percent);
+        let sizes = c.advisory.iter().map(of).collect::<Vec<_>>().join(", ");
+        facts.push(("cache sizes", format!("would be hit by this share of the sampled reads: {sizes}")));
+    }
+    facts
+}
+
+fn share(c: &CacheStatus) -> String {
+    match c.hits + c.misses {
+        0 => "–".into(),
+        all => format!("{:.1} %", c.hits as f64 * 100.0 / all as f64),
+    }
 }
 
 fn device(j: &JournalStatus) -> String {

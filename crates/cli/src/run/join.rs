@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use seawall_daemon::AddRoot;
+use seawall_daemon::cache::CacheOptions;
 use seawall_daemon::control::{Added, Control, ControlError, Stop, Stopped};
 use seawall_wire::message::Kind;
 
@@ -27,6 +28,8 @@ pub struct How {
     pub keep: bool,
     /// A watch on foreign writers made with more rights than the daemon will have. Given to the first one.
     pub watch: Option<OwnedFd>,
+    /// The block cache it has.
+    pub cache: Option<CacheOptions>,
 }
 
 /// A daemon that keeps our directories as long as the connection lives.
@@ -176,6 +179,10 @@ fn command(pool: &Path, how: &mut How) -> Command {
     command.arg("daemon").arg("--pool").arg(pool);
     if how.keep {
         command.arg("--keep");
+    }
+    if let Some(CacheOptions { size, path }) = &how.cache {
+        command.arg("--cache").arg(size.to_string());
+        path.iter().for_each(|path| _ = command.arg("--cache-path").arg(path));
     }
     // The daemon must not be its own client.
     command.env_remove("LD_PRELOAD").env_remove("SEAWALL_SOCKET");

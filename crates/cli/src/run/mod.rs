@@ -25,10 +25,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
+use seawall_daemon::cache::CacheOptions;
+use seawall_daemon::status::Status;
 use seawall_media::Medium;
+use seawall_wire::message::Kind;
 use seawall_wire::shm::{Policy, Preset};
 
-use crate::{pool, user};
+use crate::{cache, pool, size, user};
 use program::Program;
 
 /// Seawall could not start the command.
@@ -39,6 +42,8 @@ const FAILED: u8 = 125;
 pub struct Run {
     #[command(flatten)]
     wanted: pool::Wanted,
+    #[command(flatten)]
+    cache: cache::WantedCache,
     /// What the data is; without it found by COMMAND's name
     #[arg(long, value_parser = Preset::ALL.map(Preset::name))]
     preset: Option<String>,
@@ -86,12 +91,31 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
     say_what_it_survives(&pool, how.quiet)?;
     program.warn();
     lockfile::step_over(&roots);
-    let link = join::Link::new(pool, roots, join::How { keep: how.keep, watch })?;
+    let link = join::Link::new(pool, roots, join::How { keep: how.keep, watch, cache: how.cache.options() })?;
+    say_what_cache(&link, how.cache.options().as_ref());
     let mut command = Command::new(&program.path);
     command.args(&how.command[1..]);
     environment.apply(&mut command);
     command.env("LD_PRELOAD", preload::variable(&preload)).env("SEAWALL_SOCKET", link.control().path());
     Ok(supervise::Session { command, program, link, quiet: how.quiet })
+}
+
+/// A daemon that was there already has the cache it was started with.
+fn say_what_cache(link: &join::Link, wanted: Option<&CacheOptions>) {
+    let (Some(wanted), Ok(status)) = (wanted, link.control().request::<Status>(Kind::Status, &())) else {
+        return;
+    };
+    match status.cache {
+        None => eprintln!(
+            "seawall: WITHOUT the block cache: the pool's daemon was started without it, and processes use it. Stop them \
+             (`seawall status` shows them), then start again"
+        ),
+        Some(found) if found.size != wanted.size => eprintln!(
+            "seawall: the pool's daemon has a block cache of {} already, which is used",
+            size::human(found.size)
+        ),
+        Some(_) => {}
+    }
 }
 
 /// A daemon of another user could not be talked to, and would not be allowed to touch the files.

@@ -49,6 +49,8 @@ words!(Header {
     daemon_pid: u32 @ 80,
     /// Counts take-overs.
     daemon_epoch: u32 @ 84,
+    /// Which zone of a block cache the clients have, 0 for none: they may be served from no other.
+    cache_zone: u64 @ 88,
     /// The next LSN to hand out.
     next_lsn: u64 @ 128,
     /// Futex: incremented and woken when the daemon should look (space is short, a file to forget).

@@ -180,7 +180,7 @@ fn supervise(how: &Mount) -> Result<()> {
     let pool = pool::for_run(&how.wanted, &backing)?;
     crate::run::say_what_it_survives(&pool, how.quiet)?;
     let roots = roots(how, &backing)?;
-    let mut link = Link::new(pool, roots, join::How { keep: false, watch: None })?;
+    let mut link = Link::new(pool, roots, join::How { keep: false, watch: None, cache: None })?;
     let ended = start_server(claim.try_clone().context("keeping the claim")?).and_then(|mut server| {
         println!("{READY}");
         super::daemon::tell_systemd();

@@ -1,0 +1,357 @@
+//! The block cache's life: found again, made anew, taken over; strangers; what goes wrong.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use seawall_daemon::AddRoot;
+use seawall_daemon::control::{Added, Control};
+use seawall_wire::message::Kind;
+
+use common::front::{self, BLOCK, Front};
+use common::{Place, SEAWALL, is_root, kill, wait_for};
+
+const BLOCKS: usize = 200;
+
+/// The process that the tests start.
+#[test]
+fn front_of_the_tests() {
+    front::play();
+}
+
+/// A daemon with a cache, and a database's directory with one file in it.
+struct Scene {
+    place: Place,
+    daemon: Child,
+    file: PathBuf,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let place = Place::new();
+        let file = place.file("x.db");
+        fs::write(&file, vec![1; BLOCKS * BLOCK]).expect("written");
+        let daemon = start(&place, "64M");
+        Self { place, daemon, file }
+    }
+
+    /// The daemon was stopped, or killed: another one.
+    fn restart(&mut self, size: &str) {
+        self.daemon.wait().expect("it ended");
+        self.daemon = start(&self.place, size);
+    }
+
+    fn stop(&mut self) {
+        self.place.seawall(&["stop", "--pool", self.place.pool()]).succeeds();
+    }
+
+    fn kill(&mut self) {
+        kill(self.daemon.id().into());
+    }
+
+    fn front(&self) -> Front {
+        Front::start(&self.place.pool, "front_of_the_tests")
+    }
+
+    /// A front with the file entered and all of it in the cache.
+    fn warm(&self) -> Front {
+        let mut front = self.front();
+        assert_eq!(front.enter(&self.file), "Ok");
+        wait_for("all blocks to be admitted", || front.hits(BLOCKS) == BLOCKS);
+        front
+    }
+
+    /// Stopped cleanly and started again, with the file noted: a daemon that is killed now is found out by nobody.
+    fn noted(&mut self) {
+        self.warm().end();
+        self.settle();
+        self.stop();
+        self.restart("64M");
+    }
+
+    /// Until the file's times are old enough to show another change.
+    fn settle(&self) {
+        let stat = fs::metadata(&self.file).expect("stat");
+        let changed = stat.ctime() as i128 * 1_000_000_000 + i128::from(stat.ctime_nsec());
+        let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as i128;
+        wait_for("times to settle", || now() - changed > 60_000_000);
+    }
+
+    fn status(&self) -> serde_json::Value {
+        self.place.status()["cache"].clone()
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.place.status()["log"].as_str().expect("a path")).expect("the log")
+    }
+
+    fn zone(&self) -> PathBuf {
+        format!("{}.cache", self.place.pool()).into()
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = self.daemon.kill();
+        let _ = self.daemon.wait();
+    }
+}
+
+/// A daemon that serves the data directory.
+fn start(place: &Place, size: &str) -> Child {
+    let mut command = Command::new(SEAWALL);
+    command.args(["daemon", "--keep", "--pool", place.pool(), "--cache", size]);
+    let daemon = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("seawall starts");
+    wait_for("the daemon", || matches!(Control::connect(&place.pool), Ok(Some(_))));
+    let data = place.data.path().canonicalize().expect("it exists");
+    let root = AddRoot { preset: "sqlite".into(), policy: "tail".into(), path: data.clone(), data };
+    let control = Control::connect(&place.pool).expect("answers").expect("a daemon");
+    control.request::<Added>(Kind::AddRoot, &root).expect("registered");
+    daemon
+}
+
+#[test]
+fn after_a_clean_stop_the_cache_is_warm() {
+    let mut scene = Scene::new();
+    scene.noted();
+    let mut front = scene.front();
+    assert_eq!(front.enter(&scene.file), "Ok");
+    let hits = front.hits(BLOCKS);
+    assert!(hits * 10 >= BLOCKS * 9, "{hits} of {BLOCKS}");
+    let status = scene.status();
+    assert_eq!(status["files"], 1);
+    assert_eq!(status["off"], serde_json::Value::Null);
+    assert!(scene.log().contains("found the block cache"));
+}
+
+#[test]
+fn a_file_that_changed_meanwhile_is_cold() {
+    let mut scene = Scene::new();
+    scene.noted();
+    scene.stop();
+    let file = fs::File::options().write(true).open(&scene.file).expect("open");
+    file.write_all_at(&[2; BLOCK], 0).expect("written");
+    drop(file);
+    scene.restart("64M");
+    let mut front = scene.front();
+    assert_eq!(front.enter(&scene.file), "Ok");
+    assert_eq!(front.read(0), (false, 2));
+    assert_eq!(front.hits(BLOCKS), 1, "what was read just now");
+}
+
+/// Readers go on; nothing is served while no daemon watches, and everything when the next one has looked.
+#[test]
+fn a_daemon_that_is_killed_under_readers_is_replaced_and_the_cache_is_warm() {
+    let mut scene = Scene::new();
+    scene.noted();
+    let mut front = scene.front();
+    assert_eq!(front.enter(&scene.file), "Ok");
+    assert_eq!(front.hits(BLOCKS), BLOCKS);
+    scene.kill();
+    scene.daemon.wait().expect("killed");
+    assert_eq!(front.hits(BLOCKS), 0, "nobody watches");
+    scene.daemon = start(&scene.place, "64M");
+    wait_for("the file to be looked at", || front.read(0).0);
+    assert_eq!(front.hits(BLOCKS), BLOCKS);
+    assert!(scene.log().contains("took over the block cache; 1 files, 0 of them not found"));
+}
+
+/// A stranger wrote while nobody watched.
+#[test]
+fn what_was_written_between_two_daemons_is_seen() {
+    let mut scene = Scene::new();
+    scene.noted();
+    let mut front = scene.front();
+    assert_eq!(front.enter(&scene.file), "Ok");
+    assert_eq!(front.read(7), (true, 1));
+    scene.kill();
+    scene.daemon.wait().expect("killed");
+    let file = fs::File::options().write(true).open(&scene.file).expect("open");
+    file.write_all_at(&[2; BLOCK], 7 * BLOCK as u64).expect("written");
+    drop(file);
+    assert_eq!(front.read(7), (false, 2));
+    scene.daemon = start(&scene.place, "64M");
+    assert_eq!(front.read(7).1, 2);
+    wait_for("the file to be served again", || front.read(7) == (true, 2));
+}
+
+/// A cache that is taken over by a daemon without one, or with another one, is served to nobody any more.
+#[test]
+fn a_daemon_without_the_cache_of_those_who_live_serves_none() {
+    let mut scene = Scene::new();
+    let mut front = scene.warm();
+    scene.kill();
+    scene.daemon.wait().expect("killed");
+    fs::rename(scene.zone(), scene.place.ram("elsewhere")).expect("moved");
+    scene.daemon = start(&scene.place, "64M");
+    assert_eq!(scene.status(), serde_json::Value::Null);
+    assert!(scene.log().contains("was not found: nothing is cached until they have ended"));
+    // Nor when the next one would find it: who came in between writes without a word.
+    scene.kill();
+    scene.daemon.wait().expect("killed");
+    fs::rename(scene.place.ram("elsewhere"), scene.zone()).expect("moved back");
+    scene.daemon = start(&scene.place, "64M");
+    assert_eq!(scene.status(), serde_json::Value::Null);
+    assert_eq!(front.hits(BLOCKS), 0);
+    front.end();
+}
+
+#[test]
+fn a_write_that_was_killed_is_tidied_up() {
+    let scene = Scene::new();
+    let mut front = scene.warm();
+    assert_eq!(front.ask("half-write 3 9"), "done");
+    let mut other = scene.front();
+    assert_eq!(other.enter(&scene.file), "Ok");
+    assert_eq!(other.read(3), (false, 9));
+    assert_eq!(other.read(3), (false, 9), "a write is under way");
+    front.kill();
+    wait_for("the mark of the dead to go", || other.read(3) == (true, 9));
+}
+
+#[test]
+fn a_strangers_write_is_seen_at_once() {
+    if !is_root() {
+        eprintln!("skipped: only for root do opens wait");
+        return;
+    }
+    let scene = Scene::new();
+    let mut front = scene.warm();
+    for byte in 2..6 {
+        assert!(front.read(5).0);
+        // Opened, written and closed in a moment.
+        let from = scene.place.file("new");
+        fs::write(&from, [byte; BLOCK]).expect("written");
+        let dd = Command::new("dd")
+            .args(["bs=8192", "seek=5", "conv=notrunc", "status=none"])
+            .args([format!("if={}", from.display()), format!("of={}", scene.file.display())])
+            .status();
+        assert!(dd.expect("dd").success());
+        assert_eq!(front.read(5), (false, byte));
+        wait_for("the file to be served again", || front.read(5) == (true, byte));
+    }
+    assert!(scene.log().contains("which runs without Seawall: not cached meanwhile"));
+}
+
+/// A backup reads the file: its blocks are not lost.
+#[test]
+fn a_stranger_who_only_reads_costs_a_moment() {
+    if !is_root() {
+        eprintln!("skipped: only for root do opens wait");
+        return;
+    }
+    let scene = Scene::new();
+    let mut front = scene.warm();
+    scene.settle();
+    let read = Command::new("cat").arg(&scene.file).stdout(Stdio::null()).status();
+    assert!(read.expect("cat").success());
+    assert_eq!(front.hits(1), 0, "it might have been for writing");
+    wait_for("the file to be served again", || front.read(0).0);
+    assert_eq!(front.hits(BLOCKS), BLOCKS);
+}
+
+#[test]
+fn a_file_that_a_stranger_writes_is_not_entered() {
+    let scene = Scene::new();
+    let script = format!("exec 9>>{}; echo; read x", scene.file.display());
+    let mut stranger = Command::new("sh")
+        .args(["-c", &script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a shell");
+    let mut ready = [0];
+    std::io::Read::read_exact(stranger.stdout.as_mut().expect("piped"), &mut ready).expect("ready");
+    let mut front = scene.front();
+    assert_eq!(front.enter(&scene.file), "Refused");
+    drop(stranger.stdin.take());
+    stranger.wait().expect("it ends");
+    assert_eq!(front.enter(&scene.file), "Ok");
+}
+
+#[test]
+fn what_is_not_a_databases_file_is_not_entered() {
+    let scene = Scene::new();
+    let mut front = scene.front();
+    let outside = tempfile::NamedTempFile::new_in("/var/tmp").expect("a file");
+    assert_eq!(front.enter(outside.path()), "Bypass");
+    let log = scene.place.file("x.db-wal");
+    fs::write(&log, "x").expect("written");
+    assert_eq!(front.enter(&log), "Bypass");
+    let small = scene.place.file("small.db");
+    fs::write(&small, "x").expect("written");
+    assert_eq!(front.enter(&small), "Ok", "it may grow");
+}
+
+#[test]
+fn a_zone_of_another_size_or_a_damaged_one_is_made_anew() {
+    let mut scene = Scene::new();
+    scene.noted();
+    scene.stop();
+    scene.restart("80M");
+    assert!(scene.log().contains("made anew: it is of another size"));
+    assert_eq!(scene.status()["size"], 80 << 20);
+    scene.stop();
+    let zone = fs::File::options().write(true).open(scene.zone()).expect("open");
+    zone.write_all_at(&[0xff], 20).expect("damaged");
+    scene.restart("80M");
+    assert!(scene.log().contains("made anew: the zone is damaged"));
+    scene.warm().end();
+}
+
+#[test]
+fn a_cache_that_cannot_be_is_refused_before_anything_starts() {
+    let place = Place::new();
+    let run = |arguments: &[&str]| {
+        let mut all = vec!["run", "--pool", place.pool(), "--preset", "sqlite", "--data", "."];
+        all.extend(arguments);
+        all.extend(["--", "true"]);
+        place.seawall(&all)
+    };
+    run(&["--cache", "1M"]).fails(125, &["64M to 16T", "--cache 1G"]);
+    run(&["--cache", "much"]).fails(2, &["no size"]);
+    run(&["--cache-path", "/dev/shm/x"]).fails(2, &["--cache <SIZE>"]);
+    run(&["--cache", "8T"]).fails(125, &["no room", "--cache-path"]);
+    run(&["--cache", "64M", "--cache-path", "/nowhere/x"]).fails(125, &["/nowhere/x"]);
+    let disk = place.file("zone").display().to_string();
+    run(&["--cache", "64M", "--cache-path", &disk]).fails(125, &["ordinary file system", "/dev/shm"]);
+    let mine = place.ram("mine");
+    fs::write(&mine, "a text of mine, and not a short one").expect("written");
+    run(&["--cache", "64M", "--cache-path", &mine]).fails(125, &["no block cache", "left alone"]);
+    assert_eq!(fs::read_to_string(&mine).expect("still there"), "a text of mine, and not a short one");
+    run(&["--cache", "64M"]).succeeds();
+    let left: Vec<_> = fs::read_dir(place.pool.parent().expect("a directory")).expect("readable").collect();
+    assert_eq!(left.len(), 3, "the pool, its cache, and mine: {left:?}");
+}
+
+#[test]
+fn a_log_on_a_disk_has_no_cache_yet() {
+    let place = Place::bare();
+    let log = place.file("log").display().to_string();
+    let said = place.seawall(&[
+        "run", "--block", &log, "--cache", "64M", "--preset", "sqlite", "--data", ".", "--", "true",
+    ]);
+    said.fails(125, &["a log on a block device", "memory beside it", "Run without --cache"]);
+}
+
+#[test]
+fn status_has_a_shape() {
+    let scene = Scene::new();
+    let front = scene.warm();
+    let status = scene.status();
+    for key in ["path", "medium_name", "block_bytes", "blocks", "files_max", "off", "advisory"] {
+        assert!(status.get(key).is_some(), "{key}: {status}");
+    }
+    assert_eq!(status["medium_name"], "emulated");
+    assert_eq!((&status["size"], &status["files"]), (&(64 << 20).into(), &1.into()));
+    assert_eq!((&status["blocks_used"], &status["admitted"]), (&BLOCKS.into(), &BLOCKS.into()));
+    assert_eq!((&status["files_not_served"], &status["failures"]), (&0.into(), &0.into()));
+    assert_eq!((&status["hits"], &status["misses"]), (&0.into(), &0.into()), "fronts count them");
+    let said = scene.place.seawall(&["status", "--pool", scene.place.pool()]);
+    assert!(said.out.contains("block cache") && said.out.contains("1 of 64 files entered"), "{}", said.out);
+    front.end();
+}

@@ -1,0 +1,173 @@
+//! A file is entered: somebody wants to read it through the cache.
+//!
+//! Order: watched, so that no stranger slips in; looked at for those that are there already; findable, so that those of
+//! us who write it announce that; quiet, so that nobody is in the middle of a write he did not announce; looked at once
+//! more, for what it is now; served. Refused files are asked for again, so a step that fails leaves nothing behind but
+//! an entry that writers find.
+
+use std::fs::File;
+use std::hash::Hasher;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FileType, Stat, fstat, fstatfs};
+use seawall_cache::shared::{FileRef, Identity, Preparing};
+use seawall_core::policy::{self, Manage, decide};
+use seawall_media::{identity, magic};
+use seawall_stats::Class;
+use seawall_wire::message::Status;
+
+use super::{Entered, Zone};
+use crate::files::{path_of, reopen};
+use crate::foreign;
+use crate::register::Unmanaged;
+use crate::state::{Daemon, lock};
+
+const BYPASS: Unmanaged = Unmanaged(Status::Bypass);
+const REFUSED: Unmanaged = Unmanaged(Status::Refused);
+
+/// How long a file may take to become quiet: writes of ours that began before it was findable end in less.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Serves the file behind `fd` from the cache.
+pub(crate) fn enter(daemon: &Daemon, fd: &OwnedFd) -> Result<FileRef, Unmanaged> {
+    let zone = daemon.cache.as_ref().ok_or(BYPASS)?;
+    let stat = fstat(fd).map_err(|_| BYPASS)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile
+        || stat.st_nlink == 0
+        || is_in_memory(fd)
+    {
+        return Err(BYPASS);
+    }
+    let class = class_of(daemon, fd)?;
+    let _alone = lock(&zone.entering);
+    if daemon.lifetime.is_ending() || lock(&zone.entered).len() >= capacity() {
+        return Err(REFUSED);
+    }
+    let who = now(fd).ok_or(BYPASS)?;
+    let preparing = zone.cache.prepare(&who, stat.st_dev).ok_or(REFUSED)?;
+    let reference = preparing.file();
+    if preparing.is_served() && zone.watches(stat.st_dev, stat.st_ino) {
+        return Ok(reference);
+    }
+    let adopted = adopt(daemon, fd, &stat, reference).ok_or(REFUSED)?;
+    if !is_quiet(zone, &preparing) {
+        daemon.unwatch(&adopted.file, (stat.st_dev, stat.st_ino));
+        return Err(REFUSED);
+    }
+    // What somebody wrote before it was quiet is in its times.
+    let now = now(&adopted.file).ok_or(REFUSED)?;
+    zone.cache.set_class(reference, class as u32);
+    if preparing.is_served() {
+        // Of a former daemon, and nobody watched it meanwhile.
+        super::takeover::compare(zone, reference, &now);
+    }
+    zone.cache.serve(&preparing, &now);
+    zone.insert(adopted);
+    Ok(reference)
+}
+
+/// Files that can be entered at a time, each with a descriptor of ours: a third of those we may have.
+pub(crate) fn capacity() -> usize {
+    use rustix::process::{Resource, getrlimit};
+    (getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 3) as usize
+}
+
+/// A cached block of a file in RAM would be a second copy there.
+fn is_in_memory(fd: &OwnedFd) -> bool {
+    const RAMFS: u64 = 0x8584_58f6;
+    fstatfs(fd).is_ok_and(|fs| matches!(fs.f_type as u64, magic::TMPFS | RAMFS))
+}
+
+/// What the database uses it for. Bypass if it is below no root, and for logs: they are written, and read once.
+fn class_of(daemon: &Daemon, fd: &OwnedFd) -> Result<Class, Unmanaged> {
+    let path = path_of(fd).map_err(|_| BYPASS)?;
+    let (root, manage) = decide(daemon.engine.shm(), path.as_os_str().as_bytes()).ok_or(BYPASS)?;
+    let root = daemon.roots.get(root).ok_or(BYPASS)?;
+    let below = path.strip_prefix(&root.path).unwrap_or(&path);
+    match policy::class(root.preset, below.as_os_str().as_bytes()) {
+        Class::Log | Class::BinaryLog if manage != Manage::Bypass => Err(BYPASS),
+        // What the log's presets call so by its place alone.
+        Class::Log | Class::BinaryLog => Ok(Class::Data),
+        class => Ok(class),
+    }
+}
+
+/// Watches the file, and makes sure that no stranger writes it already.
+pub(super) fn adopt(daemon: &Daemon, fd: impl AsFd, stat: &Stat, reference: FileRef) -> Option<Entered> {
+    let inode = (stat.st_dev, stat.st_ino);
+    daemon.watch.add(&fd, inode, &daemon.log);
+    let is_only = foreign::is_only_open(&fd);
+    let Ok(file) = reopen(&fd, false) else {
+        daemon.unwatch(&fd, inode);
+        return None;
+    };
+    let strangers = if is_only { Vec::new() } else { daemon.foreign_writers(inode.0, inode.1) };
+    if strangers.is_empty() {
+        return Some(Entered { reference, file, dev: inode.0, ino: inode.1 });
+    }
+    daemon.unwatch(&file, inode);
+    daemon.log.say_once(
+        &format!("cache {inode:?}"),
+        format!(
+            "not cached: {}: processes {strangers:?} write to it without Seawall",
+            path_of(&file).unwrap_or_default().display()
+        ),
+    );
+    None
+}
+
+fn is_quiet(zone: &Zone, preparing: &Preparing) -> bool {
+    let begin = Instant::now();
+    while !zone.cache.is_quiet(preparing) {
+        if begin.elapsed() > PATIENCE {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+/// Who a file is, and what it is now.
+pub(super) fn now(fd: impl AsFd) -> Option<Identity> {
+    let stat = fstat(&fd).ok()?;
+    let who = identity(&fd).ok()?;
+    let ns = |seconds: i64, ns: u64| seconds.saturating_mul(1_000_000_000).saturating_add(ns as i64);
+    Some(Identity {
+        fs: who.fs,
+        inode: stat.st_ino,
+        generation: generation(who.kind, &who.handle),
+        size: stat.st_size as u64,
+        mtime_ns: ns(stat.st_mtime, stat.st_mtime_nsec),
+        ctime_ns: ns(stat.st_ctime, stat.st_ctime_nsec),
+    })
+}
+
+/// The handle has it, with more, and in another place on every file system: all of it in one number.
+fn generation(kind: i32, handle: &[u8]) -> u64 {
+    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+    hash.write(&kind.to_le_bytes());
+    hash.write(handle);
+    hash.finish()
+}
+
+/// FNV-1a: the number must come out the same in every build.
+struct Fnv(u64);
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// True if no name of the file is left.
+pub(super) fn is_unlinked(file: &File) -> bool {
+    fstat(file).is_ok_and(|stat| stat.st_nlink == 0)
+}

@@ -1,0 +1,122 @@
+//! The block cache's life beside the log's: whose zone it is, which files are entered, who may not write them.
+//!
+//! ```text
+//! start ─ zone made, found again, or taken over ─▶ files entered, watched, noted, reaped ─▶ left, closed
+//! ```
+//!
+//! Invariants: a zone is recovered or made anew only when no process has it mapped. A file is served only while this
+//! daemon watches for writers without the preload; a stranger's open suspends it first. While fronts live that have no
+//! zone there is no cache: they write without a word.
+//!
+//! Not handled here: what a block is and why it is never stale (`seawall-cache`), who reads and writes (`preload`).
+
+mod death;
+mod enter;
+mod finishing;
+mod keeping;
+mod options;
+mod status;
+mod strangers;
+mod takeover;
+mod zone;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use seawall_cache::advisory::Advisory;
+use seawall_cache::shared::{Cache, FileRef, Owner};
+use seawall_media::Medium;
+
+use crate::state::{Daemon, lock};
+
+pub use options::{CacheOptions, default_path};
+pub use status::{AdvisoryStatus, CacheStatus};
+
+pub(crate) use death::announce;
+pub(crate) use enter::{capacity, enter};
+pub(crate) use finishing::Announced;
+pub(crate) use keeping::{close, leave_all, reap, run};
+pub(crate) use status::status;
+pub(crate) use strangers::{look_for_writers, opened, review, suspend_those_of};
+pub(crate) use takeover::take_over;
+pub use zone::CacheError;
+
+/// A cache that is in use.
+pub(crate) struct Zone {
+    pub cache: Cache,
+    pub path: PathBuf,
+    /// Its length, as it is mapped.
+    pub len: u64,
+    pub medium: Medium,
+    /// Holds the lock.
+    _file: File,
+    /// For clients: a descriptor that does not share the lock, which would outlive us in their mappings.
+    for_clients: File,
+    entered: Mutex<BTreeMap<u32, Arc<Entered>>>,
+    /// Entering and judging strangers exclude each other.
+    entering: Mutex<()>,
+    suspended: Mutex<strangers::Suspended>,
+    advisory: Mutex<Advisory>,
+}
+
+/// A file that is entered.
+pub(crate) struct Entered {
+    pub reference: FileRef,
+    /// The daemon's descriptor, for reading.
+    pub file: File,
+    pub dev: u64,
+    pub ino: u64,
+}
+
+impl Zone {
+    /// What a client maps, and how much of it. The client has been greeted: whoever looks under the same lock whether
+    /// anybody is attached has either seen it, or is done.
+    pub fn lend(&self) -> (BorrowedFd<'_>, u64) {
+        let _alone = lock(&self.entering);
+        (self.for_clients.as_fd(), self.len)
+    }
+
+    fn all(&self) -> Vec<Arc<Entered>> {
+        lock(&self.entered).values().cloned().collect()
+    }
+
+    fn by_inode(&self, dev: u64, ino: u64) -> Option<Arc<Entered>> {
+        lock(&self.entered).values().find(|entered| (entered.dev, entered.ino) == (dev, ino)).cloned()
+    }
+
+    fn insert(&self, entered: Entered) {
+        lock(&self.entered).insert(entered.reference.slot, Arc::new(entered));
+    }
+
+    fn remove(&self, slot: u32) {
+        lock(&self.entered).remove(&slot);
+        lock(&self.suspended).forget(slot);
+    }
+
+    /// True if the file is watched for the cache.
+    pub fn watches(&self, dev: u64, ino: u64) -> bool {
+        self.by_inode(dev, ino).is_some()
+    }
+}
+
+/// Takes the zone into use, before any client can ask for it.
+///
+/// # Errors
+/// [`CacheError`]: it was asked for, and there is no place for it.
+pub(crate) fn open(daemon: &mut Daemon, wanted: Option<&CacheOptions>) -> Result<(), CacheError> {
+    let Some(wanted) = wanted else { return Ok(()) };
+    let zone = zone::open(daemon, wanted)?;
+    daemon.engine.shm().header().cache_zone().store(zone.cache.id(), std::sync::atomic::Ordering::SeqCst);
+    daemon.cache = Some(zone);
+    Ok(())
+}
+
+/// This daemon among the owners of operations.
+pub(crate) fn me(daemon: &Daemon) -> Owner {
+    let generation = daemon.engine.shm().client(daemon.slot);
+    let generation = generation.map_or(0, |c| c.generation().load(std::sync::atomic::Ordering::Acquire));
+    Owner::of_client(daemon.slot, generation, rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs())
+}

@@ -1,0 +1,27 @@
+//! How large a cache is to be, and where.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// A cache that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheOptions {
+    /// Bytes of its zone.
+    pub size: u64,
+    /// Where; without it [beside the pool](default_path).
+    pub path: Option<PathBuf>,
+}
+
+impl CacheOptions {
+    /// Where the zone of this pool is.
+    pub fn at(&self, pool: &Path) -> PathBuf {
+        self.path.clone().unwrap_or_else(|| default_path(pool))
+    }
+}
+
+/// Where a pool's cache is if nobody says otherwise.
+pub fn default_path(pool: &Path) -> PathBuf {
+    let mut name = OsString::from(pool);
+    name.push(".cache");
+    name.into()
+}

@@ -1,0 +1,279 @@
+//! The zone's file: found again, or made anew.
+//!
+//! | what is there | what is done |
+//! |---|---|
+//! | nothing | made |
+//! | a zone of that size | found again: warm |
+//! | a zone of another size, version, medium or boot, or a damaged one | made anew, which the log says |
+//! | something else | refused, unless the name is ours |
+//! | any of these, and a process has it mapped | refused |
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock, fstatfs};
+use seawall_cache::advisory::Advisory;
+use seawall_cache::shared::{Cache, Header, Layout, OpenError, Recovered};
+use seawall_core::pool::boot;
+use seawall_media::{Medium, Region, magic, probe};
+
+use super::options::CacheOptions;
+use super::{Zone, default_path};
+use crate::files::reopen;
+use crate::foreign;
+use crate::state::Daemon;
+
+/// Bytes of a block: PostgreSQL's page, half of InnoDB's, two of SQLite's.
+const BLOCK_BYTES: u32 = 8192;
+
+/// Why there is no cache.
+#[derive(Debug)]
+#[allow(missing_docs)] // Each variant's text is its documentation.
+pub enum CacheError {
+    Size(u64),
+    Block(PathBuf),
+    NotMemory { path: PathBuf },
+    NotAZone(PathBuf),
+    InUse { path: PathBuf, pids: Vec<u32> },
+    NoRoom { path: PathBuf, size: u64 },
+    Io { path: PathBuf, doing: &'static str, error: io::Error },
+}
+
+impl fmt::Display for CacheError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Size(size) => {
+                write!(f, "a block cache has 64M to 16T, not {size} bytes: for example --cache 1G")
+            }
+            Self::Block(pool) => write!(
+                f,
+                "the pool {} is a log on a block device, and a block cache needs memory beside it: persistent memory, \
+                 or RAM for trying it out (--emulated). Run without --cache, or on another pool",
+                pool.display()
+            ),
+            Self::NotMemory { path } => write!(
+                f,
+                "{} would be on an ordinary file system, where a cached block is read from the page cache like the \
+                 file itself: put the cache on persistent memory (a DAX mount) or in RAM (/dev/shm), with --cache-path",
+                path.display()
+            ),
+            Self::NotAZone(path) => write!(
+                f,
+                "{} is no block cache, and is left alone: remove it, or name another place with --cache-path",
+                path.display()
+            ),
+            Self::InUse { path, pids } if pids.is_empty() => {
+                write!(f, "the block cache {} is in use by another daemon", path.display())
+            }
+            Self::InUse { path, pids } => {
+                write!(f, "processes {pids:?} still use the block cache {}: stop them first", path.display())
+            }
+            Self::NoRoom { path, size } => write!(
+                f,
+                "there is no room for {} bytes at {}: ask for less with --cache, or name another place with \
+                 --cache-path",
+                size,
+                path.display()
+            ),
+            Self::Io { path, doing, error } => {
+                write!(f, "{doing} the block cache {}: {error}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for CacheError {}
+
+fn failed(path: &Path, doing: &'static str) -> impl Fn(io::Error) -> CacheError {
+    let path = path.to_owned();
+    move |error| CacheError::Io { path: path.clone(), doing, error }
+}
+
+/// Opens or makes the zone, which nobody uses.
+pub(super) fn open(daemon: &Daemon, wanted: &CacheOptions) -> Result<Zone, CacheError> {
+    let layout = Layout::for_zone(wanted.size, BLOCK_BYTES).ok_or(CacheError::Size(wanted.size))?;
+    if daemon.pool.medium == Medium::Block {
+        return Err(CacheError::Block(daemon.pool.path.clone()));
+    }
+    let path = wanted.at(&daemon.pool.path);
+    if let Some(file) = existing(&path)? {
+        let is_our_name = path == default_path(&daemon.pool.path);
+        match find_again(&file, &path, layout) {
+            Ok((cache, found)) => {
+                tell(daemon, &path, &found);
+                return zone(cache, file, path);
+            }
+            Err(Unusable::NotAZone) if !is_our_name => return Err(CacheError::NotAZone(path)),
+            Err(Unusable::NotAZone) => daemon.log.say("the block cache is made anew: what is there is none"),
+            Err(Unusable::For(why)) => daemon.log.say(format!("the block cache is made anew: {why}")),
+        }
+        // Its room is needed for the new one.
+        std::fs::remove_file(&path).map_err(failed(&path, "removing"))?;
+    }
+    let (cache, file) = make(&path, wanted.size, layout)?;
+    daemon.log.say(format!("made the block cache {}, {} bytes", path.display(), wanted.size));
+    zone(cache, file, path)
+}
+
+/// Joins the zone that living clients have, if this is it.
+pub(super) fn join(path: &Path, id: u64) -> Option<Zone> {
+    let file = open_file(path).ok().flatten()?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+    let len = file.metadata().ok()?.len();
+    let cache = Cache::join(map(&file, path, len, medium(&file, path).ok()?).ok()?).ok()?;
+    let is_it = cache.id() == id;
+    is_it.then(|| zone(cache, file, path.to_owned()).ok())?
+}
+
+/// Why a zone is not found again.
+enum Unusable {
+    NotAZone,
+    For(String),
+}
+
+fn zone(cache: Cache, file: File, path: PathBuf) -> Result<Zone, CacheError> {
+    let for_clients = reopen(&file, true).map_err(failed(&path, "opening"))?;
+    Ok(Zone {
+        len: file.metadata().map_err(failed(&path, "asking for the size of"))?.len(),
+        medium: medium(&file, &path)?,
+        advisory: Mutex::new(Advisory::new(cache.layout().blocks())),
+        cache,
+        path,
+        _file: file,
+        for_clients,
+        entered: Mutex::default(),
+        entering: Mutex::default(),
+        suspended: Mutex::default(),
+    })
+}
+
+fn tell(daemon: &Daemon, path: &Path, found: &Recovered) {
+    let Recovered { kept, dropped, was_cut } = found;
+    let why = if *was_cut { ", as far as they are known to be on the disk" } else { "" };
+    daemon
+        .log
+        .say(format!("found the block cache {} with {kept} blocks{why}; {dropped} dropped", path.display()));
+}
+
+/// The file at `path`, locked, and used by nobody.
+fn existing(path: &Path) -> Result<Option<File>, CacheError> {
+    let Some(file) = open_file(path).map_err(failed(path, "opening"))? else { return Ok(None) };
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|e| match e {
+        rustix::io::Errno::WOULDBLOCK => CacheError::InUse { path: path.into(), pids: Vec::new() },
+        e => failed(path, "locking")(e.into()),
+    })?;
+    let stat = file.metadata().map_err(failed(path, "asking for the size of"))?;
+    let pids = foreign::mappers(stat.dev(), stat.ino());
+    if pids.is_empty() { Ok(Some(file)) } else { Err(CacheError::InUse { path: path.into(), pids }) }
+}
+
+fn open_file(path: &Path) -> io::Result<Option<File>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = OpenOptions::new().read(true).write(true).custom_flags(flags.bits() as i32).open(path);
+    let file = match opened {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
+    let stat = file.metadata()?;
+    if !stat.is_file() || stat.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::new(ErrorKind::PermissionDenied, "it is not a file of this user"));
+    }
+    Ok(Some(file))
+}
+
+fn find_again(file: &File, path: &Path, layout: Layout) -> Result<(Cache, Recovered), Unusable> {
+    let unusable = |e: &dyn fmt::Display| Unusable::For(e.to_string());
+    let len = file.metadata().map_err(|e| unusable(&e))?.len();
+    if len < Header::BYTES as u64 {
+        return Err(Unusable::NotAZone);
+    }
+    let medium = medium(file, path).map_err(|e| unusable(&e))?;
+    let region = map(file, path, len, medium).map_err(|e| unusable(&e))?;
+    let joined = Cache::join(region).map_err(|e| match e {
+        OpenError::NotAZone => Unusable::NotAZone,
+        e => unusable(&e),
+    })?;
+    if joined.layout() != layout {
+        return Err(Unusable::For("it is of another size".into()));
+    }
+    if joined.is_durable() != (medium == Medium::Pmem) {
+        return Err(Unusable::For("it was made on another medium".into()));
+    }
+    if joined.off().is_some() {
+        return Err(Unusable::For("it was switched off".into()));
+    }
+    drop(joined);
+    let region = map(file, path, len, medium).map_err(|e| unusable(&e))?;
+    Cache::recover(region, boot()).map_err(|e| unusable(&e))
+}
+
+/// A new zone, which gets its name when it is whole.
+fn make(path: &Path, size: u64, layout: Layout) -> Result<(Cache, File), CacheError> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".new");
+    let temporary = PathBuf::from(temporary);
+    let made = make_at(&temporary, path, size, layout);
+    if made.is_err() {
+        // What failed is told; that this is left too would help nobody.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    made
+}
+
+fn make_at(temporary: &Path, path: &Path, size: u64, layout: Layout) -> Result<(Cache, File), CacheError> {
+    let new =
+        OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(temporary);
+    let file = new.map_err(failed(path, "making"))?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|e| failed(path, "locking")(e.into()))?;
+    // Room is taken now: a full file system must not become a SIGBUS in a database.
+    fallocate(&file, FallocateFlags::empty(), 0, size).map_err(|e| match e {
+        rustix::io::Errno::NOSPC => CacheError::NoRoom { path: path.into(), size },
+        e => failed(path, "reserving room for")(e.into()),
+    })?;
+    let medium = medium(&file, path)?;
+    if medium == Medium::Pmem {
+        fill(&file, size).map_err(failed(path, "filling"))?;
+    }
+    let region = map(&file, path, size, medium)?;
+    let uuid = uuid().map_err(failed(path, "drawing a UUID for"))?;
+    let cache = Cache::create(region, layout, uuid, boot(), medium == Medium::Pmem);
+    let cache = cache.map_err(|e| failed(path, "making")(io::Error::other(e)))?;
+    std::fs::rename(temporary, path).map_err(failed(path, "naming"))?;
+    Ok((cache, file))
+}
+
+/// Zeros: reserved room would be cleared, and its extents changed, inside some database's read.
+fn fill(file: &File, size: u64) -> io::Result<()> {
+    const PIECE: u64 = 4 << 20;
+    let zeros = vec![0; PIECE as usize];
+    for at in (0..size).step_by(PIECE as usize) {
+        file.write_all_at(&zeros[..PIECE.min(size - at) as usize], at)?;
+    }
+    file.sync_all()
+}
+
+fn uuid() -> io::Result<[u8; 16]> {
+    use std::io::Read;
+    let mut uuid = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut uuid)?;
+    Ok(uuid)
+}
+
+/// Persistent memory, or RAM that is named as such: a file of an ordinary file system is neither.
+fn medium(file: &File, path: &Path) -> Result<Medium, CacheError> {
+    let probed = probe(file).map_err(|e| failed(path, "probing")(io::Error::other(e)))?;
+    let is_ram = || fstatfs(file).is_ok_and(|fs| fs.f_type as u64 == magic::TMPFS);
+    if probed.medium == Medium::Pmem || is_ram() {
+        return Ok(probed.medium);
+    }
+    Err(CacheError::NotMemory { path: path.into() })
+}
+
+fn map(file: &File, path: &Path, len: u64, medium: Medium) -> Result<Region, CacheError> {
+    Region::map(file, len, medium == Medium::Pmem)
+        .map_err(|e| failed(path, "mapping")(io::Error::other(format!("{e:?}"))))
+}
