@@ -162,6 +162,34 @@ fn a_batch_that_the_device_confirmed_and_lost_is_named() {
     assert!(damage.to_string().contains(words[0]), "{damage}");
 }
 
+/// A drive that lies: it confirmed three batches and had none of them for sure, so a power cut takes any of them, or a
+/// sector out of their middle. Found out is one that lost a batch which the header of a later one names. If no header
+/// does, what is lost looks like a write that was under way.
+#[test]
+fn a_drive_that_lies_is_found_out_unless_it_lost_only_its_newest_batches() {
+    let used = Used::new();
+    used.cut();
+    let (whole, batches) = (fs::read(&used.path).expect("the journal"), used.batches());
+    let newest = &batches[batches.len() - 3..];
+    for (all, lost) in [true, false].into_iter().flat_map(|all| (0..8u32).map(move |lost| (all, lost))) {
+        let harm = |bytes: &mut [u8]| if all { bytes.fill(0) } else { bytes[64..512].fill(0xee) };
+        fs::write(&used.path, &whole).expect("as it was confirmed");
+        let is_lost = |i: &usize| lost >> i & 1 == 1;
+        (0..3).filter(is_lost).for_each(|i| used.patch(newest[i], harm));
+        let kept = (0..3).take_while(|i| !is_lost(i)).count();
+        let is_named = (kept + 1..3).any(|i| !is_lost(&i) || !all);
+        if !is_named {
+            assert_eq!(live(&used.open().expect("nobody can tell")), kept as u64, "lost {lost:#b}");
+            used.cut();
+        } else {
+            refused(
+                used.open(),
+                &["was reported durable by its device and is gone", "does not honour its flush"],
+            );
+        }
+    }
+}
+
 #[test]
 fn a_look_writes_nothing_and_sees_what_a_recovery_would() {
     let used = Used::new();

@@ -4,9 +4,11 @@
 //! that was reported durable is there. Each crash image is read back by the production reader. Who is killed
 //! during a write leaves it done or not begun, as the kernel does.
 //!
-//! Not simulated here: a device that lies (`seawall-media`, tests of the journal), one that fails.
+//! A write fails: some of it is on the device all the same, and whoever made it is told EIO.
+//!
+//! Not simulated here: a device that lies (`seawall-core`, tests of the journal).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -24,6 +26,7 @@ use crate::world::World;
 
 /// What a device writes whole.
 const SECTOR: usize = 512;
+const EIO: i32 = 5;
 /// The desk's words.
 const WORDS: usize = 4096;
 
@@ -37,6 +40,10 @@ pub struct Block {
     /// The image's lines that are not zero, as the device has them.
     lines: RefCell<BTreeMap<u32, Units>>,
     at_death: RefCell<Option<Vec<u8>>>,
+    /// One failed write in this many; 0 for none.
+    failures: Cell<u64>,
+    /// A write failed since the log was recovered.
+    has_failed: Cell<bool>,
 }
 
 impl Block {
@@ -52,6 +59,8 @@ impl Block {
             under_way: RefCell::default(),
             lines: RefCell::default(),
             at_death: RefCell::default(),
+            failures: Cell::new(0),
+            has_failed: Cell::new(false),
         };
         let lines = block.read(None).expect("a fresh journal");
         *block.lines.borrow_mut() = lines;
@@ -99,8 +108,24 @@ impl Block {
         self.journal.write_all_at(bytes, at).expect("room");
     }
 
-    /// The power goes: what is on the device stays.
+    /// From now on one write in so many fails.
+    pub fn may_fail(&self, failures: u64) {
+        self.failures.set(failures);
+    }
+
+    /// True if a write failed since the log was recovered.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed.get()
+    }
+
+    /// The log was recovered: nothing is left of a failure.
+    pub fn recovered(&self) {
+        self.has_failed.set(false);
+    }
+
+    /// The power goes: what is on the device stays. It fails no more.
     pub fn cut(&self, world: &World) {
+        self.failures.set(0);
         if let Some((at, bytes)) = self.tear(&world.rng) {
             self.put(at, &bytes);
         }
@@ -188,6 +213,10 @@ impl World {
             self.give_way();
             self.point();
         }
+        let failures = block.failures.get();
+        if failures > 0 && self.rng.one_in(failures) {
+            return self.fail_block(block, position);
+        }
         let written = block.under_way.take();
         drop(under_way);
         if let Some((at, bytes)) = written {
@@ -196,6 +225,25 @@ impl World {
         self.peek(|| block.settle(self));
         self.point();
         Ok(())
+    }
+
+    /// The write under way fails, or the flush behind it: any of its sectors may be there.
+    fn fail_block(&self, block: &Block, position: u64) -> Result<(), i32> {
+        self.count(|c| c.device_failures += 1);
+        self.tell(|| format!("device write {position} fails"));
+        if let Some((at, bytes)) = block.tear(&self.rng) {
+            block.put(at, &bytes);
+        }
+        block.under_way.take();
+        block.has_failed.set(true);
+        self.peek(|| block.settle(self));
+        self.point();
+        Err(EIO)
+    }
+
+    /// True if the log's device failed since the log was recovered.
+    pub fn log_has_failed(&self) -> bool {
+        self.block.as_ref().is_some_and(Block::has_failed)
     }
 
     /// The lines of the pool that a power cut now leaves other than persisted. `None`: it is over.

@@ -77,6 +77,8 @@ counts! {
     drains,
     /// durable writes of a block device
     device_writes,
+    /// of them failed
+    device_failures,
     /// of them anchors: the journal's tail moved
     cleaned,
 }

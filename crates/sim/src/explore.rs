@@ -253,11 +253,12 @@ fn story(pool: &Pool) -> String {
     format!("retired {:?}, slots {marks:?}, live {live:?}", pool.retired().load(&pool.region))
 }
 
-/// A file was removed after a sync of it had failed: its records could not be retired before, and nobody can
-/// tell it from a file that was lost. The refusal is the promise kept (P5).
+/// A file was removed after a sync of it, or the log's device, had failed: its records could not be retired before, and
+/// nobody can tell it from a file that was lost. The refusal is the promise kept (P5).
 fn failed_is_gone(world: &World, left: &[Left]) -> bool {
     let untouched = left.iter().all(|file| !file.touched.get());
-    untouched && world.files.borrow().iter().zip(left).any(|(file, left)| file.errors > 0 && left.gone)
+    let may_live = |errors: u64| errors > 0 || world.log_has_failed();
+    untouched && world.files.borrow().iter().zip(left).any(|(file, left)| may_live(file.errors) && left.gone)
 }
 
 /// P5: what is damaged is refused before anything is written.

@@ -14,6 +14,7 @@ use seawall_core::takeover::{self, StartError, Started};
 use seawall_core::{Engine, pool};
 use seawall_wire::shm::SegmentState;
 
+use crate::block::Block;
 use crate::explore::{REPLAY, identified, registered_root};
 use crate::fiber::{Fiber, State};
 use crate::pending::THREADS;
@@ -172,6 +173,7 @@ pub fn cut_and_recover(scene: &Scene) {
         }
     }
     world.recovering.set(false);
+    world.block.iter().for_each(Block::recovered);
 }
 
 /// P5: a log that holds records is not started over.

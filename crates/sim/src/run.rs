@@ -13,6 +13,9 @@ use crate::space;
 use crate::threads::Threads;
 use crate::world::{Mutant, Site, World};
 
+/// Steps that are made when the log's device has failed.
+const AFTER_A_FAILURE: u64 = 300;
+
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -112,6 +115,9 @@ fn live(scene: &Scene, plan: &Plan) -> Result<(), String> {
     let rng = &world.rng;
     let room = rng.pick(&[3, 4, 6, 12]);
     let engine = start(scene, room)?;
+    if let Some(block) = world.block.as_ref().filter(|_| rng.one_in(4)) {
+        block.may_fail(rng.pick(&[10, 40]));
+    }
     let mut threads = Threads { all: Vec::new(), room };
     let idle = Rc::new(Cell::new(false));
     threads.daemon(world, &engine, &idle);
@@ -124,11 +130,17 @@ fn live(scene: &Scene, plan: &Plan) -> Result<(), String> {
         steps -= 1;
         let i = rng.below(threads.all.len() as u64) as usize;
         threads.resume(world, i);
-        if !threads.has_daemon() || rng.one_in(400) {
-            threads.hand_over(scene, &idle)?;
+        if world.log_has_failed() {
+            // No daemon takes such a log over while anybody uses it. They go on for a while.
+            steps = steps.min(AFTER_A_FAILURE);
+        } else if !threads.has_daemon() || rng.one_in(400) {
+            let taken_over = threads.hand_over(scene, &idle);
+            if !world.log_has_failed() {
+                taken_over?;
+            }
         }
     }
-    if steps > 0 && !world.is_over() {
+    if steps > 0 && !world.is_over() && !world.log_has_failed() {
         drain(world, &mut threads, &idle)?;
     }
     threads.abandon(world);
@@ -138,6 +150,7 @@ fn live(scene: &Scene, plan: &Plan) -> Result<(), String> {
 /// With nobody at work, the log empties.
 fn drain(world: &Rc<World>, threads: &mut Threads, idle: &Rc<Cell<bool>>) -> Result<(), String> {
     idle.set(true);
+    world.block.iter().for_each(|block| block.may_fail(0));
     (0..THREADS).for_each(|thread| world.put_out(thread));
     while let Some(i) = threads.all.iter().position(|t| t.daemon && !t.ended) {
         threads.resume(world, i);

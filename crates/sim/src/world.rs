@@ -342,7 +342,7 @@ impl World {
             .peek(|| engine.shm().file(name.slot).map(|f| (f.flags().load(SeqCst), f.sticky().load(SeqCst))));
         let (flags, holds) = file.unwrap_or_default();
         let full = self.peek(|| engine.is_exhausted());
-        let kept_out = holds != 0 || full || Flag::NEVER_TRACK.any_in(flags);
+        let kept_out = holds != 0 || full || Flag::NEVER_TRACK.any_in(flags) || self.log_has_failed();
         let excused = {
             let file = &mut self.files.borrow_mut()[index];
             file.excused = !logged && (file.excused || kept_out || !file.holders.is_empty());

@@ -1,4 +1,4 @@
-//! A short campaign on a block device: crash at every device write, torn in every way.
+//! A short campaign on a block device: crash at every device write, torn in every way; some of them fail.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,9 @@ fn no_crash_point_breaks_a_promise_on_a_block_device() {
     let mut total = Counts::default();
     let begin = Instant::now();
     for seed in 1.. {
-        if total.points >= POINTS || begin.elapsed() > AT_MOST {
+        // A slow machine may not have come to a device that fails.
+        let is_enough = total.points >= POINTS || begin.elapsed() > AT_MOST;
+        if is_enough && total.device_failures > 0 {
             break;
         }
         let outcome = run(&Plan::on_block(seed));

@@ -209,6 +209,7 @@ mutants! {
     }
     "core/src/journal/way.rs" {
         "journal: never retried into success": "    desk.failed().store(error.raw_os_error() as u32, SeqCst);" => "    if !{m} { desk.failed().store(error.raw_os_error() as u32, SeqCst); }",
+        "journal: a failed write counts": "        let done = Device::write(self.device, image, at, len, position);" => "        let done = Device::write(self.device, image, at, len, position).or_else(|e| if {m} { Ok(()) } else { Err(e) });",
         "journal: a descriptor that is gone is no failed device": "            _ if self.lent && is_of_the_process(error) => Errno::BADF," => "            _ if self.lent && is_of_the_process(error) && !{m} => Errno::BADF,",
     }
     "core/src/journal/open.rs" {
