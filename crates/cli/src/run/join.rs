@@ -180,8 +180,9 @@ fn command(pool: &Path, how: &mut How) -> Command {
     if how.keep {
         command.arg("--keep");
     }
-    if let Some(CacheOptions { size, path }) = &how.cache {
+    if let Some(CacheOptions { size, block_bytes, path }) = &how.cache {
         command.arg("--cache").arg(size.to_string());
+        command.arg("--cache-block").arg(format!("{}K", block_bytes >> 10));
         path.iter().for_each(|path| _ = command.arg("--cache-path").arg(path));
     }
     // The daemon must not be its own client.

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 pub struct CacheOptions {
     /// Bytes of its zone.
     pub size: u64,
+    /// Bytes of a block: 4096, 8192 or 16384.
+    pub block_bytes: u32,
     /// Where; without it [beside the pool](default_path).
     pub path: Option<PathBuf>,
 }

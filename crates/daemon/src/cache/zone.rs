@@ -27,9 +27,6 @@ use crate::files::reopen;
 use crate::foreign;
 use crate::state::Daemon;
 
-/// Bytes of a block: PostgreSQL's page, half of InnoDB's, two of SQLite's.
-const BLOCK_BYTES: u32 = 8192;
-
 /// Why there is no cache.
 #[derive(Debug)]
 #[allow(missing_docs)] // Each variant's text is its documentation.
@@ -95,7 +92,7 @@ fn failed(path: &Path, doing: &'static str) -> impl Fn(io::Error) -> CacheError 
 
 /// Opens or makes the zone, which nobody uses.
 pub(super) fn open(daemon: &Daemon, wanted: &CacheOptions) -> Result<Zone, CacheError> {
-    let layout = Layout::for_zone(wanted.size, BLOCK_BYTES).ok_or(CacheError::Size(wanted.size))?;
+    let layout = Layout::for_zone(wanted.size, wanted.block_bytes).ok_or(CacheError::Size(wanted.size))?;
     if daemon.pool.medium == Medium::Block {
         return Err(CacheError::Block(daemon.pool.path.clone()));
     }
@@ -198,7 +195,7 @@ fn find_again(file: &File, path: &Path, layout: Layout) -> Result<(Cache, Recove
         e => unusable(&e),
     })?;
     if joined.layout() != layout {
-        return Err(Unusable::For("it is of another size".into()));
+        return Err(Unusable::For("it is of another size, or of blocks of another size".into()));
     }
     if joined.is_durable() != (medium == Medium::Pmem) {
         return Err(Unusable::For("it was made on another medium".into()));
