@@ -12,6 +12,7 @@ use seawall_core::store::Store;
 use seawall_core::{Errno, persist};
 use seawall_media::Region;
 use seawall_media::block::Device;
+use seawall_stats::{Class, Event, Summary};
 
 const IMAGE: u64 = 16 << 20;
 
@@ -93,6 +94,52 @@ fn threads_that_sync_at_once_lose_nothing() {
     for (path, expected) in paths.iter().zip(&expected) {
         assert_eq!(&std::fs::read(path).expect("readable"), expected);
     }
+}
+
+/// Everybody who waited is a `log file sync`, riders and leaders; a write to the device is a `log file parallel write` of
+/// its leader's, and of nobody else.
+#[test]
+fn waits_are_counted_for_all_who_wait_and_device_writes_once() {
+    const THREADS: usize = 8;
+    let world = World::on_block(IMAGE);
+    let files: Vec<_> = (0..THREADS).map(|i| world.manage(&format!("file{i}"))).collect();
+    for m in &files {
+        m.file.write_all_at(&[0; 4096], 0).expect("room");
+        assert!(world.fsync(m));
+    }
+    let journal = world.engine.pool().journal().expect("a journal");
+    let waited = || journal.desk(world.engine.pool()).waits().load(std::sync::atomic::Ordering::SeqCst);
+    let before = (
+        waited(),
+        writes(&world),
+        waits(&world, Event::LogFileSync),
+        waits(&world, Event::LogFileParallelWrite),
+    );
+    std::thread::scope(|scope| {
+        for (i, m) in files.iter().enumerate() {
+            let world = &world;
+            scope.spawn(move || {
+                for round in 1..=40 {
+                    world.pwrite(m, i, &[round; 1000], 0);
+                    assert!(!world.fsync(m));
+                }
+            });
+        }
+    });
+    let (syncs, device) = (waits(&world, Event::LogFileSync), waits(&world, Event::LogFileParallelWrite));
+    assert_eq!(syncs.count - before.2.count, waited() - before.0, "whoever waited");
+    assert_eq!(device.count - before.3.count, writes(&world) - before.1, "each write of the device once");
+    let [all, part] = [syncs.sum_ns - before.2.sum_ns, device.sum_ns - before.3.sum_ns];
+    assert!(0 < part && part <= all, "the device's part is within the wait of whoever led");
+    std::fs::remove_dir_all(world.pool.path.parent().expect("a directory")).expect("removed");
+}
+
+fn waits(world: &World, event: Event) -> Summary {
+    let (shm, mut sum) = (world.engine.shm(), Summary::new());
+    for lane in 0..=shm.shape().lanes {
+        Class::ALL.iter().for_each(|class| sum.add(shm.stats(lane), event, *class));
+    }
+    sum
 }
 
 #[test]
