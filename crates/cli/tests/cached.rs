@@ -1,0 +1,96 @@
+//! Reads through the block cache, beside every way to change a file and under kills.
+
+mod common;
+
+use std::process::Stdio;
+
+use common::{Place, Said, cc, has};
+
+const ZONE: &str = "1G";
+
+/// Runs a command on the data directory as SQLite's, with a cache, then `seawall status` beside it.
+fn run(place: &Place, command: &str) -> Said {
+    let script = format!("{command} && {} status --json --pool {}", common::SEAWALL, place.pool());
+    let run = ["run", "--cache", ZONE, "--pool", place.pool(), "--preset", "sqlite", "--data", ".", "--"];
+    let mut run = place.command(&run);
+    run.args(["sh", "-c", &script]).stdin(Stdio::null()).output().expect("seawall starts").into()
+}
+
+/// Hits of the cache and reads of the disk, as status says at the end of what was said.
+fn reads(said: &Said) -> (u64, u64) {
+    let status = said.out.split_once("right\n").expect("it went well").1;
+    let status: serde_json::Value = serde_json::from_str(status).expect("JSON");
+    let events = status["events"].as_array().expect("events");
+    let count = |name: &str| {
+        let event = events.iter().find(|event| event["name"] == name);
+        event.and_then(|event| event["count"].as_u64()).unwrap_or(0)
+    };
+    (count("db flash cache single block physical read"), count("db file sequential read"))
+}
+
+/// Plays a scene of `programs/cached.c`: hits and reads of the disk.
+fn play(scene: &str) -> (u64, u64) {
+    let place = Place::new();
+    let source = include_str!("programs/cached.c");
+    let Some(program) = cc(&place, "cached", source, &["-O1"]) else {
+        panic!("no C compiler: make deps installs one");
+    };
+    let (name, arguments) = scene.split_once(' ').unwrap_or((scene, ""));
+    let said =
+        run(&place, &format!("{} {name} {} {arguments}", program.display(), place.data.path().display()));
+    said.succeeds();
+    reads(&said)
+}
+
+#[test]
+fn a_hit_asks_neither_the_page_cache_nor_the_disk_and_errors_are_the_kernels() {
+    let (hits, reads) = play("hits");
+    assert!(hits >= 32 && reads >= 16, "{hits} hits, {reads} reads");
+}
+
+#[test]
+fn every_way_to_change_a_file_is_seen_by_everybody_who_reads_it() {
+    let (hits, _) = play("ways");
+    assert!(hits >= 1000, "{hits} hits");
+}
+
+#[test]
+fn a_file_is_not_entered_while_somebody_is_in_the_middle_of_a_write() {
+    play("slow");
+}
+
+#[test]
+fn processes_that_are_killed_leave_no_old_block_to_read() {
+    let (hits, reads) = play("killed 30 300");
+    assert!(hits >= 1000 && reads >= 100, "it shows nothing: {hits} hits, {reads} reads");
+}
+
+/// Reads of whole blocks of the cache's size come from it, and the database finds nothing wrong.
+#[test]
+fn sqlite_reads_through_it_and_its_own_check_is_content() {
+    if !has("sqlite3") {
+        return;
+    }
+    let place = Place::new();
+    let script = r#"
+        set -e
+        out_of_memory() { sync x.db; dd if=x.db iflag=nocache count=0 status=none; }
+        sqlite3 x.db "pragma page_size = 8192; create table t (a integer primary key, b, c);
+            with recursive n(i) as (select 1 union all select i + 1 from n where i < 30000)
+            insert into t select i, hex(randomblob(40)), 0 from n; create index x on t (b);"
+        for round in 1 2 3 4; do
+            out_of_memory
+            sqlite3 x.db "pragma cache_size = 20; pragma integrity_check; update t set c = c + 1 where a % 7 = 0;" > said
+            test "$(cat said)" = ok
+            out_of_memory
+            test "$(sqlite3 x.db 'pragma cache_size = 20; select count(distinct b), sum(c) from t')" = "30000|$((4285 * round))"
+        done
+        sqlite3 x.db 'delete from t where a % 3 = 0; vacuum; pragma integrity_check' > said
+        test "$(cat said)" = ok
+        echo right"#;
+    std::fs::write(place.file("script"), script).expect("written");
+    let said = run(&place, "sh ./script");
+    said.succeeds();
+    let (hits, reads) = reads(&said);
+    assert!(hits >= 1000 && reads >= 100, "it shows nothing: {hits} hits, {reads} reads");
+}
