@@ -287,6 +287,26 @@ fn what_is_not_a_databases_file_is_not_entered() {
     assert_eq!(front.enter(&small), "Ok", "it may grow");
 }
 
+/// Of PostgreSQL the log manages `pg_wal` alone, and what is read lies beside it.
+#[test]
+fn a_file_beside_the_directory_that_the_log_manages_is_entered() {
+    let scene = Scene::new();
+    let data = tempfile::tempdir_in("/var/tmp").expect("a directory");
+    let data = data.path().canonicalize().expect("it exists");
+    for name in ["pg_wal", "base"] {
+        fs::create_dir(data.join(name)).expect("made");
+    }
+    let file = data.join("base/1");
+    fs::write(&file, vec![1; BLOCK]).expect("written");
+    let mut front = scene.front();
+    assert_eq!(front.enter(&file), "Bypass");
+    let (preset, policy) = ("postgres".into(), "tail".into());
+    let root = AddRoot { preset, policy, path: data.join("pg_wal"), data };
+    let control = Control::connect(&scene.place.pool).expect("answers").expect("a daemon");
+    control.request::<Added>(Kind::AddRoot, &root).expect("registered");
+    assert_eq!(front.enter(&file), "Ok");
+}
+
 #[test]
 fn a_zone_of_another_size_or_a_damaged_one_is_made_anew() {
     let mut scene = Scene::new();

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::hash::Hasher;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FileType, Stat, fstat, fstatfs};
@@ -80,10 +81,12 @@ fn is_in_memory(fd: &OwnedFd) -> bool {
     fstatfs(fd).is_ok_and(|fs| matches!(fs.f_type as u64, magic::TMPFS | RAMFS))
 }
 
-/// What the database uses it for. Bypass if it is below no root, and for logs: they are written, and read once.
+/// What the database uses it for. Bypass outside of its directories, and for logs: they are written, and read once.
 fn class_of(daemon: &Daemon, fd: &OwnedFd) -> Result<Class, Unmanaged> {
     let path = path_of(fd).map_err(|_| BYPASS)?;
-    let (root, manage) = decide(daemon.engine.shm(), path.as_os_str().as_bytes()).ok_or(BYPASS)?;
+    let Some((root, manage)) = decide(daemon.engine.shm(), path.as_os_str().as_bytes()) else {
+        return beside_the_log(daemon, &path).ok_or(BYPASS);
+    };
     let root = daemon.roots.get(root).ok_or(BYPASS)?;
     let below = path.strip_prefix(&root.path).unwrap_or(&path);
     match policy::class(root.preset, below.as_os_str().as_bytes()) {
@@ -92,6 +95,11 @@ fn class_of(daemon: &Daemon, fd: &OwnedFd) -> Result<Class, Unmanaged> {
         Class::Log | Class::BinaryLog => Ok(Class::Data),
         class => Ok(class),
     }
+}
+
+/// Of some databases the log manages one directory only; the others belong to them all the same.
+fn beside_the_log(daemon: &Daemon, path: &Path) -> Option<Class> {
+    daemon.roots.all().into_values().any(|root| path.starts_with(&root.data)).then_some(Class::Data)
 }
 
 /// Watches the file, and makes sure that no stranger writes it already.

@@ -47,6 +47,7 @@ pub(super) fn find_files(daemon: &Daemon, zone: &Zone) {
         return;
     }
     for root in daemon.roots.all().into_values() {
+        search(daemon, zone, &root.data, &mut missing);
         search(daemon, zone, &root.path, &mut missing);
     }
     daemon.log.say(format!("took over the block cache; {all} files, {} of them not found", missing.len()));
