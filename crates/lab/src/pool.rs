@@ -24,6 +24,8 @@ pub struct Pool {
     identity: Identity,
     medium: String,
     uuid: String,
+    /// Bytes of the block cache that its daemon has; 0: none.
+    cache: u64,
 }
 
 impl Pool {
@@ -54,14 +56,33 @@ impl Pool {
     ) -> Result<Self> {
         let emulated = medium == Some("--emulated");
         let (tools, identity) = (tools.clone(), identity.clone());
-        let mut pool =
-            Pool { path, size, emulated, tools, identity, medium: String::new(), uuid: String::new() };
+        let mut pool = Pool {
+            path,
+            size,
+            emulated,
+            tools,
+            identity,
+            medium: String::new(),
+            uuid: String::new(),
+            cache: 0,
+        };
         let mut init = pool.seawall();
         init.arg("init").arg(&pool.path).args(["--size", &size.to_string(), "--force"]);
         init.args(medium);
         run(init, "seawall init")?;
         (pool.medium, pool.uuid) = pool.ask_medium()?;
         Ok(pool)
+    }
+
+    /// The same with a block cache of so many bytes, in memory too.
+    pub fn with_cache(mut self, bytes: u64) -> Self {
+        self.cache = bytes;
+        self
+    }
+
+    /// The options of `seawall run` that ask for its block cache, if it has one.
+    pub fn cache_options(&self) -> Vec<String> {
+        if self.cache == 0 { Vec::new() } else { vec!["--cache".into(), self.cache.to_string()] }
     }
 
     /// Its file.
@@ -96,6 +117,15 @@ impl Pool {
             command.env("SEAWALL_PRELOAD", preload);
         }
         command
+    }
+
+    /// Starts its daemon for this data, to stay when what it is asked for has ended.
+    pub fn start_daemon(&self, data: &Path, preset: &str) -> Result<()> {
+        let mut start = self.seawall();
+        start.args(["run", "--keep", "--quiet", "--preset", preset]).args(self.by_name());
+        start.args(self.cache_options()).arg("--pool").arg(&self.path).arg("--data").arg(data);
+        start.args(["--", "true"]);
+        run(start, "seawall run --keep").map(drop)
     }
 
     /// The daemon that owns this pool, if one is running.
@@ -180,6 +210,9 @@ impl Drop for Pool {
             let _ = stop.output();
         }
         let _ = fs::remove_file(&self.path);
+        let mut cache = self.path.clone().into_os_string();
+        cache.push(".cache");
+        let _ = fs::remove_file(cache);
         // Of a daemon that was killed; without the pool nobody asks for it again.
         for memory in self.memory() {
             let _ = fs::remove_file(memory);

@@ -69,7 +69,7 @@ impl Side {
 }
 
 /// The sides in the order of round `round`: A B C, then B C A, … so that no side is always first.
-pub fn order(sides: &[Side], round: usize) -> Vec<Side> {
+pub fn order<T: Copy>(sides: &[T], round: usize) -> Vec<T> {
     let mut order = sides.to_vec();
     order.rotate_left(round % sides.len());
     order
@@ -143,6 +143,7 @@ pub fn under(lab: &Lab, pool: &Pool, (preset, policy): (&str, &str), data: &Path
     let mut command = pool.seawall();
     command.current_dir(lab.work.path());
     command.args(["run", "--quiet", "--preset", preset, "--policy", policy]).args(pool.by_name());
+    command.args(pool.cache_options());
     command.arg("--pool").arg(pool.path()).arg("--data").arg(data).arg("--").arg(program);
     command
 }

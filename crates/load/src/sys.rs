@@ -20,6 +20,8 @@ pub enum OpenMode {
     Append,
     /// Read only; must exist.
     Read,
+    /// Read only, past the page cache (`O_DIRECT`); must exist.
+    ReadDirect,
 }
 
 /// An open file; closed on drop.
@@ -34,6 +36,7 @@ impl Fd {
                 OpenMode::ReadWrite => libc::O_RDWR | libc::O_CREAT,
                 OpenMode::Append => libc::O_RDWR | libc::O_CREAT | libc::O_APPEND,
                 OpenMode::Read => libc::O_RDONLY,
+                OpenMode::ReadDirect => libc::O_RDONLY | libc::O_DIRECT,
             };
         // SAFETY: `path` is NUL-terminated and outlives the call; the mode argument is given.
         let fd = unsafe { libc::open(path.as_ptr(), flags, 0o644) };
@@ -131,6 +134,17 @@ fn progress(n: isize) -> io::Result<usize> {
     match Error::last_os_error() {
         e if e.kind() == ErrorKind::Interrupted => Ok(0),
         e => Err(e),
+    }
+}
+
+/// Bytes that this process had the disk read so far.
+pub fn read_from_disk() -> io::Result<u64> {
+    // SAFETY: all-zero is a valid `rusage`: it is plain numbers.
+    let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a live `rusage`.
+    match unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut used) } {
+        0 => Ok(used.ru_inblock as u64 * 512),
+        _ => Err(Error::last_os_error()),
     }
 }
 

@@ -277,8 +277,38 @@ pub const CAPTURE: &[Key] = &[
     spread("server_cpu_percent", "the same of its session in the server: what its questions cost there"),
 ];
 
+/// The object of `cache`.
+pub const CACHE: &[Key] = &[
+    spread("page_cache_us", "reading 8 KiB from the page cache in µs, the median of a run"),
+    spread("cache_us", "the same from the block cache, by a program that reads past the page cache"),
+    spread("disk_us", "the same from this disk, past the page cache"),
+    spread(
+        "hit_share",
+        "share of the bytes that the disk was not asked for, of a file that the cache holds as a whole",
+    ),
+    spread(
+        "hit_share_after_restart",
+        "the same of the first reads after daemon and program were started anew",
+    ),
+    spread(
+        "uniform_none_s",
+        "reads a second all over a file 11 times the cache's size, past the page cache, no block cache",
+    ),
+    spread("uniform_cache_s", "the same with the block cache"),
+    spread("writes_none_s", "writes with fdatasync a second, 8 KiB at random, no block cache"),
+    spread("writes_cache_s", "the same with the block cache"),
+    spread(
+        "over_page_cache",
+        "`cache_us` / `page_cache_us`; this and those below: the median of the rounds' ratios",
+    ),
+    spread("disk_over_cache", "`disk_us` / `cache_us`"),
+    spread("warm_after_restart", "`hit_share_after_restart` / `hit_share`"),
+    spread("uniform_of_none", "`uniform_cache_s` / `uniform_none_s`"),
+    spread("writes_of_none", "`writes_cache_s` / `writes_none_s`"),
+];
+
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 14] = [
+pub const SECTIONS: [(&str, &[Key]); 15] = [
     ("write_fdatasync", WRITE),
     ("sustained", SUSTAINED),
     ("postgres", POSTGRES),
@@ -292,6 +322,7 @@ pub const SECTIONS: [(&str, &[Key]); 14] = [
     ("mount", MOUNT),
     ("block", BLOCK),
     ("block_databases", BLOCK_DATABASES),
+    ("cache", CACHE),
     ("capture", CAPTURE),
 ];
 

@@ -6,6 +6,7 @@
 mod atomic;
 mod block;
 mod block_databases;
+mod cache;
 mod capture;
 mod databases;
 mod disk;
@@ -89,7 +90,7 @@ struct Part {
 const DATABASE_POOL_BYTES: u64 = 1 << 30;
 
 /// All sections, in the order they are measured.
-const PARTS: [Part; 14] = [
+const PARTS: [Part; 15] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -219,6 +220,16 @@ const PARTS: [Part; 14] = [
         steps: block_databases::steps,
         space: |_| block_databases::SPACE,
         run: block_databases::run,
+    },
+    Part {
+        section: Section::Cache,
+        key: "cache",
+        rounds: 5,
+        pool: POOL_BYTES,
+        find: || Ok(()),
+        steps: cache::steps,
+        space: |_| cache::SPACE,
+        run: cache::run,
     },
     Part {
         section: Section::Capture,

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use super::{Case, parse};
 
 /// Name and text of each; `--all` runs them in this order, but for those that say `by_name`.
-pub const CASES: [(&str, &str); 11] = [
+pub const CASES: [(&str, &str); 12] = [
     ("redo", include_str!("../../cases/redo.toml")),
     ("commits", include_str!("../../cases/commits.toml")),
     ("tprocc", include_str!("../../cases/tprocc.toml")),
@@ -16,6 +16,7 @@ pub const CASES: [(&str, &str); 11] = [
     ("cores", include_str!("../../cases/cores.toml")),
     ("tail", include_str!("../../cases/tail.toml")),
     ("layout", include_str!("../../cases/layout.toml")),
+    ("cache", include_str!("../../cases/cache.toml")),
     ("capture", include_str!("../../cases/capture.toml")),
     ("mariadb", include_str!("../../cases/mariadb.toml")),
     ("redis", include_str!("../../cases/redis.toml")),

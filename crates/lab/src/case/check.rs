@@ -6,7 +6,7 @@ use seawall_load::write::parse_bytes;
 use toml::Spanned;
 
 use super::parse::Wrong;
-use super::{Case, Configuration, Devices, Front, Load, Measure, Product, Role, Slicing, Wal};
+use super::{Case, Configuration, Devices, Front, Load, Measure, Medium, Product, Role, Slicing, Wal};
 
 type Checked = Result<(), Wrong>;
 
@@ -49,6 +49,12 @@ fn numbers(case: &Case) -> Checked {
     }
     if !(1..=3600).contains(case.seconds.get_ref()) {
         return wrong(case.seconds.span(), format!("seconds: {}: from 1 to 3600", case.seconds.get_ref()));
+    }
+    if let Some(memory) = &case.memory
+        && !parse_bytes(memory.get_ref()).is_ok_and(|bytes| bytes >= 32 << 20)
+    {
+        let what = format!("memory: {:?}: a number and K, M or G, from 32M", memory.get_ref());
+        return wrong(memory.span(), what);
     }
     if case.measures.get_ref().is_empty() {
         let all = Measure::ALL.map(|m| format!("`{}`", m.key())).join(", ");
@@ -120,13 +126,17 @@ fn one(configuration: &Spanned<Configuration>) -> Checked {
         let what = "a front (`preload`, `mount`) and a medium (`emulated`, `file`, `dax`) go together";
         return wrong(at, format!("configuration {:?}: {what}", c.name));
     }
-    if let Some(pool) = &c.pool
-        && parse_bytes(pool).is_err()
-    {
-        return wrong(
-            at,
-            format!("pool: {pool:?} of {:?} is no size: a number and K, M or G, as 256M", c.name),
-        );
+    for (key, size) in [("pool", &c.pool), ("cache", &c.cache)] {
+        if let Some(size) = size
+            && parse_bytes(size).is_err()
+        {
+            let what = format!("{key}: {size:?} of {:?} is no size: a number and K, M or G, as 256M", c.name);
+            return wrong(at, what);
+        }
+    }
+    if c.cache.is_some() && (c.front != Front::Preload || c.medium == Some(Medium::File)) {
+        let what = "a cache goes with front = \"preload\" and a pool in mapped memory (`emulated`, `dax`)";
+        return wrong(at, format!("configuration {:?}: {what}", c.name));
     }
     if c.cpus == Some(0) || c.cpu_max.is_some_and(|max| !(0.05..=1024.0).contains(&max)) {
         return wrong(at, format!("configuration {:?}: cpus from 1, cpu_max from 0.05", c.name));

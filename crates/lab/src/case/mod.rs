@@ -23,6 +23,7 @@ pub use schema::{
 
 use std::collections::BTreeMap;
 
+use seawall_load::write::parse_bytes;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -55,6 +56,11 @@ pub struct Case {
     /// Settings of the database, equal in all configurations.
     #[serde(default)]
     pub settings: BTreeMap<String, Setting>,
+    /// What database and load have of memory, the page cache included (a control group), with a unit: `128M`. A pool and
+    /// a block cache in memory are not counted: they stand for other media.
+    pub memory: Option<Spanned<String>>,
+    /// How long the load runs before each turn, uncounted, seconds. Without it tables are read into the buffers.
+    pub warm_up: Option<u64>,
     /// Whether it runs only when it is asked for by name: `--all` leaves it out.
     #[serde(default)]
     pub by_name: bool,
@@ -129,6 +135,11 @@ impl Case {
         all
     }
 
+    /// Bytes of memory that database and load have.
+    pub fn memory_bytes(&self) -> Option<u64> {
+        parse_bytes(self.memory.as_ref()?.get_ref()).ok()
+    }
+
     /// What all others are compared with.
     pub fn baseline(&self) -> &Configuration {
         let mut all = self.configurations.iter().map(Spanned::get_ref);
@@ -168,7 +179,7 @@ impl Case {
             None => seconds,
         };
         let turns = (rounds * self.expanded().len()) as u64;
-        PREPARING + turns * load + (turns * RESTARTING_MS).div_ceil(1000)
+        PREPARING + turns * (self.warm_up.unwrap_or(0) + load) + (turns * RESTARTING_MS).div_ceil(1000)
     }
 }
 

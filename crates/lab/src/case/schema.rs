@@ -108,6 +108,8 @@ pub struct Configuration {
     pub medium: Option<Medium>,
     /// Size of the pool, with a unit: `256M`.
     pub pool: Option<String>,
+    /// Size of the block cache, with a unit; on the same medium as the pool.
+    pub cache: Option<String>,
     #[serde(default)]
     pub policy: PolicyName,
     #[serde(default)]

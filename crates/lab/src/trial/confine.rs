@@ -1,6 +1,7 @@
-//! Fewer CPUs for everything that is started from here: by affinity, by a control group's quota.
+//! Fewer CPUs, or less memory, for everything that is started from here: by affinity, by control groups.
 //!
-//! Children inherit both, so database, daemon and load are confined alike. Dropping a [`Confine`] takes it back.
+//! Children inherit both, so database and load are confined alike, and a daemon that they start. Dropping a [`Confine`]
+//! takes it back.
 
 use std::fs;
 use std::mem;
@@ -11,21 +12,36 @@ use anyhow::{Context, Result, ensure};
 /// The period of a quota, µs.
 const PERIOD: u64 = 100_000;
 
-/// While it lives, this thread and what it starts have fewer CPUs.
+/// What there is of everything; `None`: all that the machine has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// The first so many of the CPUs there are.
+    pub cpus: Option<usize>,
+    /// So many CPUs' time.
+    pub cpu_max: Option<f64>,
+    /// Bytes of memory, the page cache included.
+    pub memory: Option<u64>,
+}
+
+/// While it lives, this thread and what it starts have no more.
 pub struct Confine {
     before: Option<libc::cpu_set_t>,
-    group: Option<Group>,
+    groups: Vec<Group>,
 }
 
 impl Confine {
-    /// To the first `cpus` of the CPUs there are, and to `cpu_max` CPUs' time.
+    /// To these limits.
     ///
     /// # Errors
-    /// If the machine has fewer, or does not let us.
-    pub fn to(cpus: Option<usize>, cpu_max: Option<f64>) -> Result<Self> {
-        let group = cpu_max.map(Group::enter).transpose()?;
-        let before = cpus.map(set_affinity).transpose()?;
-        Ok(Confine { before, group })
+    /// If the machine has less, or does not let us.
+    pub fn to(limits: Limits) -> Result<Self> {
+        let groups = [
+            limits.cpu_max.map(|max| Group::enter("cpu", |group| group.hold_cpu(max))),
+            limits.memory.map(|bytes| Group::enter("memory", |group| group.hold_memory(bytes))),
+        ];
+        let groups = groups.into_iter().flatten().collect::<Result<_>>()?;
+        let before = limits.cpus.map(set_affinity).transpose()?;
+        Ok(Confine { before, groups })
     }
 }
 
@@ -35,7 +51,7 @@ impl Drop for Confine {
             // SAFETY: `before` is a live set that the kernel filled.
             unsafe { libc::sched_setaffinity(0, mem::size_of::<libc::cpu_set_t>(), before) };
         }
-        drop(self.group.take());
+        self.groups.drain(..).rev().for_each(drop);
     }
 }
 
@@ -68,24 +84,34 @@ struct Group {
 }
 
 impl Group {
-    fn enter(cpu_max: f64) -> Result<Self> {
-        let parent = own_group()?;
+    fn enter(controller: &str, hold: impl FnOnce(&Self) -> Result<()>) -> Result<Self> {
+        let parent = own_group(controller)?;
         let dir = parent.join(format!("seawall-lab-{}", std::process::id()));
         fs::create_dir_all(&dir).with_context(|| format!("make the control group {}", dir.display()))?;
         let group = Group { dir, parent };
-        let quota = (cpu_max * PERIOD as f64) as u64;
-        let write = |name: &str, value: String| {
-            let path = group.dir.join(name);
-            fs::write(&path, value).with_context(|| format!("write {}", path.display()))
-        };
-        if group.dir.join("cpu.cfs_quota_us").exists() {
-            write("cpu.cfs_period_us", PERIOD.to_string())?;
-            write("cpu.cfs_quota_us", quota.to_string())?;
-        } else {
-            write("cpu.max", format!("{quota} {PERIOD}"))?;
-        }
-        write("cgroup.procs", std::process::id().to_string())?;
+        hold(&group)?;
+        group.set("cgroup.procs", &std::process::id().to_string())?;
         Ok(group)
+    }
+
+    fn hold_cpu(&self, cpu_max: f64) -> Result<()> {
+        let quota = (cpu_max * PERIOD as f64) as u64;
+        if !self.dir.join("cpu.cfs_quota_us").exists() {
+            return self.set("cpu.max", &format!("{quota} {PERIOD}"));
+        }
+        self.set("cpu.cfs_period_us", &PERIOD.to_string())?;
+        self.set("cpu.cfs_quota_us", &quota.to_string())
+    }
+
+    fn hold_memory(&self, bytes: u64) -> Result<()> {
+        let first = "memory.limit_in_bytes";
+        let name = if self.dir.join(first).exists() { first } else { "memory.max" };
+        self.set(name, &bytes.to_string())
+    }
+
+    fn set(&self, name: &str, value: &str) -> Result<()> {
+        let path = self.dir.join(name);
+        fs::write(&path, value).with_context(|| format!("write {}", path.display()))
     }
 }
 
@@ -105,8 +131,8 @@ impl Drop for Group {
     }
 }
 
-/// The directory of this process's group that has the CPU controller: of its own hierarchy, or of the unified one.
-fn own_group() -> Result<PathBuf> {
+/// The directory of this process's group that has the controller: of its own hierarchy, or of the unified one.
+fn own_group(controller: &str) -> Result<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").context("which control group we are in")?;
     let mut unified = None;
     for line in groups.lines() {
@@ -115,11 +141,10 @@ fn own_group() -> Result<PathBuf> {
             continue;
         };
         let path = path.trim_start_matches('/');
-        if controllers.split(',').any(|c| c == "cpu") {
-            let places = [format!("/sys/fs/cgroup/cpu/{path}"), format!("/sys/fs/cgroup/cpu,cpuacct/{path}")];
-            if let Some(found) = places.iter().find(|p| {
-                Path::new(p).join("cpu.cfs_quota_us").exists() || Path::new(p).join("cgroup.procs").exists()
-            }) {
+        if controllers.split(',').any(|c| c == controller) {
+            // Two controllers of one hierarchy are mounted under both names, or under each.
+            let places = [controllers, controller].map(|name| format!("/sys/fs/cgroup/{name}/{path}"));
+            if let Some(found) = places.iter().find(|p| Path::new(p).join("cgroup.procs").exists()) {
                 return Ok(found.into());
             }
         } else if controllers.is_empty() {
@@ -128,7 +153,7 @@ fn own_group() -> Result<PathBuf> {
     }
     unified
         .filter(|dir| dir.join("cgroup.procs").exists())
-        .context("there is no control group with a CPU quota here")
+        .with_context(|| format!("there is no control group for `{controller}` here"))
 }
 
 #[cfg(test)]
@@ -142,11 +167,14 @@ mod tests {
             String::from_utf8_lossy(&said.stdout).trim().parse::<usize>().expect("a number")
         };
         let all = count();
-        let confined = Confine::to(Some(1), None).expect("one CPU");
+        let confined = Confine::to(Limits { cpus: Some(1), ..Limits::default() }).expect("one CPU");
         assert_eq!(count(), 1);
         drop(confined);
         assert_eq!(count(), all);
-        let said = Confine::to(Some(4096 * 2), None).err().expect("not so many").to_string();
+        let said = Confine::to(Limits { cpus: Some(4096 * 2), ..Limits::default() })
+            .err()
+            .expect("not so many")
+            .to_string();
         assert!(said.contains("8192"), "{said}");
     }
 }

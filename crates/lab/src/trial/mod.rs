@@ -8,6 +8,7 @@ mod confine;
 mod crash;
 mod kill;
 mod load;
+mod memory;
 pub mod mount;
 mod observe;
 mod prepare;

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use seawall_awr::placement::Placement;
 use seawall_load::write::parse_bytes;
 
-use super::confine::Confine;
+use super::confine::{Confine, Limits};
 use super::load;
 use super::mount::{LoopDisk, MountPoint};
 use super::throttle::Throttle;
@@ -47,6 +47,13 @@ pub struct Means<'a> {
     pub apart: Option<&'a Path>,
     /// Stand-ins for disks.
     pub devices: Option<&'a Devices>,
+    /// Bytes of memory that database and load have.
+    pub memory: Option<u64>,
+}
+
+/// What a configuration has of the machine's CPUs.
+pub fn limits(configuration: &Configuration) -> Limits {
+    Limits { cpus: configuration.cpus, cpu_max: configuration.cpu_max, memory: None }
 }
 
 impl Prepared {
@@ -62,7 +69,7 @@ impl Prepared {
         means: &Means<'_>,
     ) -> Result<Self> {
         // Tried now, so that a case does not end half-way.
-        drop(Confine::to(configuration.cpus, configuration.cpu_max)?);
+        drop(Confine::to(Limits { memory: means.memory, ..limits(&configuration) })?);
         let pool = pool(lab, &configuration)?;
         let device = means.devices.map(|_| device(lab, &configuration.name, "data")).transpose()?;
         let data = match &device {
@@ -226,7 +233,8 @@ fn pool(lab: &Lab, configuration: &Configuration) -> Result<Option<Pool>> {
             Pool::durable(&lab.tools, &lab.identity, size, mount.join(file))?
         }
     };
-    Ok(Some(pool))
+    let cache = configuration.cache.as_deref().map(parse_bytes).transpose().map_err(anyhow::Error::msg)?;
+    Ok(Some(pool.with_cache(cache.unwrap_or(0))))
 }
 
 /// The directory on another disk, if it is one.

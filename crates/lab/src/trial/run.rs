@@ -237,7 +237,8 @@ fn prepare(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result
     let template = load::template(stage.lab, stage.bin, stage.case)?;
     let apart = options.apart.as_deref();
     // Real disks are better than stand-ins.
-    let means = Means { apart, devices: stage.case.devices.as_ref().filter(|_| apart.is_none()) };
+    let devices = stage.case.devices.as_ref().filter(|_| apart.is_none());
+    let means = Means { apart, devices, memory: stage.case.memory_bytes() };
     let mut sides = Vec::new();
     for configuration in trial.found.case.expanded() {
         let name = configuration.name.clone();

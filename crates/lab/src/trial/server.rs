@@ -6,9 +6,10 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use seawall_awr::database::Address;
 
-use super::confine::Confine;
+use super::confine::{Confine, Limits};
+use super::memory;
 use super::mount::{MountPoint, policy};
-use super::prepare::Prepared;
+use super::prepare::{Prepared, limits};
 use crate::case::{Case, Configuration, Front, Product};
 use crate::lab::Lab;
 use crate::pg::{Cluster, Launch, SETTINGS};
@@ -42,6 +43,13 @@ impl<'a> Server<'a> {
     /// confined as the configuration says.
     pub fn start(lab: &'a Lab, bin: &'a Path, case: &Case, prepared: &Prepared) -> Result<Self> {
         let configuration = &prepared.configuration;
+        if case.memory.is_some() {
+            if let Some(pool) = &prepared.pool {
+                // Its memory stands for other media: it is not the database's.
+                pool.start_daemon(&prepared.data, prepared.product.preset())?;
+            }
+            memory::forget(&prepared.data)?;
+        }
         let confine = confine(case, configuration)?;
         let mount =
             (configuration.front == Front::Mount).then(|| MountPoint::mount(lab, prepared)).transpose()?;
@@ -107,12 +115,13 @@ impl<'a> Server<'a> {
 /// of its own on a busy machine, and that must not be the difference.
 fn confine(case: &Case, configuration: &Configuration) -> Result<Confine> {
     let used = case.configurations.iter().any(|c| c.get_ref().cpu_max.is_some());
+    let wanted = Limits { memory: case.memory_bytes(), ..limits(configuration) };
     if !used || configuration.cpu_max.is_some() {
-        return Confine::to(configuration.cpus, configuration.cpu_max);
+        return Confine::to(wanted);
     }
     let all = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
     // Without quotas on this machine there is no such group on any side.
-    Confine::to(configuration.cpus, Some(all)).or_else(|_| Confine::to(configuration.cpus, None))
+    Confine::to(Limits { cpu_max: Some(all), ..wanted }).or_else(|_| Confine::to(wanted))
 }
 
 /// A program on this data, under Seawall's library or bare; its arguments follow.

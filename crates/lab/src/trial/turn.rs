@@ -71,7 +71,13 @@ impl Stage<'_> {
 
     /// Warm buffers, a checkpoint, and nothing dirty is left anywhere: no side pays for the one before it.
     fn settle(&self, server: &Server<'_>, prepared: &Prepared) -> Result<()> {
-        load::warm(self.case, server)?;
+        match self.case.warm_up {
+            Some(seconds) => {
+                let run = Run { seconds, ..self.run.clone() };
+                load::run(&Stage { run: &run, ..*self }, prepared, server)?;
+            }
+            None => load::warm(self.case, server)?,
+        }
         self.drain(prepared)
     }
 
