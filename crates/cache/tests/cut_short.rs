@@ -47,15 +47,6 @@ impl Observer for Scene {
     fn touched(&self, _: usize) {
         self.step();
     }
-    fn waits(&self) -> bool {
-        false
-    }
-    fn syncs(&self, _: i32) -> Option<Result<(), i32>> {
-        None
-    }
-    fn confirms(&self, _: i32) -> Option<Result<(), i32>> {
-        None
-    }
 }
 
 impl Scene {

@@ -14,7 +14,7 @@ use common::{Managed, World, roll_back};
 use seawall_core::destage::{Destager, Files};
 use seawall_core::reap::{self, Writable};
 use seawall_core::{Errno, Owner, certain};
-use seawall_media::sim::{self, Observer, Site};
+use seawall_media::sim::{self, Observer};
 use seawall_wire::shm::Flag;
 
 /// Every sync through this descriptor fails: it was opened for its path alone.
@@ -174,14 +174,6 @@ fn a_sync_that_fails_outside_the_log_is_the_kernels_alone() {
 struct Aborted;
 
 impl Observer for Aborted {
-    fn stored(&self, _base: usize, _at: usize, _len: usize, _site: Site) {}
-    fn flushed(&self, _base: usize, _at: usize, _len: usize, _site: Site) {}
-    fn fenced(&self, _site: Site) {}
-    fn reads(&self, _base: usize, _at: usize, _len: usize) {}
-    fn touched(&self, _base: usize) {}
-    fn waits(&self) -> bool {
-        false
-    }
     fn syncs(&self, _fd: i32) -> Option<Result<(), i32>> {
         Some(Ok(()))
     }

@@ -77,21 +77,8 @@ impl Steps {
 }
 
 impl sim::Observer for Steps {
-    fn stored(&self, _base: usize, _at: usize, _len: usize, _site: sim::Site) {}
-    fn flushed(&self, _base: usize, _at: usize, _len: usize, _site: sim::Site) {}
-    fn fenced(&self, _site: sim::Site) {}
-    fn reads(&self, _base: usize, _at: usize, _len: usize) {}
     fn touched(&self, _base: usize) {
         self.step();
-    }
-    fn waits(&self) -> bool {
-        false
-    }
-    fn syncs(&self, _fd: i32) -> Option<Result<(), i32>> {
-        None
-    }
-    fn confirms(&self, _fd: i32) -> Option<Result<(), i32>> {
-        None
     }
     fn writes_block(&self, _fd: i32, position: u64, bytes: &[u8]) -> Option<Result<(), i32>> {
         self.step();

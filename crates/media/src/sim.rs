@@ -23,24 +23,31 @@ mod on {
     /// The line of source that called a verb.
     pub type Site = &'static Location<'static>;
 
-    /// Sees what the verbs of its thread do. `base` is the address of the mapping.
+    /// Sees what the verbs of its thread do. `base` is the address of the mapping. What it does not answer is the
+    /// kernel's to answer.
     pub trait Observer {
         /// Bytes were stored: they are visible, and not persisted.
-        fn stored(&self, base: usize, at: usize, len: usize, site: Site);
+        fn stored(&self, _base: usize, _at: usize, _len: usize, _site: Site) {}
         /// Their write-back was started.
-        fn flushed(&self, base: usize, at: usize, len: usize, site: Site);
+        fn flushed(&self, _base: usize, _at: usize, _len: usize, _site: Site) {}
         /// The thread waited for its write-backs.
-        fn fenced(&self, site: Site);
+        fn fenced(&self, _site: Site) {}
         /// Bytes are about to be copied out. An observer may unwind: they cannot be read.
-        fn reads(&self, base: usize, at: usize, len: usize);
+        fn reads(&self, _base: usize, _at: usize, _len: usize) {}
         /// A shared word is about to be looked at or changed.
-        fn touched(&self, base: usize);
+        fn touched(&self, _base: usize) {}
         /// The thread waits for another one. True: it was made to wait, so it need not do so itself.
-        fn waits(&self) -> bool;
+        fn waits(&self) -> bool {
+            false
+        }
         /// A real sync of this descriptor: the answer it is to get, or `None` to ask the kernel.
-        fn syncs(&self, fd: i32) -> Option<Result<(), i32>>;
+        fn syncs(&self, _fd: i32) -> Option<Result<(), i32>> {
+            None
+        }
         /// Whether a sync of this descriptor that succeeded can be believed, or `None` to ask the kernel.
-        fn confirms(&self, fd: i32) -> Option<Result<(), i32>>;
+        fn confirms(&self, _fd: i32) -> Option<Result<(), i32>> {
+            None
+        }
         /// A durable write to a block device: its answer, or `None` to ask the kernel.
         fn writes_block(&self, _fd: i32, _position: u64, _bytes: &[u8]) -> Option<Result<(), i32>> {
             None

@@ -103,18 +103,8 @@ impl Observer for World {
         self.memory.fenced(self.running.get());
         self.step();
     }
-    fn reads(&self, _: usize, _: usize, _: usize) {}
     fn touched(&self, _: usize) {
         self.step();
-    }
-    fn waits(&self) -> bool {
-        false
-    }
-    fn syncs(&self, _: i32) -> Option<Result<(), i32>> {
-        None
-    }
-    fn confirms(&self, _: i32) -> Option<Result<(), i32>> {
-        None
     }
 }
 
