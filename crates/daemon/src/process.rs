@@ -1,8 +1,12 @@
 //! Other processes, as `/proc` shows them: alive, since when, with or without the preload.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use rustix::process::{Pid, test_kill_process};
 use rustix::time::{ClockId, clock_gettime};
@@ -84,6 +88,26 @@ pub fn has_preload(pid: u32) -> io::Result<bool> {
     Ok(fs::read_to_string(format!("/proc/{pid}/maps"))?.contains(PRELOAD_NAME))
 }
 
+/// True if the process was started for another daemon than the one that listens at `socket`: the preload joins the one
+/// that its environment names. False where that may not be seen.
+pub fn belongs_elsewhere(pid: u32, socket: &Path) -> bool {
+    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+    let mut variables = environment.split(|byte| *byte == 0);
+    let Some(named) = variables.find_map(|v| v.strip_prefix(b"SEAWALL_SOCKET=")) else { return false };
+    // A socket is made anew by every daemon: at a take-over ours is not there yet, and only its name tells.
+    if named == socket.as_os_str().as_bytes() {
+        return false;
+    }
+    // By its own root: it may live in a container.
+    let mut path = format!("/proc/{pid}/root").into_bytes();
+    path.extend_from_slice(named);
+    let Ok(ours) = fs::metadata(socket) else { return false };
+    match fs::metadata(OsStr::from_bytes(&path)) {
+        Ok(theirs) => (theirs.dev(), theirs.ino()) != (ours.dev(), ours.ino()),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
 /// The process and everything below it, by parentage.
 pub fn tree(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
@@ -112,6 +136,39 @@ mod tests {
         assert!(!is_same(me, 0), "a process of the time of the boot is another one");
         assert!(!has_preload(me).expect("maps"));
         assert!(tree(stat(me).expect("stat").parent).contains(&me));
+    }
+
+    #[test]
+    fn whom_a_process_was_started_for_is_told_by_the_socket_it_was_given() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| dir.path().join(name);
+        for name in ["ours", "theirs"] {
+            fs::write(path(name), "").expect("made");
+        }
+        std::os::unix::fs::symlink(path("ours"), path("link")).expect("made");
+        let elsewhere = |named: Option<&str>| {
+            let mut command = std::process::Command::new("sleep");
+            command
+                .arg("60")
+                .env_remove("SEAWALL_SOCKET")
+                .envs(named.map(|name| ("SEAWALL_SOCKET", path(name))));
+            let mut child = command.spawn().expect("spawned");
+            // The new program's memory is there a moment before its environment.
+            while fs::read(format!("/proc/{}/environ", child.id())).expect("mine").is_empty() {
+                std::thread::yield_now();
+            }
+            let answers =
+                ["ours", "not there yet"].map(|socket| belongs_elsewhere(child.id(), &path(socket)));
+            child.kill().expect("killed");
+            child.wait().expect("reaped");
+            answers
+        };
+        assert_eq!(elsewhere(None), [false, false]);
+        assert_eq!(elsewhere(Some("ours")), [false, false]);
+        assert_eq!(elsewhere(Some("link")), [false, false], "another name of the same socket");
+        assert_eq!(elsewhere(Some("theirs")), [true, false]);
+        assert_eq!(elsewhere(Some("gone")), [true, false], "a daemon that ended");
+        assert_eq!(elsewhere(Some("not there yet")), [true, false]);
     }
 
     #[test]

@@ -113,9 +113,12 @@ impl Daemon {
         foreign::writers(dev, ino, is_client, |pid| self.will_join(pid))
     }
 
-    /// True for a process that has the preload, and has not been told to go without.
+    /// True for a process that has the preload, was not started for another daemon, and has not been told to go
+    /// without.
     pub fn will_join(&self, pid: u32) -> bool {
-        process::has_preload(pid).unwrap_or(false) && !self.refused.has(pid)
+        process::has_preload(pid).unwrap_or(false)
+            && !self.refused.has(pid)
+            && !process::belongs_elsewhere(pid, &self.place.socket)
     }
 
     /// Takes a file out of the log and keeps it out while `op` runs.
