@@ -47,15 +47,21 @@ struct Connection<'d> {
     daemon: &'d Daemon,
     peer: Peer,
     holds: bool,
+    /// The daemon is to end once the answer is sent: nobody waits for this thread then.
+    ends: bool,
 }
 
 /// Serves a connection until it ends.
 pub(crate) fn serve(daemon: &Daemon, socket: &OwnedFd) {
     let Ok(peer) = net::peer(socket) else { return };
-    let mut connection = Connection { daemon, peer, holds: false };
+    let mut connection = Connection::new(daemon, peer);
     while let Ok(Some(message)) = net::receive(socket) {
         let answer = connection.answer(&message);
-        if send(socket, answer).is_err() {
+        let sent = send(socket, answer);
+        if connection.ends {
+            daemon.lifetime.end();
+        }
+        if sent.is_err() {
             break;
         }
     }
@@ -81,6 +87,10 @@ fn in_file(body: &[u8]) -> std::io::Result<std::fs::File> {
 }
 
 impl<'d> Connection<'d> {
+    fn new(daemon: &'d Daemon, peer: Peer) -> Self {
+        Self { daemon, peer, holds: false, ends: false }
+    }
+
     /// Whoever it is for needs the daemon no more.
     fn release(&mut self) {
         if std::mem::take(&mut self.holds) {
@@ -252,12 +262,36 @@ impl<'d> Connection<'d> {
         }
         match closing::close(self.daemon) {
             Ok(()) => {
-                if !how.stay {
-                    self.daemon.lifetime.end();
-                }
+                self.ends = !how.stay;
                 Answer::json(Status::Ok, &control::Stopped { ended: true, users })
             }
             Err(e) => Answer::failed(e),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{serve, start};
+
+    #[test]
+    fn who_stops_the_daemon_is_answered_before_it_ends() {
+        let dir = tempfile::tempdir_in("/dev/shm").expect("a directory");
+        let pool = dir.path().join("pool");
+        seawall_core::pool::create(&pool, 16 << 20, true, false).expect("a pool");
+        let options = serve::Options { pool, keep: true, journal: false, cache: None };
+        let daemon = start::start(&options).expect("started");
+        let peer = Peer { pid: std::process::id(), uid: rustix::process::geteuid().as_raw() };
+        let mut connection = Connection::new(&daemon, peer);
+        let body = serde_json::to_vec(&control::Stop { if_idle: true, stay: false }).expect("text");
+        let mut bytes = Request::new(Kind::Stop, body.len() as u32).as_bytes().to_vec();
+        bytes.extend(body);
+        let answer = connection.answer(&Message { bytes, descriptors: Vec::new() });
+        assert_eq!(Status::from_u32(answer.reply.status), Status::Ok);
+        assert!(!daemon.lifetime.is_ending(), "the process may be gone before the answer is");
+        assert!(connection.ends);
+        closing::forget_boot(&daemon);
+        start::release(&daemon);
     }
 }
