@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use common::{Place, Said, Writer, is_root, kill, kill_everything, signal, wait_for, wait_for_end};
@@ -13,13 +14,6 @@ fn on_disk() -> Place {
     place.pool = place.data.path().join("seawall.log");
     place.seawall(&["init", "--block", place.pool(), "--size", "16M"]).succeeds();
     place
-}
-
-fn images(place: &Place) -> Vec<String> {
-    let uuid = place.seawall(&["inspect", place.pool(), "--json"]).json()["uuid"].clone();
-    let name = format!("seawall-{}.", uuid.as_str().expect("a uuid"));
-    let found = fs::read_dir("/dev/shm").expect("memory").flatten();
-    found.map(|e| e.file_name().to_string_lossy().into_owned()).filter(|n| n.starts_with(&name)).collect()
 }
 
 fn device_writes(place: &Place) -> u64 {
@@ -40,10 +34,10 @@ fn commits_are_on_the_device_and_nothing_is_left_in_memory_after_a_clean_end() {
     let journal = &status["journal"];
     assert!(device_writes(&place) >= before + 20, "each write was synced: {journal}");
     assert!(journal["waits"].as_u64() >= Some(20) && journal["failed"] == 0, "{journal}");
-    assert_eq!(images(&place).len(), 2, "image and run-time memory");
+    assert_eq!(place.in_memory().len(), 2, "image and run-time memory");
     writer.finish().succeeds();
     assert_eq!(place.daemon(), None);
-    assert_eq!(images(&place), Vec::<String>::new());
+    assert_eq!(place.in_memory(), Vec::<PathBuf>::new());
     place.seawall(&["verify", place.pool()]).succeeds();
 }
 
@@ -79,10 +73,10 @@ fn everything_killed_and_run_recovers_by_itself() {
     kill_everything(&place, writer);
     assert!(place.guard().exists());
     place.seawall(&["verify", place.pool()]).succeeds();
-    assert_eq!(images(&place).len(), 2);
+    assert_eq!(place.in_memory().len(), 2);
     place.run(&["true"]).succeeds();
     assert!(!place.guard().exists());
-    assert_eq!(images(&place), Vec::<String>::new());
+    assert_eq!(place.in_memory(), Vec::<PathBuf>::new());
     assert_eq!(Writer::found(&place), 20);
 }
 
@@ -93,7 +87,7 @@ fn without_memory_the_journal_brings_every_commit_back() {
     let mut writer = Writer::start(&place);
     writer.write(20);
     kill_everything(&place, writer);
-    images(&place).iter().for_each(|name| fs::remove_file(format!("/dev/shm/{name}")).expect("removed"));
+    place.in_memory().iter().for_each(|path| fs::remove_file(path).expect("removed"));
     let file = fs::File::options().write(true).open(place.file("x-wal")).expect("the file");
     // The first sync of a new file is real: its first block was on the disk.
     std::os::unix::fs::FileExt::write_all_at(&file, &[0; 19 * 4096], 4096).expect("rolled back");
@@ -109,7 +103,7 @@ fn a_dead_daemon_is_replaced_and_the_log_goes_on() {
     let mut writer = Writer::start(&place);
     writer.outlives(2, &place);
     writer.finish().succeeds().says(&["a new one has taken over"]);
-    assert_eq!(images(&place), Vec::<String>::new());
+    assert_eq!(place.in_memory(), Vec::<PathBuf>::new());
 }
 
 /// A process that goes on when this is dropped, by a test that failed as well.
@@ -178,7 +172,7 @@ fn who_is_stopped_while_it_leads_holds_nobody_up() {
     assert_eq!(place.status()["journal"]["stopped"], serde_json::Value::Null);
     drop(busy);
     kill_everything(&place, writer);
-    images(&place).iter().for_each(|name| fs::remove_file(format!("/dev/shm/{name}")).expect("removed"));
+    place.in_memory().iter().for_each(|path| fs::remove_file(path).expect("removed"));
     place.seawall(&["recover", "--replay", "--pool", place.pool()]).succeeds();
     assert_eq!(Writer::found(&place), blocks);
 }
@@ -193,7 +187,7 @@ fn an_image_that_was_removed_is_not_made_again_while_somebody_uses_it() {
     kill(writer.run.id().into());
     kill(daemon);
     wait_for_end(daemon);
-    images(&place).iter().for_each(|name| fs::remove_file(format!("/dev/shm/{name}")).expect("removed"));
+    place.in_memory().iter().for_each(|path| fs::remove_file(path).expect("removed"));
     place.run(&["true"]).fails(125, &["was removed while processes", &program.to_string(), "stop them"]);
     kill(program.into());
     writer.run.wait().expect("reaped");

@@ -351,12 +351,14 @@ fn a_cache_that_cannot_be_is_refused_before_anything_starts() {
 
 #[test]
 fn a_log_on_a_disk_has_no_cache_yet() {
-    let place = Place::bare();
-    let log = place.file("log").display().to_string();
+    let mut place = Place::bare();
+    place.pool = place.file("log");
+    let log = place.pool().to_owned();
     let said = place.seawall(&[
         "run", "--block", &log, "--cache", "64M", "--preset", "sqlite", "--data", ".", "--", "true",
     ]);
     said.fails(125, &["a log on a block device", "memory beside it", "Run without --cache"]);
+    assert_eq!(place.in_memory(), Vec::<PathBuf>::new(), "a start that was refused leaves nothing in memory");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use seawall_core::destage::is_dirty;
 
 use crate::errors::DaemonError;
 use crate::state::{Daemon, lock};
-use crate::{cache, destaging, foreign, register};
+use crate::{cache, destaging, foreign, journal, register};
 
 /// Processes that use the log, or could: clients, those that just said Hello, and those that have the pool
 /// mapped (children of clients that did not write yet).
@@ -60,6 +60,13 @@ pub(crate) fn close(daemon: &Daemon) -> Result<(), DaemonError> {
         _ if !undrained.is_empty() => Err(DaemonError::Undrained { files: undrained }),
         Some(error) => Err(error.into()),
         None => Ok(()),
+    }
+}
+
+/// Removes what belongs to this boot, unless somebody came meanwhile. The log was closed, or not used yet.
+pub(crate) fn forget_boot(daemon: &Daemon) {
+    if journal::give_up(daemon) {
+        let _ = std::fs::remove_file(&daemon.shm_path);
     }
 }
 

@@ -166,9 +166,7 @@ fn finish(daemon: &Daemon) {
     match closed {
         Ok(()) => {
             daemon.log.say("ended; drained, guards down");
-            if journal::give_up(daemon) {
-                let _ = std::fs::remove_file(&daemon.shm_path);
-            }
+            closing::forget_boot(daemon);
         }
         Err(why) => daemon.log.say(format!("ended; {why}")),
     }

@@ -31,7 +31,7 @@ use crate::roots::Roots;
 use crate::serve::Options as Serving;
 use crate::state::Daemon;
 use crate::watch::Watch;
-use crate::{cache, journal, locate, place, process, register, warden};
+use crate::{cache, closing, journal, locate, place, process, register, warden};
 
 /// What `seawall recover` may do.
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +116,7 @@ pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
     daemon.roots = roots;
     // Behind the recovery: what that wrote is not what was cached.
     if let Err(e) = cache::open(&mut daemon, options.cache.as_ref()) {
+        closing::forget_boot(&daemon);
         release(&daemon);
         return Err(e.into());
     }
@@ -176,7 +177,7 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
 
 /// Clients that live, and whoever else may write to the log.
 fn living(daemon: &Daemon) -> Vec<u32> {
-    crate::closing::users(daemon)
+    closing::users(daemon)
 }
 
 /// Recovers, and then removes what the log was used with.

@@ -133,6 +133,15 @@ impl Place {
         self.status()["daemon_pid"].as_u64()
     }
 
+    /// What the pool has in memory: its run-time memory and, of a log on a disk, the image.
+    pub fn in_memory(&self) -> Vec<PathBuf> {
+        let inspected = self.seawall(&["inspect", self.pool(), "--json"]);
+        let json = serde_json::from_str::<serde_json::Value>(&inspected.out).unwrap_or_default();
+        let Some(uuid) = json["uuid"].as_str() else { return Vec::new() };
+        let of = |kind| PathBuf::from(format!("/dev/shm/seawall-{uuid}.{kind}"));
+        ["rt", "image"].map(of).into_iter().filter(|path| path.exists()).collect()
+    }
+
     pub fn guard(&self) -> PathBuf {
         self.file("x-journal/.seawall")
     }
@@ -143,12 +152,8 @@ impl Drop for Place {
         // Whatever a failed test left behind ends here; most have ended it themselves.
         let _ = self.command(&["stop", "--pool", self.pool()]).output();
         // The pool goes with its directory: nobody will ask for the run-time memory of a killed daemon again.
-        let inspected = self.seawall(&["inspect", self.pool(), "--json"]);
-        let json = serde_json::from_str::<serde_json::Value>(&inspected.out).unwrap_or_default();
-        if let Some(uuid) = json["uuid"].as_str() {
-            for kind in ["rt", "image"] {
-                let _ = std::fs::remove_file(format!("/dev/shm/seawall-{uuid}.{kind}"));
-            }
+        for path in self.in_memory() {
+            let _ = std::fs::remove_file(path);
         }
     }
 }
