@@ -1,10 +1,13 @@
 //! Which block cache: none, or one of a size, beside the pool or at a place of its own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use seawall_daemon::cache::CacheOptions;
 
 use crate::size;
+
+/// Bytes of a block if nobody says otherwise.
+pub const DEFAULT_BLOCK: u32 = 8192;
 
 /// What whoever needs a cache was told about it.
 #[derive(Clone, clap::Args)]
@@ -12,9 +15,9 @@ pub struct WantedCache {
     /// Have a block cache of this size: reads of data files are answered from it. In memory, as the pool is
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     cache: Option<u64>,
-    /// Bytes of its blocks: the database's pages. Reads of less than a block pass by
-    #[arg(long, value_name = "SIZE", default_value = "8K", value_parser = ["4K", "8K", "16K"], requires = "cache")]
-    cache_block: String,
+    /// Bytes of its blocks: the database's pages. Reads of less than a block pass by. Without it 8K
+    #[arg(long, value_name = "SIZE", value_parser = ["4K", "8K", "16K"], requires = "cache")]
+    cache_block: Option<String>,
     /// Where the block cache lies; without it beside the pool
     #[arg(long, value_name = "PATH", requires = "cache")]
     cache_path: Option<PathBuf>,
@@ -23,8 +26,33 @@ pub struct WantedCache {
 impl WantedCache {
     /// The cache that was asked for.
     pub fn options(&self) -> Option<CacheOptions> {
-        let path = self.cache_path.as_ref().and_then(|path| std::path::absolute(path).ok());
-        let block_bytes = size::parse(&self.cache_block).unwrap_or_default() as u32;
-        self.cache.map(|size| CacheOptions { size, block_bytes, path })
+        let block_bytes = self.block_bytes().unwrap_or(DEFAULT_BLOCK);
+        self.size().map(|size| CacheOptions { size, block_bytes, path: self.path(), is_needed: true })
     }
+
+    /// The size that was asked for, bytes.
+    pub fn size(&self) -> Option<u64> {
+        self.cache
+    }
+
+    /// The bytes of a block that were asked for.
+    pub fn block_bytes(&self) -> Option<u32> {
+        let text = self.cache_block.as_deref()?;
+        size::parse(text).ok().and_then(|bytes| u32::try_from(bytes).ok())
+    }
+
+    /// The place that was asked for.
+    pub fn path(&self) -> Option<PathBuf> {
+        self.cache_path.as_ref().and_then(|path| std::path::absolute(path).ok())
+    }
+}
+
+/// The same as arguments of a daemon.
+pub fn arguments(size: u64, block_bytes: u32, path: Option<&Path>) -> Vec<std::ffi::OsString> {
+    let mut arguments = vec!["--cache".into(), size.to_string().into(), "--cache-block".into()];
+    arguments.push(format!("{}K", block_bytes >> 10).into());
+    if let Some(path) = path {
+        arguments.extend(["--cache-path".into(), path.into()]);
+    }
+    arguments
 }

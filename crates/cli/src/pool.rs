@@ -126,6 +126,11 @@ impl Wanted {
         self.emulated || self.size.is_some() || self.block.is_some()
     }
 
+    /// True if a log on a block device was asked for by name.
+    pub fn is_block(&self) -> bool {
+        self.block.is_some()
+    }
+
     /// Makes a pool here, of the kind that was asked for.
     ///
     /// # Errors

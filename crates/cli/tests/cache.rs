@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use seawall_daemon::AddRoot;
+use seawall_daemon::cache::CacheOptions;
 use seawall_daemon::control::{Added, Control};
+use seawall_daemon::{AddRoot, Options, serve};
 use seawall_wire::message::Kind;
 
 use common::front::{self, BLOCK, Front};
@@ -377,4 +378,32 @@ fn status_has_a_shape() {
     let said = scene.place.seawall(&["status", "--pool", scene.place.pool()]);
     assert!(said.out.contains("block cache") && said.out.contains("1 of 64 files entered"), "{}", said.out);
     front.end();
+}
+
+const SERVICE: &str = "SEAWALL_TEST_SERVICE";
+
+/// A service's daemon, which comes up whatever becomes of its cache.
+#[test]
+fn service_of_the_tests() {
+    let Some(pool) = std::env::var_os(SERVICE) else { return };
+    let on_disk = Some("/var/tmp/zone-of-the-tests".into());
+    let cache = CacheOptions { size: 64 << 20, block_bytes: 8192, path: on_disk, is_needed: false };
+    let options = Options { pool: pool.into(), keep: true, journal: false, cache: Some(cache) };
+    serve(&options, || ()).expect("served");
+}
+
+#[test]
+fn a_service_comes_up_without_its_cache_and_says_why() {
+    let place = Place::new();
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args(["--exact", "service_of_the_tests", "--quiet"]).env(SERVICE, &place.pool);
+    let mut service = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("a process");
+    wait_for("the daemon", || matches!(Control::connect(&place.pool), Ok(Some(_))));
+    let (status, said) = (place.status(), place.seawall(&["status", "--pool", place.pool()]));
+    place.seawall(&["stop", "--pool", place.pool()]).succeeds();
+    assert!(service.wait().expect("it ended").success());
+    assert!(status["cache"].is_null(), "{status}");
+    let why = status["without_cache"].as_str().expect("a reason");
+    assert!(why.contains("/var/tmp/zone-of-the-tests") && why.contains("ordinary file system"), "{why}");
+    assert!(said.out.contains("NO BLOCK CACHE"), "{}", said.out);
 }

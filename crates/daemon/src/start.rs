@@ -151,6 +151,7 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         pool,
         pool_for_clients,
         cache: None,
+        without_cache: None,
         shm_file: started.shm_file,
         shm_len: started.shm_len,
         shm_path: started.shm_path,

@@ -37,6 +37,8 @@ pub(crate) struct Daemon {
     pub shm_path: PathBuf,
     /// The block cache, if there is one.
     pub cache: Option<Zone>,
+    /// Why there is none though one was asked for.
+    pub without_cache: Option<String>,
     pub place: Place,
     pub log: Log,
     /// The daemon's own client slot: it takes file locks like everybody else.

@@ -79,6 +79,9 @@ pub struct Status {
     /// The block cache, if there is one.
     #[serde(default)]
     pub cache: Option<CacheStatus>,
+    /// Why there is none though one was asked for.
+    #[serde(default)]
+    pub without_cache: Option<String>,
     /// Waits, by event, over all files.
     pub events: Vec<EventStatus>,
     /// The same by class of file, those that happened.
@@ -220,6 +223,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         evicted: daemon.evicted.load(Relaxed),
         turned_away: daemon.turned_away.load(Relaxed),
         cache: cache::status(daemon, count(Event::CacheRead), count(Event::FileRead)),
+        without_cache: daemon.without_cache.clone(),
         events: events(daemon),
         class_events: class_events(daemon),
         epoch: epoch(daemon),

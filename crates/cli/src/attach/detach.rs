@@ -7,6 +7,7 @@ use seawall_daemon::control::{Control, Stop, Stopped};
 use seawall_wire::message::Kind;
 use serde_json::json;
 
+use super::cached;
 use super::drop_in::{self, Attached};
 use super::environment;
 use super::hooks;
@@ -55,9 +56,15 @@ pub fn detach(how: &Detach) -> Result<()> {
     }
     close_log(&machine, &attached, how.dry_run)?;
     let (daemon_drop_in, _) = attached.daemon_drop_in();
-    let files = [unit::drop_in(&unit), daemon_drop_in];
-    if !how.dry_run {
+    let mut files = vec![unit::drop_in(&unit), daemon_drop_in];
+    if how.dry_run {
+        let left = |cached: &&cached::Cached| machine.at(&cached.path).exists();
+        let others = cached::of_others(&machine, &attached);
+        files
+            .extend(attached.cache.iter().filter(|_| others.is_empty()).filter(left).map(|c| c.path.clone()));
+    } else {
         remove(&machine, &attached, &files)?;
+        files.extend(cached::remove(&machine, &attached));
     }
     if how.json {
         return show::json(&json!({ "unit": unit, "detached": !how.dry_run, "removed": files }));

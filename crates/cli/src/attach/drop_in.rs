@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use seawall_wire::shm::Policy;
 
+use super::cached::Cached;
 use super::machine::Machine;
 use super::unit::{drop_in, escape_path, parse, short_name};
 
@@ -48,6 +49,8 @@ pub struct Attached {
     pub environment: Option<PathBuf>,
     /// The unit restricts its address families, and Unix sockets are not among them.
     pub needs_unix_sockets: bool,
+    /// The block cache that its daemon has.
+    pub cache: Option<Cached>,
 }
 
 impl Attached {
@@ -61,15 +64,23 @@ impl Attached {
         format!("seawalld@{}.service", escape_path(&self.pool))
     }
 
-    /// What the daemon's unit gets: the data must be mounted before it recovers.
+    /// What the daemon's unit gets: the data must be mounted before it recovers; and its block cache.
     pub fn daemon_drop_in(&self) -> (PathBuf, String) {
         let name = format!("{}.conf", short_name(&self.unit));
         let path = Path::new("/etc/systemd/system").join(format!("{}.d", self.daemon())).join(name);
-        let text = format!(
+        let mut text = format!(
             "# Written by `seawall attach`, removed by `seawall detach {}`.\n[Unit]\nRequiresMountsFor={}\n",
             short_name(&self.unit),
             self.data.display()
         );
+        if let Some(cached) = &self.cache {
+            text += &format!(
+                "RequiresMountsFor={}\n\n[Service]\nExecStart=\nExecStart={} daemon --service --pool %f {}\n",
+                cached.path.display(),
+                self.program.display(),
+                cached.arguments()
+            );
+        }
         (path, text)
     }
 
@@ -110,7 +121,7 @@ impl Attached {
         if let Some(file) = &self.environment {
             text += &format!("EnvironmentFile={}\n", file.display());
         }
-        text
+        text + &self.cache.as_ref().map(Cached::settings).unwrap_or_default()
     }
 
     /// What is attached to a unit now.
@@ -142,6 +153,7 @@ impl Attached {
             socket: need("Socket")?.into(),
             environment: get("EnvironmentFile").map(PathBuf::from),
             needs_unix_sockets: service.contains("RestrictAddressFamilies=AF_UNIX"),
+            cache: Cached::of(get),
         }))
     }
 }
@@ -174,6 +186,7 @@ mod tests {
             socket: "/run/seawalld/112/redis.pool-00.sock".into(),
             environment: None,
             needs_unix_sockets: true,
+            cache: None,
         }
     }
 
@@ -185,6 +198,9 @@ mod tests {
         for environment in [None, Some(PathBuf::from("/etc/x/environment"))] {
             attached.environment = environment;
             attached.needs_unix_sockets = !attached.needs_unix_sockets;
+            let path = "/mnt/pmem/redis.pool.cache".into();
+            attached.cache =
+                attached.cache.is_none().then_some(Cached { size: 1 << 30, block_bytes: 4096, path });
             machine.write(&drop_in(&attached.unit), &attached.render()).expect("written");
             let back = Attached::load(&machine, &attached.unit).expect("read");
             assert_eq!(back.as_ref(), Some(&attached));

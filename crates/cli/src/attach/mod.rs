@@ -9,6 +9,7 @@
 //! started; the next start of the service does both. Everything that can be wrong is found before the first
 //! file is written. Repeating it changes nothing.
 
+mod cached;
 mod detach;
 mod drop_in;
 mod environment;
@@ -25,8 +26,9 @@ use seawall_daemon::place;
 use seawall_wire::shm::{Policy, Preset};
 use serde_json::json;
 
+use crate::cache::WantedCache;
 use crate::run::{database, preload};
-use crate::{pool::Wanted, show, user};
+use crate::{pool::Wanted, show, size, user};
 use drop_in::{Attached, check_plain};
 use known::{Given, Service};
 use machine::Machine;
@@ -52,6 +54,11 @@ pub struct Attach {
     /// The data directory; without it found in the service's configuration
     #[arg(long)]
     data: Option<PathBuf>,
+    #[command(flatten)]
+    cache: WantedCache,
+    /// Have no block cache any more
+    #[arg(long, conflicts_with = "cache")]
+    no_cache: bool,
     /// Show what would be written, and write nothing
     #[arg(long)]
     dry_run: bool,
@@ -79,15 +86,19 @@ pub fn attach(how: &Attach) -> Result<()> {
     let given = Given { preset: how.preset.as_deref(), data: how.data.as_deref() };
     let service = known::service(&machine, &unit, &given)?;
     let before = Attached::load(&machine, &unit.name)?;
-    let pool = pools::find(&machine, how, &service, before.as_ref())?;
+    let place = pools::place(&machine, how, &service, before.as_ref())?;
+    let cache = cached::find(&machine, how, &service, &place, before.as_ref())?;
+    let pool = pools::take(&machine, how, &service, place, before.as_ref())?;
     let policy = how.policy.clone().or_else(|| before.as_ref().map(|before| before.policy.clone()));
     let policy = policy.and_then(|name| Policy::from_name(&name)).unwrap_or_default();
     database::check_preload(service.preset)?;
     database::check_policy(service.preset, policy)?;
-    let wanted = Attached { policy: policy.name().into(), ..plan(&machine, &unit, &service, pool)? };
+    let wanted = Attached { policy: policy.name().into(), cache, ..plan(&machine, &unit, &service, pool)? };
     check_change(&machine, before.as_ref(), &wanted)?;
+    cached::check_others(&machine, &wanted)?;
     let changes = changes(&machine, &wanted)?;
     if !how.dry_run {
+        cached::prepare(&machine, &wanted, service.uid)?;
         for change in &changes {
             machine.write(&change.path, &change.text)?;
         }
@@ -96,6 +107,7 @@ pub fn attach(how: &Attach) -> Result<()> {
         }
     }
     tell(how, &machine, &wanted, &changes)?;
+    tell_of_cache(how, &machine, before.as_ref(), &wanted);
     if before.is_some_and(|before| before.protects_pages() && !wanted.protects_pages()) {
         eprintln!("seawall: {}", drop_in::TORN_AGAIN);
     }
@@ -152,6 +164,7 @@ fn plan(machine: &Machine, unit: &Unit, service: &Service, pool: PathBuf) -> Res
         preload: preload.to_string_lossy().into_owned(),
         environment: service.environment.clone(),
         needs_unix_sockets: !unix,
+        cache: None,
     })
 }
 
@@ -205,6 +218,9 @@ fn tell(how: &Attach, machine: &Machine, wanted: &Attached, changes: &[Change]) 
         for change in changes {
             println!("would write {}:\n\n{}", change.path.display(), change.text);
         }
+        if let Some(dir) = cached::directory_to_make(machine, wanted) {
+            println!("would make the directory {} for the block cache", dir.display());
+        }
     }
     let verb = match (how.dry_run, changes.is_empty()) {
         (_, true) => "is attached already; nothing was changed",
@@ -212,15 +228,48 @@ fn tell(how: &Attach, machine: &Machine, wanted: &Attached, changes: &[Change]) 
         (false, false) => "is attached",
     };
     println!("{service} {verb}");
-    show::facts(&[
+    let mut facts = vec![
         ("data", format!("{} ({}, {})", wanted.data.display(), wanted.preset, wanted.policy)),
         ("pool", wanted.pool.display().to_string()),
         ("daemon", wanted.daemon()),
-    ]);
+    ];
+    facts.extend(wanted.cache.as_ref().map(|cached| ("block cache", cached.words())));
+    show::facts(&facts);
     if bare && !how.dry_run {
         println!("It runs WITHOUT Seawall until its next start: `systemctl restart {service}`");
     }
     Ok(())
+}
+
+/// What becomes of the block cache, and when: on stderr, beside what was asked for.
+fn tell_of_cache(how: &Attach, machine: &Machine, before: Option<&Attached>, wanted: &Attached) {
+    if wanted.cache.is_none()
+        && let [(other, _), ..] = cached::of_others(machine, wanted).as_slice()
+    {
+        eprintln!("seawall: the pool's daemon has a block cache, from {other}; it serves this service too");
+    }
+    let had = before.and_then(|before| before.cache.as_ref());
+    if had == wanted.cache.as_ref() {
+        return;
+    }
+    let (service, daemon) = (short_name(&wanted.unit), wanted.daemon());
+    if machine.is_running(&daemon) {
+        let has = match had {
+            Some(had) => format!("goes on with {}", size::human(had.size)),
+            None => "goes on without a block cache".into(),
+        };
+        eprintln!(
+            "seawall: {daemon} runs and {has} until its next start: `systemctl stop {service} {daemon}`, then `systemctl \
+             start {service}`. A cache of another size starts empty"
+        );
+    }
+    let is_left = |had: &&cached::Cached| wanted.cache.as_ref().is_none_or(|now| now.path != had.path);
+    if let Some(had) = had.filter(is_left).filter(|_| !how.dry_run) {
+        eprintln!(
+            "seawall: the former block cache {} is not used from then on; nothing in it is needed, so remove it then",
+            had.path.display()
+        );
+    }
 }
 
 /// The pool of an attached service.

@@ -15,10 +15,11 @@ use crate::commands::inspect;
 use crate::{beside, pool};
 
 /// Where a pool is, or is to be.
-struct Place {
-    path: PathBuf,
+pub struct Place {
+    /// Its path; of one that is there, the real one.
+    pub path: PathBuf,
     /// To be made as a log on a block device, though that was not asked for by name.
-    on_disk: bool,
+    pub on_disk: bool,
 }
 
 impl Place {
@@ -27,41 +28,54 @@ impl Place {
     }
 }
 
-/// Finds or makes the pool; returns its real path.
+/// Where the service's pool is, or is to be made. Makes nothing.
 ///
 /// # Errors
-/// If there is none, or the service may not use it.
-pub fn find(
-    machine: &Machine,
-    how: &Attach,
-    service: &Service,
-    before: Option<&Attached>,
-) -> Result<PathBuf> {
-    let Place { path, on_disk } = match (how.wanted.named(), before) {
+/// If there is none and none may be made, or the service may not use it.
+pub fn place(machine: &Machine, how: &Attach, service: &Service, before: Option<&Attached>) -> Result<Place> {
+    let mut place = match (how.wanted.named(), before) {
         (Some(path), _) => Place::as_wanted(std::path::absolute(path)?),
         // Attaching again changes nothing that was not asked for.
         (None, Some(before)) => Place::as_wanted(before.pool.clone()),
         (None, None) => default(machine, how, service)?,
     };
-    if !machine.at(&path).exists() {
-        let wanted = how.wanted.may_make() || (how.wanted.named().is_none() && before.is_none());
-        if !wanted {
-            bail!(
-                "there is no pool {0}: add --size (for example --size 1G) and it is made, for {1}",
-                path.display(),
-                owner_name(service.uid)
-            );
-        }
-        if how.dry_run {
-            return Ok(path);
-        }
-        let at = machine.at(&path);
-        match on_disk {
-            true => pool::make_block(&at, how.wanted.size(), false).map_err(|e| which(e.into()))?,
-            false => how.wanted.make(&at)?,
-        }
-        give(&at, &path, service)?;
+    if machine.at(&place.path).exists() {
+        place.path = machine.real(&place.path)?;
+        check(machine, &place.path, how, service, before)?;
+        return Ok(place);
     }
+    let may_make = how.wanted.may_make() || (how.wanted.named().is_none() && before.is_none());
+    if !may_make {
+        bail!(
+            "there is no pool {0}: add --size (for example --size 1G) and it is made, for {1}",
+            place.path.display(),
+            owner_name(service.uid)
+        );
+    }
+    Ok(place)
+}
+
+/// The pool there, made if it is not; its real path.
+///
+/// # Errors
+/// If it cannot be made, or the service may not use it.
+pub fn take(
+    machine: &Machine,
+    how: &Attach,
+    service: &Service,
+    place: Place,
+    before: Option<&Attached>,
+) -> Result<PathBuf> {
+    let Place { path, on_disk } = place;
+    if machine.at(&path).exists() || how.dry_run {
+        return Ok(path);
+    }
+    let at = machine.at(&path);
+    match on_disk {
+        true => pool::make_block(&at, how.wanted.size(), false).map_err(|e| which(e.into()))?,
+        false => how.wanted.make(&at)?,
+    }
+    give(&at, &path, service)?;
     let path = machine.real(&path)?;
     check(machine, &path, how, service, before)?;
     Ok(path)

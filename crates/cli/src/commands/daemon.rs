@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use seawall_core::pool::PoolError;
+use seawall_daemon::cache::CacheOptions;
 use seawall_daemon::{DaemonError, Options, place, privileged_watch, serve};
 
 use crate::{cache, user};
@@ -51,7 +52,8 @@ pub fn daemon(how: &Daemon) -> ExitCode {
         pool: how.pool.clone(),
         keep: how.keep || how.service,
         journal: how.service,
-        cache: how.cache.options(),
+        // A service comes up without it: its users wait for the database, not for its cache.
+        cache: how.cache.options().map(|cache| CacheOptions { is_needed: !how.service, ..cache }),
     };
     let ready: fn() = if how.service { tell_systemd } else { detach };
     match serve(&options, ready) {

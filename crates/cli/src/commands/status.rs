@@ -113,6 +113,7 @@ fn tell(s: &Status) -> Result<()> {
     facts.push(("file table", file_table(s)));
     facts.extend(outside(s));
     facts.extend(s.cache.iter().flat_map(cache));
+    facts.extend(s.without_cache.iter().map(|why| ("NO BLOCK CACHE", why.clone())));
     show::facts(&facts);
     println!("\nfiles");
     show::table(

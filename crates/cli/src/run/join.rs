@@ -15,6 +15,7 @@ use seawall_daemon::cache::CacheOptions;
 use seawall_daemon::control::{Added, Control, ControlError, Stop, Stopped};
 use seawall_wire::message::Kind;
 
+use crate::cache;
 use crate::commands::ask::wait_for_end;
 use crate::commands::daemon::BUSY;
 
@@ -180,10 +181,8 @@ fn command(pool: &Path, how: &mut How) -> Command {
     if how.keep {
         command.arg("--keep");
     }
-    if let Some(CacheOptions { size, block_bytes, path }) = &how.cache {
-        command.arg("--cache").arg(size.to_string());
-        command.arg("--cache-block").arg(format!("{}K", block_bytes >> 10));
-        path.iter().for_each(|path| _ = command.arg("--cache-path").arg(path));
+    if let Some(CacheOptions { size, block_bytes, path, .. }) = &how.cache {
+        command.args(cache::arguments(*size, *block_bytes, path.as_deref()));
     }
     // The daemon must not be its own client.
     command.env_remove("LD_PRELOAD").env_remove("SEAWALL_SOCKET");

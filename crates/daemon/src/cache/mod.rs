@@ -15,6 +15,7 @@ mod enter;
 mod finishing;
 mod keeping;
 mod options;
+mod place;
 mod status;
 mod strangers;
 mod takeover;
@@ -33,6 +34,7 @@ use seawall_media::Medium;
 use crate::state::{Daemon, lock};
 
 pub use options::{CacheOptions, default_path};
+pub use place::{check, check_place, remove};
 pub use status::{AdvisoryStatus, CacheStatus};
 
 pub(crate) use death::announce;
@@ -105,13 +107,26 @@ impl Zone {
 /// Takes the zone into use, before any client can ask for it.
 ///
 /// # Errors
-/// [`CacheError`]: it was asked for, and there is no place for it.
+/// [`CacheError`]: it is needed, and there is no place for it.
 pub(crate) fn open(daemon: &mut Daemon, wanted: Option<&CacheOptions>) -> Result<(), CacheError> {
     let Some(wanted) = wanted else { return Ok(()) };
-    let zone = zone::open(daemon, wanted)?;
+    let zone = match zone::open(daemon, wanted) {
+        Ok(zone) => zone,
+        Err(e) if wanted.is_needed => return Err(e),
+        Err(e) => {
+            go_without(daemon, e.to_string());
+            return Ok(());
+        }
+    };
     daemon.engine.shm().header().cache_zone().store(zone.cache.id(), std::sync::atomic::Ordering::SeqCst);
     daemon.cache = Some(zone);
     Ok(())
+}
+
+/// One was asked for, and there is none.
+fn go_without(daemon: &mut Daemon, why: String) {
+    daemon.log.say(format!("WITHOUT the block cache: {why}"));
+    daemon.without_cache = Some(why);
 }
 
 /// This daemon among the owners of operations.

@@ -12,6 +12,9 @@ pub struct CacheOptions {
     pub block_bytes: u32,
     /// Where; without it [beside the pool](default_path).
     pub path: Option<PathBuf>,
+    /// Without it the daemon does not start. Else it goes without, and says why: a database that is to come up whatever
+    /// happens needs its log, and can do without a cache.
+    pub is_needed: bool,
 }
 
 impl CacheOptions {

@@ -19,7 +19,7 @@ pub(crate) fn take_over(daemon: &mut Daemon, wanted: Option<&CacheOptions>) {
     let id = header.cache_zone().load(Acquire);
     if id == 0 {
         if wanted.is_some() {
-            daemon.log.say("no block cache while processes live that started without it");
+            super::go_without(daemon, "processes live that started without one".into());
         }
         return;
     }
@@ -29,7 +29,10 @@ pub(crate) fn take_over(daemon: &mut Daemon, wanted: Option<&CacheOptions>) {
     let Some(found) = found else {
         // Whoever comes now has no zone, and writes without a word: the others may never be served again.
         header.cache_zone().store(0, SeqCst);
-        daemon.log.say("the block cache of the processes that live was not found: nothing is cached until they have ended");
+        super::go_without(
+            daemon,
+            "that of the processes that live was not found: nothing is cached until they have ended".into(),
+        );
         return;
     };
     for tenant in found.cache.tenants() {

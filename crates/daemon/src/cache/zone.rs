@@ -85,17 +85,14 @@ impl fmt::Display for CacheError {
 
 impl std::error::Error for CacheError {}
 
-fn failed(path: &Path, doing: &'static str) -> impl Fn(io::Error) -> CacheError {
+pub(super) fn failed(path: &Path, doing: &'static str) -> impl Fn(io::Error) -> CacheError {
     let path = path.to_owned();
     move |error| CacheError::Io { path: path.clone(), doing, error }
 }
 
 /// Opens or makes the zone, which nobody uses.
 pub(super) fn open(daemon: &Daemon, wanted: &CacheOptions) -> Result<Zone, CacheError> {
-    let layout = Layout::for_zone(wanted.size, wanted.block_bytes).ok_or(CacheError::Size(wanted.size))?;
-    if daemon.pool.medium == Medium::Block {
-        return Err(CacheError::Block(daemon.pool.path.clone()));
-    }
+    let layout = super::place::layout(wanted, &daemon.pool.path, daemon.pool.medium)?;
     let path = wanted.at(&daemon.pool.path);
     if let Some(file) = existing(&path)? {
         let is_our_name = path == default_path(&daemon.pool.path);
@@ -261,7 +258,7 @@ fn uuid() -> io::Result<[u8; 16]> {
 }
 
 /// Persistent memory, or RAM that is named as such: a file of an ordinary file system is neither.
-fn medium(file: &File, path: &Path) -> Result<Medium, CacheError> {
+pub(super) fn medium(file: &File, path: &Path) -> Result<Medium, CacheError> {
     let probed = probe(file).map_err(|e| failed(path, "probing")(io::Error::other(e)))?;
     let is_ram = || fstatfs(file).is_ok_and(|fs| fs.f_type as u64 == magic::TMPFS);
     if probed.medium == Medium::Pmem || is_ram() {
