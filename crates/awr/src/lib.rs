@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod block_cache;
 pub mod clock;
 pub mod compare;
 pub mod database;

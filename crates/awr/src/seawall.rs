@@ -7,6 +7,7 @@ use seawall_daemon::control::Control;
 use seawall_daemon::status::{ClassEventStatus, EventStatus, FileStatus, Status};
 use seawall_wire::message::Kind;
 
+use crate::block_cache;
 use crate::model::{Reading, Snapshot};
 
 /// What the daemon of a pool says.
@@ -32,6 +33,7 @@ pub fn capture(pool: &Path, snapshot: &mut Snapshot) -> Result<()> {
     snapshot.add("seawall class event", true, by_class.collect());
     let files = status.files.iter().filter(|f| f.writes + f.absorbed + f.real_syncs + f.untracked_writes > 0);
     snapshot.add("seawall file", true, files.map(|file| self::file(file, &status.epoch)).collect());
+    block_cache::capture(&status, snapshot);
     Ok(())
 }
 

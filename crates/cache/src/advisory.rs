@@ -36,6 +36,8 @@ pub struct Estimate {
     pub hit_percent: f64,
     /// Reads that were sampled: few of them say little.
     pub reads: u64,
+    /// Those of them that would have been hits.
+    pub hits: u64,
 }
 
 impl Advisory {
@@ -72,6 +74,7 @@ impl Advisory {
             percent: size.percent,
             hit_percent: size.hits as f64 * 100.0 / size.reads.max(1) as f64,
             reads: size.reads,
+            hits: size.hits,
         };
         self.sizes.iter().map(estimate).collect()
     }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, SEAWALL};
+use common::{Place, SEAWALL, has};
 
 /// Two snapshots with synced writes in between, all of it under one daemon.
 fn recorded(place: &Place) -> String {
@@ -47,6 +47,57 @@ fn html(place: &Place, repo: &str) -> String {
     let page = std::fs::read_to_string(path).expect("the page");
     assert!(page.contains("<svg") && page.contains("log file sync"), "the distribution is drawn");
     page.replace("&#39;", "'")
+}
+
+/// A database that is read through the cache, then again out of it, between two snapshots.
+#[test]
+fn the_block_cache_is_in_snapshots_reports_and_what_is_seen_now() {
+    if !has("sqlite3") {
+        return;
+    }
+    let place = Place::new();
+    let repo = place.ram("snapshots.db");
+    let (pool, mut run) = (place.pool(), place.command(&["run", "--cache", "64M", "--pool", place.pool()]));
+    let script = format!(
+        r#"
+        set -e
+        sqlite3 x.db "pragma page_size = 8192; create table t (a integer primary key, b, c);
+            with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000)
+            insert into t select i, hex(randomblob(80)), 1 from n; create index x on t (b);" > said
+        {SEAWALL} snap --pool {pool} --repo {repo} > said
+        # In the index' order: the kernel reads ahead in the table as little as can be.
+        for round in 1 2 3 4 5 6; do
+            sync x.db; dd if=x.db iflag=nocache count=0 status=none
+            sqlite3 x.db "pragma cache_size = 20; select sum(c) from t indexed by x where b > ''" > said
+        done
+        {SEAWALL} snap --pool {pool} --repo {repo} > said
+        {SEAWALL} top -n 1 --pool {pool}
+        {SEAWALL} status --pool {pool}"#
+    );
+    std::fs::write(place.file("script"), script).expect("written");
+    run.args(["--preset", "sqlite", "--data", ".", "--", "sh", "./script"]);
+    let said: common::Said = run.output().expect("seawall starts").into();
+    said.succeeds();
+    for wanted in ["answered", "file in the block cache", "x.db", "files in the block cache", "block cache"] {
+        assert!(said.out.contains(wanted), "no {wanted:?} in {}", said.out);
+    }
+    let report = place.seawall(&["report", "1", "2", "--repo", &repo, "--json"]).json();
+    let cache = &report["period"]["block_cache"];
+    let number = |of: &serde_json::Value| of.as_f64().expect("a number");
+    let (hits, misses) = (number(&cache["hits"]), number(&cache["misses"]));
+    assert!(hits >= 1000.0 && misses >= 50.0 && number(&cache["at_end"]["blocks_used"]) >= 50.0, "{cache}");
+    assert_eq!(number(&cache["at_end"]["size"]), f64::from(64 << 20));
+    let files = cache["files"].as_array().expect("files");
+    let file = files.iter().find(|file| file["name"].as_str().is_some_and(|name| name.ends_with("/x.db")));
+    // Of one read in 64: five times the standard deviation of what that finds.
+    let counted = number(&file.expect("the database's")["hits"]);
+    assert!((counted - hits).abs() < 5.0 * 8.0 * hits.sqrt(), "{counted} of {hits}");
+    let text = place.seawall(&["report", "1", "2", "--repo", &repo]).out;
+    for wanted in ["Seawall: Block Cache", "Reads answered", "Block cache advisory", "/x.db"] {
+        assert!(text.contains(wanted), "no {wanted:?} in {text}");
+    }
+    let compared = place.seawall(&["compare", "1", "2", "1", "2", "--repo", &repo]).out;
+    assert!(compared.contains("Seawall: Block Cache") && compared.contains("Reads answered %"), "{compared}");
 }
 
 #[test]

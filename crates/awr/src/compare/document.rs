@@ -4,7 +4,7 @@ use seawall_page::chart::{Chart, Spread};
 use seawall_page::scale::{digits, time};
 use seawall_page::{Block, Document, Section, Table};
 
-use super::{Comparison, EventPair, events, percent_difference};
+use super::{Comparison, EventPair, block_cache, events, percent_difference};
 use crate::period::{Event, Period};
 use crate::report::{header_facts, short_version, words};
 
@@ -22,6 +22,7 @@ pub fn document(c: &Comparison) -> Document {
             top_events(c),
             differences(c),
             background(c),
+            block_cache::section(c),
             statements(c),
             machine(c),
             settings(c),
@@ -31,11 +32,11 @@ pub fn document(c: &Comparison) -> Document {
 }
 
 /// What is absent shows a dash, never zero.
-fn dash(value: Option<String>) -> String {
+pub(super) fn dash(value: Option<String>) -> String {
     value.unwrap_or_else(|| "-".into())
 }
 
-fn difference(values: [Option<f64>; 2]) -> String {
+pub(super) fn difference(values: [Option<f64>; 2]) -> String {
     dash(percent_difference(values).map(|d| format!("{d:+.1}")))
 }
 

@@ -4,6 +4,7 @@
 //! period lacks shows "-", never 0), differences normalised by DB time with the largest first, changed settings
 //! and statements, and verdicts. A verdict never says more than one run on each side can show.
 
+mod block_cache;
 mod document;
 mod events;
 mod judge;

@@ -4,6 +4,7 @@
 //! what to do, what that can bring at most, and how sure this is. Rules are small functions; a rule that lacks
 //! its figures says nothing.
 
+mod block_cache;
 mod capture;
 mod commit;
 mod load;
@@ -68,7 +69,7 @@ pub const WORTH: f64 = 5.0;
 type Rule = (&'static str, fn(&Period) -> Option<Finding>);
 
 /// All of them. Each has a fixture that raises it and one that does not.
-const RULES: [Rule; 15] = [
+const RULES: [Rule; 18] = [
     ("waits for the log", commit::waits_for_the_log),
     ("waits for reads", reads::waits_for_reads),
     ("locks", load::locks),
@@ -80,6 +81,9 @@ const RULES: [Rule; 15] = [
     ("full pages", commit::full_pages),
     ("log full", seawall::log_full),
     ("around the log", seawall::around_the_log),
+    ("block cache too small", block_cache::too_small),
+    ("block cache too large", block_cache::too_large),
+    ("block cache not serving", block_cache::not_serving),
     ("disk is busy", machine::disk_is_busy),
     ("memory is short", machine::memory_is_short),
     ("idle", load::idle),

@@ -19,7 +19,7 @@ pub fn waits_for_reads(period: &Period) -> Option<Finding> {
         title: "Sessions wait for reads of data files".into(),
         share: Some(share),
         because: format!("{} s in {} ({}).{hit}", digits(event.time_s), event.name, event.native),
-        action: "a larger buffer cache if memory is free; fewer reads (see SQL by elapsed time, segments by physical reads); \
+        action: "a larger buffer cache if memory is free; a block cache on persistent memory (`--cache`); fewer reads (see SQL by elapsed time, segments by physical reads); \
                  faster storage for data files. A faster log does not help here"
             .into(),
         benefit: benefit(period, share),

@@ -1,7 +1,7 @@
 //! Each rule has a period that raises it, and one just short of it that does not.
 
 use super::*;
-use crate::period::{Disk, Event, File, Seawall, Statement, Wait};
+use crate::period::{BlockCache, CacheSize, Disk, Event, File, Seawall, Statement, Wait};
 
 /// 100 s of DB time in 100 s, all of it where nobody can complain.
 fn quiet() -> Period {
@@ -72,6 +72,45 @@ fn disk(util: f64) -> Period {
     with(|p| p.machine.disks = vec![Disk { name: "sda".into(), util, ..Disk::default() }])
 }
 
+/// Sampled reads that half of the cache, the cache, and twice as much would answer; the seconds that reads waited.
+fn block_cache(reads: f64, percents: [f64; 3], waited: f64) -> Period {
+    let size = |(percent, hits): (u32, f64)| CacheSize {
+        percent,
+        size: f64::from(percent) * 1073741824.0 / 100.0,
+        reads,
+        hits: reads * hits / 100.0,
+    };
+    let sizes = [50, 100, 200].into_iter().zip(percents).map(size).collect();
+    let wait = Wait { name: "db file sequential read".into(), count: 9.0, time_s: waited, ..Wait::default() };
+    with(|p| {
+        p.block_cache = Some(BlockCache { sizes, ..BlockCache::default() });
+        p.seawall = Some(Seawall { waits: vec![wait], ..Seawall::default() });
+    })
+}
+
+fn not_served(files: f64, off: &str) -> Period {
+    let at_end = [("files".to_owned(), 9.0), ("files_not_served".to_owned(), files)].into();
+    with(|p| p.block_cache = Some(BlockCache { at_end, off: off.into(), ..BlockCache::default() }))
+}
+
+#[test]
+fn a_larger_block_cache_is_proposed_for_what_it_spares_and_only_on_enough_reads() {
+    let found = block_cache::too_small(&block_cache(2000.0, [30.0, 40.0, 70.0], 60.0)).expect("raised");
+    // Half of the reads of the disk, which took 60 of 100 s.
+    assert_eq!(found.share.map(|share| share.round()), Some(30.0), "{found:?}");
+    assert!(found.action.contains("--cache 2G") && found.because.contains("50 % fewer"), "{found:?}");
+    assert!(block_cache::too_small(&block_cache(900.0, [30.0, 40.0, 70.0], 60.0)).is_none(), "too few reads");
+    assert!(
+        block_cache::too_small(&block_cache(2000.0, [30.0, 40.0, 70.0], 5.0)).is_none(),
+        "it costs nothing"
+    );
+    let found = block_cache::too_large(&block_cache(2000.0, [89.5, 90.0, 91.0], 1.0)).expect("raised");
+    assert!(found.action.contains("--cache 512M"), "{found:?}");
+    assert!(block_cache::too_large(&block_cache(2000.0, [0.0, 0.5, 1.0], 1.0)).is_none(), "of no use at all");
+    let off = block_cache::not_serving(&not_served(0.0, "it was switched off")).expect("raised");
+    assert!(off.title.contains("serves nothing") && off.because == "it was switched off", "{off:?}");
+}
+
 /// The rule, what raises it, what does not.
 fn cases() -> Vec<(&'static str, Period, Period)> {
     let memory = |v: f64| with(|p| p.machine.pressure = [("memory some".to_owned(), v)].into());
@@ -112,6 +151,17 @@ fn cases() -> Vec<(&'static str, Period, Period)> {
         ),
         ("log full", seawall(7.0, 0.0, 100.0), seawall(0.0, 0.0, 100.0)),
         ("around the log", seawall(0.0, 50.0, 100.0), seawall(0.0, 5.0, 10_000.0)),
+        (
+            "block cache too small",
+            block_cache(2000.0, [30.0, 40.0, 70.0], 60.0),
+            block_cache(2000.0, [30.0, 40.0, 44.0], 60.0),
+        ),
+        (
+            "block cache too large",
+            block_cache(2000.0, [89.5, 90.0, 91.0], 1.0),
+            block_cache(2000.0, [88.0, 90.0, 91.0], 1.0),
+        ),
+        ("block cache not serving", not_served(1.0, ""), not_served(0.0, "")),
         ("disk is busy", disk(97.0), disk(50.0)),
         ("memory is short", memory(9.0), memory(0.5)),
         ("idle", with(|p| p.db_time_s = Some(3.0)), quiet()),

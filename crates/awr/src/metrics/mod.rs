@@ -3,6 +3,7 @@
 //! Invariant: what is called a counter never goes back while this program runs, although files come and go and
 //! take their counts along: increments are added up here.
 
+mod block_cache;
 mod exposition;
 mod server;
 
@@ -38,6 +39,8 @@ pub struct Exporter {
     seen: BTreeMap<String, [u64; 5]>,
     /// Everything that was ever seen of each directory.
     totals: BTreeMap<(String, String), [u64; 5]>,
+    /// The same of the block cache's files.
+    cached: block_cache::Files,
 }
 
 const FILE_COUNTERS: [(&str, &str); 5] = [
@@ -51,7 +54,14 @@ const FILE_COUNTERS: [(&str, &str); 5] = [
 impl Exporter {
     /// Nothing is asked yet.
     pub fn new(pool: Option<PathBuf>, address: Option<Address>) -> Self {
-        Self { pool, address, database: None, seen: BTreeMap::new(), totals: BTreeMap::new() }
+        Self {
+            pool,
+            address,
+            database: None,
+            seen: BTreeMap::new(),
+            totals: BTreeMap::new(),
+            cached: block_cache::Files::default(),
+        }
     }
 
     /// One answer to a scrape. What cannot be reached is said by a metric of its own.
@@ -116,6 +126,7 @@ impl Exporter {
         gauges.iter().for_each(|(name, help, value)| out.value(name, Kind::Gauge, help, &[], *value));
         s.journal.iter().for_each(|journal| device(out, journal));
         s.events.iter().for_each(|event| wait(out, event));
+        block_cache::export(out, s, &mut self.cached);
         self.add_files(s);
         for (i, (name, help)) in FILE_COUNTERS.iter().enumerate() {
             for ((preset, directory), totals) in &self.totals {

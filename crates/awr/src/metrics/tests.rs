@@ -18,6 +18,45 @@ fn status(files: &[(&str, u64)]) -> Status {
     serde_json::from_value(status).expect("a status")
 }
 
+fn cached(zone: &str, files: &[(&str, u64)]) -> Status {
+    let file = |(id, hits): &(&str, u64)| serde_json::json!({ "id": id, "path": "/d/base/5/1", "class": "data file", "hits": hits, "misses": 64, "not_served": null });
+    let advised = serde_json::json!({ "percent": 50, "size": 1, "hit_percent": 25.0, "reads": 4, "hits": 1 });
+    let cache = serde_json::json!({ "path": "/p.cache", "medium_name": "pmem", "size": 4096, "block_bytes": 8192, "blocks": 9,
+        "blocks_used": 5, "files": files.len(), "files_max": 64, "files_not_served": 0, "hits": 7, "misses": 8, "admitted": 5,
+        "failures": 0, "off": null, "advisory": [advised], "zone": zone,
+        "by_file": files.iter().map(file).collect::<Vec<_>>() });
+    Status { cache: Some(serde_json::from_value(cache).expect("a cache")), ..status(&[]) }
+}
+
+#[test]
+fn the_block_cache_is_exported_and_its_files_take_nothing_away() {
+    let mut exporter = Exporter::new(None, None);
+    for (zone, files, total) in [
+        ("a", vec![("1.1", 640), ("2.1", 64)], 704),
+        ("a", vec![("1.1", 704)], 768),
+        ("b", vec![("1.1", 1000)], 1768),
+    ] {
+        let mut out = Exposition::default();
+        exporter.log(&mut out, &cached(zone, &files));
+        let text = out.text();
+        let hits = "seawall_cache_directory_hits_total{directory=\"/d/base/5\",class=\"data file\"}";
+        for line in [
+            &format!("{hits} {total}\n"),
+            "seawall_cache_on 1\n",
+            "seawall_cache_used_bytes 40960\n",
+            "seawall_cache_hits_total 7\n",
+            "seawall_cache_advised_hit_ratio{times=\"0.5\"} 0.25\n",
+        ] {
+            assert!(text.contains(line), "no {line:?} in\n{text}");
+        }
+    }
+    let mut out = Exposition::default();
+    let without = Status { without_cache: Some("no room".into()), ..status(&[]) };
+    exporter.log(&mut out, &without);
+    assert!(out.text().contains("seawall_cache_on 0\n"), "{}", out.text());
+    assert!(!exposed(&mut Exporter::new(None, None), &[]).contains("seawall_cache"), "none is wanted");
+}
+
 fn exposed(exporter: &mut Exporter, files: &[(&str, u64)]) -> String {
     let mut out = Exposition::default();
     exporter.log(&mut out, &status(files));
@@ -87,7 +126,9 @@ fn the_server_has_one_page() {
 #[test]
 fn metrics_are_named_as_prometheus_wants_them() {
     let mut out = Exposition::default();
-    Exporter::new(None, None).log(&mut out, &status(&[("1.1", 1), ("2.1", 2)]));
+    let exporter = &mut Exporter::new(None, None);
+    let of_files = status(&[("1.1", 1), ("2.1", 2)]);
+    exporter.log(&mut out, &Status { cache: cached("z", &[("1.1", 1)]).cache, ..of_files });
     let mut snapshot = Snapshot::default();
     let reading = crate::model::Reading::new("mariadb status", "", "e").counter("Com_admin-x", 1.0);
     snapshot.add("mariadb status", true, vec![reading]);

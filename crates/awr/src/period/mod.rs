@@ -3,6 +3,7 @@
 //! Input: the snapshots from the first to the last, and the samples in between. Output: a [`Period`], plain
 //! data that can be shown, compared, judged and written as JSON. What is not known is absent, never zero.
 
+mod block_cache;
 mod counted;
 mod elapsed;
 mod events;
@@ -19,6 +20,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use block_cache::{BlockCache, CacheSize, CachedFile};
 pub use elapsed::PeriodError;
 pub(crate) use elapsed::passed;
 pub use load::mariadb_transactions;
@@ -65,6 +67,8 @@ pub struct Period {
     pub active_seen: u64,
     /// Seawall's part.
     pub seawall: Option<Seawall>,
+    /// Its block cache, if one was wanted.
+    pub block_cache: Option<BlockCache>,
     /// Statements, longest first.
     pub statements: Vec<Statement>,
     /// Tables by what was read from outside the cache, by what was changed, and by scans of the whole.
@@ -278,6 +282,7 @@ impl Period {
         io::fill(&mut period, &deltas);
         time_model::fill(&mut period, &deltas);
         period.seawall = seawall::part(snapshots, &deltas);
+        period.block_cache = block_cache::part(&deltas);
         period.machine = machine::machine(snapshots, &deltas, elapsed_s);
         period.timeline = timeline::timeline(snapshots, samples);
         period.storage = last.of("storage").map(storage).collect();

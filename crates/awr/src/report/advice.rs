@@ -6,6 +6,7 @@
 use seawall_page::scale::{bytes, digits};
 use seawall_page::{Section, Table};
 
+use super::block_cache;
 use super::words::{duration, percent};
 use crate::period::{Period, Seawall};
 
@@ -16,6 +17,7 @@ const FACTORS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
 pub fn advisories(period: &Period) -> Section {
     let mut section = Section::new("Advisories");
     log_size(&mut section, period);
+    block_cache::advisory(&mut section, period);
     checkpoints(&mut section, period);
     section
 }

@@ -31,6 +31,10 @@ pub fn caches(period: &Period) -> Section {
         let all = part.log.get("size").copied().unwrap_or(0.0);
         facts.push(("Seawall's log".into(), format!("{} ({})", bytes(all), part.medium_name)));
     }
+    if let Some(cache) = &period.block_cache {
+        let size = if cache.off.is_empty() { bytes(cache.end("size")) } else { "serves nothing".into() };
+        facts.push(("Seawall's block cache".into(), format!("{size} ({})", cache.medium_name)));
+    }
     section.blocks.extend((!facts.is_empty()).then_some(Block::Facts(facts)));
     section
 }

@@ -4,6 +4,7 @@
 //! computed here that is not in the period but shares and rates.
 
 mod advice;
+mod block_cache;
 mod charts;
 mod database;
 mod header;
@@ -12,6 +13,7 @@ mod machine;
 mod seawall;
 pub(crate) mod words;
 
+pub(crate) use block_cache::means as cache_means;
 pub(crate) use database::sampling_error;
 pub(crate) use header::{facts as header_facts, short_version};
 use seawall_page::{Block, Document, Note, Section, Weight};
@@ -35,6 +37,7 @@ pub fn document(period: &Period) -> Document {
         instance::wait_classes(period),
         database::background(period),
         seawall::part(period),
+        block_cache::part(period),
         database::statements(period),
         instance::io(period),
         seawall::files(period),

@@ -3,6 +3,7 @@
 //! Input: two looks at the daemon (and at the database's count of commits), and the time between them. Output:
 //! one frame of text that fits its terminal. The medium's label stands in every frame.
 
+mod block_cache;
 mod history;
 mod screen;
 
@@ -40,6 +41,7 @@ pub fn frame(before: &Look, now: &Look, seconds: f64, history: &mut History, scr
     let pool = out.tail(&s.pool.display().to_string(), log.chars().count());
     out.line(paint, &format!("{log}{pool}"));
     out.line(Paint::Plain, &flows(&before.status, s, seconds));
+    block_cache::line(&mut out, &before.status, s, seconds);
     let synced = |s: &Status| s.files.iter().map(|f| f.absorbed + f.real_syncs).sum::<u64>() as f64;
     let syncs = (synced(s) - synced(&before.status)).max(0.0) / seconds;
     let commits = now.transactions.zip(before.transactions).map(|(b, a)| (b - a).max(0.0) / seconds);
@@ -56,6 +58,7 @@ pub fn frame(before: &Look, now: &Look, seconds: f64, history: &mut History, scr
     out.line(Paint::Plain, "");
     waits(&mut out, &before.status, s, seconds, history);
     directories(&mut out, &before.status, s, seconds);
+    block_cache::files(&mut out, &before.status, s, seconds);
     out.text()
 }
 

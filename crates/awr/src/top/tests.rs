@@ -29,6 +29,37 @@ fn a_frame_has_rates_of_the_interval_and_the_medium() {
     assert_eq!(row[3..8], ["50", "2", "µs", "2.05", "µs"], "{row:?}");
 }
 
+fn cached(mut look: Look, hits: u64, misses: u64) -> Look {
+    let file = serde_json::json!({ "id": "0.1", "path": "/d/base/5/16397", "class": "data file", "hits": hits, "misses": misses,
+        "not_served": null });
+    let cache = serde_json::json!({ "path": "/p.cache", "medium_name": "pmem", "size": 1u64 << 30, "block_bytes": 8192,
+        "blocks": 1000, "blocks_used": 630, "files": 3, "files_max": 64, "files_not_served": 1, "hits": hits,
+        "misses": misses, "admitted": 5, "failures": 0, "off": null, "advisory": [], "zone": "z", "by_file": [file] });
+    look.status.cache = Some(serde_json::from_value(cache).expect("a cache"));
+    look
+}
+
+#[test]
+fn the_block_cache_has_a_line_and_its_busiest_files() {
+    let (before, mut now) = (cached(look(0, 0, 0.0), 1000, 1000), cached(look(0, 0, 0.0), 4800, 1200));
+    let text = frame(&before, &now, 2.0, &mut History::default(), Screen::FILE);
+    let line = "cache 1 GiB 63 % used   hits/s 1,900   disk/s 100   answered 95.0 %";
+    assert!(text.contains(line), "{text}");
+    assert!(text.contains("1 of 3 cached files are not served now"), "{text}");
+    let file = text.lines().find(|line| line.ends_with("/d/base/5/16397")).expect("a file");
+    assert!(file.contains("1,900") && file.contains("95.0 %"), "{text}");
+    now.status.cache.as_mut().expect("one").off = Some("it was switched off".into());
+    let text = frame(&before, &now, 2.0, &mut History::default(), Screen::FILE);
+    assert!(text.contains("CACHE OFF: it was switched off"), "{text}");
+    now.status.cache = None;
+    now.status.without_cache = Some("no room".into());
+    let text = frame(&before, &now, 2.0, &mut History::default(), Screen::FILE);
+    assert!(text.contains("NO BLOCK CACHE: no room"), "{text}");
+    let small = Screen { width: 80, height: 24, colour: false };
+    let text = frame(&before, &cached(look(0, 0, 0.0), 4800, 1200), 2.0, &mut History::default(), small);
+    assert!(text.lines().all(|line| line.chars().count() <= 80) && text.contains("16397"), "{text}");
+}
+
 #[test]
 fn counters_that_began_again_show_nothing_negative() {
     let text = frame(&look(300, 110, 250.0), &look(1, 2, 3.0), 1.0, &mut History::default(), Screen::FILE);

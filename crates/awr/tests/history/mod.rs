@@ -278,4 +278,47 @@ fn seawall(snapshot: &mut Snapshot, m: f64) {
         file("3.1", "/var/lib/postgresql/15/main/base/16384/16397", "data file", 10_000.0),
     ];
     snapshot.add("seawall file", true, files);
+    block_cache(snapshot, m);
+}
+
+/// A block cache that twice the size would make a good one.
+fn block_cache(snapshot: &mut Snapshot, m: f64) {
+    let counters =
+        [("hits", 71_000.0 * m), ("misses", 24_000.0 * m), ("admitted", 900.0 * m), ("failures", 0.0)];
+    let gauges = [
+        ("size", 8.0 * 1_073_741_824.0),
+        ("block_bytes", 8192.0),
+        ("blocks", 1_045_000.0),
+        ("blocks_used", 960_000.0),
+        ("files", 3.0),
+        ("files_not_served", 1.0),
+    ];
+    let cache = with(Reading::new("seawall cache", "", "e z"), &counters);
+    let cache = gauges.iter().fold(cache, |cache, (name, n)| cache.gauge(name, *n));
+    let cache = cache.fact("path", "/mnt/pmem/seawall.pool.cache").fact("medium_name", "pmem");
+    snapshot.add("seawall cache", true, vec![cache]);
+    let size = |(percent, hits): (f64, f64)| {
+        let size = Reading::new("seawall cache size", percent.to_string(), "e z 7");
+        let size = with(size, &[("reads", 1500.0 * m), ("hits", 1500.0 * m * hits)]);
+        size.gauge("size", percent / 100.0 * 8.0 * 1_073_741_824.0)
+    };
+    let sizes = [(50.0, 0.61), (100.0, 0.75), (200.0, 0.91), (400.0, 0.93)].map(size);
+    snapshot.add("seawall cache size", true, sizes.into());
+    let file = |id: &str, path: &str, hits: f64, misses: f64| {
+        let file = Reading::new("seawall cache file", id, "z");
+        with(file, &[("hits", hits * m), ("misses", misses * m)])
+            .fact("path", path)
+            .fact("class", "data file")
+    };
+    let stranger = "a program without Seawall has it open, or had a moment ago";
+    let files = vec![
+        file("0.1", "/var/lib/postgresql/15/main/base/16384/16397", 50_000.0, 21_000.0),
+        file("1.1", "/var/lib/postgresql/15/main/base/16384/16397.1", 17_000.0, 2600.0),
+        file("2.1", "/var/lib/postgresql/15/main/base/16384/16405", 4000.0, 400.0)
+            .fact("not_served", stranger),
+    ];
+    snapshot.add("seawall cache file", true, files);
+    let relation =
+        Reading::new("relation", "base/16384/16397", "s").fact("relation", "public.pgbench_accounts");
+    snapshot.add("relation", false, vec![relation]);
 }

@@ -137,12 +137,17 @@ pub struct FileRecord {
     pub dev: u64,
     /// What the database uses it for, as a number; meaningless after a restart.
     pub class: u32,
-    reserved: [u32; 7],
+    unused: u32,
+    /// Blocks of it that were hits, [about](super::count): changed in place, meaningless after a restart.
+    pub hits: u64,
+    /// Reads of it that went to the disk, as above.
+    pub misses: u64,
+    reserved: [u32; 2],
 }
 
 assert_layout!(FileRecord, 128, {
     word @ 0, begun @ 8, done @ 12, identity @ 16, noted_ns @ 72, checksum @ 80, seal @ 84, dev @ 88,
-    class @ 96, reserved @ 100,
+    class @ 96, unused @ 100, hits @ 104, misses @ 112, reserved @ 120,
 });
 
 /// How long a file must have been left alone before its times say that it was: the kernel's clock for them is
@@ -160,6 +165,10 @@ impl FileRecord {
     pub(super) const DEV: usize = core::mem::offset_of!(Self, dev);
     /// Where its class is.
     pub(super) const CLASS: usize = core::mem::offset_of!(Self, class);
+    /// Where its hits are.
+    pub(super) const HITS: usize = core::mem::offset_of!(Self, hits);
+    /// Where its misses are.
+    pub(super) const MISSES: usize = core::mem::offset_of!(Self, misses);
     /// Where the number of the newest sync is.
     pub(super) const DONE: usize = core::mem::offset_of!(Self, done);
     /// Where the seal is.

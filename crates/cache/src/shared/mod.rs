@@ -12,6 +12,7 @@
 //! | write | [`mod@write`] | marks the sets of its blocks until it has ended |
 //! | change (truncate, punch, rename over) | [`change`] | the file's incarnation |
 //! | write a file that is not entered | [`unannounced`] | counts the writer in the file's cell until it has ended |
+//! | count reads by file | [`count`] | the file's counts, once in 64 reads |
 //! | sync | [`sync`] | what survives a power cut |
 //! | reap | [`reap`] | what the dead left |
 //! | enter, leave, forget | [`register`] | which files there are; the daemon alone |
@@ -23,6 +24,7 @@
 //! calls, how liveness is told, and the zone's memory.
 
 mod change;
+mod count;
 mod fill;
 mod format;
 mod join;
@@ -45,6 +47,7 @@ mod write;
 use seawall_media::{Region, fence};
 
 pub use change::Changing;
+pub use count::{ONE_READ_IN, is_counted};
 pub use fill::Offered;
 pub use format::{FORMAT_VERSION, FileRecord, Header, Identity};
 pub use join::OpenError;

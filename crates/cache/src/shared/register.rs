@@ -116,6 +116,7 @@ impl Cache {
             let incarnation = self.new_incarnation();
             self.change_file(file, |word| word.reborn(incarnation));
         }
+        self.count_anew(file);
         // Who distrusted it since it was prepared is still believed.
         self.change_file(file, |word| word.flagged(FileWord::SERVED, true));
         Entered { file, is_warm }

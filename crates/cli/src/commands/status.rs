@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use seawall_daemon::cache::{AdvisoryStatus, CacheStatus};
+use seawall_daemon::cache::{AdvisoryStatus, CacheStatus, CachedFileStatus};
 use seawall_daemon::control::ControlError;
 use seawall_daemon::journal::JournalStatus;
 use seawall_daemon::status::{EventStatus, FileStatus, RootStatus, Status};
@@ -120,6 +120,7 @@ fn tell(s: &Status) -> Result<()> {
         &["path", "state", "fsyncs absorbed", "real", "writes logged", "bytes", "around the log"],
         &s.files.iter().map(file).collect::<Vec<_>>(),
     );
+    tell_cached(s.cache.as_ref());
     println!("\nwaits");
     show::table(
         &["event", "count", "mean", "p50", "p99", "p99.9", "longest"],
@@ -142,7 +143,7 @@ fn cache(c: &CacheStatus) -> Vec<(&'static str, String)> {
                 "{} of {} reads answered ({}), {} blocks admitted",
                 c.hits,
                 c.hits + c.misses,
-                share(c),
+                share(c.hits, c.misses),
                 c.admitted
             ),
         ),
@@ -166,10 +167,27 @@ fn cache(c: &CacheStatus) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn share(c: &CacheStatus) -> String {
-    match c.hits + c.misses {
+fn share(hits: u64, misses: u64) -> String {
+    match hits + misses {
         0 => "–".into(),
-        all => format!("{:.1} %", c.hits as f64 * 100.0 / all as f64),
+        all => format!("{:.1} %", hits as f64 * 100.0 / all as f64),
+    }
+}
+
+/// The files that are read most through the block cache.
+fn tell_cached(cache: Option<&CacheStatus>) {
+    const SHOWN: usize = 20;
+    let Some(c) = cache.filter(|c| !c.by_file.is_empty()) else { return };
+    println!("\nfiles in the block cache (of one read in 64: about)");
+    let row = |f: &CachedFileStatus| {
+        let state = f.not_served.clone().unwrap_or_else(|| "served".into());
+        let path = f.path.display().to_string();
+        vec![path, share(f.hits, f.misses), f.hits.to_string(), f.misses.to_string(), state]
+    };
+    let rows: Vec<_> = c.by_file.iter().take(SHOWN).map(row).collect();
+    show::table(&["path", "answered", "hits", "reads of the disk", "state"], &rows);
+    if c.files as usize > rows.len() {
+        println!("  … and {} more", c.files as usize - rows.len());
     }
 }
 

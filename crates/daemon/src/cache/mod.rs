@@ -35,7 +35,7 @@ use crate::state::{Daemon, lock};
 
 pub use options::{CacheOptions, default_path};
 pub use place::{check, check_place, remove};
-pub use status::{AdvisoryStatus, CacheStatus};
+pub use status::{AdvisoryStatus, CacheStatus, CachedFileStatus};
 
 pub(crate) use death::announce;
 pub(crate) use enter::{capacity, enter};

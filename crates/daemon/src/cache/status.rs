@@ -2,11 +2,16 @@
 
 use std::path::PathBuf;
 
-use seawall_cache::shared::Off;
+use seawall_cache::shared::{Off, Tenant};
+use seawall_stats::Class;
 use serde::{Deserialize, Serialize};
 
 use super::Zone;
+use crate::files::path_of;
 use crate::state::{Daemon, lock};
+
+/// Files that are shown.
+const FILES_MAX: usize = 1000;
 
 /// The block cache.
 #[derive(Debug, Serialize, Deserialize)]
@@ -41,6 +46,29 @@ pub struct CacheStatus {
     pub off: Option<String>,
     /// What other sizes would have given since the daemon started.
     pub advisory: Vec<AdvisoryStatus>,
+    /// Changes when the zone is made anew, and with it what is counted there.
+    #[serde(default)]
+    pub zone: String,
+    /// The files that are entered; of very many those that are read most.
+    #[serde(default)]
+    pub by_file: Vec<CachedFileStatus>,
+}
+
+/// A file that is entered.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CachedFileStatus {
+    /// Stays the same when the file is renamed.
+    pub id: String,
+    /// Where it is; empty if that is not known.
+    pub path: PathBuf,
+    /// What the database uses it for.
+    pub class: String,
+    /// Blocks of it that were hits since it was entered, about: one read in 64 is counted.
+    pub hits: u64,
+    /// Reads of it that went to the disk, about.
+    pub misses: u64,
+    /// Why it is not served now.
+    pub not_served: Option<String>,
 }
 
 /// What a size would have given.
@@ -54,17 +82,17 @@ pub struct AdvisoryStatus {
     pub hit_percent: f64,
     /// Reads that were sampled.
     pub reads: u64,
+    /// Those of them that would have been hits.
+    #[serde(default)]
+    pub hits: u64,
 }
 
 /// `hits` and `misses` as the wait events count them.
 pub(crate) fn status(daemon: &Daemon, hits: u64, misses: u64) -> Option<CacheStatus> {
     let zone = daemon.cache.as_ref()?;
-    let (layout, tenants) = (zone.cache.layout(), zone.cache.tenants());
-    let (mut files, mut files_not_served) = (0, 0);
-    for tenant in tenants {
-        files += 1;
-        files_not_served += u32::from(tenant.is_distrusted || tenant.is_suspended);
-    }
+    let layout = zone.cache.layout();
+    let tenants: Vec<Tenant> = zone.cache.tenants().collect();
+    let files_not_served = tenants.iter().filter(|tenant| not_served(tenant).is_some()).count();
     Some(CacheStatus {
         path: zone.path.clone(),
         medium_name: zone.medium.name().into(),
@@ -72,16 +100,44 @@ pub(crate) fn status(daemon: &Daemon, hits: u64, misses: u64) -> Option<CacheSta
         block_bytes: layout.block_bytes,
         blocks: layout.blocks(),
         blocks_used: zone.cache.filled(),
-        files,
+        files: tenants.len() as u32,
         files_max: layout.files,
-        files_not_served,
+        files_not_served: files_not_served as u32,
         hits,
         misses,
         admitted: zone.cache.admitted(),
         failures: zone.cache.failures(),
         off: off(zone),
         advisory: advisory(zone),
+        zone: format!("{:016x}", zone.cache.id()),
+        by_file: by_file(zone, tenants),
     })
+}
+
+fn by_file(zone: &Zone, mut tenants: Vec<Tenant>) -> Vec<CachedFileStatus> {
+    let reads = |tenant: &Tenant| tenant.record.hits.saturating_add(tenant.record.misses);
+    tenants.sort_by_key(|tenant| std::cmp::Reverse(reads(tenant)));
+    tenants.truncate(FILES_MAX);
+    let entered = lock(&zone.entered).clone();
+    let path =
+        |slot: u32| entered.get(&slot).and_then(|entered| path_of(&entered.file).ok()).unwrap_or_default();
+    let status = |tenant: &Tenant| CachedFileStatus {
+        id: format!("{}.{}", tenant.file.slot, tenant.file.tenant),
+        path: path(tenant.file.slot),
+        class: Class::from_word(tenant.record.class).name().into(),
+        hits: tenant.record.hits,
+        misses: tenant.record.misses,
+        not_served: not_served(tenant).map(Into::into),
+    };
+    tenants.iter().map(status).collect()
+}
+
+fn not_served(tenant: &Tenant) -> Option<&'static str> {
+    match (tenant.is_distrusted, tenant.is_suspended) {
+        (true, _) => Some("somebody may write it unseen: a writable mapping, a ring, a stream"),
+        (false, true) => Some("a program without Seawall has it open, or had a moment ago"),
+        (false, false) => None,
+    }
 }
 
 fn off(zone: &Zone) -> Option<String> {
@@ -103,6 +159,7 @@ fn advisory(zone: &Zone) -> Vec<AdvisoryStatus> {
         size: zone.len / 100 * u64::from(estimate.percent),
         hit_percent: estimate.hit_percent,
         reads: estimate.reads,
+        hits: estimate.hits,
     };
     estimates.map(status).collect()
 }

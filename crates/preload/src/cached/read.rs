@@ -7,7 +7,7 @@
 use core::ffi::c_int;
 
 use libc::iovec;
-use seawall_cache::shared::{Cache, FileRef, Lookup, Owner, Token};
+use seawall_cache::shared::{Cache, FileRef, Lookup, Owner, Token, is_counted};
 use seawall_core::Errno;
 use seawall_stats::{Class, Event, ticks};
 
@@ -260,6 +260,10 @@ impl Reader<'_> {
         // Threads meet seldom.
         let stats = shm.stats((sys::thread_pointer() >> 12) as u32 % shm.shape().lanes);
         (0..count).for_each(|_| stats.record_shared(event, class, ns));
+        if is_counted(start) {
+            let (hits, misses) = if event == Event::CacheRead { (count, 0) } else { (0, count) };
+            self.cache.count_read(self.file, hits as u64, misses as u64);
+        }
     }
 
     /// A file that was forgotten is asked for again.

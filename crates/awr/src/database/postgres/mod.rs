@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
+use crate::block_cache::CACHE;
 use crate::database::Database;
 use crate::machine::{self, process};
 use crate::model::{Reading, Sample, Snapshot, Target};
@@ -98,7 +99,8 @@ impl Database for Postgres {
     fn capture(&mut self, snapshot: &mut Snapshot) -> Result<()> {
         let start = self.word("SELECT extract(epoch FROM pg_postmaster_start_time())")?;
         let version = self.version;
-        for view in views::VIEWS.iter().filter(|view| view.is_of(version)) {
+        let relations = snapshot.one(CACHE).map(|_| &views::RELATIONS);
+        for view in views::VIEWS.iter().chain(relations).filter(|view| view.is_of(version)) {
             if let Some(needed) = view.needs
                 && self.word(&format!("SELECT coalesce(to_regclass('{needed}')::text, '')"))?.is_empty()
             {

@@ -17,7 +17,7 @@ const GAUGES: [&str; 8] = [
     "n_ins_since_vacuum",
 ];
 /// Words worth keeping.
-const FACTS: [&str; 4] = ["query", "datname", "backend_type", "object"];
+const FACTS: [&str; 5] = ["query", "datname", "backend_type", "object", "relation"];
 /// Identifiers, and numbers that say nothing about an interval.
 fn is_of_no_use(column: &str) -> bool {
     let statistics = ["min_", "max_", "mean_", "stddev_"].iter().any(|prefix| column.starts_with(prefix));

@@ -20,11 +20,26 @@ impl View {
     }
 }
 
+use crate::block_cache::RELATION;
+
 const ANY: (u32, u32) = (0, u32::MAX);
 const STATEMENTS: usize = 300;
 const TABLES: usize = 300;
 
-/// All of them.
+/// Which file is which table's or index's, of this database: read where there is a block cache.
+pub const RELATIONS: View = View {
+    kind: RELATION,
+    sql: "SELECT pg_relation_filepath(c.oid), jsonb_build_object('relation', n.nspname || '.' || c.relname)::text \
+          FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+          WHERE c.relkind IN ('r', 'i', 'm', 't', 'S') AND pg_relation_filepath(c.oid) IS NOT NULL \
+          ORDER BY c.relpages DESC, c.oid LIMIT 300",
+    versions: ANY,
+    limit: Some(TABLES),
+    needs: None,
+    without: "Files in the block cache have no tables' names.",
+};
+
+/// All that are always read.
 pub const VIEWS: [View; 10] = [
     View {
         kind: "pg_stat_database",
