@@ -2,9 +2,12 @@
 //!
 //! A payload is checksummed while it is copied (see `copy`), and one CRC-32C chain would be the slowest
 //! part of that: the instruction takes three cycles and depends on the one before. Four chains over every
-//! fourth 8-byte word keep the unit busy, need no combining arithmetic, and read memory in order. Each
-//! chain detects what CRC-32C detects (RFC 3720 appendix B.4 gives the polynomial and test vectors).
+//! fourth 8-byte word keep the unit busy, need no combining arithmetic, and read memory in order; a CPU that can
+//! multiply polynomials takes whole lines at a time (see `fold`). Each chain detects what CRC-32C detects (RFC 3720
+//! appendix B.4 gives the polynomial and test vectors).
 
+#[cfg(target_arch = "x86_64")]
+use crate::fold;
 use crate::{LINE, cpu};
 
 /// Chains a [`Striped`] checksum runs.
@@ -51,6 +54,18 @@ impl Striped {
     #[inline]
     pub fn update(&mut self, lines: &[u8]) {
         assert!(lines.len().is_multiple_of(LINE), "checksummed in whole lines");
+        #[cfg(target_arch = "x86_64")]
+        if lines.len() >= fold::WORTH * LINE && cpu::folds() {
+            // SAFETY: the CPU has the instructions, just asked.
+            unsafe { update_by_folding(self, lines) };
+            return;
+        }
+        self.by_words(lines);
+    }
+
+    /// The same, a word at a time.
+    #[inline]
+    pub(crate) fn by_words(&mut self, lines: &[u8]) {
         if cpu::has_crc32c() {
             // SAFETY: the CPU has the instruction, just asked.
             unsafe { update_in_hardware(&mut self.0, lines) };
@@ -72,6 +87,15 @@ impl Default for Striped {
     fn default() -> Self {
         Self::new()
     }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,vpclmulqdq,sse4.2")]
+fn update_by_folding(sum: &mut Striped, lines: &[u8]) {
+    use core::arch::x86_64::{_mm256_zeroupper, _mm512_loadu_si512};
+    // SAFETY: offsets of whole lines in `lines`.
+    fold::lines(sum, lines.len() / LINE, |at| unsafe { _mm512_loadu_si512(lines.as_ptr().add(at).cast()) });
+    _mm256_zeroupper();
 }
 
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "sse4.2"))]

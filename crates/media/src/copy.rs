@@ -10,7 +10,7 @@
 use crate::LINE;
 use crate::checksum::Striped;
 #[cfg(target_arch = "x86_64")]
-use crate::cpu;
+use crate::{cpu, fold};
 
 /// Copies `lines` to `target` and takes them into `sum`. Persisted after the next fence.
 ///
@@ -21,13 +21,47 @@ use crate::cpu;
 pub(crate) unsafe fn copy_lines(target: *mut u8, lines: &[u8], sum: &mut Striped) {
     debug_assert!((target as usize).is_multiple_of(LINE) && lines.len().is_multiple_of(LINE));
     #[cfg(target_arch = "x86_64")]
-    if cpu::has_crc32c() {
-        // SAFETY: SSE 4.2 was just asked for; the rest is the caller's.
-        unsafe { copy_lines_sse42(target, lines, sum) };
-        return;
+    match () {
+        // SAFETY: the CPU was just asked; the rest is the caller's.
+        () if lines.len() >= fold::WORTH * LINE && cpu::folds() => unsafe {
+            return copy_lines_wide(target, lines, sum);
+        },
+        // SAFETY: as above.
+        () if cpu::has_crc32c() => unsafe { return copy_lines_sse42(target, lines, sum) },
+        () => {}
     }
     // SAFETY: the caller's.
     unsafe { copy_lines_portable(target, lines, sum) };
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,vpclmulqdq,sse4.2")]
+unsafe fn copy_lines_wide(target: *mut u8, lines: &[u8], sum: &mut Striped) {
+    use core::arch::x86_64::{_mm256_zeroupper, _mm512_stream_si512};
+    fold::lines(sum, lines.len() / LINE, |at| {
+        // SAFETY: whole lines of `lines`; the caller vouches for as much of the target, and its alignment.
+        unsafe {
+            let line = load(lines.as_ptr().add(at));
+            _mm512_stream_si512(target.add(at).cast(), line);
+            line
+        }
+    });
+    _mm256_zeroupper();
+}
+
+/// Loads a line once, as [`once`] does.
+///
+/// # Safety
+/// `from` must be the begin of 64 bytes that can be read.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn load(from: *const u8) -> core::arch::x86_64::__m512i {
+    // SAFETY: the caller's.
+    let mut line = unsafe { core::arch::x86_64::_mm512_loadu_si512(from.cast()) };
+    // SAFETY: no instruction at all.
+    unsafe { core::arch::asm!("/* {0} */", inout(zmm_reg) line, options(nomem, nostack, preserves_flags)) };
+    line
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -80,13 +114,32 @@ unsafe fn copy_lines_portable(target: *mut u8, lines: &[u8], sum: &mut Striped) 
 pub(crate) unsafe fn read_lines(source: *const u8, into: &mut [u8], sum: &mut Striped) {
     debug_assert!(into.len().is_multiple_of(LINE));
     #[cfg(target_arch = "x86_64")]
-    if cpu::has_crc32c() {
-        // SAFETY: SSE 4.2 was just asked for; the rest is the caller's.
-        unsafe { read_lines_sse42(source, into, sum) };
-        return;
+    match () {
+        // SAFETY: the CPU was just asked; the rest is the caller's.
+        () if into.len() >= fold::WORTH * LINE && cpu::folds() => unsafe {
+            return read_lines_wide(source, into, sum);
+        },
+        // SAFETY: as above.
+        () if cpu::has_crc32c() => unsafe { return read_lines_sse42(source, into, sum) },
+        () => {}
     }
     // SAFETY: the caller's.
     unsafe { read_lines_portable(source, into, sum) };
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,vpclmulqdq,sse4.2")]
+unsafe fn read_lines_wide(source: *const u8, into: &mut [u8], sum: &mut Striped) {
+    use core::arch::x86_64::{_mm256_zeroupper, _mm512_storeu_si512};
+    fold::lines(sum, into.len() / LINE, |at| {
+        // SAFETY: whole lines of `into`; the caller vouches for as much of the source.
+        unsafe {
+            let line = load(source.add(at));
+            _mm512_storeu_si512(into.as_mut_ptr().add(at).cast(), line);
+            line
+        }
+    });
+    _mm256_zeroupper();
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -144,15 +197,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_is_what_is_checksummed_by_both_ways() {
+    fn what_is_read_is_what_is_checksummed_by_all_ways() {
         let source = Lines(core::array::from_fn(|i| (i * 7 + i / 251) as u8));
         let mut expected = Striped::new();
         expected.update(&source.0);
-        for read in [read_lines as Read, read_lines_portable] {
+        for read in [read_lines as Read, read_lines_by_words, read_lines_portable] {
             let (mut into, mut sum) = ([0; 16 * LINE], Striped::new());
             // SAFETY: two arrays of one length.
             unsafe { read(source.0.as_ptr(), &mut into, &mut sum) };
             assert_eq!((into, sum.finish()), (source.0, expected.finish()));
+        }
+    }
+
+    /// As on a CPU that cannot fold: less is copied word by word.
+    unsafe fn copy_lines_by_words(target: *mut u8, lines: &[u8], sum: &mut Striped) {
+        for (i, line) in lines.chunks_exact(LINE).enumerate() {
+            // SAFETY: the caller's.
+            unsafe { copy_lines(target.add(i * LINE), line, sum) };
+        }
+    }
+
+    unsafe fn read_lines_by_words(source: *const u8, into: &mut [u8], sum: &mut Striped) {
+        for (i, line) in into.chunks_exact_mut(LINE).enumerate() {
+            // SAFETY: the caller's.
+            unsafe { read_lines(source.add(i * LINE), line, sum) };
         }
     }
 
@@ -162,10 +230,10 @@ mod tests {
     #[repr(align(64))]
     struct Lines([u8; 16 * LINE]);
 
-    /// A record whose source changes under its copy must still be readable: by both ways of copying.
+    /// A record whose source changes under its copy must still be readable: by all ways of copying.
     #[test]
     fn regression_what_is_stored_is_what_was_checksummed() {
-        for copy in [copy_lines as Copy, copy_lines_portable] {
+        for copy in [copy_lines as Copy, copy_lines_by_words, copy_lines_portable] {
             let source: [AtomicU64; 16 * LINE / 8] = [const { AtomicU64::new(0) }; 16 * LINE / 8];
             let stop = AtomicBool::new(false);
             std::thread::scope(|scope| {

@@ -28,6 +28,8 @@ const CRC32C: u8 = 0x01;
 const CLWB: u8 = 0x02;
 #[cfg(target_arch = "x86_64")]
 const CLFLUSHOPT: u8 = 0x04;
+#[cfg(target_arch = "x86_64")]
+const FOLDS: u8 = 0x08;
 #[cfg(target_arch = "aarch64")]
 const CVAP: u8 = 0x02;
 
@@ -53,7 +55,8 @@ fn detect() -> u8 {
 fn ask() -> u8 {
     use core::arch::x86_64::{__cpuid, __cpuid_count};
     let mut bits = 0;
-    if __cpuid(1).ecx & (1 << 20) != 0 {
+    let leaf1 = __cpuid(1).ecx;
+    if leaf1 & (1 << 20) != 0 {
         bits |= CRC32C;
     }
     if __cpuid(0).eax >= 7 {
@@ -64,8 +67,24 @@ fn ask() -> u8 {
         if leaf7.ebx & (1 << 23) != 0 {
             bits |= CLFLUSHOPT;
         }
+        // AVX512F and VPCLMULQDQ, and OSXSAVE.
+        let has_wide = leaf7.ebx & (1 << 16) != 0 && leaf7.ecx & (1 << 10) != 0 && leaf1 & (1 << 27) != 0;
+        // SAFETY: OSXSAVE was just seen.
+        if has_wide && bits & CRC32C != 0 && unsafe { saves_wide_registers() } {
+            bits |= FOLDS;
+        }
     }
     bits
+}
+
+/// True if the kernel saves the 64-byte registers: SSE, AVX, and three states of AVX-512 (Intel's manual, volume 1,
+/// 15.2).
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "xsave")]
+fn saves_wide_registers() -> bool {
+    const STATES: u64 = 0b1110_0110;
+    // SAFETY: register 0 exists wherever the instruction does.
+    unsafe { core::arch::x86_64::_xgetbv(0) & STATES == STATES }
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -96,6 +115,13 @@ fn ask() -> u8 {
 #[inline]
 pub(crate) fn has_crc32c() -> bool {
     features() & CRC32C != 0
+}
+
+/// True if the CPU multiplies polynomials in registers of 64 bytes (AVX-512 with VPCLMULQDQ) and computes CRC-32C.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub(crate) fn folds() -> bool {
+    features() & FOLDS != 0
 }
 
 /// The best flush instruction of this CPU.

@@ -26,9 +26,12 @@ mod checksum;
 mod copy;
 mod cpu;
 mod flush;
+#[cfg(target_arch = "x86_64")]
+mod fold;
 #[cfg(feature = "std")]
 mod handle;
 pub mod magic;
+mod past;
 #[cfg(feature = "std")]
 mod probe;
 mod region;
@@ -42,6 +45,7 @@ pub use cpu::Flush;
 pub use flush::{fence, flush_instruction};
 #[cfg(feature = "std")]
 pub use handle::{HANDLE_MAX, Identity, IdentityError, identity};
+pub use past::copy_past_cache;
 #[cfg(feature = "std")]
 pub use probe::{Medium, Probe, ProbeError, dax_mounts, probe};
 pub use region::{MapError, Region};
