@@ -78,10 +78,15 @@ fn add(why: Why, file: FileRef, state: u8) -> bool {
     };
     row.at.store(at, Relaxed);
     row.len.store(len, Relaxed);
-    row.file.store(u64::from(file.generation) << 32 | u64::from(file.slot), Relaxed);
+    row.file.store(file.word(), Relaxed);
     USED.fetch_add(1, Relaxed);
     row.state.store(state, Release);
     true
+}
+
+/// True if the application has the file mapped, to read it.
+pub fn is_read_mapped(file: FileRef) -> bool {
+    rows().any(|row| row.state.load(Relaxed) == LATENT && row.file() == file)
 }
 
 /// The stream at this address was closed.
@@ -144,8 +149,7 @@ fn page_round(len: usize) -> usize {
 
 impl Row {
     fn file(&self) -> FileRef {
-        let word = self.file.load(Relaxed);
-        FileRef { slot: word as u32, generation: (word >> 32) as u32 }
+        FileRef::of_word(self.file.load(Relaxed))
     }
 
     fn hold(&self) {

@@ -21,9 +21,11 @@ mod fault;
 
 use seawall_core::publish::{After, BLOCK, CHUNK, CHUNKS, Choice, Chunk, Warmth};
 use seawall_core::{Errno, FileRef};
+use seawall_media::copy_past_cache;
 use seawall_stats::ticks;
 
 use crate::classify::Target;
+use crate::holds;
 use crate::sys::raw;
 
 /// Smaller files are not worth it, and ext4 may keep them inside the inode.
@@ -35,6 +37,8 @@ const WINDOW: u64 = CHUNKS as u64 * CHUNK;
 const ASTRAY: u32 = 16;
 /// Writes of a file that make it worth asking what of it is solid.
 const MANY: u32 = 64;
+/// Bytes from which on a store goes past the cache: most databases have a copy of their own, and read it back seldom.
+const PAST_CACHE: u64 = 1024;
 const PAGE: u64 = 4096;
 
 /// Nobody uses the row.
@@ -45,7 +49,7 @@ const BUSY: u8 = 1;
 #[repr(align(64))] // Threads on different files do not meet.
 struct Row {
     state: AtomicU8,
-    /// Slot and generation of the file; 0 for none: generations begin at 1.
+    /// The file ([`FileRef::word`]), 0 for none.
     file: AtomicU64,
     /// Writes beyond of what was known to be solid.
     blind: AtomicU32,
@@ -58,6 +62,8 @@ struct Row {
     len: AtomicUsize,
     /// The file cannot be mapped here.
     refused: AtomicBool,
+    /// Bytes from which on a store goes past the cache.
+    past_cache: AtomicU64,
     /// The mapping was replaced by [`fault::stand`]: what was stored went nowhere.
     broken: AtomicBool,
     warmth: Warmth,
@@ -75,6 +81,7 @@ static TABLE: [Row; ROWS] = [const {
         at: AtomicUsize::new(0),
         len: AtomicUsize::new(0),
         refused: AtomicBool::new(false),
+        past_cache: AtomicU64::new(PAST_CACHE),
         broken: AtomicBool::new(false),
         warmth: Warmth::new(),
         choice: Choice::new(),
@@ -122,7 +129,7 @@ impl Row {
     /// Turns to a file.
     #[inline]
     fn serve(&self, file: FileRef) {
-        let name = u64::from(file.generation) << 32 | u64::from(file.slot);
+        let name = file.word();
         if self.file.load(Relaxed) != name {
             self.look_at(0);
             self.file.store(name, Relaxed);
@@ -171,7 +178,8 @@ impl Row {
     #[inline]
     fn store<'d>(&self, bytes: &Range<u64>, data: impl Iterator<Item = &'d [u8]>) -> Option<usize> {
         let (start, length) = (ticks(), bytes.end - bytes.start);
-        if !self.copy(bytes.start, data) {
+        let past = length >= self.past_cache.load(Relaxed) && !self.warmth.repeats(bytes);
+        if !self.copy(bytes.start, data, past) {
             return None;
         }
         let slow = self.choice.stored(ticks().wrapping_sub(start), length);
@@ -222,6 +230,13 @@ impl Row {
     #[cold]
     fn map(&self, fd: c_int, solid: u64) -> bool {
         self.unmap();
+        // Read back from here, by a program that keeps no copy (LMDB).
+        let past = if holds::is_read_mapped(FileRef::of_word(self.file.load(Relaxed))) {
+            u64::MAX
+        } else {
+            PAST_CACHE
+        };
+        self.past_cache.store(past, Relaxed);
         let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         let window = self.window.load(Relaxed);
         let len = (solid - window).min(WINDOW).next_multiple_of(PAGE) as usize;
@@ -263,15 +278,20 @@ impl Row {
         }
     }
 
-    /// Copies. False if the mapping broke meanwhile.
+    /// Copies, past the cache or into it. False if the mapping broke meanwhile.
     #[inline]
-    fn copy<'d>(&self, offset: u64, data: impl Iterator<Item = &'d [u8]>) -> bool {
+    fn copy<'d>(&self, offset: u64, data: impl Iterator<Item = &'d [u8]>, past: bool) -> bool {
         let mut to = self.at.load(Relaxed) + offset as usize;
         for slice in data {
             // SAFETY: the mapping covers `solid` bytes (`covers`), and the write ends below them (`publish`).
             // Nobody in this process has a reference into it; the source is the application's own buffer,
             // which lies elsewhere, as this mapping's address was never given away.
-            unsafe { core::ptr::copy_nonoverlapping(slice.as_ptr(), to as *mut u8, slice.len()) };
+            unsafe {
+                match past {
+                    true => copy_past_cache(to as *mut u8, slice),
+                    false => core::ptr::copy_nonoverlapping(slice.as_ptr(), to as *mut u8, slice.len()),
+                }
+            }
             to += slice.len();
         }
         if self.broken.load(Acquire) {

@@ -90,6 +90,14 @@ impl Warmth {
         self.chunks[self.look(bytes).0].store(if warm { WARM } else { 1 }, Relaxed);
     }
 
+    /// True if the latest write ended within these bytes: a log that writes its last page again, which the processor's
+    /// cache has from before.
+    #[inline]
+    pub fn repeats(&self, bytes: &Range<u64>) -> bool {
+        let end = self.end.load(Relaxed);
+        bytes.start < end && end <= bytes.end
+    }
+
     /// These bytes were written by a call.
     #[inline]
     pub fn called(&self, bytes: &Range<u64>) {
@@ -164,6 +172,17 @@ mod tests {
         let slow = || warmth.stored(&at(0, 512), true);
         assert_eq!((0..9).map(|_| slow()).position(|after| after == After::DropChunk), Some(8));
         assert_eq!(warmth.of(&at(0, 512)), Chunk::Cold);
+    }
+
+    #[test]
+    fn a_page_that_is_written_again_is_told_from_the_next_one() {
+        let warmth = Warmth::new();
+        assert!(!warmth.repeats(&at(0, 8192)));
+        warmth.called(&at(8192, 4096));
+        assert!(warmth.repeats(&at(8192, 4096)) && warmth.repeats(&at(8192, 8192)));
+        assert!(!warmth.repeats(&at(12288, 4096)) && !warmth.repeats(&at(0, 8192)));
+        warmth.stored(&at(12288, 4096), false);
+        assert!(warmth.repeats(&at(12288, 4096)) && !warmth.repeats(&at(8192, 4096)));
     }
 
     #[test]
