@@ -240,14 +240,17 @@ impl Row {
         let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         let window = self.window.load(Relaxed);
         let len = (solid - window).min(WINDOW).next_multiple_of(PAGE) as usize;
-        let mapped = fault::stand()
-            && raw!(SYS_mmap, 0, len, prot, flags, fd, window).is_ok_and(|at| {
-                self.at.store(at, Relaxed);
-                self.len.store(len, Release);
-                true
-            });
-        self.refused.store(!mapped, Relaxed);
-        mapped
+        let mapped = match fault::stand() {
+            true => raw!(SYS_mmap, 0, len, prot, flags, fd, window),
+            false => Err(Errno::NOSYS),
+        };
+        if let Ok(at) = mapped {
+            self.at.store(at, Relaxed);
+            self.len.store(len, Release);
+        }
+        // By a descriptor that cannot read (LMDB has one for its root pages) it is not to be had, by others it may be.
+        self.refused.store(mapped.is_err_and(|error| error != Errno::ACCESS), Relaxed);
+        mapped.is_ok()
     }
 
     /// True if all pages of the chunk that are mapped are in memory.
