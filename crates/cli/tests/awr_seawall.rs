@@ -78,7 +78,7 @@ fn the_block_cache_is_in_snapshots_reports_and_what_is_seen_now() {
     run.args(["--preset", "sqlite", "--data", ".", "--", "sh", "./script"]);
     let said: common::Said = run.output().expect("seawall starts").into();
     said.succeeds();
-    for wanted in ["answered", "file in the block cache", "x.db", "files in the block cache", "block cache"] {
+    for wanted in ["answered", "x.db", "files in the block cache", "% used"] {
         assert!(said.out.contains(wanted), "no {wanted:?} in {}", said.out);
     }
     let report = place.seawall(&["report", "1", "2", "--repo", &repo, "--json"]).json();

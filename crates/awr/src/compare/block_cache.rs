@@ -40,6 +40,9 @@ pub fn section(c: &Comparison) -> Section {
         let [a, b] = values.map(|value| dash(value.map(show)));
         table.row([name.into(), a, b, difference(values)]);
     }
+    let [a, b] =
+        periods.map(|period| dash(period.block_cache.as_ref().map(|cache| cache.medium_name.clone())));
+    table.row(["Medium".into(), a, b, String::new()]);
     let off = periods.map(|period| {
         let why = period.block_cache.as_ref().map(|cache| cache.off.clone());
         dash(why.map(|why| if why.is_empty() { "no".into() } else { why }))

@@ -31,7 +31,10 @@ pub fn too_small(period: &Period) -> Option<Finding> {
     let wanted = larger.into_iter().find(|size| gain(size) >= CLEAR)?;
     let spared = gain(wanted) / (100.0 - now.hit_percent());
     let waited = period.seawall.as_ref()?.waits.iter().find(|w| w.name == "db file sequential read")?.time_s;
-    let share = period.share(waited * spared);
+    // What background processes waited is among it; what sessions waited for reads, as the database has it, bounds that.
+    let of_sessions =
+        period.event("db file sequential read").map_or(waited, |event| event.time_s.min(waited));
+    let share = period.share(of_sessions * spared);
     if share.is_some_and(|share| share < WORTH) {
         return None;
     }

@@ -99,6 +99,14 @@ fn a_larger_block_cache_is_proposed_for_what_it_spares_and_only_on_enough_reads(
     // Half of the reads of the disk, which took 60 of 100 s.
     assert_eq!(found.share.map(|share| share.round()), Some(30.0), "{found:?}");
     assert!(found.action.contains("--cache 2G") && found.because.contains("50 % fewer"), "{found:?}");
+    let mut period = block_cache(2000.0, [30.0, 40.0, 70.0], 60.0);
+    period.events = vec![event("db file sequential read", "User I/O", 12.0)];
+    let share = block_cache::too_small(&period).expect("raised").share;
+    assert_eq!(
+        share.map(|share| share.round()),
+        Some(6.0),
+        "sessions waited 12 s, whoever waited the others"
+    );
     assert!(block_cache::too_small(&block_cache(900.0, [30.0, 40.0, 70.0], 60.0)).is_none(), "too few reads");
     assert!(
         block_cache::too_small(&block_cache(2000.0, [30.0, 40.0, 70.0], 5.0)).is_none(),

@@ -29,7 +29,8 @@ pub fn export(out: &mut Exposition, status: &Status, files: &mut Files) {
     let is_on = status.cache.as_ref().is_some_and(|cache| cache.off.is_none());
     if status.cache.is_some() || status.without_cache.is_some() {
         let help = "1 if the block cache serves.";
-        out.value("seawall_cache_on", Kind::Gauge, help, &[], f64::from(u8::from(is_on)));
+        let medium = status.cache.as_ref().map(|cache| ("medium", cache.medium_name.as_str()));
+        out.value("seawall_cache_on", Kind::Gauge, help, medium.as_slice(), f64::from(u8::from(is_on)));
     }
     let Some(cache) = &status.cache else { return };
     gauges(out, cache);

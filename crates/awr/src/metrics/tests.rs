@@ -42,7 +42,7 @@ fn the_block_cache_is_exported_and_its_files_take_nothing_away() {
         let hits = "seawall_cache_directory_hits_total{directory=\"/d/base/5\",class=\"data file\"}";
         for line in [
             &format!("{hits} {total}\n"),
-            "seawall_cache_on 1\n",
+            "seawall_cache_on{medium=\"pmem\"} 1\n",
             "seawall_cache_used_bytes 40960\n",
             "seawall_cache_hits_total 7\n",
             "seawall_cache_advised_hit_ratio{times=\"0.5\"} 0.25\n",

@@ -17,13 +17,11 @@ pub fn part(period: &Period) -> Section {
         let lines = vec![cache.off.clone()];
         section.blocks.push(Block::Note(Note { weight: Weight::Warn, title, lines }));
     }
+    section.words(
+        "All reads are counted; by file it is one in 64, so a figure below some thousands says little, and a file counts \
+         from when it was entered.",
+    );
     section.blocks.push(Block::Facts(facts(period, cache)));
-    if !cache.files.is_empty() {
-        section.words(
-            "By file: of one read in 64, so a figure below some thousands says little. A file counts from when it was \
-             entered.",
-        );
-    }
     let head = ["<File", "<Class", "Answered %", "Hits, about", "Reads of the disk, about", "<Not served"];
     let mut files = Table::new("By file", &head);
     cache.files.iter().take(FILES).for_each(|file| files.row(file_row(file)));

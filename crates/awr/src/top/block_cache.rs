@@ -24,11 +24,12 @@ fn whole(out: &mut Page, before: Option<&CacheStatus>, now: &CacheStatus, second
     );
     let used = now.blocks_used as f64 * 100.0 / now.blocks.max(1) as f64;
     let text = format!(
-        "cache {} {used:.0} % used   hits/s {}   disk/s {}   answered {}",
+        "cache {} ({}) {used:.0} % used   answered {}   hits/s {}   disk/s {}",
         bytes(now.size as f64),
+        now.medium_name,
+        share(hits, misses),
         digits(hits / seconds),
-        digits(misses / seconds),
-        share(hits, misses)
+        digits(misses / seconds)
     );
     out.line(Paint::Plain, &text);
     if let Some(why) = &now.off {
@@ -56,7 +57,11 @@ pub fn files(out: &mut Page, before: &Status, now: &Status, seconds: f64) {
             (grown(file.hits, hits), grown(file.misses, misses), file)
         })
         .collect();
+    rows.retain(|(hits, misses, file)| hits + misses > 0.0 || file.not_served.is_some());
     rows.sort_by(|a, b| (b.0 + b.1).total_cmp(&(a.0 + a.1)));
+    if rows.is_empty() {
+        return;
+    }
     out.line(Paint::Plain, "");
     let row =
         |hits: &str, disk: &str, share: &str, path: &str| format!("{hits:>9}{disk:>9}{share:>10}  {path}");

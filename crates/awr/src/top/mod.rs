@@ -16,6 +16,8 @@ use seawall_page::scale::{bytes, digits, time};
 /// From this width on the longest wait has a column.
 const WIDE: usize = 100;
 const BAR: usize = 30;
+/// Columns of a wait's name.
+const NAME: usize = 23;
 
 /// One look.
 pub struct Look {
@@ -95,7 +97,8 @@ fn waits(out: &mut screen::Page, before: &Status, now: &Status, seconds: f64, hi
     let longest = |text: &str| if is_wide { format!("{text:>9}") } else { String::new() };
     let row = |name: &str, rate: &str, times: [&str; 4], last: &str, line: &str| {
         let [mean, p50, p99, p999] = times;
-        format!("{name:<24}{rate:>8}{mean:>9}{p50:>9}{p99:>9}{p999:>9}{}  {line}", longest(last))
+        let name = screen::head(name, NAME);
+        format!("{name:<NAME$} {rate:>8}{mean:>9}{p50:>9}{p99:>9}{p999:>9}{}  {line}", longest(last))
     };
     let heads = ["mean", "p50", "p99", "p99.9"];
     out.line(Paint::Dim, &row("waits", "/s", heads, "longest", "last half minute"));

@@ -50,6 +50,14 @@ impl Paint {
     }
 }
 
+/// The beginning of a name, for so many columns.
+pub(super) fn head(name: &str, room: usize) -> String {
+    if name.chars().count() <= room {
+        return name.into();
+    }
+    name.chars().take(room - 1).chain(['…']).collect()
+}
+
 /// A page that is being written.
 pub(super) struct Page {
     screen: Screen,

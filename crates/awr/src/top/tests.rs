@@ -40,10 +40,31 @@ fn cached(mut look: Look, hits: u64, misses: u64) -> Look {
 }
 
 #[test]
+fn a_long_name_leaves_the_columns_where_they_are() {
+    let named = |name: &str| {
+        let (mut before, mut now) = (look(100, 10, 50.0), look(300, 110, 250.0));
+        for look in [&mut before, &mut now] {
+            look.status.events[0].name = name.into();
+        }
+        frame(&before, &now, 2.0, &mut History::default(), Screen { width: 80, height: 24, colour: false })
+    };
+    let column = |text: &str, line: &str| {
+        let line = text.lines().find(|l| l.starts_with(line)).expect("a line").to_owned();
+        line.chars().collect::<Vec<_>>().windows(2).position(|w| w == ['µ', 's'])
+    };
+    let long = named("db flash cache single block physical read");
+    assert_eq!(
+        column(&long, "db flash cache single … "),
+        column(&named("log file sync"), "log file sync"),
+        "{long}"
+    );
+}
+
+#[test]
 fn the_block_cache_has_a_line_and_its_busiest_files() {
     let (before, mut now) = (cached(look(0, 0, 0.0), 1000, 1000), cached(look(0, 0, 0.0), 4800, 1200));
     let text = frame(&before, &now, 2.0, &mut History::default(), Screen::FILE);
-    let line = "cache 1 GiB 63 % used   hits/s 1,900   disk/s 100   answered 95.0 %";
+    let line = "cache 1 GiB (pmem) 63 % used   answered 95.0 %   hits/s 1,900   disk/s 100";
     assert!(text.contains(line), "{text}");
     assert!(text.contains("1 of 3 cached files are not served now"), "{text}");
     let file = text.lines().find(|line| line.ends_with("/d/base/5/16397")).expect("a file");

@@ -252,6 +252,8 @@ fn seawall(snapshot: &mut Snapshot, m: f64) {
         ("log file sync", "engine", 11, 90_000.0),
         ("publish", "publish", 10, 90_000.0),
         ("destage write", "destage", 21, 60.0),
+        ("db flash cache single block physical read", "cache", 9, 71_000.0),
+        ("db file sequential read", "cache", 19, 24_000.0),
     ];
     let all = events
         .iter()

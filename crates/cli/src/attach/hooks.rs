@@ -140,6 +140,9 @@ fn check(pool: &Path) -> Result<()> {
             status.refused
         );
     }
+    if let Some(why) = status.without_cache {
+        eprintln!("seawall: WARNING: WITHOUT the block cache: {why}");
+    }
     Ok(())
 }
 
