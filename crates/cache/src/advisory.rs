@@ -8,7 +8,8 @@
 //! Inputs: the [samples](crate::shared::Cache::samples). Not handled here: reads that the page cache answers. They
 //! are not sampled, so what a smaller cache is said to lose the page cache may have.
 
-use crate::algorithm::{Algorithm, Kind, Outcome};
+use crate::algorithm::{Algorithm, Outcome, Sets};
+use crate::set::Policy;
 use crate::shared::ONE_IN;
 use crate::trace::Access;
 
@@ -22,7 +23,7 @@ pub struct Advisory {
 
 struct Size {
     percent: u32,
-    cache: Box<dyn Algorithm>,
+    cache: Sets,
     reads: u64,
     hits: u64,
 }
@@ -45,18 +46,18 @@ impl Advisory {
     pub fn new(blocks: u64) -> Self {
         let size = |percent: u32| {
             let capacity = blocks * u64::from(percent) / 100 / ONE_IN;
-            Size { percent, cache: Kind::Sets.make(capacity as usize), reads: 0, hits: 0 }
+            Size { percent, cache: Sets::new(capacity as usize), reads: 0, hits: 0 }
         };
         Self { sizes: SIZES.map(size).into() }
     }
 
-    /// Takes the next sample.
-    pub fn take(&mut self, access: Access) {
+    /// Takes the next sample, of a file with this policy.
+    pub fn take(&mut self, access: Access, policy: Policy) {
         for size in &mut self.sizes {
             match access {
                 Access::Read(block) => {
                     size.reads += 1;
-                    size.hits += u64::from(size.cache.read(block) == Outcome::Hit);
+                    size.hits += u64::from(size.cache.read_under(policy, block) == Outcome::Hit);
                 }
                 Access::Write(block) => size.cache.kill(block),
             }
@@ -83,6 +84,7 @@ impl Advisory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Kind;
     use crate::key::Block;
     use crate::shared::is_sampled;
 
@@ -115,7 +117,7 @@ mod tests {
                 *hits += u32::from(cache.read(block) == Outcome::Hit);
             }
             if is_sampled(block) {
-                advisory.take(Access::Read(block));
+                advisory.take(Access::Read(block), Policy::Default);
             }
         }
         for (estimate, hits) in advisory.estimates().into_iter().zip(hits) {

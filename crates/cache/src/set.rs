@@ -7,6 +7,11 @@
 //! [`PATIENCE`] ghosts have come back in vain do all places cool, until one is cold. As long as there is room a block
 //! enters at its first miss, cold.
 //!
+//! Of a file that is to be [kept](Policy::Keep) a block enters at its first miss: where there is room, else in the coldest
+//! place of another file's. Such places belong to [kept](Memory::kept) blocks from then on, and no other file's block
+//! takes or cools them. They are [`KEPT_MAX`] of a set's at most. With so many of them a kept block is one like any other,
+//! but that it may also take a cold place of its own kind.
+//!
 //! So a scan leaves no trace but ghosts, and blocks that are wanted equally often do not drive each other out. The
 //! second matters behind a page cache: what stays here leaves the page cache to the others. The parts are those of
 //! S3-FIFO (probation, ghosts), CLOCK (hand, counters) and TinyLFU (a newcomer must be wanted more than who is there).
@@ -21,9 +26,56 @@ pub const WAYS: usize = 16;
 /// behind a page cache, slower when what is wanted changes. Measured: `docs/CACHE.md`.
 pub const PATIENCE: u8 = 8;
 
+/// Places of a set that kept blocks have to themselves, at most: three quarters, so that they starve nobody.
+pub const KEPT_MAX: u32 = 12;
+
 const HEAT_MAX: u32 = 3;
 /// The lower bit of each heat.
 const LOW: u32 = 0x5555_5555;
+
+/// What is to be done with a file's blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// They compete for their places.
+    #[default]
+    Default,
+    /// They enter at once, and blocks of other files do not drive them out.
+    Keep,
+    /// They do not enter, and are not looked for.
+    None,
+}
+
+impl Policy {
+    /// The number that stands for it in a zone.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Default => 0,
+            Self::Keep => 1,
+            Self::None => 2,
+        }
+    }
+
+    /// The policy with this number; an unknown one is the default.
+    pub const fn from_number(number: u32) -> Self {
+        match number {
+            1 => Self::Keep,
+            2 => Self::None,
+            _ => Self::Default,
+        }
+    }
+}
+
+/// A block that was missed, and has been read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Newcomer {
+    /// What is remembered of it.
+    pub fingerprint: u8,
+    /// Its file's policy.
+    pub policy: Policy,
+    /// Nobody missed it: it is brought in case it is wanted. It drives nobody out, unless it is to be kept, and
+    /// leaves no trace if it does not enter.
+    pub is_early: bool,
+}
 
 /// The heats of a set's places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,12 +102,14 @@ impl Heat {
         self.with(way, self.of(way) + 1)
     }
 
-    /// All of them cooler by one.
+    /// These places cooler by one.
     #[must_use]
-    pub fn cooled(self) -> Self {
+    pub fn cooled(self, ways: u16) -> Self {
         let (high, low) = (self.0 >> 1 & LOW, self.0 & LOW);
         // 3 → 2 → 1 → 0 → 0, bit by bit.
-        Self((high & low) << 1 | high & !low)
+        let all = (high & low) << 1 | high & !low;
+        let mask = pairs(ways);
+        Self(self.0 & !mask | all & mask)
     }
 
     /// The places with heat 0, as bits.
@@ -69,6 +123,16 @@ impl Heat {
     }
 }
 
+/// Both bits of each of these places' heats.
+fn pairs(ways: u16) -> u32 {
+    let mut bits = u32::from(ways);
+    // Apart, so that every second bit is free.
+    for (shift, mask) in [(8, 0x00ff_00ff), (4, 0x0f0f_0f0f), (2, 0x3333_3333), (1, LOW)] {
+        bits = (bits | bits << shift) & mask;
+    }
+    bits | bits << 1
+}
+
 /// What a set remembers besides its blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
@@ -80,6 +144,8 @@ pub struct Memory {
     pub oldest: u8,
     /// Ghosts that came back and found no cold place, since all cooled last.
     pub refused: u8,
+    /// The places that kept blocks have to themselves, as bits. What it says of a place without a block means nothing.
+    pub kept: u16,
 }
 
 impl Memory {
@@ -109,33 +175,58 @@ pub struct Place {
 
 /// Decides about a missed block: the place it may have, or `None` if it may not enter. `memory` is changed either
 /// way. `free` are the places without a block, `busy` the ones that must be left alone, as bits.
-pub fn admit(fingerprint: u8, heat: Heat, memory: &mut Memory, free: u16, busy: u16) -> Option<Place> {
-    let came_back = memory.recall(fingerprint);
-    if let Some(way) = next(free & !busy, memory.hand) {
-        return Some(Place { way, heat: heat.with(way, 0) });
-    }
-    let place = if came_back { contest(heat, memory, busy) } else { None };
-    if place.is_none() {
-        memory.remember(fingerprint);
+pub fn admit(newcomer: Newcomer, heat: Heat, memory: &mut Memory, free: u16, busy: u16) -> Option<Place> {
+    // A place that is being filled has no block yet, and is somebody's all the same.
+    memory.kept &= !free | busy;
+    let may_be_kept = newcomer.policy == Policy::Keep && memory.kept.count_ones() < KEPT_MAX;
+    let contested = if newcomer.policy == Policy::Keep { u16::MAX } else { !memory.kept };
+    let came_back = memory.recall(newcomer.fingerprint);
+    let place = match next(free & !busy, memory.hand) {
+        Some(way) => Some(Place { way, heat: heat.with(way, 0) }),
+        None if may_be_kept => seize(heat, memory, busy),
+        None if came_back && !newcomer.is_early => contest(heat, memory, contested, busy),
+        None => None,
+    };
+    match place {
+        Some(place) if may_be_kept => memory.kept |= 1 << place.way,
+        None if came_back || !newcomer.is_early => memory.remember(newcomer.fingerprint),
+        _ => {}
     }
     place
 }
 
-/// A cold place, for one that came back; after enough of them have come in vain, the first that cools.
-fn contest(mut heat: Heat, memory: &mut Memory, busy: u16) -> Option<Place> {
-    if heat.cold() & !busy == 0 {
+/// The coldest place that is not kept, for one that is to be.
+fn seize(heat: Heat, memory: &mut Memory, busy: u16) -> Option<Place> {
+    let places = !(memory.kept | busy);
+    let mut coldest = heat;
+    while coldest.cold() & places == 0 && places != 0 {
+        coldest = coldest.cooled(places);
+    }
+    let way = take(coldest.cold() & places, memory)?;
+    Some(Place { way, heat: heat.with(way, 0) })
+}
+
+/// A cold one of these places, for one that came back; after enough of them have come in vain, the first that cools.
+fn contest(mut heat: Heat, memory: &mut Memory, places: u16, busy: u16) -> Option<Place> {
+    if heat.cold() & places & !busy == 0 {
         memory.refused = memory.refused.saturating_add(1);
-        if memory.refused < PATIENCE || busy == u16::MAX {
+        if memory.refused < PATIENCE || places & !busy == 0 {
             return None;
         }
         memory.refused = 0;
     }
-    while heat.cold() & !busy == 0 {
-        heat = heat.cooled();
+    while heat.cold() & places & !busy == 0 {
+        heat = heat.cooled(places);
     }
-    let way = next(heat.cold() & !busy, memory.hand)?;
-    memory.hand = (way as u8 + 1) % WAYS as u8;
+    let way = take(heat.cold() & places & !busy, memory)?;
     Some(Place { way, heat: heat.with(way, 1) })
+}
+
+/// The next of these places, and the hand moves on.
+fn take(places: u16, memory: &mut Memory) -> Option<usize> {
+    let way = next(places, memory.hand)?;
+    memory.hand = (way as u8 + 1) % WAYS as u8;
+    Some(way)
 }
 
 /// The first of these places at or after the hand, around the set.
@@ -156,9 +247,29 @@ mod tests {
         }
         let all = |heat: Heat| [0, 7, 15].map(|way| heat.of(way));
         assert_eq!(all(heat), [1, 2, 3]);
-        assert_eq!(all(heat.cooled()), [0, 1, 2]);
-        assert_eq!(all(heat.cooled().cooled().cooled().cooled()), [0, 0, 0]);
+        assert_eq!(all(heat.cooled(u16::MAX)), [0, 1, 2]);
+        assert_eq!(all((0..4).fold(heat, |heat, _| heat.cooled(u16::MAX))), [0, 0, 0]);
         assert_eq!(heat.cold(), !(1 << 0 | 1 << 7 | 1 << 15));
+        assert_eq!(all(heat.cooled(1 << 7)), [1, 1, 3], "the others stay as warm as they were");
+    }
+
+    fn one(fingerprint: u8, policy: Policy) -> Newcomer {
+        Newcomer { fingerprint, policy, is_early: false }
+    }
+
+    /// Any other file's block.
+    fn other(fingerprint: u8) -> Newcomer {
+        one(fingerprint, Policy::Default)
+    }
+
+    /// A full set, and kept blocks that were each missed once; its heats, and what it remembers.
+    fn with_kept(blocks: u8) -> (Heat, Memory) {
+        let (mut heat, mut memory) = (Heat(u32::MAX), Memory::default());
+        for fingerprint in 101..=100 + blocks {
+            let place = admit(one(fingerprint, Policy::Keep), heat, &mut memory, 0, 0);
+            heat = place.map_or(heat, |place| place.heat);
+        }
+        (heat, memory)
     }
 
     /// A set of warm places, and who was let in of so many blocks that were each missed `times` times in a row.
@@ -166,7 +277,7 @@ mod tests {
         let (mut heat, mut memory, mut entered) = (heat, Memory::default(), 0);
         for fingerprint in 1..=fingerprints {
             for _ in 0..times {
-                let Some(place) = admit(fingerprint, heat, &mut memory, 0, 0) else { continue };
+                let Some(place) = admit(other(fingerprint), heat, &mut memory, 0, 0) else { continue };
                 (heat, entered) = (place.heat, entered + 1);
             }
         }
@@ -190,18 +301,90 @@ mod tests {
     fn who_comes_back_gets_a_cold_place_and_room_is_used_first() {
         let mut memory = Memory::default();
         let heat = Heat(u32::MAX).with(6, 0);
-        assert_eq!(admit(9, heat, &mut memory, 0, 0), None);
-        assert_eq!(admit(9, heat, &mut memory, 0, 0).map(|place| place.way), Some(6));
-        assert_eq!(admit(8, heat, &mut memory, 1 << 5, 0).map(|place| place.way), Some(5));
+        assert_eq!(admit(other(9), heat, &mut memory, 0, 0), None);
+        assert_eq!(admit(other(9), heat, &mut memory, 0, 0).map(|place| place.way), Some(6));
+        assert_eq!(admit(other(8), heat, &mut memory, 1 << 5, 0).map(|place| place.way), Some(5));
     }
 
     #[test]
     fn busy_places_are_left_alone() {
         let mut memory = Memory::default();
         for fingerprint in (1..100).flat_map(|n| [n, n]) {
-            let place = admit(fingerprint, Heat::default(), &mut memory, 0, 0xfffe);
+            let place = admit(other(fingerprint), Heat::default(), &mut memory, 0, 0xfffe);
             assert!(place.is_none_or(|place| place.way == 0));
         }
-        assert_eq!(admit(200, Heat::default(), &mut memory, u16::MAX, u16::MAX), None);
+        assert_eq!(admit(other(200), Heat::default(), &mut memory, u16::MAX, u16::MAX), None);
+    }
+
+    #[test]
+    fn what_is_kept_enters_at_once_and_up_to_its_share() {
+        for blocks in 1..=KEPT_MAX as u8 {
+            let (_, memory) = with_kept(blocks);
+            assert_eq!(memory.kept.count_ones(), u32::from(blocks));
+            assert_eq!(memory.ghosts, [0; WAYS], "all entered");
+        }
+        let (_, memory) = with_kept(100);
+        assert_eq!(memory.kept.count_ones(), KEPT_MAX);
+        assert!(memory.ghosts.contains(&200), "who does not fit competes as everybody does");
+    }
+
+    #[test]
+    fn what_is_kept_takes_the_coldest_place() {
+        let mut memory = Memory::default();
+        let heat = Heat(u32::MAX).with(11, 1).with(4, 2);
+        let place = admit(one(1, Policy::Keep), heat, &mut memory, 0, 0).expect("a place");
+        assert_eq!((place.way, place.heat.of(4), place.heat.of(0)), (11, 2, 3), "nobody else cools");
+        assert_eq!(memory.kept, 1 << 11);
+    }
+
+    #[test]
+    fn others_neither_take_nor_cool_what_is_kept() {
+        let (mut heat, mut memory) = with_kept(8);
+        (0..WAYS).filter(|way| memory.kept >> way & 1 == 1).for_each(|way| heat = heat.with(way, 2));
+        let kept = memory.kept;
+        let mut entered = 0;
+        for fingerprint in (1..=100).flat_map(|n| [n, n]) {
+            let Some(place) = admit(other(fingerprint), heat, &mut memory, 0, 0) else { continue };
+            assert_eq!(kept >> place.way & 1, 0, "place {} was kept", place.way);
+            (heat, entered) = (place.heat, entered + 1);
+        }
+        assert!(entered > 10, "the rest of the set is theirs: {entered}");
+        assert!((0..WAYS).all(|way| kept >> way & 1 == 0 || heat.of(way) == 2), "{heat:?}");
+        assert_eq!(memory.kept, kept);
+    }
+
+    #[test]
+    fn what_is_kept_and_does_not_fit_competes_also_with_its_kind() {
+        let (heat, mut memory) = with_kept(KEPT_MAX as u8);
+        let kept = memory.kept;
+        assert_eq!(admit(one(1, Policy::Keep), heat, &mut memory, 0, 0), None, "not at once");
+        let place = admit(one(1, Policy::Keep), heat, &mut memory, 0, 0).expect("a cold place");
+        assert_eq!((kept >> place.way & 1, memory.kept), (1, kept), "all others are warm");
+        let (warm, mut full) = (Heat(u32::MAX), Memory { kept: !0xf, ..Memory::default() });
+        let in_a_free_place = admit(one(2, Policy::Keep), warm, &mut full, 1, 0).expect("room");
+        assert_eq!((in_a_free_place.way, full.kept), (0, !0xf), "it stays everybody's");
+    }
+
+    #[test]
+    fn a_kept_place_that_lost_its_block_is_nobodys() {
+        let (heat, mut memory) = with_kept(KEPT_MAX as u8);
+        let lost = 1 << memory.kept.trailing_zeros();
+        let place = admit(other(1), heat, &mut memory, lost, 0).expect("room");
+        assert_eq!((1 << place.way, memory.kept & lost), (lost, 0));
+        // One that is being filled is its filler's.
+        let (heat, mut memory) = with_kept(KEPT_MAX as u8);
+        let filling = memory.kept;
+        admit(other(1), heat, &mut memory, filling, filling);
+        assert_eq!(memory.kept, filling);
+    }
+
+    #[test]
+    fn who_comes_early_takes_room_and_leaves_no_trace() {
+        let early = |policy| Newcomer { is_early: true, ..one(7, policy) };
+        let mut memory = Memory::default();
+        assert_eq!(admit(early(Policy::Default), Heat::default(), &mut memory, 0, 0), None);
+        assert_eq!(memory, Memory::default());
+        assert!(admit(early(Policy::Default), Heat::default(), &mut memory, 1, 0).is_some());
+        assert!(admit(early(Policy::Keep), Heat(u32::MAX), &mut memory, 0, 0).is_some());
     }
 }

@@ -22,6 +22,7 @@ fn campaign(is_durable: bool) -> Seen {
         all.kept += seen.kept;
         all.audited += seen.audited;
         all.late += seen.late;
+        all.policies += seen.policies;
     }
     println!("{all:?}");
     all
@@ -32,7 +33,7 @@ fn no_interleaving_and_no_kill_shows_an_old_block() {
     let seen = campaign(false);
     assert!(seen.hits > 1000 && seen.admitted > 1000 && seen.stale > 100, "it shows nothing: {seen:?}");
     assert!(seen.kills > 100 && seen.reaped > 20 && seen.kept > 100, "it shows nothing: {seen:?}");
-    assert!(seen.late > 100, "it shows nothing: {seen:?}");
+    assert!(seen.late > 100 && seen.policies > 1000, "it shows nothing: {seen:?}");
 }
 
 #[test]

@@ -60,6 +60,8 @@ enum Command {
     Umount(commands::mount::Umount),
     /// Check a pool. Exit code 1 if it is damaged
     Verify(Look),
+    /// Say what of a database is in the block cache: kept, never, brought before it is asked for
+    Cache(commands::cache::Cache),
     /// Drain, remove the guards, end the daemon
     Stop(Ask),
     /// Take a snapshot of the database, Seawall and the machine, or one every so often
@@ -150,6 +152,7 @@ fn main() -> ExitCode {
         Command::Generate(what) => commands::generate::generate(&what, Cli::command()),
         Command::Status(ask) => commands::status::status(&ask),
         Command::Drain(ask) => commands::ask::drain(&ask),
+        Command::Cache(how) => commands::cache::cache(&how),
         Command::Stop(ask) => commands::ask::stop(&ask),
         Command::Mount(how) => commands::mount::mount(&how),
         Command::Umount(how) => commands::mount::umount(&how),

@@ -42,6 +42,13 @@ impl Answer<'_> {
     }
 }
 
+fn answered<'d>(done: Result<impl Serialize, impl ToString>) -> Answer<'d> {
+    match done {
+        Ok(body) => Answer::json(Status::Ok, &body),
+        Err(error) => Answer::failed(error),
+    }
+}
+
 /// One connection: the holds it has.
 struct Connection<'d> {
     daemon: &'d Daemon,
@@ -129,6 +136,7 @@ impl<'d> Connection<'d> {
             Some(Kind::Drain) => self.drain(),
             Some(Kind::AddRoot) => self.add_root(body),
             Some(Kind::Stop) => self.stop(body),
+            Some(Kind::Cache) => self.cache(body),
         }
     }
 
@@ -241,6 +249,17 @@ impl<'d> Connection<'d> {
         match roots::add(self.daemon, &wanted) {
             Ok(root) => Answer::json(Status::Ok, &control::Added { root }),
             Err(e) => Answer::failed(e),
+        }
+    }
+
+    fn cache(&self, body: &[u8]) -> Answer<'d> {
+        let Ok(asked) = serde_json::from_slice::<cache::Asked>(body) else {
+            return Answer::status(Status::BadRequest);
+        };
+        match asked {
+            cache::Asked::List => answered(cache::policies(self.daemon)),
+            cache::Asked::Set(wanted) => answered(cache::set_policies(self.daemon, wanted)),
+            cache::Asked::Prewarm(wanted) => answered(cache::prewarm(self.daemon, &wanted)),
         }
     }
 

@@ -41,6 +41,8 @@ pub enum Kind {
     AddRoot = 18,
     /// Command line: drain, lower the guards, end.
     Stop = 19,
+    /// Command line: what of a database is to be in the block cache; the body is JSON.
+    Cache = 20,
 }
 
 impl Kind {
@@ -57,6 +59,7 @@ impl Kind {
             17 => Self::Drain,
             18 => Self::AddRoot,
             19 => Self::Stop,
+            20 => Self::Cache,
             _ => return None,
         })
     }

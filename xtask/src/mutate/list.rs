@@ -290,6 +290,8 @@ mutants! {
             "Self::DISTRUSTED | (Self::CHANGERS_MAX * Self::CHANGER);" => "Self::DISTRUSTED | if {m} { 0 } else { Self::CHANGERS_MAX * Self::CHANGER };",
         "cache: a suspended file is open":
             "let closed = Self::SUSPENDED |" => "let closed = if {m} { 0 } else { Self::SUSPENDED } |",
+        "cache: a file that is to be left alone is open":
+            "Self::PASSED | Self::DISTRUSTED" => "if {m} { 0 } else { Self::PASSED } | Self::DISTRUSTED",
     }
     "cache/src/shared/view.rs" {
         "cache: who kept a reference is believed":

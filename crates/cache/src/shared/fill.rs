@@ -22,7 +22,7 @@ use super::operation::{Doing, Operation, Owner};
 use super::view::{Set, entry_sum, key};
 use super::word::{SetWord, Tag};
 use super::{Cache, Token};
-use crate::set::{WAYS, admit};
+use crate::set::{Newcomer, WAYS, admit};
 
 /// Stored at once: a simulated process can be killed in between.
 const PIECE: usize = 1024;
@@ -54,13 +54,27 @@ impl Cache {
     /// # Panics
     /// If `bytes` is not one block long.
     pub fn offer(&self, owner: Owner, token: &Token, bytes: &[u8]) -> Offered {
+        self.sample_read(token.block());
+        self.offer_as(owner, token, bytes, false)
+    }
+
+    /// The same of a block that nobody missed: it takes room, and drives nobody out unless its file is to be kept.
+    ///
+    /// # Panics
+    /// If `bytes` is not one block long.
+    pub fn offer_early(&self, owner: Owner, token: &Token, bytes: &[u8]) -> Offered {
+        self.offer_as(owner, token, bytes, true)
+    }
+
+    fn offer_as(&self, owner: Owner, token: &Token, bytes: &[u8], is_early: bool) -> Offered {
         assert_eq!(bytes.len(), self.layout.block_bytes as usize, "a block");
         let set = self.set_of(token.block());
-        self.sample_read(token.block());
         if self.off().is_some() || set.load().version() != token.version {
             return Offered::Stale;
         }
-        let Some(way) = choose(set, token) else { return Offered::Passed };
+        let (fingerprint, policy) = (token.block().fingerprint(), self.policy(token.file.slot));
+        let newcomer = Newcomer { fingerprint, policy, is_early };
+        let Some(way) = choose(set, token, newcomer) else { return Offered::Passed };
         let Some(operation) = self.begin(owner, Doing::Fill { place: set.place(way) }) else {
             return Offered::Busy;
         };
@@ -124,7 +138,7 @@ impl Cache {
 }
 
 /// The place that the block is to have; `None` if it may not enter, or is there.
-fn choose(set: Set<'_>, token: &Token) -> Option<usize> {
+fn choose(set: Set<'_>, token: &Token, newcomer: Newcomer) -> Option<usize> {
     let (word, key) = (set.load(), key(token.incarnation, token.number));
     if set.which(word, |way| set.key(way).load(Acquire) == key) != 0 {
         return None;
@@ -132,7 +146,7 @@ fn choose(set: Set<'_>, token: &Token) -> Option<usize> {
     let filling = |way: &usize| set.load_tag(*way).filler().is_some();
     let busy = (0..WAYS).filter(filling).map(|way| 1 << way).sum();
     let mut memory = set.memory();
-    let place = admit(token.block().fingerprint(), set.heat(), &mut memory, !word.valid(), busy);
+    let place = admit(newcomer, set.heat(), &mut memory, !word.valid(), busy);
     set.set_memory(&memory);
     let place = place?;
     set.set_heat(place.heat);

@@ -11,7 +11,7 @@ use super::Layout;
 compile_error!("the cache's format is little-endian");
 
 /// Version of the format. A zone of another one is made anew: nothing is lost by that but time.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 const MAGIC: [u8; 8] = *b"SWCACHE\x01";
 
@@ -137,7 +137,8 @@ pub struct FileRecord {
     pub dev: u64,
     /// What the database uses it for, as a number; meaningless after a restart.
     pub class: u32,
-    unused: u32,
+    /// What is to be done with its blocks ([`Policy`](crate::set::Policy)), as a number; meaningless after a restart.
+    pub policy: u32,
     /// Blocks of it that were hits, [about](super::count): changed in place, meaningless after a restart.
     pub hits: u64,
     /// Reads of it that went to the disk, as above.
@@ -147,7 +148,7 @@ pub struct FileRecord {
 
 assert_layout!(FileRecord, 128, {
     word @ 0, begun @ 8, done @ 12, identity @ 16, noted_ns @ 72, checksum @ 80, seal @ 84, dev @ 88,
-    class @ 96, unused @ 100, hits @ 104, misses @ 112, reserved @ 120,
+    class @ 96, policy @ 100, hits @ 104, misses @ 112, reserved @ 120,
 });
 
 /// How long a file must have been left alone before its times say that it was: the kernel's clock for them is
@@ -169,6 +170,8 @@ impl FileRecord {
     pub(super) const HITS: usize = core::mem::offset_of!(Self, hits);
     /// Where its misses are.
     pub(super) const MISSES: usize = core::mem::offset_of!(Self, misses);
+    /// Where its policy is.
+    pub(super) const POLICY: usize = core::mem::offset_of!(Self, policy);
     /// Where the number of the newest sync is.
     pub(super) const DONE: usize = core::mem::offset_of!(Self, done);
     /// Where the seal is.

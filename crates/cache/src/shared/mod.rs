@@ -15,6 +15,7 @@
 //! | count reads by file | [`count`] | the file's counts, once in 64 reads |
 //! | sync | [`sync`] | what survives a power cut |
 //! | reap | [`reap`] | what the dead left |
+//! | keep, let compete, pass | [`policy`] | which places are kept; the daemon alone |
 //! | enter, leave, forget | [`register`] | which files there are; the daemon alone |
 //! | join | [`mod@join`] | nothing |
 //! | create, recover, close | [`open`] | everything; alone |
@@ -33,6 +34,7 @@ mod lookup;
 #[cfg(feature = "std")]
 mod open;
 mod operation;
+mod policy;
 mod reap;
 #[cfg(feature = "std")]
 mod register;
@@ -56,6 +58,8 @@ pub use lookup::{Lookup, Token};
 #[cfg(feature = "std")]
 pub use open::Recovered;
 pub use operation::Owner;
+#[cfg(feature = "std")]
+pub use policy::{Arrangement, Holding};
 pub use reap::Reaped;
 #[cfg(feature = "std")]
 pub use register::{Entered, Preparing, Tenant};

@@ -140,7 +140,8 @@ impl Cache {
             let is_whole = record.is_whole() && record.is_sealed();
             let is_known = word.has(FileWord::USED) && is_whole && was_watched;
             // One that was looked at when the daemon died is compared with what was noted, as every other.
-            let known = || word.reset().flagged(FileWord::SERVED, false).flagged(FileWord::SUSPENDED, false);
+            let judged = FileWord::SUSPENDED | FileWord::PASSED;
+            let known = || word.reset().flagged(FileWord::SERVED, false).flagged(judged, false);
             let word = if is_known { known() } else { word.vacated() };
             if let Some(at) = self.file_at(slot) {
                 self.region.u64(at).store(word.0, SeqCst);

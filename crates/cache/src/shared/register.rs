@@ -19,6 +19,7 @@ use super::format::{FileRecord, Identity};
 use super::unannounced::Cell;
 use super::word::FileWord;
 use super::{Cache, FileRef};
+use crate::set::Policy;
 
 /// A file that is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,6 +186,7 @@ impl Cache {
         };
         // Not used before it says whose it is; one that is used stays so, for those who found it.
         self.change_file(file, |word| if word.has(FileWord::USED) { anew(word) } else { word });
+        self.set_policy(file, Policy::Default);
         // As it is now; the times are noted when it leaves.
         self.note(file, who, i64::MIN);
         self.change_file(file, anew);

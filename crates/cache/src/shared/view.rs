@@ -177,17 +177,20 @@ impl<'a> Set<'a> {
 
     /// What it remembers; torn, perhaps, by others: a wrong ghost costs a place at most.
     pub fn memory(self) -> Memory {
-        let [hand, oldest, refused, _] = self.cache.region.u32(self.at() + 12).load(Relaxed).to_le_bytes();
+        let [low, high, turns, refused] = self.cache.region.u32(self.at() + 12).load(Relaxed).to_le_bytes();
         let mut ghosts = [0; WAYS];
         for (half, at) in ghosts.chunks_exact_mut(8).zip([16, 24]) {
             half.copy_from_slice(&self.cache.region.u64(self.at() + at).load(Relaxed).to_le_bytes());
         }
-        Memory { ghosts, hand: hand % WAYS as u8, oldest: oldest % WAYS as u8, refused }
+        let kept = u16::from_le_bytes([low, high]);
+        Memory { ghosts, hand: turns % WAYS as u8, oldest: turns / WAYS as u8, refused, kept }
     }
 
     /// Stores what it remembers.
     pub fn set_memory(self, memory: &Memory) {
-        let word = u32::from_le_bytes([memory.hand, memory.oldest, memory.refused, 0]);
+        let [low, high] = memory.kept.to_le_bytes();
+        let turns = memory.hand % WAYS as u8 + memory.oldest % WAYS as u8 * WAYS as u8;
+        let word = u32::from_le_bytes([low, high, turns, memory.refused]);
         self.cache.region.u32(self.at() + 12).store(word, Relaxed);
         for (half, at) in memory.ghosts.chunks_exact(8).zip([16, 24]) {
             let mut bytes = [0; 8];

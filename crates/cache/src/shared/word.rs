@@ -160,6 +160,8 @@ impl FileWord {
     pub const DISTRUSTED: u64 = 1 << 58;
     /// The daemon looks whether somebody writes it who does not say so.
     pub const SUSPENDED: u64 = 1 << 59;
+    /// Somebody asked that it be left alone.
+    pub const PASSED: u64 = 1 << 60;
 
     /// What its blocks' keys begin with.
     #[inline]
@@ -181,7 +183,7 @@ impl FileWord {
     /// True if blocks of it may be served and filled.
     #[inline]
     pub fn is_open(self) -> bool {
-        let closed = Self::SUSPENDED | Self::DISTRUSTED | (Self::CHANGERS_MAX * Self::CHANGER);
+        let closed = Self::SUSPENDED | Self::PASSED | Self::DISTRUSTED | (Self::CHANGERS_MAX * Self::CHANGER);
         let flags = Self::USED | Self::SERVED | closed;
         self.0 & flags == Self::USED | Self::SERVED && self.incarnation() != 0
     }
@@ -273,6 +275,7 @@ mod tests {
             word.reborn(0),
             word.flagged(FileWord::DISTRUSTED, true),
             word.flagged(FileWord::SUSPENDED, true),
+            word.flagged(FileWord::PASSED, true),
             word.flagged(FileWord::SERVED, false),
             word.vacated(),
         ] {

@@ -12,6 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 
+use seawall_cache::set::Policy;
 use seawall_cache::shared::{Cache, FileRef, Identity, Layout, Lookup, Offered, Owner};
 use seawall_media::sim::{Observer, Site, install};
 use seawall_sim::Rng;
@@ -68,6 +69,8 @@ pub struct Seen {
     pub audited: u64,
     /// Files that were entered while somebody used them.
     pub late: u64,
+    /// Policies that were set.
+    pub policies: u64,
 }
 
 /// The simulated machine.
@@ -186,6 +189,19 @@ impl World {
                 return self.count(|seen| seen.late += 1);
             }
             self.wait();
+        }
+    }
+
+    /// What somebody may say of any file at any time, and what the daemon makes of it then or later.
+    fn choose_policy(&self, cache: &Cache) {
+        let file = self.files.borrow()[self.rng.below(FILES as u64) as usize];
+        let policy = self.rng.pick(&[Policy::Default, Policy::Keep, Policy::Keep, Policy::None]);
+        if file != NOT_ENTERED {
+            cache.set_policy(file, policy);
+            self.count(|seen| seen.policies += 1);
+        }
+        if self.rng.one_in(2) {
+            cache.arrange(&cache.arrangement());
         }
     }
 
@@ -309,6 +325,9 @@ fn process(world: &Rc<World>, number: usize) -> Fiber {
                 world.count(|seen| seen.reaped += u64::from(reaped.operations));
                 if world.files.borrow()[LATE] == NOT_ENTERED && world.rng.one_in(4) {
                     world.enter_late(&cache);
+                }
+                if world.rng.one_in(8) {
+                    world.choose_policy(&cache);
                 }
                 (0..world.rng.below(30)).for_each(|_| world.wait());
             }

@@ -2,6 +2,7 @@
 
 pub mod ask;
 pub mod awr;
+pub mod cache;
 pub mod daemon;
 pub mod generate;
 pub mod init;

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FileType, Stat, fstat, fstatfs};
+use seawall_cache::set::Policy;
 use seawall_cache::shared::{FileRef, Identity, Preparing};
 use seawall_core::policy::{self, Manage, decide};
 use seawall_media::{identity, magic};
@@ -41,7 +42,12 @@ pub(crate) fn enter(daemon: &Daemon, fd: &OwnedFd) -> Result<FileRef, Unmanaged>
     {
         return Err(BYPASS);
     }
-    let class = class_of(daemon, fd)?;
+    let path = path_of(fd).map_err(|_| BYPASS)?;
+    let (class, policy) = (class_of(daemon, &path)?, zone.policies.of(&path));
+    if policy == Policy::None {
+        // For now: somebody may think better of it while the file is open.
+        return Err(REFUSED);
+    }
     let _alone = lock(&zone.entering);
     if daemon.lifetime.is_ending() || lock(&zone.entered).len() >= capacity() {
         return Err(REFUSED);
@@ -60,6 +66,7 @@ pub(crate) fn enter(daemon: &Daemon, fd: &OwnedFd) -> Result<FileRef, Unmanaged>
     // What somebody wrote before it was quiet is in its times.
     let now = now(&adopted.file).ok_or(REFUSED)?;
     zone.cache.set_class(reference, class as u32);
+    zone.policies.give(&zone.cache, reference, policy);
     if preparing.is_served() {
         // Of a former daemon, and nobody watched it meanwhile.
         super::takeover::compare(zone, reference, &now);
@@ -82,13 +89,12 @@ fn is_in_memory(fd: &OwnedFd) -> bool {
 }
 
 /// What the database uses it for. Bypass outside of its directories, and for logs: they are written, and read once.
-fn class_of(daemon: &Daemon, fd: &OwnedFd) -> Result<Class, Unmanaged> {
-    let path = path_of(fd).map_err(|_| BYPASS)?;
+fn class_of(daemon: &Daemon, path: &Path) -> Result<Class, Unmanaged> {
     let Some((root, manage)) = decide(daemon.engine.shm(), path.as_os_str().as_bytes()) else {
-        return beside_the_log(daemon, &path).ok_or(BYPASS);
+        return beside_the_log(daemon, path).ok_or(BYPASS);
     };
     let root = daemon.roots.get(root).ok_or(BYPASS)?;
-    let below = path.strip_prefix(&root.path).unwrap_or(&path);
+    let below = path.strip_prefix(&root.path).unwrap_or(path);
     match policy::class(root.preset, below.as_os_str().as_bytes()) {
         Class::Log | Class::BinaryLog if manage != Manage::Bypass => Err(BYPASS),
         // What the log's presets call so by its place alone.

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::Timespec;
 use seawall_cache::shared::Owner;
+use seawall_cache::trace::Access;
 
-use super::{Entered, Zone, death, enter, takeover};
+use super::{Entered, Zone, death, enter, policies, takeover};
 use crate::state::{Daemon, lock};
 use crate::{closing, foreign, process};
 
@@ -23,15 +24,21 @@ const NOTE: Duration = Duration::from_secs(10);
 /// Runs until the daemon ends.
 pub(crate) fn run(daemon: &Arc<Daemon>) {
     let Some(zone) = &daemon.cache else { return };
+    policies::tell(daemon, zone);
     takeover::find_files(daemon, zone);
+    policies::apply(zone);
     let (mut seen, mut noted) = (0, Instant::now());
     while !daemon.lifetime.is_ending() {
         let (samples, next) = zone.cache.samples(seen);
         seen = next;
-        samples.into_iter().for_each(|access| lock(&zone.advisory).take(access));
+        for access in samples {
+            let (Access::Read(block) | Access::Write(block)) = access;
+            lock(&zone.advisory).take(access, zone.cache.policy(block.file));
+        }
         if noted.elapsed() >= NOTE {
             noted = Instant::now();
             note_all(zone);
+            policies::apply(zone);
             forget_gone(daemon, zone);
             reap(daemon);
             leave_if_deserted(daemon, zone);

@@ -16,6 +16,9 @@ mod finishing;
 mod keeping;
 mod options;
 mod place;
+mod policies;
+mod prewarm;
+mod rules;
 mod status;
 mod strangers;
 mod takeover;
@@ -35,12 +38,17 @@ use crate::state::{Daemon, lock};
 
 pub use options::{CacheOptions, default_path};
 pub use place::{check, check_place, remove};
+pub use policies::{Asked, Directory, FilesStatus, Listed, PolicyStatus, Wanted};
+pub use prewarm::{Prewarm, Prewarmed};
+pub use rules::{Choice, Covers, Rule};
 pub use status::{AdvisoryStatus, CacheStatus, CachedFileStatus};
 
 pub(crate) use death::announce;
 pub(crate) use enter::{capacity, enter};
 pub(crate) use finishing::Announced;
 pub(crate) use keeping::{close, leave_all, reap, run};
+pub(crate) use policies::{list as policies, set as set_policies};
+pub(crate) use prewarm::prewarm;
 pub(crate) use status::status;
 pub(crate) use strangers::{look_for_writers, opened, review, suspend_those_of};
 pub(crate) use takeover::take_over;
@@ -62,6 +70,7 @@ pub(crate) struct Zone {
     entering: Mutex<()>,
     suspended: Mutex<strangers::Suspended>,
     advisory: Mutex<Advisory>,
+    policies: policies::Policies,
 }
 
 /// A file that is entered.

@@ -11,6 +11,7 @@ use seawall_media::Medium;
 use zerocopy::FromBytes;
 
 use super::options::{CacheOptions, default_path};
+use super::policies;
 use super::zone::{CacheError, failed, medium};
 use crate::foreign;
 
@@ -62,7 +63,7 @@ pub fn check_place(wanted: &CacheOptions, pool: &Path) -> Result<(), CacheError>
     }
 }
 
-/// Removes a cache that nobody uses; false if there is none. Anything else that has its name stays.
+/// Removes a cache that nobody uses, with its policies; false if there is none. Anything else that has its name stays.
 ///
 /// # Errors
 /// [`CacheError`]: it is in use, or no block cache.
@@ -77,6 +78,12 @@ pub fn remove(path: &Path) -> Result<bool, CacheError> {
     let pids = foreign::mappers(stat.dev(), stat.ino());
     if !pids.is_empty() {
         return Err(CacheError::InUse { path: path.into(), pids });
+    }
+    match std::fs::remove_file(policies::beside(path)) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+            return Err(failed(path, "removing the policies of")(e));
+        }
+        _ => {}
     }
     std::fs::remove_file(path).map_err(failed(path, "removing"))?;
     Ok(true)

@@ -22,6 +22,7 @@ use seawall_core::pool::boot;
 use seawall_media::{Medium, Region, magic, probe};
 
 use super::options::CacheOptions;
+use super::policies::Policies;
 use super::{Zone, default_path};
 use crate::files::reopen;
 use crate::foreign;
@@ -135,6 +136,7 @@ fn zone(cache: Cache, file: File, path: PathBuf) -> Result<Zone, CacheError> {
         len: file.metadata().map_err(failed(&path, "asking for the size of"))?.len(),
         medium: medium(&file, &path)?,
         advisory: Mutex::new(Advisory::new(cache.layout().blocks())),
+        policies: Policies::load(&path),
         cache,
         path,
         _file: file,

@@ -1,0 +1,209 @@
+//! `seawall cache`: what of a database is in the block cache before anything else, what never is, and what is brought there
+//! before it is asked for.
+//!
+//! Policies are the daemon's: it keeps them, and applies them to files that exist and that come. A table is resolved to its
+//! files here, by asking its database.
+
+mod files;
+mod names;
+mod postgres;
+mod prewarm;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use seawall_daemon::cache::{Asked, Choice, Covers, FilesStatus, Listed, PolicyStatus, Rule, Wanted};
+use seawall_daemon::control::Control;
+use seawall_wire::message::Kind;
+
+use super::ask::connect;
+use crate::{Ask, show, size};
+use names::{Resolver, What};
+
+/// What of a database is in the block cache
+#[derive(clap::Args)]
+pub struct Cache {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Show the policies, and what there is of each
+    List(Which),
+    /// Blocks enter at once and are not driven out by others: up to three quarters of the cache
+    Keep(Choose),
+    /// Blocks compete for their places, as those of all files do for which nothing was said
+    Default(Choose),
+    /// Never cached
+    None(Choose),
+    /// Ask the databases again which files their tables have: a rewrite (VACUUM FULL, REINDEX, TRUNCATE) makes new ones
+    Refresh(Again),
+    /// Bring files or tables into the cache before they are asked for, as far as there is room
+    Prewarm(Choose),
+}
+
+/// Which cache is meant.
+#[derive(clap::Args)]
+struct Which {
+    /// The pool; without it your default pool
+    #[arg(long, conflicts_with = "service")]
+    pool: Option<PathBuf>,
+    /// An attached service, whose pool is meant
+    #[arg(long)]
+    service: Option<String>,
+    /// JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// How PostgreSQL is asked.
+#[derive(clap::Args)]
+struct Asking {
+    /// How to call psql, for example "sudo -u postgres psql"
+    #[arg(long, value_name = "COMMAND", default_value = "psql")]
+    psql: String,
+}
+
+#[derive(clap::Args)]
+struct Choose {
+    /// Files, directories with all that comes to be in them, or tables and indexes: DB.SCHEMA.TABLE of PostgreSQL, DB.TABLE
+    /// of MariaDB
+    #[arg(required = true, value_name = "PATH|TABLE")]
+    what: Vec<String>,
+    #[command(flatten)]
+    asking: Asking,
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(clap::Args)]
+struct Again {
+    #[command(flatten)]
+    asking: Asking,
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Does what was asked for.
+pub fn cache(cache: &Cache) -> Result<()> {
+    match &cache.command {
+        Command::List(which) => list(which),
+        Command::Keep(choose) => set(Choice::Keep, choose),
+        Command::Default(choose) => set(Choice::Default, choose),
+        Command::None(choose) => set(Choice::None, choose),
+        Command::Refresh(again) => refresh(again),
+        Command::Prewarm(choose) => prewarm::prewarm(choose),
+    }
+}
+
+/// The daemon, and what holds now.
+fn ask(which: &Which) -> Result<(Control, Listed)> {
+    let ask = Ask { service: which.service.clone(), pool: which.pool.clone(), json: which.json };
+    let (pool, control) = connect(&ask)?;
+    let Some(control) = control else {
+        bail!(
+            "no daemon serves {}: the cache's policies are the daemon's, so start the database with `seawall run --cache \
+             SIZE` first",
+            pool.display()
+        );
+    };
+    let listed = control.request(Kind::Cache, &Asked::List)?;
+    Ok((control, listed))
+}
+
+fn list(which: &Which) -> Result<()> {
+    let (_, listed) = ask(which)?;
+    tell(&listed, which.json)
+}
+
+fn set(policy: Choice, choose: &Choose) -> Result<()> {
+    let (control, listed) = ask(&choose.which)?;
+    let resolver = Resolver { psql: &choose.asking.psql, directories: &listed.directories };
+    let mut wanted = Wanted { rules: Vec::new(), tables: Vec::new() };
+    for what in &choose.what {
+        let what = What::of(what);
+        let found = resolver.resolve(&what)?;
+        let table = what.table().map(str::to_owned);
+        let rule = |(path, covers)| Rule { policy, path, covers, table: table.clone() };
+        wanted.rules.extend(found.into_iter().map(rule));
+        wanted.tables.extend(table.clone());
+    }
+    let listed: Listed = control.request(Kind::Cache, &Asked::Set(wanted))?;
+    if policy == Choice::Keep {
+        warn_of_too_much(&listed);
+    }
+    tell(&listed, choose.which.json)
+}
+
+/// Tables that were rewritten have other files; those that are gone have none, and no policy any more.
+fn refresh(again: &Again) -> Result<()> {
+    let (control, listed) = ask(&again.which)?;
+    let resolver = Resolver { psql: &again.asking.psql, directories: &listed.directories };
+    let mut tables: Vec<(String, Choice)> = Vec::new();
+    for rule in listed.policies.iter().map(|policy| &policy.rule) {
+        let table = rule.table.clone().map(|table| (table, rule.policy));
+        tables.extend(table.filter(|table| !tables.contains(table)));
+    }
+    let mut found: Vec<Vec<Rule>> = Vec::new();
+    for (table, policy) in &tables {
+        let rule = |(path, covers)| Rule { policy: *policy, path, covers, table: Some(table.clone()) };
+        match resolver.find(&What::of(table))? {
+            Some(files) => found.push(files.into_iter().map(rule).collect()),
+            None => eprintln!("seawall: there is no {table} any more: its policy is forgotten"),
+        }
+    }
+    // The last one counts: what was said of an index, before what was said of its table.
+    found.sort_by_key(|rules| std::cmp::Reverse(rules.len()));
+    let rules = found.into_iter().flatten().collect();
+    let wanted = Wanted { rules, tables: tables.into_iter().map(|(table, _)| table).collect() };
+    let listed: Listed = control.request(Kind::Cache, &Asked::Set(wanted))?;
+    tell(&listed, again.which.json)
+}
+
+/// What is to be kept and has no room competes as everything does: said when it is set, for it is easily overlooked.
+fn warn_of_too_much(listed: &Listed) {
+    let kept = listed.policies.iter().map(|policy| &policy.rule).filter(|rule| rule.policy == Choice::Keep);
+    let wanted: u64 = kept.map(files::bytes).sum();
+    let room = listed.kept_max * u64::from(listed.block_bytes);
+    if wanted > room {
+        eprintln!(
+            "seawall: what is to be kept has {}, and the cache keeps {} at most: the rest competes as other blocks do",
+            size::human(wanted),
+            size::human(room)
+        );
+    }
+}
+
+fn tell(listed: &Listed, as_json: bool) -> Result<()> {
+    if as_json {
+        return show::json(listed);
+    }
+    let row = |policy: &str, what: String, files: &FilesStatus| {
+        let bytes = |blocks: u64| size::human(blocks * u64::from(listed.block_bytes));
+        vec![what, policy.into(), files.files.to_string(), bytes(files.blocks), bytes(files.kept)]
+    };
+    let mut rows: Vec<_> =
+        listed.policies.iter().map(|p| row(p.rule.policy.name(), named(p), &p.files)).collect();
+    rows.push(row(Choice::Default.name(), "everything else".into(), &listed.others));
+    show::table(&["what", "policy", "open files", "in the cache", "kept"], &rows);
+    if listed.policies.iter().any(|policy| !policy.exists && policy.rule.table.is_some()) {
+        println!("\ntables with files that are gone were rewritten: `seawall cache refresh`");
+    }
+    Ok(())
+}
+
+fn named(policy: &PolicyStatus) -> String {
+    let rule = &policy.rule;
+    let mut name = rule.path.display().to_string();
+    if rule.covers == Covers::Tree && rule.path.is_dir() {
+        name.push('/');
+    }
+    if let Some(table) = &rule.table {
+        name = format!("{table}: {name}");
+    }
+    if !policy.exists {
+        name.push_str(" (gone)");
+    }
+    name
+}

@@ -1,0 +1,63 @@
+//! Which files a table of PostgreSQL has, as its server says, through the user's own psql.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use super::names::Table;
+
+/// The table with its partitions, the TOAST table of each, and all their indexes; or one index. Those without files have
+/// no path.
+const RELATIONS: &str = "
+WITH RECURSIVE tables(id) AS (
+    SELECT to_regclass(format('%I.%I', :'schema', :'name'))::oid
+    UNION SELECT inhrelid FROM pg_inherits JOIN tables ON inhparent = id
+), heaps(id) AS (
+    SELECT id FROM tables
+    UNION SELECT reltoastrelid FROM pg_class JOIN tables ON oid = id
+), relations(id) AS (
+    SELECT id FROM heaps
+    UNION SELECT indexrelid FROM pg_index JOIN heaps ON indrelid = id
+)
+SELECT current_setting('data_directory') || '/' || path
+FROM (SELECT pg_relation_filepath(id::regclass) AS path FROM relations WHERE id <> 0) AS paths
+WHERE path IS NOT NULL ORDER BY 1;
+";
+
+/// The first file of each relation of a table; none if there is no such table.
+///
+/// # Errors
+/// If psql cannot be started or its server cannot be asked.
+pub fn relations(psql: &str, table: &Table) -> Result<Vec<PathBuf>> {
+    let mut words = psql.split_whitespace();
+    let Some(program) = words.next() else { bail!("--psql names no program") };
+    let database = format!("dbname='{}'", table.database.replace('\\', r"\\").replace('\'', r"\'"));
+    let mut command = Command::new(program);
+    command.args(words).args(["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-d", &database]);
+    command.args(["-v", &format!("schema={}", table.schema), "-v", &format!("name={}", table.table)]);
+    command.args(["-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().with_context(|| {
+        format!(
+            "starting {program}, which asks for the files of {}: install PostgreSQL's client, say with --psql how to call \
+             it, or name the files by their paths",
+            table.name
+        )
+    })?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // One that has ended already says why.
+        let _ = stdin.write_all(RELATIONS.as_bytes());
+    }
+    let output = child.wait_with_output().with_context(|| format!("waiting for {program}"))?;
+    if !output.status.success() {
+        bail!(
+            "{psql} could not say which files {} has: {}\nIt connects as psql does (PGHOST, PGPORT, PGUSER), as a superuser or \
+             a member of pg_read_all_settings; for example --psql \"sudo -u postgres psql\"",
+            table.name,
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    let lines = String::from_utf8(output.stdout).context("what psql said")?;
+    Ok(lines.lines().filter(|line| !line.is_empty()).map(PathBuf::from).collect())
+}

@@ -1,0 +1,316 @@
+//! What of a database is to be in the block cache: said by paths and by tables, kept over restarts, and brought beforehand.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use seawall_daemon::AddRoot;
+use seawall_daemon::control::{Added, Control};
+use seawall_wire::message::Kind;
+use serde_json::{Value, json};
+
+use common::front::{self, BLOCK, Front};
+use common::{Place, SEAWALL, Said, wait_for};
+
+const BLOCKS: usize = 200;
+
+/// The process that the tests start.
+#[test]
+fn front_of_the_tests() {
+    front::play();
+}
+
+/// A daemon with a cache, and directories of databases.
+struct Scene {
+    place: Place,
+    daemon: Child,
+    data: PathBuf,
+}
+
+impl Scene {
+    /// The directory is one of SQLite's, with files of so many blocks.
+    fn with(files: &[(&str, usize)]) -> Self {
+        let place = Place::new();
+        for (name, blocks) in files {
+            fs::write(place.file(name), vec![1; blocks * BLOCK]).expect("written");
+        }
+        let scene = Self::serving(place, &["--cache", "64M"]);
+        scene.add("sqlite", "");
+        scene
+    }
+
+    fn serving(place: Place, options: &[&str]) -> Self {
+        let data = place.data.path().canonicalize().expect("it exists");
+        Self { daemon: start(&place, options), place, data }
+    }
+
+    /// A directory is this database's; the log manages a part of it.
+    fn add(&self, preset: &str, managed: &str) {
+        let (preset, policy) = (preset.into(), "tail".into());
+        let path = if managed.is_empty() { self.data.clone() } else { self.data.join(managed) };
+        let root = AddRoot { preset, policy, path, data: self.data.clone() };
+        let control = Control::connect(&self.place.pool).expect("answers").expect("a daemon");
+        control.request::<Added>(Kind::AddRoot, &root).expect("registered");
+    }
+
+    fn restart(&mut self) {
+        self.place.seawall(&["stop", "--pool", self.place.pool()]).succeeds();
+        self.daemon.wait().expect("it ended");
+        self.daemon = start(&self.place, &["--cache", "64M"]);
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.data.join(name)
+    }
+
+    fn cache(&self, words: &[&str]) -> Said {
+        cache(&self.place, words)
+    }
+
+    /// What a policy says of a path, and what there is of it.
+    fn policy(&self, path: &Path) -> Value {
+        let listed = self.cache(&["list", "--json"]).json();
+        let policies = listed["policies"].as_array().expect("policies").clone();
+        policies.into_iter().find(|policy| policy["path"] == json!(path)).unwrap_or(Value::Null)
+    }
+
+    fn front(&self) -> Front {
+        Front::start(&self.place.pool, "front_of_the_tests")
+    }
+
+    /// A program that answers as psql does to whoever asks for the files of a table: a line of the file `answer`.
+    fn psql(&self, answer: &str) -> String {
+        let program = self.place.ram("psql");
+        let text = format!("#!/bin/sh\ncat > {0}.sql; printf '%s ' \"$@\" > {0}.words\n{answer}\n", program);
+        fs::write(&program, text).expect("written");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).expect("changed");
+        program
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = self.daemon.kill();
+        let _ = self.daemon.wait();
+    }
+}
+
+fn start(place: &Place, options: &[&str]) -> Child {
+    let mut command = Command::new(SEAWALL);
+    command.args(["daemon", "--keep", "--pool", place.pool()]).args(options);
+    let daemon = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("seawall starts");
+    wait_for("the daemon", || matches!(Control::connect(&place.pool), Ok(Some(_))));
+    daemon
+}
+
+fn cache(place: &Place, words: &[&str]) -> Said {
+    let mut all = vec!["cache"];
+    all.extend(words);
+    all.extend(["--pool", place.pool()]);
+    place.seawall(&all)
+}
+
+#[test]
+fn a_policy_outlives_the_daemon_and_holds_for_files_to_come() {
+    let mut scene = Scene::with(&[("x.db", BLOCKS)]);
+    let said = scene.cache(&["keep", "."]);
+    said.succeeds();
+    assert!(said.out.contains("keep") && said.out.contains("everything else"), "{}", said.out);
+    scene.restart();
+    assert_eq!(scene.policy(&scene.data)["policy"], "keep");
+    fs::write(scene.file("new.db"), vec![2; BLOCKS * BLOCK]).expect("written");
+    let mut front = scene.front();
+    assert_eq!(front.enter(&scene.file("new.db")), "Ok");
+    assert_eq!(front.hits(BLOCKS), 0);
+    assert_eq!(front.hits(BLOCKS), BLOCKS);
+    let policy = scene.policy(&scene.data);
+    assert_eq!(
+        (&policy["files"], &policy["blocks"], &policy["kept"]),
+        (&json!(1), &json!(BLOCKS), &json!(BLOCKS))
+    );
+    scene.cache(&["default", "."]).succeeds();
+    assert_eq!(scene.policy(&scene.data), Value::Null);
+    let others = &scene.cache(&["list", "--json"]).json()["others"];
+    assert_eq!((&others["blocks"], &others["kept"]), (&json!(BLOCKS), &json!(0)));
+    front.end();
+}
+
+#[test]
+fn a_file_that_is_not_to_be_cached_is_not_and_can_be_again() {
+    let scene = Scene::with(&[("x.db", BLOCKS), ("y.db", BLOCKS)]);
+    let mut front = scene.front();
+    assert_eq!(front.enter(&scene.file("x.db")), "Ok");
+    front.hits(BLOCKS);
+    assert_eq!(front.hits(BLOCKS), BLOCKS);
+    scene.cache(&["none", "x.db"]).succeeds();
+    assert_eq!(front.hits(BLOCKS), 0, "also for who has it open");
+    assert_eq!(front.hits(BLOCKS), 0, "and nothing of it enters");
+    let mut other = scene.front();
+    assert_eq!(other.enter(&scene.file("x.db")), "Refused");
+    assert_eq!(other.enter(&scene.file("y.db")), "Ok");
+    scene.cache(&["default", "x.db"]).succeeds();
+    assert_eq!(front.hits(BLOCKS), 0);
+    assert_eq!(front.hits(BLOCKS), BLOCKS);
+    assert_eq!(other.enter(&scene.file("x.db")), "Ok");
+    front.end();
+    other.end();
+}
+
+/// A file that gets a name with another policy is found out without a word from anybody.
+#[test]
+fn a_policy_follows_the_name_of_a_file() {
+    let scene = Scene::with(&[("x.db", BLOCKS)]);
+    fs::create_dir(scene.file("archive")).expect("made");
+    let mut front = scene.front();
+    assert_eq!(front.enter(&scene.file("x.db")), "Ok");
+    front.hits(BLOCKS);
+    scene.cache(&["none", "archive"]).succeeds();
+    assert_eq!(front.hits(BLOCKS), BLOCKS);
+    fs::rename(scene.file("x.db"), scene.file("archive/x.db")).expect("renamed");
+    wait_for("the daemon to look", || !front.read(0).0);
+    front.end();
+}
+
+#[test]
+fn what_is_prewarmed_is_hit_at_the_first_read() {
+    let scene = Scene::with(&[("x.db", BLOCKS), ("y.db", 3), ("x.db-wal", 5)]);
+    let said = scene.cache(&["prewarm", "x.db", "--json"]).json();
+    assert_eq!(
+        (&said["admitted"], &said["present"], &said["not_read"]),
+        (&json!(BLOCKS), &json!(0), &json!(0))
+    );
+    let mut front = scene.front();
+    assert_eq!(front.enter(&scene.file("x.db")), "Ok");
+    assert_eq!(front.hits(BLOCKS), BLOCKS);
+    let said = scene.cache(&["prewarm", ".", "--json"]).json();
+    assert_eq!((&said["admitted"], &said["present"]), (&json!(3), &json!(BLOCKS)));
+    assert_eq!(said["skipped"], json!([scene.file("x.db-wal")]), "what is not cached, among others");
+    scene.cache(&["prewarm", "x.db-wal"]).fails(1, &["x.db-wal", "not cached"]);
+    scene.cache(&["none", "y.db"]).succeeds();
+    scene.cache(&["prewarm", "y.db"]).fails(1, &["y.db", "`seawall cache default "]);
+    let text = scene.cache(&["prewarm", "x.db"]);
+    assert!(text.succeeds().out.contains("1.6 MiB were there"), "{}", text.out);
+    front.end();
+}
+
+/// As many blocks as there is room for, and no other one is driven out; what is to be kept takes its share.
+#[test]
+fn prewarming_ends_where_the_cache_does() {
+    const LARGE: usize = 10_000;
+    let scene = Scene::with(&[("x.db", LARGE), ("y.db", BLOCKS)]);
+    let said = scene.cache(&["prewarm", "x.db", "--json"]).json();
+    let admitted = said["admitted"].as_u64().expect("a number");
+    assert!((6_500..8_192).contains(&admitted), "{said}");
+    assert!(said["not_read"].as_u64() > Some(1_800), "no more is read than could have room: {said}");
+    let said = scene.cache(&["prewarm", "y.db", "--json"]).json();
+    assert!(said["no_room"].as_u64() > Some(50), "{said}");
+    scene.cache(&["keep", "y.db"]).succeeds();
+    assert_eq!(scene.cache(&["prewarm", "y.db", "--json"]).json()["no_room"], 0);
+    assert_eq!(scene.policy(&scene.file("y.db"))["kept"], json!(BLOCKS));
+    let much = scene.cache(&["keep", "x.db"]);
+    much.succeeds().says(&["79.7 MiB", "at most"]);
+}
+
+#[test]
+fn what_cannot_be_said_is_an_error_that_tells_what_to_do() {
+    let place = Place::new();
+    cache(&place, &["list"]).fails(1, &["no daemon serves", "seawall run --cache SIZE"]);
+    let without = Scene::serving(Place::new(), &[]);
+    without.cache(&["keep", "."]).fails(1, &["has no block cache", "--cache SIZE"]);
+    drop(without);
+    let scene = Scene::with(&[("x.db", 1)]);
+    scene.cache(&["keep"]).fails(2, &["PATH|TABLE"]);
+    scene.cache(&["keep", "nowhere.db/"]).fails(1, &["there is no nowhere.db/", "DB.SCHEMA.TABLE"]);
+    let data = scene.data.display().to_string();
+    scene.cache(&["keep", "/etc/passwd"]).fails(1, &["/etc/passwd", "in no directory of a database", &data]);
+    scene.cache(&["keep", "d.s.t"]).fails(1, &["no PostgreSQL runs with this daemon"]);
+    scene.cache(&["keep", "d.t"]).fails(1, &["no MariaDB runs with this daemon", "DB.SCHEMA.TABLE"]);
+    assert_eq!(scene.cache(&["list", "--json"]).json()["policies"], json!([]), "nothing was half done");
+}
+
+#[test]
+fn policies_that_cannot_be_read_are_left_alone() {
+    let mut scene = Scene::with(&[("x.db", BLOCKS)]);
+    scene.cache(&["keep", "x.db"]).succeeds();
+    let file = format!("{}.cache.policies", scene.place.pool());
+    fs::write(&file, "nothing").expect("written");
+    scene.restart();
+    scene.cache(&["keep", "x.db"]).fails(1, &[&file, "repair or remove"]);
+    assert_eq!(fs::read_to_string(&file).expect("there"), "nothing");
+    let log = fs::read_to_string(scene.place.status()["log"].as_str().expect("a path")).expect("the log");
+    assert!(log.contains("goes without its policies"), "{log}");
+}
+
+/// The directory is PostgreSQL's, and somebody answers as psql does.
+#[test]
+fn a_table_is_its_files_and_a_rewrite_is_followed_when_asked_for() {
+    let scene = Scene::serving(Place::new(), &["--cache", "64M"]);
+    for dir in ["pg_wal", "base", "base/5"] {
+        fs::create_dir(scene.file(dir)).expect("made");
+    }
+    for name in ["100", "100.1", "100_fsm", "101", "1000", "200"] {
+        fs::write(scene.file("base/5").join(name), vec![1; 4 * BLOCK]).expect("written");
+    }
+    scene.add("postgres", "pg_wal");
+    let base = scene.file("base/5");
+    let psql = scene.psql(&format!("echo {0}/100; echo {0}/101", base.display()));
+    scene.cache(&["keep", "d'b.s.t", "--psql", &format!("{psql} --port=7")]).succeeds();
+    let words = fs::read_to_string(format!("{psql}.words")).expect("called");
+    assert!(
+        words.starts_with("--port=7 ") && words.contains(r"-d dbname='d\'b' -v schema=s -v name=t"),
+        "{words}"
+    );
+    let policy = scene.policy(&base.join("100"));
+    assert_eq!((&policy["policy"], &policy["table"]), (&json!("keep"), &json!("d'b.s.t")));
+    let mut front = scene.front();
+    for name in ["100.1", "100_fsm", "1000"] {
+        assert_eq!(front.enter(&base.join(name)), "Ok");
+    }
+    let files = |name| scene.policy(&base.join(name))["files"].clone();
+    assert_eq!((files("100"), files("101")), (json!(2), json!(0)), "segments and forks, and nothing else");
+    // VACUUM FULL: other files.
+    for name in ["100", "100.1", "100_fsm"] {
+        fs::remove_file(base.join(name)).expect("removed");
+    }
+    let said = scene.cache(&["list"]);
+    assert!(said.out.contains("100 (gone)") && said.out.contains("seawall cache refresh"), "{}", said.out);
+    scene.psql(&format!("echo {0}/200; echo {0}/101", base.display()));
+    scene.cache(&["refresh", "--psql", &psql]).succeeds();
+    assert_eq!(scene.policy(&base.join("100")), Value::Null);
+    assert_eq!(scene.policy(&base.join("200"))["table"], "d'b.s.t");
+    // Dropped.
+    scene.psql("");
+    scene.cache(&["refresh", "--psql", &psql]).succeeds().says(&["there is no d'b.s.t any more"]);
+    assert_eq!(scene.cache(&["list", "--json"]).json()["policies"], json!([]));
+    scene.cache(&["keep", "d.s.t", "--psql", &psql]).fails(1, &["no table or index s.t", "database d"]);
+    scene.psql("echo 'no such role' >&2; exit 2");
+    scene
+        .cache(&["keep", "d.s.t", "--psql", &psql])
+        .fails(1, &["no such role", "PGHOST", "pg_read_all_settings"]);
+    scene
+        .cache(&["keep", "d.s.t", "--psql", "/nowhere/psql"])
+        .fails(1, &["/nowhere/psql", "install", "--psql"]);
+    front.end();
+}
+
+#[test]
+fn a_table_of_mariadb_is_its_tablespaces() {
+    let scene = Scene::serving(Place::new(), &["--cache", "64M"]);
+    fs::create_dir(scene.file("shop")).expect("made");
+    for name in ["t.ibd", "p#P#p0.ibd", "p#P#p1.ibd", "tt.ibd"] {
+        fs::write(scene.file("shop").join(name), vec![1; 4 * BLOCK]).expect("written");
+    }
+    scene.add("mariadb", "");
+    scene.cache(&["none", "shop.t", "shop.p"]).succeeds();
+    let policy = |name| scene.policy(&scene.file("shop").join(name))["policy"].clone();
+    assert_eq!(
+        [policy("t.ibd"), policy("p#P#p0.ibd"), policy("p#P#p1.ibd")],
+        ["none", "none", "none"].map(Value::from)
+    );
+    assert_eq!(policy("tt.ibd"), Value::Null);
+    scene.cache(&["keep", "shop.x"]).fails(1, &["shop/x.ibd", "innodb_file_per_table"]);
+    scene.cache(&["keep", "nowhere.t"]).fails(1, &["nowhere/t.ibd"]);
+}

@@ -1,0 +1,182 @@
+//! Blocks of a file are brought before anybody asks for them, by the daemon itself: as whoever reads through the cache does
+//! it, with O_DIRECT, so that the page cache is left alone. They take the room there is; who has a place keeps it, unless the
+//! file is to be kept.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use seawall_cache::set::Policy;
+use seawall_cache::shared::{FileRef, Lookup, Offered, Token};
+use seawall_wire::message::Status;
+use serde::{Deserialize, Serialize};
+
+use super::policies::zone_for;
+use super::{Zone, capacity, enter, me};
+use crate::register::Unmanaged;
+use crate::state::Daemon;
+
+/// Bytes that are read at once.
+const PIECE: usize = 1 << 20;
+/// What O_DIRECT wants memory aligned to, at most.
+const ALIGNMENT: usize = 4096;
+/// The most blocks of one request: whoever asks shows how far it is.
+const BLOCKS_MAX: u32 = 4096;
+
+/// A part of a file that is to be brought.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Prewarm {
+    /// A real path.
+    pub path: PathBuf,
+    /// The first block.
+    pub from: u32,
+    /// How many.
+    pub blocks: u32,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Prewarmed {
+    /// Blocks that were looked at: fewer than were asked for at the end of the file.
+    pub seen: u32,
+    /// Of these, blocks that were there.
+    pub present: u32,
+    /// Blocks that are there now.
+    pub admitted: u32,
+    /// Blocks for which there was no room.
+    pub passed: u32,
+    /// Blocks that somebody wrote meanwhile, or whose file is not served now.
+    pub busy: u32,
+}
+
+/// Brings it.
+pub(crate) fn prewarm(daemon: &Daemon, wanted: &Prewarm) -> Result<Prewarmed, String> {
+    let zone = zone_for(daemon, &wanted.path)?;
+    if zone.policies.of(&wanted.path) == Policy::None {
+        return Err(format!(
+            "{0} is not to be cached: `seawall cache default {0}` allows it",
+            wanted.path.display()
+        ));
+    }
+    let failed = |doing: &str, e: io::Error| format!("{doing} {}: {e}", wanted.path.display());
+    let file = open(&wanted.path).map_err(|e| failed("opening", e))?;
+    let file = OwnedFd::from(file);
+    let reference = enter(daemon, &file).map_err(|why| refused(zone, &wanted.path, &why))?;
+    let direct = direct(&file).map_err(|e| failed("opening", e))?;
+    let mut bringing = Bringing { daemon, zone, reference, file: direct, done: Prewarmed::default() };
+    bringing.bring(wanted.from, wanted.blocks.min(BLOCKS_MAX)).map_err(|e| failed("reading", e))?;
+    Ok(bringing.done)
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)
+}
+
+/// Past the page cache, on a file system that can.
+fn direct(file: &OwnedFd) -> io::Result<File> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let direct = OpenOptions::new().read(true).custom_flags(OFlags::DIRECT.bits() as i32).open(path);
+    match direct {
+        Err(e) if e.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) => {
+            file.try_clone().map(File::from)
+        }
+        direct => direct,
+    }
+}
+
+fn refused(zone: &Zone, path: &Path, Unmanaged(status): &Unmanaged) -> String {
+    let entries = capacity().min(zone.cache.layout().files as usize);
+    let why = match status {
+        Status::Bypass => {
+            "files of this kind are not cached: a log, a file in RAM, or on a file system without stable handles"
+        }
+        _ if zone.all().len() >= entries => {
+            return format!(
+                "{}: all {entries} entries for files are in use: a larger cache has more, and so has a daemon with a higher limit of \
+                 open files (ulimit -n)",
+                path.display()
+            );
+        }
+        _ => "it cannot be cached now: somebody writes it unseen; the daemon's log says who",
+    };
+    format!("{}: {why}", path.display())
+}
+
+struct Bringing<'d> {
+    daemon: &'d Daemon,
+    zone: &'d Zone,
+    reference: FileRef,
+    file: File,
+    done: Prewarmed,
+}
+
+impl Bringing<'_> {
+    fn bring(&mut self, from: u32, blocks: u32) -> io::Result<()> {
+        let size = self.zone.cache.layout().block_bytes as usize;
+        let at_once = (PIECE / size) as u32;
+        let mut memory = vec![0u8; PIECE + ALIGNMENT];
+        let skip = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        let memory = &mut memory[skip..skip + PIECE];
+        let end = from.saturating_add(blocks);
+        let mut first = from;
+        while first < end && !self.daemon.lifetime.is_ending() {
+            let wanted = at_once.min(end - first);
+            if self.piece(first, &mut memory[..wanted as usize * size], size)? < wanted {
+                break;
+            }
+            first += wanted;
+        }
+        Ok(())
+    }
+
+    /// Brings as many blocks as there is memory; how many whole ones the file has there.
+    fn piece(&mut self, first: u32, memory: &mut [u8], size: usize) -> io::Result<u32> {
+        let mut missed: Vec<Option<Missed>> = Vec::new();
+        // Tokens before the disk is read.
+        for (number, block) in (first..).zip(memory.chunks_exact_mut(size)) {
+            missed.push(match self.zone.cache.look_up(self.reference, number, block) {
+                Lookup::Hit => None,
+                Lookup::Miss(token) => Some(Missed(token)),
+            });
+        }
+        let is_there = missed.iter().all(Option::is_none);
+        let whole = if is_there { missed.len() } else { self.read(first, memory, size)? / size };
+        let owner = me(self.daemon);
+        for (missed, block) in missed.iter().zip(memory.chunks_exact(size)).take(whole) {
+            self.done.seen += 1;
+            let count = match missed {
+                None => &mut self.done.present,
+                Some(Missed(None)) => &mut self.done.busy,
+                Some(Missed(Some(token))) => match self.zone.cache.offer_early(owner, token, block) {
+                    Offered::Admitted => &mut self.done.admitted,
+                    Offered::Passed => &mut self.done.passed,
+                    Offered::Stale | Offered::Busy => &mut self.done.busy,
+                },
+            };
+            *count += 1;
+        }
+        Ok(whole as u32)
+    }
+
+    fn read(&self, first: u32, memory: &mut [u8], size: usize) -> io::Result<usize> {
+        let (offset, mut done) = (u64::from(first) * size as u64, 0);
+        while done < memory.len() {
+            match self.file.read_at(&mut memory[done..], offset + done as u64) {
+                Ok(0) => break,
+                // What ends within a block is the file's end: O_DIRECT could not go on from there.
+                Ok(read) if read % ALIGNMENT != 0 => return Ok(done + read),
+                Ok(read) => done += read,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(done)
+    }
+}
+
+/// A block that was not there.
+struct Missed(Option<Token>);
