@@ -30,14 +30,20 @@ fn reads(said: &Said) -> (u64, u64) {
 
 /// Plays a scene of `programs/cached.c`: hits and reads of the disk.
 fn play(scene: &str) -> (u64, u64) {
-    let place = Place::new();
+    play_at(&Place::new(), "", scene)
+}
+
+/// The same behind other commands.
+fn play_at(place: &Place, before: &str, scene: &str) -> (u64, u64) {
     let source = include_str!("programs/cached.c");
-    let Some(program) = cc(&place, "cached", source, &["-O1"]) else {
+    let Some(program) = cc(place, "cached", source, &["-O1"]) else {
         panic!("no C compiler: make deps installs one");
     };
     let (name, arguments) = scene.split_once(' ').unwrap_or((scene, ""));
-    let said =
-        run(&place, &format!("{} {name} {} {arguments}", program.display(), place.data.path().display()));
+    let said = run(
+        place,
+        &format!("{before} {} {name} {} {arguments}", program.display(), place.data.path().display()),
+    );
     said.succeeds();
     reads(&said)
 }
@@ -57,6 +63,22 @@ fn every_way_to_change_a_file_is_seen_by_everybody_who_reads_it() {
 #[test]
 fn a_file_is_not_entered_while_somebody_is_in_the_middle_of_a_write() {
     play("slow");
+}
+
+/// Of a stream only its beginning, 4 MiB, is offered to the cache; in another order the same reads are no stream.
+#[test]
+fn a_stream_of_adjacent_reads_passes_by() {
+    const BLOCKS: u64 = 1024;
+    assert_eq!(play("stream up up"), (BLOCKS / 2, BLOCKS * 3 / 2));
+    assert_eq!(play("stream down down"), (BLOCKS, BLOCKS));
+}
+
+/// What is to be kept is kept also if it is read through.
+#[test]
+fn a_stream_of_a_file_that_is_kept_enters() {
+    let place = Place::new();
+    let keep = format!("{} cache keep . --pool {} --json > said", common::SEAWALL, place.pool());
+    assert_eq!(play_at(&place, &format!("{keep} &&"), "stream up up"), (1024, 1024));
 }
 
 #[test]

@@ -452,6 +452,20 @@ static void killed(const char *directory, int rounds, int milliseconds) {
     must(!failed && reads > 100 && writes > 100 && kills > 10);
 }
 
+/* Reads 8 MiB past the page cache, in blocks, once for each word: up, or down. */
+static void stream(int n, char **orders) {
+    enum { ALL = 1024 };
+    int fd = make(path, ALL);
+    drop(fd);
+    must(close(fd) == 0 && (fd = open(path, O_RDONLY | O_DIRECT)) >= 0);
+    unsigned char *room = aligned_alloc(HALF, BLOCK);
+    for (int round = 0; round < n; round++)
+        for (int i = 0; i < ALL; i++) {
+            int block = strcmp(orders[round], "down") ? i : ALL - 1 - i;
+            must(pread(fd, room, BLOCK, (off_t)block * BLOCK) == BLOCK && room[BLOCK - 1] == (unsigned char)(1 + block));
+        }
+}
+
 int main(int n, char **words) {
     must(n >= 3);
     snprintf(path, sizeof path, "%s/data", words[2]);
@@ -461,6 +475,7 @@ int main(int n, char **words) {
     else if (!strcmp(words[1], "slow")) slow();
     else if (!strcmp(words[1], "way")) way(atoi(words[3]), atoi(words[4]));
     else if (!strcmp(words[1], "killed")) killed(words[2], atoi(words[3]), atoi(words[4]));
+    else if (!strcmp(words[1], "stream")) stream(n - 3, words + 3);
     else return 2;
     puts("right");
     return 0;

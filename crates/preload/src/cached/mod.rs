@@ -12,6 +12,7 @@
 
 mod change;
 mod read;
+mod sequential;
 mod streams;
 mod table;
 

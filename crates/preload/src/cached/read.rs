@@ -1,5 +1,8 @@
 //! A read: the block cache, the page cache without waiting, the disk; and what came from the disk is offered.
 //!
+//! A [stream](sequential) of adjacent reads is answered from the cache like any other read, and offers nothing to it, unless its
+//! file is to be kept.
+//!
 //! Only whole blocks, at offsets of blocks, up to [`BLOCKS_MAX`] of them; any other read is the kernel's, and so is every
 //! doubt: a descriptor that cannot be read, memory that cannot be written. So is read(2), whose position in the file may
 //! belong to several processes.
@@ -7,12 +10,13 @@
 use core::ffi::c_int;
 
 use libc::iovec;
+use seawall_cache::set::Policy;
 use seawall_cache::shared::{Cache, FileRef, Lookup, Owner, Token, is_counted};
 use seawall_core::Errno;
 use seawall_stats::{Class, Event, ticks};
 
 use super::table::{self, Is, Word, mark};
-use super::{may_be, who, zone_for};
+use super::{may_be, sequential, who, zone_for};
 use crate::client::{self, Entered};
 use crate::sys::{self, raw};
 use crate::{app, session};
@@ -63,7 +67,8 @@ pub unsafe fn read(
     let (file, is_direct) = file_of(cache, fd)?;
     let blocks = Blocks::new(memory, size, is_direct)?;
     let first = u32::try_from(offset as u64 / size as u64).ok()?;
-    let reader = Reader { cache, who: who()?, file, fd, first, blocks };
+    let passes = sequential::note(fd, first, blocks.count as u32, size as u64);
+    let reader = Reader { cache, who: who()?, file, fd, first, blocks, passes };
     // SAFETY: the caller's.
     unsafe { reader.read(is_direct) }
 }
@@ -154,6 +159,8 @@ struct Reader<'a> {
     fd: c_int,
     first: u32,
     blocks: Blocks,
+    /// It is part of a stream.
+    passes: bool,
 }
 
 impl Reader<'_> {
@@ -199,8 +206,9 @@ impl Reader<'_> {
             Err(e) if from == 0 => return Err(e),
             Err(_) => return Ok(from * self.blocks.size),
         };
+        let passes = self.passes && self.cache.policy(self.file.slot) != Policy::Keep;
         for i in if is_quick { from } else { first }..from + done / self.blocks.size {
-            if let Some(token) = missed.token(i) {
+            if let Some(token) = missed.token(i).filter(|_| !passes) {
                 // SAFETY: the caller's.
                 self.cache.offer(self.who, token, unsafe { self.blocks.block(i) });
             }

@@ -9,7 +9,7 @@ use seawall_cache::shared::{Cache, Cell, FileRef, Version};
 use crate::owner;
 use crate::sys::{self, Stat};
 
-const ENTRIES: usize = 65_536;
+pub(super) const ENTRIES: usize = 65_536;
 static TABLE: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
 
 /// A word; zero says nothing.
