@@ -13,6 +13,7 @@ use seawall_wire::message::Kind;
 use serde_json::{Value, json};
 
 use common::front::{self, BLOCK, Front};
+use common::server::Server;
 use common::{Place, SEAWALL, Said, wait_for};
 
 const BLOCKS: usize = 200;
@@ -294,6 +295,54 @@ fn a_table_is_its_files_and_a_rewrite_is_followed_when_asked_for() {
         .cache(&["keep", "d.s.t", "--psql", "/nowhere/psql"])
         .fails(1, &["/nowhere/psql", "install", "--psql"]);
     front.end();
+}
+
+/// A real server: all that belongs to a table, by the names that the table has, before and after it is written anew.
+#[test]
+fn postgresql_says_which_files_a_table_has() {
+    let Some(server) = Server::start() else {
+        eprintln!("skipped: no PostgreSQL");
+        return;
+    };
+    let run = |sql: &str| server.sql(sql).expect("it goes well");
+    run("CREATE TABLE \"The orders\" (id int PRIMARY KEY, note text) PARTITION BY RANGE (id)");
+    run("CREATE TABLE part PARTITION OF \"The orders\" FOR VALUES FROM (0) TO (10)");
+    run("CREATE INDEX ON part (note)");
+    run("CREATE VIEW seen AS SELECT 1");
+    let mut scene = Scene::serving(Place::new(), &["--cache", "64M"]);
+    scene.data = server.data();
+    scene.add("postgres", "pg_wal");
+    let psql = server.psql();
+    let kept = || {
+        let listed = scene.cache(&["list", "--json"]).json();
+        let policies = listed["policies"].as_array().expect("policies").clone();
+        let paths = policies.iter().map(|policy| policy["path"].as_str().expect("a path").to_owned());
+        paths.collect::<std::collections::BTreeSet<_>>()
+    };
+    // The partition, its two indexes, its TOAST table, and the index of that.
+    let files = || {
+        let said = run("SELECT pg_relation_filepath(oid) FROM pg_class WHERE oid IN (SELECT 'part'::regclass
+            UNION SELECT indexrelid FROM pg_index WHERE indrelid = 'part'::regclass
+            UNION SELECT reltoastrelid FROM pg_class WHERE relname = 'part'
+            UNION SELECT indexrelid FROM pg_index JOIN pg_class c ON indrelid = c.reltoastrelid WHERE c.relname = 'part')");
+        assert_eq!(said.len(), 5, "{said:?}");
+        said.iter().map(|path| server.data().join(path).display().to_string()).collect()
+    };
+    scene.cache(&["keep", "postgres.public.The orders", "--psql", &psql]).succeeds();
+    let before = files();
+    assert_eq!(kept(), before);
+    run("VACUUM FULL part");
+    scene.cache(&["refresh", "--psql", &psql]).succeeds();
+    assert_eq!(kept(), files());
+    assert_ne!(kept(), before);
+    for name in ["seen", "the orders", "nothing"] {
+        let name = format!("postgres.public.{name}");
+        scene.cache(&["keep", &name, "--psql", &psql]).fails(1, &["no table or index", "without files"]);
+    }
+    scene.cache(&["keep", "nowhere.public.part", "--psql", &psql]).fails(1, &["\"nowhere\" does not exist"]);
+    run("CREATE ROLE somebody LOGIN");
+    let psql = psql.replace("-U postgres", "-U somebody");
+    scene.cache(&["keep", "postgres.public.part", "--psql", &psql]).fails(1, &["pg_read_all_settings"]);
 }
 
 #[test]

@@ -49,7 +49,9 @@ mod arranged {
         /// there already is told when the places are [arranged](Self::arrange). The daemon's alone.
         pub fn set_policy(&self, file: FileRef, policy: Policy) {
             let Some(at) = self.file_at(file.slot) else { return };
-            self.region.u32(at + FileRecord::POLICY).store(policy.number(), SeqCst);
+            if self.policy(file.slot) != policy {
+                self.region.u32(at + FileRecord::POLICY).store(policy.number(), SeqCst);
+            }
             let is_passed = policy == Policy::None;
             if self.file(file).has(FileWord::PASSED) != is_passed {
                 self.change_file(file, |word| word.flagged(FileWord::PASSED, is_passed));

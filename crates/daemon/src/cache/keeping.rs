@@ -124,6 +124,7 @@ fn leave_if_deserted(daemon: &Daemon, zone: &Zone) {
 pub(crate) fn leave_all(daemon: &Daemon) {
     let Some(zone) = &daemon.cache else { return };
     let _alone = lock(&zone.entering);
+    let _complete = lock(&zone.bringing);
     reap(daemon);
     for entered in zone.all() {
         let file = entered.reference;

@@ -71,6 +71,8 @@ pub(crate) struct Zone {
     suspended: Mutex<strangers::Suspended>,
     advisory: Mutex<Advisory>,
     policies: policies::Policies,
+    /// Blocks that this daemon brings, and the end of all files, exclude each other: a zone that is closed stays as it is.
+    bringing: Mutex<()>,
 }
 
 /// A file that is entered.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::policies::zone_for;
 use super::{Zone, capacity, enter, me};
 use crate::register::Unmanaged;
-use crate::state::Daemon;
+use crate::state::{Daemon, lock};
 
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
@@ -135,6 +135,7 @@ impl Bringing<'_> {
 
     /// Brings as many blocks as there is memory; how many whole ones the file has there.
     fn piece(&mut self, first: u32, memory: &mut [u8], size: usize) -> io::Result<u32> {
+        let _complete = lock(&self.zone.bringing);
         let mut missed: Vec<Option<Missed>> = Vec::new();
         // Tokens before the disk is read.
         for (number, block) in (first..).zip(memory.chunks_exact_mut(size)) {

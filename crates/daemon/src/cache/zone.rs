@@ -137,6 +137,7 @@ fn zone(cache: Cache, file: File, path: PathBuf) -> Result<Zone, CacheError> {
         medium: medium(&file, &path)?,
         advisory: Mutex::new(Advisory::new(cache.layout().blocks())),
         policies: Policies::load(&path),
+        bringing: Mutex::default(),
         cache,
         path,
         _file: file,
