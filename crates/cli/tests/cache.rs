@@ -9,12 +9,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use seawall_daemon::cache::CacheOptions;
-use seawall_daemon::control::{Added, Control};
-use seawall_daemon::{AddRoot, Options, serve};
-use seawall_wire::message::Kind;
+use seawall_daemon::control::Control;
+use seawall_daemon::{Options, serve};
 
 use common::front::{self, BLOCK, Front};
-use common::{Place, SEAWALL, is_root, kill, wait_for};
+use common::served::{self, add_root};
+use common::{Place, is_root, kill, wait_for};
 
 const BLOCKS: usize = 200;
 
@@ -104,14 +104,9 @@ impl Drop for Scene {
 
 /// A daemon that serves the data directory.
 fn start(place: &Place, size: &str) -> Child {
-    let mut command = Command::new(SEAWALL);
-    command.args(["daemon", "--keep", "--pool", place.pool(), "--cache", size]);
-    let daemon = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("seawall starts");
-    wait_for("the daemon", || matches!(Control::connect(&place.pool), Ok(Some(_))));
+    let daemon = served::start(place, &["--cache", size]);
     let data = place.data.path().canonicalize().expect("it exists");
-    let root = AddRoot { preset: "sqlite".into(), policy: "tail".into(), path: data.clone(), data };
-    let control = Control::connect(&place.pool).expect("answers").expect("a daemon");
-    control.request::<Added>(Kind::AddRoot, &root).expect("registered");
+    add_root(place, "sqlite", &data, &data);
     daemon
 }
 
@@ -301,10 +296,7 @@ fn a_file_beside_the_directory_that_the_log_manages_is_entered() {
     fs::write(&file, vec![1; BLOCK]).expect("written");
     let mut front = scene.front();
     assert_eq!(front.enter(&file), "Bypass");
-    let (preset, policy) = ("postgres".into(), "tail".into());
-    let root = AddRoot { preset, policy, path: data.join("pg_wal"), data };
-    let control = Control::connect(&scene.place.pool).expect("answers").expect("a daemon");
-    control.request::<Added>(Kind::AddRoot, &root).expect("registered");
+    add_root(&scene.place, "postgres", &data.join("pg_wal"), &data);
     assert_eq!(front.enter(&file), "Ok");
 }
 

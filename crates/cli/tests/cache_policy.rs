@@ -5,16 +5,14 @@ mod common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
-use seawall_daemon::AddRoot;
-use seawall_daemon::control::{Added, Control};
-use seawall_wire::message::Kind;
 use serde_json::{Value, json};
 
 use common::front::{self, BLOCK, Front};
+use common::served::{add_root, start};
 use common::server::Server;
-use common::{Place, SEAWALL, Said, wait_for};
+use common::{Place, Said, wait_for};
 
 const BLOCKS: usize = 200;
 
@@ -50,11 +48,8 @@ impl Scene {
 
     /// A directory is this database's; the log manages a part of it.
     fn add(&self, preset: &str, managed: &str) {
-        let (preset, policy) = (preset.into(), "tail".into());
         let path = if managed.is_empty() { self.data.clone() } else { self.data.join(managed) };
-        let root = AddRoot { preset, policy, path, data: self.data.clone() };
-        let control = Control::connect(&self.place.pool).expect("answers").expect("a daemon");
-        control.request::<Added>(Kind::AddRoot, &root).expect("registered");
+        add_root(&self.place, preset, &path, &self.data);
     }
 
     fn restart(&mut self) {
@@ -97,14 +92,6 @@ impl Drop for Scene {
         let _ = self.daemon.kill();
         let _ = self.daemon.wait();
     }
-}
-
-fn start(place: &Place, options: &[&str]) -> Child {
-    let mut command = Command::new(SEAWALL);
-    command.args(["daemon", "--keep", "--pool", place.pool()]).args(options);
-    let daemon = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("seawall starts");
-    wait_for("the daemon", || matches!(Control::connect(&place.pool), Ok(Some(_))));
-    daemon
 }
 
 fn cache(place: &Place, words: &[&str]) -> Said {
