@@ -1,4 +1,4 @@
-//! The stripes of a [`Striped`](crate::Striped) checksum, a line at a time (AVX-512 with VPCLMULQDQ).
+//! The stripes of a [`Striped`] checksum, a line at a time (AVX-512 with VPCLMULQDQ).
 //!
 //! A CRC is a remainder of polynomials. What was read so far need not be divided at once: multiplied by a constant it is
 //! moved behind what is read next (V. Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
