@@ -196,7 +196,8 @@ fn a_lost_pool_is_given_up_only_by_name() {
     fs::remove_file(&place.pool).expect("lost");
     place.seawall(&["recover", "--abandon", &data]).succeeds();
     assert!(!place.guard().exists());
-    assert_eq!(saved.len(), 16 << 20);
+    // So that what it has in memory is found at the end, and goes.
+    fs::write(&place.pool, saved).expect("the pool again");
 }
 
 #[test]
