@@ -48,7 +48,9 @@ fn tiles(report: &DemoReport) -> String {
             .collect();
         if let Some(gain) = Spread::of(&gains) {
             let text = format!("{database} against the bare file system, where a difference was shown");
-            tile(&format!("{}–{}×", short(gain.min), short(gain.max)), &text, "");
+            let (least, most) = (short(gain.min), short(gain.max));
+            let value = if least == most { format!("{most}×") } else { format!("{least}–{most}×") };
+            tile(&value, &text, "");
         }
     }
     let of_unsafe: Vec<f64> = report.rows.iter().map(|r| r.tps.of_unsafe.median).collect();
