@@ -131,6 +131,13 @@ fn secure(dir: &Path, uid: u32) -> io::Result<()> {
     Err(io::Error::other(format!("is not a directory of user {uid} alone (mode 0700)")))
 }
 
+/// `path` with `suffix` behind its name, in the same directory.
+pub fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

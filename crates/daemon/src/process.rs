@@ -1,10 +1,10 @@
 //! Other processes, as `/proc` shows them: alive, since when, with or without the preload.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -88,19 +88,27 @@ pub fn has_preload(pid: u32) -> io::Result<bool> {
     Ok(fs::read_to_string(format!("/proc/{pid}/maps"))?.contains(PRELOAD_NAME))
 }
 
+/// A variable of the environment that the process was started with; `None` if it has none of that name.
+///
+/// # Errors
+/// If that may not be seen, or the process is gone.
+pub fn variable(pid: u32, name: &str) -> io::Result<Option<OsString>> {
+    let environment = fs::read(format!("/proc/{pid}/environ"))?;
+    let value = |text: &[u8]| Some(text.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?.to_vec());
+    Ok(environment.split(|byte| *byte == 0).find_map(value).map(OsString::from_vec))
+}
+
 /// True if the process was started for another daemon than the one that listens at `socket`: the preload joins the one
 /// that its environment names. False where that may not be seen.
 pub fn belongs_elsewhere(pid: u32, socket: &Path) -> bool {
-    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
-    let mut variables = environment.split(|byte| *byte == 0);
-    let Some(named) = variables.find_map(|v| v.strip_prefix(b"SEAWALL_SOCKET=")) else { return false };
+    let Ok(Some(named)) = variable(pid, "SEAWALL_SOCKET") else { return false };
     // A socket is made anew by every daemon: at a take-over ours is not there yet, and only its name tells.
-    if named == socket.as_os_str().as_bytes() {
+    if named == socket.as_os_str() {
         return false;
     }
     // By its own root: it may live in a container.
     let mut path = format!("/proc/{pid}/root").into_bytes();
-    path.extend_from_slice(named);
+    path.extend_from_slice(named.as_bytes());
     let Ok(ours) = fs::metadata(socket) else { return false };
     match fs::metadata(OsStr::from_bytes(&path)) {
         Ok(theirs) => (theirs.dev(), theirs.ino()) != (ours.dev(), ours.ino()),
@@ -154,7 +162,7 @@ mod tests {
                 .envs(named.map(|name| ("SEAWALL_SOCKET", path(name))));
             let mut child = command.spawn().expect("spawned");
             // The new program's memory is there a moment before its environment.
-            while fs::read(format!("/proc/{}/environ", child.id())).expect("mine").is_empty() {
+            while variable(child.id(), "PATH").expect("mine").is_none() {
                 std::thread::yield_now();
             }
             let answers =

@@ -246,10 +246,7 @@ impl<'d> Connection<'d> {
             self.daemon.lifetime.hold();
             self.holds = true;
         }
-        match roots::add(self.daemon, &wanted) {
-            Ok(root) => Answer::json(Status::Ok, &control::Added { root }),
-            Err(e) => Answer::failed(e),
-        }
+        answered(roots::add(self.daemon, &wanted).map(|root| control::Added { root }))
     }
 
     fn cache(&self, body: &[u8]) -> Answer<'d> {

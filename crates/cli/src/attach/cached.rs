@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use seawall_daemon::cache::{self, CacheOptions, default_path};
+use seawall_daemon::place::beside;
 use seawall_media::Medium;
 
 use super::drop_in::{Attached, check_plain};
@@ -125,9 +126,7 @@ fn own_place(machine: &Machine, pool: &Path, service: &Service) -> PathBuf {
 
 /// The directory that is made where the pool's own is not the user's.
 fn own_directory(pool: &Path) -> PathBuf {
-    let mut name = pool.as_os_str().to_owned();
-    name.push(".d");
-    name.into()
+    beside(pool, ".d")
 }
 
 /// Whether a user may make files in a directory, by its mode. Of groups this is known only roughly.

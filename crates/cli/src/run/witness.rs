@@ -90,15 +90,10 @@ fn reason(pid: u32, exe: &Path) -> &'static str {
     if let Some(why) = elf::why_not(exe) {
         return why;
     }
-    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else {
+    let Ok(preload) = process::variable(pid, "LD_PRELOAD") else {
         return "it changed its user (sudo, su, set-uid); use `seawall run --user NAME` instead";
     };
-    let has_preload = environment.split(|byte| *byte == 0).any(|var| {
-        var.strip_prefix(b"LD_PRELOAD=").is_some_and(|value| {
-            value.windows(process::PRELOAD_NAME.len()).any(|w| w == process::PRELOAD_NAME.as_bytes())
-        })
-    });
-    if has_preload {
+    if preload.is_some_and(|value| value.to_string_lossy().contains(process::PRELOAD_NAME)) {
         "the loader could not load the library (is it readable for that user, and for this machine?)"
     } else {
         "its environment was scrubbed (sudo, env -i, a wrapper); use `seawall run --user NAME`, or preserve LD_PRELOAD \

@@ -1,7 +1,8 @@
 //! How large a cache is to be, and where.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+
+use crate::place::beside;
 
 /// A cache that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +27,5 @@ impl CacheOptions {
 
 /// Where a pool's cache is if nobody says otherwise.
 pub fn default_path(pool: &Path) -> PathBuf {
-    let mut name = OsString::from(pool);
-    name.push(".cache");
-    name.into()
+    beside(pool, ".cache")
 }

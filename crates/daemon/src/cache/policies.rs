@@ -18,6 +18,7 @@ use super::prewarm::Prewarm;
 use super::rules::{Rule, Rules};
 use super::{Entered, Zone};
 use crate::files::path_of;
+use crate::place;
 use crate::state::{Daemon, lock};
 
 /// Version of the file. One of another version is left alone.
@@ -152,9 +153,7 @@ impl Policies {
 
 /// Where the policies of the zone at this path are.
 pub(super) fn beside(zone: &Path) -> PathBuf {
-    let mut name = zone.as_os_str().to_owned();
-    name.push(".policies");
-    name.into()
+    place::beside(zone, ".policies")
 }
 
 fn read(path: &Path) -> Result<Rules, String> {
@@ -171,9 +170,7 @@ fn read(path: &Path) -> Result<Rules, String> {
 
 /// Writes the file: after a crash it is the one or the other.
 fn write(path: &Path, rules: &Rules) -> io::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    let new = PathBuf::from(name);
+    let new = place::beside(path, ".new");
     let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
     serde_json::to_writer_pretty(&mut file, &Stored { version: VERSION, policies: rules.clone() })?;
     file.write_all(b"\n")?;

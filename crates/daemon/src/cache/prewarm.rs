@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use seawall_cache::set::Policy;
-use seawall_cache::shared::{FileRef, Lookup, Offered, Token};
+use seawall_cache::shared::{FileRef, Lookup, Offered};
 use seawall_wire::message::Status;
 use serde::{Deserialize, Serialize};
 
@@ -136,23 +136,19 @@ impl Bringing<'_> {
     /// Brings as many blocks as there is memory; how many whole ones the file has there.
     fn piece(&mut self, first: u32, memory: &mut [u8], size: usize) -> io::Result<u32> {
         let _complete = lock(&self.zone.bringing);
-        let mut missed: Vec<Option<Missed>> = Vec::new();
         // Tokens before the disk is read.
-        for (number, block) in (first..).zip(memory.chunks_exact_mut(size)) {
-            missed.push(match self.zone.cache.look_up(self.reference, number, block) {
-                Lookup::Hit => None,
-                Lookup::Miss(token) => Some(Missed(token)),
-            });
-        }
-        let is_there = missed.iter().all(Option::is_none);
-        let whole = if is_there { missed.len() } else { self.read(first, memory, size)? / size };
+        let blocks = (first..).zip(memory.chunks_exact_mut(size));
+        let looks: Vec<Lookup> =
+            blocks.map(|(number, block)| self.zone.cache.look_up(self.reference, number, block)).collect();
+        let is_there = looks.iter().all(|look| *look == Lookup::Hit);
+        let whole = if is_there { looks.len() } else { self.read(first, memory, size)? / size };
         let owner = me(self.daemon);
-        for (missed, block) in missed.iter().zip(memory.chunks_exact(size)).take(whole) {
+        for (look, block) in looks.iter().zip(memory.chunks_exact(size)).take(whole) {
             self.done.seen += 1;
-            let count = match missed {
-                None => &mut self.done.present,
-                Some(Missed(None)) => &mut self.done.busy,
-                Some(Missed(Some(token))) => match self.zone.cache.offer_early(owner, token, block) {
+            let count = match look {
+                Lookup::Hit => &mut self.done.present,
+                Lookup::Miss(None) => &mut self.done.busy,
+                Lookup::Miss(Some(token)) => match self.zone.cache.offer_early(owner, token, block) {
                     Offered::Admitted => &mut self.done.admitted,
                     Offered::Passed => &mut self.done.passed,
                     Offered::Stale | Offered::Busy => &mut self.done.busy,
@@ -178,6 +174,3 @@ impl Bringing<'_> {
         Ok(done)
     }
 }
-
-/// A block that was not there.
-struct Missed(Option<Token>);

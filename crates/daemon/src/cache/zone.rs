@@ -26,6 +26,7 @@ use super::policies::Policies;
 use super::{Zone, default_path};
 use crate::files::reopen;
 use crate::foreign;
+use crate::place::beside;
 use crate::state::Daemon;
 
 /// Why there is no cache.
@@ -210,9 +211,7 @@ fn find_again(file: &File, path: &Path, layout: Layout) -> Result<(Cache, Recove
 
 /// A new zone, which gets its name when it is whole.
 fn make(path: &Path, size: u64, layout: Layout) -> Result<(Cache, File), CacheError> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".new");
-    let temporary = PathBuf::from(temporary);
+    let temporary = beside(path, ".new");
     let made = make_at(&temporary, path, size, layout);
     if made.is_err() {
         // What failed is told; that this is left too would help nobody.

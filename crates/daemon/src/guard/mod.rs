@@ -36,6 +36,8 @@ use seawall_core::stand_in::{base, is_redis_file, redis_log, true_name};
 use seawall_wire::shm::Preset;
 pub use text::{Claim, FIRST_WORD};
 
+use crate::place::beside;
+
 /// Why a guard could not be raised or lowered.
 #[derive(Debug)]
 pub enum GuardError {
@@ -162,11 +164,4 @@ fn remove(path: &Path) -> Result<(), GuardError> {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(fault("removing", path)(e)),
         _ => Ok(()),
     }
-}
-
-/// `name` with `suffix` behind it, in the same directory.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
 }

@@ -22,7 +22,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use super::{Claim, GuardError, beside, fault, remove, sync_directory};
+use crate::place::beside;
+
+use super::{Claim, GuardError, fault, remove, sync_directory};
 
 /// Name of the marker in the directory; the preload looks for it.
 const MARKER: &str = ".seawall";

@@ -27,7 +27,9 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use seawall_core::stand_in::{self, MARK};
 use seawall_wire::shm::Preset;
 
-use super::{Claim, GuardError, beside, fault, innodb, remove, sync_directory};
+use crate::place::beside;
+
+use super::{Claim, GuardError, fault, innodb, remove, sync_directory};
 
 /// Tries to meet a database that makes and removes its file at the same time.
 const RACES: u32 = 1000;
