@@ -1,20 +1,13 @@
 //! The block cache's metrics.
 
-use std::collections::BTreeMap;
-
 use seawall_daemon::cache::CacheStatus;
 use seawall_daemon::status::Status;
 
 use super::exposition::{Exposition, Kind};
+use super::totals::{Totals, directory};
 
-/// Counts by file, added up by directory: files come and go and take theirs along.
-#[derive(Default)]
-pub struct Files {
-    /// What each file had when it was last seen.
-    seen: BTreeMap<String, [u64; 2]>,
-    /// Everything that was ever seen of each directory and class.
-    totals: BTreeMap<(String, String), [u64; 2]>,
-}
+/// Counts by file, added up by directory and class.
+pub type Files = Totals<2>;
 
 const BY_FILE: [(&str, &str); 2] = [
     (
@@ -42,13 +35,8 @@ pub fn export(out: &mut Exposition, status: &Status, files: &mut Files) {
         let labels = [("times", times.as_str())];
         out.value("seawall_cache_advised_hit_ratio", Kind::Gauge, help, &labels, size.hit_percent / 100.0);
     }
-    files.add(cache);
-    for (i, (name, help)) in BY_FILE.iter().enumerate() {
-        for ((directory, class), totals) in &files.totals {
-            let labels = [("directory", directory.as_str()), ("class", class.as_str())];
-            out.value(name, Kind::Counter, help, &labels, totals[i] as f64);
-        }
-    }
+    add(files, cache);
+    files.export(out, &BY_FILE, ("directory", "class"));
 }
 
 fn gauges(out: &mut Exposition, c: &CacheStatus) {
@@ -76,23 +64,11 @@ fn counters(out: &mut Exposition, c: &CacheStatus) {
     counters.iter().for_each(|(name, help, n)| out.value(name, Kind::Counter, help, &[], *n as f64));
 }
 
-impl Files {
-    fn add(&mut self, cache: &CacheStatus) {
-        let mut now = BTreeMap::new();
-        for file in &cache.by_file {
-            let counts = [file.hits, file.misses];
-            let id = format!("{} {}", cache.zone, file.id);
-            let before = self.seen.get(&id).filter(|before| before.iter().zip(counts).all(|(b, c)| *b <= c));
-            let before = before.copied().unwrap_or_default();
-            let directory = file.path.parent().map(|p| p.display().to_string()).unwrap_or_default();
-            let total = self.totals.entry((directory, file.class.clone())).or_default();
-            total.iter_mut().zip(counts.iter().zip(before)).for_each(|(total, (now, b))| *total += now - b);
-            now.insert(id, counts);
-        }
-        match cache.by_file.len() < cache.files as usize {
-            // One that is not among those that are shown now may be again.
-            true => self.seen.extend(now),
-            false => self.seen = now,
-        }
+fn add(files: &mut Files, cache: &CacheStatus) {
+    for file in &cache.by_file {
+        let id = format!("{} {}", cache.zone, file.id);
+        files.add(id, (directory(&file.path), file.class.clone()), [file.hits, file.misses]);
     }
+    // One that is not among those that are shown now may be again.
+    files.end(cache.by_file.len() >= cache.files as usize);
 }

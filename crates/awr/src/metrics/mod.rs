@@ -6,6 +6,7 @@
 mod block_cache;
 mod exposition;
 mod server;
+mod totals;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use exposition::{Exposition, Kind};
 use seawall_daemon::journal::JournalStatus;
 use seawall_daemon::status::{EventStatus, Status};
 pub use server::serve;
+use totals::{Totals, directory};
 
 use crate::database::{self, Address, Database};
 use crate::model::Snapshot;
@@ -35,11 +37,9 @@ pub struct Exporter {
     pool: Option<PathBuf>,
     address: Option<Address>,
     database: Option<Box<dyn Database>>,
-    /// What each file had when it was last seen.
-    seen: BTreeMap<String, [u64; 5]>,
-    /// Everything that was ever seen of each directory.
-    totals: BTreeMap<(String, String), [u64; 5]>,
-    /// The same of the block cache's files.
+    /// By preset and directory.
+    files: Totals<5>,
+    /// Those of the block cache, by directory and class.
     cached: block_cache::Files,
 }
 
@@ -58,8 +58,7 @@ impl Exporter {
             pool,
             address,
             database: None,
-            seen: BTreeMap::new(),
-            totals: BTreeMap::new(),
+            files: Totals::default(),
             cached: block_cache::Files::default(),
         }
     }
@@ -128,30 +127,15 @@ impl Exporter {
         s.events.iter().for_each(|event| wait(out, event));
         block_cache::export(out, s, &mut self.cached);
         self.add_files(s);
-        for (i, (name, help)) in FILE_COUNTERS.iter().enumerate() {
-            for ((preset, directory), totals) in &self.totals {
-                let labels = [("preset", preset.as_str()), ("directory", directory.as_str())];
-                out.value(name, Kind::Counter, help, &labels, totals[i] as f64);
-            }
-        }
+        self.files.export(out, &FILE_COUNTERS, ("preset", "directory"));
     }
 
     fn add_files(&mut self, s: &Status) {
-        let mut now = BTreeMap::new();
         for file in &s.files {
             let counts = [file.writes, file.bytes, file.absorbed, file.real_syncs, file.untracked_writes];
-            let before =
-                self.seen.get(&file.id).filter(|b| b.iter().zip(counts).all(|(b, c)| *b <= c)).copied();
-            let directory = file.path.parent().map(|p| p.display().to_string()).unwrap_or_default();
-            let total = self.totals.entry((file.preset.clone(), directory)).or_default();
-            let before = before.unwrap_or_default();
-            total
-                .iter_mut()
-                .zip(counts.iter().zip(before))
-                .for_each(|(total, (now, before))| *total += now - before);
-            now.insert(file.id.clone(), counts);
+            self.files.add(file.id.clone(), (file.preset.clone(), directory(&file.path)), counts);
         }
-        self.seen = now;
+        self.files.end(true);
     }
 
     fn database(&mut self) -> Result<Snapshot> {

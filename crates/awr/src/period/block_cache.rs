@@ -198,7 +198,8 @@ impl CachedFile {
     }
 }
 
-fn share(hits: f64, misses: f64) -> Option<f64> {
+/// Of reads that it was asked for, those that it answered, in percent.
+pub(crate) fn share(hits: f64, misses: f64) -> Option<f64> {
     (hits + misses > 0.0).then(|| hits * 100.0 / (hits + misses))
 }
 

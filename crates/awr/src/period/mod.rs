@@ -3,7 +3,7 @@
 //! Input: the snapshots from the first to the last, and the samples in between. Output: a [`Period`], plain
 //! data that can be shown, compared, judged and written as JSON. What is not known is absent, never zero.
 
-mod block_cache;
+pub(crate) mod block_cache;
 mod counted;
 mod elapsed;
 mod events;

@@ -5,6 +5,7 @@ use seawall_daemon::status::Status;
 use seawall_page::scale::{bytes, digits};
 
 use super::screen::{Page, Paint};
+use crate::period::block_cache as period;
 
 const FILES: usize = 5;
 
@@ -79,6 +80,5 @@ fn grown(now: u64, before: u64) -> f64 {
 }
 
 fn share(hits: f64, misses: f64) -> String {
-    let all = hits + misses;
-    if all > 0.0 { format!("{:.1} %", hits * 100.0 / all) } else { "–".into() }
+    period::share(hits, misses).map_or("–".into(), |percent| format!("{percent:.1} %"))
 }
