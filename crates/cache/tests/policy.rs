@@ -1,34 +1,22 @@
 //! Files that are to be kept, and such as are to be left alone: what that does to the blocks of one shared zone.
 
-use std::fs::File;
-use std::sync::atomic::Ordering::SeqCst;
+mod common;
 
+use std::fs::File;
+
+use common::{BOOT, identity, region, watched};
 use seawall_cache::set::{KEPT_MAX, Policy, WAYS};
-use seawall_cache::shared::{Cache, FileRef, Holding, Identity, Layout, Lookup, Offered, Owner};
-use seawall_media::Region;
+use seawall_cache::shared::{Cache, FileRef, Holding, Layout, Lookup, Offered, Owner};
 
 const LAYOUT: Layout = Layout { block_bytes: 4096, sets: 8, files: 4, operations: 8 };
 const PLACES: u32 = 8 * WAYS as u32;
-const BOOT: [u8; 16] = [1; 16];
 
 fn memory() -> File {
-    let file = tempfile::tempfile_in("/dev/shm").expect("a file");
-    file.set_len(LAYOUT.total_bytes().expect("sane") as u64).expect("room");
-    file
-}
-
-fn region(memory: &File) -> Region {
-    Region::map(memory, memory.metadata().expect("a length").len(), false).expect("a mapping")
+    common::memory(LAYOUT)
 }
 
 fn create(memory: &File) -> Cache {
-    let cache = Cache::create(region(memory), LAYOUT, [9; 16], BOOT, false).expect("a cache");
-    cache.watcher().store(1, SeqCst);
-    cache
-}
-
-fn identity(inode: u64) -> Identity {
-    Identity { fs: [7; 16], inode, generation: 1, size: 100, mtime_ns: 5, ctime_ns: 6 }
+    common::create(memory, LAYOUT, false)
 }
 
 fn enter(cache: &Cache, inode: u64, policy: Policy) -> FileRef {
@@ -167,7 +155,7 @@ fn what_is_kept_is_kept_after_a_restart() {
     cache.close();
     drop(cache);
     let (cache, _) = Cache::recover(region(&memory), BOOT).expect("the zone");
-    cache.watcher().store(1, SeqCst);
+    let cache = watched(cache);
     let entered = cache.enter(&identity(1)).expect("known");
     assert!(entered.is_warm);
     assert_eq!(held(&cache, entered.file).kept, u64::from(PLACES / 4));

@@ -1,5 +1,11 @@
 //! One process and a zone: what is served, what is not, and what is found again.
 
+mod common;
+
+use std::fs::File;
+use std::sync::atomic::Ordering::SeqCst;
+
+use common::{BOOT, identity, region, watched};
 use seawall_cache::key::Block;
 use seawall_cache::shared::{
     Cache, Entered, FAILURES_MAX, FileRef, Identity, Layout, Lookup, Off, Offered, OpenError, Owner, Version,
@@ -7,38 +13,19 @@ use seawall_cache::shared::{
 };
 use seawall_cache::trace::Access;
 use seawall_media::Region;
-use std::fs::File;
-use std::sync::atomic::Ordering::SeqCst;
 
 const LAYOUT: Layout = Layout { block_bytes: 4096, sets: 4, files: 2, operations: 8 };
-const BOOT: [u8; 16] = [1; 16];
 
 fn owner() -> Owner {
     Owner::new(1, 1)
 }
 
 fn memory() -> File {
-    let file = tempfile::tempfile_in("/dev/shm").expect("a file");
-    file.set_len(LAYOUT.total_bytes().expect("sane") as u64).expect("room");
-    file
-}
-
-fn region(memory: &File) -> Region {
-    Region::map(memory, memory.metadata().expect("a length").len(), false).expect("a mapping")
+    common::memory(LAYOUT)
 }
 
 fn create(memory: &File, is_durable: bool) -> Cache {
-    watched(Cache::create(region(memory), LAYOUT, [9; 16], BOOT, is_durable).expect("a cache"))
-}
-
-/// Nothing is served while nobody watches.
-fn watched(cache: Cache) -> Cache {
-    cache.watcher().store(1, SeqCst);
-    cache
-}
-
-fn identity(inode: u64) -> Identity {
-    Identity { fs: [7; 16], inode, generation: 1, size: 100, mtime_ns: 5, ctime_ns: 6 }
+    common::create(memory, LAYOUT, is_durable)
 }
 
 fn enter(cache: &Cache, inode: u64) -> Entered {
