@@ -21,14 +21,17 @@ use crate::{cpu, fold};
 pub(crate) unsafe fn copy_lines(target: *mut u8, lines: &[u8], sum: &mut Striped) {
     debug_assert!((target as usize).is_multiple_of(LINE) && lines.len().is_multiple_of(LINE));
     #[cfg(target_arch = "x86_64")]
-    match () {
-        // SAFETY: the CPU was just asked; the rest is the caller's.
-        () if lines.len() >= fold::WORTH * LINE && cpu::folds() => unsafe {
-            return copy_lines_wide(target, lines, sum);
-        },
-        // SAFETY: as above.
-        () if cpu::has_crc32c() => unsafe { return copy_lines_sse42(target, lines, sum) },
-        () => {}
+    {
+        if lines.len() >= fold::WORTH * LINE && cpu::folds() {
+            // SAFETY: the CPU was just asked; the rest is the caller's.
+            unsafe { copy_lines_wide(target, lines, sum) };
+            return;
+        }
+        if cpu::has_crc32c() {
+            // SAFETY: as above.
+            unsafe { copy_lines_sse42(target, lines, sum) };
+            return;
+        }
     }
     // SAFETY: the caller's.
     unsafe { copy_lines_portable(target, lines, sum) };
@@ -114,14 +117,17 @@ unsafe fn copy_lines_portable(target: *mut u8, lines: &[u8], sum: &mut Striped) 
 pub(crate) unsafe fn read_lines(source: *const u8, into: &mut [u8], sum: &mut Striped) {
     debug_assert!(into.len().is_multiple_of(LINE));
     #[cfg(target_arch = "x86_64")]
-    match () {
-        // SAFETY: the CPU was just asked; the rest is the caller's.
-        () if into.len() >= fold::WORTH * LINE && cpu::folds() => unsafe {
-            return read_lines_wide(source, into, sum);
-        },
-        // SAFETY: as above.
-        () if cpu::has_crc32c() => unsafe { return read_lines_sse42(source, into, sum) },
-        () => {}
+    {
+        if into.len() >= fold::WORTH * LINE && cpu::folds() {
+            // SAFETY: the CPU was just asked; the rest is the caller's.
+            unsafe { read_lines_wide(source, into, sum) };
+            return;
+        }
+        if cpu::has_crc32c() {
+            // SAFETY: as above.
+            unsafe { read_lines_sse42(source, into, sum) };
+            return;
+        }
     }
     // SAFETY: the caller's.
     unsafe { read_lines_portable(source, into, sum) };

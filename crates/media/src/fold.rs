@@ -21,6 +21,10 @@ use crate::checksum::Striped;
 pub(crate) const WORTH: usize = 4;
 /// Registers in use.
 const WAYS: usize = 4;
+/// What moves a stripe by one line, of which it has 128 bits: a factor for the first 64 bits, one for the second.
+const NEAR: [i64; 2] = [factor(128 + 64), factor(128)];
+/// The same by a line of each register.
+const FAR: [i64; 2] = [factor(WAYS * 128 + 64), factor(WAYS * 128)];
 
 /// Takes in `lines` lines, at least one; `load` is called once for each, with its offset in bytes.
 #[inline]
@@ -35,20 +39,19 @@ pub(crate) fn lines(sum: &mut Striped, lines: usize, mut load: impl FnMut(usize)
     let [a, b, c, d] = sum.0.map(i64::from);
     let first = _mm512_xor_si512(line(), _mm512_set_epi64(0, d, 0, c, 0, b, 0, a));
     let (mut all, mut left) = (first, lines - 1);
+    let near = factors(NEAR);
     if lines >= 2 * WAYS {
         let mut ways = [first, line(), line(), line()];
         left -= WAYS - 1;
-        let far = factors(WAYS);
+        let far = factors(FAR);
         while left >= WAYS {
             for way in &mut ways {
                 *way = fold(*way, far, line());
             }
             left -= WAYS;
         }
-        let near = factors(1);
         all = fold(fold(fold(ways[0], near, ways[1]), near, ways[2]), near, ways[3]);
     }
-    let near = factors(1);
     for _ in 0..left {
         all = fold(all, near, line());
     }
@@ -77,14 +80,10 @@ fn fold(sum: __m512i, by: __m512i, next: __m512i) -> __m512i {
     _mm512_ternarylogic_epi64::<ADD_ALL>(first, second, next)
 }
 
-/// What moves a stripe by so many lines, of each of which it has 128 bits: one factor for the first 64 bits, one for the
-/// second.
+/// In each of a register's four quarters.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn factors(lines: usize) -> __m512i {
-    const NEAR: [i64; 2] = [factor(128 + 64), factor(128)];
-    const FAR: [i64; 2] = [factor(WAYS * 128 + 64), factor(WAYS * 128)];
-    let [first, second] = if lines == 1 { NEAR } else { FAR };
+fn factors([first, second]: [i64; 2]) -> __m512i {
     _mm512_broadcast_i32x4(_mm_set_epi64x(second, first))
 }
 
