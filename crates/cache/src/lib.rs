@@ -1,6 +1,6 @@
 //! The second-level block cache, between the page cache and the disk.
 //!
-//! [`shared`] is the index and the store that many processes use at once. [`set`] is the choice of the blocks it
+//! [`shared`] is the index and the store that many processes use at once, [`front`] what each of them does with it. [`set`] is the choice of the blocks it
 //! keeps; [`algorithm`] has it beside the published ones, [`trace`] the traces they are compared on, [`simulate`]
 //! the comparison; [`advisory`] says what another size would give. `docs/CACHE.md` shows all of it, and says what is
 //! not built.
@@ -14,6 +14,7 @@
 pub mod advisory;
 #[cfg(feature = "std")]
 pub mod algorithm;
+pub mod front;
 pub mod key;
 pub mod set;
 pub mod shared;

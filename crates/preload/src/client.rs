@@ -2,6 +2,7 @@
 
 use core::ffi::c_int;
 
+use seawall_cache::front::word::Answer;
 use seawall_core::journal::Way;
 use seawall_core::patience::Patience;
 use seawall_core::{Engine, Errno, FileRef};
@@ -75,29 +76,19 @@ fn join_cache(answer: &Received, zone: Option<usize>) -> bool {
     }
 }
 
-/// What became of the question whether a file is served from the block cache.
-pub enum Entered {
-    /// It is.
-    File(seawall_cache::shared::FileRef),
-    /// It is not to be.
-    Never,
-    /// It cannot be now.
-    NotNow,
-}
-
 /// Asks that the file behind `fd` be served from the block cache.
-pub fn enter(fd: c_int) -> Entered {
+pub fn enter(fd: c_int) -> Answer {
     let answer =
         if session::may_ask() { ask(Kind::Enter, &[], Some(fd), REGISTER_SECONDS).ok() } else { None };
-    let Some(answer) = answer else { return Entered::NotNow };
+    let Some(answer) = answer else { return Answer::NotNow };
     answer.close_descriptors();
     match (answer.reply.magic, Status::from_u32(answer.reply.status)) {
-        (MAGIC, Status::Ok) => Entered::File(seawall_cache::shared::FileRef {
+        (MAGIC, Status::Ok) => Answer::File(seawall_cache::shared::FileRef {
             slot: answer.reply.slot,
             tenant: answer.reply.generation as u16,
         }),
-        (MAGIC, Status::Refused) => Entered::NotNow,
-        _ => Entered::Never,
+        (MAGIC, Status::Refused) => Answer::NotNow,
+        _ => Answer::Never,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The block cache, as this process uses it: [`mod@read`] looks there first, and whatever may change a file says so
-//! ([`mod@change`]). `docs/CACHE.md` says what it must do and why; the zone itself is `seawall_cache::shared`.
+//! ([`mod@change`]). `docs/CACHE.md` says what it must do and why; what all fronts do is `seawall_cache::front`, the zone
+//! itself `seawall_cache::shared`.
 //!
 //! | a file | is written |
 //! |---|---|
@@ -12,7 +13,6 @@
 
 mod change;
 mod read;
-mod sequential;
 mod streams;
 mod table;
 
@@ -21,10 +21,11 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::AcqRel, Ordering::Acquire};
 
 use rustix::fd::BorrowedFd;
-use seawall_cache::shared::{Cache, FileRef, Owner};
+use seawall_cache::front::word::Word;
+use seawall_cache::shared::{Cache, Owner};
 use seawall_media::Region;
 
-use crate::sys::{self, Stat, raw};
+use crate::sys::{self, raw};
 use crate::{owner, session};
 
 pub use change::{
@@ -105,7 +106,7 @@ fn ask_for(fd: c_int) -> Option<&'static Cache> {
         return None;
     }
     if !sys::fstat(fd).is_ok_and(|stat| stat.regular) {
-        table::set(fd, table::Word::OTHER);
+        table::set(fd, Word::OTHER);
         return None;
     }
     zone()
@@ -129,9 +130,4 @@ fn who() -> Option<Owner> {
     let client = owner::current(engine)?.client();
     let generation = engine.shm().client(client)?.generation().load(Acquire);
     Some(Owner::of_client(client, generation, (sys::thread_pointer() >> 6) as u32))
-}
-
-/// The entry of a file that was looked at.
-fn find(cache: &Cache, stat: &Stat) -> Option<FileRef> {
-    cache.find(stat.dev, stat.ino)
 }

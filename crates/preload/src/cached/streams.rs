@@ -4,9 +4,10 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 
+use seawall_cache::front::change;
 use seawall_cache::shared::Cell;
 
-use super::{Known, change, known, zone_for};
+use super::{Known, known, zone_for};
 use crate::sys;
 
 /// No stream.
@@ -26,7 +27,7 @@ static TABLE: [Row; ROWS] = [const { Row { stream: AtomicUsize::new(FREE), cell:
 pub fn opened(stream: usize, fd: c_int) {
     let Some(cache) = zone_for(fd) else { return };
     let Some(stat) = sys::fstat(fd).ok().filter(|stat| stat.regular) else { return };
-    if !change::pin(cache, &stat) {
+    if !change::pin(cache, (stat.dev, stat.ino)) {
         return;
     }
     let take = |row: &&Row| row.stream.compare_exchange(FREE, BUSY, AcqRel, Relaxed).is_ok();
