@@ -1,9 +1,10 @@
-//! Reads through the block cache, beside every way to change a file and under kills.
+//! Reads through the block cache, beside every way to change a file and under kills; through both fronts.
 
 mod common;
 
 use std::process::Stdio;
 
+use common::mounts::Mounts;
 use common::{Place, Said, cc, has};
 
 const ZONE: &str = "1G";
@@ -58,6 +59,63 @@ fn a_hit_asks_neither_the_page_cache_nor_the_disk_and_errors_are_the_kernels() {
 fn every_way_to_change_a_file_is_seen_by_everybody_who_reads_it() {
     let (hits, _) = play("ways");
     assert!(hits >= 1000, "{hits} hits");
+}
+
+/// Where a file is read and where it is changed, if not in its own directory: through a mount of that.
+const READ: &str = "READ_AT=at";
+const CHANGED: &str = "CHANGE_AT=at";
+
+/// Plays a scene on a directory that is mounted too: hits and reads of the disk. `None` where nothing can be mounted.
+fn play_mounted(preset: &str, through: &str, scene: &str) -> Option<(u64, u64)> {
+    let m = Mounts::new()?;
+    m.mount_cached(preset, ZONE);
+    let program = cc(&m.place, "cached", include_str!("programs/cached.c"), &["-O1"])?;
+    let (name, arguments) = scene.split_once(' ').unwrap_or((scene, ""));
+    let script = format!(
+        "{through} {} {name} backing {arguments} && {} status --json --pool {}",
+        program.display(),
+        common::SEAWALL,
+        m.place.pool()
+    );
+    let run = ["run", "--pool", m.place.pool(), "--preset", preset, "--data", "backing", "--"];
+    let mut run = m.place.command(&run);
+    let said: Said = run.args(["sh", "-c", &script]).stdin(Stdio::null()).output().expect("it starts").into();
+    m.umount().succeeds();
+    said.succeeds();
+    Some(reads(&said))
+}
+
+#[test]
+fn every_change_through_a_mount_is_seen_by_preloaded_readers() {
+    let Some((hits, _)) = play_mounted("sqlite", CHANGED, "ways") else { return };
+    assert!(hits >= 1000, "{hits} hits");
+}
+
+#[test]
+fn every_change_by_preloaded_writers_is_seen_through_a_mount() {
+    let Some((hits, _)) = play_mounted("sqlite", READ, "ways") else { return };
+    assert!(hits >= 1000, "{hits} hits");
+}
+
+#[test]
+fn every_change_through_a_mount_is_seen_through_the_mount() {
+    let Some((hits, _)) = play_mounted("sqlite", &format!("{READ} {CHANGED}"), "ways") else { return };
+    assert!(hits >= 1000, "{hits} hits");
+}
+
+/// Files that no preset logs, which the kernel would read and write past the mount if there were no cache.
+#[test]
+fn files_that_nobody_logs_do_not_go_past_the_mount() {
+    let Some((hits, _)) = play_mounted("redis", CHANGED, "ways") else { return };
+    assert!(hits >= 1000, "{hits} hits");
+}
+
+#[test]
+fn readers_and_writers_at_different_fronts_that_are_killed_leave_no_old_block() {
+    for through in [CHANGED, READ, &format!("{READ} {CHANGED}")] {
+        let Some((hits, reads)) = play_mounted("sqlite", through, "killed 10 300") else { return };
+        assert!(hits >= 300 && reads >= 30, "{through} shows nothing: {hits} hits, {reads} reads");
+    }
 }
 
 #[test]

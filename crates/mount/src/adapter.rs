@@ -359,21 +359,19 @@ impl Filesystem for Adapter {
             Err(e) => return reply.error(told(e)),
         };
         let size = size as usize;
-        // Should it have to wait for the disk, another thread does it.
-        let waits = with_buffer(size, |into| match self.0.read_quickly(&handle, offset, into) {
-            Some(done) => {
+        // Should it have to wait, another thread does the rest.
+        let left = with_buffer(size, |into| match self.0.read_quickly(&handle, offset, into) {
+            Ok(done) => {
                 bytes(reply, into, done);
                 None
             }
-            None => Some(reply),
+            Err(left) => Some((reply, left)),
         });
-        if let Some(reply) = waits {
+        if let Some((reply, left)) = left {
             let fs = Arc::clone(&self.0);
             self.0.workers.run(move || {
-                with_buffer(size, |into| {
-                    let done = fs.read(&handle, offset, into);
-                    bytes(reply, into, done);
-                });
+                let (read, done) = fs.read_rest(&handle, offset, size, left);
+                bytes(reply, &read, done);
             });
         }
     }

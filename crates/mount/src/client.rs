@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use seawall_cache::front::word::Answer;
+use seawall_cache::shared::{Cache, FileRef as CacheFile};
 use seawall_core::journal::Way;
 use seawall_core::{Engine, FileRef};
 use seawall_daemon::control::Control;
@@ -16,6 +18,8 @@ use seawall_daemon::net;
 use seawall_media::block::Device;
 use seawall_wire::message::{Kind, MAGIC, Reply, Request, Status};
 use zerocopy::IntoBytes;
+
+use crate::cached;
 
 /// How long one answer may take. A registration under policy `atomic` syncs the file.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -41,24 +45,32 @@ impl Client {
         Self { pool: pool.to_owned() }
     }
 
-    /// Attaches: maps pool and run-time memory.
+    /// Attaches: maps pool and run-time memory, and the zone of the block cache, if there is one.
     ///
     /// # Errors
-    /// If the daemon is not there, refuses, or is of another version; or if it has a block cache, which would not see
-    /// what is written through a mount.
-    pub fn hello(&self) -> io::Result<Engine> {
-        let (reply, descriptors) = self.ask(Kind::Hello, None)?;
-        if reply.cache_len != 0 {
-            return Err(io::Error::other(
-                "its daemon has a block cache (--cache), which a mount does not keep up to date yet: use another pool, or \
-                 run the database without --cache",
-            ));
-        }
+    /// If the daemon is not there, refuses, or is of another version.
+    pub fn hello(&self) -> io::Result<(Engine, Option<Cache>)> {
+        let (reply, mut descriptors) = self.ask(Kind::Hello, None)?;
+        // It comes last.
+        let zone = if reply.cache_len > 0 { descriptors.pop() } else { None };
+        let cache = zone.map(|fd| cached::join(fd.as_fd(), reply.cache_len)).transpose()?;
         let mut descriptors = descriptors.into_iter();
         let (pool, shm) = (descriptors.next(), descriptors.next());
         let journal = descriptors.next().map(|fd| Way::Own(Device::new(fd)));
         let [pool, shm] = [&pool, &shm].map(|fd| fd.as_ref().map(AsFd::as_fd));
-        Engine::join(&reply, pool, shm, journal).map_err(io::Error::other)
+        Ok((Engine::join(&reply, pool, shm, journal).map_err(io::Error::other)?, cache))
+    }
+
+    /// Asks that the file behind `fd` be served from the block cache.
+    pub fn enter(&self, fd: BorrowedFd<'_>) -> Answer {
+        let Ok((reply, _)) = self.ask(Kind::Enter, Some(fd)) else { return Answer::NotNow };
+        match (reply.magic, Status::from_u32(reply.status)) {
+            (MAGIC, Status::Ok) => {
+                Answer::File(CacheFile { slot: reply.slot, tenant: reply.generation as u16 })
+            }
+            (MAGIC, Status::Refused) => Answer::NotNow,
+            _ => Answer::Never,
+        }
     }
 
     /// Asks that the file behind `fd` be managed. `None`: the daemon did not answer.

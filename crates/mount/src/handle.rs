@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use fuser::FileHandle;
+use seawall_cache::front::sequential::Stream;
 use seawall_core::Errno;
 
 use crate::node::Node;
@@ -18,6 +19,8 @@ pub struct Handle {
     pub writable: bool,
     /// One reader of a directory at a time: it has one position.
     pub reading: Mutex<()>,
+    /// Where its reads are, for the block cache.
+    pub stream: Stream,
 }
 
 #[derive(Default)]

@@ -36,6 +36,7 @@
 
 mod adapter;
 mod attr;
+mod cached;
 mod caller;
 mod class;
 mod client;

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
+use seawall_cache::front::word::Answer;
+use seawall_cache::shared::Cache;
 use seawall_core::patience::Patience;
 use seawall_core::policy::{self, Manage};
 use seawall_core::{Engine, Owner};
@@ -24,12 +26,14 @@ pub struct Log {
     pub engine: Engine,
     client: Client,
     slot: u32,
+    /// The zone of its block cache, if it has one.
+    pub cache: Option<Cache>,
     discover: Discover,
     patience: Patience,
 }
 
 thread_local! {
-    static THREAD: usize = rustix::thread::gettid().as_raw_nonzero().get() as usize;
+    static THREAD: u32 = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
 }
 
 impl Log {
@@ -39,18 +43,30 @@ impl Log {
     /// If it does not answer, or has no room for another process.
     pub fn join(pool: &Path, discover: Discover) -> io::Result<Self> {
         let client = Client::new(pool);
-        let engine = client.hello()?;
+        let (engine, cache) = client.hello()?;
         let slot = engine
             .claim_client(std::process::id(), now_ns())
             .ok_or_else(|| io::Error::other("too many processes are attached to the pool"))?;
-        Ok(Self { engine, client, slot, discover, patience: Patience::new() })
+        Ok(Self { engine, client, slot, cache, discover, patience: Patience::new() })
     }
 
     /// The calling thread, as an owner of locks and lanes.
     #[inline]
     pub fn me(&self) -> Owner {
         // Owner drops the low bits of what usually is an address.
-        Owner::new(self.slot, THREAD.with(|id| *id) << 4)
+        Owner::new(self.slot, (self.thread() as usize) << 4)
+    }
+
+    /// The calling thread's number.
+    #[inline]
+    pub fn thread(&self) -> u32 {
+        THREAD.with(|id| *id)
+    }
+
+    /// Our client slot.
+    #[inline]
+    pub fn slot(&self) -> u32 {
+        self.slot
     }
 
     /// What the presets say about a path.
@@ -72,6 +88,11 @@ impl Log {
             self.patience.insist(&self.engine, now_ns, |ns| sleep(Duration::from_nanos(ns)), ask)
         };
         ask().or_else(insist).unwrap_or(Registered::NotNow)
+    }
+
+    /// Asks that the file behind `fd` be served from the block cache.
+    pub fn enter(&self, fd: BorrowedFd<'_>) -> Answer {
+        self.client.enter(fd)
     }
 
     fn is_atomic(&self, path: &Path) -> bool {

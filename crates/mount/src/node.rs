@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use fuser::{BackingId, INodeNo};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, open, openat, readlinkat};
+use seawall_cache::front::word::Word;
 use seawall_core::Errno;
 
 use crate::class::Class;
@@ -37,6 +38,8 @@ pub struct Node {
     pub class: RwLock<Class>,
     /// How it is open.
     pub opens: Mutex<Opens>,
+    /// What is remembered of it for the block cache: a [`Word`].
+    pub cached: AtomicU64,
     /// It may have set-user-id or set-group-id bits, which a write takes away.
     privileged: AtomicBool,
 }
@@ -62,6 +65,7 @@ impl Node {
             path,
             class: RwLock::default(),
             opens: Mutex::default(),
+            cached: AtomicU64::new(Word::UNKNOWN.bits()),
             privileged: AtomicBool::new(false),
         };
         node.note_mode(stat.st_mode);
@@ -103,6 +107,11 @@ impl Node {
     /// True if a write has bits to take away.
     pub fn is_privileged(&self) -> bool {
         self.privileged.load(Relaxed)
+    }
+
+    /// Remembers for the block cache.
+    pub fn remember(&self, word: Word) {
+        self.cached.store(word.bits(), Relaxed);
     }
 
     /// Its present name in the backing file system; `None` if it has none any more.

@@ -101,7 +101,7 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
 }
 
 /// A daemon that was there already has the cache it was started with.
-fn say_what_cache(link: &join::Link, wanted: Option<&CacheOptions>) {
+pub fn say_what_cache(link: &join::Link, wanted: Option<&CacheOptions>) {
     let (Some(wanted), Ok(status)) = (wanted, link.control().request::<Status>(Kind::Status, &())) else {
         return;
     };

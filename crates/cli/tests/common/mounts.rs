@@ -41,16 +41,18 @@ impl Mounts {
     }
 
     pub fn mount_on(&self, backing: &str, at: &str) -> Said {
-        self.place.seawall(&[
-            "mount",
-            backing,
-            at,
-            "--pool",
-            self.place.pool(),
-            "--preset",
-            "sqlite",
-            "--quiet",
-        ])
+        self.mount_with(backing, at, "sqlite", &[])
+    }
+
+    fn mount_with(&self, backing: &str, at: &str, preset: &str, more: &[&str]) -> Said {
+        let mount = ["mount", backing, at, "--pool", self.place.pool(), "--preset", preset, "--quiet"];
+        self.place.seawall(&[&mount, more].concat())
+    }
+
+    /// With a block cache.
+    pub fn mount_cached(&self, preset: &str, size: &str) -> &Self {
+        self.mount_with("backing", "at", preset, &["--cache", size]).succeeds();
+        self
     }
 
     pub fn mount(&self) -> &Self {

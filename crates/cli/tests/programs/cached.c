@@ -1,7 +1,10 @@
 /* Reads through the block cache, and every way to change a file beside it: cached SCENE DIRECTORY.
  *
  * What the file really holds is read by the program's own instructions, which nothing interposes; what libc's pread
- * says must be the same. That a read was a hit shows by the page cache, which a hit leaves alone. */
+ * says must be the same. That a read was a hit shows by the page cache, which a hit leaves alone.
+ *
+ * READ_AT and CHANGE_AT are where the directory is mounted, if its files are to be read or changed there: what they hold
+ * is seen in DIRECTORY all the same. */
 #define _GNU_SOURCE
 #include <aio.h>
 #include <errno.h>
@@ -35,6 +38,16 @@ static void die(const char *what, int line) {
 }
 
 static char path[4096], other[4096];
+/* The directory, as it truly is, as it is read, and as it is changed. */
+static const char *true_at, *read_at, *change_at;
+
+/* A file that is read, and the same file where it truly lies. */
+struct file {
+    int fd, truth;
+};
+
+static struct file self(int fd) { return (struct file){fd, fd}; }
+static int is_mounted(const char *directory) { return directory != true_at; }
 
 /* The kernel's pread, by instruction. */
 static long raw(long nr, long a, long b, long c, long d) {
@@ -72,32 +85,45 @@ static int in_memory(int fd, int block) {
     return (pages[0] | pages[1]) & 1;
 }
 
+/* The kernel's own copy of a mounted file is not what is looked at here, its sizes included. */
+static void look_behind_it(int fd) {
+    struct statx now;
+    if (is_mounted(read_at)) must(statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &now) == 0);
+}
+
+static int open_to_read(const char *at) { return open(at, O_RDWR | (is_mounted(read_at) ? O_DIRECT : 0)); }
+
 /* Reads a block; true if neither the page cache nor the disk was asked. */
-static int is_hit(int fd, int block) {
-    static unsigned char buffer[BLOCK];
-    drop(fd);
-    must(!in_memory(fd, block));
-    must(pread(fd, buffer, BLOCK, (off_t)block * BLOCK) == BLOCK);
-    return !in_memory(fd, block);
+static int is_hit(struct file file, int block) {
+    static unsigned char buffer[BLOCK] __attribute__((aligned(HALF)));
+    drop(file.truth);
+    must(!in_memory(file.truth, block));
+    must(pread(file.fd, buffer, BLOCK, (off_t)block * BLOCK) == BLOCK);
+    return !in_memory(file.truth, block);
 }
 
 /* Every block of the file comes from the cache. */
-static void prime(int fd) {
+static void prime(struct file file) {
     for (int i = 0; i < BLOCKS; i++)
-        for (int tries = 0; !is_hit(fd, i); tries++) if (tries == 50) { fprintf(stderr, "%s: block %d is never in the cache\n", path, i); _exit(NOT_CACHED); }
+        for (int tries = 0; !is_hit(file, i); tries++) if (tries == 50) { fprintf(stderr, "%s: block %d is never in the cache\n", path, i); _exit(NOT_CACHED); }
 }
 
 /* libc's pread says what the kernel's does, twice, in and out of the page cache; of a whole file and more. */
-static void agree(int fd, const char *after) {
-    static unsigned char ours[BLOCK], kernels[BLOCK];
+static void agree(struct file file, const char *after) {
+    static unsigned char ours[BLOCK] __attribute__((aligned(HALF))), kernels[BLOCK];
     for (int round = 0; round < 4; round++) {
-        if (round & 1) drop(fd);
+        if (round & 1) drop(file.truth);
         for (int i = 0; i < BLOCKS + 4; i++) {
             memset(ours, 0xee, BLOCK);
             memset(kernels, 0xee, BLOCK);
-            long found = pread(fd, ours, BLOCK, (off_t)i * BLOCK);
-            long expected = raw(SYS_pread64, fd, (long)kernels, BLOCK, (off_t)i * BLOCK);
-            if (found != expected || memcmp(ours, kernels, BLOCK)) {
+            long found, expected = raw(SYS_pread64, file.truth, (long)kernels, BLOCK, (off_t)i * BLOCK);
+            /* The kernel drops the answer to a stat of a mounted file if that to another one comes in between. */
+            int tries = is_mounted(read_at) ? 20 : 1;
+            do {
+                look_behind_it(file.fd);
+                found = pread(file.fd, ours, BLOCK, (off_t)i * BLOCK);
+            } while (found != expected && --tries > 0);
+            if (found != expected || (found > 0 && memcmp(ours, kernels, found))) {
                 fprintf(stderr, "after %s: block %d has %ld bytes, %ld expected; %d, %d expected\n", after, i, found,
                         expected, ours[0], kernels[0]);
                 _exit(1);
@@ -109,10 +135,10 @@ static void agree(int fd, const char *after) {
 static void hits(void) {
     static unsigned char block[BLOCK], all[4 * BLOCK];
     int fd = make(path, BLOCKS);
-    prime(fd);
-    agree(fd, "nothing");
+    prime(self(fd));
+    agree(self(fd), "nothing");
     /* A hit is a hit: who stores by instruction is not seen, and the old block comes back. */
-    prime(fd);
+    prime(self(fd));
     fill(block, 99);
     must(raw(SYS_pwrite64, fd, (long)block, BLOCK, 3 * BLOCK) == BLOCK);
     must(pread(fd, block, BLOCK, 3 * BLOCK) == BLOCK && block[0] == 4);
@@ -175,8 +201,10 @@ static void by_new_stream(int fd) { (void)fd; FILE *f = fopen(path, "w"); must(f
 static void by_stream_of_descriptor(int fd) { FILE *f = fdopen(dup(fd), "r+"); must(f && fseek(f, 4 * BLOCK, SEEK_SET) == 0 && fputs("hello", f) > 0 && fclose(f) == 0); }
 static void by_dprintf(int fd) { must(lseek(fd, 6 * BLOCK, SEEK_SET) > 0 && dprintf(fd, "%d", 12345) == 5); }
 static void by_syscall(int fd) { char b[9]; memset(b, 80, 9); must(syscall(SYS_pwrite64, fd, b, 9, 8 * BLOCK) == 9); }
-static void by_mapping(int fd) { char *at = mmap(NULL, BLOCKS * BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0); must(at != MAP_FAILED); at[BLOCK] = 81; must(munmap(at, BLOCKS * BLOCK) == 0); }
-static void by_late_mapping(int fd) { char *at = mmap(NULL, BLOCKS * BLOCK, PROT_READ, MAP_SHARED, fd, 0); must(at != MAP_FAILED && mprotect(at, BLOCK, PROT_READ | PROT_WRITE) == 0); at[9] = 82; }
+/* Until then the mount's users alone see what is stored into a mapping. */
+static void written_back(char *at) { if (is_mounted(change_at)) must(msync(at, 2 * BLOCK, MS_SYNC) == 0); }
+static void by_mapping(int fd) { char *at = mmap(NULL, BLOCKS * BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0); must(at != MAP_FAILED); at[BLOCK] = 81; written_back(at); must(munmap(at, BLOCKS * BLOCK) == 0); }
+static void by_late_mapping(int fd) { char *at = mmap(NULL, BLOCKS * BLOCK, PROT_READ, MAP_SHARED, fd, 0); must(at != MAP_FAILED && mprotect(at, BLOCK, PROT_READ | PROT_WRITE) == 0); at[9] = 82; written_back(at); }
 static void by_aio(int fd) {
     static char b[BLOCK];
     memset(b, 83, BLOCK);
@@ -203,17 +231,44 @@ static const struct { const char *name; void (*change)(int); } WAYS[] = {
     {"unlink and create", by_new_file},
 };
 
+static void name(const char *directory, const char *which, int i, int when, int number) {
+    snprintf(path, sizeof path, "%s/data-%s-%d-%d-%d", directory, which, when, i, number);
+    snprintf(other, sizeof other, "%s/other-%s-%d-%d-%d", directory, which, when, i, number);
+}
+
+/* What is at `path` now. A mount may show for a moment what was there before somebody changed it behind the mount. */
+static struct file reopened(const char *truth) {
+    struct file now = {-1, open(truth, O_RDWR)};
+    struct stat is, shown;
+    must(now.truth >= 0 && fstat(now.truth, &is) == 0);
+    do {
+        close(now.fd);
+        now.fd = open_to_read(path);
+        must(now.fd >= 0 && fstat(now.fd, &shown) == 0);
+    } while (is.st_ino != shown.st_ino && sched_yield() == 0);
+    return now;
+}
+
 /* A child does `change`: with a descriptor it has had since before the file was entered, with one that it inherited
  * after that, or with a new one. */
-static void way(int i, int when) {
-    int fd = make(path, BLOCKS), go[2], ready[2], status;
-    char c;
-    must(pipe(go) == 0 && pipe(ready) == 0);
-    if (when > 0) prime(fd);
+static void way(const char *which, int i, int when, int number) {
+    int go[2], ready[2], status;
+    char c, truth[sizeof path];
+    name(true_at, which, i, when, number);
+    strcpy(truth, path);
+    struct file file = self(make(path, BLOCKS));
+    name(read_at, which, i, when, number);
+    if (is_mounted(read_at)) file.fd = open_to_read(path);
+    must(file.fd >= 0 && pipe(go) == 0 && pipe(ready) == 0);
+    int theirs = file.fd;
+    name(change_at, which, i, when, number);
+    if (is_mounted(read_at) || is_mounted(change_at)) theirs = open(path, O_RDWR);
+    must(theirs >= 0);
+    if (when > 0) prime(file);
     pid_t pid = fork();
     if (pid == 0) {
         close(go[1]);
-        int mine = when == 1 ? fd : open(path, O_RDWR);
+        int mine = when == 1 ? theirs : open(path, O_RDWR);
         must(mine >= 0);
         if (when == 0) {
             /* Used already, so that it remembers a file that is not entered. */
@@ -224,16 +279,17 @@ static void way(int i, int when) {
         WAYS[i].change(mine);
         _exit(0);
     }
+    name(read_at, which, i, when, number);
     must(read(ready[0], &c, 1) == 1);
-    prime(fd);
+    prime(file);
     must(write(go[1], "g", 1) == 1 && waitpid(pid, &status, 0) == pid);
     if (status != 0) _exit(1);
-    agree(fd, WAYS[i].name);
-    int now = open(path, O_RDWR);
-    must(now >= 0);
+    agree(file, WAYS[i].name);
+    struct file now = reopened(truth);
     agree(now, WAYS[i].name);
-    close(now);
-    close(fd);
+    close(now.fd);
+    close(now.truth);
+    close(file.fd);
     close(go[0]);
     close(go[1]);
     close(ready[0]);
@@ -242,25 +298,27 @@ static void way(int i, int when) {
 }
 
 /* In a process of its own, and with another file if the first is not served. */
-static int attempt(const char *directory, int i, int when, int number) {
+static int attempt(const char *which, int i, int when, int number) {
     int status;
-    snprintf(path, sizeof path, "%s/data-%d-%d-%d", directory, when, i, number);
-    snprintf(other, sizeof other, "%s/other-%d-%d-%d", directory, when, i, number);
     pid_t pid = fork();
     if (pid == 0) {
-        way(i, when);
+        way(which, i, when, number);
         _exit(0);
     }
     must(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
     return WEXITSTATUS(status);
 }
 
-static void ways(const char *directory) {
+static void ways(void) {
+    const char *which = is_mounted(read_at) ? is_mounted(change_at) ? "both" : "read" : "changed";
     for (int when = 0; when < 3; when++)
         for (size_t i = 0; i < sizeof WAYS / sizeof *WAYS; i++) {
             int said = NOT_CACHED;
-            for (int number = 0; number < 5 && said == NOT_CACHED; number++) said = attempt(directory, i, when, number);
-            if (said != 0) _exit(1);
+            for (int number = 0; number < 5 && said == NOT_CACHED; number++) said = attempt(which, i, when, number);
+            if (said != 0) {
+                fprintf(stderr, "%s, %d: %d\n", WAYS[i].name, when, said);
+                _exit(1);
+            }
         }
 }
 
@@ -293,13 +351,13 @@ static void slow(void) {
         _exit(0);
     }
     wait_for(pid, SYS_splice);
-    for (int i = 0; i < 4; i++) must(!is_hit(fd, 3));
+    for (int i = 0; i < 4; i++) must(!is_hit(self(fd), 3));
     memset(half, 99, HALF);
     must(write(p[1], half, HALF) == HALF && waitpid(pid, &status, 0) == pid && status == 0);
-    agree(fd, "a slow write");
+    agree(self(fd), "a slow write");
     int again = open(path, O_RDWR);
-    prime(again);
-    agree(again, "a slow write, entered");
+    prime(self(again));
+    agree(self(again), "a slow write, entered");
 
     /* One that dies in the middle leaves its file out; one that began when its file was entered does not. */
     pid = fork();
@@ -311,9 +369,9 @@ static void slow(void) {
         _exit(0);
     }
     wait_for(pid, SYS_splice);
-    must(!is_hit(again, 3));
+    must(!is_hit(self(again), 3));
     must(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid);
-    agree(again, "a write that was killed");
+    agree(self(again), "a write that was killed");
 }
 
 /* Processes that write and read one file and are killed all the time. Each half of a block says which write it is of:
@@ -336,10 +394,17 @@ static void stamp(unsigned char *block, uint32_t number, uint32_t version) {
     }
 }
 
+static int in(const char *directory, int how) {
+    char at[2 * sizeof path];
+    snprintf(at, sizeof at, "%s/%s", directory, path);
+    int fd = open(at, how, 0600);
+    must(fd >= 0);
+    return fd;
+}
+
 static void writer(int me, uint32_t seed) {
     static unsigned char block[BLOCK];
-    int fd = open(path, O_RDWR);
-    must(fd >= 0);
+    int fd = in(change_at, O_RDWR);
     while (!all->stop) {
         uint32_t b = rnd(&seed) % (WIDE / WRITERS) * WRITERS + me;
         uint32_t version = all->begun[b] + 1;
@@ -349,16 +414,15 @@ static void writer(int me, uint32_t seed) {
         all->done[b] = version;
         all->writes++;
         if (rnd(&seed) % 64 == 0) must(fdatasync(fd) == 0);
-        if (rnd(&seed) % 256 == 0) { close(fd); fd = open(path, O_RDWR); must(fd >= 0); }
+        if (rnd(&seed) % 256 == 0) { close(fd); fd = in(change_at, O_RDWR); }
         usleep(rnd(&seed) % 300);
     }
     _exit(0);
 }
 
 static void reader(uint32_t seed) {
-    static unsigned char block[BLOCK];
-    int fd = open(path, O_RDONLY);
-    must(fd >= 0);
+    static unsigned char block[BLOCK] __attribute__((aligned(HALF)));
+    int fd = in(read_at, O_RDONLY | (is_mounted(read_at) ? O_DIRECT : 0));
     while (!all->stop) {
         uint32_t b = rnd(&seed) % 4 ? rnd(&seed) % 12 : rnd(&seed) % WIDE;
         uint32_t least[2] = {all->seen[b][0], all->seen[b][1]}, done = all->done[b];
@@ -389,8 +453,7 @@ static void reader(uint32_t seed) {
 }
 
 static void dropper(void) {
-    int fd = open(path, O_RDWR);
-    must(fd >= 0);
+    int fd = in(true_at, O_RDWR);
     while (!all->stop) {
         must(sync_file_range(fd, 0, 0, 7) == 0);
         posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
@@ -400,16 +463,16 @@ static void dropper(void) {
 }
 
 /* A file of its own for each round: entered while it is written. */
-static void killed(const char *directory, int rounds, int milliseconds) {
+static void killed(int rounds, int milliseconds) {
     static unsigned char block[BLOCK];
     uint32_t seed = 12345, reads = 0, writes = 0;
     int kills = 0, failed = 0;
     all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(all != MAP_FAILED);
     for (int round = 0; round < rounds && !failed; round++) {
-        snprintf(path, sizeof path, "%s/round-%d", directory, round);
+        snprintf(path, sizeof path, "round-%d%d-%d", is_mounted(read_at), is_mounted(change_at), round);
         memset(all, 0, sizeof *all);
-        int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+        int fd = in(true_at, O_RDWR | O_CREAT | O_TRUNC);
         for (uint32_t b = 0; b < WIDE; b++) {
             stamp(block, b, 0);
             must(pwrite(fd, block, BLOCK, (off_t)b * BLOCK) == BLOCK);
@@ -468,13 +531,17 @@ static void stream(int n, char **orders) {
 
 int main(int n, char **words) {
     must(n >= 3);
+    true_at = words[2];
+    read_at = getenv("READ_AT") ? getenv("READ_AT") : true_at;
+    change_at = getenv("CHANGE_AT") ? getenv("CHANGE_AT") : true_at;
+    if (is_mounted(read_at) && is_mounted(change_at)) change_at = read_at;
     snprintf(path, sizeof path, "%s/data", words[2]);
     snprintf(other, sizeof other, "%s/other", words[2]);
     if (!strcmp(words[1], "hits")) hits();
-    else if (!strcmp(words[1], "ways")) ways(words[2]);
+    else if (!strcmp(words[1], "ways")) ways();
     else if (!strcmp(words[1], "slow")) slow();
-    else if (!strcmp(words[1], "way")) way(atoi(words[3]), atoi(words[4]));
-    else if (!strcmp(words[1], "killed")) killed(words[2], atoi(words[3]), atoi(words[4]));
+    else if (!strcmp(words[1], "way")) way("one", atoi(words[3]), atoi(words[4]), 0);
+    else if (!strcmp(words[1], "killed")) killed(atoi(words[3]), atoi(words[4]));
     else if (!strcmp(words[1], "stream")) stream(n - 3, words + 3);
     else return 2;
     puts("right");

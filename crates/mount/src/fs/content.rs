@@ -1,16 +1,16 @@
-//! read, write, fsync, truncate, fallocate, copy_file_range, lseek: what goes through the stages.
+//! write, fsync, truncate, fallocate, copy_file_range, lseek: what goes through the stages.
 //!
 //! The rule: a write of a managed file is the engine's, with the real write as its publish; any other change of its
 //! content makes it leave the log first; and an fsync is the kernel's own unless the engine absorbs it. What is not
-//! managed is the backing file system's, its fsyncs too.
+//! managed is the backing file system's, its fsyncs too. Around all of it the block cache is told what changes
+//! (`crate::cached`).
 
-use std::io::IoSliceMut;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use fuser::FileHandle;
 use rustix::fs::{FallocateFlags, Mode, OFlags, SeekFrom};
-use rustix::io::{ReadWriteFlags, preadv2};
+use seawall_cache::front::change::Span;
 use seawall_core::{At, Errno, Scope, certain};
 
 use super::Fs;
@@ -18,54 +18,10 @@ use crate::class::{self, Class, Intent, Managed};
 use crate::handle::Handle;
 use crate::node::Node;
 
-/// Fills `into` as far as the file goes: a short answer would be taken for its end.
-fn fill(
-    into: &mut [u8],
-    mut read: impl FnMut(&mut [u8], usize) -> Result<usize, Errno>,
-) -> Result<usize, Errno> {
-    let mut got = 0;
-    while got < into.len() {
-        match read(&mut into[got..], got) {
-            Ok(0) => break,
-            Ok(n) => got += n,
-            Err(Errno::INTR) => {}
-            Err(_) if got > 0 => break,
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(got)
-}
-
 /// The group of a caller that may not keep set-user-id and set-group-id bits of what it changes.
 pub type Strip = Option<u32>;
 
 impl Fs {
-    /// read(2): the page cache of the backing file is the truth. Fills `into` as far as the file goes.
-    ///
-    /// # Errors
-    /// What the backing file system says.
-    pub fn read(&self, handle: &Handle, offset: u64, into: &mut [u8]) -> Result<usize, Errno> {
-        fill(into, |rest, got| rustix::io::pread(&handle.fd, rest, offset + got as u64))
-    }
-
-    /// The same, if it need not wait for the disk.
-    pub fn read_quickly(
-        &self,
-        handle: &Handle,
-        offset: u64,
-        into: &mut [u8],
-    ) -> Option<Result<usize, Errno>> {
-        let mut waits = false;
-        let done = fill(into, |rest, got| {
-            let vector = &mut [IoSliceMut::new(rest)];
-            let read = preadv2(&handle.fd, vector, offset + got as u64, ReadWriteFlags::NOWAIT);
-            // Some of it is there, the rest is not; or the file system cannot say.
-            waits |= matches!(read, Err(Errno::AGAIN | Errno::OPNOTSUPP));
-            read
-        });
-        (!waits).then_some(done)
-    }
-
     /// A write, if it need not wait for the daemon.
     pub fn write_quickly(
         &self,
@@ -94,6 +50,11 @@ impl Fs {
     }
 
     fn write_as(&self, class: &Class, handle: &Handle, offset: u64, data: &[u8]) -> Result<usize, Errno> {
+        let span = Span::Bytes { from: offset, len: data.len() as u64 };
+        self.log.changing(&handle.node, span, || self.write_logged(class, handle, offset, data))
+    }
+
+    fn write_logged(&self, class: &Class, handle: &Handle, offset: u64, data: &[u8]) -> Result<usize, Errno> {
         let publish = || rustix::io::pwrite(&handle.fd, data, offset);
         let engine = &self.log.engine;
         let Some(managed) = class.managed() else { return self.unlogged(&handle.node, publish) };
@@ -164,9 +125,11 @@ impl Fs {
 
     fn sync_as(&self, class: &Class, handle: &Handle, scope: Scope) -> Result<(), Errno> {
         let fd = handle.fd.as_fd();
-        let real = |scope| match scope {
-            Scope::Data => rustix::fs::fdatasync(fd),
-            Scope::Whole => rustix::fs::fsync(fd),
+        let real = |scope| {
+            self.log.syncing(&handle.node, || match scope {
+                Scope::Data => rustix::fs::fdatasync(fd),
+                Scope::Whole => rustix::fs::fsync(fd),
+            })
         };
         let Some(Managed { file, .. }) = class.managed() else { return real(scope) };
         let certain = |scope| real(scope).and_then(|()| certain::check(fd));
@@ -192,10 +155,10 @@ impl Fs {
             }
         };
         let publish = || rustix::fs::ftruncate(fd, size);
-        match class.managed() {
+        self.log.changing(node, Span::Any, || match class.managed() {
             None => self.unlogged(node, publish),
             Some(managed) => self.log.engine.truncate(self.log.me(), managed.file, fd, size, publish),
-        }
+        })
     }
 
     /// fallocate(2), in every mode that the backing file system has: what it adds to the size is logged, a change of
@@ -208,7 +171,7 @@ impl Fs {
         let call = || rustix::fs::fallocate(&handle.fd, mode, offset, len);
         let grows = mode.is_empty();
         if !grows && mode != FallocateFlags::KEEP_SIZE {
-            return self.around_the_log(&handle.node, call);
+            return self.around_the_log(&handle.node, Span::Any, call);
         }
         let class = class::find_out(&handle.node, &self.log, &self.nodes, Intent::Write);
         match (class.managed(), offset.checked_add(len)) {
@@ -228,18 +191,19 @@ impl Fs {
         // The kernel takes a number of 32 bits back.
         let len = len.min(1 << 30) as usize;
         let (mut at, mut into) = (from.1, to.1);
-        self.around_the_log(&to.0.node, || {
+        let span = Span::Bytes { from: into, len: len as u64 };
+        self.around_the_log(&to.0.node, span, || {
             rustix::fs::copy_file_range(&from.0.fd, Some(&mut at), &to.0.fd, Some(&mut into), len)
         })
     }
 
     /// A change of content that has no record: a managed file leaves the log first.
-    fn around_the_log<R>(&self, node: &Node, op: impl FnOnce() -> R) -> R {
+    fn around_the_log<R>(&self, node: &Node, span: Span, op: impl FnOnce() -> R) -> R {
         let class = class::find_out(node, &self.log, &self.nodes, Intent::Write);
-        match class.managed() {
+        self.log.changing(node, span, || match class.managed() {
             None => self.unlogged(node, op),
             Some(managed) => self.pass(managed, op),
-        }
+        })
     }
 
     /// lseek(2) with SEEK_DATA or SEEK_HOLE.

@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use fuser::{FileHandle, FileType, INodeNo};
 use rustix::fs::{AtFlags, OFlags, RawDir, SeekFrom, statat};
+use seawall_cache::front::sequential::Stream;
 use seawall_core::Errno;
 
 use super::Fs;
@@ -39,7 +40,13 @@ impl Fs {
     pub fn open_directory(&self, number: INodeNo) -> Result<FileHandle, Errno> {
         let node = self.nodes.get(number)?;
         let fd = node.open(OFlags::RDONLY | OFlags::DIRECTORY)?;
-        Ok(self.handles.add(Handle { node, fd, writable: false, reading: Default::default() }))
+        Ok(self.handles.add(Handle {
+            node,
+            fd,
+            writable: false,
+            reading: Default::default(),
+            stream: Stream::new(),
+        }))
     }
 
     /// closedir(3).

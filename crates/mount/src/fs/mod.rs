@@ -4,7 +4,8 @@
 //! | module | operations |
 //! |---|---|
 //! | [`open`](self) | open, create, release |
-//! | `content` | read, write, fsync, truncate, fallocate, copy_file_range, lseek |
+//! | `read` | read |
+//! | `content` | write, fsync, truncate, fallocate, copy_file_range, lseek |
 //! | `names` | lookup, mkdir, mknod, symlink, link, unlink, rmdir, rename |
 //! | `attributes` | getattr, setattr, extended attributes, statfs |
 //! | `directory` | opendir, readdir, readdirplus, fsyncdir |
@@ -14,6 +15,7 @@ mod content;
 mod directory;
 mod names;
 mod open;
+mod read;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -125,7 +125,8 @@ impl Fs {
         let parent = self.nodes.get(parent)?;
         let name = real(parent.fd(), name);
         let victim = self.managed_at(&parent, &name);
-        self.without(victim.as_ref(), || unlinkat(parent.fd(), &*name, AtFlags::empty()))
+        let remove = || self.without(victim.as_ref(), || unlinkat(parent.fd(), &*name, AtFlags::empty()));
+        self.log.ending(stat_at(&parent, &name).as_ref(), remove)
     }
 
     /// rename(2), renameat2(2).
@@ -134,8 +135,12 @@ impl Fs {
         let (old, new) = (real(old_dir.fd(), from.1), real(new_dir.fd(), to.1));
         let flags = RenameFlags::from_bits_retain(flags);
         let (source, victim) = (self.managed_at(&old_dir, &old), self.managed_at(&new_dir, &new));
-        let seen = statat(old_dir.fd(), &*old, AtFlags::SYMLINK_NOFOLLOW).ok();
-        let call = || renameat_with(old_dir.fd(), &*old, new_dir.fd(), &*new, flags);
+        let seen = stat_at(&old_dir, &old);
+        let replaced = || stat_at(&new_dir, &new).filter(|_| !flags.contains(RenameFlags::EXCHANGE));
+        let call = || {
+            let rename = || renameat_with(old_dir.fd(), &*old, new_dir.fd(), &*new, flags);
+            self.log.ending(replaced().as_ref(), rename)
+        };
         let same = source.as_ref().zip(victim.as_ref()).is_some_and(|(a, b)| a.file == b.file);
         let goes = !same && !flags.contains(RenameFlags::EXCHANGE);
         let over = || match &victim {
@@ -148,7 +153,7 @@ impl Fs {
         }?;
         self.moved(seen.as_ref());
         if flags.contains(RenameFlags::EXCHANGE) {
-            self.moved(statat(old_dir.fd(), &*old, AtFlags::SYMLINK_NOFOLLOW).ok().as_ref());
+            self.moved(stat_at(&old_dir, &old).as_ref());
         }
         Ok(())
     }
@@ -167,7 +172,7 @@ impl Fs {
 
     /// The managed file called `name`, with a descriptor to sync it by.
     fn managed_at(&self, dir: &Node, name: &OsStr) -> Option<Found> {
-        let stat = statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let stat = stat_at(dir, name)?;
         let file = self.log.engine.find(stat.st_dev, stat.st_ino)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = openat(dir.fd(), name, flags, Mode::empty());
@@ -197,4 +202,8 @@ impl Fs {
             ),
         }
     }
+}
+
+fn stat_at(dir: &Node, name: &OsStr) -> Option<Stat> {
+    statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok()
 }

@@ -10,6 +10,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use fuser::{BackingId, FileHandle, FopenFlags, INodeNo};
 use rustix::fs::{FileType, Mode, OFlags, Stat, openat};
+use seawall_cache::front::sequential::Stream;
+use seawall_cache::front::word::Word;
 use seawall_core::Errno;
 
 use super::Fs;
@@ -74,6 +76,7 @@ impl Fs {
         let mut opens = lock(&node.opens);
         if opens.count == 0 {
             class::reopened(&node);
+            node.remember(Word::UNKNOWN);
         }
         let id = self.passes(&node, &opens).then(|| share(&mut opens, &fd, backing)).flatten();
         let keep = if id.is_none() && unchanged(&fd, &opens) {
@@ -84,17 +87,26 @@ impl Fs {
         opens.count += 1;
         drop(opens);
         let writable = flags & OFlags::ACCMODE != OFlags::RDONLY;
-        let handle = self.handles.add(Handle { node, fd, writable, reading: Default::default() });
+        let handle = self.handles.add(Handle {
+            node,
+            fd,
+            writable,
+            reading: Default::default(),
+            stream: Stream::new(),
+        });
         Opened { handle, flags: keep | FopenFlags::FOPEN_NOFLUSH, backing: id }
     }
 
-    /// True if the kernel may go past us. Under the lock of `opens`, which a registration asks too.
+    /// True if the kernel may go past us. Under the lock of `opens`, which a registration asks too. With a block cache it never
+    /// may: its writes would be announced to nobody.
     fn passes(&self, node: &Node, opens: &Opens) -> bool {
         if opens.passthrough.is_some() {
             return true;
         }
-        let possible =
-            self.passthrough.load(Relaxed) && node.kind == FileType::RegularFile && opens.count == 0;
+        let possible = self.passthrough.load(Relaxed)
+            && self.log.cache.is_none()
+            && node.kind == FileType::RegularFile
+            && opens.count == 0;
         possible && self.is_the_kernels(node)
     }
 

@@ -14,7 +14,7 @@ use std::path::Path;
 use seawall_mount::Flag;
 
 /// Options of ours that want a value.
-const VALUES: [&str; 5] = ["pool", "block", "preset", "policy", "size"];
+const VALUES: [&str; 8] = ["pool", "block", "preset", "policy", "size", "cache", "cache_block", "cache_path"];
 /// Options of ours that do not.
 const WORDS: [&str; 2] = ["allow_other", "emulated"];
 /// mount(8)'s own business, or what is so anyhow.
@@ -97,7 +97,7 @@ fn translate(option: &[u8], words: &mut Vec<OsString>) -> Result<(), String> {
     let text = String::from_utf8_lossy(option);
     let (name, value) = text.split_once('=').unwrap_or((text.as_ref(), ""));
     if VALUES.contains(&name) && !value.is_empty() {
-        words.push(format!("--{name}").into());
+        words.push(format!("--{}", name.replace('_', "-")).into());
         words.push(OsString::from_vec(option[name.len() + 1..].to_vec()));
     } else if WORDS.contains(&name) {
         words.push(format!("--{}", name.replace('_', "-")).into());
@@ -123,6 +123,9 @@ mod tests {
         let line = "/sbin/mount.fuse.seawall /srv/db /var/lib/db -o rw,nofail,x-systemd.after=a,pool=/p=1,\
                     preset=sqlite,preset=redis,allow_other -t fuse.seawall";
         let ours = "seawall mount /srv/db /var/lib/db --quiet --pool /p=1 --preset sqlite --preset redis --allow-other";
+        assert_eq!(told(line).as_deref(), Ok(ours));
+        let line = "mount.seawall /a /b -o preset=postgres,cache=1G,cache_path=/c";
+        let ours = "seawall mount /a /b --quiet --preset postgres --cache 1G --cache-path /c";
         assert_eq!(told(line).as_deref(), Ok(ours));
         let line = "mount.seawall /a /b -o ro,nosuid,nodev,noexec,noatime,preset=sqlite";
         let ours = "seawall mount /a /b --quiet --option=ro --option=nosuid --option=nodev --option=noexec \

@@ -33,6 +33,7 @@ use seawall_mount::{Flag, Mount as Mounted, Options};
 use seawall_wire::shm::{Policy, Preset};
 
 use self::finder::Finder;
+use crate::cache::WantedCache;
 use crate::pool;
 use crate::run::database;
 use crate::run::join::{self, Link};
@@ -53,6 +54,8 @@ pub struct Mount {
     mountpoint: PathBuf,
     #[command(flatten)]
     wanted: pool::Wanted,
+    #[command(flatten)]
+    cache: WantedCache,
     /// What the data is, once for each kind. Databases that are made in it later are found
     #[arg(long, required = true, value_parser = Preset::ALL.map(Preset::name))]
     preset: Vec<String>,
@@ -180,7 +183,9 @@ fn supervise(how: &Mount) -> Result<()> {
     let pool = pool::for_run(&how.wanted, &backing)?;
     crate::run::say_what_it_survives(&pool, how.quiet)?;
     let roots = roots(how, &backing)?;
-    let mut link = Link::new(pool, roots, join::How { keep: false, watch: None, cache: None })?;
+    let cache = how.cache.options();
+    let mut link = Link::new(pool, roots, join::How { keep: false, watch: None, cache: cache.clone() })?;
+    crate::run::say_what_cache(&link, cache.as_ref());
     let ended = start_server(claim.try_clone().context("keeping the claim")?).and_then(|mut server| {
         println!("{READY}");
         super::daemon::tell_systemd();
