@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use seawall_cache::algorithm::Kind;
-use seawall_cache::shared::{FileRecord, Header};
+use seawall_cache::shared::{FileRecord, Header, StoreHeader};
 use seawall_cache::simulate::{Counts, optimum, run, without};
 use seawall_cache::trace::{Recording, Trace, encode, synthetic};
 
@@ -26,6 +26,7 @@ pub fn region(name: &str, old: &str) -> Result<String, String> {
         "algorithms" => algorithms(),
         "Header" => structure(name, Header::FIELDS, old),
         "FileRecord" => structure(name, FileRecord::FIELDS, old),
+        "StoreHeader" => structure(name, StoreHeader::FIELDS, old),
         _ => Err(format!("nothing is generated under the name {name:?}")),
     }
 }

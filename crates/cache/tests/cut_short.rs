@@ -14,7 +14,7 @@ use seawall_sim::Rng;
 use seawall_sim::fiber::{self, Fiber, State};
 
 /// One set: whoever enters a full one takes another block's place.
-const LAYOUT: Layout = Layout { block_bytes: 4096, sets: 1, files: 1, operations: 8 };
+const LAYOUT: Layout = Layout { block_bytes: 4096, sets: 1, files: 1, operations: 8, staged: 0 };
 const PLACES: u32 = 16;
 const FILE: Identity = Identity { fs: [7; 16], inode: 1, generation: 1, size: 1, mtime_ns: 0, ctime_ns: 0 };
 

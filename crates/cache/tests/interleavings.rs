@@ -10,10 +10,11 @@ fn seeds() -> u64 {
 }
 
 /// Runs that many; what was seen over all.
-fn campaign(is_durable: bool) -> Seen {
+fn campaign(is_durable: bool, is_on_disk: bool) -> Seen {
     let mut all = Seen::default();
     for seed in 0..seeds() {
-        let seen = run(Plan { seed, is_durable, planted: None }).unwrap_or_else(|broken| panic!("{broken}"));
+        let seen = run(Plan { seed, is_durable, is_on_disk, planted: None })
+            .unwrap_or_else(|broken| panic!("{broken}"));
         all.hits += seen.hits;
         all.admitted += seen.admitted;
         all.stale += seen.stale;
@@ -30,15 +31,23 @@ fn campaign(is_durable: bool) -> Seen {
 
 #[test]
 fn no_interleaving_and_no_kill_shows_an_old_block() {
-    let seen = campaign(false);
+    let seen = campaign(false, false);
     assert!(seen.hits > 1000 && seen.admitted > 1000 && seen.stale > 100, "it shows nothing: {seen:?}");
     assert!(seen.kills > 100 && seen.reaped > 20 && seen.kept > 100, "it shows nothing: {seen:?}");
     assert!(seen.late > 100 && seen.policies > 1000, "it shows nothing: {seen:?}");
 }
 
+/// The same with blocks that the daemon brings to a disk, long after they were offered perhaps.
+#[test]
+fn no_interleaving_and_no_kill_shows_an_old_block_of_a_disk() {
+    let seen = campaign(false, true);
+    assert!(seen.hits > 1000 && seen.admitted > 1000, "it shows nothing: {seen:?}");
+    assert!(seen.kills > 100 && seen.reaped > 20 && seen.kept > 100, "it shows nothing: {seen:?}");
+}
+
 #[test]
 fn no_power_cut_brings_an_old_block_back() {
-    let seen = campaign(true);
+    let seen = campaign(true, false);
     assert!(seen.hits > 1000 && seen.kept > 100, "it shows nothing: {seen:?}");
 }
 
@@ -56,7 +65,11 @@ fn what_is_planted_is_noticed() {
     ];
     for planted in planted {
         let is_durable = planted == Planted::ImaginedSync;
-        let plan = |seed| Plan { seed, is_durable, planted: Some(planted) };
-        assert!((0..seeds()).any(|seed| run(plan(seed)).is_err()), "{planted:?} went unnoticed");
+        // A disk's index survives no power cut.
+        for is_on_disk in if is_durable { vec![false] } else { vec![false, true] } {
+            let plan = |seed| Plan { seed, is_durable, is_on_disk, planted: Some(planted) };
+            let is_noticed = (0..seeds()).any(|seed| run(plan(seed)).is_err());
+            assert!(is_noticed, "{planted:?} went unnoticed, on disk: {is_on_disk}");
+        }
     }
 }

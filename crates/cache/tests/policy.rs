@@ -8,7 +8,7 @@ use common::{BOOT, identity, region, watched};
 use seawall_cache::set::{KEPT_MAX, Policy, WAYS};
 use seawall_cache::shared::{Cache, FileRef, Holding, Layout, Lookup, Offered, Owner};
 
-const LAYOUT: Layout = Layout { block_bytes: 4096, sets: 8, files: 4, operations: 8 };
+const LAYOUT: Layout = Layout { block_bytes: 4096, sets: 8, files: 4, operations: 8, staged: 0 };
 const PLACES: u32 = 8 * WAYS as u32;
 
 fn memory() -> File {

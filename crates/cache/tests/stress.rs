@@ -16,7 +16,7 @@ use seawall_cache::shared::{Cache, FileRef, Identity, Layout, Lookup, Owner};
 use seawall_media::Region;
 use seawall_sim::Rng;
 
-const LAYOUT: Layout = Layout { block_bytes: 4096, sets: 4, files: 2, operations: 64 };
+const LAYOUT: Layout = Layout { block_bytes: 4096, sets: 4, files: 2, operations: 64, staged: 0 };
 /// A page: a process that is killed in the middle of a longer write leaves half of it on the disk itself.
 const BLOCK: usize = 4096;
 const BLOCKS: u64 = 48;

@@ -14,7 +14,7 @@ use seawall_cache::shared::{
 use seawall_cache::trace::Access;
 use seawall_media::Region;
 
-const LAYOUT: Layout = Layout { block_bytes: 4096, sets: 4, files: 2, operations: 8 };
+const LAYOUT: Layout = Layout { block_bytes: 4096, sets: 4, files: 2, operations: 8, staged: 0 };
 
 fn owner() -> Owner {
     Owner::new(1, 1)

@@ -1,6 +1,6 @@
 //! Which block cache: none, or one of a size, beside the pool or at a place of its own.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use seawall_daemon::cache::CacheOptions;
 
@@ -18,16 +18,26 @@ pub struct WantedCache {
     /// Bytes of its blocks: the database's pages. Reads of less than a block pass by. Without it 8K
     #[arg(long, value_name = "SIZE", value_parser = ["4K", "8K", "16K"], requires = "cache")]
     cache_block: Option<String>,
-    /// Where the block cache lies; without it beside the pool
+    /// Where the block cache lies; without it beside the pool. A place on an ordinary file system, or a device, makes it a
+    /// cache on a disk, for one that is faster than the database's: it is read and written past the page cache
     #[arg(long, value_name = "PATH", requires = "cache")]
     cache_path: Option<PathBuf>,
+    /// Bytes that may be written to a block cache on a disk in a day: flash is worn by writes. Without it any number
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, requires = "cache")]
+    cache_write_budget: Option<u64>,
 }
 
 impl WantedCache {
     /// The cache that was asked for.
     pub fn options(&self) -> Option<CacheOptions> {
         let block_bytes = self.block_bytes().unwrap_or(DEFAULT_BLOCK);
-        self.size().map(|size| CacheOptions { size, block_bytes, path: self.path(), is_needed: true })
+        let (path, write_budget) = (self.path(), self.cache_write_budget);
+        self.size().map(|size| CacheOptions {
+            block_bytes,
+            path,
+            write_budget,
+            ..CacheOptions::of_size(size)
+        })
     }
 
     /// The size that was asked for, bytes.
@@ -41,6 +51,11 @@ impl WantedCache {
         size::parse(text).ok().and_then(|bytes| u32::try_from(bytes).ok())
     }
 
+    /// The bytes that may be written in a day.
+    pub fn write_budget(&self) -> Option<u64> {
+        self.cache_write_budget
+    }
+
     /// The place that was asked for.
     pub fn path(&self) -> Option<PathBuf> {
         self.cache_path.as_ref().and_then(|path| std::path::absolute(path).ok())
@@ -48,11 +63,14 @@ impl WantedCache {
 }
 
 /// The same as arguments of a daemon.
-pub fn arguments(size: u64, block_bytes: u32, path: Option<&Path>) -> Vec<std::ffi::OsString> {
-    let mut arguments = vec!["--cache".into(), size.to_string().into(), "--cache-block".into()];
-    arguments.push(format!("{}K", block_bytes >> 10).into());
-    if let Some(path) = path {
+pub fn arguments(wanted: &CacheOptions) -> Vec<std::ffi::OsString> {
+    let mut arguments = vec!["--cache".into(), wanted.size.to_string().into(), "--cache-block".into()];
+    arguments.push(format!("{}K", wanted.block_bytes >> 10).into());
+    if let Some(path) = &wanted.path {
         arguments.extend(["--cache-path".into(), path.into()]);
+    }
+    if let Some(budget) = wanted.write_budget {
+        arguments.extend(["--cache-write-budget".into(), budget.to_string().into()]);
     }
     arguments
 }

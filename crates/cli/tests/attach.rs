@@ -283,7 +283,7 @@ fn a_block_cache_that_cannot_be_is_refused_before_anything_is_written() {
         assert_eq!(image.all(), before, "{arguments:?} wrote something");
         assert!(!image.at("srv/pg.seawall").exists(), "{arguments:?} made a pool");
     };
-    refused(&["--cache", "1G"], 1, &["a log on a block device", "memory beside it"]);
+    refused(&["--cache", "1G"], 1, &["a log on a block device", "--cache-path"]);
     refused(&["--block", "/srv/log", "--cache", "1G"], 1, &["a log on a block device"]);
     let pool = ["--pool", "/mnt/a.pool", "--emulated"];
     let with = |more: &[&'static str]| [&pool[..], more].concat();

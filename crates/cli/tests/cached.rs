@@ -11,8 +11,14 @@ const ZONE: &str = "1G";
 
 /// Runs a command on the data directory as SQLite's, with a cache, then `seawall status` beside it.
 fn run(place: &Place, command: &str) -> Said {
+    run_with(place, &[], command)
+}
+
+/// The same with other options.
+fn run_with(place: &Place, options: &[&str], command: &str) -> Said {
     let script = format!("{command} && {} status --json --pool {}", common::SEAWALL, place.pool());
     let run = ["run", "--cache", ZONE, "--pool", place.pool(), "--preset", "sqlite", "--data", ".", "--"];
+    let run: Vec<_> = run[..3].iter().chain(options).chain(&run[3..]).copied().collect();
     let mut run = place.command(&run);
     run.args(["sh", "-c", &script]).stdin(Stdio::null()).output().expect("seawall starts").into()
 }
@@ -36,15 +42,31 @@ fn play(scene: &str) -> (u64, u64) {
 
 /// The same behind other commands.
 fn play_at(place: &Place, before: &str, scene: &str) -> (u64, u64) {
+    play_with(place, &[], before, scene)
+}
+
+/// The same with a cache on the disk.
+fn play_on_disk(scene: &str) -> (u64, u64) {
+    let place = Place::new();
+    let store = tempfile::tempdir_in("/var/tmp").expect("a directory");
+    let store = store.path().join("store");
+    let reads = play_with(&place, &["--cache-path", store.to_str().expect("ASCII")], "", scene);
+    assert!(
+        !place.index_of(&store).exists(),
+        "the index is saved when the daemon ends, and stays nowhere else"
+    );
+    reads
+}
+
+fn play_with(place: &Place, options: &[&str], before: &str, scene: &str) -> (u64, u64) {
     let source = include_str!("programs/cached.c");
     let Some(program) = cc(place, "cached", source, &["-O1"]) else {
         panic!("no C compiler: make deps installs one");
     };
     let (name, arguments) = scene.split_once(' ').unwrap_or((scene, ""));
-    let said = run(
-        place,
-        &format!("{before} {} {name} {} {arguments}", program.display(), place.data.path().display()),
-    );
+    let data = place.data.path().display();
+    let command = format!("{before} {} {name} {data} {arguments}", program.display());
+    let said = run_with(place, options, &command);
     said.succeeds();
     reads(&said)
 }
@@ -121,6 +143,24 @@ fn readers_and_writers_at_different_fronts_that_are_killed_leave_no_old_block() 
 #[test]
 fn a_file_is_not_entered_while_somebody_is_in_the_middle_of_a_write() {
     play("slow");
+}
+
+#[test]
+fn a_cache_on_a_disk_is_read_past_the_page_cache_and_behind_it() {
+    let (hits, _) = play_on_disk("disk");
+    assert!(hits >= 32, "{hits} hits");
+}
+
+#[test]
+fn every_way_to_change_a_file_is_seen_by_everybody_who_reads_it_from_the_caches_disk() {
+    let (hits, _) = play_on_disk("ways");
+    assert!(hits >= 1000, "{hits} hits");
+}
+
+#[test]
+fn processes_that_are_killed_leave_no_old_block_on_the_caches_disk() {
+    let (hits, reads) = play_on_disk("killed 30 300");
+    assert!(hits >= 100 && reads >= 100, "it shows nothing: {hits} hits, {reads} reads");
 }
 
 /// Of a stream only its beginning, 4 MiB, is offered to the cache; in another order the same reads are no stream.

@@ -209,6 +209,7 @@ impl<'d> Connection<'d> {
             Ok(file) => {
                 let mut answer = Answer::status(Status::Ok);
                 (answer.reply.slot, answer.reply.generation) = (file.slot, file.tenant.into());
+                answer.descriptors.extend(self.daemon.cache.as_ref().and_then(Zone::disk));
                 answer
             }
             Err(register::Unmanaged(status)) => Answer::status(status),

@@ -59,6 +59,7 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
         spawn(&daemon, "harden", journal::run),
         spawn(&daemon, "ahead", ahead::run),
         spawn(&daemon, "cache", cache::run),
+        spawn(&daemon, "bring", cache::bring),
     ];
     spawn(&daemon, "watch", watch::run);
     spawn(&daemon, "leader", leader::run);

@@ -52,7 +52,7 @@ pub fn hello() -> Result<Engine, Failure> {
     let answer = ask(Kind::Hello, &[], None, HELLO_SECONDS).map_err(|_| Failure::NoAnswer)?;
     let [pool, shm, ..] = answer.descriptors;
     let zone = answer.zone();
-    answer.descriptors[2].filter(|_| zone != Some(2)).into_iter().for_each(journal::keep);
+    answer.descriptors[2].filter(|_| zone != Some(2)).into_iter().for_each(|fd| journal::KEPT.keep(fd));
     let way = Way::Lent(&journal::JOURNAL);
     let engine = Engine::join(&answer.reply, pool.map(sys::borrow), shm.map(sys::borrow), Some(way));
     let is_cached = engine.is_ok() && join_cache(&answer, zone);
@@ -81,6 +81,7 @@ pub fn enter(fd: c_int) -> Answer {
     let answer =
         if session::may_ask() { ask(Kind::Enter, &[], Some(fd), REGISTER_SECONDS).ok() } else { None };
     let Some(answer) = answer else { return Answer::NotNow };
+    answer.descriptors[0].into_iter().for_each(|fd| cached::KEPT.keep(fd));
     answer.close_descriptors();
     match (answer.reply.magic, Status::from_u32(answer.reply.status)) {
         (MAGIC, Status::Ok) => Answer::File(seawall_cache::shared::FileRef {
@@ -160,7 +161,7 @@ pub fn harden(retire: Option<(u32, u32, u64)>) -> Result<(), Errno> {
         answer = ask(Kind::Harden, body, None, SYNC_SECONDS);
     }
     let answer = answer.map_err(|_| Errno::IO)?;
-    answer.descriptors[0].into_iter().for_each(journal::keep);
+    answer.descriptors[0].into_iter().for_each(|fd| journal::KEPT.keep(fd));
     answer.close_descriptors();
     match (answer.reply.magic, Status::from_u32(answer.reply.status)) {
         (MAGIC, Status::Ok) => Ok(()),

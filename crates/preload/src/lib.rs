@@ -21,6 +21,7 @@ mod fdtable;
 mod guard;
 mod holds;
 mod journal;
+mod kept;
 mod look;
 mod mapped;
 mod owner;

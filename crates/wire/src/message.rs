@@ -30,8 +30,8 @@ pub enum Kind {
     /// ([`Retire`]): raise a file's watermark. The reply carries the journal's descriptor once more.
     Harden = 5,
     /// Serve the file whose descriptor comes along, of any access mode but O_PATH, from the block cache. Reply: the
-    /// file's slot there, and as generation which of the slot's tenants it is. [`Status::Bypass`] is for good,
-    /// [`Status::Refused`] for now.
+    /// file's slot there, and as generation which of the slot's tenants it is; with a descriptor of what holds the cache's
+    /// blocks, for reading, if that is a disk. [`Status::Bypass`] is for good, [`Status::Refused`] for now.
     Enter = 6,
     /// Command line: state as JSON.
     Status = 16,

@@ -263,7 +263,7 @@ mutants! {
         "cache: a place that went to another block":
             "if set.tag(seen.way).load(Relaxed) != seen.tag.0 {" => "if set.tag(seen.way).load(Relaxed) != seen.tag.0 && !{m} {",
         "cache: check: block":
-            "if sum != seen.tag.checksum() {" => "if sum != seen.tag.checksum() && !{m} {",
+            "== seen.tag.checksum();" => "== seen.tag.checksum() || {m};",
         "cache: served while it is being filled":
             "(tag.is_filled() && is_ours)" => "((tag.is_filled() || {m}) && is_ours)",
         "cache: the key is not looked at behind its tag":
@@ -274,6 +274,22 @@ mutants! {
             "        set.scrub(1 << seen.way);" => "        if !{m} { set.scrub(1 << seen.way); }",
         "cache: damage is not counted":
             "        self.count_failure();" => "        if !{m} { self.count_failure(); }",
+        "cache: disk: an error is not counted":
+            "        self.count_disk_error();" => "        if !{m} { self.count_disk_error(); }",
+        "cache: disk: a block that cannot be judged is damage at once":
+            "for _ in 0..2 {" => "for _ in 0..if {m} { 1 } else { 2 } {",
+    }
+    "cache/src/shared/staged.rs" {
+        "cache: disk: what was missed before a write is brought":
+            "word.version() != token.version {" => "(word.version() != token.version && !{m}) {",
+        "cache: disk: a block is brought twice":
+            "if set.which(word, |way| set.key(way).load(Acquire) == key) != 0 {" => "if set.which(word, |way| set.key(way).load(Acquire) == key) != 0 && !{m} {",
+        "cache: disk: places of the dead stay taken":
+            "Owner::from_word(now).is_some_and(&is_dead)" => "Owner::from_word(now).is_some_and(&is_dead) && !{m}",
+        "cache: disk: a write that failed is not counted":
+            "Offered::Failed => self.count_disk_error()," => "Offered::Failed if !{m} => self.count_disk_error(),",
+        "cache: disk: a block is ready before it is copied":
+            "word.load(Relaxed) == 0 && word.compare_exchange(0, owner.word(), SeqCst, Relaxed).is_ok()" => "word.load(Relaxed) == 0 && word.compare_exchange(0, owner.word(), SeqCst, Relaxed).is_ok() && { if {m} { self.staged_word(*number, IS_READY).store(1, Release) }; true }",
     }
     "cache/src/shared/state.rs" {
         "cache: served while nobody watches":
@@ -322,6 +338,10 @@ mutants! {
     "cache/src/shared/open.rs" {
         "cache: what was not synced":
             "(!known.was_cut || is_synced(tag.stamp(), *done))" => "(!known.was_cut || is_synced(tag.stamp(), *done) || {m})",
+        "cache: disk: an index that was not closed is believed":
+            "let is_saved = was_clean &&" => "let is_saved = (was_clean || {m}) &&",
+        "cache: disk: what was on its way stays so":
+            "cache.unstage_all();" => "if !{m} { cache.unstage_all(); }",
         "cache: check: index":
             "clean if clean == 1 << 32 | u64::from(self.index_sum()) =>" => "clean if clean == 1 << 32 | u64::from(self.index_sum()) || {m} =>",
         "cache: check: seal of a file":

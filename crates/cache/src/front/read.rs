@@ -121,6 +121,15 @@ impl Reader<'_> {
         self.run.count == 0
     }
 
+    /// True if some of it is there on a disk: then the page cache is quicker, if it has all of it. A front that can ask
+    /// without a read being begun asks there first, unless it reads past the page cache: that is for blocks which are not in
+    /// it.
+    #[inline]
+    pub fn is_stored(&self) -> bool {
+        let is_there = |i: usize| self.cache.look(self.file, self.run.first + i as u32) == Lookup::Hit;
+        self.cache.layout().is_on_disk() && (0..self.run.count).any(is_there)
+    }
+
     /// Looks for each block in the zone. Those that are not there are `missed`.
     #[inline]
     pub fn look(&self, missed: &mut Missed, source: &mut impl Source) -> Looked {

@@ -16,7 +16,7 @@
 use core::sync::atomic;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use seawall_media::fence;
+use seawall_media::{Striped, fence};
 
 use super::operation::{Doing, Operation, Owner};
 use super::view::{Set, entry_sum, key};
@@ -25,7 +25,7 @@ use super::{Cache, Token};
 use crate::set::{Newcomer, WAYS, admit};
 
 /// Stored at once: a simulated process can be killed in between.
-const PIECE: usize = 1024;
+pub(super) const PIECE: usize = 1024;
 
 /// What became of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,10 @@ pub enum Offered {
     Stale,
     /// The place was taken by another fill, or too many operations are under way.
     Busy,
+    /// It is on its way to the disk.
+    Staged,
+    /// The disk refused it.
+    Failed,
 }
 
 /// A place that is this fill's alone.
@@ -66,20 +70,77 @@ impl Cache {
         self.offer_as(owner, token, bytes, true)
     }
 
+    /// [`offer_early`](Self::offer_early) by whoever brings blocks to the disk themselves, on which `write` writes one, and
+    /// says whether it did.
+    ///
+    /// # Panics
+    /// If `bytes` is not one block long.
+    pub fn bring_early(
+        &self,
+        owner: Owner,
+        token: &Token,
+        bytes: &[u8],
+        write: impl FnOnce(u64, &[u8]) -> bool,
+    ) -> Offered {
+        let (set, way) = match self.choose_for(token, bytes, true) {
+            Ok(place) => place,
+            Err(why) => return why,
+        };
+        let offered = self.fill_place(owner, token, (set, way), |set, way| {
+            let mut sum = Striped::new();
+            sum.update(bytes);
+            write(self.layout.stored_at(set.place(way)), bytes).then(|| sum.finish())
+        });
+        if offered == Offered::Failed {
+            self.count_disk_error();
+        }
+        offered
+    }
+
     fn offer_as(&self, owner: Owner, token: &Token, bytes: &[u8], is_early: bool) -> Offered {
+        let (set, way) = match self.choose_for(token, bytes, is_early) {
+            Ok(place) => place,
+            Err(why) => return why,
+        };
+        if self.layout.is_on_disk() {
+            return self.stage(owner, token, bytes, (way, set.load_tag(way)));
+        }
+        self.fill_place(owner, token, (set, way), |set, way| {
+            let mut stream = self.region.stream(set.block_at(way));
+            bytes.chunks(PIECE).for_each(|piece| stream.push(piece));
+            Some(stream.finish())
+        })
+    }
+
+    /// The place that an offered block is to have; else what becomes of it.
+    fn choose_for(&self, token: &Token, bytes: &[u8], is_early: bool) -> Result<(Set<'_>, usize), Offered> {
         assert_eq!(bytes.len(), self.layout.block_bytes as usize, "a block");
         let set = self.set_of(token.block());
         if self.off().is_some() || set.load().version() != token.version {
-            return Offered::Stale;
+            return Err(Offered::Stale);
+        }
+        if self.layout.is_on_disk() && self.is_spent() {
+            self.count_over_budget();
+            return Err(Offered::Passed);
         }
         let (fingerprint, policy) = (token.block().fingerprint(), self.policy(token.file.slot));
         let newcomer = Newcomer { fingerprint, policy, is_early };
-        let Some(way) = choose(set, token, newcomer) else { return Offered::Passed };
+        choose(set, token, newcomer).map(|way| (set, way)).ok_or(Offered::Passed)
+    }
+
+    /// Fills a place with what `put` puts there: it returns its checksum, or nothing if it could not.
+    pub(super) fn fill_place<'a>(
+        &'a self,
+        owner: Owner,
+        token: &Token,
+        (set, way): (Set<'a>, usize),
+        put: impl FnOnce(Set<'a>, usize) -> Option<u32>,
+    ) -> Offered {
         let Some(operation) = self.begin(owner, Doing::Fill { place: set.place(way) }) else {
             return Offered::Busy;
         };
         let offered = match self.claim(set, way, &operation) {
-            Some(claimed) => self.fill(&claimed, token, bytes),
+            Some(claimed) => self.fill(&claimed, token, put),
             None => Offered::Busy,
         };
         operation.end();
@@ -110,30 +171,36 @@ impl Cache {
     }
 
     /// Stores the block, and publishes it if the token is still good.
-    fn fill(&self, claimed: &Claimed<'_>, token: &Token, bytes: &[u8]) -> Offered {
+    fn fill<'a>(
+        &'a self,
+        claimed: &Claimed<'a>,
+        token: &Token,
+        put: impl FnOnce(Set<'a>, usize) -> Option<u32>,
+    ) -> Offered {
         let Claimed { set, way, tag } = *claimed;
         let key = key(token.incarnation, token.number);
         set.key(way).store(key, Relaxed);
         set.flush_key(way);
-        let mut stream = self.region.stream(set.block_at(way));
-        bytes.chunks(PIECE).for_each(|piece| stream.push(piece));
+        let put = put(set, way);
         let stamp = self.stamp(token.file);
-        let checksum = stream.finish() ^ entry_sum(key, stamp);
         // Streamed past the cache: without this other processes could see the word before the block.
         fence();
         let publish = |word: SetWord| (word.version() == token.version).then(|| word.with(way));
-        let is_published = set.update(publish);
-        let tag = match is_published {
-            Some(_) => tag.filled(checksum, stamp),
+        let published = put.filter(|_| set.update(publish).is_some());
+        let tag = match published {
+            Some(sum) => tag.filled(sum ^ entry_sum(key, stamp), stamp),
             None => tag.given_up(),
         };
         set.tag(way).store(tag.0, Release);
         set.flush_tag(way);
-        if is_published.is_none() {
-            return Offered::Stale;
+        match (put, published) {
+            (_, Some(_)) => {
+                self.count_admitted();
+                Offered::Admitted
+            }
+            (Some(_), None) => Offered::Stale,
+            (None, _) => Offered::Failed,
         }
-        self.count_admitted();
-        Offered::Admitted
     }
 }
 

@@ -11,7 +11,7 @@ use super::Layout;
 compile_error!("the cache's format is little-endian");
 
 /// Version of the format. A zone of another one is made anew: nothing is lost by that but time.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 
 const MAGIC: [u8; 8] = *b"SWCACHE\x01";
 
@@ -34,14 +34,15 @@ pub struct Header {
     pub operations: u32,
     /// 1: stores survive power loss.
     pub flags: u32,
+    /// Places for blocks on their way to a disk; 0: the blocks lie in the zone itself.
+    pub staged: u32,
     /// CRC-32C of all bytes before it.
     checksum: u32,
-    reserved: u32,
 }
 
 assert_layout!(Header, 56, {
     magic @ 0, version @ 8, block_bytes @ 12, uuid @ 16, sets @ 32, files @ 36, operations @ 40, flags @ 44,
-    checksum @ 48, reserved @ 52,
+    staged @ 48, checksum @ 52,
 });
 
 impl Header {
@@ -60,8 +61,8 @@ impl Header {
             files: layout.files,
             operations: layout.operations,
             flags: if is_durable { Self::DURABLE } else { 0 },
+            staged: layout.staged,
             checksum: 0,
-            reserved: 0,
         };
         header.checksum = header.sum();
         header
@@ -74,6 +75,7 @@ impl Header {
             sets: self.sets,
             files: self.files,
             operations: self.operations,
+            staged: self.staged,
         }
     }
 

@@ -63,7 +63,7 @@ impl Cache {
             header if !header.is_whole() => Err(OpenError::Damaged("its header's checksum")),
             header => {
                 fits(header.layout(), &region)?;
-                Ok(Self { region, layout: header.layout(), is_durable: header.is_durable() })
+                Ok(Self { region, layout: header.layout(), is_durable: header.is_durable(), read: None })
             }
         }
     }

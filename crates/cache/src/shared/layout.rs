@@ -1,4 +1,4 @@
-//! Where everything lies in a zone: it follows from four numbers.
+//! Where everything lies in a zone, and on the disk of one whose blocks lie there: it follows from five numbers.
 
 use super::format::{FileRecord, Header};
 use super::operation::OPERATION_BYTES;
@@ -17,11 +17,15 @@ pub struct Layout {
     pub files: u32,
     /// Fills, writes and changes that can be under way at once.
     pub operations: u32,
+    /// Places for blocks on their way to a disk; 0: the blocks lie in the zone itself.
+    pub staged: u32,
 }
 
 /// Bytes of a set's head: its word, heats, hand, and ghosts.
 pub const HEAD_BYTES: usize = 32;
 const WORDS_BYTES: usize = WAYS * 8;
+/// What is known of a block on its way to a disk.
+pub const STAGED_BYTES: usize = 64;
 
 impl Layout {
     /// The layout for a zone of so many bytes; `None` for a size of blocks that is not allowed, and for less than
@@ -35,12 +39,53 @@ impl Layout {
         let blocks = bytes / u64::from(block_bytes);
         let files = (blocks / 128).clamp(64, 1 << 16) as u32;
         let operations = (blocks / 512).clamp(64, 2048) as u32;
-        let empty = Self { block_bytes, sets: 0, files, operations };
+        let empty = Self { block_bytes, sets: 0, files, operations, staged: 0 };
         let per_set = (HEAD_BYTES + 2 * WORDS_BYTES + WAYS * block_bytes as usize) as u64;
         // The parts are aligned, which takes a page for each of the last four at most.
         let room = bytes.checked_sub(empty.blocks_at() as u64 + 4 * u64::from(block_bytes))?;
         let sets = u32::try_from(room / per_set).ok()?;
         Some(Self { sets, ..empty })
+    }
+
+    /// The layout for a cache of so many bytes on a disk, whose index is in memory; `None` as above. A zone in memory
+    /// has besides the index up to 128 blocks on their way to the disk.
+    pub fn for_disk(bytes: u64, block_bytes: u32) -> Option<Self> {
+        let inside = Self::for_zone(bytes, block_bytes)?;
+        let staged = (inside.blocks() / 512).clamp(16, 128) as u32;
+        // What the store has before its index takes the place of a set at most.
+        let sets = inside.sets.checked_sub(1).filter(|sets| *sets > 0)?;
+        Some(Self { sets, staged, ..inside })
+    }
+
+    /// True if the blocks lie on a disk.
+    #[inline]
+    pub fn is_on_disk(self) -> bool {
+        self.staged > 0
+    }
+
+    /// Where on the disk the saved index begins.
+    pub const SAVED_AT: u64 = 4096;
+
+    /// Where on the disk a place's block lies: behind the saved index.
+    #[inline]
+    pub(super) fn stored_at(self, place: u64) -> u64 {
+        Self::SAVED_AT + self.blocks_at() as u64 + place * u64::from(self.block_bytes)
+    }
+
+    /// Bytes on the disk.
+    pub fn stored_bytes(self) -> u64 {
+        self.stored_at(self.blocks())
+    }
+
+    /// Where what is known of a block on its way to the disk lies.
+    pub(super) fn staged_at(self, number: u32) -> usize {
+        self.blocks_at() + number as usize * STAGED_BYTES
+    }
+
+    /// Where such a block lies.
+    pub(super) fn staged_block_at(self, number: u32) -> usize {
+        let heads = (self.staged as usize * STAGED_BYTES).next_multiple_of(4096);
+        self.blocks_at() + heads + number as usize * self.block_bytes as usize
     }
 
     /// Places for blocks.
@@ -90,13 +135,17 @@ impl Layout {
         self.blocks_at()
     }
 
-    /// Bytes of everything; `None` for numbers that no zone has.
+    /// Bytes of everything in memory; `None` for numbers that no zone has.
     pub fn total_bytes(self) -> Option<usize> {
         let is_sane = matches!(self.block_bytes, 4096 | 8192 | 16384)
             && (1..=1 << 28).contains(&self.sets)
             && (1..=1 << 16).contains(&self.files)
-            && (1..=1 << 12).contains(&self.operations);
-        is_sane.then(|| self.blocks_at() + self.sets as usize * WAYS * self.block_bytes as usize)
+            && (1..=1 << 12).contains(&self.operations)
+            && self.staged <= 1 << 12;
+        is_sane.then(|| match self.is_on_disk() {
+            true => self.staged_block_at(self.staged),
+            false => self.blocks_at() + self.sets as usize * WAYS * self.block_bytes as usize,
+        })
     }
 }
 
@@ -118,6 +167,10 @@ mod tests {
                     assert!(total + (1 << 19) > zone, "{zone}: {} are left over", zone - total);
                     let blocks = layout.blocks() * u64::from(block_bytes);
                     assert!(layout.index_bytes() as u64 * 200 <= blocks, "{zone}: {layout:?}");
+                    let disk = Layout::for_disk(zone, block_bytes).expect("as large");
+                    assert!(disk.stored_bytes() <= zone && disk.blocks() + 16 >= layout.blocks(), "{disk:?}");
+                    let staging = disk.total_bytes().expect("sane") - disk.index_bytes();
+                    assert!(staging <= 3 << 20, "{disk:?}");
                 }
             }
         }

@@ -12,9 +12,11 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::fence;
 
+use seawall_media::Striped;
+
 use super::view::{Set, entry_sum, key};
 use super::word::{SetWord, Tag};
-use super::{Cache, FileRef};
+use super::{Cache, FileRef, FromDisk};
 use crate::key::Block;
 
 /// What became of a look.
@@ -43,6 +45,18 @@ impl Token {
     }
 }
 
+/// What a copy of an entry came to.
+enum Copied {
+    /// It is the entry's.
+    Right,
+    /// The place went to another block.
+    Gone,
+    /// Nobody touched it, and its checksum is wrong.
+    Damaged,
+    /// The disk refused.
+    Unreadable,
+}
+
 /// What was seen of an entry.
 struct Seen {
     way: usize,
@@ -65,15 +79,19 @@ impl Cache {
         let set = self.set_of(block);
         let key = key(now.incarnation(), number);
         let Some(seen) = find(set, set.load(), key) else { return self.miss(set, file, number) };
-        let sum = self.region.read_summed(set.block_at(seen.way), into) ^ entry_sum(key, seen.tag.stamp());
-        // The copy's loads before those of what says that it was right.
-        fence(Acquire);
-        if set.tag(seen.way).load(Relaxed) != seen.tag.0 {
-            return self.miss(set, file, number);
-        }
-        if sum != seen.tag.checksum() {
-            self.drop_damaged(set, &seen);
-            return self.miss(set, file, number);
+        match self.copy(set, &seen, key, into) {
+            Copied::Right => {}
+            Copied::Gone => return self.miss(set, file, number),
+            Copied::Damaged => {
+                self.drop_from(set, &seen);
+                self.count_failure();
+                return self.miss(set, file, number);
+            }
+            Copied::Unreadable => {
+                self.drop_from(set, &seen);
+                self.count_disk_error();
+                return self.miss(set, file, number);
+            }
         }
         let heat = set.heat();
         let warmed = heat.warmed(seen.way);
@@ -82,6 +100,51 @@ impl Cache {
         }
         self.sample_read(block);
         Lookup::Hit
+    }
+
+    /// As [`look_up`](Self::look_up), and nothing is copied: whether the block is there now.
+    pub fn look(&self, file: FileRef, number: u32) -> Lookup {
+        let now = self.file(file);
+        if !now.is_open() || !self.is_serving() {
+            return Lookup::Miss(None);
+        }
+        let set = self.set_of(Block { file: file.slot, number });
+        match find(set, set.load(), key(now.incarnation(), number)) {
+            Some(_) => Lookup::Hit,
+            None => self.miss(set, file, number),
+        }
+    }
+
+    /// Copies an entry.
+    #[inline]
+    fn copy(&self, set: Set<'_>, seen: &Seen, key: u64, into: &mut [u8]) -> Copied {
+        if self.layout.is_on_disk() {
+            return self.read_stored(set, seen, key, into);
+        }
+        let sum = self.region.read_summed(set.block_at(seen.way), into);
+        judge(set, seen, key, sum)
+    }
+
+    /// Reads an entry from the disk. A checksum that is wrong is asked for a second time: while a process forks, what a
+    /// kernel of before Linux 6.3 reads past the page cache may land in memory that is its child's by then.
+    #[cold]
+    fn read_stored(&self, set: Set<'_>, seen: &Seen, key: u64, into: &mut [u8]) -> Copied {
+        let Some(read) = self.read else { return Copied::Gone };
+        let mut copied = Copied::Unreadable;
+        for _ in 0..2 {
+            match read(self.layout.stored_at(set.place(seen.way)), into) {
+                FromDisk::All => {}
+                FromDisk::NotNow => return Copied::Gone,
+                FromDisk::Failed => return Copied::Unreadable,
+            }
+            let mut sum = Striped::new();
+            sum.update(into);
+            copied = judge(set, seen, key, sum.finish());
+            if !matches!(copied, Copied::Damaged) {
+                break;
+            }
+        }
+        copied
     }
 
     /// A miss, with a token if the block may be filled: its file is open and nobody is writing to its set. Taken
@@ -100,14 +163,25 @@ impl Cache {
         }))
     }
 
-    /// A block that nobody touched while it was copied, and whose checksum is wrong all the same. Who is copying it
+    /// Takes out a block that nobody touched while it was copied, and that cannot be had all the same. Who is copying it
     /// too sees that its tag is gone: one damage is counted once.
     #[cold]
-    fn drop_damaged(&self, set: Set<'_>, seen: &Seen) {
+    fn drop_from(&self, set: Set<'_>, seen: &Seen) {
         set.clear(1 << seen.way);
         set.scrub(1 << seen.way);
-        self.count_failure();
     }
+}
+
+/// Whether what was copied, with this checksum, is the entry.
+#[inline]
+fn judge(set: Set<'_>, seen: &Seen, key: u64, sum: u32) -> Copied {
+    // The copy's loads before those of what says that it was right.
+    fence(Acquire);
+    if set.tag(seen.way).load(Relaxed) != seen.tag.0 {
+        return Copied::Gone;
+    }
+    let is_right = sum ^ entry_sum(key, seen.tag.stamp()) == seen.tag.checksum();
+    if is_right { Copied::Right } else { Copied::Damaged }
 }
 
 /// The valid entry with this key, if it is not being filled.

@@ -5,10 +5,13 @@
 //! header | samples | cells | operations | files | heads of sets | keys | tags | blocks
 //! ```
 //!
+//! The blocks lie there, or [on a disk](store): then in their stead those that are on their way to it.
+//!
 //! | step | where | what it changes |
 //! |---|---|---|
 //! | look up | [`lookup`] | nothing but a heat; no lock, no system call |
 //! | fill | [`fill`] | a place, published by one compare-and-swap of its set's word |
+//! | bring a block to the disk | [`staged`] | a place, as a fill does; the daemon alone |
 //! | write | [`mod@write`] | marks the sets of its blocks until it has ended |
 //! | change (truncate, punch, rename over) | [`change`] | the file's incarnation |
 //! | write a file that is not entered | [`unannounced`] | counts the writer in the file's cell until it has ended |
@@ -39,7 +42,10 @@ mod reap;
 #[cfg(feature = "std")]
 mod register;
 mod sample;
+mod staged;
 mod state;
+#[cfg(feature = "std")]
+mod store;
 mod sync;
 mod unannounced;
 mod view;
@@ -64,7 +70,10 @@ pub use reap::Reaped;
 #[cfg(feature = "std")]
 pub use register::{Entered, Preparing, Tenant};
 pub use sample::{ONE_IN, is_sampled};
+pub use staged::Staged;
 pub use state::{FAILURES_MAX, Off};
+#[cfg(feature = "std")]
+pub use store::StoreHeader;
 pub use unannounced::{Cell, Version};
 pub use write::Writing;
 
@@ -74,6 +83,22 @@ pub struct Cache {
     layout: Layout,
     /// Stores survive power loss once flushed and fenced; on emulated memory there is nothing to wait for.
     is_durable: bool,
+    /// How blocks are read that lie on a disk.
+    read: Option<ReadAt>,
+}
+
+/// Reads a block from the cache's disk, at this offset, past the page cache.
+pub type ReadAt = fn(at: u64, into: &mut [u8]) -> FromDisk;
+
+/// What became of such a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FromDisk {
+    /// All of it is there.
+    All,
+    /// There was no way to the disk, which says nothing about it.
+    NotNow,
+    /// The disk refused.
+    Failed,
 }
 
 /// A file of the cache: its slot, and which of the slot's tenants is meant. Who kept one for too long gets nothing.
@@ -89,6 +114,12 @@ impl Cache {
     /// Which zone this is: never 0, and another one for each that is made.
     pub fn id(&self) -> u64 {
         self.region.u64(core::mem::offset_of!(Header, uuid)).load(core::sync::atomic::Ordering::Relaxed) | 1
+    }
+
+    /// The same, with a way to the disk that its blocks lie on. Without one nothing of such a cache is a hit.
+    #[must_use]
+    pub fn reading(self, read: ReadAt) -> Self {
+        Self { read: Some(read), ..self }
     }
 
     /// True if its stores survive power loss.

@@ -54,7 +54,7 @@ impl Cache {
         is_durable: bool,
     ) -> Result<Self, OpenError> {
         fits(layout, &region)?;
-        let cache = Self { region, layout, is_durable };
+        let cache = Self { region, layout, is_durable, read: None };
         // The header last: without it there is no zone.
         cache.region.zero(0, layout.index_bytes());
         cache.flush(0, layout.index_bytes());
@@ -75,10 +75,12 @@ impl Cache {
     pub fn recover(region: Region, boot: [u8; 16]) -> Result<(Self, Recovered), OpenError> {
         let cache = Self::join(region)?;
         let has_restarted = cache.boot() != boot;
-        if has_restarted && !cache.is_durable {
+        let was_clean = cache.was_closed()?;
+        // An index that was brought back from a disk was saved when it was closed.
+        let is_saved = was_clean && cache.layout.is_on_disk();
+        if has_restarted && !cache.is_durable && !is_saved {
             return Err(OpenError::Lost);
         }
-        let was_clean = cache.was_closed()?;
         cache.region.u64(CLEAN).store(0, SeqCst);
         cache.flush(CLEAN, 8);
         cache.settle();
@@ -88,6 +90,7 @@ impl Cache {
         let mut recovered = Recovered { was_cut, ..Recovered::default() };
         cache.sets().for_each(|set| recover_set(set, &known, &mut recovered));
         cache.entries().for_each(|(_, entry)| entry.release());
+        cache.unstage_all();
         cache.calm();
         // What was left out of the index must not come back by the next power cut. The new boot after that.
         cache.flush(0, cache.layout.index_bytes());

@@ -35,6 +35,16 @@ impl Owner {
         ((self.process() & 0xffff).saturating_sub(1), (self.process() >> 16) as u16)
     }
 
+    /// As a word, never 0.
+    pub(super) fn word(self) -> u64 {
+        self.0
+    }
+
+    /// The owner with this word.
+    pub(super) fn from_word(word: u64) -> Option<Self> {
+        (word != 0).then_some(Self(word))
+    }
+
     /// The process.
     pub fn process(self) -> u32 {
         (self.0 >> 32) as u32
@@ -87,8 +97,7 @@ impl<'a> Entry<'a> {
 
     /// Who has it.
     pub fn owner(self) -> Option<Owner> {
-        let word = self.word(0).load(Acquire);
-        (word != 0).then_some(Owner(word))
+        Owner::from_word(self.word(0).load(Acquire))
     }
 
     /// What its owner does, if it says so yet.

@@ -45,6 +45,7 @@ impl Cache {
                 reaped.operations += 1;
             }
         }
+        self.reap_staged(&is_dead);
         reaped
     }
 

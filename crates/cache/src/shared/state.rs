@@ -15,11 +15,21 @@ pub(super) const CLEAN: usize = 320;
 #[cfg(feature = "std")]
 pub(super) const BOOT: usize = 328;
 const ADMITTED: usize = 384;
+/// Of a zone whose blocks lie on a disk.
+const DISK_ERRORS: usize = 448;
+/// A line for those who bring blocks there.
+const BELL: usize = 512;
+const IS_SPENT: usize = BELL + 4;
+const ALLOWANCE: usize = BELL + 8;
+const ALLOWED_AT: usize = BELL + 16;
+/// Blocks that were not brought there.
+const DROPPED: usize = 576;
+const OVER_BUDGET: usize = DROPPED + 8;
 
 /// The part of the watcher's word that is a thread's id (futex(2), FUTEX_TID_MASK).
 const THREAD: u32 = 0x3fff_ffff;
 
-/// Blocks whose checksum may fail before the cache is switched off.
+/// Blocks whose checksum may fail before the cache is switched off; and of a disk, reads and writes.
 pub const FAILURES_MAX: u64 = 8;
 
 /// Why a cache is off. Once off it stays off, for all processes, until the zone is made anew.
@@ -31,6 +41,8 @@ pub enum Off {
     Exhausted,
     /// Somebody asked for it.
     Asked,
+    /// Its disk failed again and again.
+    Disk,
 }
 
 impl Off {
@@ -39,6 +51,7 @@ impl Off {
             Self::Failures => 1,
             Self::Exhausted => 2,
             Self::Asked => 3,
+            Self::Disk => 4,
         }
     }
 }
@@ -51,6 +64,7 @@ impl Cache {
             0 => None,
             1 => Some(Off::Failures),
             2 => Some(Off::Exhausted),
+            4 => Some(Off::Disk),
             _ => Some(Off::Asked),
         }
     }
@@ -100,6 +114,63 @@ impl Cache {
         if self.word(FAILURES).fetch_add(1, Relaxed) + 1 >= FAILURES_MAX {
             self.switch_off(Off::Failures);
         }
+    }
+
+    /// Reads and writes that its disk refused.
+    pub fn disk_errors(&self) -> u64 {
+        self.word(DISK_ERRORS).load(Relaxed)
+    }
+
+    #[cold]
+    pub(super) fn count_disk_error(&self) {
+        if self.word(DISK_ERRORS).fetch_add(1, Relaxed) + 1 >= FAILURES_MAX {
+            self.switch_off(Off::Disk);
+        }
+    }
+
+    /// Blocks that were not brought to the disk since the zone was made: too many were on their way.
+    pub fn dropped(&self) -> u64 {
+        self.word(DROPPED).load(Relaxed)
+    }
+
+    pub(super) fn count_dropped(&self) {
+        self.word(DROPPED).fetch_add(1, Relaxed);
+    }
+
+    /// Blocks that were not brought to the disk since the zone was made: as many bytes had been as may be.
+    pub fn over_budget(&self) -> u64 {
+        self.word(OVER_BUDGET).load(Relaxed)
+    }
+
+    pub(super) fn count_over_budget(&self) {
+        self.word(OVER_BUDGET).fetch_add(1, Relaxed);
+    }
+
+    /// True while nothing may be brought to the disk: as many bytes were as may be.
+    pub fn is_spent(&self) -> bool {
+        self.region.u32(IS_SPENT).load(Relaxed) != 0
+    }
+
+    /// Nothing may be brought to the disk for now, or something may again. The daemon's alone.
+    pub fn set_spent(&self, is_spent: bool) {
+        self.region.u32(IS_SPENT).store(u32::from(is_spent), Relaxed);
+    }
+
+    /// Bytes that may be brought to the disk at once, and as of when that is, in seconds since the epoch; zeros at first.
+    /// The daemon's alone: kept here, so that it outlives it.
+    pub fn allowance(&self) -> (u64, u64) {
+        (self.word(ALLOWANCE).load(Relaxed), self.word(ALLOWED_AT).load(Relaxed))
+    }
+
+    /// Keeps them.
+    pub fn set_allowance(&self, bytes: u64, at: u64) {
+        self.word(ALLOWANCE).store(bytes, Relaxed);
+        self.word(ALLOWED_AT).store(at, Relaxed);
+    }
+
+    /// 1 while whoever brings blocks to the disk sleeps, and is to be woken.
+    pub(super) fn bell(&self) -> &AtomicU32 {
+        self.region.u32(BELL)
     }
 
     /// An incarnation that no file ever had, durable before it is used; 0, which no file can be served with, if

@@ -228,7 +228,7 @@ impl<'a> Set<'a> {
         Tag(self.tag(way).load(Acquire))
     }
 
-    /// Where a place's block lies.
+    /// Where a place's block lies, in a zone that has blocks.
     #[inline]
     pub fn block_at(self, way: usize) -> usize {
         self.cache.layout.blocks_at() + self.nth(way) * self.cache.layout.block_bytes as usize

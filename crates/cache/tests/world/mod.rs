@@ -7,6 +7,7 @@
 mod disk;
 mod memory;
 mod process;
+mod store;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -33,6 +34,8 @@ pub struct Plan {
     pub seed: u64,
     /// Stores survive power loss, and power is cut between lives.
     pub is_durable: bool,
+    /// The blocks lie on a disk.
+    pub is_on_disk: bool,
     /// What the processes do wrong.
     pub planted: Option<Planted>,
 }
@@ -221,6 +224,7 @@ pub fn run(plan: Plan) -> Result<Seen, String> {
         files: 4,
         // Sometimes too few.
         operations: rng.pick(&[8, 8, 8, 2]),
+        staged: if plan.is_on_disk { rng.pick(&[1, 2, 4]) } else { 0 },
     };
     let total = layout.total_bytes().expect("a sane layout");
     let memory = Memory::new(total, plan.is_durable);
@@ -241,8 +245,9 @@ pub fn run(plan: Plan) -> Result<Seen, String> {
         seen: Cell::default(),
     });
     let before = install(Some(Rc::clone(&world) as Rc<dyn Observer>));
+    store::install(layout, &world);
     let cache = Cache::create(world.memory.region(), layout, [1; 16], [1; 16], plan.is_durable);
-    *world.cache.borrow_mut() = Some(Rc::new(cache.expect("a cache")));
+    *world.cache.borrow_mut() = Some(Rc::new(cache.expect("a cache").reading(store::read)));
     for life in 0..3 {
         let is_cut = plan.is_durable && world.rng.one_in(2);
         live(&world, is_cut);
@@ -329,6 +334,10 @@ fn process(world: &Rc<World>, number: usize) -> Fiber {
                 if world.rng.one_in(8) {
                     world.choose_policy(&cache);
                 }
+                if world.rng.one_in(2) {
+                    let brought = store::bring_all(&cache, Owner::new(1, 1));
+                    world.count(|seen| seen.admitted += brought);
+                }
                 (0..world.rng.below(30)).for_each(|_| world.wait());
             }
         });
@@ -340,6 +349,7 @@ fn process(world: &Rc<World>, number: usize) -> Fiber {
 fn tidy(world: &Rc<World>, cache: &Cache) {
     world.dead.borrow_mut().fill(true);
     cache.reap(|owner| world.is_dead(owner));
+    store::bring_all(cache, Owner::new(1, 1));
     if cache.failures() != 0 {
         return world.violate(format!("{} checksums failed, and nothing was damaged", cache.failures()));
     }
@@ -362,7 +372,10 @@ fn filled(world: &World, cache: &Cache, file: usize, of: FileRef, block: usize) 
     for half in 0..2 {
         fill_half(&mut buffer, half, world.disks.borrow()[file].half(block, half));
     }
-    token.is_some_and(|token| cache.offer(Owner::new(1, 1), &token, &buffer) == Offered::Admitted)
+    match token.map(|token| cache.offer(Owner::new(1, 1), &token, &buffer)) {
+        Some(Offered::Staged) => store::bring_all(cache, Owner::new(1, 1)) == 1,
+        offered => offered == Some(Offered::Admitted),
+    }
 }
 
 /// The next life: the power was cut, or everybody ended and somebody opens the zone again.
@@ -388,7 +401,7 @@ fn reopen(world: &Rc<World>, is_cut: bool, life: u8) {
     match Cache::recover(world.memory.region(), world.memory.boot()) {
         Ok((cache, recovered)) => {
             world.count(|seen| seen.kept += recovered.kept);
-            *world.cache.borrow_mut() = Some(Rc::new(cache));
+            *world.cache.borrow_mut() = Some(Rc::new(cache.reading(store::read)));
         }
         Err(e) => world.violate(format!("the zone is not found again: {e}")),
     }

@@ -110,7 +110,7 @@ impl Process {
         match self.cache.offer(self.owner(), &token, &buffer) {
             Offered::Admitted => self.world.count(|seen| seen.admitted += 1),
             Offered::Stale => self.world.count(|seen| seen.stale += 1),
-            Offered::Passed | Offered::Busy => {}
+            Offered::Passed | Offered::Busy | Offered::Staged | Offered::Failed => {}
         }
     }
 

@@ -32,8 +32,11 @@ pub struct Cached {
     pub size: u64,
     /// Bytes of a block.
     pub block_bytes: u32,
-    /// Its file.
+    /// Its file, or device.
     pub path: PathBuf,
+    /// Bytes that may be written to it in a day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_budget: Option<u64>,
 }
 
 impl Cached {
@@ -47,19 +50,25 @@ impl Cached {
     }
 
     fn options(&self) -> CacheOptions {
-        let Self { size, block_bytes, path } = self.clone();
-        CacheOptions { size, block_bytes, path: Some(path), is_needed: false }
+        let Self { size, block_bytes, path, write_budget } = self.clone();
+        CacheOptions { size, block_bytes, write_budget, path: Some(path), is_needed: false }
     }
 
     /// What the daemon is told.
     pub fn arguments(&self) -> String {
-        let words = arguments(self.size, self.block_bytes, Some(&self.path));
+        let words = arguments(&self.options());
         words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     }
 
     /// What the service's drop-in remembers.
     pub fn settings(&self) -> String {
-        format!("Cache={}\nCacheBlock={}\nCachePath={}\n", self.size, self.block_bytes, self.path.display())
+        let budget = self.write_budget.map_or(String::new(), |budget| format!("CacheWriteBudget={budget}\n"));
+        format!(
+            "Cache={}\nCacheBlock={}\nCachePath={}\n{budget}",
+            self.size,
+            self.block_bytes,
+            self.path.display()
+        )
     }
 
     /// The same read back; `None` if there is none, or it is not as it was written.
@@ -68,6 +77,7 @@ impl Cached {
             size: get("Cache")?.parse().ok()?,
             block_bytes: get("CacheBlock")?.parse().ok()?,
             path: get("CachePath")?.into(),
+            write_budget: get("CacheWriteBudget").and_then(|budget| budget.parse().ok()),
         })
     }
 }
@@ -91,10 +101,14 @@ pub fn find(
     // Attaching again changes nothing that was not asked for.
     let block_bytes = how.cache.block_bytes().or_else(|| before.map(|b| b.block_bytes));
     let own = own_place(machine, &place.path, service);
-    let path = how.cache.path().or_else(|| before.map(|b| b.path.clone())).unwrap_or(own);
-    let wanted = Cached { size, block_bytes: block_bytes.unwrap_or(DEFAULT_BLOCK), path };
+    let named = how.cache.path().or_else(|| before.map(|b| b.path.clone()));
+    let path = named.clone().unwrap_or(own);
+    let write_budget = how.cache.write_budget().or_else(|| before.and_then(|b| b.write_budget));
+    let wanted = Cached { size, block_bytes: block_bytes.unwrap_or(DEFAULT_BLOCK), path, write_budget };
     check_plain(&wanted.path)?;
-    cache::check(&wanted.options(), &place.path, medium(machine, how, place)?)?;
+    // A disk is a place for one only if somebody chose it.
+    let chosen = CacheOptions { path: named, ..wanted.options() };
+    cache::check(&chosen, &place.path, medium(machine, how, place)?)?;
     check_directory(machine, service, &wanted, &place.path)?;
     if machine.is_live() && has_directory(machine, &wanted) {
         cache::check_place(&wanted.options(), &place.path)?;
@@ -141,7 +155,7 @@ fn has_directory(machine: &Machine, cached: &Cached) -> bool {
 
 fn check_directory(machine: &Machine, service: &Service, wanted: &Cached, pool: &Path) -> Result<()> {
     let dir = wanted.path.parent().unwrap_or(Path::new("/"));
-    if dir == own_directory(pool) {
+    if dir == own_directory(pool) || cache::is_device(&machine.at(&wanted.path)) {
         return Ok(());
     }
     let owner = owner_name(service.uid);

@@ -199,8 +199,12 @@ mod tests {
             attached.environment = environment;
             attached.needs_unix_sockets = !attached.needs_unix_sockets;
             let path = "/mnt/pmem/redis.pool.cache".into();
-            attached.cache =
-                attached.cache.is_none().then_some(Cached { size: 1 << 30, block_bytes: 4096, path });
+            attached.cache = attached.cache.is_none().then_some(Cached {
+                size: 1 << 30,
+                block_bytes: 4096,
+                path,
+                write_budget: Some(1 << 40),
+            });
             machine.write(&drop_in(&attached.unit), &attached.render()).expect("written");
             let back = Attached::load(&machine, &attached.unit).expect("read");
             assert_eq!(back.as_ref(), Some(&attached));

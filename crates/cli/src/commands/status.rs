@@ -155,6 +155,19 @@ fn cache(c: &CacheStatus) -> Vec<(&'static str, String)> {
             ),
         ),
     ];
+    facts.extend(c.write_budget.map(|day| {
+        let left = size::human(c.write_budget_left);
+        (
+            "write budget",
+            format!("{} a day, {left} of it now; {} blocks over it", size::human(day), c.over_budget),
+        )
+    }));
+    if c.dropped > 0 {
+        facts.push(("", format!("{} blocks found no room on their way to the disk", c.dropped)));
+    }
+    if c.disk_errors > 0 {
+        facts.push(("", format!("{} reads and writes failed: look after its disk", c.disk_errors)));
+    }
     facts.extend(c.off.iter().map(|why| ("CACHE OFF", why.clone())));
     if c.failures > 0 {
         facts.push(("", format!("{} blocks had wrong checksums and were dropped", c.failures)));

@@ -181,9 +181,7 @@ fn command(pool: &Path, how: &mut How) -> Command {
     if how.keep {
         command.arg("--keep");
     }
-    if let Some(CacheOptions { size, block_bytes, path, .. }) = &how.cache {
-        command.args(cache::arguments(*size, *block_bytes, path.as_deref()));
-    }
+    command.args(how.cache.iter().flat_map(cache::arguments));
     // The daemon must not be its own client.
     command.env_remove("LD_PRELOAD").env_remove("SEAWALL_SOCKET");
     command

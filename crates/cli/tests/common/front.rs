@@ -7,9 +7,10 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering::SeqCst;
 
-use seawall_cache::shared::{Cache, FileRef, Lookup, Owner};
+use seawall_cache::shared::{Cache, FileRef, FromDisk, Lookup, Owner};
 use seawall_core::Engine;
 use seawall_daemon::control::Control;
 use seawall_daemon::{net, process};
@@ -88,6 +89,23 @@ impl Front {
     }
 }
 
+/// The cache's disk, if it has one.
+static DISK: OnceLock<File> = OnceLock::new();
+
+fn read_disk(at: u64, into: &mut [u8]) -> FromDisk {
+    let Some(disk) = DISK.get() else { return FromDisk::NotNow };
+    let mut room = vec![0; into.len() + 4096];
+    let skip = room.as_ptr().align_offset(4096);
+    let room = &mut room[skip..skip + into.len()];
+    match disk.read_exact_at(room, at) {
+        Ok(()) => {
+            into.copy_from_slice(room);
+            FromDisk::All
+        }
+        Err(_) => FromDisk::Failed,
+    }
+}
+
 /// What the process has.
 struct Played {
     engine: Engine,
@@ -125,7 +143,7 @@ fn hello(pool: &Path) -> Played {
     let region = Region::map(zone, reply.cache_len, false).expect("a mapping");
     let client = engine.claim_client(std::process::id(), process::now_ns()).expect("a slot");
     let generation = engine.shm().client(client).expect("the slot").generation().load(SeqCst);
-    let cache = Cache::join(region).expect("the zone");
+    let cache = Cache::join(region).expect("the zone").reading(read_disk);
     Played { engine, cache, owner: Owner::of_client(client, generation, 1), file: None }
 }
 
@@ -140,8 +158,9 @@ fn ask(pool: &Path, kind: Kind, file: Option<&File>) -> (Reply, Vec<std::os::fd:
 impl Played {
     fn enter(&mut self, pool: &Path, path: &Path) -> String {
         let file = File::options().read(true).write(true).open(path).expect("open");
-        let (reply, _) = ask(pool, Kind::Enter, Some(&file));
+        let (reply, descriptors) = ask(pool, Kind::Enter, Some(&file));
         let status = Status::from_u32(reply.status);
+        descriptors.into_iter().for_each(|disk| _ = DISK.set(File::from(disk)));
         if status == Status::Ok {
             let reference = FileRef { slot: reply.slot, tenant: reply.generation as u16 };
             let stat = file.metadata().expect("stat");

@@ -144,6 +144,16 @@ impl Place {
         ["rt", "image"].map(of).into_iter().filter(|path| path.exists()).collect()
     }
 
+    /// The index in memory of the block cache that has its blocks here.
+    pub fn index_of(&self, store: &Path) -> PathBuf {
+        let mut header = [0; 32];
+        let read = std::fs::File::open(store)
+            .and_then(|mut store| std::io::Read::read_exact(&mut store, &mut header));
+        read.expect("a store");
+        let uuid = u128::from_le_bytes(header[16..].try_into().expect("16 bytes"));
+        format!("/dev/shm/seawall-cache-{uuid:032x}").into()
+    }
+
     pub fn guard(&self) -> PathBuf {
         self.file("x-journal/.seawall")
     }

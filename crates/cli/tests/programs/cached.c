@@ -529,6 +529,38 @@ static void stream(int n, char **orders) {
         }
 }
 
+/* Of a cache on a disk: it is read into whatever memory, by a descriptor that stays, and the page cache comes first. */
+static void disk(void) {
+    char *room = aligned_alloc(HALF, 2 * BLOCK);
+    int fd = make(path, BLOCKS), status;
+    prime(self(fd));
+    for (int skew = 0; skew < BLOCK; skew += 1000) {
+        drop(fd);
+        must(pread(fd, room + skew, BLOCK, 5 * BLOCK) == BLOCK && room[skew] == 6 && room[skew + BLOCK - 1] == 6);
+        must(!in_memory(fd, 5));
+    }
+    drop(fd);
+    static char all[5 * BLOCK];
+    must(pread(fd, all, sizeof all, BLOCK) == sizeof all && all[0] == 2 && all[BLOCK] == 3 && all[5 * BLOCK - 1] == 6);
+    must(!in_memory(fd, 1) && !in_memory(fd, 5));
+    /* Whatever is closed, or put onto its number. */
+    for (int number = 3; number < 1100; number++) if (number != fd) close(number);
+    must(is_hit(self(fd), 6));
+    for (int number = 990; number < 1024; number++) must(dup2(fd, number) == number);
+    must(is_hit(self(fd), 7));
+    must(syscall(SYS_close_range, fd + 1, ~0U, 0) == 0);
+    must(is_hit(self(fd), 8));
+    pid_t pid = fork();
+    if (pid == 0) _exit(!is_hit(self(fd), 9));
+    must(waitpid(pid, &status, 0) == pid && status == 0);
+    /* What is in memory is read from there: this the cache does not know. */
+    static unsigned char block[BLOCK];
+    fill(block, 99);
+    must(raw(SYS_pwrite64, fd, (long)block, BLOCK, 3 * BLOCK) == BLOCK);
+    fill(block, 0);
+    must(pread(fd, block, BLOCK, 3 * BLOCK) == BLOCK && block[0] == 99);
+}
+
 int main(int n, char **words) {
     must(n >= 3);
     true_at = words[2];
@@ -539,6 +571,7 @@ int main(int n, char **words) {
     snprintf(other, sizeof other, "%s/other", words[2]);
     if (!strcmp(words[1], "hits")) hits();
     else if (!strcmp(words[1], "ways")) ways();
+    else if (!strcmp(words[1], "disk")) disk();
     else if (!strcmp(words[1], "slow")) slow();
     else if (!strcmp(words[1], "way")) way("one", atoi(words[3]), atoi(words[4]), 0);
     else if (!strcmp(words[1], "killed")) killed(atoi(words[3]), atoi(words[4]));

@@ -155,7 +155,10 @@ pub(crate) fn close(daemon: &Daemon) {
     death::revoke(daemon);
     leave_all(daemon);
     zone.cache.close();
-    daemon.log.say("the block cache is closed");
+    match zone.disk.as_ref().map_or(Ok(()), |disk| disk.save(&zone.cache)) {
+        Ok(()) => daemon.log.say("the block cache is closed"),
+        Err(e) => daemon.log.say(format!("the block cache's index is not saved, and stays in memory: {e}")),
+    }
 }
 
 impl Daemon {

@@ -10,7 +10,9 @@
 //!
 //! Not handled here: what a block is and why it is never stale (`seawall-cache`), who reads and writes (`preload`).
 
+mod aligned;
 mod death;
+mod disk;
 mod enter;
 mod finishing;
 mod keeping;
@@ -20,8 +22,10 @@ mod policies;
 mod prewarm;
 mod rules;
 mod status;
+mod store;
 mod strangers;
 mod takeover;
+mod writing;
 mod zone;
 
 use std::collections::BTreeMap;
@@ -34,6 +38,7 @@ use seawall_cache::advisory::Advisory;
 use seawall_cache::shared::{Cache, FileRef, Owner};
 use seawall_media::Medium;
 
+use crate::files::reopen;
 use crate::state::{Daemon, lock};
 
 pub use options::{CacheOptions, default_path};
@@ -50,18 +55,24 @@ pub(crate) use keeping::{close, leave_all, reap, run};
 pub(crate) use policies::{list as policies, set as set_policies};
 pub(crate) use prewarm::prewarm;
 pub(crate) use status::status;
+pub use store::is_device;
 pub(crate) use strangers::{look_for_writers, opened, review, suspend_those_of};
 pub(crate) use takeover::take_over;
+pub(crate) use writing::run as bring;
 pub use zone::CacheError;
 
 /// A cache that is in use.
 pub(crate) struct Zone {
     pub cache: Cache,
     pub path: PathBuf,
-    /// Its length, as it is mapped.
-    pub len: u64,
+    /// Bytes of the cache.
+    pub size: u64,
+    /// Bytes of what is mapped: all of it, or the index of one on a disk.
+    len: u64,
     pub medium: Medium,
-    /// Holds the lock.
+    /// Where its blocks lie, if not in the mapping.
+    disk: Option<disk::Disk>,
+    /// What is mapped; holds the lock, if there is no disk.
     _file: File,
     /// For clients: a descriptor that does not share the lock, which would outlive us in their mappings.
     for_clients: File,
@@ -85,11 +96,43 @@ pub(crate) struct Entered {
 }
 
 impl Zone {
+    /// A zone that is whole. `size` is the cache's.
+    fn new(
+        cache: Cache,
+        file: File,
+        path: PathBuf,
+        (medium, size): (Medium, u64),
+        disk: Option<disk::Disk>,
+    ) -> Result<Self, CacheError> {
+        let for_clients = reopen(&file, true).map_err(zone::failed(&path, "opening"))?;
+        Ok(Self {
+            size,
+            len: file.metadata().map_err(zone::failed(&path, "asking for the size of"))?.len(),
+            medium,
+            advisory: Mutex::new(Advisory::new(cache.layout().blocks())),
+            policies: policies::Policies::load(disk.as_ref().map_or(&path, |disk| &disk.beside)),
+            disk,
+            bringing: Mutex::default(),
+            cache,
+            path,
+            _file: file,
+            for_clients,
+            entered: Mutex::default(),
+            entering: Mutex::default(),
+            suspended: Mutex::default(),
+        })
+    }
+
     /// What a client maps, and how much of it. The client has been greeted: whoever looks under the same lock whether
     /// anybody is attached has either seen it, or is done.
     pub fn lend(&self) -> (BorrowedFd<'_>, u64) {
         let _alone = lock(&self.entering);
         (self.for_clients.as_fd(), self.len)
+    }
+
+    /// What a client reads blocks by that lie on a disk.
+    pub fn disk(&self) -> Option<BorrowedFd<'_>> {
+        self.disk.as_ref().map(|disk| disk.store.lend())
     }
 
     fn all(&self) -> Vec<Arc<Entered>> {

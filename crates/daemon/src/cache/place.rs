@@ -1,18 +1,19 @@
 //! A cache's place before there is a cache, for whoever sets one up: what a daemon's start would refuse. And its end.
 
 use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstatvfs};
-use seawall_cache::shared::{Header, Layout};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use seawall_cache::shared::{Header, Layout, StoreHeader};
 use seawall_media::Medium;
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, IntoBytes};
 
 use super::options::{CacheOptions, default_path};
-use super::policies;
+use super::store::is_device;
 use super::zone::{CacheError, failed, medium};
+use super::{disk, policies};
 use crate::foreign;
 
 /// Whether a pool on this medium can have such a cache: the zone's layout.
@@ -21,7 +22,7 @@ use crate::foreign;
 /// [`CacheError`]: no size of a cache, or a log on a block device.
 pub(super) fn layout(wanted: &CacheOptions, pool: &Path, on: Medium) -> Result<Layout, CacheError> {
     let layout = Layout::for_zone(wanted.size, wanted.block_bytes).ok_or(CacheError::Size(wanted.size))?;
-    if on == Medium::Block {
+    if on == Medium::Block && wanted.path.is_none() {
         return Err(CacheError::Block(pool.into()));
     }
     Ok(layout)
@@ -35,6 +36,31 @@ pub fn check(wanted: &CacheOptions, pool: &Path, on: Medium) -> Result<(), Cache
     layout(wanted, pool, on).map(drop)
 }
 
+/// Whether such a cache would lie on a disk, at this path: a device, or on an ordinary file system. Only by name: what the
+/// pool happens to lie on is no disk that anybody chose.
+///
+/// # Errors
+/// [`CacheError`]: an ordinary file system beside the pool, or a budget for memory.
+pub(super) fn is_on_disk(wanted: &CacheOptions, path: &Path) -> Result<bool, CacheError> {
+    let on = if is_device(path) { Medium::Block } else { medium_of(path)? };
+    match (on, &wanted.path, wanted.write_budget) {
+        (Medium::Block, None, _) => Err(CacheError::NotMemory { path: path.into() }),
+        (Medium::Block, Some(_), _) => Ok(true),
+        (_, _, Some(_)) => Err(CacheError::Budget { path: path.into() }),
+        _ => Ok(false),
+    }
+}
+
+/// What a file at this path lies on, or would. Makes nothing that has a name.
+fn medium_of(path: &Path) -> Result<Medium, CacheError> {
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let probe = rustix::fs::open(dir, flags, Mode::RUSR | Mode::WUSR);
+    let probe = File::from(probe.map_err(|e| failed(path, "looking for a place for")(e.into()))?);
+    probe.set_len(4096).map_err(failed(path, "looking for a place for"))?;
+    medium(&probe, path)
+}
+
 /// Whether the cache's file could be made where it is wanted, or found again there. Makes nothing that has a name; the
 /// directory must exist. Who may write there is not looked at.
 ///
@@ -42,21 +68,21 @@ pub fn check(wanted: &CacheOptions, pool: &Path, on: Medium) -> Result<(), Cache
 /// [`CacheError`]: an ordinary file system, no room, or something else that has the name.
 pub fn check_place(wanted: &CacheOptions, pool: &Path) -> Result<(), CacheError> {
     let path = wanted.at(pool);
+    let is_on_disk = is_on_disk(wanted, &path)?;
+    if is_device(&path) {
+        return Ok(());
+    }
     let there = open_any(&path).map_err(failed(&path, "opening"))?;
     let mut its_room = 0;
     if let Some(file) = &there {
         its_room = file.metadata().map_err(failed(&path, "asking for the size of"))?.blocks() * 512;
-        if path != default_path(pool) && !is_zone(file) {
+        let is_cache = if is_on_disk { is_store(file) } else { is_zone(file) };
+        if path != default_path(pool) && !is_cache {
             return Err(CacheError::NotAZone(path));
         }
     }
     let dir = path.parent().unwrap_or(Path::new("/"));
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    let probe = rustix::fs::open(dir, flags, Mode::RUSR | Mode::WUSR);
-    let probe = File::from(probe.map_err(|e| failed(&path, "looking for a place for")(e.into()))?);
-    probe.set_len(4096).map_err(failed(&path, "looking for a place for"))?;
-    medium(&probe, &path)?;
-    let fs = fstatvfs(&probe).map_err(|e| failed(&path, "asking for room for")(e.into()))?;
+    let fs = rustix::fs::statvfs(dir).map_err(|e| failed(&path, "asking for room for")(e.into()))?;
     match fs.f_bavail * fs.f_frsize + its_room {
         room if room < wanted.size => Err(CacheError::NoRoom { path, size: wanted.size }),
         _ => Ok(()),
@@ -69,6 +95,12 @@ pub fn check_place(wanted: &CacheOptions, pool: &Path) -> Result<(), CacheError>
 /// [`CacheError`]: it is in use, or no block cache.
 pub fn remove(path: &Path) -> Result<bool, CacheError> {
     let Some(file) = open_any(path).map_err(failed(path, "opening"))? else { return Ok(false) };
+    if is_device(path) || is_store(&file) {
+        drop(file);
+        let is_removed = disk::remove(path)?;
+        remove_policies(path)?;
+        return Ok(is_removed);
+    }
     if !is_zone(&file) {
         return Err(CacheError::NotAZone(path.into()));
     }
@@ -79,14 +111,16 @@ pub fn remove(path: &Path) -> Result<bool, CacheError> {
     if !pids.is_empty() {
         return Err(CacheError::InUse { path: path.into(), pids });
     }
-    match std::fs::remove_file(policies::beside(path)) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => {
-            return Err(failed(path, "removing the policies of")(e));
-        }
-        _ => {}
-    }
+    remove_policies(path)?;
     std::fs::remove_file(path).map_err(failed(path, "removing"))?;
     Ok(true)
+}
+
+fn remove_policies(path: &Path) -> Result<(), CacheError> {
+    match std::fs::remove_file(policies::beside(path)) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(failed(path, "removing the policies of")(e)),
+        _ => Ok(()),
+    }
 }
 
 /// Whosever it is: who may set up a cache for another user is root.
@@ -100,11 +134,20 @@ fn open_any(path: &Path) -> io::Result<Option<File>> {
 }
 
 /// Whether it begins like a zone.
-fn is_zone(mut file: &File) -> bool {
-    let mut bytes = [0; size_of::<Header>()];
-    file.metadata().is_ok_and(|stat| stat.is_file())
-        && file.read_exact(&mut bytes).is_ok()
-        && Header::read_from_bytes(&bytes).is_ok_and(|header| header.is_ours())
+fn is_zone(file: &File) -> bool {
+    begins::<Header>(file).is_some_and(|header| header.is_ours())
+}
+
+/// Whether it begins like what a cache has on a disk.
+fn is_store(file: &File) -> bool {
+    begins::<StoreHeader>(file).is_some_and(|header| header.is_ours())
+}
+
+fn begins<H: FromBytes + IntoBytes>(file: &File) -> Option<H> {
+    let mut header = H::new_zeroed();
+    file.metadata().ok().filter(|stat| stat.is_file())?;
+    file.read_exact_at(header.as_mut_bytes(), 0).ok()?;
+    Some(header)
 }
 
 #[cfg(test)]
@@ -114,7 +157,7 @@ mod tests {
     use super::*;
 
     fn wanted(path: PathBuf) -> CacheOptions {
-        CacheOptions { size: 64 << 20, block_bytes: 8192, path: Some(path), is_needed: true }
+        CacheOptions { path: Some(path), ..CacheOptions::of_size(64 << 20) }
     }
 
     fn said(checked: Result<(), CacheError>) -> String {
@@ -128,7 +171,11 @@ mod tests {
         let pool = ram.path().join("p");
         let at = |path: PathBuf| check_place(&wanted(path), &pool);
         at(ram.path().join("zone")).expect("in RAM");
-        assert!(said(at(disk.path().join("zone"))).contains("ordinary file system"));
+        at(disk.path().join("zone")).expect("on a disk, by name");
+        let beside = check_place(&CacheOptions::of_size(64 << 20), &disk.path().join("p"));
+        assert!(said(beside).contains("ordinary file system"));
+        let worn = CacheOptions { write_budget: Some(1 << 30), ..wanted(ram.path().join("zone")) };
+        assert!(said(check_place(&worn, &pool)).contains("--cache-write-budget"));
         std::fs::write(ram.path().join("mine"), "a text of mine").expect("written");
         assert!(said(at(ram.path().join("mine"))).contains("left alone"));
         let huge = CacheOptions { size: 8 << 40, ..wanted(ram.path().join("zone")) };
@@ -141,7 +188,9 @@ mod tests {
     #[test]
     fn a_pool_on_a_block_device_has_none_and_sizes_have_limits() {
         let path = PathBuf::from("/dev/shm/zone");
-        assert!(said(check(&wanted(path.clone()), Path::new("/p"), Medium::Block)).contains("block device"));
+        let beside = CacheOptions::of_size(64 << 20);
+        assert!(said(check(&beside, Path::new("/p"), Medium::Block)).contains("--cache-path"));
+        check(&wanted(path.clone()), Path::new("/p"), Medium::Block).expect("it can, elsewhere");
         let small = CacheOptions { size: 1 << 20, ..wanted(path.clone()) };
         assert!(said(check(&small, Path::new("/p"), Medium::Pmem)).contains("64M to 16T"));
         check(&wanted(path), Path::new("/p"), Medium::Pmem).expect("it can");

@@ -48,6 +48,9 @@ pub struct Wanted {
 /// What holds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Listed {
+    /// What the cache lies on, in one word: `pmem`, `block` or `emulated`.
+    #[serde(default)]
+    pub medium: String,
     /// Bytes of a block.
     pub block_bytes: u32,
     /// Places for blocks.
@@ -262,6 +265,7 @@ pub(crate) fn list(daemon: &Daemon) -> Result<Listed, String> {
         (files.files, files.blocks, files.kept) = (files.files + 1, files.blocks + blocks, files.kept + kept);
     }
     Ok(Listed {
+        medium: zone.medium.name().into(),
         block_bytes: layout.block_bytes,
         blocks: layout.blocks(),
         kept_max: layout.blocks() / WAYS as u64 * u64::from(KEPT_MAX),

@@ -10,19 +10,19 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use seawall_cache::set::Policy;
-use seawall_cache::shared::{FileRef, Lookup, Offered};
+use seawall_cache::shared::{FileRef, Lookup, Offered, Owner, Token};
 use seawall_wire::message::Status;
 use serde::{Deserialize, Serialize};
 
+use super::aligned::{ALIGNMENT, Aligned};
 use super::policies::zone_for;
+use super::writing::may_bring;
 use super::{Zone, capacity, enter, me};
 use crate::register::Unmanaged;
 use crate::state::{Daemon, lock};
 
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
-/// What O_DIRECT wants memory aligned to, at most.
-const ALIGNMENT: usize = 4096;
 /// The most blocks of one request: whoever asks shows how far it is.
 const BLOCKS_MAX: u32 = 4096;
 
@@ -118,9 +118,7 @@ impl Bringing<'_> {
     fn bring(&mut self, from: u32, blocks: u32) -> io::Result<()> {
         let size = self.zone.cache.layout().block_bytes as usize;
         let at_once = (PIECE / size) as u32;
-        let mut memory = vec![0u8; PIECE + ALIGNMENT];
-        let skip = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
-        let memory = &mut memory[skip..skip + PIECE];
+        let mut memory = Aligned::new(PIECE);
         let end = from.saturating_add(blocks);
         let mut first = from;
         while first < end && !self.daemon.lifetime.is_ending() {
@@ -137,9 +135,8 @@ impl Bringing<'_> {
     fn piece(&mut self, first: u32, memory: &mut [u8], size: usize) -> io::Result<u32> {
         let _complete = lock(&self.zone.bringing);
         // Tokens before the disk is read.
-        let blocks = (first..).zip(memory.chunks_exact_mut(size));
-        let looks: Vec<Lookup> =
-            blocks.map(|(number, block)| self.zone.cache.look_up(self.reference, number, block)).collect();
+        let blocks = first..first + (memory.len() / size) as u32;
+        let looks: Vec<Lookup> = blocks.map(|number| self.zone.cache.look(self.reference, number)).collect();
         let is_there = looks.iter().all(|look| *look == Lookup::Hit);
         let whole = if is_there { looks.len() } else { self.read(first, memory, size)? / size };
         let owner = me(self.daemon);
@@ -148,15 +145,26 @@ impl Bringing<'_> {
             let count = match look {
                 Lookup::Hit => &mut self.done.present,
                 Lookup::Miss(None) => &mut self.done.busy,
-                Lookup::Miss(Some(token)) => match self.zone.cache.offer_early(owner, token, block) {
-                    Offered::Admitted => &mut self.done.admitted,
+                Lookup::Miss(Some(token)) => match self.offer(owner, token, block) {
+                    Offered::Admitted | Offered::Staged => &mut self.done.admitted,
                     Offered::Passed => &mut self.done.passed,
-                    Offered::Stale | Offered::Busy => &mut self.done.busy,
+                    Offered::Stale | Offered::Busy | Offered::Failed => &mut self.done.busy,
                 },
             };
             *count += 1;
         }
         Ok(whole as u32)
+    }
+
+    fn offer(&self, owner: Owner, token: &Token, block: &[u8]) -> Offered {
+        let cache = &self.zone.cache;
+        match &self.zone.disk {
+            None => cache.offer_early(owner, token, block),
+            Some(_) if !may_bring(self.zone) => Offered::Passed,
+            Some(disk) => {
+                cache.bring_early(owner, token, block, |at, block| disk.write(self.daemon, cache, at, block))
+            }
+        }
     }
 
     fn read(&self, first: u32, memory: &mut [u8], size: usize) -> io::Result<usize> {

@@ -6,7 +6,7 @@ use seawall_cache::shared::{Off, Tenant};
 use seawall_stats::Class;
 use serde::{Deserialize, Serialize};
 
-use super::Zone;
+use super::{Zone, writing};
 use crate::files::path_of;
 use crate::state::{Daemon, lock};
 
@@ -18,7 +18,7 @@ const FILES_MAX: usize = 1000;
 pub struct CacheStatus {
     /// The zone's file.
     pub path: PathBuf,
-    /// Its medium in one word: `pmem` or `emulated`.
+    /// Its medium in one word: `pmem`, `block` or `emulated`.
     pub medium_name: String,
     /// Bytes of the zone.
     pub size: u64,
@@ -42,6 +42,21 @@ pub struct CacheStatus {
     pub admitted: u64,
     /// Checksums that failed.
     pub failures: u64,
+    /// Reads and writes that its disk refused.
+    #[serde(default)]
+    pub disk_errors: u64,
+    /// Bytes that may be written to its disk in a day.
+    #[serde(default)]
+    pub write_budget: Option<u64>,
+    /// Bytes that may be written at once now, of that.
+    #[serde(default)]
+    pub write_budget_left: u64,
+    /// Blocks that did not enter since the zone was made, because the budget was used up.
+    #[serde(default)]
+    pub over_budget: u64,
+    /// Blocks that did not enter since the zone was made, because too many were on their way to the disk.
+    #[serde(default)]
+    pub dropped: u64,
     /// Why it serves nothing.
     pub off: Option<String>,
     /// What other sizes would have given since the daemon started.
@@ -96,7 +111,7 @@ pub(crate) fn status(daemon: &Daemon, hits: u64, misses: u64) -> Option<CacheSta
     Some(CacheStatus {
         path: zone.path.clone(),
         medium_name: zone.medium.name().into(),
-        size: zone.len,
+        size: zone.size,
         block_bytes: layout.block_bytes,
         blocks: layout.blocks(),
         blocks_used: zone.cache.filled(),
@@ -107,6 +122,11 @@ pub(crate) fn status(daemon: &Daemon, hits: u64, misses: u64) -> Option<CacheSta
         misses,
         admitted: zone.cache.admitted(),
         failures: zone.cache.failures(),
+        disk_errors: zone.cache.disk_errors(),
+        write_budget: zone.disk.as_ref().and_then(|disk| disk.budget).map(writing::Budget::day),
+        write_budget_left: zone.cache.allowance().0,
+        over_budget: zone.cache.over_budget(),
+        dropped: zone.cache.dropped(),
         off: off(zone),
         advisory: advisory(zone),
         zone: format!("{:016x}", zone.cache.id()),
@@ -144,6 +164,7 @@ fn off(zone: &Zone) -> Option<String> {
     let why = match zone.cache.off() {
         Some(Off::Failures) => "checksums failed again and again: its memory is not to be trusted",
         Some(Off::Exhausted) => "its numbers are used up: it is made anew at the next start",
+        Some(Off::Disk) => "its disk failed again and again: the daemon's log says how",
         Some(Off::Asked) => "it was switched off",
         None if zone.cache.is_watched() => return None,
         None => "nobody watches for writers without Seawall: the daemon's log says why",
@@ -156,7 +177,7 @@ fn advisory(zone: &Zone) -> Vec<AdvisoryStatus> {
     let estimates = estimates.into_iter().filter(|estimate| estimate.reads > 0);
     let status = |estimate: seawall_cache::advisory::Estimate| AdvisoryStatus {
         percent: estimate.percent,
-        size: zone.len / 100 * u64::from(estimate.percent),
+        size: zone.size / 100 * u64::from(estimate.percent),
         hit_percent: estimate.hit_percent,
         reads: estimate.reads,
         hits: estimate.hits,

@@ -25,7 +25,7 @@ pub(crate) fn take_over(daemon: &mut Daemon, wanted: Option<&CacheOptions>) {
     }
     let places = wanted.map(|wanted| wanted.at(&daemon.pool.path)).into_iter();
     let places = places.chain([default_path(&daemon.pool.path)]);
-    let found = places.into_iter().find_map(|path| zone::join(&path, id));
+    let found = places.into_iter().find_map(|path| zone::join(daemon, wanted, &path, id));
     let Some(found) = found else {
         // Whoever comes now has no zone, and writes without a word: the others may never be served again.
         header.cache_zone().store(0, SeqCst);

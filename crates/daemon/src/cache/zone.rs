@@ -7,24 +7,23 @@
 //! | a zone of another size, version, medium or boot, or a damaged one | made anew, which the log says |
 //! | something else | refused, unless the name is ours |
 //! | any of these, and a process has it mapped | refused |
+//!
+//! One on a disk is [another matter](disk).
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock, fstatfs};
-use seawall_cache::advisory::Advisory;
 use seawall_cache::shared::{Cache, Header, Layout, OpenError, Recovered};
 use seawall_core::pool::boot;
 use seawall_media::{Medium, Region, magic, probe};
 
 use super::options::CacheOptions;
-use super::policies::Policies;
-use super::{Zone, default_path};
-use crate::files::reopen;
+use super::store::is_device;
+use super::{Zone, default_path, disk};
 use crate::foreign;
 use crate::place::beside;
 use crate::state::Daemon;
@@ -36,6 +35,9 @@ pub enum CacheError {
     Size(u64),
     Block(PathBuf),
     NotMemory { path: PathBuf },
+    NotDirect { path: PathBuf },
+    UsedDevice { path: PathBuf, by: &'static str },
+    Budget { path: PathBuf },
     NotAZone(PathBuf),
     InUse { path: PathBuf, pids: Vec<u32> },
     NoRoom { path: PathBuf, size: u64 },
@@ -50,14 +52,28 @@ impl fmt::Display for CacheError {
             }
             Self::Block(pool) => write!(
                 f,
-                "the pool {} is a log on a block device, and a block cache needs memory beside it: persistent memory, \
-                 or RAM for trying it out (--emulated). Run without --cache, or on another pool",
+                "the pool {} is a log on a block device, and a block cache beside it would be as slow as its disk: say where \
+                 it is to lie with --cache-path, on a disk that is faster than the database's (a file, or a device)",
                 pool.display()
             ),
             Self::NotMemory { path } => write!(
                 f,
-                "{} would be on an ordinary file system, where a cached block is read from the page cache like the \
-                 file itself: put the cache on persistent memory (a DAX mount) or in RAM (/dev/shm), with --cache-path",
+                "{} would be on an ordinary file system: put the block cache on persistent memory (a DAX mount), in RAM \
+                 (/dev/shm), or on a disk that is faster than the database's, with --cache-path",
+                path.display()
+            ),
+            Self::NotDirect { path } => write!(
+                f,
+                "{} is on a file system that reads and writes nothing past the page cache (O_DIRECT): put the block cache on \
+                 ext4, XFS or a device, with --cache-path",
+                path.display()
+            ),
+            Self::UsedDevice { path, by } => {
+                write!(f, "the device {} cannot be a block cache: {by}", path.display())
+            }
+            Self::Budget { path } => write!(
+                f,
+                "the block cache {} is memory, which is not worn by writes: leave --cache-write-budget out",
                 path.display()
             ),
             Self::NotAZone(path) => write!(
@@ -96,6 +112,9 @@ pub(super) fn failed(path: &Path, doing: &'static str) -> impl Fn(io::Error) -> 
 pub(super) fn open(daemon: &Daemon, wanted: &CacheOptions) -> Result<Zone, CacheError> {
     let layout = super::place::layout(wanted, &daemon.pool.path, daemon.pool.medium)?;
     let path = wanted.at(&daemon.pool.path);
+    if super::place::is_on_disk(wanted, &path)? {
+        return disk::open(daemon, wanted, path);
+    }
     if let Some(file) = existing(&path)? {
         let is_our_name = path == default_path(&daemon.pool.path);
         match find_again(&file, &path, layout) {
@@ -116,8 +135,15 @@ pub(super) fn open(daemon: &Daemon, wanted: &CacheOptions) -> Result<Zone, Cache
 }
 
 /// Joins the zone that living clients have, if this is it.
-pub(super) fn join(path: &Path, id: u64) -> Option<Zone> {
+pub(super) fn join(daemon: &Daemon, wanted: Option<&CacheOptions>, path: &Path, id: u64) -> Option<Zone> {
+    if is_device(path) {
+        return disk::join(daemon, wanted, path, id);
+    }
     let file = open_file(path).ok().flatten()?;
+    if medium(&file, path).ok()? == Medium::Block {
+        drop(file);
+        return disk::join(daemon, wanted, path, id);
+    }
     flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
     let len = file.metadata().ok()?.len();
     let cache = Cache::join(map(&file, path, len, medium(&file, path).ok()?).ok()?).ok()?;
@@ -132,24 +158,12 @@ enum Unusable {
 }
 
 fn zone(cache: Cache, file: File, path: PathBuf) -> Result<Zone, CacheError> {
-    let for_clients = reopen(&file, true).map_err(failed(&path, "opening"))?;
-    Ok(Zone {
-        len: file.metadata().map_err(failed(&path, "asking for the size of"))?.len(),
-        medium: medium(&file, &path)?,
-        advisory: Mutex::new(Advisory::new(cache.layout().blocks())),
-        policies: Policies::load(&path),
-        bringing: Mutex::default(),
-        cache,
-        path,
-        _file: file,
-        for_clients,
-        entered: Mutex::default(),
-        entering: Mutex::default(),
-        suspended: Mutex::default(),
-    })
+    let medium = medium(&file, &path)?;
+    let size = file.metadata().map_err(failed(&path, "asking for the size of"))?.len();
+    Zone::new(cache, file, path, (medium, size), None)
 }
 
-fn tell(daemon: &Daemon, path: &Path, found: &Recovered) {
+pub(super) fn tell(daemon: &Daemon, path: &Path, found: &Recovered) {
     let Recovered { kept, dropped, was_cut } = found;
     let why = if *was_cut { ", as far as they are known to be on the disk" } else { "" };
     daemon
@@ -169,7 +183,7 @@ fn existing(path: &Path) -> Result<Option<File>, CacheError> {
     if pids.is_empty() { Ok(Some(file)) } else { Err(CacheError::InUse { path: path.into(), pids }) }
 }
 
-fn open_file(path: &Path) -> io::Result<Option<File>> {
+pub(super) fn open_file(path: &Path) -> io::Result<Option<File>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let opened = OpenOptions::new().read(true).write(true).custom_flags(flags.bits() as i32).open(path);
     let file = match opened {
@@ -252,24 +266,24 @@ fn fill(file: &File, size: u64) -> io::Result<()> {
     file.sync_all()
 }
 
-fn uuid() -> io::Result<[u8; 16]> {
+pub(super) fn uuid() -> io::Result<[u8; 16]> {
     use std::io::Read;
     let mut uuid = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut uuid)?;
     Ok(uuid)
 }
 
-/// Persistent memory, or RAM that is named as such: a file of an ordinary file system is neither.
+/// Persistent memory, or RAM that is named as such: a file of an ordinary file system is neither, but on a disk.
 pub(super) fn medium(file: &File, path: &Path) -> Result<Medium, CacheError> {
     let probed = probe(file).map_err(|e| failed(path, "probing")(io::Error::other(e)))?;
     let is_ram = || fstatfs(file).is_ok_and(|fs| fs.f_type as u64 == magic::TMPFS);
     if probed.medium == Medium::Pmem || is_ram() {
         return Ok(probed.medium);
     }
-    Err(CacheError::NotMemory { path: path.into() })
+    Ok(Medium::Block)
 }
 
-fn map(file: &File, path: &Path, len: u64, medium: Medium) -> Result<Region, CacheError> {
+pub(super) fn map(file: &File, path: &Path, len: u64, medium: Medium) -> Result<Region, CacheError> {
     Region::map(file, len, medium == Medium::Pmem)
         .map_err(|e| failed(path, "mapping")(io::Error::other(format!("{e:?}"))))
 }

@@ -12,6 +12,7 @@
 //! who reads, once a descriptor.
 
 mod change;
+mod disk;
 mod read;
 mod streams;
 mod table;
@@ -31,6 +32,7 @@ use crate::{owner, session};
 pub use change::{
     Span, append_or_unknown, change, change_named, change_opened, pin_open, sync, unseen, write,
 };
+pub use disk::KEPT;
 pub use read::{Wanted, read};
 pub use streams::{before_fork, closed, opened as stream};
 pub use table::{copy, reset};
@@ -81,7 +83,7 @@ pub fn join(fd: BorrowedFd<'_>, len: u64) -> bool {
     let Ok(at) = raw!(SYS_mmap, 0, size, prot, flags, -1isize, 0) else { return false };
     let at = at as *mut Cache;
     // SAFETY: fresh memory of the right size, aligned to a page, ours alone until published.
-    unsafe { at.write(cache) };
+    unsafe { at.write(cache.reading(disk::read)) };
     if ZONE.compare_exchange(ptr::null_mut(), at, AcqRel, Acquire).is_err() {
         // SAFETY: written above and not published.
         unsafe { at.drop_in_place() };

@@ -13,7 +13,7 @@ use seawall_cache::shared::{Cache, FileRef};
 use seawall_core::Errno;
 use seawall_stats::{Class, Event};
 
-use super::{may_be, table, who, zone_for};
+use super::{disk, may_be, table, who, zone_for};
 use crate::sys::{self, raw};
 use crate::{app, client, session};
 
@@ -53,6 +53,9 @@ pub unsafe fn read(
     let is_stream =
         table::stream(fd).is_some_and(|stream| stream.note(run.first, run.count as u32, size.into()));
     let reader = Reader { cache, who: who()?, file, run, is_stream };
+    if !is_direct && reader.is_stored() && disk::is_in_memory(fd, offset, len as u64) {
+        return None;
+    }
     let mut missed = Missed::NOTHING;
     match reader.look(&mut missed, &mut blocks) {
         Looked::All => Some(Ok(reader.len())),

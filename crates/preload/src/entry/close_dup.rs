@@ -6,7 +6,7 @@ use seawall_core::Errno;
 
 use super::{entry, real_or};
 use crate::sys::raw;
-use crate::{errno, fdtable, journal, rings};
+use crate::{errno, fdtable, kept, rings};
 
 const CLOSE_RANGE_CLOEXEC: c_uint = 4;
 
@@ -19,7 +19,7 @@ entry! {
 
     fn closefrom (first: c_int) {
         let from = first.max(0) as u32;
-        if journal::kept_in(from, u32::MAX).is_some() && shut_range(from, u32::MAX, 0).is_ok() {
+        if kept::kept_in(from, u32::MAX).is_some() && shut_range(from, u32::MAX, 0).is_ok() {
             return;
         }
         fdtable::reset_range(from, u32::MAX);
@@ -35,22 +35,22 @@ entry! {
 
 /// close(2). The entry goes first: the number may be another thread's at once.
 pub fn shut(fd: c_int) -> Result<usize, Errno> {
-    if journal::is_kept(fd) {
+    if kept::is_kept(fd) {
         return Err(Errno::BADF);
     }
     fdtable::reset(fd);
     raw!(SYS_close, fd)
 }
 
-/// close_range(2); the journal's descriptor stays.
+/// close_range(2); descriptors of ours stay.
 pub fn shut_range(first: c_uint, last: c_uint, flags: c_uint) -> Result<usize, Errno> {
-    let Some(kept) = journal::kept_in(first, last) else { return shut_all(first, last, flags) };
+    let Some(kept) = kept::kept_in(first, last) else { return shut_all(first, last, flags) };
     let mut done = Ok(0);
     if first < kept {
-        done = shut_all(first, kept - 1, flags);
+        done = shut_range(first, kept - 1, flags);
     }
     if kept < last {
-        done = done.and(shut_all(kept + 1, last, flags));
+        done = done.and(shut_range(kept + 1, last, flags));
     }
     done
 }
@@ -72,7 +72,7 @@ pub fn onto(old: c_int, new: c_int) -> Result<usize, Errno> {
 
 /// dup3(2).
 pub fn onto_with(old: c_int, new: c_int, flags: c_int) -> Result<usize, Errno> {
-    journal::make_way(new);
+    kept::make_way(new);
     copied(old, raw!(SYS_dup3, old, new, flags))
 }
 

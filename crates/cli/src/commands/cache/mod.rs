@@ -186,6 +186,11 @@ fn tell(listed: &Listed, as_json: bool) -> Result<()> {
     let mut rows: Vec<_> =
         listed.policies.iter().map(|p| row(p.rule.policy.name(), named(p), &p.files)).collect();
     rows.push(row(Choice::Default.name(), "everything else".into(), &listed.others));
+    println!(
+        "block cache: {}, on {}\n",
+        size::human(listed.blocks * u64::from(listed.block_bytes)),
+        listed.medium
+    );
     show::table(&["what", "policy", "open files", "in the cache", "kept"], &rows);
     if listed.policies.iter().any(|policy| !policy.exists && policy.rule.table.is_some()) {
         println!("\ntables with files that are gone were rewritten: `seawall cache refresh`");

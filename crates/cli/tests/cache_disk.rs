@@ -1,0 +1,308 @@
+//! A block cache whose blocks lie on a disk: warm after a restart and after kills, cold when nobody can know; a disk that
+//! fails; a budget that is used up; what is no place for one.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Child;
+
+use serde_json::{Value, json};
+
+use common::front::{self, BLOCK, Front};
+use common::served::{self, add_root};
+use common::{Place, is_root, kill, wait_for};
+
+const BLOCKS: usize = 60;
+
+/// The process that the tests start.
+#[test]
+fn front_of_the_tests() {
+    front::play();
+}
+
+struct Scene {
+    place: Place,
+    daemon: Child,
+    file: PathBuf,
+    _dir: tempfile::TempDir,
+    store: PathBuf,
+}
+
+impl Scene {
+    fn new(options: &[&str]) -> Self {
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let store = dir.path().join("store");
+        let place = Place::new();
+        let file = place.file("x.db");
+        fs::write(&file, vec![1; BLOCKS * BLOCK]).expect("written");
+        let daemon = start(&place, &store, options);
+        Self { place, daemon, file, _dir: dir, store }
+    }
+
+    fn restart(&mut self, options: &[&str]) {
+        self.daemon.wait().expect("it ended");
+        self.daemon = start(&self.place, &self.store, options);
+    }
+
+    fn stop(&mut self) {
+        self.place.seawall(&["stop", "--pool", self.place.pool()]).succeeds();
+        self.daemon.wait().expect("it ended");
+    }
+
+    fn kill(&mut self) {
+        kill(self.daemon.id().into());
+        self.daemon.wait().expect("killed");
+    }
+
+    fn front(&self) -> Front {
+        let mut front = Front::start(&self.place.pool, "front_of_the_tests");
+        assert_eq!(front.enter(&self.file), "Ok");
+        front
+    }
+
+    /// A front with all of the file in the cache, which has noted it.
+    fn warm(&mut self) -> Front {
+        let mut front = self.front();
+        wait_for("all blocks to be brought", || front.hits(BLOCKS) == BLOCKS);
+        front
+    }
+
+    /// The same, and the file is left alone for long enough that its times would show a change.
+    fn noted(&mut self) -> Front {
+        self.warm().end();
+        self.stop();
+        self.restart(&[]);
+        self.warm()
+    }
+
+    fn status(&self) -> Value {
+        self.place.status()["cache"].clone()
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.place.status()["log"].as_str().expect("a path")).expect("the log")
+    }
+
+    fn index(&self) -> PathBuf {
+        self.place.index_of(&self.store)
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = self.daemon.kill();
+        let _ = self.daemon.wait();
+        if self.store.exists() {
+            let _ = fs::remove_file(self.index());
+        }
+    }
+}
+
+fn start(place: &Place, store: &std::path::Path, options: &[&str]) -> Child {
+    let store = store.to_str().expect("ASCII");
+    let daemon = served::start(place, &[&["--cache", "64M", "--cache-path", store], options].concat());
+    let data = place.data.path().canonicalize().expect("it exists");
+    add_root(place, "sqlite", &data, &data);
+    daemon
+}
+
+#[test]
+fn it_is_served_from_the_disk_and_says_so() {
+    let mut scene = Scene::new(&[]);
+    let front = scene.warm();
+    let status = scene.status();
+    assert_eq!((&status["medium_name"], &status["size"]), (&json!("block"), &json!(64 << 20)));
+    assert_eq!((&status["blocks_used"], &status["disk_errors"]), (&json!(BLOCKS), &json!(0)));
+    assert_eq!(fs::metadata(&scene.store).expect("there").len(), 64 << 20);
+    assert!(fs::metadata(scene.index()).expect("there").len() < 4 << 20, "only the index is in memory");
+    let pool = scene.place.pool();
+    let said = scene.place.seawall(&["cache", "list", "--pool", pool]);
+    assert!(said.succeeds().out.contains("on block"), "{}", said.out);
+    front.end();
+}
+
+#[test]
+fn after_a_clean_stop_it_is_warm_without_anything_in_memory() {
+    let mut scene = Scene::new(&[]);
+    let mut front = scene.noted();
+    assert_eq!(front.hits(BLOCKS), BLOCKS);
+    front.end();
+    let index = scene.index();
+    scene.stop();
+    assert!(!index.exists(), "as after a restart of the machine");
+    scene.restart(&[]);
+    let mut front = scene.front();
+    assert_eq!(front.hits(BLOCKS), BLOCKS);
+    assert!(scene.log().contains(&format!("with {BLOCKS} blocks")), "{}", scene.log());
+    front.end();
+}
+
+#[test]
+fn after_a_kill_of_the_daemon_and_its_readers_it_is_warm() {
+    let mut scene = Scene::new(&[]);
+    let mut front = scene.noted();
+    scene.kill();
+    assert_eq!(front.hits(BLOCKS), 0, "nobody watches");
+    front.kill();
+    scene.restart(&[]);
+    let mut front = scene.front();
+    assert_eq!(front.hits(BLOCKS), BLOCKS);
+    front.end();
+}
+
+#[test]
+fn a_daemon_that_is_killed_under_readers_is_replaced_and_the_cache_is_warm() {
+    let mut scene = Scene::new(&[]);
+    let mut front = scene.noted();
+    scene.kill();
+    scene.restart(&[]);
+    wait_for("the file to be looked at", || front.read(0).0);
+    assert_eq!(front.hits(BLOCKS), BLOCKS);
+    assert!(scene.log().contains("took over the block cache; 1 files, 0 of them not found"));
+    front.end();
+}
+
+/// The machine stopped in the middle: what is in memory is gone, and nothing on the disk is believed.
+#[test]
+fn without_its_index_and_without_a_clean_stop_it_is_cold() {
+    let mut scene = Scene::new(&[]);
+    let mut front = scene.noted();
+    scene.kill();
+    front.kill();
+    fs::remove_file(scene.index()).expect("removed");
+    scene.restart(&[]);
+    let mut front = scene.front();
+    assert_eq!(front.hits(BLOCKS), 0);
+    assert!(scene.log().contains("made anew: the machine stopped"), "{}", scene.log());
+    front.end();
+}
+
+/// The saved index is of before the kill: a block that was written since is not in it as it was.
+#[test]
+fn what_was_saved_before_is_not_believed_once_it_was_in_use_again() {
+    let mut scene = Scene::new(&[]);
+    let mut front = scene.noted();
+    assert_eq!(front.ask("write 7 9"), "done");
+    scene.kill();
+    front.kill();
+    scene.restart(&[]);
+    let mut front = scene.front();
+    assert_eq!(front.read(7).1, 9);
+    front.end();
+}
+
+#[test]
+fn a_disk_that_fails_switches_it_off_everywhere_and_no_read_fails() {
+    let mut scene = Scene::new(&[]);
+    let mut front = scene.warm();
+    let store = fs::File::options().write(true).open(&scene.store).expect("open");
+    store.set_len(4096).expect("cut off");
+    // What is brought there makes it long again: then bytes are wrong, where they were missing.
+    for block in 0..BLOCKS {
+        assert_eq!(front.read(block), (false, 1));
+    }
+    let status = scene.status();
+    let count = |what: &str| status[what].as_u64().expect("a number");
+    assert!(count("disk_errors") > 0 && count("disk_errors").max(count("failures")) == 8, "{status}");
+    assert!(status["off"].is_string(), "{status}");
+    assert_eq!(front.hits(BLOCKS), 0);
+    front.end();
+    scene.stop();
+    scene.restart(&[]);
+    assert_eq!(scene.status()["off"], Value::Null, "it is made anew");
+}
+
+/// An hour's share may be written at once: of a mebibyte a day that is five blocks.
+#[test]
+fn no_more_is_written_than_the_budget_allows() {
+    let mut scene = Scene::new(&["--cache-write-budget", "1M"]);
+    let mut front = scene.front();
+    wait_for("the budget to be used up", || {
+        front.hits(BLOCKS);
+        scene.status()["over_budget"].as_u64() > Some(0)
+    });
+    let brought = front.hits(BLOCKS);
+    assert!((1..=6).contains(&brought), "{brought} blocks");
+    let status = scene.status();
+    assert_eq!((&status["write_budget"], &status["admitted"]), (&json!(1 << 20), &json!(brought)));
+    let said = scene.place.seawall(&["status", "--pool", scene.place.pool()]);
+    assert!(said.out.contains("1 MiB a day"), "{}", said.out);
+    // Another daemon does not begin with another hour's share.
+    front.end();
+    scene.stop();
+    scene.restart(&["--cache-write-budget", "1M"]);
+    let mut front = scene.front();
+    (0..3).for_each(|_| _ = front.hits(BLOCKS));
+    assert!(scene.status()["admitted"].as_u64() <= Some(brought as u64 + 1));
+    front.end();
+}
+
+#[test]
+fn what_is_prewarmed_is_on_the_disk() {
+    let scene = Scene::new(&[]);
+    let prewarm = ["cache", "prewarm", "x.db", "--json", "--pool", scene.place.pool()];
+    assert_eq!(scene.place.seawall(&prewarm).json()["admitted"], json!(BLOCKS));
+    assert_eq!(scene.place.seawall(&prewarm).json()["present"], json!(BLOCKS));
+    let mut front = scene.front();
+    assert_eq!(front.hits(BLOCKS), BLOCKS);
+    front.end();
+}
+
+#[test]
+fn another_file_is_left_alone_and_memory_has_no_budget() {
+    let place = Place::new();
+    let mine = place.file("mine");
+    // Zeros are somebody's too.
+    fs::write(&mine, vec![0; 2 << 20]).expect("written");
+    let refused = |options: &[&str], words: &[&str]| {
+        let daemon = ["daemon", "--pool", place.pool(), "--cache", "64M"];
+        place.seawall(&[&daemon, options].concat()).fails(1, words);
+    };
+    refused(&["--cache-path", mine.to_str().expect("ASCII")], &["mine is no block cache", "left alone"]);
+    assert_eq!(fs::read(&mine).expect("there"), vec![0; 2 << 20]);
+    refused(&["--cache-write-budget", "1G"], &["--cache-write-budget"]);
+}
+
+/// A whole device, by a loop of a file.
+#[test]
+fn a_device_is_a_cache_if_nothing_is_on_it() {
+    let Some(device) = Loop::new() else { return };
+    let place = Place::new();
+    let path = device.0.as_str();
+    let file = place.file("x.db");
+    fs::write(&file, vec![1; BLOCKS * BLOCK]).expect("written");
+    for found in [0, BLOCKS] {
+        let mut daemon = start(&place, path.as_ref(), &[]);
+        let mut front = Front::start(&place.pool, "front_of_the_tests");
+        assert_eq!(front.enter(&file), "Ok");
+        assert_eq!(front.hits(BLOCKS), found);
+        wait_for("all blocks to be brought", || front.hits(BLOCKS) == BLOCKS);
+        front.end();
+        place.seawall(&["stop", "--pool", place.pool()]).succeeds();
+        daemon.wait().expect("it ended");
+    }
+    fs::write(path, vec![7; 4096]).expect("written");
+    let said = place.seawall(&["daemon", "--pool", place.pool(), "--cache", "64M", "--cache-path", path]);
+    said.fails(1, &["is no block cache"]);
+}
+
+struct Loop(String, #[allow(dead_code)] tempfile::NamedTempFile);
+
+impl Loop {
+    /// `None` where there are none.
+    fn new() -> Option<Self> {
+        let file = tempfile::NamedTempFile::new_in("/var/tmp").expect("a file");
+        file.as_file().set_len(65 << 20).expect("room");
+        let mut losetup = std::process::Command::new("losetup");
+        let made = losetup.args(["--find", "--show", "--direct-io=on"]).arg(file.path()).output();
+        let made = made.ok().filter(|made| is_root() && made.status.success())?;
+        Some(Self(String::from_utf8_lossy(&made.stdout).trim().into(), file))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("losetup").args(["--detach", &self.0]).status();
+    }
+}
