@@ -12,6 +12,8 @@ const STORES: u32 = 4096;
 /// Publishes for which nothing is stored when stores were dearer; twice as many each time that they are again.
 const PAUSE: u32 = 4 * STORES;
 const PAUSE_MAX: u32 = 1 << 24;
+/// A store that takes so many times as long as the mean is no usual one. One that merely waits for memory is.
+const FAR: u64 = 3;
 /// A publish that took longer was interrupted by something else: it counts as this many ticks.
 const LONGEST: u64 = 1 << 17;
 /// Bytes that take as long as what every call takes however short it is, roughly: so that publishes of different
@@ -67,14 +69,20 @@ impl Choice {
         }
     }
 
-    /// What a store took. True if a call would have been quicker: most likely it met a page fault.
+    /// What a store took. True if that is far more than others take, and a call would have been quicker: most likely it
+    /// met a page fault.
     #[inline]
     pub fn stored(&self, ticks: u64, bytes: u64) -> bool {
         if self.store.note(ticks, bytes, STORES) {
             self.judge();
         }
-        let call = (self.call.mean.load(Relaxed) * (bytes + CALL_BYTES)) >> 16;
-        ticks > call
+        let usual = self.call.of(bytes).max(FAR * self.store.of(bytes));
+        ticks > usual
+    }
+
+    /// What was spent to make later stores quick.
+    pub fn prepared(&self, ticks: u64) {
+        self.store.add(ticks, 0);
     }
 
     #[cold]
@@ -115,18 +123,28 @@ impl Cost {
         self.bytes.store(0, Relaxed);
     }
 
+    /// What so many bytes take, in ticks. 0: not known.
+    #[inline]
+    fn of(&self, bytes: u64) -> u64 {
+        (self.mean.load(Relaxed) * (bytes + CALL_BYTES)) >> 16
+    }
+
+    #[inline]
+    fn add(&self, ticks: u64, bytes: u64) {
+        self.ticks.store(self.ticks.load(Relaxed) + ticks.min(LONGEST), Relaxed);
+        self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
+    }
+
     /// True if there is a new mean: of the latest `window`, and a little of those before.
     #[inline]
     fn note(&self, ticks: u64, bytes: u64, window: u32) -> bool {
+        self.add(ticks, bytes + CALL_BYTES);
         let count = self.count.load(Relaxed) + 1;
-        let ticks = self.ticks.load(Relaxed) + ticks.min(LONGEST);
-        let bytes = self.bytes.load(Relaxed) + bytes + CALL_BYTES;
         self.count.store(count, Relaxed);
-        self.ticks.store(ticks, Relaxed);
-        self.bytes.store(bytes, Relaxed);
         if count < window {
             return false;
         }
+        let (ticks, bytes) = (self.ticks.load(Relaxed), self.bytes.load(Relaxed));
         let (new, old) = (((ticks << 16) / bytes).max(1), self.mean.load(Relaxed));
         self.mean.store(if old == 0 { new } else { (old + 3 * new) / 4 }, Relaxed);
         self.begin();
@@ -163,5 +181,27 @@ mod tests {
             assert_eq!(choice.stored(if faults { 20_000 } else { 500 }, 4096), faults);
         }
         assert!(choice.allows_store());
+    }
+
+    #[test]
+    fn a_store_that_waits_a_little_met_no_fault() {
+        let choice = Choice::new();
+        (0..CALLS).for_each(|_| choice.called(1000, 4096));
+        (0..STORES).for_each(|_| assert!(!choice.stored(700, 4096)));
+        assert!(!choice.stored(1500, 4096));
+        assert!(choice.stored(4000, 4096));
+    }
+
+    #[test]
+    fn what_prepares_stores_is_paid_by_them() {
+        let choice = Choice::new();
+        (0..CALLS).for_each(|_| choice.called(1000, 4096));
+        for n in 0..STORES {
+            if n % 16 == 0 {
+                choice.prepared(10_000);
+            }
+            choice.stored(500, 4096);
+        }
+        assert!(!choice.allows_store());
     }
 }

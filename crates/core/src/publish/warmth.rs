@@ -8,7 +8,8 @@
 //!
 //! In a warm chunk the first slow store into each *block* asks for the whole block to be made writable at once, instead
 //! of with a fault for each page. Nobody says when the kernel writes back: it shows, for blocks that were made
-//! writable are slow again. Then the chunk is cold.
+//! writable are slow again, page by page. Then the chunk is cold; or due at once, if enough was stored into it before.
+//! A slow store now and then shows nothing: the thread was interrupted, or waited for memory.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -21,12 +22,20 @@ pub const CHUNKS: usize = 64;
 const EARNED: u32 = (CHUNK / 4) as u32;
 /// Bit of a warm chunk.
 const WARM: u32 = 1 << 31;
+/// Bit of a warm chunk into which `EARNED` bytes were stored.
+const WORTH_IT: u32 = 1 << 30;
 /// Bytes of a block, of which a chunk has one for each of the lowest bits: they tell which were made writable.
 pub const BLOCK: u64 = CHUNK / BLOCKS as u64;
 const BLOCKS: u32 = 16;
-/// One more slow store into such a block. A few are somebody else's fault, and not the write-back's.
+/// One more slow store into such a block.
 const AGAIN: u32 = 1 << BLOCKS;
+/// So many are somebody else's fault, and not the write-back's, if as much as `EARNED` bytes are stored meanwhile.
 const AGAIN_MAX: u32 = 8 * AGAIN;
+const AGAIN_MASK: u32 = 15 * AGAIN;
+/// Bytes stored, in units of 256 bytes.
+const STORED: u32 = 1 << (BLOCKS + 4);
+const STORED_MASK: u32 = WORTH_IT - STORED;
+const STORED_UNIT: u64 = EARNED as u64 / (STORED_MASK / STORED + 1) as u64;
 
 /// What to do behind a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +61,7 @@ pub enum Chunk {
 
 /// Used by one thread at a time: atomics only because it lies in a static.
 pub struct Warmth {
-    /// 0 to `EARNED`: bytes written by calls. `WARM`, with blocks and slow stores.
+    /// 0 to `EARNED`: bytes written by calls. `WARM`, with blocks, slow stores and bytes stored.
     chunks: [AtomicU32; CHUNKS],
     /// Where the latest write ended.
     end: AtomicU64,
@@ -109,10 +118,18 @@ impl Warmth {
         self.end.store(bytes.end, Relaxed);
     }
 
-    /// These bytes were stored, or it was slow.
+    /// These bytes were stored into a warm chunk, or it was slow.
     #[inline]
     pub fn stored(&self, bytes: &Range<u64>, slow: bool) -> After {
         self.end.store(bytes.end, Relaxed);
+        let (chunk, state) = self.look(bytes);
+        let stored =
+            (state & STORED_MASK) + STORED * ((bytes.end - bytes.start) / STORED_UNIT).min(1023) as u32;
+        let state = match stored >= WORTH_IT {
+            true => state & !(STORED_MASK | AGAIN_MASK) | WORTH_IT,
+            false => state & !STORED_MASK | stored,
+        };
+        self.chunks[chunk].store(state, Relaxed);
         if slow { self.slow(bytes) } else { After::Nothing }
     }
 
@@ -122,7 +139,8 @@ impl Warmth {
         let block = 1 << (bytes.start % CHUNK / BLOCK);
         let (state, after) = match state & block == 0 {
             true => (state | block, After::OpenBlock),
-            false if state & !WARM < AGAIN_MAX => (state + AGAIN, After::Nothing),
+            false if state & AGAIN_MASK < AGAIN_MAX => (state + AGAIN, After::Nothing),
+            false if state & WORTH_IT != 0 => (EARNED, After::DropChunk),
             false => (0, After::DropChunk),
         };
         self.chunks[chunk].store(state, Relaxed);
@@ -172,6 +190,20 @@ mod tests {
         let slow = || warmth.stored(&at(0, 512), true);
         assert_eq!((0..9).map(|_| slow()).position(|after| after == After::DropChunk), Some(8));
         assert_eq!(warmth.of(&at(0, 512)), Chunk::Cold);
+    }
+
+    #[test]
+    fn what_was_stored_into_enough_is_due_at_once() {
+        let warmth = Warmth::new();
+        let store = |page: u64, slow| warmth.stored(&at(page * 4096, 4096), slow);
+        warmth.decide(&at(0, 1), true);
+        assert_eq!(store(0, true), After::OpenBlock);
+        // Slow stores now and then are no write-back.
+        for page in 0..1024 {
+            assert_eq!(store(page % 16, page % 16 == 0), After::Nothing);
+        }
+        assert_eq!((0..10).map(|_| store(0, true)).position(|after| after == After::DropChunk), Some(8));
+        assert_eq!(warmth.of(&at(0, 1)), Chunk::Due);
     }
 
     #[test]
