@@ -32,3 +32,23 @@ fn its_times_move_behind_a_store_at_the_latest_when_it_is_destaged() {
         assert!(changed() <= backed_up, "nothing was stored since");
     }
 }
+
+/// SQLite cuts its file to the size it has behind every checkpoint, and stores into it again.
+#[test]
+fn what_a_truncate_leaves_stays_solid() {
+    const END: u64 = 256 << 10;
+    let world = World::new(16 << 20);
+    let m = world.manage("db");
+    world.fsync(&m);
+    world.pwrite(&m, 0, &[7; END as usize], 0);
+    world.destage(&m);
+    if world.engine.solid(m.name) == 0 {
+        println!("no ext4 here: no file is ever solid");
+        return;
+    }
+    for (size, solid) in [(END, END), (100_000, 100_000), (2 * END, 100_000)] {
+        world.truncate(&m, size);
+        assert_eq!(world.engine.solid(m.name), solid, "cut to {size}");
+    }
+    assert!(world.is_tracked(&m));
+}

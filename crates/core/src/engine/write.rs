@@ -147,7 +147,9 @@ impl Engine {
             // An offset the kernel will refuse, or nothing to write: its answer is the answer.
             let Ok(Some((kind, offset, intake, data))) = entry() else { return publish() };
             if kind == RecordKind::Truncate {
-                f.solid().store(0, SeqCst);
+                // What is cut off is solid no more; the rest is (SQLite cuts its file to the size it has, again and
+                // again).
+                f.solid().fetch_min(offset, SeqCst);
             }
             let entry = Entry { kind, slot: file.slot, generation: file.generation, offset, intake };
             let Some(op) = self.append(who, f, &entry, data) else {
