@@ -157,7 +157,9 @@ impl Log {
 impl<'a> Operation<'a> {
     #[inline]
     fn begin(log: &'a Log, lane: Lane<'a>, index: u32) -> Self {
-        lane.inflight().store(log.shm.header().next_lsn().load(SeqCst), SeqCst);
+        // Whoever sees the LSN that is drawn next taken sees this too: it is drawn by the same thread, later, by a
+        // release.
+        lane.inflight().store(log.shm.header().next_lsn().load(Acquire), Relaxed);
         Self { log, lane, index, fenced: lane.tail().load(Relaxed) as u32, first: 0 }
     }
 

@@ -8,7 +8,7 @@
 //! page that cannot be read back: a SIGBUS, caught by [`fault::stand`], and the write is done by pwrite(2) after all.
 //!
 //! A row serves one file at a time, and of that a *window*. Callers hold the file's lock; a row that is in use (a
-//! signal handler, a file with the same row) says no.
+//! file with the same row) says no.
 
 use core::ffi::c_int;
 use core::ops::Range;
@@ -88,41 +88,56 @@ static TABLE: [Row; ROWS] = [const {
     }
 }; ROWS];
 
-/// Publishes `data` at `offset` of the target: by a store, or by `call`. To be called in a publish: the
-/// file's lock is held.
-///
-/// # Errors
-/// What `call` said.
-#[inline]
-pub fn publish<'d>(
-    target: &Target,
-    fd: c_int,
-    offset: u64,
-    data: impl Iterator<Item = &'d [u8]> + Clone,
-    call: impl FnOnce() -> Result<usize, Errno>,
-) -> Result<usize, Errno> {
-    let row = &TABLE[target.file.slot as usize % ROWS];
-    if row.state.compare_exchange(IDLE, BUSY, Acquire, Relaxed).is_err() {
-        return call();
+/// A row that this thread works on.
+pub struct Turn(&'static Row);
+
+impl Turn {
+    /// Takes the target's row, if nobody has it. To be called with the file's lock held.
+    #[inline]
+    pub fn take(target: &Target) -> Option<Self> {
+        let row = &TABLE[target.file.slot as usize % ROWS];
+        row.state.compare_exchange(IDLE, BUSY, Acquire, Relaxed).is_ok().then_some(Self(row))
     }
-    row.serve(target.file);
-    let solid = target.engine.solid(target.file);
-    let length: usize = data.clone().map(<[u8]>::len).sum();
-    let in_place = offset.checked_add(length as u64).is_some_and(|end| end <= solid);
-    if !in_place && row.is_time_to_ask() {
-        target.engine.ask_for_solid(target.file);
-    }
-    let place = if in_place && solid >= SMALLEST { row.place(offset, length as u64) } else { None };
-    let done = match place {
-        Some(bytes) if row.is_for_store(fd, &bytes, solid) => {
-            target.engine.note_store(target.file);
-            row.store(&bytes, data).map_or_else(|| row.call(&bytes, call), Ok)
+
+    /// Publishes `data` at `offset` of the target: by a store, or by `call`. To be called in a publish: the file's lock
+    /// is held; `now` is what that was told.
+    ///
+    /// # Errors
+    /// What `call` said.
+    #[inline]
+    pub fn publish<'d>(
+        &self,
+        target: &Target,
+        fd: c_int,
+        (offset, now): (u64, u64),
+        data: impl Iterator<Item = &'d [u8]> + Clone,
+        call: impl FnOnce() -> Result<usize, Errno>,
+    ) -> Result<usize, Errno> {
+        let row = self.0;
+        row.serve(target.file);
+        let solid = target.engine.solid(target.file);
+        let length: usize = data.clone().map(<[u8]>::len).sum();
+        let in_place = offset.checked_add(length as u64).is_some_and(|end| end <= solid);
+        if !in_place && row.is_time_to_ask() {
+            target.engine.ask_for_solid(target.file);
         }
-        Some(bytes) => row.call(&bytes, call),
-        None => call(),
-    };
-    row.state.store(IDLE, Release);
-    done
+        let place = if in_place && solid >= SMALLEST { row.place(offset, length as u64) } else { None };
+        match place {
+            Some(bytes) if row.is_for_store(fd, &bytes, solid) => {
+                target.engine.note_store(target.file);
+                row.store(&bytes, now, data).map_or_else(|| row.call(&bytes, call), Ok)
+            }
+            Some(bytes) => row.call(&bytes, call),
+            None => call(),
+        }
+    }
+}
+
+impl Drop for Turn {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.state.store(IDLE, Release);
+    }
 }
 
 impl Row {
@@ -174,21 +189,28 @@ impl Row {
         None
     }
 
-    /// `None`: the mapping broke, and nothing is written.
+    /// A store that began at `start`. `None`: the mapping broke, and nothing is written.
     #[inline]
-    fn store<'d>(&self, bytes: &Range<u64>, data: impl Iterator<Item = &'d [u8]>) -> Option<usize> {
-        let (start, length) = (ticks(), bytes.end - bytes.start);
+    fn store<'d>(
+        &self,
+        bytes: &Range<u64>,
+        start: u64,
+        data: impl Iterator<Item = &'d [u8]>,
+    ) -> Option<usize> {
+        let length = bytes.end - bytes.start;
         let past = length >= self.past_cache.load(Relaxed) && !self.warmth.repeats(bytes);
         if !self.copy(bytes.start, data, past) {
             return None;
         }
-        let slow = self.choice.stored(ticks().wrapping_sub(start), length);
+        let stored = ticks();
+        let slow = self.choice.stored(stored.wrapping_sub(start), length);
         match self.warmth.stored(bytes, slow) {
-            After::Nothing => {}
+            After::Nothing => return Some(length as usize),
             After::OpenBlock => self.advise(bytes.start, BLOCK, libc::MADV_POPULATE_WRITE),
             // So that one fault makes a whole folio writable again, and not each page its own.
             After::DropChunk => self.advise(bytes.start, CHUNK, libc::MADV_DONTNEED),
         }
+        self.choice.prepared(ticks().wrapping_sub(stored));
         Some(length as usize)
     }
 

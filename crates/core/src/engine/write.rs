@@ -16,11 +16,12 @@ use crate::format::RecordKind;
 use crate::intake::{self, Intake};
 use crate::journal::Journal;
 use crate::lock::{self, Entry as Entered};
+use crate::publish::Publish;
 use crate::{Errno, Owner, persist};
 
 impl Engine {
-    /// A write. `data` are the caller's slices in order; `publish` performs the caller's own system call
-    /// and returns what that returned. It is called exactly once, with the file's lock held.
+    /// A write. `data` are the caller's slices in order; `publish` performs the caller's own system call, or what
+    /// does the same, and returns what that returned. It is called exactly once, with the file's lock held.
     ///
     /// When this returns `Ok(n)` and the file is still tracked, the `n` bytes are durable.
     ///
@@ -34,7 +35,7 @@ impl Engine {
         fd: BorrowedFd<'_>,
         at: At,
         data: impl Iterator<Item = &'d [u8]> + Clone,
-        publish: impl FnOnce() -> Result<usize, Errno>,
+        publish: impl Publish<usize>,
     ) -> Result<usize, Errno> {
         self.change(
             who,
@@ -121,11 +122,11 @@ impl Engine {
         who: Owner,
         file: FileRef,
         fd: BorrowedFd<'_>,
-        publish: impl FnOnce() -> Result<R, Errno>,
+        publish: impl Publish<R>,
         whole: impl FnOnce(R, u64) -> bool,
         entry: impl Fn() -> Result<Option<(RecordKind, u64, Intake, D)>, Errno>,
     ) -> Result<R, Errno> {
-        let Some(f) = self.file(file) else { return publish() };
+        let Some(f) = self.file(file) else { return publish.publish(ticks()) };
         let start = ticks();
         let mut wait = Wait::default();
         loop {
@@ -134,7 +135,7 @@ impl Engine {
             };
             if !self.knows(file) {
                 // It lost its slot, so nobody has it open any more: the kernel says what this descriptor is.
-                return publish();
+                return publish.publish(ticks());
             }
             if guard.inherited() {
                 self.leave(file.slot, f, Flag(0), || fdatasync(fd));
@@ -145,14 +146,15 @@ impl Engine {
                 return untracked(f, publish);
             }
             // An offset the kernel will refuse, or nothing to write: its answer is the answer.
-            let Ok(Some((kind, offset, intake, data))) = entry() else { return publish() };
+            let Ok(Some((kind, offset, intake, data))) = entry() else { return publish.publish(ticks()) };
             if kind == RecordKind::Truncate {
                 // What is cut off is solid no more; the rest is (SQLite cuts its file to the size it has, again and
                 // again).
                 f.solid().fetch_min(offset, SeqCst);
             }
+            publish.prepare();
             let entry = Entry { kind, slot: file.slot, generation: file.generation, offset, intake };
-            let Some(op) = self.append(who, f, &entry, data) else {
+            let Some((op, appended)) = self.append(who, f, &entry, data) else {
                 let waits = Flag::ATOMIC.any_in(f.flags().load(Relaxed)) && self.log.fits(&intake);
                 if waits && !wait.is_over() {
                     drop(guard);
@@ -167,7 +169,7 @@ impl Engine {
             if guard.waited() != 0 {
                 self.log.shm.stats(op.lane()).record(Event::FileLock, class(f), self.ns(guard.waited()));
             }
-            let done = self.publish(op, f, kind, start, publish);
+            let done = self.publish(op, f, kind, (start, appended), publish);
             if !done.is_ok_and(|r| whole(r, intake.length)) {
                 // The log now says more than happened. Retiring it makes the file's own content the truth.
                 self.leave(file.slot, f, Flag(0), || fdatasync(fd));
@@ -177,7 +179,7 @@ impl Engine {
         }
     }
 
-    /// Append and persist. `None` if the log is full, or every lane is taken.
+    /// Append and persist, and when that was done. `None` if the log is full, or every lane is taken.
     #[inline]
     fn append<'d>(
         &self,
@@ -185,7 +187,7 @@ impl Engine {
         f: File<'_>,
         entry: &Entry,
         data: impl Iterator<Item = &'d [u8]>,
-    ) -> Option<Operation<'_>> {
+    ) -> Option<(Operation<'_>, u64)> {
         let mut op = self.log.claim(who)?;
         let start = ticks();
         let lsn = op.draw(entry.slot);
@@ -200,8 +202,9 @@ impl Engine {
             return None;
         }
         persist::records();
+        let appended = ticks();
         let persisted = match self.log.pool.journal() {
-            None => Ok(Some(self.since(start))),
+            None => Ok(Some(self.ns(appended.wrapping_sub(start)))),
             Some(journal) => self.harden_first(journal, f, entry.kind, lsn),
         };
         let Ok(spent) = persisted else {
@@ -214,7 +217,7 @@ impl Engine {
         }
         f.writes().store(f.writes().load(Relaxed) + 1, Relaxed);
         f.bytes().store(f.bytes().load(Relaxed) + entry.intake.length, Relaxed);
-        Some(op)
+        Some((op, appended))
     }
 
     /// On a block device a record is durable after a sync, not before its publish, but for two. A page that is to
@@ -241,24 +244,23 @@ impl Engine {
         Ok(spent.filter(|ticks| *ticks != 0).map(|ticks| self.ns(ticks)))
     }
 
-    /// Publish, then end the operation. A write that is not durable by now waits for that in its sync, and is not
-    /// counted here.
+    /// Publish, then end the operation; `start` and `appended` are when the write and its publish began. A write that
+    /// is not durable by now waits for that in its sync, and is not counted here.
     #[inline]
     fn publish<R>(
         &self,
         mut op: Operation<'_>,
         f: File<'_>,
         kind: RecordKind,
-        start: u64,
-        publish: impl FnOnce() -> Result<R, Errno>,
+        (start, appended): (u64, u64),
+        publish: impl Publish<R>,
     ) -> Result<R, Errno> {
         op.publishing();
-        let before = ticks();
-        let done = publish();
-        let stats = self.log.shm.stats(op.lane());
-        stats.record(Event::Publish, class(f), self.since(before));
+        let done = publish.publish(appended);
+        let (stats, published) = (self.log.shm.stats(op.lane()), ticks());
+        stats.record(Event::Publish, class(f), self.ns(published.wrapping_sub(appended)));
         if self.log.pool.journal().is_none() || self.must_be_first(f, kind) {
-            stats.record(Event::LogFileSync, class(f), self.since(start));
+            stats.record(Event::LogFileSync, class(f), self.ns(published.wrapping_sub(start)));
         }
         done
     }
@@ -278,16 +280,16 @@ fn place(fd: BorrowedFd<'_>, at: At) -> Result<u64, Errno> {
 
 /// A change of an untracked file: counted, so that a real fsync that began before it does not clear it.
 #[inline]
-fn untracked<R>(f: File<'_>, publish: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
+fn untracked<R>(f: File<'_>, publish: impl Publish<R>) -> Result<R, Errno> {
     f.epoch().fetch_add(1, SeqCst);
     f.untracked_writes().fetch_add(1, Relaxed);
-    publish()
+    publish.publish(ticks())
 }
 
 /// A signal handler changes the file that its own thread is changing: it goes to the kernel, and the next
 /// fsync is real, also for the interrupted change.
 #[cold]
-fn nested<R>(f: File<'_>, publish: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
+fn nested<R>(f: File<'_>, publish: impl Publish<R>) -> Result<R, Errno> {
     f.disturb();
-    publish()
+    publish.publish(ticks())
 }

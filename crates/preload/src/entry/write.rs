@@ -3,17 +3,20 @@
 //! A managed file: table entry, engine, real call. With O_DSYNC taken off (or RWF_DSYNC): then an fsync,
 //! which a tracked file absorbs.
 
+use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 
 use libc::iovec;
+use seawall_core::publish::Publish;
 use seawall_core::{At, Errno, Scope};
 
 use super::entry;
 use crate::cached::{self, Span};
 use crate::classify::{self, Intent, Kind, Target, Watched};
 use crate::fdtable::mark;
+use crate::mapped::Turn;
 use crate::sys::{self, raw};
-use crate::{app, errno, mapped};
+use crate::{app, errno};
 
 const RWF_DSYNC: c_int = 2;
 const RWF_SYNC: c_int = 4;
@@ -173,10 +176,7 @@ fn managed<'d, D: Iterator<Item = &'d [u8]> + Clone>(
     if target.entry.has(mark::DIRECT) {
         aligned(fd, place, slices.clone())?;
     }
-    let publish = || match place {
-        At::Offset(from) => mapped::publish(target, fd, from, slices.clone(), call),
-        At::Cursor | At::CursorAtEnd | At::End => call(),
-    };
+    let publish = Publication { target, fd, place, data: slices.clone(), call, turn: Cell::new(None) };
     let done = target.engine.write(target.who, target.file, sys::borrow(fd), place, slices.clone(), publish);
     if target.engine.gave_up() {
         sys::say(&["the log stays full: data files leave it, and their pages can tear until they are back"]);
@@ -187,6 +187,40 @@ fn managed<'d, D: Iterator<Item = &'d [u8]> + Clone>(
         target.sync(fd, scope(how.flags, target.entry.marks()))?;
     }
     Ok(n)
+}
+
+/// A write on its way to the page cache: by a store where that is possible, or by its own call.
+struct Publication<'t, D, C> {
+    target: &'t Target,
+    fd: c_int,
+    place: At,
+    data: D,
+    call: C,
+    turn: Cell<Option<Turn>>,
+}
+
+impl<'d, D, C> Publish<usize> for Publication<'_, D, C>
+where
+    D: Iterator<Item = &'d [u8]> + Clone,
+    C: FnOnce() -> Result<usize, Errno>,
+{
+    #[inline]
+    fn prepare(&self) {
+        let turn = self.turn.take();
+        if matches!(self.place, At::Offset(_)) {
+            self.turn.set(turn.or_else(|| Turn::take(self.target)));
+        }
+    }
+
+    #[inline]
+    fn publish(self, now: u64) -> Result<usize, Errno> {
+        match (self.turn.into_inner(), self.place) {
+            (Some(turn), At::Offset(from)) => {
+                turn.publish(self.target, self.fd, (from, now), self.data, self.call)
+            }
+            _ => (self.call)(),
+        }
+    }
 }
 
 /// A candidate, or an unmanaged file whose descriptor lost flags.
