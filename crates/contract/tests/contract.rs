@@ -65,6 +65,11 @@ fn every_case_agrees_with_the_log_on_a_block_device() {
     every_case_agrees(Pool::on(Medium::Block, "cases", "64M"));
 }
 
+#[test]
+fn every_case_agrees_with_a_block_cache() {
+    every_case_agrees(Pool::cached("cases", "256M"));
+}
+
 fn every_case_agrees(pool: Pool) {
     let work = Work::new("cases");
     let (left, right) = (work.directory("bare"), work.directory("seawall"));

@@ -49,11 +49,19 @@ fn cases(directory: &Path, work: &Work) -> Command {
 
 #[test]
 fn every_case_agrees_with_the_bare_file_system_on_a_mount() {
+    every_case_agrees(&Pool::new("mounted", "256M"));
+}
+
+#[test]
+fn every_case_agrees_on_a_mount_with_a_block_cache() {
+    every_case_agrees(&Pool::cached("mounted", "256M"));
+}
+
+fn every_case_agrees(pool: &Pool) {
     isolate();
     let work = Work::new("mounted");
     let (left, backing, at) = (work.directory("bare"), work.directory("backing"), work.directory("mount"));
-    let pool = Pool::new("mounted", "256M");
-    let Some(mount) = Mount::new(&pool, "256M", &backing, &at) else { return };
+    let Some(mount) = Mount::new(pool, "256M", &backing, &at) else { return };
     let right = mount.path().join("data");
     std::fs::create_dir(&right).expect("the mount is ours");
     let expected =
@@ -82,12 +90,20 @@ fn every_case_agrees_with_the_bare_file_system_on_a_mount() {
 /// The bare file system and the mount do the same, side by side: every answer, every tree.
 #[test]
 fn random_operations_agree_with_the_bare_file_system() {
+    random_operations_agree(&Pool::new("stress", "64M"));
+}
+
+#[test]
+fn random_operations_agree_with_a_block_cache() {
+    random_operations_agree(&Pool::cached("stress", "64M"));
+}
+
+fn random_operations_agree(pool: &Pool) {
     let seconds = std::env::var("SEAWALL_STRESS_SECONDS").unwrap_or_else(|_| "3".to_owned());
     isolate();
     let work = Work::new("stress");
     let (left, backing, at) = (work.directory("bare"), work.directory("backing"), work.directory("mount"));
-    let pool = Pool::new("stress", "64M");
-    let Some(mount) = Mount::new(&pool, "64M", &backing, &at) else { return };
+    let Some(mount) = Mount::new(pool, "64M", &backing, &at) else { return };
     let limit = Duration::from_secs(120 + 2 * seconds.parse::<u64>().unwrap_or(3));
     // Several processes with several threads each, in other orders every time; who fails names its seed.
     let now = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_secs() % 1_000_000);
@@ -106,11 +122,19 @@ fn random_operations_agree_with_the_bare_file_system() {
 /// Many processes and threads, some of them killed, on a log that is always full.
 #[test]
 fn the_smoke_agrees_with_its_model_on_a_mount() {
+    the_smoke_agrees(&Pool::new("mounted-smoke", "16M"));
+}
+
+#[test]
+fn the_smoke_agrees_with_its_model_on_a_mount_with_a_block_cache() {
+    the_smoke_agrees(&Pool::cached("mounted-smoke", "16M"));
+}
+
+fn the_smoke_agrees(pool: &Pool) {
     isolate();
     let work = Work::new("mounted-smoke");
     let (backing, at) = (work.directory("backing"), work.directory("mount"));
-    let pool = Pool::new("mounted-smoke", "16M");
-    let Some(mount) = Mount::new(&pool, "16M", &backing, &at) else { return };
+    let Some(mount) = Mount::new(pool, "16M", &backing, &at) else { return };
     let mut smoke = bare(&["smoke"]);
     smoke.arg(mount.path()).args(["--processes", "2", "--threads", "3", "--seconds", "3"]);
     bounded::run(&mut smoke, "the smoke", LIMIT).expect_success("the smoke");

@@ -28,13 +28,12 @@ fn program(directory: &Path, more: &[&str]) -> Command {
     command
 }
 
-fn under_seawall(name: &str, pool_size: &'static str, more: &[&str]) {
+fn under_seawall(name: &str, pool: &Pool, more: &[&str]) {
     if std::env::var_os("SEAWALL_CONTRACT_BARE").is_some() {
         return;
     }
     let work = Work::new(name);
     let directory = work.directory("data");
-    let pool = Pool::new(name, pool_size);
     let mut command = pool.around(&directory, &program(&directory, more));
     let finished = bounded::run(&mut command, "the smoke run under seawall", limit());
     eprintln!("{}", finished.expect_success("the smoke run under seawall").stdout);
@@ -50,11 +49,16 @@ fn bare_contents_equal_the_model() {
 
 #[test]
 fn contents_equal_the_model_under_seawall() {
-    under_seawall("smoke", "256M", &[]);
+    under_seawall("smoke", &Pool::new("smoke", "256M"), &[]);
+}
+
+#[test]
+fn contents_equal_the_model_with_a_block_cache() {
+    under_seawall("smoke-cached", &Pool::cached("smoke-cached", "64M"), &[]);
 }
 
 /// The smallest pool: most of the time the log is full.
 #[test]
 fn contents_equal_the_model_with_a_full_log() {
-    under_seawall("smoke-small", "16M", &["--processes", "8", "--threads", "8"]);
+    under_seawall("smoke-small", &Pool::new("smoke-small", "16M"), &["--processes", "8", "--threads", "8"]);
 }

@@ -46,7 +46,7 @@ impl Mount {
         }
         let mut command = Command::new(binary());
         command.arg("mount").arg(backing).arg(at).args(["--emulated", "--size", size, "--preset", "sqlite"]);
-        command.args(["--allow-other", "--pool"]).arg(pool.path());
+        command.args(pool.cache()).args(["--allow-other", "--pool"]).arg(pool.path());
         bounded::run(&mut command, "seawall mount", LIMIT).expect_success("seawall mount");
         Some(Mount { at: at.to_owned() })
     }

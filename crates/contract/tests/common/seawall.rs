@@ -76,6 +76,7 @@ pub struct Pool {
     path: PathBuf,
     size: &'static str,
     medium: Medium,
+    has_cache: bool,
 }
 
 impl Pool {
@@ -97,7 +98,19 @@ impl Pool {
         let path = format!("{directory}/seawall-contract-{name}-{medium:?}-{id}-{number}.pool");
         let path = PathBuf::from(path.to_lowercase());
         let _ = std::fs::remove_file(&path);
-        Pool { path, size, medium }
+        Pool { path, size, medium, has_cache: false }
+    }
+
+    /// One in memory whose daemon has a block cache, of small blocks: few programs read larger ones.
+    pub fn cached(name: &str, size: &'static str) -> Pool {
+        let mut pool = Pool::on(Medium::Emulated, name, size);
+        pool.has_cache = true;
+        pool
+    }
+
+    /// What `run` and `mount` are told about the block cache.
+    pub fn cache(&self) -> &'static [&'static str] {
+        if self.has_cache { &["--cache", "256M", "--cache-block", "4K"] } else { &[] }
     }
 
     /// Its path.
@@ -108,7 +121,7 @@ impl Pool {
     /// `seawall run` around `program`.
     pub fn around(&self, data: &Path, program: &Command) -> Command {
         let mut command = Command::new(binary());
-        command.args(["run", "--size", self.size]);
+        command.args(["run", "--size", self.size]).args(self.cache());
         match self.medium {
             Medium::Emulated => command.args(["--emulated", "--pool"]).arg(&self.path),
             Medium::Block => command.arg("--block").arg(&self.path),
@@ -176,7 +189,11 @@ impl Drop for Pool {
         self.kill_everything();
         // A daemon that was killed leaves its run-time memory; without the pool nobody asks for it again.
         self.remove_memory();
-        let _ = std::fs::remove_file(&self.path);
+        for behind in ["", ".cache", ".cache.policies"] {
+            let mut path = self.path.clone().into_os_string();
+            path.push(behind);
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 
