@@ -39,11 +39,12 @@ pub struct Mount<'a> {
 }
 
 impl<'a> Mount<'a> {
-    /// Mounts an empty directory.
+    /// Mounts an empty directory, with a block cache if the lab's own pool has one.
     pub fn start(lab: &'a Lab, preset: Preset) -> Result<Self> {
         lab.fresh_dir(&behind(lab))?;
         lab.identity.create_dir(&place(lab))?;
         let pool = Pool::create(&lab.tools, &Identity::ourselves(), lab.pool.size(), "-mount")?;
+        let pool = pool.with_cache(lab.pool.cache());
         let mut mount = Self { lab, preset, pool, supervisor: None };
         mount.again()?;
         Ok(mount)
@@ -58,7 +59,8 @@ impl<'a> Mount<'a> {
         let mut command = self.pool.seawall();
         command.arg("mount").arg(behind(self.lab)).arg(place(self.lab));
         command.args(["--foreground", "--quiet", "--emulated", "--preset", self.preset.name()]);
-        command.args(["--policy", self.preset.policy(), "--pool"]).arg(self.pool.path());
+        command.args(self.pool.cache_options()).args(["--policy", self.preset.policy(), "--pool"]);
+        command.arg(self.pool.path());
         if self.lab.identity.is_other() {
             command.arg("--allow-other");
         }

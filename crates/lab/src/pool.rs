@@ -80,7 +80,12 @@ impl Pool {
         self
     }
 
-    /// The options of `seawall run` that ask for its block cache, if it has one.
+    /// Bytes of its block cache; 0: none.
+    pub fn cache(&self) -> u64 {
+        self.cache
+    }
+
+    /// The options of `seawall run` and `mount` that ask for its block cache, if it has one.
     pub fn cache_options(&self) -> Vec<String> {
         if self.cache == 0 { Vec::new() } else { vec!["--cache".into(), self.cache.to_string()] }
     }

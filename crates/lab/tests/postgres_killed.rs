@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use common::{Place, assert_complete};
@@ -10,6 +11,9 @@ use seawall_lab::pg::{Cluster, TAIL, Variant, try_bare_start};
 use seawall_lab::process::{self, run};
 use seawall_lab::side::{Preset, Side};
 
+/// Reads one page after the other in no order: of a scan the kernel's readahead would bring them.
+const HERE_AND_THERE: &str = "SELECT count(a.abalance) FROM generate_series(1, 5000) g, LATERAL \
+     (SELECT abalance FROM pgbench_accounts WHERE aid = 1 + g * 7919 % 100000 OFFSET 0) a";
 /// Commits before and after something is killed.
 const SOME: usize = 300;
 
@@ -68,6 +72,25 @@ impl Scene {
         below.map(|file| file[counter].as_u64().expect("a counter")).sum()
     }
 
+    /// How often an event was waited for.
+    fn waits(&self, event: &str) -> u64 {
+        let said: serde_json::Value = self.place.lab.pool.status().expect("status");
+        let events = said["events"].as_array().expect("events");
+        let found = events.iter().find(|found| found["name"] == event);
+        found.and_then(|found| found["count"].as_u64()).unwrap_or(0)
+    }
+
+    /// Takes the data files out of the page cache.
+    fn forget_pages(&self) {
+        let base = std::fs::read_dir(self.data.join("base")).expect("databases").flatten();
+        let files = base.flat_map(|dir| std::fs::read_dir(dir.path()).expect("a database").flatten());
+        for file in files.filter_map(|file| std::fs::File::open(file.path()).ok()) {
+            file.sync_data().expect("synced");
+            // SAFETY: a plain call on a descriptor of our own.
+            unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+        }
+    }
+
     fn page_checksums(&self) -> anyhow::Result<()> {
         let mut checksums = self.place.lab.command(self.bin.join("pg_checksums"));
         checksums.arg("--check").arg("-D").arg(&self.data);
@@ -90,6 +113,33 @@ fn whole_database_killed(scene: &Scene) {
     cluster.kill().expect("killed");
     load.end().expect("lost its connections");
     scene.check(scene.start(Side::Seawall));
+}
+
+#[test]
+fn with_a_block_cache_the_daemon_killed_then_the_database() {
+    daemon_killed(&Scene::at(Place::cached()));
+}
+
+/// What it reads after that comes from the block cache: filled after the first kill, and warm after the second.
+#[test]
+fn with_a_block_cache_killed_twice_and_read_from_there() {
+    let scene = Scene::at(Place::cached());
+    let (cluster, load) = scene.under_load();
+    cluster.kill().expect("killed");
+    load.end().expect("lost its connections");
+    let read = || {
+        scene.forget_pages();
+        let cluster = scene.start(Side::Seawall);
+        cluster.sql(HERE_AND_THERE).expect("read");
+        let verdict = check_postgres(&scene.place.lab, &cluster, &scene.place.ledger()).expect("a verdict");
+        assert_complete(&verdict);
+        let hits = scene.waits("db flash cache single block physical read");
+        (cluster, hits)
+    };
+    read().0.kill().expect("killed");
+    let (cluster, hits) = read();
+    assert!(hits > 500, "{hits} hits");
+    scene.check_structure(cluster);
 }
 
 #[test]

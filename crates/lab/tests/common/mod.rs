@@ -20,6 +20,9 @@ use tempfile::TempDir;
 /// Small, so that the log wraps and is destaged while a test runs.
 const POOL_SIZE: u64 = 16 << 20;
 
+/// Holds a whole small database.
+const CACHE: u64 = 128 << 20;
+
 /// The sides of a test's case: the file system, and Seawall on it.
 pub const SIDES: &str = r#"
 [[configuration]]
@@ -94,6 +97,14 @@ impl Place {
         };
         let lab = Lab::set_up(&common, Progress::silent(), 1 << 30).expect("a lab");
         Self { lab, _alone: alone }
+    }
+
+    /// The same with a block cache.
+    pub fn cached() -> Self {
+        let mut place = Self::new();
+        let pool = Pool::create(&place.lab.tools, &place.lab.identity, POOL_SIZE, "-cached").expect("a pool");
+        place.lab.pool = pool.with_cache(CACHE);
+        place
     }
 
     /// The same with the log on the disk.

@@ -81,8 +81,11 @@ impl<'p, D: Database> Scene<'p, D> {
 }
 
 fn the_database_is_killed<D: Database>() {
-    let place = Place::new();
-    let scene = Scene::<D>::new(&place);
+    the_database_is_killed_at::<D>(&Place::new());
+}
+
+fn the_database_is_killed_at<D: Database>(place: &Place) {
+    let scene = Scene::<D>::new(place);
     D::kill(scene.under_load(), &[]);
     scene.is_complete(Side::Mount);
     place.claim_one_more();
@@ -108,8 +111,11 @@ fn the_mounts_process_is_killed<D: Database>() {
 }
 
 fn the_daemon_is_killed_then_the_database<D: Database>() {
-    let place = Place::new();
-    let scene = Scene::<D>::new(&place);
+    the_daemon_is_killed_then_the_database_at::<D>(&Place::new());
+}
+
+fn the_daemon_is_killed_then_the_database_at<D: Database>(place: &Place) {
+    let scene = Scene::<D>::new(place);
     let load = scene.under_load();
     let first = scene.mount.daemon().expect("a daemon");
     process::signal(first, libc::SIGKILL);

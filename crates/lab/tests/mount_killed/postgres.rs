@@ -72,6 +72,16 @@ fn postgres_is_killed() {
 }
 
 #[test]
+fn postgres_is_killed_with_a_block_cache() {
+    super::the_database_is_killed_at::<Postgres>(&super::Place::cached());
+}
+
+#[test]
+fn postgres_outlives_the_daemon_with_a_block_cache() {
+    super::the_daemon_is_killed_then_the_database_at::<Postgres>(&super::Place::cached());
+}
+
+#[test]
 fn postgres_loses_its_mount() {
     super::the_mounts_process_is_killed::<Postgres>();
 }
