@@ -19,6 +19,8 @@ CUT_ROUNDS  ?= 200
 VM_ROUNDS   ?= 20
 # … and of loads that write many times the pool's size, all together.
 ENDURE_MINUTES ?= 30
+# … and of readers that verify every block, with a block cache, under writers and kills.
+CACHE_MINUTES ?= 30
 # What `make deb` packs.
 DEB_PROFILE ?= release
 DEB_VERSION ?= $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)-1
@@ -107,7 +109,7 @@ demo: deps build ## PostgreSQL and SQLite on three sides, then kill -9 and the p
 	$(RELEASE)/seawall-lab demo $(DEMO)
 
 .PHONY: soak
-soak: deps build ## What the tests do in small, for as long as you like (CUT_ROUNDS=200 VM_ROUNDS=20 ENDURE_MINUTES=30 FUZZ_SECONDS=60)
+soak: deps build ## What the tests do in small, for as long as you like (CUT_ROUNDS=200 VM_ROUNDS=20 ENDURE_MINUTES=30 CACHE_MINUTES=30 FUZZ_SECONDS=60)
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --json out/campaign.json
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --block --points 100000 --json out/campaign-block.json
 	SEAWALL_CACHE_SEEDS=50000 $(CARGO) test --profile sim $(CARGO_FLAGS) --package seawall-cache --test interleavings
@@ -117,6 +119,7 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(CARGO) build $(CARGO_FLAGS) --package seawall-cli
 	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
 	SEAWALL_STRESS_SECONDS=$(STRESS_SECONDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-contract --test mount random_operations
+	SEAWALL_CACHE_SOAK_MINUTES=$(CACHE_MINUTES) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test cache_soak -- --nocapture
 	$(RELEASE)/seawall-lab endure --minutes $(ENDURE_MINUTES) --json out/endure.json
 	$(MAKE) deps PACKAGES="$(BROWSER_PACKAGES)"
 	$(CARGO) test $(CARGO_FLAGS) --package seawall-awr --test browser
