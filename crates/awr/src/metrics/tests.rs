@@ -90,6 +90,9 @@ fn the_dashboard_asks_for_nothing_that_is_not_exported() {
     let dashboard = include_str!("../../../../packaging/grafana/seawall.json");
     let value: serde_json::Value = serde_json::from_str(dashboard).expect("JSON");
     let text = exposed(&mut Exporter::new(None, None), &[("1.1", 1)]);
+    let mut out = Exposition::default();
+    Exporter::new(None, None).log(&mut out, &cached("a", &[("1.1", 640)]));
+    let text = text + &out.text();
     let panels = value["panels"].as_array().expect("panels");
     let asked = panels
         .iter()
