@@ -55,6 +55,45 @@ fn a_preload_library_of_another_version() {
     common::Said::from(said).succeeds().says(&["another version", "WITHOUT Seawall", "same build"]);
 }
 
+/// What `status` says of x-wal.
+fn wal_flags(place: &Place) -> String {
+    let status = place.status();
+    let files = status["files"].as_array().expect("files").clone();
+    let wal = files.iter().find(|f| f["path"].as_str().is_some_and(|p| p.ends_with("x-wal")));
+    wal.expect("x-wal is managed")["flags"].to_string()
+}
+
+/// Greeted, and then it cannot map the log: the daemon believed that it logs its writes.
+#[test]
+fn a_process_that_cannot_map_the_log_is_a_foreign_writer() {
+    const TIGHT: &str = r#"
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+int main(void) {
+    struct rlimit none = { .rlim_cur = 1 << 20, .rlim_max = RLIM_INFINITY };
+    char byte;
+    int fd = open("x-wal", O_WRONLY | O_APPEND);
+    if (setrlimit(RLIMIT_AS, &none) != 0 || write(fd, "x", 1) != 1 || fdatasync(fd) != 0)
+        return 1;
+    return read(0, &byte, 1) != 0;
+}
+"#;
+    let place = Place::new();
+    let Some(program) = cc(&place, "tight", TIGHT, &["-O1"]) else { return };
+    let mut writer = common::Writer::start(&place);
+    writer.write(4);
+    let mut command = place.run_command(&[program.to_str().expect("a path")]);
+    command.stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut process = command.spawn().expect("starts");
+    common::wait_for("the file to leave the log", || wal_flags(&place).contains("foreign writer"));
+    drop(process.stdin.take());
+    let said = common::Said::from(process.wait_with_output().expect("it ends"));
+    said.succeeds().says(&["not active in this process"]);
+    common::wait_for("the file to come back", || !wal_flags(&place).contains("foreign writer"));
+    writer.finish().succeeds();
+}
+
 /// After an upgrade under a running database: what it starts then loads the new library and is refused by the
 /// old daemon, yet it looks like one of ours. Its writes pass by the log, so the file must leave it.
 #[test]
@@ -67,12 +106,7 @@ fn a_process_that_was_refused_for_its_version_is_a_foreign_writer() {
     writer.write(4);
     let socket =
         std::path::PathBuf::from(place.status()["log"].as_str().expect("a log")).with_extension("sock");
-    let flags = || {
-        let status = place.status();
-        let files = status["files"].as_array().expect("files").clone();
-        let wal = files.iter().find(|f| f["path"].as_str().is_some_and(|p| p.ends_with("x-wal")));
-        wal.expect("x-wal is managed")["flags"].to_string()
-    };
+    let flags = || wal_flags(&place);
     assert!(!flags().contains("foreign"), "{}", flags());
     // Opened before it was refused, and after. Without children, which would be refused in their turn.
     for (script, first) in [("read x", Some("x-wal")), ("exec 9>>x-wal; read x", None)] {

@@ -53,6 +53,11 @@ impl Lifetime {
         self.touch();
     }
 
+    /// It could not use them.
+    pub fn forget(&self, pid: u32) {
+        lock(&self.greeted).remove(&pid);
+    }
+
     pub fn has_greeted(&self, pid: u32) -> bool {
         lock(&self.greeted).contains_key(&pid)
     }

@@ -128,6 +128,7 @@ impl<'d> Connection<'d> {
             Some(Kind::SyncFile) => self.sync_file(body),
             Some(Kind::Harden) => self.harden(body),
             Some(Kind::Enter) => self.enter(message),
+            Some(Kind::GoWithout) => self.go_without(),
             Some(Kind::LookForRoots) => match tablespaces::look(self.daemon) {
                 Ok(()) => Answer::status(Status::Ok),
                 Err(e) => Answer::failed(e),
@@ -142,9 +143,8 @@ impl<'d> Connection<'d> {
 
     fn refuse_version(&self) {
         let pid = self.peer.pid;
-        self.daemon.refused.add(pid);
-        // Before it hears that it goes without: what it has open leaves the log.
-        warden::keep_out_of(self.daemon, pid);
+        self.daemon.refused.count_version();
+        self.go_without();
         self.daemon.log.say_once(
             "version",
             format!(
@@ -152,6 +152,15 @@ impl<'d> Connection<'d> {
              `seawall` and libseawall_preload.so must come from the same build"
             ),
         );
+    }
+
+    /// The process is a stranger from now on. Before it hears that it goes without, what it has open leaves the log.
+    fn go_without(&self) -> Answer<'d> {
+        let pid = self.peer.pid;
+        self.daemon.refused.add(pid);
+        self.daemon.lifetime.forget(pid);
+        warden::keep_out_of(self.daemon, pid);
+        Answer::status(Status::Ok)
     }
 
     fn hello(&self) -> Answer<'d> {

@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use seawall_cache::front::word::Answer;
 use seawall_core::journal::Way;
 use seawall_core::patience::Patience;
-use seawall_core::{Engine, Errno, FileRef};
+use seawall_core::{Engine, Errno, FileRef, JoinError};
 use seawall_wire::message::{Kind, MAGIC, Reply, Request, Retire, Status};
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -58,10 +58,24 @@ pub fn hello() -> Result<Engine, Failure> {
     let is_cached = engine.is_ok() && join_cache(&answer, zone);
     answer.close_descriptors();
     match engine {
-        Err(e) => Err(Failure::Refused(e.text())),
+        Err(e @ (JoinError::OtherVersion | JoinError::Denied)) => Err(Failure::Refused(e.text())),
+        Err(e) => Err(without(e.text())),
         // It would be believed to announce its writes.
-        Ok(_) if !is_cached => Err(Failure::Refused("its block cache cannot be mapped")),
+        Ok(_) if !is_cached => Err(without("its block cache cannot be mapped")),
         Ok(engine) => Ok(engine),
+    }
+}
+
+/// This process has been greeted, and is believed to log its writes and to announce them: the daemon is told that it will
+/// not. Without an answer it is asked for everything anew, later.
+#[cold]
+fn without(why: &'static str) -> Failure {
+    match ask(Kind::GoWithout, &[], None, SYNC_SECONDS) {
+        Ok(answer) => {
+            answer.close_descriptors();
+            Failure::Refused(why)
+        }
+        Err(_) => Failure::NoAnswer,
     }
 }
 

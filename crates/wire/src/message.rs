@@ -33,6 +33,9 @@ pub enum Kind {
     /// file's slot there, and as generation which of the slot's tenants it is; with a descriptor of what holds the cache's
     /// blocks, for reading, if that is a disk. [`Status::Bypass`] is for good, [`Status::Refused`] for now.
     Enter = 6,
+    /// Of a front that could not map what Hello gave it: its process goes without Seawall from now on. When the reply is
+    /// there, what the process has open for writing is out of the log and the block cache.
+    GoWithout = 7,
     /// Command line: state as JSON.
     Status = 16,
     /// Command line: destage everything, then reply.
@@ -55,6 +58,7 @@ impl Kind {
             4 => Self::LookForRoots,
             5 => Self::Harden,
             6 => Self::Enter,
+            7 => Self::GoWithout,
             16 => Self::Status,
             17 => Self::Drain,
             18 => Self::AddRoot,

@@ -144,7 +144,7 @@ mutants! {
         "state: a full log is left": "    f.epoch().fetch_add(1, SeqCst);\n    f.untracked_writes()" => "    if !{m} { f.epoch().fetch_add(1, SeqCst); }\n    f.untracked_writes()",
         "lock: inherited by a write": "        if guard.inherited() {" => "        if guard.inherited() && !{m} {",
         "atomic: a full log is waited for": "if waits && !wait.is_over() {" => "if waits && !wait.is_over() && !{m} {",
-        "state: a signal's write": "    f.disturb();\n    publish()" => "    if !{m} { f.disturb(); }\n    publish()",
+        "state: a signal's write": "    f.disturb();\n    publish.publish(ticks())" => "    if !{m} { f.disturb(); }\n    publish.publish(ticks())",
     }
     "core/src/certain.rs" {
         "failed sync: a commit that somebody else was told of": "    check(fd)\n}" => "    if {m} { Ok(()) } else { check(fd) }\n}",
@@ -167,8 +167,8 @@ mutants! {
     "core/src/append.rs" {
         "retired: not past operations under way": "        inflight.fold(next, u64::min) - 1" => "        if {m} { next - 1 } else { inflight.fold(next, u64::min) - 1 }",
         "inflight: lower bound of an operation":
-            "        lane.inflight().store(log.shm.header().next_lsn().load(SeqCst), SeqCst);" =>
-            "        if !{m} { lane.inflight().store(log.shm.header().next_lsn().load(SeqCst), SeqCst); }",
+            "        lane.inflight().store(log.shm.header().next_lsn().load(Acquire), Relaxed);" =>
+            "        if !{m} { lane.inflight().store(log.shm.header().next_lsn().load(Acquire), Relaxed); }",
         "segment: its highest LSN": "            segment.last_lsn().store(lsn, Release);" => "            if !{m} { segment.last_lsn().store(lsn, Release); }",
         "segment: nothing fenced yet": "        self.fenced = 0;" => "        if !{m} { self.fenced = 0; }",
     }
