@@ -1,4 +1,4 @@
-//! A cache whose blocks lie on a disk: its [store] there, its index in memory.
+//! A cache whose blocks lie on a disk: its [store](super::store) there, its index in memory.
 //!
 //! | index in memory | saved index | what is done |
 //! |---|---|---|
