@@ -144,7 +144,7 @@ impl<'d> Connection<'d> {
     fn refuse_version(&self) {
         let pid = self.peer.pid;
         self.daemon.refused.count_version();
-        self.go_without();
+        self.keep_out();
         self.daemon.log.say_once(
             "version",
             format!(
@@ -154,13 +154,17 @@ impl<'d> Connection<'d> {
         );
     }
 
-    /// The process is a stranger from now on. Before it hears that it goes without, what it has open leaves the log.
+    /// A process that was greeted is a stranger from now on.
     fn go_without(&self) -> Answer<'d> {
-        let pid = self.peer.pid;
-        self.daemon.refused.add(pid);
-        self.daemon.lifetime.forget(pid);
-        warden::keep_out_of(self.daemon, pid);
+        self.daemon.lifetime.forget(self.peer.pid);
+        self.keep_out();
         Answer::status(Status::Ok)
+    }
+
+    /// Before the process hears that it goes without, what it has open leaves the log.
+    fn keep_out(&self) {
+        self.daemon.refused.add(self.peer.pid);
+        warden::keep_out_of(self.daemon, self.peer.pid);
     }
 
     fn hello(&self) -> Answer<'d> {

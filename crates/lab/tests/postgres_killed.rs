@@ -138,7 +138,9 @@ fn with_a_block_cache_killed_twice_and_read_from_there() {
     };
     read().0.kill().expect("killed");
     let (cluster, hits) = read();
-    assert!(hits > 500, "{hits} hits");
+    // How many depends on what the page cache had at the first reading, which offers only what came from the disk.
+    assert!(hits > 0, "nothing came from the block cache");
+    println!("{hits} hits");
     scene.check_structure(cluster);
 }
 
