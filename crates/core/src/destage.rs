@@ -7,6 +7,7 @@
 //! Runs in the daemon alone. Not handled here: which descriptor belongs to a slot ([`Files`]).
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
@@ -29,6 +30,15 @@ pub trait Files {
     /// # Errors
     /// Why there is none; its records stay.
     fn descriptor(&mut self, slot: u32) -> io::Result<BorrowedFd<'_>>;
+
+    /// Writes out what the file in `slot` has grown by, most of the time, before it is synced: so that its writers do not
+    /// wait while the sync does it all at once. Makes nothing durable.
+    ///
+    /// # Errors
+    /// What the disk said. No later sync by the same descriptor is believed then.
+    fn write_out(&mut self, _slot: u32, _bytes: Range<u64>) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Whether the file, which has records newer than its watermark, is to be synced in this round. Of one that
     /// is not, the records stay.
@@ -117,12 +127,17 @@ impl<'e> Destager<'e> {
         let Entry::Alone(guard) = lock::enter(self.engine.shm(), f, self.who) else { return Ok(()) };
         // Nobody is inside, so every record up to here has been published.
         let last = f.last_lsn().load(Acquire);
-        measure(f, fd);
+        let grown = measure(f, fd);
         touch(f, fd);
         // A lock that was inherited is kept until the lost holder's record is retired.
         let was_inherited = guard.inherited();
         let guard = was_inherited.then_some(guard);
         let start = ticks();
+        if !was_inherited && let Err(error) = files.write_out(slot, grown) {
+            distrust(f);
+            return Err(error);
+        }
+        let fd = files.descriptor(slot)?;
         if let Err(error) = fdatasync(fd) {
             distrust(f);
             return Err(error.into());
@@ -245,11 +260,14 @@ impl<'e> Destager<'e> {
     }
 }
 
-/// Notes how much of a file in the log a store may overwrite. Nobody else is inside.
-fn measure(f: File<'_>, fd: BorrowedFd<'_>) {
-    if Flag::TRACKED.any_in(f.flags().load(Acquire)) {
-        f.solid().store(solid_bytes(fd), SeqCst);
+/// Notes how much of a file in the log a store may overwrite, and says by what that is more than it was. Nobody else is
+/// inside.
+fn measure(f: File<'_>, fd: BorrowedFd<'_>) -> Range<u64> {
+    if !Flag::TRACKED.any_in(f.flags().load(Acquire)) {
+        return 0..0;
     }
+    let solid = solid_bytes(fd);
+    f.solid().swap(solid, SeqCst)..solid
 }
 
 /// Moves a file's times if a store was published since. The kernel moves them when a page becomes writable, and for

@@ -5,6 +5,7 @@ mod common;
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::rc::Rc;
@@ -82,6 +83,27 @@ fn a_sync_that_never_reached_the_disk_is_just_refused() {
 fn a_failed_sync_in_the_background_is_told_and_keeps_the_records() {
     let (world, m) = logged();
     let round = Destager::new(&world.engine, world.who(7)).round(&mut Failing::of(&m));
+    assert_eq!((round.synced, round.failed.len(), round.dirty), (0, 1, 1));
+    assert_never_believed_again(world, &m);
+}
+
+/// A disk that fails what is written out before the sync, and tells the sync nothing.
+struct FailingEarly<'a>(&'a Managed);
+
+impl Files for FailingEarly<'_> {
+    fn descriptor(&mut self, _slot: u32) -> io::Result<BorrowedFd<'_>> {
+        Ok(self.0.file.as_fd())
+    }
+
+    fn write_out(&mut self, _slot: u32, _bytes: Range<u64>) -> io::Result<()> {
+        Err(Errno::IO.into())
+    }
+}
+
+#[test]
+fn an_error_before_the_background_sync_is_not_followed_by_one_that_is_believed() {
+    let (world, m) = logged();
+    let round = Destager::new(&world.engine, world.who(7)).round(&mut FailingEarly(&m));
     assert_eq!((round.synced, round.failed.len(), round.dirty), (0, 1, 1));
     assert_never_believed_again(world, &m);
 }

@@ -3,9 +3,13 @@
 mod common;
 
 use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, SystemTime};
 
-use common::World;
+use common::{Managed, One, World};
+use seawall_core::destage::{Destager, Files};
 use seawall_wire::shm::Flag;
 
 #[test]
@@ -51,4 +55,42 @@ fn what_a_truncate_leaves_stays_solid() {
         assert_eq!(world.engine.solid(m.name), solid, "cut to {size}");
     }
     assert!(world.is_tracked(&m));
+}
+
+/// Hears what is written out.
+struct Heard<'a> {
+    file: One<'a>,
+    bytes: Vec<Range<u64>>,
+}
+
+impl Files for Heard<'_> {
+    fn descriptor(&mut self, slot: u32) -> io::Result<BorrowedFd<'_>> {
+        self.file.descriptor(slot)
+    }
+
+    fn write_out(&mut self, _slot: u32, bytes: Range<u64>) -> io::Result<()> {
+        self.bytes.push(bytes);
+        Ok(())
+    }
+}
+
+#[test]
+fn what_a_file_has_grown_by_is_written_out_before_its_sync() {
+    let world = World::new(16 << 20);
+    let m = world.manage("wal");
+    world.fsync(&m);
+    let grown = |from: usize, to: usize, m: &Managed| {
+        world.pwrite(m, 0, &vec![7; to - from], from as u64);
+        let mut files = Heard { file: One(m), bytes: Vec::new() };
+        Destager::new(&world.engine, world.who(7)).round(&mut files);
+        files.bytes
+    };
+    let first = grown(0, 100_000, &m);
+    if world.engine.solid(m.name) == 0 {
+        println!("no ext4 here: what a file has grown by is not known");
+        return;
+    }
+    assert_eq!(first, [0..100_000]);
+    assert_eq!(grown(100_000, 300_000, &m), [100_000..300_000]);
+    assert!(grown(0, 1000, &m).iter().all(Range::is_empty), "overwritten in place");
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use seawall_core::reap::Writable;
 use crate::ages::Ages;
 use crate::cache::{self, Announced};
 use crate::state::{Daemon, lock};
+use crate::write_out::write_out;
 
 /// A managed file.
 pub(crate) struct Managed {
@@ -112,6 +114,10 @@ impl Files for Descriptors<'_> {
     fn descriptor(&mut self, slot: u32) -> io::Result<BorrowedFd<'_>> {
         self.last = self.table.get(slot);
         self.last.as_ref().map(|managed| managed.destaged.as_fd()).ok_or_else(unknown)
+    }
+
+    fn write_out(&mut self, slot: u32, bytes: Range<u64>) -> io::Result<()> {
+        write_out(self.descriptor(slot)?, bytes)
     }
 
     fn is_due(&mut self, slot: u32, watermark: u64) -> bool {

@@ -58,6 +58,7 @@ mod sys;
 pub mod tablespaces;
 mod warden;
 mod watch;
+mod write_out;
 
 pub use errors::DaemonError;
 pub use roots::AddRoot;

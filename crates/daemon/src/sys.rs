@@ -1,7 +1,9 @@
-//! What needs `unsafe`: a fanotify group that was inherited, and a call that nix does not have.
+//! What needs `unsafe`: a fanotify group that was inherited, and calls that nix does not have.
 
 #![allow(unsafe_code)]
 
+use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::Arc;
@@ -21,6 +23,16 @@ pub(crate) fn fanotify(fd: OwnedFd) -> Option<Fanotify> {
 pub(crate) fn lease(fd: BorrowedFd<'_>, kind: i32) -> bool {
     // SAFETY: a call on an open descriptor, with an integer argument.
     unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETLEASE, kind) == 0 }
+}
+
+/// sync_file_range(2).
+pub(crate) fn sync_file_range(fd: BorrowedFd<'_>, bytes: &Range<u64>, flags: u32) -> io::Result<()> {
+    let (from, len) = (bytes.start as i64, (bytes.end - bytes.start) as i64);
+    // SAFETY: a call on an open descriptor, with numbers.
+    match unsafe { libc::sync_file_range(fd.as_raw_fd(), from, len, flags) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// An entry of a robust list (set_robust_list(2)), and its head.

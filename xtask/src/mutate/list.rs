@@ -181,6 +181,7 @@ mutants! {
         "segment: freed only below the retired LSN": "        if segment.last_lsn().load(Acquire) > safe {" => "        if segment.last_lsn().load(Acquire) > safe && !{m} {",
         "failed sync: destage": "        if failed() {\n            // Some" => "        if failed() && !{m} {\n            // Some",
         "state: destage remembers a failed sync": "            distrust(f);\n            return Err(error.into());" => "            if !{m} { distrust(f); }\n            return Err(error.into());",
+        "state: destage remembers what failed before its sync": "            distrust(f);\n            return Err(error);" => "            if !{m} { distrust(f); }\n            return Err(error);",
     }
     "core/src/reap.rs" {
         "fsync: reap": "    fdatasync(file.as_fd())" => "    if {m} { Ok(()) } else { fdatasync(file.as_fd()) }",
