@@ -1,4 +1,4 @@
-//! A log that is renamed: one fsync makes the name durable, and the data stay in Seawall's log.
+//! A log that is renamed: one fsync makes the name durable, and the data stay in Seawall's log. And one whose owner is set.
 
 mod common;
 
@@ -13,21 +13,33 @@ use seawall_media::magic;
 #[test]
 fn an_fsync_after_a_rename_waits_for_the_name_alone() {
     let place = Place::new();
-    let Some(program) = cc(&place, "renamed", include_str!("programs/renamed.c"), &[]) else {
-        return;
-    };
+    let Some(file) = after(&place, "renamed", include_str!("programs/renamed.c"), "/y-wal") else { return };
+    assert_one_sync_of_the_name(&place, &file);
+    assert_eq!(std::fs::read(place.file("y-wal")).expect("read"), [3; 65536]);
+}
+
+#[test]
+fn only_a_change_of_attributes_makes_an_fsync_real() {
+    let place = Place::new();
+    let Some(file) = after(&place, "owned", include_str!("programs/owned.c"), "/x-wal") else { return };
+    let state = (&file["tracked"], &file["real_syncs"], &file["absorbed"]);
+    assert_eq!(state, (&true.into(), &2.into(), &5.into()), "one when it was new, one after fchmod: {file}");
+}
+
+/// What `status` says of the file while the program waits for its end; `None` without a compiler.
+fn after(place: &Place, name: &str, source: &str, file: &str) -> Option<serde_json::Value> {
+    let program = cc(place, name, source, &[])?;
     let mut run = place.run_command(&[program.to_str().expect("a path")]);
     let mut run = run.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("seawall starts");
     let mut line = String::new();
     BufReader::new(run.stdout.as_mut().expect("piped")).read_line(&mut line).expect("read");
     assert_eq!(line, "done\n");
     let status = place.status();
-    let named = |file: &&serde_json::Value| file["path"].as_str().is_some_and(|p| p.ends_with("/y-wal"));
+    let named = |other: &&serde_json::Value| other["path"].as_str().is_some_and(|path| path.ends_with(file));
     let file = status["files"].as_array().expect("files").iter().find(named).expect("the file").clone();
-    assert_one_sync_of_the_name(&place, &file);
     drop(run.stdin.take());
     assert!(run.wait().expect("the run ends").success());
-    assert_eq!(std::fs::read(place.file("y-wal")).expect("read"), [3; 65536]);
+    Some(file)
 }
 
 #[test]

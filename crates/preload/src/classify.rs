@@ -111,6 +111,10 @@ fn find_out(fd: c_int, intent: Intent, entry: Entry) -> Kind {
     if entry.state() == State::Unmanaged {
         return Kind::Watched(Watched { entry, candidate: None });
     }
+    if entry.state() == State::Candidate && intent == Intent::Write {
+        // What its name says decides at a sync alone.
+        return candidate(engine, fd, &stat, entry);
+    }
     decide(engine, fd, &stat, intent, entry)
 }
 

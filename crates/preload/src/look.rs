@@ -10,6 +10,9 @@ use crate::classify::{self, Intent, Kind, find};
 use crate::sys::{self, Stat};
 use crate::{client, owner, session};
 
+/// User and group as for chown(2).
+pub type Owners = (libc::uid_t, libc::gid_t);
+
 /// A path that leads to a managed file.
 pub struct Seen {
     /// The log.
@@ -64,8 +67,12 @@ impl Seen {
         self.engine.touching(self.file, op)
     }
 
-    /// A change of the owner to `uid`: if it is another one, the file leaves the log for good.
-    pub fn own(&self, uid: libc::uid_t, op: impl FnOnce() -> c_int) -> c_int {
+    /// A change of the owner: if it is another one, the file leaves the log for good. To those that it has, which is what
+    /// SQLite does as root whenever it opens a journal, it is none.
+    pub fn own(&self, (uid, gid): Owners, op: impl FnOnce() -> c_int) -> c_int {
+        if self.stat.is_owned_already(uid, gid) {
+            return op();
+        }
         if !self.stat.is_given_away_to(uid) {
             return self.need_sync(op);
         }

@@ -6,14 +6,15 @@ use core::ffi::{c_char, c_int, c_void};
 use libc::{gid_t, mode_t, timespec, timeval, uid_t};
 
 use super::{entry, real_or};
-use crate::{app, classify, errno, guard, look, session};
+use crate::look::{self, Owners};
+use crate::{app, classify, errno, guard, session};
 
 const HERE: c_int = libc::AT_FDCWD;
 
 /// No change of the owner.
-const SAME: uid_t = uid_t::MAX;
+const SAME: Owners = (uid_t::MAX, gid_t::MAX);
 
-/// Calls `call` on a path, with `owner` as for chown(2); afterwards its file's next fsync is real.
+/// Calls `call` on a path, with `owners` as for chown(2); afterwards its file's next fsync is real.
 ///
 /// # Safety
 /// `path` as for the libc function.
@@ -21,14 +22,14 @@ unsafe fn named(
     dir: c_int,
     path: *const c_char,
     flags: c_int,
-    owner: uid_t,
+    owners: Owners,
     call: impl Fn(*const c_char) -> c_int,
 ) -> c_int {
     let look_flags = flags & libc::AT_SYMLINK_NOFOLLOW;
     let change = |path: *const c_char| {
         // SAFETY: the caller's.
         match unsafe { app::path(path) }.and_then(|path| look::at(dir, path, look_flags)) {
-            Some(seen) => seen.own(owner, || call(path)),
+            Some(seen) => seen.own(owners, || call(path)),
             None => call(path),
         }
     };
@@ -37,14 +38,14 @@ unsafe fn named(
 }
 
 /// The same on a descriptor.
-fn numbered(fd: c_int, owner: uid_t, call: impl Fn() -> c_int) -> c_int {
+fn numbered(fd: c_int, owners: Owners, call: impl Fn() -> c_int) -> c_int {
     if session::is_off() {
         return call();
     }
-    if owner != SAME
+    if owners.0 != SAME.0
         && let Some(seen) = errno::kept(|| look::behind(fd))
     {
-        return seen.own(owner, call);
+        return seen.own(owners, call);
     }
     let note = || errno::kept(|| classify::need_sync(fd));
     note();
@@ -57,9 +58,9 @@ fn numbered(fd: c_int, owner: uid_t, call: impl Fn() -> c_int) -> c_int {
 const LINK: c_int = libc::AT_SYMLINK_NOFOLLOW;
 
 macro_rules! by_path {
-    ($($name:ident $symbol:literal ($path:ident $(, $arg:ident: $kind:ty)*) $dir:expr, $flags:expr, $owner:expr;)+) => { entry! {
+    ($($name:ident $symbol:literal ($path:ident $(, $arg:ident: $kind:ty)*) $dir:expr, $flags:expr, $owners:expr;)+) => { entry! {
         $(fn $name ($path: *const c_char $(, $arg: $kind)*) -> c_int {
-            named($dir, $path, $flags, $owner, |$path| {
+            named($dir, $path, $flags, $owners, |$path| {
                 real_or!(-1, $symbol, fn($path: *const c_char $(, $arg: $kind)*) -> c_int)
             })
         })+
@@ -67,9 +68,9 @@ macro_rules! by_path {
 }
 
 macro_rules! by_directory {
-    ($($name:ident $symbol:literal ($dir:ident, $path:ident $(, $arg:ident: $kind:ty)*) $flags:expr, $owner:expr;)+) => { entry! {
+    ($($name:ident $symbol:literal ($dir:ident, $path:ident $(, $arg:ident: $kind:ty)*) $flags:expr, $owners:expr;)+) => { entry! {
         $(fn $name ($dir: c_int, $path: *const c_char $(, $arg: $kind)*) -> c_int {
-            named($dir, $path, $flags, $owner, |$path| {
+            named($dir, $path, $flags, $owners, |$path| {
                 real_or!(-1, $symbol, fn($dir: c_int, $path: *const c_char $(, $arg: $kind)*) -> c_int)
             })
         })+
@@ -77,9 +78,9 @@ macro_rules! by_directory {
 }
 
 macro_rules! by_descriptor {
-    ($($name:ident $symbol:literal ($fd:ident $(, $arg:ident: $kind:ty)*) $owner:expr;)+) => { entry! {
+    ($($name:ident $symbol:literal ($fd:ident $(, $arg:ident: $kind:ty)*) $owners:expr;)+) => { entry! {
         $(fn $name ($fd: c_int $(, $arg: $kind)*) -> c_int {
-            numbered($fd, $owner, || real_or!(-1, $symbol, fn($fd: c_int $(, $arg: $kind)*) -> c_int))
+            numbered($fd, $owners, || real_or!(-1, $symbol, fn($fd: c_int $(, $arg: $kind)*) -> c_int))
         })+
     } };
 }
@@ -87,8 +88,8 @@ macro_rules! by_descriptor {
 by_path! {
     chmod c"chmod" (path, mode: mode_t) HERE, 0, SAME;
     lchmod c"lchmod" (path, mode: mode_t) HERE, LINK, SAME;
-    chown c"chown" (path, user: uid_t, group: gid_t) HERE, 0, user;
-    lchown c"lchown" (path, user: uid_t, group: gid_t) HERE, LINK, user;
+    chown c"chown" (path, user: uid_t, group: gid_t) HERE, 0, (user, group);
+    lchown c"lchown" (path, user: uid_t, group: gid_t) HERE, LINK, (user, group);
     utime c"utime" (path, times: *const c_void) HERE, 0, SAME;
     utimes c"utimes" (path, times: *const timeval) HERE, 0, SAME;
     lutimes c"lutimes" (path, times: *const timeval) HERE, LINK, SAME;
@@ -100,14 +101,14 @@ by_path! {
 
 by_directory! {
     fchmodat c"fchmodat" (dir, path, mode: mode_t, flags: c_int) flags, SAME;
-    fchownat c"fchownat" (dir, path, user: uid_t, group: gid_t, flags: c_int) flags, user;
+    fchownat c"fchownat" (dir, path, user: uid_t, group: gid_t, flags: c_int) flags, (user, group);
     futimesat c"futimesat" (dir, path, times: *const timeval) 0, SAME;
     utimensat c"utimensat" (dir, path, times: *const timespec, flags: c_int) flags, SAME;
 }
 
 by_descriptor! {
     fchmod c"fchmod" (fd, mode: mode_t) SAME;
-    fchown c"fchown" (fd, user: uid_t, group: gid_t) user;
+    fchown c"fchown" (fd, user: uid_t, group: gid_t) (user, group);
     futimes c"futimes" (fd, times: *const timeval) SAME;
     futimens c"futimens" (fd, times: *const timespec) SAME;
     fsetxattr c"fsetxattr" (fd, name: *const c_char, value: *const c_void, len: usize, flags: c_int) SAME;

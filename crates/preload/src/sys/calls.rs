@@ -21,6 +21,10 @@ pub struct Stat {
     pub size: u64,
     /// st_uid.
     pub uid: libc::uid_t,
+    /// st_gid.
+    pub gid: libc::gid_t,
+    /// True without set-user-id, set-group-id and execute bits.
+    pub plain: bool,
     /// True for a regular file.
     pub regular: bool,
     /// True for a guard's text that stands for a file.
@@ -28,6 +32,11 @@ pub struct Stat {
 }
 
 impl Stat {
+    /// True if chown(2) to this user and group changes the time alone: not even a privilege is taken away.
+    pub fn is_owned_already(&self, uid: libc::uid_t, gid: libc::gid_t) -> bool {
+        uid == self.uid && gid == self.gid && self.plain
+    }
+
     /// True if chown(2) with this user, where -1 is no change, would give the file to somebody else.
     pub fn is_given_away_to(&self, uid: libc::uid_t) -> bool {
         uid != libc::uid_t::MAX && uid != self.uid
@@ -43,6 +52,8 @@ impl From<libc::stat> for Stat {
             links: s.st_nlink as u64,
             size: s.st_size as u64,
             uid: s.st_uid,
+            gid: s.st_gid,
+            plain: s.st_mode & 0o7111 == 0,
             regular: s.st_mode & libc::S_IFMT == libc::S_IFREG,
             stands_in: s.st_mode & (libc::S_IFMT | stand_in::MARK) == libc::S_IFREG | stand_in::MARK,
         }
