@@ -29,6 +29,11 @@ pub const PATIENCE: u8 = 8;
 /// Places of a set that kept blocks have to themselves, at most: three quarters, so that they starve nobody.
 pub const KEPT_MAX: u32 = 12;
 
+/// The most kept blocks of a set that has only these places: three quarters, so that others have one at least.
+pub const fn kept_max(places: u16) -> u32 {
+    places.count_ones() * KEPT_MAX / WAYS as u32
+}
+
 const HEAT_MAX: u32 = 3;
 /// The lower bit of each heat.
 const LOW: u32 = 0x5555_5555;
@@ -176,9 +181,27 @@ pub struct Place {
 /// Decides about a missed block: the place it may have, or `None` if it may not enter. `memory` is changed either
 /// way. `free` are the places without a block, `busy` the ones that must be left alone, as bits.
 pub fn admit(newcomer: Newcomer, heat: Heat, memory: &mut Memory, free: u16, busy: u16) -> Option<Place> {
+    admit_in(u16::MAX, newcomer, heat, memory, free, busy)
+}
+
+/// The same in a set of only these places.
+pub fn admit_in(
+    places: u16,
+    newcomer: Newcomer,
+    heat: Heat,
+    memory: &mut Memory,
+    free: u16,
+    busy: u16,
+) -> Option<Place> {
+    let (free, busy) = (free & places, busy | !places);
+    memory.kept &= places;
+    if memory.kept.count_ones() > kept_max(places) {
+        // Of more places than there are now; which ones stay kept is found out when they are arranged anew.
+        memory.kept = 0;
+    }
     // A place that is being filled has no block yet, and is somebody's all the same.
     memory.kept &= !free | busy;
-    let may_be_kept = newcomer.policy == Policy::Keep && memory.kept.count_ones() < KEPT_MAX;
+    let may_be_kept = newcomer.policy == Policy::Keep && memory.kept.count_ones() < kept_max(places);
     let contested = if newcomer.policy == Policy::Keep { u16::MAX } else { !memory.kept };
     let came_back = memory.recall(newcomer.fingerprint);
     let place = match next(free & !busy, memory.hand) {

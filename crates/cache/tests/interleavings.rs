@@ -24,6 +24,7 @@ fn campaign(is_durable: bool, is_on_disk: bool) -> Seen {
         all.audited += seen.audited;
         all.late += seen.late;
         all.policies += seen.policies;
+        all.resized += seen.resized;
     }
     println!("{all:?}");
     all
@@ -34,6 +35,7 @@ fn no_interleaving_and_no_kill_shows_an_old_block() {
     let seen = campaign(false, false);
     assert!(seen.hits > 1000 && seen.admitted > 1000 && seen.stale > 100, "it shows nothing: {seen:?}");
     assert!(seen.kills > 100 && seen.reaped > 20 && seen.kept > 100, "it shows nothing: {seen:?}");
+    assert!(seen.resized > 100, "it shows nothing: {seen:?}");
     assert!(seen.late > 100 && seen.policies > 1000, "it shows nothing: {seen:?}");
 }
 

@@ -22,6 +22,9 @@ pub struct WantedCache {
     /// cache on a disk, for one that is faster than the database's: it is read and written past the page cache
     #[arg(long, value_name = "PATH", requires = "cache")]
     cache_path: Option<PathBuf>,
+    /// What the block cache can grow to, by `seawall cache resize`, while it is in use. Its index has room for so much
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, requires = "cache")]
+    cache_max: Option<u64>,
     /// Bytes that may be written to a block cache on a disk in a day: flash is worn by writes. Without it any number
     #[arg(long, value_name = "SIZE", value_parser = size::parse, requires = "cache")]
     cache_write_budget: Option<u64>,
@@ -31,9 +34,10 @@ impl WantedCache {
     /// The cache that was asked for.
     pub fn options(&self) -> Option<CacheOptions> {
         let block_bytes = self.block_bytes().unwrap_or(DEFAULT_BLOCK);
-        let (path, write_budget) = (self.path(), self.cache_write_budget);
+        let (path, write_budget, max) = (self.path(), self.cache_write_budget, self.cache_max);
         self.size().map(|size| CacheOptions {
             block_bytes,
+            max,
             path,
             write_budget,
             ..CacheOptions::of_size(size)
@@ -49,6 +53,11 @@ impl WantedCache {
     pub fn block_bytes(&self) -> Option<u32> {
         let text = self.cache_block.as_deref()?;
         size::parse(text).ok().and_then(|bytes| u32::try_from(bytes).ok())
+    }
+
+    /// What it can grow to.
+    pub fn max(&self) -> Option<u64> {
+        self.cache_max
     }
 
     /// The bytes that may be written in a day.
@@ -68,6 +77,9 @@ pub fn arguments(wanted: &CacheOptions) -> Vec<std::ffi::OsString> {
     arguments.push(format!("{}K", wanted.block_bytes >> 10).into());
     if let Some(path) = &wanted.path {
         arguments.extend(["--cache-path".into(), path.into()]);
+    }
+    if let Some(max) = wanted.max {
+        arguments.extend(["--cache-max".into(), max.to_string().into()]);
     }
     if let Some(budget) = wanted.write_budget {
         arguments.extend(["--cache-write-budget".into(), budget.to_string().into()]);

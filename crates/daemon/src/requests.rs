@@ -270,6 +270,7 @@ impl<'d> Connection<'d> {
         match asked {
             cache::Asked::List => answered(cache::policies(self.daemon)),
             cache::Asked::Set(wanted) => answered(cache::set_policies(self.daemon, wanted)),
+            cache::Asked::Resize(wanted) => answered(cache::resize(self.daemon, wanted)),
             cache::Asked::Prewarm(wanted) => answered(cache::prewarm(self.daemon, &wanted)),
         }
     }

@@ -257,8 +257,16 @@ mutants! {
             "        set.clear(1 << way);" => "        if !{m} { set.clear(1 << way); }",
         "cache: a place that is being filled is taken":
             "if before.filler().is_some()" => "if (before.filler().is_some() && !{m})",
+        "cache: resize: a place that is none any more is filled":
+            "if self.places() >> way & 1 == 0 {" => "if self.places() >> way & 1 == 0 && !{m} {",
         "cache: the old block is not gone before it is written over":
             "        self.settle();" => "        if !{m} { self.settle(); }",
+    }
+    "cache/src/shared/resize.rs" {
+        "cache: resize: a place that is being filled is given back":
+            "if (0..WAYS).any(|way| is_busy(&way)) {" => "if (0..WAYS).any(|way| is_busy(&way)) && !{m} {",
+        "cache: resize: a place that is given back keeps its tag":
+            "        set.scrub(out);" => "        if !{m} { set.scrub(out); }",
     }
     "cache/src/shared/lookup.rs" {
         "cache: a place that went to another block":

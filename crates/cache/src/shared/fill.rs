@@ -22,7 +22,7 @@ use super::operation::{Doing, Operation, Owner};
 use super::view::{Set, entry_sum, key};
 use super::word::{SetWord, Tag};
 use super::{Cache, Token};
-use crate::set::{Newcomer, WAYS, admit};
+use crate::set::{Newcomer, WAYS, admit_in};
 
 /// Stored at once: a simulated process can be killed in between.
 pub(super) const PIECE: usize = 1024;
@@ -89,7 +89,7 @@ impl Cache {
         let offered = self.fill_place(owner, token, (set, way), |set, way| {
             let mut sum = Striped::new();
             sum.update(bytes);
-            write(self.layout.stored_at(set.place(way)), bytes).then(|| sum.finish())
+            write(set.stored_at(way), bytes).then(|| sum.finish())
         });
         if offered == Offered::Failed {
             self.count_disk_error();
@@ -125,7 +125,7 @@ impl Cache {
         }
         let (fingerprint, policy) = (token.block().fingerprint(), self.policy(token.file.slot));
         let newcomer = Newcomer { fingerprint, policy, is_early };
-        choose(set, token, newcomer).map(|way| (set, way)).ok_or(Offered::Passed)
+        self.choose(set, token, newcomer).map(|way| (set, way)).ok_or(Offered::Passed)
     }
 
     /// Fills a place with what `put` puts there: it returns its checksum, or nothing if it could not.
@@ -156,8 +156,13 @@ impl Cache {
         {
             return None;
         }
-        // The claim is seen before any store to the block.
+        // The claim is seen before any store to the block, and before it is looked whether the place is still one: who takes
+        // places away looks for claims when he has said so.
         atomic::fence(SeqCst);
+        if self.places() >> way & 1 == 0 {
+            set.tag(way).store(tag.given_up().0, SeqCst);
+            return None;
+        }
         if set.load().valid() >> way & 1 == 1 {
             set.remember(fingerprint_in(set, way));
         }
@@ -204,20 +209,22 @@ impl Cache {
     }
 }
 
-/// The place that the block is to have; `None` if it may not enter, or is there.
-fn choose(set: Set<'_>, token: &Token, newcomer: Newcomer) -> Option<usize> {
-    let (word, key) = (set.load(), key(token.incarnation, token.number));
-    if set.which(word, |way| set.key(way).load(Acquire) == key) != 0 {
-        return None;
+impl Cache {
+    /// The place that the block is to have; `None` if it may not enter, or is there.
+    fn choose(&self, set: Set<'_>, token: &Token, newcomer: Newcomer) -> Option<usize> {
+        let (word, key) = (set.load(), key(token.incarnation, token.number));
+        if set.which(word, |way| set.key(way).load(Acquire) == key) != 0 {
+            return None;
+        }
+        let filling = |way: &usize| set.load_tag(*way).filler().is_some();
+        let busy = (0..WAYS).filter(filling).map(|way| 1 << way).sum();
+        let mut memory = set.memory();
+        let place = admit_in(self.places(), newcomer, set.heat(), &mut memory, !word.valid(), busy);
+        set.set_memory(&memory);
+        let place = place?;
+        set.set_heat(place.heat);
+        Some(place.way)
     }
-    let filling = |way: &usize| set.load_tag(*way).filler().is_some();
-    let busy = (0..WAYS).filter(filling).map(|way| 1 << way).sum();
-    let mut memory = set.memory();
-    let place = admit(newcomer, set.heat(), &mut memory, !word.valid(), busy);
-    set.set_memory(&memory);
-    let place = place?;
-    set.set_heat(place.heat);
-    Some(place.way)
 }
 
 /// The fingerprint of the block in a place.

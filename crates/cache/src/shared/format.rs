@@ -11,7 +11,7 @@ use super::Layout;
 compile_error!("the cache's format is little-endian");
 
 /// Version of the format. A zone of another one is made anew: nothing is lost by that but time.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 
 const MAGIC: [u8; 8] = *b"SWCACHE\x01";
 

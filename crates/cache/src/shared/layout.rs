@@ -66,15 +66,39 @@ impl Layout {
     /// Where on the disk the saved index begins.
     pub const SAVED_AT: u64 = 4096;
 
+    /// Where a place's block lies behind the index. Those of a set's first place come first, for all sets, then those of its
+    /// second, and so on: a cache whose sets have fewer places is shorter, and nothing of it lies elsewhere.
+    #[inline]
+    fn behind_index(self, set: u32, way: usize) -> u64 {
+        (way as u64 * u64::from(self.sets) + u64::from(set)) * u64::from(self.block_bytes)
+    }
+
+    /// Where a place's block lies, in a zone that has blocks.
+    #[inline]
+    pub(super) fn block_at(self, set: u32, way: usize) -> usize {
+        self.blocks_at() + self.behind_index(set, way) as usize
+    }
+
     /// Where on the disk a place's block lies: behind the saved index.
     #[inline]
-    pub(super) fn stored_at(self, place: u64) -> u64 {
-        Self::SAVED_AT + self.blocks_at() as u64 + place * u64::from(self.block_bytes)
+    pub(super) fn stored_at(self, set: u32, way: usize) -> u64 {
+        Self::SAVED_AT + self.blocks_at() as u64 + self.behind_index(set, way)
     }
 
     /// Bytes on the disk.
     pub fn stored_bytes(self) -> u64 {
-        self.stored_at(self.blocks())
+        self.bytes_of(WAYS as u32)
+    }
+
+    /// Bytes of the cache if its sets have only so many places: where its blocks end, in the zone or on the disk.
+    pub fn bytes_of(self, ways: u32) -> u64 {
+        let before = if self.is_on_disk() { Self::SAVED_AT } else { 0 };
+        before + self.blocks_at() as u64 + self.behind_index(0, ways as usize)
+    }
+
+    /// How many places its sets can have in so many bytes; `None` for less than one.
+    pub fn ways_in(self, bytes: u64) -> Option<u32> {
+        (1..=WAYS as u32).rev().find(|ways| self.bytes_of(*ways) <= bytes)
     }
 
     /// Where what is known of a block on its way to the disk lies.

@@ -132,7 +132,7 @@ impl Cache {
         let Some(read) = self.read else { return Copied::Gone };
         let mut copied = Copied::Unreadable;
         for _ in 0..2 {
-            match read(self.layout.stored_at(set.place(seen.way)), into) {
+            match read(set.stored_at(seen.way), into) {
                 FromDisk::All => {}
                 FromDisk::NotNow => return Copied::Gone,
                 FromDisk::Failed => return Copied::Unreadable,

@@ -20,6 +20,7 @@
 //! | reap | [`reap`] | what the dead left |
 //! | keep, let compete, pass | [`policy`] | which places are kept; the daemon alone |
 //! | enter, leave, forget | [`register`] | which files there are; the daemon alone |
+//! | resize | [`resize`] | how many places a set has; the daemon alone |
 //! | join | [`mod@join`] | nothing |
 //! | create, recover, close | [`open`] | everything; alone |
 //!
@@ -41,6 +42,8 @@ mod policy;
 mod reap;
 #[cfg(feature = "std")]
 mod register;
+#[cfg(feature = "std")]
+mod resize;
 mod sample;
 mod staged;
 mod state;

@@ -35,6 +35,8 @@ pub struct Recovered {
 
 /// What is known of the files when the index is looked through.
 struct Known {
+    /// The places that a set has, as bits.
+    places: u16,
     /// By incarnation: the slot, and the newest sync that has ended.
     files: HashMap<u32, (u32, u32)>,
     /// Only blocks of before that sync.
@@ -85,7 +87,7 @@ impl Cache {
         cache.flush(CLEAN, 8);
         cache.settle();
         let was_cut = has_restarted && !was_clean;
-        let known = Known { files: cache.recover_files(was_cut)?, was_cut };
+        let known = Known { places: cache.places(), files: cache.recover_files(was_cut)?, was_cut };
         cache.watcher().store(0, SeqCst);
         let mut recovered = Recovered { was_cut, ..Recovered::default() };
         cache.sets().for_each(|set| recover_set(set, &known, &mut recovered));
@@ -200,5 +202,6 @@ fn is_good(set: Set<'_>, way: usize, known: &Known) -> bool {
     let (key, tag) = (set.key(way).load(Relaxed), set.load_tag(way));
     let Some((slot, done)) = known.files.get(&((key >> 32) as u32)) else { return false };
     let block = Block { file: *slot, number: key as u32 };
-    tag.is_filled() && set.is_of(block) && (!known.was_cut || is_synced(tag.stamp(), *done))
+    let is_place = known.places >> way & 1 == 1;
+    is_place && tag.is_filled() && set.is_of(block) && (!known.was_cut || is_synced(tag.stamp(), *done))
 }

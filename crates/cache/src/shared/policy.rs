@@ -26,7 +26,7 @@ mod arranged {
     use core::sync::atomic::Ordering::{Relaxed, SeqCst};
     use std::collections::{BTreeMap, HashMap};
 
-    use crate::set::{KEPT_MAX, Policy, WAYS};
+    use crate::set::{Policy, WAYS, kept_max};
     use crate::shared::view::Set;
     use crate::shared::word::FileWord;
     use crate::shared::{Cache, FileRecord, FileRef};
@@ -72,7 +72,8 @@ mod arranged {
         /// Makes the places of all sets what the policies say: kept are those of the files that are to be kept, as many
         /// as there may be; those of files that are to be left alone are empty. A walk through the whole index.
         pub fn arrange(&self, policies: &Arrangement) {
-            self.sets().for_each(|set| arrange(set, &policies.0));
+            let kept = kept_max(self.places());
+            self.sets().for_each(|set| arrange(set, &policies.0, kept));
         }
 
         /// What is there of each file, by slot: of those that are served, or would be if nothing were in the way. A walk
@@ -94,7 +95,7 @@ mod arranged {
         }
     }
 
-    fn arrange(set: Set<'_>, policies: &BTreeMap<u32, Policy>) {
+    fn arrange(set: Set<'_>, policies: &BTreeMap<u32, Policy>, kept_max: u32) {
         let (word, mut memory) = (set.load(), set.memory());
         if policies.is_empty() && memory.kept == 0 {
             return;
@@ -114,7 +115,7 @@ mod arranged {
             .fold(0, |ways, way| ways | 1 << way);
         // Those that are kept already before those that come to it.
         let stay = memory.kept & (keep | filling);
-        let kept = stay | first(keep & !stay, KEPT_MAX.saturating_sub(stay.count_ones()));
+        let kept = stay | first(keep & !stay, kept_max.saturating_sub(stay.count_ones()));
         if kept != memory.kept {
             memory.kept = kept;
             set.set_memory(&memory);

@@ -130,7 +130,7 @@ impl Cache {
             Ok(way) => {
                 self.region.read(self.layout.staged_block_at(staged.number), memory);
                 self.fill_place(owner, &staged.token, (set, way), |set, way| {
-                    let is_written = write(self.layout.stored_at(set.place(way)), memory);
+                    let is_written = write(set.stored_at(way), memory);
                     is_written.then_some(staged.sum)
                 })
             }
@@ -161,10 +161,12 @@ impl Cache {
         if set.which(word, |way| set.key(way).load(Acquire) == key) != 0 {
             return Err(Offered::Passed);
         }
-        if set.load_tag(*chosen) == *tag {
+        let places = self.places();
+        if set.load_tag(*chosen) == *tag && places >> chosen & 1 == 1 {
             return Ok(*chosen);
         }
-        let is_free = |way: &usize| word.valid() >> way & 1 == 0 && set.load_tag(*way).filler().is_none();
+        let free = places & !word.valid();
+        let is_free = |way: &usize| free >> way & 1 == 1 && set.load_tag(*way).filler().is_none();
         (0..WAYS).find(is_free).ok_or(Offered::Busy)
     }
 

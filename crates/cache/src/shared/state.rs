@@ -4,6 +4,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::Cache;
+use crate::set::WAYS;
 
 const STATE: usize = 128;
 /// Beside it: who is asked for the one is asked for the other.
@@ -22,6 +23,8 @@ const BELL: usize = 512;
 const IS_SPENT: usize = BELL + 4;
 const ALLOWANCE: usize = BELL + 8;
 const ALLOWED_AT: usize = BELL + 16;
+/// How many places a set has; 0: all that it can have.
+const WAYS_NOW: usize = 640;
 /// Blocks that were not brought there.
 const DROPPED: usize = 576;
 const OVER_BUDGET: usize = DROPPED + 8;
@@ -166,6 +169,29 @@ impl Cache {
     pub fn set_allowance(&self, bytes: u64, at: u64) {
         self.word(ALLOWANCE).store(bytes, Relaxed);
         self.word(ALLOWED_AT).store(at, Relaxed);
+    }
+
+    /// How many places a set has now.
+    #[inline]
+    pub fn ways(&self) -> u32 {
+        match self.region.u32(WAYS_NOW).load(SeqCst) {
+            0 => WAYS as u32,
+            ways => ways.min(WAYS as u32),
+        }
+    }
+
+    /// The same as bits.
+    #[inline]
+    pub(super) fn places(&self) -> u16 {
+        u16::MAX >> (WAYS as u32 - self.ways())
+    }
+
+    /// From now on a set has so many places, durably.
+    #[cfg(feature = "std")]
+    pub(super) fn set_ways(&self, ways: u32) {
+        self.region.u32(WAYS_NOW).store(ways.clamp(1, WAYS as u32), SeqCst);
+        self.flush(WAYS_NOW, 4);
+        self.settle();
     }
 
     /// 1 while whoever brings blocks to the disk sleeps, and is to be woken.

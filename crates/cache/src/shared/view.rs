@@ -231,7 +231,13 @@ impl<'a> Set<'a> {
     /// Where a place's block lies, in a zone that has blocks.
     #[inline]
     pub fn block_at(self, way: usize) -> usize {
-        self.cache.layout.blocks_at() + self.nth(way) * self.cache.layout.block_bytes as usize
+        self.cache.layout.block_at(self.number, way)
+    }
+
+    /// Where it lies on the disk of one that has none.
+    #[inline]
+    pub fn stored_at(self, way: usize) -> u64 {
+        self.cache.layout.stored_at(self.number, way)
     }
 
     /// Starts the write-back of a place's key.

@@ -74,6 +74,8 @@ pub struct Seen {
     pub late: u64,
     /// Policies that were set.
     pub policies: u64,
+    /// Sizes that were given.
+    pub resized: u64,
 }
 
 /// The simulated machine.
@@ -208,6 +210,28 @@ impl World {
         }
     }
 
+    /// Another size; the room of places that there are no more holds zeros then.
+    fn resize(&self, cache: &Cache) {
+        let ways = self.rng.range(1, 17) as u32;
+        cache.resize(ways);
+        for _ in 0..50 {
+            if cache.vacate() {
+                let end = cache.layout().bytes_of(ways);
+                if cache.layout().is_on_disk() {
+                    store::punch(end)
+                } else {
+                    {
+                        let region = self.memory.region();
+                        region.zero(end as usize, region.len() - end as usize);
+                    }
+                }
+                return self.count(|seen| seen.resized += 1);
+            }
+            self.wait();
+            cache.reap(|owner| self.is_dead(owner));
+        }
+    }
+
     fn note_late(&self, cache: &Cache, file: FileRef) {
         let now = self.identity(LATE);
         cache.note(file, &now, i64::MAX);
@@ -333,6 +357,9 @@ fn process(world: &Rc<World>, number: usize) -> Fiber {
                 }
                 if world.rng.one_in(8) {
                     world.choose_policy(&cache);
+                }
+                if world.rng.one_in(16) {
+                    world.resize(&cache);
                 }
                 if world.rng.one_in(2) {
                     let brought = store::bring_all(&cache, Owner::new(1, 1));

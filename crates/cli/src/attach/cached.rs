@@ -34,6 +34,9 @@ pub struct Cached {
     pub block_bytes: u32,
     /// Its file, or device.
     pub path: PathBuf,
+    /// Bytes that it can grow to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<u64>,
     /// Bytes that may be written to it in a day.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_budget: Option<u64>,
@@ -50,8 +53,8 @@ impl Cached {
     }
 
     fn options(&self) -> CacheOptions {
-        let Self { size, block_bytes, path, write_budget } = self.clone();
-        CacheOptions { size, block_bytes, write_budget, path: Some(path), is_needed: false }
+        let Self { size, max, block_bytes, path, write_budget } = self.clone();
+        CacheOptions { size, max, block_bytes, write_budget, path: Some(path), is_needed: false }
     }
 
     /// What the daemon is told.
@@ -62,9 +65,11 @@ impl Cached {
 
     /// What the service's drop-in remembers.
     pub fn settings(&self) -> String {
-        let budget = self.write_budget.map_or(String::new(), |budget| format!("CacheWriteBudget={budget}\n"));
+        let line =
+            |name: &str, bytes: Option<u64>| bytes.map_or(String::new(), |bytes| format!("{name}={bytes}\n"));
+        let more = line("CacheMax", self.max) + &line("CacheWriteBudget", self.write_budget);
         format!(
-            "Cache={}\nCacheBlock={}\nCachePath={}\n{budget}",
+            "Cache={}\nCacheBlock={}\nCachePath={}\n{more}",
             self.size,
             self.block_bytes,
             self.path.display()
@@ -77,6 +82,7 @@ impl Cached {
             size: get("Cache")?.parse().ok()?,
             block_bytes: get("CacheBlock")?.parse().ok()?,
             path: get("CachePath")?.into(),
+            max: get("CacheMax").and_then(|max| max.parse().ok()),
             write_budget: get("CacheWriteBudget").and_then(|budget| budget.parse().ok()),
         })
     }
@@ -103,8 +109,9 @@ pub fn find(
     let own = own_place(machine, &place.path, service);
     let named = how.cache.path().or_else(|| before.map(|b| b.path.clone()));
     let path = named.clone().unwrap_or(own);
+    let max = how.cache.max().or_else(|| before.and_then(|b| b.max));
     let write_budget = how.cache.write_budget().or_else(|| before.and_then(|b| b.write_budget));
-    let wanted = Cached { size, block_bytes: block_bytes.unwrap_or(DEFAULT_BLOCK), path, write_budget };
+    let wanted = Cached { size, block_bytes: block_bytes.unwrap_or(DEFAULT_BLOCK), path, max, write_budget };
     check_plain(&wanted.path)?;
     // A disk is a place for one only if somebody chose it.
     let chosen = CacheOptions { path: named, ..wanted.options() };

@@ -203,6 +203,7 @@ mod tests {
                 size: 1 << 30,
                 block_bytes: 4096,
                 path,
+                max: Some(1 << 41),
                 write_budget: Some(1 << 40),
             });
             machine.write(&drop_in(&attached.unit), &attached.render()).expect("written");

@@ -20,6 +20,7 @@ use seawall_cache::shared::{Cache, Layout, Recovered, StoreHeader};
 use seawall_core::pool::boot;
 use seawall_media::{Medium, Region};
 
+use super::resize::{Room, room_of};
 use super::store::{Store, is_device};
 use super::writing::Budget;
 use super::zone::{CacheError, failed, map, open_file, tell, uuid};
@@ -64,7 +65,7 @@ struct Index {
 
 /// Opens or makes the cache, which nobody uses.
 pub(super) fn open(daemon: &Daemon, wanted: &CacheOptions, path: PathBuf) -> Result<Zone, CacheError> {
-    let layout = Layout::for_disk(wanted.size, wanted.block_bytes).ok_or(CacheError::Size(wanted.size))?;
+    let layout = wanted.checked(Layout::for_disk(wanted.most(), wanted.block_bytes))?;
     if let Some(store) = Store::open(&path)? {
         if let Some(header) = store.header().map_err(failed(&path, "reading"))? {
             match find_again(&store, header, wanted, layout) {
@@ -124,7 +125,7 @@ fn find_again(
     if !header.is_whole() {
         return Err(because(&"it is of another version, or damaged"));
     }
-    if header.bytes != wanted.size {
+    if header.bytes != wanted.most() {
         return Err(because(&"it is of another size"));
     }
     let index = match found {
@@ -152,6 +153,8 @@ fn find_again(
     // From now on the saved index grows old.
     store.set_header(&header.saved(false)).map_err(|e| because(&e))?;
     let (cache, found) = Cache::recover(region()?, boot()).map_err(|e| because(&e))?;
+    let room = Room { file: store.file(), path: &index.path, medium: Medium::Block, most: header.bytes };
+    room.resize(&cache, wanted.ways(layout)).map_err(|e| because(&e))?;
     let index = index.named().map_err(|e| because(&e))?;
     Ok((cache, index, found))
 }
@@ -176,14 +179,18 @@ fn make(wanted: &CacheOptions, layout: Layout, path: PathBuf, pool: &Path) -> Re
 }
 
 fn make_in(store: Store, wanted: &CacheOptions, layout: Layout, path: &Path) -> Result<Found, CacheError> {
-    store.reserve(path, wanted.size)?;
+    let (most, ways) = (wanted.most(), wanted.ways(layout));
+    store.lengthen(path, most)?;
+    let room = Room { file: store.file(), path, medium: Medium::Block, most };
+    room.take(0, room_of(layout, ways, most))?;
     let uuid = uuid().map_err(failed(path, "drawing a UUID for"))?;
-    let header = StoreHeader::new(uuid, wanted.size);
+    let header = StoreHeader::new(uuid, most);
     store.set_header(&header).map_err(failed(path, "writing"))?;
     let index = || {
         let index = Index::make(uuid, layout).map_err(failed(path, "reserving memory for the index of"))?;
         let cache = Cache::create(index.map(path)?, layout, uuid, boot(), false);
         let cache = cache.map_err(|e| failed(path, "making")(io::Error::other(e)))?;
+        cache.resize(ways);
         Ok((cache, index.named().map_err(failed(path, "naming the index of"))?))
     };
     let (cache, index) = index().inspect_err(|_| Index::remove(uuid))?;

@@ -20,6 +20,7 @@ mod options;
 mod place;
 mod policies;
 mod prewarm;
+mod resize;
 mod rules;
 mod status;
 mod store;
@@ -45,6 +46,7 @@ pub use options::{CacheOptions, default_path};
 pub use place::{check, check_place, remove};
 pub use policies::{Asked, Directory, FilesStatus, Listed, PolicyStatus, Wanted};
 pub use prewarm::{Prewarm, Prewarmed};
+pub use resize::{Resize, Resized};
 pub use rules::{Choice, Covers, Rule};
 pub use status::{AdvisoryStatus, CacheStatus, CachedFileStatus};
 
@@ -54,6 +56,7 @@ pub(crate) use finishing::Announced;
 pub(crate) use keeping::{close, leave_all, reap, run};
 pub(crate) use policies::{list as policies, set as set_policies};
 pub(crate) use prewarm::prewarm;
+pub(crate) use resize::resize;
 pub(crate) use status::status;
 pub use store::is_device;
 pub(crate) use strangers::{look_for_writers, opened, review, suspend_those_of};
@@ -65,15 +68,15 @@ pub use zone::CacheError;
 pub(crate) struct Zone {
     pub cache: Cache,
     pub path: PathBuf,
-    /// Bytes of the cache.
-    pub size: u64,
+    /// Bytes that it can have.
+    pub most: u64,
     /// Bytes of what is mapped: all of it, or the index of one on a disk.
     len: u64,
     pub medium: Medium,
     /// Where its blocks lie, if not in the mapping.
     disk: Option<disk::Disk>,
     /// What is mapped; holds the lock, if there is no disk.
-    _file: File,
+    file: File,
     /// For clients: a descriptor that does not share the lock, which would outlive us in their mappings.
     for_clients: File,
     entered: Mutex<BTreeMap<u32, Arc<Entered>>>,
@@ -96,26 +99,26 @@ pub(crate) struct Entered {
 }
 
 impl Zone {
-    /// A zone that is whole. `size` is the cache's.
+    /// A zone that is whole. `most` is what the cache can have.
     fn new(
         cache: Cache,
         file: File,
         path: PathBuf,
-        (medium, size): (Medium, u64),
+        (medium, most): (Medium, u64),
         disk: Option<disk::Disk>,
     ) -> Result<Self, CacheError> {
         let for_clients = reopen(&file, true).map_err(zone::failed(&path, "opening"))?;
         Ok(Self {
-            size,
+            most,
             len: file.metadata().map_err(zone::failed(&path, "asking for the size of"))?.len(),
             medium,
-            advisory: Mutex::new(Advisory::new(cache.layout().blocks())),
+            advisory: Mutex::new(Advisory::new(cache.blocks())),
             policies: policies::Policies::load(disk.as_ref().map_or(&path, |disk| &disk.beside)),
             disk,
             bringing: Mutex::default(),
             cache,
             path,
-            _file: file,
+            file,
             for_clients,
             entered: Mutex::default(),
             entering: Mutex::default(),

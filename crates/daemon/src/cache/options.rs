@@ -2,13 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
+use seawall_cache::shared::Layout;
+
+use super::CacheError;
 use crate::place::beside;
 
 /// A cache that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheOptions {
-    /// Bytes of its zone.
+    /// Bytes of it.
     pub size: u64,
+    /// Bytes that it can have later, when it is resized; without it no more than at first.
+    pub max: Option<u64>,
     /// Bytes of a block: 4096, 8192 or 16384.
     pub block_bytes: u32,
     /// Bytes that may be written to its disk in a day, if it is on one: what flash is worn by. Without it any number.
@@ -23,7 +28,26 @@ pub struct CacheOptions {
 impl CacheOptions {
     /// A cache of this size, and nothing else that is special.
     pub fn of_size(size: u64) -> Self {
-        Self { size, block_bytes: 8192, write_budget: None, path: None, is_needed: true }
+        Self { size, max: None, block_bytes: 8192, write_budget: None, path: None, is_needed: true }
+    }
+
+    /// Bytes that it can have.
+    pub fn most(&self) -> u64 {
+        self.max.map_or(self.size, |max| max.max(self.size))
+    }
+
+    /// How many places its sets have at first.
+    pub(super) fn ways(&self, layout: Layout) -> u32 {
+        layout.ways_in(self.size).unwrap_or(1)
+    }
+
+    /// The layout, in which there is a place at least for what it has at first.
+    pub(super) fn checked(&self, layout: Option<Layout>) -> Result<Layout, CacheError> {
+        let layout = layout.ok_or(CacheError::Size(self.size))?;
+        match layout.bytes_of(1) {
+            least if self.size < least => Err(CacheError::Few { size: self.size, most: self.most(), least }),
+            _ => Ok(layout),
+        }
     }
 
     /// Where the zone of this pool is.
@@ -35,4 +59,23 @@ impl CacheOptions {
 /// Where a pool's cache is if nobody says otherwise.
 pub fn default_path(pool: &Path) -> PathBuf {
     beside(pool, ".cache")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_begins_with_a_place_in_each_set_at_least() {
+        let wanted = |size, max| CacheOptions { max, ..CacheOptions::of_size(size) };
+        let ways = |wanted: CacheOptions| {
+            let layout = wanted.checked(Layout::for_zone(wanted.most(), wanted.block_bytes))?;
+            Ok::<_, CacheError>(wanted.ways(layout))
+        };
+        assert_eq!(ways(wanted(64 << 20, None)).expect("a size"), 16);
+        assert_eq!(ways(wanted(64 << 20, Some(256 << 20))).expect("a size"), 3);
+        assert_eq!(ways(wanted(64 << 20, Some(1 << 20))).expect("a size"), 16);
+        assert!(matches!(ways(wanted(64 << 20, Some(4 << 30))), Err(CacheError::Few { .. })));
+        assert!(matches!(ways(wanted(1 << 20, None)), Err(CacheError::Size(_))));
+    }
 }

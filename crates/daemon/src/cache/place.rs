@@ -21,7 +21,7 @@ use crate::foreign;
 /// # Errors
 /// [`CacheError`]: no size of a cache, or a log on a block device.
 pub(super) fn layout(wanted: &CacheOptions, pool: &Path, on: Medium) -> Result<Layout, CacheError> {
-    let layout = Layout::for_zone(wanted.size, wanted.block_bytes).ok_or(CacheError::Size(wanted.size))?;
+    let layout = wanted.checked(Layout::for_zone(wanted.most(), wanted.block_bytes))?;
     if on == Medium::Block && wanted.path.is_none() {
         return Err(CacheError::Block(pool.into()));
     }

@@ -15,6 +15,7 @@ use seawall_cache::shared::{Arrangement, Cache, FileRef, Holding};
 use serde::{Deserialize, Serialize};
 
 use super::prewarm::Prewarm;
+use super::resize::Resize;
 use super::rules::{Rule, Rules};
 use super::{Entered, Zone};
 use crate::files::path_of;
@@ -34,6 +35,8 @@ pub enum Asked {
     Set(Wanted),
     /// A part of a file is to be brought: [`Prewarmed`](super::Prewarmed).
     Prewarm(Prewarm),
+    /// It is to have another size: [`Resized`](super::Resized).
+    Resize(Resize),
 }
 
 /// Rules to be taken in.
@@ -134,8 +137,13 @@ impl Policies {
     pub fn give(&self, cache: &Cache, file: FileRef, policy: Policy) {
         cache.set_policy(file, policy);
         if policy != Policy::Default {
-            *lock(&self.arranged) = None;
+            self.forget_arrangement();
         }
+    }
+
+    /// The places are to be arranged anew: there are others.
+    pub fn forget_arrangement(&self) {
+        *lock(&self.arranged) = None;
     }
 
     /// Takes rules in, durably before anything is made of them.
@@ -209,7 +217,7 @@ fn current(entered: &Entered) -> Option<PathBuf> {
     path_of(&entered.file).ok()
 }
 
-fn zone(daemon: &Daemon) -> Result<&Zone, String> {
+pub(super) fn zone(daemon: &Daemon) -> Result<&Zone, String> {
     let none = || {
         format!(
             "the daemon of {} has no block cache: end it, and start the database with `seawall run --cache SIZE`",
@@ -267,8 +275,8 @@ pub(crate) fn list(daemon: &Daemon) -> Result<Listed, String> {
     Ok(Listed {
         medium: zone.medium.name().into(),
         block_bytes: layout.block_bytes,
-        blocks: layout.blocks(),
-        kept_max: layout.blocks() / WAYS as u64 * u64::from(KEPT_MAX),
+        blocks: zone.cache.blocks(),
+        kept_max: zone.cache.blocks() * u64::from(KEPT_MAX) / WAYS as u64,
         directories: directories(daemon),
         policies,
         others,

@@ -22,6 +22,9 @@ pub struct CacheStatus {
     pub medium_name: String,
     /// Bytes of the zone.
     pub size: u64,
+    /// Bytes that it can have: how far it can be resized.
+    #[serde(default)]
+    pub size_max: u64,
     /// Bytes of a block.
     pub block_bytes: u32,
     /// Places for blocks.
@@ -111,9 +114,10 @@ pub(crate) fn status(daemon: &Daemon, hits: u64, misses: u64) -> Option<CacheSta
     Some(CacheStatus {
         path: zone.path.clone(),
         medium_name: zone.medium.name().into(),
-        size: zone.size,
+        size: zone.size(),
+        size_max: zone.most,
         block_bytes: layout.block_bytes,
-        blocks: layout.blocks(),
+        blocks: zone.cache.blocks(),
         blocks_used: zone.cache.filled(),
         files: tenants.len() as u32,
         files_max: layout.files,
@@ -177,7 +181,7 @@ fn advisory(zone: &Zone) -> Vec<AdvisoryStatus> {
     let estimates = estimates.into_iter().filter(|estimate| estimate.reads > 0);
     let status = |estimate: seawall_cache::advisory::Estimate| AdvisoryStatus {
         percent: estimate.percent,
-        size: zone.size / 100 * u64::from(estimate.percent),
+        size: zone.size() / 100 * u64::from(estimate.percent),
         hit_percent: estimate.hit_percent,
         reads: estimate.reads,
         hits: estimate.hits,

@@ -78,19 +78,21 @@ impl Store {
         self.for_clients.as_fd()
     }
 
-    /// Takes room for this many bytes.
-    pub fn reserve(&self, path: &Path, size: u64) -> Result<(), CacheError> {
-        let no_room = || CacheError::NoRoom { path: path.into(), size };
-        let stat = self.file.metadata().map_err(failed(path, "asking for the size of"))?;
-        if stat.file_type().is_block_device() {
-            let len = seawall_media::block::size_of(&self.file);
-            let len = len.map_err(failed(path, "asking for the size of"))?;
-            return if len < size { Err(no_room()) } else { Ok(()) };
+    /// What it lies in.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Makes it this long, without taking room. A device must be.
+    pub fn lengthen(&self, path: &Path, size: u64) -> Result<(), CacheError> {
+        let asking = failed(path, "asking for the size of");
+        if !self.file.metadata().map_err(&asking)?.file_type().is_block_device() {
+            return self.file.set_len(size).map_err(failed(path, "making"));
         }
-        rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::empty(), 0, size).map_err(|e| match e {
-            Errno::NOSPC => no_room(),
-            e => failed(path, "reserving room for")(e.into()),
-        })
+        match seawall_media::block::size_of(&self.file).map_err(&asking)? {
+            len if len < size => Err(CacheError::NoRoom { path: path.into(), size }),
+            _ => Ok(()),
+        }
     }
 
     /// Its header; `None` if it does not begin like a store.

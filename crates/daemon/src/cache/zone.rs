@@ -13,15 +13,16 @@
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock, fstatfs};
+use rustix::fs::{FlockOperation, OFlags, flock, fstatfs};
 use seawall_cache::shared::{Cache, Header, Layout, OpenError, Recovered};
 use seawall_core::pool::boot;
 use seawall_media::{Medium, Region, magic, probe};
 
 use super::options::CacheOptions;
+use super::resize::{Room, room_of};
 use super::store::is_device;
 use super::{Zone, default_path, disk};
 use crate::foreign;
@@ -33,6 +34,7 @@ use crate::state::Daemon;
 #[allow(missing_docs)] // Each variant's text is its documentation.
 pub enum CacheError {
     Size(u64),
+    Few { size: u64, most: u64, least: u64 },
     Block(PathBuf),
     NotMemory { path: PathBuf },
     NotDirect { path: PathBuf },
@@ -50,6 +52,11 @@ impl fmt::Display for CacheError {
             Self::Size(size) => {
                 write!(f, "a block cache has 64M to 16T, not {size} bytes: for example --cache 1G")
             }
+            Self::Few { size, most, least } => write!(
+                f,
+                "a block cache that can grow to {most} bytes has {least} at least, and not {size}: its index has room for the \
+                 largest size from the start; give it more with --cache, or less with --cache-max"
+            ),
             Self::Block(pool) => write!(
                 f,
                 "the pool {} is a log on a block device, and a block cache beside it would be as slow as its disk: say where \
@@ -120,6 +127,9 @@ pub(super) fn open(daemon: &Daemon, wanted: &CacheOptions) -> Result<Zone, Cache
         match find_again(&file, &path, layout) {
             Ok((cache, found)) => {
                 tell(daemon, &path, &found);
+                let medium = medium(&file, &path)?;
+                let room = Room { file: &file, path: &path, medium, most: wanted.most() };
+                room.resize(&cache, wanted.ways(layout))?;
                 return zone(cache, file, path);
             }
             Err(Unusable::NotAZone) if !is_our_name => return Err(CacheError::NotAZone(path)),
@@ -129,7 +139,7 @@ pub(super) fn open(daemon: &Daemon, wanted: &CacheOptions) -> Result<Zone, Cache
         // Its room is needed for the new one.
         std::fs::remove_file(&path).map_err(failed(&path, "removing"))?;
     }
-    let (cache, file) = make(&path, wanted.size, layout)?;
+    let (cache, file) = make(&path, wanted, layout)?;
     daemon.log.say(format!("made the block cache {}, {} bytes", path.display(), wanted.size));
     zone(cache, file, path)
 }
@@ -224,9 +234,9 @@ fn find_again(file: &File, path: &Path, layout: Layout) -> Result<(Cache, Recove
 }
 
 /// A new zone, which gets its name when it is whole.
-fn make(path: &Path, size: u64, layout: Layout) -> Result<(Cache, File), CacheError> {
+fn make(path: &Path, wanted: &CacheOptions, layout: Layout) -> Result<(Cache, File), CacheError> {
     let temporary = beside(path, ".new");
-    let made = make_at(&temporary, path, size, layout);
+    let made = make_at(&temporary, path, wanted, layout);
     if made.is_err() {
         // What failed is told; that this is left too would help nobody.
         let _ = std::fs::remove_file(&temporary);
@@ -234,36 +244,27 @@ fn make(path: &Path, size: u64, layout: Layout) -> Result<(Cache, File), CacheEr
     made
 }
 
-fn make_at(temporary: &Path, path: &Path, size: u64, layout: Layout) -> Result<(Cache, File), CacheError> {
+fn make_at(
+    temporary: &Path,
+    path: &Path,
+    wanted: &CacheOptions,
+    layout: Layout,
+) -> Result<(Cache, File), CacheError> {
+    let (most, ways) = (wanted.most(), wanted.ways(layout));
     let new =
         OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(temporary);
     let file = new.map_err(failed(path, "making"))?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|e| failed(path, "locking")(e.into()))?;
-    // Room is taken now: a full file system must not become a SIGBUS in a database.
-    fallocate(&file, FallocateFlags::empty(), 0, size).map_err(|e| match e {
-        rustix::io::Errno::NOSPC => CacheError::NoRoom { path: path.into(), size },
-        e => failed(path, "reserving room for")(e.into()),
-    })?;
+    file.set_len(most).map_err(failed(path, "making"))?;
     let medium = medium(&file, path)?;
-    if medium == Medium::Pmem {
-        fill(&file, size).map_err(failed(path, "filling"))?;
-    }
-    let region = map(&file, path, size, medium)?;
+    Room { file: &file, path, medium, most }.take(0, room_of(layout, ways, most))?;
+    let region = map(&file, path, most, medium)?;
     let uuid = uuid().map_err(failed(path, "drawing a UUID for"))?;
     let cache = Cache::create(region, layout, uuid, boot(), medium == Medium::Pmem);
     let cache = cache.map_err(|e| failed(path, "making")(io::Error::other(e)))?;
+    cache.resize(ways);
     std::fs::rename(temporary, path).map_err(failed(path, "naming"))?;
     Ok((cache, file))
-}
-
-/// Zeros: reserved room would be cleared, and its extents changed, inside some database's read.
-fn fill(file: &File, size: u64) -> io::Result<()> {
-    const PIECE: u64 = 4 << 20;
-    let zeros = vec![0; PIECE as usize];
-    for at in (0..size).step_by(PIECE as usize) {
-        file.write_all_at(&zeros[..PIECE.min(size - at) as usize], at)?;
-    }
-    file.sync_all()
 }
 
 pub(super) fn uuid() -> io::Result<[u8; 16]> {

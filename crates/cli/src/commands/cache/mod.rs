@@ -12,7 +12,9 @@ mod prewarm;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use seawall_daemon::cache::{Asked, Choice, Covers, FilesStatus, Listed, PolicyStatus, Rule, Wanted};
+use seawall_daemon::cache::{
+    Asked, Choice, Covers, FilesStatus, Listed, PolicyStatus, Resized, Rule, Wanted,
+};
 use seawall_daemon::control::Control;
 use seawall_wire::message::Kind;
 
@@ -39,6 +41,8 @@ enum Command {
     None(Choose),
     /// Ask the databases again which files their tables have: a rewrite (VACUUM FULL, REINDEX, TRUNCATE) makes new ones
     Refresh(Again),
+    /// Give the cache another size while its processes go on: up to what --cache-max said, in sixteenths of that
+    Resize(Resize),
     /// Bring files or tables into the cache before they are asked for, as far as there is room
     Prewarm(Choose),
 }
@@ -78,6 +82,15 @@ struct Choose {
 }
 
 #[derive(clap::Args)]
+struct Resize {
+    /// The size
+    #[arg(value_parser = size::parse)]
+    size: u64,
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(clap::Args)]
 struct Again {
     #[command(flatten)]
     asking: Asking,
@@ -93,6 +106,7 @@ pub fn cache(cache: &Cache) -> Result<()> {
         Command::Default(choose) => set(Choice::Default, choose),
         Command::None(choose) => set(Choice::None, choose),
         Command::Refresh(again) => refresh(again),
+        Command::Resize(how) => resize(how),
         Command::Prewarm(choose) => prewarm::prewarm(choose),
     }
 }
@@ -115,6 +129,20 @@ fn ask(which: &Which) -> Result<(Control, Listed)> {
 fn list(which: &Which) -> Result<()> {
     let (_, listed) = ask(which)?;
     tell(&listed, which.json)
+}
+
+/// What stays is what is there in the places that are left; a size that grows keeps everything.
+fn resize(how: &Resize) -> Result<()> {
+    let (control, listed) = ask(&how.which)?;
+    let wanted = seawall_daemon::cache::Resize { size: how.size };
+    let resized: Resized = control.request(Kind::Cache, &Asked::Resize(wanted))?;
+    if how.which.json {
+        return show::json(&resized);
+    }
+    let used = resized.blocks_used * u64::from(listed.block_bytes);
+    let [size, before, used] = [resized.size, resized.before, used].map(size::human);
+    println!("block cache: {size}, was {before}; {used} in use");
+    Ok(())
 }
 
 fn set(policy: Choice, choose: &Choose) -> Result<()> {

@@ -1,0 +1,82 @@
+//! Another size, while everybody goes on: how many places a set has. Which set a block belongs to stays, and so do the blocks
+//! in the places that are left; nobody has to be told.
+//!
+//! ```text
+//! grow:   room is made ─▶ sets have more places
+//! shrink: sets have fewer places ─▶ the others are vacated, until nobody is filling one ─▶ their room is given back
+//! ```
+//!
+//! Whoever fills claims a place first and looks then whether it is still one; who takes places away says so first and looks
+//! for claims then. One of the two sees the other. Whoever is reading a block of a place that was vacated finds that its tag
+//! is another one when it has been read, whatever it read.
+//!
+//! One at a time; the daemon's alone.
+
+use core::sync::atomic::Ordering::SeqCst;
+use core::sync::atomic::fence;
+
+use super::Cache;
+use super::view::Set;
+use crate::set::WAYS;
+
+impl Cache {
+    /// Places for blocks now.
+    pub fn blocks(&self) -> u64 {
+        self.layout.blocks() / WAYS as u64 * u64::from(self.ways())
+    }
+
+    /// Sets have so many places from now on, 1 to [`WAYS`]. If these are more, there is room for them. If they are fewer,
+    /// the others are to be [vacated](Self::vacate).
+    pub fn resize(&self, ways: u32) {
+        self.set_ways(ways);
+    }
+
+    /// Takes the blocks out of the places that sets do not have any more. False if somebody is filling one: then once more,
+    /// a little later. A walk through the whole index.
+    pub fn vacate(&self) -> bool {
+        // What takes places away is seen before the claims of those who did not see it are looked for.
+        fence(SeqCst);
+        let places = self.places();
+        let busy = self.sets().filter(|set| !vacate(*set, places)).count();
+        self.settle();
+        busy == 0
+    }
+}
+
+fn vacate(set: Set<'_>, places: u16) -> bool {
+    let is_busy = |way: &usize| places >> way & 1 == 0 && set.load_tag(*way).filler().is_some();
+    if (0..WAYS).any(|way| is_busy(&way)) {
+        return false;
+    }
+    let out = set.load().valid() & !places;
+    if out != 0 {
+        set.clear(out);
+        set.scrub(out);
+        set.flush();
+    }
+    let mut memory = set.memory();
+    if memory.kept & !places != 0 {
+        memory.kept &= places;
+        set.set_memory(&memory);
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::shared::Layout;
+
+    #[test]
+    fn every_size_has_as_many_places_as_fit() {
+        for layout in [Layout::for_zone(1 << 30, 8192), Layout::for_disk(1 << 30, 4096)] {
+            let layout = layout.expect("a layout");
+            assert_eq!(layout.ways_in(1 << 30), Some(16));
+            for ways in 1..16 {
+                let bytes = layout.bytes_of(ways);
+                assert_eq!(layout.ways_in(bytes), Some(ways));
+                assert_eq!(layout.ways_in(bytes - 1), (ways > 1).then_some(ways - 1));
+                assert_eq!(layout.ways_in(bytes + 1), Some(ways));
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! A block cache that gets another size while processes read and write through it: in memory and on a disk.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::process::Child;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use common::front::{self, BLOCK, Front};
+use common::served::{self, add_root};
+use common::{Place, Said, wait_for};
+
+/// About one for each set of a cache of 64 MiB: with seven places all of them have room, with three nearly all.
+const BLOCKS: usize = 500;
+
+/// The process that the tests start.
+#[test]
+fn front_of_the_tests() {
+    front::play();
+}
+
+struct Scene {
+    place: Place,
+    daemon: Child,
+    file: PathBuf,
+    dir: tempfile::TempDir,
+    is_on_disk: bool,
+}
+
+impl Scene {
+    fn new(is_on_disk: bool, size: &str, max: &str) -> Self {
+        let dir =
+            tempfile::tempdir_in(if is_on_disk { "/var/tmp" } else { "/dev/shm" }).expect("a directory");
+        let place = Place::new();
+        let file = place.file("x.db");
+        fs::write(&file, vec![1; BLOCKS * BLOCK]).expect("written");
+        let daemon = start(&place, &dir.path().join("zone"), size, max);
+        Self { place, daemon, file, dir, is_on_disk }
+    }
+
+    fn zone(&self) -> PathBuf {
+        self.dir.path().join("zone")
+    }
+
+    fn restart(&mut self, size: &str, max: &str) {
+        self.place.seawall(&["stop", "--pool", self.place.pool()]).succeeds();
+        self.daemon.wait().expect("it ended");
+        self.daemon = start(&self.place, &self.zone(), size, max);
+    }
+
+    fn front(&self) -> Front {
+        let mut front = Front::start(&self.place.pool, "front_of_the_tests");
+        assert_eq!(front.enter(&self.file), "Ok");
+        front
+    }
+
+    fn resize(&self, size: &str) -> Said {
+        self.place.seawall(&["cache", "resize", size, "--json", "--pool", self.place.pool()])
+    }
+
+    fn status(&self) -> Value {
+        self.place.status()["cache"].clone()
+    }
+
+    /// MiB that are taken where the blocks lie.
+    fn room(&self) -> u64 {
+        fs::metadata(self.zone()).expect("there").blocks() >> 11
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = self.daemon.kill();
+        let _ = self.daemon.wait();
+        if self.is_on_disk && self.zone().exists() {
+            let _ = fs::remove_file(self.place.index_of(&self.zone()));
+        }
+    }
+}
+
+fn start(place: &Place, zone: &std::path::Path, size: &str, max: &str) -> Child {
+    let zone = zone.to_str().expect("ASCII");
+    let daemon = served::start(place, &["--cache", size, "--cache-max", max, "--cache-path", zone]);
+    let data = place.data.path().canonicalize().expect("it exists");
+    add_root(place, "sqlite", &data, &data);
+    daemon
+}
+
+/// Between two rounds of a reader: without it they would leave two processors nothing for the daemon they wait for.
+const BREATH: Duration = Duration::from_millis(2);
+
+/// Readers, one of which writes too, go on while the size changes up and down; what they read is always right.
+#[test]
+fn readers_go_on_while_it_grows_and_shrinks() {
+    for is_on_disk in [false, true] {
+        let scene = Scene::new(is_on_disk, "64M", "64M");
+        let mut readers: Vec<Front> = (0..2).map(|_| scene.front()).collect();
+        let mut writer = scene.front();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for (nth, reader) in readers.iter_mut().enumerate() {
+                let done = &done;
+                scope.spawn(move || {
+                    let mut rounds = 0;
+                    while !done.load(SeqCst) || rounds == 0 {
+                        for block in (nth..90).step_by(2) {
+                            let (_, byte) = reader.read(block);
+                            assert!(byte == 1 || block < 20, "block {block} holds {byte}");
+                        }
+                        rounds += 1;
+                        std::thread::sleep(BREATH);
+                    }
+                });
+            }
+            let _ends = SetAtEnd(&done);
+            for (round, size) in ["5M", "64M", "33M", "9M", "64M"].iter().enumerate() {
+                scene.resize(size).succeeds();
+                for block in 0..20 {
+                    let byte = 2 + round as u8;
+                    assert_eq!(writer.ask(&format!("write {block} {byte}")), "done");
+                    assert_eq!(writer.read(block).1, byte, "after {size}");
+                }
+            }
+        });
+        let status = scene.status();
+        assert_eq!(
+            (&status["failures"], &status["disk_errors"], &status["off"]),
+            (&json!(0), &json!(0), &Value::Null)
+        );
+        wait_for("it to fill again", || writer.hits(90) == 90);
+        readers.into_iter().for_each(Front::end);
+        writer.end();
+    }
+}
+
+/// Lets the readers end, whatever becomes of the test.
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}
+
+/// Growing keeps everything; shrinking what has room, and gives the rest back.
+#[test]
+fn entries_survive_as_far_as_they_fit_and_room_is_taken_and_given_back() {
+    for is_on_disk in [false, true] {
+        let scene = Scene::new(is_on_disk, "32M", "64M");
+        let mut front = scene.front();
+        assert!((27..=33).contains(&scene.room()), "{}", scene.room());
+        wait_for("all blocks to enter", || front.hits(BLOCKS) == BLOCKS);
+        let grown = scene.resize("64M").json();
+        assert_eq!((&grown["size"], &grown["blocks_used"]), (&json!(64 << 20), &json!(BLOCKS)));
+        assert!((63..=65).contains(&scene.room()), "{}", scene.room());
+        assert_eq!(front.hits(BLOCKS), BLOCKS);
+        let shrunk = scene.resize("16M").json();
+        let size = shrunk["size"].as_u64().expect("a number");
+        assert!(size <= 16 << 20 && size > 11 << 20, "{shrunk}");
+        let kept = shrunk["blocks_used"].as_u64().expect("a number");
+        assert!(kept > 400 && kept <= shrunk["blocks"].as_u64().expect("a number"), "{shrunk}");
+        assert!((11..=17).contains(&scene.room()), "{}", scene.room());
+        let hits = front.hits(BLOCKS);
+        assert!(hits >= 400, "{hits}");
+        let status = scene.status();
+        assert_eq!((&status["size"], &status["size_max"]), (&json!(size), &json!(64 << 20)));
+        assert_eq!(status["failures"], json!(0));
+        front.end();
+    }
+}
+
+#[test]
+fn a_start_with_another_size_is_warm_and_holds() {
+    for is_on_disk in [false, true] {
+        let mut scene = Scene::new(is_on_disk, "64M", "64M");
+        let mut front = scene.front();
+        wait_for("blocks to enter", || front.hits(300) == 300);
+        front.end();
+        // Until the file's times are old enough to show another change.
+        scene.restart("64M", "64M");
+        let mut front = scene.front();
+        wait_for("blocks to enter", || front.hits(300) == 300);
+        front.end();
+        scene.restart("20M", "64M");
+        let mut front = scene.front();
+        assert!(scene.status()["size"].as_u64() <= Some(20 << 20));
+        let hits = front.hits(300);
+        assert!(hits >= 200, "{hits}");
+        front.end();
+    }
+}
+
+#[test]
+fn a_size_that_cannot_be_is_refused_and_nothing_changes() {
+    let scene = Scene::new(false, "64M", "64M");
+    scene.resize("65M").fails(1, &["--cache-max"]);
+    scene.resize("1M").fails(1, &["at least"]);
+    assert_eq!(scene.status()["size"], json!(64 << 20));
+}
