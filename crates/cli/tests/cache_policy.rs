@@ -2,17 +2,17 @@
 
 mod common;
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
 use common::front::{self, BLOCK, Front};
 use common::served::{add_root, start};
 use common::server::Server;
-use common::{Place, Said, wait_for};
+use common::{Place, SEAWALL, Said, wait_for};
 
 const BLOCKS: usize = 200;
 
@@ -62,6 +62,14 @@ impl Scene {
         self.data.join(name)
     }
 
+    /// A process that follows tables, and writes what is wrong into a file.
+    fn follow(&self, psql: &str) -> Child {
+        let errors = File::create(self.file("follow.err")).expect("made");
+        let mut command = Command::new(SEAWALL);
+        command.args(["cache", "refresh", "--follow", "--psql", psql, "--pool", self.place.pool()]);
+        command.stdin(Stdio::null()).stderr(errors).spawn().expect("seawall starts")
+    }
+
     fn cache(&self, words: &[&str]) -> Said {
         cache(&self.place, words)
     }
@@ -81,8 +89,11 @@ impl Scene {
     fn psql(&self, answer: &str) -> String {
         let program = self.place.ram("psql");
         let text = format!("#!/bin/sh\ncat > {0}.sql; printf '%s ' \"$@\" > {0}.words\n{answer}\n", program);
-        fs::write(&program, text).expect("written");
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).expect("changed");
+        // At once: somebody may be about to start it.
+        let new = self.place.ram("psql.new");
+        fs::write(&new, text).expect("written");
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o700)).expect("changed");
+        fs::rename(&new, &program).expect("renamed");
         program
     }
 }
@@ -285,6 +296,39 @@ fn a_table_is_its_files_and_a_rewrite_is_followed_when_asked_for() {
 }
 
 /// A real server: all that belongs to a table, by the names that the table has, before and after it is written anew.
+/// A rewrite empties the old files first, and removes them later; an error is told, and does not end it.
+#[test]
+fn a_rewrite_is_followed_without_being_asked() {
+    let mut scene = Scene::serving(Place::new(), &["--cache", "64M"]);
+    for dir in ["pg_wal", "base"] {
+        fs::create_dir(scene.file(dir)).expect("made");
+    }
+    let base = scene.file("base");
+    for name in ["100", "200", "300"] {
+        fs::write(base.join(name), vec![1; BLOCK]).expect("written");
+    }
+    scene.add("postgres", "pg_wal");
+    let psql = scene.psql(&format!("echo {}/100", base.display()));
+    scene.cache(&["keep", "d.s.t", "--psql", &psql]).succeeds();
+    let mut follow = scene.follow(&psql);
+    let is_kept = |name: &str| scene.policy(&base.join(name))["table"] == "d.s.t";
+    scene.psql(&format!("echo {}/200", base.display()));
+    fs::write(base.join("100"), "").expect("emptied");
+    wait_for("the table's other file", || is_kept("200") && !is_kept("100"));
+    scene.psql("echo 'no such role' >&2; exit 2");
+    fs::remove_file(base.join("200")).expect("removed");
+    wait_for("an error", || {
+        fs::read_to_string(scene.file("follow.err")).expect("text").contains("no such role")
+    });
+    assert!(is_kept("200"), "nothing was said of it");
+    scene.psql(&format!("echo {}/300", base.display()));
+    wait_for("the table's third file", || is_kept("300"));
+    scene.place.seawall(&["stop", "--pool", scene.place.pool()]).succeeds();
+    scene.daemon.wait().expect("it ended");
+    wait_for("the end", || follow.try_wait().expect("a child").is_some());
+    assert!(follow.wait().expect("it ended").success());
+}
+
 #[test]
 fn postgresql_says_which_files_a_table_has() {
     let Some(server) = Server::start() else {
@@ -322,6 +366,14 @@ fn postgresql_says_which_files_a_table_has() {
     scene.cache(&["refresh", "--psql", &psql]).succeeds();
     assert_eq!(kept(), files());
     assert_ne!(kept(), before);
+    run("INSERT INTO part SELECT i, repeat('x', 100) FROM generate_series(0, 9) i");
+    let mut follow = scene.follow(&psql);
+    for rewrite in ["VACUUM FULL part", "REINDEX TABLE part", "TRUNCATE part"] {
+        run(rewrite);
+        wait_for(rewrite, || kept() == files());
+    }
+    follow.kill().expect("killed");
+    follow.wait().expect("it ended");
     for name in ["seen", "the orders", "nothing"] {
         let name = format!("postgres.public.{name}");
         scene.cache(&["keep", &name, "--psql", &psql]).fails(1, &["no table or index", "without files"]);

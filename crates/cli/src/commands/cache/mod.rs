@@ -5,6 +5,7 @@
 //! files here, by asking its database.
 
 mod files;
+mod follow;
 mod names;
 mod postgres;
 mod prewarm;
@@ -61,6 +62,12 @@ struct Which {
     json: bool,
 }
 
+impl Which {
+    fn pool_asked_for(&self) -> Ask {
+        Ask { service: self.service.clone(), pool: self.pool.clone(), json: self.json }
+    }
+}
+
 /// How PostgreSQL is asked.
 #[derive(clap::Args)]
 struct Asking {
@@ -92,6 +99,10 @@ struct Resize {
 
 #[derive(clap::Args)]
 struct Again {
+    /// Go on, until the daemon ends: ask again when a table's file is gone or was emptied, which a rewrite does, and every ten
+    /// minutes for what else a table has come to have
+    #[arg(long)]
+    follow: bool,
     #[command(flatten)]
     asking: Asking,
     #[command(flatten)]
@@ -113,8 +124,7 @@ pub fn cache(cache: &Cache) -> Result<()> {
 
 /// The daemon, and what holds now.
 fn ask(which: &Which) -> Result<(Control, Listed)> {
-    let ask = Ask { service: which.service.clone(), pool: which.pool.clone(), json: which.json };
-    let (pool, control) = connect(&ask)?;
+    let (pool, control) = connect(&which.pool_asked_for())?;
     let Some(control) = control else {
         bail!(
             "no daemon serves {}: the cache's policies are the daemon's, so start the database with `seawall run --cache \
@@ -164,10 +174,17 @@ fn set(policy: Choice, choose: &Choose) -> Result<()> {
     tell(&listed, choose.which.json)
 }
 
-/// Tables that were rewritten have other files; those that are gone have none, and no policy any more.
 fn refresh(again: &Again) -> Result<()> {
-    let (control, listed) = ask(&again.which)?;
-    let resolver = Resolver { psql: &again.asking.psql, directories: &listed.directories };
+    if again.follow {
+        return follow::follow(&again.which, &again.asking.psql);
+    }
+    tell(&ask_again(&again.which, &again.asking.psql)?, again.which.json)
+}
+
+/// Tables that were rewritten have other files; those that are gone have none, and no policy any more. What holds then.
+fn ask_again(which: &Which, psql: &str) -> Result<Listed> {
+    let (control, listed) = ask(which)?;
+    let resolver = Resolver { psql, directories: &listed.directories };
     let mut tables: Vec<(String, Choice)> = Vec::new();
     for rule in listed.policies.iter().map(|policy| &policy.rule) {
         let table = rule.table.clone().map(|table| (table, rule.policy));
@@ -185,8 +202,7 @@ fn refresh(again: &Again) -> Result<()> {
     found.sort_by_key(|rules| std::cmp::Reverse(rules.len()));
     let rules = found.into_iter().flatten().collect();
     let wanted = Wanted { rules, tables: tables.into_iter().map(|(table, _)| table).collect() };
-    let listed: Listed = control.request(Kind::Cache, &Asked::Set(wanted))?;
-    tell(&listed, again.which.json)
+    Ok(control.request(Kind::Cache, &Asked::Set(wanted))?)
 }
 
 /// What is to be kept and has no room competes as everything does: said when it is set, for it is easily overlooked.

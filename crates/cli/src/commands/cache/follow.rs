@@ -1,0 +1,121 @@
+//! `seawall cache refresh --follow`: tables are asked for again when one was rewritten, without being told.
+//!
+//! PostgreSQL writes a rewritten table into new files, and empties the old ones when the transaction has ended; they vanish at
+//! the next checkpoint. So a file of a table that is empty or gone, and was not before, says that there are others. What
+//! leaves no such trace, as a new index or partition, is found now and then.
+//!
+//! It is a process of its own, and not the daemon's work, because it is the user's psql that may ask the server: the daemon
+//! runs nothing that somebody gave it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use seawall_daemon::cache::Listed;
+
+use super::super::ask::connect;
+use super::{Which, ask, ask_again};
+
+/// How often files are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// How often the daemon is asked which tables there are: somebody may name another one.
+const LIST: Duration = Duration::from_secs(30);
+/// The shortest time from one question to the server to the next: whoever rewrites tables all the time is not followed more
+/// closely.
+const REST: Duration = Duration::from_secs(5);
+/// The longest.
+const AT_LEAST: Duration = Duration::from_secs(600);
+
+/// What is there of a table's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Gone,
+    Empty,
+    Filled,
+}
+
+/// The tables' files, and what was there of them when the server was asked.
+type Seen = BTreeMap<PathBuf, State>;
+
+/// Follows until the daemon ends.
+///
+/// # Errors
+/// If no daemon can be asked, or the server cannot be asked the first time. What fails later is told, and tried again.
+pub fn follow(which: &Which, psql: &str) -> Result<()> {
+    let mut seen = look(&ask_again(which, psql)?);
+    let (mut asked, mut listed, mut told) = (Instant::now(), Instant::now(), String::new());
+    loop {
+        std::thread::sleep(LOOK);
+        if !is_served(which) {
+            return Ok(());
+        }
+        let mut is_rewritten = seen.iter().any(|(path, before)| is_news(*before, state(path)));
+        if listed.elapsed() >= LIST {
+            listed = Instant::now();
+            let Ok((_, now)) = ask(which) else { continue };
+            is_rewritten |= look(&now).into_iter().any(|(path, _)| !seen.contains_key(&path));
+        }
+        if (is_rewritten && asked.elapsed() >= REST) || asked.elapsed() >= AT_LEAST {
+            asked = Instant::now();
+            match ask_again(which, psql) {
+                Ok(now) => {
+                    seen = look(&now);
+                    told.clear();
+                }
+                Err(error) => tell(&error, &mut told),
+            }
+        }
+    }
+}
+
+/// Whether there is a daemon, and if nobody can say: that there is.
+fn is_served(which: &Which) -> bool {
+    !matches!(connect(&which.pool_asked_for()), Ok((_, None)))
+}
+
+/// Says what is wrong, once.
+fn tell(error: &anyhow::Error, told: &mut String) {
+    let text = format!("{error:#}");
+    if *told != text {
+        eprintln!("seawall: {text}");
+        *told = text;
+    }
+}
+
+/// Whether this says that the table has other files now. One that is filled again was not rewritten.
+fn is_news(before: State, now: State) -> bool {
+    now != State::Filled && now != before
+}
+
+fn look(listed: &Listed) -> Seen {
+    let of_tables = listed.policies.iter().filter(|policy| policy.rule.table.is_some());
+    of_tables.map(|policy| (policy.rule.path.clone(), state(&policy.rule.path))).collect()
+}
+
+fn state(path: &std::path::Path) -> State {
+    match std::fs::metadata(path) {
+        Ok(stat) if stat.len() > 0 => State::Filled,
+        Ok(_) => State::Empty,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => State::Gone,
+        // Not ours to see: it is asked for now and then all the same.
+        Err(_) => State::Filled,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_emptied_or_has_gone_is_news_once() {
+        use State::{Empty, Filled, Gone};
+        for (before, now) in [(Filled, Empty), (Filled, Gone), (Empty, Gone)] {
+            assert!(is_news(before, now), "{before:?} {now:?}");
+        }
+        for (before, now) in [(Filled, Filled), (Empty, Empty), (Empty, Filled), (Gone, Gone), (Gone, Filled)]
+        {
+            assert!(!is_news(before, now), "{before:?} {now:?}");
+        }
+    }
+}
