@@ -133,6 +133,13 @@ impl Pool {
         run(start, "seawall run --keep").map(drop)
     }
 
+    /// Tells its block cache something of what lies there: `keep`, `prewarm`.
+    pub fn tell_cache(&self, word: &str, data: &Path) -> Result<()> {
+        let mut tell = self.seawall();
+        tell.args(["cache", word]).arg(data).arg("--pool").arg(&self.path);
+        run(tell, &format!("seawall cache {word}")).map(drop)
+    }
+
     /// The daemon that owns this pool, if one is running.
     pub fn daemon(&self) -> Option<u32> {
         let path = self.path.to_string_lossy().into_owned();
@@ -215,9 +222,11 @@ impl Drop for Pool {
             let _ = stop.output();
         }
         let _ = fs::remove_file(&self.path);
-        let mut cache = self.path.clone().into_os_string();
-        cache.push(".cache");
-        let _ = fs::remove_file(cache);
+        for beside in [".cache", ".cache.policies"] {
+            let mut path = self.path.clone().into_os_string();
+            path.push(beside);
+            let _ = fs::remove_file(path);
+        }
         // Of a daemon that was killed; without the pool nobody asks for it again.
         for memory in self.memory() {
             let _ = fs::remove_file(memory);

@@ -56,6 +56,11 @@ fn numbers(case: &Case) -> Checked {
         let what = format!("memory: {:?}: a number and K, M or G, from 32M", memory.get_ref());
         return wrong(memory.span(), what);
     }
+    let told = case.configurations.iter().find(|c| c.get_ref().keep || c.get_ref().prewarm);
+    if let Some(told) = told.filter(|c| case.memory.is_none() || c.get_ref().cache.is_none()) {
+        let what = "keep and prewarm go with a `cache`, in a case with `memory`: there its daemon starts before the database";
+        return wrong(told.span(), what.into());
+    }
     if case.measures.get_ref().is_empty() {
         let all = Measure::ALL.map(|m| format!("`{}`", m.key())).join(", ");
         return wrong(case.measures.span(), format!("measures: at least one of {all}"));

@@ -110,6 +110,14 @@ pub struct Configuration {
     pub pool: Option<String>,
     /// Size of the block cache, with a unit; on the same medium as the pool.
     pub cache: Option<String>,
+    /// The block cache keeps the database's data (`seawall cache keep`), as far as it keeps anything.
+    #[serde(default)]
+    pub keep: bool,
+    /// The data is brought into the block cache before the database starts (`seawall cache prewarm`).
+    #[serde(default)]
+    pub prewarm: bool,
+    /// Seconds of load before a turn, in place of the case's `warm_up`.
+    pub warm_up: Option<u64>,
     #[serde(default)]
     pub policy: PolicyName,
     #[serde(default)]

@@ -58,7 +58,7 @@ fn a_case_is_what_its_file_says() {
 
 #[test]
 fn a_mistake_is_told_with_its_place_and_what_is_allowed() {
-    let cases: [(&str, &str, usize, &[&str]); 12] = [
+    let cases: [(&str, &str, usize, &[&str]); 14] = [
         ("seconds = 5", "seconds = \"5\"", 4, &["string", "u64"]),
         ("seconds = 5", "seconds = 0", 4, &["seconds", "1 to 3600"]),
         ("seconds = 5", "sekonds = 5", 4, &["sekonds", "seconds"]),
@@ -69,6 +69,8 @@ fn a_mistake_is_told_with_its_place_and_what_is_allowed() {
         ("role = \"baseline\"", "role = \"base\"", 16, &["base", "`baseline`", "`bound`"]),
         ("medium = \"emulated\"", "medium = \"pmem\"", 22, &["pmem", "`emulated`, `file`, `dax`"]),
         ("pool = \"64M\"", "pool = \"64 apples\"", 18, &["pool", "256M"]),
+        ("pool = \"64M\"", "keep = true", 18, &["keep", "`cache`"]),
+        ("pool = \"64M\"", "cache = \"64M\"\nprewarm = true", 18, &["prewarm", "`memory`"]),
         ("pool = \"64M\"", "poole = \"64M\"", 23, &["poole", "`pool`"]),
         ("title = \"Mine\"", "title = Mine", 2, &[]),
     ];

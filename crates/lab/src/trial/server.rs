@@ -13,6 +13,7 @@ use super::prepare::{Prepared, limits};
 use crate::case::{Case, Configuration, Front, Product};
 use crate::lab::Lab;
 use crate::pg::{Cluster, Launch, SETTINGS};
+use crate::pool::Pool;
 use crate::{mariadb, redis, side};
 
 /// One server runs at a time.
@@ -47,6 +48,7 @@ impl<'a> Server<'a> {
             if let Some(pool) = &prepared.pool {
                 // Its memory stands for other media: it is not the database's.
                 pool.start_daemon(&prepared.data, prepared.product.preset())?;
+                bring(pool, prepared)?;
             }
             memory::forget(&prepared.data)?;
         }
@@ -109,6 +111,18 @@ impl<'a> Server<'a> {
         drop(confine);
         killed.map(drop)
     }
+}
+
+/// What the block cache is told of the data, before anybody reads.
+fn bring(pool: &Pool, prepared: &Prepared) -> Result<()> {
+    let Prepared { configuration, product, data, .. } = prepared;
+    // PostgreSQL's tables and indexes; the rest is small, or read once.
+    let data = if *product == Product::Postgres { data.join("base") } else { data.clone() };
+    for (word, _) in [("keep", configuration.keep), ("prewarm", configuration.prewarm)].iter().filter(|w| w.1)
+    {
+        pool.tell_cache(word, &data)?;
+    }
+    Ok(())
 }
 
 /// Where one side has a quota, all are in a group, the others with all CPUs' time: a group of its own has a share

@@ -71,7 +71,7 @@ impl Stage<'_> {
 
     /// Warm buffers, a checkpoint, and nothing dirty is left anywhere: no side pays for the one before it.
     fn settle(&self, server: &Server<'_>, prepared: &Prepared) -> Result<()> {
-        match self.case.warm_up {
+        match prepared.configuration.warm_up.or(self.case.warm_up) {
             Some(seconds) => {
                 let run = Run { seconds, ..self.run.clone() };
                 load::run(&Stage { run: &run, ..*self }, prepared, server)?;
