@@ -50,6 +50,8 @@ enum Command {
     Drain(Ask),
     /// Bring the files up to date after a crash and remove the guards
     Recover(commands::recover::Recover),
+    /// Give a log on a block device a second copy, or another one in the place of a lost one
+    Mirror(commands::mirror::Mirror),
     /// Look into a pool: superblock, roots, files, records. Changes nothing
     Inspect(Look),
     /// Say which settings of a database to change under Seawall, and why. Changes nothing
@@ -156,6 +158,7 @@ fn main() -> ExitCode {
         Command::Stop(ask) => commands::ask::stop(&ask),
         Command::Mount(how) => commands::mount::mount(&how),
         Command::Umount(how) => commands::mount::umount(&how),
+        Command::Mirror(how) => commands::mirror::mirror(&how),
         Command::Recover(recover) => commands::recover::recover(&recover),
         Command::Tune(tune) => commands::tune::tune(&tune),
         Command::Snap(ask) => commands::awr::snap::snap(&ask),

@@ -108,6 +108,9 @@ pub struct Wanted {
     /// The log on a block device: a file on a disk, made on demand, or a device that `seawall init --block` prepared
     #[arg(long, value_name = "PATH", conflicts_with_all = ["pool", "emulated"])]
     block: Option<PathBuf>,
+    /// With --block: the log's second copy, on another device, so that the log survives the loss of one
+    #[arg(long, value_name = "PATH", requires = "block")]
+    mirror: Option<PathBuf>,
 }
 
 impl Wanted {
@@ -131,13 +134,18 @@ impl Wanted {
         self.block.is_some()
     }
 
+    /// Where the second copy of a log on a block device is to be.
+    pub fn mirror(&self) -> Option<&Path> {
+        self.mirror.as_deref()
+    }
+
     /// Makes a pool here, of the kind that was asked for.
     ///
     /// # Errors
     /// [`PoolError`].
     pub fn make(&self, at: &Path) -> Result<(), PoolError> {
         if self.block.is_some() {
-            return make_block(at, self.size, false);
+            return make_block(at, self.size, false, self.mirror.as_deref());
         }
         pool::create(at, self.size.unwrap_or(DEFAULT_SIZE), self.emulated, false)
     }
@@ -149,7 +157,7 @@ impl Wanted {
     pub fn check(&self, at: &Path) -> Result<(), PoolError> {
         match &self.block {
             Some(named) if !pool::block::is_journal(at)? => Err(PoolError::NotALog(named.clone())),
-            _ => Ok(()),
+            _ => self.mirror.as_deref().map_or(Ok(()), |mirror| check_mirror(at, mirror)),
         }
     }
 }
@@ -158,8 +166,41 @@ impl Wanted {
 ///
 /// # Errors
 /// [`PoolError`].
-pub fn make_block(at: &Path, size: Option<u64>, force: bool) -> Result<(), PoolError> {
-    pool::block::create(at, size.unwrap_or(DEFAULT_BLOCK_SIZE), force, Path::new(pool::MEMORY))
+pub fn make_block(at: &Path, size: Option<u64>, force: bool, mirror: Option<&Path>) -> Result<(), PoolError> {
+    let memory = Path::new(pool::MEMORY);
+    if let Some(mirror) = mirror.filter(|mirror| !pool::block::is_device(mirror) && mirror.exists()) {
+        // Before anything is made: it may be the copy that is left of a log.
+        return Err(if pool::block::is_journal(mirror)? {
+            let why = "it is a log, or a copy of one: start with --pool and its path".into();
+            PoolError::Mirror { path: mirror.into(), why }
+        } else {
+            PoolError::Mirror { path: mirror.into(), why: "it exists already, and is no log".into() }
+        });
+    }
+    pool::block::create(at, size.unwrap_or(DEFAULT_BLOCK_SIZE), force, memory)?;
+    let Some(mirror) = mirror else { return Ok(()) };
+    pool::block::join_mirror(at, mirror, force, memory).inspect_err(|_| {
+        if !pool::block::is_device(at) {
+            // Nothing is in it yet; if it cannot be removed it is found, and says what it is.
+            let _ = std::fs::remove_file(at);
+        }
+    })
+}
+
+/// A path without links, if it leads anywhere.
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.into())
+}
+
+/// A log that is there must be mirrored where it was said to be.
+fn check_mirror(at: &Path, mirror: &Path) -> Result<(), PoolError> {
+    let there = pool::block::mirror_of(at)?;
+    let why = match &there {
+        Some(there) if real(there) == real(mirror) => return Ok(()),
+        Some(there) => format!("it is mirrored on {}, not on {}", there.display(), mirror.display()),
+        None => "it has none: stop whoever uses it, then `seawall mirror` makes one".into(),
+    };
+    Err(PoolError::Mirror { path: at.into(), why })
 }
 
 /// The pool to run on; a default one is made on demand. `data` is the directory of the database, a real path.
@@ -209,7 +250,7 @@ fn beside_data(wanted: &Wanted, data: &Path) -> Result<PathBuf> {
              place)",
             path.display()
         );
-        or_exists(make_block(&path, wanted.size, false))?;
+        or_exists(make_block(&path, wanted.size, false, None))?;
     }
     if !is_mine(&path) {
         bail!("{} is not a file of yours", path.display());

@@ -33,6 +33,8 @@ pub struct Pool {
     pub image: Option<block::Image>,
     /// The journal, which then holds the lock.
     pub lock: Option<File>,
+    /// The copies of a log on two devices.
+    pub mirror: Option<block::mirror::Mirrored>,
     /// Where it was opened.
     pub path: PathBuf,
     /// The superblock at opening.
@@ -91,7 +93,7 @@ fn open_file(file: File, path: &Path, read_only: bool) -> Result<Pool, PoolError
         return Err(PoolError::NotEmulated { path: path.into(), because });
     }
     let (region, path) = (region.into(), path.into());
-    Ok(Pool { region, file, image: None, lock: None, path, superblock, medium, because })
+    Ok(Pool { region, file, image: None, lock: None, mirror: None, path, superblock, medium, because })
 }
 
 impl Pool {

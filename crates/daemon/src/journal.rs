@@ -8,6 +8,7 @@
 //! the journal from it any more.
 
 use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
@@ -46,6 +47,34 @@ pub struct JournalStatus {
     pub failed: u32,
     /// The process that is stopped (a signal, a debugger) while it writes to the device: everybody waits for it.
     pub stopped: Option<u32>,
+    /// The two copies of a mirrored log.
+    #[serde(default)]
+    pub mirror: Option<MirrorStatus>,
+}
+
+/// The copies of a mirrored log.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct MirrorStatus {
+    /// The first and the second one.
+    pub copies: [MirrorCopyStatus; 2],
+    /// errno of the write by which one of them was lost in this run; 0: none was.
+    pub error: u32,
+}
+
+/// One copy of a mirrored log.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct MirrorCopyStatus {
+    /// Where it is.
+    pub path: PathBuf,
+    /// It is written; else it was lost.
+    pub written: bool,
+}
+
+impl MirrorStatus {
+    /// The copy that was lost.
+    pub fn lost(&self) -> Option<&Path> {
+        self.copies.iter().find(|copy| !copy.written).map(|copy| copy.path.as_path())
+    }
 }
 
 pub(crate) fn desk(daemon: &Daemon) -> Option<Desk<'_>> {
@@ -67,7 +96,20 @@ pub(crate) fn status(daemon: &Daemon) -> Option<JournalStatus> {
         syncs_per_write: if writes == 0 { 0.0 } else { waits as f64 / writes as f64 },
         failed: desk.failed().load(Relaxed),
         stopped: leader::stopped(desk),
+        mirror: mirror(daemon, desk),
     })
+}
+
+fn mirror(daemon: &Daemon, desk: Desk<'_>) -> Option<MirrorStatus> {
+    let [first, second] = &daemon.pool.mirror.as_ref()?.paths;
+    let written = desk.copies().load(SeqCst);
+    let copy = |i: u32, path: &Path| MirrorCopyStatus { path: path.into(), written: written >> i & 1 != 0 };
+    Some(MirrorStatus { copies: [copy(0, first), copy(1, second)], error: desk.lost().load(Relaxed) })
+}
+
+/// What was done about a mirror at the start: for the log.
+pub(crate) fn notes(pool: &Pool) -> Vec<String> {
+    pool.mirror.as_ref().map_or(Vec::new(), |mirror| mirror.notes.clone())
 }
 
 /// What it took to open a pool, if it had to be read: for the log.
@@ -91,10 +133,26 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
         if let Err(error) = daemon.engine.harden_all() {
             tell(daemon, error);
         }
+        tell_lost(daemon);
         let mut end: Vec<PollFd<'_>> = daemon.lifetime.end_event().into_iter().collect();
         // Whatever comes of it, the next look is due.
         let _ = poll(&mut end, Some(&PAUSE));
     }
+}
+
+/// A copy of a mirrored log failed while it was written.
+fn tell_lost(daemon: &Daemon) {
+    let Some(status) = desk(daemon).and_then(|desk| mirror(daemon, desk)) else { return };
+    let Some(lost) = status.lost().filter(|_| status.error != 0) else { return };
+    let why = std::io::Error::from_raw_os_error(status.error as i32);
+    daemon.log.say_once(
+        "the log's mirror",
+        format!(
+            "THE LOG LOST ITS COPY {} ({why}): commits go on, on the other one alone. See the kernel's log; when it is \
+             well again the next start of the log rebuilds it, and `seawall mirror` puts another one in its place",
+            lost.display()
+        ),
+    );
 }
 
 fn tell(daemon: &Daemon, error: Errno) {

@@ -196,7 +196,7 @@ impl<'d> Connection<'d> {
             Ok(()) => Answer {
                 reply: Reply::new(Status::Ok),
                 body: Vec::new(),
-                descriptors: lend::journal(self.daemon).into_iter().collect(),
+                descriptors: lend::journal(self.daemon),
             },
             Err(Errno::NOSPC) => Answer::status(Status::Full),
             Err(e) => Answer::failed(e),

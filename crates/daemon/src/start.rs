@@ -87,10 +87,11 @@ pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
     let mut pool = pool::open(path)?;
     let log_path = place(path)?.log;
     let cost = journal::cost(&pool, begin.elapsed());
+    let notes = journal::notes(&pool);
     let log = || match Log::open(&log_path) {
         Ok(log) => {
             let log = log.with_journal(options.journal);
-            cost.iter().for_each(|text| log.say(text));
+            cost.iter().chain(&notes).for_each(|text| log.say(text));
             Ok(log)
         }
         Err(error) => Err(DaemonError::Place { pool: path.into(), error }),

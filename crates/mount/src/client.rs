@@ -56,7 +56,10 @@ impl Client {
         let cache = zone.map(|fd| cached::join(fd.as_fd(), reply.cache_len)).transpose()?;
         let mut descriptors = descriptors.into_iter();
         let (pool, shm) = (descriptors.next(), descriptors.next());
-        let journal = descriptors.next().map(|fd| Way::Own(Device::new(fd)));
+        let journal = match (descriptors.next().map(Device::new), descriptors.next().map(Device::new)) {
+            (Some(first), Some(second)) => Some(Way::Mirrored([first, second])),
+            (first, _) => first.map(Way::Own),
+        };
         let [pool, shm] = [&pool, &shm].map(|fd| fd.as_ref().map(AsFd::as_fd));
         Ok((Engine::join(&reply, pool, shm, journal).map_err(io::Error::other)?, cache))
     }

@@ -52,7 +52,8 @@ pub fn hello() -> Result<Engine, Failure> {
     let answer = ask(Kind::Hello, &[], None, HELLO_SECONDS).map_err(|_| Failure::NoAnswer)?;
     let [pool, shm, ..] = answer.descriptors;
     let zone = answer.zone();
-    answer.descriptors[2].filter(|_| zone != Some(2)).into_iter().for_each(|fd| journal::KEPT.keep(fd));
+    let of_journal = |i: usize| answer.descriptors[i].filter(|_| zone != Some(i));
+    journal::keep([of_journal(2), of_journal(3)]);
     let way = Way::Lent(&journal::JOURNAL);
     let engine = Engine::join(&answer.reply, pool.map(sys::borrow), shm.map(sys::borrow), Some(way));
     let is_cached = engine.is_ok() && join_cache(&answer, zone);
@@ -175,7 +176,7 @@ pub fn harden(retire: Option<(u32, u32, u64)>) -> Result<(), Errno> {
         answer = ask(Kind::Harden, body, None, SYNC_SECONDS);
     }
     let answer = answer.map_err(|_| Errno::IO)?;
-    answer.descriptors[0].into_iter().for_each(|fd| journal::KEPT.keep(fd));
+    journal::keep([answer.descriptors[0], answer.descriptors[1]]);
     answer.close_descriptors();
     match (answer.reply.magic, Status::from_u32(answer.reply.status)) {
         (MAGIC, Status::Ok) => Ok(()),

@@ -1,6 +1,8 @@
 //! The journal of a pool on a block device: its descriptor, which is [kept](crate::kept) among the application's, and what
 //! is done without it: the daemon leads, and sends the descriptor once more.
 
+use core::ffi::c_int;
+
 use rustix::fd::BorrowedFd;
 use seawall_core::journal::Lender;
 use seawall_core::{Engine, Errno};
@@ -15,6 +17,8 @@ const ROOM_PAUSE_NS: u64 = 10_000_000;
 
 /// The journal's descriptor.
 pub static KEPT: Kept = Kept::new(settle);
+/// That of a mirrored journal's second copy.
+pub static MIRROR: Kept = Kept::new(settle);
 
 /// How this process reaches the journal.
 pub struct Journal;
@@ -27,6 +31,10 @@ impl Lender for Journal {
         KEPT.get().filter(|_| may_write()).map(sys::borrow)
     }
 
+    fn mirror(&self) -> Option<BorrowedFd<'_>> {
+        MIRROR.get().filter(|_| may_write()).map(sys::borrow)
+    }
+
     fn harden(&self) -> Result<(), Errno> {
         client::harden(None)
     }
@@ -34,6 +42,12 @@ impl Lender for Journal {
     fn retire(&self, slot: u32, generation: u32, lsn: u64) -> Result<(), Errno> {
         client::harden(Some((slot, generation, lsn)))
     }
+}
+
+/// Keeps what the daemon lends: the journal's descriptor, and that of its second copy.
+pub fn keep([first, second]: [Option<c_int>; 2]) {
+    first.into_iter().for_each(|fd| KEPT.keep(fd));
+    second.into_iter().for_each(|fd| MIRROR.keep(fd));
 }
 
 /// True unless the application may write no file as long as the journal: the kernel would refuse, and send SIGXFSZ.

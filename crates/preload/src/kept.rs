@@ -1,4 +1,4 @@
-//! Descriptors of ours that stay among the application's: the journal's, and that of a block cache on a disk.
+//! Descriptors of ours that stay among the application's: the journal's, that of its mirror, and that of a block cache on a disk.
 //!
 //! Their numbers are high, so that no application's next one changes by them, and not higher than what fits the kernel's
 //! usual table, which every fork copies. The application does not know them: closing one says EBADF, a range that is closed
@@ -36,8 +36,8 @@ pub struct Kept {
 }
 
 /// All there are.
-fn all() -> [&'static Kept; 2] {
-    [&journal::KEPT, &cached::KEPT]
+fn all() -> [&'static Kept; 3] {
+    [&journal::KEPT, &journal::MIRROR, &cached::KEPT]
 }
 
 impl Kept {

@@ -10,6 +10,9 @@ use seawall_wire::message::Reply;
 
 use crate::sys::{self, raw};
 
+/// Most that come with a reply.
+const DESCRIPTORS: usize = 5;
+
 /// A connection; closed when dropped.
 pub struct Connection(c_int);
 
@@ -17,9 +20,9 @@ pub struct Connection(c_int);
 pub struct Received {
     /// The fixed part.
     pub reply: Reply,
-    /// What came along, in its order: pool, run-time memory, journal, the block cache's zone; without those that there
-    /// are not.
-    pub descriptors: [Option<c_int>; 4],
+    /// What came along, in its order: pool, run-time memory, journal, its mirror, the block cache's zone; without
+    /// those that there are not.
+    pub descriptors: [Option<c_int>; DESCRIPTORS],
 }
 
 impl Received {
@@ -40,7 +43,7 @@ impl Drop for Connection {
     }
 }
 
-/// Room for the control message: four descriptors.
+/// Room for the control message: five descriptors.
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
@@ -90,12 +93,12 @@ impl Connection {
     }
 
     /// Receives one message; returns its length and the descriptors that came along.
-    pub fn receive(&self, into: &mut [u8]) -> Result<(usize, [Option<c_int>; 4]), Errno> {
+    pub fn receive(&self, into: &mut [u8]) -> Result<(usize, [Option<c_int>; DESCRIPTORS]), Errno> {
         let mut iov = [iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() }];
         let mut control = Control([0; 64]);
         let mut message = header(&mut iov, &mut control);
         let len = again(|| raw!(SYS_recvmsg, self.0, &raw mut message, libc::MSG_CMSG_CLOEXEC))?;
-        let mut found = [None; 4];
+        let mut found = [None; DESCRIPTORS];
         // SAFETY: the kernel filled `message`.
         unsafe {
             rights(

@@ -64,6 +64,7 @@ impl Image {
             file,
             image: None,
             lock: None,
+            mirror: None,
             path: pool.path.clone(),
             superblock: pool.superblock,
             medium: Medium::Emulated,

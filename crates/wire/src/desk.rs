@@ -2,14 +2,14 @@
 //! the pool can write the journal, also before there is a run-time memory.
 //!
 //! ```text
-//! words, one page │ table of extents │ buffer of the batch in the making │ a cursor for each segment
+//! words, one page │ table of extents │ buffer of the batch in the making │ an anchor │ a cursor for each segment
 //! ```
 //!
 //! Table and buffer belong to the holder of the lock. Volatile like the image; after a crash of the machine both
 //! are made from the journal.
 
 use seawall_media::Region;
-use seawall_media::block::EXTENT_BYTES;
+use seawall_media::block::{ANCHOR_BYTES, EXTENT_BYTES};
 
 use crate::shm::words;
 
@@ -45,7 +45,7 @@ words!(Desk {
     end_even: u64 @ 64,
     /// Where the newest batch with an odd number ends.
     end_odd: u64 @ 72,
-    /// Where the oldest batch begins that still counts.
+    /// Where the oldest batch begins that still counts: what is before it may be overwritten.
     tail: u64 @ 80,
     /// [`Anchor::sequence`](seawall_media::block::Anchor::sequence).
     anchor: u64 @ 88,
@@ -77,6 +77,22 @@ words!(Desk {
     ended: u64 @ 184,
     /// What it took, in ticks.
     took: u64 @ 192,
+    /// The copies of a mirrored journal that are written, a bit each; 0 if it is not mirrored.
+    copies: u32 @ 200,
+    /// [`Mirror::epoch`](seawall_media::block::Mirror::epoch).
+    epoch: u32 @ 204,
+    /// The bit of a copy that failed, until the other one has recorded that it is alone.
+    suspect: u32 @ 208,
+    /// errno of the copy that failed in this run; 0: none.
+    lost: u32 @ 212,
+    /// The tail in the newest anchor if its sequence is even.
+    tail_even: u64 @ 216,
+    /// The same if it is odd.
+    tail_odd: u64 @ 224,
+    /// [`Anchor::before`](seawall_media::block::Anchor::before) in the newest anchor if its sequence is even.
+    before_even: u64 @ 232,
+    /// The same if it is odd.
+    before_odd: u64 @ 240,
 });
 
 impl<'a> Desk<'a> {
@@ -86,7 +102,8 @@ impl<'a> Desk<'a> {
     pub const BUFFER: usize = 1 << 20;
     const TABLE_AT: usize = 4096;
     const BUFFER_AT: usize = Self::TABLE_AT + Self::EXTENTS as usize * EXTENT_BYTES;
-    const CURSORS_AT: usize = Self::BUFFER_AT + Self::BUFFER;
+    const ANCHOR_AT: usize = Self::BUFFER_AT + Self::BUFFER;
+    const CURSORS_AT: usize = Self::ANCHOR_AT + ANCHOR_BYTES;
 
     /// Bytes it occupies behind a pool of so many segments.
     pub const fn bytes_for(segments: u32) -> usize {
@@ -108,6 +125,16 @@ impl<'a> Desk<'a> {
         (self.at + Self::BUFFER_AT, Self::BUFFER)
     }
 
+    /// Bytes of the image in front of it.
+    pub fn image_bytes(&self) -> u64 {
+        self.at as u64
+    }
+
+    /// Where in the memory an anchor is made. It belongs to the holder of the lock.
+    pub fn anchor_page(&self) -> usize {
+        self.at + Self::ANCHOR_AT
+    }
+
     /// How far segment `i` is on the device, in the form of [`Segment::written`](crate::shm::Segment::written).
     pub fn cursor(&self, i: u32) -> &'a core::sync::atomic::AtomicU64 {
         self.region.u64(self.at + Self::CURSORS_AT + i as usize * 16)
@@ -127,6 +154,18 @@ impl<'a> Desk<'a> {
             (self.bell_even(), self.sleepers_even())
         } else {
             (self.bell_odd(), self.sleepers_odd())
+        }
+    }
+
+    /// Tail and predecessor in the anchor with this sequence, if that is the newest.
+    pub fn start(
+        &self,
+        sequence: u64,
+    ) -> (&'a core::sync::atomic::AtomicU64, &'a core::sync::atomic::AtomicU64) {
+        if sequence.is_multiple_of(2) {
+            (self.tail_even(), self.before_even())
+        } else {
+            (self.tail_odd(), self.before_odd())
         }
     }
 

@@ -16,7 +16,8 @@ pub const MESSAGE_MAX: usize = 64 * 1024;
 #[repr(u32)]
 pub enum Kind {
     /// A front attaches. Reply carries the descriptors of the pool and of the run-time memory; of a pool on a block
-    /// device also that of the journal, by which the front makes durable what it logs. The last one, if there is a
+    /// device also that of the journal, of a mirrored one those of both copies, by which the front makes durable what it
+    /// logs. The last one, if there is a
     /// block cache, is its zone's, to be mapped shared for reading and writing.
     Hello = 1,
     /// Manage the file whose descriptor comes along. Reply: slot and generation.
@@ -27,7 +28,7 @@ pub enum Kind {
     /// A link was made where a database keeps links to more of its data: register what is new.
     LookForRoots = 4,
     /// Of a front that lost the journal's descriptor: make everything durable that is in the log now. With a body
-    /// ([`Retire`]): raise a file's watermark. The reply carries the journal's descriptor once more.
+    /// ([`Retire`]): raise a file's watermark. The reply carries the journal's descriptors once more.
     Harden = 5,
     /// Serve the file whose descriptor comes along, of any access mode but O_PATH, from the block cache. Reply: the
     /// file's slot there, and as generation which of the slot's tenants it is; with a descriptor of what holds the cache's

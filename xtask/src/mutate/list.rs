@@ -210,8 +210,18 @@ mutants! {
     }
     "core/src/journal/way.rs" {
         "journal: never retried into success": "    desk.failed().store(error.raw_os_error() as u32, SeqCst);" => "    if !{m} { desk.failed().store(error.raw_os_error() as u32, SeqCst); }",
-        "journal: a failed write counts": "        let done = Device::write(self.device, image, at, len, position);" => "        let done = Device::write(self.device, image, at, len, position).or_else(|e| if {m} { Ok(()) } else { Err(e) });",
-        "journal: a descriptor that is gone is no failed device": "            _ if self.lent && is_of_the_process(error) => Errno::BADF," => "            _ if self.lent && is_of_the_process(error) && !{m} => Errno::BADF,",
+        "journal: a failed write counts": "        Device::write(device, image, at, len, position)" => "        Device::write(device, image, at, len, position).or_else(|e| if {m} { Ok(()) } else { Err(e) })",
+        "journal: a descriptor that is gone is no failed device": "        self.lent && is_of_the_process(error)" => "        self.lent && is_of_the_process(error) && !{m}",
+    }
+    "core/src/journal/mirror.rs" {
+        "mirror: every copy has it": "        let Err(error) = act(copy) else { continue };" => "        let Err(error) = act(copy) else { if {m} { break } else { continue } };",
+        "mirror: alone durably, before anything counts alone": "        be_alone(lead, image, left.trailing_zeros() as usize)?;" => "        if !{m} { be_alone(lead, image, left.trailing_zeros() as usize)?; }",
+        "mirror: the heir knows which copy failed": "        desk.suspect().store(failed, SeqCst);" => "        if !{m} { desk.suspect().store(failed, SeqCst); }",
+    }
+    "core/src/pool/block/mirror.rs" {
+        "mirror: the higher epoch is believed": "        _ if this.epoch > other.epoch => Verdict::This," => "        _ if this.epoch > other.epoch => if {m} { Verdict::Other } else { Verdict::This },",
+        "mirror: what is gone may hold more": "            Both => Verdict::Missing," => "            Both => if {m} { Verdict::Alone } else { Verdict::Missing },",
+        "mirror: the copy that holds more": "        (Ok(this), Ok(other)) => Ok((this.last, this.anchor.sequence) >= (other.last, other.anchor.sequence))," => "        (Ok(this), Ok(other)) => Ok({m} || (this.last, this.anchor.sequence) >= (other.last, other.anchor.sequence)),",
     }
     "core/src/journal/open.rs" {
         "journal: a device that is back has all it confirmed": "    if found.last < confirmed {" => "    if found.last < confirmed && !{m} {",

@@ -168,6 +168,11 @@ fn device(out: &mut Exposition, journal: &JournalStatus) {
         &[],
         failed,
     );
+    if let Some(mirror) = &journal.mirror {
+        let copies = mirror.copies.iter().filter(|copy| copy.written).count();
+        let help = "Copies of a mirrored log that are written; 1: the other one was lost.";
+        out.value("seawall_device_copies", Kind::Gauge, help, &[], copies as f64);
+    }
 }
 
 /// A histogram with a border at every power of two.

@@ -70,9 +70,16 @@ pub fn take(
     if machine.at(&path).exists() || how.dry_run {
         return Ok(path);
     }
+    if how.wanted.mirror().is_some() {
+        bail!(
+            "{0} is not there: make the mirrored log first, as {1}: `seawall init --block {0} --mirror …`",
+            path.display(),
+            owner_name(service.uid)
+        );
+    }
     let at = machine.at(&path);
     match on_disk {
-        true => pool::make_block(&at, how.wanted.size(), false).map_err(|e| which(e.into()))?,
+        true => pool::make_block(&at, how.wanted.size(), false, None).map_err(|e| which(e.into()))?,
         false => how.wanted.make(&at)?,
     }
     give(&at, &path, service)?;

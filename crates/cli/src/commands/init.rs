@@ -19,6 +19,9 @@ pub struct Init {
     /// On a block device: a new file on a disk, or a disk or partition, which must be empty
     #[arg(long, conflicts_with = "emulated")]
     block: bool,
+    /// With --block: a second copy of the log, on another device, so that the log survives the loss of one
+    #[arg(long, value_name = "PATH", requires = "block")]
+    mirror: Option<PathBuf>,
     /// Allow memory that does not survive power loss: for trying, testing, measuring
     #[arg(long)]
     emulated: bool,
@@ -31,7 +34,7 @@ pub struct Init {
 pub fn init(how: &Init) -> Result<()> {
     match how.size.filter(|_| !how.block) {
         Some(size) => pool::create(&how.pool, size, how.emulated, how.force)?,
-        None => pools::make_block(&how.pool, how.size, how.force)?,
+        None => pools::make_block(&how.pool, how.size, how.force, how.mirror.as_deref())?,
     }
     let (medium, because) = pools::medium(&how.pool)?;
     println!("made {}, {}", how.pool.display(), pools::how_large(&how.pool)?);

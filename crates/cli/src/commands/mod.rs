@@ -8,6 +8,7 @@ pub mod generate;
 pub mod init;
 pub mod inspect;
 pub mod lab;
+pub mod mirror;
 pub mod mount;
 pub mod recover;
 pub mod status;

@@ -214,6 +214,9 @@ fn device(j: &JournalStatus) -> String {
         let why = std::io::Error::from_raw_os_error(j.failed.cast_signed());
         text += &format!("; FAILED ({why}): every sync fails, see the daemon's log");
     }
+    if let Some(lost) = j.mirror.as_ref().and_then(|mirror| mirror.lost()) {
+        text += &format!("; MIRROR LOST ({}): it goes on without, see the daemon's log", lost.display());
+    }
     if let Some(pid) = j.stopped {
         text += &format!("; PROCESS {pid} IS STOPPED while it writes: every sync waits for it");
     }

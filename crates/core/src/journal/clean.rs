@@ -7,13 +7,13 @@
 //!
 //! Others lead in between: a line that they write again later is later in the journal as well.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use seawall_media::block::{ANCHOR_BYTES, Anchor, RING_AT, Ring};
+use seawall_media::block::{RING_AT, Ring};
 use seawall_media::{LINE, Region};
 use seawall_wire::shm::SegmentState;
 
-use super::{Journal, Room};
+use super::{Journal, Room, mirror};
 use crate::Errno;
 use crate::append::Log;
 use crate::format::Layout;
@@ -113,21 +113,8 @@ impl Journal {
     }
 
     fn move_tail(&self, image: &Region, start: Start) -> Result<(), Errno> {
-        let desk = self.desk(image);
         let lead = self.lead(image)?;
-        let size = desk.size().load(Relaxed);
-        let uuid =
-            u128::from(desk.uuid_low().load(Relaxed)) | u128::from(desk.uuid_high().load(Relaxed)) << 64;
-        let mut anchor =
-            Anchor::new(uuid.to_le_bytes(), size, self.desk_at as u64, desk.block().load(Relaxed));
-        anchor.sequence = desk.anchor().load(Relaxed) + 1;
-        anchor.tail = if start.at >= size { RING_AT } else { start.at };
-        anchor.before = start.before;
-        let (buffer, _) = desk.buffer();
-        image.copy_in(buffer, &anchor.seal());
-        lead.write(image, buffer, ANCHOR_BYTES, Anchor::place(anchor.sequence))?;
-        desk.anchor().store(anchor.sequence, SeqCst);
-        desk.tail().store(anchor.tail, SeqCst);
-        Ok(())
+        let tail = if start.at >= self.desk(image).size().load(Relaxed) { RING_AT } else { start.at };
+        mirror::move_start(&lead, image, (tail, start.before))
     }
 }

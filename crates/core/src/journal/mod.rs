@@ -16,7 +16,7 @@
 //!   device's success. A leader that dies before leaves nothing: its successor begins with another number.
 //! * An error of the device is final: nothing is retried into success.
 //!
-//! Who leads, and who is woken: `lock`. Whether it is worth to wait for others first: `company`.
+//! Who leads, and who is woken: `lock`. Two devices instead of one: `mirror`. Whether it is worth to wait for others first: `company`.
 //!
 //! One write in flight is what makes it possible to tell a drive that lies (`seawall_media::block`). More would be of use
 //! where a write takes much longer than what its sharers do in between; but there all of them meet in the next batch.
@@ -28,6 +28,7 @@ mod capture;
 pub mod clean;
 mod company;
 mod lock;
+mod mirror;
 #[cfg(feature = "std")]
 pub mod open;
 mod way;

@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_media::Region;
 use seawall_media::block::{
-    ANCHOR_BYTES, Anchor, Device, JournalError, RING_AT, Recovered, probe_block, read, size_of,
+    ANCHOR_BYTES, Anchor, Device, JournalError, Mirror, MirrorState, RING_AT, Recovered, probe_block, read,
+    size_of,
 };
 use seawall_wire::desk::Desk;
 
@@ -112,10 +113,22 @@ pub fn lay_out(desk: Desk<'_>, found: &Recovered) {
     desk.uuid_low().store(uuid as u64, SeqCst);
     desk.uuid_high().store((uuid >> 64) as u64, SeqCst);
     desk.anchor().store(anchor.sequence, SeqCst);
+    let (tail, before) = desk.start(anchor.sequence);
+    tail.store(anchor.tail, SeqCst);
+    before.store(anchor.before, SeqCst);
     desk.tail().store(anchor.tail, SeqCst);
+    desk.copies().store(anchor.mirror().map_or(0, copies), SeqCst);
+    desk.epoch().store(anchor.mirror().map_or(0, |said| said.epoch.into()), SeqCst);
+    desk.suspect().store(0, SeqCst);
+    desk.lost().store(0, SeqCst);
     desk.claimed().store(found.highest.max(found.last), SeqCst);
     desk.end(found.last).store(found.end, SeqCst);
     desk.last().store(found.last, SeqCst);
+}
+
+/// The copies that count, a bit each, as one of them says.
+fn copies(said: Mirror) -> u32 {
+    if said.state == MirrorState::Both { 3 } else { 1 << said.copy }
 }
 
 /// True for the desk of a journal with this anchor. A cleaner that was killed may have written one more than it noted.
@@ -128,7 +141,12 @@ pub fn is_of(desk: Desk<'_>, anchor: &Anchor) -> bool {
         && (noted..=noted + 1).contains(&anchor.sequence)
 }
 
-/// A journal on this descriptor.
-pub fn journal(fd: OwnedFd, desk_at: usize) -> Journal {
-    Journal::new(Way::Own(Device::new(fd)), desk_at)
+/// A journal on this descriptor; of a mirrored one there is a second.
+pub fn journal(fd: OwnedFd, second: Option<OwnedFd>, desk_at: usize) -> Journal {
+    let first = Device::new(fd);
+    let way = match second {
+        None => Way::Own(first),
+        Some(second) => Way::Mirrored([first, Device::new(second)]),
+    };
+    Journal::new(way, desk_at)
 }

@@ -1,4 +1,4 @@
-//! The way to the journal's device: a descriptor of this process's own, or one that lies among an application's.
+//! The way to the journal's device, or to both devices of a mirrored one: a descriptor of this process's own, or one that lies among an application's.
 //!
 //! What lies among an application's may have been closed behind our back, and its number may name something else by
 //! now. So it is looked at whenever somebody leads; where it is gone the daemon leads instead.
@@ -14,12 +14,18 @@ use seawall_stats::ticks;
 use seawall_wire::desk::Desk;
 
 use super::lock::Lead;
+use super::mirror;
 use crate::Errno;
 
 /// What a front that cannot rely on its descriptors has instead.
 pub trait Lender: Sync {
-    /// The journal's device, if its descriptor is still what it was.
+    /// The journal's device, of a mirrored one that of its first copy, if its descriptor is still what it was.
     fn device(&self) -> Option<BorrowedFd<'_>>;
+
+    /// The device of a mirrored journal's second copy, if its descriptor is still what it was.
+    fn mirror(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
     /// Has the daemon make durable everything that is in the log now.
     ///
@@ -38,43 +44,61 @@ pub trait Lender: Sync {
 pub enum Way {
     /// By a descriptor that is its own.
     Own(Device),
+    /// By two that are its own: those of both copies. In the place of one that is gone lies the other one, which is not
+    /// written by that number.
+    Mirrored([Device; 2]),
     /// By one among an application's, or by the daemon.
     Lent(&'static dyn Lender),
 }
 
 impl Way {
-    /// The descriptor.
+    /// The descriptor, of a mirrored journal that of its first copy.
     ///
     /// # Errors
     /// EBADF if it was taken away.
     pub fn device(&self) -> Result<BorrowedFd<'_>, Errno> {
         match self {
-            Self::Own(device) => Ok(device.as_fd()),
+            Self::Own(device) | Self::Mirrored([device, _]) => Ok(device.as_fd()),
             Self::Lent(lender) => lender.device().ok_or(Errno::BADF),
+        }
+    }
+
+    /// The descriptor of a mirrored journal's second copy.
+    pub fn mirror(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Own(_) => None,
+            Self::Mirrored([_, device]) => Some(device.as_fd()),
+            Self::Lent(lender) => lender.mirror(),
         }
     }
 
     /// Who leads where this process cannot.
     pub(super) fn lender(&self) -> Option<&'static dyn Lender> {
         match self {
-            Self::Own(_) => None,
+            Self::Own(_) | Self::Mirrored(_) => None,
             Self::Lent(lender) => Some(*lender),
         }
     }
 }
 
-/// A leader with the device at hand.
+/// A leader with the devices at hand.
 pub(super) struct Writer<'a> {
     lead: Lead<'a>,
-    device: BorrowedFd<'a>,
+    devices: [Option<BorrowedFd<'a>>; 2],
     lent: bool,
     spent: Cell<u64>,
 }
 
 impl<'a> Writer<'a> {
+    /// # Errors
+    /// EBADF if this process cannot reach every copy that is written.
     pub(super) fn new(lead: Lead<'a>, way: &'a Way) -> Result<Self, Errno> {
-        let (device, lent) = (way.device()?, way.lender().is_some());
-        Ok(Self { lead, device, lent, spent: Cell::new(0) })
+        let wanted = written(lead.desk());
+        let devices = [
+            if wanted & 1 != 0 { Some(way.device()?) } else { None },
+            if wanted & 2 != 0 { Some(way.mirror().ok_or(Errno::BADF)?) } else { None },
+        ];
+        Ok(Self { lead, devices, lent: way.lender().is_some(), spent: Cell::new(0) })
     }
 
     /// Ticks that its writes took.
@@ -82,7 +106,17 @@ impl<'a> Writer<'a> {
         self.spent.get()
     }
 
-    /// Writes; on the device when this returns success: from when to when it was under way, in ticks.
+    pub(super) fn desk(&self) -> Desk<'a> {
+        self.lead.desk()
+    }
+
+    /// True for an error of this process alone: others can write, and what it wrote does not count.
+    pub(super) fn is_ours_alone(&self, error: Errno) -> bool {
+        self.lent && is_of_the_process(error)
+    }
+
+    /// Writes; on the device when this returns success, on each that counts: from when to when it was under way, in
+    /// ticks.
     ///
     /// # Errors
     /// EBADF if this process cannot write it, but others can: the descriptor was taken away meanwhile, or a limit or a
@@ -95,15 +129,34 @@ impl<'a> Writer<'a> {
         len: usize,
         position: u64,
     ) -> Result<Range<u64>, Errno> {
+        mirror::settle(self, image)?;
         let began = ticks();
-        let done = Device::write(self.device, image, at, len, position);
+        let done = mirror::each(self, image, |copy| self.to(copy, image, at, len, position));
         let ended = ticks();
         self.spent.set(self.spent.get() + ended.wrapping_sub(began));
-        done.map(|()| began..ended).map_err(|error| match error {
-            _ if self.lent && is_of_the_process(error) => Errno::BADF,
-            error => fail(self.lead.desk(), error),
-        })
+        done.map(|()| began..ended)
     }
+
+    /// Writes to one copy.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(super) fn to(
+        &self,
+        copy: usize,
+        image: &Region,
+        at: usize,
+        len: usize,
+        position: u64,
+    ) -> Result<(), Errno> {
+        let device = self.devices[copy].ok_or(Errno::BADF)?;
+        Device::write(device, image, at, len, position)
+    }
+}
+
+/// The copies that are written, a bit each.
+pub(super) fn written(desk: Desk<'_>) -> u32 {
+    desk.copies().load(SeqCst).max(1)
 }
 
 /// True for an error that says nothing about the device.
@@ -112,7 +165,8 @@ fn is_of_the_process(error: Errno) -> bool {
     matches!(error, Errno::BADF | Errno::FBIG | Errno::PERM | Errno::ACCESS | Errno::NOSYS | Errno::NOMEM)
 }
 
-fn fail(desk: Desk<'_>, error: Errno) -> Errno {
+/// Nothing is hardened any more.
+pub(super) fn fail(desk: Desk<'_>, error: Errno) -> Errno {
     desk.failed().store(error.raw_os_error() as u32, SeqCst);
     Errno::IO
 }

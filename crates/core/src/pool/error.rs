@@ -29,6 +29,11 @@ pub enum PoolError {
     NotBlock { path: PathBuf, because: String },
     UsedDevice { path: PathBuf, by: &'static str },
     Orphans { path: PathBuf, pids: Vec<u32> },
+    Mirror { path: PathBuf, why: String },
+    MirrorMissing { path: PathBuf, other: PathBuf, why: String },
+    MirrorUnfinished { path: PathBuf, other: PathBuf },
+    MirrorSplit { path: PathBuf, other: PathBuf },
+    MirrorLost { path: PathBuf, other: PathBuf, why: String },
     NoRoom { path: PathBuf, bytes: u64, error: io::Error },
     Io { path: PathBuf, doing: &'static str, error: io::Error },
 }
@@ -123,6 +128,31 @@ impl std::fmt::Display for PoolError {
                  again",
                 path.display()
             ),
+            Self::Mirror { path, why } => write!(f, "the mirror of the log {}: {why}", path.display()),
+            Self::MirrorMissing { path, other, why } => write!(
+                f,
+                "the log {0} is mirrored on {1}, which is not there ({why}) and may hold more: bring it back. If it is \
+                 lost for good, and it was not in use without {0} before: `seawall mirror --alone --pool {0}`",
+                path.display(),
+                other.display()
+            ),
+            Self::MirrorUnfinished { path, other } => write!(
+                f,
+                "the copy {} of a mirrored log was not whole yet when its making was cut short: bring back {}, from \
+                 which it was made",
+                path.display(),
+                other.display()
+            ),
+            Self::MirrorSplit { path, other } => write!(
+                f,
+                "both copies of the log, {} and {}, went on without the other one, so neither holds everything: \
+                 choose the one that the database was last used with, and move the other one away",
+                path.display(),
+                other.display()
+            ),
+            Self::MirrorLost { path, other, why } => {
+                write!(f, "{}: {why}. Start with that copy: --pool {}", path.display(), other.display())
+            }
             Self::NoRoom { path, bytes, error } => write!(
                 f,
                 "{} has no room for {} MiB: {error}. Make room, or ask for less with --size",

@@ -65,6 +65,17 @@ impl World {
         Self::of(pool, memory, Some(disk), user())
     }
 
+    /// The same with a journal that is mirrored: the second copy is `mirror` beside it.
+    pub fn mirrored(image: u64, journal: u64) -> Self {
+        let memory = tempfile::tempdir_in("/dev/shm").expect("memory");
+        let disk = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let (path, second) = (disk.path().join("journal"), disk.path().join("mirror"));
+        pool::block::create_file(&path, pool::block::Sizes { image, journal }).expect("a pool");
+        pool::block::join_mirror(&path, &second, false, memory.path()).expect("a mirror");
+        let pool = pool::block::open_in(&path, memory.path()).expect("open");
+        Self::of(pool, memory, Some(disk), user())
+    }
+
     fn of(mut pool: Pool, memory: tempfile::TempDir, disk: Option<tempfile::TempDir>, uid: u32) -> Self {
         let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let root = RootEntry {

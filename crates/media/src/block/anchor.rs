@@ -12,6 +12,41 @@ pub const RING_AT: u64 = 2 * ANCHOR_BYTES as u64;
 /// How a journal begins.
 pub const ANCHOR_MAGIC: [u8; 8] = *b"SEAWALLJ";
 const VERSION: u32 = 1;
+/// Of a copy of a mirrored journal: who knows nothing of the other copy must not write it.
+const VERSION_MIRRORED: u32 = 2;
+
+/// What one copy of a mirrored journal says of itself, as it lies on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct MirrorBytes {
+    /// 1 or 2; 0 of a journal that is not mirrored.
+    copy: u8,
+    state: u8,
+    epoch: u16,
+}
+
+/// How a copy of a mirrored journal stands to the other one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum MirrorState {
+    /// What was acknowledged is on both.
+    Both = 0,
+    /// The other one was lost: what was acknowledged since is here alone.
+    Alone = 1,
+    /// It is being made from the other one, and must not be believed.
+    Unfinished = 2,
+}
+
+/// What one copy of a mirrored journal says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mirror {
+    /// Which of the two it is, 0 or 1.
+    pub copy: usize,
+    /// How it stands to the other one.
+    pub state: MirrorState,
+    /// Counts changes of who belongs to the mirror.
+    pub epoch: u16,
+}
 
 /// One copy's content; zeros follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -33,7 +68,7 @@ pub struct Anchor {
     pub tail: u64,
     /// What that batch names as its predecessor: all up to it are obsolete.
     pub before: u64,
-    reserved: u32,
+    mirror: MirrorBytes,
     /// CRC-32C of all bytes before it.
     checksum: u32,
 }
@@ -66,6 +101,29 @@ impl Anchor {
         (anchor.uuid, anchor.size, anchor.image) = (uuid, size, image);
         anchor.tail = RING_AT;
         anchor
+    }
+
+    /// What it says of itself as one of two copies; `None` if the journal is not mirrored.
+    pub fn mirror(&self) -> Option<Mirror> {
+        let MirrorBytes { copy, state, epoch } = self.mirror;
+        let state = match state {
+            0 => MirrorState::Both,
+            1 => MirrorState::Alone,
+            _ => MirrorState::Unfinished,
+        };
+        (copy != 0).then(|| Mirror { copy: usize::from(copy) - 1, state, epoch })
+    }
+
+    /// The same anchor of this copy of a mirrored journal, or of one that is not mirrored.
+    pub fn with_mirror(mut self, mirror: Option<Mirror>) -> Self {
+        let none = MirrorBytes { copy: 0, state: 0, epoch: 0 };
+        self.version = if mirror.is_some() { VERSION_MIRRORED } else { VERSION };
+        self.mirror = mirror.map_or(none, |m| MirrorBytes {
+            copy: m.copy as u8 + 1,
+            state: m.state as u8,
+            epoch: m.epoch,
+        });
+        self
     }
 
     /// Where the copy with this sequence lies.
@@ -102,7 +160,7 @@ impl Anchor {
             a if a.checksum != a.sum() => Err(AnchorError::Damaged),
             // A copy in the other one's place was misdirected.
             a if a.sequence % 2 != copy => Err(AnchorError::Damaged),
-            a if a.version != VERSION => Err(AnchorError::Version(a.version)),
+            a if a.version != a.version_due() => Err(AnchorError::Version(a.version)),
             a => Ok(a),
         }
     }
@@ -118,11 +176,16 @@ impl Anchor {
             && self.tail.is_multiple_of(block)
             && (RING_AT..self.size).contains(&self.tail)
             && self.image.is_multiple_of(crate::LINE as u64)
+            && self.mirror.copy <= 2
     }
 
     /// The half of the UUID that batches carry.
     pub fn uuid_low(&self) -> u64 {
         u128::from_le_bytes(self.uuid) as u64
+    }
+
+    fn version_due(&self) -> u32 {
+        if self.mirror.copy == 0 { VERSION } else { VERSION_MIRRORED }
     }
 
     fn sum(&self) -> u32 {
@@ -149,6 +212,18 @@ mod tests {
         assert_eq!(chosen(&new, &old), Err(AnchorError::Damaged), "misdirected");
         assert_eq!(chosen(&[0; 4096], &[0; 4096]), Err(AnchorError::NotAJournal));
         assert_eq!(Anchor::choose([&old, &new], 1 << 19), Err(AnchorError::Geometry));
+    }
+
+    #[test]
+    fn a_copy_of_a_mirror_says_so_and_is_of_another_version() {
+        let said = Mirror { copy: 1, state: MirrorState::Alone, epoch: 300 };
+        let mirrored = anchor(4).with_mirror(Some(said));
+        let read = Anchor::choose([&mirrored.seal(), &[0; 4096]], 1 << 20).expect("an anchor");
+        assert_eq!((read.mirror(), read.version), (Some(said), 2));
+        assert_eq!(anchor(4).mirror(), None);
+        assert_eq!(read.with_mirror(None), anchor(4));
+        let third = anchor(4).with_mirror(Some(Mirror { copy: 2, ..said }));
+        assert_eq!(Anchor::choose([&third.seal(), &[0; 4096]], 1 << 20), Err(AnchorError::Geometry));
     }
 
     #[test]

@@ -28,7 +28,7 @@ mod probe;
 mod read;
 mod ring;
 
-pub use anchor::{ANCHOR_BYTES, ANCHOR_MAGIC, Anchor, AnchorError, RING_AT};
+pub use anchor::{ANCHOR_BYTES, ANCHOR_MAGIC, Anchor, AnchorError, Mirror, MirrorState, RING_AT};
 pub use batch::{BatchHeader, Draft, EXTENT_BYTES, Extent};
 pub use device::Device;
 #[cfg(feature = "std")]

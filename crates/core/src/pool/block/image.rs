@@ -96,6 +96,18 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// The copies of a mirrored log that are written by whoever uses its image, if that is there; a bit each. `None`: the
+    /// log is all there is, or whatever was written from the image failed.
+    pub fn copies_in_use(&self, memory: &Path) -> Result<Option<u32>, PoolError> {
+        let at = path_of(memory, self.anchor.uuid);
+        let found = open_own(&at).map_err(failing(&at, "opening the image"))?;
+        let Some((file, _)) = found.filter(|(_, len)| *len == self.bytes) else { return Ok(None) };
+        let region = Region::map(&file, self.bytes, false).map_err(|e| map_error(&at, e))?;
+        let desk = self.desk(&region);
+        let is_used = self.is_ours(&region) && desk.failed().load(SeqCst) == 0;
+        Ok(is_used.then(|| desk.copies().load(SeqCst)))
+    }
+
     /// True for an image of this pool that was used in this boot.
     fn is_ours(&self, region: &Region) -> bool {
         Superblock::read(region).is_ok_and(|sb| sb.boot == boot() && sb.uuid == self.anchor.uuid)

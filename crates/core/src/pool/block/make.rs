@@ -51,19 +51,32 @@ pub fn create(path: &Path, image: u64, force: bool, memory: &Path) -> Result<(),
 /// [`PoolError`].
 pub fn create_file(path: &Path, sizes: Sizes) -> Result<(), PoolError> {
     let layout = layout(path, sizes)?;
+    let file = unnamed(path, sizes.journal)?;
+    format(&file, path, sizes, layout)?;
+    whole::give_name(&file, path)
+}
+
+/// A new file of so many bytes, locked.
+pub(super) fn room(path: &Path, bytes: u64) -> Result<File, PoolError> {
+    let file = unnamed(path, bytes)?;
+    lock(&file, path)?;
+    whole::give_name(&file, path)?;
+    Ok(file)
+}
+
+fn unnamed(path: &Path, bytes: u64) -> Result<File, PoolError> {
     if path.exists() {
         return Err(PoolError::Exists(path.into()));
     }
     let file = whole::unnamed(path)?;
     // Room is taken now, and written: later no write may have to change the file's extents.
-    take_room(&file, sizes.journal).map_err(|error| PoolError::NoRoom {
+    take_room(&file, bytes).map_err(|error| PoolError::NoRoom {
         path: whole::directory(path).into(),
-        bytes: sizes.journal,
+        bytes,
         error,
     })?;
-    whole::fill(&file, sizes.journal).map_err(failing(path, "filling"))?;
-    format(&file, path, sizes, layout)?;
-    whole::give_name(&file, path)
+    whole::fill(&file, bytes).map_err(failing(path, "filling"))?;
+    Ok(file)
 }
 
 /// Asks first: what fails half-way has taken everybody's room for a while.
@@ -98,7 +111,7 @@ fn layout(path: &Path, sizes: Sizes) -> Result<Layout, PoolError> {
 }
 
 /// What a device holds, if it is not empty.
-fn holds(device: &File) -> io::Result<Option<&'static str>> {
+pub(super) fn holds(device: &File) -> io::Result<Option<&'static str>> {
     let mut start = vec![0; LOOKED_AT];
     let mut device = device;
     rustix::fs::seek(device, rustix::fs::SeekFrom::Start(0))?;
@@ -144,7 +157,7 @@ fn first_batch(file: &File, anchor: Anchor, layout: Layout) -> io::Result<()> {
     let desk_at = anchor.image as usize;
     let empty = Recovered { anchor, last: 0, highest: 0, end: RING_AT, batches: 0 };
     open::lay_out(Desk::new(&region, desk_at), &empty);
-    let store = Store::journaled(region, open::journal(file.try_clone()?.into(), desk_at));
+    let store = Store::journaled(region, open::journal(file.try_clone()?.into(), None, desk_at));
     let owner = rustix::process::getuid().as_raw();
     let mut sb = Superblock::new(layout, anchor.image, anchor.uuid, host(), Superblock::JOURNALED, owner);
     store.change(&[(0, Layout::root(0))], |region| {

@@ -5,7 +5,9 @@
 //! sync for a process to read what another one wrote), so it is taken as it is; else it is made from the journal.
 
 mod image;
+mod label;
 mod make;
+pub mod mirror;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -24,6 +26,7 @@ use crate::store::Store;
 
 use image::Source;
 pub use make::{create, create_file, is_device};
+use mirror::{Mirrored, Pair};
 
 /// Sizes of a new pool on a block device.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +82,18 @@ pub fn open(path: &Path) -> Result<Pool, PoolError> {
 /// [`PoolError`].
 pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
     let file = open_locked(path)?;
-    let source = Source::of(&file, path)?;
+    let mut source = Source::of(&file, path)?;
+    let mut pair = Pair::of(&file, path, source.anchor)?;
+    let mut notes = Vec::new();
+    if let Some(pair) = &mut pair {
+        match source.copies_in_use(memory)? {
+            Some(copies) => source.anchor = pair.written(copies)?,
+            None => {
+                notes = pair.settle()?;
+                source = Source::of(&file, path)?;
+            }
+        }
+    }
     let (file_of_image, image) = source.image(memory)?;
     let (desk_at, bytes) = (source.anchor.image as usize, source.bytes);
     let region = super::map(&file_of_image, path, bytes, Medium::Block)?;
@@ -89,11 +103,21 @@ pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
     }
     let (device, direct) = device(path).map_err(failing(path, "opening"))?;
     let because = because(&file, direct);
+    let (journal, mirror) = match pair {
+        None => (journal_open::journal(device, None, desk_at), None),
+        Some(pair) => {
+            let [first, second] = pair.devices(device).map_err(failing(path, "opening"))?;
+            let paths = pair.paths();
+            let lock = pair.other.ok().map(|other| other.file);
+            (journal_open::journal(first, Some(second), desk_at), Some(Mirrored { paths, lock, notes }))
+        }
+    };
     Ok(Pool {
-        region: Store::journaled(region, journal_open::journal(device, desk_at)),
+        region: Store::journaled(region, journal),
         file: file_of_image,
         image: Some(image),
         lock: Some(file),
+        mirror,
         path: path.into(),
         superblock,
         medium: Medium::Block,
@@ -112,7 +136,7 @@ pub fn open_read_only_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> 
     let superblock = superblock(&region, path)?;
     let because = because(&file, true);
     let (region, path, medium) = (region.into(), path.into(), Medium::Block);
-    Ok(Pool { region, file, image: None, lock: None, path, superblock, medium, because })
+    Ok(Pool { region, file, image: None, lock: None, mirror: None, path, superblock, medium, because })
 }
 
 fn superblock(region: &Region, path: &Path) -> Result<Superblock, PoolError> {
@@ -203,6 +227,54 @@ fn file_flags(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     OpenOptions::new().read(true).write(write).custom_flags(custom).open(path).map(OwnedFd::from)
 }
 
+/// Gives a log that nobody uses, and that was closed, a second copy at `place`: a new file, or a device that holds
+/// nothing; with `force` what a device holds is overwritten. `memory` is where images lie.
+///
+/// # Errors
+/// [`PoolError`].
+pub fn join_mirror(path: &Path, place: &Path, force: bool, memory: &Path) -> Result<(), PoolError> {
+    make::check_medium(if is_device(place) { place } else { super::create::directory(place) })?;
+    check_closed(path, memory)?;
+    mirror::join(path, place, force)
+}
+
+/// Has a log that nobody uses, and that was closed, go on without its other copy, which is lost for good. What that one
+/// alone held is given up. `memory` is where images lie.
+///
+/// # Errors
+/// [`PoolError`].
+pub fn part_mirror(path: &Path, memory: &Path) -> Result<(), PoolError> {
+    check_closed(path, memory)?;
+    mirror::part(path)
+}
+
+/// Where the other copy of a log is. `None` if it is not mirrored.
+///
+/// # Errors
+/// [`PoolError`].
+pub fn mirror_of(path: &Path) -> Result<Option<PathBuf>, PoolError> {
+    if !is_journal(path)? {
+        return Ok(None);
+    }
+    let file = File::open(path).map_err(super::opening(path))?;
+    let anchor = Source::of(&file, path)?.anchor;
+    let read = anchor.mirror().map(|_| label::read(&file, anchor.size)).transpose();
+    read.map_err(failing(path, "reading"))
+}
+
+fn check_closed(path: &Path, memory: &Path) -> Result<(), PoolError> {
+    if !is_journal(path)? {
+        return Err(PoolError::NotALog(path.into()));
+    }
+    let file = open_locked(path)?;
+    let anchor = Source::of(&file, path)?.anchor;
+    if !image_path(memory, anchor.uuid).exists() {
+        return Ok(());
+    }
+    let why = "the log was not closed: `seawall recover` closes it".into();
+    Err(PoolError::Mirror { path: path.into(), why })
+}
+
 /// The image of a pool.
 pub fn image_path(memory: &Path, uuid: [u8; 16]) -> PathBuf {
     image::path_of(memory, uuid)
@@ -219,7 +291,9 @@ impl Pool {
         let Some(journal) = self.region.journal() else { return Ok(region.into()) };
         let device = journal.way().device().map_err(io::Error::from);
         let fd = device.and_then(|fd| fd.try_clone_to_owned()).map_err(failing(&self.path, "opening"))?;
-        Ok(Store::journaled(region, journal_open::journal(fd, journal.desk_at())))
+        let second = journal.way().mirror().map(|fd| fd.try_clone_to_owned()).transpose();
+        let second = second.map_err(failing(&self.path, "opening"))?;
+        Ok(Store::journaled(region, journal_open::journal(fd, second, journal.desk_at())))
     }
 
     /// Gives up the image of a pool that was closed: whoever still has it mapped can never write the journal again,

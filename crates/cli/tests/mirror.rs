@@ -1,0 +1,166 @@
+//! A log on two devices, as its user meets it: made, run on, one of them fails, killed, rebuilt, refused.
+
+mod common;
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Place, Writer, kill_everything, wait_for};
+
+/// A place whose pool is a log of 16 MiB on a disk, with a second copy.
+fn mirrored() -> (Place, PathBuf) {
+    let mut place = Place::bare();
+    place.pool = place.data.path().join("seawall.log");
+    let second = place.data.path().join("second.log");
+    let second_name = second.to_str().expect("a name");
+    place.seawall(&["init", "--block", place.pool(), "--size", "16M", "--mirror", second_name]).succeeds();
+    (place, second)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a name")
+}
+
+/// From where batches begin to where the label lies.
+fn ring(path: &Path) -> Vec<u8> {
+    let all = fs::read(path).expect("a copy");
+    all[8192..all.len() - 4096].to_vec()
+}
+
+/// As after a power cut: memory is lost, and the file is as old as its first sync.
+fn lose_memory(place: &Place) {
+    place.in_memory().iter().for_each(|path| fs::remove_file(path).expect("removed"));
+    let file = File::options().write(true).open(place.file("x-wal")).expect("the file");
+    let blocks = file.metadata().expect("a size").len() / 4096;
+    file.write_all_at(&vec![0; (blocks as usize - 1) * 4096], 4096).expect("rolled back");
+}
+
+/// A file that takes no writes, not even through what is open: a disk that fails. Dropped, it is well again.
+struct Failing<'a>(&'a Path);
+
+impl<'a> Failing<'a> {
+    /// `None`: that cannot be had here.
+    fn new(path: &'a Path) -> Option<Self> {
+        let open = File::options().write(true).open(path).expect("a copy");
+        let failing = Command::new("chattr").arg("+i").arg(path).status().is_ok_and(|s| s.success());
+        let failing = failing.then_some(Self(path))?;
+        let len = open.metadata().expect("a size").len();
+        open.write_all_at(&[0], len - 1).is_err().then_some(failing)
+    }
+}
+
+impl Drop for Failing<'_> {
+    fn drop(&mut self) {
+        assert!(Command::new("chattr").arg("-i").arg(self.0).status().expect("chattr").success());
+    }
+}
+
+fn recover(place: &Place, pool: &Path) -> common::Said {
+    place.seawall(&["recover", "--replay", "--pool", text(pool)])
+}
+
+#[test]
+fn either_copy_brings_back_what_was_committed() {
+    let (place, second) = mirrored();
+    let mut writer = Writer::start(&place);
+    writer.write(20);
+    let mirror = &place.status()["journal"]["mirror"];
+    assert_eq!(mirror["copies"][0]["written"], true, "{mirror}");
+    assert_eq!(mirror["copies"][1]["written"], true, "{mirror}");
+    assert!(mirror["copies"][1]["path"].as_str().expect("a path").ends_with("second.log"));
+    kill_everything(&place, writer);
+    lose_memory(&place);
+    // One of them lost everything behind its anchors.
+    let first = File::options().write(true).open(&place.pool).expect("the log");
+    first.write_all_at(&vec![0x5a; 1 << 20], 8192).expect("garbled");
+    recover(&place, &place.pool).succeeds();
+    assert_eq!(Writer::found(&place), 20);
+    assert_eq!(ring(&place.pool), ring(&second), "made equal");
+    for path in [&place.pool, &second] {
+        place.seawall(&["verify", text(path)]).succeeds();
+    }
+    // A daemon that dies meanwhile is replaced, whichever copy it was started with.
+    fs::remove_file(place.file("x-wal")).expect("removed");
+    let mut writer = Writer::start(&place);
+    writer.outlives(2, &place);
+    writer.finish().succeeds();
+    assert_eq!(place.in_memory(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_copy_that_fails_is_left_behind_and_rebuilt_and_never_believed_before() {
+    let (place, second) = mirrored();
+    let mut writer = Writer::start(&place);
+    writer.write(5);
+    let Some(failing) = Failing::new(&second) else {
+        writer.finish().succeeds();
+        return; // Nothing here can be made to fail.
+    };
+    writer.write(5);
+    let status = place.status();
+    assert_eq!(status["journal"]["mirror"]["copies"][1]["written"], false, "{status}");
+    assert_eq!(status["journal"]["failed"], 0);
+    let shown = place.seawall(&["status", "--pool", place.pool()]);
+    assert!(shown.out.contains("MIRROR LOST") && shown.out.contains("second.log"), "{}", shown.out);
+    let log = PathBuf::from(status["log"].as_str().expect("a path"));
+    wait_for("the daemon's log", || {
+        fs::read_to_string(&log).is_ok_and(|log| log.contains("THE LOG LOST ITS COPY"))
+    });
+    kill_everything(&place, writer);
+    drop(failing);
+    lose_memory(&place);
+    // Only the stale one comes back.
+    let away = place.data.path().join("away");
+    fs::rename(&place.pool, &away).expect("moved");
+    recover(&place, &second).fails(1, &["seawall.log", "is not there", "may hold more", "--alone"]);
+    fs::rename(&away, &place.pool).expect("moved back");
+    // By whichever path it is opened.
+    recover(&place, &second).succeeds();
+    assert_eq!(Writer::found(&place), 10);
+    assert_eq!(ring(&place.pool), ring(&second), "rebuilt");
+    place.run(&["true"]).succeeds();
+}
+
+#[test]
+fn a_lost_copy_is_replaced_by_another_one() {
+    let (place, second) = mirrored();
+    let third = place.data.path().join("third.log");
+    let mirror = |words: &[&str]| place.seawall(&[&["mirror", "--pool", place.pool()], words].concat());
+    mirror(&["--on", text(&third)]).fails(1, &["is mirrored already"]);
+    fs::remove_file(&second).expect("removed");
+    place.run(&["true"]).fails(125, &["second.log", "is not there", "seawall mirror --alone"]);
+    mirror(&["--alone"]).succeeds();
+    place.run(&["true"]).succeeds();
+    let mut writer = Writer::start(&place);
+    writer.write(3);
+    mirror(&["--on", text(&third)]).fails(1, &["in use by a living daemon"]);
+    kill_everything(&place, writer);
+    mirror(&["--on", text(&third)]).fails(1, &["was not closed", "seawall recover"]);
+    place.seawall(&["recover", "--pool", place.pool()]).succeeds();
+    assert!(mirror(&["--on", text(&third)]).out.contains("is mirrored on"));
+    fs::remove_file(place.file("x-wal")).expect("removed");
+    assert_eq!(ring(&place.pool), ring(&third));
+    let mut writer = Writer::start(&place);
+    writer.write(3);
+    writer.finish().succeeds();
+}
+
+#[test]
+fn a_mirror_that_cannot_be_is_refused_before_anything_is_made() {
+    let (place, second) = mirrored();
+    let run = |block: &str, mirror: &str| {
+        let words = ["run", "--block", block, "--mirror", mirror, "--size", "16M"];
+        place.seawall(&[&words[..], &["--preset", "sqlite", "--data", ".", "--", "true"]].concat())
+    };
+    run(place.pool(), text(&second)).succeeds();
+    run(place.pool(), "elsewhere.log").fails(125, &["is mirrored on", "not on elsewhere.log"]);
+    run("new.log", text(&second)).fails(125, &["it is a log, or a copy of one"]);
+    fs::write(place.file("other"), "something").expect("written");
+    run("new.log", "other").fails(125, &["exists already"]);
+    run("new.log", &place.ram("x")).fails(125, &["RAM"]);
+    assert!(!place.file("new.log").exists());
+    run("new.log", "new2.log").succeeds();
+    place.seawall(&["init", "pool", "--size", "16M", "--mirror", "x"]).fails(2, &["--block"]);
+}

@@ -1,0 +1,143 @@
+//! Both copies of a mirrored journal: written one as the other, and what is done when one of them fails.
+//!
+//! An acknowledgement means that every copy that counts has it. Which ones count, the copies say themselves: before
+//! anything is acknowledged on one alone, its anchors say that it is alone, under a new epoch. So a copy that was left
+//! behind is never believed again.
+//!
+//! | a leader dies | what its heir does |
+//! |---|---|
+//! | between the two writes of a batch | it did not count: another one takes its place in both copies |
+//! | when one write had failed | `suspect` says so: first the other copy's anchors say that it is alone |
+//! | while it wrote these | the same once more |
+//! | between the two writes of an anchor | `anchor` on the desk did not move: the same sequence is written again |
+//!
+//! The window between a failed write and the store that says so is a few instructions, as it is without a mirror.
+//!
+//! Not handled here: which copy is believed at a start (`pool::block::mirror`).
+
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use seawall_media::Region;
+use seawall_media::block::{ANCHOR_BYTES, Anchor, Mirror, MirrorState};
+use seawall_wire::desk::Desk;
+
+use super::way::{Writer, fail, written};
+use crate::Errno;
+
+/// Does something to each copy that counts. One that fails counts no more.
+///
+/// # Errors
+/// EBADF for an error of this process alone. EIO if no copy is left.
+pub(super) fn each(
+    lead: &Writer<'_>,
+    image: &Region,
+    act: impl FnMut(usize) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    attempt(lead, act)?;
+    settle(lead, image)
+}
+
+fn attempt(lead: &Writer<'_>, mut act: impl FnMut(usize) -> Result<(), Errno>) -> Result<(), Errno> {
+    let (desk, copies) = (lead.desk(), written(lead.desk()));
+    let mut failed = 0;
+    for copy in [0, 1].into_iter().filter(|copy| copies >> copy & 1 != 0) {
+        let Err(error) = act(copy) else { continue };
+        if lead.is_ours_alone(error) {
+            return Err(Errno::BADF);
+        }
+        failed |= 1 << copy;
+        if failed == copies {
+            return Err(fail(desk, error));
+        }
+        desk.lost().store(error.raw_os_error() as u32, SeqCst);
+        desk.suspect().store(failed, SeqCst);
+    }
+    Ok(())
+}
+
+/// If a copy failed, the other one says that it is alone, and only then counts alone.
+///
+/// # Errors
+/// As for [`each`].
+pub(super) fn settle(lead: &Writer<'_>, image: &Region) -> Result<(), Errno> {
+    let desk = lead.desk();
+    let suspect = desk.suspect().load(SeqCst);
+    if suspect == 0 {
+        return Ok(());
+    }
+    let left = written(desk) & !suspect;
+    if left != written(desk) {
+        be_alone(lead, image, left.trailing_zeros() as usize)?;
+        desk.copies().store(left, SeqCst);
+    }
+    desk.suspect().store(0, SeqCst);
+    Ok(())
+}
+
+/// Into both places of an anchor: none is left that says otherwise.
+fn be_alone(lead: &Writer<'_>, image: &Region, copy: usize) -> Result<(), Errno> {
+    let desk = lead.desk();
+    let epoch = u16::try_from(desk.epoch().load(SeqCst) + 1).map_err(|_| fail(desk, Errno::OVERFLOW))?;
+    let said = Mirror { copy, state: MirrorState::Alone, epoch };
+    for _ in 0..2 {
+        let start = start(desk);
+        let anchor = anchor(desk, start).with_mirror(Some(said));
+        put(lead, image, copy, anchor).map_err(|error| match lead.is_ours_alone(error) {
+            true => Errno::BADF,
+            false => fail(desk, error),
+        })?;
+        note(desk, start);
+    }
+    desk.epoch().store(epoch.into(), SeqCst);
+    Ok(())
+}
+
+/// Writes an anchor to every copy that counts: where the oldest batch begins from now on, and what is before it.
+///
+/// # Errors
+/// As for [`each`].
+#[cfg(feature = "std")]
+pub(super) fn move_start(lead: &Writer<'_>, image: &Region, start: (u64, u64)) -> Result<(), Errno> {
+    settle(lead, image)?;
+    let desk = lead.desk();
+    let (copies, epoch) = (desk.copies().load(SeqCst), desk.epoch().load(SeqCst) as u16);
+    let state = if copies == 3 { MirrorState::Both } else { MirrorState::Alone };
+    attempt(lead, |copy| {
+        let said = (copies != 0).then_some(Mirror { copy, state, epoch });
+        put(lead, image, copy, anchor(desk, start).with_mirror(said))
+    })?;
+    note(desk, start);
+    settle(lead, image)
+}
+
+/// Tail and predecessor of the newest anchor.
+fn start(desk: Desk<'_>) -> (u64, u64) {
+    let (tail, before) = desk.start(desk.anchor().load(SeqCst));
+    (tail.load(SeqCst), before.load(SeqCst))
+}
+
+/// The next anchor.
+fn anchor(desk: Desk<'_>, (tail, before): (u64, u64)) -> Anchor {
+    let uuid = u128::from(desk.uuid_low().load(Relaxed)) | u128::from(desk.uuid_high().load(Relaxed)) << 64;
+    let (size, block) = (desk.size().load(Relaxed), desk.block().load(Relaxed));
+    let mut anchor = Anchor::new(uuid.to_le_bytes(), size, desk.image_bytes(), block);
+    anchor.sequence = desk.anchor().load(SeqCst) + 1;
+    (anchor.tail, anchor.before) = (tail, before);
+    anchor
+}
+
+fn put(lead: &Writer<'_>, image: &Region, copy: usize, anchor: Anchor) -> Result<(), Errno> {
+    let page = lead.desk().anchor_page();
+    image.copy_in(page, &anchor.seal());
+    lead.to(copy, image, page, ANCHOR_BYTES, Anchor::place(anchor.sequence))
+}
+
+/// It is on the device: one store commits it.
+fn note(desk: Desk<'_>, (tail, before): (u64, u64)) {
+    let sequence = desk.anchor().load(SeqCst) + 1;
+    let (next_tail, next_before) = desk.start(sequence);
+    next_tail.store(tail, SeqCst);
+    next_before.store(before, SeqCst);
+    desk.anchor().store(sequence, SeqCst);
+    desk.tail().store(tail, SeqCst);
+}

@@ -1,0 +1,513 @@
+//! A log on two devices: which copy is believed at a start, and how the other one is made equal to it.
+//!
+//! Each copy's anchors say whether what was acknowledged is on both ("both"), here alone since the other one was lost
+//! ("alone"), or whether it is still being made from the other one ("unfinished"); under an epoch that grows whenever
+//! that changes. A copy says "alone" before anything is acknowledged on it alone, so the other one's epoch is older from
+//! then on.
+//!
+//! | this copy | the other one | what is done |
+//! |---|---|---|
+//! | both | both, same epoch | both are read: the one that holds more is believed (one cannot be read: the other one) |
+//! | unfinished | both, or alone | the other one is believed |
+//! | any | any, of another epoch, not both alone | the one with the higher epoch is believed |
+//! | alone | gone | it goes on alone |
+//! | both | gone | refused: the one that is gone may have gone on alone |
+//! | unfinished | gone, or unfinished | refused: it is not whole |
+//! | alone | alone | refused: both went on, each without the other one |
+//! | alone | both, same epoch | refused: it cannot be |
+//!
+//! Whichever is not believed is marked unfinished, made equal, and only then counted again. Nothing is acknowledged
+//! before. Cut anywhere, the next start finds one of these rows again.
+//!
+//! Not handled here: a copy that fails while it is written (`journal::mirror`).
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use seawall_media::block::{Anchor, Mirror, MirrorState, RING_AT, Recovered, probe_block, size_of};
+
+use super::super::{PoolError, io as failing};
+use super::{label, make, open_locked};
+use crate::journal::open;
+
+/// Bytes that are compared and copied at once.
+const PIECE: u64 = 1 << 20;
+
+/// The copies of an open pool.
+#[derive(Debug)]
+pub struct Mirrored {
+    /// Where they lie.
+    pub paths: [PathBuf; 2],
+    /// The lock of the one that the pool was not opened by.
+    pub lock: Option<File>,
+    /// What was done at the start, and what is missing: for the operator.
+    pub notes: Vec<String>,
+}
+
+/// What two copies that are looked at come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Both are read, and the one that holds more is believed.
+    Compare,
+    /// This one is believed.
+    This,
+    /// The other one is believed.
+    Other,
+    /// There is but this one, and it is whole.
+    Alone,
+    /// The other one is gone, and may hold more.
+    Missing,
+    /// None is whole.
+    Unfinished,
+    /// Both went on alone.
+    Split,
+}
+
+/// Decides by what the copies say of themselves; see the table above.
+pub fn decide(this: Mirror, other: Option<Mirror>) -> Verdict {
+    use MirrorState::{Alone, Both, Unfinished};
+    let Some(other) = other else {
+        return match this.state {
+            Alone => Verdict::Alone,
+            Both => Verdict::Missing,
+            Unfinished => Verdict::Unfinished,
+        };
+    };
+    match (this.state, other.state) {
+        (Unfinished, Unfinished) => Verdict::Unfinished,
+        (Unfinished, _) => Verdict::Other,
+        (_, Unfinished) => Verdict::This,
+        (Alone, Alone) => Verdict::Split,
+        (Both, Both) if this.epoch == other.epoch => Verdict::Compare,
+        _ if this.epoch > other.epoch => Verdict::This,
+        _ if this.epoch < other.epoch => Verdict::Other,
+        _ => Verdict::Split,
+    }
+}
+
+/// One copy, open and locked.
+pub(super) struct Copy {
+    pub file: File,
+    pub path: PathBuf,
+    pub anchor: Anchor,
+}
+
+impl Copy {
+    fn open(path: &Path) -> Result<Self, PoolError> {
+        let file = open_locked(path)?;
+        let anchor =
+            open::anchor_of(&file).map_err(|error| PoolError::Journal { path: path.into(), error })?;
+        Ok(Self { file, path: path.into(), anchor })
+    }
+
+    fn said(&self) -> Mirror {
+        self.anchor.mirror().unwrap_or(Mirror { copy: 0, state: MirrorState::Alone, epoch: 0 })
+    }
+
+    fn read(&self) -> Result<Recovered, PoolError> {
+        open::read_only(&self.file).map_err(|error| PoolError::Journal { path: self.path.clone(), error })
+    }
+
+    /// Writes both places of the anchor, the newer one last.
+    fn say(&mut self, like: &Anchor, sequence: u64, said: Mirror) -> Result<(), PoolError> {
+        for sequence in [sequence - 1, sequence] {
+            self.anchor = like.with_mirror(Some(said));
+            self.anchor.sequence = sequence;
+            let written = self.file.write_all_at(&self.anchor.seal(), Anchor::place(sequence));
+            let synced = written.and_then(|()| self.file.sync_data());
+            synced.map_err(failing(&self.path, "writing to"))?;
+        }
+        Ok(())
+    }
+
+    /// From now on, and until it is made equal to the other one, it is not believed.
+    fn say_unfinished(&mut self) -> Result<(), PoolError> {
+        let (like, sequence) = (self.anchor, self.anchor.sequence + 2);
+        let said = Mirror { state: MirrorState::Unfinished, ..self.said() };
+        self.say(&like, sequence, said)
+    }
+
+    fn say_alone(&mut self) -> Result<(), PoolError> {
+        let (like, said) = (self.anchor, self.said());
+        let epoch = next(&self.path, said.epoch)?;
+        self.say(&like, like.sequence + 2, Mirror { state: MirrorState::Alone, epoch, ..said })
+    }
+}
+
+fn next(path: &Path, epoch: u16) -> Result<u16, PoolError> {
+    epoch.checked_add(1).ok_or_else(|| PoolError::Mirror {
+        path: path.into(),
+        why: "its copies changed too often: make a new log".into(),
+    })
+}
+
+/// Both copies of a mirrored log.
+pub(super) struct Pair {
+    pub this: Copy,
+    pub other: Result<Copy, PoolError>,
+    /// Where the other one is, or was.
+    pub place: PathBuf,
+}
+
+impl Pair {
+    /// Opens the other copy of a log that is open. `None` if it is not mirrored.
+    ///
+    /// # Errors
+    /// If somebody uses the other one.
+    pub fn of(file: &File, path: &Path, anchor: Anchor) -> Result<Option<Self>, PoolError> {
+        if anchor.mirror().is_none() {
+            return Ok(None);
+        }
+        let file = file.try_clone().map_err(failing(path, "opening"))?;
+        let place = label::read(&file, anchor.size).map_err(failing(path, "reading"))?;
+        let this = Copy { file, path: path.into(), anchor };
+        let other = match Copy::open(&place) {
+            Err(error @ PoolError::InUse(_)) => return Err(error),
+            other => other.and_then(|other| fits(&this, other)),
+        };
+        Ok(Some(Self { this, other, place }))
+    }
+
+    /// Where the first and the second copy are.
+    pub fn paths(&self) -> [PathBuf; 2] {
+        let (this, other) = (self.this.path.clone(), self.place.clone());
+        if self.this.said().copy == 0 { [this, other] } else { [other, this] }
+    }
+
+    /// The anchor of a copy that is written now: the log is in use in this boot, and its desk says which these are.
+    ///
+    /// # Errors
+    /// If one of them is not there.
+    pub fn written(&self, copies: u32) -> Result<Anchor, PoolError> {
+        let mine = self.this.said().copy;
+        match &self.other {
+            Ok(other) if copies >> mine & 1 == 0 => Ok(other.anchor),
+            Err(error) if copies >> (1 - mine) & 1 != 0 => Err(PoolError::MirrorMissing {
+                path: self.this.path.clone(),
+                other: self.place.clone(),
+                why: error.to_string(),
+            }),
+            _ => Ok(self.this.anchor),
+        }
+    }
+
+    /// The devices of the first and the second copy, this one's open already. In the place of one that is gone lies this
+    /// one, which is not written by that number.
+    pub fn devices(&self, this: OwnedFd) -> io::Result<[OwnedFd; 2]> {
+        let other = if self.other.is_ok() { super::device(&self.place)?.0 } else { this.try_clone()? };
+        Ok(if self.this.said().copy == 0 { [this, other] } else { [other, this] })
+    }
+
+    /// Makes this copy one to go on with, and the other one equal to it, if it is there. Says what was done.
+    ///
+    /// # Errors
+    /// [`PoolError`]: this one cannot be believed, or not be made equal.
+    pub fn settle(&mut self) -> Result<Vec<String>, PoolError> {
+        let other = self.other.as_mut().map_err(|error| error.to_string());
+        let verdict = decide(self.this.said(), other.as_ref().ok().map(|other| other.said()));
+        let (path, place) = (self.this.path.clone(), self.place.clone());
+        match (verdict, other) {
+            (Verdict::Alone, Err(why)) => Ok(vec![missing(&path, &place, &why)]),
+            (Verdict::Missing, Err(why)) => Err(PoolError::MirrorMissing { path, other: place, why }),
+            (Verdict::Split, _) => Err(PoolError::MirrorSplit { path, other: place }),
+            (Verdict::Compare, Ok(other)) => match more(&self.this, other)? {
+                true => equal(&mut self.this, other),
+                false => equal(other, &mut self.this),
+            },
+            (Verdict::This, Ok(other)) => {
+                self.this.read()?;
+                equal(&mut self.this, other)
+            }
+            (Verdict::Other, Ok(other)) => {
+                other.read()?;
+                equal(other, &mut self.this)
+            }
+            _ => Err(PoolError::MirrorUnfinished { path, other: place }),
+        }
+        .and_then(|notes| {
+            // Whoever opened it by this path goes on with this copy.
+            let is_left_behind = self.this.said().state == MirrorState::Unfinished;
+            let (path, other) = (self.this.path.clone(), self.place.clone());
+            let why = notes.join("; ");
+            if is_left_behind { Err(PoolError::MirrorLost { path, other, why }) } else { Ok(notes) }
+        })
+    }
+}
+
+fn fits(this: &Copy, other: Copy) -> Result<Copy, PoolError> {
+    let (a, b) = (&this.anchor, &other.anchor);
+    let same = (a.uuid, a.size, a.image, a.block) == (b.uuid, b.size, b.image, b.block);
+    let numbers = b.mirror().is_some_and(|said| said.copy != this.said().copy);
+    if same && numbers {
+        return Ok(other);
+    }
+    Err(PoolError::Mirror { path: other.path, why: "it holds another log".into() })
+}
+
+fn missing(path: &Path, place: &Path, why: &str) -> String {
+    format!(
+        "THE LOG HAS LOST ITS MIRROR {}: it is on {} alone ({why}). `seawall mirror` gives it another copy",
+        place.display(),
+        path.display()
+    )
+}
+
+/// True if this copy holds as much as the other one, or the other one cannot be read.
+fn more(this: &Copy, other: &Copy) -> Result<bool, PoolError> {
+    match (this.read(), other.read()) {
+        (Ok(this), Ok(other)) => Ok((this.last, this.anchor.sequence) >= (other.last, other.anchor.sequence)),
+        (Ok(_), Err(_)) => Ok(true),
+        (Err(_), Ok(_)) => Ok(false),
+        (Err(error), Err(_)) => Err(error),
+    }
+}
+
+/// Makes the second one equal to the first. If it fails the first one goes on alone.
+fn equal(believed: &mut Copy, other: &mut Copy) -> Result<Vec<String>, PoolError> {
+    let start = |anchor: &Anchor| (anchor.sequence, anchor.tail, anchor.before);
+    let agreed = |said: Mirror| (said.state == MirrorState::Both, said.epoch);
+    if start(&believed.anchor) == start(&other.anchor)
+        && agreed(believed.said()) == agreed(other.said())
+        && !differs(believed, other)?
+    {
+        return Ok(Vec::new());
+    }
+    let (from, to) = (believed.path.display().to_string(), other.path.display().to_string());
+    match rebuild(believed, other) {
+        Ok(bytes) => {
+            let mib = bytes.div_ceil(1 << 20);
+            Ok(vec![format!("the copy {to} was made equal to {from}: {mib} MiB differed")])
+        }
+        Err(Side::Other(error)) => {
+            if believed.said().state != MirrorState::Alone {
+                believed.say_alone()?;
+            }
+            Ok(vec![missing(&believed.path, &other.path, &error.to_string())])
+        }
+        Err(Side::Believed(error)) => Err(error),
+    }
+}
+
+/// Which copy an error is of.
+enum Side {
+    Believed(PoolError),
+    Other(PoolError),
+}
+
+fn rebuild(believed: &mut Copy, other: &mut Copy) -> Result<u64, Side> {
+    other.say_unfinished().map_err(Side::Other)?;
+    let bytes = copy(believed, other)?;
+    agree(believed, other)?;
+    Ok(bytes)
+}
+
+/// Makes the rings equal. Returns the bytes that were not.
+fn copy(believed: &Copy, other: &Copy) -> Result<u64, Side> {
+    let mut bytes = 0;
+    pieces(believed, other, |at, from, to| {
+        if to != Some(from) {
+            bytes += from.len() as u64;
+            other.file.write_all_at(from, at).map_err(failing(&other.path, "writing to"))?;
+        }
+        Ok(true)
+    })?;
+    other.file.sync_all().map_err(failing(&other.path, "writing to")).map_err(Side::Other)?;
+    Ok(bytes)
+}
+
+fn differs(believed: &Copy, other: &Copy) -> Result<bool, PoolError> {
+    let mut differs = false;
+    let looked = pieces(believed, other, |_, from, to| {
+        differs = to != Some(from);
+        Ok(!differs)
+    });
+    match looked {
+        Ok(()) => Ok(differs),
+        Err(Side::Believed(error) | Side::Other(error)) => Err(error),
+    }
+}
+
+/// Piece by piece of both rings, until `each` says that it is enough. What cannot be read of the second one is `None`.
+fn pieces(
+    believed: &Copy,
+    other: &Copy,
+    mut each: impl FnMut(u64, &[u8], Option<&[u8]>) -> Result<bool, PoolError>,
+) -> Result<(), Side> {
+    for file in [&believed.file, &other.file] {
+        // What the device has, not what was read of it before.
+        let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+    }
+    let (mut from, mut to) = (vec![0; PIECE as usize], vec![0; PIECE as usize]);
+    let size = believed.anchor.size;
+    for at in (RING_AT..size).step_by(PIECE as usize) {
+        let len = PIECE.min(size - at) as usize;
+        let read = believed.file.read_exact_at(&mut from[..len], at);
+        read.map_err(failing(&believed.path, "reading")).map_err(Side::Believed)?;
+        let there = other.file.read_exact_at(&mut to[..len], at).is_ok();
+        if !each(at, &from[..len], there.then_some(&to[..len])).map_err(Side::Other)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Both say that what is acknowledged from now on is on both: first the one that is believed, which the other one would
+/// have to be behind otherwise.
+fn agree(believed: &mut Copy, other: &mut Copy) -> Result<(), Side> {
+    let (like, was) = (believed.anchor, believed.said());
+    let epoch = match was.state {
+        MirrorState::Both => was.epoch,
+        _ => next(&believed.path, was.epoch).map_err(Side::Believed)?,
+    };
+    let (sequence, copy) = (like.sequence + 2, other.said().copy);
+    let said = |copy| Mirror { copy, state: MirrorState::Both, epoch };
+    believed.say(&like, sequence, said(1 - copy)).map_err(Side::Believed)?;
+    other.say(&like, sequence, said(copy)).map_err(Side::Other)
+}
+
+/// Gives a log that nobody uses a second copy at `place`: a new file, or a device that holds nothing. With `force` what
+/// a device holds is overwritten.
+///
+/// # Errors
+/// [`PoolError`]. The log stays what it was, unless the copy was whole.
+pub fn join(path: &Path, place: &Path, force: bool) -> Result<(), PoolError> {
+    let no = |why: &str| PoolError::Mirror { path: place.into(), why: why.into() };
+    let mut this = Copy::open(path)?;
+    let said = match this.anchor.mirror() {
+        None => Mirror { copy: 0, state: MirrorState::Alone, epoch: 0 },
+        Some(said) if said.state == MirrorState::Alone => said,
+        Some(_) => return Err(no("the log is mirrored already")),
+    };
+    this.read()?;
+    let size = this.anchor.size + label::BYTES;
+    make_room(&this, size)?;
+    let file = match make::is_device(place) {
+        true => device(&this, place, size, force)?,
+        // Not as if the log itself were there.
+        false => make::room(place, size).map_err(|error| match error {
+            PoolError::Exists(_) => no("it exists already"),
+            error => error,
+        })?,
+    };
+    let block = probe_block(&file).map_err(failing(place, "probing"))?.block();
+    if block > this.anchor.block {
+        return Err(no("its sectors are larger than the log's blocks"));
+    }
+    // Not resolved: a name that stays leads to one that may be another one after a restart.
+    let paths = [path, place].map(|path| std::path::absolute(path).map_err(failing(path, "naming")));
+    let [here, there] = paths;
+    let unfinished = Mirror { copy: 1 - said.copy, state: MirrorState::Unfinished, epoch: said.epoch };
+    let anchor = this.anchor.with_mirror(Some(unfinished));
+    let mut other = Copy { file, path: place.into(), anchor };
+    label::write(&this.file, this.anchor.size, &there?).map_err(failing(path, "writing to"))?;
+    label::write(&other.file, this.anchor.size, &here?).map_err(failing(place, "writing to"))?;
+    match rebuild(&mut this, &mut other) {
+        Ok(_) => Ok(()),
+        Err(Side::Believed(error)) => Err(error),
+        Err(Side::Other(error)) => {
+            // It may say already that it has a mirror.
+            if this.anchor.mirror().is_some_and(|said| said.state == MirrorState::Both) {
+                this.say_alone()?;
+            }
+            Err(error)
+        }
+    }
+}
+
+/// A file grows by what the label needs; a device must have it.
+fn make_room(this: &Copy, size: u64) -> Result<(), PoolError> {
+    let failed = || failing(&this.path, "making room in");
+    let is_device = this.file.metadata().map_err(failed())?.file_type().is_block_device();
+    let has = size_of(&this.file).map_err(failed())?;
+    if has < size && !is_device {
+        return this.file.set_len(size).map_err(failed());
+    }
+    if has >= size {
+        return Ok(());
+    }
+    let why = "the log's own device has no room for the name of another one: make a smaller log".into();
+    Err(PoolError::Mirror { path: this.path.clone(), why })
+}
+
+fn device(this: &Copy, place: &Path, size: u64, force: bool) -> Result<File, PoolError> {
+    let no = |why: &str| PoolError::Mirror { path: place.into(), why: why.into() };
+    let [here, there] = [&this.path, &place.to_path_buf()].map(std::fs::metadata);
+    let same = here.is_ok_and(|a| there.is_ok_and(|b| a.rdev() == b.rdev() && a.rdev() != 0));
+    if same {
+        return Err(no("it is the log's own device"));
+    }
+    let file = open_locked(place)?;
+    let has = size_of(&file).map_err(failing(place, "asking for the size of"))?;
+    if has < size {
+        let error = std::io::Error::other(format!("it has {} MiB", has >> 20));
+        return Err(PoolError::NoRoom { path: place.into(), bytes: size, error });
+    }
+    match make::holds(&file).map_err(failing(place, "reading"))? {
+        Some(by) if !force => Err(PoolError::UsedDevice { path: place.into(), by }),
+        _ => Ok(file),
+    }
+}
+
+/// Has a log that nobody uses go on without its other copy, which is lost for good. Whatever that one alone held is given
+/// up.
+///
+/// # Errors
+/// [`PoolError`].
+pub(super) fn part(path: &Path) -> Result<(), PoolError> {
+    let mut this = Copy::open(path)?;
+    let why = match this.anchor.mirror().map(|said| said.state) {
+        None => "it is not mirrored",
+        Some(MirrorState::Unfinished) => "it was never whole, and cannot stand alone",
+        Some(MirrorState::Alone) => return Ok(()),
+        Some(MirrorState::Both) => {
+            this.read()?;
+            return this.say_alone();
+        }
+    };
+    Err(PoolError::Mirror { path: path.into(), why: why.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use MirrorState::{Alone, Both, Unfinished};
+
+    use super::*;
+
+    fn said(state: MirrorState, epoch: u16) -> Mirror {
+        Mirror { copy: 0, state, epoch }
+    }
+
+    /// Every row of the table, from either side.
+    #[test]
+    fn every_row_is_decided_as_the_table_says() {
+        let rows = [
+            ((Both, 4), (Both, 4), Verdict::Compare),
+            ((Unfinished, 9), (Both, 4), Verdict::Other),
+            ((Unfinished, 9), (Alone, 4), Verdict::Other),
+            ((Alone, 5), (Both, 4), Verdict::This),
+            ((Both, 5), (Both, 4), Verdict::This),
+            ((Both, 6), (Alone, 5), Verdict::This),
+            ((Unfinished, 4), (Unfinished, 4), Verdict::Unfinished),
+            ((Alone, 5), (Alone, 5), Verdict::Split),
+            ((Alone, 7), (Alone, 5), Verdict::Split),
+            ((Alone, 4), (Both, 4), Verdict::Split),
+        ];
+        for (this, other, verdict) in rows {
+            let (this, other) = (said(this.0, this.1), said(other.0, other.1));
+            let turned = match verdict {
+                Verdict::This => Verdict::Other,
+                Verdict::Other => Verdict::This,
+                verdict => verdict,
+            };
+            assert_eq!(decide(this, Some(other)), verdict, "{this:?} and {other:?}");
+            assert_eq!(decide(other, Some(this)), turned, "{other:?} and {this:?}");
+        }
+        let alone = [(Alone, Verdict::Alone), (Both, Verdict::Missing), (Unfinished, Verdict::Unfinished)];
+        for (state, verdict) in alone {
+            assert_eq!(decide(said(state, 4), None), verdict, "{state:?} and none");
+        }
+    }
+}
