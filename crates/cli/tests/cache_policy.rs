@@ -196,6 +196,20 @@ fn what_is_prewarmed_is_hit_at_the_first_read() {
 }
 
 /// As many blocks as there is room for, and no other one is driven out; what is to be kept takes its share.
+/// A cache of 64 MiB has entries for 64 files.
+#[test]
+fn small_files_do_not_take_the_entry_of_a_large_one() {
+    let names: Vec<String> = (0..100).map(|n| format!("a{n}")).collect();
+    let small = names.iter().map(|name| (name.as_str(), 1));
+    let scene = Scene::with(&small.chain([("z", BLOCKS)]).collect::<Vec<_>>());
+    let said = scene.cache(&["prewarm", scene.data.to_str().expect("ASCII"), "--json"]).json();
+    assert!(said["admitted"].as_u64() > Some(BLOCKS as u64), "{said}");
+    let mut front = scene.front();
+    assert_eq!(front.enter(&scene.file("z")), "Ok");
+    assert_eq!(front.hits(BLOCKS), BLOCKS);
+    front.end();
+}
+
 #[test]
 fn prewarming_ends_where_the_cache_does() {
     const LARGE: usize = 10_000;

@@ -43,9 +43,12 @@ fn wanted(choose: &Choose, listed: &Listed) -> Result<Vec<File>> {
     for what in choose.what.iter().map(|what| What::of(what)) {
         for (path, covers) in resolver.resolve(&what)? {
             let rule = Rule { policy: Choice::Default, path, covers, table: None };
-            for path in files::of(&rule) {
+            let len = |path: &PathBuf| std::fs::metadata(path).map_or(0, |stat| stat.len());
+            // The large ones first: hundreds of small ones would take all entries that there are for files.
+            let mut paths: Vec<_> = files::of(&rule).into_iter().map(|path| (len(&path), path)).collect();
+            paths.sort_by_key(|(len, _)| std::cmp::Reverse(*len));
+            for (len, path) in paths {
                 let is_new = wanted.iter().all(|file| file.path != path);
-                let len = std::fs::metadata(&path).map_or(0, |stat| stat.len());
                 let (is_named, blocks) = (path == rule.path, len / u64::from(listed.block_bytes));
                 wanted.extend(is_new.then_some(File { path, blocks, is_named }));
             }
