@@ -6,17 +6,22 @@
 //!
 //! A write fails: some of it is on the device all the same, and whoever made it is told EIO.
 //!
-//! Not simulated here: a device that lies (`seawall-core`, tests of the journal).
+//! A mirrored log has two devices, written one after the other. When a write to one of them fails, all later ones to it
+//! fail too; at the next start it is back, as stale as it is, or gone until a later one.
+//!
+//! Not simulated here: a cut while a copy is rebuilt (`seawall-core`, tests of the mirror); a device that lies (`seawall-core`, tests of the journal).
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_core::pool::Pool;
+use seawall_core::pool::block::mirror::{Verdict, decide};
 use seawall_media::Region;
-use seawall_media::block::{JournalError, RING_AT, read};
+use seawall_media::block::{ANCHOR_BYTES, Anchor, JournalError, Mirror, RING_AT, read};
 use seawall_wire::desk::Desk;
 
 use crate::Rng;
@@ -27,16 +32,39 @@ use crate::world::World;
 /// What a device writes whole.
 const SECTOR: usize = 512;
 const EIO: i32 = 5;
+/// The device, where, and what.
+type Written = (usize, u64, Vec<u8>);
 /// The desk's words.
 const WORDS: usize = 4096;
 
-/// The device.
-pub struct Block {
+/// One device.
+struct Device {
+    path: PathBuf,
     journal: File,
+    /// It was lost when the power went.
+    gone: Cell<bool>,
+}
+
+impl Device {
+    fn open(path: &Path) -> Self {
+        let journal = File::options().read(true).write(true).open(path).expect("the journal");
+        Self { path: path.into(), journal, gone: Cell::new(false) }
+    }
+
+    fn away(&self) -> PathBuf {
+        self.path.with_extension("pool")
+    }
+}
+
+/// The device, or both of a mirrored log.
+pub struct Block {
+    devices: Vec<Device>,
+    /// The one that fails from now on.
+    doomed: Cell<Option<usize>>,
     len: u64,
     desk_at: usize,
     /// The write under way.
-    under_way: RefCell<Option<(u64, Vec<u8>)>>,
+    under_way: RefCell<Option<Written>>,
     /// The image's lines that are not zero, as the device has them.
     lines: RefCell<BTreeMap<u32, Units>>,
     at_death: RefCell<Option<Vec<u8>>>,
@@ -50,10 +78,12 @@ impl Block {
     /// The device of a pool; none for one in memory.
     pub fn of(pool: &Pool) -> Option<Self> {
         let desk_at = pool.region.journal()?.desk_at();
-        let journal = File::options().read(true).write(true).open(&pool.path).expect("the journal");
-        let len = journal.metadata().expect("a size").len();
+        let paths = pool.mirror.as_ref().map_or(vec![pool.path.clone()], |mirror| mirror.paths.to_vec());
+        let devices: Vec<_> = paths.iter().map(|path| Device::open(path)).collect();
+        let len = devices[0].journal.metadata().expect("a size").len();
         let block = Self {
-            journal,
+            devices,
+            doomed: Cell::new(None),
             len,
             desk_at,
             under_way: RefCell::default(),
@@ -67,32 +97,69 @@ impl Block {
         Some(block)
     }
 
-    /// The image that the journal amounts to, with this write on top of it, torn or not.
-    fn read(&self, torn: Option<&(u64, Vec<u8>)>) -> Result<BTreeMap<u32, Units>, JournalError> {
+    /// The image that the log amounts to, with this write on top of it, torn or not.
+    fn read(&self, torn: Option<&Written>) -> Result<BTreeMap<u32, Units>, JournalError> {
+        let contents: Vec<_> = (0..self.devices.len()).map(|i| self.content(i, torn)).collect();
+        let said = |i: usize| {
+            let [a, b] = [0, ANCHOR_BYTES].map(|at| &contents[i][at..at + ANCHOR_BYTES]);
+            Anchor::choose([a, b], self.len).ok().and_then(|anchor| anchor.mirror())
+        };
+        let lines = |i: usize| self.lines_of(&contents[i]).map(|(_, lines)| lines);
+        match self.devices.as_slice() {
+            [_] => lines(0),
+            _ => match self.verdict(said(0), said(1)) {
+                (_, Verdict::Compare) => match (self.lines_of(&contents[0]), self.lines_of(&contents[1])) {
+                    (Ok((a, _)), Ok((b, other))) if b > a => Ok(other),
+                    (Err(_), Ok((_, other))) => Ok(other),
+                    (first, _) => first.map(|(_, lines)| lines),
+                },
+                (this, Verdict::This | Verdict::Alone) => lines(this),
+                (this, Verdict::Other) => lines(1 - this),
+                (_, verdict) => Err(std::io::Error::other(format!("{verdict:?}")).into()),
+            },
+        }
+    }
+
+    /// What is decided about two copies, and by which of them.
+    fn verdict(&self, first: Option<Mirror>, second: Option<Mirror>) -> (usize, Verdict) {
+        let there = |i: usize, said: Option<Mirror>| said.filter(|_| !self.devices[i].gone.get());
+        match (there(0, first), there(1, second)) {
+            (Some(first), second) => (0, decide(first, second)),
+            (None, Some(second)) => (1, decide(second, None)),
+            (None, None) => (0, Verdict::Missing),
+        }
+    }
+
+    fn content(&self, copy: usize, torn: Option<&Written>) -> Vec<u8> {
         let mut device = vec![0; self.len as usize];
-        self.journal.read_exact_at(&mut device, 0).expect("the journal");
-        if let Some((at, bytes)) = torn {
+        self.devices[copy].journal.read_exact_at(&mut device, 0).expect("the journal");
+        if let Some((_, at, bytes)) = torn.filter(|torn| torn.0 == copy) {
             device[*at as usize..*at as usize + bytes.len()].copy_from_slice(bytes);
         }
+        device
+    }
+
+    /// The last batch of a device, and the image.
+    fn lines_of(&self, device: &[u8]) -> Result<(u64, BTreeMap<u32, Units>), JournalError> {
         let mut lines = BTreeMap::new();
         let read_at = |into: &mut [u8], at: u64| {
             into.copy_from_slice(&device[at as usize..at as usize + into.len()]);
             Ok(())
         };
-        read(self.len, read_at, |at, bytes| {
+        let found = read(self.len, read_at, |at, bytes| {
             for (i, line) in bytes.chunks_exact(LINE).enumerate() {
                 lines.insert((at as usize / LINE + i) as u32, units_of(line));
             }
         })?;
-        Ok(lines)
+        Ok((found.last, lines))
     }
 
     /// What of the write under way is on the device if the power goes now.
-    fn tear(&self, rng: &Rng) -> Option<(u64, Vec<u8>)> {
+    fn tear(&self, rng: &Rng) -> Option<Written> {
         let under_way = self.under_way.borrow();
-        let (at, new) = under_way.as_ref()?;
+        let (copy, at, new) = under_way.as_ref()?;
         let mut bytes = vec![0; new.len()];
-        self.journal.read_exact_at(&mut bytes, *at).expect("the journal");
+        self.devices[*copy].journal.read_exact_at(&mut bytes, *at).expect("the journal");
         let (share, garbled) = (rng.pick(&[0, 16, 128, 240, 256]), rng.one_in(4));
         for (old, new) in bytes.chunks_mut(SECTOR).zip(new.chunks(SECTOR)) {
             if rng.below(256) < share {
@@ -101,11 +168,61 @@ impl Block {
                 old.fill(rng.next() as u8);
             }
         }
-        Some((*at, bytes))
+        Some((*copy, *at, bytes))
     }
 
-    fn put(&self, at: u64, bytes: &[u8]) {
-        self.journal.write_all_at(bytes, at).expect("room");
+    fn put(&self, (copy, at, bytes): &Written) {
+        self.devices[*copy].journal.write_all_at(bytes, *at).expect("room");
+    }
+
+    /// Which device a descriptor is of.
+    fn device_of(&self, fd: i32) -> usize {
+        if self.devices.len() == 1 {
+            return 0;
+        }
+        let inode = std::fs::metadata(format!("/proc/self/fd/{fd}")).expect("open").ino();
+        let is = |d: &Device| d.journal.metadata().expect("open").ino() == inode;
+        self.devices.iter().position(is).expect("a device of the log")
+    }
+
+    /// True if a write to this device fails.
+    fn fails(&self, copy: usize, rng: &Rng) -> bool {
+        let failures = self.failures.get();
+        match self.doomed.get() {
+            Some(doomed) => doomed == copy,
+            // The one that is left does not fail as well.
+            None if self.devices.iter().any(|device| device.gone.get()) => false,
+            None => failures > 0 && rng.one_in(failures),
+        }
+    }
+
+    /// While the power is off one device of a mirrored log may be lost that is not needed, and one that was lost is back.
+    /// Where the log is to be opened; `None`: where it was.
+    pub fn replug(&self, rng: &Rng) -> Option<PathBuf> {
+        let [first, second] = self.devices.as_slice() else { return None };
+        for device in [first, second].into_iter().filter(|device| device.gone.take()) {
+            std::fs::rename(device.away(), &device.path).expect("it is back");
+        }
+        let said = |i: usize| {
+            let content = self.content(i, None);
+            let [a, b] = [0, ANCHOR_BYTES].map(|at| &content[at..at + ANCHOR_BYTES]);
+            Anchor::choose([a, b], self.len).ok().and_then(|anchor| anchor.mirror())
+        };
+        let (this, verdict) = self.verdict(said(0), said(1));
+        let unneeded = match verdict {
+            Verdict::This => Some(1 - this),
+            Verdict::Other => Some(this),
+            _ => None,
+        };
+        // What is believed stands alone, or is an equal half that may not be opened without the other one.
+        let unneeded = unneeded.filter(|i| decide_alone(said(1 - i)) && rng.one_in(2));
+        if let Some(i) = unneeded {
+            let device = &self.devices[i];
+            std::fs::rename(&device.path, device.away()).expect("it is gone");
+            device.gone.set(true);
+        }
+        let by = unneeded.map_or_else(|| rng.below(2) as usize, |i| 1 - i);
+        Some(self.devices[by].path.clone())
     }
 
     /// From now on one write in so many fails.
@@ -126,8 +243,9 @@ impl Block {
     /// The power goes: what is on the device stays. It fails no more.
     pub fn cut(&self, world: &World) {
         self.failures.set(0);
-        if let Some((at, bytes)) = self.tear(&world.rng) {
-            self.put(at, &bytes);
+        self.doomed.set(None);
+        if let Some(torn) = self.tear(&world.rng) {
+            self.put(&torn);
         }
         self.under_way.take();
         self.settle(world);
@@ -182,20 +300,26 @@ struct UnderWay<'a> {
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         // Whoever issued it is gone, or it is done: the kernel does all of it, or never began.
-        if let Some((at, bytes)) = self.block.under_way.take()
+        if let Some(write) = self.block.under_way.take()
             && self.world.rng.one_in(2)
         {
-            self.block.put(at, &bytes);
+            self.block.put(&write);
         }
     }
 }
 
+/// True for a copy that goes on alone.
+fn decide_alone(said: Option<Mirror>) -> bool {
+    said.is_some_and(|said| decide(said, None) == Verdict::Alone)
+}
+
 impl World {
     /// A durable write.
-    pub fn write_block(&self, position: u64, bytes: &[u8]) -> Result<(), i32> {
-        let Some(block) = &self.block else { return Err(5) };
+    pub fn write_block(&self, fd: i32, position: u64, bytes: &[u8]) -> Result<(), i32> {
+        let Some(block) = &self.block else { return Err(EIO) };
+        let copy = block.device_of(fd);
         if self.is_quiet() {
-            block.put(position, bytes);
+            block.put(&(copy, position, bytes.to_vec()));
             block.settle(self);
             return Ok(());
         }
@@ -206,21 +330,20 @@ impl World {
         self.tell(|| format!("device write {position}+{}", bytes.len()));
         self.point();
         let under_way = UnderWay { world: self, block };
-        *block.under_way.borrow_mut() = Some((position, bytes.to_vec()));
+        *block.under_way.borrow_mut() = Some((copy, position, bytes.to_vec()));
         self.point();
         if self.rng.one_in(2) {
             // Devices are slow: others go on meanwhile.
             self.give_way();
             self.point();
         }
-        let failures = block.failures.get();
-        if failures > 0 && self.rng.one_in(failures) {
-            return self.fail_block(block, position);
+        if block.fails(copy, &self.rng) {
+            return self.fail_block(block, copy, position);
         }
         let written = block.under_way.take();
         drop(under_way);
-        if let Some((at, bytes)) = written {
-            block.put(at, &bytes);
+        if let Some(written) = written {
+            block.put(&written);
         }
         self.peek(|| block.settle(self));
         self.point();
@@ -228,14 +351,17 @@ impl World {
     }
 
     /// The write under way fails, or the flush behind it: any of its sectors may be there.
-    fn fail_block(&self, block: &Block, position: u64) -> Result<(), i32> {
+    fn fail_block(&self, block: &Block, copy: usize, position: u64) -> Result<(), i32> {
         self.count(|c| c.device_failures += 1);
         self.tell(|| format!("device write {position} fails"));
-        if let Some((at, bytes)) = block.tear(&self.rng) {
-            block.put(at, &bytes);
+        if let Some(torn) = block.tear(&self.rng) {
+            block.put(&torn);
         }
         block.under_way.take();
-        block.has_failed.set(true);
+        match block.devices.len() {
+            1 => block.has_failed.set(true),
+            _ => block.doomed.set(Some(copy)),
+        }
         self.peek(|| block.settle(self));
         self.point();
         Err(EIO)

@@ -40,6 +40,10 @@ impl Scene {
             let journal = JOURNALS[plan.seed as usize / 2 % JOURNALS.len()];
             let sizes = pool::block::Sizes { image: 16 << 20, journal };
             pool::block::create_file(&path, sizes).expect("a pool");
+            if plan.mirror {
+                let second = memory.path().join("pool2");
+                pool::block::mirror::join(&path, &second, false).expect("a mirror");
+            }
             pool::block::open_in(&path, memory.path()).expect("a pool")
         } else {
             pool::create(&path, 16 << 20, true, false).expect("a pool");
@@ -56,7 +60,8 @@ impl Scene {
         let base = world.pool.borrow().region.base();
         *world.bases.borrow_mut() = vec![base];
         for entry in std::fs::read_dir(self.memory.path()).into_iter().flatten().flatten() {
-            if entry.path().file_name().is_some_and(|name| name != "pool") {
+            let name = entry.file_name();
+            if !name.to_string_lossy().starts_with("pool") {
                 // A fresh boot finds no run-time memory.
                 let _ = std::fs::remove_file(entry.path());
             }
@@ -70,8 +75,10 @@ impl Scene {
     fn read_journal(&self) {
         let world = &self.world;
         // One daemon at a time: the old one's lock is gone with it.
-        world.pool.borrow_mut().lock = None;
-        match pool::block::open_in(&self.memory.path().join("pool"), self.memory.path()) {
+        (world.pool.borrow_mut().lock, world.pool.borrow_mut().mirror) = (None, None);
+        let elsewhere = world.block.as_ref().and_then(|block| block.replug(&world.rng));
+        let path = elsewhere.unwrap_or_else(|| self.memory.path().join("pool"));
+        match pool::block::open_in(&path, self.memory.path()) {
             Ok(pool) => world.opened(pool),
             Err(e) => world.violate(format!("after a power cut: {e}")),
         }

@@ -31,6 +31,8 @@ pub struct Plan {
     pub survey: bool,
     /// The log is a journal on a block device.
     pub block: bool,
+    /// It is mirrored on a second one.
+    pub mirror: bool,
     /// Remember what happened last.
     pub trace: bool,
 }
@@ -39,6 +41,11 @@ impl Plan {
     /// The same on a block device.
     pub fn on_block(seed: u64) -> Self {
         Self { block: true, ..Self::of(seed) }
+    }
+
+    /// The same on two block devices.
+    pub fn mirrored(seed: u64) -> Self {
+        Self { mirror: true, ..Self::on_block(seed) }
     }
 
     /// The usual size.
@@ -50,6 +57,7 @@ impl Plan {
             mutant: Mutant::None,
             survey: false,
             block: false,
+            mirror: false,
             trace: false,
         }
     }

@@ -837,8 +837,8 @@ impl Observer for World {
         Some(self.real_sync(index, Scope::Data))
     }
 
-    fn writes_block(&self, _fd: i32, position: u64, bytes: &[u8]) -> Option<Result<(), i32>> {
-        Some(self.write_block(position, bytes))
+    fn writes_block(&self, fd: i32, position: u64, bytes: &[u8]) -> Option<Result<(), i32>> {
+        Some(self.write_block(fd, position, bytes))
     }
 
     fn process(&self) -> Option<u32> {

@@ -1,7 +1,7 @@
 //! Many runs, until so many crash points were explored.
 //!
 //! `campaign [--points N] [--seed S] [--threads T] [--json FILE]`. `--trace` tells the story of one seed.
-//! `--block` runs on a block device. `--survey` lists every flush and fence that is reached; `--mutant flush:SITE` or `fence:SITE` breaks one.
+//! `--block` runs on a block device, `--mirror` on two. `--survey` lists every flush and fence that is reached; `--mutant flush:SITE` or `fence:SITE` breaks one.
 //! Ends with 1 if a promise was broken.
 
 use std::process::ExitCode;
@@ -19,6 +19,7 @@ struct Wanted {
     trace: bool,
     survey: bool,
     block: bool,
+    mirror: bool,
     mutant: Mutant,
     json: Option<String>,
 }
@@ -42,6 +43,7 @@ fn wanted() -> Result<Wanted, String> {
         trace: false,
         survey: false,
         block: false,
+        mirror: false,
         mutant: Mutant::None,
         json: None,
     };
@@ -57,11 +59,12 @@ fn wanted() -> Result<Wanted, String> {
             "--trace" => wanted.trace = true,
             "--survey" => wanted.survey = true,
             "--block" => wanted.block = true,
+            "--mirror" => (wanted.block, wanted.mirror) = (true, true),
             "--mutant" => wanted.mutant = mutant(&value()?)?,
             "--json" => wanted.json = Some(value()?),
             _ => {
                 return Err(format!(
-                    "{word}: known are --points --seed --threads --json --trace --survey --block --mutant"
+                    "{word}: known are --points --seed --threads --json --trace --survey --block --mirror --mutant"
                 ));
             }
         }
@@ -121,7 +124,12 @@ impl Progress {
         let _ends = EndsOnPanic(&self.stop);
         while self.points.load(Relaxed) < wanted.points && !self.stop.load(Relaxed) {
             let seed = self.next.fetch_add(1, Relaxed);
-            let plan = Plan { mutant: wanted.mutant.clone(), block: wanted.block, ..Plan::of(seed) };
+            let plan = Plan {
+                mutant: wanted.mutant.clone(),
+                block: wanted.block,
+                mirror: wanted.mirror,
+                ..Plan::of(seed)
+            };
             let outcome = run(&plan);
             self.points.fetch_add(outcome.counts.points, Relaxed);
             let broken = outcome.violation.inspect(|what| self.tell(&plan, what));
@@ -192,7 +200,8 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if wanted.trace {
-        let outcome = run(&Plan { trace: true, block: wanted.block, ..Plan::of(wanted.seed) });
+        let outcome =
+            run(&Plan { trace: true, block: wanted.block, mirror: wanted.mirror, ..Plan::of(wanted.seed) });
         println!("{}\n{:?}", outcome.story.join("\n"), outcome.violation);
         return ExitCode::from(u8::from(outcome.violation.is_some()));
     }
