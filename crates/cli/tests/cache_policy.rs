@@ -63,11 +63,11 @@ impl Scene {
     }
 
     /// A process that follows tables, and writes what is wrong into a file.
-    fn follow(&self, psql: &str) -> Child {
+    fn follow(&self, psql: &str) -> Following {
         let errors = File::create(self.file("follow.err")).expect("made");
         let mut command = Command::new(SEAWALL);
         command.args(["cache", "refresh", "--follow", "--psql", psql, "--pool", self.place.pool()]);
-        command.stdin(Stdio::null()).stderr(errors).spawn().expect("seawall starts")
+        Following(command.stdin(Stdio::null()).stderr(errors).spawn().expect("seawall starts"))
     }
 
     fn cache(&self, words: &[&str]) -> Said {
@@ -95,6 +95,16 @@ impl Scene {
         fs::set_permissions(&new, fs::Permissions::from_mode(0o700)).expect("changed");
         fs::rename(&new, &program).expect("renamed");
         program
+    }
+}
+
+/// Ends with the test, whatever becomes of it.
+struct Following(Child);
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -339,8 +349,8 @@ fn a_rewrite_is_followed_without_being_asked() {
     wait_for("the table's third file", || is_kept("300"));
     scene.place.seawall(&["stop", "--pool", scene.place.pool()]).succeeds();
     scene.daemon.wait().expect("it ended");
-    wait_for("the end", || follow.try_wait().expect("a child").is_some());
-    assert!(follow.wait().expect("it ended").success());
+    wait_for("the end", || follow.0.try_wait().expect("a child").is_some());
+    assert!(follow.0.wait().expect("it ended").success());
 }
 
 #[test]
@@ -381,13 +391,12 @@ fn postgresql_says_which_files_a_table_has() {
     assert_eq!(kept(), files());
     assert_ne!(kept(), before);
     run("INSERT INTO part SELECT i, repeat('x', 100) FROM generate_series(0, 9) i");
-    let mut follow = scene.follow(&psql);
+    let follow = scene.follow(&psql);
     for rewrite in ["VACUUM FULL part", "REINDEX TABLE part", "TRUNCATE part"] {
         run(rewrite);
         wait_for(rewrite, || kept() == files());
     }
-    follow.kill().expect("killed");
-    follow.wait().expect("it ended");
+    drop(follow);
     for name in ["seen", "the orders", "nothing"] {
         let name = format!("postgres.public.{name}");
         scene.cache(&["keep", &name, "--psql", &psql]).fails(1, &["no table or index", "without files"]);

@@ -38,17 +38,25 @@ enum State {
 /// The tables' files, and what was there of them when the server was asked.
 type Seen = BTreeMap<PathBuf, State>;
 
+/// Looks in vain, one after the other, after which nobody believes in a daemon any more.
+const VAIN: u32 = 60;
+
 /// Follows until the daemon ends.
 ///
 /// # Errors
-/// If no daemon can be asked, or the server cannot be asked the first time. What fails later is told, and tried again.
+/// If no daemon can be asked, or the server cannot be asked the first time. What fails later is told, and tried again: but
+/// if for a minute nobody can say whether there is a daemon, that is the end.
 pub fn follow(which: &Which, psql: &str) -> Result<()> {
     let mut seen = look(&ask_again(which, psql)?);
     let (mut asked, mut listed, mut told) = (Instant::now(), Instant::now(), String::new());
+    let mut vain = 0;
     loop {
         std::thread::sleep(LOOK);
-        if !is_served(which) {
-            return Ok(());
+        match connect(&which.pool_asked_for()) {
+            Ok((_, None)) => return Ok(()),
+            Ok(_) => vain = 0,
+            Err(_) if vain < VAIN => vain += 1,
+            Err(error) => return Err(error),
         }
         let mut is_rewritten = seen.iter().any(|(path, before)| is_news(*before, state(path)));
         if listed.elapsed() >= LIST {
@@ -67,11 +75,6 @@ pub fn follow(which: &Which, psql: &str) -> Result<()> {
             }
         }
     }
-}
-
-/// Whether there is a daemon, and if nobody can say: that there is.
-fn is_served(which: &Which) -> bool {
-    !matches!(connect(&which.pool_asked_for()), Ok((_, None)))
 }
 
 /// Says what is wrong, once.
