@@ -319,7 +319,6 @@ fn a_table_is_its_files_and_a_rewrite_is_followed_when_asked_for() {
     front.end();
 }
 
-/// A real server: all that belongs to a table, by the names that the table has, before and after it is written anew.
 /// A rewrite empties the old files first, and removes them later; an error is told, and does not end it.
 #[test]
 fn a_rewrite_is_followed_without_being_asked() {
@@ -353,6 +352,7 @@ fn a_rewrite_is_followed_without_being_asked() {
     assert!(follow.0.wait().expect("it ended").success());
 }
 
+/// A real server: all that belongs to a table, by the names that the table has, before and after it is written anew.
 #[test]
 fn postgresql_says_which_files_a_table_has() {
     let Some(server) = Server::start() else {
@@ -405,6 +405,26 @@ fn postgresql_says_which_files_a_table_has() {
     run("CREATE ROLE somebody LOGIN");
     let psql = psql.replace("-U postgres", "-U somebody");
     scene.cache(&["keep", "postgres.public.part", "--psql", &psql]).fails(1, &["pg_read_all_settings"]);
+}
+
+/// The rewrite ends after the server was asked and before anybody looks at the files that it named.
+#[test]
+fn regression_a_rewrite_while_the_server_answers_is_followed() {
+    let scene = Scene::serving(Place::new(), &["--cache", "64M"]);
+    for dir in ["pg_wal", "base"] {
+        fs::create_dir(scene.file(dir)).expect("made");
+    }
+    let base = scene.file("base");
+    for name in ["100", "200"] {
+        fs::write(base.join(name), vec![1; BLOCK]).expect("written");
+    }
+    scene.add("postgres", "pg_wal");
+    let psql = scene.psql(&format!("echo {}/100", base.display()));
+    scene.cache(&["keep", "d.s.t", "--psql", &psql]).succeeds();
+    let first = "if [ -s $base/100 ]; then echo $base/100; : > $base/100; else echo $base/200; fi";
+    scene.psql(&first.replace("$base", &base.display().to_string()));
+    let _follow = scene.follow(&psql);
+    wait_for("the table's other file", || scene.policy(&base.join("200"))["table"] == "d.s.t");
 }
 
 #[test]

@@ -35,7 +35,7 @@ enum State {
     Filled,
 }
 
-/// The tables' files, and what was there of them when the server was asked.
+/// The tables' files, and what was there of them before the server was asked.
 type Seen = BTreeMap<PathBuf, State>;
 
 /// Looks in vain, one after the other, after which nobody believes in a daemon any more.
@@ -47,7 +47,7 @@ const VAIN: u32 = 60;
 /// If no daemon can be asked, or the server cannot be asked the first time. What fails later is told, and tried again: but
 /// if for a minute nobody can say whether there is a daemon, that is the end.
 pub fn follow(which: &Which, psql: &str) -> Result<()> {
-    let mut seen = look(&ask_again(which, psql)?);
+    let mut seen = ask_once_more(which, psql, &Seen::new())?;
     let (mut asked, mut listed, mut told) = (Instant::now(), Instant::now(), String::new());
     let mut vain = 0;
     loop {
@@ -62,13 +62,13 @@ pub fn follow(which: &Which, psql: &str) -> Result<()> {
         if listed.elapsed() >= LIST {
             listed = Instant::now();
             let Ok((_, now)) = ask(which) else { continue };
-            is_rewritten |= look(&now).into_iter().any(|(path, _)| !seen.contains_key(&path));
+            is_rewritten |= files(&now).any(|path| !seen.contains_key(path));
         }
         if (is_rewritten && asked.elapsed() >= REST) || asked.elapsed() >= AT_LEAST {
             asked = Instant::now();
-            match ask_again(which, psql) {
+            match ask_once_more(which, psql, &seen) {
                 Ok(now) => {
-                    seen = look(&now);
+                    seen = now;
                     told.clear();
                 }
                 Err(error) => tell(&error, &mut told),
@@ -91,9 +91,19 @@ fn is_news(before: State, now: State) -> bool {
     now != State::Filled && now != before
 }
 
-fn look(listed: &Listed) -> Seen {
+/// Asks the server, and says what was there of the files before: one that is emptied while the server answers is news.
+///
+/// A file that nobody had looked at counts as filled: if it is empty, somebody may have rewritten the table meanwhile, and
+/// the server is asked once more.
+fn ask_once_more(which: &Which, psql: &str, seen: &Seen) -> Result<Seen> {
+    let before: Seen = seen.keys().map(|path| (path.clone(), state(path))).collect();
+    let now = ask_again(which, psql)?;
+    Ok(files(&now).map(|path| (path.clone(), before.get(path).copied().unwrap_or(State::Filled))).collect())
+}
+
+fn files(listed: &Listed) -> impl Iterator<Item = &PathBuf> {
     let of_tables = listed.policies.iter().filter(|policy| policy.rule.table.is_some());
-    of_tables.map(|policy| (policy.rule.path.clone(), state(&policy.rule.path))).collect()
+    of_tables.map(|policy| &policy.rule.path)
 }
 
 fn state(path: &std::path::Path) -> State {
