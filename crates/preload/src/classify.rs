@@ -155,7 +155,7 @@ fn decide(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Intent, entry
         Manage::IfSqlite => intent == Intent::Sync && has_magic(fd),
         // A candidate of this kind was refused before. By now there may be room in the table.
         Manage::Now if intent == Intent::Sync => entry.syncs() < ASK_AGAIN,
-        Manage::Now | Manage::Bypass => entry.state() != State::Candidate,
+        Manage::Now | Manage::Bypass => true,
     };
     if due || intent == Intent::Hold {
         return register(engine, fd, stat, entry, (root, manage));
