@@ -262,80 +262,80 @@ fn a_copy_that_was_left_behind_is_never_believed() {
 }
 
 /// The power goes at each step of a commit with which a copy dies, or none does.
+/// Whichever copy fails, or none; and whoever writes dies at each step, until he does not any more, as `once` says.
+fn at_every_death(once: impl Fn(Option<usize>, u32) -> bool) {
+    for fails in [None, Some(0), Some(1)] {
+        let steps = (0..).take_while(|step| once(fails, *step)).count();
+        assert!(steps > 0, "{fails:?} fails: nobody died");
+    }
+}
+
+/// A log with a commit, and whether the leader of a second one died at this step.
+fn dying(fails: Option<usize>, step: u32) -> (Used, bool) {
+    let used = Used::new();
+    used.commit();
+    used.devices.fails.set(fails);
+    used.write();
+    let died = used.devices.mortal(step, || used.sync());
+    (used, died)
+}
+
 #[test]
 fn a_power_cut_at_any_write_loses_nothing_that_was_acknowledged() {
-    for fails in [None, Some(0), Some(1)] {
-        for step in 0.. {
-            let used = Used::new();
-            used.commit();
-            used.devices.fails.set(fails);
-            used.write();
-            let died = used.devices.mortal(step, || used.sync());
-            let acknowledged = 1 + usize::from(!died);
-            let cut = used.cut();
-            let found = cut.live(step as usize % 2);
-            assert!((acknowledged..=2).contains(&found), "{fails:?} fails, cut at {step}: {found}");
-            assert!(cut.is_equal(), "{fails:?} fails, cut at {step}");
-            if !died {
-                assert!(step >= 4);
-                break;
-            }
-        }
-    }
+    at_every_death(|fails, step| {
+        let (used, died) = dying(fails, step);
+        let acknowledged = 1 + usize::from(!died);
+        let cut = used.cut();
+        let found = cut.live(step as usize % 2);
+        assert!((acknowledged..=2).contains(&found), "{fails:?} fails, cut at {step}: {found}");
+        assert!(cut.is_equal(), "{fails:?} fails, cut at {step}");
+        assert!(died || step >= 4);
+        died
+    });
 }
 
 /// A leader dies at each step; its heir goes on with whatever subset of the writes happened.
 #[test]
 fn the_heir_of_a_leader_that_died_at_any_write_goes_on() {
-    for fails in [None, Some(0), Some(1)] {
-        for step in 0.. {
-            let used = Used::new();
-            used.commit();
-            used.devices.fails.set(fails);
-            used.write();
-            let died = used.devices.mortal(step, || used.sync());
-            used.commit();
-            let written = usize::from(used.written.get());
-            let copies = used.desk().copies().load(SeqCst);
-            assert_eq!(copies, fails.map_or(3, |copy| 2 >> copy), "{fails:?} fails, died at {step}");
-            assert_eq!(used.desk().suspect().load(SeqCst), 0);
-            let cut = used.cut();
-            assert_eq!(cut.live(step as usize % 2), written, "{fails:?} fails, died at {step}");
-            assert!(cut.is_equal());
-            if !died {
-                break;
-            }
-        }
-    }
+    at_every_death(|fails, step| {
+        let (used, died) = dying(fails, step);
+        used.commit();
+        let written = usize::from(used.written.get());
+        let copies = used.desk().copies().load(SeqCst);
+        assert_eq!(copies, fails.map_or(3, |copy| 2 >> copy), "{fails:?} fails, died at {step}");
+        assert_eq!(used.desk().suspect().load(SeqCst), 0);
+        let cut = used.cut();
+        assert_eq!(cut.live(step as usize % 2), written, "{fails:?} fails, died at {step}");
+        assert!(cut.is_equal());
+        died
+    });
 }
 
 /// A destager dies at each write of its round, whether a copy dies with it or not.
 #[test]
 fn cleaning_moves_the_tail_of_both_and_of_the_one_that_is_left() {
-    for fails in [None, Some(0), Some(1)] {
-        for step in 0.. {
-            let used = Used::new();
-            for _ in 0..9 {
-                used.world.pwrite(&used.file, 0, &[9; 100_000], 0);
-                used.sync();
-            }
-            used.devices.fails.set(fails);
-            let anchor = used.desk().anchor().load(SeqCst);
-            let died = used.devices.mortal(step, || {
-                used.world.destage(&used.file);
-            });
-            used.commit();
-            let moved = used.desk().anchor().load(SeqCst) - anchor;
-            let cut = used.cut();
-            let found = cut.live(0);
-            assert!((1..=10).contains(&found), "{fails:?} fails, died at {step}: {found}");
-            assert!(cut.is_equal());
-            if !died {
-                assert_eq!(moved, fails.map_or(1, |_| 3), "its own, and two that say that it is alone");
-                break;
-            }
+    at_every_death(|fails, step| {
+        let used = Used::new();
+        for _ in 0..9 {
+            used.world.pwrite(&used.file, 0, &[9; 100_000], 0);
+            used.sync();
         }
-    }
+        used.devices.fails.set(fails);
+        let anchor = used.desk().anchor().load(SeqCst);
+        let died = used.devices.mortal(step, || {
+            used.world.destage(&used.file);
+        });
+        used.commit();
+        let moved = used.desk().anchor().load(SeqCst) - anchor;
+        let cut = used.cut();
+        let found = cut.live(0);
+        assert!((1..=10).contains(&found), "{fails:?} fails, died at {step}: {found}");
+        assert!(cut.is_equal());
+        if !died {
+            assert_eq!(moved, fails.map_or(1, |_| 3), "its own, and two that say that it is alone");
+        }
+        died
+    });
 }
 
 #[test]
