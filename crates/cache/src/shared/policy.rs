@@ -69,6 +69,11 @@ mod arranged {
             Arrangement(policies.collect())
         }
 
+        /// Blocks that may be kept, at most.
+        pub fn kept_max(&self) -> u64 {
+            u64::from(self.layout.sets) * u64::from(kept_max(self.places()))
+        }
+
         /// Makes the places of all sets what the policies say: kept are those of the files that are to be kept, as many
         /// as there may be; those of files that are to be left alone are empty. A walk through the whole index.
         pub fn arrange(&self, policies: &Arrangement) {

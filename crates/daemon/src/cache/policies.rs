@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use seawall_cache::set::{KEPT_MAX, Policy, WAYS};
+use seawall_cache::set::Policy;
 use seawall_cache::shared::{Arrangement, Cache, FileRef, Holding};
 use serde::{Deserialize, Serialize};
 
@@ -276,7 +276,7 @@ pub(crate) fn list(daemon: &Daemon) -> Result<Listed, String> {
         medium: zone.medium.name().into(),
         block_bytes: layout.block_bytes,
         blocks: zone.cache.blocks(),
-        kept_max: zone.cache.blocks() * u64::from(KEPT_MAX) / WAYS as u64,
+        kept_max: zone.cache.kept_max(),
         directories: directories(daemon),
         policies,
         others,

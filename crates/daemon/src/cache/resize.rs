@@ -58,8 +58,7 @@ pub(crate) fn resize(daemon: &Daemon, wanted: Resize) -> Result<Resized, String>
         ));
     }
     let few = || format!("this cache has {} bytes at least", layout.bytes_of(1));
-    let ways =
-        if wanted.size == zone.most { WAYS as u32 } else { layout.ways_in(wanted.size).ok_or_else(few)? };
+    let ways = layout.ways_in(wanted.size).ok_or_else(few)?;
     // It is not closed meanwhile, and nothing is brought.
     let _alone = lock(&zone.bringing);
     let before = zone.size();
