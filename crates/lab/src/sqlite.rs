@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use seawall_load::ledger::Verdict;
 use seawall_load::sqlite::{Journal, Report};
 
+use crate::compare::slices;
 use crate::lab::Lab;
 use crate::process::run;
 use crate::side::{self, Preset, Side};
@@ -17,6 +18,14 @@ use crate::side::{self, Preset, Side};
 pub struct Shape {
     pub journal: Journal,
     pub seconds: f64,
+}
+
+impl Shape {
+    /// The same in slices: how many, and one of them.
+    pub fn slices(self) -> (usize, Shape) {
+        let slices = slices(self.seconds, 0.5);
+        (slices, Shape { seconds: self.seconds / slices as f64, ..self })
+    }
 }
 
 /// Where a side's database of a journal mode is; the file is `bank.db`.

@@ -18,7 +18,7 @@ use seawall_load::sqlite::{Journal, Report};
 use super::slow_disk::SlowDisk;
 use super::stores::with_rates;
 use super::{Fields, Scope, SectionResult, databases};
-use crate::compare::{self, Three};
+use crate::compare::{self, Three, Turns};
 use crate::identity::Identity;
 use crate::installed::{random_puts, read};
 use crate::lab::Lab;
@@ -117,16 +117,17 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let mut scene = Scene::set_up(lab, scope)?;
     let mut writes: BTreeMap<Shape, Vec<f64>> = BTreeMap::new();
     let (shapes, title) = (shapes(), |shape: &Shape| format!("{}, {}", shape.name(), shape.many()));
-    let results = compare::rates(lab, "one log", &shapes, scope.rounds, title, |side, shape| {
-        if side != Side::Seawall {
-            return Ok(scene.run(side, *shape)?.per_second);
-        }
-        let before = lab.pool.last_batch()?;
-        let run = scene.run(side, *shape)?;
-        let batches = lab.pool.last_batch()? - before;
-        writes.entry(*shape).or_default().push(batches as f64 / run.commits.max(1) as f64);
-        Ok(run.per_second)
-    })?;
+    let results =
+        compare::rates(lab, "one log", &shapes, Turns::whole(scope.rounds), title, |side, shape| {
+            if side != Side::Seawall {
+                return Ok(scene.run(side, *shape)?.per_second);
+            }
+            let before = lab.pool.last_batch()?;
+            let run = scene.run(side, *shape)?;
+            let batches = lab.pool.last_batch()? - before;
+            writes.entry(*shape).or_default().push(batches as f64 / run.commits.max(1) as f64);
+            Ok(run.per_second)
+        })?;
     let mut rows = Vec::new();
     let mut told = Vec::new();
     for (shape, rates) in shapes.iter().zip(&results) {

@@ -9,7 +9,7 @@ use seawall_load::installed::Tool;
 
 use super::stores::with_rates;
 use super::{Fields, Scope, SectionResult, databases};
-use crate::compare::{self, Three};
+use crate::compare::{self, Three, Turns};
 use crate::installed::{SYSBENCH, Tables};
 use crate::lab::Lab;
 use crate::mariadb::{Server, program};
@@ -25,8 +25,9 @@ fn threads(scope: Scope) -> &'static [u32] {
     if scope.quick { &[1, 4] } else { &[1, 4, 16] }
 }
 
-fn seconds(scope: Scope) -> u64 {
-    if scope.quick { 1 } else { 6 }
+/// A second each.
+fn turns(scope: Scope) -> Turns {
+    Turns { rounds: scope.rounds, slices: if scope.quick { 1 } else { 6 } }
 }
 
 /// How many steps the section takes.
@@ -45,8 +46,8 @@ pub fn measure(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let shapes = threads(scope);
     let title = |threads: &u32| format!("{threads} threads");
     let servers = start(lab)?;
-    let results = compare::rates(lab, "MariaDB", shapes, scope.rounds, title, |side, threads| {
-        Ok(TABLES.update(lab, &servers[&side], *threads, seconds(scope))?.per_second)
+    let results = compare::rates(lab, "MariaDB", shapes, turns(scope), title, |side, threads| {
+        Ok(TABLES.update(lab, &servers[&side], *threads, 1)?.per_second)
     })?;
     for (_, server) in servers {
         server.stop()?;

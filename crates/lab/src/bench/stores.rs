@@ -9,7 +9,7 @@ use seawall_load::installed::Tool;
 use seawall_load::store::Store;
 
 use super::{Fields, Scope, SectionResult, databases};
-use crate::compare::{self, Three};
+use crate::compare::{self, Three, Turns};
 use crate::installed::{Sets, random_puts, read};
 use crate::lab::Lab;
 use crate::process::run;
@@ -58,7 +58,7 @@ pub fn find_rocksdb() -> Result<()> {
 pub fn redis(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let title = |shape: &Sets| format!("{} clients, pipeline {}", shape.clients, shape.pipeline);
     let data = lab.work.data("redis");
-    let results = compare::rates(lab, "Redis", &REDIS, scope.rounds, title, |side, shape| {
+    let results = compare::rates(lab, "Redis", &REDIS, Turns::whole(scope.rounds), title, |side, shape| {
         lab.fresh_dir(&data)?;
         redis_once(lab, side, &data, *shape, seconds(scope))
     })?;
@@ -79,12 +79,13 @@ fn redis_once(lab: &Lab, side: Side, data: &Path, shape: Sets, seconds: u64) -> 
 pub fn rocksdb(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let title = |threads: &u32| format!("fillrandom, {threads} threads");
     let (program, data) = (Tool::DbBench.find()?, lab.work.data("rocksdb"));
-    let results = compare::rates(lab, "RocksDB", &ROCKSDB, scope.rounds, title, |side, threads| {
-        lab.fresh_dir(&data)?;
-        let args = random_puts(&data, *threads, seconds(scope), !side.is_unsafe());
-        let command = side::command(lab, side, Preset::Rocksdb, &data, &program, args)?;
-        Ok(read(Tool::DbBench, &run(command, "db_bench")?)?.per_second)
-    })?;
+    let results =
+        compare::rates(lab, "RocksDB", &ROCKSDB, Turns::whole(scope.rounds), title, |side, threads| {
+            lab.fresh_dir(&data)?;
+            let args = random_puts(&data, *threads, seconds(scope), !side.is_unsafe());
+            let command = side::command(lab, side, Preset::Rocksdb, &data, &program, args)?;
+            Ok(read(Tool::DbBench, &run(command, "db_bench")?)?.per_second)
+        })?;
     let rows = ROCKSDB.iter().zip(&results).map(|(threads, rates)| rocksdb_row(*threads, rates));
     let names = ROCKSDB.iter().map(title).zip(results.iter().copied()).collect();
     Ok((rows.collect(), databases::table("RocksDB, puts/s", "sync=0", names, lab.medium())))
@@ -94,7 +95,7 @@ pub fn rocksdb(lab: &Lab, scope: Scope) -> Result<SectionResult> {
 pub fn lmdb(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let (program, data) = (Program::build(lab, Store::Lmdb, "")?, lab.work.data("lmdb"));
     let title = |shape: &&str| (*shape).to_owned();
-    let results = compare::rates(lab, "LMDB", &LMDB, scope.rounds, title, |side, _| {
+    let results = compare::rates(lab, "LMDB", &LMDB, Turns::whole(scope.rounds), title, |side, _| {
         lab.fresh_dir(&data)?;
         program.measure(lab, side, &data, seconds(scope) as f64)
     })?;

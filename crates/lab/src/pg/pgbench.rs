@@ -7,6 +7,7 @@ use seawall_load::installed::Tool;
 use serde::{Deserialize, Serialize};
 
 use super::Cluster;
+use crate::compare::slices;
 use crate::process::run;
 
 /// pgbench's built-in scripts.
@@ -63,6 +64,12 @@ impl Bench {
     /// `1 client`, `4 clients`
     pub fn clients_in_words(&self) -> String {
         if self.clients == 1 { "1 client".to_owned() } else { format!("{} clients", self.clients) }
+    }
+
+    /// The same in slices: how many, and one of them.
+    pub fn slices(&self) -> (usize, Bench) {
+        let slices = slices(self.seconds as f64, 1.0);
+        (slices, Bench { seconds: self.seconds / slices as u64, ..*self })
     }
 
     /// Runs it (after a checkpoint, so that all sides start alike).

@@ -6,10 +6,11 @@ use anyhow::{Context, Result};
 
 use super::Row;
 use crate::bench::Scope;
+use crate::compare::{Work, in_turns};
 use crate::lab::Lab;
 use crate::mount::Mount;
 use crate::pg::{self, Bench, Cluster, Template, Test};
-use crate::side::{Preset, Side, order};
+use crate::side::{Preset, Side};
 use crate::tools::postgres_bin;
 
 const SIDES: [Side; 3] = [Side::Fs, Side::Mount, Side::Seawall];
@@ -43,13 +44,17 @@ pub fn measure(lab: &Lab, scope: Scope) -> Result<Vec<Row>> {
         let start = |side| Ok((side, Cluster::start(lab, &bin, side, &data[&side])?));
         let clusters: BTreeMap<Side, Cluster<'_>> = SIDES.into_iter().map(start).collect::<Result<_>>()?;
         for (shape, row) in shapes(scope).iter().zip(&mut rows) {
-            for side in order(&SIDES, round) {
-                clusters[&side].sql("CHECKPOINT")?;
+            clusters.values().try_for_each(|cluster| cluster.sql("CHECKPOINT"))?;
+            let (slices, one) = shape.slices();
+            let done = in_turns(&SIDES, round, slices, |side| {
                 mount.settle()?;
                 lab.settle()?;
-                let measured = shape.measure(&clusters[&side]).context(side.title())?;
-                row.add(lab, round, side, measured.tps);
-                *reported.entry(side).or_default() += measured.transactions;
+                let measured = one.measure(&clusters[&side]).context(side.title())?;
+                Ok(Work { rate: measured.tps, count: measured.transactions })
+            })?;
+            for (side, work) in done {
+                row.add(lab, round, side, work.rate);
+                *reported.entry(side).or_default() += work.count;
             }
         }
         for (side, cluster) in clusters {
