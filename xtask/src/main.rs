@@ -50,8 +50,9 @@ fn mutate_fences(only: &str, points: &str) -> Result<(), String> {
 
 fn results(dir: &str) -> Result<(), String> {
     let root = root();
-    let page = results_page(&root.join(dir));
-    std::fs::write(root.join(RESULTS_PAGE), page).map_err(|e| format!("{RESULTS_PAGE}: {e}"))
+    let path = root.join(RESULTS_PAGE);
+    let now = std::fs::read_to_string(&path).unwrap_or_default();
+    std::fs::write(&path, results_page(&root.join(dir), &now)).map_err(|e| format!("{RESULTS_PAGE}: {e}"))
 }
 
 fn cache_trace(strace: &str, path_part: &str, numbers: [&str; 2], to: &str) -> Result<(), String> {

@@ -2,8 +2,9 @@
 //! own results and never by hand; a campaign whose result is missing or makes no sense is said to be.
 //!
 //! Input: a directory with `campaign.json`, `mutants.json`, `powercuts.json`, `vm.json` (any of them), and
-//! `powercuts-*.json` of campaigns that were carried out apart. Output: the page. Not handled here: whether the results
-//! are of this revision; the page says when the newest of each kind was written.
+//! `powercuts-*.json` of campaigns that were carried out apart; and the page as it is, whose section stays where there is
+//! no new result. Output: the page. Not handled here: whether the results are of this revision; the page says when the
+//! newest of each kind was written.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -26,7 +27,7 @@ struct Campaign {
     rows: fn(&Value) -> Option<Vec<Vec<String>>>,
 }
 
-const CAMPAIGNS: [Campaign; 5] = [
+const CAMPAIGNS: [Campaign; 6] = [
     Campaign {
         file: "campaign.json",
         title: "Simulated crash points",
@@ -40,6 +41,13 @@ const CAMPAIGNS: [Campaign; 5] = [
         title: "Simulated crash points, the log on a block device",
         about: "The same stages and schedules with a journal on a simulated device that keeps any subset of what was \
                 not flushed; a device write takes the place of some hundred flushes (`campaign --block`).",
+        rows: simulated,
+    },
+    Campaign {
+        file: "campaign-mirror.json",
+        title: "Simulated crash points, the log on two devices",
+        about: "The same with a mirrored journal: one device dies at any of its writes, and is stale or gone when the \
+                power is back (`campaign --mirror`).",
         rows: simulated,
     },
     Campaign {
@@ -74,13 +82,13 @@ const CAMPAIGNS: [Campaign; 5] = [
     },
 ];
 
-/// The page, from the results in `dir`.
-pub fn results_page(dir: &Path) -> String {
-    CAMPAIGNS.iter().fold(HEAD.to_owned(), |page, campaign| page + &campaign.section(dir))
+/// The page, from the results in `dir`, and where there is none from the page as it is.
+pub fn results_page(dir: &Path, now: &str) -> String {
+    CAMPAIGNS.iter().fold(HEAD.to_owned(), |page, campaign| page + &campaign.section(dir, now))
 }
 
 impl Campaign {
-    fn section(&self, dir: &Path) -> String {
+    fn section(&self, dir: &Path, now: &str) -> String {
         let (mut found, mut newest) = (None, None);
         for path in std::iter::once(dir.join(self.file)).chain(parts(dir, self.file)) {
             let Some(part) = read(&path) else { continue };
@@ -91,8 +99,18 @@ impl Campaign {
             newest = newest.max(std::fs::metadata(&path).and_then(|m| m.modified()).ok());
         }
         let told = found.as_ref().and_then(self.rows).map(|rows| table(&rows) + &written(newest));
-        let body = told.unwrap_or_else(|| format!("No result: `{}` is missing or is not one.\n", self.file));
+        let former = || if dir.join(self.file).exists() { None } else { self.figures_of(now) };
+        let body = told
+            .or_else(former)
+            .unwrap_or_else(|| format!("No result: `{}` is missing or is not one.\n", self.file));
         format!("\n## {}\n\n{}\n\n{body}", self.title, self.about)
+    }
+
+    /// What a page says of this campaign, from its table on.
+    fn figures_of(&self, page: &str) -> Option<String> {
+        let (_, section) = page.split_once(&format!("## {}\n", self.title))?;
+        let section = section.split("\n## ").next()?;
+        Some(section[section.find("\n| ")? + 1..].to_owned())
     }
 }
 
@@ -274,41 +292,80 @@ fn machine(result: &Value) -> Option<Vec<Vec<String>>> {
 mod tests {
     use super::*;
 
+    /// A directory of a test's own, gone with it.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(test: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("seawall-results-{test}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).expect("a directory");
+            Self(path)
+        }
+
+        fn path(&self) -> &Path {
+            &self.0
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
     #[test]
     fn the_newest_of_several_results_says_when_they_were_written() {
-        let dir = std::env::temp_dir().join(format!("seawall-results-dates-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).expect("a directory");
+        let dir = Scratch::new("dates");
         // No `powercuts.json`: all of them were carried out apart.
         for (name, seconds) in [("a", 1_000_000_000), ("b", 1_600_000_000), ("c", 1_300_000_000)] {
-            let file = std::fs::File::create(dir.join(format!("powercuts-{name}.json"))).expect("made");
+            let file =
+                std::fs::File::create(dir.path().join(format!("powercuts-{name}.json"))).expect("made");
             std::io::Write::write_all(&mut &file, br#"{"totals":[]}"#).expect("written");
             file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).expect("dated");
         }
-        let page = results_page(&dir);
-        std::fs::remove_dir_all(&dir).expect("removed");
+        let page = results_page(dir.path(), "");
         let dates: Vec<_> = page.lines().filter(|line| line.starts_with("Written")).collect();
         assert_eq!(dates, ["Written 2020-09-13."], "{page}");
         assert_eq!(written(None), "", "rather nothing than the epoch");
     }
 
     #[test]
+    fn what_has_no_new_result_stays() {
+        let dir = Scratch::new("stays");
+        let vm = |lost: u32| format!(r#"{{"totals":{{"lost":{lost},"failures":[]}}}}"#);
+        std::fs::write(dir.path().join("vm.json"), vm(1)).expect("written");
+        std::fs::write(dir.path().join("powercuts.json"), r#"{"totals":[]}"#).expect("written");
+        let first = results_page(dir.path(), "");
+        std::fs::remove_file(dir.path().join("powercuts.json")).expect("removed");
+        let file = dir.path().join("vm.json");
+        std::fs::remove_file(&file).expect("removed");
+        assert_eq!(results_page(dir.path(), &first), first);
+        std::fs::write(&file, vm(7)).expect("written");
+        let newer = results_page(dir.path(), &first);
+        assert_eq!(newer, first.replace("| lost | 1 |", "| lost | 7 |"));
+        std::fs::write(&file, "[]").expect("written");
+        assert!(
+            results_page(dir.path(), &first).contains("No result: `vm.json`"),
+            "it is there, and is none"
+        );
+    }
+
+    #[test]
     fn a_page_says_what_is_missing_and_what_is_there() {
-        let dir = std::env::temp_dir().join(format!("seawall-results-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).expect("a directory");
+        let dir = Scratch::new("missing");
         let cuts = r#"{"totals":[{"database":"sqlite","side":"seawall","rounds":210,"cuts":270,"sectors_lost":131492,
             "acknowledged":717402,"lost":0,"rounds_with_problems":0}]}"#;
-        std::fs::write(dir.join("powercuts.json"), cuts).expect("written");
+        std::fs::write(dir.path().join("powercuts.json"), cuts).expect("written");
         let more = r#"{"totals":[{"database":"sqlite","side":"seawall","rounds":5,"cuts":5,"sectors_lost":1,
             "acknowledged":1,"lost":0,"rounds_with_problems":0},{"database":"redis","side":"seawall","rounds":7,"cuts":8,
             "sectors_lost":9,"acknowledged":10,"lost":0,"rounds_with_problems":0}]}"#;
-        std::fs::write(dir.join("powercuts-more.json"), more).expect("written");
+        std::fs::write(dir.path().join("powercuts-more.json"), more).expect("written");
         let mount = cuts.replace("\"rounds\"", "\"front\":\"mount\",\"rounds\"");
-        std::fs::write(dir.join("powercuts-mount.json"), mount).expect("written");
+        std::fs::write(dir.path().join("powercuts-mount.json"), mount).expect("written");
         let disk = cuts.replace("\"rounds\"", "\"medium\":\"disk\",\"rounds\"");
-        std::fs::write(dir.join("powercuts-disk.json"), disk).expect("written");
-        std::fs::write(dir.join("vm.json"), "[]").expect("written");
-        let page = results_page(&dir);
-        std::fs::remove_dir_all(&dir).expect("removed");
+        std::fs::write(dir.path().join("powercuts-disk.json"), disk).expect("written");
+        std::fs::write(dir.path().join("vm.json"), "[]").expect("written");
+        let page = results_page(dir.path(), "");
         assert!(page.contains("| sqlite | seawall | 215 | 275 | 131,493 | 717,403 | 0 | 0 |"), "{page}");
         assert!(page.contains("| sqlite | seawall on the mount | 210 | 270 |"), "{page}");
         assert!(page.contains("| sqlite | seawall, log on the disk | 210 | 270 |"), "{page}");

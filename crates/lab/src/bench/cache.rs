@@ -11,7 +11,7 @@ use seawall_load::stream::Report;
 use seawall_load::write;
 
 use super::{Fields, Scope, SectionResult};
-use crate::compare::ratios;
+use crate::compare::{Work, in_turns, ratios};
 use crate::lab::Lab;
 use crate::pool::Pool;
 use crate::process::run as run_process;
@@ -53,37 +53,30 @@ enum Step {
     PageCache,
     Disk,
     Hits,
-    Uniform(Cached),
-    Writes(Cached),
+    Uniform,
+    Writes,
 }
 
 /// Whether there is a block cache.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Cached {
     No,
     Yes,
 }
 
+/// Turns that the two take within a round, where the difference is small.
+const SLICES: usize = 4;
+
 impl Step {
-    const ALL: [Step; 7] = [
-        Step::PageCache,
-        Step::Disk,
-        Step::Hits,
-        Step::Uniform(Cached::No),
-        Step::Uniform(Cached::Yes),
-        Step::Writes(Cached::No),
-        Step::Writes(Cached::Yes),
-    ];
+    const ALL: [Step; 5] = [Step::PageCache, Step::Disk, Step::Hits, Step::Uniform, Step::Writes];
 
     fn title(self) -> &'static str {
         match self {
             Step::PageCache => "reads from the page cache",
             Step::Disk => "reads from the disk",
             Step::Hits => "reads from the block cache, also after a restart",
-            Step::Uniform(Cached::No) => "reads all over a large file",
-            Step::Uniform(Cached::Yes) => "reads all over a large file, block cache",
-            Step::Writes(Cached::No) => "writes",
-            Step::Writes(Cached::Yes) => "writes, block cache",
+            Step::Uniform => "reads all over a large file, without and with a block cache",
+            Step::Writes => "writes, without and with a block cache",
         }
     }
 }
@@ -151,7 +144,7 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
             let what = format!("round {}: {}", round + 1, step.title());
             lab.progress.doing(&what);
             lab.settle()?;
-            let said = scene.take(step).with_context(|| what.clone())?;
+            let said = scene.take(step, round).with_context(|| what.clone())?;
             for (name, figure) in &said {
                 found[MEASURED.iter().position(|m| m == name).context("a figure of no name")?] = *figure;
             }
@@ -189,7 +182,7 @@ impl<'a> Scene<'a> {
         Ok(scene)
     }
 
-    fn take(&self, step: Step) -> Result<Vec<(&'static str, f64)>> {
+    fn take(&self, step: Step, round: usize) -> Result<Vec<(&'static str, f64)>> {
         let p50 = |report: &Report| report.latency.map_or(0.0, |latency| latency.p50_us);
         let answered = |report: &Report| 1.0 - report.from_disk;
         Ok(match step {
@@ -204,15 +197,29 @@ impl<'a> Scene<'a> {
                     ("hit_share_after_restart", answered(&again)),
                 ]
             }
-            Step::Uniform(cached) => {
-                let report = self.read_file(Some(self.pool(cached)), "large", LARGE, &["--direct"])?;
-                vec![(["uniform_none_s", "uniform_cache_s"][cached as usize], report.blocks_s)]
-            }
-            Step::Writes(cached) => {
-                let report = self.write(self.pool(cached))?;
-                vec![(["writes_none_s", "writes_cache_s"][cached as usize], report.ops_per_s)]
-            }
+            Step::Uniform => self.both(["uniform_none_s", "uniform_cache_s"], round, |pool| {
+                Ok(self
+                    .read_file(Some(pool), ("large", LARGE), self.seconds / SLICES as f64, &["--direct"])?
+                    .blocks_s)
+            })?,
+            Step::Writes => self.both(["writes_none_s", "writes_cache_s"], round, |pool| {
+                Ok(self.write(pool, self.seconds / SLICES as f64)?.ops_per_s)
+            })?,
         })
+    }
+
+    /// Rates without and with the cache, in turns.
+    fn both(
+        &self,
+        names: [&'static str; 2],
+        round: usize,
+        run: impl Fn(&Pool) -> Result<f64>,
+    ) -> Result<Vec<(&'static str, f64)>> {
+        let done = in_turns(&[Cached::No, Cached::Yes], round, SLICES, |cached| {
+            self.lab.settle()?;
+            Ok(Work { rate: run(self.pool(cached))?, count: 0 })
+        })?;
+        Ok(names.into_iter().zip(done.into_values().map(|work| work.rate)).collect())
     }
 
     fn pool(&self, cached: Cached) -> &Pool {
@@ -223,11 +230,17 @@ impl<'a> Scene<'a> {
     }
 
     fn read(&self, pool: Option<&Pool>, more: &[&str]) -> Result<Report> {
-        self.read_file(pool, "small", SMALL, more)
+        self.read_file(pool, ("small", SMALL), self.seconds, more)
     }
 
-    fn read_file(&self, pool: Option<&Pool>, name: &str, size: u64, more: &[&str]) -> Result<Report> {
-        let (size, seconds) = (size.to_string(), self.seconds.to_string());
+    fn read_file(
+        &self,
+        pool: Option<&Pool>,
+        (name, size): (&str, u64),
+        seconds: f64,
+        more: &[&str],
+    ) -> Result<Report> {
+        let (size, seconds) = (size.to_string(), seconds.to_string());
         let mut args =
             vec!["stream", "--op", "random", "--bs", BLOCK, "--size", &size, "--seconds", &seconds];
         args.extend(more);
@@ -237,13 +250,12 @@ impl<'a> Scene<'a> {
     }
 
     /// Of a file of its own for each pool: what one has logged must not be behind the other's back.
-    fn write(&self, pool: &Pool) -> Result<write::Report> {
+    fn write(&self, pool: &Pool, seconds: f64) -> Result<write::Report> {
         let dir = self.dir.join(if pool.path() == self.cached.path() { "written-cached" } else { "written" });
         if !dir.exists() {
             self.lab.fresh_dir(&dir)?;
         }
-        let seconds = self.seconds.to_string();
-        let size = SMALL.to_string();
+        let (size, seconds) = (SMALL.to_string(), seconds.to_string());
         let args = [
             "write",
             "--name",

@@ -44,13 +44,13 @@ pub fn slices(seconds: f64, least: f64) -> usize {
 }
 
 /// One round: `run` is called for every side in every slice.
-pub fn in_turns(
-    sides: &[Side],
+pub fn in_turns<S: Copy + Ord>(
+    sides: &[S],
     round: usize,
     slices: usize,
-    mut run: impl FnMut(Side) -> Result<Work>,
-) -> Result<BTreeMap<Side, Work>> {
-    let mut done: BTreeMap<Side, Work> = BTreeMap::new();
+    mut run: impl FnMut(S) -> Result<Work>,
+) -> Result<BTreeMap<S, Work>> {
+    let mut done: BTreeMap<S, Work> = BTreeMap::new();
     for slice in 0..slices {
         for side in order(sides, round + slice) {
             let work = run(side)?;
