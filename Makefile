@@ -112,7 +112,7 @@ demo: deps build ## PostgreSQL and SQLite on three sides, then kill -9 and the p
 soak: deps build ## What the tests do in small, for as long as you like (CUT_ROUNDS=200 VM_ROUNDS=20 ENDURE_MINUTES=30 CACHE_MINUTES=30 FUZZ_SECONDS=60)
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --json out/campaign.json
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --block --points 100000 --json out/campaign-block.json
-	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --mirror --points 100000 --json out/campaign-mirror.json
+	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --mirror --points 20000 --json out/campaign-mirror.json
 	SEAWALL_CACHE_SEEDS=50000 $(CARGO) test --profile sim $(CARGO_FLAGS) --package seawall-cache --test interleavings
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --only postgres,sqlite,mariadb,redis,rocksdb,lmdb --rounds $(CUT_ROUNDS)
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --medium disk --only postgres,sqlite --sides seawall,atomic --rounds $(CUT_ROUNDS)
