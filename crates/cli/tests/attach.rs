@@ -234,6 +234,81 @@ fn a_block_cache_comes_with_the_daemon_stays_and_goes() {
     assert_eq!(image.all(), before, "nothing is left of it");
 }
 
+const FOLLOWER: &str = "etc/systemd/system/seawall-follow-postgresql@15-main.service";
+
+/// The unit that follows tables, with its user replaced.
+const GOLDEN_FOLLOWER: &str = "\
+# Written by `seawall attach`, removed by `seawall detach postgresql@15-main`. Not to be edited: attach anew.
+[Unit]
+Description=Tables of postgresql@15-main that the block cache keeps, followed through rewrites
+Documentation=man:seawall-cache(1)
+BindsTo=postgresql@15-main.service
+After=postgresql@15-main.service seawalld@mnt-a.pool.service
+
+[Service]
+User=USER
+ExecStart=/usr/bin/seawall cache refresh --follow --wait --pool /mnt/a.pool
+# It waits for server and daemon itself.
+Restart=on-failure
+RestartSec=10s
+NoNewPrivileges=yes
+";
+
+#[test]
+fn tables_are_followed_by_a_unit_that_comes_and_goes_with_the_service() {
+    let image = Image::new();
+    let before = image.all();
+    let attach = [POSTGRES, "--pool", "/mnt/a.pool", "--emulated"];
+    let wants = || image.read(DROP_IN).contains("\nWants=seawall-follow-postgresql@15-main.service\n");
+    image.attach(&[&attach[..], &["--cache", "1G"]].concat()).succeeds();
+    assert!(!wants() && !image.at(FOLLOWER).exists(), "nobody asked for it");
+    let cached = image.all();
+    let shown = image.attach(&[POSTGRES, "--follow-tables", "--dry-run"]);
+    assert!(shown.succeeds().out.contains("--follow --wait"), "{}", shown.out);
+    assert_eq!(image.all(), cached, "a dry run writes nothing");
+
+    image.attach(&[POSTGRES, "--follow-tables"]).succeeds();
+    let user = rustix::process::geteuid().as_raw().to_string();
+    assert_eq!(image.read(FOLLOWER), GOLDEN_FOLLOWER.replace("USER", &user));
+    assert!(wants(), "{}", image.read(DROP_IN));
+    let again = image.attach(&[POSTGRES, "--json"]).json();
+    assert_eq!((&again["changed"], &again["follower"]), (&Value::Bool(false), &Value::from(user)));
+
+    image.attach(&[POSTGRES, "--no-follow-tables"]).succeeds();
+    assert_eq!(image.all(), cached, "nothing of it is left");
+    image.attach(&[POSTGRES, "--follow-tables"]).succeeds();
+    image.attach(&[POSTGRES, "--no-cache"]).succeeds();
+    assert!(!wants() && !image.at(FOLLOWER).exists(), "there is nothing to keep tables in");
+    image.attach(&[POSTGRES, "--cache", "1G", "--follow-tables"]).succeeds();
+    let shown = image.seawall(&["detach", POSTGRES, "--dry-run"]);
+    assert!(shown.succeeds().out.contains(&format!("would remove /{FOLLOWER}")), "{}", shown.out);
+    image.seawall(&["detach", POSTGRES]).succeeds();
+    assert_eq!(image.all(), before, "nothing is left of it");
+}
+
+#[test]
+fn tables_that_cannot_be_followed_are_refused_before_anything_is_written() {
+    let image = Image::new();
+    let pool = ["--pool", "/mnt/a.pool", "--emulated"];
+    let with = |service: &[&'static str], more: &[&'static str]| [service, &pool[..], more].concat();
+    let before = image.all();
+    image.attach(&with(&[POSTGRES], &["--follow-tables"])).fails(1, &["has none", "--cache SIZE"]);
+    let app = ["app", "--preset", "sqlite", "--data", "/srv/app"];
+    image.attach(&with(&app, &["--cache", "1G", "--follow-tables"])).fails(1, &["only PostgreSQL", "sqlite"]);
+    assert_eq!(image.all(), before);
+    // Each of two servers would be asked for the other's tables.
+    image.file("srv/app/PG_VERSION", "15\n");
+    image.file("srv/app/pg_wal/.keep", "");
+    let other = ["app", "--preset", "postgres", "--data", "/srv/app"];
+    image.attach(&with(&[POSTGRES], &["--cache", "1G", "--follow-tables"])).succeeds();
+    let before = image.all();
+    image.attach(&with(&other, &[])).fails(1, &[POSTGRES, "whose a table is", "--no-follow-tables"]);
+    assert_eq!(image.all(), before);
+    image.attach(&[POSTGRES, "--no-follow-tables"]).succeeds();
+    image.attach(&with(&other, &[])).succeeds();
+    image.attach(&[POSTGRES, "--follow-tables"]).fails(1, &["app is a PostgreSQL"]);
+}
+
 #[test]
 fn a_detach_removes_the_block_cache_and_nothing_else_of_that_name() {
     let image = Image::new();
@@ -425,7 +500,9 @@ fn systemd_understands_the_units() {
         return;
     }
     let image = Image::new();
-    image.attach(&[POSTGRES, "--pool", "/mnt/a.pool", "--emulated", "--cache", "1G"]).succeeds();
+    image
+        .attach(&[POSTGRES, "--pool", "/mnt/a.pool", "--emulated", "--cache", "1G", "--follow-tables"])
+        .succeeds();
     for (name, text) in [("bin/true", ""), ("bin/seawall", ""), ("usr/bin/seawall", "")] {
         image.file(name, text);
         let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -435,7 +512,8 @@ fn systemd_understands_the_units() {
         image.file(&format!("lib/systemd/system/{unit}"), "[Unit]\nDescription=x\n");
     }
     let root = format!("--root={}", image.root.path().display());
-    let units = ["postgresql@15-main.service", "seawalld@mnt-a.pool.service"];
+    let follower = "seawall-follow-postgresql@15-main.service";
+    let units = ["postgresql@15-main.service", "seawalld@mnt-a.pool.service", follower];
     let said = Command::new("systemd-analyze").args(["verify", "--man=no", &root]).args(units).output();
     let said = Said::from(said.expect("systemd-analyze starts"));
     for wrong in ["seawall", "Unknown", "ignoring"] {

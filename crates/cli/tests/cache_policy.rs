@@ -53,8 +53,16 @@ impl Scene {
     }
 
     fn restart(&mut self) {
+        self.stop();
+        self.begin();
+    }
+
+    fn stop(&mut self) {
         self.place.seawall(&["stop", "--pool", self.place.pool()]).succeeds();
         self.daemon.wait().expect("it ended");
+    }
+
+    fn begin(&mut self) {
         self.daemon = start(&self.place, &["--cache", "64M"]);
     }
 
@@ -63,10 +71,12 @@ impl Scene {
     }
 
     /// A process that follows tables, and writes what is wrong into a file.
-    fn follow(&self, psql: &str) -> Following {
+    fn follow(&self, psql: &str, more: &[&str]) -> Following {
         let errors = File::create(self.file("follow.err")).expect("made");
         let mut command = Command::new(SEAWALL);
-        command.args(["cache", "refresh", "--follow", "--psql", psql, "--pool", self.place.pool()]);
+        command
+            .args(["cache", "refresh", "--follow", "--psql", psql, "--pool", self.place.pool()])
+            .args(more);
         Following(command.stdin(Stdio::null()).stderr(errors).spawn().expect("seawall starts"))
     }
 
@@ -333,7 +343,7 @@ fn a_rewrite_is_followed_without_being_asked() {
     scene.add("postgres", "pg_wal");
     let psql = scene.psql(&format!("echo {}/100", base.display()));
     scene.cache(&["keep", "d.s.t", "--psql", &psql]).succeeds();
-    let mut follow = scene.follow(&psql);
+    let mut follow = scene.follow(&psql, &[]);
     let is_kept = |name: &str| scene.policy(&base.join(name))["table"] == "d.s.t";
     scene.psql(&format!("echo {}/200", base.display()));
     fs::write(base.join("100"), "").expect("emptied");
@@ -350,6 +360,50 @@ fn a_rewrite_is_followed_without_being_asked() {
     scene.daemon.wait().expect("it ended");
     wait_for("the end", || follow.0.try_wait().expect("a child").is_some());
     assert!(follow.0.wait().expect("it ended").success());
+}
+
+/// As a service does: it may come before the daemon and before the server, and outlives a daemon. What is wrong is told
+/// once, however often it is tried, and without a table nobody is asked anything.
+#[test]
+fn one_who_waits_follows_from_whenever_there_is_something_to_follow() {
+    let mut scene = Scene::serving(Place::new(), &["--cache", "64M"]);
+    for dir in ["pg_wal", "base"] {
+        fs::create_dir(scene.file(dir)).expect("made");
+    }
+    let base = scene.file("base");
+    for name in ["100", "200", "300"] {
+        fs::write(base.join(name), vec![1; BLOCK]).expect("written");
+    }
+    scene.add("postgres", "pg_wal");
+    let is_kept = |scene: &Scene, name: &str| scene.policy(&base.join(name))["table"] == "d.s.t";
+    let answer = |name: &str| format!("echo {}/{name}", base.display());
+    let psql = scene.psql(&answer("100"));
+    scene.cache(&["refresh", "--psql", &psql]).succeeds();
+    assert!(!Path::new(&format!("{psql}.words")).exists(), "there is no table to ask for");
+    scene.cache(&["keep", "d.s.t", "--psql", &psql]).succeeds();
+    scene.stop();
+
+    // Nothing is there yet.
+    let mut follow = scene.follow(&psql, &["--wait"]);
+    let told = |scene: &Scene, what: &str| {
+        fs::read_to_string(scene.file("follow.err")).expect("text").matches(what).count()
+    };
+    wait_for("it to say so", || told(&scene, "no daemon serves") == 1);
+    // The server comes after the daemon.
+    scene.psql("echo t >> $0.tries; echo 'the database system is starting up' >&2; exit 2");
+    scene.begin();
+    scene.add("postgres", "pg_wal");
+    let tries = format!("{psql}.tries");
+    wait_for("it to try again", || fs::read_to_string(&tries).is_ok_and(|tries| tries.lines().count() > 1));
+    assert_eq!(told(&scene, "starting up"), 1, "it was said before");
+    scene.psql(&answer("200"));
+    wait_for("the table's other file", || is_kept(&scene, "200") && !is_kept(&scene, "100"));
+    scene.restart();
+    scene.add("postgres", "pg_wal");
+    scene.psql(&answer("300"));
+    fs::write(base.join("200"), "").expect("emptied");
+    wait_for("the table's third file", || is_kept(&scene, "300"));
+    assert!(follow.0.try_wait().expect("a child").is_none(), "it goes on");
 }
 
 /// A real server: all that belongs to a table, by the names that the table has, before and after it is written anew.
@@ -391,7 +445,7 @@ fn postgresql_says_which_files_a_table_has() {
     assert_eq!(kept(), files());
     assert_ne!(kept(), before);
     run("INSERT INTO part SELECT i, repeat('x', 100) FROM generate_series(0, 9) i");
-    let follow = scene.follow(&psql);
+    let follow = scene.follow(&psql, &[]);
     for rewrite in ["VACUUM FULL part", "REINDEX TABLE part", "TRUNCATE part"] {
         run(rewrite);
         wait_for(rewrite, || kept() == files());
@@ -423,7 +477,7 @@ fn regression_a_rewrite_while_the_server_answers_is_followed() {
     scene.cache(&["keep", "d.s.t", "--psql", &psql]).succeeds();
     let first = "if [ -s $base/100 ]; then echo $base/100; : > $base/100; else echo $base/200; fi";
     scene.psql(&first.replace("$base", &base.display().to_string()));
-    let _follow = scene.follow(&psql);
+    let _follow = scene.follow(&psql, &[]);
     wait_for("the table's other file", || scene.policy(&base.join("200"))["table"] == "d.s.t");
 }
 

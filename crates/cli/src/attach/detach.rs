@@ -10,6 +10,7 @@ use serde_json::json;
 use super::cached;
 use super::drop_in::{self, Attached};
 use super::environment;
+use super::follow;
 use super::hooks;
 use super::machine::{Machine, systemctl};
 use super::unit::{self, Unit, full_name, short_name};
@@ -57,6 +58,7 @@ pub fn detach(how: &Detach) -> Result<()> {
     close_log(&machine, &attached, how.dry_run)?;
     let (daemon_drop_in, _) = attached.daemon_drop_in();
     let mut files = vec![unit::drop_in(&unit), daemon_drop_in];
+    files.extend(attached.follower.iter().map(|_| follow::path(&attached)));
     if how.dry_run {
         let left = |cached: &&cached::Cached| machine.at(&cached.path).exists();
         let others = cached::of_others(&machine, &attached);
@@ -90,6 +92,7 @@ fn remove(machine: &Machine, attached: &Attached, files: &[PathBuf]) -> Result<(
     {
         machine.write(file, &environment::without(&text))?;
     }
+    follow::remove(machine, attached)?;
     for file in files {
         machine.remove(file)?;
     }

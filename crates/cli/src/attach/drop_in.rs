@@ -19,6 +19,7 @@ use anyhow::{Result, bail};
 use seawall_wire::shm::Policy;
 
 use super::cached::Cached;
+use super::follow;
 use super::machine::Machine;
 use super::unit::{drop_in, escape_path, parse, short_name};
 
@@ -51,6 +52,9 @@ pub struct Attached {
     pub needs_unix_sockets: bool,
     /// The block cache that its daemon has.
     pub cache: Option<Cached>,
+    /// The user who follows tables through rewrites.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follower: Option<String>,
 }
 
 impl Attached {
@@ -96,8 +100,12 @@ impl Attached {
         let (preset, policy, data) = (&self.preset, &self.policy, self.data.display());
         let mut text = format!(
             "# Written by `seawall attach`, removed by `seawall detach {service}`. Not to be edited: attach anew.\n\
-             [Unit]\nWants={daemon}\nAfter={daemon}\n\n[Service]\n"
+             [Unit]\nWants={daemon}\nAfter={daemon}\n"
         );
+        if self.follower.is_some() {
+            text += &format!("Wants={}\n", follow::unit(self));
+        }
+        text += "\n[Service]\n";
         match &self.environment {
             Some(file) => text += &format!("# Its environment comes from {}.\n", file.display()),
             None => {
@@ -121,7 +129,11 @@ impl Attached {
         if let Some(file) = &self.environment {
             text += &format!("EnvironmentFile={}\n", file.display());
         }
-        text + &self.cache.as_ref().map(Cached::settings).unwrap_or_default()
+        text += &self.cache.as_ref().map(Cached::settings).unwrap_or_default();
+        if let Some(user) = &self.follower {
+            text += &format!("Follower={user}\n");
+        }
+        text
     }
 
     /// What is attached to a unit now.
@@ -154,6 +166,7 @@ impl Attached {
             environment: get("EnvironmentFile").map(PathBuf::from),
             needs_unix_sockets: service.contains("RestrictAddressFamilies=AF_UNIX"),
             cache: Cached::of(get),
+            follower: get("Follower"),
         }))
     }
 }
@@ -187,6 +200,7 @@ mod tests {
             environment: None,
             needs_unix_sockets: true,
             cache: None,
+            follower: None,
         }
     }
 
@@ -198,6 +212,7 @@ mod tests {
         for environment in [None, Some(PathBuf::from("/etc/x/environment"))] {
             attached.environment = environment;
             attached.needs_unix_sockets = !attached.needs_unix_sockets;
+            attached.follower = attached.follower.is_none().then(|| "postgres".into());
             let path = "/mnt/pmem/redis.pool.cache".into();
             attached.cache = attached.cache.is_none().then_some(Cached {
                 size: 1 << 30,

@@ -13,6 +13,7 @@ mod cached;
 mod detach;
 mod drop_in;
 mod environment;
+mod follow;
 mod hooks;
 mod known;
 mod machine;
@@ -59,6 +60,13 @@ pub struct Attach {
     /// Have no block cache any more
     #[arg(long, conflicts_with = "cache")]
     no_cache: bool,
+    /// Follow the tables of PostgreSQL that `seawall cache keep` and `none` are told, when they are written anew: a unit of
+    /// its own asks the server, as the database's user
+    #[arg(long, conflicts_with_all = ["no_cache", "no_follow_tables"])]
+    follow_tables: bool,
+    /// Do not follow tables any more
+    #[arg(long)]
+    no_follow_tables: bool,
     /// Show what would be written, and write nothing
     #[arg(long)]
     dry_run: bool,
@@ -93,14 +101,20 @@ pub fn attach(how: &Attach) -> Result<()> {
     let policy = policy.and_then(|name| Policy::from_name(&name)).unwrap_or_default();
     database::check_preload(service.preset)?;
     database::check_policy(service.preset, policy)?;
-    let wanted = Attached { policy: policy.name().into(), cache, ..plan(&machine, &unit, &service, pool)? };
+    let follower = follow::find(&machine, how, &service, before.as_ref())?;
+    let planned = plan(&machine, &unit, &service, pool)?;
+    let wanted = Attached { policy: policy.name().into(), cache, follower, ..planned };
     check_change(&machine, before.as_ref(), &wanted)?;
     cached::check_others(&machine, &wanted)?;
+    follow::check(&machine, &wanted)?;
     let changes = changes(&machine, &wanted)?;
     if !how.dry_run {
         cached::prepare(&machine, &wanted, service.uid)?;
         for change in &changes {
             machine.write(&change.path, &change.text)?;
+        }
+        if let Some(before) = before.as_ref().filter(|_| wanted.follower.is_none()) {
+            follow::remove(&machine, before)?;
         }
         if !changes.is_empty() {
             machine.reload()?;
@@ -108,6 +122,9 @@ pub fn attach(how: &Attach) -> Result<()> {
     }
     tell(how, &machine, &wanted, &changes)?;
     tell_of_cache(how, &machine, before.as_ref(), &wanted);
+    if !how.dry_run {
+        follow::tell(&machine, before.as_ref(), &wanted);
+    }
     if before.is_some_and(|before| before.protects_pages() && !wanted.protects_pages()) {
         eprintln!("seawall: {}", drop_in::TORN_AGAIN);
     }
@@ -165,6 +182,7 @@ fn plan(machine: &Machine, unit: &Unit, service: &Service, pool: PathBuf) -> Res
         environment: service.environment.clone(),
         needs_unix_sockets: !unix,
         cache: None,
+        follower: None,
     })
 }
 
@@ -191,6 +209,7 @@ fn changes(machine: &Machine, wanted: &Attached) -> Result<Vec<Change>> {
         let text = environment::with(&machine.read(file)?.unwrap_or_default(), &wanted.variables());
         all.push(Change { path: file.clone(), text });
     }
+    all.extend(follow::render(wanted).map(|text| Change { path: follow::path(wanted), text }));
     // Last: it is what says that the service is attached.
     all.push(Change { path: unit::drop_in(&wanted.unit), text: wanted.render() });
     let mut changes = Vec::new();
@@ -234,6 +253,12 @@ fn tell(how: &Attach, machine: &Machine, wanted: &Attached, changes: &[Change]) 
         ("daemon", wanted.daemon()),
     ];
     facts.extend(wanted.cache.as_ref().map(|cached| ("block cache", cached.words())));
+    facts.extend(
+        wanted
+            .follower
+            .as_ref()
+            .map(|user| ("tables", format!("followed as {user}, by {}", follow::unit(wanted)))),
+    );
     show::facts(&facts);
     if bare && !how.dry_run {
         println!("It runs WITHOUT Seawall until its next start: `systemctl restart {service}`");

@@ -26,6 +26,8 @@ const LIST: Duration = Duration::from_secs(30);
 const REST: Duration = Duration::from_secs(5);
 /// The longest.
 const AT_LEAST: Duration = Duration::from_secs(600);
+/// How often somebody looks who follows no table: whether there is one to follow, or no daemon any more.
+const IDLE: Duration = Duration::from_secs(10);
 
 /// What is there of a table's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,39 +43,78 @@ type Seen = BTreeMap<PathBuf, State>;
 /// Looks in vain, one after the other, after which nobody believes in a daemon any more.
 const VAIN: u32 = 60;
 
-/// Follows until the daemon ends.
+/// Follows until the daemon ends; one who `waits` goes on then.
 ///
 /// # Errors
 /// If no daemon can be asked, or the server cannot be asked the first time. What fails later is told, and tried again: but
-/// if for a minute nobody can say whether there is a daemon, that is the end.
-pub fn follow(which: &Which, psql: &str) -> Result<()> {
-    let mut seen = ask_once_more(which, psql, &Seen::new())?;
-    let (mut asked, mut listed, mut told) = (Instant::now(), Instant::now(), String::new());
+/// if for a minute nobody can say whether there is a daemon, that is the end. One who waits tells all of that, each
+/// once, and tries again.
+pub fn follow(which: &Which, psql: &str, waits: bool) -> Result<()> {
+    let mut follower = Follower { which, psql, seen: Seen::new(), is_owed: true, told: String::new() };
+    match follower.ask() {
+        Err(error) if !waits => return Err(error),
+        Err(error) => tell(&error, &mut follower.told),
+        Ok(()) => {}
+    }
+    let (mut asked, mut listed) = (Instant::now(), Instant::now());
     let mut vain = 0;
     loop {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(follower.pause());
         match connect(&which.pool_asked_for()) {
-            Ok((_, None)) => return Ok(()),
-            Ok(_) => vain = 0,
-            Err(_) if vain < VAIN => vain += 1,
-            Err(error) => return Err(error),
+            Ok((_, None)) if !waits => return Ok(()),
+            Ok((_, Some(_))) => vain = 0,
+            Err(error) if !waits && vain >= VAIN => return Err(error),
+            // The next one may know other tables.
+            Ok((_, None)) => follower.is_owed = true,
+            Err(_) => vain += 1,
         }
-        let mut is_rewritten = seen.iter().any(|(path, before)| is_news(*before, state(path)));
         if listed.elapsed() >= LIST {
             listed = Instant::now();
-            let Ok((_, now)) = ask(which) else { continue };
-            is_rewritten |= files(&now).any(|path| !seen.contains_key(path));
+            follower.look_for_others();
         }
-        if (is_rewritten && asked.elapsed() >= REST) || asked.elapsed() >= AT_LEAST {
+        let is_news = follower.is_owed || follower.is_rewritten();
+        if (is_news && asked.elapsed() >= REST) || asked.elapsed() >= AT_LEAST {
             asked = Instant::now();
-            match ask_once_more(which, psql, &seen) {
-                Ok(now) => {
-                    seen = now;
-                    told.clear();
-                }
-                Err(error) => tell(&error, &mut told),
+            match follower.ask() {
+                Ok(()) => follower.told.clear(),
+                Err(error) => tell(&error, &mut follower.told),
             }
         }
+    }
+}
+
+/// Who follows.
+struct Follower<'a> {
+    which: &'a Which,
+    psql: &'a str,
+    seen: Seen,
+    /// The server is to be asked, whatever the files say: nobody has, or there was no answer.
+    is_owed: bool,
+    /// What was wrong at last.
+    told: String,
+}
+
+impl Follower<'_> {
+    /// Asks the server; if there is no answer, it is asked again.
+    fn ask(&mut self) -> Result<()> {
+        self.is_owed = true;
+        self.seen = ask_once_more(self.which, self.psql, &self.seen)?;
+        self.is_owed = false;
+        Ok(())
+    }
+
+    fn is_rewritten(&self) -> bool {
+        self.seen.iter().any(|(path, before)| is_news(*before, state(path)))
+    }
+
+    /// Whether somebody has named another table.
+    fn look_for_others(&mut self) {
+        let Ok((_, now)) = ask(self.which) else { return };
+        self.is_owed |= files(&now).any(|path| !self.seen.contains_key(path));
+    }
+
+    fn pause(&self) -> Duration {
+        if self.seen.is_empty() && !self.is_owed { IDLE } else { LOOK }
     }
 }
 

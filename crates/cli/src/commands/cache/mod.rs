@@ -103,6 +103,9 @@ struct Again {
     /// minutes for what else a table has come to have
     #[arg(long)]
     follow: bool,
+    /// Wait for a daemon or a server that is not there yet, and go on when the daemon ends: as a service does
+    #[arg(long, requires = "follow")]
+    wait: bool,
     #[command(flatten)]
     asking: Asking,
     #[command(flatten)]
@@ -176,7 +179,7 @@ fn set(policy: Choice, choose: &Choose) -> Result<()> {
 
 fn refresh(again: &Again) -> Result<()> {
     if again.follow {
-        return follow::follow(&again.which, &again.asking.psql);
+        return follow::follow(&again.which, &again.asking.psql, again.wait);
     }
     tell(&ask_again(&again.which, &again.asking.psql)?, again.which.json)
 }
@@ -189,6 +192,9 @@ fn ask_again(which: &Which, psql: &str) -> Result<Listed> {
     for rule in listed.policies.iter().map(|policy| &policy.rule) {
         let table = rule.table.clone().map(|table| (table, rule.policy));
         tables.extend(table.filter(|table| !tables.contains(table)));
+    }
+    if tables.is_empty() {
+        return Ok(listed);
     }
     let mut found: Vec<Vec<Rule>> = Vec::new();
     for (table, policy) in &tables {

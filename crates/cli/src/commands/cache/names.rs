@@ -114,10 +114,13 @@ impl Resolver<'_> {
     }
 
     fn relations(&self, table: &Table) -> Result<Option<Found>> {
-        if self.of_preset("postgres").next().is_none() {
-            bail!("{}: no PostgreSQL runs with this daemon; --pool names another one", table.name);
-        }
-        let paths = postgres::relations(self.psql, table)?;
+        let servers: Vec<&Path> = self.of_preset("postgres").collect();
+        let only = match servers.as_slice() {
+            [] => bail!("{}: no PostgreSQL runs with this daemon; --pool names another one", table.name),
+            [data] => Some(*data),
+            _ => None,
+        };
+        let paths = postgres::relations(self.psql, table, only)?;
         let found: Result<Found> = paths.iter().map(|path| Ok((real(path)?, Covers::Relation))).collect();
         found.map(|found| Some(found).filter(|found| !found.is_empty()))
     }

@@ -1,7 +1,7 @@
 //! Which files a table of PostgreSQL has, as its server says, through the user's own psql.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -26,17 +26,25 @@ FROM (SELECT pg_relation_filepath(id::regclass) AS path FROM relations WHERE id 
 WHERE path IS NOT NULL ORDER BY 1;
 ";
 
-/// The first file of each relation of a table; none if there is no such table.
+/// Variables that say which server psql asks.
+const SAID: [&str; 4] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGSERVICE"];
+
+/// The first file of each relation of a table; none if there is no such table. The server is that of the directory `data`,
+/// if its owner asks, and neither the environment nor `psql` names another one.
 ///
 /// # Errors
 /// If psql cannot be started or its server cannot be asked.
-pub fn relations(psql: &str, table: &Table) -> Result<Vec<PathBuf>> {
+pub fn relations(psql: &str, table: &Table, data: Option<&Path>) -> Result<Vec<PathBuf>> {
     let mut words = psql.split_whitespace();
     let Some(program) = words.next() else { bail!("--psql names no program") };
     let database = format!("dbname='{}'", table.database.replace('\\', r"\\").replace('\'', r"\'"));
     let mut command = Command::new(program);
     command.args(words).args(["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-d", &database]);
     command.args(["-v", &format!("schema={}", table.schema), "-v", &format!("name={}", table.table)]);
+    if SAID.iter().all(|name| std::env::var_os(name).is_none()) {
+        let text = data.and_then(|data| std::fs::read_to_string(data.join("postmaster.pid")).ok());
+        command.envs(listening(&text.unwrap_or_default()));
+    }
     command.args(["-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().with_context(|| {
         format!(
@@ -60,4 +68,28 @@ pub fn relations(psql: &str, table: &Table) -> Result<Vec<PathBuf>> {
     }
     let lines = String::from_utf8(output.stdout).context("what psql said")?;
     Ok(lines.lines().filter(|line| !line.is_empty()).map(PathBuf::from).collect())
+}
+
+/// What tells psql where a server listens, of its postmaster.pid: the port is its fourth line, its first socket's directory
+/// the fifth.
+fn listening(pid_file: &str) -> Vec<(&'static str, String)> {
+    let line = |name, number| {
+        let text = pid_file.lines().nth(number).map(str::trim).filter(|text| !text.is_empty())?;
+        Some((name, text.to_owned()))
+    };
+    [line("PGPORT", 3), line("PGHOST", 4)].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_server_listens_is_in_its_pid_file() {
+        let text = "812\n/srv/pg\n1700000000\n5433\n/run/postgresql\nlocalhost\n  1 2\nready   \n";
+        let said = [("PGPORT", "5433".to_owned()), ("PGHOST", "/run/postgresql".to_owned())];
+        assert_eq!(listening(text), said);
+        assert_eq!(listening(&text.replace("/run/postgresql", "")), said[..1], "no socket: by its name");
+        assert_eq!(listening("812\n"), []);
+    }
 }
