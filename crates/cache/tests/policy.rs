@@ -85,6 +85,29 @@ fn what_is_kept_starves_nobody() {
     assert!(count(&cache, other, PLACES / 8) > PLACES as usize / 16, "they find places");
 }
 
+/// Three quarters of each set's places, rounded down: that many are promised, kept, and left alone by others.
+#[test]
+fn what_is_kept_has_its_share_of_every_size() {
+    let memory = memory();
+    let cache = create(&memory);
+    let (kept, other) = (enter(&cache, 1, Policy::Keep), enter(&cache, 2, Policy::Default));
+    flood(&cache, kept, PLACES * 4);
+    for ways in [16, 5, 11, 3, 1, 2, 16] {
+        cache.resize(ways);
+        assert!(cache.vacate());
+        cache.arrange(&cache.arrangement());
+        let most = u64::from(8 * (ways * 3 / 4));
+        assert_eq!(cache.kept_max(), most, "promised, of {ways} places");
+        assert!(held(&cache, kept).kept <= most, "{ways} places: {:?}", held(&cache, kept));
+        flood(&cache, kept, PLACES * 4);
+        assert_eq!(held(&cache, kept).kept, most, "{ways} places");
+        flood(&cache, other, PLACES * 2);
+        let held = held(&cache, kept);
+        assert_eq!(held.kept, most, "{ways} places: none was driven out");
+        assert!(held.blocks < u64::from(8 * ways), "{ways} places: others have one");
+    }
+}
+
 #[test]
 fn a_policy_is_applied_to_what_is_there() {
     let memory = memory();

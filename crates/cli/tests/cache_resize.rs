@@ -174,6 +174,28 @@ fn entries_survive_as_far_as_they_fit_and_room_is_taken_and_given_back() {
     }
 }
 
+/// Sets are sixteenths of the largest size; of a set's places three quarters are kept, rounded down.
+#[test]
+fn no_more_is_kept_or_promised_than_a_size_has_room_for() {
+    let scene = Scene::new(false, "64M", "64M");
+    let list = || scene.place.seawall(&["cache", "list", "--json", "--pool", scene.place.pool()]).json();
+    let number = |value: &Value| value.as_u64().expect("a number");
+    let file = scene.file.to_str().expect("ASCII");
+    scene.place.seawall(&["cache", "keep", file, "--pool", scene.place.pool()]).succeeds();
+    let mut front = scene.front();
+    let sets = number(&list()["blocks"]) / 16;
+    for size in ["64M", "5M", "9M", "21M", "64M"] {
+        scene.resize(size).succeeds();
+        front.hits(BLOCKS);
+        let listed = list();
+        let (ways, kept) = (number(&listed["blocks"]) / sets, number(&listed["policies"][0]["kept"]));
+        assert_eq!(number(&listed["kept_max"]), sets * (ways * 3 / 4), "{size}: {listed}");
+        assert!(kept <= sets * (ways * 3 / 4), "{size}: {listed}");
+        assert!(kept == BLOCKS as u64 || ways < 16, "{size}: {listed}");
+    }
+    front.end();
+}
+
 #[test]
 fn a_start_with_another_size_is_warm_and_holds() {
     for is_on_disk in [false, true] {

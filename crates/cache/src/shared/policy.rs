@@ -119,7 +119,7 @@ mod arranged {
             .filter(|way| set.load_tag(*way).filler().is_some())
             .fold(0, |ways, way| ways | 1 << way);
         // Those that are kept already before those that come to it.
-        let stay = memory.kept & (keep | filling);
+        let stay = first(memory.kept & (keep | filling), kept_max);
         let kept = stay | first(keep & !stay, kept_max.saturating_sub(stay.count_ones()));
         if kept != memory.kept {
             memory.kept = kept;
