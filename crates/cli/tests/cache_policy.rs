@@ -111,6 +111,19 @@ impl Scene {
 /// Ends with the test, whatever becomes of it.
 struct Following(Child);
 
+impl Following {
+    /// Waits until it has slept some times more, and has looked whether there is a daemon between them.
+    fn looks(&self) {
+        let sleeps = || {
+            let text = fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap_or_default();
+            let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            line.expect("a process").trim().parse::<u64>().expect("a number")
+        };
+        let before = sleeps();
+        wait_for("it to look", || sleeps() > before + 3);
+    }
+}
+
 impl Drop for Following {
     fn drop(&mut self) {
         let _ = self.0.kill();
@@ -389,6 +402,7 @@ fn one_who_waits_follows_from_whenever_there_is_something_to_follow() {
         fs::read_to_string(scene.file("follow.err")).expect("text").matches(what).count()
     };
     wait_for("it to say so", || told(&scene, "no daemon serves") == 1);
+    follow.looks();
     // The server comes after the daemon.
     scene.psql("echo t >> $0.tries; echo 'the database system is starting up' >&2; exit 2");
     scene.begin();
@@ -398,7 +412,10 @@ fn one_who_waits_follows_from_whenever_there_is_something_to_follow() {
     assert_eq!(told(&scene, "starting up"), 1, "it was said before");
     scene.psql(&answer("200"));
     wait_for("the table's other file", || is_kept(&scene, "200") && !is_kept(&scene, "100"));
-    scene.restart();
+    scene.stop();
+    follow.looks();
+    assert!(follow.0.try_wait().expect("a child").is_none(), "it outlives the daemon");
+    scene.begin();
     scene.add("postgres", "pg_wal");
     scene.psql(&answer("300"));
     fs::write(base.join("200"), "").expect("emptied");
