@@ -68,7 +68,8 @@ impl Bench {
 
     /// The same in slices: how many, and one of them.
     pub fn slices(&self) -> (usize, Bench) {
-        let slices = slices(self.seconds as f64, 1.0);
+        // Its connections are new in each.
+        let slices = slices(self.seconds as f64, 2.0);
         (slices, Bench { seconds: self.seconds / slices as u64, ..*self })
     }
 

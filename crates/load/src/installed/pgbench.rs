@@ -10,9 +10,12 @@ pub fn read(said: &str) -> Result<Figures> {
     let failed: u64 = number_after(said, "number of failed transactions:").unwrap_or(0);
     ensure!(failed == 0, "{failed} failed transactions");
     let operations = number_after(said, "number of transactions actually processed:");
+    let operations = operations.context("no number of transactions")?;
+    // Of a run in which the machine stood still it says no rate.
+    let none = (operations == 0).then_some(0.0);
     Ok(Figures {
-        per_second: number_after(said, "tps =").context("no tps")?,
-        operations: Some(operations.context("no number of transactions")?),
+        per_second: number_after(said, "tps =").or(none).context("no tps")?,
+        operations: Some(operations),
         mean_us: number_after::<f64>(said, "latency average =").map(|ms| ms * 1e3),
         ..Figures::default()
     })
@@ -45,6 +48,11 @@ mod tests {
             (187.744333, Some(186), Some(10653.0))
         );
         assert!(read(&SAID.replace(": 0 (", ": 3 (")).is_err());
+        let nothing =
+            "number of transactions actually processed: 0\nnumber of failed transactions: 0 (NaN%)\n";
+        let figures = read(nothing)?;
+        assert_eq!((figures.per_second, figures.operations), (0.0, Some(0)), "as it ends then");
+        assert!(read(&nothing.replace(": 0\n", ": 7\n")).is_err());
         // Up to version 14 failures are not told.
         assert!(read(&SAID.replace("number of failed", "")).is_ok());
         Ok(())
