@@ -68,10 +68,17 @@ impl Side {
     }
 }
 
-/// The sides in the order of round `round`: A B C, then B C A, … so that no side is always first.
-pub fn order<T: Copy>(sides: &[T], round: usize) -> Vec<T> {
-    let mut order = sides.to_vec();
-    order.rotate_left(round % sides.len());
+/// The sides in the order of turn `turn`: no side is first more often than another, and after as many turns as there
+/// are sides (twice as many if they are odd) each has followed each other one equally often, so that what a side
+/// leaves behind counts against all others alike (Williams 1949: A B D C, B C A D, C D B A, D A C B).
+pub fn order<T: Copy>(sides: &[T], turn: usize) -> Vec<T> {
+    let n = sides.len();
+    // First, second, last, third, last but one, …
+    let zigzag = |place: usize| if place % 2 == 1 { place.div_ceil(2) } else { (n - place / 2) % n };
+    let mut order: Vec<T> = (0..n).map(|place| sides[(zigzag(place) + turn) % n]).collect();
+    if n % 2 == 1 && turn / n % 2 == 1 {
+        order.reverse();
+    }
     order
 }
 
@@ -146,4 +153,27 @@ pub fn under(lab: &Lab, pool: &Pool, (preset, policy): (&str, &str), data: &Path
     command.args(pool.cache_options());
     command.arg("--pool").arg(pool.path()).arg("--data").arg(data).arg("--").arg(program);
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_side_is_first_and_behind_each_other_one_equally_often() {
+        assert_eq!([0, 1].map(|turn| order(&["A", "B", "C", "D"], turn).concat()), ["ABDC", "BCAD"]);
+        for n in 2..7 {
+            let sides: Vec<usize> = (0..n).collect();
+            let turns = if n % 2 == 0 { n } else { 2 * n };
+            let mut first = vec![0; n];
+            let mut behind = vec![vec![0; n]; n];
+            for order in (0..turns).map(|turn| order(&sides, turn)) {
+                first[order[0]] += 1;
+                order.windows(2).for_each(|pair| behind[pair[0]][pair[1]] += 1);
+            }
+            assert!(first.iter().all(|times| *times == turns / n), "{n} sides: {first:?}");
+            let fair = |a: usize, b: usize| behind[a][b] == if a == b { 0 } else { turns / n };
+            assert!(sides.iter().all(|a| sides.iter().all(|b| fair(*a, *b))), "{n} sides: {behind:?}");
+        }
+    }
 }

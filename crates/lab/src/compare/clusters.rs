@@ -11,12 +11,13 @@ use crate::pg::{self, Bench, Cluster, Template};
 use crate::side::Side;
 use crate::table::thousands;
 
-/// The sides' clusters, stopped.
+/// The sides' clusters, stopped: equal copies, which change hands from round to round, since two copies are never quite
+/// as fast as each other.
 pub struct Clusters<'a> {
     lab: &'a Lab,
     bin: &'a Path,
     sides: &'static [Side],
-    data: BTreeMap<Side, PathBuf>,
+    copies: Vec<PathBuf>,
 }
 
 impl<'a> Clusters<'a> {
@@ -24,48 +25,52 @@ impl<'a> Clusters<'a> {
     pub fn create(lab: &'a Lab, bin: &'a Path, sides: &'static [Side], scale: u32) -> Result<Self> {
         lab.progress.doing("PostgreSQL: initdb and pgbench -i");
         let template = Template::create(lab, bin, scale)?;
-        let mut data = BTreeMap::new();
-        for &side in sides {
-            data.insert(side, template.copy_for(side)?);
-        }
+        let copies = sides.iter().map(|side| template.copy_for(*side)).collect::<Result<_>>()?;
         template.remove()?;
         lab.settle()?;
         lab.progress.done(&format!("PostgreSQL: equal clusters, scale {scale}"));
-        Ok(Clusters { lab, bin, sides, data })
+        Ok(Clusters { lab, bin, sides, copies })
     }
 
-    /// A side's data directory.
-    pub fn data(&self, side: Side) -> &Path {
-        &self.data[&side]
+    /// Which copy is a side's in this round.
+    fn copy(&self, nth: usize, round: usize) -> usize {
+        (nth + round) % self.copies.len()
+    }
+
+    /// One of the data directories, for what comes after.
+    pub fn data(&self) -> &Path {
+        &self.copies[0]
     }
 
     /// Measures every shape on every side in every round. The servers run side by side, idle but one, so that the
     /// sides can take turns.
     pub fn measure(&self, shapes: &[Bench], rounds: usize) -> Result<Vec<(Bench, Three)>> {
         let mut samples: Vec<Samples> = shapes.iter().map(|_| Samples::default()).collect();
-        let mut reported: BTreeMap<Side, u64> = BTreeMap::new();
+        let mut reported = vec![0; self.copies.len()];
         for round in 0..rounds {
-            let clusters = self.start()?;
+            let clusters = self.start(round)?;
+            let mut counts: BTreeMap<Side, u64> = BTreeMap::new();
             for (shape, samples) in shapes.iter().zip(&mut samples) {
                 for (side, work) in self.round(&clusters, *shape, round)? {
                     samples.add(side, work.rate);
-                    *reported.entry(side).or_default() += work.count;
+                    *counts.entry(side).or_default() += work.count;
                 }
             }
-            for (side, cluster) in clusters {
-                if round + 1 == rounds {
-                    pg::check_work(&cluster, reported[&side]).with_context(|| side.title())?;
-                }
-                cluster.stop()?;
+            for (nth, side) in self.sides.iter().enumerate() {
+                let reported = &mut reported[self.copy(nth, round)];
+                *reported += counts[side];
+                pg::check_work(&clusters[side], *reported).with_context(|| side.title())?;
             }
+            clusters.into_values().try_for_each(Cluster::stop)?;
             self.lab.settle()?;
         }
         shapes.iter().zip(&samples).map(|(shape, samples)| Ok((*shape, samples.three()?))).collect()
     }
 
-    fn start(&self) -> Result<BTreeMap<Side, Cluster<'a>>> {
-        let start = |&side| Ok((side, Cluster::start(self.lab, self.bin, side, self.data(side))?));
-        self.sides.iter().map(start).collect()
+    fn start(&self, round: usize) -> Result<BTreeMap<Side, Cluster<'a>>> {
+        let data = |nth| &self.copies[self.copy(nth, round)];
+        let start = |(nth, &side)| Ok((side, Cluster::start(self.lab, self.bin, side, data(nth))?));
+        self.sides.iter().enumerate().map(start).collect()
     }
 
     /// One round of a shape, after a checkpoint on every side.

@@ -1,4 +1,4 @@
-//! The sides take turns, a slice at a time, in rotated order (A B C, B C A, …).
+//! The sides take turns, a slice at a time, in balanced [`order`].
 //!
 //! Before each slice everything is drained and synced to disk, equally on all sides.
 
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_is_the_mean_of_slices_in_rotated_order() -> Result<()> {
+    fn a_round_is_the_mean_of_slices_in_balanced_order() -> Result<()> {
         let mut ran = Vec::new();
         let done = in_turns(&Side::DATABASES, 1, 2, |side| {
             ran.push(side);

@@ -48,7 +48,7 @@ pub enum BareStart {
 
 /// PostgreSQL, twice: alone, then together with Seawall's daemon.
 pub fn postgres(lab: &Lab, bin: &Path, clusters: &Clusters) -> Result<Vec<KillReport>> {
-    let data = clusters.data(Side::Seawall);
+    let data = clusters.data();
     [false, true].into_iter().map(|daemon_too| postgres_once(lab, bin, data, daemon_too)).collect()
 }
 

@@ -214,8 +214,9 @@ fn turns(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result<(
     Ok(())
 }
 
-/// Whose turn it is: A B C, then B C A, …. None is always first, none always behind the same one; and what a machine
-/// gains or loses all the time counts for a side in one round, and against it in another.
+/// Whose turn it is: A B C, then B C A, …. None is always first; and what a machine gains or loses all the time counts
+/// for a side in one round, and against it in another, already of three. That the same one is always before it, unlike
+/// in [`crate::side::order`], matters little where a database is restarted for every turn.
 pub fn at_position(position: usize, round: usize, sides: usize) -> usize {
     (position + round) % sides
 }
