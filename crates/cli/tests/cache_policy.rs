@@ -16,6 +16,9 @@ use common::{Place, SEAWALL, Said, wait_for};
 
 const BLOCKS: usize = 200;
 
+/// The system identifier of the PostgreSQL that somebody stands for.
+const SYSTEM: u64 = 7_312_000_000_000_000_001;
+
 /// The process that the tests start.
 #[test]
 fn front_of_the_tests() {
@@ -44,6 +47,22 @@ impl Scene {
     fn serving(place: Place, options: &[&str]) -> Self {
         let data = place.data.path().canonicalize().expect("it exists");
         Self { daemon: start(&place, options), place, data }
+    }
+
+    /// The directory is one of PostgreSQL's, in which a server runs, with files of one block in `base`.
+    fn postgres(files: &[&str]) -> Self {
+        let scene = Self::serving(Place::new(), &["--cache", "64M"]);
+        for dir in ["pg_wal", "base", "global"] {
+            fs::create_dir(scene.file(dir)).expect("made");
+        }
+        for name in files {
+            fs::write(scene.file("base").join(name), vec![1; BLOCK]).expect("written");
+        }
+        fs::write(scene.file("global/pg_control"), SYSTEM.to_ne_bytes()).expect("written");
+        let running = format!("812\n{}\n1700000000\n5433\n/run/pg\n", scene.data.display());
+        fs::write(scene.file("postmaster.pid"), running).expect("written");
+        scene.add("postgres", "pg_wal");
+        scene
     }
 
     /// A directory is this database's; the log manages a part of it.
@@ -95,10 +114,17 @@ impl Scene {
         Front::start(&self.place.pool, "front_of_the_tests")
     }
 
-    /// A program that answers as psql does to whoever asks for the files of a table: a line of the file `answer`.
+    /// A program that answers as psql does to whoever asks for the files of a table: this shell script says them.
     fn psql(&self, answer: &str) -> String {
+        self.psql_of(&format!("{SYSTEM}|5433|{}", self.data.display()), answer)
+    }
+
+    /// The same, which asks a server that says this of itself.
+    fn psql_of(&self, server: &str, answer: &str) -> String {
         let program = self.place.ram("psql");
-        let text = format!("#!/bin/sh\ncat > {0}.sql; printf '%s ' \"$@\" > {0}.words\n{answer}\n", program);
+        let text = format!(
+            "#!/bin/sh\ncat > {program}.sql; printf '%s ' \"$@\" > {program}.words\necho '{server}'\n{answer}\n"
+        );
         // At once: somebody may be about to start it.
         let new = self.place.ram("psql.new");
         fs::write(&new, text).expect("written");
@@ -293,14 +319,11 @@ fn policies_that_cannot_be_read_are_left_alone() {
 /// The directory is PostgreSQL's, and somebody answers as psql does.
 #[test]
 fn a_table_is_its_files_and_a_rewrite_is_followed_when_asked_for() {
-    let scene = Scene::serving(Place::new(), &["--cache", "64M"]);
-    for dir in ["pg_wal", "base", "base/5"] {
-        fs::create_dir(scene.file(dir)).expect("made");
-    }
+    let scene = Scene::postgres(&[]);
+    fs::create_dir(scene.file("base/5")).expect("made");
     for name in ["100", "100.1", "100_fsm", "101", "1000", "200"] {
         fs::write(scene.file("base/5").join(name), vec![1; 4 * BLOCK]).expect("written");
     }
-    scene.add("postgres", "pg_wal");
     let base = scene.file("base/5");
     let psql = scene.psql(&format!("echo {0}/100; echo {0}/101", base.display()));
     scene.cache(&["keep", "d'b.s.t", "--psql", &format!("{psql} --port=7")]).succeeds();
@@ -335,25 +358,63 @@ fn a_table_is_its_files_and_a_rewrite_is_followed_when_asked_for() {
     scene.psql("echo 'no such role' >&2; exit 2");
     scene
         .cache(&["keep", "d.s.t", "--psql", &psql])
-        .fails(1, &["no such role", "PGHOST", "pg_read_all_settings"]);
+        .fails(1, &["no such role", "PGHOST", "pg_control_system"]);
     scene
         .cache(&["keep", "d.s.t", "--psql", "/nowhere/psql"])
         .fails(1, &["/nowhere/psql", "install", "--psql"]);
     front.end();
 }
 
+/// It has no such table, or one with other files: neither is believed, and what was said before stays.
+#[test]
+fn the_server_of_another_directory_is_not_believed() {
+    let scene = Scene::postgres(&["100", "200"]);
+    let base = scene.file("base");
+    let answer = |name: &str| format!("echo base/{name}");
+    let psql = scene.psql(&answer("100"));
+    scene.cache(&["keep", "d.s.t", "--psql", &psql]).succeeds();
+    let own = scene.data.display().to_string();
+    let reach = format!("\"{psql} -h /run/pg -p 5433\"");
+    for (server, told) in [
+        (format!("{SYSTEM}|5432|/srv/other"), "its directory is /srv/other (port 5432"),
+        (format!("{SYSTEM}|5433|/srv/copy"), "/srv/copy"),
+        (format!("17|5433|{own}"), "system identifier 17)"),
+        (format!("{SYSTEM}|5432|"), "its role may not see"),
+    ] {
+        for answer in ["", &answer("200")] {
+            scene.psql_of(&server, answer);
+            scene
+                .cache(&["refresh", "--psql", &psql])
+                .fails(1, &["d.s.t", "another server", told, &own, &reach]);
+            scene.cache(&["keep", "d.s.t2", "--psql", &psql]).fails(1, &["d.s.t2", "another server", told]);
+        }
+    }
+    scene.psql_of("base/200", "");
+    scene.cache(&["refresh", "--psql", &psql]).fails(1, &["\"base/200\"", "does --psql call psql?"]);
+    assert_eq!(scene.policy(&base.join("100"))["table"], "d.s.t");
+    // A role that sees less of its server.
+    scene.psql_of(&format!("{SYSTEM}|5433|"), &answer("200"));
+    scene.cache(&["refresh", "--psql", &psql]).succeeds();
+    assert_eq!(scene.policy(&base.join("200"))["table"], "d.s.t");
+    // Who follows goes on, and has said it.
+    scene.psql_of("17|5432|/srv/other", &answer("100"));
+    let _follow = scene.follow(&psql, &["--wait"]);
+    let told = || fs::read_to_string(scene.file("follow.err")).expect("text");
+    wait_for("an error", || told().contains("its directory is /srv/other"));
+    assert_eq!(scene.policy(&base.join("200"))["table"], "d.s.t");
+    scene.psql(&answer("100"));
+    wait_for("the right server", || scene.policy(&base.join("100"))["table"] == "d.s.t");
+    fs::remove_file(scene.file("postmaster.pid")).expect("removed");
+    scene
+        .cache(&["refresh", "--psql", &psql])
+        .fails(1, &["another server", &format!("In {own} no server runs")]);
+}
+
 /// A rewrite empties the old files first, and removes them later; an error is told, and does not end it.
 #[test]
 fn a_rewrite_is_followed_without_being_asked() {
-    let mut scene = Scene::serving(Place::new(), &["--cache", "64M"]);
-    for dir in ["pg_wal", "base"] {
-        fs::create_dir(scene.file(dir)).expect("made");
-    }
+    let mut scene = Scene::postgres(&["100", "200", "300"]);
     let base = scene.file("base");
-    for name in ["100", "200", "300"] {
-        fs::write(base.join(name), vec![1; BLOCK]).expect("written");
-    }
-    scene.add("postgres", "pg_wal");
     let psql = scene.psql(&format!("echo {}/100", base.display()));
     scene.cache(&["keep", "d.s.t", "--psql", &psql]).succeeds();
     let mut follow = scene.follow(&psql, &[]);
@@ -379,15 +440,8 @@ fn a_rewrite_is_followed_without_being_asked() {
 /// once, however often it is tried, and without a table nobody is asked anything.
 #[test]
 fn one_who_waits_follows_from_whenever_there_is_something_to_follow() {
-    let mut scene = Scene::serving(Place::new(), &["--cache", "64M"]);
-    for dir in ["pg_wal", "base"] {
-        fs::create_dir(scene.file(dir)).expect("made");
-    }
+    let mut scene = Scene::postgres(&["100", "200", "300"]);
     let base = scene.file("base");
-    for name in ["100", "200", "300"] {
-        fs::write(base.join(name), vec![1; BLOCK]).expect("written");
-    }
-    scene.add("postgres", "pg_wal");
     let is_kept = |scene: &Scene, name: &str| scene.policy(&base.join(name))["table"] == "d.s.t";
     let answer = |name: &str| format!("echo {}/{name}", base.display());
     let psql = scene.psql(&answer("100"));
@@ -474,23 +528,29 @@ fn postgresql_says_which_files_a_table_has() {
         scene.cache(&["keep", &name, "--psql", &psql]).fails(1, &["no table or index", "without files"]);
     }
     scene.cache(&["keep", "nowhere.public.part", "--psql", &psql]).fails(1, &["\"nowhere\" does not exist"]);
+    // Who may not see the server's directory.
     run("CREATE ROLE somebody LOGIN");
     let psql = psql.replace("-U postgres", "-U somebody");
-    scene.cache(&["keep", "postgres.public.part", "--psql", &psql]).fails(1, &["pg_read_all_settings"]);
+    scene.cache(&["refresh", "--psql", &psql]).succeeds();
+    assert_eq!(kept(), files());
+    run("CREATE SCHEMA closed");
+    run("CREATE TABLE closed.t (id int)");
+    scene
+        .cache(&["keep", "postgres.closed.t", "--psql", &psql])
+        .fails(1, &["permission denied for schema closed", "sudo -u postgres psql"]);
+    // Another server, which has such a table too.
+    let other = Server::start().expect("as before");
+    other.sql("CREATE TABLE \"The orders\" (id int)").expect("it goes well");
+    let at = other.data().display().to_string();
+    scene.cache(&["refresh", "--psql", &other.psql()]).fails(1, &["another server", &at, "-p 5432\""]);
+    assert_eq!(kept(), files());
 }
 
 /// The rewrite ends after the server was asked and before anybody looks at the files that it named.
 #[test]
 fn regression_a_rewrite_while_the_server_answers_is_followed() {
-    let scene = Scene::serving(Place::new(), &["--cache", "64M"]);
-    for dir in ["pg_wal", "base"] {
-        fs::create_dir(scene.file(dir)).expect("made");
-    }
+    let scene = Scene::postgres(&["100", "200"]);
     let base = scene.file("base");
-    for name in ["100", "200"] {
-        fs::write(base.join(name), vec![1; BLOCK]).expect("written");
-    }
-    scene.add("postgres", "pg_wal");
     let psql = scene.psql(&format!("echo {}/100", base.display()));
     scene.cache(&["keep", "d.s.t", "--psql", &psql]).succeeds();
     let first = "if [ -s $base/100 ]; then echo $base/100; : > $base/100; else echo $base/200; fi";

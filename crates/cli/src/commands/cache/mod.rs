@@ -9,6 +9,7 @@ mod follow;
 mod names;
 mod postgres;
 mod prewarm;
+mod server;
 
 use std::path::PathBuf;
 

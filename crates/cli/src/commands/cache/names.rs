@@ -115,12 +115,10 @@ impl Resolver<'_> {
 
     fn relations(&self, table: &Table) -> Result<Option<Found>> {
         let servers: Vec<&Path> = self.of_preset("postgres").collect();
-        let only = match servers.as_slice() {
-            [] => bail!("{}: no PostgreSQL runs with this daemon; --pool names another one", table.name),
-            [data] => Some(*data),
-            _ => None,
-        };
-        let paths = postgres::relations(self.psql, table, only)?;
+        if servers.is_empty() {
+            bail!("{}: no PostgreSQL runs with this daemon; --pool names another one", table.name);
+        }
+        let paths = postgres::relations(self.psql, table, &servers)?;
         let found: Result<Found> = paths.iter().map(|path| Ok((real(path)?, Covers::Relation))).collect();
         found.map(|found| Some(found).filter(|found| !found.is_empty()))
     }
@@ -176,12 +174,8 @@ fn real(path: &Path) -> Result<PathBuf> {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
         bail!("{}: no file", path.display())
     };
-    let dir = std::fs::canonicalize(dir).with_context(|| {
-        format!(
-            "{} (PostgreSQL says that a file of the table is there; does it run on this machine?)",
-            dir.display()
-        )
-    })?;
+    let dir = std::fs::canonicalize(dir)
+        .with_context(|| format!("{} (PostgreSQL says that a file of the table is there)", dir.display()))?;
     Ok(dir.join(name))
 }
 
