@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -78,6 +79,55 @@ impl Image {
 
     fn attach(&self, arguments: &[&str]) -> Said {
         self.seawall(&[&["attach"], arguments].concat())
+    }
+
+    /// Does it, and asserts that this changes what a dry run said before, and nothing else.
+    #[track_caller]
+    fn as_the_dry_run_says(&self, words: &[&str]) {
+        let before = self.paths();
+        let says = self.seawall(&[words, &["--dry-run", "--json"]].concat()).json();
+        assert_eq!(self.paths(), before, "a dry run changes nothing");
+        self.seawall(words).succeeds();
+        let after = self.paths();
+        let paths = |key: &str| {
+            let said = says[key].as_array().expect("a list").iter();
+            said.map(|path| self.at(path.as_str().expect("a path"))).collect::<Vec<_>>()
+        };
+        let mut expected = before.clone();
+        expected.retain(|path, _| !paths("removed").contains(path));
+        for file in says["files"].as_array().expect("files") {
+            let text = |key: &str| file[key].as_str().expect("text").to_owned();
+            expected.insert(self.at(&text("path")), Some(text("text")));
+        }
+        let made = paths("made");
+        expected
+            .extend(made.iter().filter(|path| path.exists()).map(|path| (path.clone(), after[path].clone())));
+        assert_eq!(after, expected, "{words:?}: the right one is what was said");
+        // Nothing was said in vain.
+        let wrong =
+            [made.iter().find(|path| before.contains_key(*path)), made.iter().find(|path| !path.exists())];
+        assert_eq!(wrong, [None, None], "{words:?}");
+        assert!(paths("removed").iter().all(|path| before.contains_key(path)), "{words:?}: {says}");
+        let text = self.seawall(&[words, &["--dry-run"]].concat()).succeeds().out.clone();
+        assert!(!text.contains("would write") && !text.contains("would remove"), "{words:?}, again:\n{text}");
+    }
+
+    /// Every file with its text, if it has one, and every directory that is in none of systemd's.
+    fn paths(&self) -> BTreeMap<PathBuf, Option<String>> {
+        let mut all = BTreeMap::new();
+        let mut dirs = vec![self.root.path().to_owned()];
+        while let Some(dir) = dirs.pop() {
+            let entries = fs::read_dir(dir).expect("a directory").flatten().map(|e| e.path());
+            for entry in entries.filter(|entry| !entry.is_symlink()) {
+                if entry.is_dir() {
+                    dirs.push(entry.clone());
+                }
+                if !entry.is_dir() || !entry.starts_with(self.at("etc/systemd")) {
+                    all.insert(entry.clone(), fs::read_to_string(&entry).ok());
+                }
+            }
+        }
+        all
     }
 
     /// Every file but pools, and its text.
@@ -232,6 +282,67 @@ fn a_block_cache_comes_with_the_daemon_stays_and_goes() {
     assert_eq!(daemon_line(&image, POSTGRES), "");
     image.seawall(&["detach", POSTGRES]).succeeds();
     assert_eq!(image.all(), before, "nothing is left of it");
+}
+
+#[test]
+fn a_dry_run_says_what_is_done_whatever_is_asked_for() {
+    let image = Image::new();
+    let before = image.all();
+    let attach = |more: &[&str]| image.as_the_dry_run_says(&[&["attach", POSTGRES], more].concat());
+    attach(&["--pool", "/mnt/a.pool", "--emulated"]);
+    attach(&["--cache", "1G"]);
+    attach(&["--follow-tables"]);
+    attach(&["--policy", "atomic"]);
+    attach(&["--cache", "2G", "--cache-block", "4K", "--cache-max", "4G", "--cache-path", "/mnt/other"]);
+    attach(&[]);
+    let shown = image.attach(&[POSTGRES, "--no-follow-tables", "--dry-run"]);
+    assert!(shown.succeeds().out.contains(&format!("would remove /{FOLLOWER}\n")), "{}", shown.out);
+    attach(&["--no-follow-tables"]);
+    attach(&["--follow-tables"]);
+    let shown = image.attach(&[POSTGRES, "--no-cache", "--dry-run"]);
+    shown.succeeds().says(&["/mnt/other is not used"]);
+    assert!(shown.out.contains(&format!("would remove /{FOLLOWER}\n")), "{}", shown.out);
+    attach(&["--no-cache"]);
+    attach(&["--cache", "1G", "--follow-tables"]);
+    zone(&image, "mnt/a.pool.cache");
+    image.as_the_dry_run_says(&["detach", POSTGRES]);
+    assert_eq!(image.all(), before);
+    // What is made: a pool, here by its name behind a link, and a directory of the user's.
+    std::os::unix::fs::symlink(image.at("mnt"), image.at("srv/link")).expect("a link");
+    let new = ["--pool", "/srv/link/b.pool", "--size", "16M", "--emulated"];
+    let shown = image.attach(&[&[POSTGRES], &new[..], &["--dry-run"]].concat());
+    assert!(shown.succeeds().out.contains("would make the pool /mnt/b.pool for "), "{}", shown.out);
+    attach(&new);
+    image.as_the_dry_run_says(&["detach", POSTGRES]);
+    if common::is_root() {
+        for path in ["srv/pg", "mnt/a.pool"] {
+            std::os::unix::fs::chown(image.at(path), Some(4711), None).expect("given away");
+        }
+        attach(&["--pool", "/mnt/a.pool", "--emulated", "--cache", "1G"]);
+        zone(&image, "mnt/a.pool.d/cache");
+        image.seawall(&["detach", POSTGRES]).succeeds();
+    }
+}
+
+/// Whatever is wrong is found before the pool is made, too.
+#[test]
+fn who_is_refused_gets_no_pool() {
+    let image = Image::new();
+    let new = [POSTGRES, "--pool", "/mnt/b.pool", "--size", "16M", "--emulated"];
+    image.attach(&[&new[..], &["--follow-tables"]].concat()).fails(1, &["has none", "--cache SIZE"]);
+    image.attach(&[POSTGRES, "--pool", "/nowhere/b.pool", "--emulated"]).fails(1, &["/nowhere"]);
+    let mirrored = ["--block", "/srv/log", "--mirror", "/srv/log2"];
+    for more in [&[][..], &["--dry-run"]] {
+        image
+            .attach(&[&[POSTGRES], &mirrored[..], more].concat())
+            .fails(1, &["seawall init --block /srv/log"]);
+    }
+    image.attach(&[POSTGRES, "--pool", "/mnt/a.pool", "--emulated"]).succeeds();
+    image.attach(&new).fails(1, &["is attached to the pool /mnt/a.pool"]);
+    fs::remove_file(image.at("usr/lib/systemd/system/seawalld@.service")).expect("removed");
+    image.seawall(&["detach", POSTGRES]).succeeds();
+    image.attach(&new).fails(1, &["seawalld@.service"]);
+    assert!(!image.at("mnt/b.pool").exists());
 }
 
 const FOLLOWER: &str = "etc/systemd/system/seawall-follow-postgresql@15-main.service";

@@ -5,8 +5,8 @@
 //!   ─ one daemon has one cache: what other services of the pool ask for must be the same
 //! ```
 //!
-//! In: what was asked for, and the pool. Out: a [`Cached`], or the reason against it; nothing is made before
-//! [`prepare`]. The file itself is the daemon's to make, as the database's user: so that user must be allowed to.
+//! In: what was asked for, and the pool. Out: a [`Cached`], or the reason against it; nothing is made
+//! here. The file itself is the daemon's to make, as the database's user: so that user must be allowed to.
 
 use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ use super::drop_in::{Attached, check_plain};
 use super::known::Service;
 use super::machine::Machine;
 use super::pools::Place;
+use super::steps::Step;
 use super::unit::short_name;
 use super::{Attach, owner_name};
 use crate::cache::{DEFAULT_BLOCK, arguments};
@@ -210,13 +211,12 @@ pub fn of_others(machine: &Machine, wanted: &Attached) -> Vec<(String, String)> 
     others.filter_map(asked).collect()
 }
 
-/// Makes the directory of the user's own, if the cache is to lie there.
+/// Makes a directory for it, this user's.
 ///
 /// # Errors
 /// If it cannot be made.
-pub fn prepare(machine: &Machine, wanted: &Attached, uid: u32) -> Result<()> {
-    let Some(dir) = directory_to_make(machine, wanted) else { return Ok(()) };
-    let at = machine.at(&dir);
+pub fn make_directory(machine: &Machine, dir: &Path, uid: u32) -> Result<()> {
+    let at = machine.at(dir);
     let doing = || format!("making {}", dir.display());
     std::fs::create_dir(&at).with_context(doing)?;
     lchown(&at, Some(uid), None).with_context(doing)
@@ -229,25 +229,28 @@ pub fn directory_to_make(machine: &Machine, wanted: &Attached) -> Option<PathBuf
     (is_its && !machine.at(&dir).exists()).then_some(dir)
 }
 
-/// Removes a cache that no service of the pool has any more, and says what became of it. It holds nothing that is not
-/// in the files, so what goes wrong is told and stops nothing.
-pub fn remove(machine: &Machine, attached: &Attached) -> Option<PathBuf> {
-    let cached = attached.cache.as_ref()?;
-    let path = cached.path.display();
-    if !of_others(machine, attached).is_empty() {
-        return None;
-    }
-    match cache::remove(&machine.at(&cached.path)) {
+/// The cache that a service's detach removes: one that is there, and that no other service of the pool has.
+pub fn to_remove(machine: &Machine, attached: &Attached) -> Option<Step<'static>> {
+    let path = attached.cache.as_ref()?.path.clone();
+    let is_mine = of_others(machine, attached).is_empty() && machine.at(&path).exists();
+    is_mine.then(|| Step::RemoveCache { path, dir: own_directory(&attached.pool) })
+}
+
+/// Removes a cache; false if it stays. It holds nothing that is not in the files, so what goes wrong is told and stops
+/// nothing.
+pub fn remove(machine: &Machine, path: &Path, dir: &Path) -> bool {
+    match cache::remove(&machine.at(path)) {
         Ok(removed) => {
             // Only if it is empty, and ours.
-            let _ = std::fs::remove_dir(machine.at(own_directory(&attached.pool)));
-            removed.then(|| cached.path.clone())
+            let _ = std::fs::remove_dir(machine.at(dir));
+            removed
         }
         Err(e) => {
+            let path = path.display();
             eprintln!(
                 "seawall: the block cache stays: {e}. Nothing in it is needed: `rm {path}` when nobody uses it"
             );
-            None
+            false
         }
     }
 }

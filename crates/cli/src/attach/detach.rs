@@ -12,7 +12,8 @@ use super::drop_in::{self, Attached};
 use super::environment;
 use super::follow;
 use super::hooks;
-use super::machine::{Machine, systemctl};
+use super::machine::Machine;
+use super::steps::{self, Step};
 use super::unit::{self, Unit, full_name, short_name};
 use crate::commands::{inspect, recover};
 use crate::show;
@@ -56,23 +57,20 @@ pub fn detach(how: &Detach) -> Result<()> {
         );
     }
     close_log(&machine, &attached, how.dry_run)?;
-    let (daemon_drop_in, _) = attached.daemon_drop_in();
-    let mut files = vec![unit::drop_in(&unit), daemon_drop_in];
-    files.extend(attached.follower.iter().map(|_| follow::path(&attached)));
+    let mut steps = steps(&machine, &attached)?;
     if how.dry_run {
-        let left = |cached: &&cached::Cached| machine.at(&cached.path).exists();
-        let others = cached::of_others(&machine, &attached);
-        files
-            .extend(attached.cache.iter().filter(|_| others.is_empty()).filter(left).map(|c| c.path.clone()));
+        steps.iter().filter(|_| !how.json).for_each(|step| println!("would {}", step.words()));
     } else {
-        remove(&machine, &attached, &files)?;
-        files.extend(cached::remove(&machine, &attached));
+        steps = taken(&machine, steps)?;
     }
     if how.json {
-        return show::json(&json!({ "unit": unit, "detached": !how.dry_run, "removed": files }));
+        let mut all = steps::json(&steps);
+        all["unit"] = json!(unit);
+        all["detached"] = json!(!how.dry_run);
+        return show::json(&all);
     }
-    for file in &files {
-        println!("{} {}", if how.dry_run { "would remove" } else { "removed" }, file.display());
+    for path in steps.iter().filter(|_| !how.dry_run).filter_map(Step::removed) {
+        println!("removed {}", path.display());
     }
     let verb = if how.dry_run { "would be detached" } else { "is detached" };
     println!(
@@ -86,23 +84,46 @@ pub fn detach(how: &Detach) -> Result<()> {
     Ok(())
 }
 
-fn remove(machine: &Machine, attached: &Attached, files: &[PathBuf]) -> Result<()> {
+/// All that is to be done when the log is closed.
+fn steps(machine: &Machine, attached: &Attached) -> Result<Vec<Step<'static>>> {
+    let mut steps = Vec::new();
     if let Some(file) = &attached.environment
         && let Some(text) = machine.read(file)?
     {
-        machine.write(file, &environment::without(&text))?;
+        steps.push(Step::Write(file.clone(), environment::without(&text)));
     }
-    follow::remove(machine, attached)?;
-    for file in files {
-        machine.remove(file)?;
+    steps.extend(follow::remove(machine, attached));
+    let (daemon_drop_in, _) = attached.daemon_drop_in();
+    let drop_ins = [unit::drop_in(&attached.unit), daemon_drop_in];
+    steps.extend(drop_ins.into_iter().filter(|path| machine.at(path).exists()).map(Step::Remove));
+    if machine.is_live() {
+        steps.push(Step::Reload);
+        // Without any service the daemon is not needed any more; systemd may notice by itself.
+        if is_last(machine, attached) && machine.is_running(&attached.daemon()) {
+            steps.push(Step::Stop(attached.daemon()));
+        }
     }
-    machine.reload()?;
-    let others = machine.at("/etc/systemd/system").join(format!("{}.d", attached.daemon()));
-    // Without it the daemon is not needed any more; systemd may have noticed already.
-    if machine.is_live() && !others.exists() && machine.is_running(&attached.daemon()) {
-        systemctl(&["stop", &attached.daemon()])?;
+    steps.extend(cached::to_remove(machine, attached));
+    Ok(steps)
+}
+
+/// Takes steps; those that found something to do.
+fn taken(machine: &Machine, steps: Vec<Step<'static>>) -> Result<Vec<Step<'static>>> {
+    let mut taken = Vec::new();
+    for step in steps {
+        if step.take(machine)? {
+            taken.push(step);
+        }
     }
-    Ok(())
+    Ok(taken)
+}
+
+/// Whether no other service has this daemon.
+fn is_last(machine: &Machine, attached: &Attached) -> bool {
+    let (mine, _) = attached.daemon_drop_in();
+    let dir = mine.parent().map(|dir| machine.at(dir)).unwrap_or_default();
+    let mut entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.all(|entry| Some(entry.file_name().as_os_str()) == mine.file_name())
 }
 
 /// Makes sure that the log holds nothing the files lack, and that the guards are down.

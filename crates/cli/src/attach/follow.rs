@@ -13,7 +13,8 @@ use seawall_wire::shm::Preset;
 
 use super::drop_in::Attached;
 use super::known::Service;
-use super::machine::{Machine, systemctl};
+use super::machine::Machine;
+use super::steps::Step;
 use super::unit::short_name;
 use super::{Attach, owner_name};
 
@@ -114,16 +115,11 @@ pub fn tell(machine: &Machine, before: Option<&Attached>, wanted: &Attached) {
     }
 }
 
-/// Ends and removes what a service had and is not to have any more.
-///
-/// # Errors
-/// If the unit cannot be removed.
-pub fn remove(machine: &Machine, attached: &Attached) -> Result<()> {
-    if attached.follower.is_none() {
-        return Ok(());
-    }
-    if machine.is_running(&unit(attached)) {
-        systemctl(&["stop", &unit(attached)])?;
-    }
-    machine.remove(&path(attached))
+/// What ends and removes the unit that a service has.
+pub fn remove(machine: &Machine, attached: &Attached) -> Vec<Step<'static>> {
+    let (unit, path) = (unit(attached), path(attached));
+    let is_running = attached.follower.is_some() && machine.is_running(&unit);
+    let is_there = attached.follower.is_some() && machine.at(&path).exists();
+    let steps = [is_running.then_some(Step::Stop(unit)), is_there.then_some(Step::Remove(path))];
+    steps.into_iter().flatten().collect()
 }

@@ -18,6 +18,7 @@ mod hooks;
 mod known;
 mod machine;
 mod pools;
+mod steps;
 mod unit;
 
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use seawall_daemon::place;
 use seawall_wire::shm::{Policy, Preset};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cache::WantedCache;
 use crate::run::{database, preload};
@@ -33,6 +34,7 @@ use crate::{pool::Wanted, show, size, user};
 use drop_in::{Attached, check_plain};
 use known::{Given, Service};
 use machine::Machine;
+use steps::Step;
 use unit::{Unit, short_name};
 
 pub use detach::{Detach, detach};
@@ -78,12 +80,6 @@ pub struct Attach {
     json: bool,
 }
 
-/// A file that attaching writes.
-struct Change {
-    path: PathBuf,
-    text: String,
-}
-
 /// Attaches.
 pub fn attach(how: &Attach) -> Result<()> {
     let machine = Machine::new(how.root.as_deref());
@@ -96,35 +92,25 @@ pub fn attach(how: &Attach) -> Result<()> {
     let before = Attached::load(&machine, &unit.name)?;
     let place = pools::place(&machine, how, &service, before.as_ref())?;
     let cache = cached::find(&machine, how, &service, &place, before.as_ref())?;
-    let pool = pools::take(&machine, how, &service, place, before.as_ref())?;
     let policy = how.policy.clone().or_else(|| before.as_ref().map(|before| before.policy.clone()));
     let policy = policy.and_then(|name| Policy::from_name(&name)).unwrap_or_default();
     database::check_preload(service.preset)?;
     database::check_policy(service.preset, policy)?;
     let follower = follow::find(&machine, how, &service, before.as_ref())?;
-    let planned = plan(&machine, &unit, &service, pool)?;
+    let planned = plan(&machine, &unit, &service, place.path.clone())?;
     let wanted = Attached { policy: policy.name().into(), cache, follower, ..planned };
     check_change(&machine, before.as_ref(), &wanted)?;
     cached::check_others(&machine, &wanted)?;
     follow::check(&machine, &wanted)?;
-    let changes = changes(&machine, &wanted)?;
+    let steps = steps(&machine, how, &service, place, before.as_ref(), &wanted)?;
     if !how.dry_run {
-        cached::prepare(&machine, &wanted, service.uid)?;
-        for change in &changes {
-            machine.write(&change.path, &change.text)?;
-        }
-        if let Some(before) = before.as_ref().filter(|_| wanted.follower.is_none()) {
-            follow::remove(&machine, before)?;
-        }
-        if !changes.is_empty() {
-            machine.reload()?;
+        for step in &steps {
+            step.take(&machine)?;
         }
     }
-    tell(how, &machine, &wanted, &changes)?;
-    tell_of_cache(how, &machine, before.as_ref(), &wanted);
-    if !how.dry_run {
-        follow::tell(&machine, before.as_ref(), &wanted);
-    }
+    tell(how, &machine, &wanted, &steps)?;
+    tell_of_cache(&machine, before.as_ref(), &wanted);
+    follow::tell(&machine, before.as_ref(), &wanted);
     if before.is_some_and(|before| before.protects_pages() && !wanted.protects_pages()) {
         eprintln!("seawall: {}", drop_in::TORN_AGAIN);
     }
@@ -201,47 +187,64 @@ fn check_change(machine: &Machine, before: Option<&Attached>, wanted: &Attached)
     )
 }
 
-/// What is to be written: files that are not yet as they shall be.
-fn changes(machine: &Machine, wanted: &Attached) -> Result<Vec<Change>> {
-    let (path, text) = wanted.daemon_drop_in();
-    let mut all = vec![Change { path, text }];
-    if let Some(file) = &wanted.environment {
-        let text = environment::with(&machine.read(file)?.unwrap_or_default(), &wanted.variables());
-        all.push(Change { path: file.clone(), text });
-    }
-    all.extend(follow::render(wanted).map(|text| Change { path: follow::path(wanted), text }));
-    // Last: it is what says that the service is attached.
-    all.push(Change { path: unit::drop_in(&wanted.unit), text: wanted.render() });
-    let mut changes = Vec::new();
-    for change in all {
-        if machine.read(&change.path)?.as_ref() != Some(&change.text) {
-            changes.push(change);
+/// All that is to be done; nothing if everything is as it shall be.
+fn steps<'a>(
+    machine: &Machine,
+    how: &'a Attach,
+    service: &'a Service,
+    place: pools::Place,
+    before: Option<&Attached>,
+    wanted: &Attached,
+) -> Result<Vec<Step<'a>>> {
+    let mut steps = Vec::new();
+    steps.extend(pools::make(machine, how, service, place).map(Step::MakePool));
+    steps.extend(cached::directory_to_make(machine, wanted).map(|dir| Step::MakeDirectory(dir, service.uid)));
+    for (path, text) in files(machine, wanted)? {
+        if machine.read(&path)?.as_ref() != Some(&text) {
+            steps.push(Step::Write(path, text));
         }
     }
-    Ok(changes)
+    if let Some(before) = before.filter(|_| wanted.follower.is_none()) {
+        steps.extend(follow::remove(machine, before));
+    }
+    if machine.is_live() && !steps.is_empty() {
+        steps.push(Step::Reload);
+    }
+    Ok(steps)
 }
 
-fn tell(how: &Attach, machine: &Machine, wanted: &Attached, changes: &[Change]) -> Result<()> {
+/// The files of an attached service, and their texts.
+fn files(machine: &Machine, wanted: &Attached) -> Result<Vec<(PathBuf, String)>> {
+    let mut files = vec![wanted.daemon_drop_in()];
+    if let Some(file) = &wanted.environment {
+        let text = environment::with(&machine.read(file)?.unwrap_or_default(), &wanted.variables());
+        files.push((file.clone(), text));
+    }
+    files.extend(follow::render(wanted).map(|text| (follow::path(wanted), text)));
+    // Last: it is what says that the service is attached.
+    files.push((unit::drop_in(&wanted.unit), wanted.render()));
+    Ok(files)
+}
+
+fn tell(how: &Attach, machine: &Machine, wanted: &Attached, steps: &[Step<'_>]) -> Result<()> {
     let service = short_name(&wanted.unit);
     let bare = hooks::is_bare(machine, &wanted.unit);
     if how.json {
-        let files: Vec<_> = changes.iter().map(|c| json!({ "path": c.path, "text": c.text })).collect();
         let mut all = serde_json::to_value(wanted)?;
+        if let (Some(all), Value::Object(done)) = (all.as_object_mut(), steps::json(steps)) {
+            all.extend(done);
+        }
         all["daemon"] = json!(wanted.daemon());
-        all["files"] = json!(files);
-        all["changed"] = json!(!how.dry_run && !changes.is_empty());
+        all["changed"] = json!(!how.dry_run && !steps.is_empty());
         all["needs_restart"] = json!(bare);
         return show::json(&all);
     }
     if how.dry_run {
-        for change in changes {
-            println!("would write {}:\n\n{}", change.path.display(), change.text);
-        }
-        if let Some(dir) = cached::directory_to_make(machine, wanted) {
-            println!("would make the directory {} for the block cache", dir.display());
+        for step in steps {
+            println!("would {}", step.words());
         }
     }
-    let verb = match (how.dry_run, changes.is_empty()) {
+    let verb = match (how.dry_run, steps.is_empty()) {
         (_, true) => "is attached already; nothing was changed",
         (true, false) => "would be attached",
         (false, false) => "is attached",
@@ -260,14 +263,14 @@ fn tell(how: &Attach, machine: &Machine, wanted: &Attached, changes: &[Change]) 
             .map(|user| ("tables", format!("followed as {user}, by {}", follow::unit(wanted)))),
     );
     show::facts(&facts);
-    if bare && !how.dry_run {
+    if bare {
         println!("It runs WITHOUT Seawall until its next start: `systemctl restart {service}`");
     }
     Ok(())
 }
 
 /// What becomes of the block cache, and when: on stderr, beside what was asked for.
-fn tell_of_cache(how: &Attach, machine: &Machine, before: Option<&Attached>, wanted: &Attached) {
+fn tell_of_cache(machine: &Machine, before: Option<&Attached>, wanted: &Attached) {
     if wanted.cache.is_none()
         && let [(other, _), ..] = cached::of_others(machine, wanted).as_slice()
     {
@@ -289,7 +292,7 @@ fn tell_of_cache(how: &Attach, machine: &Machine, before: Option<&Attached>, wan
         );
     }
     let is_left = |had: &&cached::Cached| wanted.cache.as_ref().is_none_or(|now| now.path != had.path);
-    if let Some(had) = had.filter(is_left).filter(|_| !how.dry_run) {
+    if let Some(had) = had.filter(is_left) {
         eprintln!(
             "seawall: the former block cache {} is not used from then on; nothing in it is needed, so remove it then",
             had.path.display()

@@ -52,40 +52,68 @@ pub fn place(machine: &Machine, how: &Attach, service: &Service, before: Option<
             owner_name(service.uid)
         );
     }
-    Ok(place)
-}
-
-/// The pool there, made if it is not; its real path.
-///
-/// # Errors
-/// If it cannot be made, or the service may not use it.
-pub fn take(
-    machine: &Machine,
-    how: &Attach,
-    service: &Service,
-    place: Place,
-    before: Option<&Attached>,
-) -> Result<PathBuf> {
-    let Place { path, on_disk } = place;
-    if machine.at(&path).exists() || how.dry_run {
-        return Ok(path);
-    }
     if how.wanted.mirror().is_some() {
         bail!(
             "{0} is not there: make the mirrored log first, as {1}: `seawall init --block {0} --mirror …`",
-            path.display(),
+            place.path.display(),
             owner_name(service.uid)
         );
     }
-    let at = machine.at(&path);
-    match on_disk {
-        true => pool::make_block(&at, how.wanted.size(), false, None).map_err(|e| which(e.into()))?,
-        false => how.wanted.make(&at)?,
+    place.path = real_path_of_new(machine, &place.path)?;
+    Ok(place)
+}
+
+/// A pool that is to be made.
+pub struct NewPool<'a> {
+    place: Place,
+    how: &'a Attach,
+    service: &'a Service,
+}
+
+/// The pool that is to be made there; `None` if it is there.
+pub fn make<'a>(
+    machine: &Machine,
+    how: &'a Attach,
+    service: &'a Service,
+    place: Place,
+) -> Option<NewPool<'a>> {
+    (!machine.at(&place.path).exists()).then_some(NewPool { place, how, service })
+}
+
+impl NewPool<'_> {
+    /// Where it is to be.
+    pub fn path(&self) -> &Path {
+        &self.place.path
     }
-    give(&at, &path, service)?;
-    let path = machine.real(&path)?;
-    check(machine, &path, how, service, before)?;
-    Ok(path)
+
+    /// Whose it is to be.
+    pub fn owner(&self) -> String {
+        owner_name(self.service.uid)
+    }
+
+    /// Makes it.
+    ///
+    /// # Errors
+    /// If it cannot be made, or the service could not use it.
+    pub fn make(&self, machine: &Machine) -> Result<()> {
+        let Self { place: Place { path, on_disk }, how, service } = self;
+        let at = machine.at(path);
+        match on_disk {
+            true => pool::make_block(&at, how.wanted.size(), false, None).map_err(|e| which(e.into()))?,
+            false => how.wanted.make(&at)?,
+        }
+        give(&at, path, service)?;
+        check(machine, path, how, service, None)
+    }
+}
+
+/// The path that a file which is not there would have.
+fn real_path_of_new(machine: &Machine, path: &Path) -> Result<PathBuf> {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+        bail!("{} is no path of a pool", path.display())
+    };
+    let dir = machine.real(dir).with_context(|| format!("looking for the directory {}", dir.display()))?;
+    Ok(dir.join(name))
 }
 
 /// `seawall-UID.pool` of the database's user on persistent memory, or a log on the disk beside the data: where `seawall
