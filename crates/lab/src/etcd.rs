@@ -15,8 +15,6 @@ use crate::tools::find_in_path;
 
 const UNSAFE: &str = "--unsafe-no-fsync";
 const LIMIT: Duration = Duration::from_secs(60);
-/// Transactions between two snapshots of etcd's log: some happen while a test runs.
-const SNAPSHOT_COUNT: &str = "500";
 
 /// A running server; dropping it ends it.
 pub struct Server {
@@ -41,6 +39,11 @@ pub fn can_be_unsafe() -> bool {
 impl Server {
     /// Starts it on `data` and waits until it serves.
     pub fn start(lab: &Lab, side: Side, data: &Path) -> Result<Self> {
+        Self::start_with(lab, side, data, &[])
+    }
+
+    /// The same with more options.
+    pub fn start_with(lab: &Lab, side: Side, data: &Path, options: &[&str]) -> Result<Self> {
         let program = program()?;
         let (address, peers) = (free_address()?, free_address()?);
         let url = |address: &str| format!("http://{address}");
@@ -52,7 +55,8 @@ impl Server {
             args.push(format!("{role}={}", url(&peers)));
         }
         args.push(format!("--initial-cluster=lab={}", url(&peers)));
-        args.extend([format!("--snapshot-count={SNAPSHOT_COUNT}"), "--log-level=error".to_owned()]);
+        args.push("--log-level=error".to_owned());
+        args.extend(options.iter().map(|option| (*option).to_owned()));
         if side == Side::Unsafe {
             args.push(UNSAFE.to_owned());
         }

@@ -33,6 +33,8 @@ pub fn place(lab: &Lab) -> PathBuf {
 pub struct Mount<'a> {
     lab: &'a Lab,
     preset: Preset,
+    /// The directory that is mounted.
+    behind: PathBuf,
     pool: Pool,
     /// `None` while nothing is mounted.
     supervisor: Option<Running>,
@@ -41,11 +43,16 @@ pub struct Mount<'a> {
 impl<'a> Mount<'a> {
     /// Mounts an empty directory, with a block cache if the lab's own pool has one.
     pub fn start(lab: &'a Lab, preset: Preset) -> Result<Self> {
-        lab.fresh_dir(&behind(lab))?;
+        Self::start_on(lab, preset, lab.work.data("behind-mount"))
+    }
+
+    /// The same with the files in `behind`, on another disk.
+    pub fn start_on(lab: &'a Lab, preset: Preset, behind: PathBuf) -> Result<Self> {
+        lab.fresh_dir(&behind)?;
         lab.identity.create_dir(&place(lab))?;
         let pool = Pool::create(&lab.tools, &Identity::ourselves(), lab.pool.size(), "-mount")?;
         let pool = pool.with_cache(lab.pool.cache());
-        let mut mount = Self { lab, preset, pool, supervisor: None };
+        let mut mount = Self { lab, preset, behind, pool, supervisor: None };
         mount.again()?;
         Ok(mount)
     }
@@ -57,7 +64,7 @@ impl<'a> Mount<'a> {
             old.wait_for(LIMIT)?;
         }
         let mut command = self.pool.seawall();
-        command.arg("mount").arg(behind(self.lab)).arg(place(self.lab));
+        command.arg("mount").arg(&self.behind).arg(place(self.lab));
         command.args(["--foreground", "--quiet", "--emulated", "--preset", self.preset.name()]);
         command.args(self.pool.cache_options()).args(["--policy", self.preset.policy(), "--pool"]);
         command.arg(self.pool.path());
@@ -88,8 +95,8 @@ impl<'a> Mount<'a> {
     }
 
     /// The directory that holds the files.
-    pub fn behind(&self) -> PathBuf {
-        behind(self.lab)
+    pub fn behind(&self) -> &Path {
+        &self.behind
     }
 
     /// Its pool.
@@ -132,10 +139,6 @@ impl Drop for Mount<'_> {
         // A dead one. Before the directory it hides is removed.
         detach(&place(self.lab));
     }
-}
-
-fn behind(lab: &Lab) -> PathBuf {
-    lab.work.data("behind-mount")
 }
 
 /// Asks the mount, if there is one: so its server answers, too. What stat(2) says may be remembered from one that

@@ -19,7 +19,6 @@ use super::slow_disk::SlowDisk;
 use super::stores::with_rates;
 use super::{Fields, Scope, SectionResult, databases};
 use crate::compare::{self, Three, Turns};
-use crate::identity::Identity;
 use crate::installed::{random_puts, read};
 use crate::lab::Lab;
 use crate::pg::{self, Bench, Cluster, Template, Test};
@@ -51,11 +50,9 @@ const FLUSH: Duration = Duration::from_millis(1);
 /// Bytes of the slow disk: the sides' clusters, and their WAL.
 const SLOW_BYTES: u64 = 6 << 30;
 
-/// The slow disk takes a file system of its own, which only root mounts.
 fn shapes() -> Vec<Shape> {
     let all = [Shape::Postgres, Shape::Sqlite, Shape::Rocksdb, Shape::PostgresSlow];
-    let may_mount = Identity::find().is_ok_and(|identity| identity.is_other());
-    all.into_iter().filter(|shape| *shape != Shape::PostgresSlow || may_mount).collect()
+    all.into_iter().filter(|shape| *shape != Shape::PostgresSlow || SlowDisk::is_possible()).collect()
 }
 
 impl Shape {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use seawall_powercut::disk::Disk;
 
+use crate::identity::Identity;
 use crate::lab::Lab;
 use crate::trial::mount::LoopDisk;
 
@@ -19,6 +20,11 @@ pub struct SlowDisk {
 }
 
 impl SlowDisk {
+    /// It has a file system of its own, which only root mounts.
+    pub fn is_possible() -> bool {
+        Identity::find().is_ok_and(|identity| identity.is_other())
+    }
+
     /// Of so many bytes of memory, taken as they are written; slow from now on.
     ///
     /// # Errors

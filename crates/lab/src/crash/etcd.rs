@@ -13,11 +13,13 @@ use crate::side::Side;
 
 /// Enough that etcd begins another segment of its log (64 MB) while a test runs.
 const VALUE_BYTES: &str = "65536";
+/// Transactions between two snapshots of etcd's log: some happen while a test runs.
+const SNAPSHOTS: &[&str] = &["--snapshot-count=500"];
 
 impl ProgramLoad {
     /// Starts a member on `data`, and four clients.
     pub fn etcd(lab: &Lab, side: Side, data: &Path, ledger: &Path) -> Result<Self> {
-        let server = Server::start(lab, side, data)?;
+        let server = Server::start_with(lab, side, data, SNAPSHOTS)?;
         let mut client = lab.command(&lab.tools.load);
         client.args(["ledger-etcd", "--bytes", VALUE_BYTES, "--connect", server.address(), "--ledger"]);
         client.arg(ledger).args(["--seconds", &LIMIT.as_secs().to_string()]);
@@ -29,7 +31,7 @@ impl ProgramLoad {
 
 /// Starts etcd on `data` as `side` does, compares with the ledger, stops it, and lets etcd check its store.
 pub fn check_etcd(lab: &Lab, side: Side, data: &Path, ledger: &Path) -> Result<Verdict> {
-    let server = Server::start(lab, side, data)?;
+    let server = Server::start_with(lab, side, data, SNAPSHOTS)?;
     let mut check = lab.command(&lab.tools.load);
     check.args(["check-etcd", "--connect", server.address(), "--ledger"]).arg(ledger);
     let verdict = super::verdict(start_captured(check, "the etcd check", libc::SIGTERM)?.wait()?)?;

@@ -1,16 +1,19 @@
-//! etcd: puts a second, by its own benchmark if that is found, else by a load of ours.
+//! etcd: puts a second, by its own benchmark if that is found, else by a load of ours; on this disk, and on one that
+//! takes a millisecond over each flush, as volumes of clouds do.
 //!
-//! Its own one is not in distributions. Name it in `SEAWALL_ETCD_BENCHMARK`: the program that
-//! `go.etcd.io/etcd/tools/benchmark` builds. Ours asks the JSON gateway, which costs the server more for each put, so
-//! that the disk matters less.
+//! Its own one is not in distributions: docs/BENCHMARKS.md has the commands that build it. It is named in
+//! `SEAWALL_ETCD_BENCHMARK`. Ours asks the JSON gateway, which costs the server more for each put, so that the disk
+//! matters less.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use seawall_load::etcd::Report;
 
 use super::Row;
 use crate::bench::Scope;
+use crate::bench::slow_disk::SlowDisk;
 use crate::etcd::{self, Server};
 use crate::lab::Lab;
 use crate::mount::Mount;
@@ -18,6 +21,11 @@ use crate::process::run;
 use crate::side::{Preset, Side, order};
 
 const CLIENTS: [u32; 4] = [1, 4, 16, 64];
+/// One client waits for each flush, many share them.
+const CLIENTS_SLOW: [u32; 3] = [1, 16, 64];
+const FLUSH: Duration = Duration::from_millis(1);
+/// Its log is preallocated by 64 MB, its store grows by the puts.
+const SLOW_BYTES: u64 = 3 << 30;
 const VALUE_BYTES: &str = "256";
 
 /// Programs that are missing are named before anything is measured.
@@ -32,39 +40,86 @@ fn sides(round: usize) -> Vec<Side> {
     order(&[Side::Fs, Side::Mount], round).into_iter().chain(unsafe_bound).collect()
 }
 
+fn slow_clients() -> &'static [u32] {
+    if SlowDisk::is_possible() { &CLIENTS_SLOW } else { &[] }
+}
+
 pub fn steps(_: Scope) -> usize {
-    CLIENTS.len() * sides(0).len()
+    (CLIENTS.len() + slow_clients().len()) * sides(0).len()
 }
 
 pub fn measure(lab: &Lab, scope: Scope) -> Result<Vec<Row>> {
-    let mount = Mount::start(lab, Preset::Etcd)?;
-    let own = std::env::var_os("SEAWALL_ETCD_BENCHMARK").map(PathBuf::from);
-    let by = if own.is_some() { "etcd's benchmark" } else { "by its JSON gateway" };
-    let mut rows = Vec::new();
-    for clients in CLIENTS {
-        let plural = if clients == 1 { "client" } else { "clients" };
-        let mut row = Row::new("etcd_put", format!("{clients} {plural}, {by}"), "puts/s");
-        for round in 0..scope.rounds {
+    let mut rows = Disk { lab, scope, files: None }.measure(&CLIENTS)?;
+    if !slow_clients().is_empty() {
+        let disk = SlowDisk::mount(lab, SLOW_BYTES, FLUSH).context("the slow disk")?;
+        rows.extend(Disk { lab, scope, files: Some(disk.path()) }.measure(slow_clients())?);
+    }
+    Ok(rows)
+}
+
+/// Where etcd's files are.
+struct Disk<'a> {
+    lab: &'a Lab,
+    scope: Scope,
+    /// On the slow disk.
+    files: Option<&'a Path>,
+}
+
+impl Disk<'_> {
+    fn measure(&self, clients: &[u32]) -> Result<Vec<Row>> {
+        let mount = match self.files {
+            None => Mount::start(self.lab, Preset::Etcd),
+            Some(files) => Mount::start_on(self.lab, Preset::Etcd, files.join("behind-mount")),
+        }?;
+        let rows = clients.iter().map(|&clients| self.row(&mount, clients)).collect();
+        mount.end()?;
+        rows
+    }
+
+    fn row(&self, mount: &Mount<'_>, clients: u32) -> Result<Row> {
+        let mut row = Row::new("etcd_put", self.shape(clients), "puts/s");
+        for round in 0..self.scope.rounds {
             for side in sides(round) {
-                // Removed with everything else: on the mount a guard stands in it until the log is closed.
-                let data = lab.data(side, &format!("etcd-{}-{clients}-{round}", side.name()));
-                lab.fresh_dir(&data)?;
-                mount.settle()?;
-                lab.settle()?;
-                let server = Server::start(lab, side, &data)?;
-                let seconds = if scope.quick { 1.0 } else { 4.0 };
-                let rate = match &own {
-                    Some(program) => benchmark(lab, &server, program, clients, seconds),
-                    None => puts(lab, &server, clients, seconds),
-                };
-                row.add(lab, round, side, rate.with_context(|| side.title())?);
-                server.stop()?;
+                let rate = self.run(mount, (side, clients, round)).with_context(|| side.title())?;
+                row.add(self.lab, round, side, rate);
             }
         }
-        rows.push(row);
+        Ok(row)
     }
-    mount.end()?;
-    Ok(rows)
+
+    fn shape(&self, clients: u32) -> String {
+        let plural = if clients == 1 { "client" } else { "clients" };
+        let by = if own_benchmark().is_some() { "etcd's benchmark" } else { "by its JSON gateway" };
+        let disk =
+            if self.files.is_some() { format!(", {} ms a flush", FLUSH.as_millis()) } else { String::new() };
+        format!("{clients} {plural}, {by}{disk}")
+    }
+
+    /// A new server; puts a second.
+    fn run(&self, mount: &Mount<'_>, (side, clients, round): (Side, u32, usize)) -> Result<f64> {
+        let lab = self.lab;
+        // Removed with everything else: on the mount a guard stands in it until the log is closed.
+        let name = format!("etcd-{}-{clients}-{round}", side.name());
+        let data = match self.files {
+            Some(files) if side != Side::Mount => files.join(name),
+            _ => lab.data(side, &name),
+        };
+        lab.fresh_dir(&data)?;
+        mount.settle()?;
+        lab.settle()?;
+        let server = Server::start(lab, side, &data)?;
+        let seconds = if self.scope.quick { 1.0 } else { 4.0 };
+        let rate = match own_benchmark() {
+            Some(program) => benchmark(lab, &server, &program, clients, seconds),
+            None => puts(lab, &server, clients, seconds),
+        };
+        server.stop()?;
+        rate
+    }
+}
+
+fn own_benchmark() -> Option<PathBuf> {
+    std::env::var_os("SEAWALL_ETCD_BENCHMARK").map(PathBuf::from)
 }
 
 fn puts(lab: &Lab, server: &Server, clients: u32, seconds: f64) -> Result<f64> {
