@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use seawall_daemon::cache::CacheOptions;
@@ -13,8 +13,9 @@ use seawall_daemon::control::Control;
 use seawall_daemon::{Options, serve};
 
 use common::front::{self, BLOCK, Front};
-use common::served::{self, add_root};
-use common::{Place, is_root, kill, wait_for};
+use common::scene::Scene;
+use common::served::add_root;
+use common::{Place, is_root, wait_for};
 
 const BLOCKS: usize = 200;
 
@@ -24,44 +25,22 @@ fn front_of_the_tests() {
     front::play();
 }
 
-/// A daemon with a cache, and a database's directory with one file in it.
-struct Scene {
-    place: Place,
-    daemon: Child,
-    file: PathBuf,
+const CACHE: [&str; 2] = ["--cache", "64M"];
+
+/// A cache, and one file.
+fn scene() -> Scene {
+    Scene::with(&[("x.db", BLOCKS)], &CACHE)
 }
 
+/// What is done with that file.
 impl Scene {
-    fn new() -> Self {
-        let place = Place::new();
-        let file = place.file("x.db");
-        fs::write(&file, vec![1; BLOCKS * BLOCK]).expect("written");
-        let daemon = start(&place, "64M");
-        Self { place, daemon, file }
-    }
-
-    /// The daemon was stopped, or killed: another one.
-    fn restart(&mut self, size: &str) {
-        self.daemon.wait().expect("it ended");
-        self.daemon = start(&self.place, size);
-    }
-
-    fn stop(&mut self) {
-        self.place.seawall(&["stop", "--pool", self.place.pool()]).succeeds();
-    }
-
-    fn kill(&mut self) {
-        kill(self.daemon.id().into());
-    }
-
-    fn front(&self) -> Front {
-        Front::start(&self.place.pool, "front_of_the_tests")
+    fn db(&self) -> PathBuf {
+        self.file("x.db")
     }
 
     /// A front with the file entered and all of it in the cache.
     fn warm(&self) -> Front {
-        let mut front = self.front();
-        assert_eq!(front.enter(&self.file), "Ok");
+        let mut front = self.front_of(&self.db());
         wait_for("all blocks to be admitted", || front.hits(BLOCKS) == BLOCKS);
         front
     }
@@ -70,52 +49,23 @@ impl Scene {
     fn noted(&mut self) {
         self.warm().end();
         self.settle();
-        self.stop();
-        self.restart("64M");
+        self.restart(&CACHE);
     }
 
     /// Until the file's times are old enough to show another change.
     fn settle(&self) {
-        let stat = fs::metadata(&self.file).expect("stat");
+        let stat = fs::metadata(self.db()).expect("stat");
         let changed = stat.ctime() as i128 * 1_000_000_000 + i128::from(stat.ctime_nsec());
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as i128;
         wait_for("times to settle", || now() - changed > 60_000_000);
     }
-
-    fn status(&self) -> serde_json::Value {
-        self.place.status()["cache"].clone()
-    }
-
-    fn log(&self) -> String {
-        fs::read_to_string(self.place.status()["log"].as_str().expect("a path")).expect("the log")
-    }
-
-    fn zone(&self) -> PathBuf {
-        format!("{}.cache", self.place.pool()).into()
-    }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        let _ = self.daemon.kill();
-        let _ = self.daemon.wait();
-    }
-}
-
-/// A daemon that serves the data directory.
-fn start(place: &Place, size: &str) -> Child {
-    let daemon = served::start(place, &["--cache", size]);
-    let data = place.data.path().canonicalize().expect("it exists");
-    add_root(place, "sqlite", &data, &data);
-    daemon
 }
 
 #[test]
 fn after_a_clean_stop_the_cache_is_warm() {
-    let mut scene = Scene::new();
+    let mut scene = scene();
     scene.noted();
-    let mut front = scene.front();
-    assert_eq!(front.enter(&scene.file), "Ok");
+    let mut front = scene.front_of(&scene.db());
     let hits = front.hits(BLOCKS);
     assert!(hits * 10 >= BLOCKS * 9, "{hits} of {BLOCKS}");
     let status = scene.status();
@@ -126,15 +76,14 @@ fn after_a_clean_stop_the_cache_is_warm() {
 
 #[test]
 fn a_file_that_changed_meanwhile_is_cold() {
-    let mut scene = Scene::new();
+    let mut scene = scene();
     scene.noted();
     scene.stop();
-    let file = fs::File::options().write(true).open(&scene.file).expect("open");
+    let file = fs::File::options().write(true).open(scene.db()).expect("open");
     file.write_all_at(&[2; BLOCK], 0).expect("written");
     drop(file);
-    scene.restart("64M");
-    let mut front = scene.front();
-    assert_eq!(front.enter(&scene.file), "Ok");
+    scene.start(&CACHE);
+    let mut front = scene.front_of(&scene.db());
     assert_eq!(front.read(0), (false, 2));
     assert_eq!(front.hits(BLOCKS), 1, "what was read just now");
 }
@@ -142,15 +91,13 @@ fn a_file_that_changed_meanwhile_is_cold() {
 /// Readers go on; nothing is served while no daemon watches, and everything when the next one has looked.
 #[test]
 fn a_daemon_that_is_killed_under_readers_is_replaced_and_the_cache_is_warm() {
-    let mut scene = Scene::new();
+    let mut scene = scene();
     scene.noted();
-    let mut front = scene.front();
-    assert_eq!(front.enter(&scene.file), "Ok");
+    let mut front = scene.front_of(&scene.db());
     assert_eq!(front.hits(BLOCKS), BLOCKS);
     scene.kill();
-    scene.daemon.wait().expect("killed");
     assert_eq!(front.hits(BLOCKS), 0, "nobody watches");
-    scene.daemon = start(&scene.place, "64M");
+    scene.start(&CACHE);
     wait_for("the file to be looked at", || front.read(0).0);
     assert_eq!(front.hits(BLOCKS), BLOCKS);
     assert!(scene.log().contains("took over the block cache; 1 files, 0 of them not found"));
@@ -159,18 +106,16 @@ fn a_daemon_that_is_killed_under_readers_is_replaced_and_the_cache_is_warm() {
 /// A stranger wrote while nobody watched.
 #[test]
 fn what_was_written_between_two_daemons_is_seen() {
-    let mut scene = Scene::new();
+    let mut scene = scene();
     scene.noted();
-    let mut front = scene.front();
-    assert_eq!(front.enter(&scene.file), "Ok");
+    let mut front = scene.front_of(&scene.db());
     assert_eq!(front.read(7), (true, 1));
     scene.kill();
-    scene.daemon.wait().expect("killed");
-    let file = fs::File::options().write(true).open(&scene.file).expect("open");
+    let file = fs::File::options().write(true).open(scene.db()).expect("open");
     file.write_all_at(&[2; BLOCK], 7 * BLOCK as u64).expect("written");
     drop(file);
     assert_eq!(front.read(7), (false, 2));
-    scene.daemon = start(&scene.place, "64M");
+    scene.start(&CACHE);
     assert_eq!(front.read(7).1, 2);
     wait_for("the file to be served again", || front.read(7) == (true, 2));
 }
@@ -178,19 +123,17 @@ fn what_was_written_between_two_daemons_is_seen() {
 /// A cache that is taken over by a daemon without one, or with another one, is served to nobody any more.
 #[test]
 fn a_daemon_without_the_cache_of_those_who_live_serves_none() {
-    let mut scene = Scene::new();
+    let mut scene = scene();
     let mut front = scene.warm();
     scene.kill();
-    scene.daemon.wait().expect("killed");
     fs::rename(scene.zone(), scene.place.ram("elsewhere")).expect("moved");
-    scene.daemon = start(&scene.place, "64M");
+    scene.start(&CACHE);
     assert_eq!(scene.status(), serde_json::Value::Null);
     assert!(scene.log().contains("was not found: nothing is cached until they have ended"));
     // Nor when the next one would find it: who came in between writes without a word.
     scene.kill();
-    scene.daemon.wait().expect("killed");
     fs::rename(scene.place.ram("elsewhere"), scene.zone()).expect("moved back");
-    scene.daemon = start(&scene.place, "64M");
+    scene.start(&CACHE);
     assert_eq!(scene.status(), serde_json::Value::Null);
     assert_eq!(front.hits(BLOCKS), 0);
     front.end();
@@ -198,11 +141,10 @@ fn a_daemon_without_the_cache_of_those_who_live_serves_none() {
 
 #[test]
 fn a_write_that_was_killed_is_tidied_up() {
-    let scene = Scene::new();
+    let scene = scene();
     let mut front = scene.warm();
     assert_eq!(front.ask("half-write 3 9"), "done");
-    let mut other = scene.front();
-    assert_eq!(other.enter(&scene.file), "Ok");
+    let mut other = scene.front_of(&scene.db());
     assert_eq!(other.read(3), (false, 9));
     assert_eq!(other.read(3), (false, 9), "a write is under way");
     front.kill();
@@ -215,16 +157,16 @@ fn a_strangers_write_is_seen_at_once() {
         eprintln!("skipped: only for root do opens wait");
         return;
     }
-    let scene = Scene::new();
+    let scene = scene();
     let mut front = scene.warm();
     for byte in 2..6 {
         assert!(front.read(5).0);
         // Opened, written and closed in a moment.
-        let from = scene.place.file("new");
+        let from = scene.file("new");
         fs::write(&from, [byte; BLOCK]).expect("written");
         let dd = Command::new("dd")
             .args(["bs=8192", "seek=5", "conv=notrunc", "status=none"])
-            .args([format!("if={}", from.display()), format!("of={}", scene.file.display())])
+            .args([format!("if={}", from.display()), format!("of={}", scene.db().display())])
             .status();
         assert!(dd.expect("dd").success());
         assert_eq!(front.read(5), (false, byte));
@@ -240,10 +182,10 @@ fn a_stranger_who_only_reads_costs_a_moment() {
         eprintln!("skipped: only for root do opens wait");
         return;
     }
-    let scene = Scene::new();
+    let scene = scene();
     let mut front = scene.warm();
     scene.settle();
-    let read = Command::new("cat").arg(&scene.file).stdout(Stdio::null()).status();
+    let read = Command::new("cat").arg(scene.db()).stdout(Stdio::null()).status();
     assert!(read.expect("cat").success());
     assert_eq!(front.hits(1), 0, "it might have been for writing");
     wait_for("the file to be served again", || front.read(0).0);
@@ -252,8 +194,8 @@ fn a_stranger_who_only_reads_costs_a_moment() {
 
 #[test]
 fn a_file_that_a_stranger_writes_is_not_entered() {
-    let scene = Scene::new();
-    let script = format!("exec 9>>{}; echo; read x", scene.file.display());
+    let scene = scene();
+    let script = format!("exec 9>>{}; echo; read x", scene.db().display());
     let mut stranger = Command::new("sh")
         .args(["-c", &script])
         .stdin(Stdio::piped())
@@ -263,22 +205,22 @@ fn a_file_that_a_stranger_writes_is_not_entered() {
     let mut ready = [0];
     std::io::Read::read_exact(stranger.stdout.as_mut().expect("piped"), &mut ready).expect("ready");
     let mut front = scene.front();
-    assert_eq!(front.enter(&scene.file), "Refused");
+    assert_eq!(front.enter(&scene.db()), "Refused");
     drop(stranger.stdin.take());
     stranger.wait().expect("it ends");
-    assert_eq!(front.enter(&scene.file), "Ok");
+    assert_eq!(front.enter(&scene.db()), "Ok");
 }
 
 #[test]
 fn what_is_not_a_databases_file_is_not_entered() {
-    let scene = Scene::new();
+    let scene = scene();
     let mut front = scene.front();
     let outside = tempfile::NamedTempFile::new_in("/var/tmp").expect("a file");
     assert_eq!(front.enter(outside.path()), "Bypass");
-    let log = scene.place.file("x.db-wal");
+    let log = scene.file("x.db-wal");
     fs::write(&log, "x").expect("written");
     assert_eq!(front.enter(&log), "Bypass");
-    let small = scene.place.file("small.db");
+    let small = scene.file("small.db");
     fs::write(&small, "x").expect("written");
     assert_eq!(front.enter(&small), "Ok", "it may grow");
 }
@@ -286,7 +228,7 @@ fn what_is_not_a_databases_file_is_not_entered() {
 /// Of PostgreSQL the log manages `pg_wal` alone, and what is read lies beside it.
 #[test]
 fn a_file_beside_the_directory_that_the_log_manages_is_entered() {
-    let scene = Scene::new();
+    let scene = scene();
     let data = tempfile::tempdir_in("/var/tmp").expect("a directory");
     let data = data.path().canonicalize().expect("it exists");
     for name in ["pg_wal", "base"] {
@@ -302,16 +244,15 @@ fn a_file_beside_the_directory_that_the_log_manages_is_entered() {
 
 #[test]
 fn a_zone_of_another_size_or_a_damaged_one_is_made_anew() {
-    let mut scene = Scene::new();
+    let mut scene = scene();
     scene.noted();
-    scene.stop();
-    scene.restart("80M");
+    scene.restart(&["--cache", "80M"]);
     assert!(scene.log().contains("made anew: it is of another size"));
     assert_eq!(scene.status()["size"], 80 << 20);
     scene.stop();
     let zone = fs::File::options().write(true).open(scene.zone()).expect("open");
     zone.write_all_at(&[0xff], 20).expect("damaged");
-    scene.restart("80M");
+    scene.start(&["--cache", "80M"]);
     assert!(scene.log().contains("made anew: the zone is damaged"));
     scene.warm().end();
 }
@@ -360,7 +301,7 @@ fn a_log_on_a_disk_has_no_cache_beside_it() {
 
 #[test]
 fn status_has_a_shape() {
-    let scene = Scene::new();
+    let scene = scene();
     let front = scene.warm();
     let status = scene.status();
     for key in ["path", "medium_name", "block_bytes", "blocks", "files_max", "off", "advisory"] {
@@ -371,7 +312,7 @@ fn status_has_a_shape() {
     assert_eq!((&status["blocks_used"], &status["admitted"]), (&BLOCKS.into(), &BLOCKS.into()));
     assert_eq!((&status["files_not_served"], &status["failures"]), (&0.into(), &0.into()));
     assert_eq!((&status["hits"], &status["misses"]), (&0.into(), &0.into()), "fronts count them");
-    let said = scene.place.seawall(&["status", "--pool", scene.place.pool()]);
+    let said = scene.seawall(&["status"]);
     assert!(said.out.contains("block cache") && said.out.contains("1 of 64 files entered"), "{}", said.out);
     front.end();
 }

@@ -4,14 +4,12 @@
 mod common;
 
 use std::fs;
-use std::path::PathBuf;
-use std::process::Child;
 
 use serde_json::{Value, json};
 
-use common::front::{self, BLOCK, Front};
-use common::served::{self, add_root};
-use common::{Place, is_root, kill, wait_for};
+use common::front::{self, Front};
+use common::scene::Scene;
+use common::{Place, is_root, wait_for};
 
 const BLOCKS: usize = 60;
 
@@ -21,49 +19,22 @@ fn front_of_the_tests() {
     front::play();
 }
 
-struct Scene {
-    place: Place,
-    daemon: Child,
-    file: PathBuf,
-    _dir: tempfile::TempDir,
-    store: PathBuf,
+const CACHE: [&str; 2] = ["--cache", "64M"];
+
+/// A cache on a disk, and one file.
+fn scene(options: &[&str]) -> Scene {
+    Scene::with_zone_below("/var/tmp", &[("x.db", BLOCKS)], &[&CACHE[..], options].concat())
 }
 
+/// What is done with that file.
 impl Scene {
-    fn new(options: &[&str]) -> Self {
-        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
-        let store = dir.path().join("store");
-        let place = Place::new();
-        let file = place.file("x.db");
-        fs::write(&file, vec![1; BLOCKS * BLOCK]).expect("written");
-        let daemon = start(&place, &store, options);
-        Self { place, daemon, file, _dir: dir, store }
-    }
-
-    fn restart(&mut self, options: &[&str]) {
-        self.daemon.wait().expect("it ended");
-        self.daemon = start(&self.place, &self.store, options);
-    }
-
-    fn stop(&mut self) {
-        self.place.seawall(&["stop", "--pool", self.place.pool()]).succeeds();
-        self.daemon.wait().expect("it ended");
-    }
-
-    fn kill(&mut self) {
-        kill(self.daemon.id().into());
-        self.daemon.wait().expect("killed");
-    }
-
-    fn front(&self) -> Front {
-        let mut front = Front::start(&self.place.pool, "front_of_the_tests");
-        assert_eq!(front.enter(&self.file), "Ok");
-        front
+    fn entered(&self) -> Front {
+        self.front_of(&self.file("x.db"))
     }
 
     /// A front with all of the file in the cache, which has noted it.
-    fn warm(&mut self) -> Front {
-        let mut front = self.front();
+    fn warm(&self) -> Front {
+        let mut front = self.entered();
         wait_for("all blocks to be brought", || front.hits(BLOCKS) == BLOCKS);
         front
     }
@@ -71,68 +42,36 @@ impl Scene {
     /// The same, and the file is left alone for long enough that its times would show a change.
     fn noted(&mut self) -> Front {
         self.warm().end();
-        self.stop();
-        self.restart(&[]);
+        self.restart(&CACHE);
         self.warm()
     }
-
-    fn status(&self) -> Value {
-        self.place.status()["cache"].clone()
-    }
-
-    fn log(&self) -> String {
-        fs::read_to_string(self.place.status()["log"].as_str().expect("a path")).expect("the log")
-    }
-
-    fn index(&self) -> PathBuf {
-        self.place.index_of(&self.store)
-    }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        let _ = self.daemon.kill();
-        let _ = self.daemon.wait();
-        if self.store.exists() {
-            let _ = fs::remove_file(self.index());
-        }
-    }
-}
-
-fn start(place: &Place, store: &std::path::Path, options: &[&str]) -> Child {
-    let store = store.to_str().expect("ASCII");
-    let daemon = served::start(place, &[&["--cache", "64M", "--cache-path", store], options].concat());
-    let data = place.data.path().canonicalize().expect("it exists");
-    add_root(place, "sqlite", &data, &data);
-    daemon
 }
 
 #[test]
 fn it_is_served_from_the_disk_and_says_so() {
-    let mut scene = Scene::new(&[]);
+    let scene = scene(&[]);
     let front = scene.warm();
     let status = scene.status();
     assert_eq!((&status["medium_name"], &status["size"]), (&json!("block"), &json!(64 << 20)));
     assert_eq!((&status["blocks_used"], &status["disk_errors"]), (&json!(BLOCKS), &json!(0)));
-    assert_eq!(fs::metadata(&scene.store).expect("there").len(), 64 << 20);
+    assert_eq!(fs::metadata(scene.zone()).expect("there").len(), 64 << 20);
     assert!(fs::metadata(scene.index()).expect("there").len() < 4 << 20, "only the index is in memory");
-    let pool = scene.place.pool();
-    let said = scene.place.seawall(&["cache", "list", "--pool", pool]);
+    let said = scene.cache(&["list"]);
     assert!(said.succeeds().out.contains("on block"), "{}", said.out);
     front.end();
 }
 
 #[test]
 fn after_a_clean_stop_it_is_warm_without_anything_in_memory() {
-    let mut scene = Scene::new(&[]);
+    let mut scene = scene(&[]);
     let mut front = scene.noted();
     assert_eq!(front.hits(BLOCKS), BLOCKS);
     front.end();
     let index = scene.index();
     scene.stop();
     assert!(!index.exists(), "as after a restart of the machine");
-    scene.restart(&[]);
-    let mut front = scene.front();
+    scene.start(&CACHE);
+    let mut front = scene.entered();
     assert_eq!(front.hits(BLOCKS), BLOCKS);
     assert!(scene.log().contains(&format!("with {BLOCKS} blocks")), "{}", scene.log());
     front.end();
@@ -140,23 +79,23 @@ fn after_a_clean_stop_it_is_warm_without_anything_in_memory() {
 
 #[test]
 fn after_a_kill_of_the_daemon_and_its_readers_it_is_warm() {
-    let mut scene = Scene::new(&[]);
+    let mut scene = scene(&[]);
     let mut front = scene.noted();
     scene.kill();
     assert_eq!(front.hits(BLOCKS), 0, "nobody watches");
     front.kill();
-    scene.restart(&[]);
-    let mut front = scene.front();
+    scene.start(&CACHE);
+    let mut front = scene.entered();
     assert_eq!(front.hits(BLOCKS), BLOCKS);
     front.end();
 }
 
 #[test]
 fn a_daemon_that_is_killed_under_readers_is_replaced_and_the_cache_is_warm() {
-    let mut scene = Scene::new(&[]);
+    let mut scene = scene(&[]);
     let mut front = scene.noted();
     scene.kill();
-    scene.restart(&[]);
+    scene.start(&CACHE);
     wait_for("the file to be looked at", || front.read(0).0);
     assert_eq!(front.hits(BLOCKS), BLOCKS);
     assert!(scene.log().contains("took over the block cache; 1 files, 0 of them not found"));
@@ -166,13 +105,13 @@ fn a_daemon_that_is_killed_under_readers_is_replaced_and_the_cache_is_warm() {
 /// The machine stopped in the middle: what is in memory is gone, and nothing on the disk is believed.
 #[test]
 fn without_its_index_and_without_a_clean_stop_it_is_cold() {
-    let mut scene = Scene::new(&[]);
+    let mut scene = scene(&[]);
     let mut front = scene.noted();
     scene.kill();
     front.kill();
     fs::remove_file(scene.index()).expect("removed");
-    scene.restart(&[]);
-    let mut front = scene.front();
+    scene.start(&CACHE);
+    let mut front = scene.entered();
     assert_eq!(front.hits(BLOCKS), 0);
     assert!(scene.log().contains("made anew: the machine stopped"), "{}", scene.log());
     front.end();
@@ -181,22 +120,22 @@ fn without_its_index_and_without_a_clean_stop_it_is_cold() {
 /// The saved index is of before the kill: a block that was written since is not in it as it was.
 #[test]
 fn what_was_saved_before_is_not_believed_once_it_was_in_use_again() {
-    let mut scene = Scene::new(&[]);
+    let mut scene = scene(&[]);
     let mut front = scene.noted();
     assert_eq!(front.ask("write 7 9"), "done");
     scene.kill();
     front.kill();
-    scene.restart(&[]);
-    let mut front = scene.front();
+    scene.start(&CACHE);
+    let mut front = scene.entered();
     assert_eq!(front.read(7).1, 9);
     front.end();
 }
 
 #[test]
 fn a_disk_that_fails_switches_it_off_everywhere_and_no_read_fails() {
-    let mut scene = Scene::new(&[]);
+    let mut scene = scene(&[]);
     let mut front = scene.warm();
-    let store = fs::File::options().write(true).open(&scene.store).expect("open");
+    let store = fs::File::options().write(true).open(scene.zone()).expect("open");
     store.set_len(4096).expect("cut off");
     // What is brought there makes it long again: then bytes are wrong, where they were missing.
     for block in 0..BLOCKS {
@@ -208,16 +147,15 @@ fn a_disk_that_fails_switches_it_off_everywhere_and_no_read_fails() {
     assert!(status["off"].is_string(), "{status}");
     assert_eq!(front.hits(BLOCKS), 0);
     front.end();
-    scene.stop();
-    scene.restart(&[]);
+    scene.restart(&CACHE);
     assert_eq!(scene.status()["off"], Value::Null, "it is made anew");
 }
 
 /// An hour's share may be written at once: of a mebibyte a day that is five blocks.
 #[test]
 fn no_more_is_written_than_the_budget_allows() {
-    let mut scene = Scene::new(&["--cache-write-budget", "1M"]);
-    let mut front = scene.front();
+    let mut scene = scene(&["--cache-write-budget", "1M"]);
+    let mut front = scene.entered();
     wait_for("the budget to be used up", || {
         front.hits(BLOCKS);
         scene.status()["over_budget"].as_u64() > Some(0)
@@ -226,13 +164,12 @@ fn no_more_is_written_than_the_budget_allows() {
     assert!((1..=6).contains(&brought), "{brought} blocks");
     let status = scene.status();
     assert_eq!((&status["write_budget"], &status["admitted"]), (&json!(1 << 20), &json!(brought)));
-    let said = scene.place.seawall(&["status", "--pool", scene.place.pool()]);
+    let said = scene.seawall(&["status"]);
     assert!(said.out.contains("1 MiB a day"), "{}", said.out);
     // Another daemon does not begin with another hour's share.
     front.end();
-    scene.stop();
-    scene.restart(&["--cache-write-budget", "1M"]);
-    let mut front = scene.front();
+    scene.restart(&["--cache", "64M", "--cache-write-budget", "1M"]);
+    let mut front = scene.entered();
     (0..3).for_each(|_| _ = front.hits(BLOCKS));
     assert!(scene.status()["admitted"].as_u64() <= Some(brought as u64 + 1));
     front.end();
@@ -240,11 +177,11 @@ fn no_more_is_written_than_the_budget_allows() {
 
 #[test]
 fn what_is_prewarmed_is_on_the_disk() {
-    let scene = Scene::new(&[]);
-    let prewarm = ["cache", "prewarm", "x.db", "--json", "--pool", scene.place.pool()];
-    assert_eq!(scene.place.seawall(&prewarm).json()["admitted"], json!(BLOCKS));
-    assert_eq!(scene.place.seawall(&prewarm).json()["present"], json!(BLOCKS));
-    let mut front = scene.front();
+    let scene = scene(&[]);
+    let prewarm = ["prewarm", "x.db", "--json"];
+    assert_eq!(scene.cache(&prewarm).json()["admitted"], json!(BLOCKS));
+    assert_eq!(scene.cache(&prewarm).json()["present"], json!(BLOCKS));
+    let mut front = scene.entered();
     assert_eq!(front.hits(BLOCKS), BLOCKS);
     front.end();
 }
@@ -268,23 +205,19 @@ fn another_file_is_left_alone_and_memory_has_no_budget() {
 #[test]
 fn a_device_is_a_cache_if_nothing_is_on_it() {
     let Some(device) = Loop::new() else { return };
-    let place = Place::new();
     let path = device.0.as_str();
-    let file = place.file("x.db");
-    fs::write(&file, vec![1; BLOCKS * BLOCK]).expect("written");
+    let cache = ["--cache", "64M", "--cache-path", path];
+    let mut scene = Scene::with(&[("x.db", BLOCKS)], &cache);
     for found in [0, BLOCKS] {
-        let mut daemon = start(&place, path.as_ref(), &[]);
-        let mut front = Front::start(&place.pool, "front_of_the_tests");
-        assert_eq!(front.enter(&file), "Ok");
+        let mut front = scene.entered();
         assert_eq!(front.hits(BLOCKS), found);
         wait_for("all blocks to be brought", || front.hits(BLOCKS) == BLOCKS);
         front.end();
-        place.seawall(&["stop", "--pool", place.pool()]).succeeds();
-        daemon.wait().expect("it ended");
+        scene.restart(&cache);
     }
+    scene.stop();
     fs::write(path, vec![7; 4096]).expect("written");
-    let said = place.seawall(&["daemon", "--pool", place.pool(), "--cache", "64M", "--cache-path", path]);
-    said.fails(1, &["is no block cache"]);
+    scene.seawall(&[&["daemon"], &cache[..]].concat()).fails(1, &["is no block cache"]);
 }
 
 struct Loop(String, #[allow(dead_code)] tempfile::NamedTempFile);

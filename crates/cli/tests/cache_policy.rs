@@ -4,15 +4,15 @@ mod common;
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use common::front::{self, BLOCK, Front};
-use common::served::{add_root, start};
+use common::front::{self, BLOCK};
+use common::scene::Scene;
 use common::server::Server;
-use common::{Place, SEAWALL, Said, wait_for};
+use common::{SEAWALL, wait_for};
 
 const BLOCKS: usize = 200;
 
@@ -25,33 +25,18 @@ fn front_of_the_tests() {
     front::play();
 }
 
-/// A daemon with a cache, and directories of databases.
-struct Scene {
-    place: Place,
-    daemon: Child,
-    data: PathBuf,
+const CACHE: [&str; 2] = ["--cache", "64M"];
+
+/// Files of SQLite's, of so many blocks.
+fn scene(files: &[(&str, usize)]) -> Scene {
+    Scene::with(files, &CACHE)
 }
 
+/// What is said of files and tables.
 impl Scene {
-    /// The directory is one of SQLite's, with files of so many blocks.
-    fn with(files: &[(&str, usize)]) -> Self {
-        let place = Place::new();
-        for (name, blocks) in files {
-            fs::write(place.file(name), vec![1; blocks * BLOCK]).expect("written");
-        }
-        let scene = Self::serving(place, &["--cache", "64M"]);
-        scene.add("sqlite", "");
-        scene
-    }
-
-    fn serving(place: Place, options: &[&str]) -> Self {
-        let data = place.data.path().canonicalize().expect("it exists");
-        Self { daemon: start(&place, options), place, data }
-    }
-
     /// The directory is one of PostgreSQL's, in which a server runs, with files of one block in `base`.
     fn postgres(files: &[&str]) -> Self {
-        let scene = Self::serving(Place::new(), &["--cache", "64M"]);
+        let mut scene = Self::serving(&CACHE);
         for dir in ["pg_wal", "base", "global"] {
             fs::create_dir(scene.file(dir)).expect("made");
         }
@@ -65,30 +50,6 @@ impl Scene {
         scene
     }
 
-    /// A directory is this database's; the log manages a part of it.
-    fn add(&self, preset: &str, managed: &str) {
-        let path = if managed.is_empty() { self.data.clone() } else { self.data.join(managed) };
-        add_root(&self.place, preset, &path, &self.data);
-    }
-
-    fn restart(&mut self) {
-        self.stop();
-        self.begin();
-    }
-
-    fn stop(&mut self) {
-        self.place.seawall(&["stop", "--pool", self.place.pool()]).succeeds();
-        self.daemon.wait().expect("it ended");
-    }
-
-    fn begin(&mut self) {
-        self.daemon = start(&self.place, &["--cache", "64M"]);
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.data.join(name)
-    }
-
     /// A process that follows tables, and writes what is wrong into a file.
     fn follow(&self, psql: &str, more: &[&str]) -> Following {
         let errors = File::create(self.file("follow.err")).expect("made");
@@ -99,19 +60,11 @@ impl Scene {
         Following(command.stdin(Stdio::null()).stderr(errors).spawn().expect("seawall starts"))
     }
 
-    fn cache(&self, words: &[&str]) -> Said {
-        cache(&self.place, words)
-    }
-
     /// What a policy says of a path, and what there is of it.
     fn policy(&self, path: &Path) -> Value {
         let listed = self.cache(&["list", "--json"]).json();
         let policies = listed["policies"].as_array().expect("policies").clone();
         policies.into_iter().find(|policy| policy["path"] == json!(path)).unwrap_or(Value::Null)
-    }
-
-    fn front(&self) -> Front {
-        Front::start(&self.place.pool, "front_of_the_tests")
     }
 
     /// A program that answers as psql does to whoever asks for the files of a table: this shell script says them.
@@ -157,27 +110,13 @@ impl Drop for Following {
     }
 }
 
-impl Drop for Scene {
-    fn drop(&mut self) {
-        let _ = self.daemon.kill();
-        let _ = self.daemon.wait();
-    }
-}
-
-fn cache(place: &Place, words: &[&str]) -> Said {
-    let mut all = vec!["cache"];
-    all.extend(words);
-    all.extend(["--pool", place.pool()]);
-    place.seawall(&all)
-}
-
 #[test]
 fn a_policy_outlives_the_daemon_and_holds_for_files_to_come() {
-    let mut scene = Scene::with(&[("x.db", BLOCKS)]);
+    let mut scene = scene(&[("x.db", BLOCKS)]);
     let said = scene.cache(&["keep", "."]);
     said.succeeds();
     assert!(said.out.contains("keep") && said.out.contains("everything else"), "{}", said.out);
-    scene.restart();
+    scene.restart(&CACHE);
     assert_eq!(scene.policy(&scene.data)["policy"], "keep");
     fs::write(scene.file("new.db"), vec![2; BLOCKS * BLOCK]).expect("written");
     let mut front = scene.front();
@@ -198,7 +137,7 @@ fn a_policy_outlives_the_daemon_and_holds_for_files_to_come() {
 
 #[test]
 fn a_file_that_is_not_to_be_cached_is_not_and_can_be_again() {
-    let scene = Scene::with(&[("x.db", BLOCKS), ("y.db", BLOCKS)]);
+    let scene = scene(&[("x.db", BLOCKS), ("y.db", BLOCKS)]);
     let mut front = scene.front();
     assert_eq!(front.enter(&scene.file("x.db")), "Ok");
     front.hits(BLOCKS);
@@ -220,7 +159,7 @@ fn a_file_that_is_not_to_be_cached_is_not_and_can_be_again() {
 /// A file that gets a name with another policy is found out without a word from anybody.
 #[test]
 fn a_policy_follows_the_name_of_a_file() {
-    let scene = Scene::with(&[("x.db", BLOCKS)]);
+    let scene = scene(&[("x.db", BLOCKS)]);
     fs::create_dir(scene.file("archive")).expect("made");
     let mut front = scene.front();
     assert_eq!(front.enter(&scene.file("x.db")), "Ok");
@@ -234,7 +173,7 @@ fn a_policy_follows_the_name_of_a_file() {
 
 #[test]
 fn what_is_prewarmed_is_hit_at_the_first_read() {
-    let scene = Scene::with(&[("x.db", BLOCKS), ("y.db", 3), ("x.db-wal", 5)]);
+    let scene = scene(&[("x.db", BLOCKS), ("y.db", 3), ("x.db-wal", 5)]);
     let said = scene.cache(&["prewarm", "x.db", "--json"]).json();
     assert_eq!(
         (&said["admitted"], &said["present"], &said["not_read"]),
@@ -260,7 +199,7 @@ fn what_is_prewarmed_is_hit_at_the_first_read() {
 fn small_files_do_not_take_the_entry_of_a_large_one() {
     let names: Vec<String> = (0..100).map(|n| format!("a{n}")).collect();
     let small = names.iter().map(|name| (name.as_str(), 1));
-    let scene = Scene::with(&small.chain([("z", BLOCKS)]).collect::<Vec<_>>());
+    let scene = scene(&small.chain([("z", BLOCKS)]).collect::<Vec<_>>());
     let said = scene.cache(&["prewarm", scene.data.to_str().expect("ASCII"), "--json"]).json();
     assert!(said["admitted"].as_u64() > Some(BLOCKS as u64), "{said}");
     let mut front = scene.front();
@@ -272,7 +211,7 @@ fn small_files_do_not_take_the_entry_of_a_large_one() {
 #[test]
 fn prewarming_ends_where_the_cache_does() {
     const LARGE: usize = 10_000;
-    let scene = Scene::with(&[("x.db", LARGE), ("y.db", BLOCKS)]);
+    let scene = scene(&[("x.db", LARGE), ("y.db", BLOCKS)]);
     let said = scene.cache(&["prewarm", "x.db", "--json"]).json();
     let admitted = said["admitted"].as_u64().expect("a number");
     assert!((6_500..8_192).contains(&admitted), "{said}");
@@ -288,12 +227,11 @@ fn prewarming_ends_where_the_cache_does() {
 
 #[test]
 fn what_cannot_be_said_is_an_error_that_tells_what_to_do() {
-    let place = Place::new();
-    cache(&place, &["list"]).fails(1, &["no daemon serves", "seawall run --cache SIZE"]);
-    let without = Scene::serving(Place::new(), &[]);
+    let mut without = Scene::serving(&[]);
     without.cache(&["keep", "."]).fails(1, &["has no block cache", "--cache SIZE"]);
-    drop(without);
-    let scene = Scene::with(&[("x.db", 1)]);
+    without.stop();
+    without.cache(&["list"]).fails(1, &["no daemon serves", "seawall run --cache SIZE"]);
+    let scene = scene(&[("x.db", 1)]);
     scene.cache(&["keep"]).fails(2, &["PATH|TABLE"]);
     scene.cache(&["keep", "nowhere.db/"]).fails(1, &["there is no nowhere.db/", "DB.SCHEMA.TABLE"]);
     let data = scene.data.display().to_string();
@@ -305,14 +243,14 @@ fn what_cannot_be_said_is_an_error_that_tells_what_to_do() {
 
 #[test]
 fn policies_that_cannot_be_read_are_left_alone() {
-    let mut scene = Scene::with(&[("x.db", BLOCKS)]);
+    let mut scene = scene(&[("x.db", BLOCKS)]);
     scene.cache(&["keep", "x.db"]).succeeds();
     let file = format!("{}.cache.policies", scene.place.pool());
     fs::write(&file, "nothing").expect("written");
-    scene.restart();
+    scene.restart(&CACHE);
     scene.cache(&["keep", "x.db"]).fails(1, &[&file, "repair or remove"]);
     assert_eq!(fs::read_to_string(&file).expect("there"), "nothing");
-    let log = fs::read_to_string(scene.place.status()["log"].as_str().expect("a path")).expect("the log");
+    let log = scene.log();
     assert!(log.contains("goes without its policies"), "{log}");
 }
 
@@ -430,8 +368,7 @@ fn a_rewrite_is_followed_without_being_asked() {
     assert!(is_kept("200"), "nothing was said of it");
     scene.psql(&format!("echo {}/300", base.display()));
     wait_for("the table's third file", || is_kept("300"));
-    scene.place.seawall(&["stop", "--pool", scene.place.pool()]).succeeds();
-    scene.daemon.wait().expect("it ended");
+    scene.stop();
     wait_for("the end", || follow.0.try_wait().expect("a child").is_some());
     assert!(follow.0.wait().expect("it ended").success());
 }
@@ -459,8 +396,7 @@ fn one_who_waits_follows_from_whenever_there_is_something_to_follow() {
     follow.looks();
     // The server comes after the daemon.
     scene.psql("echo t >> $0.tries; echo 'the database system is starting up' >&2; exit 2");
-    scene.begin();
-    scene.add("postgres", "pg_wal");
+    scene.start(&CACHE);
     let tries = format!("{psql}.tries");
     wait_for("it to try again", || fs::read_to_string(&tries).is_ok_and(|tries| tries.lines().count() > 1));
     assert_eq!(told(&scene, "starting up"), 1, "it was said before");
@@ -469,8 +405,7 @@ fn one_who_waits_follows_from_whenever_there_is_something_to_follow() {
     scene.stop();
     follow.looks();
     assert!(follow.0.try_wait().expect("a child").is_none(), "it outlives the daemon");
-    scene.begin();
-    scene.add("postgres", "pg_wal");
+    scene.start(&CACHE);
     scene.psql(&answer("300"));
     fs::write(base.join("200"), "").expect("emptied");
     wait_for("the table's third file", || is_kept(&scene, "300"));
@@ -489,7 +424,7 @@ fn postgresql_says_which_files_a_table_has() {
     run("CREATE TABLE part PARTITION OF \"The orders\" FOR VALUES FROM (0) TO (10)");
     run("CREATE INDEX ON part (note)");
     run("CREATE VIEW seen AS SELECT 1");
-    let mut scene = Scene::serving(Place::new(), &["--cache", "64M"]);
+    let mut scene = Scene::serving(&CACHE);
     scene.data = server.data();
     scene.add("postgres", "pg_wal");
     let psql = server.psql();
@@ -561,7 +496,7 @@ fn regression_a_rewrite_while_the_server_answers_is_followed() {
 
 #[test]
 fn a_table_of_mariadb_is_its_tablespaces() {
-    let scene = Scene::serving(Place::new(), &["--cache", "64M"]);
+    let mut scene = Scene::serving(&CACHE);
     fs::create_dir(scene.file("shop")).expect("made");
     for name in ["t.ibd", "p#P#p0.ibd", "p#P#p1.ibd", "tt.ibd"] {
         fs::write(scene.file("shop").join(name), vec![1; 4 * BLOCK]).expect("written");

@@ -4,16 +4,14 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
-use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use common::front::{self, BLOCK, Front};
-use common::served::{self, add_root};
-use common::{Place, Said, wait_for};
+use common::front::{self, Front};
+use common::scene::Scene;
+use common::{Said, wait_for};
 
 /// About one for each set of a cache of 64 MiB: with seven places all of them have room, with three nearly all.
 const BLOCKS: usize = 500;
@@ -24,71 +22,30 @@ fn front_of_the_tests() {
     front::play();
 }
 
-struct Scene {
-    place: Place,
-    daemon: Child,
-    file: PathBuf,
-    dir: tempfile::TempDir,
-    is_on_disk: bool,
+/// One file, and a cache of this size and largest size, on a disk or in memory.
+fn scene(is_on_disk: bool, size: &str, max: &str) -> Scene {
+    let dir = if is_on_disk { "/var/tmp" } else { "/dev/shm" };
+    Scene::with_zone_below(dir, &[("x.db", BLOCKS)], &sizes(size, max))
 }
 
+fn sizes<'a>(size: &'a str, max: &'a str) -> [&'a str; 4] {
+    ["--cache", size, "--cache-max", max]
+}
+
+/// What is done with that file.
 impl Scene {
-    fn new(is_on_disk: bool, size: &str, max: &str) -> Self {
-        let dir =
-            tempfile::tempdir_in(if is_on_disk { "/var/tmp" } else { "/dev/shm" }).expect("a directory");
-        let place = Place::new();
-        let file = place.file("x.db");
-        fs::write(&file, vec![1; BLOCKS * BLOCK]).expect("written");
-        let daemon = start(&place, &dir.path().join("zone"), size, max);
-        Self { place, daemon, file, dir, is_on_disk }
-    }
-
-    fn zone(&self) -> PathBuf {
-        self.dir.path().join("zone")
-    }
-
-    fn restart(&mut self, size: &str, max: &str) {
-        self.place.seawall(&["stop", "--pool", self.place.pool()]).succeeds();
-        self.daemon.wait().expect("it ended");
-        self.daemon = start(&self.place, &self.zone(), size, max);
-    }
-
-    fn front(&self) -> Front {
-        let mut front = Front::start(&self.place.pool, "front_of_the_tests");
-        assert_eq!(front.enter(&self.file), "Ok");
-        front
+    fn entered(&self) -> Front {
+        self.front_of(&self.file("x.db"))
     }
 
     fn resize(&self, size: &str) -> Said {
-        self.place.seawall(&["cache", "resize", size, "--json", "--pool", self.place.pool()])
-    }
-
-    fn status(&self) -> Value {
-        self.place.status()["cache"].clone()
+        self.cache(&["resize", size, "--json"])
     }
 
     /// MiB that are taken where the blocks lie.
     fn room(&self) -> u64 {
         fs::metadata(self.zone()).expect("there").blocks() >> 11
     }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        let _ = self.daemon.kill();
-        let _ = self.daemon.wait();
-        if self.is_on_disk && self.zone().exists() {
-            let _ = fs::remove_file(self.place.index_of(&self.zone()));
-        }
-    }
-}
-
-fn start(place: &Place, zone: &std::path::Path, size: &str, max: &str) -> Child {
-    let zone = zone.to_str().expect("ASCII");
-    let daemon = served::start(place, &["--cache", size, "--cache-max", max, "--cache-path", zone]);
-    let data = place.data.path().canonicalize().expect("it exists");
-    add_root(place, "sqlite", &data, &data);
-    daemon
 }
 
 /// Between two rounds of a reader: without it they would leave two processors nothing for the daemon they wait for.
@@ -98,9 +55,9 @@ const BREATH: Duration = Duration::from_millis(2);
 #[test]
 fn readers_go_on_while_it_grows_and_shrinks() {
     for is_on_disk in [false, true] {
-        let scene = Scene::new(is_on_disk, "64M", "64M");
-        let mut readers: Vec<Front> = (0..2).map(|_| scene.front()).collect();
-        let mut writer = scene.front();
+        let scene = scene(is_on_disk, "64M", "64M");
+        let mut readers: Vec<Front> = (0..2).map(|_| scene.entered()).collect();
+        let mut writer = scene.entered();
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for (nth, reader) in readers.iter_mut().enumerate() {
@@ -151,8 +108,8 @@ impl Drop for SetAtEnd<'_> {
 #[test]
 fn entries_survive_as_far_as_they_fit_and_room_is_taken_and_given_back() {
     for is_on_disk in [false, true] {
-        let scene = Scene::new(is_on_disk, "32M", "64M");
-        let mut front = scene.front();
+        let scene = scene(is_on_disk, "32M", "64M");
+        let mut front = scene.entered();
         assert!((27..=33).contains(&scene.room()), "{}", scene.room());
         wait_for("all blocks to enter", || front.hits(BLOCKS) == BLOCKS);
         let grown = scene.resize("64M").json();
@@ -177,12 +134,11 @@ fn entries_survive_as_far_as_they_fit_and_room_is_taken_and_given_back() {
 /// Sets are sixteenths of the largest size; of a set's places three quarters are kept, rounded down.
 #[test]
 fn no_more_is_kept_or_promised_than_a_size_has_room_for() {
-    let scene = Scene::new(false, "64M", "64M");
-    let list = || scene.place.seawall(&["cache", "list", "--json", "--pool", scene.place.pool()]).json();
+    let scene = scene(false, "64M", "64M");
+    let list = || scene.cache(&["list", "--json"]).json();
     let number = |value: &Value| value.as_u64().expect("a number");
-    let file = scene.file.to_str().expect("ASCII");
-    scene.place.seawall(&["cache", "keep", file, "--pool", scene.place.pool()]).succeeds();
-    let mut front = scene.front();
+    scene.cache(&["keep", "x.db"]).succeeds();
+    let mut front = scene.entered();
     let sets = number(&list()["blocks"]) / 16;
     for size in ["64M", "5M", "9M", "21M", "64M"] {
         scene.resize(size).succeeds();
@@ -199,17 +155,17 @@ fn no_more_is_kept_or_promised_than_a_size_has_room_for() {
 #[test]
 fn a_start_with_another_size_is_warm_and_holds() {
     for is_on_disk in [false, true] {
-        let mut scene = Scene::new(is_on_disk, "64M", "64M");
-        let mut front = scene.front();
+        let mut scene = scene(is_on_disk, "64M", "64M");
+        let mut front = scene.entered();
         wait_for("blocks to enter", || front.hits(300) == 300);
         front.end();
         // Until the file's times are old enough to show another change.
-        scene.restart("64M", "64M");
-        let mut front = scene.front();
+        scene.restart(&sizes("64M", "64M"));
+        let mut front = scene.entered();
         wait_for("blocks to enter", || front.hits(300) == 300);
         front.end();
-        scene.restart("20M", "64M");
-        let mut front = scene.front();
+        scene.restart(&sizes("20M", "64M"));
+        let mut front = scene.entered();
         assert!(scene.status()["size"].as_u64() <= Some(20 << 20));
         let hits = front.hits(300);
         assert!(hits >= 200, "{hits}");
@@ -219,7 +175,7 @@ fn a_start_with_another_size_is_warm_and_holds() {
 
 #[test]
 fn a_size_that_cannot_be_is_refused_and_nothing_changes() {
-    let scene = Scene::new(false, "64M", "64M");
+    let scene = scene(false, "64M", "64M");
     scene.resize("65M").fails(1, &["--cache-max"]);
     scene.resize("1M").fails(1, &["at least"]);
     assert_eq!(scene.status()["size"], json!(64 << 20));

@@ -5,6 +5,7 @@
 pub mod cluster;
 pub mod front;
 pub mod mounts;
+pub mod scene;
 pub mod served;
 pub mod server;
 
