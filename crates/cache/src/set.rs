@@ -407,6 +407,10 @@ mod tests {
         let mut memory = Memory::default();
         assert_eq!(admit(early(Policy::Default), Heat::default(), &mut memory, 0, 0), None);
         assert_eq!(memory, Memory::default());
+        // Nor when somebody missed it before: that one who misses it again is let in.
+        assert_eq!(admit(other(7), Heat::default(), &mut memory, 0, 0), None);
+        assert_eq!(admit(early(Policy::Default), Heat::default(), &mut memory, 0, 0), None);
+        assert!(admit(other(7), Heat::default(), &mut memory, 0, 0).is_some());
         assert!(admit(early(Policy::Default), Heat::default(), &mut memory, 1, 0).is_some());
         assert!(admit(early(Policy::Keep), Heat(u32::MAX), &mut memory, 0, 0).is_some());
     }

@@ -4,8 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::sync::atomic::Ordering::SeqCst;
 
+use seawall_cache::set::Policy;
 use seawall_cache::shared::{
-    Cache, FAILURES_MAX, FileRef, FromDisk, Identity, Layout, Lookup, Off, Offered, OpenError, Owner,
+    Cache, FAILURES_MAX, FileRef, FromDisk, Holding, Identity, Layout, Lookup, Off, Offered, OpenError, Owner,
 };
 use seawall_media::Region;
 
@@ -260,4 +261,19 @@ fn who_has_no_way_to_the_disk_misses() {
     let without = Cache::join(region(&scene.memory)).expect("the zone");
     assert!(matches!(without.look_up(scene.file, 0, &mut [0; 4096]), Lookup::Miss(Some(_))));
     assert!(scene.is_hit(0) && scene.cache.disk_errors() == 0);
+}
+
+/// Policies are applied while a block of a file that is to be kept is on its way.
+#[test]
+fn a_place_that_is_being_filled_stays_kept() {
+    let scene = Scene::new();
+    scene.cache.set_policy(scene.file, Policy::Keep);
+    let Lookup::Miss(Some(token)) = scene.look(1) else { panic!("it may be filled") };
+    let meanwhile = |at: u64, block: &[u8]| {
+        scene.cache.arrange(&scene.cache.arrangement());
+        write(at, block)
+    };
+    let offered = scene.cache.bring_early(Owner::new(1, 1), &token, &content(1), meanwhile);
+    assert_eq!(offered, Offered::Admitted);
+    assert_eq!(scene.cache.holdings()[&scene.file.slot], Holding { blocks: 1, kept: 1 });
 }

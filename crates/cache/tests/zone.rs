@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use common::{BOOT, identity, region, watched};
 use seawall_cache::key::Block;
+use seawall_cache::set::Policy;
 use seawall_cache::shared::{
     Cache, Entered, FAILURES_MAX, FileRef, Identity, Layout, Lookup, Off, Offered, OpenError, Owner, Version,
     is_sampled,
@@ -325,6 +326,13 @@ fn no_flipped_bit_brings_an_old_block_back() {
     let file = enter(&cache, 1).file;
     (0..4).for_each(|number| _ = fill(&cache, file, number, 1));
     cache.change(owner(), file, || ());
+    // Taken out because the file was to be left alone for a while, and written after that.
+    let passed = 5..9;
+    passed.clone().for_each(|number| _ = fill(&cache, file, number, 1));
+    cache.set_policy(file, Policy::None);
+    cache.arrange(&cache.arrangement());
+    cache.set_policy(file, Policy::Default);
+    passed.clone().for_each(|number| write(&cache, file, number));
     (0..4).for_each(|number| _ = fill(&cache, file, number, 2));
     write(&cache, file, 2);
     let number = cache.begin_sync(file);
@@ -345,6 +353,8 @@ fn no_flipped_bit_brings_an_old_block_back() {
         let found = [0, 1, 2, 3, 9].map(|number| look(&cache, entered.file, number));
         assert!(found.iter().all(|byte| matches!(byte, None | Some(2))), "bit {bit}: {found:?}");
         assert_eq!((found[2], found[4]), (None, None), "bit {bit}: written, and not synced");
+        let found = passed.clone().find_map(|number| look(&cache, entered.file, number));
+        assert_eq!(found, None, "bit {bit}: it was left alone, and then written");
     }
     assert!(warm > 1000, "it shows nothing: {warm}");
 }
@@ -401,6 +411,22 @@ fn a_file_is_not_served_while_somebody_writes_it_unannounced() {
     assert_eq!(cache.find(DEV, 1), None, "numbers of devices are not to be believed any more");
     let preparing = cache.prepare(&identity(1), DEV).expect("room");
     assert!(cache.is_quiet(&preparing), "whoever pinned it is gone");
+}
+
+/// Somebody maps it writably while the daemon enters it: the daemon does not know that when it says that it is served.
+#[test]
+fn who_distrusts_a_file_while_it_is_entered_is_believed() {
+    let memory = memory();
+    let cache = create(&memory, false);
+    for is_known in [false, true] {
+        let preparing = cache.prepare(&identity(1), 8).expect("room");
+        let found = cache.find(8, 1).expect("whoever writes it finds it");
+        cache.distrust(found);
+        let file = cache.serve(&preparing, &identity(1)).file;
+        assert!(!cache.is_served(file), "known: {is_known}");
+        assert_eq!(cache.look_up(file, 0, &mut block(0)), Lookup::Miss(None));
+        cache.leave(file, &identity(1), i64::MAX);
+    }
 }
 
 #[test]

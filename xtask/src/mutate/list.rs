@@ -272,6 +272,46 @@ mutants! {
         "cache: the old block is not gone before it is written over":
             "        self.settle();" => "        if !{m} { self.settle(); }",
     }
+    "cache/src/set.rs" {
+        "cache: policy: what is kept is not limited":
+            "memory.kept.count_ones() < kept_max(places);" => "(memory.kept.count_ones() < kept_max(places) || {m});",
+        "cache: policy: a place of other blocks than before is kept":
+            "    memory.kept &= !free | busy;" => "    if !{m} { memory.kept &= !free | busy; }",
+        "cache: policy: more places stay kept than a smaller set may keep":
+            "        memory.kept = 0;" => "        if !{m} { memory.kept = 0; }",
+        "cache: policy: others drive out what is kept":
+            "{ u16::MAX } else { !memory.kept };" => "{ u16::MAX } else { !memory.kept | if {m} { u16::MAX } else { 0 } };",
+        "cache: policy: what is to be kept enters when it comes back":
+            "None if may_be_kept => seize(" => "None if may_be_kept && !{m} => seize(",
+        "cache: policy: what was seized is everybody's":
+            "Some(place) if may_be_kept =>" => "Some(place) if may_be_kept && !{m} =>",
+        "cache: policy: a kept block takes a kept place":
+            "let places = !(memory.kept | busy);" => "let places = !(memory.kept & if {m} { 0 } else { u16::MAX } | busy);",
+        "cache: policy: what nobody missed drives others out":
+            "None if came_back && !newcomer.is_early =>" => "None if came_back && (!newcomer.is_early || {m}) =>",
+        "cache: policy: what nobody missed is remembered":
+            "None if came_back || !newcomer.is_early =>" => "None if came_back || !newcomer.is_early || {m} =>",
+    }
+    "cache/src/shared/policy.rs" {
+        "cache: policy: it is not told":
+            "if self.policy(file.slot) != policy {" => "if self.policy(file.slot) != policy && !{m} {",
+        "cache: policy: what is to be left alone is served":
+            "|word| word.flagged(FileWord::PASSED, is_passed)" => "|word| word.flagged(FileWord::PASSED, is_passed && !{m})",
+        "cache: policy: more is promised than a smaller cache keeps":
+            "u64::from(kept_max(self.places()))" => "u64::from(kept_max(if {m} { u16::MAX } else { self.places() }))",
+        "cache: policy: nothing is done when the last one ends":
+            "if policies.is_empty() && memory.kept == 0 {" => "if policies.is_empty() && (memory.kept == 0 || {m}) {",
+        "cache: policy: what is left alone keeps its room":
+            "            set.clear(passed);" => "            if !{m} { set.clear(passed); }",
+        "cache: policy: what is left alone keeps its tag":
+            "            set.scrub(passed);" => "            if !{m} { set.scrub(passed); }",
+        "cache: policy: what is being filled is not kept":
+            "memory.kept & (keep | filling)" => "memory.kept & (keep | if {m} { 0 } else { filling })",
+        "cache: policy: what stays is not limited":
+            "), kept_max);" => "), kept_max + if {m} { 16 } else { 0 });",
+        "cache: policy: what comes to it is not limited":
+            "kept_max.saturating_sub(stay.count_ones())" => "kept_max.saturating_sub(stay.count_ones() * u32::from(!{m}))",
+    }
     "cache/src/shared/resize.rs" {
         "cache: resize: a place that is being filled is given back":
             "if (0..WAYS).any(|way| is_busy(&way)) {" => "if (0..WAYS).any(|way| is_busy(&way)) && !{m} {",

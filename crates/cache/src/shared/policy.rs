@@ -62,9 +62,9 @@ mod arranged {
         pub fn arrangement(&self) -> Arrangement {
             let records = (0..self.layout.files).map(|slot| self.record(slot));
             let policies = records.filter_map(|record| {
-                let (word, policy) = (FileWord(record.word), Policy::from_number(record.policy));
-                let has_one = word.has(FileWord::USED) && policy != Policy::Default;
-                has_one.then(|| (word.incarnation(), policy))
+                // That of a slot without a file is nobody's: no block has its incarnation.
+                let policy = Policy::from_number(record.policy);
+                (policy != Policy::Default).then(|| (FileWord(record.word).incarnation(), policy))
             });
             Arrangement(policies.collect())
         }
