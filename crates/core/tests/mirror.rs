@@ -11,8 +11,9 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use common::{Managed, World};
+use seawall_core::journal::rebuild::Rebuild;
 use seawall_core::pool::{Pool, PoolError, block};
-use seawall_core::{recover, table};
+use seawall_core::{Errno, recover, table};
 use seawall_media::block::{ANCHOR_BYTES, Anchor, Mirror, MirrorState, RING_AT};
 use seawall_media::{Region, sim};
 use seawall_wire::desk::Desk;
@@ -136,6 +137,30 @@ impl Used {
 
     fn sync(&self) {
         assert!(!self.world.fsync(&self.file));
+    }
+
+    /// With one copy lost, which is well again.
+    fn alone(dead: usize) -> Self {
+        let used = Self::new();
+        used.commit();
+        used.devices.fails.set(Some(dead));
+        used.commit();
+        used.devices.fails.set(None);
+        used.commit();
+        used
+    }
+
+    fn begin<'a>(&'a self, source: &'a File) -> Result<Rebuild<'a>, Errno> {
+        let image = self.world.engine.pool();
+        let open = |path: &PathBuf| File::options().read(true).write(true).open(path).expect("a copy").into();
+        let paths = &self.world.pool.mirror.as_ref().expect("a mirror").paths;
+        Rebuild::begin(image.journal().expect("a journal"), image, [open(&paths[0]), open(&paths[1])], source)
+    }
+
+    /// A reader of the copy that counts.
+    fn source(&self) -> File {
+        let counts = self.desk().copies().load(SeqCst).trailing_zeros() as usize;
+        File::open(&self.world.pool.mirror.as_ref().expect("a mirror").paths[counts]).expect("a copy")
     }
 
     fn desk(&self) -> Desk<'_> {
@@ -448,5 +473,122 @@ fn a_rebuild_that_is_cut_short_is_made_again_and_what_it_left_is_not_believed() 
         });
         assert_eq!(cut.live(1), 2, "by the path of the unfinished one");
         assert!(cut.is_equal());
+    }
+}
+
+/// Copies everything; `between` is told after each piece how many there were.
+fn copy_all(rebuild: &mut Rebuild<'_>, mut between: impl FnMut(u32)) -> std::io::Result<()> {
+    for pieces in 1.. {
+        let (done, all) = rebuild.progress();
+        if done == all {
+            break;
+        }
+        rebuild.piece()?;
+        between(pieces);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_copy_that_is_rebuilt_while_commits_go_on_holds_all_of_them_and_counts() {
+    for dead in [0, 1] {
+        let used = Used::alone(dead);
+        let source = used.source();
+        let mut rebuild = used.begin(&source).expect("begun");
+        copy_all(&mut rebuild, |_| used.commit()).expect("copied");
+        assert_eq!(used.desk().copies().load(SeqCst), 2 >> dead, "it does not count yet");
+        rebuild.finish().expect("both count");
+        drop(rebuild);
+        assert_eq!((used.desk().copies().load(SeqCst), used.desk().suspect().load(SeqCst)), (3, 0));
+        used.commit();
+        assert!(used.begin(&source).is_err_and(|error| error == Errno::INVAL), "nothing is lost");
+        // The one that was rebuilt is the only one from here on.
+        used.devices.fails.set(Some(1 - dead));
+        used.commit();
+        let written = usize::from(used.written.get());
+        let cut = used.cut();
+        cut.without(1 - dead, || assert_eq!(cut.live(dead), written, "copy {dead} was rebuilt"));
+    }
+}
+
+#[test]
+fn both_are_equal_after_a_rebuild() {
+    let used = Used::alone(1);
+    let source = used.source();
+    let mut rebuild = used.begin(&source).expect("begun");
+    copy_all(&mut rebuild, |_| used.commit()).expect("copied");
+    rebuild.finish().expect("both count");
+    drop(rebuild);
+    let cut = used.cut();
+    assert!(cut.is_equal());
+    let pool = cut.open(1).expect("a log");
+    assert_eq!(pool.mirror.expect("a mirror").notes, Vec::<String>::new(), "nothing is left to do");
+}
+
+#[test]
+fn who_has_the_former_devices_writes_neither_copy() {
+    let used = Used::alone(1);
+    let source = used.source();
+    let rebuild = used.begin(&source).expect("begun");
+    let (store, before) = (&used.world.pool.region, used.devices.writes.get());
+    let change = || store.change(&[(0, 64)], |_| ());
+    assert_eq!(change().expect_err("refused"), Errno::BADF);
+    assert_eq!(used.devices.writes.get(), before);
+    let open = |path: &PathBuf| File::options().read(true).write(true).open(path).expect("a copy").into();
+    let paths = &used.world.pool.mirror.as_ref().expect("a mirror").paths;
+    let journal = store.journal().expect("a journal");
+    journal.replace_devices(store, [open(&paths[0]), open(&paths[1])]).expect("replaced");
+    change().expect("written");
+    assert_eq!(used.devices.writes.get(), before + 2, "to the one that is rebuilt as well");
+    drop(rebuild);
+    sim::install(None);
+}
+
+#[test]
+fn a_rebuild_whose_device_fails_fails_no_commit_and_is_not_believed() {
+    let used = Used::alone(1);
+    let source = used.source();
+    let mut rebuild = used.begin(&source).expect("begun");
+    let said = copy_all(&mut rebuild, |pieces| {
+        if pieces == 4 {
+            used.devices.fails.set(Some(1));
+            used.commit();
+        }
+    });
+    assert_eq!(said.expect_err("it failed").raw_os_error(), Some(EIO));
+    drop(rebuild);
+    let before = used.devices.writes.get();
+    used.commit();
+    assert_eq!(used.devices.writes.get(), before + 1, "it is left alone");
+    let written = usize::from(used.written.get());
+    let cut = used.cut();
+    cut.without(0, || cut.refused(1, &["not whole yet"]));
+    cut.without(1, || assert_eq!(cut.live(0), written, "the other one is alone"));
+}
+
+/// Whoever rebuilds dies at each write, and the power goes at once, or after an heir's commit.
+#[test]
+fn a_rebuild_that_dies_at_any_write_loses_nothing() {
+    for (dead, commits) in [(0, false), (0, true), (1, false), (1, true)] {
+        let died_at = |step: u32| {
+            let used = Used::alone(dead);
+            let source = used.source();
+            let died = used.devices.mortal(step, || {
+                let mut rebuild = used.begin(&source).expect("begun");
+                copy_all(&mut rebuild, |_| ()).expect("copied");
+                rebuild.finish().expect("both count");
+            });
+            if commits {
+                used.commit();
+                // It may have had to be the one that counts.
+                assert_eq!(used.desk().failed().load(SeqCst), 0);
+            }
+            let written = usize::from(used.written.get());
+            let cut = used.cut();
+            assert_eq!(cut.live(step as usize % 2), written, "copy {dead} was rebuilt until {step}");
+            assert!(cut.is_equal());
+            died
+        };
+        assert!((0..).take_while(|step| died_at(*step)).count() > 20, "each piece is a step");
     }
 }

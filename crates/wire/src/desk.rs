@@ -93,6 +93,10 @@ words!(Desk {
     before_even: u64 @ 232,
     /// The same if it is odd.
     before_odd: u64 @ 240,
+    /// The bit of a copy that is being rebuilt: batches are written to it as well, and it does not count.
+    joining: u32 @ 248,
+    /// Counts how often a copy's device was replaced: who has descriptors of an older number writes neither copy.
+    given: u32 @ 252,
 });
 
 impl<'a> Desk<'a> {

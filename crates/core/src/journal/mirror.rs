@@ -16,12 +16,16 @@
 //! Not handled here: which copy is believed at a start (`pool::block::mirror`).
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+#[cfg(feature = "std")]
+use std::os::fd::AsFd as _;
 
 use seawall_media::Region;
+#[cfg(feature = "std")]
+use seawall_media::block::Device;
 use seawall_media::block::{ANCHOR_BYTES, Anchor, Mirror, MirrorState};
 use seawall_wire::desk::Desk;
 
-use super::way::{Writer, fail, written};
+use super::way::{Writer, fail, joining, written};
 use crate::Errno;
 
 /// Does something to each copy that counts. One that fails counts no more.
@@ -78,17 +82,88 @@ pub(super) fn settle(lead: &Writer<'_>, image: &Region) -> Result<(), Errno> {
 fn be_alone(lead: &Writer<'_>, image: &Region, copy: usize) -> Result<(), Errno> {
     let desk = lead.desk();
     let epoch = u16::try_from(desk.epoch().load(SeqCst) + 1).map_err(|_| fail(desk, Errno::OVERFLOW))?;
-    let said = Mirror { copy, state: MirrorState::Alone, epoch };
+    say(lead, image, Mirror { copy, state: MirrorState::Alone, epoch })?;
+    desk.epoch().store(epoch.into(), SeqCst);
+    Ok(())
+}
+
+fn say(lead: &Writer<'_>, image: &Region, said: Mirror) -> Result<(), Errno> {
+    let desk = lead.desk();
     for _ in 0..2 {
         let start = start(desk);
         let anchor = anchor(desk, start).with_mirror(Some(said));
-        put(lead, image, copy, anchor).map_err(|error| match lead.is_ours_alone(error) {
+        put(lead, image, said.copy, anchor).map_err(|error| match lead.is_ours_alone(error) {
             true => Errno::BADF,
             false => fail(desk, error),
         })?;
         note(desk, start);
     }
+    Ok(())
+}
+
+/// Writes to the copy that is being rebuilt, if there is one. If it fails it is not rebuilt any more, and nothing else
+/// happens.
+///
+/// # Errors
+/// EBADF for an error of this process alone.
+pub(super) fn join(lead: &Writer<'_>, act: impl FnOnce(usize) -> Result<(), Errno>) -> Result<(), Errno> {
+    let desk = lead.desk();
+    let joining = joining(desk);
+    if joining == 0 {
+        return Ok(());
+    }
+    let Err(error) = act(joining.trailing_zeros() as usize) else { return Ok(()) };
+    if lead.is_ours_alone(error) {
+        return Err(Errno::BADF);
+    }
+    desk.lost().store(error.raw_os_error() as u32, SeqCst);
+    desk.joining().store(0, SeqCst);
+    Ok(())
+}
+
+/// The copy that counts says that it is alone, whatever an attempt to rebuild the other one left in it.
+#[cfg(feature = "std")]
+pub(super) fn stay_alone(lead: &Writer<'_>, image: &Region) -> Result<(), Errno> {
+    lead.desk().joining().store(0, SeqCst);
+    be_alone(lead, image, written(lead.desk()).trailing_zeros() as usize)
+}
+
+/// A copy says in both places that it is not whole. The other one's next two anchors are newer.
+#[cfg(feature = "std")]
+pub(super) fn be_unfinished(
+    desk: Desk<'_>,
+    image: &Region,
+    copy: usize,
+    device: &Device,
+) -> Result<(), Errno> {
+    let page = desk.anchor_page();
+    let said = Mirror { copy, state: MirrorState::Unfinished, epoch: desk.epoch().load(SeqCst) as u16 };
+    let mut anchor = anchor(desk, start(desk)).with_mirror(Some(said));
+    for _ in 0..2 {
+        image.copy_in(page, &anchor.seal());
+        Device::write(device.as_fd(), image, page, ANCHOR_BYTES, Anchor::place(anchor.sequence))?;
+        anchor.sequence += 1;
+    }
+    Ok(())
+}
+
+/// The copy that was rebuilt counts. First the other one says so, which would not be believed otherwise; the rebuilt one
+/// says so last: if it did before it counts, it would claim to be newer than the one that commits go on with.
+///
+/// # Errors
+/// EIO if the copy that counted failed.
+#[cfg(feature = "std")]
+pub(super) fn be_both(lead: &Writer<'_>, image: &Region) -> Result<(), Errno> {
+    let desk = lead.desk();
+    let epoch = u16::try_from(desk.epoch().load(SeqCst) + 1).map_err(|_| Errno::OVERFLOW)?;
     desk.epoch().store(epoch.into(), SeqCst);
+    let copy = written(desk).trailing_zeros() as usize;
+    say(lead, image, Mirror { copy, state: MirrorState::Both, epoch })?;
+    desk.copies().store(3, SeqCst);
+    desk.joining().store(0, SeqCst);
+    for _ in 0..2 {
+        move_start(lead, image, start(desk))?;
+    }
     Ok(())
 }
 

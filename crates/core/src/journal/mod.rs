@@ -31,6 +31,8 @@ mod lock;
 mod mirror;
 #[cfg(feature = "std")]
 pub mod open;
+#[cfg(feature = "std")]
+pub mod rebuild;
 mod way;
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -45,7 +47,7 @@ use crate::store::Range;
 
 #[cfg(feature = "std")]
 pub use lock::bury_leader;
-pub use way::{Lender, Way};
+pub use way::{Lender, Pair, Way};
 
 use way::Writer;
 

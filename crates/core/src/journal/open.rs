@@ -13,7 +13,7 @@ use seawall_media::block::{
 };
 use seawall_wire::desk::Desk;
 
-use super::{Journal, Way};
+use super::{Journal, Pair, Way};
 use crate::format::Layout;
 
 /// Bytes that the memory of an image of this layout has: the pool and the desk behind it.
@@ -142,11 +142,12 @@ pub fn is_of(desk: Desk<'_>, anchor: &Anchor) -> bool {
 }
 
 /// A journal on this descriptor; of a mirrored one there is a second.
-pub fn journal(fd: OwnedFd, second: Option<OwnedFd>, desk_at: usize) -> Journal {
+/// `given` is what the desk says of them ([`Desk::given`]).
+pub fn journal(fd: OwnedFd, second: Option<OwnedFd>, given: u32, desk_at: usize) -> Journal {
     let first = Device::new(fd);
     let way = match second {
         None => Way::Own(first),
-        Some(second) => Way::Mirrored([first, Device::new(second)]),
+        Some(second) => Way::Mirrored(Pair::new([first, Device::new(second)], given)),
     };
     Journal::new(way, desk_at)
 }

@@ -27,6 +27,11 @@ pub trait Lender: Sync {
         None
     }
 
+    /// [`Desk::given`] when these descriptors were lent.
+    fn given(&self) -> u32 {
+        0
+    }
+
     /// Has the daemon make durable everything that is in the log now.
     ///
     /// # Errors
@@ -40,13 +45,47 @@ pub trait Lender: Sync {
     fn retire(&self, slot: u32, generation: u32, lsn: u64) -> Result<(), Errno>;
 }
 
+/// Descriptors of both copies, and those that took their place.
+pub struct Pair {
+    devices: [Device; 2],
+    given: u32,
+    #[cfg(feature = "std")]
+    newer: std::sync::OnceLock<Box<Self>>,
+}
+
+impl Pair {
+    /// Those of the first and the second copy, which were the right ones when [`Desk::given`] was `given`.
+    pub fn new(devices: [Device; 2], given: u32) -> Self {
+        Self {
+            devices,
+            given,
+            #[cfg(feature = "std")]
+            newer: std::sync::OnceLock::new(),
+        }
+    }
+
+    fn newest(&self) -> &Self {
+        let newest = self;
+        #[cfg(feature = "std")]
+        let newest =
+            core::iter::successors(Some(newest), |pair| Some(&**pair.newer.get()?)).last().unwrap_or(self);
+        newest
+    }
+
+    /// These are used from now on. The former ones stay open: somebody may be about to look at them.
+    #[cfg(feature = "std")]
+    pub(super) fn replace(&self, by: Self) -> Result<(), Errno> {
+        self.newest().newer.set(Box::new(by)).map_err(|_| Errno::BUSY)
+    }
+}
+
 /// How a process reaches the journal's device.
 pub enum Way {
     /// By a descriptor that is its own.
     Own(Device),
     /// By two that are its own: those of both copies. In the place of one that is gone lies the other one, which is not
     /// written by that number.
-    Mirrored([Device; 2]),
+    Mirrored(Pair),
     /// By one among an application's, or by the daemon.
     Lent(&'static dyn Lender),
 }
@@ -58,7 +97,8 @@ impl Way {
     /// EBADF if it was taken away.
     pub fn device(&self) -> Result<BorrowedFd<'_>, Errno> {
         match self {
-            Self::Own(device) | Self::Mirrored([device, _]) => Ok(device.as_fd()),
+            Self::Own(device) => Ok(device.as_fd()),
+            Self::Mirrored(pair) => Ok(pair.newest().devices[0].as_fd()),
             Self::Lent(lender) => lender.device().ok_or(Errno::BADF),
         }
     }
@@ -67,8 +107,17 @@ impl Way {
     pub fn mirror(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Own(_) => None,
-            Self::Mirrored([_, device]) => Some(device.as_fd()),
+            Self::Mirrored(pair) => Some(pair.newest().devices[1].as_fd()),
             Self::Lent(lender) => lender.mirror(),
+        }
+    }
+
+    /// [`Desk::given`] when its descriptors were the right ones; `None` if they cannot be replaced.
+    fn given(&self) -> Option<u32> {
+        match self {
+            Self::Own(_) => None,
+            Self::Mirrored(pair) => Some(pair.newest().given),
+            Self::Lent(lender) => Some(lender.given()),
         }
     }
 
@@ -93,7 +142,12 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// EBADF if this process cannot reach every copy that is written.
     pub(super) fn new(lead: Lead<'a>, way: &'a Way) -> Result<Self, Errno> {
-        let wanted = written(lead.desk());
+        let desk = lead.desk();
+        // A number of ours may be of a device that another one has taken the place of.
+        if way.given().is_some_and(|given| given != desk.given().load(SeqCst)) {
+            return Err(Errno::BADF);
+        }
+        let wanted = written(desk) | joining(desk);
         let devices = [
             if wanted & 1 != 0 { Some(way.device()?) } else { None },
             if wanted & 2 != 0 { Some(way.mirror().ok_or(Errno::BADF)?) } else { None },
@@ -131,7 +185,8 @@ impl<'a> Writer<'a> {
     ) -> Result<Range<u64>, Errno> {
         mirror::settle(self, image)?;
         let began = ticks();
-        let done = mirror::each(self, image, |copy| self.to(copy, image, at, len, position));
+        let to = |copy| self.to(copy, image, at, len, position);
+        let done = mirror::each(self, image, to).and_then(|()| mirror::join(self, to));
         let ended = ticks();
         self.spent.set(self.spent.get() + ended.wrapping_sub(began));
         done.map(|()| began..ended)
@@ -157,6 +212,11 @@ impl<'a> Writer<'a> {
 /// The copies that are written, a bit each.
 pub(super) fn written(desk: Desk<'_>) -> u32 {
     desk.copies().load(SeqCst).max(1)
+}
+
+/// The bit of a copy that is being rebuilt and does not count.
+pub(super) fn joining(desk: Desk<'_>) -> u32 {
+    desk.joining().load(SeqCst) & 3 & !written(desk)
 }
 
 /// True for an error that says nothing about the device.

@@ -157,7 +157,7 @@ fn first_batch(file: &File, anchor: Anchor, layout: Layout) -> io::Result<()> {
     let desk_at = anchor.image as usize;
     let empty = Recovered { anchor, last: 0, highest: 0, end: RING_AT, batches: 0 };
     open::lay_out(Desk::new(&region, desk_at), &empty);
-    let store = Store::journaled(region, open::journal(file.try_clone()?.into(), None, desk_at));
+    let store = Store::journaled(region, open::journal(file.try_clone()?.into(), None, 0, desk_at));
     let owner = rustix::process::getuid().as_raw();
     let mut sb = Superblock::new(layout, anchor.image, anchor.uuid, host(), Superblock::JOURNALED, owner);
     store.change(&[(0, Layout::root(0))], |region| {

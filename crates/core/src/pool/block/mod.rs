@@ -14,10 +14,12 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::SeqCst;
 
 use rustix::fs::OFlags;
 use seawall_media::block::{ANCHOR_BYTES, ANCHOR_MAGIC, JournalError, Recovered, probe_block};
 use seawall_media::{Medium, Region};
+use seawall_wire::desk::Desk;
 
 use super::{Pool, PoolError, host, io as failing, lock};
 use crate::format::Superblock;
@@ -104,12 +106,16 @@ pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
     let (device, direct) = device(path).map_err(failing(path, "opening"))?;
     let because = because(&file, direct);
     let (journal, mirror) = match pair {
-        None => (journal_open::journal(device, None, desk_at), None),
+        None => (journal_open::journal(device, None, 0, desk_at), None),
         Some(pair) => {
             let [first, second] = pair.devices(device).map_err(failing(path, "opening"))?;
             let paths = pair.paths();
+            let given = given(&region, desk_at);
             let lock = pair.other.ok().map(|other| other.file);
-            (journal_open::journal(first, Some(second), desk_at), Some(Mirrored { paths, lock, notes }))
+            (
+                journal_open::journal(first, Some(second), given, desk_at),
+                Some(Mirrored { paths, lock, notes }),
+            )
         }
     };
     Ok(Pool {
@@ -275,6 +281,11 @@ fn check_closed(path: &Path, memory: &Path) -> Result<(), PoolError> {
     Err(PoolError::Mirror { path: path.into(), why })
 }
 
+/// Devices that are opened now are those of this number.
+fn given(image: &Region, desk_at: usize) -> u32 {
+    Desk::new(image, desk_at).given().load(SeqCst)
+}
+
 /// The image of a pool.
 pub fn image_path(memory: &Path, uuid: [u8; 16]) -> PathBuf {
     image::path_of(memory, uuid)
@@ -293,7 +304,8 @@ impl Pool {
         let fd = device.and_then(|fd| fd.try_clone_to_owned()).map_err(failing(&self.path, "opening"))?;
         let second = journal.way().mirror().map(|fd| fd.try_clone_to_owned()).transpose();
         let second = second.map_err(failing(&self.path, "opening"))?;
-        Ok(Store::journaled(region, journal_open::journal(fd, second, journal.desk_at())))
+        let given = given(&region, journal.desk_at());
+        Ok(Store::journaled(region, journal_open::journal(fd, second, given, journal.desk_at())))
     }
 
     /// Gives up the image of a pool that was closed: whoever still has it mapped can never write the journal again,

@@ -1,0 +1,171 @@
+//! A copy that was lost is rebuilt while the log is in use.
+//!
+//! From [`Rebuild::begin`] on every leader writes its batches to that copy too, which does not count: its failure fails
+//! no commit. What is older is copied piece by piece, each while nobody else leads. The copy says "unfinished" all the
+//! while. When everything is on it both say "both", in an order that `mirror` has.
+//!
+//! | whoever rebuilds dies | what its heir, or a start, finds |
+//! |---|---|
+//! | before the end | the other copy is alone, this one unfinished: it goes on alone, until somebody begins anew |
+//! | when the other one says "both" | the same: it counts alone, and an unfinished one is not believed |
+//! | when both count | both hold everything; the next anchor is written to both |
+//!
+//! Not handled here: whether a device fits, and what it held before (`pool::block::mirror`).
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::time::{Duration, Instant};
+
+use seawall_media::Region;
+use seawall_media::block::{Device, RING_AT};
+use seawall_wire::desk::Desk;
+
+use super::way::{Way, Writer, joining, written};
+use super::{Journal, Pair, mirror};
+use crate::Errno;
+
+/// Bytes copied at once.
+pub const PIECE: u64 = 256 << 10;
+
+/// A rebuild that is under way. Dropped before its end it leaves the other copy alone.
+pub struct Rebuild<'a> {
+    journal: &'a Journal,
+    image: &'a Region,
+    source: &'a File,
+    given: u32,
+    at: u64,
+}
+
+impl<'a> Rebuild<'a> {
+    /// Begins: `devices` are those of the first and the second copy from now on, `source` reads the one that counts.
+    ///
+    /// # Errors
+    /// EINVAL if the log has not lost a copy; what the new device said. The log is untouched then, but for an anchor
+    /// that says once more that its copy is alone. Another rebuild that is under way is given up.
+    pub fn begin(
+        journal: &'a Journal,
+        image: &'a Region,
+        devices: [OwnedFd; 2],
+        source: &'a File,
+    ) -> Result<Self, Errno> {
+        let Way::Mirrored(pair) = journal.way() else { return Err(Errno::INVAL) };
+        let desk = journal.desk(image);
+        let lead = journal.lead(image)?;
+        mirror::settle(&lead, image)?;
+        let copies = written(desk);
+        if desk.copies().load(SeqCst) == 0 || copies == 3 {
+            return Err(Errno::INVAL);
+        }
+        mirror::stay_alone(&lead, image)?;
+        let given = desk.given().load(SeqCst).wrapping_add(1);
+        let devices = devices.map(Device::new);
+        let copy = (3 - copies).trailing_zeros() as usize;
+        // Before anybody else may: what it says of itself is not true any more with the first batch.
+        mirror::be_unfinished(desk, image, copy, &devices[copy])?;
+        pair.replace(Pair::new(devices, given))?;
+        desk.given().store(given, SeqCst);
+        desk.joining().store(1 << copy, SeqCst);
+        drop(lead);
+        Ok(Self { journal, image, source, given, at: RING_AT })
+    }
+
+    /// Bytes that are copied, and of how many.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.at - RING_AT, self.size() - RING_AT)
+    }
+
+    /// Copies everything, and lets both count. Others lead for as long as it does. `told` hears of each piece.
+    ///
+    /// # Errors
+    /// What either device said; ECANCELED if another rebuild was begun. The log goes on alone.
+    pub fn run(mut self, mut told: impl FnMut((u64, u64))) -> io::Result<()> {
+        while self.at < self.size() {
+            let took = self.piece()?;
+            told(self.progress());
+            std::thread::sleep(took);
+        }
+        self.finish()
+    }
+
+    /// Copies the next piece. Returns for how long nobody else could lead.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub fn piece(&mut self) -> io::Result<Duration> {
+        let (at, len) = (self.at, PIECE.min(self.size() - self.at));
+        let lead = self.lead()?;
+        let began = Instant::now();
+        // What the device has, not what was read of it before.
+        let range = std::num::NonZeroU64::new(len);
+        let _ = rustix::fs::fadvise(self.source, at, range, rustix::fs::Advice::DontNeed);
+        let mut bytes = vec![0; len as usize];
+        self.source.read_exact_at(&mut bytes, at)?;
+        let (buffer, _) = self.desk().buffer();
+        self.image.copy_in(buffer, &bytes);
+        mirror::join(&lead, |copy| lead.to(copy, self.image, buffer, len as usize, at))?;
+        self.check()?;
+        drop(lead);
+        self.at += len;
+        Ok(began.elapsed())
+    }
+
+    /// Both count from now on, if everything was copied.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run); EIO if the log itself failed.
+    pub fn finish(&self) -> io::Result<()> {
+        if self.at < self.size() {
+            return Err(Errno::AGAIN.into());
+        }
+        let lead = self.lead()?;
+        Ok(mirror::be_both(&lead, self.image)?)
+    }
+
+    fn lead(&self) -> io::Result<Writer<'a>> {
+        let lead = self.journal.lead(self.image)?;
+        self.check()?;
+        Ok(lead)
+    }
+
+    fn check(&self) -> io::Result<()> {
+        let desk = self.desk();
+        if desk.given().load(SeqCst) != self.given {
+            return Err(Errno::CANCELED.into());
+        }
+        match joining(desk) {
+            0 => Err(io::Error::from_raw_os_error(desk.lost().load(SeqCst) as i32)),
+            _ => Ok(()),
+        }
+    }
+
+    fn desk(&self) -> Desk<'a> {
+        self.journal.desk(self.image)
+    }
+
+    fn size(&self) -> u64 {
+        self.desk().size().load(Relaxed)
+    }
+}
+
+impl Journal {
+    /// Goes on with other devices, of which the desk says that they are the right ones now: those of a
+    /// [`Rebuild`] that another journal of this process began.
+    ///
+    /// # Errors
+    /// EINVAL if it has none of its own, or the log is not mirrored.
+    pub fn replace_devices(&self, image: &Region, devices: [OwnedFd; 2]) -> Result<(), Errno> {
+        let Way::Mirrored(pair) = self.way() else { return Err(Errno::INVAL) };
+        pair.replace(Pair::new(devices.map(Device::new), self.desk(image).given().load(SeqCst)))
+    }
+}
+
+impl Drop for Rebuild<'_> {
+    fn drop(&mut self) {
+        // Who cannot lead leaves it to whoever begins anew.
+        let Ok(_lead) = self.lead() else { return };
+        self.desk().joining().store(0, SeqCst);
+    }
+}
