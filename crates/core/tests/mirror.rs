@@ -566,10 +566,11 @@ fn a_rebuild_whose_device_fails_fails_no_commit_and_is_not_believed() {
     cut.without(1, || assert_eq!(cut.live(0), written, "the other one is alone"));
 }
 
-/// Whoever rebuilds dies at each write, and the power goes at once, or after an heir's commit.
+/// Whoever rebuilds dies at each write, and the power goes at once, or after a commit of an heir, who goes on with the
+/// rebuild's writes or has given it up.
 #[test]
 fn a_rebuild_that_dies_at_any_write_loses_nothing() {
-    for (dead, commits) in [(0, false), (0, true), (1, false), (1, true)] {
+    for (dead, commits, gives_up) in [(0, false, false), (0, true, true), (1, true, false), (1, true, true)] {
         let died_at = |step: u32| {
             let used = Used::alone(dead);
             let source = used.source();
@@ -578,6 +579,9 @@ fn a_rebuild_that_dies_at_any_write_loses_nothing() {
                 copy_all(&mut rebuild, |_| ()).expect("copied");
                 rebuild.finish().expect("both count");
             });
+            if gives_up {
+                used.desk().joining().store(0, SeqCst);
+            }
             if commits {
                 used.commit();
                 // It may have had to be the one that counts.
