@@ -4,62 +4,10 @@ mod common;
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
-use common::{Place, Writer, kill_everything, wait_for};
-
-/// A place whose pool is a log of 16 MiB on a disk, with a second copy.
-fn mirrored() -> (Place, PathBuf) {
-    let mut place = Place::bare();
-    place.pool = place.data.path().join("seawall.log");
-    let second = place.data.path().join("second.log");
-    let second_name = second.to_str().expect("a name");
-    place.seawall(&["init", "--block", place.pool(), "--size", "16M", "--mirror", second_name]).succeeds();
-    (place, second)
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a name")
-}
-
-/// From where batches begin to where the label lies.
-fn ring(path: &Path) -> Vec<u8> {
-    let all = fs::read(path).expect("a copy");
-    all[8192..all.len() - 4096].to_vec()
-}
-
-/// As after a power cut: memory is lost, and the file is as old as its first sync.
-fn lose_memory(place: &Place) {
-    place.in_memory().iter().for_each(|path| fs::remove_file(path).expect("removed"));
-    let file = File::options().write(true).open(place.file("x-wal")).expect("the file");
-    let blocks = file.metadata().expect("a size").len() / 4096;
-    file.write_all_at(&vec![0; (blocks as usize - 1) * 4096], 4096).expect("rolled back");
-}
-
-/// A file that takes no writes, not even through what is open: a disk that fails. Dropped, it is well again.
-struct Failing<'a>(&'a Path);
-
-impl<'a> Failing<'a> {
-    /// `None`: that cannot be had here.
-    fn new(path: &'a Path) -> Option<Self> {
-        let open = File::options().write(true).open(path).expect("a copy");
-        let failing = Command::new("chattr").arg("+i").arg(path).status().is_ok_and(|s| s.success());
-        let failing = failing.then_some(Self(path))?;
-        let len = open.metadata().expect("a size").len();
-        open.write_all_at(&[0], len - 1).is_err().then_some(failing)
-    }
-}
-
-impl Drop for Failing<'_> {
-    fn drop(&mut self) {
-        assert!(Command::new("chattr").arg("-i").arg(self.0).status().expect("chattr").success());
-    }
-}
-
-fn recover(place: &Place, pool: &Path) -> common::Said {
-    place.seawall(&["recover", "--replay", "--pool", text(pool)])
-}
+use common::mirrors::{Failing, lose_memory, mirrored, recover, ring, text};
+use common::{Writer, kill_everything, wait_for};
 
 #[test]
 fn either_copy_brings_back_what_was_committed() {
@@ -71,7 +19,7 @@ fn either_copy_brings_back_what_was_committed() {
     assert_eq!(mirror["copies"][1]["written"], true, "{mirror}");
     assert!(mirror["copies"][1]["path"].as_str().expect("a path").ends_with("second.log"));
     kill_everything(&place, writer);
-    lose_memory(&place);
+    lose_memory(&place, "x-wal");
     // One of them lost everything behind its anchors.
     let first = File::options().write(true).open(&place.pool).expect("the log");
     first.write_all_at(&vec![0x5a; 1 << 20], 8192).expect("garbled");
@@ -110,7 +58,7 @@ fn a_copy_that_fails_is_left_behind_and_rebuilt_and_never_believed_before() {
     });
     kill_everything(&place, writer);
     drop(failing);
-    lose_memory(&place);
+    lose_memory(&place, "x-wal");
     // Only the stale one comes back.
     let away = place.data.path().join("away");
     fs::rename(&place.pool, &away).expect("moved");
@@ -135,7 +83,7 @@ fn a_lost_copy_is_replaced_by_another_one() {
     place.run(&["true"]).succeeds();
     let mut writer = Writer::start(&place);
     writer.write(3);
-    mirror(&["--on", text(&third)]).fails(1, &["in use by a living daemon"]);
+    mirror(&["--alone"]).fails(1, &["in use by a living daemon"]);
     kill_everything(&place, writer);
     mirror(&["--on", text(&third)]).fails(1, &["was not closed", "seawall recover"]);
     place.seawall(&["recover", "--pool", place.pool()]).succeeds();

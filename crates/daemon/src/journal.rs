@@ -19,8 +19,9 @@ use seawall_core::{Errno, table};
 use seawall_wire::desk::Desk;
 use serde::{Deserialize, Serialize};
 
+use crate::rebuild::RebuildStatus;
 use crate::state::{Daemon, lock};
-use crate::{closing, foreign, leader};
+use crate::{closing, foreign, leader, rebuild};
 
 /// How long a write waits that nobody syncs.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 150_000_000 };
@@ -57,8 +58,11 @@ pub struct JournalStatus {
 pub struct MirrorStatus {
     /// The first and the second one.
     pub copies: [MirrorCopyStatus; 2],
-    /// errno of the write by which one of them was lost in this run; 0: none was.
+    /// errno of the write by which one of them was lost in this run, until it is rebuilt; 0: none was.
     pub error: u32,
+    /// The rebuild of one that was lost: the one under way, or the last one of this daemon.
+    #[serde(default)]
+    pub rebuild: Option<RebuildStatus>,
 }
 
 /// One copy of a mirrored log.
@@ -101,10 +105,11 @@ pub(crate) fn status(daemon: &Daemon) -> Option<JournalStatus> {
 }
 
 fn mirror(daemon: &Daemon, desk: Desk<'_>) -> Option<MirrorStatus> {
-    let [first, second] = &daemon.pool.mirror.as_ref()?.paths;
+    let [first, second] = &daemon.pool.mirror.as_ref()?.paths();
     let written = desk.copies().load(SeqCst);
     let copy = |i: u32, path: &Path| MirrorCopyStatus { path: path.into(), written: written >> i & 1 != 0 };
-    Some(MirrorStatus { copies: [copy(0, first), copy(1, second)], error: desk.lost().load(Relaxed) })
+    let (copies, error) = ([copy(0, first), copy(1, second)], desk.lost().load(Relaxed));
+    Some(MirrorStatus { copies, error, rebuild: rebuild::status(daemon) })
 }
 
 /// What was done about a mirror at the start: for the log.
@@ -141,15 +146,17 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
 }
 
 /// A copy of a mirrored log failed while it was written.
-fn tell_lost(daemon: &Daemon) {
-    let Some(status) = desk(daemon).and_then(|desk| mirror(daemon, desk)) else { return };
+pub(crate) fn tell_lost(daemon: &Daemon) {
+    let Some(desk) = desk(daemon) else { return };
+    let Some(status) = mirror(daemon, desk) else { return };
     let Some(lost) = status.lost().filter(|_| status.error != 0) else { return };
     let why = std::io::Error::from_raw_os_error(status.error as i32);
     daemon.log.say_once(
-        "the log's mirror",
+        &format!("the log's mirror {}", desk.given().load(Relaxed)),
         format!(
             "THE LOG LOST ITS COPY {} ({why}): commits go on, on the other one alone. See the kernel's log; when it is \
-             well again the next start of the log rebuilds it, and `seawall mirror` puts another one in its place",
+             well again the next start of the log rebuilds it. `seawall mirror` does so at once, and puts another one in \
+             its place",
             lost.display()
         ),
     );

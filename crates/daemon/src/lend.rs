@@ -9,10 +9,10 @@ use seawall_wire::message::Retire;
 
 use crate::state::Daemon;
 
-/// The journal's descriptor, if the pool has a journal; of a mirrored one those of both copies.
-pub(crate) fn journal(daemon: &Daemon) -> Vec<BorrowedFd<'_>> {
-    let Some(journal) = daemon.engine.pool().journal() else { return Vec::new() };
-    journal.way().device().ok().into_iter().chain(journal.way().mirror()).collect()
+/// The journal's descriptor, if the pool has a journal; of a mirrored one those of both copies. With the number that says
+/// which ones these are.
+pub(crate) fn journal(daemon: &Daemon) -> (u32, Vec<BorrowedFd<'_>>) {
+    daemon.engine.pool().journal().map_or((0, Vec::new()), |journal| journal.way().lend())
 }
 
 /// Raises a file's watermark for a front that holds the file's lock and saw a real sync of it succeed.

@@ -14,6 +14,7 @@
 //!                                 │ leader     who writes it, stopped or dead leader
 //!                                 │ ahead      segments that will be used     ahead
 //!                                 │ cache      the block cache                cache
+//!                                 │ rebuild    a lost copy of a mirrored log  rebuild
 //! ```
 //!
 //! Invariants: a guard is up, durably, before a file it protects may have a record. It is lowered only when
@@ -46,6 +47,7 @@ mod log;
 pub mod net;
 pub mod place;
 pub mod process;
+pub mod rebuild;
 mod refused;
 mod register;
 mod requests;

@@ -15,7 +15,9 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::cache::{self, Zone};
 use crate::net::{self, Message, Peer};
 use crate::state::{Daemon, real_sync};
-use crate::{ahead, closing, control, destaging, lend, register, roots, status, tablespaces, warden};
+use crate::{
+    ahead, closing, control, destaging, lend, rebuild, register, roots, status, tablespaces, warden,
+};
 
 /// JSON longer than this travels in a file instead.
 const INLINE_MAX: usize = MESSAGE_MAX / 2;
@@ -138,6 +140,7 @@ impl<'d> Connection<'d> {
             Some(Kind::AddRoot) => self.add_root(body),
             Some(Kind::Stop) => self.stop(body),
             Some(Kind::Cache) => self.cache(body),
+            Some(Kind::Mirror) => self.mirror(body),
         }
     }
 
@@ -176,8 +179,10 @@ impl<'d> Connection<'d> {
         reply.pool_len = self.daemon.pool.region.len() as u64;
         reply.shm_len = self.daemon.shm_len;
         reply.sync_map = u32::from(self.daemon.pool.medium == Medium::Pmem);
+        let (given, journal) = lend::journal(self.daemon);
+        reply.given = given;
         let mut descriptors = vec![self.daemon.pool_for_clients.as_fd(), self.daemon.shm_file.as_fd()];
-        descriptors.extend(lend::journal(self.daemon));
+        descriptors.extend(journal);
         if let Some((zone, len)) = self.daemon.cache.as_ref().map(Zone::lend) {
             reply.cache_len = len;
             descriptors.push(zone);
@@ -193,11 +198,10 @@ impl<'d> Connection<'d> {
             Err(_) => return Answer::status(Status::BadRequest),
         };
         match done {
-            Ok(()) => Answer {
-                reply: Reply::new(Status::Ok),
-                body: Vec::new(),
-                descriptors: lend::journal(self.daemon),
-            },
+            Ok(()) => {
+                let (given, descriptors) = lend::journal(self.daemon);
+                Answer { reply: Reply { given, ..Reply::new(Status::Ok) }, body: Vec::new(), descriptors }
+            }
             Err(Errno::NOSPC) => Answer::status(Status::Full),
             Err(e) => Answer::failed(e),
         }
@@ -272,6 +276,14 @@ impl<'d> Connection<'d> {
             cache::Asked::Set(wanted) => answered(cache::set_policies(self.daemon, wanted)),
             cache::Asked::Resize(wanted) => answered(cache::resize(self.daemon, wanted)),
             cache::Asked::Prewarm(wanted) => answered(cache::prewarm(self.daemon, &wanted)),
+        }
+    }
+
+    fn mirror(&self, body: &[u8]) -> Answer<'d> {
+        match serde_json::from_slice::<rebuild::Asked>(body) {
+            Err(_) => Answer::status(Status::BadRequest),
+            Ok(rebuild::Asked::Rebuild(wanted)) => answered(rebuild::begin(self.daemon, wanted)),
+            Ok(rebuild::Asked::Look) => Answer::json(Status::Ok, &rebuild::status(self.daemon)),
         }
     }
 

@@ -16,7 +16,9 @@ use zerocopy::IntoBytes;
 use crate::cache::CacheOptions;
 use crate::errors::DaemonError;
 use crate::state::Daemon;
-use crate::{ahead, cache, closing, destaging, journal, leader, net, requests, start, warden, watch};
+use crate::{
+    ahead, cache, closing, destaging, journal, leader, net, place, rebuild, requests, start, warden, watch,
+};
 
 /// Connections served at once. Clients connect for one request each; more than this many at the same moment
 /// are told to go without.
@@ -60,6 +62,7 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
         spawn(&daemon, "ahead", ahead::run),
         spawn(&daemon, "cache", cache::run),
         spawn(&daemon, "bring", cache::bring),
+        spawn(&daemon, "rebuild", rebuild::run),
     ];
     spawn(&daemon, "watch", watch::run);
     spawn(&daemon, "leader", leader::run);
@@ -69,6 +72,7 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     drop(listener);
     daemon.engine.ring();
     daemon.ahead.end();
+    daemon.rebuilding.end();
     for thread in threads {
         // A thread that panicked has said so on stderr; the end goes on.
         let _ = thread.join();
@@ -104,7 +108,29 @@ fn block_signals() -> io::Result<SignalFd> {
 fn listen(daemon: &Daemon) -> Result<OwnedFd, DaemonError> {
     let socket = &daemon.place.socket;
     let _ = std::fs::remove_file(socket);
-    net::listen(socket).map_err(|error| DaemonError::Listen { socket: socket.clone(), error })
+    let listener = net::listen(socket).map_err(|error| DaemonError::Listen { socket: socket.clone(), error });
+    be_found(daemon);
+    listener
+}
+
+/// Whoever knows a mirrored log by another copy than the daemon does finds its socket too.
+pub(crate) fn be_found(daemon: &Daemon) {
+    at_other_places(daemon, |socket| {
+        let _ = std::fs::remove_file(&socket);
+        // Without it the daemon is found by its own path.
+        let _ = std::os::unix::fs::symlink(&daemon.place.socket, &socket);
+    });
+}
+
+/// Undoes [`be_found`].
+pub(crate) fn be_lost(daemon: &Daemon) {
+    at_other_places(daemon, |socket| drop(std::fs::remove_file(socket)));
+}
+
+fn at_other_places(daemon: &Daemon, each: impl Fn(PathBuf)) {
+    let paths = daemon.pool.mirror.as_ref().map(|mirror| mirror.paths());
+    let sockets = paths.into_iter().flatten().filter_map(|path| Some(place::make(&path).ok()?.socket));
+    sockets.filter(|socket| *socket != daemon.place.socket).for_each(each);
 }
 
 fn spawn(daemon: &Arc<Daemon>, name: &str, run: fn(&Arc<Daemon>)) -> std::thread::JoinHandle<()> {
@@ -172,5 +198,6 @@ fn finish(daemon: &Daemon) {
         Err(why) => daemon.log.say(format!("ended; {why}")),
     }
     start::release(daemon);
+    be_lost(daemon);
     let _ = std::fs::remove_file(&daemon.place.socket);
 }

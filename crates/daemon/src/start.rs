@@ -26,6 +26,7 @@ use crate::former::Former;
 use crate::guard::Claim;
 use crate::lifetime::Lifetime;
 use crate::log::Log;
+use crate::rebuild::Rebuilding;
 use crate::refused::Refused;
 use crate::roots::Roots;
 use crate::serve::Options as Serving;
@@ -172,6 +173,7 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         turned_away: AtomicU64::new(0),
         fill: Default::default(),
         ahead: Ahead::default(),
+        rebuilding: Rebuilding::default(),
         crowded_until: AtomicU64::new(0),
         given_up: AtomicBool::new(false),
     })

@@ -17,6 +17,7 @@ use crate::guard::Claim;
 use crate::lifetime::Lifetime;
 use crate::log::Log;
 use crate::place::Place;
+use crate::rebuild::Rebuilding;
 use crate::refused::Refused;
 use crate::roots::Roots;
 use crate::watch::Watch;
@@ -66,6 +67,8 @@ pub(crate) struct Daemon {
     pub fill: [AtomicU64; 100 / FILL_STEP],
     /// Files to be synced before they are used.
     pub ahead: Ahead,
+    /// The rebuild of a lost copy of a mirrored log.
+    pub rebuilding: Rebuilding,
     /// Until then (nanoseconds since boot) no place is looked for.
     pub crowded_until: AtomicU64,
     /// The image in front of a journal is given up: nobody joins any more.

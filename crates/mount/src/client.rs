@@ -4,7 +4,7 @@
 //! with the kernel, its fsyncs are real), never a hang.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use seawall_media::block::Device;
 use seawall_wire::message::{Kind, MAGIC, Reply, Request, Status};
 use zerocopy::IntoBytes;
 
-use crate::cached;
+use crate::{cached, lent};
 
 /// How long one answer may take. A registration under policy `atomic` syncs the file.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,6 +35,7 @@ pub enum Registered {
 }
 
 /// The daemon of one pool, as its client sees it.
+#[derive(Clone)]
 pub struct Client {
     pool: PathBuf,
 }
@@ -50,15 +51,15 @@ impl Client {
     /// # Errors
     /// If the daemon is not there, refuses, or is of another version.
     pub fn hello(&self) -> io::Result<(Engine, Option<Cache>)> {
-        let (reply, mut descriptors) = self.ask(Kind::Hello, None)?;
+        let (reply, mut descriptors) = self.ask(Kind::Hello, &[], None, PATIENCE)?;
         // It comes last.
         let zone = if reply.cache_len > 0 { descriptors.pop() } else { None };
         let cache = zone.map(|fd| cached::join(fd.as_fd(), reply.cache_len)).transpose()?;
         let mut descriptors = descriptors.into_iter();
         let (pool, shm) = (descriptors.next(), descriptors.next());
-        let journal = match (descriptors.next().map(Device::new), descriptors.next().map(Device::new)) {
-            (Some(first), Some(second)) => Some(Way::Mirrored([first, second])),
-            (first, _) => first.map(Way::Own),
+        let journal = match (descriptors.next(), descriptors.next()) {
+            (Some(first), Some(second)) => Some(lent::way(self.clone(), [first, second], reply.given)),
+            (first, _) => first.map(Device::new).map(Way::Own),
         };
         let [pool, shm] = [&pool, &shm].map(|fd| fd.as_ref().map(AsFd::as_fd));
         Ok((Engine::join(&reply, pool, shm, journal).map_err(io::Error::other)?, cache))
@@ -66,7 +67,7 @@ impl Client {
 
     /// Asks that the file behind `fd` be served from the block cache.
     pub fn enter(&self, fd: BorrowedFd<'_>) -> Answer {
-        let Ok((reply, _)) = self.ask(Kind::Enter, Some(fd)) else { return Answer::NotNow };
+        let Ok((reply, _)) = self.ask(Kind::Enter, &[], Some(fd), PATIENCE) else { return Answer::NotNow };
         match (reply.magic, Status::from_u32(reply.status)) {
             (MAGIC, Status::Ok) => {
                 Answer::File(CacheFile { slot: reply.slot, tenant: reply.generation as u16 })
@@ -78,7 +79,7 @@ impl Client {
 
     /// Asks that the file behind `fd` be managed. `None`: the daemon did not answer.
     pub fn register(&self, fd: BorrowedFd<'_>) -> Option<Registered> {
-        let (reply, _) = self.ask(Kind::Register, Some(fd)).ok()?;
+        let (reply, _) = self.ask(Kind::Register, &[], Some(fd), PATIENCE).ok()?;
         Some(match (reply.magic, Status::from_u32(reply.status)) {
             (MAGIC, Status::Ok) => {
                 Registered::File(FileRef { slot: reply.slot, generation: reply.generation })
@@ -88,11 +89,22 @@ impl Client {
         })
     }
 
-    fn ask(&self, kind: Kind, fd: Option<BorrowedFd<'_>>) -> io::Result<(Reply, Vec<std::os::fd::OwnedFd>)> {
+    /// One request, one reply.
+    ///
+    /// # Errors
+    /// If the daemon does not answer, or makes no sense.
+    pub(crate) fn ask(
+        &self,
+        kind: Kind,
+        body: &[u8],
+        fd: Option<BorrowedFd<'_>>,
+        patience: Duration,
+    ) -> io::Result<(Reply, Vec<OwnedFd>)> {
         let socket = Control::connect(&self.pool)?
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotConnected, "no daemon serves the pool"))?;
-        set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
-        net::send(&socket, Request::new(kind, 0).as_bytes(), fd.as_slice())?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(patience))?;
+        let bytes = [Request::new(kind, body.len() as u32).as_bytes(), body].concat();
+        net::send(&socket, &bytes, fd.as_slice())?;
         let message = net::receive(&socket)?
             .ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "the daemon hung up"))?;
         let reply = Reply::of(&message.bytes).ok_or_else(|| {

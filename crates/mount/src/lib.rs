@@ -44,6 +44,7 @@ mod flags;
 mod fs;
 mod guards;
 mod handle;
+mod lent;
 mod log;
 pub mod mountpoint;
 mod names;

@@ -53,7 +53,7 @@ pub fn hello() -> Result<Engine, Failure> {
     let [pool, shm, ..] = answer.descriptors;
     let zone = answer.zone();
     let of_journal = |i: usize| answer.descriptors[i].filter(|_| zone != Some(i));
-    journal::keep([of_journal(2), of_journal(3)]);
+    journal::keep([of_journal(2), of_journal(3)], answer.reply.given);
     let way = Way::Lent(&journal::JOURNAL);
     let engine = Engine::join(&answer.reply, pool.map(sys::borrow), shm.map(sys::borrow), Some(way));
     let is_cached = engine.is_ok() && join_cache(&answer, zone);
@@ -176,7 +176,7 @@ pub fn harden(retire: Option<(u32, u32, u64)>) -> Result<(), Errno> {
         answer = ask(Kind::Harden, body, None, SYNC_SECONDS);
     }
     let answer = answer.map_err(|_| Errno::IO)?;
-    journal::keep([answer.descriptors[0], answer.descriptors[1]]);
+    journal::keep([answer.descriptors[0], answer.descriptors[1]], answer.reply.given);
     answer.close_descriptors();
     match (answer.reply.magic, Status::from_u32(answer.reply.status)) {
         (MAGIC, Status::Ok) => Ok(()),

@@ -2,6 +2,9 @@
 //! is done without it: the daemon leads, and sends the descriptor once more.
 
 use core::ffi::c_int;
+use core::sync::atomic::{
+    AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
 
 use rustix::fd::BorrowedFd;
 use seawall_core::journal::Lender;
@@ -9,7 +12,7 @@ use seawall_core::{Engine, Errno};
 
 use crate::kept::Kept;
 use crate::sys::{self, raw};
-use crate::{client, session};
+use crate::{client, owner, session};
 
 /// How often a full journal is tried again, and after what time: ten seconds in all.
 const ROOM_TRIES: u32 = 1000;
@@ -19,6 +22,10 @@ const ROOM_PAUSE_NS: u64 = 10_000_000;
 pub static KEPT: Kept = Kept::new(settle);
 /// That of a mirrored journal's second copy.
 pub static MIRROR: Kept = Kept::new(settle);
+/// Which ones these are: the daemon gives others when a lost copy is rebuilt.
+static GIVEN: AtomicU32 = AtomicU32::new(0);
+/// The process that changes what is kept; 0 for none.
+static KEEPER: AtomicU32 = AtomicU32::new(0);
 
 /// How this process reaches the journal.
 pub struct Journal;
@@ -35,6 +42,10 @@ impl Lender for Journal {
         MIRROR.get().filter(|_| may_write()).map(sys::borrow)
     }
 
+    fn given(&self) -> u32 {
+        GIVEN.load(Acquire)
+    }
+
     fn harden(&self) -> Result<(), Errno> {
         client::harden(None)
     }
@@ -44,15 +55,36 @@ impl Lender for Journal {
     }
 }
 
-/// Keeps what the daemon lends: the journal's descriptor, and that of its second copy.
-pub fn keep([first, second]: [Option<c_int>; 2]) {
-    first.into_iter().for_each(|fd| KEPT.keep(fd));
-    second.into_iter().for_each(|fd| MIRROR.keep(fd));
+/// Keeps what the daemon lends: the journal's descriptor, and that of its second copy; instead of those that there are,
+/// if they are newer.
+pub fn keep([first, second]: [Option<c_int>; 2], given: u32) {
+    // One at a time. Nobody waits: it may be a signal handler's thread that is at it, and next time will do. After a fork
+    // it may be the parent's.
+    let (me, keeper) = (sys::getpid(), KEEPER.load(Acquire));
+    let is_taken = || KEEPER.compare_exchange(keeper, me, AcqRel, Relaxed).is_err();
+    if owner::in_vfork_child() || keeper == me || is_taken() {
+        return;
+    }
+    match given.wrapping_sub(GIVEN.load(Relaxed)) as i32 {
+        0 => {
+            first.into_iter().for_each(|fd| KEPT.keep(fd));
+            second.into_iter().for_each(|fd| MIRROR.keep(fd));
+        }
+        1.. => {
+            KEPT.replace(first);
+            MIRROR.replace(second);
+            // Whoever sees this sees those as well.
+            GIVEN.store(given, Release);
+        }
+        // An answer that was overtaken by a later one.
+        _ => {}
+    }
+    KEEPER.store(0, Release);
 }
 
 /// True unless the application may write no file as long as the journal: the kernel would refuse, and send SIGXFSZ.
 fn may_write() -> bool {
-    sys::limit(libc::RLIMIT_FSIZE) >= KEPT.size()
+    sys::limit(libc::RLIMIT_FSIZE) >= KEPT.size().max(MIRROR.size())
 }
 
 /// To be called before the kernel makes durable what the log knows nothing of (sync, syncfs, msync, an asynchronous

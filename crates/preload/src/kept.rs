@@ -26,7 +26,7 @@ const BELOW: usize = 24;
 /// A descriptor of ours.
 pub struct Kept {
     number: AtomicI32,
-    /// What it has to be. Written before the number is; a process has one pool for its life.
+    /// What it has to be. Written before the number is.
     device: AtomicU64,
     inode: AtomicU64,
     /// Its bytes if it is a file: a device has no limit.
@@ -75,15 +75,34 @@ impl Kept {
         if owner::in_vfork_child() || before >= 0 && self.is(before) {
             return;
         }
-        let Ok(stat) = sys::fstat(fd) else { return };
-        let Some(kept) = duplicate(fd) else { return };
-        self.device.store(stat.dev, Relaxed);
-        self.inode.store(stat.ino, Relaxed);
-        self.size.store(stat.size, Relaxed);
+        let Some(kept) = self.take(fd) else { return };
         if self.number.compare_exchange(before, kept, AcqRel, Relaxed).is_err() {
             fdtable::reset(kept);
             sys::close(kept);
         }
+    }
+
+    /// Keeps a duplicate of another descriptor from now on, or none. One thread at a time, and not in a vfork child.
+    #[cold]
+    pub fn replace(&self, fd: Option<c_int>) {
+        let before = Some(self.number.load(Acquire)).filter(|fd| *fd >= 0 && self.is(*fd));
+        let kept = fd.and_then(|fd| self.take(fd)).unwrap_or(NONE);
+        self.number.store(kept, Release);
+        if let Some(before) = before {
+            (self.settle)();
+            fdtable::reset(before);
+            sys::close(before);
+        }
+    }
+
+    /// A duplicate, and what it is.
+    fn take(&self, fd: c_int) -> Option<c_int> {
+        let stat = sys::fstat(fd).ok()?;
+        let kept = duplicate(fd)?;
+        self.device.store(stat.dev, Relaxed);
+        self.inode.store(stat.ino, Relaxed);
+        self.size.store(stat.size, Relaxed);
+        Some(kept)
     }
 
     /// True for its number.

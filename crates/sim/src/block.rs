@@ -78,7 +78,7 @@ impl Block {
     /// The device of a pool; none for one in memory.
     pub fn of(pool: &Pool) -> Option<Self> {
         let desk_at = pool.region.journal()?.desk_at();
-        let paths = pool.mirror.as_ref().map_or(vec![pool.path.clone()], |mirror| mirror.paths.to_vec());
+        let paths = pool.mirror.as_ref().map_or(vec![pool.path.clone()], |mirror| mirror.paths().to_vec());
         let devices: Vec<_> = paths.iter().map(|path| Device::open(path)).collect();
         let len = devices[0].journal.metadata().expect("a size").len();
         let block = Self {

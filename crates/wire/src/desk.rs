@@ -97,6 +97,8 @@ words!(Desk {
     joining: u32 @ 248,
     /// Counts how often a copy's device was replaced: who has descriptors of an older number writes neither copy.
     given: u32 @ 252,
+    /// errno of the write by which the copy that was being rebuilt failed; 0: none did.
+    refused: u32 @ 256,
 });
 
 impl<'a> Desk<'a> {

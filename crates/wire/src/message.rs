@@ -28,7 +28,8 @@ pub enum Kind {
     /// A link was made where a database keeps links to more of its data: register what is new.
     LookForRoots = 4,
     /// Of a front that lost the journal's descriptor: make everything durable that is in the log now. With a body
-    /// ([`Retire`]): raise a file's watermark. The reply carries the journal's descriptors once more.
+    /// ([`Retire`]): raise a file's watermark. The reply carries the journal's descriptors once more, or those that took
+    /// their place.
     Harden = 5,
     /// Serve the file whose descriptor comes along, of any access mode but O_PATH, from the block cache. Reply: the
     /// file's slot there, and as generation which of the slot's tenants it is; with a descriptor of what holds the cache's
@@ -47,6 +48,8 @@ pub enum Kind {
     Stop = 19,
     /// Command line: what of a database is to be in the block cache; the body is JSON.
     Cache = 20,
+    /// Command line: rebuild the lost copy of a mirrored log, or how far that is; the body is JSON.
+    Mirror = 21,
 }
 
 impl Kind {
@@ -65,6 +68,7 @@ impl Kind {
             18 => Self::AddRoot,
             19 => Self::Stop,
             20 => Self::Cache,
+            21 => Self::Mirror,
             _ => return None,
         })
     }
@@ -151,6 +155,10 @@ pub struct Reply {
     pub sync_map: u32,
     /// Bytes that follow.
     pub body_len: u32,
+    /// [`Desk::given`](crate::desk::Desk::given) of the journal's descriptors (Hello, Harden).
+    pub given: u32,
+    /// Zero.
+    pub reserved: u32,
 }
 
 impl Reply {
@@ -166,6 +174,8 @@ impl Reply {
             cache_len: 0,
             sync_map: 0,
             body_len: 0,
+            given: 0,
+            reserved: 0,
         }
     }
 
@@ -192,7 +202,7 @@ pub struct Retire {
     pub lsn: u64,
 }
 
-const _: () = assert!(size_of::<Request>() == 16 && size_of::<Reply>() == 48);
+const _: () = assert!(size_of::<Request>() == 16 && size_of::<Reply>() == 56);
 
 #[cfg(test)]
 mod tests {

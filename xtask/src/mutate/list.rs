@@ -211,6 +211,8 @@ mutants! {
     "core/src/journal/way.rs" {
         "journal: never retried into success": "    desk.failed().store(error.raw_os_error() as u32, SeqCst);" => "    if !{m} { desk.failed().store(error.raw_os_error() as u32, SeqCst); }",
         "journal: a failed write counts": "        Device::write(device, image, at, len, position)" => "        Device::write(device, image, at, len, position).or_else(|e| if {m} { Ok(()) } else { Err(e) })",
+        "mirror: who has former devices writes neither copy": "        if way.given().is_some_and(|given| given != desk.given().load(SeqCst)) {" => "        if way.given().is_some_and(|given| given != desk.given().load(SeqCst) && !{m}) {",
+        "mirror: batches go to the copy that is rebuilt": "        let done = mirror::each(self, image, to).and_then(|()| mirror::join(self, to));" => "        let done = mirror::each(self, image, to).and_then(|()| if {m} { Ok(()) } else { mirror::join(self, to) });",
         "journal: a descriptor that is gone is no failed device": "        self.lent && is_of_the_process(error)" => "        self.lent && is_of_the_process(error) && !{m}",
     }
     "core/src/journal/mirror.rs" {
@@ -221,6 +223,7 @@ mutants! {
     "core/src/pool/block/mirror.rs" {
         "mirror: the higher epoch is believed": "        _ if this.epoch > other.epoch => Verdict::This," => "        _ if this.epoch > other.epoch => if {m} { Verdict::Other } else { Verdict::This },",
         "mirror: what is gone may hold more": "            Both => Verdict::Missing," => "            Both => if {m} { Verdict::Alone } else { Verdict::Missing },",
+        "mirror: a former copy leads to those that count": "        (!is_moved && !self.this.is_at(&place)).then_some(place)" => "        (!is_moved && !self.this.is_at(&place) && !{m}).then_some(place)",
         "mirror: the copy that holds more": "        (Ok(this), Ok(other)) => Ok((this.last, this.anchor.sequence) >= (other.last, other.anchor.sequence))," => "        (Ok(this), Ok(other)) => Ok({m} || (this.last, this.anchor.sequence) >= (other.last, other.anchor.sequence)),",
     }
     "core/src/journal/open.rs" {

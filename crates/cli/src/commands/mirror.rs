@@ -1,19 +1,32 @@
 //! `seawall mirror`: gives a log on a block device a second copy, or lets it go on without a lost one.
 
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result, anyhow, bail};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use seawall_core::pool as pools;
+use seawall_daemon::control::{Control, ControlError};
+use seawall_daemon::rebuild::{Asked, RebuildState, RebuildStatus, Wanted};
+use seawall_daemon::status::Status;
+use seawall_wire::message::Kind;
 
 use crate::{pool, user};
 
-/// Give a log on a block device a second copy, or another one in the place of a lost one. Nobody uses the log meanwhile
+/// How often the daemon is asked how far it is.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: Duration::from_millis(200).subsec_nanos() as _ };
+
+/// Give a log on a block device a second copy, or another one in the place of a lost one; of a log in use a lost one
 #[derive(clap::Args)]
 pub struct Mirror {
     /// The log: the copy that is there
     #[arg(long)]
     pool: Option<PathBuf>,
-    /// The second copy: a new file on another disk, or another disk or partition, which must be empty
+    /// The second copy: a new file on another disk, another disk or partition, which must be empty, or of a log in use
+    /// the lost copy itself, which is well again
     #[arg(long, value_name = "PATH", required_unless_present = "alone")]
     on: Option<PathBuf>,
     /// Overwrite what the disk or partition holds
@@ -29,14 +42,122 @@ pub fn mirror(how: &Mirror) -> Result<()> {
     let real = pool::existing(how.pool.as_deref())?;
     user::become_owner(&real)?;
     // The other copy is told this one's name as it was given: one that stays.
-    let at = how.pool.clone().unwrap_or(real);
+    let at = how.pool.clone().unwrap_or_else(|| real.clone());
     let memory = Path::new(pools::MEMORY);
     let Some(on) = &how.on else {
         pools::block::part_mirror(&at, memory)?;
         println!("{} goes on without its other copy", at.display());
         return Ok(());
     };
+    if let Some(control) = Control::connect(&real).with_context(|| real.display().to_string())? {
+        return rebuild(&control, &at, on, how.force);
+    }
     pools::block::join_mirror(&at, on, how.force, memory)?;
     println!("{} is mirrored on {}", at.display(), on.display());
     Ok(())
+}
+
+/// Has the daemon rebuild the lost copy of a log in use, and shows how far it is.
+fn rebuild(control: &Control, at: &Path, on: &Path, force: bool) -> Result<()> {
+    // From here on: what was asked for goes on, whatever becomes of us.
+    let signals = signals()?;
+    let path = std::path::absolute(on).with_context(|| on.display().to_string())?;
+    let mut status: RebuildStatus = control.request(Kind::Mirror, &Asked::Rebuild(Wanted { path, force }))?;
+    let mut line = Line::new();
+    while status.is_under_way() {
+        line.show(&status);
+        if wait(&signals)? {
+            line.end();
+            bail!(
+                "the copy on {} is still being rebuilt, by the daemon: `seawall status --pool {}` shows how far it is",
+                on.display(),
+                at.display()
+            );
+        }
+        let found = control.request::<Option<RebuildStatus>>(Kind::Mirror, &Asked::Look);
+        status = found.map_err(|error| gone(error, at))?.context("the daemon knows of no rebuild")?;
+    }
+    line.end();
+    match (status.state, status.error) {
+        (RebuildState::Done, _) => println!("{} is whole: the log is on both copies again", on.display()),
+        (_, why) => bail!(
+            "the copy on {} was not rebuilt: {}. The log goes on with the other one alone",
+            on.display(),
+            why.unwrap_or_default()
+        ),
+    }
+    tell_where(control, at)
+}
+
+fn gone(error: ControlError, at: &Path) -> anyhow::Error {
+    match error {
+        ControlError::Gone => anyhow!(
+            "the daemon ended meanwhile, and the copy is not whole: `seawall status --pool {}` shows whether another one \
+             serves the log; then ask again. A start of the log that is not in use finishes it",
+            at.display()
+        ),
+        error => error.into(),
+    }
+}
+
+/// If the path that it was named by leads to none of the copies any more.
+fn tell_where(control: &Control, at: &Path) -> Result<()> {
+    let status = control.request::<Status>(Kind::Status, &())?;
+    let Some(mirror) = status.journal.and_then(|journal| journal.mirror) else { return Ok(()) };
+    let [first, second] = mirror.copies.map(|copy| copy.path);
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    if ![&first, &second].iter().any(|path| real(path) == real(at)) {
+        println!(
+            "{} is no copy of the log any more: from the next start on name {} or {} instead",
+            at.display(),
+            first.display(),
+            second.display()
+        );
+    }
+    Ok(())
+}
+
+/// Ctrl-C and its kin become readable.
+fn signals() -> Result<SignalFd> {
+    let mut set = SigSet::empty();
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| set.add(signal));
+    set.thread_block().context("blocking signals")?;
+    SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).context("waiting for signals")
+}
+
+/// Waits a moment. True: somebody wants us to end.
+fn wait(signals: &SignalFd) -> Result<bool> {
+    let mut fds = [PollFd::new(signals, PollFlags::IN)];
+    match poll(&mut fds, Some(&LOOK)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error).context("waiting for signals"),
+    }
+}
+
+/// One line of a terminal, written over and over.
+struct Line {
+    is_shown: bool,
+}
+
+impl Line {
+    fn new() -> Self {
+        Self { is_shown: std::io::stderr().is_terminal() }
+    }
+
+    fn show(&self, status: &RebuildStatus) {
+        if self.is_shown {
+            let text = match status.state {
+                RebuildState::Preparing => "making room".into(),
+                _ => format!("rebuilding {} % of {} MiB", status.percent(), status.bytes.div_ceil(1 << 20)),
+            };
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}: {text}", status.path.display());
+        }
+    }
+
+    fn end(&mut self) {
+        if std::mem::take(&mut self.is_shown) {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
 }

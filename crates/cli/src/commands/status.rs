@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::Result;
 use seawall_daemon::cache::{AdvisoryStatus, CacheStatus, CachedFileStatus};
 use seawall_daemon::control::ControlError;
-use seawall_daemon::journal::JournalStatus;
+use seawall_daemon::journal::{JournalStatus, MirrorStatus};
+use seawall_daemon::rebuild::RebuildStatus;
 use seawall_daemon::status::{EventStatus, FileStatus, RootStatus, Status};
 use seawall_wire::message::Kind;
 use serde_json::{Value, json};
@@ -214,13 +215,25 @@ fn device(j: &JournalStatus) -> String {
         let why = std::io::Error::from_raw_os_error(j.failed.cast_signed());
         text += &format!("; FAILED ({why}): every sync fails, see the daemon's log");
     }
-    if let Some(lost) = j.mirror.as_ref().and_then(|mirror| mirror.lost()) {
-        text += &format!("; MIRROR LOST ({}): it goes on without, see the daemon's log", lost.display());
-    }
+    text += &j.mirror.as_ref().map(mirror).unwrap_or_default();
     if let Some(pid) = j.stopped {
         text += &format!("; PROCESS {pid} IS STOPPED while it writes: every sync waits for it");
     }
     text
+}
+
+/// What is not as it should be.
+fn mirror(mirror: &MirrorStatus) -> String {
+    let Some(lost) = mirror.lost().map(std::path::Path::display) else { return String::new() };
+    match &mirror.rebuild {
+        Some(rebuild) if rebuild.is_under_way() => {
+            format!("; MIRROR LOST: rebuilding {} % on {}", rebuild.percent(), rebuild.path.display())
+        }
+        Some(RebuildStatus { error: Some(why), path, .. }) => {
+            format!("; MIRROR LOST ({lost}): it was not rebuilt on {} ({why})", path.display())
+        }
+        _ => format!("; MIRROR LOST ({lost}): it goes on without, see the daemon's log"),
+    }
 }
 
 fn directory(root: &RootStatus) -> String {

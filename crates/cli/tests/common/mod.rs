@@ -4,6 +4,7 @@
 
 pub mod cluster;
 pub mod front;
+pub mod mirrors;
 pub mod mounts;
 pub mod scene;
 pub mod served;

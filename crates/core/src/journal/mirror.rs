@@ -116,7 +116,7 @@ pub(super) fn join(lead: &Writer<'_>, act: impl FnOnce(usize) -> Result<(), Errn
     if lead.is_ours_alone(error) {
         return Err(Errno::BADF);
     }
-    desk.lost().store(error.raw_os_error() as u32, SeqCst);
+    desk.refused().store(error.raw_os_error() as u32, SeqCst);
     desk.joining().store(0, SeqCst);
     Ok(())
 }
@@ -148,7 +148,8 @@ pub(super) fn be_unfinished(
 }
 
 /// The copy that was rebuilt counts. First the other one says so, which would not be believed otherwise; the rebuilt one
-/// says so last: if it did before it counts, it would claim to be newer than the one that commits go on with.
+/// says so last: if it did before it counts, it would claim to be newer than the one that commits go on with. Until it
+/// has, `joining` tells an heir that this is to be done.
 ///
 /// # Errors
 /// EIO if the copy that counted failed.
@@ -160,11 +161,25 @@ pub(super) fn be_both(lead: &Writer<'_>, image: &Region) -> Result<(), Errno> {
     let copy = written(desk).trailing_zeros() as usize;
     say(lead, image, Mirror { copy, state: MirrorState::Both, epoch })?;
     desk.copies().store(3, SeqCst);
-    desk.joining().store(0, SeqCst);
+    agree(lead, image)
+}
+
+/// Both say what they are in both places.
+#[cfg(feature = "std")]
+fn agree(lead: &Writer<'_>, image: &Region) -> Result<(), Errno> {
+    let desk = lead.desk();
     for _ in 0..2 {
         move_start(lead, image, start(desk))?;
     }
+    desk.joining().store(0, SeqCst);
     Ok(())
+}
+
+/// What a daemon that died left of a rebuild: the other copy is alone again; or both count, and say so.
+#[cfg(feature = "std")]
+pub(super) fn inherit(lead: &Writer<'_>, image: &Region) -> Result<(), Errno> {
+    settle(lead, image)?;
+    if written(lead.desk()) == 3 { agree(lead, image) } else { stay_alone(lead, image) }
 }
 
 /// Writes an anchor to every copy that counts: where the oldest batch begins from now on, and what is before it.

@@ -47,7 +47,9 @@ use crate::store::Range;
 
 #[cfg(feature = "std")]
 pub use lock::bury_leader;
-pub use way::{Lender, Pair, Way};
+#[cfg(feature = "std")]
+pub use way::Pair;
+pub use way::{Lender, Way};
 
 use way::Writer;
 

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_media::Region;
@@ -121,6 +122,8 @@ pub fn lay_out(desk: Desk<'_>, found: &Recovered) {
     desk.epoch().store(anchor.mirror().map_or(0, |said| said.epoch.into()), SeqCst);
     desk.suspect().store(0, SeqCst);
     desk.lost().store(0, SeqCst);
+    desk.joining().store(0, SeqCst);
+    desk.refused().store(0, SeqCst);
     desk.claimed().store(found.highest.max(found.last), SeqCst);
     desk.end(found.last).store(found.end, SeqCst);
     desk.last().store(found.last, SeqCst);
@@ -147,7 +150,7 @@ pub fn journal(fd: OwnedFd, second: Option<OwnedFd>, given: u32, desk_at: usize)
     let first = Device::new(fd);
     let way = match second {
         None => Way::Own(first),
-        Some(second) => Way::Mirrored(Pair::new([first, Device::new(second)], given)),
+        Some(second) => Way::Mirrored(Arc::new(Pair::new([first, Device::new(second)], given))),
     };
     Journal::new(way, desk_at)
 }

@@ -8,12 +8,13 @@
 //! |---|---|
 //! | before the end | the other copy is alone, this one unfinished: it goes on alone, until somebody begins anew |
 //! | when the other one says "both" | the same: it counts alone, and an unfinished one is not believed |
-//! | when both count | both hold everything; the next anchor is written to both |
+//! | when both count | both hold everything: it has both say so |
 //!
 //! Not handled here: whether a device fits, and what it held before (`pool::block::mirror`).
 
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -27,8 +28,12 @@ use super::way::{Way, Writer, joining, written};
 use super::{Journal, Pair, mirror};
 use crate::Errno;
 
-/// Bytes copied at once.
+/// Bytes copied at once: nobody commits meanwhile.
 pub const PIECE: u64 = 256 << 10;
+/// Longest pause between two pieces.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Changes of who belongs to the mirror that are left for other things than rebuilding.
+const SPARE: u32 = 64;
 
 /// A rebuild that is under way. Dropped before its end it leaves the other copy alone.
 pub struct Rebuild<'a> {
@@ -43,8 +48,9 @@ impl<'a> Rebuild<'a> {
     /// Begins: `devices` are those of the first and the second copy from now on, `source` reads the one that counts.
     ///
     /// # Errors
-    /// EINVAL if the log has not lost a copy; what the new device said. The log is untouched then, but for an anchor
-    /// that says once more that its copy is alone. Another rebuild that is under way is given up.
+    /// EINVAL if the log has not lost a copy; EOVERFLOW if it did so too often; what the new device said. The log is
+    /// untouched then, but for an anchor that says once more that its copy is alone. Another rebuild that is under way
+    /// is given up.
     pub fn begin(
         journal: &'a Journal,
         image: &'a Region,
@@ -59,6 +65,9 @@ impl<'a> Rebuild<'a> {
         if desk.copies().load(SeqCst) == 0 || copies == 3 {
             return Err(Errno::INVAL);
         }
+        if desk.epoch().load(SeqCst) + SPARE > u32::from(u16::MAX) {
+            return Err(Errno::OVERFLOW);
+        }
         mirror::stay_alone(&lead, image)?;
         let given = desk.given().load(SeqCst).wrapping_add(1);
         let devices = devices.map(Device::new);
@@ -67,6 +76,9 @@ impl<'a> Rebuild<'a> {
         mirror::be_unfinished(desk, image, copy, &devices[copy])?;
         pair.replace(Pair::new(devices, given))?;
         desk.given().store(given, SeqCst);
+        // Told by now.
+        desk.lost().store(0, SeqCst);
+        desk.refused().store(0, SeqCst);
         desk.joining().store(1 << copy, SeqCst);
         drop(lead);
         Ok(Self { journal, image, source, given, at: RING_AT })
@@ -77,15 +89,19 @@ impl<'a> Rebuild<'a> {
         (self.at - RING_AT, self.size() - RING_AT)
     }
 
-    /// Copies everything, and lets both count. Others lead for as long as it does. `told` hears of each piece.
+    /// Copies everything, and lets both count. Others lead for as long as it does: half of the devices' time is theirs.
+    /// `goes_on` is told of each piece, and says whether there is to be another one.
     ///
     /// # Errors
-    /// What either device said; ECANCELED if another rebuild was begun. The log goes on alone.
-    pub fn run(mut self, mut told: impl FnMut((u64, u64))) -> io::Result<()> {
+    /// What either device said; ECANCELED if another rebuild was begun, or there was to be no other piece. The log goes
+    /// on alone.
+    pub fn run(mut self, mut goes_on: impl FnMut((u64, u64)) -> bool) -> io::Result<()> {
         while self.at < self.size() {
             let took = self.piece()?;
-            told(self.progress());
-            std::thread::sleep(took);
+            if !goes_on(self.progress()) {
+                return Err(Errno::CANCELED.into());
+            }
+            std::thread::sleep(took.min(PAUSE));
         }
         self.finish()
     }
@@ -99,10 +115,11 @@ impl<'a> Rebuild<'a> {
         let lead = self.lead()?;
         let began = Instant::now();
         // What the device has, not what was read of it before.
-        let range = std::num::NonZeroU64::new(len);
-        let _ = rustix::fs::fadvise(self.source, at, range, rustix::fs::Advice::DontNeed);
+        let _ = rustix::fs::fadvise(self.source, at, NonZeroU64::new(len), rustix::fs::Advice::DontNeed);
         let mut bytes = vec![0; len as usize];
-        self.source.read_exact_at(&mut bytes, at)?;
+        self.source.read_exact_at(&mut bytes, at).map_err(|error| {
+            io::Error::new(error.kind(), format!("reading the copy that is left: {error}"))
+        })?;
         let (buffer, _) = self.desk().buffer();
         self.image.copy_in(buffer, &bytes);
         mirror::join(&lead, |copy| lead.to(copy, self.image, buffer, len as usize, at))?;
@@ -121,7 +138,11 @@ impl<'a> Rebuild<'a> {
             return Err(Errno::AGAIN.into());
         }
         let lead = self.lead()?;
-        Ok(mirror::be_both(&lead, self.image)?)
+        mirror::be_both(&lead, self.image)?;
+        match written(self.desk()) {
+            3 => Ok(()),
+            _ => Err(io::Error::from_raw_os_error(self.desk().lost().load(SeqCst) as i32)),
+        }
     }
 
     fn lead(&self) -> io::Result<Writer<'a>> {
@@ -136,7 +157,7 @@ impl<'a> Rebuild<'a> {
             return Err(Errno::CANCELED.into());
         }
         match joining(desk) {
-            0 => Err(io::Error::from_raw_os_error(desk.lost().load(SeqCst) as i32)),
+            0 => Err(io::Error::from_raw_os_error(desk.refused().load(SeqCst) as i32)),
             _ => Ok(()),
         }
     }
@@ -151,14 +172,16 @@ impl<'a> Rebuild<'a> {
 }
 
 impl Journal {
-    /// Goes on with other devices, of which the desk says that they are the right ones now: those of a
-    /// [`Rebuild`] that another journal of this process began.
+    /// To be called by a daemon that takes a log over, before anything else: gives up, or finishes, what the former one
+    /// left of a rebuild. False if it left none.
     ///
     /// # Errors
-    /// EINVAL if it has none of its own, or the log is not mirrored.
-    pub fn replace_devices(&self, image: &Region, devices: [OwnedFd; 2]) -> Result<(), Errno> {
-        let Way::Mirrored(pair) = self.way() else { return Err(Errno::INVAL) };
-        pair.replace(Pair::new(devices.map(Device::new), self.desk(image).given().load(SeqCst)))
+    /// EIO if the log failed.
+    pub fn inherit_rebuild(&self, image: &Region) -> Result<bool, Errno> {
+        if self.desk(image).joining().load(SeqCst) == 0 {
+            return Ok(false);
+        }
+        mirror::inherit(&self.lead(image)?, image).map(|()| true)
     }
 }
 

@@ -6,6 +6,8 @@
 use core::cell::Cell;
 use core::ops::Range;
 use core::sync::atomic::Ordering::SeqCst;
+#[cfg(feature = "std")]
+use std::sync::{Arc, OnceLock};
 
 use rustix::fd::{AsFd, BorrowedFd};
 use seawall_media::Region;
@@ -46,34 +48,26 @@ pub trait Lender: Sync {
 }
 
 /// Descriptors of both copies, and those that took their place.
+#[cfg(feature = "std")]
 pub struct Pair {
     devices: [Device; 2],
     given: u32,
-    #[cfg(feature = "std")]
-    newer: std::sync::OnceLock<Box<Self>>,
+    newer: OnceLock<Box<Self>>,
 }
 
+#[cfg(feature = "std")]
 impl Pair {
-    /// Those of the first and the second copy, which were the right ones when [`Desk::given`] was `given`.
+    /// Those of the first and the second copy, which were the right ones when [`Desk::given`] was `given`. In the place
+    /// of one that is gone lies the other one, which is not written by that number.
     pub fn new(devices: [Device; 2], given: u32) -> Self {
-        Self {
-            devices,
-            given,
-            #[cfg(feature = "std")]
-            newer: std::sync::OnceLock::new(),
-        }
+        Self { devices, given, newer: OnceLock::new() }
     }
 
     fn newest(&self) -> &Self {
-        let newest = self;
-        #[cfg(feature = "std")]
-        let newest =
-            core::iter::successors(Some(newest), |pair| Some(&**pair.newer.get()?)).last().unwrap_or(self);
-        newest
+        core::iter::successors(Some(self), |pair| Some(&**pair.newer.get()?)).last().unwrap_or(self)
     }
 
     /// These are used from now on. The former ones stay open: somebody may be about to look at them.
-    #[cfg(feature = "std")]
     pub(super) fn replace(&self, by: Self) -> Result<(), Errno> {
         self.newest().newer.set(Box::new(by)).map_err(|_| Errno::BUSY)
     }
@@ -83,9 +77,9 @@ impl Pair {
 pub enum Way {
     /// By a descriptor that is its own.
     Own(Device),
-    /// By two that are its own: those of both copies. In the place of one that is gone lies the other one, which is not
-    /// written by that number.
-    Mirrored(Pair),
+    /// By two that are its own: those of both copies, shared by all journals of the pool in this process.
+    #[cfg(feature = "std")]
+    Mirrored(Arc<Pair>),
     /// By one among an application's, or by the daemon.
     Lent(&'static dyn Lender),
 }
@@ -98,6 +92,7 @@ impl Way {
     pub fn device(&self) -> Result<BorrowedFd<'_>, Errno> {
         match self {
             Self::Own(device) => Ok(device.as_fd()),
+            #[cfg(feature = "std")]
             Self::Mirrored(pair) => Ok(pair.newest().devices[0].as_fd()),
             Self::Lent(lender) => lender.device().ok_or(Errno::BADF),
         }
@@ -107,6 +102,7 @@ impl Way {
     pub fn mirror(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Own(_) => None,
+            #[cfg(feature = "std")]
             Self::Mirrored(pair) => Some(pair.newest().devices[1].as_fd()),
             Self::Lent(lender) => lender.mirror(),
         }
@@ -116,16 +112,44 @@ impl Way {
     fn given(&self) -> Option<u32> {
         match self {
             Self::Own(_) => None,
+            #[cfg(feature = "std")]
             Self::Mirrored(pair) => Some(pair.newest().given),
             Self::Lent(lender) => Some(lender.given()),
         }
     }
 
+    /// What a daemon lends: its own descriptors, of a mirrored journal those of both copies, and of which
+    /// [`Desk::given`] these are.
+    #[cfg(feature = "std")]
+    pub fn lend(&self) -> (u32, Vec<BorrowedFd<'_>>) {
+        match self {
+            Self::Own(device) => (0, vec![device.as_fd()]),
+            Self::Mirrored(pair) => {
+                let newest = pair.newest();
+                (newest.given, newest.devices.iter().map(AsFd::as_fd).collect())
+            }
+            Self::Lent(_) => (0, Vec::new()),
+        }
+    }
+
+    /// The same way once more, for another journal of this process.
+    ///
+    /// # Errors
+    /// EMFILE and the like.
+    #[cfg(feature = "std")]
+    pub fn again(&self) -> std::io::Result<Self> {
+        Ok(match self {
+            Self::Own(device) => Self::Own(Device::new(device.as_fd().try_clone_to_owned()?)),
+            Self::Mirrored(pair) => Self::Mirrored(Arc::clone(pair)),
+            Self::Lent(lender) => Self::Lent(*lender),
+        })
+    }
+
     /// Who leads where this process cannot.
     pub(super) fn lender(&self) -> Option<&'static dyn Lender> {
         match self {
-            Self::Own(_) | Self::Mirrored(_) => None,
             Self::Lent(lender) => Some(*lender),
+            _ => None,
         }
     }
 }

@@ -118,8 +118,8 @@ impl std::fmt::Display for PoolError {
             ),
             Self::UsedDevice { path, by } => write!(
                 f,
-                "{0} is in use or holds something ({by}), and nothing was changed: if it may be overwritten, \
-                 unmount it and say so: `seawall init --block {0} --force`",
+                "{} is in use or holds something ({by}), and nothing was changed: if it may be overwritten, unmount \
+                 it and say so with --force (a log is made by `seawall init --block`)",
                 path.display()
             ),
             Self::Orphans { path, pids } => write!(

@@ -19,13 +19,18 @@
 //! Whichever is not believed is marked unfinished, made equal, and only then counted again. Nothing is acknowledged
 //! before. Cut anywhere, the next start finds one of these rows again.
 //!
-//! Not handled here: a copy that fails while it is written (`journal::mirror`).
+//! A copy that was lost and whose place another one has may turn up again, as stale as it is. The copy that it names
+//! names that other one, so these two are looked at instead.
+//!
+//! Not handled here: a copy that fails while it is written (`journal::mirror`); what takes the place of one that was
+//! lost while the log is in use (`replace`).
 
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use seawall_media::block::{Anchor, Mirror, MirrorState, RING_AT, Recovered, probe_block, size_of};
 
@@ -39,12 +44,37 @@ const PIECE: u64 = 1 << 20;
 /// The copies of an open pool.
 #[derive(Debug)]
 pub struct Mirrored {
-    /// Where they lie.
-    pub paths: [PathBuf; 2],
-    /// The lock of the one that the pool was not opened by.
-    pub lock: Option<File>,
+    places: Mutex<[Place; 2]>,
     /// What was done at the start, and what is missing: for the operator.
     pub notes: Vec<String>,
+}
+
+/// Where a copy is, or was, and its lock.
+#[derive(Debug)]
+struct Place {
+    path: PathBuf,
+    lock: Option<File>,
+}
+
+impl Mirrored {
+    /// Where they lie.
+    pub fn paths(&self) -> [PathBuf; 2] {
+        self.places().each_ref().map(|place| place.path.clone())
+    }
+
+    /// The descriptor that holds a copy's lock, once more.
+    pub(super) fn held(&self, copy: usize) -> io::Result<Option<File>> {
+        self.places()[copy].lock.as_ref().map(File::try_clone).transpose()
+    }
+
+    /// Another place from now on.
+    pub(super) fn put(&self, copy: usize, path: PathBuf, lock: File) {
+        self.places()[copy] = Place { path, lock: Some(lock) };
+    }
+
+    fn places(&self) -> MutexGuard<'_, [Place; 2]> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What two copies that are looked at come to.
@@ -97,18 +127,27 @@ pub(super) struct Copy {
 
 impl Copy {
     fn open(path: &Path) -> Result<Self, PoolError> {
-        let file = open_locked(path)?;
+        Self::of(open_locked(path)?, path)
+    }
+
+    /// The one in an open file.
+    pub fn of(file: File, path: &Path) -> Result<Self, PoolError> {
         let anchor =
             open::anchor_of(&file).map_err(|error| PoolError::Journal { path: path.into(), error })?;
         Ok(Self { file, path: path.into(), anchor })
     }
 
-    fn said(&self) -> Mirror {
+    pub fn said(&self) -> Mirror {
         self.anchor.mirror().unwrap_or(Mirror { copy: 0, state: MirrorState::Alone, epoch: 0 })
     }
 
     fn read(&self) -> Result<Recovered, PoolError> {
         open::read_only(&self.file).map_err(|error| PoolError::Journal { path: self.path.clone(), error })
+    }
+
+    /// True if this is where it lies.
+    pub fn is_at(&self, path: &Path) -> bool {
+        is_at(&self.file, path)
     }
 
     /// Writes both places of the anchor, the newer one last.
@@ -150,6 +189,8 @@ pub(super) struct Pair {
     pub other: Result<Copy, PoolError>,
     /// Where the other one is, or was.
     pub place: PathBuf,
+    /// The path by which it was opened, if that leads to a copy whose place another one has.
+    former: Option<PathBuf>,
 }
 
 impl Pair {
@@ -164,17 +205,54 @@ impl Pair {
         let file = file.try_clone().map_err(failing(path, "opening"))?;
         let place = label::read(&file, anchor.size).map_err(failing(path, "reading"))?;
         let this = Copy { file, path: path.into(), anchor };
+        let pair = Self::at(this, place)?;
+        match pair.third() {
+            None => Ok(Some(pair)),
+            Some(place) => pair.of_the_other_one(place).map(Some),
+        }
+    }
+
+    /// The path that the other copy has for this one, if it is another one's.
+    fn third(&self) -> Option<PathBuf> {
+        let other = self.other.as_ref().ok()?;
+        let place = label::read(&other.file, self.this.anchor.size).ok()?;
+        // This one may have been moved. If not, the other one would not say "both" without it.
+        let is_moved =
+            !place.exists() && (other.said().state != MirrorState::Both || agreed(&self.this, other));
+        (!is_moved && !self.this.is_at(&place)).then_some(place)
+    }
+
+    fn at(this: Copy, place: PathBuf) -> Result<Self, PoolError> {
         let other = match Copy::open(&place) {
             Err(error @ PoolError::InUse(_)) => return Err(error),
             other => other.and_then(|other| fits(&this, other)),
         };
-        Ok(Some(Self { this, other, place }))
+        Ok(Self { this, other, place, former: None })
     }
 
-    /// Where the first and the second copy are.
-    pub fn paths(&self) -> [PathBuf; 2] {
-        let (this, other) = (self.this.path.clone(), self.place.clone());
-        if self.this.said().copy == 0 { [this, other] } else { [other, this] }
+    /// The pair that the other copy belongs to: another one has this one's place there.
+    fn of_the_other_one(self, place: PathBuf) -> Result<Self, PoolError> {
+        let Self { this: former, other, .. } = self;
+        let mut pair = Self::at(other?, place)?;
+        pair.former = Some(former.path);
+        Ok(pair)
+    }
+
+    /// The copies of the pool that this makes.
+    pub fn mirrored(self, mut notes: Vec<String>) -> Mirrored {
+        let copy = self.this.said().copy;
+        notes.extend(self.former.map(|former| {
+            format!(
+                "{} is no copy of the log any more: name {} or {} instead",
+                former.display(),
+                self.this.path.display(),
+                self.place.display()
+            )
+        }));
+        let this = Place { path: self.this.path, lock: Some(self.this.file) };
+        let other = Place { path: self.place, lock: self.other.ok().map(|other| other.file) };
+        let places = if copy == 0 { [this, other] } else { [other, this] };
+        Mirrored { places: Mutex::new(places), notes }
     }
 
     /// The anchor of a copy that is written now: the log is in use in this boot, and its desk says which these are.
@@ -237,7 +315,17 @@ impl Pair {
     }
 }
 
-fn fits(this: &Copy, other: Copy) -> Result<Copy, PoolError> {
+/// True if this file or device lies there.
+pub(super) fn is_at(file: &File, path: &Path) -> bool {
+    let identity = |meta: std::fs::Metadata| match meta.file_type().is_block_device() {
+        true => (true, meta.rdev(), 0),
+        false => (false, meta.dev(), meta.ino()),
+    };
+    let [a, b] = [file.metadata(), std::fs::metadata(path)].map(|meta| meta.map(identity).ok());
+    a.is_some() && a == b
+}
+
+pub(super) fn fits(this: &Copy, other: Copy) -> Result<Copy, PoolError> {
     let (a, b) = (&this.anchor, &other.anchor);
     let same = (a.uuid, a.size, a.image, a.block) == (b.uuid, b.size, b.image, b.block);
     let numbers = b.mirror().is_some_and(|said| said.copy != this.said().copy);
@@ -265,12 +353,17 @@ fn more(this: &Copy, other: &Copy) -> Result<bool, PoolError> {
     }
 }
 
+/// True if both say "both", and mean the same.
+fn agreed(this: &Copy, other: &Copy) -> bool {
+    let (this, other) = (this.said(), other.said());
+    (this.state, other.state) == (MirrorState::Both, MirrorState::Both) && this.epoch == other.epoch
+}
+
 /// Makes the second one equal to the first. If it fails the first one goes on alone.
 fn equal(believed: &mut Copy, other: &mut Copy) -> Result<Vec<String>, PoolError> {
     let start = |anchor: &Anchor| (anchor.sequence, anchor.tail, anchor.before);
-    let agreed = |said: Mirror| (said.state == MirrorState::Both, said.epoch);
     if start(&believed.anchor) == start(&other.anchor)
-        && agreed(believed.said()) == agreed(other.said())
+        && agreed(believed, other)
         && !differs(believed, other)?
     {
         return Ok(Vec::new());
@@ -392,18 +485,7 @@ pub fn join(path: &Path, place: &Path, force: bool) -> Result<(), PoolError> {
             error => error,
         })?,
     };
-    let block = probe_block(&file).map_err(failing(place, "probing"))?.block();
-    if block > this.anchor.block {
-        return Err(no("its sectors are larger than the log's blocks"));
-    }
-    // Not resolved: a name that stays leads to one that may be another one after a restart.
-    let paths = [path, place].map(|path| std::path::absolute(path).map_err(failing(path, "naming")));
-    let [here, there] = paths;
-    let unfinished = Mirror { copy: 1 - said.copy, state: MirrorState::Unfinished, epoch: said.epoch };
-    let anchor = this.anchor.with_mirror(Some(unfinished));
-    let mut other = Copy { file, path: place.into(), anchor };
-    label::write(&this.file, this.anchor.size, &there?).map_err(failing(path, "writing to"))?;
-    label::write(&other.file, this.anchor.size, &here?).map_err(failing(place, "writing to"))?;
+    let mut other = introduce(&this, said, file, place)?;
     match rebuild(&mut this, &mut other) {
         Ok(_) => Ok(()),
         Err(Side::Believed(error)) => Err(error),
@@ -415,6 +497,25 @@ pub fn join(path: &Path, place: &Path, force: bool) -> Result<(), PoolError> {
             Err(error)
         }
     }
+}
+
+/// What is to be the other copy says that it is unfinished, whatever it said before; then each is told the other one's
+/// path. `said` is what this one says of itself.
+pub(super) fn introduce(this: &Copy, said: Mirror, file: File, place: &Path) -> Result<Copy, PoolError> {
+    let block = probe_block(&file).map_err(failing(place, "probing"))?.block();
+    if block > this.anchor.block {
+        let why = "its sectors are larger than the log's blocks".into();
+        return Err(PoolError::Mirror { path: place.into(), why });
+    }
+    // Not resolved: a name that stays leads to one that may be another one after a restart.
+    let name = |path: &Path| std::path::absolute(path).map_err(failing(path, "naming"));
+    let (here, there) = (name(&this.path)?, name(place)?);
+    let unfinished = Mirror { copy: 1 - said.copy, state: MirrorState::Unfinished, epoch: said.epoch };
+    let mut other = Copy { file, path: place.into(), anchor: this.anchor.with_mirror(Some(unfinished)) };
+    other.say_unfinished()?;
+    label::write(&other.file, this.anchor.size, &here).map_err(failing(place, "writing to"))?;
+    label::write(&this.file, this.anchor.size, &there).map_err(failing(&this.path, "writing to"))?;
+    Ok(other)
 }
 
 /// A file grows by what the label needs; a device must have it.
@@ -434,9 +535,7 @@ fn make_room(this: &Copy, size: u64) -> Result<(), PoolError> {
 
 fn device(this: &Copy, place: &Path, size: u64, force: bool) -> Result<File, PoolError> {
     let no = |why: &str| PoolError::Mirror { path: place.into(), why: why.into() };
-    let [here, there] = [&this.path, &place.to_path_buf()].map(std::fs::metadata);
-    let same = here.is_ok_and(|a| there.is_ok_and(|b| a.rdev() == b.rdev() && a.rdev() != 0));
-    if same {
+    if this.is_at(place) {
         return Err(no("it is the log's own device"));
     }
     let file = open_locked(place)?;

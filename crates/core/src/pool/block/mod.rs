@@ -8,6 +8,7 @@ mod image;
 mod label;
 mod make;
 pub mod mirror;
+mod replace;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -23,12 +24,13 @@ use seawall_wire::desk::Desk;
 
 use super::{Pool, PoolError, host, io as failing, lock};
 use crate::format::Superblock;
-use crate::journal::open as journal_open;
+use crate::journal::{Journal, open as journal_open};
 use crate::store::Store;
 
 use image::Source;
 pub use make::{create, create_file, is_device};
-use mirror::{Mirrored, Pair};
+use mirror::Pair;
+pub use replace::Replacement;
 
 /// Sizes of a new pool on a block device.
 #[derive(Clone, Copy, Debug)]
@@ -83,16 +85,19 @@ pub fn open(path: &Path) -> Result<Pool, PoolError> {
 /// # Errors
 /// [`PoolError`].
 pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
-    let file = open_locked(path)?;
+    let mut file = open_locked(path)?;
     let mut source = Source::of(&file, path)?;
     let mut pair = Pair::of(&file, path, source.anchor)?;
-    let mut notes = Vec::new();
+    let (mut notes, mut at) = (Vec::new(), path.to_owned());
     if let Some(pair) = &mut pair {
+        // It may be another one than what lies at this path.
+        (file, at) = (pair.this.file.try_clone().map_err(failing(path, "opening"))?, pair.this.path.clone());
+        source = Source::of(&file, &at)?;
         match source.copies_in_use(memory)? {
             Some(copies) => source.anchor = pair.written(copies)?,
             None => {
                 notes = pair.settle()?;
-                source = Source::of(&file, path)?;
+                source = Source::of(&file, &at)?;
             }
         }
     }
@@ -103,19 +108,19 @@ pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
     if superblock.host != host() {
         return Err(PoolError::OtherHost { path: path.into() });
     }
-    let (device, direct) = device(path).map_err(failing(path, "opening"))?;
+    let (device, direct) = device(&at).map_err(failing(&at, "opening"))?;
     let because = because(&file, direct);
     let (journal, mirror) = match pair {
         None => (journal_open::journal(device, None, 0, desk_at), None),
         Some(pair) => {
-            let [first, second] = pair.devices(device).map_err(failing(path, "opening"))?;
-            let paths = pair.paths();
-            let given = given(&region, desk_at);
-            let lock = pair.other.ok().map(|other| other.file);
-            (
-                journal_open::journal(first, Some(second), given, desk_at),
-                Some(Mirrored { paths, lock, notes }),
-            )
+            let [first, second] = pair.devices(device).map_err(failing(&at, "opening"))?;
+            let given = Desk::new(&region, desk_at).given().load(SeqCst);
+            let journal = journal_open::journal(first, Some(second), given, desk_at);
+            let inherited = journal.inherit_rebuild(&region).map_err(io::Error::from);
+            if inherited.map_err(failing(&at, "writing to"))? {
+                notes.push("a copy of the log was being rebuilt when the former daemon ended".into());
+            }
+            (journal, Some(pair.mirrored(notes)))
         }
     };
     Ok(Pool {
@@ -281,11 +286,6 @@ fn check_closed(path: &Path, memory: &Path) -> Result<(), PoolError> {
     Err(PoolError::Mirror { path: path.into(), why })
 }
 
-/// Devices that are opened now are those of this number.
-fn given(image: &Region, desk_at: usize) -> u32 {
-    Desk::new(image, desk_at).given().load(SeqCst)
-}
-
 /// The image of a pool.
 pub fn image_path(memory: &Path, uuid: [u8; 16]) -> PathBuf {
     image::path_of(memory, uuid)
@@ -300,12 +300,8 @@ impl Pool {
         let len = self.region.len() as u64;
         let region = super::map(&self.file, &self.path, len, self.medium)?;
         let Some(journal) = self.region.journal() else { return Ok(region.into()) };
-        let device = journal.way().device().map_err(io::Error::from);
-        let fd = device.and_then(|fd| fd.try_clone_to_owned()).map_err(failing(&self.path, "opening"))?;
-        let second = journal.way().mirror().map(|fd| fd.try_clone_to_owned()).transpose();
-        let second = second.map_err(failing(&self.path, "opening"))?;
-        let given = given(&region, journal.desk_at());
-        Ok(Store::journaled(region, journal_open::journal(fd, second, given, journal.desk_at())))
+        let way = journal.way().again().map_err(failing(&self.path, "opening"))?;
+        Ok(Store::journaled(region, Journal::new(way, journal.desk_at())))
     }
 
     /// Gives up the image of a pool that was closed: whoever still has it mapped can never write the journal again,

@@ -1,0 +1,113 @@
+//! What takes the place of a copy that was lost, while the log is in use: found fit, and made known to both copies.
+//!
+//! | cut | what a start finds |
+//! |---|---|
+//! | before the copy that is left names it | what it found before |
+//! | before the rebuild begins, or before it ends | the copy that is left is alone, the one that it names unfinished |
+//!
+//! Not handled here: the rebuild itself (`journal::rebuild`).
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::SeqCst;
+
+use seawall_media::block::size_of;
+
+use super::super::{Pool, PoolError, create::directory, io as failing};
+use super::mirror::{Copy, Verdict, decide, fits, introduce, is_at};
+use super::{is_journal, label, make, open_locked};
+
+/// Everything that a [`Rebuild`](crate::journal::rebuild::Rebuild) begins with.
+pub struct Replacement {
+    /// The devices of the first and the second copy from now on.
+    pub devices: [OwnedFd; 2],
+    /// Reads the copy that is left.
+    pub source: File,
+}
+
+impl Pool {
+    /// Gives the place of the copy that was lost to what is at `place`: a new file, a device that holds nothing, or
+    /// that copy itself, which is well again. With `force` what a device holds is overwritten.
+    ///
+    /// # Errors
+    /// [`PoolError`]: no copy was lost, or it cannot be its place. The log goes on as before.
+    pub fn replace_copy(&self, place: &Path, force: bool) -> Result<Replacement, PoolError> {
+        let no = |why: &str| PoolError::Mirror { path: place.into(), why: why.into() };
+        let (Some(mirror), Some(journal)) = (&self.mirror, self.region.journal()) else {
+            return Err(no(
+                "the log has no second copy: `seawall stop`, then `seawall mirror`, gives it one",
+            ));
+        };
+        let lost = match journal.desk(&self.region).copies().load(SeqCst) {
+            1 => 1,
+            2 => 0,
+            _ => return Err(no("the log is mirrored already, and both copies are whole")),
+        };
+        let path = &mirror.paths()[1 - lost];
+        let left = journal.way().lend().1[1 - lost];
+        let this = Copy::of(again(left).map_err(failing(path, "opening"))?, path)?;
+        let held = mirror.held(lost).map_err(failing(place, "opening"))?;
+        let lock = self.lock.as_ref().map(File::try_clone).transpose().map_err(failing(place, "opening"))?;
+        let file = candidate(&this, held.into_iter().chain(lock), place, force)?;
+        let other = introduce(&this, this.said(), file, place)?;
+        let there = super::device(&by_number(&other.file)).map_err(failing(place, "opening"))?.0;
+        let here = left.try_clone_to_owned().map_err(failing(path, "opening"))?;
+        let place = std::path::absolute(place).map_err(failing(place, "naming"))?;
+        mirror.put(lost, place, other.file);
+        let devices = if lost == 0 { [there, here] } else { [here, there] };
+        Ok(Replacement { devices, source: this.file })
+    }
+}
+
+/// Another description of what is open, for reading and writing through the page cache.
+fn again(fd: BorrowedFd<'_>) -> io::Result<File> {
+    File::options().read(true).write(true).open(by_number(&fd))
+}
+
+fn by_number(fd: &impl AsRawFd) -> PathBuf {
+    format!("/proc/self/fd/{}", fd.as_raw_fd()).into()
+}
+
+/// What is there, locked, or a new file. `held` are former copies, which are locked already.
+fn candidate(
+    this: &Copy,
+    mut held: impl Iterator<Item = File>,
+    place: &Path,
+    force: bool,
+) -> Result<File, PoolError> {
+    let no = |why: &str| PoolError::Mirror { path: place.into(), why: why.into() };
+    let (is_device, size) = (make::is_device(place), this.anchor.size + label::BYTES);
+    make::check_medium(if is_device { place } else { directory(place) })?;
+    if this.is_at(place) {
+        return Err(no("it is the log's other copy, which commits go on with"));
+    }
+    if !place.exists() {
+        return make::room(place, size);
+    }
+    // Before it is locked: it may be somebody else's.
+    if !is_device && !is_journal(place)? {
+        return Err(no("it exists already"));
+    }
+    let held = held.find(|held| is_at(held, place));
+    let is_held = held.is_some();
+    let file = held.map_or_else(|| open_locked(place), Ok)?;
+    let has = size_of(&file).map_err(failing(place, "asking for the size of"))?;
+    if has < size {
+        let error = io::Error::other(format!("it has {} MiB", has >> 20));
+        return Err(PoolError::NoRoom { path: place.into(), bytes: size, error });
+    }
+    let former = file.try_clone().map_err(failing(place, "opening"))?;
+    let former = Copy::of(former, place).and_then(|copy| fits(this, copy)).ok();
+    match former {
+        Some(copy) if decide(this.said(), Some(copy.said())) == Verdict::This => Ok(file),
+        None if is_held => Ok(file),
+        Some(_) if !is_device => Err(no("it went on alone, and may hold what this log lacks: move it away")),
+        None if !is_device => Err(no("it holds another log")),
+        _ => match make::holds(&file).map_err(failing(place, "reading"))? {
+            Some(by) if !force => Err(PoolError::UsedDevice { path: place.into(), by }),
+            _ => Ok(file),
+        },
+    }
+}
