@@ -49,7 +49,10 @@ fn on_mount(mount: &Path) -> PathBuf {
 /// If there is none.
 pub fn existing(named: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = named {
-        return std::fs::canonicalize(path).map_err(|_| PoolError::Missing(path.into()).into());
+        return std::fs::canonicalize(path).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => PoolError::Missing(path.into()).into(),
+            _ => anyhow!(e).context(format!("looking for the pool {}", path.display())),
+        });
     }
     let on_dax = dax_mounts().iter().map(|mount| on_mount(mount)).find(|path| is_mine(path));
     let logs: Vec<PathBuf> = beside::noted().into_iter().filter(|path| is_mine(path)).collect();

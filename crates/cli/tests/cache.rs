@@ -271,7 +271,9 @@ fn a_cache_that_cannot_be_is_refused_before_anything_starts() {
     run(&["--cache", "much"]).fails(2, &["no size"]);
     run(&["--cache-path", "/dev/shm/x"]).fails(2, &["--cache <SIZE>"]);
     run(&["--cache", "8T"]).fails(125, &["no room", "--cache-path"]);
-    run(&["--cache", "64M", "--cache-path", "/nowhere/x"]).fails(125, &["/nowhere/x"]);
+    run(&["--cache", "64M", "--cache-path", "/nowhere/x"])
+        .fails(125, &["/nowhere/x", "directory must be there"]);
+    run(&["--cache", "64M", "--cache-path", "/dev/shm"]).fails(125, &["/dev/shm", "name a file in it"]);
     let disk = place.file("zone").display().to_string();
     run(&["--cache", "64M", "--cache-write-budget", "1G"]).fails(125, &["not worn"]);
     run(&["--cache", "64M", "--cache-path", &disk]).succeeds();

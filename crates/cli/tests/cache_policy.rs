@@ -4,6 +4,7 @@ mod common;
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use common::front::{self, BLOCK};
 use common::scene::Scene;
 use common::server::Server;
-use common::{SEAWALL, wait_for};
+use common::{SEAWALL, Said, is_root, wait_for};
 
 const BLOCKS: usize = 200;
 
@@ -238,7 +239,31 @@ fn what_cannot_be_said_is_an_error_that_tells_what_to_do() {
     scene.cache(&["keep", "/etc/passwd"]).fails(1, &["/etc/passwd", "in no directory of a database", &data]);
     scene.cache(&["keep", "d.s.t"]).fails(1, &["no PostgreSQL runs with this daemon"]);
     scene.cache(&["keep", "d.t"]).fails(1, &["no MariaDB runs with this daemon", "DB.SCHEMA.TABLE"]);
+    scene.cache(&["keep", "nowhere.db"]).fails(1, &["there is no such file here"]);
     assert_eq!(scene.cache(&["list", "--json"]).json()["policies"], json!([]), "nothing was half done");
+}
+
+#[test]
+fn who_may_not_ask_is_told_who_may() {
+    if !is_root() {
+        eprintln!("skipped: only root can be somebody else");
+        return;
+    }
+    let scene = scene(&[("x.db", 1)]);
+    // Where anybody may start it, and see the pool.
+    let program = scene.file("seawall");
+    fs::copy(SEAWALL, &program).expect("copied");
+    let ask = |open: bool| {
+        for dir in [&scene.data, scene.place.pool.parent().expect("a directory")] {
+            let mode = if open || *dir == *scene.data { 0o755 } else { 0o700 };
+            fs::set_permissions(dir, fs::Permissions::from_mode(mode)).expect("changed");
+        }
+        let mut command = Command::new(&program);
+        command.args(["cache", "list", "--pool", scene.place.pool()]).uid(65_534).gid(65_534);
+        Said::from(command.output().expect("it starts"))
+    };
+    ask(true).fails(1, &["belongs to root", "`sudo -u root seawall cache"]);
+    ask(false).fails(1, &["looking for the pool", "Permission denied"]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use common::front::{self, Front};
 use common::scene::Scene;
-use common::{Said, wait_for};
+use common::{Place, SEAWALL, Said, wait_for};
 
 /// About one for each set of a cache of 64 MiB: with seven places all of them have room, with three nearly all.
 const BLOCKS: usize = 500;
@@ -110,7 +110,7 @@ fn entries_survive_as_far_as_they_fit_and_room_is_taken_and_given_back() {
     for is_on_disk in [false, true] {
         let scene = scene(is_on_disk, "32M", "64M");
         let mut front = scene.entered();
-        assert!((27..=33).contains(&scene.room()), "{}", scene.room());
+        assert!((31..=33).contains(&scene.room()), "{}", scene.room());
         wait_for("all blocks to enter", || front.hits(BLOCKS) == BLOCKS);
         let grown = scene.resize("64M").json();
         assert_eq!((&grown["size"], &grown["blocks_used"]), (&json!(64 << 20), &json!(BLOCKS)));
@@ -118,10 +118,10 @@ fn entries_survive_as_far_as_they_fit_and_room_is_taken_and_given_back() {
         assert_eq!(front.hits(BLOCKS), BLOCKS);
         let shrunk = scene.resize("16M").json();
         let size = shrunk["size"].as_u64().expect("a number");
-        assert!(size <= 16 << 20 && size > 11 << 20, "{shrunk}");
+        assert!((16 << 20..17 << 20).contains(&size), "a quarter is one: {shrunk}");
         let kept = shrunk["blocks_used"].as_u64().expect("a number");
         assert!(kept > 400 && kept <= shrunk["blocks"].as_u64().expect("a number"), "{shrunk}");
-        assert!((11..=17).contains(&scene.room()), "{}", scene.room());
+        assert!((15..=17).contains(&scene.room()), "{}", scene.room());
         let hits = front.hits(BLOCKS);
         assert!(hits >= 400, "{hits}");
         let status = scene.status();
@@ -166,7 +166,8 @@ fn a_start_with_another_size_is_warm_and_holds() {
         front.end();
         scene.restart(&sizes("20M", "64M"));
         let mut front = scene.entered();
-        assert!(scene.status()["size"].as_u64() <= Some(20 << 20));
+        let size = scene.status()["size"].as_u64().expect("a number");
+        assert!((20 << 20..21 << 20).contains(&size), "{size}");
         let hits = front.hits(300);
         assert!(hits >= 200, "{hits}");
         front.end();
@@ -176,7 +177,22 @@ fn a_start_with_another_size_is_warm_and_holds() {
 #[test]
 fn a_size_that_cannot_be_is_refused_and_nothing_changes() {
     let scene = scene(false, "64M", "64M");
-    scene.resize("65M").fails(1, &["--cache-max"]);
-    scene.resize("1M").fails(1, &["at least"]);
+    scene.resize("65M").fails(1, &["64 MiB at most", "--cache-max"]);
+    scene.resize("1M").fails(1, &["4 MiB at least"]);
     assert_eq!(scene.status()["size"], json!(64 << 20));
+}
+
+#[test]
+fn a_run_says_what_cache_there_is_if_it_is_another_one() {
+    let place = Place::new();
+    let run = |command: &str| {
+        let run = ["run", "--pool", place.pool(), "--preset", "sqlite", "--data", "."];
+        let cache = ["--cache", "64M", "--cache-max", "256M", "--", "sh", "-c", command];
+        place.seawall(&[&run[..], &cache].concat())
+    };
+    let first = run("true");
+    assert!(!first.succeeds().err.contains("already"), "it is as large as was asked for: {}", first.err);
+    let again = format!("{SEAWALL} run --pool {} --preset sqlite --data . --cache 64M -- true", place.pool());
+    let resize = format!("{SEAWALL} cache resize 128M --pool {}", place.pool());
+    run(&format!("{resize} && {again}")).succeeds().says(&["has a block cache of 128.2 MiB already"]);
 }

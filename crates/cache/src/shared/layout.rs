@@ -96,11 +96,6 @@ impl Layout {
         before + self.blocks_at() as u64 + self.behind_index(0, ways as usize)
     }
 
-    /// How many places its sets can have in so many bytes; `None` for less than one.
-    pub fn ways_in(self, bytes: u64) -> Option<u32> {
-        (1..=WAYS as u32).rev().find(|ways| self.bytes_of(*ways) <= bytes)
-    }
-
     /// Where what is known of a block on its way to the disk lies.
     pub(super) fn staged_at(self, number: u32) -> usize {
         self.blocks_at() + number as usize * STAGED_BYTES

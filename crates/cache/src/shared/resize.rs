@@ -61,22 +61,3 @@ fn vacate(set: Set<'_>, places: u16) -> bool {
     }
     true
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::shared::Layout;
-
-    #[test]
-    fn every_size_has_as_many_places_as_fit() {
-        for layout in [Layout::for_zone(1 << 30, 8192), Layout::for_disk(1 << 30, 4096)] {
-            let layout = layout.expect("a layout");
-            assert_eq!(layout.ways_in(1 << 30), Some(16));
-            for ways in 1..16 {
-                let bytes = layout.bytes_of(ways);
-                assert_eq!(layout.ways_in(bytes), Some(ways));
-                assert_eq!(layout.ways_in(bytes - 1), (ways > 1).then_some(ways - 1));
-                assert_eq!(layout.ways_in(bytes + 1), Some(ways));
-            }
-        }
-    }
-}

@@ -110,7 +110,7 @@ pub fn say_what_cache(link: &join::Link, wanted: Option<&CacheOptions>) {
             "seawall: WITHOUT the block cache: the pool's daemon was started without it, and processes use it. Stop them \
              (`seawall status` shows them), then start again"
         ),
-        Some(found) if found.size != wanted.size => eprintln!(
+        Some(found) if !wanted.is_as_large(found.size, found.size_max) => eprintln!(
             "seawall: the pool's daemon has a block cache of {} already, which is used",
             size::human(found.size)
         ),

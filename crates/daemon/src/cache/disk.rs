@@ -154,7 +154,7 @@ fn find_again(
     store.set_header(&header.saved(false)).map_err(|e| because(&e))?;
     let (cache, found) = Cache::recover(region()?, boot()).map_err(|e| because(&e))?;
     let room = Room { file: store.file(), path: &index.path, medium: Medium::Block, most: header.bytes };
-    room.resize(&cache, wanted.ways(layout)).map_err(|e| because(&e))?;
+    room.resize(&cache, wanted.ways()).map_err(|e| because(&e))?;
     let index = index.named().map_err(|e| because(&e))?;
     Ok((cache, index, found))
 }
@@ -179,7 +179,7 @@ fn make(wanted: &CacheOptions, layout: Layout, path: PathBuf, pool: &Path) -> Re
 }
 
 fn make_in(store: Store, wanted: &CacheOptions, layout: Layout, path: &Path) -> Result<Found, CacheError> {
-    let (most, ways) = (wanted.most(), wanted.ways(layout));
+    let (most, ways) = (wanted.most(), wanted.ways());
     store.lengthen(path, most)?;
     let room = Room { file: store.file(), path, medium: Medium::Block, most };
     room.take(0, room_of(layout, ways, most))?;

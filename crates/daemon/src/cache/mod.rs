@@ -11,6 +11,7 @@
 //! Not handled here: what a block is and why it is never stale (`seawall-cache`), who reads and writes (`preload`).
 
 mod aligned;
+mod bytes;
 mod death;
 mod disk;
 mod enter;

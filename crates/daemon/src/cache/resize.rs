@@ -15,6 +15,7 @@ use seawall_media::Medium;
 use serde::{Deserialize, Serialize};
 
 use super::Zone;
+use super::bytes::Bytes;
 use super::policies::{apply, zone};
 use super::zone::{CacheError, failed};
 use crate::state::{Daemon, lock};
@@ -39,7 +40,7 @@ pub struct Resize {
 pub struct Resized {
     /// Bytes before.
     pub before: u64,
-    /// Bytes now: what was asked for, rounded down to a sixteenth of what it can have.
+    /// Bytes now: what was asked for, rounded down to a sixteenth of what it can have, and the index.
     pub size: u64,
     /// Places for blocks now.
     pub blocks: u64,
@@ -50,15 +51,14 @@ pub struct Resized {
 /// Gives the cache of this daemon another size.
 pub(crate) fn resize(daemon: &Daemon, wanted: Resize) -> Result<Resized, String> {
     let zone = zone(daemon)?;
-    let layout = zone.cache.layout();
     if wanted.size > zone.most {
         return Err(format!(
-            "this cache can have {} bytes at most: what it can grow to is said when its daemon is started, by --cache-max",
-            zone.most
+            "this cache can have {} at most: what it can grow to is said when its daemon is started, by --cache-max",
+            Bytes(zone.most)
         ));
     }
-    let few = || format!("this cache has {} bytes at least", layout.bytes_of(1));
-    let ways = layout.ways_in(wanted.size).ok_or_else(few)?;
+    let few = || format!("this cache has {} at least", Bytes(least_of(zone.most)));
+    let ways = ways_of(wanted.size, zone.most).ok_or_else(few)?;
     // It is not closed meanwhile, and nothing is brought.
     let _alone = lock(&zone.bringing);
     let before = zone.size();
@@ -148,6 +148,18 @@ fn fill(file: &File, from: u64, to: u64) -> io::Result<()> {
         file.write_all_at(&zeros[..PIECE.min(to - at) as usize], at)?;
     }
     file.sync_all()
+}
+
+/// How many places a set has in a cache of this size that can have `most` bytes: a sixteenth each, rounded down. `None` for less
+/// than one. The index comes on top: taken off, it would make of half of a size seven sixteenths.
+pub(super) fn ways_of(size: u64, most: u64) -> Option<u32> {
+    let ways = (size.min(most) * WAYS as u64).checked_div(most)?;
+    u32::try_from(ways).ok().filter(|ways| *ways > 0)
+}
+
+/// The least bytes of a cache that can have `most`.
+pub(super) fn least_of(most: u64) -> u64 {
+    most.div_ceil(WAYS as u64)
 }
 
 /// Where a cache ends with so many places: with all of them what is left over belongs to it too.

@@ -21,6 +21,7 @@ use seawall_cache::shared::{Cache, Header, Layout, OpenError, Recovered};
 use seawall_core::pool::boot;
 use seawall_media::{Medium, Region, magic, probe};
 
+use super::bytes::Bytes;
 use super::options::CacheOptions;
 use super::resize::{Room, room_of};
 use super::store::is_device;
@@ -50,12 +51,15 @@ impl fmt::Display for CacheError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Size(size) => {
-                write!(f, "a block cache has 64M to 16T, not {size} bytes: for example --cache 1G")
+                write!(f, "a block cache has 64M to 16T, not {}: for example --cache 1G", Bytes(*size))
             }
             Self::Few { size, most, least } => write!(
                 f,
-                "a block cache that can grow to {most} bytes has {least} at least, and not {size}: its index has room for the \
-                 largest size from the start; give it more with --cache, or less with --cache-max"
+                "a block cache that can grow to {} has {} at least, and not {}: its index has room for the largest size from the \
+                 start; give it more with --cache, or less with --cache-max",
+                Bytes(*most),
+                Bytes(*least),
+                Bytes(*size)
             ),
             Self::Block(pool) => write!(
                 f,
@@ -96,13 +100,17 @@ impl fmt::Display for CacheError {
             }
             Self::NoRoom { path, size } => write!(
                 f,
-                "there is no room for {} bytes at {}: ask for less with --cache, or name another place with \
-                 --cache-path",
-                size,
+                "there is no room for {} at {}: ask for less, or name another place with --cache-path",
+                Bytes(*size),
                 path.display()
             ),
             Self::Io { path, doing, error } => {
-                write!(f, "{doing} the block cache {}: {error}", path.display())
+                let hint = match error.kind() {
+                    io::ErrorKind::NotFound => " (its directory must be there)",
+                    io::ErrorKind::IsADirectory => " (name a file in it, which is made)",
+                    _ => "",
+                };
+                write!(f, "{doing} the block cache {}: {error}{hint}", path.display())
             }
         }
     }
@@ -129,7 +137,7 @@ pub(super) fn open(daemon: &Daemon, wanted: &CacheOptions) -> Result<Zone, Cache
                 tell(daemon, &path, &found);
                 let medium = medium(&file, &path)?;
                 let room = Room { file: &file, path: &path, medium, most: wanted.most() };
-                room.resize(&cache, wanted.ways(layout))?;
+                room.resize(&cache, wanted.ways())?;
                 return zone(cache, file, path);
             }
             Err(Unusable::NotAZone) if !is_our_name => return Err(CacheError::NotAZone(path)),
@@ -250,7 +258,7 @@ fn make_at(
     wanted: &CacheOptions,
     layout: Layout,
 ) -> Result<(Cache, File), CacheError> {
-    let (most, ways) = (wanted.most(), wanted.ways(layout));
+    let (most, ways) = (wanted.most(), wanted.ways());
     let new =
         OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(temporary);
     let file = new.map_err(failed(path, "making"))?;

@@ -11,7 +11,8 @@ mod postgres;
 mod prewarm;
 mod server;
 
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use seawall_daemon::cache::{
@@ -21,7 +22,7 @@ use seawall_daemon::control::Control;
 use seawall_wire::message::Kind;
 
 use super::ask::connect;
-use crate::{Ask, show, size};
+use crate::{Ask, show, size, user};
 use names::{Resolver, What};
 
 /// What of a database is in the block cache
@@ -130,14 +131,25 @@ pub fn cache(cache: &Cache) -> Result<()> {
 fn ask(which: &Which) -> Result<(Control, Listed)> {
     let (pool, control) = connect(&which.pool_asked_for())?;
     let Some(control) = control else {
-        bail!(
-            "no daemon serves {}: the cache's policies are the daemon's, so start the database with `seawall run --cache \
-             SIZE` first",
-            pool.display()
-        );
+        bail!(nobody_answers(&pool));
     };
     let listed = control.request(Kind::Cache, &Asked::List)?;
     Ok((control, listed))
+}
+
+/// Why there is nobody to ask.
+fn nobody_answers(pool: &Path) -> String {
+    let (me, pool_name) = (rustix::process::geteuid().as_raw(), pool.display());
+    match std::fs::metadata(pool).map(|stat| stat.uid()) {
+        Ok(owner) if me != 0 && owner != me => format!(
+            "the pool {pool_name} belongs to {0}, and its daemon answers that user and root alone: `sudo -u {0} seawall cache …`",
+            user::name(owner)
+        ),
+        _ => format!(
+            "no daemon serves {pool_name}, and the block cache is the daemon's: start the database first, with `seawall run \
+             --cache SIZE` or, where it is attached, its service"
+        ),
+    }
 }
 
 fn list(which: &Which) -> Result<()> {

@@ -116,7 +116,11 @@ impl Resolver<'_> {
     fn relations(&self, table: &Table) -> Result<Option<Found>> {
         let servers: Vec<&Path> = self.of_preset("postgres").collect();
         if servers.is_empty() {
-            bail!("{}: no PostgreSQL runs with this daemon; --pool names another one", table.name);
+            bail!(
+                "{}: there is no such file here, and no PostgreSQL runs with this daemon, whose table it could be; --pool names \
+                 another daemon",
+                table.name
+            );
         }
         let paths = postgres::relations(self.psql, table, &servers)?;
         let found: Result<Found> = paths.iter().map(|path| Ok((real(path)?, Covers::Relation))).collect();
@@ -127,8 +131,8 @@ impl Resolver<'_> {
     fn tablespaces(&self, table: &Table) -> Result<Option<Found>> {
         if self.of_preset("mariadb").next().is_none() {
             bail!(
-                "{}: no MariaDB runs with this daemon (a table of PostgreSQL is DB.SCHEMA.TABLE, a path of one word \
-                 ./{0}); --pool names another one",
+                "{0}: there is no such file here, and no MariaDB runs with this daemon, whose table it could be (one of \
+                 PostgreSQL is DB.SCHEMA.TABLE); --pool names another daemon",
                 table.name
             );
         }

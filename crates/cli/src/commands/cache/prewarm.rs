@@ -167,8 +167,9 @@ impl<'a> Bringing<'a> {
         if passed > 0 || left > 0 {
             let left = u32::try_from(left).unwrap_or(u32::MAX).saturating_add(passed);
             println!(
-                "{} have no room: what is there is not driven out for them (`seawall cache keep` does that)",
-                self.bytes(left)
+                "{} have no room: what is there is driven out only for what is to be kept (`seawall cache keep`), up to {}",
+                self.bytes(left),
+                size::human(self.listed.kept_max * u64::from(self.listed.block_bytes))
             );
         }
         if busy > 0 {
