@@ -328,6 +328,31 @@ fn a_table_is_its_files_and_a_rewrite_is_followed_when_asked_for() {
     front.end();
 }
 
+/// Also behind sudo, which passes no variables on; unless somebody says which one it is to be.
+#[test]
+fn psql_asks_the_server_of_the_directory() {
+    let scene = Scene::postgres(&["100"]);
+    let psql = scene.psql("echo base/100");
+    let keep = |words: &str, variable: &str| {
+        let pool = ["--pool", scene.place.pool(), "--psql", &format!("{psql}{words}")];
+        let mut keep = scene.place.command(&[&["cache", "keep", "d.s.t"], &pool[..]].concat());
+        for name in ["PGHOST", "PGHOSTADDR", "PGPORT", "PGSERVICE"] {
+            keep.env_remove(name);
+        }
+        if !variable.is_empty() {
+            keep.env(variable, "5433");
+        }
+        Said::from(keep.output().expect("seawall starts")).succeeds();
+        fs::read_to_string(format!("{psql}.words")).expect("called").contains("host='/run/pg' port='5433'")
+    };
+    assert!(keep("", ""));
+    assert!(keep(" -U postgres", ""));
+    for words in [" -p 5433", " -h /run/pg", " --port=5433", " --host /run/pg"] {
+        assert!(!keep(words, ""), "{words}");
+    }
+    assert!(!keep("", "PGPORT") && !keep("", "PGHOST"));
+}
+
 /// It has no such table, or one with other files: neither is believed, and what was said before stays.
 #[test]
 fn the_server_of_another_directory_is_not_believed() {
@@ -488,6 +513,10 @@ fn postgresql_says_which_files_a_table_has() {
         scene.cache(&["keep", &name, "--psql", &psql]).fails(1, &["no table or index", "without files"]);
     }
     scene.cache(&["keep", "nowhere.public.part", "--psql", &psql]).fails(1, &["\"nowhere\" does not exist"]);
+    // Without a word about where it listens.
+    let plain = psql.split(" -h ").next().expect("words");
+    scene.cache(&["refresh", "--psql", plain]).succeeds();
+    assert_eq!(kept(), files());
     // Who may not see the server's directory.
     run("CREATE ROLE somebody LOGIN");
     let psql = psql.replace("-U postgres", "-U somebody");

@@ -37,16 +37,19 @@ const SAID: [&str; 4] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGSERVICE"];
 pub fn relations(psql: &str, table: &Table, directories: &[&Path]) -> Result<Vec<PathBuf>> {
     let mut words = psql.split_whitespace();
     let Some(program) = words.next() else { bail!("--psql names no program") };
-    let database = format!("dbname='{}'", table.database.replace('\\', r"\\").replace('\'', r"\'"));
-    let mut command = Command::new(program);
-    command.args(words).args(["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-d", &database]);
-    command.args(["-v", &format!("schema={}", table.schema), "-v", &format!("name={}", table.table)]);
+    let mut connect = format!("dbname={}", quoted(&table.database));
     if let [data] = directories
-        && SAID.iter().all(|name| std::env::var_os(name).is_none())
+        && !names_a_server(psql)
         && let Ok(Some(running)) = Running::of(data)
     {
-        command.envs(running.variables());
+        connect += &running
+            .parameters()
+            .map(|(name, value)| format!(" {name}={}", quoted(value)))
+            .collect::<String>();
     }
+    let mut command = Command::new(program);
+    command.args(words).args(["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-d", &connect]);
+    command.args(["-v", &format!("schema={}", table.schema), "-v", &format!("name={}", table.table)]);
     let output = asked(command, program, table)?;
     if !output.status.success() {
         bail!(
@@ -64,6 +67,18 @@ pub fn relations(psql: &str, table: &Table, directories: &[&Path]) -> Result<Vec
     };
     let data = server.directory(directories, psql).with_context(|| table.name.clone())?;
     Ok(lines.map(|path| data.join(path)).collect())
+}
+
+/// Whether somebody says which server psql asks: in its words, or in the environment.
+fn names_a_server(psql: &str) -> bool {
+    let options = ["-h", "-p", "--host", "--port"];
+    SAID.iter().any(|name| std::env::var_os(name).is_some())
+        || psql.split_whitespace().skip(1).any(|word| options.iter().any(|option| word.starts_with(option)))
+}
+
+/// A value in what psql connects to.
+fn quoted(value: &str) -> String {
+    format!("'{}'", value.replace('\\', r"\\").replace('\'', r"\'"))
 }
 
 /// What psql said.

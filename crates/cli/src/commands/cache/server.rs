@@ -106,10 +106,10 @@ impl Running {
         Some(Self { data: line(1)?.to_owned(), port: line(3)?.to_owned(), socket })
     }
 
-    /// What tells psql where it listens.
-    pub fn variables(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let socket = self.socket.iter().map(|socket| ("PGHOST", socket.as_str()));
-        socket.chain([("PGPORT", self.port.as_str())])
+    /// What tells psql where it listens, also behind sudo, which passes no variables on.
+    pub fn parameters(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let socket = self.socket.iter().map(|socket| ("host", socket.as_str()));
+        socket.chain([("port", self.port.as_str())])
     }
 }
 
@@ -140,10 +140,10 @@ mod tests {
     fn where_a_server_listens_is_in_its_pid_file() {
         let all = |text: &str| {
             let running = Running::parse(text).expect("a server");
-            running.variables().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
+            running.parameters().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
         };
-        assert_eq!(all(PID_FILE), ["PGHOST=/run/postgresql", "PGPORT=5433"]);
-        assert_eq!(all(&PID_FILE.replace("/run/postgresql", "")), ["PGPORT=5433"], "no socket: by its name");
+        assert_eq!(all(PID_FILE), ["host=/run/postgresql", "port=5433"]);
+        assert_eq!(all(&PID_FILE.replace("/run/postgresql", "")), ["port=5433"], "no socket: by its name");
         assert_eq!(Running::parse("812\n"), None);
     }
 
