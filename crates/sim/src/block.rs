@@ -7,13 +7,16 @@
 //! A write fails: some of it is on the device all the same, and whoever made it is told EIO.
 //!
 //! A mirrored log has two devices, written one after the other. When a write to one of them fails, all later ones to it
-//! fail too; at the next start it is back, as stale as it is, or gone until a later one.
+//! fail too; at the next start it is back, as stale as it is, or gone until a later one. Or it is well again before,
+//! and the daemon rebuilds it: then nothing but it fails until it is whole.
 //!
-//! Not simulated here: a cut while a copy is rebuilt (`seawall-core`, tests of the mirror); a device that lies (`seawall-core`, tests of the journal).
+//! Not simulated here: a cut while a copy is made equal at a start (`seawall-core`, tests of the mirror); a device that
+//! lies (`seawall-core`, tests of the journal).
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::SeqCst;
@@ -61,6 +64,8 @@ pub struct Block {
     devices: Vec<Device>,
     /// The one that fails from now on.
     doomed: Cell<Option<usize>>,
+    /// The one that is being rebuilt.
+    rebuilt: Cell<Option<usize>>,
     len: u64,
     desk_at: usize,
     /// The write under way.
@@ -84,6 +89,7 @@ impl Block {
         let block = Self {
             devices,
             doomed: Cell::new(None),
+            rebuilt: Cell::new(None),
             len,
             desk_at,
             under_way: RefCell::default(),
@@ -191,6 +197,8 @@ impl Block {
         match self.doomed.get() {
             Some(doomed) => doomed == copy,
             // The one that is left does not fail as well.
+            None if self.rebuilt.get().is_some_and(|rebuilt| rebuilt != copy) => false,
+            // The one that is left does not fail as well.
             None if self.devices.iter().any(|device| device.gone.get()) => false,
             None => failures > 0 && rng.one_in(failures),
         }
@@ -225,6 +233,23 @@ impl Block {
         Some(self.devices[by].path.clone())
     }
 
+    /// A device that was lost is well again: both, and what reads the other one. `None` if that is gone.
+    pub fn mend(&self, lost: usize) -> Option<([OwnedFd; 2], File)> {
+        let [first, second] = self.devices.as_slice() else { return None };
+        if first.gone.get() || second.gone.get() {
+            return None;
+        }
+        self.doomed.set(None);
+        self.rebuilt.set(Some(lost));
+        let both = [first, second].map(|device| Device::open(&device.path).journal.into());
+        Some((both, Device::open(&self.devices[1 - lost].path).journal))
+    }
+
+    /// It is whole.
+    pub fn mended(&self) {
+        self.rebuilt.set(None);
+    }
+
     /// From now on one write in so many fails.
     pub fn may_fail(&self, failures: u64) {
         self.failures.set(failures);
@@ -244,6 +269,7 @@ impl Block {
     pub fn cut(&self, world: &World) {
         self.failures.set(0);
         self.doomed.set(None);
+        self.rebuilt.set(None);
         if let Some(torn) = self.tear(&world.rng) {
             self.put(&torn);
         }

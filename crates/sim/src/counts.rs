@@ -81,4 +81,6 @@ counts! {
     device_failures,
     /// of them anchors: the journal's tail moved
     cleaned,
+    /// lost copies of mirrored logs that were rebuilt
+    rebuilt,
 }

@@ -14,8 +14,8 @@ use seawall_core::reap::{self, Writable};
 use seawall_core::{Engine, Errno, FileRef, Owner, Scope, certain, lock, table};
 use seawall_wire::shm::Flag;
 
-use crate::explore;
 use crate::world::World;
+use crate::{explore, rebuild};
 
 /// While it lives nobody opens the file for writing. The kernel ends those of the dead.
 struct Lease<'a> {
@@ -99,6 +99,7 @@ impl Daemon {
     pub fn run(&self, idle: impl Fn() -> bool) {
         while !idle() && !self.world.is_over() {
             self.world.may_stall(500);
+            rebuild::rebuild_if_lost(self);
             match self.world.rng.below(8) {
                 0..2 => drop(self.round()),
                 2..4 => drop(self.lazy_round()),

@@ -27,6 +27,7 @@ mod image;
 mod metadata;
 mod model;
 mod pending;
+mod rebuild;
 mod restart;
 mod rng;
 mod run;

@@ -10,6 +10,7 @@ use crate::client::Client;
 use crate::daemon::{DEAD, Daemon};
 use crate::fiber::{Fiber, State};
 use crate::pending::THREADS;
+use crate::rebuild;
 use crate::restart::{Scene, start};
 use crate::world::World;
 
@@ -53,6 +54,7 @@ impl Threads {
             world.light(number, if world.block.is_some() { 20_000 } else { 6000 }, 40);
         }
         let body = move || {
+            rebuild::inherit(&daemon);
             daemon.find_files();
             daemon.reap();
             daemon.register();
