@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -129,7 +130,12 @@ pub(crate) fn be_lost(daemon: &Daemon) {
 
 fn at_other_places(daemon: &Daemon, each: impl Fn(PathBuf)) {
     let paths = daemon.pool.mirror.as_ref().map(|mirror| mirror.paths());
-    let sockets = paths.into_iter().flatten().filter_map(|path| Some(place::make(&path).ok()?.socket));
+    // The place of another user's is not ours to make.
+    let is_ours = |path: &PathBuf| {
+        std::fs::metadata(path).is_ok_and(|meta| meta.uid() == rustix::process::geteuid().as_raw())
+    };
+    let ours = paths.into_iter().flatten().filter(is_ours);
+    let sockets = ours.filter_map(|path| Some(place::make(&path).ok()?.socket));
     sockets.filter(|socket| *socket != daemon.place.socket).for_each(each);
 }
 
