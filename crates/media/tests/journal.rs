@@ -116,7 +116,7 @@ impl Log {
             // Nothing counts any more: the next batch begins where reading does.
             self.end = self.anchor.tail;
         }
-        self.anchor.before = number;
+        (self.anchor.before, self.anchor.last) = (number, self.last);
         self.anchor.sequence += 1;
         self.ends.drain(..n);
         self.states.drain(..n);
@@ -232,6 +232,24 @@ proptest! {
             }
             Err(JournalError::Lost { missing, last }) => prop_assert!(!untouched && missing > last),
             Err(e) => prop_assert!(false, "{e}"),
+        }
+    }
+}
+
+/// No later batch names the newest one; an anchor does that was written behind it.
+#[test]
+fn a_device_that_lost_its_newest_batch_is_found_out_by_the_anchor() {
+    for lost in [0, 1] {
+        let mut log = Log::new();
+        assert!(log.batch(&[(1, 1)], false) && log.batch(&[(2, 1)], false));
+        log.forget(1 - lost);
+        let named = log.read();
+        assert_eq!(named.map(|(found, _)| found.last).ok(), Some(2));
+        assert!(!log.damage(1, &[0]));
+        match (lost, log.read()) {
+            (0, Err(JournalError::Lost { last: 1, missing: 2 })) => {}
+            (1, Ok((found, _))) => assert_eq!(found.last, 1, "nobody can tell"),
+            (_, other) => panic!("{other:?}"),
         }
     }
 }

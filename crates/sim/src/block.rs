@@ -10,8 +10,11 @@
 //! fail too; at the next start it is back, as stale as it is, or gone until a later one. Or it is well again before,
 //! and the daemon rebuilds it: then nothing but it fails until it is whole.
 //!
-//! Not simulated here: a cut while a copy is made equal at a start (`seawall-core`, tests of the mirror); a device that
-//! lies (`seawall-core`, tests of the journal).
+//! A device that lies: `lies`.
+//!
+//! Not simulated here: a cut while a copy is made equal at a start (`seawall-core`, tests of the mirror).
+
+mod lies;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -26,6 +29,8 @@ use seawall_core::pool::block::mirror::{Verdict, decide};
 use seawall_media::Region;
 use seawall_media::block::{ANCHOR_BYTES, Anchor, JournalError, Mirror, RING_AT, read};
 use seawall_wire::desk::Desk;
+
+use lies::Latest;
 
 use crate::Rng;
 use crate::image::units_of;
@@ -77,6 +82,7 @@ pub struct Block {
     failures: Cell<u64>,
     /// A write failed since the log was recovered.
     has_failed: Cell<bool>,
+    latest: Latest,
 }
 
 impl Block {
@@ -97,6 +103,7 @@ impl Block {
             at_death: RefCell::default(),
             failures: Cell::new(0),
             has_failed: Cell::new(false),
+            latest: Latest::default(),
         };
         let lines = block.read(None).expect("a fresh journal");
         *block.lines.borrow_mut() = lines;
@@ -112,7 +119,13 @@ impl Block {
         };
         let lines = |i: usize| self.lines_of(&contents[i]).map(|(_, lines)| lines);
         match self.devices.as_slice() {
-            [_] => lines(0),
+            [_] => {
+                let (last, lines) = self.lines_of(&contents[0])?;
+                if torn.is_none() {
+                    self.latest.settle(last, &lines);
+                }
+                Ok(lines)
+            }
             _ => match self.verdict(said(0), said(1)) {
                 (_, Verdict::Compare) => match (self.lines_of(&contents[0]), self.lines_of(&contents[1])) {
                     (Ok((a, _)), Ok((b, other))) if b > a => Ok(other),
@@ -178,6 +191,11 @@ impl Block {
     }
 
     fn put(&self, (copy, at, bytes): &Written) {
+        if self.devices.len() == 1 {
+            let mut old = vec![0; bytes.len()];
+            self.devices[0].journal.read_exact_at(&mut old, *at).expect("the journal");
+            self.latest.note(*at, old, bytes);
+        }
         self.devices[*copy].journal.write_all_at(bytes, *at).expect("room");
     }
 
@@ -275,6 +293,7 @@ impl Block {
         }
         self.under_way.take();
         self.settle(world);
+        self.latest.forget();
     }
 
     /// The device's content is what is persisted.
@@ -404,6 +423,9 @@ impl World {
             let survival = crate::Survival::draw(&self.rng);
             return Some(self.pending.borrow().crash(survival, &self.rng, |line| self.image.line(line)));
         };
+        if block.devices.len() == 1 && self.rng.one_in(8) {
+            block.lie(self);
+        }
         // Between writes the device holds what is persisted.
         let Some(torn) = block.tear(&self.rng) else { return Some(Vec::new()) };
         match block.read(Some(&torn)) {

@@ -83,4 +83,8 @@ counts! {
     cleaned,
     /// lost copies of mirrored logs that were rebuilt
     rebuilt,
+    /// power cuts of a device that had lied, and was found out
+    lies_found,
+    /// the same, and what was missing looked like writes that were under way
+    lies_believed,
 }

@@ -197,6 +197,10 @@ mutants! {
             "        if !{m} { format::watermark(slot).format(region, next_lsn.saturating_sub(1)); }",
         "generation: a slot is used again": "state.generation.wrapping_add(1).max(1);" => "state.generation.wrapping_add(u32::from(!{m})).max(1);",
     }
+    "media/src/block/read.rs" {
+        "journal: a batch names one that is missed": "                if header.previous > found.last {" => "                if header.previous > found.last && !{m} {",
+        "journal: an anchor names one that is missed": "    if found.last < anchor.last {" => "    if found.last < anchor.last && !{m} {",
+    }
     "core/src/journal/capture.rs" {
         "journal: the LSN cut": ".filter(|r| r.lsn < cut)" => ".filter(|r| r.lsn < cut || {m})",
         "journal: a capture that begins after the sync": "let ticket = desk.begun().load(SeqCst) + 1;" => "let ticket = desk.begun().load(SeqCst) + u64::from(!{m});",

@@ -212,7 +212,7 @@ fn anchor(desk: Desk<'_>, (tail, before): (u64, u64)) -> Anchor {
     let (size, block) = (desk.size().load(Relaxed), desk.block().load(Relaxed));
     let mut anchor = Anchor::new(uuid.to_le_bytes(), size, desk.image_bytes(), block);
     anchor.sequence = desk.anchor().load(SeqCst) + 1;
-    (anchor.tail, anchor.before) = (tail, before);
+    (anchor.tail, anchor.before, anchor.last) = (tail, before, desk.last().load(SeqCst));
     anchor
 }
 

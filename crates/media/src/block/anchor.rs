@@ -11,9 +11,9 @@ pub const RING_AT: u64 = 2 * ANCHOR_BYTES as u64;
 
 /// How a journal begins.
 pub const ANCHOR_MAGIC: [u8; 8] = *b"SEAWALLJ";
-const VERSION: u32 = 1;
+const VERSION: u32 = 3;
 /// Of a copy of a mirrored journal: who knows nothing of the other copy must not write it.
-const VERSION_MIRRORED: u32 = 2;
+const VERSION_MIRRORED: u32 = 4;
 
 /// What one copy of a mirrored journal says of itself, as it lies on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -68,6 +68,8 @@ pub struct Anchor {
     pub tail: u64,
     /// What that batch names as its predecessor: all up to it are obsolete.
     pub before: u64,
+    /// The last batch that the device had confirmed when this was written. One that lacks it now lied.
+    pub last: u64,
     mirror: MirrorBytes,
     /// CRC-32C of all bytes before it.
     checksum: u32,
@@ -75,9 +77,13 @@ pub struct Anchor {
 
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<Anchor>() == 80 && offset_of!(Anchor, uuid) == 16 && offset_of!(Anchor, size) == 32);
+    assert!(size_of::<Anchor>() == 88 && offset_of!(Anchor, uuid) == 16 && offset_of!(Anchor, size) == 32);
     assert!(offset_of!(Anchor, sequence) == 48 && offset_of!(Anchor, tail) == 56);
-    assert!(offset_of!(Anchor, before) == 64 && offset_of!(Anchor, checksum) == 76);
+    assert!(
+        offset_of!(Anchor, before) == 64
+            && offset_of!(Anchor, last) == 72
+            && offset_of!(Anchor, checksum) == 84
+    );
 };
 
 /// Why no anchor could be read.
@@ -219,7 +225,7 @@ mod tests {
         let said = Mirror { copy: 1, state: MirrorState::Alone, epoch: 300 };
         let mirrored = anchor(4).with_mirror(Some(said));
         let read = Anchor::choose([&mirrored.seal(), &[0; 4096]], 1 << 20).expect("an anchor");
-        assert_eq!((read.mirror(), read.version), (Some(said), 2));
+        assert_eq!((read.mirror(), read.version), (Some(said), VERSION_MIRRORED));
         assert_eq!(anchor(4).mirror(), None);
         assert_eq!(read.with_mirror(None).seal(), anchor(4).seal());
         let third = anchor(4).with_mirror(Some(Mirror { copy: 2, ..said }));

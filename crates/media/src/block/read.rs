@@ -101,6 +101,9 @@ pub fn read(
         found.batches += 1;
     }
     journal.search(&mut found)?;
+    if found.last < anchor.last {
+        return Err(JournalError::Lost { last: found.last, missing: anchor.last });
+    }
     Ok(found)
 }
 

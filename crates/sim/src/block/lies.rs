@@ -1,0 +1,123 @@
+//! A device that lies: it confirmed writes, and a power cut takes some of the latest ones from it, or sectors of them.
+//!
+//! What is judged: an image that is read from what is left was whole once, after the batch that the reader says is the
+//! last one; and where a batch or an anchor is whole, nothing that was there before it is missed without a word. That
+//! commits are lost is the device's doing: nobody could tell the newest ones from writes that were under way.
+//!
+//! Not simulated: a mirrored log on such devices, and what recovery would make of an older image.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+
+use super::{Block, SECTOR};
+use crate::Rng;
+use crate::pending::Units;
+use crate::world::World;
+
+/// Writes that such a device may not have yet.
+const LATEST: usize = 6;
+/// Batches whose images are remembered: older ones are not what is left of such a device.
+const REMEMBERED: usize = 2 * LATEST;
+
+type Image = BTreeMap<u32, Units>;
+
+struct Confirmed {
+    at: u64,
+    old: Vec<u8>,
+    new: Vec<u8>,
+    /// The last batch that counted when it was done.
+    last: Option<u64>,
+}
+
+/// What a device did lately.
+#[derive(Default)]
+pub struct Latest {
+    writes: RefCell<VecDeque<Confirmed>>,
+    /// Batches, and the image of each when it was the last one.
+    images: RefCell<VecDeque<(u64, Image)>>,
+}
+
+impl Latest {
+    /// A write is about to be put over what was there.
+    pub fn note(&self, at: u64, old: Vec<u8>, new: &[u8]) {
+        let mut writes = self.writes.borrow_mut();
+        writes.push_back(Confirmed { at, old, new: new.to_vec(), last: None });
+        if writes.len() > LATEST {
+            writes.pop_front();
+        }
+    }
+
+    /// The image that the device holds now, and its last batch.
+    pub fn settle(&self, last: u64, image: &Image) {
+        if let Some(write) = self.writes.borrow_mut().back_mut() {
+            write.last = Some(last);
+        }
+        let mut images = self.images.borrow_mut();
+        if images.back().is_none_or(|(known, _)| *known != last) {
+            images.push_back((last, image.clone()));
+        }
+        if images.len() > REMEMBERED {
+            images.pop_front();
+        }
+    }
+
+    /// The power was off: what is there is there.
+    pub fn forget(&self) {
+        self.writes.borrow_mut().clear();
+    }
+
+    /// What is left if some of the latest writes are lost. Returns the newest batch that what is whole vouches for.
+    fn lose(&self, rng: &Rng, device: &mut [u8]) -> Option<u64> {
+        let writes = self.writes.borrow();
+        let place = |write: &Confirmed| write.at as usize..write.at as usize + write.new.len();
+        for write in writes.iter().rev() {
+            device[place(write)].copy_from_slice(&write.old);
+        }
+        for write in writes.iter().filter(|_| !rng.one_in(4)) {
+            let torn = rng.one_in(4);
+            for (old, new) in device[place(write)].chunks_mut(SECTOR).zip(write.new.chunks(SECTOR)) {
+                if !torn || rng.one_in(2) {
+                    old.copy_from_slice(new);
+                }
+            }
+        }
+        let whole = writes.iter().filter(|write| device[place(write)] == write.new);
+        whole.filter_map(|write| write.last).max()
+    }
+
+    /// True if this is not what the image was after a batch.
+    fn never_was(&self, last: u64, image: &Image) -> bool {
+        self.images.borrow().iter().any(|(known, was)| *known == last && !are_one(was, image))
+    }
+}
+
+/// True if two images are the same but for lines that nobody needs: read from an older anchor an image has those of
+/// segments that were free when the newer one was written.
+fn are_one(a: &Image, b: &Image) -> bool {
+    let (less, more) = if a.len() < b.len() { (a, b) } else { (b, a) };
+    less.iter().all(|(line, units)| more.get(line) == Some(units))
+}
+
+impl Block {
+    /// One power cut here and now, of a device that lied.
+    pub fn lie(&self, world: &World) {
+        let mut device = self.content(0, None);
+        let vouched = self.latest.lose(&world.rng, &mut device);
+        let found = self.lines_of(&device);
+        world.count(|c| match found {
+            Ok(_) => c.lies_believed += 1,
+            Err(_) => c.lies_found += 1,
+        });
+        let Ok((last, image)) = found else { return };
+        if let Some(vouched) = vouched.filter(|vouched| *vouched > last) {
+            world.violate(format!(
+                "a device that lied had batch {vouched}, and is believed that {last} is the last one"
+            ));
+        }
+        if self.latest.never_was(last, &image) {
+            world.violate(format!(
+                "a device that lied is believed: what is read up to batch {last} never was"
+            ));
+        }
+    }
+}
