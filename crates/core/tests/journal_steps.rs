@@ -8,11 +8,11 @@ mod common;
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 
+use common::steps::Steps;
 use common::{Managed, World};
 use seawall_core::pool::{Pool, block};
 use seawall_core::{recover, table};
@@ -23,76 +23,6 @@ use seawall_wire::desk::Desk;
 const IMAGE: u64 = 16 << 20;
 /// So small that reading it takes no time.
 const JOURNAL: u64 = 3 << 20;
-/// The words that the death of a leader must not tidy up.
-const WORDS: usize = 4096;
-
-type Action = Box<dyn FnOnce()>;
-
-/// Counts steps, and acts at one of them.
-struct Steps {
-    journal: File,
-    passed: Cell<u64>,
-    at: Cell<Option<u64>>,
-    action: RefCell<Option<Action>>,
-    /// The process that runs; all before it are dead.
-    process: Cell<u32>,
-}
-
-impl Steps {
-    fn install(world: &World) -> Rc<Self> {
-        let journal = File::options().write(true).open(&world.pool.path).expect("the journal");
-        let steps = Rc::new(Self {
-            journal,
-            passed: Cell::new(0),
-            at: Cell::new(None),
-            action: RefCell::default(),
-            process: Cell::new(1),
-        });
-        sim::install(Some(Rc::clone(&steps) as Rc<dyn sim::Observer>));
-        steps
-    }
-
-    /// Runs `body` with an action at this step. Returns how many steps there were, and whether it was run.
-    fn during(&self, at: u64, action: Action, body: impl FnOnce()) -> (u64, bool) {
-        self.passed.set(0);
-        self.at.set(Some(at));
-        *self.action.borrow_mut() = Some(action);
-        body();
-        self.at.set(None);
-        (self.passed.get(), self.action.take().is_none())
-    }
-
-    fn step(&self) {
-        let Some(at) = self.at.get() else { return };
-        self.passed.set(self.passed.get() + 1);
-        if self.passed.get() == at {
-            // What it does are no steps.
-            self.at.set(None);
-            if let Some(action) = self.action.take() {
-                action();
-            }
-            self.at.set(Some(u64::MAX));
-        }
-    }
-}
-
-impl sim::Observer for Steps {
-    fn touched(&self, _base: usize) {
-        self.step();
-    }
-    fn writes_block(&self, _fd: i32, position: u64, bytes: &[u8]) -> Option<Result<(), i32>> {
-        self.step();
-        self.journal.write_all_at(bytes, position).expect("room");
-        self.step();
-        Some(Ok(()))
-    }
-    fn process(&self) -> Option<u32> {
-        Some(self.process.get())
-    }
-    fn is_dead(&self, process: u32) -> Option<bool> {
-        Some(process < self.process.get())
-    }
-}
 
 /// What a power cut now leaves: a pool that is made from a copy of the journal.
 fn after_a_power_cut(journal: &Path) -> (Pool, tempfile::TempDir) {
@@ -191,8 +121,6 @@ fn a_sync_hardens_nothing_that_others_have_under_way() {
     tidy(&world);
 }
 
-struct Died;
-
 /// A leader dies at a step of its write, its successor at another one, and the third one's batch counts.
 #[test]
 fn two_leaders_that_die_in_a_row_leave_the_next_one_what_counts() {
@@ -223,26 +151,14 @@ fn two_leaders_that_die_in_a_row_leave_the_next_one_what_counts() {
 
 /// A process dies at this step of a sync, and another one comes.
 fn die_in_a_sync(world: &Rc<World>, m: &Managed, steps: &Steps, at: u64) {
-    let view = Region::map(&world.pool.file, world.pool.region.len() as u64, false).expect("a mapping");
-    let left = Rc::new(RefCell::new(None));
-    let seen = Rc::clone(&left);
-    let die = move || {
-        let mut words = vec![0; WORDS];
-        view.read(IMAGE as usize, &mut words);
-        *seen.borrow_mut() = Some((view, words));
-        resume_unwind(Box::new(Died))
-    };
-    let sync = || {
-        world.fsync(m);
-    };
-    let killed = catch_unwind(AssertUnwindSafe(|| steps.during(at, Box::new(die), sync)));
-    steps.at.set(None);
-    // Unwinding tidies up, a kill does not.
-    if let (Err(why), Some((view, words))) = (killed, left.take()) {
-        assert!(why.is::<Died>(), "a panic of its own");
-        view.copy_in(IMAGE as usize, &words);
-    }
-    steps.process.set(steps.process.get() + 1);
+    steps.die(
+        world,
+        at,
+        |_| true,
+        || {
+            world.fsync(m);
+        },
+    );
 }
 
 /// A signal handler that syncs while its own thread leads could neither lead nor wait.

@@ -99,6 +99,8 @@ words!(Desk {
     given: u32 @ 252,
     /// errno of the write by which the copy that was being rebuilt failed; 0: none did.
     refused: u32 @ 256,
+    /// Bytes that cleaning wrote since the tail moved: what they are copies of counts already.
+    cleaned: u64 @ 264,
 });
 
 impl<'a> Desk<'a> {

@@ -241,7 +241,7 @@ mutants! {
         "journal: an image that was given up is made anew": "            GIVEN_UP => Ok(None)," => "            GIVEN_UP if !{m} => Ok(None),",
     }
     "core/src/journal/clean.rs" {
-        "journal: cleaning keeps the tables": "            if bytes != [0; PIECE] {" => "            if bytes != [0; PIECE] && !{m} {",
+        "journal: cleaning keeps the tables": "        bytes != [0; PIECE]" => "        bytes != [0; PIECE] && !{m}",
         "journal: cleaning keeps live segments": "(same_use && !free && len > 0).then_some(" => "(same_use && !free && len > 0 && !{m}).then_some(",
     }
     "core/src/journal/lock.rs" {

@@ -5,15 +5,18 @@
 //! live is never more than the image, a third of the journal, and more than that is kept free for it; after a round
 //! of the destager it is next to nothing.
 //!
-//! Others lead in between: a line that they write again later is later in the journal as well.
+//! Others lead in between: a line that they write again later is later in the journal as well. Cleaning begins only if
+//! it can be finished. What a daemon wrote that died before it moved the tail has room no more; what its successor's
+//! cleaning would write twice then has to be destaged first, and for what is left there is always room.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use seawall_media::block::{RING_AT, Ring};
+use seawall_media::block::{EXTENT_BYTES, RING_AT};
 use seawall_media::{LINE, Region};
+use seawall_wire::desk::Desk;
 use seawall_wire::shm::SegmentState;
 
-use super::{Journal, Room, mirror};
+use super::{Journal, Room, mirror, ring, used};
 use crate::Errno;
 use crate::append::Log;
 use crate::format::Layout;
@@ -38,9 +41,7 @@ impl Journal {
     /// EIO once the device failed; ENOSPC if there is no room to make room.
     pub fn clean_if_due(&self, log: &Log) -> Result<bool, Errno> {
         let desk = self.desk(&log.pool);
-        let ring = Ring { size: desk.size().load(Relaxed) };
-        let used = ring.used(desk.tail().load(Acquire), desk.end(desk.last().load(Acquire)).load(Acquire));
-        let due = used > ring.bytes() / WORTH;
+        let due = used(desk) > ring(desk).bytes() / WORTH;
         if due {
             self.clean(log)?;
         }
@@ -52,6 +53,9 @@ impl Journal {
     /// # Errors
     /// As for [`clean_if_due`](Self::clean_if_due).
     pub fn clean(&self, log: &Log) -> Result<(), Errno> {
+        if !self.is_cleanable(log) {
+            return Err(Errno::NOSPC);
+        }
         let start = self.start(&log.pool)?;
         self.tables(&log.pool, log.layout)?;
         for index in 0..log.layout.segments {
@@ -72,6 +76,23 @@ impl Journal {
         self.move_tail(image, start)
     }
 
+    /// True if there is room for all that it would write now. The last room is for tables alone.
+    fn is_cleanable(&self, log: &Log) -> bool {
+        let desk = self.desk(&log.pool);
+        let (size, end) = (desk.size().load(Relaxed), desk.end(desk.last().load(Acquire)).load(Acquire));
+        let batches = |bytes: usize| most(bytes, desk.block().load(Relaxed) as usize);
+        let segments: usize = (0..log.layout.segments)
+            .filter_map(|index| self.on_device(log, index))
+            .map(|(_, len)| batches(len))
+            .sum();
+        let tables = batches(pieces(&log.pool, log.layout).count() * PIECE);
+        let (wanted, left) = ((segments + tables) as u64, size - end);
+        // What does not fit at the ring's end goes to its beginning.
+        let unused = if wanted <= left { 0 } else { left.min(Desk::BUFFER as u64) };
+        let spare = if segments == 0 { 0 } else { Room::Tables.spare(ring(desk).bytes()) };
+        used(desk) + wanted + unused + spare <= ring(desk).bytes()
+    }
+
     /// Where the next batch will begin, and which one is before it.
     fn start(&self, image: &Region) -> Result<Start, Errno> {
         let desk = self.desk(image);
@@ -83,12 +104,8 @@ impl Journal {
     fn tables(&self, image: &Region, layout: Layout) -> Result<(), Errno> {
         let lead = self.lead(image)?;
         let mut draft = self.draft(image);
-        let mut bytes = [0; PIECE];
-        for at in (0..layout.segments_at()).step_by(PIECE) {
-            image.read(at, &mut bytes);
-            if bytes != [0; PIECE] {
-                self.add(image, &lead, &mut draft, (at, PIECE), Room::Cleaning)?;
-            }
+        for at in pieces(image, layout) {
+            self.add(image, &lead, &mut draft, (at, PIECE), Room::Cleaning)?;
         }
         self.write(image, &lead, draft, Room::Cleaning)
     }
@@ -115,6 +132,23 @@ impl Journal {
     fn move_tail(&self, image: &Region, start: Start) -> Result<(), Errno> {
         let lead = self.lead(image)?;
         let tail = if start.at >= self.desk(image).size().load(Relaxed) { RING_AT } else { start.at };
-        mirror::move_start(&lead, image, (tail, start.before))
+        mirror::move_start(&lead, image, (tail, start.before))?;
+        self.desk(image).cleaned().store(0, Relaxed);
+        Ok(())
     }
+}
+
+/// Where there is anything in the tables.
+fn pieces(image: &Region, layout: Layout) -> impl Iterator<Item = usize> {
+    (0..layout.segments_at()).step_by(PIECE).filter(|at| {
+        let mut bytes = [0; PIECE];
+        image.read(*at, &mut bytes);
+        bytes != [0; PIECE]
+    })
+}
+
+/// The most that batches of so many bytes of the image occupy: each has a header, a table with an entry for each piece,
+/// and is padded to a block; and a full one is never shorter than half of the buffer.
+const fn most(bytes: usize, block: usize) -> usize {
+    bytes + bytes / PIECE * EXTENT_BYTES + (bytes / (Desk::BUFFER / 2) + 1) * 2 * block
 }

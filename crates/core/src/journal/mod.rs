@@ -62,29 +62,60 @@ pub struct Journal {
     desk_at: usize,
 }
 
-/// Who asks for room. Tables can still change when records have none, and there is always room to make room: what
-/// is live is never more than the image, a third of the journal.
+/// Who asks for room. Tables can still change when records have none, also while cleaning is under way or was given up
+/// by a daemon that died; and there is always room to make room, if only once nothing is live: what is live is never
+/// more than the image, a third of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Room {
     /// Records: half of the journal.
     Records,
     /// Tables: an eighth more.
     Tables,
-    /// Cleaning: all of it.
+    /// Cleaning: all of it, except for a last time what only that may have.
     #[cfg(feature = "std")]
     Cleaning,
 }
 
 impl Room {
-    /// What it leaves free of so many bytes.
-    const fn spare(self, bytes: u64) -> u64 {
+    /// What it may have of so many bytes, of which those that cleaning wrote are not counted.
+    const fn share(self, bytes: u64) -> u64 {
         match self {
             Self::Records => bytes / 2,
-            Self::Tables => bytes / 8 * 3,
+            Self::Tables => bytes / 8 * 5,
+            #[cfg(feature = "std")]
+            Self::Cleaning => bytes,
+        }
+    }
+
+    /// What it leaves free, all counted, to those who matter more.
+    const fn spare(self, bytes: u64) -> u64 {
+        match self {
+            Self::Records => bytes / 8,
+            Self::Tables => bytes / 16,
             #[cfg(feature = "std")]
             Self::Cleaning => 0,
         }
     }
+
+    /// True if so many bytes more fit.
+    fn takes(self, desk: Desk<'_>, size: u64) -> bool {
+        let (bytes, used) = (ring(desk).bytes(), used(desk));
+        // Less than nothing: a daemon died between a move of the tail and forgetting what it cleaned for that.
+        let counted = match self {
+            #[cfg(feature = "std")]
+            Self::Cleaning => used,
+            _ => used.saturating_sub(desk.cleaned().load(Relaxed)),
+        };
+        counted + size <= self.share(bytes) && used + size + self.spare(bytes) <= bytes
+    }
+}
+
+fn ring(desk: Desk<'_>) -> Ring {
+    Ring { size: desk.size().load(Relaxed) }
+}
+
+fn used(desk: Desk<'_>) -> u64 {
+    ring(desk).used(desk.tail().load(Acquire), desk.end(desk.last().load(Acquire)).load(Acquire))
 }
 
 impl Journal {
@@ -106,9 +137,7 @@ impl Journal {
     /// True while less of it is in use than cleaning leaves behind at worst: files that left may return.
     pub fn is_roomy(&self, image: &Region) -> bool {
         let desk = self.desk(image);
-        let ring = Ring { size: desk.size().load(Relaxed) };
-        let used = ring.used(desk.tail().load(Relaxed), desk.end(desk.last().load(Acquire)).load(Acquire));
-        used < Room::Tables.spare(ring.bytes())
+        used(desk) < ring(desk).bytes() / 8 * 3
     }
 
     /// Where its desk lies in the image's memory: behind the pool.
@@ -208,6 +237,10 @@ impl Journal {
         company::wrote(desk, during);
         desk.end(number).store(position + size, Release);
         desk.last().store(number, SeqCst);
+        #[cfg(feature = "std")]
+        if room == Room::Cleaning {
+            desk.cleaned().fetch_add(size, Relaxed);
+        }
         desk.writes().fetch_add(1, Relaxed);
         desk.bytes().fetch_add(size, Relaxed);
         desk.data().fetch_add(data, Relaxed);
@@ -216,10 +249,8 @@ impl Journal {
 }
 
 fn place(desk: Desk<'_>, last: u64, size: u64, room: Room) -> Option<u64> {
-    let ring = Ring { size: desk.size().load(Relaxed) };
     let (tail, end) = (desk.tail().load(Relaxed), desk.end(last).load(Acquire));
-    let fits = ring.used(tail, end) + size + room.spare(ring.bytes()) <= ring.bytes();
-    ring.place(tail, end, size).filter(|_| fits)
+    ring(desk).place(tail, end, size).filter(|_| room.takes(desk, size))
 }
 
 /// Memory with a desk for one segment at its front, for tests.

@@ -1,6 +1,8 @@
 //! A pool in memory, one managed file on a disk, and a power cut: the file falls back to what was on disk.
 #![allow(dead_code)] // Each test program uses a part of it.
 
+pub mod steps;
+
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
