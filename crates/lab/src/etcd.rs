@@ -1,8 +1,9 @@
 //! One side's etcd: a cluster of one member, started, waited for, stopped.
 
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -15,6 +16,9 @@ use crate::tools::find_in_path;
 
 const UNSAFE: &str = "--unsafe-no-fsync";
 const LIMIT: Duration = Duration::from_secs(60);
+/// For clients, and for peers.
+const PORTS: [u16; 2] = [2379, 2380];
+const TRIES: u32 = 64;
 
 /// A running server; dropping it ends it.
 pub struct Server {
@@ -45,7 +49,7 @@ impl Server {
     /// The same with more options.
     pub fn start_with(lab: &Lab, side: Side, data: &Path, options: &[&str]) -> Result<Self> {
         let program = program()?;
-        let (address, peers) = (free_address()?, free_address()?);
+        let [address, peers] = free_addresses()?;
         let url = |address: &str| format!("http://{address}");
         let mut args = vec![format!("--data-dir={}", data.display()), "--name=lab".to_owned()];
         for role in ["--listen-client-urls", "--advertise-client-urls"] {
@@ -108,8 +112,42 @@ impl Server {
     }
 }
 
-/// An address that nobody listens on now.
-fn free_address() -> Result<String> {
-    let probe = TcpListener::bind("127.0.0.1:0").context("finding a free port")?;
-    Ok(probe.local_addr()?.to_string())
+/// Where one server takes its clients and its peers: a loopback address of its own, at etcd's ports.
+///
+/// A free port of 127.0.0.1 would be one that whoever connects somewhere may get in the meantime; and who tries to connect
+/// to it before the server listens is now and then connected to himself.
+fn free_addresses() -> Result<[String; 2]> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let pid = std::process::id();
+    for _ in 0..TRIES {
+        let host = loopback(pid, NEXT.fetch_add(1, Relaxed));
+        let free = PORTS.map(|port| TcpListener::bind((host, port)).map(|_| format!("{host}:{port}")));
+        if let [Ok(clients), Ok(peers)] = free {
+            return Ok([clients, peers]);
+        }
+    }
+    bail!("found no loopback address at which the ports {PORTS:?} are free")
+}
+
+/// Different for processes at work at the same time, nearly always, and for the servers of one.
+fn loopback(pid: u32, nth: u32) -> Ipv4Addr {
+    let [_, _, high, low] = pid.to_be_bytes();
+    // Neither 127.0.0.1 nor an address that ends in 0 or 255.
+    Ipv4Addr::new(127, 1 + high % 254, low, 1 + (nth % 254) as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_do_not_meet() {
+        let [a, b] = [(); 2].map(|()| free_addresses().expect("an address"));
+        assert!(a[0] != b[0] && a[0] != a[1], "{a:?} {b:?}");
+        assert_ne!(loopback(4_194_303, 0), loopback(4_194_302, 0));
+        assert!(
+            (0..600)
+                .all(|n| loopback(255 << 8 | 255, n).is_loopback() && loopback(0, n) != Ipv4Addr::LOCALHOST)
+        );
+    }
 }
