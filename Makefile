@@ -38,6 +38,8 @@ PACKAGES := build-essential e2fsprogs eatmydata etcd-client etcd-server fuse3 li
 	liblmdb-dev librocksdb-dev lmdb-utils mariadb-server redis-server rocksdb-tools sqlite3 sysbench
 # What the machine test runs besides: an emulator. (The guest's own packages are only unpacked.)
 SOAK_PACKAGES := qemu-system-x86
+# What the package is tried with: a system of its own, and what boots it.
+TRIAL_PACKAGES := debootstrap systemd-container
 # What opens reports as a reader does. Without it that test is skipped by name.
 BROWSER_PACKAGES := chromium
 
@@ -189,6 +191,11 @@ deb: ## A Debian package of all that, in out/ (DEB_PROFILE=debug: of an unoptimi
 		$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
 	fi
 	packaging/debian/build.sh $(TARGET)/$(DEB_PROFILE) $(DEB_VERSION) out
+
+.PHONY: trial
+trial: deb ## The package as its user has it: a fresh Debian is booted, PostgreSQL attached, killed, reset, detached (root)
+	$(MAKE) deps PACKAGES="$(TRIAL_PACKAGES)"
+	packaging/trial.sh "$$(ls -t out/seawall_*.deb | head -n 1)"
 
 .PHONY: clean
 clean: ## Everything that was built, and results

@@ -49,7 +49,7 @@ fn a_directory_of_another_user() {
     fs::create_dir(&copy).expect("made");
     for name in ["seawall", "libseawall_preload.so"] {
         let from = std::path::Path::new(common::SEAWALL).with_file_name(name);
-        fs::copy(from, copy.join(name)).expect("copied");
+        common::copied_program(from, copy.join(name));
     }
     let mut run = std::process::Command::new(copy.join("seawall"));
     run.args(["run", "--user", "nobody", "--emulated", "--size", "16M", "--pool", pool]);

@@ -3,7 +3,6 @@
 mod common;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use common::{Place, cc, has};
 
@@ -154,8 +153,7 @@ fn a_32_bit_program() {
     header[..7].copy_from_slice(b"\x7fELF\x01\x01\x01");
     // ET_EXEC for i386, version 1, a header of 52 bytes and nothing else.
     (header[16], header[18], header[20], header[40]) = (2, 3, 1, 52);
-    fs::write(place.file("old"), header).expect("written");
-    fs::set_permissions(place.file("old"), fs::Permissions::from_mode(0o755)).expect("made executable");
+    common::program(place.file("old"), header);
     // It holds no code, so the kernel refuses it and the exec hands it to sh, as a shell would.
     place.run(&["./old"]).fails(127, &["32-bit", "WARNING"]);
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use common::front::{self, BLOCK};
 use common::scene::Scene;
 use common::server::Server;
-use common::{SEAWALL, Said, is_root, wait_for};
+use common::{SEAWALL, Said, copied_program, is_root, wait_for};
 
 const BLOCKS: usize = 200;
 
@@ -81,8 +81,7 @@ impl Scene {
         );
         // At once: somebody may be about to start it.
         let new = self.place.ram("psql.new");
-        fs::write(&new, text).expect("written");
-        fs::set_permissions(&new, fs::Permissions::from_mode(0o700)).expect("changed");
+        common::program(&new, text);
         fs::rename(&new, &program).expect("renamed");
         program
     }
@@ -252,7 +251,7 @@ fn who_may_not_ask_is_told_who_may() {
     let scene = scene(&[("x.db", 1)]);
     // Where anybody may start it, and see the pool.
     let program = scene.file("seawall");
-    fs::copy(SEAWALL, &program).expect("copied");
+    copied_program(SEAWALL, &program);
     let ask = |open: bool| {
         for dir in [&scene.data, scene.place.pool.parent().expect("a directory")] {
             let mode = if open || *dir == *scene.data { 0o755 } else { 0o700 };
@@ -351,6 +350,31 @@ fn psql_asks_the_server_of_the_directory() {
         assert!(!keep(words, ""), "{words}");
     }
     assert!(!keep("", "PGPORT") && !keep("", "PGHOST"));
+}
+
+/// The database's user, as which a DBA would have called it: root is no role. Not if another user or psql is named.
+#[test]
+fn root_asks_as_the_directorys_owner() {
+    if !is_root() {
+        eprintln!("skipped: it is about root");
+        return;
+    }
+    let scene = Scene::postgres(&["100"]);
+    std::os::unix::fs::chown(&scene.data, Some(65534), Some(65534)).expect("changed");
+    let programs = tempfile::tempdir_in("/var/tmp").expect("a directory");
+    fs::set_permissions(programs.path(), fs::Permissions::from_mode(0o755)).expect("changed");
+    let psql = programs.path().join("psql");
+    common::program(&psql, "#!/bin/sh\necho \"asked by $(id -u):$(id -g):$(id -G) in $(pwd)\" >&2; exit 2\n");
+    let asked = |words: &[&str], user: Option<&str>| {
+        let mut keep =
+            scene.place.command(&[&["cache", "keep", "d.s.t", "--pool", scene.place.pool()], words].concat());
+        keep.env("PATH", format!("{}:/usr/bin:/bin", programs.path().display())).env_remove("PGUSER");
+        keep.envs(user.map(|user| ("PGUSER", user)));
+        Said::from(keep.output().expect("seawall starts"))
+    };
+    asked(&[], None).fails(1, &["asked by 65534:65534:65534 in /\n"]);
+    asked(&[], Some("me")).fails(1, &["asked by 0:0:"]);
+    asked(&["--psql", &psql.to_string_lossy()], None).fails(1, &["asked by 0:0:"]);
 }
 
 /// It has no such table, or one with other files: neither is believed, and what was said before stays.

@@ -192,16 +192,17 @@ fn an_interrupted_run_tells_what_it_did() {
 fn the_external_script_is_called_three_times() {
     let scene = Scene::new();
     let (script, heard) = (scene.path("script"), scene.path("heard"));
-    std::fs::write(&script, format!("#!/bin/sh\necho $1 >>{}\n", heard.display())).expect("a script");
-    make_executable(&script);
+    make_script(&script, &format!("#!/bin/sh\necho $1 >>{}\n", heard.display()));
     let setting = format!("EXTERNAL_SCRIPT={}", script.display());
     scene.run(&["--set", "WORK_LOOP=1", "--set", &setting]);
     assert_eq!(std::fs::read_to_string(heard).expect("called"), "pre\npost\nend\n");
 }
 
-fn make_executable(path: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("executable");
+/// Not written by this process: a child of another test may have it open for writing then, which is not started.
+fn make_script(path: &Path, text: &str) {
+    let mut command = Command::new("sh");
+    command.args(["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""]).arg(path).arg(text);
+    assert!(command.status().expect("sh starts").success());
 }
 
 fn sqlite(scene: &Scene, sql: &str) {

@@ -310,6 +310,23 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+/// Makes a program of these bytes that can be started at once.
+///
+/// Not by this process: a child that another test starts has every descriptor until its exec, and the kernel does not start
+/// what somebody has open for writing (ETXTBSY).
+pub fn program(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
+    let mut command = Command::new("sh");
+    command.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(path.as_ref()).stdin(Stdio::piped());
+    let mut writer = command.spawn().expect("sh starts");
+    writer.stdin.take().expect("a pipe").write_all(bytes.as_ref()).expect("written");
+    assert!(writer.wait().expect("ends").success(), "{} is not made", path.as_ref().display());
+}
+
+/// The same of another program.
+pub fn copied_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    program(to, std::fs::read(from).expect("a program"));
+}
+
 /// Compiles C. `None` without a compiler.
 pub fn cc(place: &Place, name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
     let (from, to) = (place.file(&format!("{name}.c")), place.file(name));

@@ -73,8 +73,8 @@ impl Which {
 /// How PostgreSQL is asked.
 #[derive(clap::Args)]
 struct Asking {
-    /// How to call psql, for example "sudo -u postgres psql"
-    #[arg(long, value_name = "COMMAND", default_value = "psql")]
+    /// How to call psql, for example "sudo -u postgres psql". Without it root calls psql as the directory's owner
+    #[arg(long, value_name = "COMMAND", default_value = postgres::PSQL)]
     psql: String,
 }
 

@@ -1,10 +1,13 @@
 //! Which files a table of PostgreSQL has, as its server says, through the user's own psql.
 
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, bail};
+use nix::unistd::geteuid;
 
 use super::names::Table;
 use super::server::{Answering, Running, WHICH};
@@ -25,6 +28,9 @@ WITH RECURSIVE tables(id) AS (
 SELECT path FROM (SELECT pg_relation_filepath(id::regclass) AS path FROM relations WHERE id <> 0) AS paths
 WHERE path IS NOT NULL ORDER BY 1;
 ";
+
+/// How psql is called, if nobody says otherwise.
+pub const PSQL: &str = "psql";
 
 /// Variables that say which server psql asks.
 const SAID: [&str; 4] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGSERVICE"];
@@ -50,6 +56,9 @@ pub fn relations(psql: &str, table: &Table, directories: &[&Path]) -> Result<Vec
     let mut command = Command::new(program);
     command.args(words).args(["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-d", &connect]);
     command.args(["-v", &format!("schema={}", table.schema), "-v", &format!("name={}", table.table)]);
+    if psql == PSQL && std::env::var_os("PGUSER").is_none() {
+        not_as_root(&mut command, directories);
+    }
     let output = asked(command, program, table)?;
     if !output.status.success() {
         bail!(
@@ -67,6 +76,18 @@ pub fn relations(psql: &str, table: &Table, directories: &[&Path]) -> Result<Vec
     };
     let data = server.directory(directories, psql).with_context(|| table.name.clone())?;
     Ok(lines.map(|path| data.join(path)).collect())
+}
+
+/// Root is rarely a role. The directory's owner is, who made the cluster; and a psql that is nobody's in particular is
+/// better not root's.
+fn not_as_root(command: &mut Command, directories: &[&Path]) {
+    if geteuid().is_root()
+        && let [data] = directories
+        && let Ok(data) = data.metadata()
+    {
+        // The owner may not be allowed to enter where root is.
+        command.uid(data.uid()).gid(data.gid()).current_dir("/");
+    }
 }
 
 /// Whether somebody says which server psql asks: in its words, or in the environment.
