@@ -115,6 +115,7 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --json out/campaign.json
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --block --points 100000 --json out/campaign-block.json
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --mirror --points 20000 --json out/campaign-mirror.json
+	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --spill --points 200000 --json out/campaign-spill.json
 	SEAWALL_CACHE_SEEDS=50000 $(CARGO) test --profile sim $(CARGO_FLAGS) --package seawall-cache --test interleavings
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --only postgres,sqlite,mariadb,redis,rocksdb,lmdb --rounds $(CUT_ROUNDS)
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --medium disk --only postgres,sqlite --sides seawall,atomic --rounds $(CUT_ROUNDS)

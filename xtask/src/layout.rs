@@ -1,7 +1,8 @@
 //! What the regions of `docs/FORMAT.md` hold: zones, and one drawing and one table for each struct.
 
 use seawall_core::format::{
-    Descriptor, Layout, ROOTS, RecordHeader, RootDescriptor, SegmentHeader, Superblock,
+    AreaHeader, Descriptor, Layout, ROOTS, RecordHeader, RootDescriptor, SegmentHeader, SpillDescriptor,
+    Superblock,
 };
 
 use crate::{drawing, table};
@@ -43,6 +44,8 @@ pub fn region(name: &str, old: &str) -> Result<String, String> {
         "RootDescriptor" => Struct::of(RootDescriptor::FIELDS),
         "Descriptor" => Struct::of(Descriptor::FIELDS),
         "SegmentHeader" => Struct::of(SegmentHeader::FIELDS),
+        "SpillDescriptor" => Struct::of(SpillDescriptor::FIELDS),
+        "AreaHeader" => Struct::of(AreaHeader::FIELDS),
         "RecordHeader" => Struct::of(RecordHeader::FIELDS),
         _ => return Err(format!("nothing is generated under the name {name:?}")),
     };
@@ -62,6 +65,7 @@ fn zones() -> String {
         out.push_str(&format!("| {at} | {zone} | {what} |\n"));
     }
     out.push_str("| next multiple of 64 KiB | Segments | the log |\n");
+    out.push_str("| behind the last segment | Spilled | which slots of the spill area hold what, in a pool that has one |\n");
     out.push_str(&format!(
         "\n{ROOTS} root entries of {} bytes; {} bytes for a file entry.\n\n",
         Layout::root(1) - Layout::root(0),

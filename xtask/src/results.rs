@@ -27,7 +27,7 @@ struct Campaign {
     rows: fn(&Value) -> Option<Vec<Vec<String>>>,
 }
 
-const CAMPAIGNS: [Campaign; 6] = [
+const CAMPAIGNS: [Campaign; 7] = [
     Campaign {
         file: "campaign.json",
         title: "Simulated crash points",
@@ -48,6 +48,13 @@ const CAMPAIGNS: [Campaign; 6] = [
         title: "Simulated crash points, the log on two devices",
         about: "The same with a mirrored journal: one device dies at any of its writes, and is stale or gone when the \
                 power is back (`campaign --mirror`).",
+        rows: simulated,
+    },
+    Campaign {
+        file: "campaign-spill.json",
+        title: "Simulated crash points, a spill area behind the log",
+        about: "A small pool in memory whose full segments are copied to a simulated disk that keeps any subset of the \
+                sectors under way, and fails at times (`campaign --spill`).",
         rows: simulated,
     },
     Campaign {

@@ -210,20 +210,9 @@ impl<'e> Destager<'e> {
         let n = self.engine.layout().segments;
         let freed = (0..n).filter(|i| self.free_segment(*i, safe)).count() as u32;
         if freed > 0 {
-            self.announce(freed);
+            announce(self.engine, freed);
         }
         freed
-    }
-
-    /// Wakes whoever waits for space.
-    fn announce(&self, freed: u32) {
-        let shm = self.engine.shm();
-        let header = shm.header();
-        header.free_segments().fetch_add(freed, Relaxed);
-        header.exhausted().store(0, SeqCst);
-        header.freed().fetch_add(1, SeqCst);
-        // Nobody may be waiting; that is no error.
-        let _ = futex::wake(header.freed(), futex::Flags::empty(), i32::MAX as u32);
     }
 
     fn free_segment(&self, index: u32, safe: u64) -> bool {
@@ -235,8 +224,10 @@ impl<'e> Destager<'e> {
         let state = segment.state().load(Acquire);
         let free = state == SegmentState::Full as u32
             || SegmentState::lane_of(state).is_some_and(|lane| self.detach(index, lane, safe));
+        // One that is full may be taken to be copied out of the pool meanwhile.
+        let free = free
+            && segment.state().compare_exchange(state, SegmentState::Free as u32, AcqRel, Acquire).is_ok();
         if free {
-            segment.state().store(SegmentState::Free as u32, Release);
             shm.header().segment_cursor().fetch_min(index, Relaxed);
         }
         free
@@ -258,6 +249,16 @@ impl<'e> Destager<'e> {
         // Not the lane's any more, and yet open: a daemon was killed between this and freeing it.
         retired
     }
+}
+
+/// Wakes whoever waits for space.
+pub(crate) fn announce(engine: &Engine, freed: u32) {
+    let header = engine.shm().header();
+    header.free_segments().fetch_add(freed, Relaxed);
+    header.exhausted().store(0, SeqCst);
+    header.freed().fetch_add(1, SeqCst);
+    // Nobody may be waiting; that is no error.
+    let _ = futex::wake(header.freed(), futex::Flags::empty(), i32::MAX as u32);
 }
 
 /// Notes how much of a file in the log a store may overwrite, and says by what that is more than it was. Nobody else is

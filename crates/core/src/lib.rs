@@ -1,7 +1,7 @@
 //! The stages of a durable write, in the order of the words:
 //!
 //! intake ([`intake`]) → append ([`append`]) → persist ([`persist`]) → publish ([`publish`]; the caller's own system call,
-//! handed to the [`Engine`]) → in the background [`destage`] → after a crash [`recover`].
+//! handed to the [`Engine`]) → in the background [`destage`], and [`spill`] where memory is small → after a crash [`recover`].
 //!
 //! Stages meet only in [`engine`]. The first four run inside the database's process: that part is `no_std`,
 //! allocates nothing, and holds no lock that the dead could keep. The rest needs feature `std`.
@@ -35,6 +35,8 @@ pub mod pool;
 pub mod reap;
 #[cfg(feature = "std")]
 pub mod recover;
+#[cfg(feature = "std")]
+pub mod spill;
 #[cfg(feature = "std")]
 pub mod table;
 #[cfg(feature = "std")]

@@ -11,13 +11,14 @@ use rustix::fs::FlockOperation;
 use seawall_media::{MapError, Medium, Region, probe};
 
 use crate::format::{Cell, Layout, Superblock};
+use crate::spill::Area;
 use crate::store::Store;
 
 pub mod block;
 mod create;
 mod error;
 
-pub use create::create;
+pub use create::{create, create_with_area};
 pub use error::PoolError;
 
 /// Where images and run-time memories lie: a tmpfs on every Linux.
@@ -35,6 +36,8 @@ pub struct Pool {
     pub lock: Option<File>,
     /// The copies of a log on two devices.
     pub mirror: Option<block::mirror::Mirrored>,
+    /// The spill area, if it has one.
+    pub area: Option<Area>,
     /// Where it was opened.
     pub path: PathBuf,
     /// The superblock at opening.
@@ -92,8 +95,12 @@ fn open_file(file: File, path: &Path, read_only: bool) -> Result<Pool, PoolError
     if !read_only && medium == Medium::Emulated && !superblock.is_emulated() {
         return Err(PoolError::NotEmulated { path: path.into(), because });
     }
+    if Area::is_damaged(&region, &superblock) {
+        return Err(PoolError::SpillZone(path.into()));
+    }
+    let area = Area::of(&region, &superblock);
     let (region, path) = (region.into(), path.into());
-    Ok(Pool { region, file, image: None, lock: None, mirror: None, path, superblock, medium, because })
+    Ok(Pool { region, file, image: None, lock: None, mirror: None, area, path, superblock, medium, because })
 }
 
 impl Pool {
@@ -105,6 +112,19 @@ impl Pool {
     /// The pool's UUID.
     pub fn uuid(&self) -> u128 {
         u128::from_le_bytes(self.superblock.uuid)
+    }
+
+    /// Copies bytes of the log out: of the pool, or, behind its end, of the spill area's slots.
+    ///
+    /// # Errors
+    /// The area's device.
+    pub(crate) fn read_log(&self, at: usize, into: &mut [u8]) -> io::Result<()> {
+        let Some(behind) = at.checked_sub(self.region.len()) else {
+            self.region.read(at, into);
+            return Ok(());
+        };
+        let area = self.area.as_ref().ok_or_else(|| io::Error::other("the pool has no spill area"))?;
+        area.read(behind as u64, into)
     }
 
     /// The cell of the retired LSN.

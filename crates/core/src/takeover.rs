@@ -113,6 +113,7 @@ pub fn start(pool: &mut Pool, dir: &Path) -> Result<Started, StartError> {
     let store = pool.store().map_err(|e| failed(io::Error::other(e)))?;
     let engine = Engine::attach(store, shm).map_err(StartError::Attach)?;
     engine.make_room();
+    crate::spill::inherit(&engine);
     // Before anybody is given what a record needs.
     pool.mark_boot().map_err(StartError::Device)?;
     let header = engine.shm().header();

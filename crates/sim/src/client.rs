@@ -100,6 +100,11 @@ impl Client {
         }
     }
 
+    /// A log with a spill area is filled faster than it is destaged.
+    fn fills(&self) -> bool {
+        self.world.area.is_some() && self.world.rng.one_in(4)
+    }
+
     /// A file with a slot. Whoever opens one whose slot was taken away waits for the daemon to give it another.
     fn choose(&self) -> Option<Open> {
         let files = self.world.files.borrow();
@@ -124,6 +129,7 @@ impl Client {
         let kind = rng.below(100);
         self.world.tell(|| format!("file {}: operation {kind}", open.index));
         match kind {
+            _ if self.fills() => self.write(open, rng.range(20_000, 90_000), self.somewhere()),
             0..34 => self.write(open, rng.range(1, 700), self.somewhere()),
             34..46 => self.write(open, rng.range(512, 6000), At::Offset(self.place() / 512 * 512)),
             46..52 => self.write(open, rng.range(1, 900), At::End),

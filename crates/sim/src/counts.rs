@@ -81,6 +81,12 @@ counts! {
     device_failures,
     /// of them anchors: the journal's tail moved
     cleaned,
+    /// durable writes of a spill area
+    area_writes,
+    /// of them failed
+    area_failures,
+    /// segments copied to it
+    spilled,
     /// lost copies of mirrored logs that were rebuilt
     rebuilt,
     /// power cuts of a device that had lied, and was found out

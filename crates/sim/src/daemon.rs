@@ -3,6 +3,7 @@
 //! The steps of registering and forgetting are those of `seawall-daemon`, in its order, without its guards,
 //! watches and sockets.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,6 +12,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_core::destage::{Destager, Files, Round};
 use seawall_core::reap::{self, Writable};
+use seawall_core::spill::Spiller;
 use seawall_core::{Engine, Errno, FileRef, Owner, Scope, certain, lock, table};
 use seawall_wire::shm::Flag;
 
@@ -49,6 +51,8 @@ pub struct Daemon {
     pub slot: u32,
     /// Its number among logical threads.
     pub thread: usize,
+    /// What copies segments to the spill area, if there is one.
+    pub spiller: RefCell<Option<Spiller>>,
 }
 
 struct Descriptors<'a> {
@@ -100,6 +104,11 @@ impl Daemon {
         while !idle() && !self.world.is_over() {
             self.world.may_stall(500);
             rebuild::rebuild_if_lost(self);
+            if self.world.area.is_some() && self.world.rng.below(8) != 0 {
+                self.spill();
+                self.world.give_way();
+                continue;
+            }
             match self.world.rng.below(8) {
                 0..2 => drop(self.round()),
                 2..4 => drop(self.lazy_round()),
@@ -110,6 +119,23 @@ impl Daemon {
             }
             self.world.give_way();
         }
+    }
+
+    /// Gets ready to copy segments to the spill area.
+    pub fn open_area(&self) {
+        match Spiller::open(&self.world.pool.borrow()) {
+            Ok(spiller) => *self.spiller.borrow_mut() = spiller,
+            Err(e) => self.world.violate(format!("the spill area: {e}")),
+        }
+    }
+
+    /// Copies what may be copied.
+    fn spill(&self) {
+        let spiller = &mut *self.spiller.borrow_mut();
+        let Some(spiller) = spiller else { return };
+        let done = spiller.round(&self.engine);
+        self.world.tell(|| format!("spilled {done:?}"));
+        self.world.count(|c| c.spilled += u64::from(done.unwrap_or(0)));
     }
 
     /// Who it is in locks and lanes.

@@ -8,9 +8,10 @@
 
 use std::collections::BTreeMap;
 
-use seawall_core::format::{Layout, SegmentHeader};
+use seawall_core::format::{Layout, SegmentHeader, SpillEntry};
 use seawall_core::pool::Pool;
 use seawall_core::recover::{Scan, scan};
+use seawall_core::spill::Area;
 use seawall_core::table;
 
 use crate::Rng;
@@ -30,11 +31,18 @@ pub fn in_tables(rng: &Rng, slots: &[u32]) -> (usize, u64) {
     (at / 8 * 8, 1 << rng.below(64))
 }
 
+/// The same in what says which slots of a spill area hold what.
+pub fn in_entries(rng: &Rng, pool: &Pool, area: &Area) -> (usize, u64) {
+    let slot = rng.below(area.slots().into()) as u32;
+    let (at, len) = SpillEntry::of(pool.layout(), slot).range();
+    (at + rng.below(len as u64) as usize / 8 * 8, 1 << rng.below(64))
+}
+
 /// Flips a bit in the log. False: there is no place where it must be noticed.
 pub fn in_log(rng: &Rng, pool: &Pool) -> bool {
     let Ok(files) = table::files(pool) else { return false };
     let scan = scan(pool, &files.into_iter().map(|f| (f.slot, f)).collect());
-    let places: Vec<(usize, usize)> = followed(&scan, pool.layout()).chain(vouched(pool)).collect();
+    let places: Vec<(usize, usize)> = followed(&scan, pool).chain(vouched(pool)).collect();
     let Some((at, len)) = places.get(rng.below(places.len() as u64) as usize).copied() else { return false };
     let at = at + rng.below(len as u64) as usize / 8 * 8;
     let mut word = [0; 8];
@@ -45,9 +53,10 @@ pub fn in_log(rng: &Rng, pool: &Pool) -> bool {
 }
 
 /// Live records that another live one follows in their segment: where, and how long.
-fn followed(scan: &Scan, layout: Layout) -> impl Iterator<Item = (usize, usize)> {
+fn followed(scan: &Scan, pool: &Pool) -> impl Iterator<Item = (usize, usize)> {
+    let layout = pool.layout();
     let mut segments: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
-    for part in scan.live.values().flatten() {
+    for part in scan.live.values().flatten().filter(|part| part.at < pool.region.len()) {
         let segment = (part.at - layout.segments_at()) / layout.segment_bytes as usize;
         segments.entry(segment).or_default().push((part.at, part.header.extent()));
     }

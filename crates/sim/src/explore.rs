@@ -149,7 +149,7 @@ pub fn crash(world: &World) {
     let harm = Harm::draw(world);
     let flipped = (harm == Harm::Tables).then(|| flip(world, &lines));
     let lines: Vec<_> = lines.into_iter().chain(flipped).collect();
-    let verdict = world.image.with(&lines, |pool| judge(world, pool, &left, harm));
+    let verdict = world.with_area(|| world.image.with(&lines, |pool| judge(world, pool, &left, harm)));
     if let Err(why) = verdict {
         world.violate(format!("power cut at point {}: {why}", world.counts.borrow().points));
     }
@@ -158,7 +158,10 @@ pub fn crash(world: &World) {
 /// The line in which a bit of the tables is flipped.
 fn flip(world: &World, lines: &[(u32, Units)]) -> (u32, Units) {
     let slots: Vec<u32> = world.files.borrow().iter().filter_map(|f| f.name.map(|name| name.slot)).collect();
-    let (at, mask) = damage::in_tables(&world.rng, &slots);
+    let (at, mask) = match &world.image.pool.borrow().area {
+        Some(area) if world.rng.one_in(3) => damage::in_entries(&world.rng, &world.image.pool.borrow(), area),
+        _ => damage::in_tables(&world.rng, &slots),
+    };
     let line = (at / LINE) as u32;
     let known = lines.iter().find(|(l, _)| *l == line);
     let mut units = known.map_or_else(|| world.image.line(line), |(_, units)| *units);
@@ -193,7 +196,10 @@ fn judge(
     }
     let damaged = match harm {
         Harm::Poison => return poisoned(world, pool, left),
-        Harm::Log => damage::in_log(&world.rng, pool),
+        Harm::Log => {
+            world.area.as_ref().is_some_and(|disk| disk.flip(&world.rng, pool))
+                || damage::in_log(&world.rng, pool)
+        }
         Harm::Tables => true,
         Harm::Nothing => false,
     };

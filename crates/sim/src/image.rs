@@ -10,6 +10,7 @@ use std::os::fd::AsFd;
 
 use seawall_core::format::{Superblock, SuperblockError};
 use seawall_core::pool::Pool;
+use seawall_core::spill::Area;
 use seawall_media::{Medium, Region};
 
 use crate::pending::{LINE, Units};
@@ -65,6 +66,7 @@ impl Image {
             image: None,
             lock: None,
             mirror: None,
+            area: pool.area.as_ref().map(Area::again),
             path: pool.path.clone(),
             superblock: pool.superblock,
             medium: Medium::Emulated,

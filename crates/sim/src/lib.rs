@@ -15,6 +15,7 @@
 //! Run-time memory vanishes at a power cut and survives kills. What the checkers do not verify stands in
 //! their own modules; of Seawall's parts the daemon, the preload and the guards are not simulated.
 
+mod area;
 mod block;
 mod client;
 mod counts;

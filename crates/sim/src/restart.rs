@@ -8,7 +8,9 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_core::destage::count_free;
+use seawall_core::format::slot_at;
 use seawall_core::recover::{Locate, RecoverError, Sink, Target, recover_into};
+use seawall_core::spill::Plan as Spill;
 use seawall_core::table::{self, FileEntry, RootEntry};
 use seawall_core::takeover::{self, StartError, Started};
 use seawall_core::{Engine, pool};
@@ -23,6 +25,9 @@ use crate::{Change, Pending, Plan, Survival, space};
 
 /// Bytes of a journal, by seed: so small that a lap is over soon, that it fills, and that reading it takes no time.
 const JOURNALS: [u64; 2] = [3 << 20, 4 << 20];
+
+/// Slots of a spill area, by seed: so few that they fill, and are used again.
+const AREAS: [u32; 3] = [4, 7, 16];
 
 /// A machine, and what goes away with it.
 pub struct Scene {
@@ -46,7 +51,10 @@ impl Scene {
             }
             pool::block::open_in(&path, memory.path()).expect("a pool")
         } else {
-            pool::create(&path, 16 << 20, true, false).expect("a pool");
+            let slots = AREAS[plan.seed as usize / 2 % AREAS.len()];
+            let area = Spill { path: memory.path().join("pool-area"), bytes: slot_at(slots, 64 << 10) };
+            let area = Some(&area).filter(|_| plan.spill);
+            pool::create_with_area(&path, 16 << 20, true, false, area).expect("a pool");
             pool::open(&path).expect("a pool")
         };
         Self { memory, world: Rc::new(World::new(pool, plan)) }
@@ -208,6 +216,9 @@ fn cut(world: &World) {
         let unsure: Vec<u32> = world.pending.borrow().unsure().collect();
         world.peek(|| world.image.cut(&lines, unsure.into_iter(), &world.pool.borrow().region));
         *world.pending.borrow_mut() = Pending::default();
+    }
+    if let Some(disk) = &world.area {
+        disk.cut(rng);
     }
     match world.superblock() {
         Ok(superblock) => world.pool.borrow_mut().superblock = superblock,

@@ -1,6 +1,6 @@
 //! Runs: several lives of one pool, each ended by a power cut, each with its own clients and daemons.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use seawall_media::sim;
@@ -33,6 +33,8 @@ pub struct Plan {
     pub block: bool,
     /// It is mirrored on a second one.
     pub mirror: bool,
+    /// A spill area is behind it, on another disk.
+    pub spill: bool,
     /// Remember what happened last.
     pub trace: bool,
 }
@@ -48,6 +50,11 @@ impl Plan {
         Self { mirror: true, ..Self::on_block(seed) }
     }
 
+    /// With a spill area behind a pool in memory.
+    pub fn spilling(seed: u64) -> Self {
+        Self { spill: true, ..Self::of(seed) }
+    }
+
     /// The usual size.
     pub fn of(seed: u64) -> Self {
         Self {
@@ -58,6 +65,7 @@ impl Plan {
             survey: false,
             block: false,
             mirror: false,
+            spill: false,
             trace: false,
         }
     }
@@ -126,6 +134,9 @@ fn live(scene: &Scene, plan: &Plan) -> Result<(), String> {
     if let Some(block) = world.block.as_ref().filter(|_| rng.one_in(4)) {
         block.may_fail(rng.pick(&[10, 40]));
     }
+    if let Some(disk) = world.area.as_ref().filter(|_| rng.one_in(4)) {
+        disk.may_fail(rng.pick(&[4, 20]));
+    }
     let mut threads = Threads { all: Vec::new(), room };
     let idle = Rc::new(Cell::new(false));
     threads.daemon(world, &engine, &idle);
@@ -170,7 +181,13 @@ fn drain(world: &Rc<World>, threads: &mut Threads, idle: &Rc<Cell<bool>>) -> Res
     let Some(slot) = world.peek(|| engine.claim_client(std::process::id(), 0)) else { return Ok(()) };
     world.failures.set(0);
     world.commits.set(0);
-    let daemon = Daemon { world: Rc::clone(world), engine: Rc::clone(&engine), slot, thread: 0 };
+    let daemon = Daemon {
+        world: Rc::clone(world),
+        engine: Rc::clone(&engine),
+        slot,
+        thread: 0,
+        spiller: RefCell::default(),
+    };
     world.thread.set(0);
     daemon.reap();
     daemon.forget_unlinked();
@@ -180,5 +197,8 @@ fn drain(world: &Rc<World>, threads: &mut Threads, idle: &Rc<Cell<bool>>) -> Res
     if round.failed.is_empty() && round.dirty > 0 {
         return Err(format!("after a drain {} files are dirty", round.dirty));
     }
-    if round.failed.is_empty() { world.peek(|| space::all_free(&engine)) } else { Ok(()) }
+    if !round.failed.is_empty() {
+        return Ok(());
+    }
+    world.peek(|| space::all_free(&engine).and_then(|()| space::area_is_free(&world.pool.borrow())))
 }

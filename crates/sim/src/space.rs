@@ -4,6 +4,7 @@
 //! Not verified: that space is freed *soon*; the free-segment hint in the run-time memory.
 
 use seawall_core::Engine;
+use seawall_core::format::SpillEntry;
 use seawall_core::pool::Pool;
 use seawall_core::recover::Scan;
 use seawall_wire::shm::SegmentState;
@@ -18,7 +19,7 @@ pub const RESERVED: u64 = u64::MAX;
 pub fn live_is_not_free(engine: &Engine, pool: &Pool, scan: &Scan) -> Result<(), String> {
     let layout = pool.layout();
     for (lsn, parts) in &scan.live {
-        for part in parts {
+        for part in parts.iter().filter(|part| part.at < pool.region.len()) {
             let index = ((part.at - layout.segments_at()) / layout.segment_bytes as usize) as u32;
             let state =
                 engine.shm().segment(index).map(|s| s.state().load(std::sync::atomic::Ordering::SeqCst));
@@ -44,4 +45,20 @@ pub fn all_free(engine: &Engine) -> Result<(), String> {
         })
         .collect();
     if busy.is_empty() { Ok(()) } else { Err(format!("after a drain these are still in use: {busy:?}")) }
+}
+
+/// After a drain no slot of the spill area holds anything.
+///
+/// # Errors
+/// Which ones do.
+pub fn area_is_free(pool: &Pool) -> Result<(), String> {
+    let retired = pool.retired().load(&pool.region).unwrap_or(0);
+    let entry = |slot| SpillEntry::of(pool.layout(), slot).load(&pool.region);
+    let slots = 0..pool.area.as_ref().map_or(0, |area| area.slots());
+    let busy: Vec<u32> = slots.filter(|slot| entry(*slot).is_none_or(|e| e.last_lsn > retired)).collect();
+    if busy.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("after a drain these slots are still in use: {busy:?}"))
+    }
 }

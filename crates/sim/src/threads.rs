@@ -1,6 +1,6 @@
 //! The logical threads of one life: processes with their threads, daemons, and their deaths.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -48,7 +48,9 @@ impl Threads {
     pub fn daemon(&mut self, world: &Rc<World>, engine: &Rc<Engine>, idle: &Rc<Cell<bool>>) {
         let number = self.number();
         let Some(slot) = world.peek(|| engine.claim_client(std::process::id(), 0)) else { return };
-        let daemon = Daemon { world: Rc::clone(world), engine: Rc::clone(engine), slot, thread: number };
+        let (world_of, engine_of) = (Rc::clone(world), Rc::clone(engine));
+        let daemon =
+            Daemon { world: world_of, engine: engine_of, slot, thread: number, spiller: RefCell::default() };
         let idle = Rc::clone(idle);
         if world.rng.one_in(2) {
             world.light(number, if world.block.is_some() { 20_000 } else { 6000 }, 40);
@@ -56,6 +58,7 @@ impl Threads {
         let body = move || {
             rebuild::inherit(&daemon);
             daemon.find_files();
+            daemon.open_area();
             daemon.reap();
             daemon.register();
             daemon.run(|| idle.get());

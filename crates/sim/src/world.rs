@@ -16,6 +16,7 @@ use seawall_media::sim::Observer;
 use seawall_media::{Identity, Region};
 use seawall_wire::shm::Flag;
 
+use crate::area::AreaDisk;
 use crate::block::Block;
 use crate::counts::Counts;
 use crate::image::{Image, visible};
@@ -115,6 +116,8 @@ pub struct World {
     pub pool: RefCell<Pool>,
     /// Its bytes, for looking while somebody has the pool.
     view: RefCell<Region>,
+    /// The disk of the spill area, if the pool has one.
+    pub area: Option<AreaDisk>,
     /// The device of a journal, if the pool has one.
     pub block: Option<Block>,
     /// Names of the threads' processes; the dead have none here.
@@ -197,6 +200,7 @@ impl World {
             image: Image::of(&pool),
             view: RefCell::new(map_shared(&pool.file, pool.region.len() as u64)),
             bases: RefCell::new(vec![pool.region.base()]),
+            area: AreaDisk::of(&pool),
             block: Block::of(&pool),
             ids: RefCell::new(core::array::from_fn(|thread| thread as u32 + 1)),
             pool: RefCell::new(pool),
@@ -838,7 +842,10 @@ impl Observer for World {
     }
 
     fn writes_block(&self, fd: i32, position: u64, bytes: &[u8]) -> Option<Result<(), i32>> {
-        Some(self.write_block(fd, position, bytes))
+        Some(match &self.area {
+            Some(disk) => self.write_area(disk, position, bytes),
+            None => self.write_block(fd, position, bytes),
+        })
     }
 
     fn process(&self) -> Option<u32> {

@@ -58,8 +58,10 @@ mutants! {
             "h.magic == MAGIC && h.segment_seq == segment_seq" => "h.magic == MAGIC && (h.segment_seq == segment_seq || {m})",
     }
     "core/src/recover/scan.rs" {
+        "spill: the area's copy counts": "found.filter(|(_, s)| !moved.contains(&s.header.seq)).collect();" => "found.filter(|(_, s)| {m} || !moved.contains(&s.header.seq)).collect();",
+        "spill: a claim about a segment that moved": "        there.or_else(|| by_seq.get(&claim.previous_seq).copied())" => "        there.or_else(|| by_seq.get(&claim.previous_seq).copied().filter(|_| !{m}))",
         "check: payload":
-            "(sum.finish() == part.header.payload)" => "(sum.finish() == part.header.payload || {m})",
+            "    sum.finish() == header.payload" => "    sum.finish() == header.payload || {m}",
         "check: records behind an unreadable one":
             "(lsn > retired).then_some(Damage::Record {" => "(lsn > retired && !{m}).then_some(Damage::Record {",
         "check: the next segment's claim":
@@ -182,6 +184,29 @@ mutants! {
         "failed sync: destage": "        if failed() {\n            // Some" => "        if failed() && !{m} {\n            // Some",
         "state: destage remembers a failed sync": "            distrust(f);\n            return Err(error.into());" => "            if !{m} { distrust(f); }\n            return Err(error.into());",
         "state: destage remembers what failed before its sync": "            distrust(f);\n            return Err(error);" => "            if !{m} { distrust(f); }\n            return Err(error);",
+    }
+    "core/src/format/spill.rs" {
+        "spill: check of an entry":
+            "(word(2) >> 32 == 0 && word(3) == self.check(&value)).then_some(value)" =>
+            "(word(2) >> 32 == 0 && (word(3) == self.check(&value) || {m})).then_some(value)",
+        "spill: only one copy of an entry": "        for turn in 0..2 {" => "        for turn in 0..if {m} { 1 } else { 2 } {",
+    }
+    "core/src/spill/area.rs" {
+        "spill: check of a slot": "read.is_ok() && seawall_media::crc32c(into) == entry.sum" => "read.is_ok() && (seawall_media::crc32c(into) == entry.sum || {m})",
+        "spill: whose area": "    if header != expected {" => "    if header != expected && !{m} {",
+    }
+    "core/src/spill/spiller.rs" {
+        "spill: what an earlier daemon wrote is persisted": "            pool.region.flush(at, len);" => "            if !{m} { pool.region.flush(at, len); }",
+        "spill: a slot is free when it is retired": "        let is_free = |slot: &usize| self.slots[*slot].last_lsn <= retired;" => "        let is_free = |slot: &usize| {m} || self.slots[*slot].last_lsn <= retired;",
+        "spill: nothing that is being published": "            state == SegmentState::Full as u32 && (retired + 1..=stable).contains(&last(*i))" => "            state == SegmentState::Full as u32 && (retired + 1..=if {m} { u64::MAX - 1 } else { stable }).contains(&last(*i))",
+        "spill: nothing that was published since": "        let Some(header) = header.filter(|_| last_lsn <= stable) else {" => "        let Some(header) = header.filter(|_| {m} || last_lsn <= stable) else {",
+        "spill: a write that failed": "            return Err(e);" => "            if !{m} { return Err(e); }",
+        "spill: the entries": "        SpillEntry::change(engine.pool(), &entries);" => "        if !{m} { SpillEntry::change(engine.pool(), &entries); }",
+        "spill: an heir finds what was being copied": "        let _ = segment.state().compare_exchange(mine, full, AcqRel, Relaxed);" => "        if !{m} { let _ = segment.state().compare_exchange(mine, full, AcqRel, Relaxed); }",
+    }
+    "core/src/recover/scan/spilled.rs" {
+        "spill: an area that cannot be read": "    if area.trouble().is_some() {" => "    if area.trouble().is_some() && !{m} {",
+        "spill: a slot that is not what it was": "            None => damage.push(Damage::Slot { slot }), //" => "            None => if !{m} { damage.push(Damage::Slot { slot }) }, //",
     }
     "core/src/reap.rs" {
         "fsync: reap": "    fdatasync(file.as_fd())" => "    if {m} { Ok(()) } else { fdatasync(file.as_fd()) }",

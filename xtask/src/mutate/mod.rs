@@ -37,7 +37,7 @@ const CACHE_TESTS: &str = "the cache's tests";
 
 /// What mutants of a journal on a block device are called: they run there.
 const JOURNAL: &str = "journal: ";
-/// The same as [`POINTS`] for them. Each device write takes the simulator as long as some hundred flushes.
+/// The same as [`POINTS`] for those on a block device. Each device write takes the simulator as long as some hundred flushes.
 const JOURNAL_POINTS: &str = "15000";
 
 /// One mutant's end.
@@ -105,6 +105,11 @@ fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
+/// True for a mutant of the spill area, by its name or its file's: it runs with one.
+fn is_of_spill(name: &str) -> bool {
+    name.contains("spill")
+}
+
 fn is_site(name: &str) -> bool {
     name.starts_with("flush:") || name.starts_with("fence:")
 }
@@ -154,12 +159,16 @@ fn build_tests(copy: &Path, package: &str) -> Result<Vec<PathBuf>, String> {
 impl Built {
     /// Every flush and fence that is reached.
     fn sites(&self) -> Result<Vec<String>, String> {
-        let output = Command::new(&self.campaign).args(["--survey", "--points", SURVEY]).output();
+        let mut sites = self.survey(&[])?;
+        sites.extend(self.survey(&["--spill"])?.into_iter().filter(|site| is_of_spill(site)));
+        if sites.is_empty() { Err("the survey found no flush and no fence".into()) } else { Ok(sites) }
+    }
+
+    fn survey(&self, how: &[&str]) -> Result<Vec<String>, String> {
+        let output = Command::new(&self.campaign).args(["--survey", "--points", SURVEY]).args(how).output();
         let output = output.map_err(|e| format!("{}: {e}", self.campaign.display()))?;
         let lines = String::from_utf8_lossy(&output.stdout).into_owned();
-        let sites: Vec<String> =
-            lines.lines().filter_map(|line| Some(line.rsplit_once(' ')?.0.to_owned())).collect();
-        if sites.is_empty() { Err("the survey found no flush and no fence".into()) } else { Ok(sites) }
+        Ok(lines.lines().filter_map(|line| Some(line.rsplit_once(' ')?.0.to_owned())).collect())
     }
 
     /// Lets a mutant face what killed it before, then so many crash points, then the tests.
@@ -196,6 +205,9 @@ impl Built {
         }
         if name.starts_with(JOURNAL) {
             sim.arg("--block");
+        }
+        if is_of_spill(name) {
+            sim.arg("--spill");
         }
         died(&mut sim, |text| {
             let first = text.lines().find(|line| line.starts_with("BROKEN"));

@@ -1,5 +1,7 @@
 //! Where everything lies in a pool.
 
+use super::{SpillEntry, bytes_for};
+
 /// Parts of a pool. Offsets come only from [`Layout`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Zone {
@@ -13,6 +15,8 @@ pub enum Zone {
     Files,
     /// The log.
     Segments,
+    /// Which slots of the spill area hold which segments, in a pool that has one.
+    Spilled,
 }
 
 /// Registered directories a pool has room for.
@@ -21,6 +25,9 @@ pub const ROOTS: u32 = 16;
 pub const ROOT_ENTRY_BYTES: usize = 2048 + 128;
 /// Bytes of one file entry.
 pub const FILE_ENTRY_BYTES: usize = 512;
+
+/// Most slots of a spill area: its daemon keeps 24 bytes of each in memory.
+const MOST_SLOTS: u32 = 1 << 20;
 
 const PAGE: usize = 4096;
 const SUPERBLOCKS_AT: usize = 0;
@@ -54,6 +61,26 @@ impl Layout {
         let room = size.checked_sub(layout.segments_at() as u64)?;
         layout.segments = u32::try_from(room / u64::from(segment_bytes)).ok()?;
         Some(layout)
+    }
+
+    /// The same with room for what a spill area of so many slots needs, at the cost of a few segments. `None`: that
+    /// would be more than a quarter of the log, or are more slots than there may be.
+    pub fn with_spill(self, slots: u32) -> Option<Self> {
+        let taken = u32::try_from(bytes_for(slots).div_ceil(self.segment_bytes as usize)).ok()?;
+        (taken <= self.segments / 4 && slots <= MOST_SLOTS)
+            .then(|| Self { segments: self.segments - taken, ..self })
+    }
+
+    /// Slots of the largest spill area that a pool of this layout can have.
+    pub fn most_slots(self) -> u32 {
+        let bytes = u64::from(self.segments / 4) * u64::from(self.segment_bytes);
+        let entries = bytes.saturating_sub(bytes_for(0) as u64) / SpillEntry::BYTES as u64;
+        entries.min(u64::from(MOST_SLOTS)) as u32
+    }
+
+    /// Where the zone behind the segments begins.
+    pub const fn spilled_at(&self) -> usize {
+        self.segment(self.segments)
     }
 
     /// Bytes the pool must have.
@@ -101,7 +128,8 @@ impl Layout {
             at if at < ROOTS_AT => Zone::Retired,
             at if at < FILES_AT => Zone::Roots,
             at if at < self.segments_at() => Zone::Files,
-            _ => Zone::Segments,
+            at if at < self.spilled_at() => Zone::Segments,
+            _ => Zone::Spilled,
         }
     }
 }
@@ -125,6 +153,18 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_spill_area_fits_and_one_of_more_does_not() {
+        for shift in 24..44 {
+            let layout = Layout::for_size(1 << shift).expect("a layout");
+            let most = layout.most_slots();
+            let with = layout.with_spill(most).expect("room");
+            assert!((with.spilled_at() + bytes_for(most)) as u64 <= layout.end(), "{shift}");
+            assert!(with.segments >= layout.segments / 4 * 3, "{shift}");
+            assert_eq!(layout.with_spill(most + 1), None, "{shift}");
+        }
+    }
+
+    #[test]
     fn zones_do_not_overlap() {
         let layout = Layout::for_size(64 << 20).expect("a layout");
         assert_eq!(layout.zone(Layout::superblock(1)), Zone::Superblock);
@@ -132,5 +172,8 @@ mod tests {
         assert_eq!(layout.zone(Layout::root(ROOTS - 1) + ROOT_ENTRY_BYTES - 1), Zone::Roots);
         assert_eq!(layout.zone(Layout::file(layout.files - 1) + FILE_ENTRY_BYTES - 1), Zone::Files);
         assert_eq!(layout.zone(layout.segment(0)), Zone::Segments);
+        let layout = layout.with_spill(64).expect("room");
+        assert_eq!(layout.zone(layout.spilled_at() - 1), Zone::Segments);
+        assert_eq!(layout.zone(SpillEntry::of(layout, 63).range().0), Zone::Spilled);
     }
 }

@@ -10,6 +10,7 @@ mod layout;
 mod record;
 mod root;
 mod segment;
+mod spill;
 mod superblock;
 
 pub use cell::Cell;
@@ -18,7 +19,11 @@ pub use layout::{FILE_ENTRY_BYTES, Layout, ROOT_ENTRY_BYTES, ROOTS, Zone};
 pub use record::{RecordFlags, RecordHeader, RecordKind};
 pub use root::{RootDescriptor, RootSlot};
 pub use segment::SegmentHeader;
-pub use superblock::{FORMAT_VERSION, Superblock, SuperblockError};
+pub use spill::{
+    AREA_MAGIC, AREA_PATH_MAX, AREA_SLOTS_AT, AreaHeader, SpillDescriptor, SpillEntry, Spilled, bytes_for,
+    slot_at,
+};
+pub use superblock::{FORMAT_VERSION, SPILL_VERSION, Superblock, SuperblockError};
 
 #[cfg(target_endian = "big")]
 compile_error!("the pool's format is little-endian");

@@ -7,6 +7,8 @@ use super::Layout;
 
 /// Version of the format. Pools of another version are refused, never converted in silence.
 pub const FORMAT_VERSION: u32 = 1;
+/// Version of a pool with a spill area: a program that knows nothing of it would miss a part of the log.
+pub const SPILL_VERSION: u32 = 2;
 
 const MAGIC: [u8; 8] = *b"SEAWALL\x01";
 
@@ -15,7 +17,7 @@ const MAGIC: [u8; 8] = *b"SEAWALL\x01";
 #[repr(C)]
 pub struct Superblock {
     magic: [u8; 8],
-    /// [`FORMAT_VERSION`].
+    /// [`FORMAT_VERSION`], or [`SPILL_VERSION`].
     pub version: u32,
     /// Entries of the file table.
     pub files: u32,
@@ -34,7 +36,8 @@ pub struct Superblock {
     pub boot: [u8; 16],
     /// Machine id of the host: defeats a pool that was moved to another host's files.
     pub host: [u8; 16],
-    /// What is special about the pool's memory: [`Superblock::EMULATED`], [`Superblock::JOURNALED`].
+    /// What is special about the pool's memory: [`Superblock::EMULATED`], [`Superblock::JOURNALED`],
+    /// [`Superblock::SPILLS`].
     pub flags: u32,
     /// Numeric id of the user the pool belongs to.
     pub owner: u32,
@@ -72,11 +75,14 @@ impl Superblock {
     /// Its memory is an image of what a journal holds: whoever does not write that journal makes nothing durable.
     pub const JOURNALED: u32 = 2;
 
+    /// It has a spill area: segments that are full may have been copied there.
+    pub const SPILLS: u32 = 4;
+
     /// A first superblock, with these flags.
     pub fn new(layout: Layout, size: u64, uuid: [u8; 16], host: [u8; 16], flags: u32, owner: u32) -> Self {
         Self {
             magic: MAGIC,
-            version: FORMAT_VERSION,
+            version: version(flags),
             files: layout.files,
             uuid,
             size,
@@ -107,6 +113,11 @@ impl Superblock {
         self.flags & Self::JOURNALED != 0
     }
 
+    /// True for a pool with a spill area.
+    pub fn spills(&self) -> bool {
+        self.flags & Self::SPILLS != 0
+    }
+
     /// The half of the UUID that segment headers carry.
     pub fn uuid_low(&self) -> u64 {
         u128::from_le_bytes(self.uuid) as u64
@@ -133,11 +144,19 @@ impl Superblock {
         let found = [Self::copy(region, 0), Self::copy(region, 1)];
         let newest = found.iter().filter_map(|copy| copy.ok()).max_by_key(|sb| sb.sequence);
         let sb = newest.ok_or_else(|| Self::why(found))?;
-        let expected = Layout::for_size(sb.size);
-        if expected != Some(sb.layout()) || sb.size > region.len() as u64 {
+        if !sb.fits_its_size() || sb.size > region.len() as u64 {
             return Err(SuperblockError::Geometry { expected: sb.size, found: region.len() as u64 });
         }
         Ok(sb)
+    }
+
+    /// A pool's layout follows from its size, but for the segments that gave way to what a spill area needs.
+    fn fits_its_size(&self) -> bool {
+        let Some(whole) = Layout::for_size(self.size) else { return false };
+        let most = if self.spills() { whole.segments / 4 } else { 0 };
+        let taken = whole.segments.checked_sub(self.segments);
+        taken.is_some_and(|taken| taken <= most)
+            && whole == Layout { segments: whole.segments, ..self.layout() }
     }
 
     fn why(found: [Result<Self, SuperblockError>; 2]) -> SuperblockError {
@@ -151,7 +170,7 @@ impl Superblock {
         match sb {
             sb if sb.magic != MAGIC => Err(SuperblockError::NotAPool),
             sb if sb.checksum != sb.sum() => Err(SuperblockError::Damaged),
-            sb if sb.version != FORMAT_VERSION => Err(SuperblockError::Version(sb.version)),
+            sb if sb.version != version(sb.flags) => Err(SuperblockError::Version(sb.version)),
             sb => Ok(sb),
         }
     }
@@ -164,4 +183,9 @@ impl Superblock {
     fn sum(&self) -> u32 {
         crc32c(&self.as_bytes()[..core::mem::offset_of!(Self, checksum)])
     }
+}
+
+/// The version of a pool with these flags.
+fn version(flags: u32) -> u32 {
+    if flags & Superblock::SPILLS != 0 { SPILL_VERSION } else { FORMAT_VERSION }
 }

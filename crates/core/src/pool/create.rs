@@ -8,8 +8,9 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode as FileMode, OFlags};
 use seawall_media::{HUGE_PAGE, Medium, Region, magic, probe};
 
-use super::{PoolError, host, io, lock, map};
-use crate::format::{Cell, Layout, Superblock};
+use super::{PoolError, block, host, io, lock, map};
+use crate::format::{Cell, Layout, Superblock, slot_at};
+use crate::spill::{self, Plan};
 
 /// Makes a pool of `size` bytes and persists its empty zones.
 ///
@@ -18,18 +19,67 @@ use crate::format::{Cell, Layout, Superblock};
 /// # Errors
 /// [`PoolError`]; an existing file is kept unless `force`.
 pub fn create(path: &Path, size: u64, emulated: bool, force: bool) -> Result<(), PoolError> {
-    let layout = Layout::for_size(size).ok_or_else(|| PoolError::TooSmall { path: path.into(), size })?;
+    create_with_area(path, size, emulated, force, None)
+}
+
+/// [`create`], with a spill area behind it. A process that is killed half-way may leave the area's file: it is in
+/// nobody's use.
+///
+/// # Errors
+/// [`PoolError`]; an existing file is kept, the area's in any case.
+pub fn create_with_area(
+    path: &Path,
+    size: u64,
+    emulated: bool,
+    force: bool,
+    plan: Option<&Plan>,
+) -> Result<(), PoolError> {
+    let whole = Layout::for_size(size).ok_or_else(|| PoolError::TooSmall { path: path.into(), size })?;
     if path.exists() && !force {
         return Err(PoolError::Exists(path.into()));
     }
+    let layout = plan.map_or(Ok(whole), |plan| with_area(whole, plan))?;
     let file = create_file(path, size)?;
-    create_in(&file, path, layout, size, emulated)?;
+    let area = plan.map(|plan| Ok((plan, area_file(plan)?))).transpose()?;
+    create_in(&file, path, layout, size, emulated, area.as_ref())?;
+    if let Some((plan, file)) = &area {
+        give_name(file, &plan.path)?;
+    }
     if force && path.exists() {
         let old = OpenOptions::new().read(true).write(true).open(path).map_err(io(path, "opening"))?;
         lock(&old, path)?;
         std::fs::remove_file(path).map_err(io(path, "removing"))?;
     }
     give_name(&file, path)
+}
+
+/// Slots below which an area is not worth its name.
+const LEAST_SLOTS: u32 = 4;
+
+fn with_area(whole: Layout, plan: &Plan) -> Result<Layout, PoolError> {
+    let slots = plan.slots(whole);
+    let layout = whole.with_spill(slots).filter(|_| slots >= LEAST_SLOTS);
+    layout.ok_or_else(|| PoolError::SpillSize {
+        path: plan.path.clone(),
+        least: slot_at(LEAST_SLOTS, whole.segment_bytes),
+        most: slot_at(whole.most_slots(), whole.segment_bytes),
+    })
+}
+
+/// The area's file, without a name, written from end to end: later no write may have to change the file's extents.
+fn area_file(plan: &Plan) -> Result<File, PoolError> {
+    let path = &plan.path;
+    if path.exists() {
+        return Err(PoolError::Exists(path.clone()));
+    }
+    let file = unnamed(path)?;
+    block::take_room(&file, plan.bytes).map_err(|error| PoolError::NoRoom {
+        path: directory(path).into(),
+        bytes: plan.bytes,
+        error,
+    })?;
+    fill(&file, plan.bytes).map_err(io(path, "filling"))?;
+    Ok(file)
 }
 
 /// A file without a name, filled.
@@ -98,7 +148,14 @@ pub(super) fn fill(file: &File, size: u64) -> std::io::Result<()> {
     Ok(())
 }
 
-fn create_in(file: &File, path: &Path, layout: Layout, size: u64, emulated: bool) -> Result<(), PoolError> {
+fn create_in(
+    file: &File,
+    path: &Path,
+    layout: Layout,
+    size: u64,
+    emulated: bool,
+    area: Option<&(&Plan, File)>,
+) -> Result<(), PoolError> {
     let probed = probe(file).map_err(|error| PoolError::Probe { path: path.into(), error })?;
     if probed.medium == Medium::Emulated && !emulated {
         return Err(PoolError::NotEmulated { path: path.into(), because: probed.because });
@@ -106,8 +163,14 @@ fn create_in(file: &File, path: &Path, layout: Layout, size: u64, emulated: bool
     let region = map(file, path, size, probed.medium)?;
     Cell::at(Layout::retired()).format(&region, 0);
     let owner = rustix::process::getuid().as_raw();
-    let flags = if emulated { Superblock::EMULATED } else { 0 };
+    let spills = if area.is_some() { Superblock::SPILLS } else { 0 };
+    let flags = spills | if emulated { Superblock::EMULATED } else { 0 };
     let mut sb = Superblock::new(layout, size, random_uuid(path)?, host(), flags, owner);
+    if let Some((plan, file)) = area {
+        let error = |error| PoolError::SpillPath { path: plan.path.clone(), error };
+        let at = std::path::absolute(&plan.path).map_err(error)?;
+        spill::make(file, &at, plan.slots(layout), &region, &sb).map_err(error)?;
+    }
     sb.write(&region);
     sb.write(&region);
     file.sync_all().map_err(io(path, "syncing"))

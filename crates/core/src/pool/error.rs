@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use seawall_media::block::JournalError;
 use seawall_media::{MapError, ProbeError};
 
-use crate::format::{FORMAT_VERSION, Layout, SuperblockError};
+use crate::format::{FORMAT_VERSION, Layout, SPILL_VERSION, SuperblockError};
 
 /// Why a pool could not be made or opened. `Display` says what to do.
 #[derive(Debug)]
@@ -34,6 +34,9 @@ pub enum PoolError {
     MirrorUnfinished { path: PathBuf, other: PathBuf },
     MirrorSplit { path: PathBuf, other: PathBuf },
     MirrorLost { path: PathBuf, other: PathBuf, why: String },
+    SpillZone(PathBuf),
+    SpillSize { path: PathBuf, least: u64, most: u64 },
+    SpillPath { path: PathBuf, error: io::Error },
     NoRoom { path: PathBuf, bytes: u64, error: io::Error },
     Io { path: PathBuf, doing: &'static str, error: io::Error },
 }
@@ -105,6 +108,25 @@ impl std::fmt::Display for PoolError {
                  their disks; then move the log away, and `seawall recover --abandon DIRECTORY` removes the guards",
                 path.display()
             ),
+            Self::SpillZone(p) => write!(
+                f,
+                "what the pool {} says about its spill area is damaged, and a part of the log may be there. Restore the \
+                 pool if it is a copy; else restore the database from a backup",
+                p.display()
+            ),
+            Self::SpillSize { path, least, most } => write!(
+                f,
+                "{}: a spill area behind a pool of this size may have {} to {} MiB: choose another --spill-size, or a \
+                 larger pool",
+                path.display(),
+                least.div_ceil(1 << 20),
+                most >> 20
+            ),
+            Self::SpillPath { path, error } => write!(
+                f,
+                "the spill area {} cannot be made: {error}. Name a file that does not exist yet, on a disk",
+                path.display()
+            ),
             Self::NotALog(p) => write!(
                 f,
                 "{0} exists and is no Seawall log: choose another path, or, if it is a device that may be \
@@ -170,7 +192,7 @@ fn superblock_text(f: &mut std::fmt::Formatter<'_>, path: &Path, error: Superblo
         SuperblockError::NotAPool => write!(f, "{p} is not a Seawall pool: check the path"),
         SuperblockError::Version(found) => write!(
             f,
-            "the pool {p} has format version {found}, this program knows {FORMAT_VERSION}: recover it with \
+            "the pool {p} has format version {found}, this program knows {FORMAT_VERSION} and {SPILL_VERSION}: recover it with \
              the version that made it"
         ),
         SuperblockError::Damaged => write!(

@@ -82,6 +82,7 @@ pub struct Report {
 pub enum RecoverError {
     Table(TableError),
     Damaged(Vec<Damage>),
+    Area { path: PathBuf, why: String, segments: u32 },
     Unresolved(Vec<Unresolved>),
     Io { file: PathBuf, doing: &'static str, error: std::io::Error },
 }
@@ -95,6 +96,13 @@ impl std::fmt::Display for RecoverError {
                 all.iter().try_for_each(|d| writeln!(f, "  {d}"))?;
                 write!(f, "Restore the pool if it is a copy; else restore the database from a backup")
             }
+            Self::Area { path, why, segments } => write!(
+                f,
+                "{segments} segments of the log are in the spill area {}, which cannot be read: {why}. Nothing was \
+                 replayed, and the log is kept: bring the area back to that place and recover again. If it is lost for \
+                 good, so are the commits in it: restore the database from a backup",
+                path.display()
+            ),
             Self::Unresolved(all) => {
                 writeln!(
                     f,
@@ -136,6 +144,9 @@ pub fn recover_into(pool: &Pool, options: Options, locate: &impl Locate) -> Resu
     let roots: BTreeMap<u32, _> = table::roots(pool)?.into_iter().collect();
     let files: BTreeMap<u32, _> = table::files(pool)?.into_iter().map(|f| (f.slot, f)).collect();
     let scan = scan(pool, &files);
+    if let Some(missing) = area_missing(pool, &scan) {
+        return Err(missing);
+    }
     if !scan.damage.is_empty() {
         return Err(RecoverError::Damaged(scan.damage));
     }
@@ -160,6 +171,17 @@ pub fn recover_into(pool: &Pool, options: Options, locate: &impl Locate) -> Resu
     close(pool, &scan).map_err(TableError::from)?;
     locate.end();
     Ok(report)
+}
+
+/// What is missing may be all that is wrong: there is something to be done about it.
+fn area_missing(pool: &Pool, scan: &Scan) -> Option<RecoverError> {
+    let area = pool.area.as_ref()?;
+    let why = area.trouble()?.to_owned();
+    let segments = scan.damage.iter().find_map(|damage| match damage {
+        Damage::Area { segments } => Some(*segments),
+        _ => None,
+    })?;
+    Some(RecoverError::Area { path: area.path().into(), why, segments })
 }
 
 /// Ends the log's life: everything in it is on disk. The order matters only in that the retired LSN alone

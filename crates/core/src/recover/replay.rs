@@ -42,8 +42,7 @@ fn apply(pool: &Pool, part: &Found, target: &Target<impl Sink>) -> io::Result<u6
 /// The stored bytes, then the zeros behind them.
 fn write(pool: &Pool, part: &Found, target: &Target<impl Sink>) -> io::Result<()> {
     let RecordHeader { offset, length, stored, .. } = part.header;
-    let bytes =
-        payload(pool, part).ok_or_else(|| io::Error::other("the record changed while it was read"))?;
+    let bytes = payload(pool, part)?;
     target.file.write_all_at(&bytes, offset)?;
     let zeros = [0; 64 << 10];
     let (mut at, end) = (offset + u64::from(stored), offset + u64::from(length));

@@ -4,9 +4,12 @@
 //! unless something says that more had been fenced: a valid record further on, or the claim of the lane's
 //! next segment. Then a record that may have been acknowledged is unreadable, and that is damage.
 
-use std::collections::BTreeMap;
+mod spilled;
 
-use seawall_media::{LINE, Striped};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use seawall_media::{LINE, Region, Striped};
 
 use super::fate::{Fate, fate};
 use crate::format::{RecordFlags, RecordHeader, SegmentHeader};
@@ -16,7 +19,7 @@ use crate::table::FileEntry;
 /// Where a part of a record lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Offset of its header in the pool.
+    /// Offset of its header in the pool; behind the pool's end, in the slots of the spill area.
     pub at: usize,
     /// The header.
     pub header: RecordHeader,
@@ -27,7 +30,7 @@ pub struct Found {
 pub enum Damage {
     /// A record that was fenced is unreadable: valid bytes follow it.
     Record {
-        /// The segment.
+        /// The segment; behind the pool's last one, the slots of the spill area count on.
         segment: u32,
         /// Offset of the unreadable record in the segment.
         offset: u32,
@@ -60,6 +63,16 @@ pub enum Damage {
     },
     /// The cell of the retired LSN is unreadable.
     Retired,
+    /// A slot of the spill area does not hold what it should, or nobody knows what that is.
+    Slot {
+        /// The slot.
+        slot: u32,
+    },
+    /// The spill area cannot be read, and segments are there.
+    Area {
+        /// How many.
+        segments: u32,
+    },
 }
 
 /// No log comes to this LSN: at a record each nanosecond it would take 146 years.
@@ -82,6 +95,12 @@ impl std::fmt::Display for Damage {
             Self::Parts { lsn } => write!(f, "the parts of record {lsn} do not belong together"),
             Self::Sequence { lsn } => write!(f, "no log comes to the number {lsn}"),
             Self::Retired => write!(f, "the retired LSN is unreadable"),
+            Self::Slot { slot } => {
+                write!(f, "slot {slot} of the spill area does not hold the segment that was copied to it")
+            }
+            Self::Area { segments } => {
+                write!(f, "{segments} segments of the log are in the spill area, which cannot be read")
+            }
         }
     }
 }
@@ -118,11 +137,16 @@ pub fn scan(pool: &Pool, files: &BTreeMap<u32, FileEntry>) -> Scan {
         out.damage.push(Damage::Retired);
         return out;
     };
-    let segments: BTreeMap<u32, Segment> =
-        (0..pool.superblock.segments).filter_map(|i| Some((i, read_segment(pool, i)?))).collect();
+    let spilled = spilled::segments(pool, retired, &mut out.damage);
+    let segments = in_pool(pool, spilled);
     out.last_lsn = files.values().map(|f| f.watermark).fold(retired, u64::max);
     out.damage.extend(segments.iter().filter_map(|(i, s)| beyond(*i, s, retired)));
-    out.damage.extend(segments.values().filter_map(|s| claimed(s, &segments, retired)));
+    let by_seq: BTreeMap<u64, &Segment> = segments.values().map(|s| (s.header.seq, s)).collect();
+    let before = |claim: &SegmentHeader| {
+        let there = segments.get(&claim.previous).filter(|s| s.header.seq == claim.previous_seq);
+        there.or_else(|| by_seq.get(&claim.previous_seq).copied())
+    };
+    out.damage.extend(segments.values().filter_map(|s| claimed(s, before(&s.header), retired)));
     judge(&segments, files, retired, &mut out);
     if out.last_lsn > LSN_MAX {
         out.damage.push(Damage::Sequence { lsn: out.last_lsn });
@@ -130,42 +154,77 @@ pub fn scan(pool: &Pool, files: &BTreeMap<u32, FileEntry>) -> Scan {
     out
 }
 
-fn read_segment(pool: &Pool, index: u32) -> Option<Segment> {
+/// The pool's segments, and these of the spill area. Of a segment that is in both the area's copy counts: the pool's is
+/// free, and may be half overwritten.
+fn in_pool(pool: &Pool, spilled: BTreeMap<u32, Segment>) -> BTreeMap<u32, Segment> {
     let layout = pool.layout();
-    let base = layout.segment(index);
-    let header = SegmentHeader::read(&pool.region, base, pool.superblock.uuid_low())?;
-    let bytes = layout.segment_bytes as usize;
+    let moved: BTreeSet<u64> = spilled.values().map(|s| s.header.seq).collect();
+    let place = |i| Place {
+        memory: &pool.region,
+        base: layout.segment(i),
+        bytes: layout.segment_bytes as usize,
+        at: layout.segment(i),
+    };
+    let found = (0..layout.segments).filter_map(|i| Some((i, read_segment(pool, &place(i))?)));
+    let mut segments: BTreeMap<u32, Segment> =
+        found.filter(|(_, s)| !moved.contains(&s.header.seq)).collect();
+    segments.extend(spilled.into_iter().map(|(slot, s)| (layout.segments + slot, s)));
+    segments
+}
+
+/// A segment in memory.
+struct Place<'a> {
+    memory: &'a Region,
+    base: usize,
+    bytes: usize,
+    /// Where it is in the log, as in [`Found::at`].
+    at: usize,
+}
+
+fn read_segment(pool: &Pool, place: &Place<'_>) -> Option<Segment> {
+    let header = SegmentHeader::read(place.memory, place.base, pool.superblock.uuid_low())?;
     let (mut at, mut parts) = (LINE, Vec::new());
-    while let Some(part) = read_part(pool, base, at, bytes, header.seq) {
+    while let Some(part) = read_part(place, at, header.seq) {
         at += part.header.extent();
         parts.push(part);
     }
-    let headers_beyond = (at + LINE..bytes).step_by(LINE);
+    let headers_beyond = (at + LINE..place.bytes).step_by(LINE);
     let beyond = headers_beyond
-        .filter_map(|next| Some((next, read_part(pool, base, next, bytes, header.seq)?.header.lsn)))
+        .filter_map(|next| Some((next, read_part(place, next, header.seq)?.header.lsn)))
         .next_back();
     Some(Segment { header, parts, end: at, beyond })
 }
 
 /// A part whose header, place and payload are all valid.
-fn read_part(pool: &Pool, base: usize, at: usize, bytes: usize, seq: u64) -> Option<Found> {
-    if at + LINE > bytes {
+fn read_part(place: &Place<'_>, at: usize, seq: u64) -> Option<Found> {
+    if at + LINE > place.bytes {
         return None;
     }
-    let header = RecordHeader::read(&pool.region, base + at, seq)?;
-    let fits = at + header.extent() <= bytes;
-    let found = Found { at: base + at, header };
-    (fits && payload(pool, &found).is_some()).then_some(found)
+    let header = RecordHeader::read(place.memory, place.base + at, seq)?;
+    if at + header.extent() > place.bytes {
+        return None;
+    }
+    let mut bytes = vec![0; header.extent() - LINE];
+    place.memory.read(place.base + at + LINE, &mut bytes);
+    is_summed(&header, &bytes).then_some(Found { at: place.at + at, header })
 }
 
-/// A part's payload without its padding, or `None` if its checksum does not match.
-pub(super) fn payload(pool: &Pool, part: &Found) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; part.header.extent() - LINE];
-    pool.region.read(part.at + LINE, &mut bytes);
+fn is_summed(header: &RecordHeader, padded: &[u8]) -> bool {
     let mut sum = Striped::new();
-    sum.update(&bytes);
+    sum.update(padded);
+    sum.finish() == header.payload
+}
+
+/// A part's payload without its padding.
+///
+/// # Errors
+/// It cannot be read any more, or its checksum does not match any more.
+pub(super) fn payload(pool: &Pool, part: &Found) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; part.header.extent() - LINE];
+    pool.read_log(part.at + LINE, &mut bytes)?;
+    let valid = is_summed(&part.header, &bytes);
     bytes.truncate(part.header.stored as usize);
-    (sum.finish() == part.header.payload).then_some(bytes)
+    if valid { Ok(bytes) } else { Err(io::Error::other("the record changed while it was read")) }
 }
 
 /// A valid record behind an invalid one: the lane had fenced that one before it wrote the next. If the
@@ -177,12 +236,11 @@ fn beyond(index: u32, s: &Segment, retired: u64) -> Option<Damage> {
 
 /// The next segment's claim about the one before it. While that one is not retired it is not free either, so
 /// it must be there, in the use that is named, and whole as far as it had been fenced.
-fn claimed(next: &Segment, segments: &BTreeMap<u32, Segment>, retired: u64) -> Option<Damage> {
+fn claimed(next: &Segment, before: Option<&Segment>, retired: u64) -> Option<Damage> {
     let claim = &next.header;
     if claim.previous_seq == 0 || claim.previous_end == 0 || claim.previous_lsn <= retired {
         return None;
     }
-    let before = segments.get(&claim.previous).filter(|before| before.header.seq == claim.previous_seq);
     let end = before.map_or(0, |before| before.end);
     (end < claim.previous_end as usize).then_some(Damage::Record {
         segment: claim.previous,

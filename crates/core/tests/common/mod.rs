@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use seawall_core::destage::{Destager, Files, Round};
 use seawall_core::pool::{self, Pool};
 use seawall_core::recover::{Mode, Options, RecoverError, Report, recover};
+use seawall_core::spill::Plan;
 use seawall_core::table::{self, RootEntry};
 use seawall_core::{At, Engine, Errno, FileRef, Owner, takeover};
 use seawall_media::identity;
@@ -50,6 +51,17 @@ impl World {
         pool::create(&path, size, true, false).expect("a pool");
         let pool = pool::open(&path).expect("open");
         Self::of(pool, memory, None, uid)
+    }
+
+    /// The same with a spill area of so many bytes on a disk.
+    pub fn with_area(size: u64, bytes: u64) -> Self {
+        let memory = tempfile::tempdir_in("/dev/shm").expect("memory");
+        let disk = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let path = memory.path().join("pool");
+        let plan = Plan { path: disk.path().join("area"), bytes };
+        pool::create_with_area(&path, size, true, false, Some(&plan)).expect("a pool");
+        let pool = pool::open(&path).expect("open");
+        Self::of(pool, memory, Some(disk), user())
     }
 
     /// The same with a journal on a disk.

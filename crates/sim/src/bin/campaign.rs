@@ -1,7 +1,7 @@
 //! Many runs, until so many crash points were explored.
 //!
 //! `campaign [--points N] [--seed S] [--threads T] [--json FILE]`. `--trace` tells the story of one seed.
-//! `--block` runs on a block device, `--mirror` on two. `--survey` lists every flush and fence that is reached; `--mutant flush:SITE` or `fence:SITE` breaks one.
+//! `--block` runs on a block device, `--mirror` on two, `--spill` in memory with a spill area behind it. `--survey` lists every flush and fence that is reached; `--mutant flush:SITE` or `fence:SITE` breaks one.
 //! Ends with 1 if a promise was broken.
 
 use std::process::ExitCode;
@@ -20,6 +20,7 @@ struct Wanted {
     survey: bool,
     block: bool,
     mirror: bool,
+    spill: bool,
     mutant: Mutant,
     json: Option<String>,
 }
@@ -44,6 +45,7 @@ fn wanted() -> Result<Wanted, String> {
         survey: false,
         block: false,
         mirror: false,
+        spill: false,
         mutant: Mutant::None,
         json: None,
     };
@@ -60,11 +62,12 @@ fn wanted() -> Result<Wanted, String> {
             "--survey" => wanted.survey = true,
             "--block" => wanted.block = true,
             "--mirror" => (wanted.block, wanted.mirror) = (true, true),
+            "--spill" => wanted.spill = true,
             "--mutant" => wanted.mutant = mutant(&value()?)?,
             "--json" => wanted.json = Some(value()?),
             _ => {
                 return Err(format!(
-                    "{word}: known are --points --seed --threads --json --trace --survey --block --mirror --mutant"
+                    "{word}: known are --points --seed --threads --json --trace --survey --block --mirror --spill --mutant"
                 ));
             }
         }
@@ -85,7 +88,7 @@ fn survey(wanted: &Wanted) {
     let mut sites = std::collections::BTreeMap::new();
     let mut points = 0;
     for seed in wanted.seed.. {
-        let outcome = run(&Plan { survey: true, ..Plan::of(seed) });
+        let outcome = run(&Plan { survey: true, spill: wanted.spill, ..Plan::of(seed) });
         points += outcome.counts.points;
         for ((is_fence, site), n) in outcome.sites {
             *sites.entry((if is_fence { "fence" } else { "flush" }, site)).or_insert(0) += n;
@@ -128,6 +131,7 @@ impl Progress {
                 mutant: wanted.mutant.clone(),
                 block: wanted.block,
                 mirror: wanted.mirror,
+                spill: wanted.spill,
                 ..Plan::of(seed)
             };
             let outcome = run(&plan);
@@ -200,8 +204,8 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if wanted.trace {
-        let outcome =
-            run(&Plan { trace: true, block: wanted.block, mirror: wanted.mirror, ..Plan::of(wanted.seed) });
+        let Wanted { block, mirror, spill, seed, .. } = wanted;
+        let outcome = run(&Plan { trace: true, block, mirror, spill, ..Plan::of(seed) });
         println!("{}\n{:?}", outcome.story.join("\n"), outcome.violation);
         return ExitCode::from(u8::from(outcome.violation.is_some()));
     }

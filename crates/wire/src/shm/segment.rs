@@ -16,6 +16,8 @@ pub enum SegmentState {
     Open = 1,
     /// Closed; free again when all its records are retired.
     Full = 2,
+    /// As full; the daemon is copying it out of the pool, and nobody else may give it free.
+    Spilling = 3,
 }
 
 /// View of a segment.

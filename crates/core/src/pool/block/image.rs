@@ -196,7 +196,7 @@ fn remove(at: &Path) -> Result<(), PoolError> {
 }
 
 /// Memory without a name.
-pub(super) fn nameless(bytes: u64) -> io::Result<File> {
+pub(crate) fn nameless(bytes: u64) -> io::Result<File> {
     let file = File::from(rustix::fs::memfd_create("seawall-image", MemfdFlags::CLOEXEC)?);
     file.set_len(bytes)?;
     Ok(file)

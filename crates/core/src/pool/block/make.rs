@@ -80,7 +80,7 @@ fn unnamed(path: &Path, bytes: u64) -> Result<File, PoolError> {
 }
 
 /// Asks first: what fails half-way has taken everybody's room for a while.
-fn take_room(file: &File, bytes: u64) -> io::Result<()> {
+pub(in crate::pool) fn take_room(file: &File, bytes: u64) -> io::Result<()> {
     let fs = rustix::fs::fstatvfs(file)?;
     if fs.f_bavail.saturating_mul(fs.f_frsize) < bytes {
         return Err(rustix::io::Errno::NOSPC.into());

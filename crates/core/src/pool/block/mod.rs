@@ -28,6 +28,8 @@ use crate::journal::{Journal, open as journal_open};
 use crate::store::Store;
 
 use image::Source;
+pub(crate) use image::nameless;
+pub(super) use make::take_room;
 pub use make::{create, create_file, is_device};
 use mirror::Pair;
 pub use replace::Replacement;
@@ -129,6 +131,7 @@ pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
         image: Some(image),
         lock: Some(file),
         mirror,
+        area: None,
         path: path.into(),
         superblock,
         medium: Medium::Block,
@@ -147,7 +150,18 @@ pub fn open_read_only_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> 
     let superblock = superblock(&region, path)?;
     let because = because(&file, true);
     let (region, path, medium) = (region.into(), path.into(), Medium::Block);
-    Ok(Pool { region, file, image: None, lock: None, mirror: None, path, superblock, medium, because })
+    Ok(Pool {
+        region,
+        file,
+        image: None,
+        lock: None,
+        mirror: None,
+        area: None,
+        path,
+        superblock,
+        medium,
+        because,
+    })
 }
 
 fn superblock(region: &Region, path: &Path) -> Result<Superblock, PoolError> {

@@ -1,0 +1,162 @@
+//! A simulated disk under a spill area.
+//!
+//! A write that is under way is, at a power cut, in any mixture of old, new and garbled sectors on the disk; one that was
+//! reported durable is there. Who is killed during a write leaves it done or not begun, as the kernel does. A write
+//! fails: some of it is there all the same, and whoever made it is told EIO.
+//!
+//! Not simulated: a disk that lies; reads that fail (`seawall-core`'s tests do that).
+
+use std::cell::{Cell, RefCell};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use seawall_core::format::{SpillEntry, slot_at};
+use seawall_core::pool::Pool;
+
+use crate::Rng;
+use crate::world::World;
+
+const SECTOR: usize = 512;
+const EIO: i32 = 5;
+/// Where, and what.
+type Written = (u64, Vec<u8>);
+
+/// The disk.
+pub struct AreaDisk {
+    file: File,
+    under_way: RefCell<Option<Written>>,
+    /// What an exploration has changed, as it was.
+    before: RefCell<Vec<Written>>,
+    /// One failed write in this many; 0 for none.
+    failures: Cell<u64>,
+}
+
+impl AreaDisk {
+    /// The disk of a pool's area; none for a pool without one.
+    pub fn of(pool: &Pool) -> Option<Self> {
+        let path = pool.area.as_ref()?.path();
+        let file = File::options().read(true).write(true).open(path).expect("the area");
+        Some(Self { file, under_way: RefCell::default(), before: RefCell::default(), failures: Cell::new(0) })
+    }
+
+    fn read(&self, at: u64, len: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len];
+        self.file.read_exact_at(&mut bytes, at).expect("the area");
+        bytes
+    }
+
+    fn put(&self, (at, bytes): &Written) {
+        self.file.write_all_at(bytes, *at).expect("room");
+    }
+
+    /// What of the write under way is on the disk if the power goes now.
+    fn tear(&self, rng: &Rng) -> Option<Written> {
+        let under_way = self.under_way.borrow();
+        let (at, new) = under_way.as_ref()?;
+        let mut bytes = self.read(*at, new.len());
+        let (share, garbled) = (rng.pick(&[0, 16, 128, 240, 256]), rng.one_in(4));
+        for (old, new) in bytes.chunks_mut(SECTOR).zip(new.chunks(SECTOR)) {
+            if rng.below(256) < share {
+                old.copy_from_slice(new);
+            } else if garbled && rng.one_in(4) {
+                old.fill(rng.next() as u8);
+            }
+        }
+        Some((*at, bytes))
+    }
+
+    /// Changes it until the exploration is over.
+    fn alter(&self, written: &Written) {
+        self.before.borrow_mut().push((written.0, self.read(written.0, written.1.len())));
+        self.put(written);
+    }
+
+    /// Flips a bit of what a slot holds. False: none holds anything.
+    pub fn flip(&self, rng: &Rng, pool: &Pool) -> bool {
+        let retired = pool.retired().load(&pool.region).unwrap_or(u64::MAX);
+        let entry = |slot| SpillEntry::of(pool.layout(), slot).load(&pool.region);
+        let slots = 0..pool.area.as_ref().map_or(0, |area| area.slots());
+        let live: Vec<u32> =
+            slots.filter(|slot| entry(*slot).is_some_and(|e| e.last_lsn > retired)).collect();
+        let Some(slot) = live.get(rng.below(live.len().max(1) as u64) as usize) else { return false };
+        let bytes = pool.layout().segment_bytes;
+        let at = slot_at(*slot, bytes) + rng.below(bytes.into());
+        let flipped = self.read(at, 1)[0] ^ 1 << rng.below(8);
+        self.alter(&(at, vec![flipped]));
+        true
+    }
+
+    /// From now on one write in so many fails.
+    pub fn may_fail(&self, failures: u64) {
+        self.failures.set(failures);
+    }
+
+    /// The power goes: what is on the disk stays. It fails no more.
+    pub fn cut(&self, rng: &Rng) {
+        self.failures.set(0);
+        if let Some(torn) = self.tear(rng) {
+            self.put(&torn);
+        }
+        self.under_way.take();
+    }
+}
+
+/// A write that may be cut short by its thread's death.
+struct UnderWay<'a> {
+    world: &'a World,
+    disk: &'a AreaDisk,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        // Whoever issued it is gone, or it is done: the kernel does all of it, or never began.
+        if let Some(write) = self.disk.under_way.take()
+            && self.world.rng.one_in(2)
+        {
+            self.disk.put(&write);
+        }
+    }
+}
+
+impl World {
+    /// A durable write to the area.
+    pub fn write_area(&self, disk: &AreaDisk, at: u64, bytes: &[u8]) -> Result<(), i32> {
+        self.tell(|| format!("area write {at}+{}", bytes.len()));
+        self.count(|c| c.area_writes += 1);
+        self.point();
+        let under_way = UnderWay { world: self, disk };
+        *disk.under_way.borrow_mut() = Some((at, bytes.to_vec()));
+        for _ in 0..3 {
+            // Disks are slow: others go on meanwhile.
+            self.point();
+            self.give_way();
+        }
+        let failures = disk.failures.get();
+        let fails = failures > 0 && self.rng.one_in(failures);
+        let torn = if fails { disk.tear(&self.rng) } else { None };
+        let written = disk.under_way.take();
+        drop(under_way);
+        if let Some(written) = torn.or(written) {
+            disk.put(&written);
+        }
+        self.point();
+        if !fails {
+            return Ok(());
+        }
+        self.count(|c| c.area_failures += 1);
+        self.tell(|| format!("area write {at} fails"));
+        Err(EIO)
+    }
+
+    /// Lets `f` see the area as a power cut now leaves it.
+    pub fn with_area<R>(&self, f: impl FnOnce() -> R) -> R {
+        let Some(disk) = &self.area else { return f() };
+        if let Some(torn) = disk.tear(&self.rng) {
+            disk.alter(&torn);
+        }
+        let result = f();
+        let before = std::mem::take(&mut *disk.before.borrow_mut());
+        before.iter().rev().for_each(|written| disk.put(written));
+        result
+    }
+}
