@@ -172,6 +172,11 @@ fn device(out: &mut Exposition, journal: &JournalStatus) {
         let copies = mirror.copies.iter().filter(|copy| copy.written).count();
         let help = "Copies of a mirrored log that are written; 1: the other one was lost.";
         out.value("seawall_device_copies", Kind::Gauge, help, &[], copies as f64);
+        if let Some(rebuild) = mirror.rebuild.as_ref().filter(|rebuild| rebuild.is_under_way()) {
+            let help = "Share of the lost copy that is rebuilt, 0 to 1; absent while none is.";
+            let share = rebuild.done as f64 / rebuild.bytes.max(1) as f64;
+            out.value("seawall_device_rebuild_ratio", Kind::Gauge, help, &[], share);
+        }
     }
 }
 

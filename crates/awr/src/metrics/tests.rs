@@ -57,6 +57,24 @@ fn the_block_cache_is_exported_and_its_files_take_nothing_away() {
     assert!(!exposed(&mut Exporter::new(None, None), &[]).contains("seawall_cache"), "none is wanted");
 }
 
+#[test]
+fn a_copy_that_is_lost_and_its_rebuild_are_exported() {
+    for (state, is_shown) in [("preparing", true), ("copying", true), ("done", false), ("failed", false)] {
+        let copy = |path: &str, written: bool| serde_json::json!({ "path": path, "written": written });
+        let rebuild =
+            serde_json::json!({ "path": "/b", "state": state, "done": 30, "bytes": 120, "error": null });
+        let mirror = serde_json::json!({ "copies": [copy("/a", true), copy("/b", false)], "error": 5, "rebuild": rebuild });
+        let journal = serde_json::json!({ "size": 1, "device_writes": 1, "device_bytes": 1, "data_bytes": 1, "waits": 1,
+            "leads": 1, "syncs_per_write": 1.0, "failed": 0, "stopped": null, "mirror": mirror });
+        let journal = Some(serde_json::from_value(journal).expect("a journal"));
+        let mut out = Exposition::default();
+        Exporter::new(None, None).log(&mut out, &Status { journal, ..status(&[]) });
+        let text = out.text();
+        assert!(text.contains("seawall_device_copies 1\n"), "{text}");
+        assert_eq!(text.contains("seawall_device_rebuild_ratio 0.25\n"), is_shown, "{state}: {text}");
+    }
+}
+
 fn exposed(exporter: &mut Exporter, files: &[(&str, u64)]) -> String {
     let mut out = Exposition::default();
     exporter.log(&mut out, &status(files));
