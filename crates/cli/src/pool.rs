@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use nix::unistd::geteuid;
 use seawall_core::pool::{self, PoolError};
+use seawall_core::spill::Plan;
 use seawall_media::{Medium, dax_mounts, probe};
 
 use seawall_daemon::control::Control;
@@ -96,6 +97,41 @@ fn is_mine(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.uid() == geteuid().as_raw())
 }
 
+/// The area behind a pool that is made.
+#[derive(clap::Args)]
+pub struct Spill {
+    /// A spill area behind a new pool: a new file on a fast disk, for what the pool has no room for while the data's disk
+    /// is slower than the commits
+    #[arg(long, value_name = "PATH")]
+    spill: Option<PathBuf>,
+    /// With --spill: its size; without it 16 times the pool's
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, requires = "spill")]
+    spill_size: Option<u64>,
+}
+
+/// An area is that many times as large as its pool, if nothing else was said.
+const SPILL_TIMES: u64 = 16;
+
+impl Spill {
+    /// The area of a pool of so many bytes.
+    pub fn plan(&self, pool: u64) -> Option<Plan> {
+        let bytes = self.spill_size.unwrap_or(pool.saturating_mul(SPILL_TIMES));
+        Some(Plan { path: self.spill.clone()?, bytes })
+    }
+
+    /// A pool that is there must have the area that was asked for.
+    fn check(&self, at: &Path) -> Result<(), PoolError> {
+        let Some(wanted) = &self.spill else { return Ok(()) };
+        let there = pool::open_read_only(at)?.area.map(|area| area.path().to_owned());
+        let why = match there {
+            Some(there) if real(&there) == real(wanted) => return Ok(()),
+            Some(there) => format!("its spill area is {}", there.display()),
+            None => "it exists already, without a spill area: only a new pool is given one".into(),
+        };
+        Err(PoolError::Spill { path: at.into(), why })
+    }
+}
+
 /// What whoever needs a pool was told about it.
 #[derive(clap::Args)]
 pub struct Wanted {
@@ -109,11 +145,13 @@ pub struct Wanted {
     #[arg(long)]
     pub emulated: bool,
     /// The log on a block device: a file on a disk, made on demand, or a device that `seawall init --block` prepared
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["pool", "emulated"])]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["pool", "emulated", "spill"])]
     block: Option<PathBuf>,
     /// With --block: the log's second copy, on another device, so that the log survives the loss of one
     #[arg(long, value_name = "PATH", requires = "block")]
     mirror: Option<PathBuf>,
+    #[command(flatten)]
+    spill: Spill,
 }
 
 impl Wanted {
@@ -142,6 +180,11 @@ impl Wanted {
         self.mirror.as_deref()
     }
 
+    /// Where the area behind a new pool is to be.
+    pub fn spill(&self) -> Option<&Path> {
+        self.spill.spill.as_deref()
+    }
+
     /// Makes a pool here, of the kind that was asked for.
     ///
     /// # Errors
@@ -150,7 +193,8 @@ impl Wanted {
         if self.block.is_some() {
             return make_block(at, self.size, false, self.mirror.as_deref());
         }
-        pool::create(at, self.size.unwrap_or(DEFAULT_SIZE), self.emulated, false)
+        let size = self.size.unwrap_or(DEFAULT_SIZE);
+        pool::create_with_area(at, size, self.emulated, false, self.spill.plan(size).as_ref())
     }
 
     /// What was named as a log on a block device must be one: a device that holds something else is never taken.
@@ -158,6 +202,7 @@ impl Wanted {
     /// # Errors
     /// [`PoolError`].
     pub fn check(&self, at: &Path) -> Result<(), PoolError> {
+        self.spill.check(at)?;
         match &self.block {
             Some(named) if !pool::block::is_journal(at)? => Err(PoolError::NotALog(named.clone())),
             _ => self.mirror.as_deref().map_or(Ok(()), |mirror| check_mirror(at, mirror)),
@@ -222,6 +267,7 @@ pub fn for_run(wanted: &Wanted, data: &Path) -> Result<PathBuf> {
         None if wanted.emulated => default_at(&emulated_default(), wanted)?,
         None => persistent(wanted, data)?,
     };
+    wanted.spill.check(&path)?;
     existing(Some(&path))
 }
 
@@ -247,6 +293,9 @@ fn persistent(wanted: &Wanted, data: &Path) -> Result<PathBuf> {
 /// The log beside the data.
 fn beside_data(wanted: &Wanted, data: &Path) -> Result<PathBuf> {
     let path = beside::place(data, Path::to_owned)?;
+    if wanted.spill().is_some() {
+        bail!("a log on a disk has no spill area (--spill): it is as large as it need be, see --size");
+    }
     if !path.exists() {
         eprintln!(
             "seawall: there is no persistent memory here: making a log on the disk, {} (--pool or --block name another \

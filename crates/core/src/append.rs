@@ -150,7 +150,7 @@ impl Log {
         let bell = bell.bell();
         bell.fetch_add(1, Release);
         // No daemon may be listening; then nothing is freed, and the log fills.
-        let _ = futex::wake(bell, futex::Flags::empty(), 1);
+        let _ = futex::wake(bell, futex::Flags::empty(), i32::MAX as u32);
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Inspection {
     pub segment_bytes: u32,
     /// Segments.
     pub segments: u32,
+    /// The spill area, in a pool that has one.
+    pub spill: Option<SpillView>,
     /// Made for trying: does not survive power loss.
     pub emulated: bool,
     /// The last daemon ran in this boot of this machine.
@@ -41,6 +43,17 @@ pub struct Inspection {
     pub files: Vec<FileView>,
     /// What is damaged, in words.
     pub damage: Vec<String>,
+}
+
+/// The spill area.
+#[derive(Debug, Serialize)]
+pub struct SpillView {
+    /// Where it is.
+    pub path: String,
+    /// Its slots, each as long as a segment.
+    pub slots: u32,
+    /// Why it cannot be read, if that is so: damage if anything live is there.
+    pub trouble: Option<String>,
 }
 
 /// A registered directory.
@@ -119,6 +132,11 @@ pub fn inspect(pool: &Pool) -> Inspection {
         size: sb.size,
         segment_bytes: sb.segment_bytes,
         segments: sb.segments,
+        spill: pool.area.as_ref().map(|area| SpillView {
+            path: area.path().display().to_string(),
+            slots: area.slots(),
+            trouble: area.trouble().map(str::to_owned),
+        }),
         emulated: sb.is_emulated(),
         same_boot: pool.is_same_boot(),
         retired_lsn: pool.retired().load(&pool.region),

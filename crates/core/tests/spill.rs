@@ -336,7 +336,7 @@ fn an_area_of_a_size_that_does_not_go_is_refused_before_anything_is_made() {
     std::fs::write(&area, "somebody's").expect("write");
     let plan = Plan { path: area.clone(), bytes: 8 << 20 };
     let refused = pool::create_with_area(&path, SMALL, true, false, Some(&plan)).expect_err("refused");
-    assert!(matches!(refused, PoolError::Exists(_)), "{refused}");
+    assert!(matches!(refused, PoolError::SpillPath { .. }), "{refused}");
     assert!(!path.exists());
     assert_eq!(std::fs::read(&area).expect("read"), b"somebody's");
 }

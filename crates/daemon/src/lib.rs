@@ -53,6 +53,7 @@ mod register;
 mod requests;
 mod roots;
 mod serve;
+pub mod spill;
 mod start;
 mod state;
 pub mod status;

@@ -18,7 +18,8 @@ use crate::cache::CacheOptions;
 use crate::errors::DaemonError;
 use crate::state::Daemon;
 use crate::{
-    ahead, cache, closing, destaging, journal, leader, net, place, rebuild, requests, start, warden, watch,
+    ahead, cache, closing, destaging, journal, leader, net, place, rebuild, requests, spill, start, warden,
+    watch,
 };
 
 /// Connections served at once. Clients connect for one request each; more than this many at the same moment
@@ -64,6 +65,7 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
         spawn(&daemon, "cache", cache::run),
         spawn(&daemon, "bring", cache::bring),
         spawn(&daemon, "rebuild", rebuild::run),
+        spawn(&daemon, "spill", spill::run),
     ];
     spawn(&daemon, "watch", watch::run);
     spawn(&daemon, "leader", leader::run);

@@ -174,6 +174,7 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         fill: Default::default(),
         ahead: Ahead::default(),
         rebuilding: Rebuilding::default(),
+        spill: Mutex::default(),
         crowded_until: AtomicU64::new(0),
         given_up: AtomicBool::new(false),
     })

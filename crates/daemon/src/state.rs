@@ -69,6 +69,8 @@ pub(crate) struct Daemon {
     pub ahead: Ahead,
     /// The rebuild of a lost copy of a mirrored log.
     pub rebuilding: Rebuilding,
+    /// What goes to the area behind the pool.
+    pub spill: Mutex<crate::spill::State>,
     /// Until then (nanoseconds since boot) no place is looked for.
     pub crowded_until: AtomicU64,
     /// The image in front of a journal is given up: nobody joins any more.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::cache::{self, CacheStatus};
 use crate::files::Managed;
 use crate::journal::{self, JournalStatus};
+use crate::spill::{self, SpillStatus};
 use crate::state::{Daemon, FILL_STEP};
 use crate::{evict, tablespaces};
 
@@ -32,6 +33,9 @@ pub struct Status {
     /// What the device was given, if the pool lies on one.
     #[serde(default)]
     pub journal: Option<JournalStatus>,
+    /// The spill area, if the pool has one.
+    #[serde(default)]
+    pub spill: Option<SpillStatus>,
     /// Bytes of one segment.
     pub segment_bytes: u32,
     /// Segments of the log.
@@ -203,6 +207,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         uuid: format!("{:032x}", pool.uuid()),
         size: sb.size,
         journal: journal::status(daemon),
+        spill: spill::status(daemon),
         segment_bytes: sb.segment_bytes,
         segments: sb.segments,
         segments_free: free,

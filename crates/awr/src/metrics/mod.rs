@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use exposition::{Exposition, Kind};
 use seawall_daemon::journal::JournalStatus;
+use seawall_daemon::spill::SpillStatus;
 use seawall_daemon::status::{EventStatus, Status};
 pub use server::serve;
 use totals::{Totals, directory};
@@ -124,6 +125,7 @@ impl Exporter {
         ];
         gauges.iter().for_each(|(name, help, value)| out.value(name, Kind::Gauge, help, &[], *value));
         s.journal.iter().for_each(|journal| device(out, journal));
+        s.spill.iter().for_each(|area| spill(out, area));
         s.events.iter().for_each(|event| wait(out, event));
         block_cache::export(out, s, &mut self.cached);
         self.add_files(s);
@@ -178,6 +180,19 @@ fn device(out: &mut Exposition, journal: &JournalStatus) {
             out.value("seawall_device_rebuild_ratio", Kind::Gauge, help, &[], share);
         }
     }
+}
+
+/// The area behind a small pool.
+fn spill(out: &mut Exposition, area: &SpillStatus) {
+    let failed = f64::from(u8::from(area.trouble.is_some()));
+    let gauges = [
+        ("seawall_spill_size_bytes", "Bytes of the spill area.", area.size as f64),
+        ("seawall_spill_used_bytes", "Bytes of it that hold what the files may lack.", area.used as f64),
+        ("seawall_spill_failed", "1 if nothing is copied to the spill area any more.", failed),
+    ];
+    gauges.iter().for_each(|(name, help, value)| out.value(name, Kind::Gauge, help, &[], *value));
+    let help = "Bytes that were copied to the spill area.";
+    out.value("seawall_spill_bytes_total", Kind::Counter, help, &[], area.spilled_bytes as f64);
 }
 
 /// A histogram with a border at every power of two.

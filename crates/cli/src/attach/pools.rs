@@ -59,6 +59,13 @@ pub fn place(machine: &Machine, how: &Attach, service: &Service, before: Option<
             owner_name(service.uid)
         );
     }
+    if how.wanted.spill().is_some() {
+        bail!(
+            "{0} is not there: make the pool with its spill area first, as {1}: `seawall init {0} --size … --spill …`",
+            place.path.display(),
+            owner_name(service.uid)
+        );
+    }
     place.path = real_path_of_new(machine, &place.path)?;
     Ok(place)
 }

@@ -17,11 +17,13 @@ pub struct Init {
     #[arg(long, value_parser = size::parse, required_unless_present = "block")]
     size: Option<u64>,
     /// On a block device: a new file on a disk, or a disk or partition, which must be empty
-    #[arg(long, conflicts_with = "emulated")]
+    #[arg(long, conflicts_with_all = ["emulated", "spill"])]
     block: bool,
     /// With --block: a second copy of the log, on another device, so that the log survives the loss of one
     #[arg(long, value_name = "PATH", requires = "block")]
     mirror: Option<PathBuf>,
+    #[command(flatten)]
+    spill: pools::Spill,
     /// Allow memory that does not survive power loss: for trying, testing, measuring
     #[arg(long)]
     emulated: bool,
@@ -33,7 +35,10 @@ pub struct Init {
 /// Makes it and says what it survives.
 pub fn init(how: &Init) -> Result<()> {
     match how.size.filter(|_| !how.block) {
-        Some(size) => pool::create(&how.pool, size, how.emulated, how.force)?,
+        Some(size) => {
+            let area = how.spill.plan(size);
+            pool::create_with_area(&how.pool, size, how.emulated, how.force, area.as_ref())?;
+        }
         None => pools::make_block(&how.pool, how.size, how.force, how.mirror.as_deref())?,
     }
     let (medium, because) = pools::medium(&how.pool)?;

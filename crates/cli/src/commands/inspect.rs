@@ -22,7 +22,7 @@ pub fn inspect(ask: &Look) -> Result<()> {
         return show::json(&found);
     }
     let yes = |b: bool| if b { "yes" } else { "no" }.to_owned();
-    show::facts(&[
+    let mut facts = vec![
         ("pool", ask.pool.display().to_string()),
         ("uuid", found.uuid.clone()),
         ("format", found.version.to_string()),
@@ -33,7 +33,9 @@ pub fn inspect(ask: &Look) -> Result<()> {
         ("records", format!("{} found, {} live, {} torn", found.records, found.live, found.torn)),
         ("retired LSN", found.retired_lsn.map_or("damaged".into(), |lsn| lsn.to_string())),
         ("last LSN", found.last_lsn.to_string()),
-    ]);
+    ];
+    facts.extend(found.spill.as_ref().map(|area| ("spill area", spill(area))));
+    show::facts(&facts);
     if !found.roots.is_empty() {
         println!("\ndirectories");
         let row = |r: &offline::RootView| vec![r.path.clone(), r.preset.into(), r.uid.to_string()];
@@ -46,6 +48,13 @@ pub fn inspect(ask: &Look) -> Result<()> {
     }
     found.damage.iter().for_each(|line| println!("DAMAGED: {line}"));
     Ok(())
+}
+
+fn spill(area: &offline::SpillView) -> String {
+    match &area.trouble {
+        None => format!("{}, {} slots", area.path, area.slots),
+        Some(why) => format!("{}, {} slots, which cannot be read: {why}", area.path, area.slots),
+    }
 }
 
 /// Checks a pool.

@@ -7,6 +7,7 @@ use seawall_daemon::cache::{AdvisoryStatus, CacheStatus, CachedFileStatus};
 use seawall_daemon::control::ControlError;
 use seawall_daemon::journal::{JournalStatus, MirrorStatus};
 use seawall_daemon::rebuild::RebuildStatus;
+use seawall_daemon::spill::SpillStatus;
 use seawall_daemon::status::{EventStatus, FileStatus, RootStatus, Status};
 use seawall_wire::message::Kind;
 use serde_json::{Value, json};
@@ -89,6 +90,7 @@ fn tell(s: &Status) -> Result<()> {
         ("log", format!("{used} of {} segments in use", s.segments)),
     ];
     facts.extend(s.journal.as_ref().map(|journal| ("device", device(journal))));
+    facts.extend(s.spill.as_ref().map(|area| ("spill area", spill(area))));
     facts.extend([
         ("backlog", format!("{backlog} in segments, {} files to sync", s.backlog_files)),
         ("daemon", format!("pid {}, log {}", s.daemon_pid, s.log.display())),
@@ -220,6 +222,18 @@ fn device(j: &JournalStatus) -> String {
         text += &format!("; PROCESS {pid} IS STOPPED while it writes: every sync waits for it");
     }
     text
+}
+
+fn spill(area: &SpillStatus) -> String {
+    let (used, all) = (size::human(area.used), size::human(area.size));
+    let copied = size::human(area.spilled_bytes);
+    let text = format!("{}, {used} of {all} in use, {copied} copied to it", area.path.display());
+    match &area.trouble {
+        None => text,
+        Some(why) => {
+            format!("{text}; FAILED ({why}): nothing is copied to it any more, see the daemon's log")
+        }
+    }
 }
 
 /// What is not as it should be.

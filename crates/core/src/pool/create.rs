@@ -39,11 +39,17 @@ pub fn create_with_area(
         return Err(PoolError::Exists(path.into()));
     }
     let layout = plan.map_or(Ok(whole), |plan| with_area(whole, plan))?;
+    if let Some(plan) = plan.filter(|_| !emulated) {
+        block::check_medium(directory(&plan.path))?;
+    }
     let file = create_file(path, size)?;
     let area = plan.map(|plan| Ok((plan, area_file(plan)?))).transpose()?;
     create_in(&file, path, layout, size, emulated, area.as_ref())?;
     if let Some((plan, file)) = &area {
-        give_name(file, &plan.path)?;
+        give_name(file, &plan.path).map_err(|e| match e {
+            PoolError::Exists(path) => is_there(&path),
+            e => e,
+        })?;
     }
     if force && path.exists() {
         let old = OpenOptions::new().read(true).write(true).open(path).map_err(io(path, "opening"))?;
@@ -66,11 +72,15 @@ fn with_area(whole: Layout, plan: &Plan) -> Result<Layout, PoolError> {
     })
 }
 
+fn is_there(area: &Path) -> PoolError {
+    PoolError::SpillPath { path: area.into(), error: std::io::ErrorKind::AlreadyExists.into() }
+}
+
 /// The area's file, without a name, written from end to end: later no write may have to change the file's extents.
 fn area_file(plan: &Plan) -> Result<File, PoolError> {
     let path = &plan.path;
     if path.exists() {
-        return Err(PoolError::Exists(path.clone()));
+        return Err(is_there(path));
     }
     let file = unnamed(path)?;
     block::take_room(&file, plan.bytes).map_err(|error| PoolError::NoRoom {

@@ -36,6 +36,7 @@ pub enum PoolError {
     MirrorLost { path: PathBuf, other: PathBuf, why: String },
     SpillZone(PathBuf),
     SpillSize { path: PathBuf, least: u64, most: u64 },
+    Spill { path: PathBuf, why: String },
     SpillPath { path: PathBuf, error: io::Error },
     NoRoom { path: PathBuf, bytes: u64, error: io::Error },
     Io { path: PathBuf, doing: &'static str, error: io::Error },
@@ -122,6 +123,7 @@ impl std::fmt::Display for PoolError {
                 least.div_ceil(1 << 20),
                 most >> 20
             ),
+            Self::Spill { path, why } => write!(f, "the pool {}: {why}", path.display()),
             Self::SpillPath { path, error } => write!(
                 f,
                 "the spill area {} cannot be made: {error}. Name a file that does not exist yet, on a disk",

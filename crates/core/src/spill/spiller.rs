@@ -15,9 +15,10 @@ use crate::format::{Cell, Layout, SegmentHeader, SpillEntry, Spilled, slot_at};
 use crate::pool::Pool;
 use crate::{Engine, Errno};
 
-/// Bytes that go to the area in one durable write: long enough that a flush costs little beside it, short enough that
-/// segments become free while others wait.
+/// Most bytes that go to the area in one durable write: a flush costs little beside them.
 const BATCH: usize = 4 << 20;
+/// The part of the log that goes at once: of a small one little, so that segments become free while others are taken.
+const AT_ONCE: u32 = 32;
 /// Below this part of the log being free segments are copied: a disk that keeps up is asked for everything at half, and
 /// never lets it come to that.
 const SHORT: u32 = 4;
@@ -67,7 +68,9 @@ impl Spiller {
         let entry = |slot| SpillEntry::of(layout, slot).load(&pool.region);
         let slots: Option<Vec<Spilled>> = (0..area.slots()).map(entry).collect();
         let slots = slots.ok_or_else(|| io::Error::other("what the pool says about its slots is damaged"))?;
-        let bytes = BATCH.max(layout.segment_bytes as usize);
+        let segment = layout.segment_bytes as usize;
+        let bytes = (layout.segments / AT_ONCE) as usize * segment;
+        let bytes = bytes.clamp(segment, BATCH.max(segment));
         let memory = File::from(rustix::fs::memfd_create("seawall-spill", MemfdFlags::CLOEXEC)?);
         memory.set_len(bytes as u64)?;
         let buffer =

@@ -129,7 +129,7 @@ pub fn is_device(path: &Path) -> bool {
 }
 
 /// Memory in the disguise of a device, a file or a file system survives nothing.
-pub(super) fn check_medium(path: &Path) -> Result<(), PoolError> {
+pub(in crate::pool) fn check_medium(path: &Path) -> Result<(), PoolError> {
     let file = File::open(path).map_err(failing(path, "opening"))?;
     let probe = probe_block(&file).map_err(failing(path, "probing"))?;
     match probe.memory {

@@ -1,0 +1,82 @@
+//! The spill thread: while the log is short of free segments, full ones are copied to the area behind the pool.
+//!
+//! Beside destaging, which may be waiting for the data's disk: that is when there is too little room. What the area's
+//! disk says in the end is told once; nothing is lost by it ([`seawall_core::spill`]).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Acquire;
+
+use rustix::thread::futex;
+use seawall_core::spill::{Area, Spiller, Spilling};
+use serde::{Deserialize, Serialize};
+
+use crate::state::{Daemon, lock};
+
+/// Between looks that nobody rings for.
+const PAUSE: futex::Timespec = futex::Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// The area behind a pool.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SpillStatus {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Bytes of its slots.
+    pub size: u64,
+    /// Bytes of slots that hold what the files may lack.
+    pub used: u64,
+    /// Bytes that were copied to it since the daemon began.
+    pub spilled_bytes: u64,
+    /// Why nothing is copied to it, if that is so.
+    pub trouble: Option<String>,
+}
+
+/// What the thread has come to.
+#[derive(Default)]
+pub(crate) struct State {
+    numbers: Spilling,
+    trouble: Option<String>,
+}
+
+/// Runs until the daemon ends.
+pub(crate) fn run(daemon: &Arc<Daemon>) {
+    let Some(area) = &daemon.pool.area else { return };
+    let mut spiller = match Spiller::open(&daemon.pool) {
+        Ok(Some(spiller)) => spiller,
+        Ok(None) => return,
+        Err(error) => return fail(daemon, area, &error),
+    };
+    while !daemon.lifetime.is_ending() {
+        let bell = daemon.engine.shm().header().bell().load(Acquire);
+        if let Err(error) = spiller.round(&daemon.engine) {
+            fail(daemon, area, &error.into());
+        }
+        let retired = daemon.pool.retired().load(&daemon.pool.region).unwrap_or(0);
+        lock(&daemon.spill).numbers = spiller.spilling(retired);
+        // Woken, timed out, or rung already: in every case the next round looks.
+        let _ = futex::wait(daemon.engine.shm().header().bell(), futex::Flags::empty(), bell, Some(&PAUSE));
+    }
+}
+
+fn fail(daemon: &Daemon, area: &Area, error: &std::io::Error) {
+    lock(&daemon.spill).trouble = Some(error.to_string());
+    daemon.log.say(format!(
+        "THE SPILL AREA {} FAILED ({error}): nothing is copied to it any more, and the log is as large as its pool. Nothing \
+         is lost while the machine runs; let `seawall drain` bring to the files what is there, repair the disk, and start \
+         the daemon again",
+        area.path().display()
+    ));
+}
+
+/// For `status`.
+pub(crate) fn status(daemon: &Daemon) -> Option<SpillStatus> {
+    let area = daemon.pool.area.as_ref()?;
+    let state = lock(&daemon.spill);
+    Some(SpillStatus {
+        path: area.path().into(),
+        size: area.bytes(),
+        used: u64::from(state.numbers.used) * u64::from(daemon.pool.superblock.segment_bytes),
+        spilled_bytes: state.numbers.bytes,
+        trouble: state.trouble.clone(),
+    })
+}
