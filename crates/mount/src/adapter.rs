@@ -22,9 +22,10 @@ use seawall_core::Errno;
 use crate::attr::{self, TTL};
 use crate::caller::Caller;
 use crate::fs::{Change, Fs, Opened};
+use crate::passing;
 
 /// Longest write that arrives in one piece: what policy `atomic` promises to keep whole.
-const LONGEST_WRITE: u32 = 1 << 20;
+pub const LONGEST_WRITE: u32 = 1 << 20;
 /// Requests that the kernel may have under way without anybody waiting, such as readahead.
 const BACKGROUND: u16 = 64;
 const GENERATION: Generation = Generation(0);
@@ -92,10 +93,7 @@ fn created(made: Result<(rustix::fs::Stat, INodeNo, Opened), Errno>, reply: Repl
         Err(e) => return reply.error(told(e)),
     };
     let attr = attr::of(&stat, number);
-    match opened.backing {
-        Some(id) => reply.created_passthrough(&TTL, &attr, GENERATION, opened.handle, opened.flags, &id),
-        None => reply.created(&TTL, &attr, GENERATION, opened.handle, opened.flags),
-    }
+    passing::created(reply, &TTL, &attr, GENERATION, &opened);
 }
 
 fn xattr(reply: ReplyXattr, size: u32, value: Result<Vec<u8>, Errno>) {
@@ -191,6 +189,10 @@ impl Filesystem for Adapter {
         let _ = config.add_capabilities(InitFlags::FUSE_HANDLE_KILLPRIV_V2);
         let _ = config.set_max_write(LONGEST_WRITE);
         let _ = config.set_max_background(BACKGROUND);
+        // Where the kernel is told not to have it, it does not offer it.
+        if self.0.by_ring.load(Relaxed) && config.add_capabilities(InitFlags::FUSE_OVER_IO_URING).is_err() {
+            self.0.by_ring.store(false, Relaxed);
+        }
         let root = rustix::process::geteuid().is_root();
         if root && config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok() {
             let stacked = config.set_max_stack_depth(1).is_ok();
@@ -316,13 +318,9 @@ impl Filesystem for Adapter {
     }
 
     fn open(&self, _: &Request, node: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        let backing = |fd: std::os::fd::BorrowedFd<'_>| reply.open_backing(fd);
-        match self.0.open(node, flags.0, &backing) {
+        match self.0.open(node, flags.0) {
             Err(e) => reply.error(told(e)),
-            Ok(opened) => match opened.backing {
-                Some(id) => reply.opened_passthrough(opened.handle, opened.flags, &id),
-                None => reply.opened(opened.handle, opened.flags),
-            },
+            Ok(opened) => passing::opened(reply, &opened),
         }
     }
 
@@ -338,8 +336,7 @@ impl Filesystem for Adapter {
     ) {
         let who = caller(request, umask);
         self.on_names([name], reply, never, move |fs, [name], reply| {
-            let made = fs.create(parent, name, mode, flags, who, &|fd| reply.open_backing(fd));
-            created(made, reply);
+            created(fs.create(parent, name, mode, flags, who), reply);
         });
     }
 

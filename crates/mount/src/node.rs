@@ -12,13 +12,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use fuser::{BackingId, INodeNo};
+use fuser::INodeNo;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, open, openat, readlinkat};
 use seawall_cache::front::word::Word;
 use seawall_core::Errno;
 
 use crate::class::Class;
 use crate::guards::Guards;
+use crate::passing::Passed;
 
 const SHARDS: usize = 16;
 const SUID_OR_SGID: u32 = 0o6000;
@@ -50,7 +51,7 @@ pub struct Opens {
     /// Descriptors.
     pub count: usize,
     /// Reads and writes go past us while any of these is open.
-    pub passthrough: Option<Arc<BackingId>>,
+    pub passthrough: Option<Arc<Passed>>,
     /// Size and time of change when the last one was closed: what the kernel's cached pages belong to.
     pub last_seen: Option<(i64, i64, u64)>,
 }

@@ -1,6 +1,7 @@
 //! A mount's life: joined to the log, mounted, served, unmounted.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,6 +15,7 @@ use crate::fs::Fs;
 use crate::log::{Discover, Log};
 use crate::mountpoint::{self, Refused};
 use crate::node::Nodes;
+use crate::ring::{self, FuseUring, Rings};
 use crate::ways::{self, Ways};
 
 /// Threads that read requests. What may wait runs elsewhere, so few are enough.
@@ -27,6 +29,8 @@ pub struct Options {
     pub mountpoint: PathBuf,
     /// Other users may use it.
     pub allow_other: bool,
+    /// By which way requests come.
+    pub fuse_uring: FuseUring,
     /// What the kernel is to forbid.
     pub flags: Vec<Flag>,
 }
@@ -36,6 +40,7 @@ pub struct Mount {
     session: Session<Adapter>,
     fs: Arc<Fs>,
     ways: Ways,
+    rings: Vec<std::thread::JoinHandle<()>>,
 }
 
 impl Mount {
@@ -51,16 +56,34 @@ impl Mount {
             Nodes::new(&options.backing).map_err(|e| failed("opening the backing directory")(e.into()))?;
         let log = Log::join(pool, discover).map_err(failed("joining the log"))?;
         let fs = Fs::new(log, nodes);
+        let rings = prepare(options.fuse_uring);
+        if let (FuseUring::On, Err(error)) = (options.fuse_uring, &rings) {
+            return Err(no_ring(error));
+        }
+        fs.by_ring.store(rings.is_ok(), Relaxed);
         let session = Session::new(Adapter(Arc::clone(&fs)), &options.mountpoint, &config(options));
         let session = session.map_err(|e| mountpoint::explain(e, options.allow_other))?;
+        let device = session.as_fd().try_clone_to_owned().map_err(failed("keeping /dev/fuse open"))?;
+        let device = fs.device.get_or_init(|| Arc::new(device));
+        let rings = match rings {
+            Ok(rings) if fs.by_ring.load(Relaxed) => Ok(rings
+                .start(&fs, device)
+                .map_err(failed("FUSE over io_uring (--fuse-uring off does without)"))?),
+            Ok(_) if options.fuse_uring == FuseUring::On => return Err(no_ring(&not_offered())),
+            Ok(_) => Err(not_offered()),
+            Err(error) => Err(error),
+        };
         let readahead = ways::read_ahead(&options.mountpoint);
-        let ways = Ways { passthrough: fs.passthrough.load(Relaxed), readahead, threads: THREADS };
-        Ok(Self { session, fs, ways })
+        let told = rings.as_ref().map(Vec::len).map_err(io::Error::to_string);
+        let rings = rings.unwrap_or_default();
+        let ways =
+            Ways { passthrough: fs.passthrough.load(Relaxed), readahead, threads: THREADS, rings: told };
+        Ok(Self { session, fs, ways, rings })
     }
 
     /// Which of the kernel's ways to be fast are in use.
-    pub fn ways(&self) -> Ways {
-        self.ways
+    pub fn ways(&self) -> &Ways {
+        &self.ways
     }
 
     /// Serves until it is unmounted.
@@ -69,10 +92,32 @@ impl Mount {
     /// If the kernel's side fails.
     pub fn serve(self) -> io::Result<()> {
         let done = self.session.run();
+        for ring in self.rings {
+            let _ = ring.join();
+        }
         self.fs.workers.finish();
         self.fs.log.leave();
         done
     }
+}
+
+fn no_ring(why: &io::Error) -> Refused {
+    Refused::Failed { what: "FUSE over io_uring (--fuse-uring on)", error: io::Error::other(why.to_string()) }
+}
+
+fn not_offered() -> io::Error {
+    io::Error::other("this kernel's FUSE does not offer io_uring")
+}
+
+/// A ring for each processor, if that is wanted.
+fn prepare(wanted: FuseUring) -> io::Result<Rings> {
+    if wanted == FuseUring::Off {
+        return Err(io::Error::other("--fuse-uring off"));
+    }
+    if !ring::is_allowed() {
+        return Err(io::Error::other("no io_uring: the module fuse has enable_uring off, or not at all"));
+    }
+    Rings::new()
 }
 
 /// Each inode that the kernel remembers keeps a descriptor of ours open: as many as we are allowed.

@@ -5,7 +5,7 @@
 //! | passthrough: a file that no preset wants is read and written past us | root, Linux 6.9 | it goes through us |
 //! | long readahead: fewer requests for a file that is read from end to end | root | 128 KiB at a time |
 //! | several threads, each with a queue of its own | Linux 4.5 | – |
-//! | requests through io_uring | a library that has it (fuser has not), Linux 6.14 | a read and a write for each |
+//! | requests by a ring for each processor (`crate::ring`) | `enable_uring` of the module fuse, Linux 6.14 | a read and a write for each |
 //!
 //! Never used: the write-back cache. A write(2) that has returned would be neither logged nor published, and the log
 //! would not hold the order of writes any more.
@@ -22,7 +22,7 @@ const READAHEAD_KIB: u32 = 1024;
 const USUAL_KIB: u32 = 128;
 
 /// What is in use.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Ways {
     /// Unmanaged files go past us.
     pub passthrough: bool,
@@ -30,6 +30,8 @@ pub struct Ways {
     pub readahead: u32,
     /// That read requests.
     pub threads: usize,
+    /// Rings that requests come by, or why they come by /dev/fuse.
+    pub rings: Result<usize, String>,
 }
 
 impl fmt::Display for Ways {
@@ -38,7 +40,11 @@ impl fmt::Display for Ways {
             true => "files that no preset wants go past the mount's process",
             false => "every file goes through the mount's process (passing needs root and Linux 6.9)",
         };
-        write!(f, "{passthrough}; readahead {} KiB; {} threads", self.readahead, self.threads)
+        write!(f, "{passthrough}; readahead {} KiB; ", self.readahead)?;
+        match &self.rings {
+            Ok(rings) => write!(f, "requests by io_uring, {rings} rings"),
+            Err(why) => write!(f, "requests by /dev/fuse, {} threads ({why})", self.threads),
+        }
     }
 }
 

@@ -102,7 +102,8 @@ fn tell(s: &Status) -> Result<()> {
     }
     let mount = |mount: served::Served| {
         let (backing, at) = (mount.backing.display(), mount.mountpoint.display());
-        ("mount", format!("{backing} at {at}, pid {}", mount.pid))
+        let way = if mount.requests == "ring" { "io_uring" } else { "/dev/fuse" };
+        ("mount", format!("{backing} at {at}, pid {}, requests by {way}", mount.pid))
     };
     facts.extend(served::by(&s.clients).into_iter().map(mount));
     facts.extend(s.roots.iter().map(|root| ("directory", directory(root))));

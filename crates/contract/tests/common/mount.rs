@@ -2,10 +2,13 @@
 
 use super::bounded;
 use super::seawall::{Pool, binary};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+const SETTING: &str = "/sys/module/fuse/parameters/enable_uring";
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Gives this thread, and what it starts, a mount namespace of its own. A namespace that somebody else makes while we
@@ -27,6 +30,31 @@ pub fn isolate() {
     }
 }
 
+/// Allows FUSE over io_uring as long as it lives, which must be as long as a mount begins; then it is as it was. One at a
+/// time on this machine: whoever changes the setting has it locked.
+struct Allowed {
+    before: String,
+    setting: File,
+}
+
+impl Allowed {
+    fn new() -> Option<Self> {
+        let mut setting = File::options().read(true).write(true).open(SETTING).ok()?;
+        setting.lock().ok()?;
+        let mut before = String::new();
+        setting.read_to_string(&mut before).ok()?;
+        std::fs::write(SETTING, "Y").ok()?;
+        Some(Self { before, setting })
+    }
+}
+
+impl Drop for Allowed {
+    fn drop(&mut self) {
+        let _ = std::fs::write(SETTING, self.before.trim());
+        let _ = self.setting.unlock();
+    }
+}
+
 /// A mount; unmounted when dropped.
 pub struct Mount {
     at: PathBuf,
@@ -35,6 +63,19 @@ pub struct Mount {
 impl Mount {
     /// Mounts `backing` at the empty directory `at`; `None`, with the reason printed, where that is not possible.
     pub fn new(pool: &Pool, size: &str, backing: &Path, at: &Path) -> Option<Mount> {
+        Self::with("off", pool, size, backing, at)
+    }
+
+    /// The same, with requests by io_uring.
+    pub fn by_ring(pool: &Pool, size: &str, backing: &Path, at: &Path) -> Option<Mount> {
+        let Some(_allowed) = Allowed::new() else {
+            eprintln!("skipped: needs root, and a kernel with FUSE over io_uring: {SETTING}");
+            return None;
+        };
+        Self::with("on", pool, size, backing, at)
+    }
+
+    fn with(fuse_uring: &str, pool: &Pool, size: &str, backing: &Path, at: &Path) -> Option<Mount> {
         if let Err(error) = std::fs::File::options().read(true).write(true).open("/dev/fuse") {
             eprintln!("skipped: what needs FUSE: /dev/fuse: {error}");
             return None;
@@ -46,7 +87,10 @@ impl Mount {
         }
         let mut command = Command::new(binary());
         command.arg("mount").arg(backing).arg(at).args(["--emulated", "--size", size, "--preset", "sqlite"]);
-        command.args(pool.cache()).args(["--allow-other", "--pool"]).arg(pool.path());
+        command
+            .args(pool.cache())
+            .args(["--fuse-uring", fuse_uring, "--allow-other", "--pool"])
+            .arg(pool.path());
         bounded::run(&mut command, "seawall mount", LIMIT).expect_success("seawall mount");
         Some(Mount { at: at.to_owned() })
     }

@@ -17,8 +17,9 @@ mod names;
 mod open;
 mod read;
 
-use std::sync::Arc;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use seawall_core::certain;
 
@@ -44,6 +45,10 @@ pub struct Fs {
     pub workers: Workers,
     /// The kernel may read and write unmanaged files without us.
     pub passthrough: AtomicBool,
+    /// What the mount was made with.
+    pub device: OnceLock<Arc<OwnedFd>>,
+    /// Requests are to come by a ring, if the kernel lets them.
+    pub by_ring: AtomicBool,
 }
 
 impl Fs {
@@ -55,6 +60,8 @@ impl Fs {
             handles: Handles::default(),
             workers: Workers::default(),
             passthrough: AtomicBool::new(false),
+            device: OnceLock::new(),
+            by_ring: AtomicBool::new(false),
         })
     }
 

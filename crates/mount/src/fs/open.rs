@@ -4,11 +4,11 @@
 //! backing file. A file that no preset wants goes past us; one that is in the log, or may come into it, never.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use fuser::{BackingId, FileHandle, FopenFlags, INodeNo};
+use fuser::{FileHandle, FopenFlags, INodeNo};
 use rustix::fs::{FileType, Mode, OFlags, Stat, openat};
 use seawall_cache::front::sequential::Stream;
 use seawall_cache::front::word::Word;
@@ -20,6 +20,7 @@ use crate::class::{self, Class};
 use crate::handle::Handle;
 use crate::names;
 use crate::node::{Node, Opens, lock};
+use crate::passing::Passed;
 
 /// What the kernel is told of an open file.
 pub struct Opened {
@@ -28,22 +29,19 @@ pub struct Opened {
     /// How the kernel treats it.
     pub flags: FopenFlags,
     /// The backing file it may use by itself.
-    pub backing: Option<Arc<BackingId>>,
+    pub backing: Option<Arc<Passed>>,
 }
-
-/// Makes a backing id of a descriptor; the reply knows how.
-pub type Backing<'r> = &'r dyn Fn(std::os::fd::BorrowedFd<'_>) -> std::io::Result<BackingId>;
 
 impl Fs {
     /// open(2). May wait for the daemon if the file may have to be registered: it is not, here.
     ///
     /// # Errors
     /// What the backing file system says.
-    pub fn open(&self, number: INodeNo, flags: i32, backing: Backing<'_>) -> Result<Opened, Errno> {
+    pub fn open(&self, number: INodeNo, flags: i32) -> Result<Opened, Errno> {
         let node = self.nodes.get(number)?;
         let flags = OFlags::from_bits_retain(flags as u32);
         let fd = node.open(flags & OFlags::ACCMODE)?;
-        Ok(self.opened(node, fd, flags, backing))
+        Ok(self.opened(node, fd, flags))
     }
 
     /// open(2) of a file that is not there yet.
@@ -57,7 +55,6 @@ impl Fs {
         mode: u32,
         flags: i32,
         caller: Caller,
-        backing: Backing<'_>,
     ) -> Result<(Stat, INodeNo, Opened), Errno> {
         let parent = self.nodes.get(parent)?;
         let name = names::real(parent.fd(), name);
@@ -69,16 +66,16 @@ impl Fs {
         let path = rustix::fs::open(proc_path(&fd), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         let (node, stat) = self.nodes.meet(path)?;
         let number = node.number;
-        Ok((stat, number, self.opened(node, fd, flags, backing)))
+        Ok((stat, number, self.opened(node, fd, flags)))
     }
 
-    fn opened(&self, node: Arc<Node>, fd: OwnedFd, flags: OFlags, backing: Backing<'_>) -> Opened {
+    fn opened(&self, node: Arc<Node>, fd: OwnedFd, flags: OFlags) -> Opened {
         let mut opens = lock(&node.opens);
         if opens.count == 0 {
             class::reopened(&node);
             node.remember(Word::UNKNOWN);
         }
-        let id = self.passes(&node, &opens).then(|| share(&mut opens, &fd, backing)).flatten();
+        let id = self.passes(&node, &opens).then(|| self.share(&mut opens, &fd)).flatten();
         let keep = if id.is_none() && unchanged(&fd, &opens) {
             FopenFlags::FOPEN_KEEP_CACHE
         } else {
@@ -123,6 +120,14 @@ impl Fs {
         node.name().is_none_or(bypass)
     }
 
+    /// One number for all descriptors of an inode: the kernel answers EIO to a second one.
+    fn share(&self, opens: &mut Opens, fd: &OwnedFd) -> Option<Arc<Passed>> {
+        if opens.passthrough.is_none() {
+            opens.passthrough = Passed::new(self.device.get()?, fd).ok().map(Arc::new);
+        }
+        opens.passthrough.clone()
+    }
+
     /// close(2) of the last descriptor of an open file.
     pub fn release(&self, handle: FileHandle) {
         let Some(handle) = self.handles.remove(handle) else { return };
@@ -133,14 +138,6 @@ impl Fs {
             opens.last_seen = seen(&handle.fd);
         }
     }
-}
-
-/// One backing id for all descriptors of an inode: the kernel answers EIO to a second one.
-fn share(opens: &mut Opens, fd: &OwnedFd, backing: Backing<'_>) -> Option<Arc<BackingId>> {
-    if opens.passthrough.is_none() {
-        opens.passthrough = backing(fd.as_fd()).ok().map(Arc::new);
-    }
-    opens.passthrough.clone()
 }
 
 /// True if the kernel's cached pages are still the file's: nobody wrote it behind the mount since the last close.

@@ -14,7 +14,8 @@ use std::path::Path;
 use seawall_mount::Flag;
 
 /// Options of ours that want a value.
-const VALUES: [&str; 8] = ["pool", "block", "preset", "policy", "size", "cache", "cache_block", "cache_path"];
+const VALUES: [&str; 9] =
+    ["pool", "block", "preset", "policy", "size", "cache", "cache_block", "cache_path", "fuse_uring"];
 /// Options of ours that do not.
 const WORDS: [&str; 2] = ["allow_other", "emulated"];
 /// mount(8)'s own business, or what is so anyhow.

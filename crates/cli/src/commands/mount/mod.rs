@@ -29,7 +29,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use seawall_daemon::AddRoot;
 use seawall_daemon::control::Stopped;
 use seawall_mount::mountpoint;
-use seawall_mount::{Flag, Mount as Mounted, Options};
+use seawall_mount::{Flag, FuseUring, Mount as Mounted, Options};
 use seawall_wire::shm::{Policy, Preset};
 
 use self::finder::Finder;
@@ -65,6 +65,9 @@ pub struct Mount {
     /// Other users than the one who mounts may use it
     #[arg(long)]
     allow_other: bool,
+    /// Requests come by io_uring: where the kernel allows it (auto), or nothing is mounted (on), or never (off)
+    #[arg(long, default_value = "auto", value_parser = FuseUring::ALL.map(FuseUring::name))]
+    fuse_uring: String,
     /// What the kernel is to forbid, as with any file system. More than once, or with commas between
     #[arg(long = "option", value_delimiter = ',', value_parser = Flag::ALL.map(Flag::name))]
     options: Vec<String>,
@@ -245,7 +248,8 @@ fn serve(how: &Mount) -> Result<()> {
     let pool = pool::for_run(&how.wanted, &backing)?;
     let finder = Finder::new(how, &pool, &backing);
     let flags = how.options.iter().filter_map(|name| Flag::from_name(name)).collect();
-    let options = Options { backing, mountpoint: place, allow_other: how.allow_other, flags };
+    let fuse_uring = FuseUring::from_name(&how.fuse_uring).unwrap_or_default();
+    let options = Options { backing, mountpoint: place, allow_other: how.allow_other, fuse_uring, flags };
     let mounted = Mounted::new(&options, &pool, Box::new(move |path| finder.find(path)))?;
     if !how.quiet {
         eprintln!("seawall: {}: {}", options.mountpoint.display(), mounted.ways());

@@ -17,6 +17,8 @@ pub struct Served {
     pub mountpoint: PathBuf,
     /// The process that serves.
     pub pid: u32,
+    /// By which way the kernel's requests come: `ring`, or `device`.
+    pub requests: &'static str,
 }
 
 /// Those that these processes serve.
@@ -34,11 +36,21 @@ fn understood(line: &[u8], from: &Path, pid: u32) -> Option<Served> {
     let line = line.strip_suffix(b"\0").unwrap_or(line);
     let words = line.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec()));
     match crate::Cli::try_parse_from(words).ok()?.command {
-        crate::Command::Mount(how) if how.serving => {
-            Some(Served { backing: from.join(how.backing), mountpoint: from.join(how.mountpoint), pid })
-        }
+        crate::Command::Mount(how) if how.serving => Some(Served {
+            backing: from.join(how.backing),
+            mountpoint: from.join(how.mountpoint),
+            pid,
+            requests: way(pid),
+        }),
         _ => None,
     }
+}
+
+/// A ring has a thread of its own, which is called so.
+fn way(pid: u32) -> &'static str {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut names = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
+    if names.any(|name| name.starts_with("ring-")) { "ring" } else { "device" }
 }
 
 #[cfg(test)]
@@ -47,8 +59,9 @@ mod tests {
 
     #[test]
     fn only_who_serves_a_mount_is_named() {
-        let look = |line: &str| understood(line.replace(' ', "\0").as_bytes(), Path::new("/from"), 7);
-        let served = Served { backing: "/b".into(), mountpoint: "/from/at".into(), pid: 7 };
+        let look = |line: &str| understood(line.replace(' ', "\0").as_bytes(), Path::new("/from"), u32::MAX);
+        let served =
+            Served { backing: "/b".into(), mountpoint: "/from/at".into(), pid: u32::MAX, requests: "device" };
         assert_eq!(look("/bin/seawall mount --preset sqlite /b at --serving"), Some(served));
         assert_eq!(look("/bin/seawall mount --preset sqlite /b at"), None, "its supervisor");
         assert_eq!(look("postgres -D /data"), None);

@@ -1,0 +1,107 @@
+//! read, write and fsync, in the entry that brought them: no copy but the kernel's own.
+//!
+//! What may wait is done on another thread (`crate::workers`), and the entry comes back through the queue's `Desk`.
+
+use std::sync::Arc;
+
+use fuser::FileHandle;
+use seawall_core::Errno;
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::Desk;
+use super::abi::{FSYNC_FDATASYNC, Sync, Transfer, WRITE_KILL_SUIDGID, Written};
+use super::sys::Entry;
+use crate::fs::Fs;
+use crate::handle::Handle;
+
+/// An entry that has its answer, or nothing: another thread has it.
+pub type Answered = Option<&'static mut Entry>;
+
+fn told(entry: &mut Entry, done: Result<usize, Errno>) {
+    entry.answer(done.map_err(Errno::raw_os_error));
+}
+
+fn refused(entry: &'static mut Entry, error: Errno) -> Answered {
+    told(entry, Err(error));
+    Some(entry)
+}
+
+fn transfer(entry: &Entry, fs: &Fs) -> Result<(Transfer, Arc<Handle>), Errno> {
+    let (what, _) = Transfer::read_from_prefix(entry.operation()).map_err(|_| Errno::INVAL)?;
+    Ok((what, fs.handle(FileHandle(what.handle))?))
+}
+
+/// read(2).
+pub fn read(fs: &Arc<Fs>, desk: &Arc<Desk>, entry: &'static mut Entry) -> Answered {
+    let (what, handle) = match transfer(entry, fs) {
+        Ok(found) => found,
+        Err(error) => return refused(entry, error),
+    };
+    let len = entry.room().len().min(what.size as usize);
+    match fs.read_quickly(&handle, what.offset, &mut entry.room()[..len]) {
+        Ok(done) => {
+            told(entry, done);
+            Some(entry)
+        }
+        Err(left) => {
+            let (fs, desk) = (Arc::clone(fs), Arc::clone(desk));
+            Arc::clone(&fs).workers.run(move || {
+                let (read, done) = fs.read_rest(&handle, what.offset, len, left);
+                let got = done.unwrap_or(0);
+                entry.room()[..got].copy_from_slice(&read[..got]);
+                told(entry, done);
+                desk.hand_in(entry);
+            });
+            None
+        }
+    }
+}
+
+fn written(entry: &mut Entry, done: Result<usize, Errno>) {
+    let done = done.map(|n| {
+        let answer = Written { size: n as u32, padding: 0 };
+        entry.room()[..size_of::<Written>()].copy_from_slice(answer.as_bytes());
+        size_of::<Written>()
+    });
+    told(entry, done);
+}
+
+/// write(2).
+pub fn write(fs: &Arc<Fs>, desk: &Arc<Desk>, entry: &'static mut Entry) -> Answered {
+    let (what, handle) = match transfer(entry, fs) {
+        Ok(found) => found,
+        Err(error) => return refused(entry, error),
+    };
+    let strip = (what.how & WRITE_KILL_SUIDGID != 0).then(|| entry.request().gid);
+    if let Some(done) = fs.write_quickly(&handle, what.offset, entry.data(), strip) {
+        written(entry, done);
+        return Some(entry);
+    }
+    let (fs, desk) = (Arc::clone(fs), Arc::clone(desk));
+    Arc::clone(&fs).workers.run(move || {
+        let done = fs.write(&handle, what.offset, entry.data(), strip);
+        written(entry, done);
+        desk.hand_in(entry);
+    });
+    None
+}
+
+/// fsync(2), fdatasync(2).
+pub fn sync(fs: &Arc<Fs>, desk: &Arc<Desk>, entry: &'static mut Entry) -> Answered {
+    let found = Sync::read_from_prefix(entry.operation()).map_err(|_| Errno::INVAL);
+    let found = found.and_then(|(what, _)| Ok((what.how, fs.handle(FileHandle(what.handle))?)));
+    let (data_only, handle) = match found {
+        Ok((how, handle)) => (how & FSYNC_FDATASYNC != 0, handle),
+        Err(error) => return refused(entry, error),
+    };
+    if let Some(done) = fs.sync_quickly(&handle, data_only) {
+        told(entry, done.map(|()| 0));
+        return Some(entry);
+    }
+    let (fs, desk) = (Arc::clone(fs), Arc::clone(desk));
+    Arc::clone(&fs).workers.run(move || {
+        told(entry, fs.sync(&handle, data_only).map(|()| 0));
+        desk.hand_in(entry);
+    });
+    None
+}

@@ -1,0 +1,195 @@
+//! The one place that needs `unsafe`: memory that the kernel writes requests into.
+//!
+//! An entry belongs to whoever has it: the kernel from [`Queue::give`] on, its holder from [`Queue::wait`] on. It is
+//! never freed: the kernel knows its address as long as the mount is there, and so does this process.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use io_uring::{IoUring, cqueue, opcode, squeue, types};
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
+
+use super::abi::{COMMIT_AND_FETCH, Command, Header, InHeader, OutHeader, REGISTER};
+
+/// Of the completion that says that somebody else has something for the queue.
+const WOKEN: u64 = 0;
+
+#[repr(C)]
+struct Vector {
+    at: *mut u8,
+    len: usize,
+}
+
+/// A request, and room for its answer.
+pub struct Entry {
+    header: Header,
+    payload: Box<[u8]>,
+    vectors: [Vector; 2],
+}
+
+// SAFETY: the vectors point to what the entry owns itself.
+unsafe impl Send for Entry {}
+
+impl Entry {
+    /// One with room for `longest` bytes.
+    pub fn new(longest: usize) -> &'static mut Self {
+        let nothing = || Vector { at: std::ptr::null_mut(), len: 0 };
+        let entry = Box::leak(Box::new(Self {
+            header: Header::new_zeroed(),
+            payload: vec![0; longest].into_boxed_slice(),
+            vectors: [nothing(), nothing()],
+        }));
+        let header = Vector { at: (&raw mut entry.header).cast(), len: size_of::<Header>() };
+        entry.vectors = [header, Vector { at: entry.payload.as_mut_ptr(), len: longest }];
+        entry
+    }
+
+    /// Who asks for what.
+    pub fn request(&self) -> InHeader {
+        InHeader::read_from_prefix(&self.header.in_out).map_or_else(|_| InHeader::default(), |(it, _)| it)
+    }
+
+    /// What the operation has of fixed size.
+    pub fn operation(&self) -> &[u8] {
+        &self.header.operation
+    }
+
+    /// What came with it.
+    pub fn data(&self) -> &[u8] {
+        &self.payload[..self.payload.len().min(self.header.place.payload as usize)]
+    }
+
+    /// Room for the answer.
+    pub fn room(&mut self) -> &mut [u8] {
+        &mut self.payload
+    }
+
+    /// Writes the answer's header: so many bytes of the payload, or an error (an errno, positive).
+    pub fn answer(&mut self, done: Result<usize, i32>) {
+        let unique = self.request().unique;
+        let payload = done.unwrap_or(0);
+        let len = (size_of::<OutHeader>() + payload) as u32;
+        let head = OutHeader { len, error: -done.err().unwrap_or(0), unique };
+        self.header.in_out[..size_of::<OutHeader>()].copy_from_slice(head.as_bytes());
+        self.header.place.payload = payload as u32;
+    }
+}
+
+/// What a wait brought.
+#[derive(Default)]
+pub struct Arrived {
+    /// Requests.
+    pub entries: Vec<&'static mut Entry>,
+    /// Somebody has woken the queue.
+    pub woken: bool,
+    /// Entries that the kernel will not use again.
+    pub gone: usize,
+}
+
+/// One processor's.
+pub struct Queue {
+    ring: IoUring<squeue::Entry128, cqueue::Entry>,
+    number: u16,
+    wake: OwnedFd,
+}
+
+impl Queue {
+    /// For a processor, with room for so many entries. Nothing is registered yet.
+    ///
+    /// # Errors
+    /// What the kernel says: no io_uring, or not for us.
+    pub fn new(number: u16, depth: usize, wake: OwnedFd) -> io::Result<Self> {
+        let ring = IoUring::builder().build((depth as u32 + 1).next_power_of_two())?;
+        Ok(Self { ring, number, wake })
+    }
+
+    /// Gives new entries to the kernel, for requests that come by `device`.
+    ///
+    /// # Errors
+    /// What the kernel says: it has not, or is not to use, FUSE over io_uring.
+    pub fn register(&mut self, device: BorrowedFd<'_>, entries: Vec<&'static mut Entry>) -> io::Result<()> {
+        self.ring.submitter().register_files(&[device.as_raw_fd()])?;
+        self.listen()?;
+        for entry in entries {
+            self.push(REGISTER, entry)?;
+        }
+        self.ring.submit()?;
+        // A refusal is there at once.
+        let refused = self.ring.completion().find(|seen| seen.result() < 0).map(|seen| seen.result());
+        refused.map_or(Ok(()), |error| Err(io::Error::from_raw_os_error(-error)))
+    }
+
+    /// Gives one more entry to the kernel.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn add(&mut self, entry: &'static mut Entry) -> io::Result<()> {
+        self.push(REGISTER, entry)
+    }
+
+    /// Gives an answer to the kernel, and the entry for the next request.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn give(&mut self, entry: &'static mut Entry) -> io::Result<()> {
+        self.push(COMMIT_AND_FETCH, entry)
+    }
+
+    /// Tells the kernel what was given, and waits until there is something.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn wait(&mut self) -> io::Result<Arrived> {
+        match self.ring.submit_and_wait(1) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+            _ => {}
+        }
+        let mut arrived = Arrived::default();
+        for seen in self.ring.completion() {
+            match (seen.user_data(), seen.result()) {
+                (WOKEN, _) => arrived.woken = true,
+                // SAFETY: the address is that of an entry that `push` gave away; the kernel is done with it.
+                (at, 0) => arrived.entries.push(unsafe { &mut *(at as *mut Entry) }),
+                (_, _) => arrived.gone += 1,
+            }
+        }
+        if arrived.woken {
+            let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
+            self.listen()?;
+        }
+        Ok(arrived)
+    }
+
+    fn listen(&mut self) -> io::Result<()> {
+        const READABLE: u32 = 1;
+        let poll = opcode::PollAdd::new(types::Fd(self.wake.as_raw_fd()), READABLE).build().user_data(WOKEN);
+        self.submit(&poll.into())
+    }
+
+    fn push(&mut self, command: u32, entry: &'static mut Entry) -> io::Result<()> {
+        const LEN_AT: usize = 24;
+        let mut said = [0; 80];
+        let commit = entry.header.place.commit;
+        let words = Command { flags: 0, commit, queue: self.number, padding: [0; 6] };
+        said[..size_of::<Command>()].copy_from_slice(words.as_bytes());
+        let vectors = entry.vectors.as_ptr() as u64;
+        let built = opcode::UringCmd80::new(types::Fixed(0), command).cmd(said).addr(Some(vectors));
+        let mut built = built.build().user_data(std::ptr::from_mut(entry) as u64);
+        // SAFETY: an `Entry128` is a `struct io_uring_sqe`, of 128 bytes; the builder does not set its `len`.
+        unsafe { (&raw mut built).cast::<u8>().add(LEN_AT).cast::<u32>().write(2) };
+        self.submit(&built)
+    }
+
+    fn submit(&mut self, entry: &squeue::Entry128) -> io::Result<()> {
+        for _ in 0..2 {
+            // SAFETY: what it points to, an entry of this module or nothing, is never freed.
+            if unsafe { self.ring.submission().push(entry) }.is_ok() {
+                return Ok(());
+            }
+            self.ring.submit()?;
+        }
+        Err(io::Error::other("the ring is full"))
+    }
+}
