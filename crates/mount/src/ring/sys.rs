@@ -86,6 +86,14 @@ pub struct Arrived {
     pub woken: bool,
     /// Entries that the kernel will not use again.
     pub gone: usize,
+    /// Why (an errno), the last one's.
+    refused: Option<i32>,
+}
+
+impl Arrived {
+    fn is_nothing(&self) -> bool {
+        self.entries.is_empty() && !self.woken && self.gone == 0
+    }
 }
 
 /// One processor's.
@@ -93,6 +101,8 @@ pub struct Queue {
     ring: IoUring<squeue::Entry128, cqueue::Entry>,
     number: u16,
     wake: OwnedFd,
+    /// What came while the entries were registered: with the last queue's the kernel begins to send requests.
+    early: Arrived,
 }
 
 impl Queue {
@@ -102,7 +112,7 @@ impl Queue {
     /// What the kernel says: no io_uring, or not for us.
     pub fn new(number: u16, depth: usize, wake: OwnedFd) -> io::Result<Self> {
         let ring = IoUring::builder().build((depth as u32 + 1).next_power_of_two())?;
-        Ok(Self { ring, number, wake })
+        Ok(Self { ring, number, wake, early: Arrived::default() })
     }
 
     /// Gives new entries to the kernel, for requests that come by `device`.
@@ -116,9 +126,9 @@ impl Queue {
             self.push(REGISTER, entry)?;
         }
         self.ring.submit()?;
-        // A refusal is there at once.
-        let refused = self.ring.completion().find(|seen| seen.result() < 0).map(|seen| seen.result());
-        refused.map_or(Ok(()), |error| Err(io::Error::from_raw_os_error(-error)))
+        // A refusal is there at once. A request may be, too.
+        self.early = self.arrived();
+        self.early.refused.map_or(Ok(()), |error| Err(io::Error::from_raw_os_error(error)))
     }
 
     /// Gives one more entry to the kernel.
@@ -142,24 +152,35 @@ impl Queue {
     /// # Errors
     /// What the kernel says.
     pub fn wait(&mut self) -> io::Result<Arrived> {
-        match self.ring.submit_and_wait(1) {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-            _ => {}
-        }
-        let mut arrived = Arrived::default();
-        for seen in self.ring.completion() {
-            match (seen.user_data(), seen.result()) {
-                (WOKEN, _) => arrived.woken = true,
-                // SAFETY: the address is that of an entry that `push` gave away; the kernel is done with it.
-                (at, 0) => arrived.entries.push(unsafe { &mut *(at as *mut Entry) }),
-                (_, _) => arrived.gone += 1,
+        let mut arrived = std::mem::take(&mut self.early);
+        if arrived.is_nothing() {
+            match self.ring.submit_and_wait(1) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+                _ => {}
             }
+            arrived = self.arrived();
         }
         if arrived.woken {
             let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
             self.listen()?;
         }
         Ok(arrived)
+    }
+
+    fn arrived(&mut self) -> Arrived {
+        let mut arrived = Arrived::default();
+        for seen in self.ring.completion() {
+            match (seen.user_data(), seen.result()) {
+                (WOKEN, _) => arrived.woken = true,
+                // SAFETY: the address is that of an entry that `push` gave away; the kernel is done with it.
+                (at, 0) => arrived.entries.push(unsafe { &mut *(at as *mut Entry) }),
+                (_, error) => {
+                    arrived.gone += 1;
+                    arrived.refused = Some(-error);
+                }
+            }
+        }
+        arrived
     }
 
     fn listen(&mut self) -> io::Result<()> {
