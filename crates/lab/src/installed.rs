@@ -2,15 +2,17 @@
 //!
 //! Bench and lab cases share this. How a tool is found and what it prints is [`seawall_load::installed`]'s.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use seawall_load::installed::{Figures, Tool};
 
+use crate::compare::{End, Ran, Relay, Work};
 use crate::lab::Lab;
 use crate::mariadb::{self, DATABASE, install};
-use crate::process::run;
+use crate::process::{self, run};
 use crate::redis;
 use crate::side::Side;
 
@@ -55,9 +57,44 @@ impl Tables {
         threads: u32,
         seconds: u64,
     ) -> Result<Figures> {
+        let bench = self.updating(lab, server, threads, seconds);
+        read(Tool::Sysbench, &run(bench, "sysbench")?)
+    }
+
+    fn updating(self, lab: &Lab, server: &mariadb::Server<'_>, threads: u32, seconds: u64) -> Command {
         let mut bench = self.sysbench(lab, server);
         bench.arg(format!("--threads={threads}")).arg(format!("--time={seconds}")).arg("run");
-        read(Tool::Sysbench, &run(bench, "sysbench")?)
+        bench
+    }
+
+    /// Updates them on servers that are all up, in turns, each for so many seconds.
+    ///
+    /// # Errors
+    /// Of a server or sysbench; updates that were reported and are not there.
+    pub fn update_in_turns(
+        self,
+        lab: &Lab,
+        servers: &BTreeMap<Side, mariadb::Server<'_>>,
+        (threads, seconds): (u32, f64),
+        round: usize,
+    ) -> Result<BTreeMap<Side, Work>> {
+        let relay = Relay::of(seconds, round, End::Itself);
+        let sides: Vec<_> = servers.keys().copied().collect();
+        let before: BTreeMap<_, _> =
+            servers.iter().map(|(&side, server)| Ok((side, self.sum(server)?))).collect::<Result<_>>()?;
+        let lasts = relay.lasts(sides.len()).as_secs_f64().ceil() as u64;
+        let ran = relay.run(&sides, |side| {
+            let bench = self.updating(lab, &servers[&side], threads, lasts);
+            process::start_captured(bench, "sysbench", libc::SIGTERM)
+        })?;
+        let work = |(side, ran): (Side, Ran)| {
+            let count = read(Tool::Sysbench, ran.stdout.as_bytes())?.operations;
+            let count = count.context("sysbench counted nothing")?;
+            let done = self.sum(&servers[&side])? - before[&side];
+            ensure!(done >= count, "{}: sysbench reported {count} updates, {done} are there", side.title());
+            Ok((side, Work { rate: count as f64 / ran.time.as_secs_f64(), count }))
+        };
+        ran.into_iter().map(work).collect()
     }
 
     /// The tables' names.

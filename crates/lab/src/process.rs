@@ -152,6 +152,25 @@ impl Running {
         Ok(self.ended.is_some())
     }
 
+    /// Stops it (SIGSTOP), and returns once all its threads are, or once it has ended.
+    ///
+    /// # Errors
+    /// Of waitid(2).
+    pub fn stop(&self) -> Result<()> {
+        signal(self.pid(), libc::SIGSTOP);
+        // Its end, if that came first, is left for who asks for it.
+        let until = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT;
+        // SAFETY: all zeros is a valid siginfo_t, which outlives the call.
+        let said = unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            libc::waitid(libc::P_PID, self.pid(), &mut info, until)
+        };
+        if said == 0 {
+            return Ok(());
+        }
+        Err(io::Error::last_os_error()).with_context(|| format!("wait for {} to stop", self.what))
+    }
+
     /// Waits for its end, or ends it when the lab is interrupted.
     pub fn wait(mut self) -> Result<Ended> {
         while !self.has_ended()? {

@@ -1,20 +1,22 @@
 //! `mariadb`: sysbench's updates of an indexed column, transactions a second on every side.
 //!
-//! The sides' servers begin with the same bytes and run side by side, idle but one.
+//! The sides' servers begin with the same bytes and run side by side; their loads take turns.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use seawall_load::installed::Tool;
 
 use super::stores::with_rates;
 use super::{Fields, Scope, SectionResult, databases};
-use crate::compare::{self, Three, Turns};
+use crate::compare::{self, Samples, Three};
 use crate::installed::{SYSBENCH, Tables};
 use crate::lab::Lab;
 use crate::mariadb::{Server, program};
 use crate::process::run;
 use crate::side::Side;
+use crate::table::thousands;
 
 /// They fit into the buffer pool.
 const TABLES: Tables = Tables { tables: 4, rows: 25_000 };
@@ -25,9 +27,9 @@ fn threads(scope: Scope) -> &'static [u32] {
     if scope.quick { &[1, 4] } else { &[1, 4, 16] }
 }
 
-/// A second each.
-fn turns(scope: Scope) -> Turns {
-    Turns { rounds: scope.rounds, slices: if scope.quick { 1 } else { 6 } }
+/// Seconds that each side is loaded in a round.
+fn seconds(scope: Scope) -> f64 {
+    if scope.quick { 1.0 } else { 6.0 }
 }
 
 /// How many steps the section takes.
@@ -45,34 +47,50 @@ pub fn find_programs() -> Result<()> {
 pub fn measure(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let shapes = threads(scope);
     let title = |threads: &u32| format!("{threads} threads");
-    let servers = start(lab)?;
-    let results = compare::rates(lab, "MariaDB", shapes, turns(scope), title, |side, threads| {
-        Ok(TABLES.update(lab, &servers[&side], *threads, 1)?.per_second)
-    })?;
-    for (_, server) in servers {
-        server.stop()?;
+    let copies = create(lab)?;
+    let mut samples: Vec<Samples> = shapes.iter().map(|_| Samples::default()).collect();
+    for round in 0..scope.rounds {
+        let servers = start(lab, &copies, round)?;
+        for (threads, samples) in shapes.iter().zip(&mut samples) {
+            let what = format!("round {}: MariaDB, {}", round + 1, title(threads));
+            lab.progress.doing(&what);
+            lab.settle()?;
+            let load = (*threads, seconds(scope));
+            for (side, work) in TABLES.update_in_turns(lab, &servers, load, round).context(what.clone())? {
+                lab.progress.done(&format!("{what}, {}: {} tps", side.title(), thousands(work.rate)));
+                samples.add(side, work.rate);
+            }
+        }
+        servers.into_values().try_for_each(Server::stop)?;
     }
+    let results: Vec<Three> = samples.iter().map(Samples::three).collect::<Result<_>>()?;
     let rows = shapes.iter().zip(&results).map(|(threads, rates)| row(*threads, rates));
     let names = shapes.iter().map(title).zip(results.iter().copied()).collect();
     Ok((rows.collect(), databases::table("MariaDB, tps", "no sync at commit", names, lab.medium())))
 }
 
-/// The sides' servers, on copies of one data directory.
-fn start(lab: &Lab) -> Result<BTreeMap<Side, Server<'_>>> {
+/// Equal data directories, one a side, which change hands from round to round.
+fn create(lab: &Lab) -> Result<Vec<PathBuf>> {
     lab.progress.doing("MariaDB: sysbench prepare");
     let template = lab.work.data("mariadb-template");
     TABLES.prepare(lab, &template)?;
-    let mut servers = BTreeMap::new();
-    for side in Side::CONTROLLED {
+    let copy = |side: Side| {
         let data = lab.work.data(&format!("mariadb-{}", side.name()));
         let mut copy = lab.command("/bin/cp");
         copy.args(["-a", "--reflink=never"]).arg(&template).arg(&data);
         run(copy, "copy the data directory")?;
-        servers.insert(side, Server::start(lab, side, &data)?);
-    }
-    std::fs::remove_dir_all(template)?;
+        Ok(data)
+    };
+    let copies = Side::CONTROLLED.into_iter().map(copy).collect::<Result<_>>()?;
+    std::fs::remove_dir_all(&template)?;
     lab.progress.done("MariaDB: equal data directories");
-    Ok(servers)
+    Ok(copies)
+}
+
+fn start<'a>(lab: &'a Lab, copies: &[PathBuf], round: usize) -> Result<BTreeMap<Side, Server<'a>>> {
+    let data = |nth: usize| &copies[(nth + round) % copies.len()];
+    let start = |(nth, side)| Ok((side, Server::start(lab, side, data(nth))?));
+    Side::CONTROLLED.into_iter().enumerate().map(start).collect()
 }
 
 fn row(threads: u32, rates: &Three) -> Fields {

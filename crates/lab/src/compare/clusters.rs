@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::{Samples, Three, Work, in_turns};
+use super::{Samples, Three, Work};
 use crate::lab::Lab;
 use crate::pg::{self, Bench, Cluster, Template};
 use crate::side::Side;
@@ -73,7 +73,7 @@ impl<'a> Clusters<'a> {
         self.sides.iter().enumerate().map(start).collect()
     }
 
-    /// One round of a shape, after a checkpoint on every side.
+    /// One round of a shape.
     fn round(
         &self,
         clusters: &BTreeMap<Side, Cluster<'_>>,
@@ -83,15 +83,9 @@ impl<'a> Clusters<'a> {
         let progress = &self.lab.progress;
         let what =
             format!("round {}: PostgreSQL {}, {}", round + 1, shape.test.title(), shape.clients_in_words());
-        clusters.values().try_for_each(|cluster| cluster.sql("CHECKPOINT"))?;
-        let (slices, one) = shape.slices();
-        let done = in_turns(self.sides, round, slices, |side| {
-            progress.doing(&format!("{what}, {}", side.title()));
-            self.lab.settle()?;
-            let measured =
-                one.measure(&clusters[&side]).with_context(|| format!("{what}, {}", side.title()))?;
-            Ok(Work { rate: measured.tps, count: measured.transactions })
-        })?;
+        progress.doing(&what);
+        self.lab.settle()?;
+        let done = shape.in_turns(clusters, self.sides, round).with_context(|| what.clone())?;
         for (side, work) in &done {
             progress.done(&format!("{what}, {}: {} tps", side.title(), thousands(work.rate)));
         }

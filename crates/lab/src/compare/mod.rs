@@ -2,6 +2,7 @@
 //! more. Demo and bench share this.
 
 mod clusters;
+mod relay;
 mod sqlite;
 mod turns;
 
@@ -14,6 +15,7 @@ use crate::side::Side;
 use crate::spread::Spread;
 use crate::verdict::{self, Verdict};
 pub use clusters::{Clusters, postgres_space, postgres_steps};
+pub use relay::{End, Ran, Relay};
 pub use sqlite::{create_sqlite, measure_sqlite, sqlite_steps};
 pub use turns::{Turns, Work, in_turns, rates, slices, steps};
 

@@ -1,14 +1,20 @@
 //! pgbench runs.
 
+use std::collections::BTreeMap;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use seawall_load::installed::Tool;
 use serde::{Deserialize, Serialize};
 
 use super::Cluster;
-use crate::compare::slices;
-use crate::process::run;
+use crate::compare::{End, Ran, Relay, Work};
+use crate::process::{self, run};
+use crate::side::Side;
+
+/// Seconds that no run takes: it is told when to end.
+const ENDLESS: u64 = 86_400;
 
 /// pgbench's built-in scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,11 +72,25 @@ impl Bench {
         if self.clients == 1 { "1 client".to_owned() } else { format!("{} clients", self.clients) }
     }
 
-    /// The same in slices: how many, and one of them.
-    pub fn slices(&self) -> (usize, Bench) {
-        // Its connections are new in each.
-        let slices = slices(self.seconds as f64, 2.0);
-        (slices, Bench { seconds: self.seconds / slices as u64, ..*self })
+    /// Runs it on servers that are all up, in turns, after a checkpoint of each.
+    ///
+    /// # Errors
+    /// Of a server or pgbench.
+    pub fn in_turns(
+        &self,
+        clusters: &BTreeMap<Side, Cluster<'_>>,
+        sides: &[Side],
+        round: usize,
+    ) -> Result<BTreeMap<Side, Work>> {
+        clusters.values().try_for_each(|cluster| cluster.sql("CHECKPOINT"))?;
+        let endless = Bench { seconds: ENDLESS, ..*self };
+        // pgbench takes the alarm for its own one, which says that its time is over.
+        let relay = Relay::of(self.seconds as f64, round, End::Signal(libc::SIGALRM));
+        let ran = relay.run(sides, |side| {
+            process::start_captured(endless.command(&clusters[&side]), "pgbench", libc::SIGTERM)
+        })?;
+        let work = |(side, ran): (Side, Ran)| Ok((side, ran_work(&ran).context(side.title())?));
+        ran.into_iter().map(work).collect()
     }
 
     /// Runs it (after a checkpoint, so that all sides start alike).
@@ -108,6 +128,19 @@ fn parse(output: &str) -> Result<Measured> {
     Ok(Measured { tps: figures.per_second, transactions })
 }
 
+/// What it did in its turns. The rate is that of the time after it was connected.
+fn ran_work(ran: &Ran) -> Result<Work> {
+    let count = parse(&ran.stdout)?.transactions;
+    let connecting = connecting(&ran.stdout).context("pgbench does not say how long it took to connect")?;
+    Ok(Work { rate: count as f64 / ran.time.saturating_sub(connecting).as_secs_f64(), count })
+}
+
+fn connecting(output: &str) -> Option<Duration> {
+    let line = output.lines().find_map(|line| line.strip_prefix("initial connection time = "))?;
+    let ms: f64 = line.strip_suffix(" ms")?.parse().ok()?;
+    Some(Duration::from_secs_f64(ms / 1000.0))
+}
+
 /// What pgbench reported as changed was changed, and wholly: a history row for each transaction, and each delta
 /// in an account too.
 pub fn check_work(cluster: &Cluster, reported: u64) -> Result<()> {
@@ -117,4 +150,19 @@ pub fn check_work(cluster: &Cluster, reported: u64) -> Result<()> {
     let balances = cluster.query("SELECT sum(abalance) FROM pgbench_accounts")?;
     ensure!(balances == deltas, "pgbench's balances add up to {balances}, its history to {deltas}");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_of_the_turns_after_it_was_connected() -> Result<()> {
+        let stdout = "transaction type: <builtin: simple update>\nduration: 86400 s\n\
+                      number of transactions actually processed: 900\nlatency average = 1.000 ms\n\
+                      initial connection time = 100.500 ms\ntps = 12.5 (without initial connection time)\n";
+        let ran = Ran { stdout: stdout.into(), time: Duration::from_micros(1_000_500) };
+        assert_eq!(ran_work(&ran)?, Work { rate: 1000.0, count: 900 });
+        Ok(())
+    }
 }

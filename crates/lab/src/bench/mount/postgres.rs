@@ -6,7 +6,6 @@ use anyhow::{Context, Result};
 
 use super::Row;
 use crate::bench::Scope;
-use crate::compare::{Work, in_turns};
 use crate::lab::Lab;
 use crate::mount::Mount;
 use crate::pg::{self, Bench, Cluster, Template, Test};
@@ -44,14 +43,9 @@ pub fn measure(lab: &Lab, scope: Scope) -> Result<Vec<Row>> {
         let start = |side| Ok((side, Cluster::start(lab, &bin, side, &data[&side])?));
         let clusters: BTreeMap<Side, Cluster<'_>> = SIDES.into_iter().map(start).collect::<Result<_>>()?;
         for (shape, row) in shapes(scope).iter().zip(&mut rows) {
-            clusters.values().try_for_each(|cluster| cluster.sql("CHECKPOINT"))?;
-            let (slices, one) = shape.slices();
-            let done = in_turns(&SIDES, round, slices, |side| {
-                mount.settle()?;
-                lab.settle()?;
-                let measured = one.measure(&clusters[&side]).context(side.title())?;
-                Ok(Work { rate: measured.tps, count: measured.transactions })
-            })?;
+            mount.settle()?;
+            lab.settle()?;
+            let done = shape.in_turns(&clusters, &SIDES, round)?;
             for (side, work) in done {
                 row.add(lab, round, side, work.rate);
                 *reported.entry(side).or_default() += work.count;
