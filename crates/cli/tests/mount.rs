@@ -215,11 +215,14 @@ fn the_server_is_killed() {
     kill(server);
     wait_for_end(server);
     const ENOTCONN: i32 = 107;
+    // By a ring, which is given up a little after its process: what comes meanwhile is aborted, or cancelled.
+    const UNDER_WAY: [i32; 3] = [103, 125, 5];
     let gone = file.sync_all().expect_err("nobody serves it");
-    assert!(matches!(gone.raw_os_error(), Some(ENOTCONN | 103 | 5)), "{gone}");
+    let is_said = |e: &i32| *e == ENOTCONN || UNDER_WAY.contains(e);
+    assert!(gone.raw_os_error().as_ref().is_some_and(is_said), "{gone}");
     assert!(file.read(&mut [0; 10]).is_err() || file.write_all_at(b"x", 0).is_err());
-    let gone = File::open(m.at("y")).expect_err("nobody serves it");
-    assert_eq!(gone.raw_os_error(), Some(ENOTCONN), "{gone}");
+    let open = || File::open(m.at("y")).expect_err("nobody serves it").raw_os_error();
+    wait_for("the mount to be given up", || open() == Some(ENOTCONN));
     drop(file);
     // The claim on the directory ends with the supervisor, which closes the log.
     wait_for("the next mount", || m.mount_on("backing", "at").code == Some(0));

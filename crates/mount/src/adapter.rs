@@ -194,10 +194,10 @@ impl Filesystem for Adapter {
             self.0.by_ring.store(false, Relaxed);
         }
         let root = rustix::process::geteuid().is_root();
-        if root && config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok() {
-            let stacked = config.set_max_stack_depth(1).is_ok();
-            self.0.passthrough.store(stacked, Relaxed);
-        }
+        let passes = root
+            && config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok()
+            && config.set_max_stack_depth(1).is_ok();
+        self.0.passthrough.store(passes, Relaxed);
         Ok(())
     }
 

@@ -56,7 +56,7 @@ impl Mount {
             Nodes::new(&options.backing).map_err(|e| failed("opening the backing directory")(e.into()))?;
         let log = Log::join(pool, discover).map_err(failed("joining the log"))?;
         let fs = Fs::new(log, nodes);
-        let rings = prepare(options.fuse_uring);
+        let rings = prepare(options.fuse_uring, &fs);
         if let (FuseUring::On, Err(error)) = (options.fuse_uring, &rings) {
             return Err(no_ring(error));
         }
@@ -66,13 +66,16 @@ impl Mount {
         let device = session.as_fd().try_clone_to_owned().map_err(failed("keeping /dev/fuse open"))?;
         let device = fs.device.get_or_init(|| Arc::new(device));
         let rings = match rings {
-            Ok(rings) if fs.by_ring.load(Relaxed) => Ok(rings
-                .start(&fs, device)
-                .map_err(failed("FUSE over io_uring (--fuse-uring off does without)"))?),
-            Ok(_) if options.fuse_uring == FuseUring::On => return Err(no_ring(&not_offered())),
-            Ok(_) => Err(not_offered()),
+            Ok(rings) if fs.by_ring.load(Relaxed) => rings.start(device),
+            Ok(rings) => {
+                rings.end();
+                Err(not_offered())
+            }
             Err(error) => Err(error),
         };
+        if let (FuseUring::On, Err(error)) = (options.fuse_uring, &rings) {
+            return Err(no_ring(error));
+        }
         let readahead = ways::read_ahead(&options.mountpoint);
         let told = rings.as_ref().map(Vec::len).map_err(io::Error::to_string);
         let rings = rings.unwrap_or_default();
@@ -110,14 +113,14 @@ fn not_offered() -> io::Error {
 }
 
 /// A ring for each processor, if that is wanted.
-fn prepare(wanted: FuseUring) -> io::Result<Rings> {
+fn prepare(wanted: FuseUring, fs: &Arc<Fs>) -> io::Result<Rings> {
     if wanted == FuseUring::Off {
         return Err(io::Error::other("--fuse-uring off"));
     }
     if !ring::is_allowed() {
         return Err(io::Error::other("no io_uring: the module fuse has enable_uring off, or not at all"));
     }
-    Rings::new()
+    Rings::new(fs).map_err(|error| io::Error::other(format!("no io_uring: {error}")))
 }
 
 /// Each inode that the kernel remembers keeps a descriptor of ours open: as many as we are allowed.

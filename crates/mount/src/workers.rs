@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
 type Job = Box<dyn FnOnce() + Send>;
 
 const MOST: usize = 256;
@@ -25,9 +27,17 @@ struct Queue {
 }
 
 /// The threads.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Workers {
     shared: Arc<(Mutex<Queue>, Condvar)>,
+    /// Where they may run: whoever starts one may be bound to a processor (`crate::ring`).
+    anywhere: Option<CpuSet>,
+}
+
+impl Default for Workers {
+    fn default() -> Self {
+        Self { shared: Arc::default(), anywhere: sched_getaffinity(None).ok() }
+    }
 }
 
 impl Workers {
@@ -64,6 +74,9 @@ impl Workers {
     }
 
     fn work(&self) {
+        if let Some(anywhere) = &self.anywhere {
+            let _ = sched_setaffinity(None, anywhere);
+        }
         let (queue, wake) = &*self.shared;
         let mut held = lock(queue);
         loop {
@@ -120,5 +133,20 @@ mod tests {
         let mut all: Vec<_> = tell.iter().take(50).collect();
         all.sort_unstable();
         assert_eq!(all, (0..50).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn whoever_is_bound_to_a_processor_starts_threads_that_are_not() {
+        let anywhere = sched_getaffinity(None).expect("a set");
+        let workers = Workers::default();
+        let first = (0..CpuSet::MAX_CPU).find(|cpu| anywhere.is_set(*cpu)).expect("it runs somewhere");
+        let mut only = CpuSet::new();
+        only.set(first);
+        let (told, tell) = mpsc::channel();
+        std::thread::spawn(move || {
+            sched_setaffinity(None, &only).expect("bound");
+            workers.run(move || told.send(sched_getaffinity(None)).expect("the test listens"));
+        });
+        assert!(tell.recv().expect("it ran").expect("a set") == anywhere);
     }
 }

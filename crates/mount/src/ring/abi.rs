@@ -11,8 +11,7 @@ pub const COMMIT_AND_FETCH: u32 = 2;
 pub const READ: u32 = 15;
 pub const WRITE: u32 = 16;
 pub const FSYNC: u32 = 20;
-/// Ends what serves.
-pub const DESTROY: u32 = 38;
+/// Begins a session.
 pub const INIT: u32 = 26;
 
 /// Of a write: the caller may not keep set-user-id bits.

@@ -17,19 +17,22 @@ mod abi;
 mod choice;
 mod forward;
 mod hot;
+mod processors;
 mod sys;
 
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::io::Errno;
 
 pub use self::choice::FuseUring;
-use self::forward::{Forward, Pair};
+use self::forward::Forward;
 use self::sys::{Entry, Queue};
 use crate::adapter::LONGEST_WRITE;
 use crate::fs::Fs;
@@ -50,9 +53,25 @@ pub struct Desk {
     /// Entries whose answer comes by the socket, by their request.
     away: Mutex<HashMap<u64, &'static mut Entry>>,
     wake: OwnedFd,
+    /// The queue is not to be used.
+    over: AtomicBool,
 }
 
 impl Desk {
+    fn new(wake: OwnedFd) -> Arc<Self> {
+        Arc::new(Self { done: Mutex::default(), away: Mutex::default(), wake, over: AtomicBool::new(false) })
+    }
+
+    fn wake(&self) {
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    /// Ends the queue's thread.
+    fn end(&self) {
+        self.over.store(true, Relaxed);
+        self.wake();
+    }
+
     /// Gives an entry back to the queue's thread.
     pub fn hand_in(&self, entry: &'static mut Entry) {
         let mut done = lock(&self.done);
@@ -60,7 +79,7 @@ impl Desk {
         let is_first = done.len() == 1;
         drop(done);
         if is_first {
-            let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+            self.wake();
         }
     }
 }
@@ -70,95 +89,164 @@ pub fn is_allowed() -> bool {
     std::fs::read_to_string(SETTING).is_ok_and(|text| text.trim() == "Y")
 }
 
+/// One processor's queue, and its thread, which waits to be told of the device.
+struct Ring {
+    desk: Arc<Desk>,
+    device: Sender<Arc<OwnedFd>>,
+    registered: Receiver<io::Result<()>>,
+    thread: JoinHandle<()>,
+}
+
+impl Ring {
+    fn new(number: u16, fs: &Arc<Fs>) -> io::Result<Self> {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let queue = Queue::new(number, DEPTH, wake.try_clone()?)?;
+        let desk = Desk::new(wake);
+        let forward = Forward::new(fs, &desk)?;
+        let (device, come) = channel::<Arc<OwnedFd>>();
+        let (tell, registered) = channel();
+        let thread = std::thread::Builder::new().name(format!("ring-{number}"));
+        let served = Served { fs: Arc::clone(fs), desk: Arc::clone(&desk), queue, forward };
+        let thread = thread.spawn(move || {
+            processors::pin(number);
+            if let Ok(device) = come.recv()
+                && let Err(error) = served.serve(&device, &tell)
+            {
+                // Requests of this processor would wait for ever: the kernel ends them with the process.
+                eprintln!("seawall: the mount's ring {number} ended: {error}");
+                std::process::exit(1);
+            }
+        })?;
+        Ok(Self { desk, device, registered, thread })
+    }
+
+    fn start(&self, device: &Arc<OwnedFd>) -> io::Result<()> {
+        self.device.send(Arc::clone(device)).map_err(io::Error::other)?;
+        self.registered.recv().map_err(io::Error::other)?
+    }
+
+    fn end(self) {
+        drop(self.device);
+        self.desk.end();
+        let _ = self.thread.join();
+    }
+}
+
 /// Queues that are not in use yet.
-pub struct Rings(Vec<(Queue, Arc<Desk>, Pair)>);
+pub struct Rings(Vec<Ring>);
 
 impl Rings {
-    /// One for each processor that there can be.
+    /// One for each processor that there can be. All that they need is made here: once a mount has said that it has
+    /// queues, the kernel waits for them with every request.
     ///
     /// # Errors
-    /// What the kernel says: no io_uring, or not for us; others than root lack a long enough socket.
-    pub fn new() -> io::Result<Self> {
-        let queue = |number| {
-            let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-            let queue = Queue::new(number, DEPTH, wake.try_clone()?)?;
-            let desk = Desk { done: Mutex::default(), away: Mutex::default(), wake };
-            Ok((queue, Arc::new(desk), Pair::new()?))
-        };
-        (0..processors()?).map(queue).collect::<io::Result<_>>().map(Self)
-    }
-
-    /// Takes requests from now on. The kernel waits for it with every request.
-    ///
-    /// # Errors
-    /// What the kernel says. The mount is of no use then.
-    pub fn start(self, fs: &Arc<Fs>, device: &Arc<OwnedFd>) -> io::Result<Vec<JoinHandle<()>>> {
-        let start = |(mut queue, desk, pair): (Queue, Arc<Desk>, Pair), number: usize| {
-            let forward = Forward::new(pair, fs, &desk)?;
-            let (fs, device) = (Arc::clone(fs), Arc::clone(device));
-            let (tell, told) = std::sync::mpsc::channel();
-            let thread = std::thread::Builder::new().name(format!("ring-{number}"));
-            let thread = thread.spawn(move || {
-                pin(number);
-                let entries = (0..DEPTH).map(|_| Entry::new(LONGEST_WRITE as usize)).collect();
-                let registered = queue.register(device.as_fd(), entries);
-                let is_there = registered.is_ok();
-                let _ = tell.send(registered);
-                if is_there && let Err(error) = serve(&fs, &mut queue, &desk, &forward) {
-                    // Requests of this processor would wait for ever: the kernel ends them with the process.
-                    eprintln!("seawall: the mount's ring {number} ended: {error}");
-                    std::process::exit(1);
+    /// What the kernel says: no io_uring, or not for us; no socket that is long enough; too many threads.
+    pub fn new(fs: &Arc<Fs>) -> io::Result<Self> {
+        let mut rings = Self(Vec::new());
+        for number in 0..processors::count()? {
+            match Ring::new(number, fs) {
+                Ok(ring) => rings.0.push(ring),
+                Err(error) => {
+                    rings.end();
+                    return Err(error);
                 }
-                forward.finish();
-            })?;
-            told.recv().map_err(io::Error::other)??;
-            Ok(thread)
-        };
-        self.0.into_iter().zip(0..).map(|(queue, number)| start(queue, number)).collect()
+            }
+        }
+        Ok(rings)
+    }
+
+    /// Takes requests from now on.
+    ///
+    /// # Errors
+    /// What the kernel says. It goes back to /dev/fuse by itself then.
+    pub fn start(mut self, device: &Arc<OwnedFd>) -> io::Result<Vec<JoinHandle<()>>> {
+        for number in 0..self.0.len() {
+            let Err(error) = self.0[number].start(device) else { continue };
+            if number == 0 || error.raw_os_error() != Some(Errno::INVAL.raw_os_error()) {
+                self.end();
+                return Err(error);
+            }
+            // The kernel has fewer, whatever it says elsewhere, and began with the last of them.
+            self.0.drain(number..).for_each(Ring::end);
+            break;
+        }
+        Ok(self.0.into_iter().map(|ring| ring.thread).collect())
+    }
+
+    /// They are not wanted.
+    pub fn end(self) {
+        self.0.into_iter().for_each(Ring::end);
     }
 }
 
-/// The thread's processor only: that of the requests. One that is away has none.
-fn pin(number: usize) {
-    let mut only = CpuSet::new();
-    only.set(number);
-    let _ = sched_setaffinity(None, &only);
+/// What a queue's thread has.
+struct Served {
+    fs: Arc<Fs>,
+    desk: Arc<Desk>,
+    queue: Queue,
+    forward: Forward,
 }
 
-fn processors() -> io::Result<u16> {
-    let list = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
-    let last = list.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<u16>().ok());
-    last.map(|last| last + 1).ok_or_else(|| io::Error::other("the list of processors is not understood"))
-}
+impl Served {
+    fn serve(mut self, device: &OwnedFd, tell: &Sender<io::Result<()>>) -> io::Result<()> {
+        let entries = (0..DEPTH).map(|_| Entry::new(LONGEST_WRITE as usize)).collect();
+        let registered = self.queue.register(device.as_fd(), entries);
+        let taken = registered.as_ref().map_or(0, |taken| *taken);
+        let _ = tell.send(registered.map(drop));
+        let done = self.answer(taken);
+        self.forward.finish();
+        done
+    }
 
-fn serve(fs: &Arc<Fs>, queue: &mut Queue, desk: &Arc<Desk>, forward: &Forward) -> io::Result<()> {
-    let (mut all, mut away) = (DEPTH, 0);
-    while all > 0 {
-        let arrived = queue.wait()?;
-        all -= arrived.gone.min(all);
-        away += arrived.entries.len();
-        for entry in arrived.entries {
-            let answered = match entry.request().opcode {
-                abi::READ => hot::read(fs, desk, entry),
-                abi::WRITE => hot::write(fs, desk, entry),
-                abi::FSYNC => hot::sync(fs, desk, entry),
-                _ => forward.send(desk, entry),
-            };
-            if let Some(entry) = answered {
-                away -= 1;
-                queue.give(entry)?;
+    /// Until the kernel has taken all entries back, of which there are so many.
+    fn answer(&mut self, mut all: usize) -> io::Result<()> {
+        let (mut away, mut unused) = (0, Vec::new());
+        let mut why = None;
+        while all > 0 && !self.desk.over.load(Relaxed) {
+            let arrived = self.queue.wait()?;
+            let is_refused = arrived.gone > 0;
+            all -= arrived.gone.min(all);
+            away += arrived.entries.len();
+            why = arrived.error.or(why);
+            unused.extend(arrived.unused);
+            for entry in arrived.entries {
+                if let Some(entry) = self.answered(entry) {
+                    away -= 1;
+                    self.queue.give(entry)?;
+                }
+            }
+            if arrived.woken {
+                for entry in std::mem::take(&mut *lock(&self.desk.done)) {
+                    away -= 1;
+                    self.queue.give(entry)?;
+                }
+            }
+            // Not at once if the last one was refused: the kernel has no memory.
+            if all > 0 && away >= all && !is_refused {
+                let entry = unused.pop().unwrap_or_else(|| Entry::new(LONGEST_WRITE as usize));
+                self.queue.add(entry)?;
+                all += 1;
             }
         }
-        if arrived.woken {
-            for entry in std::mem::take(&mut *lock(&desk.done)) {
-                away -= 1;
-                queue.give(entry)?;
-            }
-        }
-        if all > 0 && away >= all {
-            queue.add(Entry::new(LONGEST_WRITE as usize))?;
-            all += 1;
+        match why {
+            Some(error) if all == 0 && !is_the_end(&error) => Err(error),
+            _ => Ok(()),
         }
     }
-    Ok(())
+
+    fn answered(&self, entry: &'static mut Entry) -> hot::Answered {
+        let (fs, desk) = (&self.fs, &self.desk);
+        match entry.request().opcode {
+            abi::READ => hot::read(fs, desk, entry),
+            abi::WRITE => hot::write(fs, desk, entry),
+            abi::FSYNC => hot::sync(fs, desk, entry),
+            _ => self.forward.send(desk, entry),
+        }
+    }
+}
+
+/// What entries come back with when the mount is gone.
+fn is_the_end(error: &io::Error) -> bool {
+    let gone = [Errno::NOTCONN, Errno::CONNABORTED, Errno::CANCELED, Errno::NODEV];
+    gone.iter().any(|end| error.raw_os_error() == Some(end.raw_os_error()))
 }

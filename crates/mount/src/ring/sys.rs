@@ -27,6 +27,8 @@ pub struct Entry {
     header: Header,
     payload: Box<[u8]>,
     vectors: [Vector; 2],
+    /// The kernel has taken it, and knows its address.
+    is_known: bool,
 }
 
 // SAFETY: the vectors point to what the entry owns itself.
@@ -40,6 +42,7 @@ impl Entry {
             header: Header::new_zeroed(),
             payload: vec![0; longest].into_boxed_slice(),
             vectors: [nothing(), nothing()],
+            is_known: false,
         }));
         let header = Vector { at: (&raw mut entry.header).cast(), len: size_of::<Header>() };
         entry.vectors = [header, Vector { at: entry.payload.as_mut_ptr(), len: longest }];
@@ -66,6 +69,18 @@ impl Entry {
         &mut self.payload
     }
 
+    /// Writes a request, as the kernel would.
+    #[cfg(test)]
+    pub fn ask(&mut self, head: InHeader) {
+        self.header.in_out[..size_of::<InHeader>()].copy_from_slice(head.as_bytes());
+    }
+
+    /// What the kernel would be told.
+    #[cfg(test)]
+    pub fn said(&self) -> OutHeader {
+        OutHeader::read_from_prefix(&self.header.in_out).expect("long enough").0
+    }
+
     /// Writes the answer's header: so many bytes of the payload, or an error (an errno, positive).
     pub fn answer(&mut self, done: Result<usize, i32>) {
         let unique = self.request().unique;
@@ -86,11 +101,25 @@ pub struct Arrived {
     pub woken: bool,
     /// Entries that the kernel will not use again.
     pub gone: usize,
-    /// Why (an errno), the last one's.
-    refused: Option<i32>,
+    /// New ones among them, which it has not taken.
+    pub unused: Vec<&'static mut Entry>,
+    /// Why, the last one's.
+    pub error: Option<io::Error>,
 }
 
 impl Arrived {
+    fn note(&mut self, entry: &'static mut Entry, result: i32) {
+        if result == 0 {
+            entry.is_known = true;
+            return self.entries.push(entry);
+        }
+        self.gone += 1;
+        self.error = Some(io::Error::from_raw_os_error(-result));
+        if !entry.is_known {
+            self.unused.push(entry);
+        }
+    }
+
     fn is_nothing(&self) -> bool {
         self.entries.is_empty() && !self.woken && self.gone == 0
     }
@@ -112,23 +141,35 @@ impl Queue {
     /// What the kernel says: no io_uring, or not for us.
     pub fn new(number: u16, depth: usize, wake: OwnedFd) -> io::Result<Self> {
         let ring = IoUring::builder().build((depth as u32 + 1).next_power_of_two())?;
+        ring.submitter().register_files_sparse(1)?;
         Ok(Self { ring, number, wake, early: Arrived::default() })
     }
 
-    /// Gives new entries to the kernel, for requests that come by `device`.
+    /// Gives new entries to the kernel, for requests that come by `device`. Returns how many it took: some.
     ///
     /// # Errors
-    /// What the kernel says: it has not, or is not to use, FUSE over io_uring.
-    pub fn register(&mut self, device: BorrowedFd<'_>, entries: Vec<&'static mut Entry>) -> io::Result<()> {
-        self.ring.submitter().register_files(&[device.as_raw_fd()])?;
+    /// What the kernel says: it has not, or is not to use, FUSE over io_uring. It took none.
+    pub fn register(
+        &mut self,
+        device: BorrowedFd<'_>,
+        entries: Vec<&'static mut Entry>,
+    ) -> io::Result<usize> {
+        let count = entries.len();
+        self.ring.submitter().register_files_update(0, &[device.as_raw_fd()])?;
         self.listen()?;
         for entry in entries {
             self.push(REGISTER, entry)?;
         }
-        self.ring.submit()?;
+        while !self.ring.submission().is_empty() {
+            self.tell(0)?;
+        }
         // A refusal is there at once. A request may be, too.
         self.early = self.arrived();
-        self.early.refused.map_or(Ok(()), |error| Err(io::Error::from_raw_os_error(error)))
+        let refused = std::mem::take(&mut self.early.gone);
+        match self.early.error.take() {
+            Some(error) if refused == count => Err(error),
+            _ => Ok(count - refused),
+        }
     }
 
     /// Gives one more entry to the kernel.
@@ -154,10 +195,7 @@ impl Queue {
     pub fn wait(&mut self) -> io::Result<Arrived> {
         let mut arrived = std::mem::take(&mut self.early);
         if arrived.is_nothing() {
-            match self.ring.submit_and_wait(1) {
-                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-                _ => {}
-            }
+            self.tell(1)?;
             arrived = self.arrived();
         }
         if arrived.woken {
@@ -172,15 +210,23 @@ impl Queue {
         for seen in self.ring.completion() {
             match (seen.user_data(), seen.result()) {
                 (WOKEN, _) => arrived.woken = true,
-                // SAFETY: the address is that of an entry that `push` gave away; the kernel is done with it.
-                (at, 0) => arrived.entries.push(unsafe { &mut *(at as *mut Entry) }),
-                (_, error) => {
-                    arrived.gone += 1;
-                    arrived.refused = Some(-error);
+                (at, result) => {
+                    // SAFETY: the address is that of an entry that `push` gave away; the kernel is done with it.
+                    let entry = unsafe { &mut *(at as *mut Entry) };
+                    arrived.note(entry, result);
                 }
             }
         }
         arrived
+    }
+
+    /// Tells the kernel what was pushed, and waits for so many completions. Less may be there, after a signal, or while
+    /// the kernel has no memory to take a request.
+    fn tell(&self, wait_for: usize) -> io::Result<()> {
+        match self.ring.submit_and_wait(wait_for) {
+            Err(error) if !is_for_now(&error) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     fn listen(&mut self) -> io::Result<()> {
@@ -204,13 +250,69 @@ impl Queue {
     }
 
     fn submit(&mut self, entry: &squeue::Entry128) -> io::Result<()> {
-        for _ in 0..2 {
-            // SAFETY: what it points to, an entry of this module or nothing, is never freed.
-            if unsafe { self.ring.submission().push(entry) }.is_ok() {
-                return Ok(());
-            }
-            self.ring.submit()?;
+        // SAFETY: what it points to, an entry of this module or nothing, is never freed.
+        while unsafe { self.ring.submission().push(entry) }.is_err() {
+            self.tell(0)?;
         }
-        Err(io::Error::other("the ring is full"))
+        Ok(())
+    }
+}
+
+fn is_for_now(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock | io::ErrorKind::ResourceBusy
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+    use std::sync::mpsc::{Receiver, channel};
+    use std::time::Duration;
+
+    use rustix::event::{EventfdFlags, eventfd};
+
+    use super::*;
+
+    const ENTRIES: usize = 4;
+
+    fn queue() -> Queue {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("an eventfd");
+        Queue::new(0, ENTRIES, wake).expect("io_uring")
+    }
+
+    fn entries() -> Vec<&'static mut Entry> {
+        (0..ENTRIES).map(|_| Entry::new(4096)).collect()
+    }
+
+    /// On a thread, for it may wait for ever.
+    fn waited(mut queue: Queue) -> Receiver<usize> {
+        let (tell, told) = channel();
+        std::thread::spawn(move || tell.send(queue.wait().map_or(0, |arrived| arrived.entries.len())));
+        told
+    }
+
+    /// /dev/null takes every command and is done with it at once, as a kernel that had requests waiting.
+    #[test]
+    fn requests_that_come_while_entries_are_registered_are_kept() {
+        let null = std::fs::File::open("/dev/null").expect("/dev/null");
+        let mut queue = queue();
+        match queue.register(null.as_fd(), entries()) {
+            Err(error) => return eprintln!("skipped: /dev/null takes no commands (Linux 6.1): {error}"),
+            Ok(taken) => assert_eq!(taken, ENTRIES),
+        }
+        assert_eq!(waited(queue).recv_timeout(Duration::from_secs(10)), Ok(ENTRIES));
+    }
+
+    #[test]
+    fn who_takes_no_entries_is_said_to() {
+        let file = std::fs::File::open("/proc/self/exe").expect("a file");
+        let mut queue = queue();
+        let refused = queue.register(file.as_fd(), entries()).expect_err("not a FUSE device");
+        assert!(matches!(refused.raw_os_error(), Some(95 | 25)), "{refused}");
+        queue.add(Entry::new(4096)).expect("pushed");
+        let again = queue.wait().expect("it says so");
+        assert_eq!((again.entries.len(), again.gone, again.unused.len()), (0, 1, 1), "{:?}", again.error);
     }
 }
