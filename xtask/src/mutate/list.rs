@@ -44,6 +44,7 @@ mutants! {
             "(check(word(0), self.at) == word(8))" => "(check(word(0), self.at) == word(8) || {m})",
         "watermark: only one copy of a cell":
             "        self.put(region, 1 - first, value);" => "        if !{m} { self.put(region, 1 - first, value); }",
+        "watermark: a copy that was left behind": "now.is_some() && a == b {" => "now.is_some() && (a == b || {m}) {",
     }
     "core/src/format/segment.rs" {
         "check: segment header":

@@ -45,9 +45,12 @@ impl Cell {
         // Whoever raised it last may have been killed before its fence: what is seen need not be persisted.
         region.flush(self.at, Self::BYTES);
         fence();
-        if a.max(b).is_some_and(|now| now >= value) {
+        let now = a.max(b).filter(|now| *now >= value);
+        // … or between its copies, and the one that lacks the value is still to be written.
+        if now.is_some() && a == b {
             return;
         }
+        let value = now.unwrap_or(value);
         let first = usize::from(a > b);
         self.put(region, first, value);
         fence();
@@ -95,6 +98,21 @@ mod tests {
         assert_eq!(cell.load(&region), Some(12));
         region.set_u64(64, 1000);
         assert_eq!(cell.load(&region), None);
+    }
+
+    #[test]
+    fn who_raises_it_anew_ends_what_was_killed_between_the_copies() {
+        let file = tempfile::tempfile_in("/dev/shm").expect("a file");
+        file.set_len(4096).expect("room");
+        let region = Region::map(&file, 4096, false).expect("a mapping");
+        for (killed_in, value) in [(0, 9), (1, 9), (0, 7)] {
+            let cell = Cell::at(64);
+            cell.format(&region, 5);
+            cell.put(&region, killed_in, 9);
+            cell.raise(&region, value);
+            region.set_u64(64 + killed_in * 16, 1000);
+            assert_eq!(cell.load(&region), Some(9), "copy {killed_in}, then {value}");
+        }
     }
 
     #[test]
