@@ -122,7 +122,7 @@ impl Block {
             [_] => {
                 let (last, lines) = self.lines_of(&contents[0])?;
                 if torn.is_none() {
-                    self.latest.settle(last, &lines);
+                    self.latest.settle(last, &lines, self.has_failed());
                 }
                 Ok(lines)
             }

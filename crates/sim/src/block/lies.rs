@@ -21,18 +21,18 @@ const REMEMBERED: usize = 2 * LATEST;
 
 type Image = BTreeMap<u32, Units>;
 
-struct Confirmed {
+struct Done {
     at: u64,
     old: Vec<u8>,
     new: Vec<u8>,
-    /// The last batch that counted when it was done.
+    /// The last batch that counted when it was done. `None` of one that failed: what is left of that vouches for nothing.
     last: Option<u64>,
 }
 
 /// What a device did lately.
 #[derive(Default)]
 pub struct Latest {
-    writes: RefCell<VecDeque<Confirmed>>,
+    writes: RefCell<VecDeque<Done>>,
     /// Batches, and the image of each when it was the last one.
     images: RefCell<VecDeque<(u64, Image)>>,
 }
@@ -41,16 +41,16 @@ impl Latest {
     /// A write is about to be put over what was there.
     pub fn note(&self, at: u64, old: Vec<u8>, new: &[u8]) {
         let mut writes = self.writes.borrow_mut();
-        writes.push_back(Confirmed { at, old, new: new.to_vec(), last: None });
+        writes.push_back(Done { at, old, new: new.to_vec(), last: None });
         if writes.len() > LATEST {
             writes.pop_front();
         }
     }
 
     /// The image that the device holds now, and its last batch.
-    pub fn settle(&self, last: u64, image: &Image) {
+    pub fn settle(&self, last: u64, image: &Image, failed: bool) {
         if let Some(write) = self.writes.borrow_mut().back_mut() {
-            write.last = Some(last);
+            write.last = (!failed).then_some(last);
         }
         let mut images = self.images.borrow_mut();
         if images.back().is_none_or(|(known, _)| *known != last) {
@@ -69,7 +69,7 @@ impl Latest {
     /// What is left if some of the latest writes are lost. Returns the newest batch that what is whole vouches for.
     fn lose(&self, rng: &Rng, device: &mut [u8]) -> Option<u64> {
         let writes = self.writes.borrow();
-        let place = |write: &Confirmed| write.at as usize..write.at as usize + write.new.len();
+        let place = |write: &Done| write.at as usize..write.at as usize + write.new.len();
         for write in writes.iter().rev() {
             device[place(write)].copy_from_slice(&write.old);
         }
