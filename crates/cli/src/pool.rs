@@ -100,8 +100,8 @@ fn is_mine(path: &Path) -> bool {
 /// The area behind a pool that is made.
 #[derive(clap::Args)]
 pub struct Spill {
-    /// A spill area behind a new pool: a new file on a fast disk, for what the pool has no room for while the data's disk
-    /// is slower than the commits
+    /// A spill area behind a new pool: a new file on a fast disk, or an empty device, for what the pool has no room for while
+    /// the data's disk is slower than the commits
     #[arg(long, value_name = "PATH")]
     spill: Option<PathBuf>,
     /// With --spill: its size; without it 16 times the pool's

@@ -3,8 +3,12 @@
 mod common;
 
 use std::fs;
+use std::process::{Command, Stdio};
 
-use common::{Place, Said, Writer, kill_everything, wait_for};
+use common::mounts::{Mounts, tracked};
+use common::{
+    Place, Said, Writer, child, has, is_root, kill, kill_everything, signal, wait_for, wait_for_end,
+};
 
 /// A place whose pool is as small as they come, with an area beside the data.
 fn with_area() -> Place {
@@ -24,6 +28,16 @@ fn shows(said: &Said, words: &[&str]) {
     words.iter().for_each(|word| assert!(said.out.contains(word), "no {word:?} in:\n{}", said.out));
 }
 
+/// Writes bursts until the disk was too slow for one; what the last one wrote.
+fn spilled(place: &Place) -> Vec<u8> {
+    let mut content = Vec::new();
+    wait_for("a burst that the disk is too slow for", || {
+        content = burst(place);
+        place.status()["spill"]["spilled_bytes"].as_u64() > Some(0)
+    });
+    content
+}
+
 /// Twice as much as the pool, in a burst.
 fn burst(place: &Place) -> Vec<u8> {
     let content: Vec<u8> =
@@ -41,11 +55,7 @@ fn a_burst_larger_than_the_pool_survives_the_death_of_everybody() {
     shows(&place.seawall(&["inspect", place.pool()]), &["spill area", &area_of(&place)]);
     let mut writer = Writer::start(&place);
     writer.write(20);
-    let mut content = Vec::new();
-    wait_for("a burst that the disk is too slow for", || {
-        content = burst(&place);
-        place.status()["spill"]["spilled_bytes"].as_u64() > Some(0)
-    });
+    let content = spilled(&place);
     let spill = place.status()["spill"].clone();
     assert_eq!(spill["path"], area_of(&place));
     assert!(spill["size"].as_u64() > Some(60 << 20) && spill["trouble"].is_null(), "{spill}");
@@ -55,6 +65,50 @@ fn a_burst_larger_than_the_pool_survives_the_death_of_everybody() {
     place.seawall(&["recover", "--pool", place.pool(), "--replay"]).succeeds();
     assert_eq!(Writer::found(&place), 20);
     assert!(fs::read(place.file("burst-wal")).expect("read") == content);
+}
+
+/// The machine goes on, the memory of the log is there: nothing but the area is missing.
+#[test]
+fn an_area_that_is_gone_with_commits_in_it_is_asked_for() {
+    let place = with_area();
+    let (area, away) = (area_of(&place), area_of(&place) + "-away");
+    let mut writer = Writer::start(&place);
+    writer.write(20);
+    kill_with_commits_in_the_area(&place, writer);
+    fs::rename(&area, &away).expect("moved away");
+    let recover = ["recover", "--pool", place.pool(), "--replay"];
+    place.seawall(&recover).fails(1, &["are in the spill area", &area, "bring the area back"]);
+    place.run(&["true"]).fails(125, &["are in the spill area", &area]);
+    fs::rename(&away, &area).expect("brought back");
+    place.seawall(&recover).succeeds();
+    assert_eq!(Writer::found(&place), 20);
+}
+
+/// Kills everybody in a burst, when something was copied that the files lack.
+fn kill_with_commits_in_the_area(place: &Place, writer: Writer) {
+    let mut burst =
+        place.run_command(&["dd", "if=/dev/urandom", "of=burst-wal", "bs=256k", "count=16k", "oflag=dsync"]);
+    let mut burst = burst.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("seawall starts");
+    let daemon = place.daemon().expect("a daemon");
+    wait_for("commits in the area", || {
+        let used = |said: serde_json::Value| said["spill"]["used"].as_u64() > Some(0);
+        if !used(place.status()) {
+            return false;
+        }
+        signal(daemon, "STOP");
+        let is_still = used(place.seawall(&["inspect", place.pool(), "--json"]).json());
+        if !is_still {
+            signal(daemon, "CONT");
+        }
+        is_still
+    });
+    // Whoever finds no daemon starts another one.
+    let program = child(burst.id(), "dd");
+    [burst.id(), program, writer.run.id(), writer.pid()].into_iter().for_each(|pid| kill(pid.into()));
+    kill(daemon);
+    burst.wait().expect("reaped");
+    [program.into(), daemon].into_iter().for_each(wait_for_end);
+    drop(writer);
 }
 
 #[test]
@@ -84,6 +138,63 @@ fn what_cannot_have_an_area_is_refused_and_nothing_is_made() {
     place.seawall(&taken).fails(1, &["cannot be made", "Name a file that does not exist yet"]);
     assert_eq!(fs::read(&area).expect("kept"), b"somebody's");
     assert!(!fs::exists(place.pool()).expect("asked") && !fs::exists(&block).expect("asked"));
+}
+
+/// A loop device stands for a partition of a fast disk.
+#[test]
+fn a_device_that_holds_nothing_can_be_an_area() {
+    if !is_root() || !has("losetup") {
+        return;
+    }
+    let place = Place::bare();
+    let disk = place.data.path().join("disk");
+    fs::File::create(&disk).and_then(|file| file.set_len(80 << 20)).expect("a disk");
+    let made = Command::new("losetup").args(["--find", "--show"]).arg(&disk).output().expect("losetup");
+    if !made.status.success() {
+        return; // No loop devices here.
+    }
+    let device = Device(String::from_utf8_lossy(&made.stdout).trim().to_owned());
+    let init = ["init", place.pool(), "--emulated", "--size", "16M", "--spill", &device.0];
+    fs::write(&device.0, "somebody's data").expect("written");
+    let sized = [&init[..], &["--spill-size", "64M"]].concat();
+    place.seawall(&sized).fails(1, &["first MiB is not empty", "--force"]);
+    place.seawall(&init).fails(1, &["has no room"]);
+    place.seawall(&[&sized[..], &["--force"]].concat()).succeeds();
+    let mut writer = Writer::start(&place);
+    writer.write(20);
+    let content = spilled(&place);
+    let status = place.status();
+    assert_eq!(status["spill"]["path"], device.0.as_str(), "{status}");
+    kill_everything(&place, writer);
+    place.seawall(&["recover", "--pool", place.pool(), "--replay"]).succeeds();
+    assert_eq!(Writer::found(&place), 20);
+    assert!(fs::read(place.file("burst-wal")).expect("read") == content);
+    let other = format!("{}2", place.pool());
+    let taken = ["init", &other, "--emulated", "--size", "16M", "--spill", &device.0, "--spill-size", "64M"];
+    place.seawall(&taken).fails(1, &["a spill area of Seawall"]);
+    assert!(!fs::exists(&other).expect("asked"));
+}
+
+/// Detached when dropped.
+struct Device(String);
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["--detach", &self.0]).status();
+    }
+}
+
+#[test]
+fn a_mount_makes_a_pool_with_an_area() {
+    let Some(m) = Mounts::bare() else { return };
+    let area = area_of(&m.place);
+    m.mount_with("backing", "at", "sqlite", &["--emulated", "--size", "16M", "--spill", &area]).succeeds();
+    let file = tracked(&m.at("x-wal"));
+    let status = m.place.status();
+    assert_eq!(status["spill"]["path"], area.as_str(), "{status}");
+    drop(file);
+    m.umount().succeeds();
+    assert_eq!(fs::read(m.behind("x-wal")).expect("the file"), [2; 8192]);
 }
 
 #[test]

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::format::SpillEntry;
 use crate::pool::Pool;
 use crate::recover::{Scan, scan};
+use crate::spill::Area;
 use crate::table;
 
 /// What a pool holds.
@@ -52,6 +54,8 @@ pub struct SpillView {
     pub path: String,
     /// Its slots, each as long as a segment.
     pub slots: u32,
+    /// Slots that hold what the files may lack; `None` if what says so is damaged.
+    pub used: Option<u32>,
     /// Why it cannot be read, if that is so: damage if anything live is there.
     pub trouble: Option<String>,
 }
@@ -135,6 +139,7 @@ pub fn inspect(pool: &Pool) -> Inspection {
         spill: pool.area.as_ref().map(|area| SpillView {
             path: area.path().display().to_string(),
             slots: area.slots(),
+            used: used_slots(pool, area),
             trouble: area.trouble().map(str::to_owned),
         }),
         emulated: sb.is_emulated(),
@@ -152,4 +157,12 @@ pub fn inspect(pool: &Pool) -> Inspection {
 
 fn live_of(scan: &Scan, slot: u32) -> u64 {
     scan.live.values().filter(|parts| parts[0].header.slot == slot).count() as u64
+}
+
+fn used_slots(pool: &Pool, area: &Area) -> Option<u32> {
+    let retired = pool.retired().load(&pool.region)?;
+    (0..area.slots()).try_fold(0, |used, slot| {
+        let entry = SpillEntry::of(pool.layout(), slot).load(&pool.region)?;
+        Some(used + u32::from(entry.last_lsn > retired))
+    })
 }

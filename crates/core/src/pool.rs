@@ -14,6 +14,7 @@ use crate::format::{Cell, Layout, Superblock};
 use crate::spill::Area;
 use crate::store::Store;
 
+mod area;
 pub mod block;
 mod create;
 mod error;

@@ -51,9 +51,11 @@ pub fn inspect(ask: &Look) -> Result<()> {
 }
 
 fn spill(area: &offline::SpillView) -> String {
+    let used = area.used.map_or("?".into(), |used| used.to_string());
+    let said = format!("{}, {used} of {} slots in use", area.path, area.slots);
     match &area.trouble {
-        None => format!("{}, {} slots", area.path, area.slots),
-        Some(why) => format!("{}, {} slots, which cannot be read: {why}", area.path, area.slots),
+        None => said,
+        Some(why) => format!("{said}, which cannot be read: {why}"),
     }
 }
 

@@ -18,6 +18,15 @@ pub struct Mounts {
 impl Mounts {
     /// `None` where nothing can be mounted.
     pub fn new() -> Option<Self> {
+        Self::of(Place::new)
+    }
+
+    /// Without a pool.
+    pub fn bare() -> Option<Self> {
+        Self::of(Place::bare)
+    }
+
+    fn of(place: fn() -> Place) -> Option<Self> {
         if !is_root() || !Path::new("/dev/fuse").exists() {
             eprintln!("skipped: needs root and /dev/fuse");
             return None;
@@ -25,7 +34,7 @@ impl Mounts {
         unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
         mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
             .expect("private");
-        let place = Place::new();
+        let place = place();
         for name in ["backing", "at"] {
             fs::create_dir(place.file(name)).expect("made");
         }
@@ -44,7 +53,7 @@ impl Mounts {
         self.mount_with(backing, at, "sqlite", &[])
     }
 
-    fn mount_with(&self, backing: &str, at: &str, preset: &str, more: &[&str]) -> Said {
+    pub fn mount_with(&self, backing: &str, at: &str, preset: &str, more: &[&str]) -> Said {
         let mount = ["mount", backing, at, "--pool", self.place.pool(), "--preset", preset, "--quiet"];
         self.place.seawall(&[&mount, more].concat())
     }

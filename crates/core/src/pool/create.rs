@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode as FileMode, OFlags};
 use seawall_media::{HUGE_PAGE, Medium, Region, magic, probe};
 
-use super::{PoolError, block, host, io, lock, map};
+use super::{PoolError, area, block, host, io, lock, map};
 use crate::format::{Cell, Layout, Superblock, slot_at};
 use crate::spill::{self, Plan};
 
@@ -22,11 +22,11 @@ pub fn create(path: &Path, size: u64, emulated: bool, force: bool) -> Result<(),
     create_with_area(path, size, emulated, force, None)
 }
 
-/// [`create`], with a spill area behind it. A process that is killed half-way may leave the area's file: it is in
-/// nobody's use.
+/// [`create`], with a spill area behind it, in a new file or on a device. A process that is killed half-way may leave the
+/// area: it is in nobody's use.
 ///
 /// # Errors
-/// [`PoolError`]; an existing file is kept, the area's in any case.
+/// [`PoolError`]; an existing file is kept, the area's in any case, and what a device holds is kept unless `force`.
 pub fn create_with_area(
     path: &Path,
     size: u64,
@@ -40,16 +40,13 @@ pub fn create_with_area(
     }
     let layout = plan.map_or(Ok(whole), |plan| with_area(whole, plan))?;
     if let Some(plan) = plan.filter(|_| !emulated) {
-        block::check_medium(directory(&plan.path))?;
+        block::check_medium(area::lies_on(&plan.path))?;
     }
     let file = create_file(path, size)?;
-    let area = plan.map(|plan| Ok((plan, area_file(plan)?))).transpose()?;
+    let area = plan.map(|plan| Ok((plan, area::room(plan, force)?))).transpose()?;
     create_in(&file, path, layout, size, emulated, area.as_ref())?;
     if let Some((plan, file)) = &area {
-        give_name(file, &plan.path).map_err(|e| match e {
-            PoolError::Exists(path) => is_there(&path),
-            e => e,
-        })?;
+        area::give_name(file, plan)?;
     }
     if force && path.exists() {
         let old = OpenOptions::new().read(true).write(true).open(path).map_err(io(path, "opening"))?;
@@ -70,26 +67,6 @@ fn with_area(whole: Layout, plan: &Plan) -> Result<Layout, PoolError> {
         least: slot_at(LEAST_SLOTS, whole.segment_bytes),
         most: slot_at(whole.most_slots(), whole.segment_bytes),
     })
-}
-
-fn is_there(area: &Path) -> PoolError {
-    PoolError::SpillPath { path: area.into(), error: std::io::ErrorKind::AlreadyExists.into() }
-}
-
-/// The area's file, without a name, written from end to end: later no write may have to change the file's extents.
-fn area_file(plan: &Plan) -> Result<File, PoolError> {
-    let path = &plan.path;
-    if path.exists() {
-        return Err(is_there(path));
-    }
-    let file = unnamed(path)?;
-    block::take_room(&file, plan.bytes).map_err(|error| PoolError::NoRoom {
-        path: directory(path).into(),
-        bytes: plan.bytes,
-        error,
-    })?;
-    fill(&file, plan.bytes).map_err(io(path, "filling"))?;
-    Ok(file)
 }
 
 /// A file without a name, filled.

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -118,12 +118,17 @@ impl Area {
         read.is_ok() && seawall_media::crc32c(into) == entry.sum
     }
 
-    /// A descriptor for durable writes: past the page cache, where the file system can do that.
+    /// A descriptor for durable writes: past the page cache, where the file system can do that; of a device as its only
+    /// user, that nobody mounts it meanwhile.
     pub(crate) fn for_writing(&self) -> io::Result<OwnedFd> {
-        self.file.as_ref().map_err(|why| io::Error::other(why.clone()))?;
-        let open =
-            |flags: i32| OpenOptions::new().read(true).write(true).custom_flags(flags).open(&self.path);
-        open(OFlags::DIRECT.bits() as i32).or_else(|_| open(0)).map(OwnedFd::from)
+        let file = self.file.as_ref().map_err(|why| io::Error::other(why.clone()))?;
+        let is_device = file.metadata()?.file_type().is_block_device();
+        let alone = if is_device { OFlags::EXCL } else { OFlags::empty() };
+        let open = |flags: OFlags| {
+            let flags = (flags | alone).bits() as i32;
+            OpenOptions::new().read(true).write(true).custom_flags(flags).open(&self.path)
+        };
+        open(OFlags::DIRECT).or_else(|_| open(OFlags::empty())).map(OwnedFd::from)
     }
 
     /// The same area behind another mapping's pool: what a simulated one needs.

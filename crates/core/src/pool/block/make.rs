@@ -12,7 +12,7 @@ use seawall_wire::desk::Desk;
 
 use super::super::{PoolError, create as whole, host, io as failing, lock};
 use super::{Sizes, image};
-use crate::format::{Cell, Layout, Superblock};
+use crate::format::{AreaHeader, Cell, Layout, Superblock};
 use crate::journal::open;
 use crate::store::Store;
 
@@ -111,7 +111,7 @@ fn layout(path: &Path, sizes: Sizes) -> Result<Layout, PoolError> {
 }
 
 /// What a device holds, if it is not empty.
-pub(super) fn holds(device: &File) -> io::Result<Option<&'static str>> {
+pub(in crate::pool) fn holds(device: &File) -> io::Result<Option<&'static str>> {
     let mut start = vec![0; LOOKED_AT];
     let mut device = device;
     rustix::fs::seek(device, rustix::fs::SeekFrom::Start(0))?;
@@ -119,6 +119,7 @@ pub(super) fn holds(device: &File) -> io::Result<Option<&'static str>> {
     Ok(match start.iter().any(|byte| *byte != 0) {
         false => None,
         true if start.starts_with(&ANCHOR_MAGIC) => Some("a Seawall log"),
+        true if AreaHeader::parse(&start).is_some() => Some("a spill area of Seawall"),
         true => Some("its first MiB is not empty"),
     })
 }

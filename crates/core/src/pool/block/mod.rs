@@ -29,7 +29,7 @@ use crate::store::Store;
 
 use image::Source;
 pub(crate) use image::nameless;
-pub(super) use make::{check_medium, take_room};
+pub(super) use make::{check_medium, holds, take_room};
 pub use make::{create, create_file, is_device};
 use mirror::Pair;
 pub use replace::Replacement;
@@ -220,7 +220,7 @@ fn because(file: &File, direct: bool) -> String {
 }
 
 /// Opens a journal, or what is to become one, and locks it. A device only as its only user: nobody mounts it meanwhile.
-fn open_locked(path: &Path) -> Result<File, PoolError> {
+pub(super) fn open_locked(path: &Path) -> Result<File, PoolError> {
     let file = OpenOptions::new().read(true).write(true).open(path).map_err(super::opening(path))?;
     // Also of a device first this one: it tells a daemon from a mount.
     lock(&file, path)?;
