@@ -95,7 +95,8 @@ pub fn run(root: &Path, only: &str, points: &str, json: &Path) -> Result<usize, 
 
 /// Why nobody needs what is at this site, if that is known.
 fn needless(root: &Path, name: &str) -> Option<&'static str> {
-    let (file, line) = name.strip_prefix("flush:")?.rsplit_once(':')?;
+    let site = name.strip_prefix("flush:").or_else(|| name.strip_prefix("fence:"))?;
+    let (file, line) = site.rsplit_once(':')?;
     let text = std::fs::read_to_string(root.join("crates").join(file)).ok()?;
     let text = text.lines().nth(line.parse::<usize>().ok()?.checked_sub(1)?)?;
     NEEDLESS.iter().find(|(of, part, _)| *of == file && text.contains(part)).map(|(_, _, why)| *why)
