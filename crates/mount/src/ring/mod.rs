@@ -109,7 +109,6 @@ impl Ring {
         let served = Served { fs: Arc::clone(fs), desk: Arc::clone(&desk), queue, forward };
         let thread = thread.spawn(move || {
             processors::pin(number);
-            sys::go_first();
             if let Ok(device) = come.recv()
                 && let Err(error) = served.serve(&device, &tell)
             {

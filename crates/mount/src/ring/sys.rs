@@ -1,4 +1,4 @@
-//! What needs `unsafe`: memory that the kernel writes requests into, and a call that has no safe form.
+//! The one place that needs `unsafe`: memory that the kernel writes requests into.
 //!
 //! An entry belongs to whoever has it: the kernel from [`Queue::give`] on, its holder from [`Queue::wait`] on. It is
 //! never freed: the kernel knows its address as long as the mount is there, and so does this process.
@@ -123,14 +123,6 @@ impl Arrived {
     fn is_nothing(&self) -> bool {
         self.entries.is_empty() && !self.woken && self.gone == 0
     }
-}
-
-/// The calling thread goes before all that are scheduled by fair shares, if that is allowed: who made a request waits
-/// for it on this processor, behind whatever else is ready there. What it starts does not.
-pub fn go_first() {
-    let how = libc::sched_param { sched_priority: 1 };
-    // SAFETY: reads what it is given.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const how) };
 }
 
 /// One processor's.
