@@ -16,8 +16,11 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Bytes of a chunk.
 pub const CHUNK: u64 = 1 << 20;
-/// Chunks of a window, the part of a file that is looked at.
-pub const CHUNKS: usize = 64;
+/// Chunks of a window, the part of a file that is looked at: a database that writes all over a file is to lie in it as
+/// a whole.
+pub const CHUNKS: usize = 1024;
+/// Chunks of a group, which a window has one of for each bit of a word.
+const GROUP: usize = CHUNKS / u64::BITS as usize;
 /// Written by calls, a chunk is due to be warm.
 const EARNED: u32 = (CHUNK / 4) as u32;
 /// Bit of a warm chunk.
@@ -63,6 +66,8 @@ pub enum Chunk {
 pub struct Warmth {
     /// 0 to `EARNED`: bytes written by calls. `WARM`, with blocks, slow stores and bytes stored.
     chunks: [AtomicU32; CHUNKS],
+    /// Groups with chunks that are not 0: files that share a row clear it often.
+    touched: AtomicU64,
     /// Where the latest write ended.
     end: AtomicU64,
 }
@@ -70,12 +75,19 @@ pub struct Warmth {
 impl Warmth {
     /// All cold.
     pub const fn new() -> Self {
-        Self { chunks: [const { AtomicU32::new(0) }; CHUNKS], end: AtomicU64::new(0) }
+        let [touched, end] = [const { AtomicU64::new(0) }; 2];
+        Self { chunks: [const { AtomicU32::new(0) }; CHUNKS], touched, end }
     }
 
     /// All cold.
     pub fn clear(&self) {
-        self.chunks.iter().for_each(|chunk| chunk.store(0, Relaxed));
+        let mut touched = self.touched.load(Relaxed);
+        while touched != 0 {
+            let from = touched.trailing_zeros() as usize * GROUP;
+            self.chunks[from..from + GROUP].iter().for_each(|chunk| chunk.store(0, Relaxed));
+            touched &= touched - 1;
+        }
+        self.touched.store(0, Relaxed);
         self.end.store(0, Relaxed);
     }
 
@@ -96,7 +108,7 @@ impl Warmth {
     /// A chunk that was due is warm, or has to earn it again.
     pub fn decide(&self, bytes: &Range<u64>, warm: bool) {
         // Not 0: that its neighbour is warm is no reason to ask again.
-        self.chunks[self.look(bytes).0].store(if warm { WARM } else { 1 }, Relaxed);
+        self.set(self.look(bytes).0, if warm { WARM } else { 1 });
     }
 
     /// True if the latest write ended within these bytes: a log that writes its last page again, which the processor's
@@ -113,7 +125,7 @@ impl Warmth {
         let (chunk, earned) = self.look(bytes);
         if earned < EARNED {
             let more = (bytes.end - bytes.start).min(u64::from(EARNED)) as u32;
-            self.chunks[chunk].store((earned + more).min(EARNED), Relaxed);
+            self.set(chunk, (earned + more).min(EARNED));
         }
         self.end.store(bytes.end, Relaxed);
     }
@@ -129,7 +141,7 @@ impl Warmth {
             true => state & !(STORED_MASK | AGAIN_MASK) | WORTH_IT,
             false => state & !STORED_MASK | stored,
         };
-        self.chunks[chunk].store(state, Relaxed);
+        self.set(chunk, state);
         if slow { self.slow(bytes) } else { After::Nothing }
     }
 
@@ -143,7 +155,7 @@ impl Warmth {
             false if state & WORTH_IT != 0 => (EARNED, After::DropChunk),
             false => (0, After::DropChunk),
         };
-        self.chunks[chunk].store(state, Relaxed);
+        self.set(chunk, state);
         after
     }
 
@@ -151,6 +163,12 @@ impl Warmth {
     fn look(&self, bytes: &Range<u64>) -> (usize, u32) {
         let chunk = (bytes.start / CHUNK) as usize % CHUNKS;
         (chunk, self.chunks[chunk].load(Relaxed))
+    }
+
+    #[inline]
+    fn set(&self, chunk: usize, state: u32) {
+        self.chunks[chunk].store(state, Relaxed);
+        self.touched.store(self.touched.load(Relaxed) | 1 << (chunk / GROUP), Relaxed);
     }
 
     /// A log's writes: each begins where the last one ended, or repeats its last page.
@@ -204,6 +222,19 @@ mod tests {
         }
         assert_eq!((0..10).map(|_| store(0, true)).position(|after| after == After::DropChunk), Some(8));
         assert_eq!(warmth.of(&at(0, 1)), Chunk::Due);
+    }
+
+    #[test]
+    fn places_all_over_a_gigabyte_are_told_apart_and_forgotten() {
+        let warmth = Warmth::new();
+        let places = [0, 1 << 20, 100 << 20, 512 << 20, (1 << 30) - CHUNK].map(|place| at(place, 4096));
+        for place in &places {
+            assert_eq!(warmth.of(place), Chunk::Cold);
+            warmth.decide(place, true);
+        }
+        assert!(places.iter().all(|place| warmth.of(place) == Chunk::Warm));
+        warmth.clear();
+        assert!(places.iter().all(|place| warmth.of(place) == Chunk::Cold));
     }
 
     #[test]

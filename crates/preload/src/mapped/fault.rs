@@ -57,7 +57,8 @@ impl Row {
     /// Memory in place of the mapping.
     fn replace(&self) -> bool {
         let prot = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        // Of a whole window hardly a page will be used: nobody shall be asked to have memory for all of it.
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
         let (at, len) = (self.at.load(Relaxed), self.len.load(Relaxed));
         self.broken.store(true, Release);
         raw!(SYS_mmap, at, len, prot, flags, -1isize, 0).is_ok()
