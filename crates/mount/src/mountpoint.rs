@@ -198,8 +198,12 @@ fn detach_if_dead(place: &Path) -> Result<(), Refused> {
 
 /// True for a mount of ours whose process has died.
 pub fn is_dead(place: &Path) -> bool {
+    use rustix::io::Errno;
+    // The kernel takes its rings down behind the end of the process; until then it says that a request came to nothing.
+    // A process that lives says none of these.
+    let dead = |e| matches!(e, Errno::NOTCONN | Errno::CANCELED | Errno::CONNABORTED);
     // What stat(2) says may be remembered from its life; this is always asked of the process.
-    let gone = rustix::fs::statvfs(place).is_err_and(|e| e == rustix::io::Errno::NOTCONN);
+    let gone = rustix::fs::statvfs(place).is_err_and(dead);
     gone && listed(place).ok().flatten().is_some_and(|found| is_ours(&found))
 }
 
