@@ -3,12 +3,13 @@
 mod common;
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use common::mounts::{Mounts, tracked};
-use common::{
-    Place, Said, Writer, child, has, is_root, kill, kill_everything, signal, wait_for, wait_for_end,
-};
+use common::{Place, Said, Writer, has, is_root, kill, kill_everything, wait_for, wait_for_end};
+use nix::sys::ptrace;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
 
 /// A place whose pool is as small as they come, with an area beside the data.
 fn with_area() -> Place {
@@ -28,8 +29,9 @@ fn shows(said: &Said, words: &[&str]) {
     words.iter().for_each(|word| assert!(said.out.contains(word), "no {word:?} in:\n{}", said.out));
 }
 
-/// Writes bursts until the disk was too slow for one; what the last one wrote.
+/// Writes bursts until the disk was too slow for one; what the last one wrote. Root makes it too slow for the first.
 fn spilled(place: &Place) -> Vec<u8> {
+    let _destaging = is_root().then(|| Stopped::thread_of(place.daemon().expect("a daemon"), "destage"));
     let mut content = Vec::new();
     wait_for("a burst that the disk is too slow for", || {
         content = burst(place);
@@ -70,6 +72,9 @@ fn a_burst_larger_than_the_pool_survives_the_death_of_everybody() {
 /// The machine goes on, the memory of the log is there: nothing but the area is missing.
 #[test]
 fn an_area_that_is_gone_with_commits_in_it_is_asked_for() {
+    if !is_root() {
+        return; // Others may not trace.
+    }
     let place = with_area();
     let (area, away) = (area_of(&place), area_of(&place) + "-away");
     let mut writer = Writer::start(&place);
@@ -84,31 +89,48 @@ fn an_area_that_is_gone_with_commits_in_it_is_asked_for() {
     assert_eq!(Writer::found(&place), 20);
 }
 
-/// Kills everybody in a burst, when something was copied that the files lack.
+/// Kills everybody after a burst of which nothing reached the files, so that some of it is in the area alone.
 fn kill_with_commits_in_the_area(place: &Place, writer: Writer) {
-    let mut burst =
-        place.run_command(&["dd", "if=/dev/urandom", "of=burst-wal", "bs=256k", "count=16k", "oflag=dsync"]);
-    let mut burst = burst.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("seawall starts");
-    let daemon = place.daemon().expect("a daemon");
-    wait_for("commits in the area", || {
-        let used = |said: serde_json::Value| said["spill"]["used"].as_u64() > Some(0);
-        if !used(place.status()) {
-            return false;
-        }
-        signal(daemon, "STOP");
-        let is_still = used(place.seawall(&["inspect", place.pool(), "--json"]).json());
-        if !is_still {
-            signal(daemon, "CONT");
-        }
-        is_still
-    });
-    // Whoever finds no daemon starts another one.
-    let program = child(burst.id(), "dd");
-    [burst.id(), program, writer.run.id(), writer.pid()].into_iter().for_each(|pid| kill(pid.into()));
-    kill(daemon);
-    burst.wait().expect("reaped");
+    let (program, daemon) = (writer.pid(), place.daemon().expect("a daemon"));
+    let destaging = Stopped::thread_of(daemon, "destage");
+    burst(place);
+    assert!(place.status()["spill"]["used"].as_u64() > Some(0), "{}", place.status());
+    // In this order: whoever finds no daemon starts another one.
+    [writer.run.id().into(), program.into(), daemon].into_iter().for_each(kill);
+    destaging.has_ended();
     [program.into(), daemon].into_iter().for_each(wait_for_end);
-    drop(writer);
+}
+
+/// A thread that is traced and goes no further. It waits for work, so it has nothing that others need.
+struct Stopped(Pid);
+
+impl Stopped {
+    fn thread_of(process: u64, name: &str) -> Self {
+        let tasks = format!("/proc/{process}/task");
+        let read = |tid: &str, what: &str| fs::read_to_string(format!("{tasks}/{tid}/{what}"));
+        let is_it = |tid: &String| read(tid, "comm").is_ok_and(|comm| comm.trim() == name);
+        let names = fs::read_dir(&tasks)
+            .expect("threads")
+            .filter_map(|task| task.ok()?.file_name().into_string().ok());
+        let tid = names.into_iter().find(is_it).expect("such a thread");
+        wait_for("a thread that waits", || read(&tid, "wchan").is_ok_and(|at| at.starts_with("futex")));
+        let tid = Pid::from_raw(tid.parse().expect("a number"));
+        ptrace::seize(tid, ptrace::Options::empty()).and_then(|()| ptrace::interrupt(tid)).expect("traced");
+        let seen = waitpid(tid, Some(WaitPidFlag::__WALL)).expect("it stops");
+        assert!(matches!(seen, WaitStatus::PtraceEvent(..) | WaitStatus::Stopped(..)), "{seen:?}");
+        Self(tid)
+    }
+
+    /// Until its tracer has heard that it has ended, its process is not gone.
+    fn has_ended(self) {
+        let _ = waitpid(self.0, Some(WaitPidFlag::__WALL));
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        let _ = ptrace::detach(self.0, None);
+    }
 }
 
 #[test]
