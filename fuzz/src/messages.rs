@@ -12,6 +12,7 @@ use std::sync::{LazyLock, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rustix::fs::FlockOperation;
 use seawall_core::pool;
 use seawall_daemon::{Options, net, place, serve, status};
 use seawall_wire::message::{Kind, MAGIC, MESSAGE_MAX, Reply, Request};
@@ -55,6 +56,8 @@ pub fn target(bytes: &[u8]) {
             break;
         }
         if connection.is_none() || input.u8().is_multiple_of(4) {
+            // First the old one: it would keep its daemon.
+            drop(connection.take());
             connection = Some(scene.connect());
         }
         let told = connection.as_ref().map(|socket| scene.say(socket, &mut input));
@@ -103,6 +106,7 @@ impl Scene {
         }
         if let Some(ended) = self.daemon.take() {
             ended.join().expect("the daemon panicked");
+            self.wait_for_its_threads();
         }
         let (ready, listens) = mpsc::channel();
         let options = Options { pool: self.pool.clone(), keep: true, journal: false, cache: None };
@@ -111,6 +115,12 @@ impl Scene {
         }));
         listens.recv_timeout(PATIENCE).expect("a daemon that listens");
         self.dial().expect("it listens")
+    }
+
+    /// Threads that a daemon leaves to the end of its process have the pool a little longer here.
+    fn wait_for_its_threads(&self) {
+        let pool = File::open(&self.pool).expect("the pool");
+        rustix::fs::flock(&pool, FlockOperation::LockExclusive).expect("nobody's");
     }
 
     fn dial(&self) -> Option<OwnedFd> {
