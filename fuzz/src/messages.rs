@@ -120,7 +120,8 @@ impl Scene {
     /// Threads that a daemon leaves to the end of its process have the pool a little longer here.
     fn wait_for_its_threads(&self) {
         let pool = File::open(&self.pool).expect("the pool");
-        rustix::fs::flock(&pool, FlockOperation::LockExclusive).expect("nobody's");
+        let lock = || rustix::fs::flock(&pool, FlockOperation::LockExclusive);
+        rustix::io::retry_on_intr(lock).expect("nobody's");
     }
 
     fn dial(&self) -> Option<OwnedFd> {
