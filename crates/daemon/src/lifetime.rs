@@ -26,6 +26,7 @@ const FIRST: Duration = Duration::from_secs(10);
 pub(crate) struct Lifetime {
     keep: bool,
     ending: AtomicBool,
+    over: AtomicBool,
     /// Readable once the daemon is to end.
     end: Option<OwnedFd>,
     holders: AtomicUsize,
@@ -40,6 +41,7 @@ impl Lifetime {
             keep,
             ending: AtomicBool::new(false),
             // Without it the end is noticed a tick later.
+            over: AtomicBool::new(false),
             end: eventfd(0, EventfdFlags::CLOEXEC).ok(),
             holders: AtomicUsize::new(0),
             greeted: Mutex::default(),
@@ -114,6 +116,16 @@ impl Lifetime {
 
     pub fn is_ending(&self) -> bool {
         self.ending.load(Relaxed)
+    }
+
+    /// Nothing is left to be done: whoever still watched may stop.
+    pub fn finish(&self) {
+        self.over.store(true, Relaxed);
+    }
+
+    /// True from [`Self::finish`] on.
+    pub fn is_finished(&self) -> bool {
+        self.over.load(Relaxed)
     }
 }
 

@@ -67,7 +67,7 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
         spawn(&daemon, "rebuild", rebuild::run),
         spawn(&daemon, "spill", spill::run),
     ];
-    spawn(&daemon, "watch", watch::run);
+    let watch = spawn(&daemon, "watch", watch::run);
     spawn(&daemon, "leader", leader::run);
     ready();
     accept_all(&daemon, &listener, signals.as_ref().ok());
@@ -81,6 +81,9 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
         let _ = thread.join();
     }
     finish(&daemon);
+    // Until now who opened a file waited for it.
+    daemon.lifetime.finish();
+    let _ = watch.join();
     Ok(())
 }
 

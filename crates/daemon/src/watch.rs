@@ -40,6 +40,8 @@ use nix::sys::fanotify::{
 };
 use nix::sys::inotify::{AddWatchFlags, InitFlags as InotifyFlags, Inotify, WatchDescriptor};
 
+use rustix::event::{PollFd, PollFlags, Timespec};
+
 use crate::log::Log;
 use crate::state::{Daemon, lock};
 use crate::{cache, sys, warden};
@@ -139,7 +141,7 @@ fn proc_path(file: impl AsFd) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()).into()
 }
 
-/// Answers events until the process ends.
+/// Answers events until everything else has ended.
 pub(crate) fn run(daemon: &Arc<Daemon>) {
     if !matches!(daemon.watch, Watch::Blind) {
         cache::announce(daemon);
@@ -151,8 +153,32 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
     }
 }
 
+/// Between looks whether the end has come, once it is near.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+/// The same before, should the event of the end be missing.
+const TICK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// Waits for events. False when everything else has ended.
+fn is_called(daemon: &Daemon, group: impl AsFd) -> bool {
+    while !daemon.lifetime.is_finished() {
+        let mut fds = vec![PollFd::new(&group, PollFlags::IN)];
+        let is_near = daemon.lifetime.is_ending();
+        let end = daemon.lifetime.end_event().filter(|_| !is_near);
+        let limit = match (is_near, &end) {
+            (true, _) => Some(&LOOK),
+            (false, Some(_)) => None,
+            (false, None) => Some(&TICK),
+        };
+        fds.extend(end);
+        if rustix::event::poll(&mut fds, limit).is_ok() && !fds[0].revents().is_empty() {
+            return true;
+        }
+    }
+    false
+}
+
 fn permissions(daemon: &Arc<Daemon>, fanotify: &Fanotify) {
-    loop {
+    while is_called(daemon, fanotify) {
         let Ok(events) = fanotify.read_events() else {
             std::thread::sleep(Duration::from_millis(100));
             continue;
@@ -231,7 +257,7 @@ fn allow(fanotify: &Fanotify, event: &FanotifyEvent) {
 }
 
 fn reports(daemon: &Daemon, inotify: &Inotify, inodes: &Mutex<HashMap<WatchDescriptor, Inode>>) {
-    loop {
+    while is_called(daemon, inotify) {
         let Ok(events) = inotify.read_events() else {
             std::thread::sleep(Duration::from_millis(100));
             continue;
