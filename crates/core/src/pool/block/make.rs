@@ -64,7 +64,8 @@ pub(super) fn room(path: &Path, bytes: u64) -> Result<File, PoolError> {
     Ok(file)
 }
 
-fn unnamed(path: &Path, bytes: u64) -> Result<File, PoolError> {
+/// A new file of so many bytes, without a name yet.
+pub(in crate::pool) fn unnamed(path: &Path, bytes: u64) -> Result<File, PoolError> {
     if path.exists() {
         return Err(PoolError::Exists(path.into()));
     }
@@ -80,7 +81,7 @@ fn unnamed(path: &Path, bytes: u64) -> Result<File, PoolError> {
 }
 
 /// Asks first: what fails half-way has taken everybody's room for a while.
-pub(in crate::pool) fn take_room(file: &File, bytes: u64) -> io::Result<()> {
+fn take_room(file: &File, bytes: u64) -> io::Result<()> {
     let fs = rustix::fs::fstatvfs(file)?;
     if fs.f_bavail.saturating_mul(fs.f_frsize) < bytes {
         return Err(rustix::io::Errno::NOSPC.into());
@@ -93,11 +94,7 @@ fn on_device(path: &Path, image: u64, force: bool, memory: &Path) -> Result<(), 
     let device = super::open_locked(path)?;
     let sizes = Sizes::of(image);
     let layout = layout(path, sizes)?;
-    let len = size_of(&device).map_err(failing(path, "asking for the size of"))?;
-    if len < sizes.journal {
-        let error = io::Error::other(format!("it has {} MiB", len >> 20));
-        return Err(PoolError::NoRoom { path: path.into(), bytes: sizes.journal, error });
-    }
+    check_room(&device, path, sizes.journal)?;
     match holds(&device).map_err(failing(path, "reading"))? {
         None => {}
         Some(_) if force => image::give_up(&device, path, memory)?,
@@ -110,8 +107,34 @@ fn layout(path: &Path, sizes: Sizes) -> Result<Layout, PoolError> {
     Layout::for_size(sizes.image).ok_or_else(|| PoolError::TooSmall { path: path.into(), size: sizes.image })
 }
 
+/// A device of so many bytes that holds nothing, or whose content may be lost, as its only user.
+pub(in crate::pool) fn empty_device(path: &Path, bytes: u64, force: bool) -> Result<File, PoolError> {
+    let device = super::open_locked(path)?;
+    check_room(&device, path, bytes)?;
+    check_empty(&device, path, force)?;
+    Ok(device)
+}
+
+/// Refuses what has fewer bytes.
+pub(super) fn check_room(file: &File, path: &Path, bytes: u64) -> Result<(), PoolError> {
+    let has = size_of(file).map_err(failing(path, "asking for the size of"))?;
+    if has >= bytes {
+        return Ok(());
+    }
+    let error = io::Error::other(format!("it has {} MiB", has >> 20));
+    Err(PoolError::NoRoom { path: path.into(), bytes, error })
+}
+
+/// Refuses a device that holds something, unless with `force`.
+pub(super) fn check_empty(device: &File, path: &Path, force: bool) -> Result<(), PoolError> {
+    match holds(device).map_err(failing(path, "reading"))? {
+        Some(by) if !force => Err(PoolError::UsedDevice { path: path.into(), by }),
+        _ => Ok(()),
+    }
+}
+
 /// What a device holds, if it is not empty.
-pub(in crate::pool) fn holds(device: &File) -> io::Result<Option<&'static str>> {
+fn holds(device: &File) -> io::Result<Option<&'static str>> {
     let mut start = vec![0; LOOKED_AT];
     let mut device = device;
     rustix::fs::seek(device, rustix::fs::SeekFrom::Start(0))?;

@@ -538,16 +538,7 @@ fn device(this: &Copy, place: &Path, size: u64, force: bool) -> Result<File, Poo
     if this.is_at(place) {
         return Err(no("it is the log's own device"));
     }
-    let file = open_locked(place)?;
-    let has = size_of(&file).map_err(failing(place, "asking for the size of"))?;
-    if has < size {
-        let error = std::io::Error::other(format!("it has {} MiB", has >> 20));
-        return Err(PoolError::NoRoom { path: place.into(), bytes: size, error });
-    }
-    match make::holds(&file).map_err(failing(place, "reading"))? {
-        Some(by) if !force => Err(PoolError::UsedDevice { path: place.into(), by }),
-        _ => Ok(file),
-    }
+    make::empty_device(place, size, force)
 }
 
 /// Has a log that nobody uses go on without its other copy, which is lost for good. Whatever that one alone held is given

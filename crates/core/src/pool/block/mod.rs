@@ -29,7 +29,7 @@ use crate::store::Store;
 
 use image::Source;
 pub(crate) use image::nameless;
-pub(super) use make::{check_medium, holds, take_room};
+pub(super) use make::{check_medium, empty_device, unnamed};
 pub use make::{create, create_file, is_device};
 use mirror::Pair;
 pub use replace::Replacement;

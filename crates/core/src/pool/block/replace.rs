@@ -13,8 +13,6 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::SeqCst;
 
-use seawall_media::block::size_of;
-
 use super::super::{Pool, PoolError, create::directory, io as failing};
 use super::mirror::{Copy, Verdict, decide, fits, introduce, is_at};
 use super::{is_journal, label, make, open_locked};
@@ -93,11 +91,7 @@ fn candidate(
     let held = held.find(|held| is_at(held, place));
     let is_held = held.is_some();
     let file = held.map_or_else(|| open_locked(place), Ok)?;
-    let has = size_of(&file).map_err(failing(place, "asking for the size of"))?;
-    if has < size {
-        let error = io::Error::other(format!("it has {} MiB", has >> 20));
-        return Err(PoolError::NoRoom { path: place.into(), bytes: size, error });
-    }
+    make::check_room(&file, place, size)?;
     let former = file.try_clone().map_err(failing(place, "opening"))?;
     let former = Copy::of(former, place).and_then(|copy| fits(this, copy)).ok();
     match former {
@@ -105,9 +99,6 @@ fn candidate(
         None if is_held => Ok(file),
         Some(_) if !is_device => Err(no("it went on alone, and may hold what this log lacks: move it away")),
         None if !is_device => Err(no("it holds another log")),
-        _ => match make::holds(&file).map_err(failing(place, "reading"))? {
-            Some(by) if !force => Err(PoolError::UsedDevice { path: place.into(), by }),
-            _ => Ok(file),
-        },
+        _ => make::check_empty(&file, place, force).map(|()| file),
     }
 }
