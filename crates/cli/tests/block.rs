@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use common::disk::LoopDevice;
 use common::{Place, Said, Writer, is_root, kill, kill_everything, signal, wait_for, wait_for_end};
 
 /// A place whose pool is a log of 16 MiB on a disk.
@@ -274,29 +275,18 @@ fn a_log_is_not_made_beside_data_that_is_in_memory_or_over_another_file() {
 /// A loop device stands for a disk.
 #[test]
 fn a_device_that_holds_something_is_not_formatted() {
-    if !is_root() || !common::has("losetup") {
-        return;
-    }
-    let mut place = Place::bare();
-    let disk = place.data.path().join("disk");
-    fs::File::create(&disk).and_then(|file| file.set_len(80 << 20)).expect("a disk");
-    let made = Command::new("losetup").args(["--find", "--show"]).arg(&disk).output().expect("losetup");
-    if !made.status.success() {
-        return; // No loop devices here.
-    }
-    let device = String::from_utf8_lossy(&made.stdout).trim().to_owned();
-    place.pool = device.clone().into();
-    place.seawall(&["init", "--block", &device]).fails(1, &["has no room"]);
-    place.seawall(&["init", "--block", &device, "--size", "16M"]).succeeds();
+    let Some(device) = LoopDevice::new(80 << 20) else { return };
+    let (mut place, device) = (Place::bare(), device.path());
+    place.pool = device.into();
+    place.seawall(&["init", "--block", device]).fails(1, &["has no room"]);
+    place.seawall(&["init", "--block", device, "--size", "16M"]).succeeds();
     place.run(&["true"]).succeeds();
-    place.seawall(&["init", "--block", &device, "--size", "16M"]).fails(1, &["a Seawall log", "--force"]);
-    place.seawall(&["init", "--block", &device, "--size", "16M", "--force"]).succeeds();
-    let write = |bytes: &[u8]| fs::write(&device, bytes).expect("written");
+    place.seawall(&["init", "--block", device, "--size", "16M"]).fails(1, &["a Seawall log", "--force"]);
+    place.seawall(&["init", "--block", device, "--size", "16M", "--force"]).succeeds();
+    let write = |bytes: &[u8]| fs::write(device, bytes).expect("written");
     write(&[0; 8192]);
     write(b"somebody's data");
-    place.seawall(&["init", "--block", &device, "--size", "16M"]).fails(1, &["first MiB is not empty"]);
-    let run = ["run", "--block", &device, "--preset", "sqlite", "--data", ".", "--", "true"];
+    place.seawall(&["init", "--block", device, "--size", "16M"]).fails(1, &["first MiB is not empty"]);
+    let run = ["run", "--block", device, "--preset", "sqlite", "--data", ".", "--", "true"];
     place.seawall(&run).fails(125, &["is no Seawall log", "init --block"]);
-    let done = Command::new("losetup").args(["--detach", &device]).status().expect("losetup");
-    assert!(done.success());
 }

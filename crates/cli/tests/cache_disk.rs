@@ -7,9 +7,10 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use common::disk::LoopDevice;
 use common::front::{self, Front};
 use common::scene::Scene;
-use common::{Place, is_root, wait_for};
+use common::{Place, wait_for};
 
 const BLOCKS: usize = 60;
 
@@ -204,8 +205,8 @@ fn another_file_is_left_alone_and_memory_has_no_budget() {
 /// A whole device, by a loop of a file.
 #[test]
 fn a_device_is_a_cache_if_nothing_is_on_it() {
-    let Some(device) = Loop::new() else { return };
-    let path = device.0.as_str();
+    let Some(device) = LoopDevice::new(65 << 20) else { return };
+    let path = device.path();
     let cache = ["--cache", "64M", "--cache-path", path];
     let mut scene = Scene::with(&[("x.db", BLOCKS)], &cache);
     for found in [0, BLOCKS] {
@@ -218,24 +219,4 @@ fn a_device_is_a_cache_if_nothing_is_on_it() {
     scene.stop();
     fs::write(path, vec![7; 4096]).expect("written");
     scene.seawall(&[&["daemon"], &cache[..]].concat()).fails(1, &["is no block cache"]);
-}
-
-struct Loop(String, #[allow(dead_code)] tempfile::NamedTempFile);
-
-impl Loop {
-    /// `None` where there are none.
-    fn new() -> Option<Self> {
-        let file = tempfile::NamedTempFile::new_in("/var/tmp").expect("a file");
-        file.as_file().set_len(65 << 20).expect("room");
-        let mut losetup = std::process::Command::new("losetup");
-        let made = losetup.args(["--find", "--show", "--direct-io=on"]).arg(file.path()).output();
-        let made = made.ok().filter(|made| is_root() && made.status.success())?;
-        Some(Self(String::from_utf8_lossy(&made.stdout).trim().into(), file))
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = std::process::Command::new("losetup").args(["--detach", &self.0]).status();
-    }
 }

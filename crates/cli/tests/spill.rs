@@ -3,10 +3,10 @@
 mod common;
 
 use std::fs;
-use std::process::Command;
 
+use common::disk::LoopDevice;
 use common::mounts::{Mounts, tracked};
-use common::{Place, Said, Writer, has, is_root, kill, kill_everything, wait_for, wait_for_end};
+use common::{Place, Said, Writer, is_root, kill, kill_everything, wait_for, wait_for_end};
 use nix::sys::ptrace;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
@@ -165,19 +165,10 @@ fn what_cannot_have_an_area_is_refused_and_nothing_is_made() {
 /// A loop device stands for a partition of a fast disk.
 #[test]
 fn a_device_that_holds_nothing_can_be_an_area() {
-    if !is_root() || !has("losetup") {
-        return;
-    }
-    let place = Place::bare();
-    let disk = place.data.path().join("disk");
-    fs::File::create(&disk).and_then(|file| file.set_len(80 << 20)).expect("a disk");
-    let made = Command::new("losetup").args(["--find", "--show"]).arg(&disk).output().expect("losetup");
-    if !made.status.success() {
-        return; // No loop devices here.
-    }
-    let device = Device(String::from_utf8_lossy(&made.stdout).trim().to_owned());
-    let init = ["init", place.pool(), "--emulated", "--size", "16M", "--spill", &device.0];
-    fs::write(&device.0, "somebody's data").expect("written");
+    let Some(device) = LoopDevice::new(80 << 20) else { return };
+    let (place, device) = (Place::bare(), device.path());
+    let init = ["init", place.pool(), "--emulated", "--size", "16M", "--spill", device];
+    fs::write(device, "somebody's data").expect("written");
     let sized = [&init[..], &["--spill-size", "64M"]].concat();
     place.seawall(&sized).fails(1, &["first MiB is not empty", "--force"]);
     place.seawall(&init).fails(1, &["has no room"]);
@@ -186,24 +177,15 @@ fn a_device_that_holds_nothing_can_be_an_area() {
     writer.write(20);
     let content = spilled(&place);
     let status = place.status();
-    assert_eq!(status["spill"]["path"], device.0.as_str(), "{status}");
+    assert_eq!(status["spill"]["path"], device, "{status}");
     kill_everything(&place, writer);
     place.seawall(&["recover", "--pool", place.pool(), "--replay"]).succeeds();
     assert_eq!(Writer::found(&place), 20);
     assert!(fs::read(place.file("burst-wal")).expect("read") == content);
     let other = format!("{}2", place.pool());
-    let taken = ["init", &other, "--emulated", "--size", "16M", "--spill", &device.0, "--spill-size", "64M"];
+    let taken = ["init", &other, "--emulated", "--size", "16M", "--spill", device, "--spill-size", "64M"];
     place.seawall(&taken).fails(1, &["a spill area of Seawall"]);
     assert!(!fs::exists(&other).expect("asked"));
-}
-
-/// Detached when dropped.
-struct Device(String);
-
-impl Drop for Device {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["--detach", &self.0]).status();
-    }
 }
 
 #[test]

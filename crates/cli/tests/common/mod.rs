@@ -3,6 +3,7 @@
 #![allow(dead_code)] // Each test file uses its part.
 
 pub mod cluster;
+pub mod disk;
 pub mod front;
 pub mod mirrors;
 pub mod mounts;
