@@ -170,6 +170,7 @@ fn wait_until_given_up(at: &Path) {
             Some(libc::ECONNABORTED | libc::ECANCELED) if begin.elapsed() < LIMIT => {}
             _ => panic!("{gone}"),
         }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

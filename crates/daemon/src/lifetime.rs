@@ -26,6 +26,7 @@ const FIRST: Duration = Duration::from_secs(10);
 pub(crate) struct Lifetime {
     keep: bool,
     ending: AtomicBool,
+    /// Everything is done; only watchers may still be there.
     over: AtomicBool,
     /// Readable once the daemon is to end.
     end: Option<OwnedFd>,
@@ -40,8 +41,8 @@ impl Lifetime {
         Self {
             keep,
             ending: AtomicBool::new(false),
-            // Without it the end is noticed a tick later.
             over: AtomicBool::new(false),
+            // Without it the end is noticed a tick later.
             end: eventfd(0, EventfdFlags::CLOEXEC).ok(),
             holders: AtomicUsize::new(0),
             greeted: Mutex::default(),

@@ -28,19 +28,17 @@
 use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::atomic::Ordering::Acquire;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-
-use seawall_wire::shm::Flag;
-use std::sync::atomic::Ordering::Acquire;
 
 use nix::fcntl::AT_FDCWD;
 use nix::sys::fanotify::{
     EventFFlags, Fanotify, FanotifyEvent, FanotifyResponse, InitFlags, MarkFlags, MaskFlags, Response,
 };
 use nix::sys::inotify::{AddWatchFlags, InitFlags as InotifyFlags, Inotify, WatchDescriptor};
-
 use rustix::event::{PollFd, PollFlags, Timespec};
+use seawall_wire::shm::Flag;
 
 use crate::log::Log;
 use crate::state::{Daemon, lock};

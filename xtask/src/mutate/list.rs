@@ -463,8 +463,8 @@ mutants! {
     }
 }
 
-/// Write-backs that nothing needs and that come with a store all the same, and a fence whose need the simulator cannot show: file, line,
-/// reason.
+/// Write-backs that nothing needs and that come with a store all the same, and a fence whose need the simulator cannot
+/// show: file, line, reason.
 pub const NEEDLESS: &[(&str, &str, &str)] = &[
     (
         "core/src/format/superblock.rs",
