@@ -3,7 +3,7 @@
 //! A read looks in ours first, which takes no system call, then in the page cache, then it goes to the disk. What was
 //! in the page cache is not offered to ours. Only what came from the disk, or was written, is in the page cache
 //! afterwards: what ours holds is copied to the reader and leaves the page cache alone, so the two hold different
-//! blocks before long. (A database that reads with `O_DIRECT` has a page cache of no blocks.)
+//! blocks before long. And at once where the page cache gives up what ours admits. (A database that reads with `O_DIRECT` has a page cache of no blocks.)
 //!
 //! The first half of each trace warms both, the second is counted: what is shown is a cache that has been in use,
 //! not how it fills.
@@ -43,13 +43,16 @@ impl Counts {
 
 /// Runs a trace through a page cache of `pages` blocks and one of ours of `capacity`.
 pub fn run(trace: &Trace, kind: Kind, pages: usize, capacity: usize) -> Counts {
-    let mut caches = Caches { pages: (pages > 0).then(|| Lru::new(pages)), ours: Some(kind.make(capacity)) };
+    let pages = (pages > 0).then(|| Lru::new(pages));
+    // Who admits whatever is missed would leave the page cache nothing.
+    let mut caches = Caches { pages, ours: Some(kind.make(capacity)), gives_up: kind == Kind::Sets };
     counted(trace, |access| caches.access(access))
 }
 
 /// What the page cache does alone.
 pub fn without(trace: &Trace, pages: usize) -> Counts {
-    let mut caches = Caches { pages: (pages > 0).then(|| Lru::new(pages)), ours: None };
+    let pages = (pages > 0).then(|| Lru::new(pages));
+    let mut caches = Caches { pages, ours: None, gives_up: false };
     counted(trace, |access| caches.access(access))
 }
 
@@ -62,6 +65,8 @@ pub fn optimum(trace: &Trace, pages: usize, capacity: usize) -> Counts {
 struct Caches {
     pages: Option<Lru>,
     ours: Option<Box<dyn Algorithm>>,
+    /// The page cache gives up what ours admits.
+    gives_up: bool,
 }
 
 impl Caches {
@@ -71,11 +76,17 @@ impl Caches {
             Access::Read(block) => {
                 let is_ours = self.ours.as_ref().is_some_and(|ours| ours.contains(block));
                 let is_page = self.pages.as_ref().is_some_and(|pages| pages.contains(block));
-                if !is_ours {
-                    self.touch(block);
-                }
                 let is_asked = is_ours || !is_page;
-                is_asked.then(|| self.ours.as_mut().map_or(Outcome::Passed, |ours| ours.read(block)))
+                let outcome =
+                    is_asked.then(|| self.ours.as_mut().map_or(Outcome::Passed, |ours| ours.read(block)));
+                match outcome {
+                    Some(Outcome::Hit) => {}
+                    Some(Outcome::Admitted) if self.gives_up => {
+                        self.pages.iter_mut().for_each(|pages| pages.kill(block))
+                    }
+                    _ => self.touch(block),
+                }
+                outcome
             }
             Access::Write(block) => {
                 self.ours.iter_mut().for_each(|ours| ours.kill(block));

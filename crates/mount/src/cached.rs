@@ -10,10 +10,11 @@
 
 use std::fmt;
 use std::io::{self, IoSliceMut};
+use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{Advice, FileType, Stat, fadvise};
 use rustix::io::{ReadWriteFlags, pread, preadv2};
 use seawall_cache::front::change::{self, Inode, Opened, Span};
 use seawall_cache::front::read::{How, Source};
@@ -149,6 +150,11 @@ impl Source for Blocks<'_> {
                 How::NoWait => preadv2(fd, &mut [IoSliceMut::new(rest)], at, ReadWriteFlags::NOWAIT),
             }
         })
+    }
+
+    fn give_up(&self, from: usize, to: usize) {
+        let (offset, len) = (self.offset + (from * self.size) as u64, (to - from) * self.size);
+        let _ = fadvise(self.fd, offset, NonZeroU64::new(len as u64), Advice::DontNeed);
     }
 
     fn ns(&self, ticks: u64) -> u64 {

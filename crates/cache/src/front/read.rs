@@ -4,8 +4,11 @@
 //! look ─ all there ─▶ done
 //!   │ some missed
 //!   ▼
-//! without waiting ─▶ the disk ─▶ offered
+//! without waiting ─▶ the disk ─▶ offered ─ admitted ─▶ given up by the page cache
 //! ```
+//!
+//! What the zone holds is never asked of the page cache again, so it would grow old there, in the room of blocks that are
+//! nowhere else.
 //!
 //! A front that must not wait goes only as far as [`Reader::without_waiting`], and has another thread do the rest with what
 //! that returns.
@@ -13,7 +16,7 @@
 use seawall_stats::{Class, Event, ticks};
 
 use crate::set::Policy;
-use crate::shared::{Cache, FileRef, Lookup, Owner, Token, is_counted};
+use crate::shared::{Cache, FileRef, Lookup, Offered, Owner, Token, is_counted};
 
 /// The most blocks of a read that goes through the cache.
 pub const BLOCKS_MAX: usize = 32;
@@ -67,6 +70,9 @@ pub trait Source {
     /// # Errors
     /// The kernel's.
     fn kernel(&mut self, from: usize, to: usize, how: How) -> Result<usize, Self::Error>;
+    /// Has the page cache drop the read's blocks from number `from` to before `to`, as far as they are clean. That is
+    /// advice: nothing depends on it.
+    fn give_up(&self, from: usize, to: usize);
     /// Nanoseconds of so many ticks.
     fn ns(&self, ticks: u64) -> u64;
     /// Records so many waits, each of so many nanoseconds.
@@ -177,13 +183,31 @@ impl Reader<'_> {
             Err(_) => return Ok(from * size),
         };
         let passes = self.is_stream && self.cache.policy(self.file.slot) != Policy::Keep;
-        for i in rest.offered_from..from + done / size {
-            if let Some(token) = missed.tokens[i].as_ref().filter(|_| !passes) {
-                self.cache.offer(self.who, token, source.block(i));
-            }
+        if !passes {
+            self.offer(missed, rest.offered_from, from + done / size, source);
         }
         let is_whole = done == (to - from) * size;
         Ok(if is_whole { self.len() } else { from * size + done })
+    }
+
+    /// Offers these blocks, and has the page cache give up those that were admitted.
+    fn offer(&self, missed: &Missed, from: usize, to: usize, source: &mut impl Source) {
+        let mut admitted = from;
+        for i in from..to {
+            let token = missed.tokens[i].as_ref();
+            let offered = token.map(|token| self.cache.offer(self.who, token, source.block(i)));
+            // One that is on its way to a disk is quicker had from the page cache.
+            if offered == Some(Offered::Admitted) {
+                continue;
+            }
+            if admitted < i {
+                source.give_up(admitted, i);
+            }
+            admitted = i + 1;
+        }
+        if admitted < to {
+            source.give_up(admitted, to);
+        }
     }
 
     /// All from block `from` on, by the kernel alone: what came before is there already.

@@ -1,7 +1,8 @@
 /* Reads through the block cache, and every way to change a file beside it: cached SCENE DIRECTORY.
  *
  * What the file really holds is read by the program's own instructions, which nothing interposes; what libc's pread
- * says must be the same. That a read was a hit shows by the page cache, which a hit leaves alone.
+ * says must be the same. That a block is in the cache shows by the page cache, which a hit leaves alone, and which gives
+ * up what enters.
  *
  * READ_AT and CHANGE_AT are where the directory is mounted, if its files are to be read or changed there: what they hold
  * is seen in DIRECTORY all the same. */
@@ -93,7 +94,7 @@ static void look_behind_it(int fd) {
 
 static int open_to_read(const char *at) { return open(at, O_RDWR | (is_mounted(read_at) ? O_DIRECT : 0)); }
 
-/* Reads a block; true if neither the page cache nor the disk was asked. */
+/* Reads a block; true if it came from the cache, or is there now. */
 static int is_hit(struct file file, int block) {
     static unsigned char buffer[BLOCK] __attribute__((aligned(HALF)));
     drop(file.truth);
@@ -137,6 +138,13 @@ static void hits(void) {
     int fd = make(path, BLOCKS);
     prime(self(fd));
     agree(self(fd), "nothing");
+    /* What enters leaves the page cache, where it would be once more. */
+    fill(block, 50);
+    must(pwrite(fd, block, BLOCK, 9 * BLOCK) == BLOCK);
+    drop(fd);
+    for (int i = 0; i < 2; i++) must(pread(fd, block, BLOCK, 9 * BLOCK) == BLOCK && block[0] == 50 && !in_memory(fd, 9));
+    fill(block, 10);
+    must(pwrite(fd, block, BLOCK, 9 * BLOCK) == BLOCK);
     /* A hit is a hit: who stores by instruction is not seen, and the old block comes back. */
     prime(self(fd));
     fill(block, 99);

@@ -106,6 +106,8 @@ struct Blocks {
     fd: c_int,
     offset: u64,
     size: usize,
+    /// The page cache has nothing of them.
+    is_direct: bool,
     count: usize,
     at: [iovec; BLOCKS_MAX],
 }
@@ -124,7 +126,8 @@ impl Blocks {
     ) -> Option<Self> {
         const NOWHERE: iovec = iovec { iov_base: core::ptr::null_mut(), iov_len: 0 };
         let Wanted { fd, offset, .. } = wanted;
-        let mut blocks = Self { fd, offset: offset as u64, size, count: 0, at: [NOWHERE; BLOCKS_MAX] };
+        let mut blocks =
+            Self { fd, offset: offset as u64, size, is_direct, count: 0, at: [NOWHERE; BLOCKS_MAX] };
         for piece in memory {
             let at = piece.iov_base as usize;
             // The kernel has its own opinion of memory for O_DIRECT; with whole pages it is always content.
@@ -160,6 +163,13 @@ impl Source for Blocks {
             (How::NoWait, _) => {
                 raw!(SYS_preadv2, self.fd, at.as_ptr(), at.len(), offset, 0, RWF_NOWAIT)
             }
+        }
+    }
+
+    fn give_up(&self, from: usize, to: usize) {
+        let (offset, len) = (self.offset + (from * self.size) as u64, (to - from) * self.size);
+        if !self.is_direct {
+            let _ = raw!(SYS_fadvise64, self.fd, offset, len, libc::POSIX_FADV_DONTNEED);
         }
     }
 
