@@ -122,6 +122,7 @@ pub enum Section {
     Mount,
     Block,
     BlockDatabases,
+    Spill,
     Cache,
     Capture,
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -26,6 +26,8 @@ pub struct Pool {
     uuid: String,
     /// Bytes of the block cache that its daemon has; 0: none.
     cache: u64,
+    /// Its spill area, a file.
+    area: Option<PathBuf>,
 }
 
 impl Pool {
@@ -33,28 +35,38 @@ impl Pool {
     /// A lab's second one has a `name` of its own.
     pub fn create(tools: &Tools, identity: &Identity, size: u64, name: &str) -> Result<Self> {
         remove_abandoned();
-        let path = PathBuf::from(format!("/dev/shm/{PREFIX}{}{name}.pool", std::process::id()));
-        Self::make(tools, identity, size, path, Some("--emulated"))
+        let path = path_of(name);
+        Self::make(tools, identity, size, path, &["--emulated"])
+    }
+
+    /// [`Self::create`], with a spill area of so many bytes at this place.
+    pub fn with_area(
+        tools: &Tools,
+        identity: &Identity,
+        size: u64,
+        name: &str,
+        (area, bytes): (PathBuf, u64),
+    ) -> Result<Self> {
+        let path = path_of(name);
+        let place = area.to_str().context("a path that is no text")?;
+        let options = ["--emulated", "--spill", place, "--spill-size", &bytes.to_string()];
+        let mut pool = Self::make(tools, identity, size, path, &options)?;
+        pool.area = Some(area);
+        Ok(pool)
     }
 
     /// A pool at this place, on a medium that survives power loss, or an error.
     pub fn durable(tools: &Tools, identity: &Identity, size: u64, path: PathBuf) -> Result<Self> {
-        Self::make(tools, identity, size, path, None)
+        Self::make(tools, identity, size, path, &[])
     }
 
     /// A pool whose log lies on a block device, in a file at this place.
     pub fn on_block(tools: &Tools, identity: &Identity, size: u64, path: PathBuf) -> Result<Self> {
-        Self::make(tools, identity, size, path, Some("--block"))
+        Self::make(tools, identity, size, path, &["--block"])
     }
 
-    fn make(
-        tools: &Tools,
-        identity: &Identity,
-        size: u64,
-        path: PathBuf,
-        medium: Option<&str>,
-    ) -> Result<Self> {
-        let emulated = medium == Some("--emulated");
+    fn make(tools: &Tools, identity: &Identity, size: u64, path: PathBuf, options: &[&str]) -> Result<Self> {
+        let emulated = options.contains(&"--emulated");
         let (tools, identity) = (tools.clone(), identity.clone());
         let mut pool = Pool {
             path,
@@ -65,10 +77,11 @@ impl Pool {
             medium: String::new(),
             uuid: String::new(),
             cache: 0,
+            area: None,
         };
         let mut init = pool.seawall();
         init.arg("init").arg(&pool.path).args(["--size", &size.to_string(), "--force"]);
-        init.args(medium);
+        init.args(options);
         run(init, "seawall init")?;
         (pool.medium, pool.uuid) = pool.ask_medium()?;
         Ok(pool)
@@ -162,6 +175,18 @@ impl Pool {
         }
     }
 
+    /// Has its daemon empty the log and end, if it is running.
+    ///
+    /// # Errors
+    /// If it is still there.
+    pub fn stop(&self) -> Result<()> {
+        let mut stop = self.seawall();
+        stop.arg("stop").arg("--pool").arg(&self.path);
+        let said = stop.output()?;
+        ensure!(self.daemon().is_none(), "seawall stop: {}", String::from_utf8_lossy(&said.stderr).trim());
+        Ok(())
+    }
+
     /// `seawall status --json`, as far as `T` has fields for it.
     ///
     /// # Errors
@@ -217,11 +242,12 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         if self.daemon().is_some() {
-            let mut stop = self.seawall();
-            stop.arg("stop").arg("--pool").arg(&self.path);
-            let _ = stop.output();
+            let _ = self.stop();
         }
         let _ = fs::remove_file(&self.path);
+        if let Some(area) = &self.area {
+            let _ = fs::remove_file(area);
+        }
         for beside in [".cache", ".cache.policies"] {
             let mut path = self.path.clone().into_os_string();
             path.push(beside);
@@ -232,6 +258,10 @@ impl Drop for Pool {
             let _ = fs::remove_file(memory);
         }
     }
+}
+
+fn path_of(name: &str) -> PathBuf {
+    PathBuf::from(format!("/dev/shm/{PREFIX}{}{name}.pool", std::process::id()))
 }
 
 /// Pools of lab runs that were killed: their memory would be lost until the next boot.

@@ -125,6 +125,29 @@ pub const BLOCK_DATABASES: &[Key] = &[
     ),
 ];
 
+/// The objects of `spill`.
+pub const SPILL: &[Key] = &[
+    BS,
+    one("pool_mb", "size of both pools, MiB"),
+    one("burst_mb", "what is committed, MiB, unless ten seconds are over before"),
+    one("flush_ms", "how long the data's disk takes over a flush"),
+    spread("fs_sync_ops_s", "commits a second on the bare file system"),
+    spread("fs_sync_p999_us", "the 99.9th percentile of one commit, µs"),
+    spread("fs_sync_longest_us", "the longest single commit there, µs"),
+    spread("seawall_ops_s", "commits a second on a pool without an area"),
+    spread("seawall_p999_us", "its 99.9th percentile"),
+    spread("seawall_longest_us", "its longest"),
+    spread("spill_ops_s", "commits a second on a pool with an area"),
+    spread("spill_p999_us", "its 99.9th percentile"),
+    spread("spill_longest_us", "its longest"),
+    spread("fs_nosync_ops_s", "the same on the bare file system without any sync"),
+    spread("fs_nosync_p999_us", "its 99.9th percentile"),
+    spread("fs_nosync_longest_us", "its longest"),
+    spread("of_seawall", "`spill_ops_s` / `seawall_ops_s`: the median of the rounds' ratios"),
+    spread("of_unsafe", "`spill_ops_s` / `fs_nosync_ops_s`: the median of the rounds' ratios"),
+    spread("spilled_mb", "MB that were copied to the area"),
+];
+
 /// The objects of `postgres`.
 pub const POSTGRES: &[Key] = &[
     one("clients", "pgbench's `-c`"),
@@ -308,7 +331,7 @@ pub const CACHE: &[Key] = &[
 ];
 
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 15] = [
+pub const SECTIONS: [(&str, &[Key]); 16] = [
     ("write_fdatasync", WRITE),
     ("sustained", SUSTAINED),
     ("postgres", POSTGRES),
@@ -322,6 +345,7 @@ pub const SECTIONS: [(&str, &[Key]); 15] = [
     ("mount", MOUNT),
     ("block", BLOCK),
     ("block_databases", BLOCK_DATABASES),
+    ("spill", SPILL),
     ("cache", CACHE),
     ("capture", CAPTURE),
 ];

@@ -20,6 +20,7 @@ mod mount;
 mod page;
 mod slow_disk;
 pub mod snap;
+mod spill;
 mod stores;
 mod sustained;
 mod write;
@@ -90,7 +91,7 @@ struct Part {
 const DATABASE_POOL_BYTES: u64 = 1 << 30;
 
 /// All sections, in the order they are measured.
-const PARTS: [Part; 15] = [
+const PARTS: [Part; 16] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -220,6 +221,16 @@ const PARTS: [Part; 15] = [
         steps: block_databases::steps,
         space: |_| block_databases::SPACE,
         run: block_databases::run,
+    },
+    Part {
+        section: Section::Spill,
+        key: "spill",
+        rounds: 5,
+        pool: spill::POOL,
+        find: || Ok(()),
+        steps: spill::steps,
+        space: spill::space,
+        run: spill::run,
     },
     Part {
         section: Section::Cache,

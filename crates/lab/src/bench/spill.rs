@@ -1,0 +1,262 @@
+//! `spill`: a burst of commits larger than the pool, onto a disk that is slow: with a spill area behind the pool, and
+//! without.
+//!
+//! The data's disk takes its time over each flush ([`super::slow_disk`]); the area lies on the disk under test. The
+//! longest stall is what counts: without an area the log is full at some time, and commits go at the disk's pace.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use seawall_load::write::Report;
+use serde::Deserialize;
+
+use super::slow_disk::SlowDisk;
+use super::{Fields, Scope, SectionResult};
+use crate::compare::ratios;
+use crate::lab::Lab;
+use crate::pool::Pool;
+use crate::process::run as run_process;
+use crate::side::{Preset, order, under};
+use crate::spread::Spread;
+use crate::table::{self, short};
+
+/// Bytes of the pools in memory: a small module.
+pub const POOL: u64 = 64 << 20;
+const FLUSH: Duration = Duration::from_millis(200);
+const BLOCK_BYTES: u64 = 8192;
+/// What is committed, in pools.
+const BURST: u64 = 8;
+/// Whoever waits for the slow disk is cut off.
+const SECONDS: f64 = 10.0;
+const NAME: &str = "load.db-wal";
+
+/// Who commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Who {
+    Fs,
+    /// Seawall, and what its pool has no room for waits for the disk.
+    Alone,
+    Spill,
+    /// On the bare file system without syncs.
+    Unsafe,
+}
+
+const ALL: [Who; 4] = [Who::Fs, Who::Alone, Who::Spill, Who::Unsafe];
+
+impl Who {
+    /// Its name in the file.
+    fn key(self) -> &'static str {
+        match self {
+            Who::Fs => "fs_sync",
+            Who::Alone => "seawall",
+            Who::Spill => "spill",
+            Who::Unsafe => "fs_nosync",
+        }
+    }
+}
+
+/// What the slow disk takes in memory.
+fn slow_bytes(scope: Scope) -> u64 {
+    scope.pool * BURST * ALL.len() as u64 + (256 << 20)
+}
+
+/// What the area takes on the disk under test.
+pub fn space(scope: Scope) -> u64 {
+    scope.pool * BURST * 3
+}
+
+/// How many runs there will be.
+pub fn steps(scope: Scope) -> usize {
+    if SlowDisk::is_possible() { ALL.len() * scope.rounds } else { 0 }
+}
+
+/// Measures everything. Nothing where we may not mount the slow disk.
+pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
+    if !SlowDisk::is_possible() {
+        return Ok((Vec::new(), "spill: not measured, the slow disk needs root\n".into()));
+    }
+    let scene = Scene::set_up(lab, scope)?;
+    let mut runs = Runs::default();
+    for round in 0..scope.rounds {
+        for who in order(&ALL, round) {
+            let (report, spilled) = scene.measure(who).with_context(|| who.key())?;
+            let what = format!("round {}: a burst of commits, {}", round + 1, who.key());
+            lab.progress.done(&format!("{what}: {} commits/s", short(report.ops_per_s)));
+            runs.add(who, &report, spilled);
+        }
+    }
+    let fields = runs.fields(scope)?;
+    Ok((vec![fields], runs.table(lab.medium())?))
+}
+
+/// A slow disk and two pools.
+struct Scene<'a> {
+    lab: &'a Lab,
+    burst: u64,
+    pools: BTreeMap<Who, Pool>,
+    /// Behind them: their files lie on it.
+    slow: SlowDisk,
+}
+
+impl<'a> Scene<'a> {
+    fn set_up(lab: &'a Lab, scope: Scope) -> Result<Self> {
+        let slow = SlowDisk::mount(lab, slow_bytes(scope), FLUSH).context("the slow disk")?;
+        let dir = lab.work.data("spill");
+        lab.fresh_dir(&dir)?;
+        let burst = scope.pool * BURST;
+        let (tools, identity) = (&lab.tools, &lab.identity);
+        let alone = Pool::create(tools, identity, scope.pool, "-alone")?;
+        let behind = (dir.join("area"), 2 * burst);
+        let spill = Pool::with_area(tools, identity, scope.pool, "-spill", behind)?;
+        let pools = [(Who::Alone, alone), (Who::Spill, spill)].into();
+        let scene = Scene { lab, burst, pools, slow };
+        ALL.iter().try_for_each(|who| scene.prepare(*who))?;
+        Ok(scene)
+    }
+
+    fn dir(&self, who: Who) -> PathBuf {
+        self.slow.path().join(who.key())
+    }
+
+    /// The file that is going to be overwritten.
+    fn prepare(&self, who: Who) -> Result<()> {
+        let dir = self.dir(who);
+        self.lab.fresh_dir(&dir)?;
+        let mut load = self.lab.command(&self.lab.tools.load);
+        load.args(self.arguments(&dir, who)).args(["--warmup", "0", "--ops", "1"]);
+        run_process(load, "the preparation of the file").map(drop)
+    }
+
+    fn arguments(&self, dir: &Path, who: Who) -> Vec<OsString> {
+        let sync = if who == Who::Unsafe { "none" } else { "fdatasync" };
+        let (bs, size) = (BLOCK_BYTES.to_string(), self.burst.to_string());
+        let words = ["write", "--name", NAME, "--bs", &bs, "--size", &size, "--pattern", "sequential"];
+        let words = words.into_iter().chain(["--sync", sync, "--dir"]).map(OsString::from);
+        words.chain([dir.into()]).collect()
+    }
+
+    /// What the load says, and the bytes that went to the area.
+    fn measure(&self, who: Who) -> Result<(Report, u64)> {
+        let dir = self.dir(who);
+        self.lab.work.sync()?;
+        let mut load = self.load(who, &dir);
+        load.args(self.arguments(&dir, who));
+        load.args(["--sustained", &self.burst.to_string(), "--seconds", &SECONDS.to_string()]);
+        let json = run_process(load, "the write load")?;
+        let report: Report = serde_json::from_slice(&json).context("the write load's report")?;
+        ensure!(report.verified.errors == 0, "damaged data: {:?}", report.verified.examples);
+        let Some(pool) = self.pools.get(&who) else { return Ok((report, 0)) };
+        // The daemon stays a moment longer than the load.
+        let spilled = pool.status::<Status>()?.spill.map_or(0, |spill| spill.spilled_bytes);
+        pool.stop()?;
+        Ok((report, spilled))
+    }
+
+    fn load(&self, who: Who, dir: &Path) -> Command {
+        let load = &self.lab.tools.load;
+        match self.pools.get(&who) {
+            None => self.lab.command(load),
+            Some(pool) => under(self.lab, pool, (Preset::Sqlite.name(), Preset::Sqlite.policy()), dir, load),
+        }
+    }
+}
+
+/// The part of `seawall status --json` that is asked for.
+#[derive(Deserialize)]
+struct Status {
+    spill: Option<Spill>,
+}
+
+#[derive(Deserialize)]
+struct Spill {
+    spilled_bytes: u64,
+}
+
+/// Figures by side, one a round.
+#[derive(Default)]
+struct Runs {
+    rates: BTreeMap<Who, Vec<f64>>,
+    p999_us: BTreeMap<Who, Vec<f64>>,
+    longest_us: BTreeMap<Who, Vec<f64>>,
+    spilled_mb: Vec<f64>,
+}
+
+impl Runs {
+    fn add(&mut self, who: Who, report: &Report, spilled: u64) {
+        self.rates.entry(who).or_default().push(report.ops_per_s);
+        self.p999_us.entry(who).or_default().push(report.latency.p999_us);
+        self.longest_us.entry(who).or_default().push(report.latency.max_us);
+        if who == Who::Spill {
+            self.spilled_mb.push(spilled as f64 / 1e6);
+        }
+    }
+
+    /// The rates with the area against those of `who`.
+    fn of(&self, who: Who) -> Result<Spread> {
+        let rates = |who| self.rates.get(&who).map_or(&[][..], Vec::as_slice);
+        spread(Some(&ratios(rates(Who::Spill), rates(who))))
+    }
+
+    fn fields(&self, scope: Scope) -> Result<Fields> {
+        let mut row = Fields::default()
+            .with("bs", BLOCK_BYTES)
+            .with("pool_mb", scope.pool >> 20)
+            .with("burst_mb", (scope.pool * BURST) >> 20)
+            .with("flush_ms", FLUSH.as_millis() as u64);
+        for who in ALL {
+            let key = who.key();
+            row = row
+                .with_spread(&format!("{key}_ops_s"), spread(self.rates.get(&who))?)
+                .with_spread(&format!("{key}_p999_us"), spread(self.p999_us.get(&who))?)
+                .with_spread(&format!("{key}_longest_us"), spread(self.longest_us.get(&who))?);
+        }
+        Ok(row
+            .with_spread("of_seawall", self.of(Who::Alone)?)
+            .with_spread("of_unsafe", self.of(Who::Unsafe)?)
+            .with_spread("spilled_mb", spread(Some(&self.spilled_mb))?))
+    }
+
+    fn table(&self, medium: &str) -> Result<String> {
+        let header = ["a burst onto a slow disk", "commits/s", "p99.9 µs", "longest ms"];
+        let mut rows = Vec::new();
+        for (who, what) in ALL.into_iter().zip([
+            "bare file system",
+            "Seawall",
+            "Seawall with a spill area",
+            "bare file system, no sync",
+        ]) {
+            rows.push(vec![
+                what.to_owned(),
+                spread(self.rates.get(&who))?.told(short),
+                spread(self.p999_us.get(&who))?.told(short),
+                spread(self.longest_us.get(&who))?.told(|us| short(us / 1e3)),
+            ]);
+        }
+        let spilled = spread(Some(&self.spilled_mb))?.told(short);
+        Ok(format!("{}  pools on: {medium}; {spilled} MB went to the area\n", table::format(&header, &rows)))
+    }
+}
+
+fn spread(values: Option<&Vec<f64>>) -> Result<Spread> {
+    values.and_then(|values| Spread::of(values)).context("a side was never measured")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::measure::tests::nothing;
+    use super::*;
+
+    #[test]
+    fn the_keys_are_those_of_the_page() -> Result<()> {
+        let mut runs = Runs::default();
+        ALL.into_iter().for_each(|who| runs.add(who, &nothing().report, 7_000_000));
+        let fields = runs.fields(Scope { quick: false, rounds: 1, pool: POOL })?;
+        fields.assert_keys(super::super::keys::SPILL);
+        assert!(runs.table("RAM")?.contains("MB went to the area"));
+        Ok(())
+    }
+}
