@@ -82,7 +82,8 @@ const CAMPAIGNS: [Campaign; 7] = [
         file: "vm.json",
         title: "Power cuts of a virtual machine",
         about: "PostgreSQL and SQLite in a machine with persistent memory (ext4 and XFS in DAX mode, MAP_SYNC) and a \
-                disk with a volatile write cache; the emulator is killed under load, the ledger stands outside \
+                disk with a volatile write cache; in some chains the log is small and has a spill area on that disk, in \
+                others it lies on that disk alone; the emulator is killed under load, the ledger stands outside \
                 ([`crates/vmtest`](../crates/vmtest/src/main.rs)). Emulated devices: it shows that a crash is \
                 survived, not what a real module's flushes do.",
         rows: machine,

@@ -48,11 +48,50 @@ impl Side {
     }
 }
 
+/// Where the logs of a chain with Seawall are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Log {
+    /// In the persistent memory.
+    Pmem,
+    /// PostgreSQL's is small, and has a spill area on the data disk.
+    Spill,
+    /// On the data disk.
+    Disk,
+}
+
+impl Log {
+    /// As the guest's session calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pmem => "pmem",
+            Self::Spill => "spill",
+            Self::Disk => "disk",
+        }
+    }
+
+    /// What `seawall status` calls it.
+    pub fn medium(self) -> &'static str {
+        match self {
+            Self::Pmem | Self::Spill => "pmem",
+            Self::Disk => "block",
+        }
+    }
+
+    /// How long a flush of the data disk takes. Logs that are empty at every cut would prove little, and so would a spill
+    /// area that a fast disk makes needless.
+    fn flush_time(self) -> Duration {
+        Duration::from_millis(if self == Self::Spill { 100 } else { 10 })
+    }
+}
+
 /// What a chain is made of.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Setup {
     /// Who answers for durability.
     pub side: Side,
+    /// Where the logs are.
+    pub log: Log,
     /// File system of the persistent memory.
     pub pool: &'static str,
     /// File system of the data disk.
@@ -180,11 +219,11 @@ impl Run<'_> {
 
     fn switch_on(&mut self, phase: &str) -> Result<Machine> {
         self.boots += 1;
-        let Setup { side, pool, data, journal, cpu } = self.setup;
+        let Setup { side, log, pool, data, journal, cpu } = self.setup;
         let guarded = u8::from(self.guarded && side == Side::Seawall).to_string();
-        let words =
-            [("phase", phase), ("side", side.name()), ("pool", pool), ("data", data), ("journal", journal)];
-        let options = words.into_iter().map(|(name, value)| (name, value.to_owned()));
+        let how = [("phase", phase), ("side", side.name()), ("log", log.name())];
+        let what = [("pool", pool), ("data", data), ("journal", journal)];
+        let options = how.into_iter().chain(what).map(|(name, value)| (name, value.to_owned()));
         let [postgres, sqlite] = self.ledgers.clone();
         Machine::start(&Boot {
             parts: self.plan.parts,
@@ -193,6 +232,7 @@ impl Run<'_> {
             name: format!("{:03}-{phase}", self.boots),
             options: options.chain([("guarded", guarded)]).collect(),
             ledgers: [("postgres", postgres), ("sqlite", sqlite)],
+            flush_time: log.flush_time(),
         })
     }
 

@@ -57,6 +57,12 @@ pub fn read(path: &Path) -> Result<Vec<Line>> {
 #[derive(Deserialize)]
 struct Status {
     medium_name: String,
+    spill: Option<Spill>,
+}
+
+#[derive(Deserialize)]
+struct Spill {
+    spilled_bytes: u64,
 }
 
 /// One database, as one boot found it.
@@ -66,6 +72,8 @@ pub struct Found {
     pub verdict: Option<Verdict>,
     /// What `seawall status` calls the pool's medium.
     pub medium: Option<String>,
+    /// Bytes that its daemon had copied to a spill area when it was last asked.
+    pub spilled: u64,
     /// Live records that recovery found in the log.
     pub live: u64,
     /// Those of them that were replayed.
@@ -84,6 +92,7 @@ pub fn found(lines: &[Line], database: &str) -> Result<Found> {
             "status" => {
                 let status: Status = serde_json::from_str(&line.rest).context(line.text())?;
                 found.medium = Some(status.medium_name);
+                found.spilled = status.spill.map_or(0, |spill| spill.spilled_bytes);
             }
             "log" => {
                 if let Some((live, replayed)) = recovery(&line.rest) {
@@ -131,11 +140,13 @@ mod tests {
         let line = |text: &str| Line::parse(text);
         let lines = [
             line("log sqlite started; 5 records in the log, 2 live, 2 of them replayed"),
-            line(r#"status sqlite {"medium_name":"pmem","size":1}"#),
+            line(r#"status sqlite {"medium_name":"pmem","size":1,"spill":null}"#),
+            line(r#"status sqlite {"medium_name":"pmem","size":1,"spill":{"spilled_bytes":7}}"#),
             line("log postgres started; 9 records in the log, 9 live, 9 of them replayed"),
         ];
         let found = found(&lines, "sqlite").expect("understood");
         assert_eq!((found.medium.as_deref(), found.live, found.replayed), (Some("pmem"), 2, 2));
+        assert_eq!(found.spilled, 7);
         assert!(found.verdict.is_none());
     }
 }

@@ -24,9 +24,6 @@ use crate::tool;
 pub const PMEM_BYTES: u64 = 514 << 20;
 /// Bytes of the data disk.
 pub const DISK_BYTES: u64 = 768 << 20;
-/// How long a flush of the data disk takes: a log that is empty at every cut would prove little.
-const FLUSH_TIME: Duration = Duration::from_millis(10);
-
 /// The data disk's sectors, as [`crate::disk`] keeps them.
 const SECTORS: &str = "logical_block_size=4096,physical_block_size=4096";
 
@@ -54,6 +51,8 @@ pub struct Boot<'a> {
     pub options: Vec<(&'static str, String)>,
     /// Ledgers of earlier boots, for the guest to compare with.
     pub ledgers: [(&'static str, String); 2],
+    /// How long a flush of the data disk takes.
+    pub flush_time: Duration,
 }
 
 /// A running machine.
@@ -72,7 +71,7 @@ impl Machine {
         let base = boot.dir.join(&boot.name);
         let initrd = base.with_extension("initrd");
         std::fs::write(&initrd, [&boot.parts.initrd[..], &archive(boot)].concat())?;
-        let (disk, socket) = Disk::start(&boot.dir.join("disk.img"), FLUSH_TIME)?;
+        let (disk, socket) = Disk::start(&boot.dir.join("disk.img"), boot.flush_time)?;
         let qemu = qemu(boot, &base, &initrd, socket)?.spawn().context("starting QEMU")?;
         Ok(Self { qemu, disk: Some(disk), base })
     }

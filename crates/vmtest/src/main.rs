@@ -1,5 +1,6 @@
 //! The machine test: PostgreSQL and SQLite under load in a virtual machine with a real DAX device, on a disk
-//! that loses what was not flushed. The machine's power is cut again and again, and after each cut every
+//! that loses what was not flushed. The logs are on the device, or a small one with a spill area on the disk, or on the
+//! disk alone. The machine's power is cut again and again, and after each cut every
 //! commit that was acknowledged to a ledger outside must be there.
 //!
 //! ```text
@@ -28,7 +29,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use clap::Parser;
 
-use chain::{Chain, Plan, Setup, Side};
+use chain::{Chain, Log, Plan, Setup, Side};
 use machine::Parts;
 use packages::Packages;
 use random::Random;
@@ -44,6 +45,9 @@ struct Options {
     /// Only the cuts with Seawall: no counter-proof without syncs, no control with the databases' own
     #[arg(long)]
     no_proof: bool,
+    /// Only chains whose logs are there
+    #[arg(long, value_enum)]
+    log: Option<Log>,
     /// The longest time from the first commits to the cut, in milliseconds
     #[arg(long, default_value_t = 4000)]
     window: u64,
@@ -59,12 +63,25 @@ struct Options {
 }
 
 /// How chains differ; as many as there are rounds for. `max` has CLWB, Skylake CLFLUSHOPT, qemu64 only CLFLUSH.
-const SETUPS: [Setup; 4] = [
-    Setup { side: Side::Seawall, pool: "ext4", data: "xfs", journal: "wal", cpu: "max" },
-    Setup { side: Side::Seawall, pool: "xfs", data: "ext4", journal: "delete", cpu: "qemu64" },
-    Setup { side: Side::Seawall, pool: "xfs", data: "xfs", journal: "truncate", cpu: "Skylake-Client" },
-    Setup { side: Side::Seawall, pool: "ext4", data: "ext4", journal: "persist", cpu: "max" },
+const SETUPS: [Setup; 6] = [
+    seawall(Log::Pmem, "ext4", "xfs", "wal", "max"),
+    seawall(Log::Disk, "ext4", "ext4", "wal", "max"),
+    seawall(Log::Spill, "ext4", "xfs", "wal", "max"),
+    seawall(Log::Pmem, "xfs", "ext4", "delete", "qemu64"),
+    seawall(Log::Pmem, "xfs", "xfs", "truncate", "Skylake-Client"),
+    seawall(Log::Pmem, "ext4", "ext4", "persist", "max"),
 ];
+
+const fn seawall(
+    log: Log,
+    pool: &'static str,
+    data: &'static str,
+    journal: &'static str,
+    cpu: &'static str,
+) -> Setup {
+    Setup { side: Side::Seawall, log, pool, data, journal, cpu }
+}
+
 /// A chain has at least so many cuts, for each costs a preparation and an end.
 const CUTS_OF_A_CHAIN: u64 = 5;
 
@@ -124,9 +141,11 @@ fn seed() -> u64 {
 
 /// The chains with Seawall share the rounds; one cut each for the other sides.
 fn plan(options: &Options) -> Vec<(Setup, u64)> {
-    let chains = (options.rounds / CUTS_OF_A_CHAIN).clamp(1, SETUPS.len() as u64);
+    let wanted = |setup: &Setup| options.log.is_none_or(|log| setup.log == log);
+    let setups: Vec<_> = SETUPS.into_iter().filter(wanted).collect();
+    let chains = (options.rounds / CUTS_OF_A_CHAIN).clamp(1, setups.len() as u64);
     let share = |i: u64| options.rounds / chains + u64::from(i < options.rounds % chains);
-    let mut all: Vec<_> = SETUPS.into_iter().zip(0..chains).map(|(setup, i)| (setup, share(i))).collect();
+    let mut all: Vec<_> = setups.into_iter().zip(0..chains).map(|(setup, i)| (setup, share(i))).collect();
     if !options.no_proof {
         all.extend([Side::Unsafe, Side::Bare].map(|side| (Setup { side, ..SETUPS[0] }, 1)));
     }

@@ -3,7 +3,7 @@
 use seawall_load::ledger::Verdict;
 use serde::Serialize;
 
-use crate::chain::{Chain, Moment, Round, Seen, Setup, Side};
+use crate::chain::{Chain, Log, Moment, Round, Seen, Setup, Side};
 
 /// Everything, as `out/vm.json` holds it.
 #[derive(Debug, Serialize)]
@@ -41,8 +41,10 @@ pub struct Totals {
     pub sectors_lost: u64,
     /// Starts of bare databases that were refused while the log held commits.
     pub refusals: u64,
-    /// Pools whose medium was probed as persistent memory, and pools that were asked.
-    pub pmem: [u64; 2],
+    /// Pools whose medium was probed as what it is, and pools that were asked.
+    pub media: [u64; 2],
+    /// Bytes that were copied to spill areas.
+    pub spilled: u64,
     /// What went wrong.
     pub failures: Vec<String>,
 }
@@ -70,9 +72,8 @@ impl Totals {
                 totals.cuts_in_recovery += u64::from(round.moment == Moment::Recovery);
                 totals.acknowledged += round.acknowledged.iter().sum::<u64>();
                 totals.sectors_lost += round.disk.unflushed_sectors - round.disk.survived;
-                totals.add(&round.boot);
             }
-            totals.add(&chain.finish);
+            totals.add_boots(chain);
             if !chain.finished {
                 totals
                     .failures
@@ -82,11 +83,17 @@ impl Totals {
         totals
     }
 
-    fn add(&mut self, seen: &Seen) {
+    fn add_boots(&mut self, chain: &Chain) {
+        let boots = chain.rounds.iter().map(|round| &round.boot).chain([&chain.finish]);
+        boots.for_each(|seen| self.add(seen, chain.setup.log.medium()));
+    }
+
+    fn add(&mut self, seen: &Seen, medium: &str) {
         for found in [&seen.postgres, &seen.sqlite] {
             self.replayed += found.replayed;
-            self.pmem[0] += u64::from(found.medium.as_deref() == Some("pmem"));
-            self.pmem[1] += u64::from(found.medium.is_some());
+            self.spilled += found.spilled;
+            self.media[0] += u64::from(found.medium.as_deref() == Some(medium));
+            self.media[1] += u64::from(found.medium.is_some());
             self.lost += found.verdict.as_ref().map_or(0, |verdict| verdict.missing);
             self.failures.extend(found.verdict.iter().flat_map(|verdict| verdict.integrity_errors.clone()));
         }
@@ -94,9 +101,9 @@ impl Totals {
         self.failures.extend(seen.failures.iter().cloned());
     }
 
-    /// Nothing lost, nothing wrong, and it was persistent memory.
+    /// Nothing lost, nothing wrong, and the logs lay where they were to lie.
     pub fn is_clean(&self) -> bool {
-        self.lost == 0 && self.failures.is_empty() && self.pmem[0] == self.pmem[1] && self.pmem[0] > 0
+        self.lost == 0 && self.failures.is_empty() && self.media[0] == self.media[1] && self.media[0] > 0
     }
 }
 
@@ -147,14 +154,16 @@ impl Report {
         }
         println!(
             "\nwith Seawall: {} power cuts ({} during recovery), {} commits acknowledged, {} lost, {} records \
-             replayed; medium pmem {} of {} times; bare starts refused {} times; {} sectors lost by the disk",
+             replayed, {} MB spilled; medium as it should be {} of {} times; bare starts refused {} times; {} \
+             sectors lost by the disk",
             t.cuts,
             t.cuts_in_recovery,
             t.acknowledged,
             t.lost,
             t.replayed,
-            t.pmem[0],
-            t.pmem[1],
+            t.spilled / 1_000_000,
+            t.media[0],
+            t.media[1],
             t.refusals,
             t.sectors_lost
         );
@@ -187,16 +196,18 @@ impl Totals {
     fn of_one(chain: &Chain) -> Self {
         let acknowledged = chain.rounds.iter().flat_map(|round| round.acknowledged).sum();
         let mut totals = Self { acknowledged, ..Self::default() };
-        chain.rounds.iter().map(|round| &round.boot).chain([&chain.finish]).for_each(|seen| totals.add(seen));
+        totals.add_boots(chain);
         totals
     }
 }
 
 /// The chain in few words.
 pub fn title(setup: &Setup) -> String {
-    let Setup { side, pool, data, journal, cpu } = setup;
-    match side {
-        Side::Seawall => format!("seawall: {pool}-dax, {data}, {journal}, {cpu}"),
+    let Setup { side, log, pool, data, journal, cpu } = setup;
+    match (side, log) {
+        (Side::Seawall, Log::Pmem) => format!("seawall: {pool}-dax, {data}, {journal}, {cpu}"),
+        (Side::Seawall, Log::Spill) => format!("seawall: {pool}-dax and spill, {data}, {journal}, {cpu}"),
+        (Side::Seawall, Log::Disk) => format!("seawall: log on {data}, {journal}, {cpu}"),
         _ => format!("{}: {data}, {journal}", side.name()),
     }
 }
