@@ -78,10 +78,10 @@ impl Log {
         }
     }
 
-    /// How long a flush of the data disk takes. Logs that are empty at every cut would prove little, and so would a spill
-    /// area that a fast disk makes needless.
-    fn flush_time(self) -> Duration {
-        Duration::from_millis(if self == Self::Spill { 100 } else { 10 })
+    /// How long a flush of the data disk takes in this phase. Logs that are empty at every cut would prove little, and so
+    /// would a spill area that a fast disk makes needless.
+    fn flush_time(self, phase: &str) -> Duration {
+        Duration::from_millis(if self == Self::Spill && phase == "run" { 500 } else { 10 })
     }
 }
 
@@ -232,7 +232,7 @@ impl Run<'_> {
             name: format!("{:03}-{phase}", self.boots),
             options: options.chain([("guarded", guarded)]).collect(),
             ledgers: [("postgres", postgres), ("sqlite", sqlite)],
-            flush_time: log.flush_time(),
+            flush_time: log.flush_time(phase),
         })
     }
 
