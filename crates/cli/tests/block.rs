@@ -4,10 +4,10 @@ mod common;
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use common::disk::LoopDevice;
-use common::{Place, Said, Writer, is_root, kill, kill_everything, signal, wait_for, wait_for_end};
+use common::{Place, Said, Writer, kill, kill_everything, signal, wait_for, wait_for_end};
 
 /// A place whose pool is a log of 16 MiB on a disk.
 fn on_disk() -> Place {
