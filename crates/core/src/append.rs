@@ -24,7 +24,7 @@ use crate::format::{Layout, RecordFlags, RecordHeader, RecordKind, SegmentHeader
 use crate::intake::Intake;
 use crate::store::Store;
 
-/// The log has no room: the caller writes around it.
+/// The log has no room: the caller writes around it, or waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
@@ -38,6 +38,8 @@ pub struct Log {
     pub layout: Layout,
     /// Low half of the pool's UUID.
     pub uuid_low: u64,
+    /// What it has no room for goes to an area: room is made as fast as that can be written.
+    pub spills: bool,
     /// Segments whose pages this process has in its page table.
     pub populated: Populated,
 }

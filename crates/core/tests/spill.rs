@@ -6,6 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering::SeqCst;
 
 use common::{Managed, World, roll_back};
 use seawall_core::format::{Layout, SpillEntry, slot_at};
@@ -92,6 +93,19 @@ fn three_pools_full_of_commits_fit_and_survive() {
     assert_eq!(live_slots(&pool), [], "a closed log has nothing in its area");
 }
 
+/// Faster than the area can be written, and nobody destages: for a file whose fsync may take long.
+#[test]
+fn who_finds_the_log_full_waits_for_the_area() {
+    let (world, m, mut spiller) = begin(64 << 20);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| write(&world, &m, 0..(48 << 20) / PIECE));
+        while !writer.is_finished() {
+            spiller.round(&world.engine).expect("a round");
+        }
+    });
+    assert!(world.is_tracked(&m), "it never went around the log");
+}
+
 #[test]
 fn without_an_area_the_same_load_finds_the_log_full() {
     let world = World::new(SMALL);
@@ -148,6 +162,8 @@ fn slots_are_used_again_once_they_are_retired_and_not_before() {
 #[test]
 fn an_area_that_is_full_is_no_error_and_loses_nothing() {
     let (world, m, mut spiller) = begin(4 << 20);
+    // Nobody destages: with a daemon it would be waited for longer.
+    world.engine.shm().header().daemon_pid().store(0, SeqCst);
     load(&world, &m, &mut spiller, 40 << 20);
     assert!(!world.is_tracked(&m), "the file left the log, by a real sync");
     world.fsync(&m);

@@ -130,7 +130,14 @@ impl Engine {
         }
         let clock = shm.header().clock();
         Ok(Self {
-            log: Log { pool, shm, layout, uuid_low: sb.uuid_low(), populated: Populated::default() },
+            log: Log {
+                pool,
+                shm,
+                layout,
+                uuid_low: sb.uuid_low(),
+                spills: sb.spills(),
+                populated: Populated::default(),
+            },
             clock,
             gave_up: AtomicBool::new(false),
         })

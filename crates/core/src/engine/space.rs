@@ -1,4 +1,5 @@
-//! Back-pressure: a write of a file that may not go around the log waits until space is free.
+//! Back-pressure: a write of a file that may not go around the log waits until space is free. So does every write to a
+//! pool with a spill area, which makes space as fast as that can be written, where the file's own disk may take long.
 //!
 //! Input: a write that found the log full, and holds nothing: no file's lock, no lane, so that the destager can
 //! do its work. Output: it may try again, or nobody will free space any more. Then the file leaves the log like
@@ -10,13 +11,15 @@ use rustix::process::{Pid, test_kill_process};
 use rustix::thread::futex;
 use seawall_media::sim;
 use seawall_stats::{Event, ticks};
-use seawall_wire::shm::File;
+use seawall_wire::shm::{File, Flag};
 
 use super::Engine;
 use super::timing::class;
 use crate::{Errno, Owner};
 
 const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+/// What others do during a simulated nap, in steps.
+const SIMULATED_NAP: u32 = 50;
 /// Naps without a daemon: two seconds, in which `seawall run` starts another one.
 const NAPS_WITHOUT_DAEMON: u32 = 200;
 /// Naps in which a living daemon frees nothing, because a disk hangs or refuses: thirty seconds.
@@ -39,6 +42,12 @@ impl Wait {
 }
 
 impl Engine {
+    /// True for a file whose writes wait when the log is full.
+    #[inline]
+    pub(super) fn waits_for_space(&self, f: File<'_>) -> bool {
+        self.log.spills || Flag::ATOMIC.any_in(f.flags().load(Relaxed))
+    }
+
     /// True if somebody waited for space in vain, and none has been freed since.
     pub fn is_exhausted(&self) -> bool {
         self.shm().header().exhausted().load(Acquire) != 0
@@ -67,7 +76,13 @@ impl Engine {
             self.gave_up.store(true, Relaxed);
         }
         wait.over = given_up || self.is_exhausted();
-        if wait.over || sim::waits() {
+        if wait.over {
+            return;
+        }
+        if sim::waits() {
+            // The others go on for a while: trying in vain would be nothing but steps.
+            let is_freed = |_: &u32| header.freed().load(Acquire) != freed || !sim::waits();
+            let _ = (0..SIMULATED_NAP).find(is_freed);
             return;
         }
         let start = ticks();

@@ -26,7 +26,7 @@ impl Engine {
     /// When this returns `Ok(n)` and the file is still tracked, the `n` bytes are durable.
     ///
     /// # Errors
-    /// What `publish` said. A full log is not an error: the write goes around it, or waits ([`Flag::ATOMIC`]).
+    /// What `publish` said. A full log is not an error: the write goes around it, or waits (`space`).
     #[inline]
     pub fn write<'d>(
         &self,
@@ -155,8 +155,7 @@ impl Engine {
             publish.prepare();
             let entry = Entry { kind, slot: file.slot, generation: file.generation, offset, intake };
             let Some((op, appended)) = self.append(who, f, &entry, data) else {
-                let waits = Flag::ATOMIC.any_in(f.flags().load(Relaxed)) && self.log.fits(&intake);
-                if waits && !wait.is_over() {
+                if self.waits_for_space(f) && self.log.fits(&intake) && !wait.is_over() {
                     drop(guard);
                     self.wait_for_space(who, f, &mut wait);
                     continue;
@@ -193,7 +192,7 @@ impl Engine {
         let lsn = op.draw(entry.slot);
         f.last_lsn().store(lsn, Release);
         if op.append(lsn, entry, data).is_err() {
-            if !Flag::ATOMIC.any_in(f.flags().load(Relaxed)) {
+            if !self.waits_for_space(f) {
                 self.log.shm.stats(op.lane()).count(Event::LogFull, class(f));
             }
             // The lane's next operation says that all before it was waited for.
