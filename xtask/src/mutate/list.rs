@@ -146,7 +146,7 @@ mutants! {
         "order: what fallocate adds": "            Ok(Some(end).filter(|end| *end > size))" => "            Ok(Some(end).filter(|end| *end > size && !{m}))",
         "state: a full log is left": "    f.epoch().fetch_add(1, SeqCst);\n    f.untracked_writes()" => "    if !{m} { f.epoch().fetch_add(1, SeqCst); }\n    f.untracked_writes()",
         "lock: inherited by a write": "        if guard.inherited() {" => "        if guard.inherited() && !{m} {",
-        "atomic: a full log is waited for": "if waits && !wait.is_over() {" => "if waits && !wait.is_over() && !{m} {",
+        "atomic: a full log is waited for": "if self.waits_for_space(f) && self.log.fits(&intake) && !wait.is_over() {" => "if self.waits_for_space(f) && self.log.fits(&intake) && !wait.is_over() && !{m} {",
         "state: a signal's write": "    f.disturb();\n    publish.publish(ticks())" => "    if !{m} { f.disturb(); }\n    publish.publish(ticks())",
     }
     "core/src/certain.rs" {
