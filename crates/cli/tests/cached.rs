@@ -91,6 +91,18 @@ const CHANGED: &str = "CHANGE_AT=at";
 fn play_mounted(preset: &str, through: &str, scene: &str) -> Option<(u64, u64)> {
     let m = Mounts::new()?;
     m.mount_cached(preset, ZONE);
+    play_on(&m, preset, through, scene)
+}
+
+/// The same with a cache on a disk.
+fn play_mounted_on_disk(through: &str, scene: &str) -> Option<(u64, u64)> {
+    let m = Mounts::new()?;
+    let store = tempfile::tempdir_in("/var/tmp").expect("a directory");
+    m.mount_stored("sqlite", ZONE, store.path().join("store").to_str().expect("ASCII"));
+    play_on(&m, "sqlite", through, scene)
+}
+
+fn play_on(m: &Mounts, preset: &str, through: &str, scene: &str) -> Option<(u64, u64)> {
     let program = cc(&m.place, "cached", include_str!("programs/cached.c"), &["-O1"])?;
     let (name, arguments) = scene.split_once(' ').unwrap_or((scene, ""));
     let script = format!(
@@ -138,6 +150,20 @@ fn readers_and_writers_at_different_fronts_that_are_killed_leave_no_old_block() 
         let Some((hits, reads)) = play_mounted("sqlite", through, "killed 10 300") else { return };
         assert!(hits >= 300 && reads >= 30, "{through} shows nothing: {hits} hits, {reads} reads");
     }
+}
+
+#[test]
+fn a_cache_on_a_disk_is_read_through_a_mount_and_every_change_is_seen() {
+    for through in [READ, &format!("{READ} {CHANGED}")] {
+        let Some((hits, _)) = play_mounted_on_disk(through, "ways") else { return };
+        assert!(hits >= 1000, "{hits} hits");
+    }
+}
+
+#[test]
+fn readers_through_a_mount_that_are_killed_leave_no_old_block_on_the_caches_disk() {
+    let Some((hits, reads)) = play_mounted_on_disk(READ, "killed 10 300") else { return };
+    assert!(hits >= 100 && reads >= 30, "it shows nothing: {hits} hits, {reads} reads");
 }
 
 #[test]

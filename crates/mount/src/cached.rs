@@ -26,6 +26,7 @@ use seawall_stats::{Class, Event};
 
 use crate::log::Log;
 use crate::node::Node;
+use crate::stored;
 
 /// Joins the zone behind `fd`, before anybody can know that this process has joined the log: from then on its writes are
 /// believed to be announced.
@@ -35,7 +36,7 @@ use crate::node::Node;
 pub fn join(fd: BorrowedFd<'_>, len: u64) -> io::Result<Cache> {
     let refused = |why: &dyn fmt::Debug| io::Error::other(format!("its block cache cannot be used: {why:?}"));
     let region = Region::map(fd, len, false).map_err(|e| refused(&e))?;
-    Cache::join(region).map_err(|e| refused(&e))
+    Cache::join(region).map(|cache| cache.reading(stored::read)).map_err(|e| refused(&e))
 }
 
 impl Log {

@@ -19,7 +19,7 @@ use seawall_media::block::Device;
 use seawall_wire::message::{Kind, MAGIC, Reply, Request, Status};
 use zerocopy::IntoBytes;
 
-use crate::{cached, lent};
+use crate::{cached, lent, stored};
 
 /// How long one answer may take. A registration under policy `atomic` syncs the file.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -67,7 +67,10 @@ impl Client {
 
     /// Asks that the file behind `fd` be served from the block cache.
     pub fn enter(&self, fd: BorrowedFd<'_>) -> Answer {
-        let Ok((reply, _)) = self.ask(Kind::Enter, &[], Some(fd), PATIENCE) else { return Answer::NotNow };
+        let Ok((reply, disk)) = self.ask(Kind::Enter, &[], Some(fd), PATIENCE) else {
+            return Answer::NotNow;
+        };
+        disk.into_iter().for_each(stored::know);
         match (reply.magic, Status::from_u32(reply.status)) {
             (MAGIC, Status::Ok) => {
                 Answer::File(CacheFile { slot: reply.slot, tenant: reply.generation as u16 })

@@ -52,6 +52,7 @@ mod node;
 mod passing;
 mod ring;
 mod serve;
+mod stored;
 mod ways;
 mod workers;
 

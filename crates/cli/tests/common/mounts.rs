@@ -64,6 +64,12 @@ impl Mounts {
         self
     }
 
+    /// The same with the cache on a disk.
+    pub fn mount_stored(&self, preset: &str, size: &str, store: &str) -> &Self {
+        self.mount_with("backing", "at", preset, &["--cache", size, "--cache-path", store]).succeeds();
+        self
+    }
+
     pub fn mount(&self) -> &Self {
         self.mount_on("backing", "at").succeeds();
         self

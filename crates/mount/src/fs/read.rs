@@ -3,7 +3,7 @@
 //! ```text
 //! block cache ─ page cache of the backing file, without waiting ─┐ on the thread that read the request
 //!                                                                ▼
-//!                             the daemon, if it is to be asked ─ the disk      on another
+//!                the daemon, if it is to be asked ─ the cache's disk ─ the disk      on another
 //! ```
 
 use std::os::fd::AsFd;
@@ -24,6 +24,8 @@ pub enum Left {
     All,
     /// All of it, and the daemon is to be asked whether the file is served from the block cache.
     Ask(Word),
+    /// All of it, and some is in a block cache on a disk. True for a read that is part of a stream.
+    Stored(bool),
     /// Some blocks.
     Blocks(Box<Pending>),
 }
@@ -79,6 +81,9 @@ impl Fs {
         let reader = Reader { cache, who: self.log.reader()?, file, run, is_stream };
         let mut blocks =
             Blocks { log: &self.log, fd: handle.fd.as_fd(), offset, size: size as usize, into: &mut *into };
+        if reader.is_stored() {
+            return Some(Err(Left::Stored(is_stream)));
+        }
         let mut missed = Missed::NOTHING;
         match reader.look(&mut missed, &mut blocks) {
             Looked::All => return Some(Ok(Ok(reader.len()))),
@@ -122,19 +127,51 @@ impl Fs {
     ) -> (Vec<u8>, Result<usize, Errno>) {
         let mut into = match left {
             Left::Blocks(pending) => return self.by_disk(handle, offset, *pending),
+            Left::Stored(is_stream) => {
+                let mut into = vec![0; len];
+                if let Some(done) = self.stored(handle, offset, is_stream, &mut into) {
+                    return (into, done);
+                }
+                into
+            }
             Left::Ask(word) => {
                 handle.node.remember(word.answered(self.log.enter(handle.fd.as_fd())));
                 let mut into = vec![0; len];
                 match self.read_quickly(handle, offset, &mut into) {
                     Ok(done) => return (into, done),
                     Err(Left::Blocks(pending)) => return self.by_disk(handle, offset, *pending),
-                    Err(Left::All | Left::Ask(_)) => into,
+                    Err(Left::Stored(_) | Left::All | Left::Ask(_)) => into,
                 }
             }
             Left::All => vec![0; len],
         };
         let done = fill(&mut into, |rest, got| pread(&handle.fd, rest, offset + got as u64));
         (into, done)
+    }
+
+    /// By a block cache on a disk, as far as it has the blocks. `None`: it has nothing to do with this read any more.
+    fn stored(
+        &self,
+        handle: &Handle,
+        offset: u64,
+        is_stream: bool,
+        into: &mut [u8],
+    ) -> Option<Result<usize, Errno>> {
+        let cache = self.log.cache.as_ref()?;
+        let run = front::blocks(cache, offset, into.len())?;
+        let Reads::Through(file) = self.log.word(cache, &handle.node).reads() else { return None };
+        let reader = Reader { cache, who: self.log.reader()?, file, run, is_stream };
+        let (fd, size) = (handle.fd.as_fd(), cache.layout().block_bytes as usize);
+        let mut blocks = Blocks { log: &self.log, fd, offset, size, into };
+        let mut missed = Missed::NOTHING;
+        match reader.look(&mut missed, &mut blocks) {
+            Looked::All => Some(Ok(reader.len())),
+            Looked::Only(_) => None,
+            Looked::Some => {
+                let rest = reader.without_waiting(&missed, &mut blocks);
+                Some(reader.disk(&missed, rest, &mut blocks))
+            }
+        }
     }
 
     fn by_disk(

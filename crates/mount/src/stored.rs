@@ -1,0 +1,47 @@
+//! Blocks of a cache that lie on a disk, read past the page cache by a descriptor that the daemon sends when a file is
+//! entered.
+
+use std::cell::RefCell;
+use std::os::fd::OwnedFd;
+use std::sync::OnceLock;
+
+use rustix::io::pread;
+use seawall_cache::shared::FromDisk;
+use seawall_core::Errno;
+
+/// What `O_DIRECT` wants memory aligned to, at most.
+const ALIGNMENT: usize = 4096;
+
+/// The cache's disk. A mount has one pool, and that has one cache.
+static DISK: OnceLock<OwnedFd> = OnceLock::new();
+
+thread_local! {
+    /// Memory to read into, with what aligning it takes.
+    static ROOM: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// From now on blocks are read by this descriptor, if there was none yet.
+pub fn know(disk: OwnedFd) {
+    let _ = DISK.set(disk);
+}
+
+/// Reads a block.
+pub fn read(at: u64, into: &mut [u8]) -> FromDisk {
+    let Some(disk) = DISK.get() else { return FromDisk::NotNow };
+    ROOM.with_borrow_mut(|room| {
+        room.resize(into.len() + ALIGNMENT, 0);
+        let skip = room.as_ptr().align_offset(ALIGNMENT);
+        let Some(room) = room.get_mut(skip..skip + into.len()) else { return FromDisk::NotNow };
+        loop {
+            match pread(disk, &mut *room, at) {
+                Ok(read) if read == into.len() => break,
+                Err(Errno::INTR) => {}
+                Err(Errno::NOMEM | Errno::AGAIN | Errno::BADF) => return FromDisk::NotNow,
+                // What is short is cut off: a device has all of it.
+                _ => return FromDisk::Failed,
+            }
+        }
+        into.copy_from_slice(room);
+        FromDisk::All
+    })
+}
