@@ -103,6 +103,12 @@ impl Pool {
         if self.cache == 0 { Vec::new() } else { vec!["--cache".into(), self.cache.to_string()] }
     }
 
+    /// The options of `seawall run` on it. With an area its daemon stays, which knows what was copied there.
+    pub fn run_options(&self) -> Vec<String> {
+        let keep = self.area.as_ref().map(|_| "--keep".into());
+        self.cache_options().into_iter().chain(keep).collect()
+    }
+
     /// Its file.
     pub fn path(&self) -> &Path {
         &self.path

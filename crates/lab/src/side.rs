@@ -150,7 +150,7 @@ pub fn under(lab: &Lab, pool: &Pool, (preset, policy): (&str, &str), data: &Path
     let mut command = pool.seawall();
     command.current_dir(lab.work.path());
     command.args(["run", "--quiet", "--preset", preset, "--policy", policy]).args(pool.by_name());
-    command.args(pool.cache_options());
+    command.args(pool.run_options());
     command.arg("--pool").arg(pool.path()).arg("--data").arg(data).arg("--").arg(program);
     command
 }
