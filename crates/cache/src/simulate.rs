@@ -3,7 +3,8 @@
 //! A read looks in ours first, which takes no system call, then in the page cache, then it goes to the disk. What was
 //! in the page cache is not offered to ours. Only what came from the disk, or was written, is in the page cache
 //! afterwards: what ours holds is copied to the reader and leaves the page cache alone, so the two hold different
-//! blocks before long. And at once where the page cache gives up what ours admits. (A database that reads with `O_DIRECT` has a page cache of no blocks.)
+//! blocks before long; at once where the page cache gives up what ours admits. (A database that reads with `O_DIRECT`
+//! has a page cache of no blocks.)
 //!
 //! The first half of each trace warms both, the second is counted: what is shown is a cache that has been in use,
 //! not how it fills.

@@ -7,7 +7,6 @@ use std::sync::OnceLock;
 
 use rustix::io::pread;
 use seawall_cache::shared::FromDisk;
-use seawall_core::Errno;
 
 /// What `O_DIRECT` wants memory aligned to, at most.
 const ALIGNMENT: usize = 4096;
@@ -33,15 +32,10 @@ pub fn read(at: u64, into: &mut [u8]) -> FromDisk {
         let skip = room.as_ptr().align_offset(ALIGNMENT);
         let Some(room) = room.get_mut(skip..skip + into.len()) else { return FromDisk::NotNow };
         loop {
-            match pread(disk, &mut *room, at) {
-                Ok(read) if read == into.len() => break,
-                Err(Errno::INTR) => {}
-                Err(Errno::NOMEM | Errno::AGAIN | Errno::BADF) => return FromDisk::NotNow,
-                // What is short is cut off: a device has all of it.
-                _ => return FromDisk::Failed,
+            if let Some(done) = FromDisk::of(pread(disk, &mut *room, at), into.len()) {
+                into.copy_from_slice(room);
+                return done;
             }
         }
-        into.copy_from_slice(room);
-        FromDisk::All
     })
 }

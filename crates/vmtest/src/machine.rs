@@ -24,6 +24,7 @@ use crate::tool;
 pub const PMEM_BYTES: u64 = 514 << 20;
 /// Bytes of the data disk.
 pub const DISK_BYTES: u64 = 768 << 20;
+
 /// The data disk's sectors, as [`crate::disk`] keeps them.
 const SECTORS: &str = "logical_block_size=4096,physical_block_size=4096";
 

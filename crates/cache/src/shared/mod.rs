@@ -55,6 +55,7 @@ mod view;
 mod word;
 mod write;
 
+use rustix::io::Errno;
 use seawall_media::{Region, fence};
 
 pub use change::Changing;
@@ -102,6 +103,19 @@ pub enum FromDisk {
     NotNow,
     /// The disk refused.
     Failed,
+}
+
+impl FromDisk {
+    /// What a pread(2) of `len` bytes came to. `None`: it was interrupted, and wants to be made again.
+    pub fn of(read: Result<usize, Errno>, len: usize) -> Option<Self> {
+        match read {
+            Ok(read) if read == len => Some(FromDisk::All),
+            Err(Errno::INTR) => None,
+            Err(Errno::NOMEM | Errno::AGAIN | Errno::BADF) => Some(FromDisk::NotNow),
+            // What is short is cut off: a device has all of it.
+            _ => Some(FromDisk::Failed),
+        }
+    }
 }
 
 /// A file of the cache: its slot, and which of the slot's tenants is meant. Who kept one for too long gets nothing.

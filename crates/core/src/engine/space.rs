@@ -81,8 +81,11 @@ impl Engine {
         }
         if sim::waits() {
             // The others go on for a while: trying in vain would be nothing but steps.
-            let is_freed = |_: &u32| header.freed().load(Acquire) != freed || !sim::waits();
-            let _ = (0..SIMULATED_NAP).find(is_freed);
+            for _ in 0..SIMULATED_NAP {
+                if header.freed().load(Acquire) != freed || !sim::waits() {
+                    break;
+                }
+            }
             return;
         }
         let start = ticks();

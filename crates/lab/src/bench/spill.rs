@@ -84,10 +84,10 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let mut runs = Runs::default();
     for round in 0..scope.rounds {
         for who in order(&ALL, round) {
-            let (report, spilled) = scene.measure(who).with_context(|| who.key())?;
+            let measured = scene.measure(who).with_context(|| who.key())?;
             let what = format!("round {}: a burst of commits, {}", round + 1, who.key());
-            lab.progress.done(&format!("{what}: {} commits/s", short(report.ops_per_s)));
-            runs.add(who, &report, spilled);
+            lab.progress.done(&format!("{what}: {} commits/s", short(measured.report.ops_per_s)));
+            runs.0.entry(who).or_default().push(measured);
         }
     }
     let fields = runs.fields(scope)?;
@@ -140,8 +140,7 @@ impl<'a> Scene<'a> {
         words.chain([dir.into()]).collect()
     }
 
-    /// What the load says, and the bytes that went to the area.
-    fn measure(&self, who: Who) -> Result<(Report, u64)> {
+    fn measure(&self, who: Who) -> Result<Measured> {
         let dir = self.dir(who);
         self.lab.work.sync()?;
         let mut load = self.load(who, &dir);
@@ -150,10 +149,10 @@ impl<'a> Scene<'a> {
         let json = run_process(load, "the write load")?;
         let report: Report = serde_json::from_slice(&json).context("the write load's report")?;
         ensure!(report.verified.errors == 0, "damaged data: {:?}", report.verified.examples);
-        let Some(pool) = self.pools.get(&who) else { return Ok((report, 0)) };
+        let Some(pool) = self.pools.get(&who) else { return Ok(Measured { report, spilled: 0 }) };
         let spilled = pool.status::<Status>()?.spill.map_or(0, |spill| spill.spilled_bytes);
         pool.stop()?;
-        Ok((report, spilled))
+        Ok(Measured { report, spilled })
     }
 
     fn load(&self, who: Who, dir: &Path) -> Command {
@@ -176,29 +175,34 @@ struct Spill {
     spilled_bytes: u64,
 }
 
-/// Figures by side, one a round.
-#[derive(Default)]
-struct Runs {
-    rates: BTreeMap<Who, Vec<f64>>,
-    p999_us: BTreeMap<Who, Vec<f64>>,
-    longest_us: BTreeMap<Who, Vec<f64>>,
-    spilled_mb: Vec<f64>,
+/// One burst.
+struct Measured {
+    report: Report,
+    /// Bytes that went to the area.
+    spilled: u64,
 }
 
+/// Bursts by side, one a round.
+#[derive(Default)]
+struct Runs(BTreeMap<Who, Vec<Measured>>);
+
 impl Runs {
-    fn add(&mut self, who: Who, report: &Report, spilled: u64) {
-        self.rates.entry(who).or_default().push(report.ops_per_s);
-        self.p999_us.entry(who).or_default().push(report.latency.p999_us);
-        self.longest_us.entry(who).or_default().push(report.latency.max_us);
-        if who == Who::Spill {
-            self.spilled_mb.push(spilled as f64 / 1e6);
-        }
+    fn values(&self, who: Who, figure: impl Fn(&Measured) -> f64) -> Vec<f64> {
+        self.0.get(&who).into_iter().flatten().map(figure).collect()
+    }
+
+    fn spread(&self, who: Who, figure: impl Fn(&Measured) -> f64) -> Result<Spread> {
+        Spread::of(&self.values(who, figure)).context("a side was never measured")
     }
 
     /// The rates with the area against those of `who`.
     fn of(&self, who: Who) -> Result<Spread> {
-        let rates = |who| self.rates.get(&who).map_or(&[][..], Vec::as_slice);
-        spread(Some(&ratios(rates(Who::Spill), rates(who))))
+        let rates = |who| self.values(who, rate);
+        Spread::of(&ratios(&rates(Who::Spill), &rates(who))).context("a side was never measured")
+    }
+
+    fn spilled_mb(&self) -> Result<Spread> {
+        self.spread(Who::Spill, |measured| measured.spilled as f64 / 1e6)
     }
 
     fn fields(&self, scope: Scope) -> Result<Fields> {
@@ -210,14 +214,14 @@ impl Runs {
         for who in ALL {
             let key = who.key();
             row = row
-                .with_spread(&format!("{key}_ops_s"), spread(self.rates.get(&who))?)
-                .with_spread(&format!("{key}_p999_us"), spread(self.p999_us.get(&who))?)
-                .with_spread(&format!("{key}_longest_us"), spread(self.longest_us.get(&who))?);
+                .with_spread(&format!("{key}_ops_s"), self.spread(who, rate)?)
+                .with_spread(&format!("{key}_p999_us"), self.spread(who, p999_us)?)
+                .with_spread(&format!("{key}_longest_us"), self.spread(who, longest_us)?);
         }
         Ok(row
             .with_spread("of_seawall", self.of(Who::Alone)?)
             .with_spread("of_unsafe", self.of(Who::Unsafe)?)
-            .with_spread("spilled_mb", spread(Some(&self.spilled_mb))?))
+            .with_spread("spilled_mb", self.spilled_mb()?))
     }
 
     fn table(&self, medium: &str) -> Result<String> {
@@ -231,18 +235,26 @@ impl Runs {
         ]) {
             rows.push(vec![
                 what.to_owned(),
-                spread(self.rates.get(&who))?.told(short),
-                spread(self.p999_us.get(&who))?.told(short),
-                spread(self.longest_us.get(&who))?.told(|us| short(us / 1e3)),
+                self.spread(who, rate)?.told(short),
+                self.spread(who, p999_us)?.told(short),
+                self.spread(who, longest_us)?.told(|us| short(us / 1e3)),
             ]);
         }
-        let spilled = spread(Some(&self.spilled_mb))?.told(short);
+        let spilled = self.spilled_mb()?.told(short);
         Ok(format!("{}  pools on: {medium}; {spilled} MB went to the area\n", table::format(&header, &rows)))
     }
 }
 
-fn spread(values: Option<&Vec<f64>>) -> Result<Spread> {
-    values.and_then(|values| Spread::of(values)).context("a side was never measured")
+fn rate(measured: &Measured) -> f64 {
+    measured.report.ops_per_s
+}
+
+fn p999_us(measured: &Measured) -> f64 {
+    measured.report.latency.p999_us
+}
+
+fn longest_us(measured: &Measured) -> f64 {
+    measured.report.latency.max_us
 }
 
 #[cfg(test)]
@@ -253,7 +265,9 @@ mod tests {
     #[test]
     fn the_keys_are_those_of_the_page() -> Result<()> {
         let mut runs = Runs::default();
-        ALL.into_iter().for_each(|who| runs.add(who, &nothing().report, 7_000_000));
+        for who in ALL {
+            runs.0.insert(who, vec![Measured { report: nothing().report, spilled: 7_000_000 }]);
+        }
         let fields = runs.fields(Scope { quick: false, rounds: 1, pool: POOL })?;
         fields.assert_keys(super::super::keys::SPILL);
         assert!(runs.table("RAM")?.contains("MB went to the area"));

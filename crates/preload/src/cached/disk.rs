@@ -60,12 +60,8 @@ pub fn read(at: u64, into: &mut [u8]) -> FromDisk {
 /// Reads `len` bytes into memory that is as long.
 fn read_all(fd: c_int, at: u64, memory: *mut u8, len: usize) -> FromDisk {
     loop {
-        match raw!(SYS_pread64, fd, memory, len, at) {
-            Ok(read) if read == len => return FromDisk::All,
-            Err(Errno::INTR) => {}
-            Err(Errno::NOMEM | Errno::AGAIN | Errno::BADF) => return FromDisk::NotNow,
-            // What is short is cut off: a device has all of it.
-            _ => return FromDisk::Failed,
+        if let Some(done) = FromDisk::of(raw!(SYS_pread64, fd, memory, len, at), len) {
+            return done;
         }
     }
 }
