@@ -177,6 +177,28 @@ cmp -s "$work/environment" "$system$environment" || fail "detach left something 
 must "start without Seawall" inside systemctl start $service
 nothing_is_missing "without Seawall"
 
+say "attached with a log on two files, of which one is lost under load"
+logs=/var/lib/postgresql/trial-log
+must "attach" inside seawall attach $service --block $logs-a --mirror $logs-b --size 128M
+must "restart" inside systemctl restart $service
+rm "$system$logs-b"
+while_committing kill_unit "$(daemon)" main
+unit_is_active $service
+nothing_is_missing "a log on two files"
+must "stop" inside systemctl stop $service
+must "detach" inside seawall detach $service
+
+say "attached with a small pool in memory and a spill area"
+must "attach" inside seawall attach $service --pool /dev/shm/small.pool --emulated --size 32M \
+    --spill /var/lib/postgresql/trial-spill --spill-size 128M
+prints "RequiresMountsFor=/var/lib/postgresql/trial-spill" cat "$system$drop_ins"/seawalld@*.service.d/*.conf
+must "restart" inside systemctl restart $service
+while_committing kill_unit "$(daemon)" main
+nothing_is_missing "a spill area"
+must "stop" inside systemctl stop $service
+must "detach" inside seawall detach $service
+rm "$system"$logs-? "$system/var/lib/postgresql/trial-spill"
+
 say "attached with a pool in memory, a block cache, and tables that are followed"
 must "attach" inside seawall attach $service --pool /dev/shm/trial.pool --emulated --size 128M --cache 64M --follow-tables
 must "restart" inside systemctl restart $service

@@ -335,7 +335,7 @@ fn who_is_refused_gets_no_pool() {
     for more in [&[][..], &["--dry-run"]] {
         image
             .attach(&[&[POSTGRES], &mirrored[..], more].concat())
-            .fails(1, &["seawall init --block /srv/log"]);
+            .fails(1, &["seawall init --block /srv/log --mirror /srv/log2"]);
     }
     image.attach(&[POSTGRES, "--pool", "/mnt/a.pool", "--emulated"]).succeeds();
     image.attach(&new).fails(1, &["is attached to the pool /mnt/a.pool"]);
@@ -565,7 +565,7 @@ fn without_persistent_memory_the_log_is_made_beside_the_data() {
     let log = image.at("srv/pg.seawall");
     image.attach(&[POSTGRES, "--dry-run"]).succeeds();
     assert!(!log.exists(), "showing makes nothing");
-    image.attach(&[POSTGRES, "--size", "16M"]).succeeds().says(&["made the pool /srv/pg.seawall"]);
+    image.attach(&[POSTGRES, "--size", "16M"]).succeeds().says(&["made /srv/pg.seawall"]);
     assert!(image.read(DROP_IN).contains("\nPool=/srv/pg.seawall\n"), "{}", image.read(DROP_IN));
     let again = image.attach(&[POSTGRES]);
     assert!(again.succeeds().out.contains("nothing was changed"), "{}", again.out);

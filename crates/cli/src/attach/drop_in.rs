@@ -50,6 +50,9 @@ pub struct Attached {
     pub environment: Option<PathBuf>,
     /// The unit restricts its address families, and Unix sockets are not among them.
     pub needs_unix_sockets: bool,
+    /// The area behind the pool: without it the daemon recovers nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub area: Option<PathBuf>,
     /// The block cache that its daemon has.
     pub cache: Option<Cached>,
     /// The user who follows tables through rewrites.
@@ -68,7 +71,7 @@ impl Attached {
         format!("seawalld@{}.service", escape_path(&self.pool))
     }
 
-    /// What the daemon's unit gets: the data must be mounted before it recovers; and its block cache.
+    /// What the daemon's unit gets: the data must be mounted before it recovers, and the area; and its block cache.
     pub fn daemon_drop_in(&self) -> (PathBuf, String) {
         let name = format!("{}.conf", short_name(&self.unit));
         let path = Path::new("/etc/systemd/system").join(format!("{}.d", self.daemon())).join(name);
@@ -77,6 +80,9 @@ impl Attached {
             short_name(&self.unit),
             self.data.display()
         );
+        if let Some(area) = &self.area {
+            text += &format!("RequiresMountsFor={}\n", area.display());
+        }
         if let Some(cached) = &self.cache {
             text += &format!(
                 "RequiresMountsFor={}\n\n[Service]\nExecStart=\nExecStart={} daemon --service --pool %f {}\n",
@@ -129,6 +135,9 @@ impl Attached {
         if let Some(file) = &self.environment {
             text += &format!("EnvironmentFile={}\n", file.display());
         }
+        if let Some(area) = &self.area {
+            text += &format!("Area={}\n", area.display());
+        }
         text += &self.cache.as_ref().map(Cached::settings).unwrap_or_default();
         if let Some(user) = &self.follower {
             text += &format!("Follower={user}\n");
@@ -165,6 +174,7 @@ impl Attached {
             socket: need("Socket")?.into(),
             environment: get("EnvironmentFile").map(PathBuf::from),
             needs_unix_sockets: service.contains("RestrictAddressFamilies=AF_UNIX"),
+            area: get("Area").map(PathBuf::from),
             cache: Cached::of(get),
             follower: get("Follower"),
         }))
@@ -199,6 +209,7 @@ mod tests {
             socket: "/run/seawalld/112/redis.pool-00.sock".into(),
             environment: None,
             needs_unix_sockets: true,
+            area: None,
             cache: None,
             follower: None,
         }
@@ -212,6 +223,7 @@ mod tests {
         for environment in [None, Some(PathBuf::from("/etc/x/environment"))] {
             attached.environment = environment;
             attached.needs_unix_sockets = !attached.needs_unix_sockets;
+            attached.area = attached.area.is_none().then(|| "/mnt/nvme/redis.spill".into());
             attached.follower = attached.follower.is_none().then(|| "postgres".into());
             let path = "/mnt/pmem/redis.pool.cache".into();
             attached.cache = attached.cache.is_none().then_some(Cached {

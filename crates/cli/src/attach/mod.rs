@@ -97,8 +97,10 @@ pub fn attach(how: &Attach) -> Result<()> {
     database::check_preload(service.preset)?;
     database::check_policy(service.preset, policy)?;
     let follower = follow::find(&machine, how, &service, before.as_ref())?;
+    let area = pools::area(&machine, how, &place)?;
     let planned = plan(&machine, &unit, &service, place.path.clone())?;
-    let wanted = Attached { policy: policy.name().into(), cache, follower, ..planned };
+    let wanted = Attached { policy: policy.name().into(), area, cache, follower, ..planned };
+    wanted.area.as_deref().map_or(Ok(()), check_plain)?;
     check_change(&machine, before.as_ref(), &wanted)?;
     cached::check_others(&machine, &wanted)?;
     follow::check(&machine, &wanted)?;
@@ -167,6 +169,7 @@ fn plan(machine: &Machine, unit: &Unit, service: &Service, pool: PathBuf) -> Res
         preload: preload.to_string_lossy().into_owned(),
         environment: service.environment.clone(),
         needs_unix_sockets: !unix,
+        area: None,
         cache: None,
         follower: None,
     })
@@ -255,6 +258,7 @@ fn tell(how: &Attach, machine: &Machine, wanted: &Attached, steps: &[Step<'_>]) 
         ("pool", wanted.pool.display().to_string()),
         ("daemon", wanted.daemon()),
     ];
+    facts.extend(wanted.area.as_ref().map(|area| ("spill area", area.display().to_string())));
     facts.extend(wanted.cache.as_ref().map(|cached| ("block cache", cached.words())));
     facts.extend(
         wanted

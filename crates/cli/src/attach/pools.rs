@@ -5,6 +5,7 @@ use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use seawall_core::pool::{self as core, block};
 use seawall_media::dax_mounts;
 
 use super::drop_in::Attached;
@@ -52,22 +53,49 @@ pub fn place(machine: &Machine, how: &Attach, service: &Service, before: Option<
             owner_name(service.uid)
         );
     }
-    if how.wanted.mirror().is_some() {
-        bail!(
-            "{0} is not there: make the mirrored log first, as {1}: `seawall init --block {0} --mirror …`",
-            place.path.display(),
-            owner_name(service.uid)
-        );
-    }
-    if how.wanted.spill().is_some() {
-        bail!(
-            "{0} is not there: make the pool with its spill area first, as {1}: `seawall init {0} --size … --spill …`",
-            place.path.display(),
-            owner_name(service.uid)
-        );
-    }
     place.path = real_path_of_new(machine, &place.path)?;
+    check_second(machine, how, service, &place)?;
     Ok(place)
+}
+
+/// The file beside the pool that holds a part of the log too: its second copy, or the area behind it.
+fn second(how: &Attach) -> Option<&Path> {
+    how.wanted.mirror().or(how.wanted.spill())
+}
+
+/// That of a pool that is to be made is made with it, as a file, by the path that it has on this machine.
+fn check_second(machine: &Machine, how: &Attach, service: &Service, place: &Place) -> Result<()> {
+    let Some(second) = second(how) else { return Ok(()) };
+    if place.on_disk {
+        bail!("a log on a disk has no spill area (--spill): it is as large as it need be, see --size");
+    }
+    let (path, owner) = (place.path.display(), owner_name(service.uid));
+    let (what, init) = match how.wanted.mirror() {
+        Some(_) => ("the mirrored log", format!("--block {path} --mirror {}", second.display())),
+        None => ("the pool with its spill area", format!("{path} --size … --spill {}", second.display())),
+    };
+    let by_hand = |why| format!("{why}: make {what} first, as {owner}: `seawall init {init}`");
+    if !machine.is_live() {
+        bail!(by_hand("its paths on the image's machine cannot be written into the log from here"));
+    }
+    if block::is_device(second) {
+        bail!(by_hand(
+            "a device must be the database's user's after every start of the machine (a udev rule)"
+        ));
+    }
+    Ok(())
+}
+
+/// Where the area behind a service's pool is, or is to be.
+///
+/// # Errors
+/// If the pool cannot be read.
+pub fn area(machine: &Machine, how: &Attach, place: &Place) -> Result<Option<PathBuf>> {
+    let at = machine.at(&place.path);
+    if at.exists() {
+        return Ok(core::open_read_only(&at)?.area.map(|area| area.path().to_owned()));
+    }
+    Ok(how.wanted.spill().map(std::path::absolute).transpose()?)
 }
 
 /// A pool that is to be made.
@@ -110,6 +138,9 @@ impl NewPool<'_> {
             false => how.wanted.make(&at)?,
         }
         give(&at, path, service)?;
+        if let Some(second) = second(how) {
+            give(second, second, service)?;
+        }
         check(machine, path, how, service, None)
     }
 }
@@ -152,7 +183,7 @@ fn which(why: anyhow::Error) -> anyhow::Error {
 fn give(at: &Path, path: &Path, service: &Service) -> Result<()> {
     let owner = owner_name(service.uid);
     lchown(at, Some(service.uid), None).with_context(|| format!("giving {} to {owner}", path.display()))?;
-    eprintln!("seawall: made the pool {} for {owner}", path.display());
+    eprintln!("seawall: made {} for {owner}", path.display());
     Ok(())
 }
 
