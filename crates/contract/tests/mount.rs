@@ -227,6 +227,8 @@ crash_tests! {
     mounted_vectored_writes_are_logged: "vectored",
     mounted_append_is_logged: "append",
     mounted_dsync_is_logged: "dsync",
+    mounted_dsync_past_the_kernels_cache_is_logged: "dsync-new",
+    mounted_dsync_past_the_kernels_cache_is_durable_without_the_log: "dsync-refused",
     mounted_large_writes_are_whole: "large",
     mounted_truncate_is_logged: "truncate",
     mounted_open_truncate_is_logged: "open-truncate",

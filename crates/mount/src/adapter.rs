@@ -17,11 +17,11 @@ use fuser::{
     ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow,
     WriteFlags,
 };
-use seawall_core::Errno;
+use seawall_core::{Errno, Scope};
 
 use crate::attr::{self, TTL};
 use crate::caller::Caller;
-use crate::fs::{Change, Fs, Opened};
+use crate::fs::{Change, Fs, How, Opened};
 use crate::passing;
 
 /// Longest write that arrives in one piece: what policy `atomic` promises to keep whole.
@@ -59,6 +59,17 @@ fn told(error: Errno) -> fuser::Errno {
 
 fn caller(request: &Request, umask: u32) -> Caller {
     Caller { uid: request.uid(), gid: request.gid(), umask: umask & 0o777 }
+}
+
+fn written(reply: ReplyWrite, done: Result<usize, Errno>) {
+    match done {
+        Ok(n) => reply.written(n as u32),
+        Err(e) => reply.error(told(e)),
+    }
+}
+
+fn scope(data_only: bool) -> Scope {
+    if data_only { Scope::Data } else { Scope::Whole }
 }
 
 fn empty(reply: ReplyEmpty, done: Result<(), Errno>) {
@@ -193,6 +204,9 @@ impl Filesystem for Adapter {
         if self.0.by_ring.load(Relaxed) && config.add_capabilities(InitFlags::FUSE_OVER_IO_URING).is_err() {
             self.0.by_ring.store(false, Relaxed);
         }
+        // Without it a file that is written past the kernel's cache could not be mapped.
+        let direct = config.add_capabilities(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP).is_ok();
+        self.0.direct.store(direct, Relaxed);
         let root = rustix::process::geteuid().is_root();
         let passes = root
             && config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok()
@@ -385,20 +399,22 @@ impl Filesystem for Adapter {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let strip = how.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID).then(|| request.gid());
+        let how = How {
+            strip: how.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID).then(|| request.gid()),
+            is_writeback: how.contains(WriteFlags::FUSE_WRITE_CACHE),
+        };
         let handle = match self.0.handle(handle) {
             Ok(handle) => handle,
             Err(e) => return reply.error(told(e)),
         };
-        let answer = |reply: ReplyWrite, done: Result<usize, Errno>| match done {
-            Ok(n) => reply.written(n as u32),
-            Err(e) => reply.error(told(e)),
-        };
-        if let Some(done) = self.0.write_quickly(&handle, offset, data, strip) {
-            return answer(reply, done);
+        if let Some(done) = self.0.write_quickly(&handle, offset, data, how) {
+            return written(reply, done);
         }
         let (fs, data) = (Arc::clone(&self.0), data.to_vec());
-        self.0.workers.run(move || answer(reply, fs.write(&handle, offset, &data, strip)));
+        self.0.workers.run(move || {
+            let done = fs.write(&handle, offset, &data, how);
+            fs.when_seen(&handle, (offset, data.len()), how, move || written(reply, done));
+        });
     }
 
     /// close(2): nothing to do, and nothing becomes durable. Not asked again.
@@ -425,11 +441,12 @@ impl Filesystem for Adapter {
             Ok(handle) => handle,
             Err(e) => return reply.error(told(e)),
         };
-        if let Some(done) = self.0.sync_quickly(&handle, data_only) {
+        let scope = scope(data_only);
+        if let Some(done) = self.0.sync_quickly(&handle, scope) {
             return empty(reply, done);
         }
         let fs = Arc::clone(&self.0);
-        self.0.workers.run(move || empty(reply, fs.sync(&handle, data_only)));
+        self.0.workers.run(move || empty(reply, fs.sync(&handle, scope)));
     }
 
     fn opendir(&self, _: &Request, node: INodeNo, _: OpenFlags, reply: ReplyOpen) {
@@ -554,10 +571,7 @@ impl Filesystem for Adapter {
         self.0.workers.run(move || {
             let handles = fs.handle(from).and_then(|from| Ok((from, fs.handle(to)?)));
             let done = handles.and_then(|(from, to)| fs.copy((&from, from_offset), (&to, to_offset), len));
-            match done {
-                Ok(n) => reply.written(n as u32),
-                Err(e) => reply.error(told(e)),
-            }
+            written(reply, done);
         });
     }
 }

@@ -49,6 +49,7 @@ mod log;
 pub mod mountpoint;
 mod names;
 mod node;
+mod pages;
 mod passing;
 mod ring;
 mod serve;

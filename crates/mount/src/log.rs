@@ -95,7 +95,8 @@ impl Log {
         self.client.enter(fd)
     }
 
-    fn is_atomic(&self, path: &Path) -> bool {
+    /// True if files at this path are under policy `atomic`.
+    pub fn is_atomic(&self, path: &Path) -> bool {
         let shm = self.engine.shm();
         let decided = policy::decide(shm, path.as_os_str().as_bytes());
         decided.is_some_and(|decided| policy::is_atomic(shm, decided))

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use fuser::INodeNo;
@@ -43,6 +43,8 @@ pub struct Node {
     pub cached: AtomicU64,
     /// It may have set-user-id or set-group-id bits, which a write takes away.
     privileged: AtomicBool,
+    /// The kernel may have pages of it that were read since they were let go ([`crate::pages`]).
+    was_read: AtomicBool,
 }
 
 /// How an inode is open. The kernel has one way for all descriptors of an inode.
@@ -52,6 +54,8 @@ pub struct Opens {
     pub count: usize,
     /// Reads and writes go past us while any of these is open.
     pub passthrough: Option<Arc<Passed>>,
+    /// Reads and writes go past the kernel's cache while any of these is open.
+    pub direct: bool,
     /// Size and time of change when the last one was closed: what the kernel's cached pages belong to.
     pub last_seen: Option<(i64, i64, u64)>,
 }
@@ -68,6 +72,7 @@ impl Node {
             opens: Mutex::default(),
             cached: AtomicU64::new(Word::UNKNOWN.bits()),
             privileged: AtomicBool::new(false),
+            was_read: AtomicBool::new(false),
         };
         node.note_mode(stat.st_mode);
         node
@@ -108,6 +113,21 @@ impl Node {
     /// True if a write has bits to take away.
     pub fn is_privileged(&self) -> bool {
         self.privileged.load(Relaxed)
+    }
+
+    /// To be called before it is read.
+    pub fn note_read(&self) {
+        self.was_read.store(true, SeqCst);
+    }
+
+    /// True if it was read since [`forget_reads`](Self::forget_reads).
+    pub fn was_read(&self) -> bool {
+        self.was_read.load(SeqCst)
+    }
+
+    /// To be called after it was written, before the kernel's pages are let go. True if it was read.
+    pub fn forget_reads(&self) -> bool {
+        self.was_read.swap(false, SeqCst)
     }
 
     /// Remembers for the block cache.

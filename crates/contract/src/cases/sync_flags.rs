@@ -3,6 +3,7 @@
 use crate::context::Context;
 use libc::{F_GETFL, F_SETFL, O_APPEND, O_DIRECT, O_DSYNC, O_NOATIME, O_NONBLOCK, O_RDWR, O_SYNC};
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 fn show_flags(cx: &Context, fd: c_int) {
     // SAFETY: plain call.
@@ -78,6 +79,48 @@ fn odsync_on_a_new_file(cx: &Context) {
     cx.show(fd);
 }
 
+/// Whoever reads or maps the file at every moment has none of what was there before, once a write has returned.
+fn odsync_is_seen_at_once(cx: &Context) {
+    const ROUNDS: u32 = 3000;
+    let path = cx.path("new");
+    let writer = cx.open(&path, O_RDWR | O_DSYNC | libc::O_CREAT);
+    cx.pwrite(writer, b'n', 8192, 0);
+    let reader = cx.open(&path, libc::O_RDONLY);
+    let (read, shared) = (libc::PROT_READ, libc::MAP_SHARED);
+    let map =
+        call!(cx, Address, mmap(std::ptr::null_mut(), 8192, read, shared, reader, 0)) as *const AtomicU32;
+    // SAFETY: mapped until the end of this, and inside the file.
+    let mapped = unsafe { &*map };
+    let is_over = AtomicBool::new(false);
+    let stale = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Relaxed) {
+                mapped.load(Relaxed);
+            }
+        });
+        let stale = (1..=ROUNDS).find(|round| {
+            let (number, mut seen) = (round.to_ne_bytes(), [0; 4]);
+            // SAFETY: plain calls on buffers that outlive them.
+            let done = unsafe {
+                libc::pwrite(writer, number.as_ptr().cast(), 4, 0) == 4
+                    && libc::pread(reader, seen.as_mut_ptr().cast(), 4, 0) == 4
+            };
+            !done || seen != number || mapped.load(Relaxed) != *round
+        });
+        is_over.store(true, Relaxed);
+        stale
+    });
+    cx.note(format_args!("not seen: {stale:?}"));
+    call!(cx, munmap(map.cast_mut().cast(), 8192));
+    cx.show(reader);
+    // Once more without it, by whatever way that goes.
+    cx.close(writer);
+    cx.close(reader);
+    let fd = cx.open(&path, O_RDWR);
+    cx.pwrite(fd, b'p', 4096, 2048);
+    cx.write_sync_show(fd);
+}
+
 family!("sync_flags" => [
-    flags_are_kept, setting_flags, odsync, osync, odsync_append, odsync_on_a_new_file,
+    flags_are_kept, setting_flags, odsync, osync, odsync_append, odsync_on_a_new_file, odsync_is_seen_at_once,
 ]);

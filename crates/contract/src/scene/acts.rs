@@ -16,6 +16,7 @@ pub fn all() -> Vec<Scene> {
         scene("append", append),
         scene("dsync", dsync),
         scene("dsync-new", dsync_new),
+        scene("dsync-refused", dsync_refused),
         scene("large", large),
         scene("truncate", truncate),
         scene("open-truncate", open_truncate),
@@ -97,6 +98,16 @@ fn dsync(files: &Files) {
 /// A log file that did not exist before.
 fn dsync_new(files: &Files) {
     let fd = files.open("new-wal", O_RDWR | O_CREAT | O_DSYNC);
+    for round in 0..10 {
+        write(fd, b'0' + round as u8, 8192, round * 8192);
+    }
+}
+
+/// A log file that cannot be in the log, since recovery could not write it.
+fn dsync_refused(files: &Files) {
+    let fd = files.open("refused-wal", O_RDWR | O_CREAT | O_DSYNC);
+    // SAFETY: plain call.
+    must("fchmod", unsafe { libc::fchmod(fd, 0o444) }.into(), 0);
     for round in 0..10 {
         write(fd, b'0' + round as u8, 8192, round * 8192);
     }

@@ -13,7 +13,7 @@ use rustix::fs::{
 };
 use seawall_core::{Errno, certain};
 
-use super::{Fs, Strip};
+use super::Fs;
 use crate::attr::timespec;
 use crate::node::Node;
 
@@ -38,7 +38,7 @@ pub struct Change {
     /// The descriptor by which it was asked for.
     pub handle: Option<FileHandle>,
     /// For a truncate.
-    pub strip: Strip,
+    pub strip: Option<u32>,
 }
 
 impl Fs {

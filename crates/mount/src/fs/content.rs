@@ -18,35 +18,72 @@ use crate::class::{self, Class, Intent, Managed};
 use crate::handle::Handle;
 use crate::node::Node;
 
-/// The group of a caller that may not keep set-user-id and set-group-id bits of what it changes.
-pub type Strip = Option<u32>;
+/// What comes with a write.
+#[derive(Clone, Copy)]
+pub struct How {
+    /// The group of a caller that may not keep set-user-id and set-group-id bits of what it changes.
+    pub strip: Option<u32>,
+    /// From a page of the kernel's cache, at its leisure: nobody waits for it to be durable, or to be seen.
+    pub is_writeback: bool,
+}
 
 impl Fs {
-    /// A write, if it need not wait for the daemon.
+    /// A write, and the sync behind it if the descriptor asks for one, if neither need wait for the daemon or the disk.
     pub fn write_quickly(
         &self,
         handle: &Handle,
         offset: u64,
         data: &[u8],
-        strip: Strip,
+        how: How,
     ) -> Option<Result<usize, Errno>> {
-        if strip.is_some() && handle.node.is_privileged() {
+        if how.strip.is_some() && handle.node.is_privileged() {
             return None;
         }
         let class = class::quick(&handle.node, &self.log, &self.nodes)?;
-        Some(self.write_as(&class, handle, offset, data))
+        if how.is_writeback || !handle.direct {
+            return Some(self.write_as(&class, handle, offset, data));
+        }
+        let absorbed = handle.syncs.is_none_or(|scope| self.absorbs(&class, scope));
+        if !absorbed || handle.node.was_read() {
+            return None;
+        }
+        let done = self.write_as(&class, handle, offset, data).and_then(|done| {
+            handle.syncs.map_or(Ok(()), |scope| self.sync_as(&class, handle, scope)).map(|()| done)
+        });
+        // If it was read meanwhile it is written again, elsewhere: the kernel lets nobody else write before it has an
+        // answer.
+        (!handle.node.was_read()).then_some(done)
     }
 
-    /// A write.
+    /// A write, and the sync behind it if the descriptor asks for one. To be answered by
+    /// [`when_seen`](Self::when_seen).
     ///
     /// # Errors
-    /// What the backing file system says.
-    pub fn write(&self, handle: &Handle, offset: u64, data: &[u8], strip: Strip) -> Result<usize, Errno> {
+    /// What the backing file system says, or the disk.
+    pub fn write(&self, handle: &Handle, offset: u64, data: &[u8], how: How) -> Result<usize, Errno> {
         let class = class::find_out(&handle.node, &self.log, &self.nodes, Intent::Write);
         let done = self.write_as(&class, handle, offset, data)?;
         drop(class);
-        self.strip_privileges(&handle.node, strip)?;
+        if let Some(scope) = handle.syncs.filter(|_| !how.is_writeback) {
+            self.sync(handle, scope)?;
+        }
+        self.strip_privileges(&handle.node, how.strip)?;
         Ok(done)
+    }
+
+    /// Runs `then`, once no page of the kernel's holds what was there before a write of these bytes.
+    pub fn when_seen(
+        &self,
+        handle: &Handle,
+        span: (u64, usize),
+        how: How,
+        then: impl FnOnce() + Send + 'static,
+    ) {
+        if handle.direct && !how.is_writeback && handle.node.forget_reads() {
+            self.pages.drop_then(handle.node.number, span, then);
+        } else {
+            then();
+        }
     }
 
     fn write_as(&self, class: &Class, handle: &Handle, offset: u64, data: &[u8]) -> Result<usize, Errno> {
@@ -85,7 +122,7 @@ impl Fs {
     }
 
     /// Takes set-user-id and set-group-id bits away, as the kernel does at a write by somebody without CAP_FSETID.
-    pub(super) fn strip_privileges(&self, node: &Node, strip: Strip) -> Result<(), Errno> {
+    pub(super) fn strip_privileges(&self, node: &Node, strip: Option<u32>) -> Result<(), Errno> {
         const S_ISUID: u32 = 0o4000;
         const S_ISGID: u32 = 0o2000;
         const S_IXGRP: u32 = 0o0010;
@@ -103,24 +140,25 @@ impl Fs {
     }
 
     /// An fsync that is absorbed: it costs no system call and waits for nobody. `None` for any other.
-    pub fn sync_quickly(&self, handle: &Handle, data_only: bool) -> Option<Result<(), Errno>> {
-        // There it waits for the log's device.
-        if self.log.engine.pool().journal().is_some() {
-            return None;
-        }
-        let scope = if data_only { Scope::Data } else { Scope::Whole };
+    pub fn sync_quickly(&self, handle: &Handle, scope: Scope) -> Option<Result<(), Errno>> {
         let class = class::quick(&handle.node, &self.log, &self.nodes)?;
-        let absorbed = self.log.engine.absorbs(class.managed()?.file, scope);
-        absorbed.then(|| self.sync_as(&class, handle, scope))
+        self.absorbs(&class, scope).then(|| self.sync_as(&class, handle, scope))
+    }
+
+    /// True if a sync waits for nobody. On a log on a disk it does.
+    fn absorbs(&self, class: &Class, scope: Scope) -> bool {
+        let engine = &self.log.engine;
+        let managed = class.managed().filter(|_| engine.pool().journal().is_none());
+        managed.is_some_and(|managed| engine.absorbs(managed.file, scope))
     }
 
     /// fsync(2), fdatasync(2): absorbed, or real.
     ///
     /// # Errors
     /// What the disk says.
-    pub fn sync(&self, handle: &Handle, data_only: bool) -> Result<(), Errno> {
+    pub fn sync(&self, handle: &Handle, scope: Scope) -> Result<(), Errno> {
         let class = class::find_out(&handle.node, &self.log, &self.nodes, Intent::Sync);
-        self.sync_as(&class, handle, if data_only { Scope::Data } else { Scope::Whole })
+        self.sync_as(&class, handle, scope)
     }
 
     fn sync_as(&self, class: &Class, handle: &Handle, scope: Scope) -> Result<(), Errno> {

@@ -44,6 +44,8 @@ impl Fs {
             node,
             fd,
             writable: false,
+            direct: false,
+            syncs: None,
             reading: Default::default(),
             stream: Stream::new(),
         }))

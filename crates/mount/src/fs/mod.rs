@@ -24,13 +24,14 @@ use std::sync::{Arc, OnceLock};
 use seawall_core::certain;
 
 pub use attributes::Change;
-pub use content::Strip;
+pub use content::How;
 pub use open::Opened;
 
 use crate::class::Managed;
 use crate::handle::Handles;
 use crate::log::Log;
 use crate::node::{Node, Nodes};
+use crate::pages::Pages;
 use crate::workers::Workers;
 
 /// Everything the operations share.
@@ -45,6 +46,10 @@ pub struct Fs {
     pub workers: Workers,
     /// The kernel may read and write unmanaged files without us.
     pub passthrough: AtomicBool,
+    /// The kernel may be told to write past its cache.
+    pub direct: AtomicBool,
+    /// Pages that it has nevertheless.
+    pub pages: Pages,
     /// What the mount was made with.
     pub device: OnceLock<Arc<OwnedFd>>,
     /// Requests are to come by a ring, if the kernel lets them.
@@ -60,6 +65,8 @@ impl Fs {
             handles: Handles::default(),
             workers: Workers::default(),
             passthrough: AtomicBool::new(false),
+            direct: AtomicBool::new(false),
+            pages: Pages::default(),
             device: OnceLock::new(),
             by_ring: AtomicBool::new(false),
         })

@@ -1,10 +1,19 @@
 //! open, create, release.
 //!
-//! The kernel wants one way for all descriptors of an inode at a time: through us and its cache, or past us to the
-//! backing file. A file that no preset wants goes past us; one that is in the log, or may come into it, never.
+//! One way for all descriptors of an inode at a time:
+//!
+//! | way | for |
+//! |---|---|
+//! | past us, to the backing file | a file that no preset wants |
+//! | past the kernel's cache, to us | a database's log whose first descriptor writes with O_DSYNC or O_SYNC |
+//! | through the kernel's cache, to us | any other |
+//!
+//! Through its cache the kernel sends a write with O_DSYNC as two requests, the second an fsync; past it as one, after
+//! which the sync is left to us. What a read finds in the cache is then another matter: [`crate::pages`].
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -12,7 +21,8 @@ use fuser::{FileHandle, FopenFlags, INodeNo};
 use rustix::fs::{FileType, Mode, OFlags, Stat, openat};
 use seawall_cache::front::sequential::Stream;
 use seawall_cache::front::word::Word;
-use seawall_core::Errno;
+use seawall_core::policy::Manage;
+use seawall_core::{Errno, Scope};
 
 use super::Fs;
 use crate::caller::Caller;
@@ -75,23 +85,42 @@ impl Fs {
             class::reopened(&node);
             node.remember(Word::UNKNOWN);
         }
-        let id = self.passes(&node, &opens).then(|| self.share(&mut opens, &fd)).flatten();
-        let keep = if id.is_none() && unchanged(&fd, &opens) {
+        let writable = flags & OFlags::ACCMODE != OFlags::RDONLY;
+        let syncs = scope(flags).filter(|_| writable);
+        if opens.count == 0 {
+            opens.direct = syncs.is_some() && self.goes_past_the_cache(&node);
+        }
+        let direct = opens.direct;
+        let passes = !direct && self.passes(&node, &opens);
+        let id = passes.then(|| self.share(&mut opens, &fd)).flatten();
+        let cache = if direct {
+            FopenFlags::FOPEN_DIRECT_IO
+        } else if id.is_none() && unchanged(&fd, &opens) {
             FopenFlags::FOPEN_KEEP_CACHE
         } else {
             FopenFlags::empty()
         };
         opens.count += 1;
         drop(opens);
-        let writable = flags & OFlags::ACCMODE != OFlags::RDONLY;
         let handle = self.handles.add(Handle {
             node,
             fd,
             writable,
+            direct,
+            syncs: syncs.filter(|_| direct),
             reading: Default::default(),
             stream: Stream::new(),
         });
-        Opened { handle, flags: keep | FopenFlags::FOPEN_NOFLUSH, backing: id }
+        Opened { handle, flags: cache | FopenFlags::FOPEN_NOFLUSH, backing: id }
+    }
+
+    /// True if a file that is written with O_DSYNC is to be written past the kernel's cache: a log, which is hardly read. Not
+    /// under policy `atomic`: there the kernel would cut a long write at pages of the caller's memory.
+    fn goes_past_the_cache(&self, node: &Node) -> bool {
+        let is_log = |path: &Path| self.log.decide(path) == Manage::Now && !self.log.is_atomic(path);
+        self.direct.load(Relaxed)
+            && node.kind == FileType::RegularFile
+            && node.name().is_some_and(|path| is_log(&path))
     }
 
     /// True if the kernel may go past us. Under the lock of `opens`, which a registration asks too. With a block cache it never
@@ -115,9 +144,7 @@ impl Fs {
         if let Some(class) = class::quick(node, &self.log, &self.nodes) {
             return matches!(*class, Class::Kernel { .. });
         }
-        let bypass =
-            |path: std::path::PathBuf| self.log.decide(&path) == seawall_core::policy::Manage::Bypass;
-        node.name().is_none_or(bypass)
+        node.name().is_none_or(|path| self.log.decide(&path) == Manage::Bypass)
     }
 
     /// One number for all descriptors of an inode: the kernel answers EIO to a second one.
@@ -135,6 +162,7 @@ impl Fs {
         opens.count = opens.count.saturating_sub(1);
         if opens.count == 0 {
             opens.passthrough = None;
+            opens.direct = false;
             opens.last_seen = seen(&handle.fd);
         }
     }
@@ -143,6 +171,17 @@ impl Fs {
 /// True if the kernel's cached pages are still the file's: nobody wrote it behind the mount since the last close.
 fn unchanged(fd: &OwnedFd, opens: &Opens) -> bool {
     opens.count > 0 || opens.last_seen.is_some() && opens.last_seen == seen(fd)
+}
+
+/// What these flags want synced after each write.
+fn scope(flags: OFlags) -> Option<Scope> {
+    // O_SYNC has the bit of O_DSYNC, and one of its own. (rustix takes both for O_SYNC.)
+    const O_DSYNC: u32 = 0o10000;
+    if flags.contains(OFlags::SYNC) {
+        Some(Scope::Whole)
+    } else {
+        (flags.bits() & O_DSYNC != 0).then_some(Scope::Data)
+    }
 }
 
 fn seen(fd: &OwnedFd) -> Option<(i64, i64, u64)> {

@@ -50,6 +50,7 @@ impl Fs {
         offset: u64,
         into: &mut [u8],
     ) -> Result<Result<usize, Errno>, Left> {
+        handle.node.note_read();
         if let Some(cache) = self.log.cache.as_ref().filter(|_| front::may_be(offset, into.len())) {
             let word = self.log.word(cache, &handle.node);
             match word.reads() {
@@ -79,11 +80,10 @@ impl Fs {
         let size = cache.layout().block_bytes;
         let is_stream = handle.stream.note(run.first, run.count as u32, size.into());
         let reader = Reader { cache, who: self.log.reader()?, file, run, is_stream };
-        let mut blocks =
-            Blocks { log: &self.log, fd: handle.fd.as_fd(), offset, size: size as usize, into: &mut *into };
         if reader.is_stored() {
             return Some(Err(Left::Stored(is_stream)));
         }
+        let mut blocks = self.blocks(cache, handle, offset, &mut *into);
         let mut missed = Missed::NOTHING;
         match reader.look(&mut missed, &mut blocks) {
             Looked::All => return Some(Ok(Ok(reader.len()))),
@@ -102,6 +102,18 @@ impl Fs {
         }
         let into = into.to_vec();
         Some(Err(Left::Blocks(Box::new(Pending { file, is_stream, missed, rest, into }))))
+    }
+
+    /// Where the blocks of a read into `into` come from.
+    fn blocks<'a>(
+        &'a self,
+        cache: &Cache,
+        handle: &'a Handle,
+        offset: u64,
+        into: &'a mut [u8],
+    ) -> Blocks<'a> {
+        let size = cache.layout().block_bytes as usize;
+        Blocks { log: &self.log, fd: handle.fd.as_fd(), offset, size, into }
     }
 
     /// From the backing file's page cache.
@@ -139,8 +151,9 @@ impl Fs {
                 let mut into = vec![0; len];
                 match self.read_quickly(handle, offset, &mut into) {
                     Ok(done) => return (into, done),
-                    Err(Left::Blocks(pending)) => return self.by_disk(handle, offset, *pending),
-                    Err(Left::Stored(_) | Left::All | Left::Ask(_)) => into,
+                    // The daemon is asked once.
+                    Err(Left::All | Left::Ask(_)) => into,
+                    Err(left) => return self.read_rest(handle, offset, len, left),
                 }
             }
             Left::All => vec![0; len],
@@ -161,8 +174,7 @@ impl Fs {
         let run = front::blocks(cache, offset, into.len())?;
         let Reads::Through(file) = self.log.word(cache, &handle.node).reads() else { return None };
         let reader = Reader { cache, who: self.log.reader()?, file, run, is_stream };
-        let (fd, size) = (handle.fd.as_fd(), cache.layout().block_bytes as usize);
-        let mut blocks = Blocks { log: &self.log, fd, offset, size, into };
+        let mut blocks = self.blocks(cache, handle, offset, into);
         let mut missed = Missed::NOTHING;
         match reader.look(&mut missed, &mut blocks) {
             Looked::All => Some(Ok(reader.len())),
@@ -186,9 +198,7 @@ impl Fs {
         });
         let done = match found {
             Some(reader) => {
-                let size = reader.cache.layout().block_bytes as usize;
-                let fd = handle.fd.as_fd();
-                let mut blocks = Blocks { log: &self.log, fd, offset, size, into: &mut into };
+                let mut blocks = self.blocks(reader.cache, handle, offset, &mut into);
                 reader.disk(&missed, rest, &mut blocks)
             }
             None => fill(&mut into, |rest, got| pread(&handle.fd, rest, offset + got as u64)),

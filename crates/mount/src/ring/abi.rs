@@ -14,6 +14,8 @@ pub const FSYNC: u32 = 20;
 /// Begins a session.
 pub const INIT: u32 = 26;
 
+/// Of a write: it comes from the kernel's cache.
+pub const WRITE_CACHE: u32 = 1 << 0;
 /// Of a write: the caller may not keep set-user-id bits.
 pub const WRITE_KILL_SUIDGID: u32 = 1 << 2;
 /// Of an fsync.

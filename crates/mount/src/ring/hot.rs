@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use fuser::FileHandle;
-use seawall_core::Errno;
+use seawall_core::{Errno, Scope};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::Desk;
-use super::abi::{FSYNC_FDATASYNC, Sync, Transfer, WRITE_KILL_SUIDGID, Written};
+use super::abi::{FSYNC_FDATASYNC, Sync, Transfer, WRITE_CACHE, WRITE_KILL_SUIDGID, Written};
 use super::sys::Entry;
-use crate::fs::Fs;
+use crate::fs::{Fs, How};
 use crate::handle::Handle;
 
 /// An entry that has its answer, or nothing: another thread has it.
@@ -72,16 +72,21 @@ pub fn write(fs: &Arc<Fs>, desk: &Arc<Desk>, entry: &'static mut Entry) -> Answe
         Ok(found) => found,
         Err(error) => return refused(entry, error),
     };
-    let strip = (what.how & WRITE_KILL_SUIDGID != 0).then(|| entry.request().gid);
-    if let Some(done) = fs.write_quickly(&handle, what.offset, entry.data(), strip) {
+    let how = How {
+        strip: (what.how & WRITE_KILL_SUIDGID != 0).then(|| entry.request().gid),
+        is_writeback: what.how & WRITE_CACHE != 0,
+    };
+    if let Some(done) = fs.write_quickly(&handle, what.offset, entry.data(), how) {
         written(entry, done);
         return Some(entry);
     }
     let (fs, desk) = (Arc::clone(fs), Arc::clone(desk));
     Arc::clone(&fs).workers.run(move || {
-        let done = fs.write(&handle, what.offset, entry.data(), strip);
-        written(entry, done);
-        desk.hand_in(entry);
+        let done = fs.write(&handle, what.offset, entry.data(), how);
+        fs.when_seen(&handle, (what.offset, entry.data().len()), how, move || {
+            written(entry, done);
+            desk.hand_in(entry);
+        });
     });
     None
 }
@@ -90,17 +95,18 @@ pub fn write(fs: &Arc<Fs>, desk: &Arc<Desk>, entry: &'static mut Entry) -> Answe
 pub fn sync(fs: &Arc<Fs>, desk: &Arc<Desk>, entry: &'static mut Entry) -> Answered {
     let found = Sync::read_from_prefix(entry.operation()).map_err(|_| Errno::INVAL);
     let found = found.and_then(|(what, _)| Ok((what.how, fs.handle(FileHandle(what.handle))?)));
-    let (data_only, handle) = match found {
-        Ok((how, handle)) => (how & FSYNC_FDATASYNC != 0, handle),
+    let (scope, handle) = match found {
+        Ok((how, handle)) if how & FSYNC_FDATASYNC != 0 => (Scope::Data, handle),
+        Ok((_, handle)) => (Scope::Whole, handle),
         Err(error) => return refused(entry, error),
     };
-    if let Some(done) = fs.sync_quickly(&handle, data_only) {
+    if let Some(done) = fs.sync_quickly(&handle, scope) {
         told(entry, done.map(|()| 0));
         return Some(entry);
     }
     let (fs, desk) = (Arc::clone(fs), Arc::clone(desk));
     Arc::clone(&fs).workers.run(move || {
-        told(entry, fs.sync(&handle, data_only).map(|()| 0));
+        told(entry, fs.sync(&handle, scope).map(|()| 0));
         desk.hand_in(entry);
     });
     None

@@ -28,6 +28,9 @@ pub struct Tune {
     /// The policy it will run with
     #[arg(long, default_value = "tail", value_parser = ["tail", "atomic"])]
     policy: String,
+    /// Its data lies on a directory of `seawall mount`
+    #[arg(long)]
+    mount: bool,
     /// JSON instead of text
     #[arg(long)]
     json: bool,
@@ -108,7 +111,7 @@ pub fn tune(how: &Tune) -> Result<()> {
     };
     let advice = match how.database.as_str() {
         "mariadb" => mariadb::advise(policy, medium),
-        _ => postgres::advise(policy, medium),
+        _ => postgres::advise(policy, medium, how.mount),
     };
     if how.json {
         return show::json(&advice);
@@ -147,14 +150,17 @@ fn list(title: &str, all: &[&str]) {
 mod tests {
     use super::*;
 
+    fn preloaded(policy: Policy, medium: Option<Medium>) -> Advice {
+        postgres::advise(policy, medium, false)
+    }
+
     /// How a database's advice is made, and the setting that protects its pages by a copy.
     type Case = (fn(Policy, Option<Medium>) -> Advice, &'static str);
 
     /// Without copies a power cut tears pages unless every write is logged on a medium that survives it.
     #[test]
     fn copies_of_pages_go_only_under_atomic_on_a_medium_that_survives() {
-        let all: [Case; 2] =
-            [(postgres::advise, "full_page_writes"), (mariadb::advise, "innodb_doublewrite")];
+        let all: [Case; 2] = [(preloaded, "full_page_writes"), (mariadb::advise, "innodb_doublewrite")];
         for (advise, name) in all {
             for policy in [Policy::Tail, Policy::Atomic] {
                 for medium in [None, Some(Medium::Emulated), Some(Medium::Pmem)] {
@@ -165,6 +171,16 @@ mod tests {
                     assert_eq!(advice.way_back.is_empty(), policy == Policy::Tail);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn one_request_a_commit_on_the_mount_where_it_has_that_way() {
+        for (policy, on_mount) in [(Policy::Tail, false), (Policy::Tail, true), (Policy::Atomic, true)] {
+            let settings = postgres::advise(policy, None, on_mount).settings;
+            let method = settings.iter().find(|s| s.name == "wal_sync_method").map(|s| s.value);
+            let one_request = (policy, on_mount) == (Policy::Tail, true);
+            assert_eq!(method, Some(if one_request { "open_datasync" } else { "fdatasync" }));
         }
     }
 }

@@ -23,20 +23,31 @@ const FULL_PAGES_EMULATED: Setting = Setting {
           stay torn. To measure what it would bring, on data you can lose, it may be set",
 };
 
-/// The same on every medium and with every policy.
-fn always() -> Vec<Setting> {
+const SYNC_METHOD: Setting = Setting {
+    name: "wal_sync_method",
+    value: "fdatasync",
+    why: "the default on Linux; a tracked segment's fdatasync returns at once. open_datasync writes the same and \
+          syncs as often",
+};
+const SYNC_METHOD_ON_MOUNT: Setting = Setting {
+    name: "wal_sync_method",
+    value: "open_datasync",
+    why: "not the default: a commit is one request to the mount then, a write that is durable when it is answered. \
+          With fdatasync it is two, each with a wait of its own. Changed by a reload. Set it back before the \
+          database runs without the mount",
+};
+
+/// The same on every medium.
+fn always(policy: Policy, on_mount: bool) -> Vec<Setting> {
+    // Under policy `atomic` the mount has no such way.
+    let one_request = on_mount && policy == Policy::Tail;
     vec![
         Setting {
             name: "synchronous_commit",
             value: "on",
             why: "its wait for the disk is what Seawall takes away: there is nothing to gain from off any more",
         },
-        Setting {
-            name: "wal_sync_method",
-            value: "fdatasync",
-            why: "the default on Linux; a tracked segment's fdatasync returns at once. open_datasync writes the \
-                  same and syncs as often",
-        },
+        if one_request { SYNC_METHOD_ON_MOUNT } else { SYNC_METHOD },
         Setting {
             name: "wal_recycle",
             value: "on",
@@ -67,8 +78,8 @@ const PAGES: Pages = Pages {
 };
 
 /// The advice.
-pub fn advise(policy: Policy, medium: Option<Medium>) -> Advice {
-    PAGES.advise(policy, medium, always())
+pub fn advise(policy: Policy, medium: Option<Medium>, on_mount: bool) -> Advice {
+    PAGES.advise(policy, medium, always(policy, on_mount))
 }
 
 const REQUIRES: [&str; 6] = [

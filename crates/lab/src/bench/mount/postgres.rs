@@ -13,6 +13,10 @@ use crate::side::{Preset, Side};
 use crate::tools::postgres_bin;
 
 const SIDES: [Side; 3] = [Side::Fs, Side::Mount, Side::Seawall];
+/// Once more with what `seawall tune postgres --mount` advises, on the mount alone.
+const TUNED: [Side; 2] = [Side::Mount, Side::Seawall];
+const SET: &str = "ALTER SYSTEM SET wal_sync_method = open_datasync";
+const RESET: &str = "ALTER SYSTEM RESET wal_sync_method";
 
 fn shapes(scope: Scope) -> Vec<Bench> {
     let clients: &[usize] = if scope.quick { &[8] } else { &[1, 4, 8] };
@@ -21,7 +25,14 @@ fn shapes(scope: Scope) -> Vec<Bench> {
 }
 
 pub fn steps(scope: Scope) -> usize {
-    shapes(scope).len() * SIDES.len()
+    shapes(scope).len() * (SIDES.len() + TUNED.len())
+}
+
+/// A shape's rows: as the server is, and tuned.
+fn rows(shape: &Bench) -> [Row; 2] {
+    let title = format!("{}, {}", shape.test.name(), shape.clients_in_words());
+    let tuned = format!("{title}, open_datasync");
+    [title, tuned].map(|title| Row::new("postgres", title, "tps"))
 }
 
 /// The servers run side by side, idle but one.
@@ -35,20 +46,21 @@ pub fn measure(lab: &Lab, scope: Scope) -> Result<Vec<Row>> {
         .collect::<Result<_>>()
         .context("copy the cluster")?;
     template.remove()?;
-    let title = |shape: &Bench| format!("{}, {}", shape.test.name(), shape.clients_in_words());
-    let mut rows: Vec<_> =
-        shapes(scope).iter().map(|shape| Row::new("postgres", title(shape), "tps")).collect();
+    let mut rows: Vec<_> = shapes(scope).iter().flat_map(rows).collect();
     let mut reported: BTreeMap<Side, u64> = BTreeMap::new();
     for round in 0..scope.rounds {
         let start = |side| Ok((side, Cluster::start(lab, &bin, side, &data[&side])?));
         let clusters: BTreeMap<Side, Cluster<'_>> = SIDES.into_iter().map(start).collect::<Result<_>>()?;
-        for (shape, row) in shapes(scope).iter().zip(&mut rows) {
-            mount.settle()?;
-            lab.settle()?;
-            let done = shape.in_turns(&clusters, &SIDES, round)?;
-            for (side, work) in done {
-                row.add(lab, round, side, work.rate);
-                *reported.entry(side).or_default() += work.count;
+        for (shape, rows) in shapes(scope).iter().zip(rows.chunks_mut(2)) {
+            for (row, (sides, setting)) in rows.iter_mut().zip([(&SIDES[..], RESET), (&TUNED, SET)]) {
+                mount.settle()?;
+                lab.settle()?;
+                clusters[&Side::Mount].sql(setting)?;
+                clusters[&Side::Mount].sql("SELECT pg_reload_conf()")?;
+                for (side, work) in shape.in_turns(&clusters, sides, round)? {
+                    row.add(lab, round, side, work.rate);
+                    *reported.entry(side).or_default() += work.count;
+                }
             }
         }
         for (side, cluster) in clusters {
