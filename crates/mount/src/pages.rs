@@ -2,7 +2,8 @@
 //!
 //! The kernel lets such pages go before it sends us the write. A page that is read between that and our write holds what
 //! was there before, and would stay. So of a file that was read, the pages are let go once more, before the write is
-//! answered.
+//! answered. Newer kernels do that too ("fuse: Invalidate the page cache after FOPEN_DIRECT_IO write", Linux 6.19 and the
+//! stable kernels of its time), but do not say so: on one of them nothing shows whether this here is at work.
 //!
 //! On a thread of its own, which no read ever waits for: the kernel makes it wait for pages that are being read.
 
