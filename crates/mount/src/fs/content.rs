@@ -50,8 +50,8 @@ impl Fs {
         let done = self.write_as(&class, handle, offset, data).and_then(|done| {
             handle.syncs.map_or(Ok(()), |scope| self.sync_as(&class, handle, scope)).map(|()| done)
         });
-        // If it was read meanwhile it is written again, elsewhere: the kernel lets nobody else write before it has an
-        // answer.
+        // If it was read meanwhile it is written again, elsewhere: before it has an answer, whoever else writes there has no
+        // say in which comes last.
         (!handle.node.was_read()).then_some(done)
     }
 
