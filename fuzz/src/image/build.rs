@@ -191,5 +191,7 @@ fn damage(world: &World, input: &mut Input<'_>) {
     };
     let at = zone + usize::from(input.u16());
     let length = usize::from(input.u8() % 16);
-    world.region.store(at, input.bytes(length));
+    // The last segment ends where the pool ends.
+    let room = world.region.len().saturating_sub(at);
+    world.region.store(at, input.bytes(length.min(room)));
 }
