@@ -30,7 +30,7 @@ use seawall_media::Region;
 use seawall_media::block::{ANCHOR_BYTES, Anchor, JournalError, Mirror, RING_AT, read};
 use seawall_wire::desk::Desk;
 
-use lies::Latest;
+use lies::{History, Latest};
 
 use crate::Rng;
 use crate::image::units_of;
@@ -51,12 +51,13 @@ struct Device {
     journal: File,
     /// It was lost when the power went.
     gone: Cell<bool>,
+    latest: Latest,
 }
 
 impl Device {
     fn open(path: &Path) -> Self {
         let journal = File::options().read(true).write(true).open(path).expect("the journal");
-        Self { path: path.into(), journal, gone: Cell::new(false) }
+        Self { path: path.into(), journal, gone: Cell::new(false), latest: Latest::default() }
     }
 
     fn away(&self) -> PathBuf {
@@ -82,7 +83,7 @@ pub struct Block {
     failures: Cell<u64>,
     /// A write failed since the log was recovered.
     has_failed: Cell<bool>,
-    latest: Latest,
+    history: History,
 }
 
 impl Block {
@@ -103,59 +104,71 @@ impl Block {
             at_death: RefCell::default(),
             failures: Cell::new(0),
             has_failed: Cell::new(false),
-            latest: Latest::default(),
+            history: History::default(),
         };
-        let lines = block.read(None).expect("a fresh journal");
+        let lines = block.read().expect("a fresh journal");
         *block.lines.borrow_mut() = lines;
         Some(block)
     }
 
-    /// The image that the log amounts to, with this write on top of it, torn or not.
-    fn read(&self, torn: Option<&Written>) -> Result<BTreeMap<u32, Units>, JournalError> {
-        let contents: Vec<_> = (0..self.devices.len()).map(|i| self.content(i, torn)).collect();
-        let said = |i: usize| {
-            let [a, b] = [0, ANCHOR_BYTES].map(|at| &contents[i][at..at + ANCHOR_BYTES]);
-            Anchor::choose([a, b], self.len).ok().and_then(|anchor| anchor.mirror())
-        };
+    /// The image that the log amounts to, as the devices are.
+    fn read(&self) -> Result<BTreeMap<u32, Units>, JournalError> {
+        let contents = self.contents(None);
+        if let [device] = self.devices.as_slice() {
+            let (last, lines) = self.lines_of(&contents[0])?;
+            device.latest.settle(last, self.has_failed());
+            self.history.settle(last, &lines);
+            return Ok(lines);
+        }
+        self.read_of(&contents)
+    }
+
+    /// The same of devices with this content.
+    fn read_of(&self, contents: &[Vec<u8>]) -> Result<BTreeMap<u32, Units>, JournalError> {
         let lines = |i: usize| self.lines_of(&contents[i]).map(|(_, lines)| lines);
-        match self.devices.as_slice() {
-            [_] => {
-                let (last, lines) = self.lines_of(&contents[0])?;
-                if torn.is_none() {
-                    self.latest.settle(last, &lines, self.has_failed());
-                }
-                Ok(lines)
-            }
-            _ => match self.verdict(said(0), said(1)) {
-                (_, Verdict::Compare) => match (self.lines_of(&contents[0]), self.lines_of(&contents[1])) {
-                    (Ok((a, _)), Ok((b, other))) if b > a => Ok(other),
-                    (Err(_), Ok((_, other))) => Ok(other),
-                    (first, _) => first.map(|(_, lines)| lines),
-                },
-                (this, Verdict::This | Verdict::Alone) => lines(this),
-                (this, Verdict::Other) => lines(1 - this),
-                (_, verdict) => Err(std::io::Error::other(format!("{verdict:?}")).into()),
+        if self.devices.len() == 1 {
+            return lines(0);
+        }
+        match self.verdict(contents) {
+            (_, Verdict::Compare) => match (self.lines_of(&contents[0]), self.lines_of(&contents[1])) {
+                (Ok((a, _)), Ok((b, other))) if b > a => Ok(other),
+                (Err(_), Ok((_, other))) => Ok(other),
+                (first, _) => first.map(|(_, lines)| lines),
             },
+            (this, Verdict::This | Verdict::Alone) => lines(this),
+            (this, Verdict::Other) => lines(1 - this),
+            (_, verdict) => Err(std::io::Error::other(format!("{verdict:?}")).into()),
         }
     }
 
-    /// What is decided about two copies, and by which of them.
-    fn verdict(&self, first: Option<Mirror>, second: Option<Mirror>) -> (usize, Verdict) {
-        let there = |i: usize, said: Option<Mirror>| said.filter(|_| !self.devices[i].gone.get());
-        match (there(0, first), there(1, second)) {
+    /// What a copy with this content says of itself.
+    fn said(&self, content: &[u8]) -> Option<Mirror> {
+        let [a, b] = [0, ANCHOR_BYTES].map(|at| &content[at..at + ANCHOR_BYTES]);
+        Anchor::choose([a, b], self.len).ok().and_then(|anchor| anchor.mirror())
+    }
+
+    /// What is decided about two copies with this content, and by which of them.
+    fn verdict(&self, contents: &[Vec<u8>]) -> (usize, Verdict) {
+        let there = |i: usize| self.said(&contents[i]).filter(|_| !self.devices[i].gone.get());
+        match (there(0), there(1)) {
             (Some(first), second) => (0, decide(first, second)),
             (None, Some(second)) => (1, decide(second, None)),
             (None, None) => (0, Verdict::Missing),
         }
     }
 
-    fn content(&self, copy: usize, torn: Option<&Written>) -> Vec<u8> {
-        let mut device = vec![0; self.len as usize];
-        self.devices[copy].journal.read_exact_at(&mut device, 0).expect("the journal");
-        if let Some((_, at, bytes)) = torn.filter(|torn| torn.0 == copy) {
-            device[*at as usize..*at as usize + bytes.len()].copy_from_slice(bytes);
+    /// What the devices hold, with this write on top of it, torn or not.
+    fn contents(&self, torn: Option<&Written>) -> Vec<Vec<u8>> {
+        let read = |device: &Device| {
+            let mut content = vec![0; self.len as usize];
+            device.journal.read_exact_at(&mut content, 0).expect("the journal");
+            content
+        };
+        let mut contents: Vec<_> = self.devices.iter().map(read).collect();
+        if let Some((copy, at, bytes)) = torn {
+            contents[*copy][*at as usize..*at as usize + bytes.len()].copy_from_slice(bytes);
         }
-        device
+        contents
     }
 
     /// The last batch of a device, and the image.
@@ -191,12 +204,11 @@ impl Block {
     }
 
     fn put(&self, (copy, at, bytes): &Written) {
-        if self.devices.len() == 1 {
-            let mut old = vec![0; bytes.len()];
-            self.devices[0].journal.read_exact_at(&mut old, *at).expect("the journal");
-            self.latest.note(*at, old, bytes);
-        }
-        self.devices[*copy].journal.write_all_at(bytes, *at).expect("room");
+        let device = &self.devices[*copy];
+        let mut old = vec![0; bytes.len()];
+        device.journal.read_exact_at(&mut old, *at).expect("the journal");
+        device.latest.note(*at, old, bytes);
+        device.journal.write_all_at(bytes, *at).expect("room");
     }
 
     /// Which device a descriptor is of.
@@ -229,19 +241,15 @@ impl Block {
         for device in [first, second].into_iter().filter(|device| device.gone.take()) {
             std::fs::rename(device.away(), &device.path).expect("it is back");
         }
-        let said = |i: usize| {
-            let content = self.content(i, None);
-            let [a, b] = [0, ANCHOR_BYTES].map(|at| &content[at..at + ANCHOR_BYTES]);
-            Anchor::choose([a, b], self.len).ok().and_then(|anchor| anchor.mirror())
-        };
-        let (this, verdict) = self.verdict(said(0), said(1));
+        let contents = self.contents(None);
+        let (this, verdict) = self.verdict(&contents);
         let unneeded = match verdict {
             Verdict::This => Some(1 - this),
             Verdict::Other => Some(this),
             _ => None,
         };
         // What is believed stands alone, or is an equal half that may not be opened without the other one.
-        let unneeded = unneeded.filter(|i| decide_alone(said(1 - i)) && rng.one_in(2));
+        let unneeded = unneeded.filter(|i| decide_alone(self.said(&contents[1 - i])) && rng.one_in(2));
         if let Some(i) = unneeded {
             let device = &self.devices[i];
             std::fs::rename(&device.path, device.away()).expect("it is gone");
@@ -285,20 +293,21 @@ impl Block {
 
     /// The power goes: what is on the device stays. It fails no more.
     pub fn cut(&self, world: &World) {
-        self.failures.set(0);
-        self.doomed.set(None);
-        self.rebuilt.set(None);
         if let Some(torn) = self.tear(&world.rng) {
             self.put(&torn);
         }
         self.under_way.take();
+        self.lie_in_earnest(world);
+        self.failures.set(0);
+        self.doomed.set(None);
+        self.rebuilt.set(None);
         self.settle(world);
-        self.latest.forget();
+        self.devices.iter().for_each(|device| device.latest.forget());
     }
 
     /// The device's content is what is persisted.
     fn settle(&self, world: &World) {
-        match self.read(None) {
+        match self.read() {
             Ok(now) => {
                 let changed = self.changed(world, &now);
                 world.image.settle(&changed);
@@ -426,9 +435,16 @@ impl World {
         if block.devices.len() == 1 && self.rng.one_in(8) {
             block.lie(self);
         }
-        // Between writes the device holds what is persisted.
-        let Some(torn) = block.tear(&self.rng) else { return Some(Vec::new()) };
-        match block.read(Some(&torn)) {
+        let (torn, liar) = (block.tear(&self.rng), block.liar(&self.rng));
+        if torn.is_none() && liar.is_none() {
+            // Between writes the device holds what is persisted.
+            return Some(Vec::new());
+        }
+        let mut contents = block.contents(torn.as_ref());
+        if let Some(liar) = liar {
+            contents[liar] = block.believable(self, liar, &contents)?;
+        }
+        match block.read_of(&contents) {
             Ok(now) => Some(block.changed(self, &now)),
             Err(e) => {
                 self.violate(format!("a power cut in a device write: {e}"));

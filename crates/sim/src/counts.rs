@@ -93,4 +93,6 @@ counts! {
     lies_found,
     /// the same, and what was missing looked like writes that were under way
     lies_believed,
+    /// power cuts of a mirrored log one of whose devices had lied, and the other one was believed
+    lies_outvoted,
 }

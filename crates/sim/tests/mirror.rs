@@ -1,5 +1,5 @@
 //! A short campaign on a log on two devices: cuts that leave the copies different, one of them dying at any write, gone or
-//! stale when the power is back.
+//! stale when the power is back, or one that had confirmed what it then has not.
 
 mod common;
 
@@ -10,5 +10,5 @@ use seawall_sim::Plan;
 fn no_crash_point_breaks_a_promise_on_two_devices() {
     let total = campaign(10_000, Plan::mirrored);
     assert!(total.replayed > 0 && total.kills > 0 && total.cuts > 0, "{total:?}");
-    assert!(total.device_writes > 0 && total.absorbed > 0, "{total:?}");
+    assert!(total.device_writes > 0 && total.absorbed > 0 && total.lies_outvoted > 0, "{total:?}");
 }

@@ -4,10 +4,16 @@
 //! last one; and where a batch or an anchor is whole, nothing that was there before it is missed without a word. That
 //! commits are lost is the device's doing: nobody could tell the newest ones from writes that were under way.
 //!
-//! Not simulated: a mirrored log on such devices, and what recovery would make of an older image.
+//! Of a mirrored log one device lies, and the other one is whole: then nothing is lost, in a cut that is only looked at
+//! and in one after which the log is opened and gone on with.
+//!
+//! Not simulated: a mirrored log both of whose devices lie, and what recovery would make of an older image.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::os::unix::fs::FileExt;
+
+use seawall_core::pool::block::mirror::Verdict;
 
 use super::{Block, SECTOR};
 use crate::Rng;
@@ -33,7 +39,11 @@ struct Done {
 #[derive(Default)]
 pub struct Latest {
     writes: RefCell<VecDeque<Done>>,
-    /// Batches, and the image of each when it was the last one.
+}
+
+/// Batches, and the image of each when it was the last one.
+#[derive(Default)]
+pub struct History {
     images: RefCell<VecDeque<(u64, Image)>>,
 }
 
@@ -47,17 +57,10 @@ impl Latest {
         }
     }
 
-    /// The image that the device holds now, and its last batch.
-    pub fn settle(&self, last: u64, image: &Image, failed: bool) {
+    /// The last batch that the device holds now.
+    pub fn settle(&self, last: u64, failed: bool) {
         if let Some(write) = self.writes.borrow_mut().back_mut() {
             write.last = (!failed).then_some(last);
-        }
-        let mut images = self.images.borrow_mut();
-        if images.back().is_none_or(|(known, _)| *known != last) {
-            images.push_back((last, image.clone()));
-        }
-        if images.len() > REMEMBERED {
-            images.pop_front();
         }
     }
 
@@ -84,6 +87,19 @@ impl Latest {
         let whole = writes.iter().filter(|write| device[place(write)] == write.new);
         whole.filter_map(|write| write.last).max()
     }
+}
+
+impl History {
+    /// The image that the device holds now, and its last batch.
+    pub fn settle(&self, last: u64, image: &Image) {
+        let mut images = self.images.borrow_mut();
+        if images.back().is_none_or(|(known, _)| *known != last) {
+            images.push_back((last, image.clone()));
+        }
+        if images.len() > REMEMBERED {
+            images.pop_front();
+        }
+    }
 
     /// True if this is not what the image was after a batch.
     fn never_was(&self, last: u64, image: &Image) -> bool {
@@ -101,8 +117,8 @@ fn are_one(a: &Image, b: &Image) -> bool {
 impl Block {
     /// One power cut here and now, of a device that lied.
     pub fn lie(&self, world: &World) {
-        let mut device = self.content(0, None);
-        let vouched = self.latest.lose(&world.rng, &mut device);
+        let [mut device] = self.contents(None).try_into().expect("one device");
+        let vouched = self.devices[0].latest.lose(&world.rng, &mut device);
         let found = self.lines_of(&device);
         world.count(|c| match found {
             Ok(_) => c.lies_believed += 1,
@@ -114,10 +130,45 @@ impl Block {
                 "a device that lied had batch {vouched}, and is believed that {last} is the last one"
             ));
         }
-        if self.latest.never_was(last, &image) {
+        if self.history.never_was(last, &image) {
             world.violate(format!(
                 "a device that lied is believed: what is read up to batch {last} never was"
             ));
+        }
+    }
+    /// Which copy of a mirrored log lies at this power cut, if one does. The other one is whole: what a device that is
+    /// left alone loses is lost.
+    pub fn liar(&self, rng: &Rng) -> Option<usize> {
+        if self.devices.len() != 2 || !rng.one_in(8) {
+            return None;
+        }
+        let liar = rng.below(2) as usize;
+        self.is_whole(1 - liar).then_some(liar)
+    }
+
+    fn is_whole(&self, copy: usize) -> bool {
+        !self.devices[copy].gone.get() && ![self.doomed.get(), self.rebuilt.get()].contains(&Some(copy))
+    }
+
+    /// What is left of the copy that lied. `None` if it now says, of a time that is over, that it is alone, as the other
+    /// one does: the pool is refused then, and nobody is misled.
+    pub fn believable(&self, world: &World, liar: usize, contents: &[Vec<u8>]) -> Option<Vec<u8>> {
+        let mut contents = contents.to_vec();
+        self.devices[liar].latest.lose(&world.rng, &mut contents[liar]);
+        let is_split = self.verdict(&contents).1 == Verdict::Split;
+        world.count(|c| match is_split {
+            true => c.lies_found += 1,
+            false => c.lies_outvoted += 1,
+        });
+        (!is_split).then(|| contents.swap_remove(liar))
+    }
+
+    /// The power goes, and one copy of a mirrored log loses what it had confirmed.
+    pub fn lie_in_earnest(&self, world: &World) {
+        let Some(liar) = self.liar(&world.rng) else { return };
+        if let Some(left) = self.believable(world, liar, &self.contents(None)) {
+            world.tell(|| format!("copy {liar} had lied"));
+            self.devices[liar].journal.write_all_at(&left, 0).expect("room");
         }
     }
 }
