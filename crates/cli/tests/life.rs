@@ -54,6 +54,25 @@ fn of_two_that_leave_at_once_one_closes_the_log() {
     assert!(!place.guard().exists());
 }
 
+/// A command that uses a daemon which another one left behind, or a service's, leaves the log closed and the daemon there.
+#[test]
+fn a_daemon_that_was_to_stay_stays_when_a_later_command_leaves() {
+    let place = Place::new();
+    let data = ["--preset", "sqlite", "--data", "."];
+    let keep = ["run", "--keep", "--pool", place.pool()];
+    place.seawall(&[&keep[..], &data, &["--", "true"]].concat()).succeeds();
+    let kept = place.daemon();
+    assert!(kept.is_some(), "it was to stay");
+    let mut writer = Writer::start(&place);
+    writer.write(3);
+    assert!(place.guard().exists());
+    writer.finish().succeeds();
+    assert!(!place.guard().exists(), "the log is closed");
+    assert_eq!(place.daemon(), kept);
+    place.seawall(&["stop", "--pool", place.pool()]).succeeds();
+    assert_eq!(place.daemon(), None);
+}
+
 /// `seawall status | head -1`.
 #[test]
 fn who_stops_reading_ends_the_command_without_a_word() {

@@ -46,8 +46,11 @@ pub struct Stop {
 /// Body of Stop's reply.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Stopped {
-    /// The log is closed: drained, guards down. The daemon ends, unless it was asked to stay.
+    /// The log is closed: drained, guards down.
     pub ended: bool,
+    /// The daemon goes on: it was asked to stay, or was started to.
+    #[serde(default)]
+    pub stays: bool,
     /// Processes that still use it.
     pub users: Vec<u32>,
 }

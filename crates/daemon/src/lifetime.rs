@@ -92,6 +92,11 @@ impl Lifetime {
         greeted.keys().copied().collect()
     }
 
+    /// It was started to stay when its last client has gone.
+    pub fn is_kept(&self) -> bool {
+        self.keep
+    }
+
     /// Told regularly whether clients live. True when it is time to end.
     pub fn is_over(&self, has_clients: bool) -> bool {
         if has_clients || self.holders() > 0 || self.keep {

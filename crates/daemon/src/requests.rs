@@ -298,15 +298,17 @@ impl<'d> Connection<'d> {
         let others = self.daemon.lifetime.holders() - usize::from(self.holds);
         let users = closing::users(self.daemon);
         if how.if_idle && (others > 0 || !users.is_empty()) {
-            return Answer::json(Status::Ok, &control::Stopped { ended: false, users });
+            return Answer::json(Status::Ok, &control::Stopped { ended: false, stays: true, users });
         }
         if !users.is_empty() {
             return Answer::failed(crate::DaemonError::Alive { pids: users });
         }
         match closing::close(self.daemon) {
             Ok(()) => {
-                self.ends = !how.stay;
-                Answer::json(Status::Ok, &control::Stopped { ended: true, users })
+                // Who leaves does not end what somebody else started to stay: a service, or `run --keep`.
+                let stays = how.stay || how.if_idle && self.daemon.lifetime.is_kept();
+                self.ends = !stays;
+                Answer::json(Status::Ok, &control::Stopped { ended: true, stays, users })
             }
             Err(e) => Answer::failed(e),
         }
@@ -323,7 +325,7 @@ mod tests {
         let dir = tempfile::tempdir_in("/dev/shm").expect("a directory");
         let pool = dir.path().join("pool");
         seawall_core::pool::create(&pool, 16 << 20, true, false).expect("a pool");
-        let options = serve::Options { pool, keep: true, journal: false, cache: None };
+        let options = serve::Options { pool, keep: false, journal: false, cache: None };
         let daemon = start::start(&options).expect("started");
         let peer = Peer { pid: std::process::id(), uid: rustix::process::geteuid().as_raw() };
         let mut connection = Connection::new(&daemon, peer);

@@ -92,8 +92,8 @@ impl Link {
         }
     }
 
-    /// Has the daemon drain and close if nobody else is left, and waits until it has ended. Otherwise it goes on
-    /// without us: the answer says for whom. `None`: it was to stay.
+    /// Has the daemon drain and close if nobody else is left, and waits until it has ended, unless it was started to
+    /// stay. Otherwise it goes on without us: the answer says for whom. `None`: we were told to leave it alone.
     ///
     /// # Errors
     /// What the daemon said, or that it is gone. The log is kept.
@@ -103,7 +103,7 @@ impl Link {
         }
         let stopped: Stopped =
             self.joined.control.request(Kind::Stop, &Stop { if_idle: true, stay: false })?;
-        if stopped.ended {
+        if stopped.ended && !stopped.stays {
             self.wait_for_end();
         }
         Ok(Some(stopped))

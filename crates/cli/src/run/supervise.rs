@@ -121,7 +121,7 @@ impl Session {
     /// Drains and closes if nobody else is left. Otherwise the daemon goes on without us.
     fn close(&mut self) {
         match self.link.leave() {
-            Ok(Some(Stopped { ended: false, users })) if !self.quiet && !users.is_empty() => eprintln!(
+            Ok(Some(Stopped { ended: false, users, .. })) if !self.quiet && !users.is_empty() => eprintln!(
                 "seawall: {} processes go on; the daemon drains and closes when the last has ended",
                 users.len()
             ),

@@ -272,7 +272,7 @@ fn block() -> Result<SignalFd> {
 /// Drains and closes if nobody else is left.
 fn close(link: &mut Link, quiet: bool) {
     match link.leave() {
-        Ok(Some(Stopped { ended: false, users })) if !quiet && !users.is_empty() => {
+        Ok(Some(Stopped { ended: false, users, .. })) if !quiet && !users.is_empty() => {
             eprintln!("seawall: {} processes still use the log; the daemon goes on", users.len());
         }
         Ok(_) => {}
