@@ -47,7 +47,7 @@ const CAMPAIGNS: [Campaign; 7] = [
         file: "campaign-mirror.json",
         title: "Simulated crash points, the log on two devices",
         about: "The same with a mirrored journal: one device dies at any of its writes, and is stale or gone when the \
-                power is back (`campaign --mirror`).",
+                power is back, or one had confirmed what it then has not (`campaign --mirror`).",
         rows: simulated,
     },
     Campaign {

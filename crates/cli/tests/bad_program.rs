@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::io::Write as _;
 
 use common::{Place, cc, has};
 
@@ -89,6 +90,34 @@ int main(void) {
     drop(process.stdin.take());
     let said = common::Said::from(process.wait_with_output().expect("it ends"));
     said.succeeds().says(&["not active in this process"]);
+    common::wait_for("the file to come back", || !wal_flags(&place).contains("foreign writer"));
+    writer.finish().succeeds();
+}
+
+/// Opens are reported then, and who may have made one is looked for. Who has not run since is not looked at, or every
+/// open of the database's own would cost milliseconds.
+#[test]
+fn without_root_a_stranger_who_waited_for_long_is_seen_when_it_opens_the_file() {
+    let place = Place::new();
+    let mut writer = common::Writer::start_less_privileged(&place);
+    writer.write(4);
+    assert_eq!(place.status()["watch"], "inotify");
+    let mut stranger = std::process::Command::new("sh");
+    stranger.args(["-c", "read x; exec 9>>x-wal; read x"]).current_dir(place.data.path());
+    let mut stranger = stranger.stdin(std::process::Stdio::piped()).spawn().expect("sh starts");
+    let looks = || {
+        for _ in 0..20 {
+            drop(std::fs::File::open(place.file("x-wal")).expect("opened for reading"));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    looks();
+    assert!(!wal_flags(&place).contains("foreign"), "{}", wal_flags(&place));
+    stranger.stdin.as_mut().expect("piped").write_all(b"\n").expect("it waits");
+    common::wait_for("the file to leave the log", || wal_flags(&place).contains("foreign writer"));
+    writer.write(4);
+    stranger.kill().expect("killed");
+    stranger.wait().expect("reaped");
     common::wait_for("the file to come back", || !wal_flags(&place).contains("foreign writer"));
     writer.finish().succeeds();
 }

@@ -4,10 +4,10 @@
 //! all, others only their own processes. A descriptor opened for writing counts, and so does a shared
 //! writable mapping whose descriptor was closed since.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 use nix::libc;
 use seawall_core::takeover::maps_for_writing;
@@ -29,16 +29,19 @@ pub fn is_only_open(fd: impl AsFd) -> bool {
     only
 }
 
-/// Processes that have the file open for writing, except those for which `is_ours` or `will_be` holds.
-pub fn writers(dev: u64, ino: u64, is_ours: impl Fn(u32) -> bool, will_be: impl Fn(u32) -> bool) -> Vec<u32> {
+/// Those among `pids` that have the file open for writing, except this process and those that will be ours.
+pub fn writers(
+    dev: u64,
+    ino: u64,
+    pids: impl IntoIterator<Item = u32>,
+    will_be: impl Fn(u32) -> bool,
+) -> impl Iterator<Item = u32> {
     let me = std::process::id();
-    process::all()
-        .into_iter()
-        .filter(|pid| *pid != me && !is_ours(*pid))
-        .filter(|pid| writes(*pid, dev, ino))
+    pids.into_iter()
+        .filter(move |pid| *pid != me)
+        .filter(move |pid| writes(*pid, dev, ino))
         // Asked last: reading the mappings of every process on the machine is the dear part.
-        .filter(|pid| !will_be(*pid))
-        .collect()
+        .filter(move |pid| !will_be(*pid))
 }
 
 /// True if the process has the file open for writing.
@@ -78,8 +81,24 @@ fn flags(info: &str) -> Option<u32> {
 }
 
 fn has_mapping(pid: u32, dev: u64, ino: u64) -> bool {
-    fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("maps"))
-        .is_ok_and(|maps| maps.lines().any(|line| maps_for_writing(line, dev, ino)))
+    let Ok(mut maps) = File::open(format!("/proc/{pid}/maps")) else { return false };
+    if let Ok(found) = asks_for_mapping(&maps, dev, ino) {
+        return found;
+    }
+    // The text of them all takes some twenty times as long: every path is written out.
+    let mut text = String::new();
+    maps.read_to_string(&mut text).is_ok_and(|_| text.lines().any(|line| maps_for_writing(line, dev, ino)))
+}
+
+fn asks_for_mapping(maps: &File, dev: u64, ino: u64) -> io::Result<bool> {
+    let mut from = 0;
+    while let Some(mapping) = sys::next_shared_writable(maps.as_fd(), from)? {
+        if (mapping.dev, mapping.ino) == (dev, ino) {
+            return Ok(true);
+        }
+        from = mapping.end;
+    }
+    Ok(false)
 }
 
 #[cfg(test)]
@@ -118,6 +137,33 @@ mod tests {
     }
 
     #[test]
+    fn only_who_maps_the_file_shared_and_writable_has_a_mapping_of_it() {
+        let [mine, other] = [(); 2].map(|()| tempfile::tempfile().expect("a file"));
+        let me = std::process::id();
+        let found = |file: &File| {
+            let stat = file.metadata().expect("stat");
+            let maps = File::open("/proc/self/maps").expect("open");
+            let asked = asks_for_mapping(&maps, stat.dev(), stat.ino());
+            let found = has_mapping(me, stat.dev(), stat.ino());
+            // Where the kernel cannot be asked the text is read.
+            assert!(asked.is_err() || asked.is_ok_and(|asked| asked == found));
+            found
+        };
+        for file in [&mine, &other] {
+            file.set_len(8192).expect("longer");
+        }
+        assert!(!found(&mine));
+        let read_only =
+            seawall_media::Region::map_read_only(mine.try_clone().expect("a copy"), 4096).expect("mapped");
+        let elsewhere = seawall_media::Region::map(&other, 4096, false).expect("mapped");
+        assert!(!found(&mine) && found(&other));
+        let region = seawall_media::Region::map(&mine, 4096, false).expect("mapped");
+        assert!(found(&mine));
+        drop((region, read_only, elsewhere));
+        assert!(!found(&mine) && !found(&other));
+    }
+
+    #[test]
     fn a_writer_is_found_and_a_reader_is_not() {
         let file = tempfile::NamedTempFile::new().expect("a file");
         let stat = file.as_file().metadata().expect("stat");
@@ -132,7 +178,7 @@ mod tests {
                 .expect("spawned");
             let mut ready = [0];
             std::io::Read::read_exact(child.stdout.as_mut().expect("piped"), &mut ready).expect("ready");
-            let found = writers(stat.dev(), stat.ino(), |_| false, |_| false).contains(&child.id());
+            let found = writers(stat.dev(), stat.ino(), [child.id()], |_| false).next().is_some();
             drop(child.stdin.take());
             child.wait().expect("ended");
             found

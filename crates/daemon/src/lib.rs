@@ -28,6 +28,7 @@
 
 mod ages;
 mod ahead;
+mod asleep;
 pub mod cache;
 mod closing;
 pub mod control;

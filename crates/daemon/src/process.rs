@@ -52,6 +52,8 @@ pub struct Stat {
     pub state: char,
     /// The parent.
     pub parent: u32,
+    /// How many threads it has.
+    pub threads: u32,
     /// Start, in nanoseconds since boot, rounded down to 10 ms.
     pub started_ns: u64,
 }
@@ -63,8 +65,9 @@ pub fn stat(pid: u32) -> Option<Stat> {
     let mut fields = text[text.rfind(')')? + 1..].split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
     let parent = fields.next()?.parse().ok()?;
-    let ticks: u64 = fields.nth(17)?.parse().ok()?;
-    Some(Stat { state, parent, started_ns: ticks * TICK_NS })
+    let threads = fields.nth(15)?.parse().ok()?;
+    let ticks: u64 = fields.nth(1)?.parse().ok()?;
+    Some(Stat { state, parent, threads, started_ns: ticks * TICK_NS })
 }
 
 /// One letter for how a thread stands: `R`, `S`, `T` (stopped), `t` (by a debugger) and so on. `None` if it is gone, or

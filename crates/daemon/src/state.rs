@@ -110,14 +110,19 @@ impl Daemon {
             || self.lifetime.has_greeted(pid)
     }
 
-    /// Processes without Seawall that have the file open for writing. The clients are gathered once: a look at
-    /// `/proc` asks for every process of the machine. One that joins meanwhile is told by its preload.
+    /// Processes without Seawall that have the file open for writing.
     pub fn foreign_writers(&self, dev: u64, ino: u64) -> Vec<u32> {
+        foreign::writers(dev, ino, self.strangers(), |pid| self.will_join(pid)).collect()
+    }
+
+    /// Processes that are no clients. The clients are gathered once: there are many processes on a machine. One that
+    /// joins meanwhile is told by its preload.
+    pub fn strangers(&self) -> Vec<u32> {
         let shm = self.engine.shm();
         let slots = (0..shm.shape().clients).filter_map(|i| shm.client(i));
         let clients: HashSet<u32> = slots.map(|c| c.pid().load(Acquire)).collect();
-        let is_client = |pid: u32| clients.contains(&pid) || self.lifetime.has_greeted(pid);
-        foreign::writers(dev, ino, is_client, |pid| self.will_join(pid))
+        let is_client = |pid: &u32| clients.contains(pid) || self.lifetime.has_greeted(*pid);
+        process::all().into_iter().filter(|pid| !is_client(pid)).collect()
     }
 
     /// True for a process that has the preload, was not started for another daemon, and has not been told to go

@@ -35,6 +35,60 @@ pub(crate) fn sync_file_range(fd: BorrowedFd<'_>, bytes: &Range<u64>, flags: u32
     }
 }
 
+/// A question to `/proc/PID/maps`, and its answer (PROCMAP_QUERY, `linux/fs.h`).
+#[repr(C)]
+#[derive(Default)]
+struct MapQuery {
+    size: u64,
+    flags: u64,
+    from: u64,
+    start: u64,
+    end: u64,
+    vma_flags: u64,
+    page_size: u64,
+    offset: u64,
+    inode: u64,
+    major: u32,
+    minor: u32,
+    name_size: u32,
+    build_id_size: u32,
+    name: u64,
+    build_id: u64,
+}
+
+/// A mapping of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mapping {
+    pub end: u64,
+    pub dev: u64,
+    pub ino: u64,
+}
+
+/// The first shared writable mapping of a file at or behind an address; `maps` is an open `/proc/PID/maps`.
+///
+/// # Errors
+/// ENOTTY before Linux 6.11, and what the kernel says.
+pub(crate) fn next_shared_writable(maps: BorrowedFd<'_>, from: u64) -> io::Result<Option<Mapping>> {
+    // _IOWR('f', 17, struct procmap_query)
+    const PROCMAP_QUERY: libc::Ioctl = 0xc068_6611;
+    const { assert!(size_of::<MapQuery>() == 0x68) };
+    const WRITABLE: u64 = 0x02;
+    const SHARED: u64 = 0x08;
+    const COVERING_OR_NEXT: u64 = 0x10;
+    const FILE_BACKED: u64 = 0x20;
+    let flags = WRITABLE | SHARED | COVERING_OR_NEXT | FILE_BACKED;
+    let mut query = MapQuery { size: size_of::<MapQuery>() as u64, flags, from, ..MapQuery::default() };
+    // SAFETY: the kernel reads and writes `size` bytes, which `query` has; without room for a name it writes none.
+    if unsafe { libc::ioctl(maps.as_raw_fd(), PROCMAP_QUERY, &raw mut query) } == 0 {
+        let dev = rustix::fs::makedev(query.major, query.minor);
+        return Ok(Some(Mapping { end: query.end, dev, ino: query.inode }));
+    }
+    match io::Error::last_os_error() {
+        none if none.raw_os_error() == Some(libc::ENOENT) => Ok(None),
+        error => Err(error),
+    }
+}
+
 /// An entry of a robust list (set_robust_list(2)), and its head.
 #[repr(C)]
 struct Robust {

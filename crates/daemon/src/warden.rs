@@ -169,13 +169,14 @@ pub(crate) fn keep_out_of(daemon: &Daemon, pid: u32) {
     }
 }
 
-/// Looks whether a foreign process has the file open for writing.
-pub(crate) fn look_for_writers(daemon: &Daemon, (dev, ino): (u64, u64)) {
-    cache::look_for_writers(daemon, (dev, ino));
+/// Looks whether one of these processes, which are foreign, has the file open for writing.
+pub(crate) fn look_for_writers(daemon: &Daemon, (dev, ino): (u64, u64), strangers: &[u32]) {
+    cache::look_for_writers(daemon, (dev, ino), strangers);
     let slot = daemon.engine.shm().find(dev, ino);
     let Some(file) = slot.and_then(|slot| daemon.files.get(slot)) else { return };
-    if let Some(pid) = daemon.foreign_writers(dev, ino).first() {
-        keep_out(daemon, &file, *pid);
+    let will_join = |pid| daemon.will_join(pid);
+    if let Some(pid) = foreign::writers(dev, ino, strangers.iter().copied(), will_join).next() {
+        keep_out(daemon, &file, pid);
     }
 }
 

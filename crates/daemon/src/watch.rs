@@ -32,6 +32,7 @@ use std::sync::atomic::Ordering::Acquire;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::fcntl::AT_FDCWD;
 use nix::sys::fanotify::{
     EventFFlags, Fanotify, FanotifyEvent, FanotifyResponse, InitFlags, MarkFlags, MaskFlags, Response,
@@ -40,13 +41,15 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags as InotifyFlags, Inotify, Watch
 use rustix::event::{PollFd, PollFlags, Timespec};
 use seawall_wire::shm::Flag;
 
+use crate::asleep::Asleep;
 use crate::log::Log;
 use crate::state::{Daemon, lock};
 use crate::{cache, sys, warden};
 
 type Inode = (u64, u64);
 
-/// Time in which several opens count as one: the look at `/proc` is not cheap.
+/// Time in which several opens count as one: the look at `/proc` is not cheap. And the descriptor of who opened the file
+/// is there at its end: an open is reported a moment before.
 const COALESCE: Duration = Duration::from_millis(5);
 /// Pause after a look, in looks: the opens of the database's own processes are reported too.
 const PAUSE: u32 = 4;
@@ -68,7 +71,7 @@ impl Watch {
         if let Some(fanotify) = inherited.or_else(|| group().ok()) {
             return Self::Fanotify(fanotify);
         }
-        Inotify::init(InotifyFlags::IN_CLOEXEC)
+        Inotify::init(InotifyFlags::IN_CLOEXEC | InotifyFlags::IN_NONBLOCK)
             .map_or(Self::Blind, |inotify| Self::Inotify(inotify, Mutex::default()))
     }
 
@@ -91,7 +94,7 @@ impl Watch {
             Self::Inotify(i, inodes) => i.add_watch(&path, AddWatchFlags::IN_OPEN).map(|wd| {
                 lock(inodes).insert(wd, inode);
             }),
-            Self::Blind => Err(nix::errno::Errno::ENOSYS),
+            Self::Blind => Err(Errno::ENOSYS),
         };
         if let Err(e) = added {
             log.say_once("watch", format!("foreign writers cannot be watched for ({}): {e}", self.name()));
@@ -231,7 +234,7 @@ fn judge_afterwards(daemon: &Daemon, event: &FanotifyEvent, inode: Inode) {
         allow(fanotify, event);
     }
     std::thread::sleep(COALESCE);
-    warden::look_for_writers(daemon, inode);
+    warden::look_for_writers(daemon, inode, &daemon.strangers());
 }
 
 /// A file is watched before it has a slot: an open in between is judged when it has one.
@@ -255,18 +258,37 @@ fn allow(fanotify: &Fanotify, event: &FanotifyEvent) {
 }
 
 fn reports(daemon: &Daemon, inotify: &Inotify, inodes: &Mutex<HashMap<WatchDescriptor, Inode>>) {
+    let mut asleep = Asleep::default();
     while is_called(daemon, inotify) {
-        let Ok(events) = inotify.read_events() else {
-            std::thread::sleep(Duration::from_millis(100));
-            continue;
-        };
-        let opened: HashSet<Inode> =
-            events.iter().filter_map(|event| lock(inodes).get(&event.wd).copied()).collect();
+        std::thread::sleep(COALESCE);
+        let opened = opened(inotify, inodes);
         wait_for_registration(daemon);
         let begin = Instant::now();
+        let mut strangers = daemon.strangers();
+        let let_off = asleep.look(strangers.iter().copied());
+        strangers.retain(|pid| !let_off.contains(pid));
         for inode in opened {
-            warden::look_for_writers(daemon, inode);
+            warden::look_for_writers(daemon, inode, &strangers);
         }
-        std::thread::sleep(COALESCE.max(begin.elapsed() * PAUSE));
+        std::thread::sleep(begin.elapsed() * PAUSE);
+    }
+}
+
+/// What was opened until now: all of it, since who had not run lately is let off.
+fn opened(inotify: &Inotify, inodes: &Mutex<HashMap<WatchDescriptor, Inode>>) -> HashSet<Inode> {
+    let mut opened = HashSet::new();
+    loop {
+        match inotify.read_events() {
+            Ok(events) => {
+                let inodes = lock(inodes);
+                opened.extend(events.iter().filter_map(|event| inodes.get(&event.wd)));
+                // Some were not told.
+                if events.iter().any(|event| event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW)) {
+                    opened.extend(inodes.values());
+                }
+            }
+            Err(Errno::EINTR) => {}
+            Err(_) => return opened,
+        }
     }
 }

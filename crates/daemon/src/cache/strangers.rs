@@ -51,13 +51,14 @@ pub(crate) fn opened(daemon: &Daemon, (dev, ino): (u64, u64), pid: u32) {
     }
 }
 
-/// A file was opened, by whomever: is there a stranger who writes it?
-pub(crate) fn look_for_writers(daemon: &Daemon, (dev, ino): (u64, u64)) {
+/// A file was opened, by whomever: does one of these strangers write it?
+pub(crate) fn look_for_writers(daemon: &Daemon, (dev, ino): (u64, u64), strangers: &[u32]) {
     let Some(zone) = &daemon.cache else { return };
     drop(lock(&zone.entering));
     let Some(entered) = zone.by_inode(dev, ino) else { return };
-    if let Some(pid) = daemon.foreign_writers(dev, ino).first() {
-        suspend(daemon, zone, &entered, *pid, None);
+    let will_join = |pid| daemon.will_join(pid);
+    if let Some(pid) = foreign::writers(dev, ino, strangers.iter().copied(), will_join).next() {
+        suspend(daemon, zone, &entered, pid, None);
     }
 }
 
