@@ -227,10 +227,20 @@ const SIMULATED: [(&str, &str); 11] = [
     ("takeovers", "daemons that took a live log over"),
     ("replayed", "records replayed"),
 ];
+/// What is counted of a log on devices, and shown where it came to that.
+const ON_DEVICES: [(&str, &str); 4] = [
+    ("device_failures", "writes to a device that failed"),
+    ("lies_found", "power cuts of a device that had lied about its flush, and was found out"),
+    ("lies_believed", "of one whose lie looked like writes that were under way"),
+    ("lies_outvoted", "of a mirrored log one of whose devices had lied"),
+];
 
 fn simulated(result: &Value) -> Option<Vec<Vec<String>>> {
     let mut rows = vec![vec!["what".into(), "how often".into()]];
     rows.extend(SIMULATED.iter().map(|(key, text)| vec![(*text).into(), shown(&result["counts"][*key])]));
+    let of_devices = ON_DEVICES.iter().map(|(key, text)| (text, &result["counts"][*key]));
+    let happened = of_devices.filter(|(_, count)| count.as_u64().is_some_and(|count| count > 0));
+    rows.extend(happened.map(|(text, count)| vec![(*text).into(), shown(count)]));
     rows.push(vec!["crash points a second".into(), shown(&result["points_per_second"])]);
     rows.push(vec!["**promises broken**".into(), result["violations"].as_array()?.len().to_string()]);
     Some(rows)
