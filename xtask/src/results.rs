@@ -231,8 +231,8 @@ const SIMULATED: [(&str, &str); 11] = [
 const ON_DEVICES: [(&str, &str); 4] = [
     ("device_failures", "writes to a device that failed"),
     ("lies_found", "power cuts of a device that had lied about its flush, and was found out"),
-    ("lies_believed", "of one whose lie looked like writes that were under way"),
-    ("lies_outvoted", "of a mirrored log one of whose devices had lied"),
+    ("lies_believed", "power cuts of one whose lie looked like writes that were under way"),
+    ("lies_outvoted", "power cuts of a mirrored log one of whose devices had lied"),
 ];
 
 fn simulated(result: &Value) -> Option<Vec<Vec<String>>> {
