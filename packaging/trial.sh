@@ -177,11 +177,21 @@ cmp -s "$work/environment" "$system$environment" || fail "detach left something 
 must "start without Seawall" inside systemctl start $service
 nothing_is_missing "without Seawall"
 
-say "attached with a log on two files, of which one is lost under load"
+say "attached with a log on two files, of which one is lost while the machine is off, and made again under load"
 logs=/var/lib/postgresql/trial-log
 must "attach" inside seawall attach $service --block $logs-a --mirror $logs-b --size 128M
 must "restart" inside systemctl restart $service
+while_committing cut_off
 rm "$system$logs-b"
+boot
+# The copy that is there does not say that it went on alone.
+prints "seawall mirror --alone" inside journalctl --boot --no-pager --unit "$(daemon)"
+refused "start on one of two copies" "failed" inside systemctl start $service
+must "mirror --alone" inside seawall mirror --alone --pool $logs-a
+must "reset-failed" inside systemctl reset-failed
+must "start" inside systemctl start $service
+nothing_is_missing "one of two files was lost"
+while_committing must "mirror" inside seawall mirror --pool $logs-a --on $logs-b
 while_committing kill_unit "$(daemon)" main
 unit_is_active $service
 nothing_is_missing "a log on two files"
