@@ -53,7 +53,7 @@ pub struct SimFile {
     pub holders: BTreeSet<usize>,
     /// Write-backs of it that failed. If it is removed then, its records may be refused by name.
     pub errors: u64,
-    /// How many of them each open description has been told, by logical thread; see [`DAEMON`].
+    /// How many of them each open description has been told, by logical thread; the daemon's threads are one more.
     pub(super) told: BTreeMap<usize, u64>,
     /// Who was told last.
     pub(super) told_last: Option<usize>,
