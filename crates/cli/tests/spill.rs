@@ -94,7 +94,8 @@ fn kill_with_commits_in_the_area(place: &Place, writer: Writer) {
     let (program, daemon) = (writer.pid(), place.daemon().expect("a daemon"));
     let destaging = Stopped::thread_of(daemon, "destage");
     burst(place);
-    assert!(place.status()["spill"]["used"].as_u64() > Some(0), "{}", place.status());
+    // Counted a moment after they are there.
+    wait_for("commits in the area", || place.status()["spill"]["used"].as_u64() > Some(0));
     // In this order: whoever finds no daemon starts another one.
     [writer.run.id().into(), program.into(), daemon].into_iter().for_each(kill);
     destaging.has_ended();

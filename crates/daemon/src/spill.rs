@@ -48,14 +48,18 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
     };
     while !daemon.lifetime.is_ending() {
         let bell = daemon.engine.shm().header().bell().load(Acquire);
-        if let Err(error) = spiller.round(&daemon.engine) {
-            fail(daemon, area, &error.into());
-        }
-        let retired = daemon.pool.retired().load(&daemon.pool.region).unwrap_or(0);
-        lock(&daemon.spill).numbers = spiller.spilling(retired);
+        while step(daemon, area, &mut spiller) && !daemon.lifetime.is_ending() {}
         // Woken, timed out, or rung already: in every case the next round looks.
         let _ = futex::wait(daemon.engine.shm().header().bell(), futex::Flags::empty(), bell, Some(&PAUSE));
     }
+}
+
+/// One write to the area, after which the numbers are anew: a burst may last. False if there was nothing to do.
+fn step(daemon: &Daemon, area: &Area, spiller: &mut Spiller) -> bool {
+    let freed = spiller.step(&daemon.engine).inspect_err(|error| fail(daemon, area, &(*error).into()));
+    let retired = daemon.pool.retired().load(&daemon.pool.region).unwrap_or(0);
+    lock(&daemon.spill).numbers = spiller.spilling(retired);
+    freed.is_ok_and(|freed| freed > 0)
 }
 
 fn fail(daemon: &Daemon, area: &Area, error: &std::io::Error) {

@@ -97,13 +97,21 @@ impl Spiller {
     /// The area's device failed. The segments stay, and nothing is copied any more.
     pub fn round(&mut self, engine: &Engine) -> Result<u32, Errno> {
         let mut freed = 0;
-        while self.failed.is_none() && count_free(engine) < self.layout.segments / SHORT {
-            match self.batch(engine)? {
-                0 => break,
+        loop {
+            match self.step(engine)? {
+                0 => return Ok(freed),
                 n => freed += n,
             }
         }
-        Ok(freed)
+    }
+
+    /// A part of a round: one write to the area. Returns how many segments became free; 0 at the round's end.
+    ///
+    /// # Errors
+    /// As for [`round`](Self::round).
+    pub fn step(&mut self, engine: &Engine) -> Result<u32, Errno> {
+        let is_short = self.failed.is_none() && count_free(engine) < self.layout.segments / SHORT;
+        if is_short { self.batch(engine) } else { Ok(0) }
     }
 
     /// One write to the area, and what follows from it.
