@@ -97,7 +97,13 @@ fn wait<'a>(shm: &'a Shm, file: File<'a>, owner: Owner) -> Entry<'a> {
     let waited = || ticks().wrapping_sub(start).max(1);
     loop {
         match file.lock().compare_exchange(0, owner.word(), Acquire, Relaxed) {
-            Ok(_) => return Entry::Alone(Guard::new(file, owner, 0, waited())),
+            Ok(_) => {
+                if patience.napped {
+                    // Whoever woke this thread has forgotten the others that sleep.
+                    file.waiters().store(1, SeqCst);
+                }
+                return Entry::Alone(Guard::new(file, owner, 0, waited()));
+            }
             Err(holder) if patience.is_over(shm, holder) => {
                 if file.lock().compare_exchange(holder, owner.word(), Acquire, Relaxed).is_ok() {
                     if patience.stuck() {
@@ -115,11 +121,13 @@ fn wait<'a>(shm: &'a Shm, file: File<'a>, owner: Owner) -> Entry<'a> {
 struct Patience {
     holder: u64,
     spins: u32,
+    /// It has slept, or was about to.
+    napped: bool,
 }
 
 impl Patience {
     fn new() -> Self {
-        Self { holder: 0, spins: 0 }
+        Self { holder: 0, spins: 0, napped: false }
     }
 
     /// Counts one look at `holder`; true if the waiter may take over.
@@ -128,8 +136,9 @@ impl Patience {
             (self.holder, self.spins) = (holder, 0);
         }
         self.spins += 1;
-        let naps = self.spins.saturating_sub(SPINS);
-        let dead = naps > 0 && Owner::from_word(holder).is_none_or(|owner| owner.is_dead(shm));
+        let naps = self.spins > SPINS;
+        self.napped |= naps;
+        let dead = naps && Owner::from_word(holder).is_none_or(|owner| owner.is_dead(shm));
         dead || self.stuck()
     }
 
