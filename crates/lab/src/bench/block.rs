@@ -16,9 +16,12 @@ use crate::table::{self, short};
 
 const SIDES: [Side; 3] = [Side::Fs, Side::Seawall, Side::Unsafe];
 const BLOCK_BYTES: u64 = 8192;
+/// What is appended, at most, and more than the log takes in a run; and what is overwritten.
+const APPENDED_BYTES: u64 = 512 << 20;
 const FILE_BYTES: u64 = 128 << 20;
-/// Bytes of the pool in memory unless asked for otherwise; the log on the disk is three times as long.
-pub const POOL: u64 = 256 << 20;
+/// Bytes of the pool in memory unless asked for otherwise; the log on the disk is three times as long. A run has to
+/// last a second: sixteen processes differ by a factor of two in their first tenths of one.
+pub const POOL: u64 = 1 << 30;
 
 fn shapes(scope: Scope) -> Vec<Shape> {
     let all = if scope.quick { vec![1, 16] } else { vec![1, 2, 4, 8, 16] };
@@ -30,7 +33,7 @@ fn shapes(scope: Scope) -> Vec<Shape> {
 
 /// What the log and the files take.
 pub fn space(scope: Scope) -> u64 {
-    4 * scope.pool + FILE_BYTES * 2 * SIDES.len() as u64
+    4 * scope.pool + (2 * APPENDED_BYTES + FILE_BYTES) * SIDES.len() as u64
 }
 
 /// How many runs there will be.
@@ -67,10 +70,11 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
 
 fn one(lab: &Lab, side: Side, shape: Shape, scope: Scope, round: usize) -> Result<Run> {
     // Of all processes together: before the log is half full, and destaging begins.
-    let ops = scope.pool / 4 / shape.bs;
+    let ops = scope.pool / 8 * 3 / shape.bs;
     let seconds = if scope.quick { 0.5 } else { 2.0 };
+    let size = if shape.pattern == Pattern::Append { APPENDED_BYTES } else { FILE_BYTES };
     let limits =
-        [("--size", FILE_BYTES.to_string()), ("--ops", ops.to_string()), ("--seconds", seconds.to_string())];
+        [("--size", size.to_string()), ("--ops", ops.to_string()), ("--seconds", seconds.to_string())];
     let log = || -> Result<(u64, u64)> {
         if side == Side::Seawall { Ok((lab.pool.last_batch()?, lab.pool.last_lsn()?)) } else { Ok((0, 0)) }
     };
