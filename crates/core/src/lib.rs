@@ -11,6 +11,7 @@
 
 pub mod append;
 pub mod certain;
+pub mod directory;
 mod engine;
 pub mod format;
 pub mod intake;

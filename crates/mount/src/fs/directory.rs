@@ -5,6 +5,7 @@
 
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
 use fuser::{FileHandle, FileType, INodeNo};
@@ -87,8 +88,10 @@ impl Fs {
         Ok(())
     }
 
-    /// fsync(2) of a directory: always the disk's.
+    /// fsync(2) of a directory: the disk's, unless nothing changed in it since.
     pub fn sync_directory(&self, number: FileHandle) -> Result<(), Errno> {
-        rustix::fs::fsync(&self.handles.get(number)?.fd)
+        let handle = self.handles.get(number)?;
+        let clock = self.log.engine.shm().header().clock();
+        self.synced.sync(clock, handle.fd.as_fd(), || rustix::fs::fsync(&handle.fd))
     }
 }

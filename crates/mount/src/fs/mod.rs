@@ -22,6 +22,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use seawall_core::certain;
+use seawall_core::directory::Synced;
 
 pub use attributes::Change;
 pub use content::How;
@@ -42,6 +43,8 @@ pub struct Fs {
     pub nodes: Nodes,
     /// Open files.
     pub handles: Handles,
+    /// Directories that need no sync.
+    pub synced: Synced,
     /// Threads for what may take long.
     pub workers: Workers,
     /// The kernel may read and write unmanaged files without us.
@@ -63,6 +66,7 @@ impl Fs {
             log,
             nodes,
             handles: Handles::default(),
+            synced: Synced::new(),
             workers: Workers::default(),
             passthrough: AtomicBool::new(false),
             direct: AtomicBool::new(false),

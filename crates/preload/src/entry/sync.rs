@@ -1,15 +1,19 @@
 //! fsync, fdatasync: absorbed for a tracked file. sync, syncfs and msync are the kernel's: an untracked file has no
 //! live records, and a tracked one has everything in the log, which is hardened first where that takes a device.
-//! sync_file_range is libc's own: it promises nothing after a power cut.
+//! sync_file_range is libc's own: it promises nothing after a power cut. A directory in which nothing changed since it was
+//! synced is not synced again.
 
 use core::ffi::{c_int, c_void};
 
+use seawall_core::directory::Synced;
 use seawall_core::{Errno, Scope};
 
 use super::entry;
 use crate::classify::{self, Intent, Kind};
 use crate::sys::raw;
-use crate::{cached, errno, journal, sys};
+use crate::{cached, errno, journal, session, sys};
+
+static DIRECTORIES: Synced = Synced::new();
 
 entry! {
     fn fsync (fd: c_int) -> c_int { errno::zero(durable(fd, Scope::Whole)) }
@@ -28,7 +32,16 @@ entry! {
 pub fn durable(fd: c_int, scope: Scope) -> Result<(), Errno> {
     match classify::of(fd, Intent::Sync) {
         Kind::Managed(target) => target.sync(fd, scope),
-        Kind::Kernel | Kind::Watched(_) | Kind::Poisoned => cached::sync(fd, || sys::sync(fd, scope)),
+        Kind::Kernel | Kind::Watched(_) | Kind::Poisoned => cached::sync(fd, || unmanaged(fd, scope)),
+    }
+}
+
+/// Of a directory it may have been made before.
+fn unmanaged(fd: c_int, scope: Scope) -> Result<(), Errno> {
+    let real = || sys::sync(fd, scope);
+    match session::joined().filter(|_| fd >= 0) {
+        Some(engine) => DIRECTORIES.sync(engine.shm().header().clock(), sys::borrow(fd), real),
+        None => real(),
     }
 }
 

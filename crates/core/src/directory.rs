@@ -1,0 +1,290 @@
+//! An fsync of a directory in which nothing has changed since it was synced: nothing is left to do.
+//!
+//! A database that opens its journal anew for every transaction syncs the directory every time (SQLite in the modes
+//! truncate and persist). Linux then commits nothing, and has the disk flush its cache all the same.
+//!
+//! Input: a descriptor of the directory, and the real sync. Output: that was made and succeeded, or one had before which
+//! covers all there is. What tells is the directory's change time: a name made, removed or replaced in it, a rename of
+//! the directory, and attributes set it (inode_set_ctime_current() in ext4 and XFS; other file systems are not
+//! believed), whichever process does it, and nobody can choose what to. It is only as fine as the kernel's tick: of two
+//! changes that close together the second may not show. So a sync counts only if the directory had been seen as it is for
+//! longer than a tick ([`SETTLED_NS`]) when it began: whatever changes from then on has a later time.
+//!
+//! What may not be trusted: a wall clock that is set back. A change would have to fall on the very nanosecond of the
+//! former one to be missed.
+//!
+//! Not handled here: files, whose content the log stands for (`engine`).
+
+use core::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
+
+use rustix::fd::BorrowedFd;
+use rustix::fs::{FileType, Stat, fstat, fstatfs};
+use seawall_media::magic;
+use seawall_stats::{Clock, ticks};
+
+use crate::Errno;
+
+/// A tick is 10 ms at most (CONFIG_HZ=100).
+const SETTLED_NS: u64 = 50_000_000;
+/// Directories that are remembered.
+const ROWS: usize = 8;
+
+/// Which directories were synced as they are. One for a process.
+pub struct Synced([Row; ROWS]);
+
+struct Row {
+    /// A thread works on it. Who finds it so, as a child of fork may for ever, makes a real sync.
+    is_taken: AtomicBool,
+    dev: AtomicU64,
+    /// 0: no directory.
+    ino: AtomicU64,
+    seconds: AtomicI64,
+    nanoseconds: AtomicU64,
+    /// When it was first seen like this, in ticks.
+    seen: AtomicU64,
+    is_synced: AtomicBool,
+}
+
+/// A directory as it was at a time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct State {
+    dev: u64,
+    ino: u64,
+    seconds: i64,
+    nanoseconds: u64,
+}
+
+/// What is to be done about it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Due {
+    Nothing,
+    /// A sync that may be the last one.
+    Last,
+    /// A sync: what comes right behind it might not show.
+    NotLast,
+}
+
+impl Synced {
+    /// None were.
+    pub const fn new() -> Self {
+        Self(
+            [const {
+                Row {
+                    is_taken: AtomicBool::new(false),
+                    dev: AtomicU64::new(0),
+                    ino: AtomicU64::new(0),
+                    seconds: AtomicI64::new(0),
+                    nanoseconds: AtomicU64::new(0),
+                    seen: AtomicU64::new(0),
+                    is_synced: AtomicBool::new(false),
+                }
+            }; ROWS],
+        )
+    }
+
+    /// fsync(2), fdatasync(2) of what `fd` is: `real`, unless it is a directory for which there is nothing to do.
+    ///
+    /// # Errors
+    /// What `real` said. Then the next one is real again.
+    pub fn sync(
+        &self,
+        clock: Clock,
+        fd: BorrowedFd<'_>,
+        real: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let before = ticks();
+        let is_directory = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        let Some(stat) = fstat(fd).ok().filter(is_directory) else { return real() };
+        let state = State::of(&stat);
+        let row = &self.0[state.ino as usize % ROWS];
+        let due = row.alone(|| row.due(state, clock, before)).unwrap_or(Due::NotLast);
+        if due == Due::Nothing {
+            return Ok(());
+        }
+        let done = real();
+        if due == Due::Last && done.is_ok() && is_believed(fd) {
+            // Another thread may have seen it change meanwhile.
+            row.alone(|| row.is_synced.store(row.state() == state, Relaxed));
+        }
+        done
+    }
+}
+
+impl Default for Synced {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Row {
+    /// `None` if another thread has it.
+    fn alone<R>(&self, op: impl FnOnce() -> R) -> Option<R> {
+        self.is_taken.compare_exchange(false, true, Acquire, Relaxed).ok()?;
+        let done = op();
+        self.is_taken.store(false, Release);
+        Some(done)
+    }
+
+    fn due(&self, state: State, clock: Clock, now: u64) -> Due {
+        if self.state() != state {
+            self.see(state);
+            return Due::NotLast;
+        }
+        if self.is_synced.load(Relaxed) {
+            return Due::Nothing;
+        }
+        // Another thread may have seen it a moment later.
+        let since = (now.wrapping_sub(self.seen.load(Relaxed)) as i64).max(0) as u64;
+        if clock.ns(since) > SETTLED_NS { Due::Last } else { Due::NotLast }
+    }
+
+    fn state(&self) -> State {
+        State {
+            dev: self.dev.load(Relaxed),
+            ino: self.ino.load(Relaxed),
+            seconds: self.seconds.load(Relaxed),
+            nanoseconds: self.nanoseconds.load(Relaxed),
+        }
+    }
+
+    fn see(&self, state: State) {
+        self.dev.store(state.dev, Relaxed);
+        self.ino.store(state.ino, Relaxed);
+        self.seconds.store(state.seconds, Relaxed);
+        self.nanoseconds.store(state.nanoseconds, Relaxed);
+        self.is_synced.store(false, Relaxed);
+        self.seen.store(ticks(), Relaxed);
+    }
+}
+
+impl State {
+    fn of(stat: &Stat) -> Self {
+        Self { dev: stat.st_dev, ino: stat.st_ino, seconds: stat.st_ctime, nanoseconds: stat.st_ctime_nsec }
+    }
+}
+
+fn is_believed(fd: BorrowedFd<'_>) -> bool {
+    fstatfs(fd).is_ok_and(|fs| matches!(fs.f_type as u64, magic::EXT4 | magic::XFS))
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use std::cell::Cell;
+    use std::fs::{self, File, Permissions};
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+    use std::sync::OnceLock;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// `None` on a file system that is not believed.
+    fn place() -> Option<tempfile::TempDir> {
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let is_believed = is_believed(File::open(&dir).expect("open").as_fd());
+        is_believed.then_some(dir)
+    }
+
+    fn clock() -> Clock {
+        static CLOCK: OnceLock<Clock> = OnceLock::new();
+        *CLOCK.get_or_init(Clock::calibrate)
+    }
+
+    /// Syncs, and waits for longer than a tick.
+    fn settle(synced: &Synced, dir: &Path) {
+        assert!(asks(synced, dir, Ok(())), "it is new like this");
+        std::thread::sleep(Duration::from_nanos(SETTLED_NS) + Duration::from_millis(10));
+    }
+
+    /// True if the disk was asked.
+    fn asks(synced: &Synced, path: &Path, answer: Result<(), Errno>) -> bool {
+        let file = File::open(path).expect("open");
+        let asked = Cell::new(false);
+        let done = synced.sync(clock(), file.as_fd(), || {
+            asked.set(true);
+            answer
+        });
+        assert_eq!(done, if asked.get() { answer } else { Ok(()) });
+        asked.get()
+    }
+
+    #[test]
+    fn a_directory_is_synced_once_as_long_as_nothing_changes_in_it() {
+        let Some(place) = place() else { return };
+        let (synced, dir) = (Synced::new(), place.path());
+        let changes: [&dyn Fn(); 5] = [
+            &|| fs::write(dir.join("a"), "").expect("created"),
+            &|| fs::hard_link(dir.join("a"), dir.join("b")).expect("linked"),
+            &|| fs::rename(dir.join("a"), dir.join("c")).expect("renamed"),
+            &|| fs::remove_file(dir.join("b")).expect("removed"),
+            &|| fs::set_permissions(dir, Permissions::from_mode(0o755)).expect("set"),
+        ];
+        for (i, change) in changes.into_iter().enumerate() {
+            change();
+            settle(&synced, dir);
+            assert!(asks(&synced, dir, Ok(())), "after change {i}: the one before began too early");
+            assert!(!asks(&synced, dir, Ok(())), "after change {i}");
+        }
+        fs::write(dir.join("c"), "what is in a file is not the directory's").expect("written");
+        assert!(!asks(&synced, dir, Ok(())));
+    }
+
+    /// Another change within the same tick would not show.
+    #[test]
+    fn a_sync_right_behind_a_change_is_not_the_last_one() {
+        let Some(place) = place() else { return };
+        let synced = Synced::new();
+        assert!(asks(&synced, place.path(), Ok(())));
+        let row = synced.0.iter().find(|row| row.ino.load(Relaxed) != 0).expect("seen");
+        let begin = row.seen.load(Relaxed);
+        let ns = |ns: u64| (u128::from(ns) << 20) as u64 / clock().ns(1 << 20);
+        let due = |after| row.due(row.state(), clock(), begin + ns(after)) == Due::Last;
+        assert!(!due(SETTLED_NS / 2) && due(2 * SETTLED_NS));
+        assert!(row.due(row.state(), clock(), begin.wrapping_sub(ns(SETTLED_NS))) == Due::NotLast);
+    }
+
+    #[test]
+    fn a_sync_that_failed_is_made_again() {
+        let Some(place) = place() else { return };
+        let synced = Synced::new();
+        settle(&synced, place.path());
+        assert!(asks(&synced, place.path(), Err(Errno::IO)));
+        assert!(asks(&synced, place.path(), Ok(())));
+        assert!(!asks(&synced, place.path(), Err(Errno::IO)));
+    }
+
+    #[test]
+    fn another_directory_is_another_one_and_a_file_is_none() {
+        let Some(place) = place() else { return };
+        let synced = Synced::new();
+        let dirs = [0, 1].map(|i| place.path().join(i.to_string()));
+        dirs.iter().for_each(|dir| fs::create_dir(dir).expect("made"));
+        let file = place.path().join("file");
+        fs::write(&file, "").expect("written");
+        let tmpfs = tempfile::tempdir_in("/dev/shm").expect("a directory");
+        dirs.iter().for_each(|dir| settle(&synced, dir));
+        for _ in 0..3 {
+            for dir in &dirs {
+                // Real, where both have the same row.
+                asks(&synced, dir, Ok(()));
+            }
+            assert!(asks(&synced, &file, Ok(())));
+        }
+        settle(&synced, tmpfs.path());
+        for _ in 0..3 {
+            assert!(asks(&synced, tmpfs.path(), Ok(())), "not believed");
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_taken_for_ever_makes_every_sync_real() {
+        let Some(place) = place() else { return };
+        let synced = Synced::new();
+        synced.0.iter().for_each(|row| row.is_taken.store(true, Relaxed));
+        settle(&synced, place.path());
+        assert!((0..3).all(|_| asks(&synced, place.path(), Ok(()))));
+    }
+}
