@@ -8,7 +8,8 @@
 //! the directory, and attributes set it (inode_set_ctime_current() in ext4 and XFS; other file systems are not
 //! believed), whichever process does it, and nobody can choose what to. It is only as fine as the kernel's tick: of two
 //! changes that close together the second may not show. So a sync counts only if the directory had been seen as it is for
-//! longer than a tick ([`SETTLED_NS`]) when it began: whatever changes from then on has a later time.
+//! longer than a tick ([`SETTLED_NS`]) when it began: whatever changes from then on has a later time. And it is an fsync,
+//! whatever was asked for: what fdatasync leaves out of a directory is the file system's affair.
 //!
 //! What may not be trusted: a wall clock that is set back. A change would have to fall on the very nanosecond of the
 //! former one to be missed.
@@ -24,7 +25,7 @@ use rustix::fs::{FileType, Stat, fstat, fstatfs};
 use seawall_media::magic;
 use seawall_stats::{Clock, ticks};
 
-use crate::Errno;
+use crate::{Errno, Scope};
 
 /// A tick is 10 ms at most (CONFIG_HZ=100).
 const SETTLED_NS: u64 = 50_000_000;
@@ -84,7 +85,8 @@ impl Synced {
         )
     }
 
-    /// fsync(2), fdatasync(2) of what `fd` is: `real`, unless it is a directory for which there is nothing to do.
+    /// fsync(2), fdatasync(2) of what `fd` is: `real`, unless it is a directory for which there is nothing to do. `real` may
+    /// be asked for more than the caller wants.
     ///
     /// # Errors
     /// What `real` said. Then the next one is real again.
@@ -92,18 +94,19 @@ impl Synced {
         &self,
         clock: Clock,
         fd: BorrowedFd<'_>,
-        real: impl FnOnce() -> Result<(), Errno>,
+        scope: Scope,
+        real: impl FnOnce(Scope) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         let before = ticks();
         let is_directory = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-        let Some(stat) = fstat(fd).ok().filter(is_directory) else { return real() };
+        let Some(stat) = fstat(fd).ok().filter(is_directory) else { return real(scope) };
         let state = State::of(&stat);
         let row = &self.0[state.ino as usize % ROWS];
         let due = row.alone(|| row.due(state, clock, before)).unwrap_or(Due::NotLast);
         if due == Due::Nothing {
             return Ok(());
         }
-        let done = real();
+        let done = real(if due == Due::Last { Scope::Whole } else { scope });
         if due == Due::Last && done.is_ok() && is_believed(fd) {
             // Another thread may have seen it change meanwhile.
             row.alone(|| row.is_synced.store(row.state() == state, Relaxed));
@@ -203,7 +206,7 @@ mod tests {
     fn asks(synced: &Synced, path: &Path, answer: Result<(), Errno>) -> bool {
         let file = File::open(path).expect("open");
         let asked = Cell::new(false);
-        let done = synced.sync(clock(), file.as_fd(), || {
+        let done = synced.sync(clock(), file.as_fd(), Scope::Whole, |_| {
             asked.set(true);
             answer
         });
@@ -244,6 +247,27 @@ mod tests {
         let due = |after| row.due(row.state(), clock(), begin + ns(after)) == Due::Last;
         assert!(!due(SETTLED_NS / 2) && due(2 * SETTLED_NS));
         assert!(row.due(row.state(), clock(), begin.wrapping_sub(ns(SETTLED_NS))) == Due::NotLast);
+    }
+
+    /// What an fdatasync leaves out a later fsync would not make good.
+    #[test]
+    fn the_last_one_is_an_fsync() {
+        let Some(place) = place() else { return };
+        let synced = Synced::new();
+        let dir = File::open(place.path()).expect("open");
+        let asked = || {
+            let asked = Cell::new(None);
+            let real = |scope| {
+                asked.set(Some(scope));
+                Ok(())
+            };
+            synced.sync(clock(), dir.as_fd(), Scope::Data, real).expect("no error");
+            asked.get()
+        };
+        assert_eq!(asked(), Some(Scope::Data));
+        std::thread::sleep(Duration::from_nanos(SETTLED_NS) + Duration::from_millis(10));
+        assert_eq!(asked(), Some(Scope::Whole));
+        assert_eq!(asked(), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use fuser::{FileHandle, FileType, INodeNo};
 use rustix::fs::{AtFlags, OFlags, RawDir, SeekFrom, statat};
 use seawall_cache::front::sequential::Stream;
-use seawall_core::Errno;
+use seawall_core::{Errno, Scope};
 
 use super::Fs;
 use crate::attr;
@@ -92,6 +92,6 @@ impl Fs {
     pub fn sync_directory(&self, number: FileHandle) -> Result<(), Errno> {
         let handle = self.handles.get(number)?;
         let clock = self.log.engine.shm().header().clock();
-        self.synced.sync(clock, handle.fd.as_fd(), || rustix::fs::fsync(&handle.fd))
+        self.synced.sync(clock, handle.fd.as_fd(), Scope::Whole, |_| rustix::fs::fsync(&handle.fd))
     }
 }

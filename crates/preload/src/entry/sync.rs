@@ -38,10 +38,10 @@ pub fn durable(fd: c_int, scope: Scope) -> Result<(), Errno> {
 
 /// Of a directory it may have been made before.
 fn unmanaged(fd: c_int, scope: Scope) -> Result<(), Errno> {
-    let real = || sys::sync(fd, scope);
+    let real = |scope| sys::sync(fd, scope);
     match session::joined().filter(|_| fd >= 0) {
-        Some(engine) => DIRECTORIES.sync(engine.shm().header().clock(), sys::borrow(fd), real),
-        None => real(),
+        Some(engine) => DIRECTORIES.sync(engine.shm().header().clock(), sys::borrow(fd), scope, real),
+        None => real(scope),
     }
 }
 
