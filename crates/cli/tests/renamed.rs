@@ -62,6 +62,5 @@ fn assert_one_sync_of_the_name(place: &Place, file: &serde_json::Value) {
 }
 
 fn is_named_by_directory(path: &Path) -> bool {
-    let kind = rustix::fs::statfs(path).expect("a file system").f_type as u64;
-    matches!(kind, magic::EXT4 | magic::XFS)
+    magic::has_believed_directories(rustix::fs::statfs(path).expect("a file system").f_type as u64)
 }

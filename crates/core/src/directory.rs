@@ -169,7 +169,7 @@ impl State {
 }
 
 fn is_believed(fd: BorrowedFd<'_>) -> bool {
-    fstatfs(fd).is_ok_and(|fs| matches!(fs.f_type as u64, magic::EXT4 | magic::XFS))
+    fstatfs(fd).is_ok_and(|fs| magic::has_believed_directories(fs.f_type as u64))
 }
 
 #[cfg(all(test, feature = "std"))]

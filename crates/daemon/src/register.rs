@@ -153,7 +153,7 @@ fn publish(daemon: &Daemon, managed: Managed, now: u64, atomic: bool) -> Option<
 
 /// What is known of the file system's ways with names.
 fn names_of(file: &File) -> Flag {
-    let by_directory = fstatfs(file).is_ok_and(|fs| matches!(fs.f_type as u64, magic::EXT4 | magic::XFS));
+    let by_directory = fstatfs(file).is_ok_and(|fs| magic::has_believed_directories(fs.f_type as u64));
     if by_directory { Flag::NAMED_BY_DIRECTORY } else { Flag(0) }
 }
 

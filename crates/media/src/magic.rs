@@ -12,3 +12,9 @@ pub const TMPFS: u64 = 0x0102_1994;
 pub const RAMFS: u64 = 0x8584_58f6;
 /// overlayfs.
 pub const OVERLAYFS: u64 = 0x794c_7630;
+
+/// True for ext4 and XFS: a sync of a directory covers every change of names in it, and each such change sets its
+/// change time.
+pub const fn has_believed_directories(f_type: u64) -> bool {
+    matches!(f_type, EXT4 | XFS)
+}
