@@ -59,7 +59,7 @@ pub struct Common {
     /// Where results go
     #[arg(long, default_value = "out")]
     pub out: PathBuf,
-    /// Size of the emulated pool [default: 256M; `bench` takes 1G below a database]
+    /// Size of the emulated pool [default: 256M; `bench` takes 1G below a database, 4G below one with all its data files in the log]
     #[arg(long, value_parser = parse_bytes)]
     pub pool_size: Option<u64>,
     /// Keep the databases and logs in the work directory

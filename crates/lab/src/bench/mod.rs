@@ -89,6 +89,8 @@ struct Part {
 /// A database's pool: the redo of a run stays in it, as it stays in the page cache on the unsafe side. How small
 /// a log is enough is the question of the lab's case `tail`.
 const DATABASE_POOL_BYTES: u64 = 1 << 30;
+/// For a database whose data files are in the log too: what its checkpoints write in a run stays in it likewise.
+const ATOMIC_POOL_BYTES: u64 = 4 << 30;
 
 /// All sections, in the order they are measured.
 const PARTS: [Part; 16] = [
@@ -126,7 +128,7 @@ const PARTS: [Part; 16] = [
         section: Section::PostgresAtomic,
         key: "postgres_atomic",
         rounds: 3,
-        pool: DATABASE_POOL_BYTES,
+        pool: ATOMIC_POOL_BYTES,
         find: databases::find_postgres,
         steps: atomic::steps,
         space: |_| atomic::SPACE,
