@@ -122,6 +122,7 @@ pub enum Section {
     Mount,
     Block,
     BlockDatabases,
+    BlockSustained,
     Spill,
     Cache,
     Capture,

@@ -33,6 +33,8 @@ const MEAN: Key = spread("{side}_mean_us", "its mean");
 const P99: Key = spread("{side}_p99_us", "its 99th percentile");
 const P999: Key = spread("{side}_p999_us", "its 99.9th percentile");
 const LONGEST: Key = spread("{side}_longest_us", "the longest single operation: the longest stall");
+const LATE: &str = "how late a thread woke at worst that slept a millisecond at a time beside the load: what the machine takes from \
+         any program. A longest operation below it says nothing about the side";
 const OPS: Key = spread("{side}_ops_s", "operations a second, all threads and processes together");
 const LOGGED: Key = spread(
     "seawall_logged",
@@ -78,11 +80,7 @@ pub const SUSTAINED: &[Key] = &[
     P99,
     P999,
     LONGEST,
-    spread(
-        "{side}_late_us",
-        "how late a thread woke at worst that slept a millisecond at a time beside the load: what the machine takes from \
-         any program. A longest operation below it says nothing about the side",
-    ),
+    spread("{side}_late_us", LATE),
     OPS,
 ];
 
@@ -123,6 +121,35 @@ pub const BLOCK_DATABASES: &[Key] = &[
         "device_writes",
         "writes to the log's device for each commit, those of starting and ending included",
     ),
+];
+
+/// The objects of `block_sustained`.
+pub const BLOCK_SUSTAINED: &[Key] = &[
+    one("disks", "`one` for log and data, or which of them lies on a slow one: `slow data`, `slow log`"),
+    BS,
+    PROCESSES,
+    one("pace", "`flat-out`, or `steady`: at half of what Seawall's side did flat out"),
+    one("rate_ops_s", "the steady pace in operations a second; 0 for flat out"),
+    one("log_mb", "size of the log, MiB"),
+    one("total_mb", "what a run writes, MiB, unless ten seconds are over before"),
+    one("flush_ms", "how long the slow disk takes over a flush"),
+    spread("fs_sync_ops_s", "operations a second on the bare file system, all processes together"),
+    spread("fs_sync_us", "latency of one operation in µs, the median of a run"),
+    spread("fs_sync_p999_us", "its 99.9th percentile"),
+    spread("fs_sync_longest_us", "the longest single operation: the longest stall"),
+    spread("fs_sync_late_us", LATE),
+    spread("seawall_ops_s", "operations a second with the log on a block device"),
+    spread("seawall_us", "the median of a run"),
+    spread("seawall_p999_us", "its 99.9th percentile"),
+    spread("seawall_longest_us", "the longest stall"),
+    spread("seawall_late_us", LATE),
+    spread("fs_nosync_ops_s", "operations a second on the bare file system without any sync"),
+    spread("fs_nosync_us", "the median of a run"),
+    spread("fs_nosync_p999_us", "its 99.9th percentile"),
+    spread("fs_nosync_longest_us", "the longest stall"),
+    spread("fs_nosync_late_us", LATE),
+    spread("speedup", "`seawall_ops_s` / `fs_sync_ops_s`: the median of the rounds' ratios"),
+    LOGGED,
 ];
 
 /// The objects of `spill`.
@@ -331,7 +358,7 @@ pub const CACHE: &[Key] = &[
 ];
 
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 16] = [
+pub const SECTIONS: [(&str, &[Key]); 17] = [
     ("write_fdatasync", WRITE),
     ("sustained", SUSTAINED),
     ("postgres", POSTGRES),
@@ -345,6 +372,7 @@ pub const SECTIONS: [(&str, &[Key]); 16] = [
     ("mount", MOUNT),
     ("block", BLOCK),
     ("block_databases", BLOCK_DATABASES),
+    ("block_sustained", BLOCK_SUSTAINED),
     ("spill", SPILL),
     ("cache", CACHE),
     ("capture", CAPTURE),

@@ -6,6 +6,7 @@
 mod atomic;
 mod block;
 mod block_databases;
+mod block_sustained;
 mod cache;
 mod capture;
 mod databases;
@@ -18,6 +19,7 @@ mod mariadb_atomic;
 mod measure;
 mod mount;
 mod page;
+mod placed;
 mod slow_disk;
 pub mod snap;
 mod spill;
@@ -93,7 +95,7 @@ const DATABASE_POOL_BYTES: u64 = 1 << 30;
 const ATOMIC_POOL_BYTES: u64 = 4 << 30;
 
 /// All sections, in the order they are measured.
-const PARTS: [Part; 16] = [
+const PARTS: [Part; 17] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -223,6 +225,16 @@ const PARTS: [Part; 16] = [
         steps: block_databases::steps,
         space: |_| block_databases::SPACE,
         run: block_databases::run,
+    },
+    Part {
+        section: Section::BlockSustained,
+        key: "block_sustained",
+        rounds: 3,
+        pool: block_sustained::POOL,
+        find: || Ok(()),
+        steps: block_sustained::steps,
+        space: block_sustained::space,
+        run: block_sustained::run,
     },
     Part {
         section: Section::Spill,

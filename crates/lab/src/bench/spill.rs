@@ -5,22 +5,19 @@
 //! longest stall is what counts: without an area the log is full at some time, and commits go at the disk's pace.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use seawall_load::write::Report;
+use anyhow::{Context, Result};
+use seawall_load::write::{Pattern, Report};
 use serde::Deserialize;
 
+use super::placed::Placed;
 use super::slow_disk::SlowDisk;
 use super::{Fields, Scope, SectionResult};
 use crate::compare::ratios;
 use crate::lab::Lab;
 use crate::pool::Pool;
-use crate::process::run as run_process;
-use crate::side::{Preset, order, under};
+use crate::side::order;
 use crate::spread::Spread;
 use crate::table::{self, short};
 
@@ -32,7 +29,6 @@ const BLOCK_BYTES: u64 = 8192;
 const BURST: u64 = 8;
 /// Whoever waits for the slow disk is cut off.
 const SECONDS: f64 = 10.0;
-const NAME: &str = "load.db-wal";
 
 /// Who commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,52 +111,30 @@ impl<'a> Scene<'a> {
         let spill = Pool::with_area(tools, identity, scope.pool, "-spill", behind)?;
         let pools = [(Who::Alone, alone), (Who::Spill, spill)].into();
         let scene = Scene { lab, burst, pools, slow };
-        ALL.iter().try_for_each(|who| scene.prepare(*who))?;
+        ALL.iter().try_for_each(|who| scene.load(*who).prepare())?;
         Ok(scene)
     }
 
-    fn dir(&self, who: Who) -> PathBuf {
-        self.slow.path().join(who.key())
-    }
-
-    /// The file that is going to be overwritten.
-    fn prepare(&self, who: Who) -> Result<()> {
-        let dir = self.dir(who);
-        self.lab.fresh_dir(&dir)?;
-        let mut load = self.lab.command(&self.lab.tools.load);
-        load.args(self.arguments(&dir, who)).args(["--warmup", "0", "--ops", "1"]);
-        run_process(load, "the preparation of the file").map(drop)
-    }
-
-    fn arguments(&self, dir: &Path, who: Who) -> Vec<OsString> {
-        let sync = if who == Who::Unsafe { "none" } else { "fdatasync" };
-        let (bs, size) = (BLOCK_BYTES.to_string(), self.burst.to_string());
-        let words = ["write", "--name", NAME, "--bs", &bs, "--size", &size, "--pattern", "sequential"];
-        let words = words.into_iter().chain(["--sync", sync, "--dir"]).map(OsString::from);
-        words.chain([dir.into()]).collect()
+    fn load(&self, who: Who) -> Placed<'_> {
+        Placed {
+            lab: self.lab,
+            dir: self.slow.path().join(who.key()),
+            pool: self.pools.get(&who),
+            syncs: who != Who::Unsafe,
+            pattern: Pattern::Sequential,
+            processes: 1,
+            bs: BLOCK_BYTES,
+            size: self.burst,
+        }
     }
 
     fn measure(&self, who: Who) -> Result<Measured> {
-        let dir = self.dir(who);
-        self.lab.work.sync()?;
-        let mut load = self.load(who, &dir);
-        load.args(self.arguments(&dir, who));
-        load.args(["--sustained", &self.burst.to_string(), "--seconds", &SECONDS.to_string()]);
-        let json = run_process(load, "the write load")?;
-        let report: Report = serde_json::from_slice(&json).context("the write load's report")?;
-        ensure!(report.verified.errors == 0, "damaged data: {:?}", report.verified.examples);
+        let limits = [("--sustained", self.burst.to_string()), ("--seconds", SECONDS.to_string())];
+        let report = self.load(who).run(&limits)?;
         let Some(pool) = self.pools.get(&who) else { return Ok(Measured { report, spilled: 0 }) };
         let spilled = pool.status::<Status>()?.spill.map_or(0, |spill| spill.spilled_bytes);
         pool.stop()?;
         Ok(Measured { report, spilled })
-    }
-
-    fn load(&self, who: Who, dir: &Path) -> Command {
-        let load = &self.lab.tools.load;
-        match self.pools.get(&who) {
-            None => self.lab.command(load),
-            Some(pool) => under(self.lab, pool, (Preset::Sqlite.name(), Preset::Sqlite.policy()), dir, load),
-        }
     }
 }
 
