@@ -23,6 +23,11 @@ use crate::format::{Cell, Layout};
 use crate::lock::{self, Entry};
 use crate::{Engine, Errno, Owner, persist};
 
+/// Bytes begun at once of what a file has grown by: its appenders wait behind them.
+const GROWN_PIECE: u64 = 4 << 20;
+/// The same of any file if commits wait for a log on a disk, which may be the file's: there they wait behind them too.
+const BESIDE_LOG_PIECE: u64 = 512 << 10;
+
 /// Gives a descriptor for a slot.
 pub trait Files {
     /// A descriptor of the file in `slot`, good for fdatasync.
@@ -31,13 +36,18 @@ pub trait Files {
     /// Why there is none; its records stay.
     fn descriptor(&mut self, slot: u32) -> io::Result<BorrowedFd<'_>>;
 
-    /// Writes out what the file in `slot` has grown by, most of the time, before it is synced: so that its writers do not
-    /// wait while the sync does it all at once. Makes nothing durable.
+    /// Writes these bytes of the file in `slot` out before it is synced, so many at a time: so that nobody waits while the
+    /// sync does it all at once. Makes nothing durable.
     ///
     /// # Errors
     /// What the disk said. No later sync by the same descriptor is believed then.
-    fn write_out(&mut self, _slot: u32, _bytes: Range<u64>) -> io::Result<()> {
+    fn write_out(&mut self, _slot: u32, _bytes: Range<u64>, _piece: u64) -> io::Result<()> {
         Ok(())
+    }
+
+    /// Whether the file in `slot` has not been synced for some time because the log needed the room.
+    fn is_calm(&mut self, _slot: u32) -> bool {
+        true
     }
 
     /// Whether the file, which has records newer than its watermark, is to be synced in this round. Of one that
@@ -128,12 +138,16 @@ impl<'e> Destager<'e> {
         // Nobody is inside, so every record up to here has been published.
         let last = f.last_lsn().load(Acquire);
         let grown = measure(f, fd);
+        let (bytes, piece) = match self.waits_for_a_disk() {
+            false => (grown, GROWN_PIECE),
+            true => (no_stores(f, fd)?, BESIDE_LOG_PIECE),
+        };
         touch(f, fd);
         // A lock that was inherited is kept until the lost holder's record is retired.
         let was_inherited = guard.inherited();
         let guard = was_inherited.then_some(guard);
         let start = ticks();
-        if !was_inherited && let Err(error) = files.write_out(slot, grown) {
+        if !was_inherited && let Err(error) = files.write_out(slot, bytes, piece) {
             distrust(f);
             return Err(error);
         }
@@ -161,9 +175,17 @@ impl<'e> Destager<'e> {
         Ok(())
     }
 
+    /// True if commits wait for a log on a disk, which may be the file's.
+    fn waits_for_a_disk(&self) -> bool {
+        self.engine.pool().journal().is_some()
+    }
+
     /// Finds out how much of a file a store may overwrite, so that this need not wait for its first sync.
     fn look_ahead(&self, slot: u32, f: File<'_>, files: &mut dyn Files) {
         if f.solid().load(Acquire) != 0 || !Flag::TRACKED.any_in(f.flags().load(Acquire)) {
+            return;
+        }
+        if self.waits_for_a_disk() && !files.is_calm(slot) {
             return;
         }
         let Ok(fd) = files.descriptor(slot) else { return };
@@ -269,6 +291,17 @@ fn measure(f: File<'_>, fd: BorrowedFd<'_>) -> Range<u64> {
     }
     let solid = solid_bytes(fd);
     f.solid().swap(solid, SeqCst)..solid
+}
+
+/// Has writes published by calls until it is measured again; returns all its bytes. Nobody else is inside. A store makes
+/// dirty again all that the kernel holds in one piece with its page, some MiB: the sync that follows the writing out would
+/// have everything to write once more, at once, and so would the next one, while the log waits for that disk.
+///
+/// # Errors
+/// If its size cannot be had.
+fn no_stores(f: File<'_>, fd: BorrowedFd<'_>) -> io::Result<Range<u64>> {
+    f.solid().store(0, SeqCst);
+    Ok(0..rustix::fs::fstat(fd)?.st_size as u64)
 }
 
 /// Moves a file's times if a store was published since. The kernel moves them when a page becomes writable, and for

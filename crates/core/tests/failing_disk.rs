@@ -95,7 +95,7 @@ impl Files for FailingEarly<'_> {
         Ok(self.0.file.as_fd())
     }
 
-    fn write_out(&mut self, _slot: u32, _bytes: Range<u64>) -> io::Result<()> {
+    fn write_out(&mut self, _slot: u32, _bytes: Range<u64>, _piece: u64) -> io::Result<()> {
         Err(Errno::IO.into())
     }
 }

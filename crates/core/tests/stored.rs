@@ -61,6 +61,14 @@ fn what_a_truncate_leaves_stays_solid() {
 struct Heard<'a> {
     file: One<'a>,
     bytes: Vec<Range<u64>>,
+    is_due: bool,
+    is_calm: bool,
+}
+
+impl<'a> Heard<'a> {
+    fn of(m: &'a Managed) -> Self {
+        Self { file: One(m), bytes: Vec::new(), is_due: true, is_calm: true }
+    }
 }
 
 impl Files for Heard<'_> {
@@ -68,10 +76,43 @@ impl Files for Heard<'_> {
         self.file.descriptor(slot)
     }
 
-    fn write_out(&mut self, _slot: u32, bytes: Range<u64>) -> io::Result<()> {
+    fn write_out(&mut self, _slot: u32, bytes: Range<u64>, _piece: u64) -> io::Result<()> {
         self.bytes.push(bytes);
         Ok(())
     }
+
+    fn is_due(&mut self, _slot: u32, _watermark: u64) -> bool {
+        self.is_due
+    }
+
+    fn is_calm(&mut self, _slot: u32) -> bool {
+        self.is_calm
+    }
+}
+
+/// On the disk that commits wait for nothing is left for the sync to write at once.
+#[test]
+fn beside_a_log_on_a_disk_all_is_written_out_and_a_store_waits_until_the_log_is_calm() {
+    let world = World::on_block(16 << 20);
+    let m = world.manage("wal");
+    world.fsync(&m);
+    let round = |mut files: Heard<'_>| {
+        world.pwrite(&m, 0, &[7; 1000], 0);
+        Destager::new(&world.engine, world.who(7)).round(&mut files);
+        files.bytes
+    };
+    world.pwrite(&m, 0, &[7; 300_000], 0);
+    round(Heard { is_due: false, ..Heard::of(&m) });
+    if world.engine.solid(m.name) == 0 {
+        println!("no ext4 here: no file is ever solid");
+        return;
+    }
+    assert_eq!(round(Heard::of(&m)), vec![0..300_000; 1]);
+    assert_eq!(world.engine.solid(m.name), 0, "its room was needed");
+    round(Heard { is_due: false, is_calm: false, ..Heard::of(&m) });
+    assert_eq!(world.engine.solid(m.name), 0);
+    round(Heard { is_due: false, ..Heard::of(&m) });
+    assert_eq!(world.engine.solid(m.name), 300_000);
 }
 
 #[test]
@@ -81,7 +122,7 @@ fn what_a_file_has_grown_by_is_written_out_before_its_sync() {
     world.fsync(&m);
     let grown = |from: usize, to: usize, m: &Managed| {
         world.pwrite(m, 0, &vec![7; to - from], from as u64);
-        let mut files = Heard { file: One(m), bytes: Vec::new() };
+        let mut files = Heard::of(m);
         Destager::new(&world.engine, world.who(7)).round(&mut files);
         files.bytes
     };

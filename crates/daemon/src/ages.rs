@@ -10,11 +10,16 @@ use std::time::{Duration, Instant};
 /// to spare a disk; here it would make replay after a power cut longer.
 const LONGEST: Duration = Duration::from_secs(30);
 
+/// Longer than a busy log takes from one half to the next.
+const CALM: Duration = Duration::from_secs(10);
+
 /// Since when files have had the oldest of their records.
 pub(crate) struct Ages {
     limit: Duration,
     /// For each slot its watermark when it was found to have newer records, and the time.
     since: HashMap<u32, (u64, Instant)>,
+    /// For each slot when it was last synced because the log needed the room.
+    pressed: HashMap<u32, Instant>,
 }
 
 impl Ages {
@@ -27,7 +32,7 @@ impl Ages {
     }
 
     fn new(limit: Duration) -> Self {
-        Self { limit, since: HashMap::new() }
+        Self { limit, since: HashMap::new(), pressed: HashMap::new() }
     }
 
     /// True if the file in `slot`, of which everything up to `watermark` is on disk, has had newer records for long.
@@ -38,11 +43,31 @@ impl Ages {
         }
         now.saturating_duration_since(found.1) >= self.limit
     }
+
+    /// The file in `slot` is synced, however old its records are: the log needs the room.
+    pub fn press(&mut self, slot: u32, now: Instant) {
+        self.pressed.insert(slot, now);
+    }
+
+    /// True if it was not for some time.
+    pub fn is_calm(&self, slot: u32, now: Instant) -> bool {
+        self.pressed.get(&slot).is_none_or(|at| now.saturating_duration_since(*at) >= CALM)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_calm_when_the_log_has_not_needed_its_room_for_some_time() {
+        let (mut ages, start) = (Ages::new(Duration::from_secs(30)), Instant::now());
+        assert!(ages.is_calm(1, start));
+        ages.press(1, start);
+        assert!(!ages.is_calm(1, start + CALM / 2) && ages.is_calm(2, start));
+        ages.press(1, start + CALM / 2);
+        assert!(!ages.is_calm(1, start + CALM) && ages.is_calm(1, start + 2 * CALM));
+    }
 
     #[test]
     fn a_file_waits_from_its_oldest_record_and_again_after_each_sync() {

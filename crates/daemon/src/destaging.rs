@@ -25,7 +25,9 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
     let mut ages = Ages::of_this_machine();
     while !daemon.lifetime.is_ending() {
         let bell = daemon.engine.shm().header().bell().load(Acquire);
-        let round = if is_short(daemon) { round(daemon) } else { round_of_the_old(daemon, &mut ages) };
+        let files = Descriptors::new(&daemon.files);
+        let files = if is_short(daemon) { files.when_pressed(&mut ages) } else { files.when_old(&mut ages) };
+        let round = make_round(daemon, files);
         forget_unlinked(daemon);
         if is_short(daemon) && round.freed > 0 {
             continue;
@@ -38,11 +40,6 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
 /// One round over all files; what could not be synced is told once.
 pub(crate) fn round(daemon: &Daemon) -> Round {
     make_round(daemon, Descriptors::new(&daemon.files))
-}
-
-/// One round over those files that have waited long enough.
-fn round_of_the_old(daemon: &Daemon, ages: &mut Ages) -> Round {
-    make_round(daemon, Descriptors::new(&daemon.files).when_old(ages))
 }
 
 fn make_round(daemon: &Daemon, mut files: Descriptors<'_>) -> Round {

@@ -85,6 +85,8 @@ pub(crate) struct Descriptors<'a> {
     table: &'a FileTable,
     last: Option<Arc<Managed>>,
     ages: Option<&'a mut Ages>,
+    /// None is left out for its age.
+    all: bool,
     /// What is written through them is announced in the block cache, as long as they live.
     daemon: Option<&'a Daemon>,
     announced: Vec<Announced<'a>>,
@@ -92,7 +94,7 @@ pub(crate) struct Descriptors<'a> {
 
 impl<'a> Descriptors<'a> {
     pub fn new(table: &'a FileTable) -> Self {
-        Self { table, last: None, ages: None, daemon: None, announced: Vec::new() }
+        Self { table, last: None, ages: None, all: true, daemon: None, announced: Vec::new() }
     }
 
     /// Announces in the block cache what is written.
@@ -102,6 +104,11 @@ impl<'a> Descriptors<'a> {
 
     /// Lets a destage round leave out the files that are not old enough.
     pub fn when_old(self, ages: &'a mut Ages) -> Self {
+        Self { ages: Some(ages), all: false, ..self }
+    }
+
+    /// Notes that a destage round takes all because the log needs the room.
+    pub fn when_pressed(self, ages: &'a mut Ages) -> Self {
         Self { ages: Some(ages), ..self }
     }
 }
@@ -116,12 +123,20 @@ impl Files for Descriptors<'_> {
         self.last.as_ref().map(|managed| managed.destaged.as_fd()).ok_or_else(unknown)
     }
 
-    fn write_out(&mut self, slot: u32, bytes: Range<u64>) -> io::Result<()> {
-        write_out(self.descriptor(slot)?, bytes)
+    fn write_out(&mut self, slot: u32, bytes: Range<u64>, piece: u64) -> io::Result<()> {
+        write_out(self.descriptor(slot)?, bytes, piece)
+    }
+
+    fn is_calm(&mut self, slot: u32) -> bool {
+        self.ages.as_ref().is_none_or(|ages| ages.is_calm(slot, Instant::now()))
     }
 
     fn is_due(&mut self, slot: u32, watermark: u64) -> bool {
-        self.ages.as_mut().is_none_or(|ages| ages.is_due(slot, watermark, Instant::now()))
+        let Some(ages) = &mut self.ages else { return true };
+        if self.all {
+            ages.press(slot, Instant::now());
+        }
+        self.all || ages.is_due(slot, watermark, Instant::now())
     }
 }
 
