@@ -137,9 +137,8 @@ impl<'e> Destager<'e> {
         let Entry::Alone(guard) = lock::enter(self.engine.shm(), f, self.who) else { return Ok(()) };
         // Nobody is inside, so every record up to here has been published.
         let last = f.last_lsn().load(Acquire);
-        let grown = measure(f, fd);
         let (bytes, piece) = match self.waits_for_a_disk() {
-            false => (grown, GROWN_PIECE),
+            false => (measure(f, fd), GROWN_PIECE),
             true => (no_stores(f, fd)?, BESIDE_LOG_PIECE),
         };
         touch(f, fd);
