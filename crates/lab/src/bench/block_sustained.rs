@@ -5,7 +5,6 @@
 //! should wait for room. What counts is p99.9 and the longest stall. Beside each load a thread sleeps ([`super::late`]):
 //! what a stall is compared with.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -16,11 +15,9 @@ use super::measure::key;
 use super::placed::Placed;
 use super::slow_disk::SlowDisk;
 use super::{Fields, Scope, SectionResult};
-use crate::compare::ratios;
 use crate::lab::Lab;
 use crate::pool::Pool;
 use crate::side::{Side, order};
-use crate::spread::Spread;
 use crate::table::{self, short};
 
 const SIDES: [Side; 3] = [Side::Fs, Side::Seawall, Side::Unsafe];
@@ -168,7 +165,7 @@ impl<'a> Scene<'a> {
                 let run = self.measure(row, side).with_context(|| what.clone())?;
                 let stall = short(run.report.latency.max_us / 1e3);
                 self.lab.progress.done(&format!("{what}: longest {stall} ms"));
-                runs.0.entry(side).or_default().push(run);
+                runs.add(side, run);
             }
         }
         Ok(runs)
@@ -196,24 +193,7 @@ struct Run {
     logged: f64,
 }
 
-/// Runs by side, one a round.
-#[derive(Default)]
-struct Runs(BTreeMap<Side, Vec<Run>>);
-
-impl Runs {
-    fn values(&self, side: Side, figure: impl Fn(&Run) -> f64) -> Vec<f64> {
-        self.0.get(&side).into_iter().flatten().map(figure).collect()
-    }
-
-    fn spread(&self, side: Side, figure: impl Fn(&Run) -> f64) -> Result<Spread> {
-        Spread::of(&self.values(side, figure)).context("a side was never measured")
-    }
-
-    fn speedup(&self) -> Result<Spread> {
-        let rates = |side| self.values(side, |run| run.report.ops_per_s);
-        Spread::of(&ratios(&rates(Side::Seawall), &rates(Side::Fs))).context("a side was never measured")
-    }
-}
+type Runs = super::runs::Runs<Side, Run>;
 
 fn fields(row: Row, runs: &Runs, scope: Scope) -> Result<Fields> {
     let mut told = Fields::default()
@@ -235,7 +215,7 @@ fn fields(row: Row, runs: &Runs, scope: Scope) -> Result<Fields> {
             .with_spread(&format!("{key}_late_us"), runs.spread(side, |run| run.late_us)?);
     }
     Ok(told
-        .with_spread("speedup", runs.speedup()?)
+        .with_spread("speedup", runs.ratio(Side::Seawall, Side::Fs, |run| run.report.ops_per_s)?)
         .with_spread("seawall_logged", runs.spread(Side::Seawall, |run| run.logged)?))
 }
 
@@ -275,7 +255,7 @@ mod tests {
     fn the_keys_are_those_of_the_page() -> Result<()> {
         let mut runs = Runs::default();
         for side in SIDES {
-            runs.0.insert(side, vec![Run { report: nothing().report, late_us: 1.0, logged: 1.0 }]);
+            runs.add(side, Run { report: nothing().report, late_us: 1.0, logged: 1.0 });
         }
         let row = Row { disks: Disks::SlowLog, rate: Some(7.0) };
         let scope = Scope { quick: false, rounds: 1, pool: POOL };

@@ -20,6 +20,7 @@ mod measure;
 mod mount;
 mod page;
 mod placed;
+mod runs;
 mod slow_disk;
 pub mod snap;
 mod spill;

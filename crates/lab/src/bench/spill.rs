@@ -14,7 +14,6 @@ use serde::Deserialize;
 use super::placed::Placed;
 use super::slow_disk::SlowDisk;
 use super::{Fields, Scope, SectionResult};
-use crate::compare::ratios;
 use crate::lab::Lab;
 use crate::pool::Pool;
 use crate::side::order;
@@ -83,7 +82,7 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
             let measured = scene.measure(who).with_context(|| who.key())?;
             let what = format!("round {}: a burst of commits, {}", round + 1, who.key());
             lab.progress.done(&format!("{what}: {} commits/s", short(measured.report.ops_per_s)));
-            runs.0.entry(who).or_default().push(measured);
+            runs.add(who, measured);
         }
     }
     let fields = runs.fields(scope)?;
@@ -156,23 +155,12 @@ struct Measured {
     spilled: u64,
 }
 
-/// Bursts by side, one a round.
-#[derive(Default)]
-struct Runs(BTreeMap<Who, Vec<Measured>>);
+type Runs = super::runs::Runs<Who, Measured>;
 
 impl Runs {
-    fn values(&self, who: Who, figure: impl Fn(&Measured) -> f64) -> Vec<f64> {
-        self.0.get(&who).into_iter().flatten().map(figure).collect()
-    }
-
-    fn spread(&self, who: Who, figure: impl Fn(&Measured) -> f64) -> Result<Spread> {
-        Spread::of(&self.values(who, figure)).context("a side was never measured")
-    }
-
     /// The rates with the area against those of `who`.
     fn of(&self, who: Who) -> Result<Spread> {
-        let rates = |who| self.values(who, rate);
-        Spread::of(&ratios(&rates(Who::Spill), &rates(who))).context("a side was never measured")
+        self.ratio(Who::Spill, who, rate)
     }
 
     fn spilled_mb(&self) -> Result<Spread> {
@@ -240,7 +228,7 @@ mod tests {
     fn the_keys_are_those_of_the_page() -> Result<()> {
         let mut runs = Runs::default();
         for who in ALL {
-            runs.0.insert(who, vec![Measured { report: nothing().report, spilled: 7_000_000 }]);
+            runs.add(who, Measured { report: nothing().report, spilled: 7_000_000 });
         }
         let fields = runs.fields(Scope { quick: false, rounds: 1, pool: POOL })?;
         fields.assert_keys(super::super::keys::SPILL);
