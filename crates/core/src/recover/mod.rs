@@ -21,6 +21,7 @@ mod fate;
 mod replay;
 mod resolve;
 mod scan;
+mod since_boot;
 mod target;
 
 use std::collections::BTreeMap;

@@ -11,7 +11,7 @@ use seawall_media::identity;
 
 use super::begun::Begun;
 use super::target::{Locate, Target};
-use super::{Mode, Options, RecoverError, Report, Scan};
+use super::{Mode, Options, RecoverError, Report, Scan, since_boot};
 use crate::pool::Pool;
 use crate::table::{FileEntry, RootEntry};
 
@@ -91,7 +91,10 @@ impl Locate for Directories {
     ) -> Result<Target<File>, String> {
         let target = locate(root, entry)?;
         // A replay that was cut short has changed files itself.
-        if power_lost && !self.begun.is_set() { unchanged(target) } else { Ok(target) }
+        if power_lost && !self.begun.is_set() {
+            since_boot::unchanged(&target.file)?;
+        }
+        Ok(target)
     }
 
     fn begin(&self) -> Result<(), (PathBuf, io::Error)> {
@@ -175,36 +178,4 @@ fn search(dir: &File, below: &Path, entry: &FileEntry) -> Option<(File, PathBuf)
         }
     }
     None
-}
-
-/// After a power cut nobody may have written the file before us: what they wrote would be rolled back.
-/// A change since this boot began is such a write. One in the future is a clock that is not right yet.
-fn unchanged(target: Target<File>) -> Result<Target<File>, String> {
-    let stat = rustix::fs::fstat(&target.file).map_err(|e| format!("it cannot be looked at: {e}"))?;
-    let (changed, now) = (stat.st_mtime as i64, now());
-    match boot_time() {
-        Some(boot) if changed <= boot => Ok(target),
-        Some(_) if changed > now + 1 => Err(format!(
-            "it was changed {} s after what the clock says it is now, so the clock has been set back: set it \
-             right and recover again",
-            changed - now
-        )),
-        Some(boot) => Err(format!(
-            "it was changed since the machine started ({} s after, or the clock ran ahead before), so replaying \
-             would undo that",
-            changed - boot
-        )),
-        None => Ok(target),
-    }
-}
-
-fn now() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs() as i64)
-}
-
-/// Seconds since the epoch at which this boot began (proc(5), /proc/stat, btime).
-fn boot_time() -> Option<i64> {
-    let stat = std::fs::read_to_string("/proc/stat").ok()?;
-    stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok())
 }
