@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::mem::MaybeUninit;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -94,8 +95,26 @@ fn filesystem(path: &Path) -> String {
             continue;
         };
         if path.starts_with(mount) && mount.len() >= best.0 {
-            best = (mount.len(), format!("{kind} on {device}"));
+            best = (mount.len(), format!("{kind}{} on {device}", journal(kind, path)));
         }
     }
     best.1
+}
+
+/// Who syncs on an ext4 without a journal waits for no commit of it: figures of both are not comparable.
+fn journal(kind: &str, path: &Path) -> &'static str {
+    let task = || {
+        let name = fs::canonicalize(format!("/sys/dev/block/{}", device(path)?)).ok()?;
+        fs::read_to_string(Path::new("/sys/fs/ext4").join(name.file_name()?).join("journal_task")).ok()
+    };
+    match kind {
+        "ext4" if task().is_some_and(|task| task.trim() == "<none>") => " without a journal",
+        _ => "",
+    }
+}
+
+/// Major and minor number of the device below.
+fn device(path: &Path) -> Option<String> {
+    let device = fs::metadata(path).ok()?.dev();
+    Some(format!("{}:{}", libc::major(device), libc::minor(device)))
 }
