@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 
 use common::{Managed, World, roll_back};
 use proptest::prelude::*;
+use seawall_core::Errno;
 
 const SPAN: usize = 300_000;
 
@@ -163,6 +164,36 @@ fn a_full_log_goes_around_and_comes_back() {
     assert!(world.fsync(&m));
     assert!(world.is_tracked(&m), "room again");
     assert!(!world.fsync(&m));
+}
+
+/// Whoever commits in turn with others, each with a real sync, finds them writing during all of them.
+#[test]
+fn regression_a_file_that_others_write_all_the_time_comes_back() {
+    let world = World::new(16 << 20);
+    let m = world.manage("redo");
+    world.fsync(&m);
+    for i in 0..32 {
+        world.pwrite(&m, 0, &vec![3; 1 << 20], i << 20);
+    }
+    world.fsync(&m);
+    world.destage(&m);
+    assert!(!world.is_tracked(&m), "it left");
+    let mut syncs = 0;
+    std::thread::scope(|scope| {
+        let sync = || {
+            syncs += 1;
+            let other = scope.spawn(|| world.pwrite(&m, 1, b"meanwhile", 0));
+            // The second time it would wait for us.
+            if syncs == 1 {
+                other.join().expect("written");
+            }
+            m.file.sync_data().map_err(|_| Errno::IO)
+        };
+        world.engine.sync(world.who(0), m.name, sync).expect("a sync");
+    });
+    assert_eq!(syncs, 2);
+    assert!(world.is_tracked(&m), "it is back");
+    assert!(!world.fsync(&m), "and what came meanwhile is in the log");
 }
 
 #[test]

@@ -125,7 +125,8 @@ mutants! {
         "journal: a sync waits": "        if last <= f.watermark().load(Acquire) {" => "        if last <= f.watermark().load(Acquire) || {m} {",
         "name: attributes are not left to fdatasync": "let scope = if Flag::SYNC_NEEDED.any_in(flags) {" => "let scope = if Flag::SYNC_NEEDED.any_in(flags) && !{m} {",
         "name: fdatasync does not cover it": "names: if scope == Scope::Whole {" => "names: if scope == Scope::Whole || {m} {",
-        "fsync: real": "        let done = real();\n        f.real_syncs()" => "        let done = if {m} { Ok(()) } else { real() };\n        f.real_syncs()",
+        "fsync: real": "        let mut done = real();" => "        let mut done = if {m} { Ok(()) } else { real() };",
+        "fsync: real, while the others wait": "            done = real();" => "            done = if {m} { Ok(()) } else { real() };",
         "fsync: real, lock inherited": "        let done = real();\n        self.leave" => "        let done = if {m} { Ok(()) } else { real() };\n        self.leave",
         "watermark: real sync":
             "        if covered.last > f.watermark().load(Acquire) {" => "        if covered.last > f.watermark().load(Acquire) && !{m} {",

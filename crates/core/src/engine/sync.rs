@@ -19,6 +19,17 @@ struct Covered {
     names: u64,
 }
 
+impl Covered {
+    /// One that begins now, with the file's lock held.
+    fn by_sync_of(f: File<'_>, scope: Scope) -> Self {
+        Self {
+            last: f.last_lsn().load(Acquire),
+            epoch: f.epoch().load(Acquire),
+            names: if scope == Scope::Whole { f.names().load(SeqCst) } else { 0 },
+        }
+    }
+}
+
 impl Engine {
     /// An fsync of a caller who has a real one and nothing else: [`sync_scope`](Self::sync_scope).
     ///
@@ -28,14 +39,14 @@ impl Engine {
         &self,
         who: Owner,
         file: FileRef,
-        real: impl FnOnce() -> Result<(), Errno>,
+        mut real: impl FnMut() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         self.sync_scope(who, file, Scope::Whole, |_| real(), || Ok(false))
     }
 
     /// An fsync or fdatasync: absorbed when every write of the file is in the log already, else `real` is called
     /// and its success retires the file's records before it is passed on. `real` may be asked for more than the
-    /// caller wants. If nothing is missing but the file's name, `name` is called, which may make it durable
+    /// caller wants, and twice. If nothing is missing but the file's name, `name` is called, which may make it durable
     /// ([`sync_directory`](Self::sync_directory)), or say that it cannot.
     ///
     /// # Errors
@@ -47,7 +58,7 @@ impl Engine {
         who: Owner,
         file: FileRef,
         scope: Scope,
-        real: impl FnOnce(Scope) -> Result<(), Errno>,
+        mut real: impl FnMut(Scope) -> Result<(), Errno>,
         name: impl FnOnce() -> Result<bool, Errno>,
     ) -> Result<(), Errno> {
         let Some(f) = self.file(file) else { return real(scope) };
@@ -155,7 +166,7 @@ impl Engine {
         file: FileRef,
         f: File<'_>,
         scope: Scope,
-        real: impl FnOnce(Scope) -> Result<(), Errno>,
+        mut real: impl FnMut(Scope) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         let start = ticks();
         let Entry::Alone(guard) = lock::enter(self.shm(), f, who) else {
@@ -170,32 +181,54 @@ impl Engine {
         }
         // What is needed may be a link or an attribute, which fdatasync leaves out.
         let scope = if Flag::SYNC_NEEDED.any_in(flags) { Scope::Whole } else { scope };
-        let real = || real(scope);
+        let mut real = || real(scope);
         if guard.inherited() {
             self.sync_and_leave(file.slot, f, &guard, Flag(0), real)?;
             self.rejoin(f, || Ok(()));
             return Ok(());
         }
-        let covered = Covered {
-            last: f.last_lsn().load(Acquire),
-            epoch: f.epoch().load(Acquire),
-            names: if scope == Scope::Whole { f.names().load(SeqCst) } else { 0 },
-        };
+        let covered = Covered::by_sync_of(f, scope);
         drop(guard);
-        let done = real();
+        let mut done = real();
         f.real_syncs().fetch_add(1, Relaxed);
-        let Entry::Alone(_guard) = lock::enter(self.shm(), f, who) else {
+        let Entry::Alone(guard) = lock::enter(self.shm(), f, who) else {
             return self.sync_nested(who, f, || done);
         };
         if !self.knows(file) {
             return done;
         }
-        match done {
-            Ok(()) => self.synced(file.slot, f, &covered)?,
-            Err(e) => failed(f, e),
+        self.was_synced(file.slot, f, &covered, done)?;
+        if done.is_ok() && !guard.inherited() && self.is_kept_out(f, &covered) {
+            let covered = Covered::by_sync_of(f, scope);
+            done = real();
+            f.real_syncs().fetch_add(1, Relaxed);
+            self.was_synced(file.slot, f, &covered, done)?;
         }
         self.record(who, Event::SyncReal, class(f), self.since(start));
         done
+    }
+
+    /// True for a file for which there is room again, and which others wrote during a real sync. Where they always do, it
+    /// would never come back: they wait for another sync, which has no more to write than what came meanwhile.
+    fn is_kept_out(&self, f: File<'_>, covered: &Covered) -> bool {
+        let flags = f.flags().load(Acquire);
+        let is_out = Flag::LOG_FULL.any_in(flags) && !(Flag::TRACKED | Flag::NEVER_TRACK).any_in(flags);
+        let may_return = is_out && f.sticky().load(Acquire) == 0 && self.has_room(flags);
+        may_return && f.epoch().load(Acquire) != covered.epoch
+    }
+
+    fn was_synced(
+        &self,
+        slot: u32,
+        f: File<'_>,
+        covered: &Covered,
+        done: Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        match done {
+            Ok(()) => self.synced(slot, f, covered)?,
+            Err(e) => failed(f, e),
+        }
+        Ok(())
     }
 
     /// A real sync succeeded; the file's lock is held. If another one failed meanwhile, this success proves
