@@ -132,7 +132,7 @@ mutants! {
             "        if covered.last > f.watermark().load(Acquire) {" => "        if covered.last > f.watermark().load(Acquire) && !{m} {",
         "failed sync: a later one succeeds": "        if Flag::FAILED.any_in(f.flags().load(Acquire)) {\n            return Ok(());" => "        if Flag::FAILED.any_in(f.flags().load(Acquire)) && !{m} {\n            return Ok(());",
         "state: untracked write during a real sync": "if f.epoch().load(Acquire) != covered.epoch {" => "if f.epoch().load(Acquire) != covered.epoch && !{m} {",
-        "state: holds": "        if !held && !Flag::NEVER_TRACK" => "        if (!held || {m}) && !Flag::NEVER_TRACK",
+        "state: holds": "        !held && !Flag::NEVER_TRACK" => "        (!held || {m}) && !Flag::NEVER_TRACK",
         "state: a failed sync is remembered": "    if !never_reached_the_disk && Flag::TRACKED" => "    if !{m} && !never_reached_the_disk && Flag::TRACKED",
         "state: unlinked before the lock is free":
             "op().inspect(|()| self.set_flag(file, Flag::UNLINKED));" => "op().inspect(|()| if !{m} { self.set_flag(file, Flag::UNLINKED) });",

@@ -294,8 +294,7 @@ impl Engine {
     pub(crate) fn may_rejoin(&self, f: File<'_>) -> bool {
         let flags = f.flags().load(Acquire);
         let wanted = Flag::ATOMIC.any_in(flags) && !Flag::TRACKED.any_in(flags);
-        let possible = f.sticky().load(Acquire) == 0 && !Flag::NEVER_TRACK.any_in(flags);
-        wanted && possible && !self.is_exhausted() && self.has_room(flags)
+        wanted && !self.is_exhausted() && self.may_track(f, flags)
     }
 
     /// Takes a file whose every write is to be logged back into the log at once. The caller holds its lock;

@@ -212,9 +212,8 @@ impl Engine {
     /// would never come back: they wait for another sync, which has no more to write than what came meanwhile.
     fn is_kept_out(&self, f: File<'_>, covered: &Covered) -> bool {
         let flags = f.flags().load(Acquire);
-        let is_out = Flag::LOG_FULL.any_in(flags) && !(Flag::TRACKED | Flag::NEVER_TRACK).any_in(flags);
-        let may_return = is_out && f.sticky().load(Acquire) == 0 && self.has_room(flags);
-        may_return && f.epoch().load(Acquire) != covered.epoch
+        let is_out = Flag::LOG_FULL.any_in(flags) && !Flag::TRACKED.any_in(flags);
+        is_out && f.epoch().load(Acquire) != covered.epoch && self.may_track(f, flags)
     }
 
     fn was_synced(
@@ -245,17 +244,22 @@ impl Engine {
             return Ok(());
         }
         let flags = f.flags().fetch_and(!Flag::SYNC_NEEDED.0, SeqCst);
-        let held = f.sticky().load(Acquire) != 0;
-        if !held && !Flag::NEVER_TRACK.any_in(flags) && self.has_room(flags) {
+        if self.may_track(f, flags) {
             f.flags().fetch_and(!Flag::LOG_FULL.0, SeqCst);
             f.flags().fetch_or(Flag::TRACKED.0, SeqCst);
         }
         Ok(())
     }
 
+    /// True if nothing keeps a file of these flags out of the log but what is not durable yet.
+    pub(super) fn may_track(&self, f: File<'_>, flags: u32) -> bool {
+        let held = f.sticky().load(Acquire) != 0;
+        !held && !Flag::NEVER_TRACK.any_in(flags) && self.has_room(flags)
+    }
+
     /// A file that left because the log was full comes back when a quarter of it is free, not sooner: each
     /// change of state costs a real sync.
-    pub(super) fn has_room(&self, flags: u32) -> bool {
+    fn has_room(&self, flags: u32) -> bool {
         let free = self.shm().header().free_segments().load(Relaxed);
         let roomy = || self.log.pool.journal().is_none_or(|journal| journal.is_roomy(&self.log.pool));
         !Flag::LOG_FULL.any_in(flags) || (free >= self.log.layout.segments / 4 && roomy())
