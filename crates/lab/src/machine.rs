@@ -3,7 +3,7 @@
 use std::fs;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -88,24 +88,25 @@ pub fn now() -> String {
 /// The mount with the longest matching path wins; of equal ones the last.
 fn filesystem(path: &Path) -> String {
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
-    let mut best = (0, String::new());
+    let mut best = (0, "", "");
     for line in mounts.lines() {
         let mut words = line.split(' ');
         let (Some(device), Some(mount), Some(kind)) = (words.next(), words.next(), words.next()) else {
             continue;
         };
         if path.starts_with(mount) && mount.len() >= best.0 {
-            best = (mount.len(), format!("{kind}{} on {device}", journal(kind, path)));
+            best = (mount.len(), kind, device);
         }
     }
-    best.1
+    let (_, kind, device) = best;
+    if kind.is_empty() { String::new() } else { format!("{kind}{} on {device}", journal(kind, path)) }
 }
 
 /// Who syncs on an ext4 without a journal waits for no commit of it: figures of both are not comparable.
 fn journal(kind: &str, path: &Path) -> &'static str {
     let task = || {
-        let name = fs::canonicalize(format!("/sys/dev/block/{}", device(path)?)).ok()?;
-        fs::read_to_string(Path::new("/sys/fs/ext4").join(name.file_name()?).join("journal_task")).ok()
+        let device = fs::canonicalize(block_device(path)?).ok()?;
+        fs::read_to_string(Path::new("/sys/fs/ext4").join(device.file_name()?).join("journal_task")).ok()
     };
     match kind {
         "ext4" if task().is_some_and(|task| task.trim() == "<none>") => " without a journal",
@@ -113,8 +114,8 @@ fn journal(kind: &str, path: &Path) -> &'static str {
     }
 }
 
-/// Major and minor number of the device below.
-fn device(path: &Path) -> Option<String> {
+/// What sysfs knows of the block device that a path lies on; not there where it lies on none.
+pub fn block_device(path: &Path) -> Option<PathBuf> {
     let device = fs::metadata(path).ok()?.dev();
-    Some(format!("{}:{}", libc::major(device), libc::minor(device)))
+    Some(format!("/sys/dev/block/{}:{}", libc::major(device), libc::minor(device)).into())
 }

@@ -4,7 +4,7 @@
 //! daemon's thread for that request is not among what is counted.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Result;
@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::growth::Growth;
 use crate::lab::Lab;
+use crate::machine;
 
 /// What was seen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,7 +73,7 @@ pub struct EventStatus {
 pub struct Watch<'a> {
     lab: &'a Lab,
     begin: Instant,
-    device: Option<String>,
+    device: Option<PathBuf>,
     pub samples: Vec<Sample>,
     /// The last status.
     pub status: Status,
@@ -81,10 +82,7 @@ pub struct Watch<'a> {
 impl<'a> Watch<'a> {
     /// Nothing seen yet.
     pub fn new(lab: &'a Lab) -> Self {
-        let device = fs::metadata(lab.work.path()).ok().map(|data| {
-            let (major, minor) = (libc::major(data.dev()), libc::minor(data.dev()));
-            format!("/sys/dev/block/{major}:{minor}/stat")
-        });
+        let device = machine::block_device(lab.work.path()).map(|device| device.join("stat"));
         Self { lab, begin: Instant::now(), device, samples: Vec::new(), status: Status::default() }
     }
 
@@ -164,7 +162,7 @@ fn cpu_seconds(pid: u32) -> f64 {
 }
 
 /// The tenth field: time with a request under way (Documentation/block/stat.rst).
-fn busy_ms(device: &str) -> f64 {
+fn busy_ms(device: &Path) -> f64 {
     let text = fs::read_to_string(device).unwrap_or_default();
     text.split_whitespace().nth(9).and_then(|ms| ms.parse().ok()).unwrap_or(0.0)
 }
