@@ -307,13 +307,16 @@ impl Engine {
             return;
         }
         match sync() {
-            Ok(()) => {
-                f.flags().fetch_and(!Flag::LOG_FULL.0, SeqCst);
-                f.flags().fetch_or(Flag::TRACKED.0, SeqCst);
-            }
+            Ok(()) => track(f),
             Err(_) => distrust(f),
         }
     }
+}
+
+/// All that was written to a file is durable: it is in the log from now on. The caller holds its lock.
+fn track(f: File<'_>) {
+    f.flags().fetch_and(!Flag::LOG_FULL.0, SeqCst);
+    f.flags().fetch_or(Flag::TRACKED.0, SeqCst);
 }
 
 /// A sync of ours failed, and whoever asks next would be told that all is well: the file never returns to the log.

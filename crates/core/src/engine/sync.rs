@@ -7,7 +7,7 @@ use seawall_wire::shm::{File, Flag};
 
 use super::name::is_name_due;
 use super::timing::class;
-use super::{Engine, FileRef, Scope, distrust};
+use super::{Engine, FileRef, Scope, distrust, track};
 use crate::journal::Journal;
 use crate::lock::{self, Entry, Guard};
 use crate::{Errno, Owner, persist};
@@ -245,8 +245,7 @@ impl Engine {
         }
         let flags = f.flags().fetch_and(!Flag::SYNC_NEEDED.0, SeqCst);
         if self.may_track(f, flags) {
-            f.flags().fetch_and(!Flag::LOG_FULL.0, SeqCst);
-            f.flags().fetch_or(Flag::TRACKED.0, SeqCst);
+            track(f);
         }
         Ok(())
     }
