@@ -101,6 +101,20 @@ words!(Desk {
     refused: u32 @ 256,
     /// Bytes that cleaning wrote since the tail moved: what they are copies of counts already.
     cleaned: u64 @ 264,
+    /// 1: captures begin at once, for now; 0: whoever could lead may wait for others first.
+    at_once: u32 @ 272,
+    /// Captures left of the stretch of which the pace is taken.
+    stretch: u32 @ 276,
+    /// Stretches left until the other way of beginning is tried; 0 while it is being tried.
+    untried: u32 @ 280,
+    /// How many stretches there were to be between the last trial and the next one.
+    rest: u32 @ 284,
+    /// When the stretch began, in ticks.
+    stretch_at: u64 @ 288,
+    /// [`waits`](Self::waits) when the stretch began.
+    stretch_waits: u64 @ 296,
+    /// Ticks for 1024 syncs in the last stretch that was no trial.
+    pace: u64 @ 304,
 });
 
 impl<'a> Desk<'a> {

@@ -6,6 +6,9 @@
 //! to come leads. At most for as long as the last write took, counted from its end, and never for more than 2 ms: a commit
 //! that comes later waits for nobody, and neither does one thread that is alone, which was all of the last capture.
 //!
+//! That is a gain as long as the device takes longer than the processors take for the commits of all of them. Where it is
+//! not, nobody waits: `pace`.
+//!
 //! This comes before a capture begins, so it decides when, never what: nothing relies on it. The figures may be of
 //! any age.
 
@@ -15,6 +18,8 @@ use core::sync::atomic::Ordering::Relaxed;
 use seawall_media::sim;
 use seawall_stats::{Clock, ticks};
 use seawall_wire::desk::Desk;
+
+use super::pace;
 
 /// Shorter is not worth falling asleep.
 const LEAST_NS: u64 = 10_000;
@@ -31,6 +36,9 @@ pub(super) fn count(desk: Desk<'_>) {
     let waits = desk.waits().load(Relaxed);
     desk.company().store(waits.saturating_sub(desk.counted().load(Relaxed)), Relaxed);
     desk.counted().store(waits, Relaxed);
+    if sim::process().is_none() {
+        pace::count(desk, waits, ticks());
+    }
 }
 
 /// To be told of a device write: from when to when it was under way, in ticks.
@@ -47,7 +55,7 @@ pub(super) fn patience(desk: Desk<'_>, clock: Clock) -> Option<u64> {
 
 fn patience_at(desk: Desk<'_>, clock: Clock, now: u64) -> Option<u64> {
     let here = desk.waits().load(Relaxed).saturating_sub(desk.counted().load(Relaxed));
-    if here >= desk.company().load(Relaxed) {
+    if pace::is_at_once(desk) || here >= desk.company().load(Relaxed) {
         return None;
     }
     let since = now.wrapping_sub(desk.ended().load(Relaxed));
@@ -74,6 +82,9 @@ mod tests {
         assert_eq!(desk.company().load(Relaxed), 2);
         assert!(join(desk), "the first of the next");
         assert_eq!(patience(), Some(99_000), "one of two");
+        desk.at_once().store(1, Relaxed);
+        assert_eq!(patience(), None, "it is not worth it for now");
+        desk.at_once().store(0, Relaxed);
         assert!(!join(desk));
         assert_eq!(patience(), None, "all that there were");
         count(desk);

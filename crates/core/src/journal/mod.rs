@@ -16,7 +16,8 @@
 //!   device's success. A leader that dies before leaves nothing: its successor begins with another number.
 //! * An error of the device is final: nothing is retried into success.
 //!
-//! Who leads, and who is woken: `lock`. Two devices instead of one: `mirror`. Whether it is worth to wait for others first: `company`.
+//! Who leads, and who is woken: `lock`. Two devices instead of one: `mirror`. Whether to wait for others first: `company`, and what
+//! that brings here: `pace`.
 //!
 //! One write in flight is what makes it possible to tell a drive that lies (`seawall_media::block`). More would be of use
 //! where a write takes much longer than what its sharers do in between; but there all of them meet in the next batch.
@@ -31,6 +32,7 @@ mod lock;
 mod mirror;
 #[cfg(feature = "std")]
 pub mod open;
+mod pace;
 #[cfg(feature = "std")]
 pub mod rebuild;
 mod way;
