@@ -191,6 +191,9 @@ mutants! {
         "spill: check of an entry":
             "(word(2) >> 32 == 0 && word(3) == self.check(&value)).then_some(value)" =>
             "(word(2) >> 32 == 0 && (word(3) == self.check(&value) || {m})).then_some(value)",
+        "spill: a segment that began before the one it replaces":
+            "copy.map_or(0, |copy| copy.last_lsn)" =>
+            "copy.map_or(0, |copy| if {m} { copy.seq } else { copy.last_lsn })",
         "spill: only one copy of an entry": "        for turn in 0..2 {" => "        for turn in 0..if {m} { 1 } else { 2 } {",
     }
     "core/src/spill/area.rs" {

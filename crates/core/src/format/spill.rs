@@ -134,7 +134,9 @@ pub struct Spilled {
 }
 
 /// View of a slot's entry: two checked copies, written one after the other with a fence behind each, as those of a
-/// [`Cell`](super::Cell). The one with the higher `seq` counts. Two damaged copies are damage.
+/// [`Cell`](super::Cell). The one with the higher `last_lsn` counts: a slot is free when that is retired, and what is
+/// copied to it is not. (Its `seq` may be lower: of two lanes one fills its segment while the other has three.) Two
+/// damaged copies are damage.
 #[derive(Clone, Copy)]
 pub struct SpillEntry {
     at: usize,
@@ -163,7 +165,7 @@ impl SpillEntry {
     /// What the slot holds, or `None` if both copies are damaged.
     pub fn load(self, region: &Region) -> Option<Spilled> {
         let [a, b] = [0, 1].map(|copy| self.copy(region, copy));
-        if a.map_or(0, |a| a.seq) >= b.map_or(0, |b| b.seq) { a.or(b) } else { b }
+        if order(a) >= order(b) { a.or(b) } else { b }
     }
 
     /// Writes all these entries and waits until they are persisted. The caller is their only writer, and has seen
@@ -171,9 +173,9 @@ impl SpillEntry {
     pub fn change(region: &Region, all: &[(Self, Spilled)]) {
         for turn in 0..2 {
             for (entry, value) in all {
-                let [a, b] = [0, 1].map(|copy| entry.copy(region, copy).map_or(0, |c| c.seq));
+                let [a, b] = [0, 1].map(|copy| order(entry.copy(region, copy)));
                 entry.put(region, usize::from(a > b), *value);
-                debug_assert!(turn == 0 || a.max(b) == value.seq);
+                debug_assert!(turn == 0 || a.max(b) == value.last_lsn);
             }
             fence();
         }
@@ -198,6 +200,11 @@ impl SpillEntry {
         let words = [value.last_lsn, u64::from(value.sum), (self.at as u64).rotate_left(40) ^ 0x5ea_7a12];
         words.iter().fold(mix(value.seq), |sum, word| mix(sum ^ word))
     }
+}
+
+/// Of two copies the later one has more; a damaged one has nothing.
+fn order(copy: Option<Spilled>) -> u64 {
+    copy.map_or(0, |copy| copy.last_lsn)
 }
 
 #[cfg(test)]
@@ -225,6 +232,19 @@ mod tests {
         }
         region.set_u64(128, 1);
         assert_eq!(entry.load(&region), None);
+    }
+
+    #[test]
+    fn a_segment_that_began_before_the_retired_one_replaces_it() {
+        let [old, new] = [(9, 10), (7, 12)].map(|(seq, last_lsn)| Spilled { seq, last_lsn, sum: 5 });
+        for damaged in [None, Some(128 + 8), Some(160 + 8)] {
+            let (region, entry) = entry();
+            entry.format(&region);
+            SpillEntry::change(&region, &[(entry, old)]);
+            SpillEntry::change(&region, &[(entry, new)]);
+            damaged.into_iter().for_each(|at| region.set_u64(at, 1));
+            assert_eq!(entry.load(&region), Some(new), "{damaged:?}");
+        }
     }
 
     #[test]
