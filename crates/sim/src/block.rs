@@ -337,6 +337,13 @@ impl Block {
         (Desk::new(memory, self.desk_at).lock().load(SeqCst) >> 32) as u32
     }
 
+    /// How many wait for the records that are being written; 0 while it is something else.
+    pub fn company(&self, memory: &Region) -> u64 {
+        let desk = Desk::new(memory, self.desk_at);
+        let is_capture = desk.begun().load(SeqCst) != desk.done().load(SeqCst);
+        if is_capture { desk.company().load(SeqCst) } else { 0 }
+    }
+
     /// Undoes what the tidying did.
     pub fn restore(&self, memory: &Region) {
         if let Some(words) = self.at_death.borrow_mut().take() {
@@ -380,6 +387,8 @@ impl World {
         self.count(|c| c.device_writes += 1);
         if position < RING_AT {
             self.count(|c| c.cleaned += 1);
+        } else if self.company() > 1 {
+            self.count(|c| c.shared += 1);
         }
         self.tell(|| format!("device write {position}+{}", bytes.len()));
         self.point();
@@ -387,8 +396,8 @@ impl World {
         *block.under_way.borrow_mut() = Some((copy, position, bytes.to_vec()));
         self.point();
         if self.rng.one_in(2) {
-            // Devices are slow: others go on meanwhile.
-            self.give_way();
+            // Devices are slow: others go on meanwhile, in a crowd all of them.
+            (0..if self.crowded { self.rng.below(40) } else { 1 }).for_each(|_| self.give_way());
             self.point();
         }
         if block.fails(copy, &self.rng) {

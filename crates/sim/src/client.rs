@@ -8,6 +8,7 @@ use seawall_core::{At, Engine, Errno, FileRef, Owner, Scope, certain};
 use seawall_wire::shm::Flag;
 
 use crate::Change;
+use crate::run::CROWD;
 use crate::world::World;
 
 /// Longest offset a write begins at.
@@ -117,7 +118,17 @@ impl Client {
                 Some(Open { index, name: f.name.filter(known)?, cache: Rc::clone(&f.cache) })
             })
             .collect();
-        (!usable.is_empty()).then(|| usable[self.world.rng.below(usable.len() as u64) as usize].clone())
+        // Those of a crowd do not wait for each other's files.
+        let own =
+            |open: &&Open| self.world.crowded && open.index as u64 % CROWD == self.thread as u64 % CROWD;
+        let any = || usable.get(self.world.rng.below((usable.len() as u64).max(1)) as usize);
+        usable.iter().find(own).or_else(any).cloned()
+    }
+
+    /// What a database does most of the time.
+    fn commit(&self, open: &Open) {
+        self.write(open, self.world.rng.range(1, 6000), self.somewhere());
+        self.sync(open, Scope::Data);
     }
 
     fn who(&self) -> Owner {
@@ -129,6 +140,7 @@ impl Client {
         let kind = rng.below(100);
         self.world.tell(|| format!("file {}: operation {kind}", open.index));
         match kind {
+            _ if self.world.crowded && rng.below(8) > 0 => self.commit(open),
             _ if self.fills() => self.write(open, rng.range(20_000, 90_000), self.somewhere()),
             0..34 => self.write(open, rng.range(1, 700), self.somewhere()),
             34..46 => self.write(open, rng.range(512, 6000), At::Offset(self.place() / 512 * 512)),

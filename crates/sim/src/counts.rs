@@ -77,9 +77,11 @@ counts! {
     drains,
     /// durable writes of a block device
     device_writes,
-    /// of them failed
+    /// of them batches that several waited for
+    shared,
+    /// of the durable writes failed
     device_failures,
-    /// of them anchors: the journal's tail moved
+    /// of the durable writes anchors: the journal's tail moved
     cleaned,
     /// durable writes of a spill area
     area_writes,

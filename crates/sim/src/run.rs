@@ -16,6 +16,9 @@ use crate::world::{Mutant, Site, World};
 /// Steps that are made when the log's device has failed.
 const AFTER_A_FAILURE: u64 = 300;
 
+/// Processes of a crowd, and files.
+pub const CROWD: u64 = 6;
+
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -53,6 +56,11 @@ impl Plan {
     /// With a spill area behind a pool in memory.
     pub fn spilling(seed: u64) -> Self {
         Self { spill: true, ..Self::of(seed) }
+    }
+
+    /// True if many commit at once, each to a file of its own: they share device writes, and fill the log.
+    pub fn is_crowded(&self) -> bool {
+        self.seed % 4 == 2
     }
 
     /// The usual size.
@@ -106,7 +114,7 @@ pub fn run(plan: &Plan) -> Outcome {
 fn lives(scene: &Scene, plan: &Plan) {
     let world = &scene.world;
     let rng = &world.rng;
-    for _ in 0..rng.range(1, 4) {
+    for _ in 0..if world.crowded { CROWD } else { rng.range(1, 4) } {
         world.add_file(vec![0x11; rng.below(5000).next_multiple_of(world.unit()) as usize]);
     }
     for _ in 0..plan.lives {
@@ -140,7 +148,7 @@ fn live(scene: &Scene, plan: &Plan) -> Result<(), String> {
     let mut threads = Threads { all: Vec::new(), room };
     let idle = Rc::new(Cell::new(false));
     threads.daemon(world, &engine, &idle);
-    for _ in 0..rng.range(1, 4) {
+    for _ in 0..if world.crowded { CROWD } else { rng.range(1, 4) } {
         threads.process(world, &engine, plan.operations);
     }
     // Most lives end in the middle of everything.

@@ -69,7 +69,7 @@ impl Threads {
     /// A process of one or two threads.
     pub fn process(&mut self, world: &Rc<World>, engine: &Rc<Engine>, operations: u64) {
         let Some(slot) = world.peek(|| engine.claim_client(std::process::id(), 0)) else { return };
-        let dies = world.rng.one_in(3);
+        let dies = world.rng.one_in(if world.crowded { 12 } else { 3 });
         for _ in 0..world.rng.range(1, 3) {
             let thread = self.number();
             let client = Client { world: Rc::clone(world), engine: Rc::clone(engine), slot, thread };

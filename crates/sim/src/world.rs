@@ -103,6 +103,8 @@ pub struct World {
     pub commits: Cell<u64>,
     /// One exploration in this many points.
     pub sparse: Cell<u64>,
+    /// Many commit at once ([`Plan::is_crowded`]).
+    pub crowded: bool,
     /// Every write of every file is to go through the log (policy `atomic`): in half of the runs.
     pub atomic: bool,
     /// What its file system is known for: in half of the runs a sync of the directory makes names durable.
@@ -134,6 +136,7 @@ impl World {
     pub fn new(pool: Pool, plan: &Plan) -> Self {
         let rng = Rng::new(plan.seed);
         Self {
+            crowded: plan.is_crowded(),
             atomic: plan.seed % 2 == 1,
             sector: rng.pick(&[64, 512, 512, 4096]),
             garbles: rng.one_in(3),

@@ -200,4 +200,9 @@ impl World {
         let holder = self.peek(|| block.holder(&self.view.borrow()));
         self.ids.borrow().iter().position(|id| *id == holder)
     }
+
+    /// How many wait for what is being written to the journal.
+    pub fn company(&self) -> u64 {
+        self.block.as_ref().map_or(0, |block| self.peek(|| block.company(&self.view.borrow())))
+    }
 }
