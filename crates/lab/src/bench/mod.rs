@@ -270,6 +270,11 @@ const PARTS: [Part; 17] = [
 ];
 
 impl Part {
+    /// True if the log is on the disk, whatever medium the lab's own pool has; its table says so.
+    fn is_on_block(&self) -> bool {
+        matches!(self.section, Section::Block | Section::BlockDatabases | Section::BlockSustained)
+    }
+
     fn measure(&self, lab: &mut Lab, scope: Scope) -> Result<SectionResult> {
         if matches!(self.section, Section::Block | Section::BlockDatabases) {
             return lab.on_block(scope.pool, |lab| (self.run)(lab, scope));
@@ -315,8 +320,12 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     };
     drop(lab);
     print!("{tables}");
-    println!("\n  medium of the log: {}", results.medium);
+    println!();
+    if !parts().all(Part::is_on_block) {
+        println!("  medium of the log: {}", results.medium);
+    }
     println!("  data on:           {}", results.machine.filesystem);
+    println!("  idle processors:   {}", results.machine.idle);
     let path = options.common.out.join("bench.json");
     fs::write(&path, serde_json::to_vec_pretty(&results)?)
         .with_context(|| format!("write {}", path.display()))?;

@@ -178,6 +178,7 @@ fn method(report: &DemoReport) -> String {
             ),
         ),
         ("Versions", escape(&versions.join(" \u{b7} "))),
+        ("Idle processors", escape(&machine.idle)),
         ("Data", escape(&machine.filesystem)),
         ("Log", format!("{} MB, {}", report.pool_bytes >> 20, escape(&report.medium))),
         (

@@ -55,6 +55,7 @@ fn facts(all: &[Results]) -> Vec<(String, String)> {
             "machine".into(),
             format!("{} CPUs, {}, {} MB, Linux {}, {}", m.cpus, m.cpu, m.memory_mb, m.kernel, m.system),
         ),
+        ("idle processors".into(), m.idle.clone()),
         ("data on".into(), m.filesystem.clone()),
         ("versions".into(), versions.join(", ")),
         (

@@ -4,6 +4,7 @@
 //! reasons, what must be true for them to be safe, and the way back. Without a pool on this machine the medium
 //! is unknown, and advice that needs one that survives a power cut is withheld.
 
+mod machine;
 mod mariadb;
 mod postgres;
 
@@ -52,6 +53,8 @@ struct Advice {
     /// `None`: there is no pool to look at.
     medium: Option<&'static str>,
     settings: Vec<Setting>,
+    /// Of this machine, not of the database.
+    machine: Vec<Setting>,
     /// Considered, and not advised.
     not_advised: Vec<Setting>,
     /// What must be true.
@@ -86,6 +89,7 @@ impl Pages {
             policy: policy.name(),
             medium: medium.map(Medium::name),
             settings,
+            machine: Vec::new(),
             not_advised,
             requires: if atomic { self.requires.to_vec() } else { Vec::new() },
             way_back: if atomic { self.way_back.to_vec() } else { Vec::new() },
@@ -109,10 +113,11 @@ pub fn tune(how: &Tune) -> Result<()> {
         (Err(error), Some(_)) => return Err(error),
         (Err(_), None) => None,
     };
-    let advice = match how.database.as_str() {
+    let mut advice = match how.database.as_str() {
         "mariadb" => mariadb::advise(policy, medium),
         _ => postgres::advise(policy, medium, how.mount),
     };
+    advice.machine = machine::advise(medium, how.mount);
     if how.json {
         return show::json(&advice);
     }
@@ -124,6 +129,7 @@ fn tell(advice: &Advice, medium: Option<Medium>) {
     let medium = medium.map_or("none yet: name the pool with --pool", Medium::label);
     show::facts(&[("policy", advice.policy.into()), ("medium", medium.into())]);
     settings("\nSettings", &advice.settings);
+    settings("\nThis machine's settings", &advice.machine);
     settings("\nNot advised here", &advice.not_advised);
     list("\nWhat must be true", &advice.requires);
     list("\nThe way back, before it runs without Seawall", &advice.way_back);

@@ -63,7 +63,8 @@ fn always(policy: Policy, on_mount: bool) -> Vec<Setting> {
         Setting {
             name: "commit_delay",
             value: "0",
-            why: "the default: it makes commits wait for others to share a sync, and there is no sync to share",
+            why: "the default: it makes commits wait for others to share a sync. In memory there is no sync to share; on a disk those \
+                  who wait share a device write by themselves",
         },
     ]
 }
