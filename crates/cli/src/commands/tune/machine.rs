@@ -27,7 +27,8 @@ const FUSE_URING: Setting = Setting {
     name: "enable_uring",
     value: "Y",
     why: "of /sys/module/fuse/parameters (options fuse enable_uring=1 in /etc/modprobe.d): requests to the mount come by \
-          io_uring, on the processor where they were made. For mounts that are made from then on, by root",
+          io_uring, on the processor where they were made. For mounts that are made from then on, by root. Many clients gain; a single \
+          one may be faster without where idle processors poll: `seawall-lab bench --only mount`, with it and without",
 };
 
 /// The advice for this machine.
