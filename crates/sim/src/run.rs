@@ -111,10 +111,15 @@ pub fn run(plan: &Plan) -> Outcome {
     }
 }
 
+/// How many files there are, or processes of a life.
+fn some(world: &World) -> u64 {
+    if world.crowded { CROWD } else { world.rng.range(1, 4) }
+}
+
 fn lives(scene: &Scene, plan: &Plan) {
     let world = &scene.world;
     let rng = &world.rng;
-    for _ in 0..if world.crowded { CROWD } else { rng.range(1, 4) } {
+    for _ in 0..some(world) {
         world.add_file(vec![0x11; rng.below(5000).next_multiple_of(world.unit()) as usize]);
     }
     for _ in 0..plan.lives {
@@ -148,7 +153,7 @@ fn live(scene: &Scene, plan: &Plan) -> Result<(), String> {
     let mut threads = Threads { all: Vec::new(), room };
     let idle = Rc::new(Cell::new(false));
     threads.daemon(world, &engine, &idle);
-    for _ in 0..if world.crowded { CROWD } else { rng.range(1, 4) } {
+    for _ in 0..some(world) {
         threads.process(world, &engine, plan.operations);
     }
     // Most lives end in the middle of everything.
