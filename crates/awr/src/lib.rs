@@ -26,6 +26,7 @@ pub mod seawall;
 mod take;
 pub mod top;
 
+pub use machine::Idle;
 pub use recorder::{Recorder, Taken};
 pub use repository::{Baseline, Entry, Imported, Pruned, Repository, RepositoryError, Samples};
 pub use take::{machine_only, take};

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use seawall_awr::Idle;
 use serde::{Deserialize, Serialize};
 
 use crate::process;
@@ -23,7 +24,8 @@ pub struct Machine {
     pub system: String,
     /// File system and device under the data.
     pub filesystem: String,
-    /// What a processor does that has nothing to do: who waits is woken by it.
+    /// What a processor does that has nothing to do. On a virtual machine whose processors halt at once a wake-up takes
+    /// tens of microseconds: figures with and without are not comparable.
     #[serde(default)]
     pub idle: String,
 }
@@ -45,20 +47,8 @@ impl Machine {
             kernel: fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
             system: system(),
             filesystem: filesystem(data),
-            idle: idle(),
+            idle: Idle::find().to_string(),
         }
-    }
-}
-
-/// On a virtual machine whose processors halt at once a wake-up takes tens of microseconds: figures with and without
-/// are not comparable.
-fn idle() -> String {
-    let read = |path: &str| fs::read_to_string(format!("/sys/{path}")).map(|text| text.trim().to_owned());
-    let governor = read("devices/system/cpu/cpuidle/current_governor_ro").unwrap_or_default();
-    let polls = read("module/haltpoll/parameters/guest_halt_poll_ns");
-    match (governor.as_str(), polls) {
-        ("haltpoll", Ok(ns)) => format!("haltpoll, {ns} ns before a halt"),
-        _ => governor,
     }
 }
 

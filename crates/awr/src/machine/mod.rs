@@ -1,12 +1,14 @@
 //! The machine: CPU, disks, memory, pressure, from `/proc`. Needs no privileges.
 
 mod disk;
+mod idle;
 pub mod process;
 mod processor;
 mod storage;
 
 use std::fs::read_to_string;
 
+pub use idle::Idle;
 pub use storage::storage;
 
 use crate::model::{Reading, Snapshot};

@@ -5,13 +5,13 @@
 //! (`haltpoll`, <https://docs.kernel.org/virt/guest-halt-polling.html>). On persistent memory under `run` nothing waits.
 
 use std::fs;
+use std::path::Path;
 
+use seawall_awr::Idle;
 use seawall_media::Medium;
 
 use super::Setting;
 
-/// Where the kernel has its settings; another place in tests.
-const SYS: &str = "/sys";
 /// Who set so much has thought of it.
 const ENOUGH_NS: u64 = 50_000;
 
@@ -33,20 +33,14 @@ const FUSE_URING: Setting = Setting {
 
 /// The advice for this machine.
 pub fn advise(medium: Option<Medium>, on_mount: bool) -> Vec<Setting> {
-    advise_at(SYS, medium, on_mount)
+    advise_at(Path::new("/sys"), medium, on_mount)
 }
 
-fn advise_at(sys: &str, medium: Option<Medium>, on_mount: bool) -> Vec<Setting> {
-    let read = |path: &str| fs::read_to_string(format!("{sys}/{path}")).ok();
-    let governor = || {
-        let current = ["current_governor_ro", "current_governor"];
-        current.iter().find_map(|name| read(&format!("devices/system/cpu/cpuidle/{name}")))
-    };
-    let polls = || read("module/haltpoll/parameters/guest_halt_poll_ns")?.trim().parse::<u64>().ok();
-    let halts = || {
-        governor().is_some_and(|name| name.trim() == "haltpoll") && polls().is_some_and(|ns| ns < ENOUGH_NS)
-    };
-    let uring_is_off = || read("module/fuse/parameters/enable_uring").is_some_and(|is| is.trim() == "N");
+/// `sys`: where the kernel has its settings.
+fn advise_at(sys: &Path, medium: Option<Medium>, on_mount: bool) -> Vec<Setting> {
+    let halts = || Idle::at(sys).halt_poll_ns.is_some_and(|ns| ns < ENOUGH_NS);
+    let uring = || fs::read_to_string(sys.join("module/fuse/parameters/enable_uring"));
+    let uring_is_off = || uring().is_ok_and(|is| is.trim() == "N");
 
     let waits = on_mount || medium == Some(Medium::Block);
     let mut settings = Vec::new();
@@ -57,8 +51,6 @@ fn advise_at(sys: &str, medium: Option<Medium>, on_mount: bool) -> Vec<Setting> 
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     fn machine(governor: &str, polls: &str, uring: &str) -> tempfile::TempDir {
@@ -76,7 +68,6 @@ mod tests {
     }
 
     fn names(sys: &Path, medium: Option<Medium>, on_mount: bool) -> Vec<&'static str> {
-        let sys = sys.to_str().expect("a name");
         advise_at(sys, medium, on_mount).iter().map(|setting| setting.name).collect()
     }
 

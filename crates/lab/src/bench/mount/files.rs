@@ -87,10 +87,11 @@ fn streams(lab: &Lab, mount: &Mount, scope: Scope, what: &str, name: &str) -> Re
     let mut write = Row::new("sequential_write", shape("1 MiB"), "MB/s");
     // Uncounted: a virtual machine's memory is slow to be written for the first time, and a file's blocks to be found.
     for side in BOTH {
-        if !lab.data(side, "stream").exists() {
-            lab.fresh_dir(&lab.data(side, "stream"))?;
+        let dir = lab.data(side, "stream");
+        if !dir.exists() {
+            lab.fresh_dir(&dir)?;
         }
-        stream(lab, &lab.data(side, "stream").join(name), "write", large(scope), &[])?;
+        stream(lab, &dir.join(name), "write", large(scope), &[])?;
     }
     for round in 0..scope.rounds {
         for side in order(&BOTH, round) {
