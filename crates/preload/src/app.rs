@@ -13,13 +13,40 @@ const FIRST_PAGE: usize = 4096;
 /// The kernel writes no more than this in one call.
 const MAX_RW_COUNT: usize = 0x7fff_f000;
 
-/// A path argument; `None` for a null pointer (the kernel answers EFAULT).
+/// A path argument; `None` for one that the kernel must judge: it cannot be read (EFAULT), or does not end in time
+/// (ENAMETOOLONG).
 ///
 /// # Safety
-/// A pointer that is not null must name a C string that lives for the call.
+/// As open(2): a string that can be read must stay as it is for the length of the call.
+#[inline]
 pub unsafe fn path<'a>(path: *const c_char) -> Option<&'a CStr> {
-    // SAFETY: the caller's.
-    (path as usize >= FIRST_PAGE).then(|| unsafe { CStr::from_ptr(path) })
+    let start = path as usize;
+    let limit = start.checked_add(libc::PATH_MAX as usize)?;
+    let mut at = start;
+    while at < limit {
+        let end = (at / PAGE * PAGE).saturating_add(PAGE).min(limit);
+        if !is_readable(at, end - at) {
+            return None;
+        }
+        // SAFETY: readable up to the end of this page, as we have just seen.
+        at += unsafe { libc::strnlen(at as *const c_char, end - at) };
+        if at < end {
+            // SAFETY: all of it is readable, and at `at` stands the only NUL.
+            return Some(unsafe {
+                CStr::from_bytes_with_nul_unchecked(core::slice::from_raw_parts(path.cast(), at - start + 1))
+            });
+        }
+    }
+    None
+}
+
+/// What a pointer argument points to; `None` where the kernel will answer EFAULT.
+///
+/// # Safety
+/// Any bits are a `T`.
+pub unsafe fn value<T: Copy>(at: *const T) -> Option<T> {
+    // SAFETY: readable, as we have just seen, and any bits will do.
+    is_readable(at as usize, size_of::<T>()).then(|| unsafe { at.read_unaligned() })
 }
 
 /// A buffer argument; `None` for one that the kernel must judge (null, absurd length).
@@ -84,11 +111,12 @@ pub unsafe fn pieces<'a>(iov: *const iovec, count: c_int) -> Option<&'a [iovec]>
     (total <= MAX_RW_COUNT).then_some(all)
 }
 
-/// True if these bytes can be read, so that copying them into the log will not kill the process where
-/// write(2) would have said EFAULT.
+/// True if these bytes can be read, so that copying them into the log, or looking at a path, will not kill the process
+/// where the kernel would have said EFAULT.
 ///
 /// Databases write from the same few pages all the time: pages once seen are believed until the application
-/// unmaps or protects something. The others cost a system call each.
+/// unmaps or protects something. The others cost a system call each. What libc unmaps inside (a large block that is
+/// freed) is not seen: a program that passes such memory has a fault of its own, and may die of it here.
 #[inline]
 pub fn is_readable(at: usize, len: usize) -> bool {
     if len == 0 {

@@ -18,6 +18,7 @@ macro_rules! family {
 
 mod append;
 mod bad_descriptor;
+mod bad_pointers;
 mod close;
 mod direct;
 mod dup;
@@ -82,6 +83,7 @@ pub fn all() -> Vec<Case> {
         dup::cases(),
         close::cases(),
         bad_descriptor::cases(),
+        bad_pointers::cases(),
         process::cases(),
         threads::cases(),
         signals::cases(),

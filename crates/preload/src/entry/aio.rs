@@ -9,7 +9,7 @@ use seawall_core::Errno;
 use super::{entry, real_or};
 use crate::asynchronous::announce;
 use crate::sys::raw;
-use crate::{errno, journal, rings};
+use crate::{app, errno, journal, rings};
 
 const LIO_WRITE: c_int = 1;
 const IOCB_CMD_PWRITE: u16 = 1;
@@ -22,6 +22,7 @@ const HARMLESS: [u16; 4] = [0, 5, 6, 7];
 const NO_FILE: u32 = u32::MAX;
 
 /// The kernel's `struct iocb`, as far as we read it.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Iocb {
     data: u64,
@@ -91,24 +92,45 @@ pub fn context_of(events: usize, context: *mut c_ulong) -> Result<usize, Errno> 
     if rings::are_refused() { Err(Errno::NOSYS) } else { raw!(SYS_io_setup, events, context) }
 }
 
-/// Holds the files that these blocks write. A sync whose log cannot be made durable becomes one that fails.
+/// Holds the files that these blocks write. A sync whose log cannot be made durable becomes one that fails. The kernel
+/// takes one block after the other, up to the first that it cannot read or store its key in (EFAULT); so do we.
 ///
 /// # Safety
 /// `n` blocks, as for io_submit(2).
 pub unsafe fn submitting(n: c_long, blocks: *mut *mut Iocb) {
     for i in 0..n.max(0) as usize {
-        // SAFETY: the caller's.
-        let block = unsafe { (*blocks.add(i)).as_mut() };
-        let Some(block) = block.filter(|b| !HARMLESS.contains(&b.opcode)) else { continue };
-        if matches!(block.opcode, IOCB_CMD_FSYNC | IOCB_CMD_FDSYNC) {
-            if journal::harden_all().is_err() {
+        // SAFETY: any bits are a pointer.
+        let Some(at) = (unsafe { app::value(blocks.wrapping_add(i)) }) else { return };
+        if !app::is_writable(at as usize, size_of::<Iocb>()) {
+            return;
+        }
+        // SAFETY: it can be read and written, as we have just seen, and is the application's own for its call.
+        let mut block = unsafe { at.read_unaligned() };
+        if prepare(&mut block) {
+            // SAFETY: as above.
+            unsafe { at.write_unaligned(block) };
+        }
+    }
+}
+
+/// True if the block was changed.
+fn prepare(block: &mut Iocb) -> bool {
+    match block.opcode {
+        opcode if HARMLESS.contains(&opcode) => false,
+        IOCB_CMD_FSYNC | IOCB_CMD_FDSYNC => {
+            let fails = journal::harden_all().is_err();
+            if fails {
                 block.fd = NO_FILE;
             }
-        } else {
+            fails
+        }
+        opcode => {
             let flags = announce(block.fd as c_int);
-            if matches!(block.opcode, IOCB_CMD_PWRITE | IOCB_CMD_PWRITEV) {
+            let changes = flags != 0 && matches!(opcode, IOCB_CMD_PWRITE | IOCB_CMD_PWRITEV);
+            if changes {
                 block.call_flags |= flags;
             }
+            changes
         }
     }
 }

@@ -74,11 +74,11 @@ pub unsafe fn unseen_truncation(
     how: *const u64,
     call: impl FnOnce() -> Result<usize, Errno>,
 ) -> Option<Result<usize, Errno>> {
-    if session::is_off() || !app::is_readable(how as usize, size_of::<u64>()) {
+    if session::is_off() {
         return None;
     }
-    // SAFETY: the first member of `struct open_how` is its flags; readable, as we have just seen.
-    let flags = unsafe { how.read_unaligned() } as c_int;
+    // SAFETY: the first member of `struct open_how` is its flags.
+    let flags = unsafe { app::value(how) }? as c_int;
     // SAFETY: the caller's.
     let path = unsafe { app::path(path) }.filter(|_| flags & O_TRUNC != 0)?;
     let opened = cached::change_opened(dir, path, 0, || call().map(|fd| fd as c_int));

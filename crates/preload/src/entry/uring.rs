@@ -7,6 +7,7 @@ use seawall_core::Errno;
 
 use super::entry;
 use super::origin::made;
+use crate::app;
 use crate::real::real;
 use crate::rings::{self, Ring};
 use crate::sys::{self, raw};
@@ -34,7 +35,7 @@ entry! {
         set_up(flags, ring, || liburing!(c"io_uring_queue_init", fn(entries: c_uint, ring: *mut Ring, flags: c_uint)))
     }
     fn io_uring_queue_init_params (entries: c_uint, ring: *mut Ring, params: *mut c_uint) -> c_int {
-        set_up(*params.add(FLAGS), ring, || {
+        set_up(flags_of(params), ring, || {
             liburing!(c"io_uring_queue_init_params", fn(entries: c_uint, ring: *mut Ring, params: *mut c_uint))
         })
     }
@@ -50,7 +51,7 @@ entry! {
     }
     /// liburing's own set-up comes by here as well.
     fn io_uring_queue_mmap (fd: c_int, params: *mut c_uint, ring: *mut Ring) -> c_int {
-        set_up(*params.add(FLAGS), ring, || {
+        set_up(flags_of(params), ring, || {
             liburing!(c"io_uring_queue_mmap", fn(fd: c_int, params: *mut c_uint, ring: *mut Ring))
         })
     }
@@ -124,6 +125,12 @@ entry! {
 /// liburing's way to say it: the error number, negative.
 fn negative(done: Result<usize, Errno>) -> c_int {
     done.map_or_else(|e| -e.raw_os_error(), |n| n as c_int)
+}
+
+/// The flags that a ring is to be set up with; without any that can be read the kernel refuses (EFAULT).
+fn flags_of(params: *const c_uint) -> c_uint {
+    // SAFETY: any bits are a number.
+    unsafe { app::value(params.wrapping_add(FLAGS)) }.unwrap_or(0)
 }
 
 /// A ring in liburing's hands: its submissions come through the functions above.
