@@ -17,10 +17,13 @@ install -m 755 "$build/seawall-lab" "$build/seawall-load" "$root/bin"
 install -D -m 644 "$build/libseawall_preload.so" "$root/lib/seawall/libseawall_preload.so"
 
 install -d "$units" "$root/lib/tmpfiles.d"
-for unit in seawalld@.service seawall-mount@.service; do
+for unit in seawalld@.service seawall-mount@.service seawall-recover.service; do
     sed "s|@BINDIR@|$prefix/bin|" "$here/systemd/$unit" > "$units/$unit"
     chmod 644 "$units/$unit"
 done
+# A part of every start of the machine, without anybody's enabling it.
+install -d "$units/basic.target.wants"
+ln -sf ../seawall-recover.service "$units/basic.target.wants/seawall-recover.service"
 install -m 644 "$here/systemd/seawall.tmpfiles" "$root/lib/tmpfiles.d/seawall.conf"
 
 # mount -t fuse.seawall, umount, fstab: mount(8) looks in /sbin and /usr/sbin only.

@@ -164,6 +164,8 @@ while_committing cut_off
 boot
 unit_is_active $service
 (($(monotonic "$(daemon)") < $(monotonic $service))) || fail "PostgreSQL did not wait for the log"
+prints "guards down" inside journalctl --boot --no-pager --unit seawall-recover
+(($(monotonic seawall-recover) < $(monotonic basic.target))) || fail "services did not wait for the recovery"
 nothing_is_missing "the machine was reset"
 
 say "neither removed nor detached while in use; drained at its stop"

@@ -29,6 +29,7 @@
 mod ages;
 mod ahead;
 mod asleep;
+pub mod boot;
 pub mod cache;
 mod closing;
 pub mod control;

@@ -86,7 +86,7 @@ fn name_and_owner(pool: &Path) -> io::Result<(String, u32)> {
     Ok((name(&real), uid))
 }
 
-fn name(real: &Path) -> String {
+pub(crate) fn name(real: &Path) -> String {
     let file = real.file_name().unwrap_or(OsStr::new("pool")).to_string_lossy();
     let short: String = file.chars().filter(char::is_ascii_graphic).take(24).collect();
     format!("{short}-{:016x}", fnv1a(real.as_os_str().as_bytes()))

@@ -325,7 +325,7 @@ mod tests {
         let dir = tempfile::tempdir_in("/dev/shm").expect("a directory");
         let pool = dir.path().join("pool");
         seawall_core::pool::create(&pool, 16 << 20, true, false).expect("a pool");
-        let options = serve::Options { pool, keep: false, journal: false, cache: None };
+        let options = serve::Options { pool, keep: false, boot: false, journal: false, cache: None };
         let daemon = start::start(&options).expect("started");
         let peer = Peer { pid: std::process::id(), uid: rustix::process::geteuid().as_raw() };
         let mut connection = Connection::new(&daemon, peer);

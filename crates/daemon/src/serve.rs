@@ -11,6 +11,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use seawall_media::Medium;
 use seawall_wire::message::{Reply, Status};
 use zerocopy::IntoBytes;
 
@@ -18,8 +19,8 @@ use crate::cache::CacheOptions;
 use crate::errors::DaemonError;
 use crate::state::Daemon;
 use crate::{
-    ahead, cache, closing, destaging, journal, leader, net, place, rebuild, requests, spill, start, warden,
-    watch,
+    ahead, boot, cache, closing, destaging, journal, leader, net, place, rebuild, requests, spill, start,
+    warden, watch,
 };
 
 /// Connections served at once. Clients connect for one request each; more than this many at the same moment
@@ -35,6 +36,8 @@ pub struct Options {
     pub pool: PathBuf,
     /// Stay when the last client has gone.
     pub keep: bool,
+    /// Have the pool recovered when this machine starts after a crash.
+    pub boot: bool,
     /// Say everything on stderr too.
     pub journal: bool,
     /// The block cache to have beside the log.
@@ -51,6 +54,9 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     let signals = block_signals();
     let daemon = Arc::new(start::start(options)?);
     let listener = listen(&daemon)?;
+    if options.boot {
+        enter_registry(&daemon);
+    }
     daemon.log.say(format!(
         "listening; pool {} ({}), foreign writers by {}",
         daemon.pool.path.display(),
@@ -126,6 +132,21 @@ pub(crate) fn be_found(daemon: &Daemon) {
         // Without it the daemon is found by its own path.
         let _ = std::os::unix::fs::symlink(&daemon.place.socket, &socket);
     });
+}
+
+/// Before the log can hold anything: should the machine crash, the pool is recovered when it starts.
+fn enter_registry(daemon: &Daemon) {
+    if daemon.pool.medium == Medium::Emulated {
+        return;
+    }
+    match boot::enter(&daemon.pool.path) {
+        Ok(true) => daemon.log.say("registered: recovered when this machine starts after a crash"),
+        Ok(false) => {}
+        Err(e) => daemon.log.say(format!(
+            "not registered, so not recovered when this machine starts, only when the database does: {}: {e}",
+            boot::registry().display()
+        )),
+    }
 }
 
 /// Undoes [`be_found`].
@@ -205,6 +226,7 @@ fn finish(daemon: &Daemon) {
         Ok(()) => {
             daemon.log.say("ended; drained, guards down");
             closing::forget_boot(daemon);
+            boot::leave(&daemon.pool.path);
         }
         Err(why) => daemon.log.say(format!("ended; {why}")),
     }

@@ -32,7 +32,7 @@ use crate::roots::Roots;
 use crate::serve::Options as Serving;
 use crate::state::Daemon;
 use crate::watch::Watch;
-use crate::{cache, closing, journal, locate, place, process, register, warden};
+use crate::{boot, cache, closing, journal, locate, place, process, register, warden};
 
 /// What `seawall recover` may do.
 #[derive(Clone, Copy, Debug)]
@@ -76,8 +76,11 @@ pub fn recover(path: &Path, how: Offline) -> Result<Recovery, DaemonError> {
     let report = close(&pool, former, Options { mode, accept_loss: how.accept_loss })?;
     let roots = Roots::load(table::roots(&pool)?, true);
     let claim = Claim { uuid: pool.uuid(), pool: pool.path.clone() };
-    let guards_left = roots.lower(&claim, |_| true).iter().map(ToString::to_string).collect();
+    let guards_left: Vec<_> = roots.lower(&claim, |_| true).iter().map(ToString::to_string).collect();
     journal::leave(&pool);
+    if guards_left.is_empty() {
+        boot::leave(path);
+    }
     Ok(Recovery { report, guards_left })
 }
 

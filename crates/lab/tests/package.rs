@@ -35,6 +35,7 @@ fn the_package_holds_what_attach_and_lab_look_for() {
         "bin/seawall-load",
         "lib/seawall/libseawall_preload.so",
         "lib/systemd/system/seawalld@.service",
+        "lib/systemd/system/basic.target.wants/seawall-recover.service",
         "lib/tmpfiles.d/seawall.conf",
         "share/man/man1/seawall.1.gz",
         "share/man/man1/seawall-attach.1.gz",
@@ -47,6 +48,9 @@ fn the_package_holds_what_attach_and_lab_look_for() {
     }
     let unit = fs::read_to_string(usr.join("lib/systemd/system/seawalld@.service")).expect("a unit");
     assert!(unit.contains("ExecStart=/usr/bin/seawall daemon --service --pool %f\n"), "{unit}");
+    let at_boot = fs::read_to_string(usr.join("lib/systemd/system/seawall-recover.service")).expect("a unit");
+    assert!(at_boot.contains("ExecStart=/usr/bin/seawall recover --all\n"), "{at_boot}");
+    let unit = unit + &at_boot;
     // The first takes openat2 away, and no recovery finds its files; the others hide clients and pools.
     for harmful in ["RestrictSUIDSGID=", "PrivateUsers=", "ProtectProc=", "ProcSubset=", "PrivateDevices="] {
         assert!(!unit.lines().any(|line| line.starts_with(harmful)), "{harmful}");

@@ -57,6 +57,10 @@ pub fn detach(how: &Detach) -> Result<()> {
         );
     }
     close_log(&machine, &attached, how.dry_run)?;
+    if machine.is_live() && !how.dry_run && is_last(&machine, &attached) {
+        // Its daemon, if it runs, has closed the log, and enters the pool again if it is ever used again.
+        seawall_daemon::boot::leave(&attached.pool);
+    }
     let mut steps = steps(&machine, &attached)?;
     if how.dry_run {
         steps.iter().filter(|_| !how.json).for_each(|step| println!("would {}", step.words()));

@@ -31,6 +31,9 @@ pub struct Daemon {
     /// Stay when the last client has gone
     #[arg(long)]
     keep: bool,
+    /// Do not register the pool for recovery at the start of the machine
+    #[arg(long)]
+    no_boot: bool,
     /// As a service of systemd: stay, talk to the journal, serve the pool's owner from /run/seawalld
     #[arg(long)]
     service: bool,
@@ -51,6 +54,7 @@ pub fn daemon(how: &Daemon) -> ExitCode {
     let options = Options {
         pool: how.pool.clone(),
         keep: how.keep || how.service,
+        boot: !how.no_boot,
         journal: how.service,
         // A service comes up without it: its users wait for the database, not for its cache.
         cache: how.cache.options().map(|cache| CacheOptions { is_needed: !how.service, ..cache }),

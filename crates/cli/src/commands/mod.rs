@@ -11,5 +11,6 @@ pub mod lab;
 pub mod mirror;
 pub mod mount;
 pub mod recover;
+mod recover_all;
 pub mod status;
 pub mod tune;

@@ -1,5 +1,6 @@
 //! `seawall recover`: brings the files up to date after a crash, and removes the guards.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -11,7 +12,7 @@ use seawall_wire::message::Kind;
 use seawall_wire::shm::Preset;
 use serde_json::json;
 
-use super::ask;
+use super::{ask, recover_all};
 use crate::{pool, show, size, user};
 
 /// Bring the files up to date after a crash and remove the guards
@@ -30,6 +31,16 @@ pub struct Recover {
     /// that were only in that pool are lost
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["replay", "accept_loss"])]
     abandon: Option<PathBuf>,
+    /// Recover every pool of this machine that a crash left with records, each as its owner; one line each. As root at the
+    /// start of the machine, by seawall-recover.service. Pools that are served are left alone
+    #[arg(long, conflicts_with_all = ["pool", "replay", "accept_loss", "abandon"])]
+    all: bool,
+    /// Do not recover this pool any more when the machine starts, for example because it was removed
+    #[arg(long, value_name = "POOL", conflicts_with_all = ["all", "pool", "replay", "accept_loss", "abandon", "json"])]
+    forget: Option<PathBuf>,
+    /// For --all: the pool is left alone if a daemon serves it, or if it is neither this user's nor root's
+    #[arg(long, hide = true, value_name = "UID")]
+    registered_by: Option<u32>,
     /// JSON instead of text
     #[arg(long)]
     json: bool,
@@ -40,12 +51,24 @@ pub fn recover(how: &Recover) -> Result<()> {
     if let Some(dir) = &how.abandon {
         return abandon(dir, how.json);
     }
+    if let Some(pool) = &how.forget {
+        return recover_all::forget(pool);
+    }
+    if how.all {
+        return recover_all::recover_all(how.json);
+    }
     let pool = pool::existing(how.pool.as_deref())?;
+    if let Some(uid) = how.registered_by {
+        check_registered(&pool, uid)?;
+    }
     user::become_owner(&pool)?;
+    if how.registered_by.is_some() && pool::is_served(&pool) {
+        return show::json(&json!({ "served": true }));
+    }
     let offline = Offline { replay: how.replay, accept_loss: how.accept_loss };
     let done = match recover_pool(&pool, offline) {
         // The daemon brings its log to the files itself; what it may not do is end while clients live.
-        Err(DaemonError::Pool(PoolError::InUse(_))) => {
+        Err(DaemonError::Pool(PoolError::InUse(_))) if how.registered_by.is_none() => {
             end_daemon(&pool)?;
             recover_pool(&pool, offline)?
         }
@@ -57,6 +80,16 @@ pub fn recover(how: &Recover) -> Result<()> {
         tell(&pool, &done)
     }
     if done.guards_left.is_empty() { Ok(()) } else { bail!("{}", done.guards_left.join("\n")) }
+}
+
+/// A link in the registry speaks for the pools of whoever made it.
+fn check_registered(pool: &Path, by: u32) -> Result<()> {
+    let owner = std::fs::metadata(pool).with_context(|| pool.display().to_string())?.uid();
+    if by != 0 && by != owner {
+        let (owner, by) = (user::name(owner), user::name(by));
+        bail!("it belongs to {owner}, and {by} registered it: `seawall recover --forget {}`", pool.display());
+    }
+    Ok(())
 }
 
 fn end_daemon(pool: &Path) -> Result<()> {

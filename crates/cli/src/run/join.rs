@@ -27,6 +27,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub struct How {
     /// It stays when the last client has gone.
     pub keep: bool,
+    /// The pool is recovered when the machine starts after a crash.
+    pub boot: bool,
     /// A watch on foreign writers made with more rights than the daemon will have. Given to the first one.
     pub watch: Option<OwnedFd>,
     /// The block cache it has.
@@ -180,6 +182,9 @@ fn command(pool: &Path, how: &mut How) -> Command {
     command.arg("daemon").arg("--pool").arg(pool);
     if how.keep {
         command.arg("--keep");
+    }
+    if !how.boot {
+        command.arg("--no-boot");
     }
     command.args(how.cache.iter().flat_map(cache::arguments));
     // The daemon must not be its own client.

@@ -62,6 +62,9 @@ pub struct Run {
     /// Keep the daemon when the last client has gone; `seawall stop` ends it
     #[arg(long)]
     keep: bool,
+    /// Do not recover the log when this machine starts after a crash, only when the database is started with Seawall
+    #[arg(long)]
+    no_boot: bool,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -91,7 +94,11 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
     say_what_it_survives(&pool, how.quiet)?;
     program.warn();
     lockfile::step_over(&roots);
-    let link = join::Link::new(pool, roots, join::How { keep: how.keep, watch, cache: how.cache.options() })?;
+    let link = join::Link::new(
+        pool,
+        roots,
+        join::How { keep: how.keep, boot: !how.no_boot, watch, cache: how.cache.options() },
+    )?;
     say_what_cache(&link, how.cache.options().as_ref());
     let mut command = Command::new(&program.path);
     command.args(&how.command[1..]);

@@ -181,7 +181,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    const PROGRAM: [&str; 6] = ["dd", "of=x-wal", "bs=4096", "iflag=fullblock", "oflag=dsync", "status=none"];
+    pub const PROGRAM: [&str; 6] =
+        ["dd", "of=x-wal", "bs=4096", "iflag=fullblock", "oflag=dsync", "status=none"];
 
     pub fn start(place: &Place) -> Self {
         Self::start_by(place, place.run_command(&Self::PROGRAM))
@@ -200,7 +201,7 @@ impl Writer {
         Self::start_by(place, command)
     }
 
-    fn start_by(place: &Place, mut run: Command) -> Self {
+    pub fn start_by(place: &Place, mut run: Command) -> Self {
         run.stdin(Stdio::piped()).stderr(Stdio::piped());
         Self { run: run.spawn().expect("seawall starts"), blocks: 0, file: place.file("x-wal") }
     }

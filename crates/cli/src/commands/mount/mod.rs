@@ -71,6 +71,9 @@ pub struct Mount {
     /// What the kernel is to forbid, as with any file system. More than once, or with commas between
     #[arg(long = "option", value_delimiter = ',', value_parser = Flag::ALL.map(Flag::name))]
     options: Vec<String>,
+    /// Do not recover the log when this machine starts after a crash, only when this is mounted again
+    #[arg(long)]
+    no_boot: bool,
     /// Stay in the foreground, for systemd and containers
     #[arg(long)]
     foreground: bool,
@@ -187,7 +190,11 @@ fn supervise(how: &Mount) -> Result<()> {
     crate::run::say_what_it_survives(&pool, how.quiet)?;
     let roots = roots(how, &backing)?;
     let cache = how.cache.options();
-    let mut link = Link::new(pool, roots, join::How { keep: false, watch: None, cache: cache.clone() })?;
+    let mut link = Link::new(
+        pool,
+        roots,
+        join::How { keep: false, boot: !how.no_boot, watch: None, cache: cache.clone() },
+    )?;
     crate::run::say_what_cache(&link, cache.as_ref());
     let ended = start_server(claim.try_clone().context("keeping the claim")?).and_then(|mut server| {
         println!("{READY}");
