@@ -65,7 +65,6 @@ static void *write_for_ever(void *argument) {
             return NULL;
         if (work.leave)
             pthread_exit(argument);
-        pthread_testcancel();
     }
 }
 

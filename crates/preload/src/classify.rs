@@ -80,6 +80,21 @@ pub fn of(fd: c_int, intent: Intent) -> Kind {
     }
 }
 
+/// True if every use of `fd` that changes something is the kernel's business alone, also the block cache's.
+#[inline]
+pub fn is_left_alone(fd: c_int) -> bool {
+    if session::is_off() {
+        return true;
+    }
+    let entry = fdtable::get(fd);
+    let is_the_kernels = match entry.state() {
+        State::Managed | State::Candidate => false,
+        State::Unmanaged => !entry.has(mark::STRIPPED),
+        State::Unknown => matches!(of(fd, Intent::Write), Kind::Kernel),
+    };
+    is_the_kernels && cached::is_other(fd)
+}
+
 #[inline]
 fn target(entry: Entry) -> Option<Target> {
     let engine = session::joined().filter(|engine| engine.knows(entry.file()))?;

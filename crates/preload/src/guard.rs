@@ -69,3 +69,13 @@ fn join<'a>(path: &CStr, end: &[u8], room: &'a mut [u8; PATH_MAX]) -> Option<&'a
     room[len] = 0;
     CStr::from_bytes_until_nul(room).ok()
 }
+
+/// True if `path` means what it says.
+///
+/// # Safety
+/// As for [`with`].
+#[inline]
+pub unsafe fn is_clear_of(dir: c_int, path: *const c_char) -> bool {
+    // SAFETY: the caller's.
+    unsafe { with(dir, path, |real| core::ptr::eq(real, path)) }
+}

@@ -43,6 +43,7 @@ static CONSTRUCTOR: Constructor = start;
 unsafe extern "C" fn start(_argc: c_int, _argv: *const *const c_char, envp: *const *const c_char) {
     // SAFETY: the loader passes the environment as the third argument.
     unsafe { environment::take(envp) };
+    entry::frame::bind();
     session::start();
     if !session::is_off() {
         owner::remember_pid();

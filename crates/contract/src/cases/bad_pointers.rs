@@ -39,7 +39,7 @@ fn bad(cx: &Context, each: impl Fn(*mut c_char)) {
     let no_end = half_mapped().wrapping_add(PAGE - 8).cast();
     let all = [
         ("null", null_mut()),
-        ("the first page", 1 as *mut c_char),
+        ("the first page", std::ptr::without_provenance_mut(1)),
         ("the last byte", usize::MAX as *mut c_char),
         ("a kernel's address", (usize::MAX / 2 + 1) as *mut c_char),
         ("unmapped", unmapped),

@@ -19,6 +19,7 @@ macro_rules! family {
 mod append;
 mod bad_descriptor;
 mod bad_pointers;
+mod cancel;
 mod close;
 mod direct;
 mod dup;
@@ -86,6 +87,7 @@ pub fn all() -> Vec<Case> {
         bad_pointers::cases(),
         process::cases(),
         threads::cases(),
+        cancel::cases(),
         signals::cases(),
         mapping::cases(),
         metadata::cases(),

@@ -28,6 +28,10 @@ fn cancelled(cx: &Context) {
     ending_threads(cx, 40, 1);
 }
 
+fn cancelled_at_any_instruction(cx: &Context) {
+    ending_threads(cx, 40, 2);
+}
+
 /// One thread after another, each with one write: their lanes must be found again.
 fn many_short_threads(cx: &Context) {
     let fd = cx.file("a");
@@ -123,6 +127,6 @@ fn truncation_beside_writers(cx: &Context) {
 }
 
 family!("threads" => [
-    leaving_by_pthread_exit, cancelled, many_short_threads, many_at_once, each_with_its_own_descriptor,
+    leaving_by_pthread_exit, cancelled, cancelled_at_any_instruction, many_short_threads, many_at_once, each_with_its_own_descriptor,
     truncation_beside_writers,
 ]);

@@ -40,21 +40,23 @@ impl Work {
         &self.path
     }
 
-    /// Builds `native/native.c`; `None`, with the reason printed, where there is no C compiler.
+    /// Builds `native/native.c` and `native/cancel.c`; `None`, with the reason printed, where there is no C compiler.
     pub fn native_library(&self) -> Option<PathBuf> {
-        self.build("native", &["-shared", "-fPIC"], "-lpthread")
+        self.build(&["native", "cancel"], &["-shared", "-fPIC"], "-lpthread")
     }
 
     /// Builds `native/ring.c`; `None`, with the reason printed, where there is no C compiler or no liburing.
     pub fn ring_program(&self) -> Option<PathBuf> {
-        self.build("ring", &[], "-luring")
+        self.build(&["ring"], &[], "-luring")
     }
 
-    fn build(&self, name: &str, options: &[&str], library: &str) -> Option<PathBuf> {
+    fn build(&self, names: &[&str], options: &[&str], library: &str) -> Option<PathBuf> {
+        let name = names[0];
         let output = self.path.join(format!("{name}.built"));
-        let source = format!(concat!(env!("CARGO_MANIFEST_DIR"), "/native/{}.c"), name);
+        let source = |name: &&str| format!(concat!(env!("CARGO_MANIFEST_DIR"), "/native/{}.c"), name);
         let mut compiler = Command::new("cc");
-        compiler.args(options).args(["-O1", "-o"]).arg(&output).arg(source).arg(library);
+        compiler.args(options).args(["-O1", "-o"]).arg(&output);
+        compiler.args(names.iter().map(source)).arg(library);
         match compiler.status() {
             Ok(status) if status.success() => Some(output),
             other => {

@@ -34,7 +34,7 @@ pub use change::{
 };
 pub use disk::KEPT;
 pub use read::{Wanted, read};
-pub use streams::{before_fork, closed, opened as stream};
+pub use streams::{before_fork, closed, is_open as is_stream, opened as stream};
 pub use table::{copy, reset};
 
 /// Null while nobody knows.
@@ -112,6 +112,18 @@ fn ask_for(fd: c_int) -> Option<&'static Cache> {
         return None;
     }
     zone()
+}
+
+/// True if nothing that is done through `fd` can matter to the zone.
+#[inline]
+pub fn is_other(fd: c_int) -> bool {
+    zone_for(fd).is_none_or(|cache| table::known(cache, fd).is_other())
+}
+
+/// True if no read through `fd` goes by the zone, as far as is known without asking.
+#[inline]
+pub fn is_read_past(fd: c_int) -> bool {
+    session::is_off() || !may_be() || table::get(fd).is_other()
 }
 
 /// The zone, for a use of a path.

@@ -37,6 +37,11 @@ pub fn opened(stream: usize, fd: c_int) {
     }
 }
 
+/// True if the stream's end must be seen.
+pub fn is_open(stream: usize) -> bool {
+    TABLE.iter().any(|row| row.stream.load(Acquire) == stream)
+}
+
 /// Runs `close`, which closes the stream at this address; whatever it still writes is written when that has returned.
 pub fn closed<R>(stream: usize, close: impl FnOnce() -> R) -> R {
     // Before the close: the address may be another stream's at once.

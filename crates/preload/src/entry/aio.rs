@@ -39,14 +39,11 @@ entry! {
         real_or!(-1, c"aio_write", fn(block: *mut libc::aiocb) -> c_int)
     }
 
+    /// It may wait.
     fn lio_listio | lio_listio64 (
         mode: c_int, blocks: *const *mut libc::aiocb, n: c_int, event: *mut c_void
-    ) -> c_int {
-        for i in 0..n.max(0) as usize {
-            if let Some(block) = (*blocks.add(i)).as_ref() && block.aio_lio_opcode == LIO_WRITE {
-                announce(block.aio_fildes);
-            }
-        }
+    ) -> c_int, passes if { listed(blocks, n); true } {
+        listed(blocks, n);
         real_or!(-1, c"lio_listio",
             fn(mode: c_int, blocks: *const *mut libc::aiocb, n: c_int, event: *mut c_void) -> c_int)
     }
@@ -83,6 +80,21 @@ entry! {
         match raw!(SYS_io_submit, context, n, blocks) {
             Ok(n) => n as c_int,
             Err(e) => -e.raw_os_error(),
+        }
+    }
+}
+
+/// Holds what a list of requests writes.
+///
+/// # Safety
+/// `n` blocks, as for lio_listio(3).
+unsafe fn listed(blocks: *const *mut libc::aiocb, n: c_int) {
+    for i in 0..n.max(0) as usize {
+        // SAFETY: the caller's.
+        if let Some(block) = unsafe { (*blocks.add(i)).as_ref() }
+            && block.aio_lio_opcode == LIO_WRITE
+        {
+            announce(block.aio_fildes);
         }
     }
 }

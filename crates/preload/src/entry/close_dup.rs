@@ -4,15 +4,18 @@ use core::ffi::{c_int, c_uint};
 
 use seawall_core::Errno;
 
-use super::{entry, real_or};
+use super::{entry, point, real_or};
+use crate::fdtable::{self, State};
 use crate::sys::raw;
-use crate::{errno, fdtable, kept, rings};
+use crate::{errno, kept, rings};
 
 const CLOSE_RANGE_CLOEXEC: c_uint = 4;
 
-entry! {
-    fn close | __close (fd: c_int) -> c_int { errno::int(shut(fd)) }
+point! {
+    fn close | __close (fd: c_int) -> c_int, passes if { is_forgotten(fd) } { errno::int(shut(fd)) }
+}
 
+entry! {
     fn close_range (first: c_uint, last: c_uint, flags: c_int) -> c_int {
         errno::int(shut_range(first, last, flags as c_uint))
     }
@@ -31,6 +34,16 @@ entry! {
     fn dup2 | __dup2 (old: c_int, new: c_int) -> c_int { errno::int(onto(old, new)) }
 
     fn dup3 (old: c_int, new: c_int, flags: c_int) -> c_int { errno::int(onto_with(old, new, flags)) }
+}
+
+/// True if nothing has to be remembered of `fd` should its thread be cancelled before it is closed; then nothing is.
+fn is_forgotten(fd: c_int) -> bool {
+    let is_simple =
+        matches!(fdtable::get(fd).state(), State::Unknown | State::Unmanaged) && !kept::is_kept(fd);
+    if is_simple {
+        fdtable::reset(fd);
+    }
+    is_simple
 }
 
 /// close(2). The entry goes first: the number may be another thread's at once.

@@ -15,7 +15,10 @@ use crate::sys::{self, raw};
 use crate::{cached, errno};
 
 entry! {
-    fn fcntl | fcntl64 | __fcntl (fd: c_int, command: c_int, arg: usize) -> c_int {
+    /// Waiting for a lock is a cancellation point; in libc, where it waits.
+    fn fcntl | fcntl64 | __fcntl (fd: c_int, command: c_int, arg: usize) -> c_int,
+        passes if { matches!(command, libc::F_SETLKW | libc::F_OFD_SETLKW) }
+    {
         if command == libc::F_GETOWN {
             // libc tells a process group from an error.
             return real_or!(-1, c"fcntl", fn(fd: c_int, command: c_int, arg: usize) -> c_int);
@@ -23,7 +26,9 @@ entry! {
         errno::int(control(fd, command, arg))
     }
 
-    fn ioctl (fd: c_int, request: c_ulong, arg: usize) -> c_int { errno::int(device(fd, request, arg)) }
+    fn ioctl (fd: c_int, request: c_ulong, arg: usize) -> c_int, passes if { !changes_content(request) } {
+        errno::int(device(fd, request, arg))
+    }
 }
 
 /// fcntl(2).

@@ -11,7 +11,7 @@ use seawall_wire::shm::Flag;
 
 use super::origin::fresh;
 use super::truncate_fallocate::file as truncate;
-use super::{entry, real_or};
+use super::{point, real_or};
 use crate::classify::{self, Intent, Kind};
 use crate::fdtable::{self, mark};
 use crate::sys::{self, raw};
@@ -19,31 +19,71 @@ use crate::{app, cached, errno, guard, look, session};
 
 const HERE: c_int = libc::AT_FDCWD;
 
-entry! {
-    fn open | open64 | __open | __open64 (path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
+const CREAT: c_int = O_CREAT | libc::O_WRONLY | O_TRUNC;
+
+point! {
+    fn open | open64 | __open | __open64 (path: *const c_char, flags: c_int, mode: mode_t) -> c_int,
+        passes if { is_simple(HERE, path, flags) } then |fd| { opened(fd, flags) }
+    {
         errno::int(at(HERE, path, flags, mode))
     }
 
-    fn __open_2 | __open64_2 (path: *const c_char, flags: c_int) -> c_int {
+    fn __open_2 | __open64_2 (path: *const c_char, flags: c_int) -> c_int,
+        passes if { is_simple(HERE, path, flags) } then |fd| { opened(fd, flags) }
+    {
         errno::int(at(HERE, path, flags, 0))
     }
 
-    fn openat | openat64 (dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
+    fn openat | openat64 (dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int,
+        passes if { is_simple(dir, path, flags) } then |fd| { opened(fd, flags) }
+    {
         errno::int(at(dir, path, flags, mode))
     }
 
-    fn __openat_2 | __openat64_2 (dir: c_int, path: *const c_char, flags: c_int) -> c_int {
+    fn __openat_2 | __openat64_2 (dir: c_int, path: *const c_char, flags: c_int) -> c_int,
+        passes if { is_simple(dir, path, flags) } then |fd| { opened(fd, flags) }
+    {
         errno::int(at(dir, path, flags, 0))
     }
 
-    fn creat | creat64 (path: *const c_char, mode: mode_t) -> c_int {
-        errno::int(at(HERE, path, O_CREAT | libc::O_WRONLY | O_TRUNC, mode))
+    fn creat | creat64 (path: *const c_char, mode: mode_t) -> c_int,
+        passes if { is_simple(HERE, path, CREAT) } then |fd| { opened(fd, CREAT) }
+    {
+        errno::int(at(HERE, path, CREAT, mode))
     }
 
-    fn open_by_handle_at (mount: c_int, handle: *mut libc::file_handle, flags: c_int) -> c_int {
+    fn open_by_handle_at (mount: c_int, handle: *mut libc::file_handle, flags: c_int) -> c_int,
+        passes if { true } then |fd| { opened_unseen(fd, flags); }
+    {
         let fd = real_or!(-1, c"open_by_handle_at",
             fn(mount: c_int, handle: *mut libc::file_handle, flags: c_int) -> c_int);
         opened_unseen(fd, flags)
+    }
+}
+
+/// True if the open is the kernel's alone: of a path that means what it says, and in a way that changes no file. What is
+/// no file may block, so an open of that is libc's in any case.
+///
+/// # Safety
+/// As openat(2).
+unsafe fn is_simple(dir: c_int, path: *const c_char, flags: c_int) -> bool {
+    if session::is_off() {
+        return true;
+    }
+    // SAFETY: the caller's, for both.
+    let (is_clear, name) = unsafe { (guard::is_clear_of(dir, path), app::path(path)) };
+    let is_special = |name| sys::fstatat(dir, name, 0).is_ok_and(|stat| !stat.regular);
+    is_clear && (!is_delicate(flags) || name.is_none_or(is_special))
+}
+
+/// Libc's own open has made `fd`.
+fn opened(fd: c_int, flags: c_int) {
+    match is_delicate(flags) && !session::is_off() {
+        true => {
+            opened_unseen(fd, flags);
+        }
+        false if fd >= 0 => plain(fd, flags),
+        false => {}
     }
 }
 

@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_int, c_uint, c_void};
 use libc::{FILE, mode_t, msghdr, sockaddr, socklen_t};
 use seawall_core::Errno;
 
-use super::{entry, real_or};
+use super::{entry, point, real_or};
 use crate::sys::raw;
 use crate::{classify, errno, fdtable, rings, socket};
 
@@ -56,12 +56,6 @@ entry! {
     fn socketpair (domain: c_int, kind: c_int, protocol: c_int, fds: *mut c_int) -> c_int {
         pair(fds, raw!(SYS_socketpair, domain, kind, protocol, fds))
     }
-    fn accept (fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
-        new(raw!(SYS_accept, fd, address, len))
-    }
-    fn accept4 (fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int {
-        new(raw!(SYS_accept4, fd, address, len, flags))
-    }
     fn pipe | __pipe (fds: *mut c_int) -> c_int { pair(fds, raw!(SYS_pipe2, fds, 0)) }
     fn pipe2 (fds: *mut c_int, flags: c_int) -> c_int { pair(fds, raw!(SYS_pipe2, fds, flags)) }
     fn eventfd (count: c_uint, flags: c_int) -> c_int { new(raw!(SYS_eventfd2, count, flags)) }
@@ -99,20 +93,52 @@ entry! {
     }
 }
 
-entry! {
-    fn recvmsg (fd: c_int, message: *mut msghdr, flags: c_int) -> isize {
+point! {
+    fn accept (fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int,
+        passes if { true } then |made| { given(made); }
+    {
+        new(raw!(SYS_accept, fd, address, len))
+    }
+    fn accept4 (fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int,
+        passes if { true } then |made| { given(made); }
+    {
+        new(raw!(SYS_accept4, fd, address, len, flags))
+    }
+    fn recvmsg (fd: c_int, message: *mut msghdr, flags: c_int) -> isize,
+        passes if { true } then |received| { came(message, (received >= 0).into()) }
+    {
         let received = raw!(SYS_recvmsg, fd, message, flags);
-        if received.is_ok() {
-            socket::rights(&*message, |_, fd| fresh(fd));
-        }
+        came(message, received.is_ok().into());
         errno::long(received)
     }
-    fn recvmmsg (fd: c_int, messages: *mut libc::mmsghdr, n: c_uint, flags: c_int, limit: *mut libc::timespec) -> c_int {
-        let received = raw!(SYS_recvmmsg, fd, messages, n, flags, limit);
-        for i in 0..received.unwrap_or(0) {
-            socket::rights(&(*messages.add(i)).msg_hdr, |_, fd| fresh(fd));
-        }
-        errno::int(received)
+    fn recvmmsg (
+        fd: c_int, messages: *mut libc::mmsghdr, n: c_uint, flags: c_int, limit: *mut libc::timespec
+    ) -> c_int, passes if { true } then |received| { all_came(messages, received) } {
+        let received = errno::int(raw!(SYS_recvmmsg, fd, messages, n, flags, limit));
+        all_came(messages, received);
+        received
+    }
+}
+
+/// Descriptors may have come with `n` messages: one or none.
+///
+/// # Safety
+/// As many were received.
+unsafe fn came(message: *const msghdr, n: usize) {
+    if n > 0 {
+        // SAFETY: the caller's.
+        unsafe { socket::rights(&*message, |_, fd| fresh(fd)) };
+    }
+}
+
+/// The same of an array.
+///
+/// # Safety
+/// As above.
+unsafe fn all_came(messages: *const libc::mmsghdr, n: c_int) {
+    for i in 0..n.max(0) as usize {
+        // SAFETY: the caller's.
+        unsafe { came(&raw const (*messages.add(i)).msg_hdr, 1) };
     }
 }
 

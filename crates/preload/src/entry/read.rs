@@ -8,13 +8,15 @@ use core::ffi::{c_int, c_void};
 use libc::iovec;
 use seawall_core::Errno;
 
-use super::{entry, real_or};
+use super::{point, real_or};
 use crate::cached::{self, Wanted};
 use crate::sys::raw;
 use crate::{app, errno};
 
-entry! {
-    fn pread | pread64 | __pread64 (fd: c_int, into: *mut c_void, len: usize, offset: i64) -> isize {
+point! {
+    fn pread | pread64 | __pread64 (fd: c_int, into: *mut c_void, len: usize, offset: i64) -> isize,
+        passes if { cached::is_read_past(fd) }
+    {
         errno::long(at(fd, into, len, offset))
     }
 
@@ -27,11 +29,15 @@ entry! {
         errno::long(at(fd, into, len, offset))
     }
 
-    fn preadv | preadv64 (fd: c_int, iov: *const iovec, count: c_int, offset: i64) -> isize {
+    fn preadv | preadv64 (fd: c_int, iov: *const iovec, count: c_int, offset: i64) -> isize,
+        passes if { cached::is_read_past(fd) }
+    {
         errno::long(vector_at(fd, iov, count, offset))
     }
 
-    fn preadv2 | preadv64v2 (fd: c_int, iov: *const iovec, count: c_int, offset: i64, flags: c_int) -> isize {
+    fn preadv2 | preadv64v2 (fd: c_int, iov: *const iovec, count: c_int, offset: i64, flags: c_int) -> isize,
+        passes if { cached::is_read_past(fd) }
+    {
         errno::long(vector(fd, iov, count, offset, flags))
     }
 }

@@ -8,22 +8,28 @@ use libc::FILE;
 use seawall_core::FileRef;
 
 use super::origin::fresh;
-use super::{entry, real_or};
+use super::{entry, point, real_or};
 use crate::classify::{self, Intent, Kind};
 use crate::holds::{self, Why};
 use crate::look::{self, Seen};
 use crate::real::real;
-use crate::{app, cached, errno, fdtable, guard, owner, session};
+use crate::{app, cached, errno, fdtable, guard, owner, session, sys};
 
-entry! {
-    fn fopen | fopen64 | _IO_fopen (path: *const c_char, mode: *const c_char) -> *mut FILE {
-        guard::with(libc::AT_FDCWD, path, |path| {
+const HERE: c_int = libc::AT_FDCWD;
+
+point! {
+    fn fopen | fopen64 | _IO_fopen (path: *const c_char, mode: *const c_char) -> *mut FILE,
+        passes if { is_simple(path, mode) } then |stream| { opened(stream, mode) }
+    {
+        guard::with(HERE, path, |path| {
             open(path, mode, || real_or!(null_mut(), c"fopen", fn(path: *const c_char, mode: *const c_char) -> *mut FILE))
         })
     }
 
-    fn freopen | freopen64 (path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE {
-        guard::with(libc::AT_FDCWD, path, |path| {
+    fn freopen | freopen64 (path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE,
+        passes if { is_simple(path, mode) && is_forgotten(stream) } then |stream| { opened(stream, mode) }
+    {
+        guard::with(HERE, path, |path| {
             let before = number(stream);
             let opened = open(path, mode, || {
                 cached::closed(stream as usize, || real_or!(null_mut(), c"freopen",
@@ -32,6 +38,22 @@ entry! {
             before.inspect(|fd| fdtable::reset(*fd));
             opened
         })
+    }
+
+    fn fclose | _IO_fclose (stream: *mut FILE) -> c_int,
+        passes if { is_forgotten(stream) } then |_done| { holds::closed(stream as usize) }
+    {
+        number(stream).inspect(|fd| fdtable::reset(*fd));
+        let done = cached::closed(stream as usize, || real_or!(-1, c"fclose", fn(stream: *mut FILE) -> c_int));
+        holds::closed(stream as usize);
+        done
+    }
+}
+
+entry! {
+    fn pclose (stream: *mut FILE) -> c_int {
+        number(stream).inspect(|fd| fdtable::reset(*fd));
+        real_or!(-1, c"pclose", fn(stream: *mut FILE) -> c_int)
     }
 
     fn fdopen | _IO_fdopen (fd: c_int, mode: *const c_char) -> *mut FILE {
@@ -44,24 +66,51 @@ entry! {
         stream
     }
 
-    fn fclose | _IO_fclose (stream: *mut FILE) -> c_int {
-        number(stream).inspect(|fd| fdtable::reset(*fd));
-        let done = cached::closed(stream as usize, || real_or!(-1, c"fclose", fn(stream: *mut FILE) -> c_int));
-        holds::closed(stream as usize);
-        done
-    }
-
-    fn pclose (stream: *mut FILE) -> c_int {
-        number(stream).inspect(|fd| fdtable::reset(*fd));
-        real_or!(-1, c"pclose", fn(stream: *mut FILE) -> c_int)
-    }
-
     fn backtrace_symbols_fd | __backtrace_symbols_fd (addresses: *const *mut c_void, n: c_int, fd: c_int) {
         classify::hold_for_life(fd);
         real_or!((), c"backtrace_symbols_fd", fn(addresses: *const *mut c_void, n: c_int, fd: c_int) -> ())
     }
 
     fn tmpfile | tmpfile64 () -> *mut FILE { real_or!(null_mut(), c"tmpfile", fn() -> *mut FILE) }
+}
+
+/// True if the open can be libc's alone: nothing is written through the stream, or what is there is no file.
+///
+/// # Safety
+/// As fopen(3).
+unsafe fn is_simple(path: *const c_char, mode: *const c_char) -> bool {
+    if session::is_off() {
+        return true;
+    }
+    let is_special = |name| sys::fstatat(HERE, name, 0).is_ok_and(|stat| !stat.regular);
+    // SAFETY: the caller's, for all of them.
+    unsafe { guard::is_clear_of(HERE, path) && (!writes(mode) || app::path(path).is_some_and(is_special)) }
+}
+
+/// Libc's own open has made `stream`.
+///
+/// # Safety
+/// As above.
+unsafe fn opened(stream: *mut FILE, mode: *const c_char) {
+    // SAFETY: the caller's.
+    if session::is_off() || !unsafe { writes(mode) } {
+        return;
+    }
+    let held = number(stream).and_then(|fd| {
+        fresh(fd);
+        cached::stream(stream as usize, fd);
+        hold(fd)
+    });
+    remember(stream, held);
+}
+
+/// True if the block cache need not see the stream's end; then its descriptor's number is forgotten.
+fn is_forgotten(stream: *mut FILE) -> bool {
+    let is_unknown = !cached::is_stream(stream as usize);
+    if is_unknown {
+        number(stream).inspect(|fd| fdtable::reset(*fd));
+    }
+    is_unknown
 }
 
 /// Opens a stream: the file is out of the log before libc can truncate or write it.
@@ -71,18 +120,14 @@ unsafe fn open(path: *const c_char, mode: *const c_char, call: impl FnOnce() -> 
         return call();
     }
     // SAFETY: as above.
-    let seen = unsafe { app::path(path) }.and_then(|path| look::at(libc::AT_FDCWD, path, 0));
+    let seen = unsafe { app::path(path) }.and_then(|path| look::at(HERE, path, 0));
     seen.as_ref().inspect(|seen| seen.hold());
     // SAFETY: as above.
     let name = unsafe { app::path(path) };
     // It may be truncated.
-    let stream = cached::change_named(libc::AT_FDCWD, name, 0, call);
-    let held = number(stream).and_then(|fd| {
-        fresh(fd);
-        cached::stream(stream as usize, fd);
-        hold(fd)
-    });
-    remember(stream, held);
+    let stream = cached::change_named(HERE, name, 0, call);
+    // SAFETY: as above.
+    unsafe { opened(stream, mode) };
     seen.inspect(Seen::release);
     stream
 }

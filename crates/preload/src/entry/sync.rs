@@ -8,23 +8,25 @@ use core::ffi::{c_int, c_void};
 use seawall_core::directory::Synced;
 use seawall_core::{Errno, Scope};
 
-use super::entry;
+use super::{entry, point};
 use crate::classify::{self, Intent, Kind};
 use crate::sys::raw;
 use crate::{cached, errno, journal, session, sys};
 
 static DIRECTORIES: Synced = Synced::new();
 
-entry! {
+point! {
     fn fsync (fd: c_int) -> c_int { errno::zero(durable(fd, Scope::Whole)) }
 
     fn fdatasync (fd: c_int) -> c_int { errno::zero(durable(fd, Scope::Data)) }
 
+    fn msync (at: *mut c_void, len: usize, flags: c_int) -> c_int { errno::int(mapping(at, len, flags)) }
+}
+
+entry! {
     fn sync () { everything() }
 
     fn syncfs (fd: c_int) -> c_int { errno::int(file_system(fd)) }
-
-    fn msync (at: *mut c_void, len: usize, flags: c_int) -> c_int { errno::int(mapping(at, len, flags)) }
 }
 
 /// fsync(2) or fdatasync(2).

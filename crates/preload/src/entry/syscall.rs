@@ -14,9 +14,81 @@ use crate::classify::pass;
 use crate::{errno, sys};
 
 entry! {
-    fn syscall (nr: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
+    fn syscall (nr: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long,
+        passes if { !is_ours(nr) }
+    {
         errno::long(dispatch(nr, [a, b, c, d, e, f])) as c_long
     }
+}
+
+/// True if [`dispatch`] does more than to make the call. Any other may wait for whatever it likes, in libc.
+fn is_ours(nr: c_long) -> bool {
+    changes(nr) || is_old(nr) || makes_descriptor(nr)
+}
+
+fn changes(nr: c_long) -> bool {
+    matches!(
+        nr,
+        libc::SYS_write
+            | libc::SYS_pwrite64
+            | libc::SYS_writev
+            | libc::SYS_pwritev
+            | libc::SYS_pwritev2
+            | libc::SYS_pread64
+            | libc::SYS_preadv
+            | libc::SYS_preadv2
+            | libc::SYS_fsync
+            | libc::SYS_fdatasync
+            | libc::SYS_sync
+            | libc::SYS_syncfs
+            | libc::SYS_msync
+            | libc::SYS_ftruncate
+            | libc::SYS_fallocate
+            | libc::SYS_sendfile
+            | libc::SYS_copy_file_range
+            | libc::SYS_splice
+            | libc::SYS_io_submit
+            | libc::SYS_io_setup
+            | libc::SYS_io_uring_setup
+            | libc::SYS_io_uring_enter
+            | libc::SYS_openat2
+            | libc::SYS_openat
+            | libc::SYS_truncate
+            | libc::SYS_renameat
+            | libc::SYS_renameat2
+            | libc::SYS_linkat
+            | libc::SYS_unlinkat
+            | libc::SYS_symlinkat
+            | libc::SYS_close
+            | libc::SYS_close_range
+            | libc::SYS_dup
+            | libc::SYS_dup3
+            | libc::SYS_fcntl
+            | libc::SYS_ioctl
+            | libc::SYS_mmap
+            | libc::SYS_munmap
+            | libc::SYS_mprotect
+            | libc::SYS_mremap
+    )
+}
+
+#[cfg(target_arch = "x86_64")]
+fn is_old(nr: c_long) -> bool {
+    matches!(
+        nr,
+        libc::SYS_open
+            | libc::SYS_creat
+            | libc::SYS_rename
+            | libc::SYS_link
+            | libc::SYS_unlink
+            | libc::SYS_symlink
+            | libc::SYS_dup2
+    )
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn is_old(_nr: c_long) -> bool {
+    false
 }
 
 /// # Safety

@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_int};
 
 use seawall_core::Errno;
 
-use super::{entry, real_or};
+use super::{entry, point, real_or};
 use crate::classify::{self, Intent, Kind, Target};
 use crate::sys::{self, raw};
 use crate::{app, cached, errno, guard, look};
@@ -14,10 +14,6 @@ entry! {
     fn ftruncate | ftruncate64 (fd: c_int, len: i64) -> c_int { errno::int(file(fd, len)) }
 
     fn truncate | truncate64 (path: *const c_char, len: i64) -> c_int { errno::int(by_path(path, len)) }
-
-    fn fallocate | fallocate64 (fd: c_int, mode: c_int, offset: i64, len: i64) -> c_int {
-        errno::int(allocate(fd, mode, offset, len))
-    }
 
     /// Returns the error instead of setting errno. libc's own, because it falls back to writing.
     fn posix_fallocate | posix_fallocate64 (fd: c_int, offset: i64, len: i64) -> c_int {
@@ -33,6 +29,12 @@ entry! {
             if n == 0 { Ok(()) } else { Err(Errno::from_raw_os_error(n)) }
         });
         answer.map_or_else(|e| e.raw_os_error(), |()| 0)
+    }
+}
+
+point! {
+    fn fallocate | fallocate64 (fd: c_int, mode: c_int, offset: i64, len: i64) -> c_int {
+        errno::int(allocate(fd, mode, offset, len))
     }
 }
 

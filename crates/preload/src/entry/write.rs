@@ -10,9 +10,9 @@ use libc::iovec;
 use seawall_core::publish::Publish;
 use seawall_core::{At, Errno, Scope};
 
-use super::entry;
+use super::point;
 use crate::cached::{self, Span};
-use crate::classify::{self, Intent, Kind, Target, Watched};
+use crate::classify::{self, Intent, Kind, Target, Watched, is_left_alone};
 use crate::fdtable::mark;
 use crate::mapped::Turn;
 use crate::sys::{self, raw};
@@ -23,24 +23,30 @@ const RWF_SYNC: c_int = 4;
 const RWF_APPEND: c_int = 0x10;
 const RWF_NOAPPEND: c_int = 0x20;
 
-entry! {
-    fn write | __write (fd: c_int, data: *const c_void, len: usize) -> isize {
+point! {
+    fn write | __write (fd: c_int, data: *const c_void, len: usize) -> isize, passes if { is_left_alone(fd) } {
         errno::long(plain(fd, data, len))
     }
 
-    fn pwrite | pwrite64 | __pwrite64 (fd: c_int, data: *const c_void, len: usize, offset: i64) -> isize {
+    fn pwrite | pwrite64 | __pwrite64 (fd: c_int, data: *const c_void, len: usize, offset: i64) -> isize,
+        passes if { is_left_alone(fd) }
+    {
         errno::long(at(fd, data, len, offset))
     }
 
-    fn writev (fd: c_int, iov: *const iovec, count: c_int) -> isize {
+    fn writev (fd: c_int, iov: *const iovec, count: c_int) -> isize, passes if { is_left_alone(fd) } {
         errno::long(vector(fd, iov, count, -1, 0))
     }
 
-    fn pwritev | pwritev64 (fd: c_int, iov: *const iovec, count: c_int, offset: i64) -> isize {
+    fn pwritev | pwritev64 (fd: c_int, iov: *const iovec, count: c_int, offset: i64) -> isize,
+        passes if { is_left_alone(fd) }
+    {
         errno::long(vector_at(fd, iov, count, offset))
     }
 
-    fn pwritev2 | pwritev64v2 (fd: c_int, iov: *const iovec, count: c_int, offset: i64, flags: c_int) -> isize {
+    fn pwritev2 | pwritev64v2 (fd: c_int, iov: *const iovec, count: c_int, offset: i64, flags: c_int) -> isize,
+        passes if { is_left_alone(fd) }
+    {
         errno::long(vector(fd, iov, count, offset, flags))
     }
 }
