@@ -50,6 +50,8 @@ enum Command {
     Drain(Ask),
     /// Bring the files up to date after a crash and remove the guards
     Recover(commands::recover::Recover),
+    /// Name the guards in a directory, and lower those of a copy or of a lost pool
+    Guard(commands::guard::Guard),
     /// Give a log on a block device a second copy, or another one in the place of a lost one
     Mirror(commands::mirror::Mirror),
     /// Look into a pool: superblock, roots, files, records. Changes nothing
@@ -160,6 +162,7 @@ fn main() -> ExitCode {
         Command::Umount(how) => commands::mount::umount(&how),
         Command::Mirror(how) => commands::mirror::mirror(&how),
         Command::Recover(recover) => commands::recover::recover(&recover),
+        Command::Guard(how) => commands::guard::guard(&how),
         Command::Tune(tune) => commands::tune::tune(&tune),
         Command::Snap(ask) => commands::awr::snap::snap(&ask),
         Command::Snaps(ask) => commands::awr::snaps::snaps(&ask),

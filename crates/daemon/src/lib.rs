@@ -42,6 +42,7 @@ mod former;
 pub mod guard;
 pub mod journal;
 mod leader;
+pub mod leftover;
 mod lend;
 mod lifetime;
 mod locate;

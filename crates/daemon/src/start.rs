@@ -23,7 +23,7 @@ use crate::ahead::Ahead;
 use crate::errors::DaemonError;
 use crate::files::{FileTable, Managed, reopen};
 use crate::former::Former;
-use crate::guard::Claim;
+use crate::guard::{Claim, GuardError};
 use crate::lifetime::Lifetime;
 use crate::log::Log;
 use crate::rebuild::Rebuilding;
@@ -32,7 +32,7 @@ use crate::roots::Roots;
 use crate::serve::Options as Serving;
 use crate::state::Daemon;
 use crate::watch::Watch;
-use crate::{boot, cache, closing, journal, locate, place, process, register, warden};
+use crate::{boot, cache, closing, journal, leftover, locate, place, process, register, warden};
 
 /// What `seawall recover` may do.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,8 @@ pub fn recover(path: &Path, how: Offline) -> Result<Recovery, DaemonError> {
     let report = close(&pool, former, Options { mode, accept_loss: how.accept_loss })?;
     let roots = Roots::load(table::roots(&pool)?, true);
     let claim = Claim { uuid: pool.uuid(), pool: pool.path.clone() };
-    let guards_left: Vec<_> = roots.lower(&claim, |_| true).iter().map(ToString::to_string).collect();
+    let left = lower_all(&roots, &claim);
+    let guards_left: Vec<_> = left.iter().map(ToString::to_string).collect();
     journal::leave(&pool);
     if guards_left.is_empty() {
         boot::leave(path);
@@ -115,7 +116,7 @@ pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
     // Also when no file is registered any more: a cut may come between the last file's leave and its guard's.
     let roots = Roots::load(table::roots(&pool)?, true);
     let claim = Claim { uuid: pool.uuid(), pool: pool.path.clone() };
-    let left = roots.lower(&claim, |_| true);
+    let left = lower_all(&roots, &claim);
     let mut daemon = attach(pool, log()?, keep)?;
     // What could not be lowered now is lowered at the end.
     daemon.roots = roots;
@@ -133,6 +134,13 @@ pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
     ));
     left.iter().for_each(|error| daemon.log.say(error.to_string()));
     Ok(daemon)
+}
+
+/// Of a log that holds nothing any more; also those of older versions.
+fn lower_all(roots: &Roots, claim: &Claim) -> Vec<GuardError> {
+    let mut left = roots.lower(claim, |_| true);
+    left.extend(leftover::lower(roots.all().values(), claim));
+    left
 }
 
 fn place(path: &Path) -> Result<place::Place, DaemonError> {

@@ -145,7 +145,7 @@ fn close_log(machine: &Machine, attached: &Attached, dry_run: bool) -> Result<()
         let (pool, data) = (attached.pool.display(), attached.data.display());
         bail!(
             "{service} stays attached: the guard {} is still up, so commits may be in the log only. `seawall recover \
-             --pool {pool}`, then detach. If the pool is lost for good: `seawall recover --abandon {data}`",
+             --pool {pool}`, then detach. If the pool is lost for good: `seawall guard --lower {data}`",
             at.display()
         );
     }

@@ -5,6 +5,7 @@ pub mod awr;
 pub mod cache;
 pub mod daemon;
 pub mod generate;
+pub mod guard;
 pub mod init;
 pub mod inspect;
 pub mod lab;

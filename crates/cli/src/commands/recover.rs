@@ -27,8 +27,7 @@ pub struct Recover {
     /// Give up the records of files that are gone or were changed by others, instead of refusing
     #[arg(long)]
     accept_loss: bool,
-    /// Remove the guards of this database's directory although their pool is lost for good. Commits
-    /// that were only in that pool are lost
+    /// Remove the guards of this database's directory: `seawall guard --lower`
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["replay", "accept_loss"])]
     abandon: Option<PathBuf>,
     /// Recover every pool of this machine that a crash left with records, each as its owner; one line each. As root at the
@@ -49,7 +48,7 @@ pub struct Recover {
 /// Recovers.
 pub fn recover(how: &Recover) -> Result<()> {
     if let Some(dir) = &how.abandon {
-        return abandon(dir, how.json);
+        return super::guard::abandon(dir, how.json);
     }
     if let Some(pool) = &how.forget {
         return recover_all::forget(pool);
@@ -119,36 +118,6 @@ fn tell(pool: &Path, done: &Recovery) {
         println!("{} writes were cut by the crash; they had not been acknowledged", report.torn);
     }
     report.given_up.iter().for_each(|line| println!("given up: {line}"));
-}
-
-/// Removes guards whoever raised them.
-fn abandon(dir: &Path, json: bool) -> Result<()> {
-    let dir = std::fs::canonicalize(dir).with_context(|| format!("--abandon {}", dir.display()))?;
-    let mut removed = Vec::new();
-    for (at, preset, claim) in guards(&dir) {
-        if claim.pool.exists() {
-            bail!(
-                "the pool {0} still exists and may hold commits: `seawall recover --pool {0}` first. If it is \
-                 damaged beyond that, move it away and try again",
-                claim.pool.display()
-            );
-        }
-        guard::lower(preset, &at, None)?;
-        removed.push(at);
-    }
-    if json {
-        return show::json(&json!({ "abandoned": removed }));
-    }
-    match removed.as_slice() {
-        [] => println!("{} has no guard", dir.display()),
-        all => all.iter().for_each(|at| {
-            println!(
-                "{}: guard removed. Commits that were only in the lost pool are lost; check the database",
-                at.display()
-            );
-        }),
-    }
-    Ok(())
 }
 
 /// The guards below a data directory.
