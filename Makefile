@@ -34,7 +34,7 @@ RELEASE := $(TARGET)/release
 
 # What the tests and the demo run, from the distribution: the databases, the unsafe upper bound, file
 # systems of our own, a C compiler.
-PACKAGES := build-essential e2fsprogs eatmydata etcd-client etcd-server fuse3 libsqlite3-dev liburing-dev mount pkg-config postgresql postgresql-contrib \
+PACKAGES := build-essential e2fsprogs eatmydata etcd-client etcd-server fuse3 libsqlite3-dev liburing-dev mount musl-tools pkg-config postgresql postgresql-contrib \
 	liblmdb-dev librocksdb-dev lmdb-utils mariadb-server redis-server rocksdb-tools sqlite3 sysbench
 # What the machine test runs besides: an emulator. (The guest's own packages are only unpacked.)
 SOAK_PACKAGES := qemu-system-x86

@@ -83,12 +83,19 @@ pub fn name(pid: u32) -> String {
     fs::read_to_string(format!("/proc/{pid}/comm")).map_or_else(|_| "?".into(), |name| name.trim().into())
 }
 
-/// True if the preload is mapped into the process.
+/// True if the preload is mapped into the process and at work there. Another C library's loader (musl) maps it as well,
+/// as the child of a program that has it, and there it does nothing.
 ///
 /// # Errors
 /// If that may not be seen, or the process is gone.
 pub fn has_preload(pid: u32) -> io::Result<bool> {
-    Ok(fs::read_to_string(format!("/proc/{pid}/maps"))?.contains(PRELOAD_NAME))
+    Ok(is_at_work(&fs::read(format!("/proc/{pid}/maps"))?))
+}
+
+/// The same of a process's mappings. glibc is called `libc.so.6`, until 2.33 behind a symbolic link to `libc-2.N.so`.
+fn is_at_work(maps: &[u8]) -> bool {
+    let has = |name: &[u8]| maps.windows(name.len()).any(|bytes| bytes == name);
+    has(PRELOAD_NAME.as_bytes()) && (has(b"/libc.so.6") || has(b"/libc-2."))
 }
 
 /// A variable of the environment that the process was started with; `None` if it has none of that name.
@@ -146,6 +153,9 @@ mod tests {
         assert!(is_same(me, now_ns()));
         assert!(!is_same(me, 0), "a process of the time of the boot is another one");
         assert!(!has_preload(me).expect("maps"));
+        let with = |libc: &str| is_at_work(format!("r-xp /x/{PRELOAD_NAME}\nr-xp {libc}\n").as_bytes());
+        assert!(with("/usr/lib/x86_64-linux-gnu/libc.so.6") && with("/lib/x86_64-linux-gnu/libc-2.31.so"));
+        assert!(!with("/lib/ld-musl-x86_64.so.1") && !with("/usr/lib/x86_64-linux-musl/libc.so"));
         assert!(tree(stat(me).expect("stat").parent).contains(&me));
     }
 

@@ -7,6 +7,7 @@
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
+use crate::loader;
 use crate::sys::{self, raw};
 use search::{NAME, Search};
 
@@ -51,6 +52,11 @@ pub unsafe fn take(envp: *const *const c_char) {
     remember(b"");
 }
 
+/// There is none, whatever the environment says.
+pub fn leave_unset() {
+    remember(b"");
+}
+
 /// A value that does not fit a socket address counts as unset.
 fn remember(value: &[u8]) {
     let len = if value.len() < SOCKET_PATH_MAX { value.len() } else { 0 };
@@ -61,6 +67,9 @@ fn remember(value: &[u8]) {
 }
 
 fn search_proc() {
+    if !loader::is_glibcs() {
+        return remember(b"");
+    }
     let Ok(fd) = sys::openat(libc::AT_FDCWD, c"/proc/self/environ", libc::O_RDONLY | libc::O_CLOEXEC, 0)
     else {
         return remember(b"");

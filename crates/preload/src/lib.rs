@@ -22,6 +22,7 @@ mod guard;
 mod holds;
 mod journal;
 mod kept;
+mod loader;
 mod look;
 mod mapped;
 mod owner;
@@ -40,9 +41,13 @@ type Constructor = unsafe extern "C" fn(c_int, *const *const c_char, *const *con
 static CONSTRUCTOR: Constructor = start;
 
 /// Hooks work without it; it sees the environment and the process id before the application can change them.
-unsafe extern "C" fn start(_argc: c_int, _argv: *const *const c_char, envp: *const *const c_char) {
-    // SAFETY: the loader passes the environment as the third argument.
-    unsafe { environment::take(envp) };
+unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const *const c_char) {
+    if loader::is_glibcs() && loader::are_mains(argc, argv, envp) {
+        // SAFETY: main's third argument.
+        unsafe { environment::take(envp) };
+    } else {
+        environment::leave_unset();
+    }
     entry::frame::bind();
     session::start();
     if !session::is_off() {

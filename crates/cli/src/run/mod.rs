@@ -104,6 +104,7 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
     command.args(&how.command[1..]);
     environment.apply(&mut command);
     command.env("LD_PRELOAD", preload::variable(&preload)).env("SEAWALL_SOCKET", link.control().path());
+    command.env("ASAN_OPTIONS", preload::asan_options(std::env::var_os("ASAN_OPTIONS").as_deref()));
     Ok(supervise::Session { command, program, link, quiet: how.quiet })
 }
 

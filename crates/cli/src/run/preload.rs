@@ -80,9 +80,31 @@ pub fn join(library: &Path, present: Option<&OsStr>) -> OsString {
     value
 }
 
+/// The value of ASAN_OPTIONS: what is there, and that the sanitizer's library need not be the first. Programs built with
+/// gcc's would refuse to start behind ours.
+pub fn asan_options(present: Option<&OsStr>) -> OsString {
+    const ANY_ORDER: &str = "verify_asan_link_order";
+    let mut value = present.unwrap_or_default().to_owned();
+    if !value.to_string_lossy().contains(ANY_ORDER) {
+        if !value.is_empty() {
+            value.push(":");
+        }
+        value.push(format!("{ANY_ORDER}=0"));
+    }
+    value
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_sanitizer_was_told_stays() {
+        let with = |present: &str| asan_options(Some(OsStr::new(present)));
+        assert_eq!(asan_options(None), "verify_asan_link_order=0");
+        assert_eq!(with("detect_leaks=0"), "detect_leaks=0:verify_asan_link_order=0");
+        assert_eq!(with("verify_asan_link_order=1"), "verify_asan_link_order=1");
+    }
 
     #[test]
     fn other_libraries_stay_behind_ours() {

@@ -342,9 +342,14 @@ pub fn copied_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
 
 /// Compiles C. `None` without a compiler.
 pub fn cc(place: &Place, name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
+    compiled("cc", place, name, source, flags)
+}
+
+/// The same by another compiler.
+pub fn compiled(cc: &str, place: &Place, name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
     let (from, to) = (place.file(&format!("{name}.c")), place.file(name));
     std::fs::write(&from, source).expect("written");
-    let done = Command::new("cc").args(flags).arg("-o").arg(&to).arg(&from).output().ok()?;
+    let done = Command::new(cc).args(flags).arg("-o").arg(&to).arg(&from).output().ok()?;
     done.status.success().then_some(to)
 }
 
