@@ -50,6 +50,10 @@ enum Command {
     Drain(Ask),
     /// Bring the files up to date after a crash and remove the guards
     Recover(commands::recover::Recover),
+    /// Take a database out of the log while its files are copied or a snapshot of their file system is taken
+    Freeze(commands::freeze::Freeze),
+    /// End a freeze: its files go back into the log
+    Thaw(commands::freeze::Thaw),
     /// Name the guards in a directory, and lower those of a copy or of a lost pool
     Guard(commands::guard::Guard),
     /// Give a log on a block device a second copy, or another one in the place of a lost one
@@ -149,6 +153,8 @@ fn main() -> ExitCode {
         Command::Run(run) => return run::run(&run),
         Command::Daemon(daemon) => return commands::daemon::daemon(&daemon),
         Command::Verify(look) => return commands::inspect::verify(&look).unwrap_or_else(failure),
+        Command::Freeze(how) => return commands::freeze::freeze(&how).unwrap_or_else(failure),
+        Command::Thaw(how) => commands::freeze::thaw(&how),
         Command::Init(init) => commands::init::init(&init),
         Command::Attach(how) => attach::attach(&how),
         Command::Detach(how) => attach::detach(&how),

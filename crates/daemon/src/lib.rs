@@ -39,6 +39,7 @@ mod evict;
 mod files;
 pub mod foreign;
 mod former;
+pub mod freeze;
 pub mod guard;
 pub mod journal;
 mod leader;

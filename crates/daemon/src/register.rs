@@ -27,6 +27,7 @@ use crate::{evict, foreign};
 pub(crate) struct Unmanaged(pub Status);
 
 const BYPASS: Unmanaged = Unmanaged(Status::Bypass);
+const LATER: Unmanaged = Unmanaged(Status::Later);
 const REFUSED: Unmanaged = Unmanaged(Status::Refused);
 
 /// Makes the file behind `fd` a managed one.
@@ -55,6 +56,9 @@ pub(crate) fn register_if(
     }
     if let Some(known) = known(daemon, &stat) {
         return Ok(known);
+    }
+    if daemon.roots.get(root).is_some_and(|root| daemon.freeze.covers(&root)) {
+        return Err(LATER);
     }
     new(daemon, fd, &stat, path, root)
 }

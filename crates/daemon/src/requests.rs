@@ -16,7 +16,7 @@ use crate::cache::{self, Zone};
 use crate::net::{self, Message, Peer};
 use crate::state::{Daemon, real_sync};
 use crate::{
-    ahead, closing, control, destaging, lend, rebuild, register, roots, status, tablespaces, warden,
+    ahead, closing, control, destaging, freeze, lend, rebuild, register, roots, status, tablespaces, warden,
 };
 
 /// JSON longer than this travels in a file instead.
@@ -56,6 +56,8 @@ struct Connection<'d> {
     daemon: &'d Daemon,
     peer: Peer,
     holds: bool,
+    /// The freeze that ends with it.
+    freeze: Option<u64>,
     /// The daemon is to end once the answer is sent: nobody waits for this thread then.
     ends: bool,
 }
@@ -75,6 +77,9 @@ pub(crate) fn serve(daemon: &Daemon, socket: &OwnedFd) {
         }
     }
     connection.release();
+    if let Some(id) = connection.freeze {
+        freeze::thaw_own(daemon, id);
+    }
 }
 
 fn send(socket: &OwnedFd, answer: Answer<'_>) -> std::io::Result<()> {
@@ -97,7 +102,7 @@ fn in_file(body: &[u8]) -> std::io::Result<std::fs::File> {
 
 impl<'d> Connection<'d> {
     fn new(daemon: &'d Daemon, peer: Peer) -> Self {
-        Self { daemon, peer, holds: false, ends: false }
+        Self { daemon, peer, holds: false, freeze: None, ends: false }
     }
 
     /// Whoever it is for needs the daemon no more.
@@ -141,6 +146,7 @@ impl<'d> Connection<'d> {
             Some(Kind::Stop) => self.stop(body),
             Some(Kind::Cache) => self.cache(body),
             Some(Kind::Mirror) => self.mirror(body),
+            Some(Kind::Freeze) => self.freeze(body),
         }
     }
 
@@ -284,6 +290,20 @@ impl<'d> Connection<'d> {
             Err(_) => Answer::status(Status::BadRequest),
             Ok(rebuild::Asked::Rebuild(wanted)) => answered(rebuild::begin(self.daemon, wanted)),
             Ok(rebuild::Asked::Look) => Answer::json(Status::Ok, &rebuild::status(self.daemon)),
+        }
+    }
+
+    fn freeze(&mut self, body: &[u8]) -> Answer<'d> {
+        match serde_json::from_slice::<freeze::Asked>(body) {
+            Err(_) => Answer::status(Status::BadRequest),
+            Ok(freeze::Asked::Thaw) => Answer::json(Status::Ok, &freeze::thaw(self.daemon)),
+            Ok(freeze::Asked::Freeze(wanted)) => {
+                let bound = wanted.bound;
+                answered(freeze::freeze(self.daemon, wanted).map(|(id, done)| {
+                    self.freeze = bound.then_some(id);
+                    done
+                }))
+            }
         }
     }
 

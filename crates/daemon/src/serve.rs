@@ -19,8 +19,8 @@ use crate::cache::CacheOptions;
 use crate::errors::DaemonError;
 use crate::state::Daemon;
 use crate::{
-    ahead, boot, cache, closing, destaging, journal, leader, net, place, rebuild, requests, spill, start,
-    warden, watch,
+    ahead, boot, cache, closing, destaging, freeze, journal, leader, net, place, rebuild, requests, spill,
+    start, warden, watch,
 };
 
 /// Connections served at once. Clients connect for one request each; more than this many at the same moment
@@ -214,6 +214,7 @@ fn serve_connection(daemon: &Arc<Daemon>, connection: OwnedFd, open: &Arc<Atomic
 
 /// Drains and, if nobody is left, closes. With clients left the guards stay up: they go on writing.
 fn finish(daemon: &Daemon) {
+    freeze::thaw(daemon);
     let users = closing::users(daemon);
     let closed = if users.is_empty() {
         cache::close(daemon);

@@ -23,6 +23,7 @@ use crate::ahead::Ahead;
 use crate::errors::DaemonError;
 use crate::files::{FileTable, Managed, reopen};
 use crate::former::Former;
+use crate::freeze::{self, Freeze};
 use crate::guard::{Claim, GuardError};
 use crate::lifetime::Lifetime;
 use crate::log::Log;
@@ -178,6 +179,7 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         registering: Mutex::default(),
         destaging: Mutex::default(),
         foreign: Mutex::default(),
+        freeze: Freeze::default(),
         refused: Refused::default(),
         requests: AtomicU64::new(0),
         evicted: AtomicU64::new(0),
@@ -224,6 +226,7 @@ pub(crate) fn release(daemon: &Daemon) {
 fn resume(daemon: &Daemon) {
     daemon.log.say("took over a live log");
     find_files(daemon);
+    freeze::end_former(daemon);
     warden::bury(daemon, &dead_slots(daemon));
     for file in daemon.files.all() {
         if let Some(f) = daemon.engine.shm().file(file.reference.slot) {

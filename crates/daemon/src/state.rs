@@ -13,6 +13,7 @@ use seawall_core::{Engine, Errno, Owner};
 use crate::ahead::Ahead;
 use crate::cache::Zone;
 use crate::files::{FileTable, Managed};
+use crate::freeze::Freeze;
 use crate::guard::Claim;
 use crate::lifetime::Lifetime;
 use crate::log::Log;
@@ -54,6 +55,8 @@ pub(crate) struct Daemon {
     pub destaging: Mutex<()>,
     /// Slots held out of the log because of a foreign writer.
     pub foreign: Mutex<crate::warden::Foreign>,
+    /// What is out of the log for a copy or a snapshot.
+    pub freeze: Freeze,
     /// Processes that speak another version.
     pub refused: Refused,
     /// Requests served.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache::{self, CacheStatus};
 use crate::files::Managed;
+use crate::freeze::{self, FrozenStatus};
 use crate::journal::{self, JournalStatus};
 use crate::spill::{self, SpillStatus};
 use crate::state::{Daemon, FILL_STEP};
@@ -62,6 +63,9 @@ pub struct Status {
     pub refused: u32,
     /// Requests served.
     pub requests: u64,
+    /// What is out of the log for a copy or a snapshot.
+    #[serde(default)]
+    pub frozen: Option<FrozenStatus>,
     /// Guards that are up.
     pub guards: usize,
     /// Registered directories.
@@ -220,6 +224,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         clients,
         refused: daemon.refused.count(),
         requests: daemon.requests.load(Relaxed),
+        frozen: freeze::status(daemon),
         guards: daemon.roots.guards(),
         roots: roots.map(|(_, r)| root(r)).collect(),
         not_covered: tablespaces::missing(daemon).into_iter().map(|(_, path)| path).collect(),
@@ -265,7 +270,8 @@ fn file_status(daemon: &Daemon, file: &Managed) -> Option<FileStatus> {
 }
 
 fn flag_names(flags: u32, holds: u32) -> Vec<String> {
-    const NAMES: [(Flag, &str); 7] = [
+    const NAMES: [(Flag, &str); 8] = [
+        (Flag::FROZEN, "frozen"),
         (Flag::SYNC_NEEDED, "sync needed"),
         (Flag::FAILED, "a sync failed"),
         (Flag::STUCK, "a lock holder was lost"),

@@ -13,7 +13,7 @@ use seawall_wire::shm::Flag;
 
 use crate::files::{Descriptors, Managed};
 use crate::state::{Daemon, lock, real_sync};
-use crate::{cache, closing, foreign, process};
+use crate::{cache, closing, foreign, freeze, process};
 
 /// How often the warden looks, when nobody dies meanwhile.
 const TICK: Duration = Duration::from_millis(200);
@@ -63,6 +63,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
             bury(daemon, &dead);
         }
         review_foreign(daemon);
+        freeze::review(daemon);
         cache::review(daemon);
         for error in daemon.roots.keep_up(&daemon.claim()) {
             daemon.log.say_once(&error.to_string(), error.to_string());

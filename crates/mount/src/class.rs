@@ -175,6 +175,7 @@ fn decide(
         Registered::File(file) => Class::Managed(Managed { file, fd }),
         Registered::No => Class::Kernel { names },
         Registered::NotNow => candidate_asked(asked.saturating_add(1)),
+        Registered::Later => candidate_asked(asked),
     }
 }
 

@@ -32,6 +32,8 @@ pub enum Registered {
     No,
     /// Not now: it cannot be, or the daemon did not answer. Asked again later.
     NotNow,
+    /// Not while its database is frozen.
+    Later,
 }
 
 /// The daemon of one pool, as its client sees it.
@@ -88,6 +90,7 @@ impl Client {
                 Registered::File(FileRef { slot: reply.slot, generation: reply.generation })
             }
             (MAGIC, Status::Bypass) => Registered::No,
+            (MAGIC, Status::Later) => Registered::Later,
             _ => Registered::NotNow,
         })
     }

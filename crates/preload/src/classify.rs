@@ -164,6 +164,7 @@ fn decide(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Intent, entry
         // Not remembered: a writer may register it at any time.
         return Kind::Kernel;
     }
+    let before = entry;
     let entry = if intent == Intent::Sync { entry.synced() } else { entry };
     let due = match manage {
         Manage::AfterSyncs(n) => entry.syncs() >= n,
@@ -173,7 +174,11 @@ fn decide(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Intent, entry
         Manage::Now | Manage::Bypass => true,
     };
     if due || intent == Intent::Hold {
-        return register(engine, fd, stat, entry, (root, manage));
+        return match register(engine, fd, stat, entry, (root, manage)) {
+            Some(kind) => kind,
+            // Not remembered, as if it had not asked: the next change or sync asks again.
+            None => Kind::Watched(Watched { entry: before, candidate: Some((engine, *stat)) }),
+        };
     }
     candidate(engine, fd, stat, entry)
 }
@@ -185,9 +190,17 @@ fn candidate(engine: &'static Engine, fd: c_int, stat: &Stat, entry: Entry) -> K
     Kind::Watched(Watched { entry: candidate, candidate: Some((engine, *stat)) })
 }
 
-fn register(engine: &'static Engine, fd: c_int, stat: &Stat, entry: Entry, decided: (u32, Manage)) -> Kind {
+/// `None`: not now.
+fn register(
+    engine: &'static Engine,
+    fd: c_int,
+    stat: &Stat,
+    entry: Entry,
+    decided: (u32, Manage),
+) -> Option<Kind> {
     let atomic = policy::is_atomic(engine.shm(), decided);
-    match client::register(fd, atomic.then_some(engine)) {
+    Some(match client::register(fd, atomic.then_some(engine)) {
+        Registered::Later => return None,
         Registered::File(file) if engine.knows(file) => adopt(engine, fd, file, stat, entry),
         Registered::File(_) | Registered::Refused if decided.1 == Manage::Now => {
             if atomic {
@@ -203,7 +216,7 @@ fn register(engine: &'static Engine, fd: c_int, stat: &Stat, entry: Entry, decid
             }
             Kind::Watched(Watched { entry, candidate: Some((engine, *stat)) })
         }
-    }
+    })
 }
 
 /// Remembers that `fd` is not managed. Flags that were taken off are made up for.

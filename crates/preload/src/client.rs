@@ -32,6 +32,8 @@ pub enum Registered {
     No,
     /// It cannot be managed now; another process may get another answer later.
     Refused,
+    /// Not now: its next sync asks again.
+    Later,
     /// The daemon did not answer.
     NoAnswer,
 }
@@ -120,6 +122,7 @@ pub fn register(fd: c_int, insist: Option<&Engine>) -> Registered {
             Registered::File(FileRef { slot: answer.reply.slot, generation: answer.reply.generation })
         }
         (MAGIC, Status::Refused) => Registered::Refused,
+        (MAGIC, Status::Later) => Registered::Later,
         _ => Registered::No,
     }
 }

@@ -48,6 +48,8 @@ pub enum Kind {
     Stop = 19,
     /// Command line: what of a database is to be in the block cache; the body is JSON.
     Cache = 20,
+    /// Command line: take files out of the log for a copy or a snapshot, or let them back; the body is JSON.
+    Freeze = 22,
     /// Command line: rebuild the lost copy of a mirrored log, or how far that is; the body is JSON.
     Mirror = 21,
 }
@@ -69,6 +71,7 @@ impl Kind {
             19 => Self::Stop,
             20 => Self::Cache,
             21 => Self::Mirror,
+            22 => Self::Freeze,
             _ => return None,
         })
     }
@@ -94,6 +97,8 @@ pub enum Status {
     Failed = 6,
     /// There is no room for it in the journal now.
     Full = 7,
+    /// The file is not managed for now, while its database is frozen: ask again at its next sync.
+    Later = 8,
 }
 
 impl Status {
@@ -107,6 +112,7 @@ impl Status {
             4 => Self::Refused,
             6 => Self::Failed,
             7 => Self::Full,
+            8 => Self::Later,
             _ => Self::BadRequest,
         }
     }

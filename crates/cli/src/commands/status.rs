@@ -97,6 +97,7 @@ fn tell(s: &Status) -> Result<()> {
         ("clients", s.clients.len().to_string()),
         ("guards up", s.guards.to_string()),
     ]);
+    facts.extend(s.frozen.as_ref().map(|frozen| ("FROZEN", super::freeze::words(frozen))));
     if s.refused > 0 {
         facts.push(("refused", format!("{} requests of another version", s.refused)));
     }

@@ -64,7 +64,7 @@ impl Server {
 }
 
 /// PostgreSQL refuses root.
-fn user() -> Option<(u32, u32)> {
+pub fn user() -> Option<(u32, u32)> {
     let user = nix::unistd::User::from_name("postgres").ok()??;
     is_root().then_some((user.uid.as_raw(), user.gid.as_raw()))
 }

@@ -41,10 +41,18 @@ impl Flag {
     pub const NAMED_BY_DIRECTORY: Self = Self(2048);
     /// It was published by a store into a mapping, for which the kernel need not move its times: the daemon does.
     pub const STORED: Self = Self(4096);
+    /// It is out of the log while a copy or a snapshot is taken, and has no guard.
+    pub const FROZEN: Self = Self(8192);
 
     /// Any of these forbids a return to the log.
-    pub const NEVER_TRACK: Self =
-        Self(Self::FAILED.0 | Self::STUCK.0 | Self::UNLINKED.0 | Self::FOREIGN.0 | Self::GIVEN_AWAY.0);
+    pub const NEVER_TRACK: Self = Self(
+        Self::FAILED.0
+            | Self::STUCK.0
+            | Self::UNLINKED.0
+            | Self::FOREIGN.0
+            | Self::GIVEN_AWAY.0
+            | Self::FROZEN.0,
+    );
 
     /// True if `flags` has any of these bits.
     #[inline]

@@ -1,0 +1,293 @@
+//! Freeze: for as long as somebody copies the files, or takes a snapshot of their file system, nothing of them is in the
+//! log and no guard is up. So what is copied is what the bare database's own crash recovery understands, on any host.
+//!
+//! ```text
+//!            new files are told to ask later
+//!            every file leaves the log (a real sync), marked FROZEN         guards up again
+//!   in use ───────────────────────────────────────────────────▶ frozen ───────────────────▶ in use
+//!            guards down                                         fsyncs are real      the mark is taken off
+//! ```
+//!
+//! Invariant: a frozen file has no live record and gets none, whoever dies, until its guard is up again. The mark lies in
+//! the run-time memory, so it outlives this daemon: the next one raises the guards and ends the freeze.
+//!
+//! The database never sees it: its syncs go to the disk meanwhile, which is never worse than without Seawall.
+//!
+//! Not handled here: data under the policy `atomic`, whose databases may rely on pages that cannot be torn: refused.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use seawall_core::destage::is_dirty;
+use seawall_core::table::RootEntry;
+use seawall_wire::shm::{Flag, Policy};
+use serde::{Deserialize, Serialize};
+
+use crate::destaging;
+use crate::errors::DaemonError;
+use crate::files::Managed;
+use crate::state::{Daemon, lock, real_sync};
+
+/// The body of a Freeze request.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Asked {
+    /// Freeze.
+    Freeze(Wanted),
+    /// End it.
+    Thaw,
+}
+
+/// What is to be frozen, and for how long.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Wanted {
+    /// One database's directory; `None`: everything in the pool.
+    pub directory: Option<PathBuf>,
+    /// It ends by itself after so many seconds.
+    pub seconds: Option<u64>,
+    /// It ends with the connection.
+    pub bound: bool,
+}
+
+/// The reply to both.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Answered {
+    /// It is frozen, or was until now.
+    pub frozen: bool,
+    /// The databases' directories.
+    pub directories: Vec<PathBuf>,
+    /// Files that cannot go back into the log, because their guard cannot be raised.
+    pub left_out: Vec<String>,
+}
+
+/// For `status`.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct FrozenStatus {
+    /// The databases' directories.
+    pub directories: Vec<PathBuf>,
+    /// For how long they have been.
+    pub seconds: u64,
+    /// When it ends by itself; `None`: with whoever asked for it.
+    pub seconds_left: Option<u64>,
+}
+
+/// The freeze under way, if there is one.
+#[derive(Default)]
+pub(crate) struct Freeze {
+    /// Freezing and thawing exclude each other.
+    turn: Mutex<()>,
+    now: Mutex<Option<Frozen>>,
+    count: AtomicU64,
+}
+
+#[derive(Clone)]
+struct Frozen {
+    id: u64,
+    /// `None`: whatever the pool has.
+    directory: Option<PathBuf>,
+    since: Instant,
+    lasts: Option<Duration>,
+}
+
+impl Frozen {
+    fn covers(&self, root: &RootEntry) -> bool {
+        let Some(dir) = &self.directory else { return true };
+        root.data.starts_with(dir) || root.path.starts_with(dir)
+    }
+
+    fn is_over(&self) -> bool {
+        self.lasts.is_some_and(|lasts| self.since.elapsed() >= lasts)
+    }
+}
+
+impl Freeze {
+    /// True if files of this directory are not to be registered now. The caller holds `registering`.
+    pub fn covers(&self, root: &RootEntry) -> bool {
+        lock(&self.now).as_ref().is_some_and(|frozen| frozen.covers(root))
+    }
+}
+
+/// Freezes. The number of the freeze is for [`thaw_own`].
+///
+/// # Errors
+/// There is nothing to freeze, it is frozen already, or the disk did not take a file: then all is as before.
+pub(crate) fn freeze(daemon: &Daemon, wanted: Wanted) -> Result<(u64, Answered), DaemonError> {
+    let _turn = lock(&daemon.freeze.turn);
+    let directories = check(daemon, wanted.directory.as_deref())?;
+    // What can be done while nobody waits.
+    destaging::round(daemon);
+    let id = begin(daemon, wanted)?;
+    let done = take_out(daemon).and_then(|()| lower_guards(daemon));
+    if let Err(e) = done {
+        end_if(daemon, |_| true);
+        return Err(e);
+    }
+    daemon.log.say(format!("frozen: {} out of the log, guards down", list(&directories)));
+    Ok((id, Answered { frozen: true, directories, left_out: Vec::new() }))
+}
+
+/// The directories that are to be frozen.
+fn check(daemon: &Daemon, directory: Option<&Path>) -> Result<Vec<PathBuf>, DaemonError> {
+    let wanted = |root: &&RootEntry| {
+        directory.is_none_or(|dir| root.data.starts_with(dir) || root.path.starts_with(dir))
+    };
+    let roots = daemon.roots.all();
+    let roots: Vec<&RootEntry> = roots.values().filter(wanted).collect();
+    let refuse = |path: &Path, why: &str| DaemonError::Directory { path: path.into(), why: why.into() };
+    if let (Some(dir), []) = (directory, roots.as_slice()) {
+        return Err(refuse(dir, "nothing of it is in this pool: `seawall status` names the directories"));
+    }
+    if let Some(root) = roots.iter().find(|root| root.policy == Policy::Atomic && is_used(daemon, root)) {
+        return Err(refuse(
+            &root.data,
+            "it runs with the policy atomic: out of the log its pages could be torn, which the database may rely on not \
+             to happen. Switch on what protects them (PostgreSQL: full_page_writes = on and a CHECKPOINT; MariaDB: \
+             innodb_doublewrite = ON), start it with --policy tail, then freeze",
+        ));
+    }
+    let mut directories: Vec<PathBuf> = roots.into_iter().map(|root| root.data.clone()).collect();
+    directories.sort();
+    directories.dedup();
+    Ok(directories)
+}
+
+/// Roots of a policy that a database had once are withdrawn, and stay in the table.
+fn is_used(daemon: &Daemon, root: &RootEntry) -> bool {
+    let all = daemon.roots.all();
+    let mut numbers = all.iter().filter(|(_, other)| *other == root).map(|(i, _)| *i);
+    numbers.any(|i| daemon.engine.shm().root(i).is_some_and(|slot| slot.kind().is_some()))
+}
+
+/// From now on nothing new comes.
+fn begin(daemon: &Daemon, wanted: Wanted) -> Result<u64, DaemonError> {
+    let _alone = lock(&daemon.registering);
+    let mut now = lock(&daemon.freeze.now);
+    if let Some(frozen) = now.as_ref() {
+        let path = frozen.directory.clone().unwrap_or_else(|| daemon.pool.path.clone());
+        return Err(DaemonError::Directory {
+            path,
+            why: "it is frozen already: `seawall thaw` first".into(),
+        });
+    }
+    let id = daemon.freeze.count.fetch_add(1, Relaxed);
+    let lasts = wanted.seconds.map(Duration::from_secs);
+    *now = Some(Frozen { id, directory: wanted.directory, since: Instant::now(), lasts });
+    // Whoever copies needs the daemon, though the database may end meanwhile.
+    daemon.lifetime.hold();
+    Ok(id)
+}
+
+fn take_out(daemon: &Daemon) -> Result<(), DaemonError> {
+    let covered = |root: u32| daemon.roots.get(root).is_some_and(|root| daemon.freeze.covers(&root));
+    let mut undrained = Vec::new();
+    for file in daemon.files.all().iter().filter(|file| covered(file.root)) {
+        let mark = || daemon.engine.set_flag(file.reference, Flag::FROZEN);
+        daemon.engine.pass(daemon.me(), file.reference, || real_sync(file), mark);
+        if daemon.engine.knows(file.reference) && is_live(daemon, file.reference.slot) {
+            undrained.push(file.current_path().display().to_string());
+        }
+    }
+    // Slots without a descriptor: found by nobody after a take-over.
+    for (slot, f) in daemon.engine.shm().files().filter(|(_, f)| is_dirty(*f)) {
+        if daemon.files.get(slot).is_none() && covered(f.root().load(Acquire)) {
+            undrained.push(format!("the file of slot {slot}, which was not found"));
+        }
+    }
+    destaging::round(daemon);
+    if undrained.is_empty() { Ok(()) } else { Err(DaemonError::Undrained { files: undrained }) }
+}
+
+fn is_live(daemon: &Daemon, slot: u32) -> bool {
+    daemon.engine.shm().file(slot).is_some_and(is_dirty)
+}
+
+fn lower_guards(daemon: &Daemon) -> Result<(), DaemonError> {
+    let covered = |i: u32| daemon.roots.get(i).is_some_and(|root| daemon.freeze.covers(&root));
+    let errors = daemon.roots.lower(&daemon.claim(), covered);
+    errors.into_iter().next().map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Ends the freeze, if there is one: guards up, then the files may go back into the log.
+pub(crate) fn thaw(daemon: &Daemon) -> Answered {
+    thaw_if(daemon, |_| true)
+}
+
+/// Ends this freeze.
+pub(crate) fn thaw_own(daemon: &Daemon, id: u64) -> Answered {
+    thaw_if(daemon, |frozen| frozen.id == id)
+}
+
+/// Ends a freeze whose time is over.
+pub(crate) fn review(daemon: &Daemon) {
+    let is_over = lock(&daemon.freeze.now).as_ref().is_some_and(Frozen::is_over);
+    if is_over && thaw_if(daemon, Frozen::is_over).frozen {
+        daemon.log.say("the freeze had reached its limit (--for)");
+    }
+}
+
+fn thaw_if(daemon: &Daemon, wanted: impl FnOnce(&Frozen) -> bool) -> Answered {
+    let _turn = lock(&daemon.freeze.turn);
+    end_if(daemon, wanted)
+}
+
+fn end_if(daemon: &Daemon, wanted: impl FnOnce(&Frozen) -> bool) -> Answered {
+    let _alone = lock(&daemon.registering);
+    let frozen = lock(&daemon.freeze.now).clone().filter(wanted);
+    let Some(frozen) = frozen else {
+        return Answered { frozen: false, directories: Vec::new(), left_out: Vec::new() };
+    };
+    let left_out = let_back(daemon);
+    lock(&daemon.freeze.now).take();
+    daemon.lifetime.release();
+    let roots = daemon.roots.all();
+    let mut directories: Vec<_> =
+        roots.values().filter(|root| frozen.covers(root)).map(|root| root.data.clone()).collect();
+    directories.sort();
+    directories.dedup();
+    daemon.log.say(format!("thawed: {}", list(&directories)));
+    Answered { frozen: true, directories, left_out }
+}
+
+/// After a take-over: a freeze of the former daemon's is over.
+pub(crate) fn end_former(daemon: &Daemon) {
+    let _alone = lock(&daemon.registering);
+    let_back(daemon);
+}
+
+/// Raises the guards of all frozen files, and takes their mark off. Files whose guard cannot be raised keep it, so their
+/// syncs stay real; they are returned. The caller holds `registering`.
+fn let_back(daemon: &Daemon) -> Vec<String> {
+    let is_frozen = |file: &Managed| Flag::FROZEN.any_in(daemon.engine.flags(file.reference));
+    let mut left_out = Vec::new();
+    for file in daemon.files.all().iter().filter(|file| is_frozen(file) && !file.is_unlinked()) {
+        let path = file.current_path();
+        match daemon.roots.raise(file.root, &path, &daemon.claim()) {
+            Ok(()) => {
+                if let Some(f) = daemon.engine.shm().file(file.reference.slot) {
+                    f.flags().fetch_and(!Flag::FROZEN.0, SeqCst);
+                }
+            }
+            Err(e) => left_out.push(format!("{}: {e}", path.display())),
+        }
+    }
+    for line in &left_out {
+        daemon.log.say(format!("stays out of the log until it is registered anew: {line}"));
+    }
+    left_out
+}
+
+pub(crate) fn status(daemon: &Daemon) -> Option<FrozenStatus> {
+    let frozen = lock(&daemon.freeze.now).clone()?;
+    let roots = daemon.roots.all();
+    let covered = roots.values().filter(|root| frozen.covers(root));
+    let mut directories: Vec<_> = covered.map(|root| root.data.clone()).collect();
+    directories.dedup();
+    let since = frozen.since.elapsed();
+    let left = frozen.lasts.map(|lasts| lasts.saturating_sub(since).as_secs());
+    Some(FrozenStatus { directories, seconds: since.as_secs(), seconds_left: left })
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
