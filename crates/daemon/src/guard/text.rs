@@ -39,6 +39,7 @@ impl Claim {
              \n\
              \x20   seawall recover --pool {pool}     brings the files up to date and removes this guard\n\
              \x20   seawall run --pool {pool} -- ...  does so too, and starts the database with Seawall\n\
+             \x20   seawall guard DIRECTORY  says whether this is a copy, whose guard may be lowered, and what it lacks\n\
              \n\
              Do not remove this by hand.\n",
             self.uuid
