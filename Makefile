@@ -26,6 +26,9 @@ DEB_PROFILE ?= release
 DEB_VERSION ?= $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)-1
 # How long random operations go on side by side on the mount and on the bare file system.
 STRESS_SECONDS ?= 600
+# The databases' own test suites that `make suites` runs, and on which build of Seawall.
+SUITES ?= python sqlite postgresql redis lmdb rocksdb
+SEAWALL ?= $(RELEASE)/seawall
 # How long each target is fuzzed.
 FUZZ_SECONDS ?= 60
 
@@ -40,6 +43,8 @@ PACKAGES := build-essential e2fsprogs eatmydata etcd-client etcd-server fuse3 li
 SOAK_PACKAGES := qemu-system-x86
 # What the package is tried with: a system of its own, and what boots it.
 TRIAL_PACKAGES := debootstrap systemd-container
+# What the databases' own suites are made of, beside their sources.
+SUITES_PACKAGES := dpkg-dev libpython3.11-testsuite postgresql-server-dev-15 python3 python3-gdbm tcl tcl-dev zlib1g-dev
 # What opens reports as a reader does. Without it that test is skipped by name.
 BROWSER_PACKAGES := chromium
 
@@ -132,7 +137,14 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(RELEASE)/seawall-vmtest --rounds $(VM_ROUNDS)
 	$(CARGO) run $(CARGO_FLAGS) --package xtask -- mutate-fences
 	$(CARGO) run $(CARGO_FLAGS) --package xtask -- results
+	$(MAKE) suites SUITES="postgresql sqlite"
 	$(MAKE) fuzz
+
+.PHONY: suites
+suites: ## The databases' own test suites, bare and under Seawall, and what differs (SUITES="python sqlite"; SEAWALL=PROGRAM)
+	$(MAKE) deps PACKAGES="$(PACKAGES) $(SUITES_PACKAGES)"
+	if [[ $(SEAWALL) == $(RELEASE)/seawall ]]; then $(MAKE) build; fi
+	suites/run.sh $(SEAWALL) out/suites $(SUITES)
 
 .PHONY: fuzz
 fuzz: ## Hostile pools, messages, settings at once, by coverage (FUZZ_SECONDS=60); what it finds is in out/fuzz
