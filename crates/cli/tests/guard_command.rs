@@ -181,3 +181,50 @@ fn recover_and_run_lower_the_guard_of_an_older_version() {
         assert_eq!(fs::read_to_string(path("PG_VERSION")).expect("the file"), "15\n");
     }
 }
+
+/// A file system in a file, mounted; `None` where this user may not.
+struct Mounted {
+    at: tempfile::TempDir,
+}
+
+impl Mounted {
+    fn new(image: &Path) -> Option<Self> {
+        let at = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let mounted = Command::new("mount").args(["-o", "loop"]).arg(image).arg(at.path()).output().ok()?;
+        mounted.status.success().then_some(Self { at })
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.at.path()).status();
+    }
+}
+
+/// A snapshot of the whole file system has the same identities, of the file system too.
+#[test]
+fn the_same_directory_in_a_snapshot_of_its_file_system_is_a_copy() {
+    if !common::is_root() || !common::has("mkfs.ext4") {
+        return;
+    }
+    let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+    let [image, snapshot] = ["image", "snapshot"].map(|name| dir.path().join(name));
+    fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("an image");
+    assert!(Command::new("mkfs.ext4").arg("-q").arg(&image).status().expect("mkfs").success());
+    let Some(disk) = Mounted::new(&image) else { return };
+    let mut place = Place::new();
+    place.data = tempfile::tempdir_in(disk.at.path()).expect("a directory");
+    let mut writer = Writer::start(&place);
+    writer.write(5);
+    assert!(Command::new("sync").status().expect("sync").success());
+    fs::copy(&image, &snapshot).expect("copied");
+    let copy = Mounted::new(&snapshot).expect("mounted");
+    let copied = copy.at.path().join(place.data.path().file_name().expect("a name"));
+    kill_everything(&place, writer);
+    let standing = |dir: &Path| guard(&place, &["--json"], dir).json()["guards"][0]["standing"].clone();
+    assert_eq!((standing(&copied), standing(place.data.path())), ("copy".into(), "original".into()));
+    guard(&place, &["--lower"], &copied).succeeds();
+    assert_eq!(names(&copied), ["x-wal"]);
+    assert!(place.guard().exists());
+    place.seawall(&["recover", "--pool", place.pool()]).succeeds();
+}
