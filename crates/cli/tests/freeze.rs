@@ -417,3 +417,23 @@ fn a_copy_of_a_frozen_postgres_starts_bare_with_all_that_was_acknowledged() {
     server.stop();
     assert_eq!(server.bare(&server.data(), "select count(*) from t"), committed.to_string());
 }
+
+/// On a disk: what is frozen is retired there too, before the guard goes. A power cut then finds nothing to replay, which
+/// could undo what was written since.
+#[test]
+fn nothing_of_a_frozen_file_is_replayed_after_a_power_cut() {
+    let mut place = Place::bare();
+    place.pool = place.data.path().join("seawall.log");
+    place.seawall(&["init", "--block", place.pool(), "--size", "16M"]).succeeds();
+    let mut writer = Writer::start(&place);
+    writer.write(10);
+    assert_eq!(file(&place)["live"], true);
+    freeze(&place, &[]).succeeds();
+    writer.write(5);
+    common::kill_everything(&place, writer);
+    place.in_memory().iter().for_each(|path| fs::remove_file(path).expect("removed"));
+    assert!(!place.guard().exists());
+    let report = place.seawall(&["recover", "--replay", "--json", "--pool", place.pool()]).json();
+    assert_eq!((&report["live"], &report["files"]), (&0.into(), &Value::Array(Vec::new())), "{report}");
+    assert_eq!(Writer::found(&place), 15);
+}
