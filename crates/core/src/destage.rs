@@ -288,8 +288,19 @@ fn measure(f: File<'_>, fd: BorrowedFd<'_>) -> Range<u64> {
     if !Flag::TRACKED.any_in(f.flags().load(Acquire)) {
         return 0..0;
     }
-    let solid = solid_bytes(fd);
-    f.solid().swap(solid, SeqCst)..solid
+    let solid = if has_set_id(fd) { 0 } else { solid_bytes(fd) };
+    let before = f.solid().swap(solid, SeqCst);
+    // Whoever gives the file such a bit takes back afterwards what is noted here: one of the two sees the other.
+    if has_set_id(fd) {
+        f.solid().store(0, SeqCst);
+    }
+    before..solid
+}
+
+/// A write takes a set-user-id or set-group-id bit away, and a store does not.
+fn has_set_id(fd: BorrowedFd<'_>) -> bool {
+    const SET_ID: u32 = 0o6000;
+    rustix::fs::fstat(fd).is_ok_and(|stat| stat.st_mode & SET_ID != 0)
 }
 
 /// Has writes published by calls until it is measured again; returns all its bytes. Nobody else is inside. A store makes

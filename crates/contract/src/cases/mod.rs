@@ -39,6 +39,7 @@ mod posix_aio;
 mod process;
 mod ring;
 mod seek;
+mod set_id;
 mod signals;
 mod space;
 mod stdio;
@@ -100,6 +101,7 @@ pub fn all() -> Vec<Case> {
         stdio::cases(),
         passing::cases(),
         permission::cases(),
+        set_id::cases(),
         locks::cases(),
         limits::cases(),
         holes::cases(),

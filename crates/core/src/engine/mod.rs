@@ -194,6 +194,8 @@ impl Engine {
     pub fn need_sync(&self, file: FileRef) {
         if let Some(f) = self.file(file) {
             f.disturb();
+            // It may have a set-id bit now, which only a write by a call takes away.
+            f.solid().store(0, SeqCst);
         }
     }
 

@@ -154,7 +154,11 @@ fn delicate(dir: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<usize
     }
     let ours = look::will_be_managed(dir, path, flags);
     let mut taken = if ours { flags & (O_TRUNC | O_SYNC | O_DSYNC | O_DIRECT) } else { 0 };
-    let mut fd = open(flags & !taken)?;
+    let may_make = taken & O_TRUNC != 0 && flags & (O_CREAT | O_EXCL) == O_CREAT;
+    let (mut fd, is_new) = match may_make {
+        true => made_or_found(dir, path, flags & !taken, mode)?,
+        false => (open(flags & !taken)?, false),
+    };
     if taken & !O_TRUNC != 0 && !fdtable::has_room(fd) {
         // What was taken off could not be remembered.
         sys::close(fd);
@@ -162,7 +166,21 @@ fn delicate(dir: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<usize
         fd = open(flags & !(O_TRUNC | O_CREAT | O_EXCL))?;
     }
     fdtable::opened(fd, marks(flags, taken));
-    after(fd, flags, taken)
+    let kept = if is_new { !O_TRUNC } else { !0 };
+    after(fd, flags & kept, taken & kept)
+}
+
+/// Opens a file that is truncated afterwards. True if the open has made it: then there is nothing to truncate, and it
+/// would cost the file the set-id bits that it was made with.
+fn made_or_found(dir: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<(c_int, bool), Errno> {
+    match sys::openat(dir, path, flags | O_EXCL, mode) {
+        Err(Errno::EXIST) => {}
+        made => return made.map(|fd| (fd, true)),
+    }
+    // What is there may be a symbolic link whose file the open will make.
+    let leads_nowhere = sys::fstatat(dir, path, 0) == Err(Errno::NOENT);
+    let fd = sys::openat(dir, path, flags, mode)?;
+    Ok((fd, leads_nowhere && sys::fstat(fd).is_ok_and(|stat| stat.size == 0)))
 }
 
 /// Finishes an open: names the descriptor's file now, while we know what was taken off, and truncates it. A
