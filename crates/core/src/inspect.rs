@@ -67,6 +67,8 @@ pub struct RootView {
     pub index: u32,
     /// The preset's name.
     pub preset: &'static str,
+    /// The policy's name, as it was when the directory was registered.
+    pub policy: &'static str,
     /// The directory.
     pub path: String,
     /// Its owner.
@@ -125,6 +127,7 @@ pub fn inspect(pool: &Pool) -> Inspection {
         .map(|(index, root)| RootView {
             index: *index,
             preset: root.preset.name(),
+            policy: root.policy.name(),
             path: root.path.display().to_string(),
             uid: root.uid,
         })

@@ -177,13 +177,6 @@ fn create_file(path: &Path, shape: Shape, pool: &Pool) -> io::Result<File> {
     let shm = Shm::open(region).map_err(|_| io::Error::other("a fresh memory does not open"))?;
     let next = pool.retired().load(&pool.region).unwrap_or(0) + 1;
     shm.header().next_lsn().store(next, SeqCst);
-    for (i, root) in crate::table::roots(pool).map_err(|e| io::Error::other(e.to_string()))? {
-        use std::os::unix::ffi::OsStrExt;
-        let dev = std::fs::metadata(&root.path).map_or(0, |m| m.dev());
-        if let Some(slot) = shm.root(i) {
-            slot.publish(root.preset, root.policy, root.path.as_os_str().as_bytes(), dev);
-        }
-    }
     // Whoever finds the memory under its name finds it complete.
     std::fs::rename(&temporary, path)?;
     Ok(file)

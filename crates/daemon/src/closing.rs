@@ -10,7 +10,7 @@ use seawall_core::destage::is_dirty;
 
 use crate::errors::DaemonError;
 use crate::state::{Daemon, lock};
-use crate::{cache, destaging, foreign, journal, register};
+use crate::{cache, destaging, foreign, journal, register, roots};
 
 /// Processes that use the log, or could: clients, those that just said Hello, and those that have the pool
 /// mapped (children of clients that did not write yet).
@@ -55,6 +55,7 @@ pub(crate) fn close(daemon: &Daemon) -> Result<(), DaemonError> {
     }
     destaging::round(daemon);
     cache::leave_all(daemon);
+    roots::withdraw_unnamed(daemon);
     let errors = daemon.roots.lower(&daemon.claim(), |root| !stuck.contains(&root));
     match errors.into_iter().next() {
         _ if !undrained.is_empty() => Err(DaemonError::Undrained { files: undrained }),

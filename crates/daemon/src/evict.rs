@@ -73,7 +73,8 @@ pub(crate) fn make_room(daemon: &Daemon) -> bool {
     idle.into_iter().any(|(_, slot)| evict(daemon, slot))
 }
 
-fn evict(daemon: &Daemon, slot: u32) -> bool {
+/// Takes the entry of one file away, if nobody can write it. The caller holds `registering`.
+pub(crate) fn evict(daemon: &Daemon, slot: u32) -> bool {
     let Some(managed) = daemon.files.get(slot) else { return false };
     if !sys::lease(managed.file.as_fd(), F_RDLCK) {
         return false;

@@ -48,6 +48,7 @@ mod lend;
 mod lifetime;
 mod locate;
 mod log;
+mod namers;
 pub mod net;
 pub mod place;
 pub mod process;

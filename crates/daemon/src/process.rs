@@ -108,6 +108,15 @@ pub fn variable(pid: u32, name: &str) -> io::Result<Option<OsString>> {
     Ok(environment.split(|byte| *byte == 0).find_map(value).map(OsString::from_vec))
 }
 
+/// True if the process has joined another pool than the one with this run-time memory: it will not join this one. Its
+/// environment may be gone by now: PostgreSQL writes its titles over it.
+pub fn has_joined_another(pid: u32, memory: &Path) -> bool {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let ours = memory.file_name().unwrap_or_default().to_string_lossy();
+    let is_memory = |line: &&str| line.contains("/seawall-") && line.contains(".rt");
+    maps.lines().find(is_memory).is_some_and(|line| !line.contains(&*ours))
+}
+
 /// True if the process was started for another daemon than the one that listens at `socket`: the preload joins the one
 /// that its environment names. False where that may not be seen.
 pub fn belongs_elsewhere(pid: u32, socket: &Path) -> bool {

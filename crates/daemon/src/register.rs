@@ -78,7 +78,9 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
         REFUSED
     };
     // Decided before the lock was ours: the root may be another directory by now.
-    let entry = daemon.roots.get(root).filter(|entry| path.starts_with(&entry.path)).ok_or(BYPASS)?;
+    let is_in_use = daemon.engine.shm().root(root).is_some_and(|slot| slot.kind().is_some());
+    let entry =
+        daemon.roots.get(root).filter(|entry| is_in_use && path.starts_with(&entry.path)).ok_or(BYPASS)?;
     if !evict::has_room(daemon) {
         return Err(REFUSED);
     }

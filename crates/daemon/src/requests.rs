@@ -270,7 +270,7 @@ impl<'d> Connection<'d> {
             self.daemon.lifetime.hold();
             self.holds = true;
         }
-        answered(roots::add(self.daemon, &wanted).map(|root| control::Added { root }))
+        answered(roots::add(self.daemon, &wanted, Some(self.peer.pid)).map(|root| control::Added { root }))
     }
 
     fn cache(&self, body: &[u8]) -> Answer<'d> {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::errors::DaemonError;
 use crate::guard::{self, Claim, GuardError};
 use crate::state::{Daemon, lock};
-use crate::{closing, register};
+use crate::{closing, evict, register};
 
 /// The body of an AddRoot request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,21 +109,34 @@ fn is_in_a_directory(guard: &Path) -> bool {
     guard.parent().is_some_and(Path::exists)
 }
 
-/// Registers a directory, in the pool and in the run-time memory.
-pub(crate) fn add(daemon: &Daemon, wanted: &AddRoot) -> Result<u32, DaemonError> {
+/// Registers a directory, in the pool and in the run-time memory, for the process `by`; a tablespace
+/// is there for whoever named its database.
+pub(crate) fn add(daemon: &Daemon, wanted: &AddRoot, by: Option<u32>) -> Result<u32, DaemonError> {
     let (root, dev) = examine(wanted)?;
     refuse_other_pool(&root, &daemon.claim())?;
     let _alone = lock(&daemon.registering);
-    withdraw_other_policies(daemon, &root)?;
+    withdraw_other_policies(daemon, &root, by)?;
+    withdraw_replaced(daemon, &root);
+    withdraw_unnamed(daemon);
     let i = match table::add_root(&daemon.pool, &root) {
         Err(TableError::Full(_)) if forget_gone(daemon)? > 0 => table::add_root(&daemon.pool, &root)?,
         done => done?,
     };
+    if let Some(pid) = by {
+        daemon.namers.add(&root, pid);
+    }
     if let Some(slot) = daemon.engine.shm().root(i).filter(|slot| slot.kind().is_none()) {
         slot.publish(root.preset, root.policy, root.path.as_os_str().as_bytes(), dev);
     }
     lock(&daemon.roots.entries).insert(i, root);
     Ok(i)
+}
+
+/// Files below these are managed. The pool's table has more: what was ever registered, for recovery.
+pub(crate) fn in_use(daemon: &Daemon) -> Vec<(u32, RootEntry)> {
+    let shm = daemon.engine.shm();
+    let is_in_use = |i: u32| shm.root(i).is_some_and(|slot| slot.kind().is_some());
+    daemon.roots.all().into_iter().filter(|(i, _)| is_in_use(*i)).collect()
 }
 
 /// Frees the entries of directories that were removed, or replaced by others of their name: nothing can be
@@ -137,9 +150,7 @@ fn forget_gone(daemon: &Daemon) -> Result<usize, DaemonError> {
     let gone = entries.iter().filter(|(i, root)| !used.contains(i) && !is_there(root));
     let gone: Vec<u32> = gone.map(|(i, _)| *i).collect();
     for i in &gone {
-        if let Some(slot) = daemon.engine.shm().root(*i) {
-            slot.withdraw();
-        }
+        withdraw(daemon, *i);
         table::forget_root(&daemon.pool, *i)?;
         entries.remove(i);
     }
@@ -148,13 +159,20 @@ fn forget_gone(daemon: &Daemon) -> Result<usize, DaemonError> {
     Ok(gone.len())
 }
 
+fn withdraw(daemon: &Daemon, i: u32) {
+    if let Some(slot) = daemon.engine.shm().root(i) {
+        slot.withdraw();
+    }
+}
+
 /// A database has one policy at a time: roots of it with another one are withdrawn, their files forgotten.
-/// Refused while a process may use them.
-fn withdraw_other_policies(daemon: &Daemon, root: &RootEntry) -> Result<(), DaemonError> {
+/// Refused while a process may use them, or a living one other than `by` named them.
+fn withdraw_other_policies(daemon: &Daemon, root: &RootEntry, by: Option<u32>) -> Result<(), DaemonError> {
     let others = |r: &RootEntry| r.data == root.data && r.policy != root.policy;
-    for (i, other) in daemon.roots.all().into_iter().filter(|(_, r)| others(r)) {
+    for (i, other) in in_use(daemon).into_iter().filter(|(_, r)| others(r)) {
         let files: Vec<_> = daemon.files.all().into_iter().filter(|file| file.root == i).collect();
-        let users = if files.is_empty() { Vec::new() } else { closing::users(daemon) };
+        let mut users = if files.is_empty() { Vec::new() } else { closing::users(daemon) };
+        users.extend(daemon.namers.of(&other).into_iter().filter(|pid| Some(*pid) != by));
         if !users.is_empty() {
             let why = format!(
                 "processes {users:?} use it with --policy {}: stop them first, or use that policy",
@@ -169,11 +187,33 @@ fn withdraw_other_policies(daemon: &Daemon, root: &RootEntry) -> Result<(), Daem
             }
             register::forget(daemon, file.reference.slot);
         }
-        if let Some(slot) = daemon.engine.shm().root(i) {
-            slot.withdraw();
-        }
+        withdraw(daemon, i);
     }
     Ok(())
+}
+
+/// A directory that was made again takes the place of the one that had its name: a file below it must not be
+/// registered as that one's, where recovery would look for it in vain.
+fn withdraw_replaced(daemon: &Daemon, root: &RootEntry) {
+    let is_replaced = |r: &RootEntry| r.path == root.path && r.identity != root.identity;
+    in_use(daemon).iter().filter(|(_, r)| is_replaced(r)).for_each(|(i, _)| withdraw(daemon, *i));
+}
+
+/// Withdraws the directories that nobody who runs has named. One that a process may use after all stays, and so
+/// does one with a file that cannot be given up. The caller holds `registering`.
+pub(crate) fn withdraw_unnamed(daemon: &Daemon) {
+    let roots = in_use(daemon);
+    let unnamed: Vec<u32> =
+        roots.iter().filter(|(_, root)| daemon.namers.of(root).is_empty()).map(|(i, _)| *i).collect();
+    if unnamed.is_empty() || !daemon.namers.account_for_all(daemon) {
+        return;
+    }
+    for i in unnamed {
+        let mut files = daemon.files.all().into_iter().filter(|file| file.root == i);
+        if files.all(|file| evict::evict(daemon, file.reference.slot)) {
+            withdraw(daemon, i);
+        }
+    }
 }
 
 /// What the directory is, if its files can be managed at all.

@@ -27,6 +27,7 @@ use crate::freeze::{self, Freeze};
 use crate::guard::{Claim, GuardError};
 use crate::lifetime::Lifetime;
 use crate::log::Log;
+use crate::namers::Namers;
 use crate::rebuild::Rebuilding;
 use crate::refused::Refused;
 use crate::roots::Roots;
@@ -174,6 +175,7 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         slot,
         files: FileTable::default(),
         roots,
+        namers: Namers::default(),
         lifetime: Lifetime::new(keep),
         watch: Watch::new(),
         registering: Mutex::default(),

@@ -17,6 +17,7 @@ use crate::freeze::Freeze;
 use crate::guard::Claim;
 use crate::lifetime::Lifetime;
 use crate::log::Log;
+use crate::namers::Namers;
 use crate::place::Place;
 use crate::rebuild::Rebuilding;
 use crate::refused::Refused;
@@ -47,6 +48,8 @@ pub(crate) struct Daemon {
     pub slot: u32,
     pub files: FileTable,
     pub roots: Roots,
+    /// Who named them.
+    pub namers: Namers,
     pub lifetime: Lifetime,
     pub watch: Watch,
     /// Registration, forgetting and closing exclude each other.
@@ -129,11 +132,12 @@ impl Daemon {
     }
 
     /// True for a process that has the preload, was not started for another daemon, and has not been told to go
-    /// without.
+    /// without, nor is with another daemon already.
     pub fn will_join(&self, pid: u32) -> bool {
         process::has_preload(pid).unwrap_or(false)
             && !self.refused.has(pid)
             && !process::belongs_elsewhere(pid, &self.place.socket)
+            && !process::has_joined_another(pid, &self.shm_path)
     }
 
     /// Takes a file out of the log and keeps it out while `op` runs.

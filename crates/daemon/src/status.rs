@@ -14,7 +14,7 @@ use crate::freeze::{self, FrozenStatus};
 use crate::journal::{self, JournalStatus};
 use crate::spill::{self, SpillStatus};
 use crate::state::{Daemon, FILL_STEP};
-use crate::{evict, tablespaces};
+use crate::{evict, roots, tablespaces};
 
 /// Everything `seawall status` shows.
 #[derive(Debug, Serialize, Deserialize)]
@@ -199,8 +199,6 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         policy: r.policy.name().into(),
         path: r.path,
     };
-    let in_use = |(i, _): &(u32, _)| daemon.engine.shm().root(*i).is_some_and(|r| r.kind().is_some());
-    let roots = daemon.roots.all().into_iter().filter(in_use);
     let sb = &pool.superblock;
     let count = |event| summary(daemon, event, &Class::ALL).count;
     Status {
@@ -226,7 +224,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         requests: daemon.requests.load(Relaxed),
         frozen: freeze::status(daemon),
         guards: daemon.roots.guards(),
-        roots: roots.map(|(_, r)| root(r)).collect(),
+        roots: roots::in_use(daemon).into_iter().map(|(_, r)| root(r)).collect(),
         not_covered: tablespaces::missing(daemon).into_iter().map(|(_, path)| path).collect(),
         files,
         files_max: evict::capacity(daemon) as u32,

@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
+use seawall_core::table::RootEntry;
 use seawall_wire::shm::{Policy, Preset};
 
 use crate::errors::DaemonError;
@@ -23,14 +24,9 @@ pub fn outside(data: &Path) -> Vec<PathBuf> {
 
 /// Those of the databases served here that are not registered: pages in them can tear.
 pub(crate) fn missing(daemon: &Daemon) -> Vec<(PathBuf, PathBuf)> {
-    let in_use = |i: u32| daemon.engine.shm().root(i).is_some_and(|root| root.kind().is_some());
-    let atomic: Vec<_> = daemon
-        .roots
-        .all()
-        .into_iter()
-        .filter(|(i, root)| in_use(*i) && root.preset == Preset::Postgres && root.policy == Policy::Atomic)
-        .map(|(_, root)| root)
-        .collect();
+    let is_atomic = |root: &RootEntry| (root.preset, root.policy) == (Preset::Postgres, Policy::Atomic);
+    let roots = roots::in_use(daemon).into_iter().map(|(_, root)| root);
+    let atomic: Vec<_> = roots.filter(is_atomic).collect();
     let databases = atomic.iter().filter(|root| root.path == root.data);
     let linked =
         databases.flat_map(|root| outside(&root.data).into_iter().map(|path| (root.data.clone(), path)));
@@ -61,7 +57,7 @@ fn register(daemon: &Daemon, data: PathBuf, path: PathBuf) -> Result<(), DaemonE
         let why = "it has files already: it will be managed from the next start on".into();
         Err(DaemonError::Directory { path: path.clone(), why })
     } else {
-        roots::add(daemon, &wanted).map(drop)
+        roots::add(daemon, &wanted, None).map(drop)
     };
     match &added {
         Ok(()) => daemon.log.say(format!("a tablespace was made: {}", path.display())),

@@ -38,8 +38,9 @@ pub fn inspect(ask: &Look) -> Result<()> {
     show::facts(&facts);
     if !found.roots.is_empty() {
         println!("\ndirectories");
-        let row = |r: &offline::RootView| vec![r.path.clone(), r.preset.into(), r.uid.to_string()];
-        show::table(&["path", "preset", "uid"], &found.roots.iter().map(row).collect::<Vec<_>>());
+        let row =
+            |r: &offline::RootView| vec![r.path.clone(), r.preset.into(), r.policy.into(), r.uid.to_string()];
+        show::table(&["path", "preset", "policy", "uid"], &found.roots.iter().map(row).collect::<Vec<_>>());
     }
     if !found.files.is_empty() {
         println!("\nfiles");

@@ -5,6 +5,7 @@ pub mod steps;
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::SeqCst;
@@ -100,8 +101,11 @@ impl World {
             data: dir.path().into(),
             identity: identity(File::open(dir.path()).expect("open")).expect("an identity"),
         };
-        let root = table::add_root(&pool, &root).expect("a root");
+        let entry = table::add_root(&pool, &root).expect("a root");
         let engine = takeover::start(&mut pool, memory.path()).expect("a start").engine;
+        let slot = engine.shm().root(entry).expect("its slot");
+        slot.publish(root.preset, root.policy, root.path.as_os_str().as_bytes(), 0);
+        let root = entry;
         let client = engine.claim_client(std::process::id(), 0).expect("a client slot");
         Self { dir, memory, disk, pool, engine, root, client }
     }
