@@ -96,7 +96,11 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
     daemon.watch.add(fd, inode, &daemon.log);
     let only = foreign::is_only_open(fd);
     let file = reopen(fd, false).map_err(|e| refuse(format!("it cannot be opened for syncing: {e}")))?;
-    let foreign = if only { Vec::new() } else { daemon.foreign_writers(inode.0, inode.1) };
+    let foreign = if only { Some(Vec::new()) } else { daemon.foreign_writers(inode.0, inode.1) };
+    let Some(foreign) = foreign else {
+        daemon.unwatch(&file, inode);
+        return Err(LATER);
+    };
     if !foreign.is_empty() {
         daemon.unwatch(&file, inode);
         return Err(refuse(format!("processes {foreign:?} write to it without Seawall")));

@@ -73,7 +73,8 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
         spawn(&daemon, "rebuild", rebuild::run),
         spawn(&daemon, "spill", spill::run),
     ];
-    let watch = spawn(&daemon, "watch", watch::run);
+    // These end with the process. A look at many busy processes takes long, and who waits for the pool waits for us.
+    spawn(&daemon, "watch", watch::run);
     spawn(&daemon, "leader", leader::run);
     ready();
     accept_all(&daemon, &listener, signals.as_ref().ok());
@@ -89,7 +90,6 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     finish(&daemon);
     // Until now who opened a file waited for it.
     daemon.lifetime.finish();
-    let _ = watch.join();
     Ok(())
 }
 

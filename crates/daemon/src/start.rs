@@ -235,7 +235,8 @@ fn resume(daemon: &Daemon) {
             f.flags().fetch_and(!Flag::FOREIGN.0, SeqCst);
         }
         daemon.watch.add(&file.file, (file.dev, file.ino), &daemon.log);
-        if let Some(pid) = daemon.foreign_writers(file.dev, file.ino).first() {
+        let writers = daemon.foreign_writers(file.dev, file.ino).unwrap_or_default();
+        if let Some(pid) = writers.first() {
             warden::keep_out(daemon, &file, *pid);
         }
     }

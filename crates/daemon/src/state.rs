@@ -116,9 +116,18 @@ impl Daemon {
             || self.lifetime.has_greeted(pid)
     }
 
-    /// Processes without Seawall that have the file open for writing.
-    pub fn foreign_writers(&self, dev: u64, ino: u64) -> Vec<u32> {
-        foreign::writers(dev, ino, self.strangers(), |pid| self.will_join(pid)).collect()
+    /// Processes without Seawall that have the file open for writing. `None`: the daemon ends, and nobody waits until it
+    /// has looked at them all.
+    pub fn foreign_writers(&self, dev: u64, ino: u64) -> Option<Vec<u32>> {
+        let goes_on = |_: &u32| !self.lifetime.is_ending();
+        let looked_at = self.strangers().into_iter().take_while(goes_on);
+        let found = foreign::writers(dev, ino, looked_at, |pid| self.will_join(pid)).collect();
+        (!self.lifetime.is_ending()).then_some(found)
+    }
+
+    /// False if no process without Seawall has the file open for writing. True also if that is not known.
+    pub fn may_have_foreign_writers(&self, dev: u64, ino: u64) -> bool {
+        self.foreign_writers(dev, ino).is_none_or(|found| !found.is_empty())
     }
 
     /// Processes that are no clients. The clients are gathered once: there are many processes on a machine. One that

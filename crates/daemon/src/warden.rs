@@ -191,7 +191,7 @@ fn review_foreign(daemon: &Daemon) {
     for (slot, pid) in due {
         let Some(file) = daemon.files.get(slot) else { continue };
         // Whose descriptors may not be seen counts as a writer for as long as it lives.
-        let stays = foreign::is_hidden(pid) || !daemon.foreign_writers(file.dev, file.ino).is_empty();
+        let stays = foreign::is_hidden(pid) || daemon.may_have_foreign_writers(file.dev, file.ino);
         let mut foreign = lock(&daemon.foreign);
         if stays {
             foreign.held.entry(slot).and_modify(|held| held.until = now + GRACE);

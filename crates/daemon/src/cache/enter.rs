@@ -117,7 +117,7 @@ pub(super) fn adopt(daemon: &Daemon, fd: impl AsFd, stat: &Stat, reference: File
         daemon.unwatch(&fd, inode);
         return None;
     };
-    let strangers = if is_only { Vec::new() } else { daemon.foreign_writers(inode.0, inode.1) };
+    let strangers = if is_only { Vec::new() } else { daemon.foreign_writers(inode.0, inode.1)? };
     if strangers.is_empty() {
         return Some(Entered { reference, file, dev: inode.0, ino: inode.1 });
     }

@@ -105,7 +105,7 @@ pub(crate) fn review(daemon: &Daemon) {
         let entered = lock(&zone.entered).get(&slot).cloned();
         let Some(entered) = entered else { continue };
         // Whose descriptors may not be seen counts as a writer for as long as it lives.
-        let stays = foreign::is_hidden(pid) || !daemon.foreign_writers(entered.dev, entered.ino).is_empty();
+        let stays = foreign::is_hidden(pid) || daemon.may_have_foreign_writers(entered.dev, entered.ino);
         let now = now(&entered.file);
         let mut suspended = lock(&zone.suspended);
         let Some(stranger) = suspended.0.get_mut(&slot).filter(|stranger| is_due(stranger)) else { continue };
