@@ -17,14 +17,20 @@ use crate::state::{Daemon, FILL_STEP, lock};
 const BUSY: Duration = Duration::from_secs(5);
 /// Pause after a round that found nothing. The bell cuts it short.
 const IDLE: Duration = Duration::from_secs(1);
+/// How often removed files are looked for meanwhile.
+const LOOK: Duration = Duration::from_secs(1);
 /// Longest time a drain tries to catch up with writers.
 const DRAIN: Duration = Duration::from_secs(60);
 
 /// Runs until the daemon ends.
 pub(crate) fn run(daemon: &Arc<Daemon>) {
     let mut ages = Ages::of_this_machine();
-    while !daemon.lifetime.is_ending() {
+    loop {
+        // Read first: who ends the daemon rings it then.
         let bell = daemon.engine.shm().header().bell().load(Acquire);
+        if daemon.lifetime.is_ending() {
+            return;
+        }
         let files = Descriptors::new(&daemon.files);
         let files = if is_short(daemon) { files.when_pressed(&mut ages) } else { files.when_old(&mut ages) };
         let round = make_round(daemon, files);
@@ -33,7 +39,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
             continue;
         }
         let found = round.synced > 0 || round.dirty > 0;
-        wait(daemon, bell, if found { BUSY } else { IDLE });
+        wait_and_look(daemon, bell, if found { BUSY } else { IDLE });
     }
 }
 
@@ -82,6 +88,15 @@ pub(crate) fn drain(daemon: &Daemon) -> Round {
 
 fn is_short(daemon: &Daemon) -> bool {
     daemon.engine.shm().header().free_segments().load(Relaxed) < daemon.engine.layout().segments / 2
+}
+
+/// Until the bell rings. Whoever removed a file to get its space back does not wait for the next round.
+fn wait_and_look(daemon: &Daemon, bell: u32, pause: Duration) {
+    let begin = Instant::now();
+    while daemon.engine.shm().header().bell().load(Acquire) == bell && begin.elapsed() < pause {
+        wait(daemon, bell, LOOK.min(pause.saturating_sub(begin.elapsed())));
+        forget_unlinked(daemon);
+    }
 }
 
 fn wait(daemon: &Daemon, bell: u32, pause: Duration) {

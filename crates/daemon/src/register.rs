@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use rustix::fs::{FileType, Stat, fstatfs};
 use seawall_core::policy::{self, Manage, decide};
-use seawall_core::{FileRef, lock, table};
+use seawall_core::{Errno, FileRef, lock, table};
 use seawall_media::{identity, magic};
 use seawall_stats::Class;
 use seawall_wire::message::Status;
@@ -203,8 +203,10 @@ fn strike(daemon: &Daemon, slot: u32, (dev, ino): (u64, u64)) {
     }
 }
 
-/// Forgets the files whose last name is gone.
+/// Forgets the files whose last name is gone, whoever removed it: as long as our descriptors of one are open it keeps its
+/// blocks.
 pub(crate) fn forget_unlinked(daemon: &Daemon) {
+    mark_removed(daemon);
     let marked = |f: &seawall_wire::shm::File<'_>| Flag::UNLINKED.any_in(f.flags().load(Acquire));
     let found: Vec<u32> =
         daemon.engine.shm().files().filter(|(_, f)| marked(f)).map(|(slot, _)| slot).collect();
@@ -222,5 +224,20 @@ pub(crate) fn forget_unlinked(daemon: &Daemon) {
             }
             _ => forget(daemon, slot),
         }
+    }
+}
+
+/// Marks the files that were removed by somebody without Seawall, as the preload marks those that its process removes.
+/// What their records hold is on disk before: nobody has synced the directory, so a crash can bring the name back. After
+/// a failed sync the records stay, and the file its slot.
+fn mark_removed(daemon: &Daemon) {
+    for managed in daemon.files.all().iter().filter(|managed| managed.is_unlinked()) {
+        let Some(f) = daemon.engine.shm().file(managed.reference.slot) else { continue };
+        let has = |flag: Flag| flag.any_in(f.flags().load(Acquire));
+        if has(Flag::UNLINKED | Flag::FAILED) {
+            continue;
+        }
+        let is_on_disk = || if has(Flag::FAILED) { Err(Errno::IO) } else { Ok(()) };
+        let _ = daemon.engine.unlink(daemon.me(), managed.reference, || real_sync(managed), is_on_disk);
     }
 }

@@ -20,6 +20,8 @@ use crate::{closing, foreign, process};
 const TICK: Duration = Duration::from_millis(200);
 /// How often files are noted: what a restart without a clean end compares with.
 const NOTE: Duration = Duration::from_secs(10);
+/// How often removed files are looked for: as long as we have one open it keeps its blocks.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Runs until the daemon ends.
 pub(crate) fn run(daemon: &Arc<Daemon>) {
@@ -27,7 +29,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
     policies::tell(daemon, zone);
     takeover::find_files(daemon, zone);
     policies::apply(zone);
-    let (mut seen, mut noted) = (0, Instant::now());
+    let (mut seen, mut noted, mut looked) = (0, Instant::now(), Instant::now());
     while !daemon.lifetime.is_ending() {
         let (samples, next) = zone.cache.samples(seen);
         seen = next;
@@ -35,11 +37,14 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
             let (Access::Read(block) | Access::Write(block)) = access;
             lock(&zone.advisory).take(access, zone.cache.policy(block.file));
         }
+        if looked.elapsed() >= LOOK {
+            looked = Instant::now();
+            forget_gone(daemon, zone);
+        }
         if noted.elapsed() >= NOTE {
             noted = Instant::now();
             note_all(zone);
             policies::apply(zone);
-            forget_gone(daemon, zone);
             reap(daemon);
             leave_if_deserted(daemon, zone);
         }
