@@ -12,7 +12,7 @@ use seawall_media::{Medium, dax_mounts, probe};
 
 use seawall_daemon::control::Control;
 
-use crate::{beside, size};
+use crate::{beside, size, user};
 
 /// Size of a pool that is made on demand.
 const DEFAULT_SIZE: u64 = 256 << 20;
@@ -302,7 +302,7 @@ fn beside_data(wanted: &Wanted, data: &Path) -> Result<PathBuf> {
              place)",
             path.display()
         );
-        or_exists(make_block(&path, wanted.size, false, None))?;
+        made(&path, wanted, || make_block(&path, wanted.size, false, None))?;
     }
     if !is_mine(&path) {
         bail!("{} is not a file of yours", path.display());
@@ -325,7 +325,18 @@ fn default_at(path: &Path, wanted: &Wanted) -> Result<PathBuf> {
 }
 
 fn make(path: &Path, wanted: &Wanted) -> Result<()> {
-    or_exists(wanted.make(path))
+    made(path, wanted, || wanted.make(path))
+}
+
+/// Where the database's user may not write, root does it for them.
+fn made(path: &Path, wanted: &Wanted, make: impl Fn() -> Result<(), PoolError>) -> Result<()> {
+    let is_one_file = wanted.spill().is_none() && wanted.mirror().is_none();
+    match make() {
+        Err(e) if e.is_denied() && is_one_file => {
+            user::make_as_root(path, || or_exists(make())).unwrap_or_else(|| Err(e.into()))
+        }
+        made => or_exists(made),
+    }
 }
 
 fn or_exists(made: Result<(), PoolError>) -> Result<()> {

@@ -5,7 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use nix::unistd::{Uid, User, geteuid, initgroups, setgid, setuid};
+use nix::unistd::{
+    Gid, Uid, User, geteuid, getgid, getgroups, getresuid, initgroups, setgid, setgroups, setresgid,
+    setresuid, setuid,
+};
 
 /// What a command's environment must say after the switch.
 #[derive(Default)]
@@ -58,6 +61,59 @@ pub fn become_owner(of: &Path) -> Result<()> {
     let user = User::from_uid(Uid::from_raw(found.uid()))?
         .with_context(|| format!("{} belongs to the unknown user {}", of.display(), found.uid()))?;
     switch(&user)
+}
+
+/// We stand in for a user for a while: what is looked for and made meanwhile is that user's. Root again when dropped.
+pub struct StandIn {
+    groups: Vec<Gid>,
+}
+
+impl StandIn {
+    /// As root, stands in for this user.
+    ///
+    /// # Errors
+    /// If there is no such user, or we may not.
+    pub fn of(uid: u32) -> Result<Self> {
+        let user = User::from_uid(Uid::from_raw(uid))?
+            .with_context(|| format!("the data belongs to the unknown user {uid}"))?;
+        let groups = getgroups().context("asking for our groups")?;
+        let name = CString::new(user.name.as_bytes())?;
+        initgroups(&name, user.gid).with_context(|| format!("taking the groups of {}", user.name))?;
+        let this = Self { groups };
+        let root = Gid::from_raw(0);
+        setresgid(user.gid, user.gid, root).with_context(|| format!("taking the group of {}", user.name))?;
+        setresuid(user.uid, user.uid, Uid::from_raw(0))
+            .with_context(|| format!("standing in for {}", user.name))?;
+        Ok(this)
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        let (user, group) = (Uid::from_raw(0), Gid::from_raw(0));
+        let back = setresuid(user, user, user)
+            .and_then(|()| setresgid(group, group, group))
+            .and_then(|()| setgroups(&self.groups));
+        // The saved user is root all the time, so this cannot fail; going on half-way would be somebody else's rights.
+        assert!(back.is_ok(), "cannot be root again: {back:?}");
+    }
+}
+
+/// While we stand in for a user: makes `at` with root's rights, as that user's. `None`: we do not stand in.
+///
+/// Only where that user may not write: whoever may could put something else there meanwhile.
+pub fn make_as_root(at: &Path, make: impl FnOnce() -> Result<()>) -> Option<Result<()>> {
+    let ids = getresuid().ok().filter(|ids| ids.saved.is_root() && !ids.effective.is_root())?;
+    let root = Uid::from_raw(0);
+    if let Err(error) = setresuid(ids.real, root, root) {
+        return Some(Err(error.into()));
+    }
+    let (uid, gid) = (ids.real.as_raw(), getgid().as_raw());
+    let made = make().and_then(|()| {
+        std::os::unix::fs::lchown(at, Some(uid), Some(gid))
+            .with_context(|| format!("giving {} to {}", at.display(), name(uid)))
+    });
+    Some(setresuid(ids.real, ids.effective, ids.saved).map_err(Into::into).and(made))
 }
 
 fn switch(user: &User) -> Result<()> {

@@ -97,6 +97,20 @@ pub fn by_preset(preset: Preset, policy: Policy, below: &[u8]) -> Manage {
     }
 }
 
+/// True if the file of this path, which lies below no root, has a name that a preset in use would have: somebody's
+/// database is elsewhere. Any name may be an SQLite database's, which its content tells.
+pub fn is_elsewhere(shm: &Shm, path: &[u8], is_sqlite: impl Fn() -> bool) -> bool {
+    let kinds = (0..shm.shape().roots).filter_map(|i| shm.root(i));
+    let mut kinds = kinds.filter_map(|root| Some((root.kind()?, root.policy())));
+    kinds.any(|(preset, policy)| match (preset, by_preset(preset, policy, base(path))) {
+        // Copies of segments lie in archives.
+        (Preset::Postgres, _) => is_segment(path) && path.windows(8).any(|part| part == b"/pg_wal/"),
+        (_, Manage::Bypass) => false,
+        (_, Manage::IfSqlite) => is_sqlite(),
+        _ => true,
+    })
+}
+
 /// What a database uses the managed file `below` its root for.
 pub fn class(preset: Preset, below: &[u8]) -> Class {
     let name = true_name(below);

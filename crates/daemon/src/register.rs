@@ -131,7 +131,8 @@ fn make_durable(file: &File, path: &Path) -> std::io::Result<()> {
 /// tracked before anybody can write to it.
 fn publish(daemon: &Daemon, managed: Managed, now: u64, atomic: bool) -> Option<FileRef> {
     let shm = daemon.engine.shm();
-    let (reference, dev, ino) = (managed.reference, managed.dev, managed.ino);
+    let (reference, root) = (managed.reference, managed.root);
+    let (dev, ino) = (managed.dev, managed.ino);
     let f = shm.file(reference.slot)?;
     f.last_lsn().store(now, Relaxed);
     f.watermark().store(now, Relaxed);
@@ -157,6 +158,9 @@ fn publish(daemon: &Daemon, managed: Managed, now: u64, atomic: bool) -> Option<
     if !daemon.engine.admit(daemon.me(), reference, find, || real_sync(&managed)) {
         forget(daemon, reference.slot);
         return None;
+    }
+    if let Some(root) = shm.root(root) {
+        root.registered().fetch_add(1, Relaxed);
     }
     Some(reference)
 }

@@ -270,6 +270,8 @@ impl<'d> Connection<'d> {
             self.daemon.lifetime.hold();
             self.holds = true;
         }
+        // What was noted before is not this one's.
+        self.daemon.engine.shm().header().forget_strays();
         answered(roots::add(self.daemon, &wanted, Some(self.peer.pid)).map(|root| control::Added { root }))
     }
 

@@ -1,11 +1,13 @@
 //! Status: what a daemon, its log and its files are doing.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use seawall_core::destage::count_free;
 use seawall_stats::{Class, EVENTS, Event, Row, Summary, bucket_floor_ns};
-use seawall_wire::shm::Flag;
+use seawall_wire::shm::{Flag, ROOT_PATH_MAX, Stray};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{self, CacheStatus};
@@ -73,6 +75,12 @@ pub struct Status {
     /// Directories that an atomic database links to and that are not managed: pages in them can tear.
     #[serde(default)]
     pub not_covered: Vec<PathBuf>,
+    /// A file that was synced without the log though by its name it is a database's: it lies elsewhere.
+    #[serde(default)]
+    pub elsewhere: Option<PathBuf>,
+    /// A file that was synced without the log, and that no preset knows.
+    #[serde(default)]
+    pub unknown: Option<PathBuf>,
     /// Managed files.
     pub files: Vec<FileStatus>,
     /// How many there can be at a time.
@@ -109,6 +117,9 @@ pub struct RootStatus {
     pub policy: String,
     /// The directory.
     pub path: PathBuf,
+    /// Files that were registered below it so far.
+    #[serde(default)]
+    pub registered: u32,
 }
 
 /// A managed file.
@@ -194,10 +205,11 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
     let files: Vec<_> = daemon.files.all().iter().filter_map(|file| file_status(daemon, file)).collect();
     let mut clients: Vec<_> = daemon.clients().into_iter().collect();
     clients.sort_unstable();
-    let root = |r: seawall_core::table::RootEntry| RootStatus {
+    let root = |(i, r): (u32, seawall_core::table::RootEntry)| RootStatus {
         preset: r.preset.name().into(),
         policy: r.policy.name().into(),
         path: r.path,
+        registered: daemon.engine.shm().root(i).map_or(0, |slot| slot.registered().load(Relaxed)),
     };
     let sb = &pool.superblock;
     let count = |event| summary(daemon, event, &Class::ALL).count;
@@ -224,8 +236,10 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         requests: daemon.requests.load(Relaxed),
         frozen: freeze::status(daemon),
         guards: daemon.roots.guards(),
-        roots: roots::in_use(daemon).into_iter().map(|(_, r)| root(r)).collect(),
+        roots: roots::in_use(daemon).into_iter().map(root).collect(),
         not_covered: tablespaces::missing(daemon).into_iter().map(|(_, path)| path).collect(),
+        elsewhere: stray(daemon, Stray::Elsewhere),
+        unknown: stray(daemon, Stray::Unknown),
         files,
         files_max: evict::capacity(daemon) as u32,
         evicted: daemon.evicted.load(Relaxed),
@@ -236,6 +250,12 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         class_events: class_events(daemon),
         epoch: epoch(daemon),
     }
+}
+
+fn stray(daemon: &Daemon, kind: Stray) -> Option<PathBuf> {
+    let mut room = [0; ROOT_PATH_MAX];
+    let path = daemon.engine.shm().header().stray(kind, &mut room)?;
+    Some(OsStr::from_bytes(path).into())
 }
 
 fn fill(daemon: &Daemon) -> Vec<(u32, u64)> {

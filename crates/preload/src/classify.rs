@@ -258,7 +258,8 @@ fn also_synced(fd: c_int, entry: Entry) -> Entry {
     entry.with(mark::SYNC, entry.has(mark::SYNC) || flags & libc::O_SYNC == libc::O_SYNC)
 }
 
-fn has_magic(fd: c_int) -> bool {
+/// True for an SQLite database.
+pub fn has_magic(fd: c_int) -> bool {
     let mut head = [0u8; SQLITE_MAGIC.len()];
     raw!(SYS_pread64, fd, head.as_mut_ptr(), head.len(), 0) == Ok(head.len()) && head == SQLITE_MAGIC
 }

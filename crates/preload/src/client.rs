@@ -1,6 +1,7 @@
 //! Requests to the daemon: one connection each, so that no descriptor of ours stays among the application's.
 
 use core::ffi::c_int;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use seawall_cache::front::word::Answer;
 use seawall_core::journal::Way;
@@ -188,11 +189,27 @@ pub fn harden(retire: Option<(u32, u32, u64)>) -> Result<(), Errno> {
     }
 }
 
+/// This process has become a user whom the daemon does not serve: said once.
+#[cold]
+fn not_served() {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    if !TOLD.swap(true, Relaxed) {
+        sys::say(&[
+            "not active in this process: it became another user than the daemon's (setuid, gosu, su); start it with \
+             `seawall run --user NAME`",
+        ]);
+    }
+}
+
 /// One request, one reply.
 fn ask(kind: Kind, body: &[u8], fd: Option<c_int>, seconds: i64) -> Result<Received, Errno> {
     let mut room = [0; SOCKET_PATH_MAX];
     let path = environment::socket(&mut room).ok_or(Errno::NOENT)?;
-    let connection = Connection::open(path, seconds)?;
+    let connection = Connection::open(path, seconds).inspect_err(|error| {
+        if matches!(*error, Errno::ACCESS | Errno::PERM) {
+            not_served();
+        }
+    })?;
     let request = Request::new(kind, body.len() as u32);
     connection.send([request.as_bytes(), body], fd)?;
     let mut reply = Reply::new_zeroed();
@@ -201,6 +218,9 @@ fn ask(kind: Kind, body: &[u8], fd: Option<c_int>, seconds: i64) -> Result<Recei
     if Reply::of(&reply.as_bytes()[..len]).is_none() {
         received.close_descriptors();
         return Err(Errno::PROTO);
+    }
+    if (reply.magic, Status::from_u32(reply.status)) == (MAGIC, Status::Denied) {
+        not_served();
     }
     Ok(received)
 }

@@ -30,6 +30,7 @@ mod real;
 mod rings;
 mod session;
 mod socket;
+mod strays;
 mod sys;
 
 use core::ffi::{c_char, c_int};

@@ -1,5 +1,7 @@
 //! The command line's search for a database, with as much around it as it looks at.
 
+#[path = "../../../crates/cli/src/run/behind.rs"]
+mod behind;
 #[path = "../../../crates/cli/src/run/database/mod.rs"]
 pub mod database;
 

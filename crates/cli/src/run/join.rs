@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use seawall_daemon::AddRoot;
 use seawall_daemon::cache::CacheOptions;
 use seawall_daemon::control::{Added, Control, ControlError, Stop, Stopped};
+use seawall_daemon::status::Status;
 use seawall_wire::message::Kind;
 
 use crate::cache;
@@ -66,6 +67,16 @@ impl Link {
     /// The pool.
     pub fn pool(&self) -> &Path {
         &self.pool
+    }
+
+    /// The directories.
+    pub fn roots(&self) -> &[AddRoot] {
+        &self.roots
+    }
+
+    /// What the daemon says of itself, if it answers.
+    pub fn status(&self) -> Option<Status> {
+        self.joined.control.request(Kind::Status, &()).ok()
     }
 
     /// The connection.

@@ -9,12 +9,14 @@
 //! Every check that can fail comes before the command starts. After that Seawall's troubles cost speed only,
 //! and are told on stderr.
 
+mod behind;
 pub mod database;
 mod elf;
 pub mod join;
 pub mod lockfile;
 pub mod preload;
 mod program;
+mod strays;
 mod supervise;
 pub mod witness;
 
@@ -79,6 +81,7 @@ pub fn run(how: &Run) -> ExitCode {
 }
 
 fn prepare(how: &Run) -> Result<supervise::Session> {
+    // Made while we have the rights for it.
     let watch = how.user.as_ref().and_then(|_| seawall_daemon::privileged_watch());
     let environment = match &how.user {
         Some(name) => user::become_named(name)?,
@@ -86,13 +89,23 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
     };
     let program = Program::find(&how.command)?;
     let policy = Policy::from_name(&how.policy).unwrap_or_default();
-    let roots = database::find(how.preset.as_deref(), policy, &how.data, &program, &how.command[1..])?;
-    let preload = preload::find()?;
+    let found = database::find(how.preset.as_deref(), policy, &how.data, &program, &how.command[1..])?;
+    let becomes = found.becomes();
+    let watch = watch.or_else(|| becomes.and_then(|_| seawall_daemon::privileged_watch()));
+    let roots = found.roots;
     let data = roots.first().map(|root| root.data.as_path()).context("no directory to manage")?;
-    let pool = pool::for_run(&how.wanted, data)?;
-    check_owner(&pool)?;
-    say_what_it_survives(&pool, how.quiet)?;
-    program.warn();
+    let (preload, pool) = {
+        // What is looked for and made is the database's user's, who will be served.
+        let _standing_in = becomes.map(user::StandIn::of).transpose()?;
+        let preload = preload::find()?;
+        let pool = pool::for_run(&how.wanted, data)?;
+        check_owner(&pool)?;
+        say_what_it_survives(&pool, how.quiet)?;
+        (preload, pool)
+    };
+    if !found.inner.is_behind {
+        program.warn();
+    }
     lockfile::step_over(&roots);
     let link = join::Link::new(
         pool,

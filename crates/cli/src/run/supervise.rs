@@ -10,11 +10,10 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use seawall_daemon::control::Stopped;
-use seawall_daemon::status::Status;
-use seawall_wire::message::Kind;
 
 use super::join::Link;
 use super::program::{NotRunnable, Program};
+use super::strays::Strays;
 use super::witness::Witness;
 use crate::sys::start_with_mask;
 
@@ -39,6 +38,7 @@ struct Running {
     child: Child,
     signals: SignalFd,
     witness: Witness,
+    strays: Strays,
     /// When to try again to replace the daemon; `None` while it lives.
     retry: Option<Instant>,
     asked_version: bool,
@@ -52,19 +52,20 @@ impl Session {
     pub fn run(mut self) -> Result<ExitCode> {
         let (signals, mask) = block()?;
         start_with_mask(&mut self.command, mask);
+        let strays = Strays::new(self.link.roots(), self.link.status().as_ref());
         let started = self.command.spawn();
         let child = match started {
             Ok(child) => child,
             Err(e) => {
-                self.close();
+                self.close(strays);
                 return Err(NotRunnable::new(format!("starting {}: {e}", self.program.path.display())).into());
             }
         };
         let known = self.program.unprotected.map(|_| self.program.path.as_path());
         let witness = Witness::new(child.id(), known);
-        let mut running = Running { child, signals, witness, retry: None, asked_version: false };
+        let mut running = Running { child, signals, witness, strays, retry: None, asked_version: false };
         let status = self.watch(&mut running)?;
-        self.close();
+        self.close(running.strays);
         Ok(code(status))
     }
 
@@ -80,8 +81,11 @@ impl Session {
             if hung_up || running.retry.is_some_and(|at| at <= Instant::now()) {
                 self.replace_daemon(running);
             }
+            let looks = running.witness.looks();
             running.witness.look().iter().for_each(|text| eprintln!("seawall: {text}"));
-            self.ask_version(running);
+            if running.witness.looks() > looks && running.retry.is_none() {
+                self.ask_daemon(running);
+            }
         }
     }
 
@@ -103,29 +107,40 @@ impl Session {
         running.retry = alone.then(|| Instant::now() + RETRY);
     }
 
-    /// Once, after the witness' second look: did the daemon refuse a preload of another version?
-    fn ask_version(&self, running: &mut Running) {
-        if running.asked_version || running.witness.looks() < 2 || running.retry.is_some() {
-            return;
-        }
-        running.asked_version = true;
-        let status = self.link.control().request::<Status>(Kind::Status, &());
-        if status.is_ok_and(|status| status.refused > 0) {
-            eprintln!(
-                "seawall: WARNING: libseawall_preload.so is of another version than this program: the command runs \
-                 WITHOUT Seawall. Install both from the same build"
-            );
+    /// After each look of the witness: is something synced elsewhere? And once, after its second one: did the daemon
+    /// refuse a preload of another version?
+    fn ask_daemon(&self, running: &mut Running) {
+        let Some(status) = self.link.status() else { return };
+        running.strays.elsewhere(&status).iter().for_each(|text| eprintln!("seawall: {text}"));
+        if !running.asked_version && running.witness.looks() >= 2 {
+            running.asked_version = true;
+            if status.refused > 0 {
+                eprintln!(
+                    "seawall: WARNING: libseawall_preload.so is of another version than this program: the command runs \
+                     WITHOUT Seawall. Install both from the same build"
+                );
+            }
         }
     }
 
     /// Drains and closes if nobody else is left. Otherwise the daemon goes on without us.
-    fn close(&mut self) {
+    fn close(&mut self, mut strays: Strays) {
+        let status = self.link.status();
+        let elsewhere = status.as_ref().and_then(|status| strays.elsewhere(status));
         match self.link.leave() {
-            Ok(Some(Stopped { ended: false, users, .. })) if !self.quiet && !users.is_empty() => eprintln!(
-                "seawall: {} processes go on; the daemon drains and closes when the last has ended",
-                users.len()
-            ),
-            Ok(_) => {}
+            Ok(Some(Stopped { ended: false, users, .. })) if !users.is_empty() => {
+                elsewhere.iter().for_each(|text| eprintln!("seawall: {text}"));
+                if !self.quiet {
+                    eprintln!(
+                        "seawall: {} processes go on; the daemon drains and closes when the last has ended",
+                        users.len()
+                    );
+                }
+            }
+            Ok(_) => {
+                let nothing = || status.as_ref().and_then(|status| strays.nothing(status));
+                elsewhere.or_else(nothing).iter().for_each(|text| eprintln!("seawall: {text}"));
+            }
             Err(e) => eprintln!(
                 "seawall: closing: {e}. The log is kept; the next `seawall run`, or `seawall recover --pool {}`, \
                  brings it to the files",

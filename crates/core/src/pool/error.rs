@@ -211,3 +211,15 @@ fn superblock_text(f: &mut std::fmt::Formatter<'_>, path: &Path, error: Superblo
 }
 
 impl std::error::Error for PoolError {}
+
+impl PoolError {
+    /// True if this user may not make it there.
+    pub fn is_denied(&self) -> bool {
+        match self {
+            Self::Io { error, .. } | Self::NoRoom { error, .. } | Self::SpillPath { error, .. } => {
+                error.kind() == io::ErrorKind::PermissionDenied
+            }
+            _ => false,
+        }
+    }
+}

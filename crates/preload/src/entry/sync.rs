@@ -11,7 +11,7 @@ use seawall_core::{Errno, Scope};
 use super::{entry, point};
 use crate::classify::{self, Intent, Kind};
 use crate::sys::raw;
-use crate::{cached, errno, journal, session, sys};
+use crate::{cached, errno, journal, session, strays, sys};
 
 static DIRECTORIES: Synced = Synced::new();
 
@@ -41,6 +41,7 @@ pub fn durable(fd: c_int, scope: Scope) -> Result<(), Errno> {
 /// Of a directory it may have been made before.
 fn unmanaged(fd: c_int, scope: Scope) -> Result<(), Errno> {
     let real = |scope| sys::sync(fd, scope);
+    strays::note(fd);
     match session::joined().filter(|_| fd >= 0) {
         Some(engine) => DIRECTORIES.sync(engine.shm().header().clock(), sys::borrow(fd), scope, real),
         None => real(scope),

@@ -14,7 +14,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"SEAWALLR");
 /// View of the header.
 #[derive(Clone, Copy)]
 pub struct Header<'a> {
-    region: &'a Region,
+    pub(super) region: &'a Region,
     at: usize,
 }
 
@@ -63,6 +63,14 @@ words!(Header {
     exhausted: u32 @ 268,
     /// Where the search for a free segment starts: none below it is likely to be free.
     segment_cursor: u32 @ 260,
+    /// Whether a file that was synced elsewhere is noted ([`Stray`](super::Stray)), and the bytes of its path.
+    elsewhere_state: u32 @ 320,
+    /// As it says.
+    elsewhere_len: u32 @ 324,
+    /// The same of a file that no preset knows.
+    unknown_state: u32 @ 328,
+    /// As it says.
+    unknown_len: u32 @ 332,
 });
 
 impl<'a> Header<'a> {

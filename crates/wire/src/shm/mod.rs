@@ -12,6 +12,7 @@ mod lane;
 mod root;
 mod segment;
 mod shape;
+mod stray;
 
 use seawall_media::Region;
 use seawall_stats::{BLOCK_BYTES, Block};
@@ -23,6 +24,7 @@ pub use lane::Lane;
 pub use root::{Policy, Preset, ROOT_PATH_MAX, Root};
 pub use segment::{Segment, SegmentState};
 pub use shape::Shape;
+pub use stray::Stray;
 
 /// Defines accessors for shared words at fixed offsets of a view.
 macro_rules! words {

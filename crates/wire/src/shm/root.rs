@@ -109,6 +109,8 @@ words!(Root {
     dev: u64 @ 8,
     /// [`Policy`] as a number.
     policy_number: u32 @ 16,
+    /// Files that were registered below it.
+    registered: u32 @ 20,
 });
 
 const PATH_AT: usize = 64;
@@ -147,6 +149,7 @@ impl<'a> Root<'a> {
         self.path_len().store(path.len() as u32, Relaxed);
         self.dev().store(dev, Relaxed);
         self.policy_number().store(policy as u32, Relaxed);
+        self.registered().store(0, Relaxed);
         self.preset().store(preset as u32, Release);
         true
     }

@@ -20,6 +20,13 @@ pub fn directory(arguments: &[OsString]) -> PathBuf {
     value(arguments).or_else(|| value(&from_files(arguments))).unwrap_or_else(|| PathBuf::from(DEFAULT))
 }
 
+/// True if the server was told to run as root, which it does not by itself.
+pub fn stays_root(arguments: &[OsString]) -> bool {
+    let all: Vec<OsString> = from_files(arguments).iter().chain(arguments).cloned().collect();
+    options::value(&all, "--user", "-u")
+        .is_some_and(|user| ["root", "0"].iter().any(|root| user == Path::new(root)))
+}
+
 /// Directories that hold tablespaces outside of the data directory: by options, and by InnoDB's own notes of
 /// where a table is (`SCHEMA/TABLE.isl`).
 pub fn elsewhere(data: &Path, arguments: &[OsString]) -> Vec<PathBuf> {
@@ -85,6 +92,15 @@ mod tests {
         assert_eq!(found, [Path::new("/undo"), Path::new("/other/test")]);
         let found = elsewhere(data.path(), &args("--no-defaults --innodb-data-home-dir=sys"));
         assert_eq!(found, [data.path().join("sys"), "/other/test".into()]);
+    }
+
+    #[test]
+    fn it_is_root_only_if_it_is_told() {
+        for (text, stays) in
+            [("--user=root", true), ("-uroot", true), ("--user=mysql", false), ("--port=1", false)]
+        {
+            assert_eq!(stays_root(&args(&format!("--no-defaults {text}"))), stays, "{text}");
+        }
     }
 
     #[test]

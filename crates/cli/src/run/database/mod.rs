@@ -14,9 +14,20 @@ use anyhow::{Context, Result, bail};
 use seawall_daemon::AddRoot;
 use seawall_wire::shm::{Policy, Preset};
 
+use super::behind::{self, Inner};
 use super::program::Program;
 
-/// The directories to manage.
+/// What a command is about.
+pub struct Found {
+    /// The database's program, perhaps behind others.
+    pub inner: Inner,
+    /// What it is.
+    pub preset: Preset,
+    /// The directories to manage.
+    pub roots: Vec<AddRoot>,
+}
+
+/// The database of a command, and the directories to manage.
 ///
 /// # Errors
 /// If neither the options nor the command say, or a directory is not there.
@@ -26,16 +37,36 @@ pub fn find(
     data: &[PathBuf],
     program: &Program,
     arguments: &[OsString],
-) -> Result<Vec<AddRoot>> {
-    let Some(preset) = preset.map_or_else(|| by_name(&program.name), Preset::from_name) else {
+) -> Result<Found> {
+    let inner = behind::find(&program.name, arguments, |name| by_name(name).is_some());
+    let Some(preset) = preset.map_or_else(|| by_name(&inner.name), Preset::from_name) else {
         bail!(
             "what does {} write? Say so with --preset ({}) and --data DIRECTORY",
             program.name,
             Preset::ALL.map(Preset::name).join(", ")
         )
     };
-    let found = if data.is_empty() { vec![from_command(preset, arguments)?] } else { data.to_vec() };
-    roots(preset, policy, &found, arguments)
+    let found = if data.is_empty() { vec![from_command(preset, &inner.arguments)?] } else { data.to_vec() };
+    let roots = roots(preset, policy, &found, &inner.arguments)?;
+    Ok(Found { inner, preset, roots })
+}
+
+impl Found {
+    /// As root: the user whom the database becomes by itself, who owns its data. `None`: it stays whoever starts it.
+    pub fn becomes(&self) -> Option<u32> {
+        use std::os::unix::fs::MetadataExt;
+        let changes = self.inner.changes_user
+            || match self.preset {
+                // As root it refuses to run.
+                Preset::Postgres => true,
+                // The same, unless it is wanted so.
+                Preset::Mariadb => !mariadb::stays_root(&self.inner.arguments),
+                _ => false,
+            };
+        let data = self.roots.first().filter(|_| changes && rustix::process::geteuid().is_root())?;
+        let owner = std::fs::metadata(&data.data).ok()?.uid();
+        (owner != 0).then_some(owner)
+    }
 }
 
 /// What is managed of these directories, and of what they and a command's arguments lead to.
@@ -116,8 +147,20 @@ fn from_command(preset: Preset, arguments: &[OsString]) -> Result<PathBuf> {
     }
 }
 
+/// The directory that a file lies in, or will: a link leads elsewhere, and so do the database's other files, which are
+/// named after what it leads to.
 fn directory_of(file: &Path) -> PathBuf {
-    file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+    const LINKS: usize = 40;
+    let within = |file: &Path| {
+        file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+    };
+    let mut file = file.to_owned();
+    for _ in 0..LINKS {
+        // What it leads to need not be there yet.
+        let Ok(target) = std::fs::read_link(&file) else { break };
+        file = within(&file).join(target);
+    }
+    within(&file)
 }
 
 /// What of an atomic database lies outside of its directory: of PostgreSQL its WAL and its tablespaces, reached
@@ -162,11 +205,27 @@ pub fn root(preset: Preset, policy: Policy, data: &Path) -> Result<AddRoot> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
     pub fn args(text: &str) -> Vec<OsString> {
         text.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn a_link_leads_to_the_directory_of_its_target() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir(at("real")).expect("made");
+        for (target, link) in [("real/there.db", "link.db"), ("link.db", "second.db")] {
+            std::os::unix::fs::symlink(target, at(link)).expect("a link");
+        }
+        assert_eq!(directory_of(&at("second.db")), at("real"), "its target is not there yet");
+        std::fs::write(at("real/there.db"), "").expect("written");
+        assert_eq!(directory_of(&at("second.db")), at("real"));
+        assert_eq!(directory_of(Path::new("plain.db")), Path::new("."));
+        std::os::unix::fs::symlink("loop", at("loop")).expect("a link");
+        assert_eq!(directory_of(&at("loop")), dir.path());
     }
 
     #[test]
