@@ -2,11 +2,13 @@
 
 mod common;
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Place, Writer, has, wait_for_end};
+use common::cluster;
+use common::mounts::Mounts;
+use common::{Place, Writer, has, signal, wait_for, wait_for_end};
 
 /// Processes that run now and then and have much open: to look at each of them takes long.
 struct Busy(Vec<Child>);
@@ -59,4 +61,134 @@ fn a_daemon_beside_busy_processes_ends_at_once_and_the_next_starts_at_once() {
     let begin = Instant::now();
     place.run(&["true"]).succeeds();
     assert!(begin.elapsed() < Duration::from_secs(2), "the next one ran after {:?}", begin.elapsed());
+}
+
+/// A daemon that stands still until this is dropped.
+struct Still(u64);
+
+impl Still {
+    fn new(daemon: u64) -> Self {
+        signal(daemon, "STOP");
+        Self(daemon)
+    }
+}
+
+impl Drop for Still {
+    fn drop(&mut self) {
+        signal(self.0, "CONT");
+    }
+}
+
+/// Where a file of this name lies.
+type Path = fn(&str) -> String;
+
+/// A program that writes a file for each name that it is sent, syncs it, and says how many milliseconds that took.
+struct Program {
+    run: Child,
+    said: BufReader<std::process::ChildStdout>,
+}
+
+impl Program {
+    const BODY: &str = "use IO::Handle; use Time::HiRes 'time'; $| = 1;
+        while (<STDIN>) {
+            chomp; my $begin = time;
+            open(my $f, '+>', $_) or die $!; syswrite($f, $_ x 1000) or die $!; $f->sync or die $!;
+            printf \"%d\\n\", (time - $begin) * 1000;
+        }";
+
+    fn start(mut command: Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut run = command.spawn().expect("it starts");
+        let said = BufReader::new(run.stdout.take().expect("piped"));
+        Self { run, said }
+    }
+
+    /// Milliseconds.
+    fn write(&mut self, name: &str) -> u64 {
+        writeln!(self.run.stdin.as_mut().expect("piped"), "{name}").expect("it lives");
+        let mut line = String::new();
+        self.said.read_line(&mut line).expect("it lives");
+        line.trim().parse().expect("a number")
+    }
+
+    /// Writes ten new files while the daemon stands still. Returns how many milliseconds they took in all, and the slowest
+    /// but for the first.
+    fn writes_on(&mut self, daemon: u64, path: Path) -> (u64, u64) {
+        let still = Still::new(daemon);
+        let took: Vec<u64> = (b'0'..=b'9').map(|i| self.write(&path(&char::from(i).to_string()))).collect();
+        drop(still);
+        println!("{took:?}");
+        (took.iter().sum(), took.iter().skip(1).copied().max().expect("ten"))
+    }
+
+    fn end(mut self) {
+        drop(self.run.stdin.take());
+        assert!(self.run.wait().expect("it ends").success());
+    }
+}
+
+fn less_privileged(run: Command) -> Command {
+    if !common::is_root() {
+        return run;
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"]);
+    command.arg(run.get_program()).args(run.get_args()).env_remove("LD_PRELOAD");
+    command.current_dir(run.get_current_dir().expect("a directory"));
+    command
+}
+
+fn is_managed(place: &Place, name: &str) -> bool {
+    let status = place.status();
+    let files = status["files"].as_array().expect("files");
+    files.iter().any(|file| file["path"].as_str().is_some_and(|path| path.ends_with(name)))
+}
+
+/// All that its process waits is one second, whatever it opens; what it cannot have managed it syncs.
+#[test]
+fn a_daemon_that_stands_still_costs_a_process_one_second() {
+    if !has("perl") {
+        return eprintln!("skipped: needs perl");
+    }
+    // What is to be in the log from its first write on waits for a daemon that died; for this one no more than others do.
+    let sides: [(_, _, _, Path); 2] = [
+        (Place::new(), "sqlite", "tail", |name| format!("{name}-wal")),
+        (cluster::place().expect("perl"), "postgres", "atomic", |name| {
+            format!("base/5/1{}", name.bytes().map(|byte| byte.to_string()).collect::<String>())
+        }),
+    ];
+    for (place, preset, policy, path) in sides {
+        let mut run = place.command(&["run", "--pool", place.pool(), "--preset", preset, "--data", "."]);
+        run.args(["--policy", policy, "--", "perl", "-e", Program::BODY]);
+        let mut program = Program::start(less_privileged(run));
+        program.write(&path("a"));
+        assert!(is_managed(&place, &path("a")));
+        let daemon = place.daemon().expect("a daemon");
+        let (sum, but_first) = program.writes_on(daemon, path);
+        assert!(sum < 2000 && but_first < 300, "{policy}: {sum} ms in all, {but_first} ms after the first");
+        wait_for("the process to hear it again", || {
+            program.write(&path("b"));
+            is_managed(&place, &path("b"))
+        });
+        program.end();
+    }
+}
+
+#[test]
+fn a_daemon_that_stands_still_costs_a_mount_one_second() {
+    let Some(m) = Mounts::new().filter(|_| has("perl")) else { return };
+    m.mount();
+    let mut perl = Command::new("perl");
+    perl.args(["-e", Program::BODY]).current_dir(m.place.file("at"));
+    let mut program = Program::start(perl);
+    program.write("before-wal");
+    let daemon = m.place.daemon().expect("a daemon");
+    let (sum, but_first) = program.writes_on(daemon, |name| format!("{name}-wal"));
+    assert!(sum < 2000 && but_first < 300, "{sum} ms in all, {but_first} ms after the first");
+    wait_for("the mount to hear it again", || {
+        program.write("after-wal");
+        is_managed(&m.place, "after-wal")
+    });
+    program.end();
+    m.umount().succeeds();
 }

@@ -130,6 +130,7 @@ impl<'d> Connection<'d> {
         self.daemon.requests.fetch_add(1, Relaxed);
         match Kind::from_u32(request.kind) {
             None => Answer::status(Status::BadRequest),
+            Some(Kind::Ping) => Answer::status(Status::Ok),
             Some(Kind::Hello) => self.hello(),
             Some(Kind::Register) => self.register(message),
             Some(Kind::SyncFile) => self.sync_file(body),

@@ -6,7 +6,8 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use seawall_cache::front::word::Answer;
@@ -23,6 +24,12 @@ use crate::{cached, lent, stored};
 
 /// How long one answer may take. A registration under policy `atomic` syncs the file.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// After so long without an answer the daemon is asked whether it is there, and given as long to answer that.
+const SLICE: Duration = Duration::from_millis(500);
+/// The same of one that stood still a moment ago, and how often.
+const PROBE: Duration = Duration::from_millis(5);
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// What became of a registration.
 pub enum Registered {
@@ -106,16 +113,80 @@ impl Client {
         fd: Option<BorrowedFd<'_>>,
         patience: Duration,
     ) -> io::Result<(Reply, Vec<OwnedFd>)> {
+        if !SILENCE.may_ask(|| self.is_there(PROBE)) {
+            return Err(stands_still());
+        }
+        let socket = self.send(kind, body, fd, SLICE)?;
+        let begin = Instant::now();
+        let message = loop {
+            match net::receive(&socket) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock && begin.elapsed() < patience => {
+                    if !SILENCE.heard(self.is_there(SLICE)) {
+                        return Err(stands_still());
+                    }
+                }
+                received => break received?,
+            }
+        };
+        let message =
+            message.ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "the daemon hung up"))?;
+        let reply = Reply::of(&message.bytes).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidData, "the daemon's answer makes no sense")
+        })?;
+        Ok((reply, message.descriptors))
+    }
+
+    fn send(
+        &self,
+        kind: Kind,
+        body: &[u8],
+        fd: Option<BorrowedFd<'_>>,
+        patience: Duration,
+    ) -> io::Result<Control> {
         let socket = Control::connect(&self.pool)?
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotConnected, "no daemon serves the pool"))?;
         set_socket_timeout(&socket, Timeout::Recv, Some(patience))?;
         let bytes = [Request::new(kind, body.len() as u32).as_bytes(), body].concat();
         net::send(&socket, &bytes, fd.as_slice())?;
-        let message = net::receive(&socket)?
-            .ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "the daemon hung up"))?;
-        let reply = Reply::of(&message.bytes).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::InvalidData, "the daemon's answer makes no sense")
-        })?;
-        Ok((reply, message.descriptors))
+        Ok(socket)
+    }
+
+    /// False if the daemon does not even answer this. One that is gone is not silent.
+    fn is_there(&self, patience: Duration) -> bool {
+        let answer = self.send(Kind::Ping, &[], None, patience).and_then(net::receive);
+        answer.err().is_none_or(|e| e.kind() != io::ErrorKind::WouldBlock)
+    }
+}
+
+fn stands_still() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "the daemon stands still")
+}
+
+/// A daemon that stands still costs this process one wait; then it is asked nothing but whether it is there, now and then.
+struct Silence(Mutex<Option<Instant>>);
+
+static SILENCE: Silence = Silence(Mutex::new(None));
+
+impl Silence {
+    fn next_probe(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True if it speaks, as far as is known, or says so now.
+    fn may_ask(&self, is_there: impl FnOnce() -> bool) -> bool {
+        {
+            let mut next = self.next_probe();
+            match *next {
+                None => return true,
+                Some(at) if Instant::now() < at => return false,
+                Some(_) => *next = Some(Instant::now() + PAUSE),
+            }
+        }
+        self.heard(is_there())
+    }
+
+    fn heard(&self, is_there: bool) -> bool {
+        *self.next_probe() = (!is_there).then(|| Instant::now() + PAUSE);
+        is_there
     }
 }

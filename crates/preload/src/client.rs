@@ -1,4 +1,10 @@
 //! Requests to the daemon: one connection each, so that no descriptor of ours stays among the application's.
+//!
+//! | the daemon | how that is known | what the process does |
+//! |---|---|---|
+//! | is away | nobody listens | asks again later; what must not go around the log waits for the next one |
+//! | is at work | it answers a [ping](Kind::Ping) | waits for the answer |
+//! | stands still (SIGSTOP, a debugger, a frozen cgroup) | it answers nothing, a ping neither | waits half a second for the answer and half a second for the ping, once; then it asks nothing but a short ping now and then, and uses the disk |
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -11,6 +17,7 @@ use seawall_wire::message::{Kind, MAGIC, Reply, Request, Retire, Status};
 use zerocopy::{FromZeros, IntoBytes};
 
 use crate::environment::{self, SOCKET_PATH_MAX};
+use crate::session::Hearing;
 use crate::socket::{Connection, Received};
 use crate::{cached, journal, session, sys};
 
@@ -43,6 +50,10 @@ const HELLO_SECONDS: i64 = 10;
 const REGISTER_SECONDS: i64 = 5;
 /// A real fdatasync happens behind this one.
 const SYNC_SECONDS: i64 = 120;
+/// Until a daemon that has not answered is pinged, and until it has not answered that: a second in all.
+const PATIENCE_US: i64 = 500_000;
+/// How long one that stands still is given, once a second: an answer takes less than a tenth of that.
+const PROBE_US: i64 = 5_000;
 /// How often a daemon that does not answer is asked once more to make the log durable, and after what time: five
 /// seconds in all.
 const HARDEN_TRIES: u32 = 50;
@@ -136,7 +147,8 @@ fn ask_or_insist(kind: Kind, fd: Option<c_int>, insist: Option<&Engine>) -> Opti
     let ask = || ask(kind, &[], fd, REGISTER_SECONDS).ok();
     let clock = || sys::now_ns(libc::CLOCK_MONOTONIC);
     let answer = if session::may_ask() { ask() } else { None };
-    answer.or_else(|| PATIENCE.insist(insist?, clock, sys::nap_ns, ask))
+    // One that stands still is replaced by none.
+    answer.or_else(|| PATIENCE.insist(insist.filter(|_| !session::is_silent())?, clock, sys::nap_ns, ask))
 }
 
 /// Asks the daemon to register what a database's new links lead to. False if something is not.
@@ -203,17 +215,20 @@ fn not_served() {
 
 /// One request, one reply.
 fn ask(kind: Kind, body: &[u8], fd: Option<c_int>, seconds: i64) -> Result<Received, Errno> {
-    let mut room = [0; SOCKET_PATH_MAX];
-    let path = environment::socket(&mut room).ok_or(Errno::NOENT)?;
-    let connection = Connection::open(path, seconds).inspect_err(|error| {
-        if matches!(*error, Errno::ACCESS | Errno::PERM) {
-            not_served();
+    match session::hearing() {
+        Hearing::Speaks => {}
+        Hearing::Silent => return Err(Errno::AGAIN),
+        Hearing::Probe => is_there(PROBE_US)?,
+    }
+    let begin = sys::now_ns(libc::CLOCK_MONOTONIC);
+    let is_late = || sys::now_ns(libc::CLOCK_MONOTONIC) - begin >= seconds as u64 * 1_000_000_000;
+    let (connection, mut reply) = (send(kind, body, fd, PATIENCE_US)?, Reply::new_zeroed());
+    let (len, descriptors) = loop {
+        match connection.receive(reply.as_mut_bytes()) {
+            Err(Errno::AGAIN) if !is_late() => is_there(PATIENCE_US)?,
+            done => break done?,
         }
-    })?;
-    let request = Request::new(kind, body.len() as u32);
-    connection.send([request.as_bytes(), body], fd)?;
-    let mut reply = Reply::new_zeroed();
-    let (len, descriptors) = connection.receive(reply.as_mut_bytes())?;
+    };
     let received = Received { reply, descriptors };
     if Reply::of(&reply.as_bytes()[..len]).is_none() {
         received.close_descriptors();
@@ -223,4 +238,32 @@ fn ask(kind: Kind, body: &[u8], fd: Option<c_int>, seconds: i64) -> Result<Recei
         not_served();
     }
     Ok(received)
+}
+
+fn send(kind: Kind, body: &[u8], fd: Option<c_int>, limit_us: i64) -> Result<Connection, Errno> {
+    let mut room = [0; SOCKET_PATH_MAX];
+    let path = environment::socket(&mut room).ok_or(Errno::NOENT)?;
+    let connection = Connection::open(path, limit_us).inspect_err(|error| match *error {
+        Errno::ACCESS | Errno::PERM => not_served(),
+        // As many wait for it already as can.
+        Errno::AGAIN => session::heard(false),
+        _ => {}
+    })?;
+    connection.send([Request::new(kind, body.len() as u32).as_bytes(), body], fd)?;
+    Ok(connection)
+}
+
+/// Asks a daemon that has not answered whether it is there at all. It is if it answers anything.
+///
+/// # Errors
+/// AGAIN if it stands still, which is remembered; others if it is gone.
+#[cold]
+fn is_there(limit_us: i64) -> Result<(), Errno> {
+    let answer = || {
+        let (connection, mut reply) = (send(Kind::Ping, &[], None, limit_us)?, Reply::new_zeroed());
+        connection.receive(reply.as_mut_bytes())
+    };
+    let answered = answer();
+    session::heard(!matches!(answered, Err(Errno::AGAIN)));
+    answered.map(drop)
 }

@@ -25,6 +25,18 @@ static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 /// What the program before an exec may have left locked was looked for.
 static BURIED: AtomicBool = AtomicBool::new(false);
 const PAUSE_NS: u64 = 1_000_000_000;
+/// 0 if the daemon speaks. Of one that stands still: when it is pinged again (CLOCK_MONOTONIC).
+static SILENT_UNTIL: AtomicU64 = AtomicU64::new(0);
+
+/// How the daemon is known to be.
+pub enum Hearing {
+    /// Nothing else is known.
+    Speaks,
+    /// It stands still: it is not asked.
+    Silent,
+    /// It stood still. This thread finds out whether it does now.
+    Probe,
+}
 
 /// True if everything passes through: the first question of every hook.
 #[inline]
@@ -58,7 +70,37 @@ pub fn may_ask() -> bool {
 /// Notes that the daemon did not answer.
 pub fn unanswered() {
     MISSED.store(true, Relaxed);
-    NOT_BEFORE.store(sys::now_ns(libc::CLOCK_MONOTONIC) + PAUSE_NS, Relaxed);
+    // Who did not ask puts the next question off for nobody: there may be more of these all the time.
+    if may_ask() {
+        NOT_BEFORE.store(sys::now_ns(libc::CLOCK_MONOTONIC) + PAUSE_NS, Relaxed);
+    }
+}
+
+/// Whether the daemon is to be asked anything.
+pub fn hearing() -> Hearing {
+    let until = SILENT_UNTIL.load(Relaxed);
+    if until == 0 {
+        return Hearing::Speaks;
+    }
+    let now = sys::now_ns(libc::CLOCK_MONOTONIC);
+    if now < until {
+        return Hearing::Silent;
+    }
+    match SILENT_UNTIL.compare_exchange(until, now + PAUSE_NS, Relaxed, Relaxed) {
+        Ok(_) => Hearing::Probe,
+        Err(_) => Hearing::Silent,
+    }
+}
+
+/// True while the daemon stands still.
+pub fn is_silent() -> bool {
+    SILENT_UNTIL.load(Relaxed) != 0
+}
+
+/// Notes whether the daemon is there, or stands still.
+pub fn heard(is_there: bool) {
+    let until = if is_there { 0 } else { sys::now_ns(libc::CLOCK_MONOTONIC) + PAUSE_NS };
+    SILENT_UNTIL.store(until, Relaxed);
 }
 
 /// Everything passes through from now on. True if it did before.

@@ -52,12 +52,12 @@ const fn cmsg_len(fds: usize) -> usize {
 }
 
 impl Connection {
-    /// Connects to the socket at `path`; every step ends after `seconds`.
-    pub fn open(path: &[u8], seconds: i64) -> Result<Self, Errno> {
+    /// Connects to the socket at `path`; every step ends after so many microseconds, less than a second.
+    pub fn open(path: &[u8], limit_us: i64) -> Result<Self, Errno> {
         let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
         let connection = Self(raw!(SYS_socket, libc::AF_UNIX, kind, 0)? as c_int);
         for option in [libc::SO_SNDTIMEO, libc::SO_RCVTIMEO] {
-            let limit = timeval { tv_sec: seconds, tv_usec: 0 };
+            let limit = timeval { tv_sec: 0, tv_usec: limit_us as _ };
             let len = size_of::<timeval>();
             raw!(SYS_setsockopt, connection.0, libc::SOL_SOCKET, option, &raw const limit, len)?;
         }

@@ -38,6 +38,8 @@ pub enum Kind {
     /// Of a front that could not map what Hello gave it: its process goes without Seawall from now on. When the reply is
     /// there, what the process has open for writing is out of the log and the block cache.
     GoWithout = 7,
+    /// Are you there? Answered at once by whoever lives, whatever else it is at.
+    Ping = 8,
     /// Command line: state as JSON.
     Status = 16,
     /// Command line: destage everything, then reply.
@@ -65,6 +67,7 @@ impl Kind {
             5 => Self::Harden,
             6 => Self::Enter,
             7 => Self::GoWithout,
+            8 => Self::Ping,
             16 => Self::Status,
             17 => Self::Drain,
             18 => Self::AddRoot,
