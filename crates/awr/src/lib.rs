@@ -6,6 +6,7 @@
 //! [`findings`] what limits the database, [`compare`] two periods side by side. [`top`] and [`metrics`] show now.
 
 #![forbid(unsafe_code)]
+#![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
 
 mod block_cache;
 pub mod clock;

@@ -9,6 +9,7 @@
 
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
+#![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
 
 #[cfg(feature = "std")]
 pub mod advisory;

@@ -5,6 +5,10 @@
 //! cannot be executed, 127 if it was not found.
 
 #![deny(unsafe_code)] // Allowed in one place: `sys`.
+#![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
+
+#[macro_use(out, outln, err, errln)]
+extern crate seawall_media;
 
 mod attach;
 mod beside;
@@ -21,7 +25,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use seawall_media::signals;
+use seawall_media::{output, signals};
 
 /// Memory-speed durability for the database you already run.
 #[derive(Parser)]
@@ -133,15 +137,19 @@ struct Look {
 }
 
 fn main() -> ExitCode {
+    printed(command())
+}
+
+fn command() -> ExitCode {
     let failure = |e: anyhow::Error| {
-        eprintln!("seawall: {e:#}");
+        errln!("seawall: {e:#}");
         ExitCode::FAILURE
     };
     // mount(8) and umount(8) call us by other names.
     let words = match commands::mount::helper::words(std::env::args_os()) {
         Ok(words) => words,
         Err(what) => {
-            eprintln!("seawall: {what}");
+            errln!("seawall: {what}");
             return ExitCode::from(2);
         }
     };
@@ -180,4 +188,15 @@ fn main() -> ExitCode {
         Command::Inspect(look) => commands::inspect::inspect(&look),
     };
     done.map_or_else(failure, |()| ExitCode::SUCCESS)
+}
+
+/// What was to be printed and is not is a failure, unless nobody wanted to read it.
+fn printed(code: ExitCode) -> ExitCode {
+    match output::finish() {
+        Ok(()) => code,
+        Err(e) => {
+            errln!("seawall: writing to standard output: {e}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -297,7 +297,7 @@ fn beside_data(wanted: &Wanted, data: &Path) -> Result<PathBuf> {
         bail!("a log on a disk has no spill area (--spill): it is as large as it need be, see --size");
     }
     if !path.exists() {
-        eprintln!(
+        errln!(
             "seawall: there is no persistent memory here: making a log on the disk, {} (--pool or --block name another \
              place)",
             path.display()

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// Prints a value as JSON.
 pub fn json(value: &impl Serialize) -> Result<()> {
-    println!("{}", serde_json::to_string_pretty(value)?);
+    outln!("{}", serde_json::to_string_pretty(value)?);
     Ok(())
 }
 
@@ -18,7 +18,7 @@ pub fn table(head: &[&str], rows: &[Vec<String>]) {
         let cells = row.iter().zip(&widths).enumerate().map(|(i, (cell, width))| {
             if i == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
         });
-        println!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
+        outln!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
     }
 }
 
@@ -26,7 +26,7 @@ pub fn table(head: &[&str], rows: &[Vec<String>]) {
 pub fn facts(facts: &[(&str, String)]) {
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     for (name, value) in facts {
-        println!("{name:<width$}  {value}");
+        outln!("{name:<width$}  {value}");
     }
 }
 

@@ -76,7 +76,7 @@ pub fn open_read_only(path: &Path) -> Result<Pool, PoolError> {
 fn open_file(file: File, path: &Path, read_only: bool) -> Result<Pool, PoolError> {
     let len = file.metadata().map_err(io(path, "asking for the size of"))?.len();
     if len < Layout::MIN_SIZE {
-        return Err(PoolError::TooSmall { path: path.into(), size: len });
+        return Err(PoolError::Size { path: path.into(), size: len });
     }
     let (medium, because, region) = if read_only {
         let region = Region::map_read_only(&file, len);

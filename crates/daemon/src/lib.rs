@@ -25,6 +25,7 @@
 //! Not handled here: what a record is and when it may go (`seawall-core`), what databases call (`preload`).
 
 #![deny(unsafe_code)] // Allowed in one place: `sys`.
+#![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
 
 mod ages;
 mod ahead;

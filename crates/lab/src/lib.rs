@@ -7,6 +7,10 @@
 //! too, which is why this is a library.
 
 #![allow(missing_docs, reason = "a library for its own tests only: what a name does not say has a comment")]
+#![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
+
+#[macro_use(errln, out, outln)]
+extern crate seawall_media;
 
 pub mod bench;
 pub mod case;

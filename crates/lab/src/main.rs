@@ -1,11 +1,16 @@
 //! `seawall-lab`: the demo, the benchmarks, the cases of the lab, the long runs.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
+
+#[macro_use(errln)]
+extern crate seawall_media;
+
 use std::process::ExitCode;
 
 use clap::Parser;
 use seawall_lab::cli::{Cli, Command};
 use seawall_lab::{bench, case, demo, endure, notebook, process, trial};
-use seawall_media::signals;
+use seawall_media::{output, signals};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -26,14 +31,14 @@ fn main() -> ExitCode {
         Command::Docs { pages } => pages.iter().try_for_each(|page| bench::write_page(page)),
     };
     process::kill_leftovers();
-    match result {
+    match result.and_then(|()| Ok(output::finish()?)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if process::interrupted() => {
-            eprintln!("seawall-lab: {error:#}; everything it started has been ended");
+            errln!("seawall-lab: {error:#}; everything it started has been ended");
             ExitCode::from(130)
         }
         Err(error) => {
-            eprintln!("seawall-lab: {error:#}");
+            errln!("seawall-lab: {error:#}");
             ExitCode::FAILURE
         }
     }

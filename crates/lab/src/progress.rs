@@ -33,7 +33,7 @@ impl Progress {
 
     /// A line that stays.
     pub fn note(&self, text: &str) {
-        if self.plain { eprintln!("{text}") } else { self.bar.println(text) }
+        if self.plain { errln!("{text}") } else { self.bar.println(text) }
     }
 
     /// What is being done now.
@@ -69,7 +69,7 @@ impl Progress {
         self.bar.set_prefix(left.trim_start_matches(", ").to_owned());
         if self.plain {
             let width = all.to_string().len();
-            eprintln!("[{done:>width$}/{all}{left}] {text}");
+            errln!("[{done:>width$}/{all}{left}] {text}");
         }
     }
 

@@ -14,7 +14,9 @@
 //! The larger loads, [`slob`] and [`tprocc`], have the same shape: `setup(target, …)` loads and begins a ledger,
 //! `run(target, …)` returns an `Outcome`, `check(target, …)` a `CheckReport`. A [`target`] is a database;
 //! [`pace`] says when operations begin (open or closed loop); [`failure`] why one did not happen.
+
 #![warn(missing_docs)]
+#![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
 
 pub mod block;
 pub mod counters;

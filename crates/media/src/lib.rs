@@ -31,6 +31,8 @@ mod fold;
 #[cfg(feature = "std")]
 mod handle;
 pub mod magic;
+#[cfg(feature = "std")]
+pub mod output;
 mod past;
 #[cfg(feature = "std")]
 mod probe;

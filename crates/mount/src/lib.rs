@@ -33,6 +33,10 @@
 //! replacing the daemon (the command line).
 
 #![deny(unsafe_code)] // Allowed in two places: `passing` and `ring::sys`.
+#![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
+
+#[macro_use(errln)]
+extern crate seawall_media;
 
 mod adapter;
 mod attr;

@@ -4,6 +4,7 @@
 //! network, is light or dark as the reader's system is, and prints. Nothing is computed here but geometry.
 
 #![forbid(unsafe_code)]
+#![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
 
 pub mod chart;
 mod document;

@@ -4,6 +4,7 @@
 //! contention; readers sum the lanes. Times are taken from the CPU's time-stamp counter at stage borders only, by the engine.
 
 #![cfg_attr(not(feature = "std"), no_std)]
+#![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
 
 mod class;
 mod clock;

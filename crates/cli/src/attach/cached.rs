@@ -247,7 +247,7 @@ pub fn remove(machine: &Machine, path: &Path, dir: &Path) -> bool {
         }
         Err(e) => {
             let path = path.display();
-            eprintln!(
+            errln!(
                 "seawall: the block cache stays: {e}. Nothing in it is needed: `rm {path}` when nobody uses it"
             );
             false

@@ -48,7 +48,7 @@ pub fn detach(how: &Detach) -> Result<()> {
         if how.json {
             return show::json(&json!({ "unit": unit, "detached": false, "removed": [] }));
         }
-        println!("{service} is not attached; nothing was changed");
+        outln!("{service} is not attached; nothing was changed");
         return Ok(());
     };
     if machine.is_running(&unit) && !hooks::is_bare(&machine, &unit) {
@@ -63,7 +63,7 @@ pub fn detach(how: &Detach) -> Result<()> {
     }
     let mut steps = steps(&machine, &attached)?;
     if how.dry_run {
-        steps.iter().filter(|_| !how.json).for_each(|step| println!("would {}", step.words()));
+        steps.iter().filter(|_| !how.json).for_each(|step| outln!("would {}", step.words()));
     } else {
         steps = taken(&machine, steps)?;
     }
@@ -74,16 +74,16 @@ pub fn detach(how: &Detach) -> Result<()> {
         return show::json(&all);
     }
     for path in steps.iter().filter(|_| !how.dry_run).filter_map(Step::removed) {
-        println!("removed {}", path.display());
+        outln!("removed {}", path.display());
     }
     let verb = if how.dry_run { "would be detached" } else { "is detached" };
-    println!(
+    outln!(
         "{service} {verb}: nothing is left in the log, and it starts without Seawall. The pool {} stays; remove it \
          if nothing else uses it",
         attached.pool.display()
     );
     if attached.protects_pages() {
-        eprintln!("seawall: {}", drop_in::TORN_AGAIN);
+        errln!("seawall: {}", drop_in::TORN_AGAIN);
     }
     Ok(())
 }

@@ -108,7 +108,7 @@ pub fn tell(machine: &Machine, before: Option<&Attached>, wanted: &Attached) {
     let is_new = wanted.follower.is_some() && before.is_none_or(|before| before.follower.is_none());
     if is_new && machine.is_running(&wanted.unit) {
         let service = short_name(&wanted.unit);
-        eprintln!(
+        errln!(
             "seawall: tables are followed from the next start of {service}; from now on: `systemctl start {}`",
             unit(wanted)
         );

@@ -92,12 +92,12 @@ fn start(pool: &Path, roots: &[AddRoot]) -> Result<()> {
         if !matches!(e.downcast_ref(), Some(ControlError::Refused(Answer::BadVersion))) {
             return Err(e);
         }
-        eprintln!("seawall: {unit} is of another version, from before an upgrade: starting the present one");
+        errln!("seawall: {unit} is of another version, from before an upgrade: starting the present one");
         systemctl(&["restart", &unit])?;
         register(pool, &unit, roots)?;
     }
     let (medium, _) = pool::medium(pool)?;
-    eprintln!("seawall: {} is served by {unit}; medium: {}", pool.display(), medium.label());
+    errln!("seawall: {} is served by {unit}; medium: {}", pool.display(), medium.label());
     Ok(())
 }
 
@@ -134,14 +134,14 @@ fn check(pool: &Path) -> Result<()> {
         Control::connect(pool)?.context("the daemon has ended; the database goes on with real fsyncs")?;
     let status: Status = control.request(Kind::Status, &())?;
     if status.refused > 0 {
-        eprintln!(
+        errln!(
             "seawall: WARNING: {} requests came from processes with another version of the library; those run \
              WITHOUT Seawall",
             status.refused
         );
     }
     if let Some(why) = status.without_cache {
-        eprintln!("seawall: WARNING: WITHOUT the block cache: {why}");
+        errln!("seawall: WARNING: WITHOUT the block cache: {why}");
     }
     Ok(())
 }
@@ -156,10 +156,7 @@ fn stop(pool: &Path) -> Result<()> {
     let Ok(Some(control)) = Control::connect(pool) else { return Ok(()) };
     let closed: Stopped = control.request(Kind::Stop, &Stop { if_idle: true, stay: true })?;
     if !closed.ended {
-        eprintln!(
-            "seawall: processes {:?} still use the log; it is closed when they have ended",
-            closed.users
-        );
+        errln!("seawall: processes {:?} still use the log; it is closed when they have ended", closed.users);
     }
     Ok(())
 }

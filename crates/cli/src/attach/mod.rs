@@ -114,7 +114,7 @@ pub fn attach(how: &Attach) -> Result<()> {
     tell_of_cache(&machine, before.as_ref(), &wanted);
     follow::tell(&machine, before.as_ref(), &wanted);
     if before.is_some_and(|before| before.protects_pages() && !wanted.protects_pages()) {
-        eprintln!("seawall: {}", drop_in::TORN_AGAIN);
+        errln!("seawall: {}", drop_in::TORN_AGAIN);
     }
     Ok(())
 }
@@ -244,7 +244,7 @@ fn tell(how: &Attach, machine: &Machine, wanted: &Attached, steps: &[Step<'_>]) 
     }
     if how.dry_run {
         for step in steps {
-            println!("would {}", step.words());
+            outln!("would {}", step.words());
         }
     }
     let verb = match (how.dry_run, steps.is_empty()) {
@@ -252,7 +252,7 @@ fn tell(how: &Attach, machine: &Machine, wanted: &Attached, steps: &[Step<'_>]) 
         (true, false) => "would be attached",
         (false, false) => "is attached",
     };
-    println!("{service} {verb}");
+    outln!("{service} {verb}");
     let mut facts = vec![
         ("data", format!("{} ({}, {})", wanted.data.display(), wanted.preset, wanted.policy)),
         ("pool", wanted.pool.display().to_string()),
@@ -268,7 +268,7 @@ fn tell(how: &Attach, machine: &Machine, wanted: &Attached, steps: &[Step<'_>]) 
     );
     show::facts(&facts);
     if bare {
-        println!("It runs WITHOUT Seawall until its next start: `systemctl restart {service}`");
+        outln!("It runs WITHOUT Seawall until its next start: `systemctl restart {service}`");
     }
     Ok(())
 }
@@ -278,7 +278,7 @@ fn tell_of_cache(machine: &Machine, before: Option<&Attached>, wanted: &Attached
     if wanted.cache.is_none()
         && let [(other, _), ..] = cached::of_others(machine, wanted).as_slice()
     {
-        eprintln!("seawall: the pool's daemon has a block cache, from {other}; it serves this service too");
+        errln!("seawall: the pool's daemon has a block cache, from {other}; it serves this service too");
     }
     let had = before.and_then(|before| before.cache.as_ref());
     if had == wanted.cache.as_ref() {
@@ -290,14 +290,14 @@ fn tell_of_cache(machine: &Machine, before: Option<&Attached>, wanted: &Attached
             Some(had) => format!("goes on with {}", size::human(had.size)),
             None => "goes on without a block cache".into(),
         };
-        eprintln!(
+        errln!(
             "seawall: {daemon} runs and {has} until its next start: `systemctl stop {service} {daemon}`, then `systemctl \
              start {service}`. A cache of another size starts empty"
         );
     }
     let is_left = |had: &&cached::Cached| wanted.cache.as_ref().is_none_or(|now| now.path != had.path);
     if let Some(had) = had.filter(is_left) {
-        eprintln!(
+        errln!(
             "seawall: the former block cache {} is not used from then on; nothing in it is needed, so remove it then",
             had.path.display()
         );

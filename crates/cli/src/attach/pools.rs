@@ -183,7 +183,7 @@ fn which(why: anyhow::Error) -> anyhow::Error {
 fn give(at: &Path, path: &Path, service: &Service) -> Result<()> {
     let owner = owner_name(service.uid);
     lchown(at, Some(service.uid), None).with_context(|| format!("giving {} to {owner}", path.display()))?;
-    eprintln!("seawall: made {} for {owner}", path.display());
+    errln!("seawall: made {} for {owner}", path.display());
     Ok(())
 }
 

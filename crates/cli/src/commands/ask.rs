@@ -47,8 +47,8 @@ pub fn drain(ask: &Ask) -> Result<()> {
         return show::json(&json!({ "drained": dirty == 0, "dirty": dirty, "daemon": running }));
     }
     match dirty {
-        0 => println!("drained: every record is in its file"),
-        n => println!("{n} files are written faster than they can be drained; what was there before is done"),
+        0 => outln!("drained: every record is in its file"),
+        n => outln!("{n} files are written faster than they can be drained; what was there before is done"),
     }
     Ok(())
 }
@@ -67,7 +67,7 @@ pub fn stop(ask: &Ask) -> Result<()> {
     if ask.json {
         return show::json(&json!({ "stopped": running }));
     }
-    println!(
+    outln!(
         "{}",
         if running { "stopped: drained, guards down" } else { "no daemon was running; nothing is live" }
     );

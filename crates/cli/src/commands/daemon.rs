@@ -45,7 +45,7 @@ pub struct Daemon {
 pub fn daemon(how: &Daemon) -> ExitCode {
     let prepared = if how.service { prepare_service(how) } else { user::become_owner(&how.pool) };
     if let Err(e) = prepared {
-        eprintln!("{e:#}");
+        errln!("{e:#}");
         return ExitCode::FAILURE;
     }
     // Away from the terminal's signals. It fails for a process group's leader, which a shell's job is: fine.
@@ -63,7 +63,7 @@ pub fn daemon(how: &Daemon) -> ExitCode {
     match serve(&options, ready) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("{e}");
+            errln!("{e}");
             let busy = matches!(e, DaemonError::Pool(PoolError::InUse(_)));
             if busy { ExitCode::from(BUSY) } else { ExitCode::FAILURE }
         }
@@ -107,7 +107,7 @@ pub fn tell_systemd() {
     };
     let told = address.and_then(|to| UnixDatagram::unbound()?.send_to_addr(b"READY=1", &to));
     if let Err(e) = told {
-        eprintln!("telling systemd that the daemon is ready: {e}");
+        errln!("telling systemd that the daemon is ready: {e}");
     }
 }
 

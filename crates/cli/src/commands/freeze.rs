@@ -74,8 +74,8 @@ pub fn freeze(how: &Freeze) -> Result<ExitCode> {
         )?;
         return Ok(ExitCode::SUCCESS);
     }
-    println!("frozen, every record is in its file, guards down: {}", list(&done.directories));
-    println!("until `seawall thaw --pool {}`, or for {} s", pool.display(), how.limit.as_secs());
+    outln!("frozen, every record is in its file, guards down: {}", list(&done.directories));
+    outln!("until `seawall thaw --pool {}`, or for {} s", pool.display(), how.limit.as_secs());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -128,7 +128,7 @@ fn unserved(pool: &Path, how: &Freeze) -> Result<ExitCode> {
     match how.json {
         true => show::json(&json!({ "frozen": false, "pool": pool }))?,
         false => {
-            println!("nothing to freeze: no daemon serves {}, and nothing is live in it", pool.display())
+            outln!("nothing to freeze: no daemon serves {}, and nothing is live in it", pool.display())
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -151,13 +151,13 @@ pub fn thaw(how: &Thaw) -> Result<()> {
     if how.json {
         return show::json(&done);
     }
-    println!("thawed: {}", list(&done.directories));
+    outln!("thawed: {}", list(&done.directories));
     Ok(())
 }
 
 fn left_out(done: &Answered) {
     for line in &done.left_out {
-        eprintln!("seawall: stays out of the log, with real fsyncs, until the database starts anew: {line}");
+        errln!("seawall: stays out of the log, with real fsyncs, until the database starts anew: {line}");
     }
 }
 

@@ -42,7 +42,7 @@ pub fn init(how: &Init) -> Result<()> {
         None => pools::make_block(&how.pool, how.size, how.force, how.mirror.as_deref())?,
     }
     let (medium, because) = pools::medium(&how.pool)?;
-    println!("made {}, {}", how.pool.display(), pools::how_large(&how.pool)?);
-    println!("medium: {}\n        ({because})", medium.label());
+    outln!("made {}, {}", how.pool.display(), pools::how_large(&how.pool)?);
+    outln!("medium: {}\n        ({because})", medium.label());
     Ok(())
 }

@@ -37,17 +37,17 @@ pub fn inspect(ask: &Look) -> Result<()> {
     facts.extend(found.spill.as_ref().map(|area| ("spill area", spill(area))));
     show::facts(&facts);
     if !found.roots.is_empty() {
-        println!("\ndirectories");
+        outln!("\ndirectories");
         let row =
             |r: &offline::RootView| vec![r.path.clone(), r.preset.into(), r.policy.into(), r.uid.to_string()];
         show::table(&["path", "preset", "policy", "uid"], &found.roots.iter().map(row).collect::<Vec<_>>());
     }
     if !found.files.is_empty() {
-        println!("\nfiles");
+        outln!("\nfiles");
         let row = |f: &offline::FileView| vec![f.path.clone(), f.live.to_string(), f.watermark.to_string()];
         show::table(&["path", "live", "watermark"], &found.files.iter().map(row).collect::<Vec<_>>());
     }
-    found.damage.iter().for_each(|line| println!("DAMAGED: {line}"));
+    found.damage.iter().for_each(|line| outln!("DAMAGED: {line}"));
     Ok(())
 }
 
@@ -76,9 +76,9 @@ pub fn verify(ask: &Look) -> Result<ExitCode> {
             "last_batch": journal.map(|journal| journal.last),
         }))?;
     } else {
-        found.damage.iter().for_each(|line| println!("DAMAGED: {line}"));
+        found.damage.iter().for_each(|line| outln!("DAMAGED: {line}"));
         let verdict = if clean { "clean" } else { "damaged" };
-        println!("{}: {verdict}; {} records, {} live", ask.pool.display(), found.records, found.live);
+        outln!("{}: {verdict}; {} records, {} live", ask.pool.display(), found.records, found.live);
     }
     Ok(if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -46,14 +46,14 @@ pub fn mirror(how: &Mirror) -> Result<()> {
     let memory = Path::new(pools::MEMORY);
     let Some(on) = &how.on else {
         pools::block::part_mirror(&at, memory)?;
-        println!("{} goes on without its other copy", at.display());
+        outln!("{} goes on without its other copy", at.display());
         return Ok(());
     };
     if let Some(control) = Control::connect(&real).with_context(|| real.display().to_string())? {
         return rebuild(&control, &at, on, how.force);
     }
     pools::block::join_mirror(&at, on, how.force, memory)?;
-    println!("{} is mirrored on {}", at.display(), on.display());
+    outln!("{} is mirrored on {}", at.display(), on.display());
     Ok(())
 }
 
@@ -79,7 +79,7 @@ fn rebuild(control: &Control, at: &Path, on: &Path, force: bool) -> Result<()> {
     }
     line.end();
     match (status.state, status.error) {
-        (RebuildState::Done, _) => println!("{} is whole: the log is on both copies again", on.display()),
+        (RebuildState::Done, _) => outln!("{} is whole: the log is on both copies again", on.display()),
         (_, why) => bail!(
             "the copy on {} was not rebuilt: {}. The log goes on with the other one alone",
             on.display(),
@@ -107,7 +107,7 @@ fn tell_where(control: &Control, at: &Path) -> Result<()> {
     let [first, second] = mirror.copies.map(|copy| copy.path);
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     if ![&first, &second].iter().any(|path| real(path) == real(at)) {
-        println!(
+        outln!(
             "{} is no copy of the log any more: from the next start on name {} or {} instead",
             at.display(),
             first.display(),

@@ -105,19 +105,19 @@ fn end_daemon(pool: &Path) -> Result<()> {
 
 fn tell(pool: &Path, done: &Recovery) {
     let report = &done.report;
-    println!("recovered {}", pool.display());
+    outln!("recovered {}", pool.display());
     match (report.live, report.replayed) {
-        (0, _) => println!("nothing was live: every file was up to date"),
-        (n, true) => println!("replayed {n} records, {}, into:", size::human(report.bytes)),
+        (0, _) => outln!("nothing was live: every file was up to date"),
+        (n, true) => outln!("replayed {n} records, {}, into:", size::human(report.bytes)),
         (n, false) => {
-            println!("{n} records were in their files already (the machine did not restart); synced:")
+            outln!("{n} records were in their files already (the machine did not restart); synced:")
         }
     }
-    report.files.iter().for_each(|file| println!("  {}", file.display()));
+    report.files.iter().for_each(|file| outln!("  {}", file.display()));
     if report.torn > 0 {
-        println!("{} writes were cut by the crash; they had not been acknowledged", report.torn);
+        outln!("{} writes were cut by the crash; they had not been acknowledged", report.torn);
     }
-    report.given_up.iter().for_each(|line| println!("given up: {line}"));
+    report.given_up.iter().for_each(|line| outln!("given up: {line}"));
 }
 
 /// The guards below a data directory.

@@ -35,7 +35,7 @@ pub fn recover_all(as_json: bool) -> Result<()> {
     if as_json {
         show::json(&lines)?;
     } else if !registry.is_dir() {
-        println!("this machine has no registry of pools ({}): the package makes it", registry.display());
+        outln!("this machine has no registry of pools ({}): the package makes it", registry.display());
     }
     if failed > 0 {
         bail!(
@@ -50,7 +50,7 @@ pub fn forget(pool: &Path) -> Result<()> {
     if !boot::leave(pool) {
         bail!("{} is not registered, or not by you: `ls -l {}`", pool.display(), boot::registry().display());
     }
-    println!("{} is not recovered at the start of the machine any more", pool.display());
+    outln!("{} is not recovered at the start of the machine any more", pool.display());
     Ok(())
 }
 
@@ -113,5 +113,5 @@ fn tell(entry: &Entry, outcome: &Result<Value>) {
             }
         }
     };
-    println!("{} ({}): {what}", entry.pool.display(), user::name(entry.by));
+    outln!("{} ({}): {what}", entry.pool.display(), user::name(entry.by));
 }

@@ -120,13 +120,13 @@ fn tell(s: &Status) -> Result<()> {
     facts.extend(s.cache.iter().flat_map(cache));
     facts.extend(s.without_cache.iter().map(|why| ("NO BLOCK CACHE", why.clone())));
     show::facts(&facts);
-    println!("\nfiles");
+    outln!("\nfiles");
     show::table(
         &["path", "state", "fsyncs absorbed", "real", "writes logged", "bytes", "around the log"],
         &s.files.iter().map(file).collect::<Vec<_>>(),
     );
     tell_cached(s.cache.as_ref());
-    println!("\nwaits");
+    outln!("\nwaits");
     show::table(
         &["event", "count", "mean", "p50", "p99", "p99.9", "longest"],
         &s.events.iter().map(event).collect::<Vec<_>>(),
@@ -196,7 +196,7 @@ fn share(hits: u64, misses: u64) -> String {
 fn tell_cached(cache: Option<&CacheStatus>) {
     const SHOWN: usize = 20;
     let Some(c) = cache.filter(|c| !c.by_file.is_empty()) else { return };
-    println!("\nfiles in the block cache (of one read in 64: about)");
+    outln!("\nfiles in the block cache (of one read in 64: about)");
     let row = |f: &CachedFileStatus| {
         let state = f.not_served.clone().unwrap_or_else(|| "served".into());
         let path = f.path.display().to_string();
@@ -205,7 +205,7 @@ fn tell_cached(cache: Option<&CacheStatus>) {
     let rows: Vec<_> = c.by_file.iter().take(SHOWN).map(row).collect();
     show::table(&["path", "answered", "hits", "reads of the disk", "state"], &rows);
     if c.files as usize > rows.len() {
-        println!("  … and {} more", c.files as usize - rows.len());
+        outln!("  … and {} more", c.files as usize - rows.len());
     }
 }
 

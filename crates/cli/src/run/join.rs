@@ -91,14 +91,12 @@ impl Link {
         match join(&self.pool, &self.roots, &mut self.how) {
             Ok(joined) => {
                 self.joined = joined;
-                eprintln!("seawall: the daemon had ended; a new one has taken over");
+                errln!("seawall: the daemon had ended; a new one has taken over");
                 true
             }
             Err(e) => {
                 if !told {
-                    eprintln!(
-                        "seawall: the daemon ended and none takes over, nothing is lost but speed: {e:#}"
-                    );
+                    errln!("seawall: the daemon ended and none takes over, nothing is lost but speed: {e:#}");
                 }
                 false
             }

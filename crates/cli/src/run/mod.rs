@@ -75,7 +75,7 @@ pub struct Run {
 /// Runs the command; its exit code becomes ours.
 pub fn run(how: &Run) -> ExitCode {
     prepare(how).and_then(supervise::Session::run).unwrap_or_else(|e| {
-        eprintln!("seawall: {e:#}");
+        errln!("seawall: {e:#}");
         ExitCode::from(e.downcast_ref::<program::NotRunnable>().map_or(FAILED, |e| e.code))
     })
 }
@@ -127,11 +127,11 @@ pub fn say_what_cache(link: &join::Link, wanted: Option<&CacheOptions>) {
         return;
     };
     match status.cache {
-        None => eprintln!(
+        None => errln!(
             "seawall: WITHOUT the block cache: the pool's daemon was started without it, and processes use it. Stop them \
              (`seawall status` shows them), then start again"
         ),
-        Some(found) if !wanted.is_as_large(found.size, found.size_max) => eprintln!(
+        Some(found) if !wanted.is_as_large(found.size, found.size_max) => errln!(
             "seawall: the pool's daemon has a block cache of {} already, which is used",
             size::human(found.size)
         ),
@@ -158,13 +158,13 @@ pub fn say_what_it_survives(pool: &Path, quiet: bool) -> Result<()> {
         Medium::Pmem => return Ok(()),
         Medium::Block if quiet => return Ok(()),
         Medium::Block => {
-            eprintln!("seawall: the log {} is on {}", pool.display(), medium.label());
+            errln!("seawall: the log {} is on {}", pool.display(), medium.label());
             return Ok(());
         }
         Medium::Emulated => {}
     }
     let (on, off) = if std::io::stderr().is_terminal() { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
-    eprintln!(
+    errln!(
         "{on}SEAWALL EMULATED: commits are kept in RAM. They survive a crash of the database, NOT a crash or \
          power cut of this machine.{off}"
     );

@@ -60,7 +60,7 @@ impl Program {
     /// Says that the program goes without Seawall, and what that means.
     pub fn warn(&self) {
         if let Some(why) = self.unprotected {
-            eprintln!(
+            errln!(
                 "seawall: WARNING: {} cannot use Seawall: {why}. It runs as it would without: its fsyncs wait for \
                  the disk. Programs that it starts can be protected.",
                 self.path.display()

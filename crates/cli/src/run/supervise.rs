@@ -82,7 +82,7 @@ impl Session {
                 self.replace_daemon(running);
             }
             let looks = running.witness.looks();
-            running.witness.look().iter().for_each(|text| eprintln!("seawall: {text}"));
+            running.witness.look().iter().for_each(|text| errln!("seawall: {text}"));
             if running.witness.looks() > looks && running.retry.is_none() {
                 self.ask_daemon(running);
             }
@@ -111,11 +111,11 @@ impl Session {
     /// refuse a preload of another version?
     fn ask_daemon(&self, running: &mut Running) {
         let Some(status) = self.link.status() else { return };
-        running.strays.elsewhere(&status).iter().for_each(|text| eprintln!("seawall: {text}"));
+        running.strays.elsewhere(&status).iter().for_each(|text| errln!("seawall: {text}"));
         if !running.asked_version && running.witness.looks() >= 2 {
             running.asked_version = true;
             if status.refused > 0 {
-                eprintln!(
+                errln!(
                     "seawall: WARNING: libseawall_preload.so is of another version than this program: the command runs \
                      WITHOUT Seawall. Install both from the same build"
                 );
@@ -129,9 +129,9 @@ impl Session {
         let elsewhere = status.as_ref().and_then(|status| strays.elsewhere(status));
         match self.link.leave() {
             Ok(Some(Stopped { ended: false, users, .. })) if !users.is_empty() => {
-                elsewhere.iter().for_each(|text| eprintln!("seawall: {text}"));
+                elsewhere.iter().for_each(|text| errln!("seawall: {text}"));
                 if !self.quiet {
-                    eprintln!(
+                    errln!(
                         "seawall: {} processes go on; the daemon drains and closes when the last has ended",
                         users.len()
                     );
@@ -139,9 +139,9 @@ impl Session {
             }
             Ok(_) => {
                 let nothing = || status.as_ref().and_then(|status| strays.nothing(status));
-                elsewhere.or_else(nothing).iter().for_each(|text| eprintln!("seawall: {text}"));
+                elsewhere.or_else(nothing).iter().for_each(|text| errln!("seawall: {text}"));
             }
-            Err(e) => eprintln!(
+            Err(e) => errln!(
                 "seawall: closing: {e}. The log is kept; the next `seawall run`, or `seawall recover --pool {}`, \
                  brings it to the files",
                 self.link.pool().display()

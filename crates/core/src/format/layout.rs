@@ -50,9 +50,12 @@ impl Layout {
     /// The smallest pool: 16 MiB.
     pub const MIN_SIZE: u64 = 16 << 20;
 
-    /// The layout of a pool of `size` bytes, or `None` if that is too small.
+    /// The largest pool: what a process has of addresses.
+    pub const MAX_SIZE: u64 = 1 << 47;
+
+    /// The layout of a pool of `size` bytes, or `None` if that is too small, or too large.
     pub fn for_size(size: u64) -> Option<Self> {
-        if size < Self::MIN_SIZE {
+        if !(Self::MIN_SIZE..=Self::MAX_SIZE).contains(&size) {
             return None;
         }
         let files = (size >> 18).clamp(256, 4096).next_power_of_two() as u32;
@@ -149,6 +152,7 @@ mod tests {
             assert!(log * 10 >= size * 9, "{shift}: the log is most of the pool");
         }
         assert_eq!(Layout::for_size(Layout::MIN_SIZE - 1), None);
+        assert_eq!(Layout::for_size(Layout::MAX_SIZE + 1), None);
         assert!(Layout::for_size(20_000_000).is_some(), "a 20 MB tail of the log is enough");
     }
 

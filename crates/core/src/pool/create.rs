@@ -34,7 +34,7 @@ pub fn create_with_area(
     force: bool,
     plan: Option<&Plan>,
 ) -> Result<(), PoolError> {
-    let whole = Layout::for_size(size).ok_or_else(|| PoolError::TooSmall { path: path.into(), size })?;
+    let whole = Layout::for_size(size).ok_or_else(|| PoolError::Size { path: path.into(), size })?;
     if path.exists() && !force {
         return Err(PoolError::Exists(path.into()));
     }

@@ -14,7 +14,7 @@ use crate::format::{FORMAT_VERSION, Layout, SPILL_VERSION, SuperblockError};
 pub enum PoolError {
     Missing(PathBuf),
     Exists(PathBuf),
-    TooSmall { path: PathBuf, size: u64 },
+    Size { path: PathBuf, size: u64 },
     InUse(PathBuf),
     NotEmulated { path: PathBuf, because: String },
     Superblock { path: PathBuf, error: SuperblockError },
@@ -57,7 +57,13 @@ impl std::fmt::Display for PoolError {
                  shows that it holds no live records",
                 p.display()
             ),
-            Self::TooSmall { path, size } => write!(
+            Self::Size { path, size } if *size > Layout::MAX_SIZE => write!(
+                f,
+                "{}: {size} bytes are too many for a pool; the largest is {} (128T)",
+                path.display(),
+                Layout::MAX_SIZE
+            ),
+            Self::Size { path, size } => write!(
                 f,
                 "{}: {size} bytes are too few for a pool; the smallest is {} (16M)",
                 path.display(),

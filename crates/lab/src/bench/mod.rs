@@ -319,17 +319,17 @@ pub fn run(options: &BenchOptions) -> Result<()> {
         sections,
     };
     drop(lab);
-    print!("{tables}");
-    println!();
+    out!("{tables}");
+    outln!();
     if !parts().all(Part::is_on_block) {
-        println!("  medium of the log: {}", results.medium);
+        outln!("  medium of the log: {}", results.medium);
     }
-    println!("  data on:           {}", results.machine.filesystem);
-    println!("  idle processors:   {}", results.machine.idle);
+    outln!("  data on:           {}", results.machine.filesystem);
+    outln!("  idle processors:   {}", results.machine.idle);
     let path = options.common.out.join("bench.json");
     fs::write(&path, serde_json::to_vec_pretty(&results)?)
         .with_context(|| format!("write {}", path.display()))?;
-    println!("\nAll figures: {}", path.display());
+    outln!("\nAll figures: {}", path.display());
     Ok(())
 }
 

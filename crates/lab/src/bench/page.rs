@@ -18,7 +18,7 @@ pub fn write(page: &Path) -> Result<()> {
     let wanted = current(&now)?;
     if wanted != now {
         fs::write(page, wanted).with_context(|| format!("write {}", page.display()))?;
-        println!("{} rewritten", page.display());
+        outln!("{} rewritten", page.display());
     }
     Ok(())
 }

@@ -83,8 +83,8 @@ fn minutes(seconds: u64) -> String {
 /// If there is a mistake in a case.
 pub fn list() -> Result<()> {
     for Found { case, .. } in all()? {
-        println!("{}: {}", case.name(), case.question);
-        println!(
+        outln!("{}: {}", case.name(), case.question);
+        outln!(
             "    {}; {} rounds of {} s, about {}{}",
             case.load().in_words(),
             case.rounds.get_ref(),
@@ -93,12 +93,12 @@ pub fn list() -> Result<()> {
             if case.by_name { "; only by its name, not of --all" } else { "" }
         );
         for configuration in case.expanded() {
-            println!("    {:<22} {}", configuration.name, configuration.title);
+            outln!("    {:<22} {}", configuration.name, configuration.title);
         }
-        println!();
+        outln!();
     }
-    println!("--all takes about {} on two cores.", minutes(planned_seconds(&of_all()?)));
-    println!("A case of your own: a file like crates/lab/cases/redo.toml; `seawall lab run ./mine.toml`.");
+    outln!("--all takes about {} on two cores.", minutes(planned_seconds(&of_all()?)));
+    outln!("A case of your own: a file like crates/lab/cases/redo.toml; `seawall lab run ./mine.toml`.");
     Ok(())
 }
 

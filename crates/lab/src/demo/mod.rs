@@ -62,13 +62,13 @@ pub fn run(options: &DemoOptions) -> Result<()> {
 }
 
 fn publish(report: &DemoReport, options: &DemoOptions) -> Result<()> {
-    print!("{}", report.to_text());
+    out!("{}", report.to_text());
     let page = options.common.out.join("demo.html");
     let json = options.common.out.join("demo.json");
     fs::write(&json, serde_json::to_vec_pretty(report)?)
         .with_context(|| format!("write {}", json.display()))?;
     fs::write(&page, html::page(report)).with_context(|| format!("write {}", page.display()))?;
-    println!("\nThe same as a page: {}", page.display());
+    outln!("\nThe same as a page: {}", page.display());
     let faults = report.faults();
     if faults.is_empty() { Ok(()) } else { bail!("{}", faults.join("; ")) }
 }

@@ -49,10 +49,10 @@ pub fn run(options: &EndureOptions) -> Result<()> {
     let lab = Lab::set_up(&common(options), Progress::new(loads.len()), load::space(options.pool_size))?;
     let results = endure(&lab, &loads, options.minutes)?;
     lab.progress.finish();
-    print!("{}", report::table(&results));
+    out!("{}", report::table(&results));
     fs::write(&options.json, serde_json::to_vec_pretty(&results)?)
         .with_context(|| format!("write {}", options.json.display()))?;
-    println!("\nAll figures: {}", options.json.display());
+    outln!("\nAll figures: {}", options.json.display());
     Ok(())
 }
 

@@ -43,7 +43,7 @@ pub fn report(options: &ReportOptions) -> Result<()> {
             fs::create_dir_all(parent).with_context(|| format!("create {}", parent.display()))?;
         }
         fs::write(path, from_here(text)).with_context(|| format!("write {}", path.display()))?;
-        println!("{}", path.display());
+        outln!("{}", path.display());
     }
     Ok(())
 }

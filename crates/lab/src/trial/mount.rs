@@ -45,8 +45,8 @@ impl Drop for MountPoint {
             Ok(said) if said.status.success() => {
                 let _ = std::fs::remove_dir(&self.at);
             }
-            Ok(said) => eprintln!("seawall-lab: {}", String::from_utf8_lossy(&said.stderr).trim()),
-            Err(e) => eprintln!("seawall-lab: seawall umount: {e}"),
+            Ok(said) => errln!("seawall-lab: {}", String::from_utf8_lossy(&said.stderr).trim()),
+            Err(e) => errln!("seawall-lab: seawall umount: {e}"),
         }
     }
 }

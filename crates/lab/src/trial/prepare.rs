@@ -206,7 +206,7 @@ pub fn show_places(paths: &[PathBuf]) -> Result<()> {
     for path in paths {
         let found = Placement::of(path).with_context(|| format!("what {} lies on", path.display()))?;
         refuse_decoy(&found)?;
-        println!("{}: {}, mounted at {}", path.display(), found.in_words(), found.mounted_at.display());
+        outln!("{}: {}, mounted at {}", path.display(), found.in_words(), found.mounted_at.display());
     }
     Ok(())
 }

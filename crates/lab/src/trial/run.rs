@@ -37,7 +37,7 @@ pub fn run(options: &RunOptions) -> Result<()> {
             Ok(()) => {}
             Err(error) if process::interrupted() => return Err(error),
             Err(error) => {
-                eprintln!("seawall-lab: {}: {error:#}", found.case.name());
+                errln!("seawall-lab: {}: {error:#}", found.case.name());
                 // Of all cases, those that can be had here.
                 if options.all && error.is::<Impossible>() {
                     continue;
@@ -91,7 +91,7 @@ fn one(options: &RunOptions, found: &Found) -> Result<()> {
     let bin = load::find_programs(case.load())?;
     let trial = Trial::begin(options, found)?;
     if trial.done >= trial.run.rounds {
-        println!(
+        outln!(
             "{}: already measured ({} rounds): leave out --resume to measure it again",
             case.name(),
             trial.done

@@ -56,7 +56,7 @@ impl Drop for Throttle {
     fn drop(&mut self) {
         for (file, off) in &self.set {
             if let Err(error) = fs::write(file, off) {
-                eprintln!("seawall-lab: take the limit back, {}: {error}", file.display());
+                errln!("seawall-lab: take the limit back, {}: {error}", file.display());
             }
         }
     }

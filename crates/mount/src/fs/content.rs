@@ -104,7 +104,7 @@ impl Fs {
             publish,
         );
         if engine.gave_up() {
-            eprintln!(
+            errln!(
                 "seawall: the log stays full: data files leave it, and their pages can tear until they are back"
             );
         }

@@ -113,7 +113,7 @@ impl Ring {
                 && let Err(error) = served.serve(&device, &tell)
             {
                 // Requests of this processor would wait for ever: the kernel ends them with the process.
-                eprintln!("seawall: the mount's ring {number} ended: {error}");
+                errln!("seawall: the mount's ring {number} ended: {error}");
                 std::process::exit(1);
             }
         })?;

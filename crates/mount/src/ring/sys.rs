@@ -299,7 +299,7 @@ mod tests {
         let null = std::fs::File::open("/dev/null").expect("/dev/null");
         let mut queue = queue();
         match queue.register(null.as_fd(), entries()) {
-            Err(error) => return eprintln!("skipped: /dev/null takes no commands (Linux 6.1): {error}"),
+            Err(error) => return errln!("skipped: /dev/null takes no commands (Linux 6.1): {error}"),
             Ok(taken) => assert_eq!(taken, ENTRIES),
         }
         assert_eq!(waited(queue).recv_timeout(Duration::from_secs(10)), Ok(ENTRIES));

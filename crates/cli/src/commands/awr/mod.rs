@@ -62,19 +62,11 @@ impl Output {
             Some(path) => {
                 std::fs::write(path, html(document))
                     .with_context(|| format!("writing {}", path.display()))?;
-                println!("{}", path.display());
+                outln!("{}", path.display());
             }
-            None => print(&text(document))?,
+            None => out!("{}", text(document)),
         }
         Ok(())
-    }
-}
-
-/// A reader that has seen enough (`| head`) is no error.
-fn print(text: &str) -> Result<()> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        written => Ok(written?),
     }
 }
 

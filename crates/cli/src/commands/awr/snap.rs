@@ -56,6 +56,8 @@ pub struct Snap {
 
 /// `90s`, `5m`, `1h`, `30d`.
 pub fn duration(text: &str) -> Result<Duration, String> {
+    // A thousand years: what is added to the present stays a time.
+    const MOST: u64 = 1000 * 365 * 86_400;
     let wrong = || format!("no duration: {text:?}; write for example 60s, 5m, 1h or 30d");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
@@ -65,8 +67,12 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         "d" => 86_400,
         _ => return Err(wrong()),
     };
-    let seconds =
-        digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit)).filter(|n| *n > 0).ok_or_else(wrong)?;
+    let seconds = digits
+        .parse::<u64>()
+        .ok()
+        .and_then(|n| n.checked_mul(unit))
+        .filter(|n| (1..=MOST).contains(n))
+        .ok_or_else(wrong)?;
     Ok(Duration::from_secs(seconds))
 }
 
@@ -122,7 +128,7 @@ fn record(ask: &Snap, recorder: &mut Recorder, every: Duration) -> Result<()> {
         if !ask.no_samples
             && let Some(why) = recorder.sample()?
         {
-            eprintln!(
+            errln!(
                 "seawall: the database is gone: {why}. Trying again every second; what was recorded is kept"
             );
         }
@@ -167,21 +173,21 @@ fn wait_until(signals: &SignalFd, when: Instant) -> Result<bool> {
 fn tell(ask: &Snap, recorder: &Recorder, taken: &Taken) -> Result<()> {
     let target = recorder.target();
     if ask.json {
-        println!(
+        outln!(
             "{}",
             json!({ "snapshot": taken.id, "target": target, "notes": taken.notes, "cpu_us": taken.cpu_us })
         );
         return Ok(());
     }
     let time = seawall_awr::clock::utc(seawall_awr::clock::wall_ms());
-    println!(
+    outln!(
         "snapshot {} · {time} · {} {}, {} of CPU time",
         taken.id,
         target.product,
         target.name,
         show::time(taken.cpu_us * 1000)
     );
-    taken.notes.iter().for_each(|note| println!("  {note}"));
+    taken.notes.iter().for_each(|note| outln!("  {note}"));
     Ok(())
 }
 
@@ -194,7 +200,8 @@ mod tests {
         assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
         assert_eq!(duration("30d"), Ok(Duration::from_secs(2_592_000)));
-        for wrong in ["", "0s", "m", "-1s", "1x", "99999999999999999999d"] {
+        for wrong in ["", "0s", "m", "-1s", "1x", "99999999999999999999d", "18446744073709551615", "365001d"]
+        {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
     }

@@ -115,7 +115,7 @@ fn export(ask: &Snaps, first: &str, last: &str, output: Option<&std::path::Path>
     let count = repository.export(first, last, &mut to)?;
     to.flush().context("writing the export")?;
     if let Some(path) = output {
-        println!("{count} snapshots in {}", path.display());
+        outln!("{count} snapshots in {}", path.display());
     }
     Ok(())
 }
@@ -127,7 +127,7 @@ fn import(ask: &Snaps, file: &std::path::Path) -> Result<()> {
     if ask.json {
         return show::json(&imported);
     }
-    println!("{} snapshots are new, {} were here already", imported.snapshots, imported.known);
+    outln!("{} snapshots are new, {} were here already", imported.snapshots, imported.known);
     Ok(())
 }
 
@@ -136,6 +136,6 @@ fn prune(ask: &Snaps, keep: Duration) -> Result<()> {
     if ask.json {
         return show::json(&json!(pruned));
     }
-    println!("{} snapshots and {} samples dropped", pruned.snapshots, pruned.samples);
+    outln!("{} snapshots and {} samples dropped", pruned.snapshots, pruned.samples);
     Ok(())
 }

@@ -11,8 +11,8 @@ use seawall_awr::model::Snapshot;
 use seawall_awr::period::mariadb_transactions;
 use seawall_awr::seawall::ask;
 use seawall_awr::top::{History, Look, Screen, frame};
+use seawall_media::output;
 
-use super::print;
 use super::terminal::Terminal;
 use crate::pool;
 
@@ -76,9 +76,12 @@ pub fn top(options: &Top) -> Result<()> {
                 format!("Seawall · {e:#}\n\nTrying again every {} s; q quits.\n", options.interval)
             }
         };
-        print(&if terminal.is_some() { format!("{CLEAR}{text}") } else { format!("{text}\n") })?;
+        match &terminal {
+            Some(_) => out!("{CLEAR}{text}"),
+            None => outln!("{text}"),
+        }
         shown += 1;
-        if options.frames.is_some_and(|frames| shown >= frames) {
+        if output::is_closed() || options.frames.is_some_and(|frames| shown >= frames) {
             return Ok(());
         }
         before = look.ok().map(|look| (look, now));
@@ -134,7 +137,7 @@ pub fn metrics(options: &Metrics) -> Result<()> {
     }
     let listener = TcpListener::bind(&options.listen)
         .with_context(|| format!("listening at {}: choose another address with --listen", options.listen))?;
-    eprintln!("seawall: metrics at http://{}/metrics", listener.local_addr()?);
+    errln!("seawall: metrics at http://{}/metrics", listener.local_addr()?);
     serve(&listener, &mut Exporter::new(pool, options.db.clone()));
     Ok(())
 }

@@ -122,7 +122,7 @@ impl Follower<'_> {
 fn tell(error: &anyhow::Error, told: &mut String) {
     let text = format!("{error:#}");
     if *told != text {
-        eprintln!("seawall: {text}");
+        errln!("seawall: {text}");
         *told = text;
     }
 }

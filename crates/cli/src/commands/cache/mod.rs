@@ -167,7 +167,7 @@ fn resize(how: &Resize) -> Result<()> {
     }
     let used = resized.blocks_used * u64::from(listed.block_bytes);
     let [size, before, used] = [resized.size, resized.before, used].map(size::human);
-    println!("block cache: {size}, was {before}; {used} in use");
+    outln!("block cache: {size}, was {before}; {used} in use");
     Ok(())
 }
 
@@ -214,7 +214,7 @@ fn ask_again(which: &Which, psql: &str) -> Result<Listed> {
         let rule = |(path, covers)| Rule { policy: *policy, path, covers, table: Some(table.clone()) };
         match resolver.find(&What::of(table))? {
             Some(files) => found.push(files.into_iter().map(rule).collect()),
-            None => eprintln!("seawall: there is no {table} any more: its policy is forgotten"),
+            None => errln!("seawall: there is no {table} any more: its policy is forgotten"),
         }
     }
     // The last one counts: what was said of an index, before what was said of its table.
@@ -230,7 +230,7 @@ fn warn_of_too_much(listed: &Listed) {
     let wanted: u64 = kept.map(files::bytes).sum();
     let room = listed.kept_max * u64::from(listed.block_bytes);
     if wanted > room {
-        eprintln!(
+        errln!(
             "seawall: what is to be kept has {}, and the cache keeps {} at most: the rest competes as other blocks do",
             size::human(wanted),
             size::human(room)
@@ -249,14 +249,14 @@ fn tell(listed: &Listed, as_json: bool) -> Result<()> {
     let mut rows: Vec<_> =
         listed.policies.iter().map(|p| row(p.rule.policy.name(), named(p), &p.files)).collect();
     rows.push(row(Choice::Default.name(), "everything else".into(), &listed.others));
-    println!(
+    outln!(
         "block cache: {}, on {}\n",
         size::human(listed.blocks * u64::from(listed.block_bytes)),
         listed.medium
     );
     show::table(&["what", "policy", "open files", "in the cache", "kept"], &rows);
     if listed.policies.iter().any(|policy| !policy.exists && policy.rule.table.is_some()) {
-        println!("\ntables with files that are gone were rewritten: `seawall cache refresh`");
+        outln!("\ntables with files that are gone were rewritten: `seawall cache refresh`");
     }
     Ok(())
 }

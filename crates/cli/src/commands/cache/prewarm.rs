@@ -141,7 +141,7 @@ impl<'a> Bringing<'a> {
     fn show(&self, path: &Path) {
         if self.is_shown {
             let percent = (self.looked_at * 100).checked_div(self.all).unwrap_or(100);
-            eprint!("\r\x1b[K{percent:>3} %  {} brought  {}", self.bytes(self.done.admitted), path.display());
+            err!("\r\x1b[K{percent:>3} %  {} brought  {}", self.bytes(self.done.admitted), path.display());
             // A line that is shown late is only that.
             let _ = std::io::stderr().flush();
         }
@@ -153,7 +153,7 @@ impl<'a> Bringing<'a> {
 
     fn tell(&self, as_json: bool, all: u64) -> Result<()> {
         if self.is_shown {
-            eprint!("\r\x1b[K");
+            err!("\r\x1b[K");
         }
         let Prewarmed { seen, present, admitted, passed, busy } = self.done;
         let left = all.saturating_sub(u64::from(seen) + self.skipped_blocks);
@@ -163,20 +163,20 @@ impl<'a> Bringing<'a> {
                 "no_room": passed, "busy": busy, "not_read": left, "skipped": self.skipped,
             }));
         }
-        println!("{} brought, {} were there", self.bytes(admitted), self.bytes(present));
+        outln!("{} brought, {} were there", self.bytes(admitted), self.bytes(present));
         if passed > 0 || left > 0 {
             let left = u32::try_from(left).unwrap_or(u32::MAX).saturating_add(passed);
-            println!(
+            outln!(
                 "{} have no room: what is there is driven out only for what is to be kept (`seawall cache keep`), up to {}",
                 self.bytes(left),
                 size::human(self.listed.kept_max * u64::from(self.listed.block_bytes))
             );
         }
         if busy > 0 {
-            println!("{} are being written, or their file is not served now", self.bytes(busy));
+            outln!("{} are being written, or their file is not served now", self.bytes(busy));
         }
         if !self.skipped.is_empty() {
-            println!(
+            outln!(
                 "{} files were left out: not to be cached, of a kind that is not, or without an entry",
                 self.skipped.len()
             );

@@ -58,7 +58,7 @@ pub fn guard(how: &Guard) -> Result<()> {
         }));
     }
     if found.is_empty() {
-        println!("{} has no guard", dir.display());
+        outln!("{} has no guard", dir.display());
     }
     for (guard, standing) in found.iter().zip(&standing) {
         tell(guard, standing, how.lower);
@@ -150,8 +150,8 @@ fn tell(guard: &Found, standing: &Standing, lowered: bool) {
         .claim
         .as_ref()
         .map_or_else(String::new, |claim| format!(" for the pool {}", claim.pool.display()));
-    println!("{}: {verb}{of} ({})", guard.at.display(), guard.preset.name());
-    println!("  {}", standing.words());
+    outln!("{}: {verb}{of} ({})", guard.at.display(), guard.preset.name());
+    outln!("  {}", standing.words());
 }
 
 fn tell_what_to_do(dir: &Path, standing: &[Standing]) {
@@ -163,16 +163,16 @@ fn tell_what_to_do(dir: &Path, standing: &[Standing]) {
         ));
     }
     told.dedup();
-    told.iter().for_each(|line| println!("\nWhat to do: {line}"));
+    told.iter().for_each(|line| outln!("\nWhat to do: {line}"));
 }
 
 fn tell_what_may_be_missing(standing: &[Standing]) {
     let mut told: Vec<String> = standing.iter().filter_map(Standing::loss).collect();
     told.sort();
     told.dedup();
-    told.iter().for_each(|line| println!("\n{line}"));
+    told.iter().for_each(|line| outln!("\n{line}"));
     if !told.is_empty() {
-        println!(
+        outln!(
             "Check the database before you trust it (pg_amcheck, CHECK TABLE, PRAGMA integrity_check, …)."
         );
     }

@@ -40,7 +40,7 @@ impl Finder {
             return true;
         }
         if let Err(e) = syncfs::check(data) {
-            eprintln!("seawall: {e:#}");
+            errln!("seawall: {e:#}");
         }
         let root = database::root(Preset::Postgres, policy, data);
         let control = Control::connect(&self.pool).ok().flatten();

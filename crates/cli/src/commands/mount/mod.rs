@@ -118,7 +118,7 @@ pub fn umount(how: &Umount) -> Result<()> {
             bail!("{} is unmounted here, but {}", how.mountpoint.display(), goes_on(&backing));
         }
         if begin.elapsed() > SILENCE && !told {
-            eprintln!("seawall: waiting: {}", goes_on(&backing));
+            errln!("seawall: waiting: {}", goes_on(&backing));
             told = true;
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -197,7 +197,7 @@ fn supervise(how: &Mount) -> Result<()> {
     )?;
     crate::run::say_what_cache(&link, cache.as_ref());
     let ended = start_server(claim.try_clone().context("keeping the claim")?).and_then(|mut server| {
-        println!("{READY}");
+        outln!("{READY}");
         super::daemon::tell_systemd();
         let_go(how);
         look_after(&mut link, &mut server, &signals, &place)
@@ -207,7 +207,7 @@ fn supervise(how: &Mount) -> Result<()> {
     drop(claim);
     let status = ended?;
     if !status.success() {
-        eprintln!(
+        errln!(
             "seawall: the mount's process ended ({status}): {} answers ENOTCONN. Nothing is lost; mount it again",
             place.display()
         );
@@ -259,9 +259,9 @@ fn serve(how: &Mount) -> Result<()> {
     let options = Options { backing, mountpoint: place, allow_other: how.allow_other, fuse_uring, flags };
     let mounted = Mounted::new(&options, &pool, Box::new(move |path| finder.find(path)))?;
     if !how.quiet {
-        eprintln!("seawall: {}: {}", options.mountpoint.display(), mounted.ways());
+        errln!("seawall: {}: {}", options.mountpoint.display(), mounted.ways());
     }
-    println!("{READY}");
+    outln!("{READY}");
     let_go(how);
     mounted.serve().context("serving the mount")
 }
@@ -280,10 +280,10 @@ fn block() -> Result<SignalFd> {
 fn close(link: &mut Link, quiet: bool) {
     match link.leave() {
         Ok(Some(Stopped { ended: false, users, .. })) if !quiet && !users.is_empty() => {
-            eprintln!("seawall: {} processes still use the log; the daemon goes on", users.len());
+            errln!("seawall: {} processes still use the log; the daemon goes on", users.len());
         }
         Ok(_) => {}
-        Err(e) => eprintln!(
+        Err(e) => errln!(
             "seawall: closing: {e}. The log is kept; the next mount, or `seawall recover --pool {}`, brings it \
              to the files",
             link.pool().display()
@@ -312,7 +312,7 @@ fn look_after(link: &mut Link, server: &mut Child, signals: &SignalFd, place: &P
         }
         while let Ok(Some(_)) = signals.read_signal() {
             if let Err(e) = mountpoint::unmount_at_last(place) {
-                eprintln!("seawall: unmounting {}: {e}", place.display());
+                errln!("seawall: unmounting {}: {e}", place.display());
             }
         }
         if hung_up {

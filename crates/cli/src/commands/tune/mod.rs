@@ -133,23 +133,23 @@ fn tell(advice: &Advice, medium: Option<Medium>) {
     settings("\nNot advised here", &advice.not_advised);
     list("\nWhat must be true", &advice.requires);
     list("\nThe way back, before it runs without Seawall", &advice.way_back);
-    println!("\nNothing was changed.");
+    outln!("\nNothing was changed.");
 }
 
 fn settings(title: &str, all: &[Setting]) {
     if !all.is_empty() {
-        println!("{title}");
+        outln!("{title}");
     }
     for setting in all {
-        println!("  {} = {}\n      {}", setting.name, setting.value, setting.why);
+        outln!("  {} = {}\n      {}", setting.name, setting.value, setting.why);
     }
 }
 
 fn list(title: &str, all: &[&str]) {
     if !all.is_empty() {
-        println!("{title}");
+        outln!("{title}");
     }
-    all.iter().enumerate().for_each(|(i, line)| println!("  {}. {line}", i + 1));
+    all.iter().enumerate().for_each(|(i, line)| outln!("  {}. {line}", i + 1));
 }
 
 #[cfg(test)]

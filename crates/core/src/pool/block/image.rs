@@ -45,7 +45,7 @@ impl<'a> Source<'a> {
         let anchor =
             open::anchor_of(file).map_err(|error| PoolError::Journal { path: path.into(), error })?;
         let layout = Layout::for_size(anchor.image)
-            .ok_or_else(|| PoolError::TooSmall { path: path.into(), size: anchor.image })?;
+            .ok_or_else(|| PoolError::Size { path: path.into(), size: anchor.image })?;
         Ok(Self { file, path, anchor, bytes: open::memory_bytes(anchor.image, layout) })
     }
 

@@ -104,7 +104,7 @@ fn on_device(path: &Path, image: u64, force: bool, memory: &Path) -> Result<(), 
 }
 
 fn layout(path: &Path, sizes: Sizes) -> Result<Layout, PoolError> {
-    Layout::for_size(sizes.image).ok_or_else(|| PoolError::TooSmall { path: path.into(), size: sizes.image })
+    Layout::for_size(sizes.image).ok_or_else(|| PoolError::Size { path: path.into(), size: sizes.image })
 }
 
 /// A device of so many bytes that holds nothing, or whose content may be lost, as its only user.

@@ -23,7 +23,7 @@ use seawall_media::{Medium, Region};
 use seawall_wire::desk::Desk;
 
 use super::{Pool, PoolError, host, io as failing, lock};
-use crate::format::Superblock;
+use crate::format::{Layout, Superblock};
 use crate::journal::{Journal, open as journal_open};
 use crate::store::Store;
 
@@ -44,9 +44,10 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The usual ones for an image of this size.
+    /// The usual ones for an image of this size. One that is too large for a pool is refused as such.
     pub fn of(image: u64) -> Self {
-        Self { image, journal: journal_open::smallest(image).next_multiple_of(1 << 20) }
+        let journal = journal_open::smallest(image.min(Layout::MAX_SIZE)).next_multiple_of(1 << 20);
+        Self { image, journal }
     }
 }
 
