@@ -14,6 +14,7 @@ mod attach;
 mod beside;
 mod cache;
 mod commands;
+mod daemons;
 mod pool;
 mod run;
 mod show;
@@ -115,12 +116,8 @@ impl Command {
 /// A question to the daemon of a pool.
 #[derive(Args)]
 struct Ask {
-    /// An attached service, whose pool is meant
-    #[arg(conflicts_with = "pool")]
-    service: Option<String>,
-    /// The pool; without it your default pool
-    #[arg(long)]
-    pool: Option<PathBuf>,
+    #[command(flatten)]
+    named: daemons::Named,
     /// JSON instead of text
     #[arg(long)]
     json: bool,

@@ -8,17 +8,18 @@ use seawall_daemon::control::{Control, Drained, Stop, Stopped};
 use seawall_wire::message::Kind;
 use serde_json::json;
 
-use crate::{Ask, attach, pool, show};
+use crate::{Ask, daemons, pool, show};
 
 /// How long `stop` waits for the daemon's process to end.
 const END: Duration = Duration::from_secs(10);
 
 /// The pool and its daemon.
 pub fn connect(ask: &Ask) -> Result<(PathBuf, Option<Control>)> {
-    let pool = match &ask.service {
-        Some(service) => attach::attached(service)?.0,
-        None => pool::existing(ask.pool.as_deref())?,
-    };
+    to(daemons::find_one(&ask.named)?)
+}
+
+/// A pool and its daemon.
+pub fn to(pool: PathBuf) -> Result<(PathBuf, Option<Control>)> {
     let control = Control::connect(&pool).with_context(|| pool.display().to_string())?;
     Ok((pool, control))
 }

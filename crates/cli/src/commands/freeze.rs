@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::awr::snap::duration;
 use super::{inspect, recover};
-use crate::{beside, pool, show};
+use crate::{beside, daemons, pool, show};
 
 /// A freeze that nobody ends.
 const LIMIT: &str = "1h";
@@ -173,6 +173,7 @@ fn find(directory: Option<&Path>, named: Option<&Path>) -> Result<PathBuf> {
     let mut all: Vec<PathBuf> = claims.chain(registered).chain(beside::noted()).collect();
     all.push(pool::emulated_default());
     all.extend(beside::place(dir, Path::to_owned));
+    all.extend(daemons::running().into_iter().map(|one| one.pool));
     if let Some(pool) = all.into_iter().find(|pool| has(pool, dir)) {
         return pool::existing(Some(&pool));
     }

@@ -12,18 +12,22 @@ use seawall_daemon::status::{EventStatus, FileStatus, RootStatus, Status};
 use seawall_wire::message::Kind;
 use serde_json::{Value, json};
 
-use super::ask::connect;
 use super::mount::served;
+use crate::daemons::{self, Meant};
 use crate::{Ask, attach, pool, show, size};
 
 /// Shows it.
 pub fn status(ask: &Ask) -> Result<()> {
     let service =
-        ask.service.as_deref().map(|name| attach::attached(name).map(|(_, facts)| facts)).transpose()?;
+        ask.named.service().map(|name| attach::attached(name).map(|(_, facts)| facts)).transpose()?;
     if let Some(facts) = service.as_ref().filter(|_| !ask.json) {
         attach::tell_service(facts);
     }
-    let (pool, control) = connect(ask)?;
+    let pool = match daemons::find(&ask.named)? {
+        Meant::One(pool) => pool,
+        Meant::Several(all) => return daemons::list(&all, ask.json),
+    };
+    let (pool, control) = super::ask::to(pool)?;
     let answer = control.map(|control| control.request::<Status>(Kind::Status, &()));
     let status = match answer {
         None | Some(Err(ControlError::Gone)) => None,

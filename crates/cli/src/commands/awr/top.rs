@@ -14,7 +14,7 @@ use seawall_awr::top::{History, Look, Screen, frame};
 use seawall_media::output;
 
 use super::terminal::Terminal;
-use crate::pool;
+use crate::daemons::{self, Named};
 
 /// Home, and clear what is below.
 const CLEAR: &str = "\x1b[H\x1b[2J";
@@ -22,9 +22,8 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 /// Show what happens now, once a second; q quits
 #[derive(clap::Args)]
 pub struct Top {
-    /// The pool; without it your default pool
-    #[arg(long)]
-    pool: Option<PathBuf>,
+    #[command(flatten)]
+    named: Named,
     /// The database, for its transactions a second
     #[arg(long, value_parser = str::parse::<Address>)]
     db: Option<Address>,
@@ -42,9 +41,8 @@ pub struct Metrics {
     /// Where to listen. Whoever can connect can read
     #[arg(long, default_value = "127.0.0.1:9876")]
     listen: String,
-    /// The pool; without it your default pool, if there is one
-    #[arg(long)]
-    pool: Option<PathBuf>,
+    #[command(flatten)]
+    named: Named,
     /// The database, for its own counters
     #[arg(long, value_parser = str::parse::<Address>)]
     db: Option<Address>,
@@ -52,7 +50,7 @@ pub struct Metrics {
 
 /// Shows frames.
 pub fn top(options: &Top) -> Result<()> {
-    let pool = pool::existing(options.pool.as_deref())?;
+    let pool = daemons::find_one(&options.named)?;
     // What is wrong at the beginning is an error; later it may come right again.
     let mut source = Source { pool, address: options.db.clone(), database: None };
     let mut before = Some((source.look()?, Instant::now()));
@@ -128,13 +126,12 @@ fn transactions(database: Option<&mut (dyn Database + 'static)>) -> Result<Optio
 
 /// Serves for ever.
 pub fn metrics(options: &Metrics) -> Result<()> {
-    let pool = match &options.pool {
-        Some(path) => Some(pool::existing(Some(path))?),
-        None => pool::existing(None).ok(),
+    let is_named = options.named.what.is_some() || options.named.pool.is_some();
+    let pool = match daemons::find_one(&options.named) {
+        // The database alone can be served.
+        Err(_) if !is_named && options.db.is_some() => None,
+        found => Some(found?),
     };
-    if pool.is_none() && options.db.is_none() {
-        bail!("there is nothing to serve: name a pool with --pool, or a database with --db");
-    }
     let listener = TcpListener::bind(&options.listen)
         .with_context(|| format!("listening at {}: choose another address with --listen", options.listen))?;
     errln!("seawall: metrics at http://{}/metrics", listener.local_addr()?);

@@ -22,6 +22,7 @@ use seawall_daemon::control::Control;
 use seawall_wire::message::Kind;
 
 use super::ask::connect;
+use crate::daemons::Named;
 use crate::{Ask, show, size, user};
 use names::{Resolver, What};
 
@@ -66,7 +67,8 @@ struct Which {
 
 impl Which {
     fn pool_asked_for(&self) -> Ask {
-        Ask { service: self.service.clone(), pool: self.pool.clone(), json: self.json }
+        let named = Named { what: self.service.clone().map(Into::into), pool: self.pool.clone() };
+        Ask { named, json: self.json }
     }
 }
 
