@@ -115,6 +115,42 @@ fn somebody_writes_behind_the_mount() {
     m.umount().succeeds();
 }
 
+/// A file that is in no log: with a block cache the kernel cannot go past the mount.
+#[test]
+fn what_was_written_in_the_backing_directory_is_seen_at_the_next_open() {
+    let Some(m) = Mounts::new() else { return };
+    m.mount_cached("sqlite", "64M");
+    let read = || fs::read(m.at("file")).expect("read");
+    let write = |dir: &Path, fill: u8| {
+        let file = File::options().write(true).open(dir).expect("opened");
+        file.write_all_at(&[fill; 8192], 0).expect("written");
+    };
+    fs::write(m.behind("file"), [1; 8192]).expect("written");
+    assert_eq!(read(), [1; 8192]);
+    // Its time of change set back, as by rsync: only the other one shows it.
+    let times = || fs::metadata(m.behind("file")).and_then(|meta| meta.modified()).expect("a time");
+    let before = times();
+    write(&m.behind("file"), 2);
+    let file = File::options().write(true).open(m.behind("file")).expect("opened");
+    file.set_modified(before).expect("set back");
+    drop(file);
+    assert_eq!(read(), [2; 8192]);
+    // Another has it open, and has read it.
+    let open = File::options().read(true).write(true).open(m.at("file")).expect("opened");
+    open.read_exact_at(&mut [0; 8192], 0).expect("read");
+    write(&m.behind("file"), 3);
+    assert_eq!(read(), [3; 8192]);
+    fs::write(m.behind("file"), [4; 9000]).expect("longer");
+    assert_eq!(read(), [4; 9000], "its size too");
+    // Another wrote it, here, a moment later: that hides it, until all have closed it.
+    write(&m.behind("file"), 5);
+    open.write_all_at(&[6; 4096], 4096).expect("written");
+    drop(open);
+    m.wait_released("file");
+    assert_eq!(read(), [[5; 4096].as_slice(), &[6; 4096], &[4; 808]].concat());
+    m.umount().succeeds();
+}
+
 /// A guard goes up while its database's journal is made, renamed and removed by another thread.
 #[test]
 fn names_stand_still_while_a_guard_goes_up() {

@@ -1,10 +1,11 @@
 //! `contract`: what a database may rely on, as a program.
 //!
 //! * **Purpose.** Run the same file operations on the bare file system and under `seawall run` and
-//!   compare what the program saw. Three kinds of work live here:
+//!   compare what the program saw. Four kinds of work live here:
 //!   [`cases`] (named POSIX-semantics cases that print a canonical trace), [`smoke`] (many
-//!   processes and threads against a model) and [`scene`] (the application side of the
-//!   crash-and-recover regressions, driven by `tests/regression.rs`).
+//!   processes and threads against a model), [`coherence`] (what is read is what was last written)
+//!   and [`scene`] (the application side of the crash-and-recover regressions, driven by
+//!   `tests/regression.rs`).
 //! * **Inputs.** A directory on a real file system. Files named `*-wal` in it are managed when
 //!   `seawall run --preset sqlite --data DIR` surrounds the program; `*-plain` files never are.
 //! * **Outputs.** Traces on standard output; exit status 0 unless the program itself failed.
@@ -17,16 +18,21 @@
 //! contract run DIR [--case NAME]... [--variant tracked|untracked|bypass] [--keep] [--linger]
 //! contract smoke DIR [--processes N] [--threads N] [--seconds S] [--seed N] [--no-kills]
 //! contract stress LEFT RIGHT [--threads N] [--seconds S] [--seed N]
+//! contract coherence DIR [--behind DIR] [--seconds S] [--seed N]
 //! contract scene NAME DIR
 //! ```
 //! `contract case …` and `contract child …` are internal: one case, and the programs cases execute.
 
+mod aio;
 #[macro_use]
 mod call;
 mod cases;
 mod child;
+mod coherence;
 mod context;
 mod process;
+mod random;
+mod ring;
 mod runner;
 mod scene;
 mod smoke;
@@ -39,6 +45,7 @@ const USAGE: &str = "usage: contract list
        contract run DIR [--case NAME]... [--variant tracked|untracked|bypass] [--keep] [--linger]
        contract smoke DIR [--processes N] [--threads N] [--seconds S] [--seed N] [--no-kills]
        contract stress LEFT RIGHT [--threads N] [--seconds S] [--seed N]
+       contract coherence DIR [--behind DIR] [--seconds S] [--seed N]
        contract scene NAME DIR";
 
 fn main() -> ExitCode {
@@ -51,6 +58,9 @@ fn main() -> ExitCode {
         ["child", role, rest @ ..] => child::play(role, rest),
         ["smoke", rest @ ..] => smoke::Options::parse(rest).and_then(|options| smoke::run(&options)),
         ["stress", rest @ ..] => stress::Options::parse(rest).and_then(|options| stress::run(&options)),
+        ["coherence", rest @ ..] => {
+            coherence::Options::parse(rest).and_then(|options| coherence::run(&options))
+        }
         ["scene", name, directory] => scene::play(name, directory),
         _ => Err(USAGE.to_owned()),
     };

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::call::errno;
 use crate::context::{c_path, contents};
+use crate::random::Random;
 use crate::trace;
 
 /// How many operations a difference is told with.
@@ -68,18 +69,6 @@ pub fn run(options: &Options) -> Result<(), String> {
         return Ok(());
     }
     Err(differences.join("\n\n"))
-}
-
-/// A small generator (xorshift64*), so that a seed tells everything.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % n
-    }
 }
 
 struct Worker {

@@ -146,6 +146,38 @@ fn random_operations_agree(pool: &Pool, mounted: Mounted) {
     mount.unmount().expect_success("seawall umount");
 }
 
+/// By all the kernel's ways to change a file and to look at it, beside each other.
+#[test]
+fn what_is_read_is_what_was_last_written() {
+    what_is_read_was_written(&Pool::new("coherence", "256M"), Mount::new);
+}
+
+#[test]
+fn what_is_read_is_what_was_last_written_with_a_block_cache() {
+    what_is_read_was_written(&Pool::cached("coherence", "256M"), Mount::new);
+}
+
+#[test]
+fn what_is_read_is_what_was_last_written_with_requests_by_io_uring() {
+    what_is_read_was_written(&Pool::new("ring-coherence", "256M"), Mount::by_ring);
+}
+
+fn what_is_read_was_written(pool: &Pool, mounted: Mounted) {
+    let seconds = std::env::var("SEAWALL_STRESS_SECONDS").unwrap_or_else(|_| "10".to_owned());
+    isolate();
+    let work = Work::new("coherence");
+    let (backing, at) = (work.directory("backing"), work.directory("mount"));
+    let Some(mount) = mounted(pool, "256M", &backing, &at) else { return };
+    let limit = Duration::from_secs(120 + 2 * seconds.parse::<u64>().unwrap_or(10));
+    let seed = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_secs() % 1_000_000);
+    let mut coherence = bare(&["coherence"]);
+    coherence.arg(mount.path()).arg("--behind").arg(&backing);
+    coherence.args(["--seconds", &seconds, "--seed", &seed.to_string()]);
+    let done = bounded::run(&mut coherence, "the coherence", limit).expect_success("the coherence");
+    eprintln!("{}", done.stdout);
+    mount.unmount().expect_success("seawall umount");
+}
+
 /// Many processes and threads, some of them killed, on a log that is always full.
 #[test]
 fn the_smoke_agrees_with_its_model_on_a_mount() {

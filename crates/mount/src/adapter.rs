@@ -17,11 +17,12 @@ use fuser::{
     ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow,
     WriteFlags,
 };
+use rustix::fs::OFlags;
 use seawall_core::{Errno, Scope};
 
 use crate::attr::{self, TTL};
 use crate::caller::Caller;
-use crate::fs::{Change, Fs, How, Opened};
+use crate::fs::{Change, Fs, How, Opened, Way};
 use crate::passing;
 
 /// Longest write that arrives in one piece: what policy `atomic` promises to keep whole.
@@ -184,9 +185,9 @@ impl Filesystem for Adapter {
             InitFlags::FUSE_READDIRPLUS_AUTO,
             InitFlags::FUSE_PARALLEL_DIROPS,
             InitFlags::FUSE_CACHE_SYMLINKS,
-            InitFlags::FUSE_ASYNC_DIO,
-            // Nobody changes files but through us: pages stay when a time changes.
+            // Pages stay when a time changes: by an open they are let go, if somebody else wrote.
             InitFlags::FUSE_EXPLICIT_INVAL_DATA,
+            // Not FUSE_ASYNC_DIO: `crate::pages`.
         ] {
             // Where the kernel has it not, it does without.
             let _ = config.add_capabilities(wanted);
@@ -362,13 +363,16 @@ impl Filesystem for Adapter {
         offset: u64,
         size: u32,
         _: OpenFlags,
-        _: Option<LockOwner>,
+        past: Option<LockOwner>,
         reply: ReplyData,
     ) {
         let handle = match self.0.handle(handle) {
             Ok(handle) => handle,
             Err(e) => return reply.error(told(e)),
         };
+        if past.is_none() {
+            handle.node.pages.may_fill();
+        }
         let size = size as usize;
         // Should it have to wait, another thread does the rest.
         let left = with_buffer(size, |into| match self.0.read_quickly(&handle, offset, into) {
@@ -395,17 +399,19 @@ impl Filesystem for Adapter {
         offset: u64,
         data: &[u8],
         how: WriteFlags,
-        _: OpenFlags,
+        flags: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let how = How {
-            strip: how.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID).then(|| request.gid()),
-            is_writeback: how.contains(WriteFlags::FUSE_WRITE_CACHE),
-        };
         let handle = match self.0.handle(handle) {
             Ok(handle) => handle,
             Err(e) => return reply.error(told(e)),
+        };
+        let is_writeback = how.contains(WriteFlags::FUSE_WRITE_CACHE);
+        let flags = OFlags::from_bits_retain(flags.0 as u32);
+        let how = How {
+            strip: how.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID).then(|| request.gid()),
+            way: Way::of(is_writeback, handle.direct, flags),
         };
         if let Some(done) = self.0.write_quickly(&handle, offset, data, how) {
             return written(reply, done);

@@ -48,10 +48,10 @@ impl Log {
 
     /// Runs a write to a node, or any other change of its content.
     pub fn changing<R>(&self, node: &Node, span: Span, op: impl FnOnce() -> R) -> R {
-        match &self.cache {
+        node.changing(|| match &self.cache {
             None => op(),
             Some(cache) => change::write(cache, &Open { node, log: self }, || span, op),
-        }
+        })
     }
 
     /// Runs what ends the file that was looked at: its last name may go.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use fuser::FileHandle;
 use seawall_cache::front::sequential::Stream;
-use seawall_core::{Errno, Scope};
+use seawall_core::Errno;
 
 use crate::node::Node;
 
@@ -19,8 +19,6 @@ pub struct Handle {
     pub writable: bool,
     /// The kernel reads and writes by it past its cache.
     pub direct: bool,
-    /// What is synced after each write: the kernel leaves that to us, of a descriptor past its cache.
-    pub syncs: Option<Scope>,
     /// One reader of a directory at a time: it has one position.
     pub reading: Mutex<()>,
     /// Where its reads are, for the block cache.

@@ -56,6 +56,7 @@ mod node;
 mod pages;
 mod passing;
 mod ring;
+mod seen;
 mod serve;
 mod stored;
 mod ways;

@@ -19,7 +19,9 @@ use seawall_core::Errno;
 
 use crate::class::Class;
 use crate::guards::Guards;
+use crate::pages::Held;
 use crate::passing::Passed;
+use crate::seen::Seen;
 
 const SHARDS: usize = 16;
 const SUID_OR_SGID: u32 = 0o6000;
@@ -43,8 +45,10 @@ pub struct Node {
     pub cached: AtomicU64,
     /// It may have set-user-id or set-group-id bits, which a write takes away.
     privileged: AtomicBool,
-    /// The kernel may have pages of it that were read since they were let go ([`crate::pages`]).
-    was_read: AtomicBool,
+    /// What the kernel may have in its cache of it.
+    pub pages: Held,
+    /// Changes of its content or its times by us, each counted when it begins and when it ends.
+    pub changes: AtomicU64,
 }
 
 /// How an inode is open. The kernel has one way for all descriptors of an inode.
@@ -56,8 +60,8 @@ pub struct Opens {
     pub passthrough: Option<Arc<Passed>>,
     /// Reads and writes go past the kernel's cache while any of these is open.
     pub direct: bool,
-    /// Size and time of change when the last one was closed: what the kernel's cached pages belong to.
-    pub last_seen: Option<(i64, i64, u64)>,
+    /// What an open last saw of the backing file.
+    pub seen: Option<Seen>,
 }
 
 impl Node {
@@ -72,7 +76,8 @@ impl Node {
             opens: Mutex::default(),
             cached: AtomicU64::new(Word::UNKNOWN.bits()),
             privileged: AtomicBool::new(false),
-            was_read: AtomicBool::new(false),
+            pages: Held::default(),
+            changes: AtomicU64::new(0),
         };
         node.note_mode(stat.st_mode);
         node
@@ -115,19 +120,12 @@ impl Node {
         self.privileged.load(Relaxed)
     }
 
-    /// To be called before it is read.
-    pub fn note_read(&self) {
-        self.was_read.store(true, SeqCst);
-    }
-
-    /// True if it was read since [`forget_reads`](Self::forget_reads).
-    pub fn was_read(&self) -> bool {
-        self.was_read.load(SeqCst)
-    }
-
-    /// To be called after it was written, before the kernel's pages are let go. True if it was read.
-    pub fn forget_reads(&self) -> bool {
-        self.was_read.swap(false, SeqCst)
+    /// Runs what changes its content or its times.
+    pub fn changing<R>(&self, op: impl FnOnce() -> R) -> R {
+        self.changes.fetch_add(1, SeqCst);
+        let done = op();
+        self.changes.fetch_add(1, SeqCst);
+        done
     }
 
     /// Remembers for the block cache.

@@ -1,28 +1,93 @@
 //! The kernel's cached pages of a file that is written past them.
 //!
-//! The kernel lets such pages go before it sends us the write. A page that is read between that and our write holds what
-//! was there before, and would stay. So of a file that was read, the pages are let go once more, before the write is
-//! answered. Newer kernels do that too ("fuse: Invalidate the page cache after FOPEN_DIRECT_IO write", Linux 6.19 and the
-//! stable kernels of its time), but do not say so: on one of them nothing shows whether this here is at work.
+//! The kernel lets such pages go before it sends us the write. What is put there between that and our write is what was there
+//! before, and would stay. There are two kinds of such writes:
+//!
+//! * by O_DIRECT, of any file. When one is done the kernel lets the pages go once more, and until then it has others wait that
+//!   write the file in any way: so it is right, as long as one is done when the call ends. Of those that libaio or io_uring
+//!   have under way it would let nothing go (FUSE_ASYNC_DIO). We could, but not in time for writes through the cache beside
+//!   them: their pages are there before we know of them. So the kernel is not asked to have any under way.
+//! * by any call, of a file that we want to be written past them (FOPEN_DIRECT_IO). Newer kernels see to these too ("fuse:
+//!   Invalidate the page cache after FOPEN_DIRECT_IO write", Linux 6.19 and the stable kernels of its time), but do not say
+//!   so: on one of them nothing shows whether this here is at work. Its pages are let go once more before the write is
+//!   answered, if there can be any.
+//!
+//! ```text
+//!  something is to be put there: Held::may_fill, then it is read        the page is locked until that is answered
+//!  a write past them is published, then asks Held::may_be_there ─ no ─▶ answered
+//!                    yes ─▶ its own pages are let go, which waits for those that are locked ─▶ answered
+//! ```
+//!
+//! Invariant: what was put there before the write was published has a number that the write sees, unless all pages were let
+//! go since. What is put there later was read later.
+//!
+//! A file that is written past its pages again and again, and not read through them meanwhile, has them all let go once:
+//! then its writes need none of this.
 //!
 //! On a thread of its own, which no read ever waits for: the kernel makes it wait for pages that are being read.
 
 use std::io;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, OnceLock};
 
 use fuser::{INodeNo, Notifier};
 
+use crate::node::Node;
+
+/// Writes past a file's pages, with nothing put there between them, after which they are all let go.
+const QUIET: u32 = 64;
+
+/// What the kernel may have of an inode.
+#[derive(Default)]
+pub struct Held {
+    /// How often it may have put something there.
+    fills: AtomicU64,
+    /// What the first so many put there is gone.
+    gone: AtomicU64,
+    /// Writes that let pages go since something was last put there: about so many.
+    quiet: AtomicU32,
+}
+
+impl Held {
+    /// To be called before it is read through them.
+    pub fn may_fill(&self) {
+        self.fills.fetch_add(1, SeqCst);
+        if self.quiet.load(Relaxed) != 0 {
+            self.quiet.store(0, Relaxed);
+        }
+    }
+
+    /// To be asked after a write past them was published: false if none of them holds what was there before it.
+    pub fn may_be_there(&self) -> bool {
+        self.fills.load(SeqCst) != self.gone.load(SeqCst)
+    }
+
+    /// To be called when the kernel is going to let all go, and nobody has the file open.
+    pub fn none(&self) {
+        self.gone.fetch_max(self.fills.load(SeqCst), SeqCst);
+    }
+
+    /// Lets these bytes' pages go, by `drop`: or all of them, whose length is 0 for the kernel.
+    fn let_go(&self, (offset, len): (u64, usize), drop: impl FnOnce(u64, usize)) {
+        if self.quiet.fetch_add(1, Relaxed) < QUIET {
+            return drop(offset, len);
+        }
+        let there = self.fills.load(SeqCst);
+        drop(0, 0);
+        self.gone.fetch_max(there, SeqCst);
+    }
+}
+
 struct Job {
-    node: INodeNo,
-    offset: u64,
-    len: usize,
+    node: Arc<Node>,
+    span: (u64, usize),
     then: Box<dyn FnOnce() + Send>,
 }
 
 /// The way to let them go.
 #[derive(Default)]
-pub struct Pages(OnceLock<Sender<Job>>);
+pub struct Pages(OnceLock<(Notifier, Sender<Job>)>);
 
 impl Pages {
     /// Begins: files may be written past their pages.
@@ -31,28 +96,69 @@ impl Pages {
     /// If there is no thread to be had.
     pub fn start(&self, kernel: Notifier) -> io::Result<()> {
         let (jobs, queue) = channel::<Job>();
+        let ours = kernel.clone();
         let work = move || {
-            for Job { node, offset, len, then } in queue {
+            for Job { node, span, then } in queue {
                 // What the kernel has forgotten has no pages.
-                let _ = kernel.inval_inode(node, offset as i64, len as i64);
+                node.pages.let_go(span, |offset, len| {
+                    let _ = kernel.inval_inode(node.number, offset as i64, len as i64);
+                });
                 then();
             }
         };
         std::thread::Builder::new().name("pages".into()).spawn(work)?;
-        let _ = self.0.set(jobs);
+        let _ = self.0.set((ours, jobs));
         Ok(())
     }
 
     /// Lets these bytes' pages go, then runs `then`.
-    pub fn drop_then(
-        &self,
-        node: INodeNo,
-        (offset, len): (u64, usize),
-        then: impl FnOnce() + Send + 'static,
-    ) {
-        if let Some(jobs) = self.0.get() {
+    pub fn drop_then(&self, node: &Arc<Node>, span: (u64, usize), then: impl FnOnce() + Send + 'static) {
+        if let Some((_, jobs)) = self.0.get() {
             // The other end lives as long as this one.
-            let _ = jobs.send(Job { node, offset, len, then: Box::new(then) });
+            let _ = jobs.send(Job { node: Arc::clone(node), span, then: Box::new(then) });
         }
+    }
+
+    /// What the kernel believes of a node's size and times it asks for anew.
+    pub fn forget_attributes(&self, node: INodeNo) {
+        if let Some((kernel, _)) = self.0.get() {
+            let _ = kernel.inval_inode(node, -1, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_was_read_before_a_write_is_let_go_whatever_others_let_go_meanwhile() {
+        let held = Held::default();
+        assert!(!held.may_be_there());
+        held.may_fill();
+        // Another write lets its own pages go.
+        held.let_go((0, 4096), |offset, len| assert_eq!((offset, len), (0, 4096)));
+        assert!(held.may_be_there(), "not those of this one");
+    }
+
+    #[test]
+    fn a_file_that_is_not_read_any_more_has_all_let_go_once() {
+        let held = Held::default();
+        held.may_fill();
+        for _ in 0..QUIET {
+            held.let_go((4096, 4096), |offset, _| assert_eq!(offset, 4096));
+        }
+        // Something is put there while they are let go.
+        held.let_go((4096, 4096), |offset, len| {
+            assert_eq!((offset, len), (0, 0));
+            held.may_fill();
+        });
+        assert!(held.may_be_there(), "the last one is");
+        for _ in 0..=QUIET {
+            held.let_go((4096, 4096), |_, _| {});
+        }
+        assert!(!held.may_be_there());
+        held.may_fill();
+        assert!(held.may_be_there());
     }
 }

@@ -65,8 +65,7 @@ impl Mount {
         let session = session.map_err(|e| mountpoint::explain(e, options.allow_other))?;
         let device = session.as_fd().try_clone_to_owned().map_err(failed("keeping /dev/fuse open"))?;
         let device = fs.device.get_or_init(|| Arc::new(device));
-        let direct = fs.direct.load(Relaxed) && fs.pages.start(session.notifier()).is_ok();
-        fs.direct.store(direct, Relaxed);
+        fs.pages.start(session.notifier()).map_err(failed("starting a thread"))?;
         let rings = match rings {
             Ok(rings) if fs.by_ring.load(Relaxed) => rings.start(device),
             Ok(rings) => {

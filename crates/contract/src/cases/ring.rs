@@ -2,115 +2,8 @@
 //! then the case writes with pwrite, as databases do.
 
 use crate::context::Context;
-use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-const SETUP: i64 = libc::SYS_io_uring_setup;
-const ENTER: i64 = libc::SYS_io_uring_enter;
-const OFF_SUBMISSION: i64 = 0;
-const OFF_COMPLETION: i64 = 0x800_0000;
-const OFF_ENTRIES: i64 = 0x1000_0000;
-const WRITE: u8 = 23;
-const FSYNC: u8 = 3;
-const FTRUNCATE: u8 = 55;
-
-/// `struct io_uring_params`, flattened: ten words, then two blocks of offsets.
-#[repr(C)]
-#[derive(Default)]
-struct Parameters {
-    head: [u32; 10],
-    submission: [u32; 10],
-    completion: [u32; 10],
-}
-
-/// `struct io_uring_sqe`.
-#[repr(C)]
-#[derive(Default, Clone, Copy)]
-struct Entry {
-    opcode: u8,
-    flags: u8,
-    priority: u16,
-    descriptor: i32,
-    offset: u64,
-    address: u64,
-    length: u32,
-    operation_flags: u32,
-    user_data: u64,
-    rest: [u64; 3],
-}
-
-struct Ring {
-    fd: c_int,
-    submission: *mut u8,
-    completion: *mut u8,
-    entries: *mut Entry,
-    parameters: Parameters,
-}
-
-impl Ring {
-    fn new() -> Option<Ring> {
-        let mut parameters = Parameters::default();
-        // SAFETY: the kernel fills in the parameters; the three mappings are the ones it describes.
-        unsafe {
-            let fd = libc::syscall(SETUP, 4, &raw mut parameters) as c_int;
-            if fd < 0 {
-                return None;
-            }
-            let map = |offset| {
-                let both = libc::PROT_READ | libc::PROT_WRITE;
-                libc::mmap(std::ptr::null_mut(), 4096, both, libc::MAP_SHARED, fd, offset)
-            };
-            let (submission, completion, entries) =
-                (map(OFF_SUBMISSION), map(OFF_COMPLETION), map(OFF_ENTRIES));
-            if [submission, completion, entries].contains(&libc::MAP_FAILED) {
-                return None;
-            }
-            Some(Ring {
-                fd,
-                submission: submission.cast(),
-                completion: completion.cast(),
-                entries: entries.cast(),
-                parameters,
-            })
-        }
-    }
-
-    fn word(base: *mut u8, offset: u32) -> &'static AtomicU32 {
-        // SAFETY: offsets come from the kernel and lie inside the mapped page, which stays mapped.
-        unsafe { &*base.add(offset as usize).cast::<AtomicU32>() }
-    }
-
-    /// Submits one entry, waits for its completion: its result.
-    fn run(&self, entry: Entry) -> i32 {
-        let (sq, cq) = (&self.parameters.submission, &self.parameters.completion);
-        let (tail, mask) =
-            (Self::word(self.submission, sq[1]), Self::word(self.submission, sq[2]).load(Ordering::Relaxed));
-        let index = tail.load(Ordering::Relaxed) & mask;
-        // SAFETY: the index is masked; the kernel does not read the entry before the tail moves.
-        unsafe { self.entries.add(index as usize).write(entry) };
-        Self::word(self.submission, sq[6] + 4 * index).store(index, Ordering::Relaxed);
-        tail.fetch_add(1, Ordering::Release);
-        // SAFETY: one submission, one completion to wait for.
-        unsafe { libc::syscall(ENTER, self.fd, 1, 1, 1, std::ptr::null::<c_void>(), 0) };
-        let head = Self::word(self.completion, cq[0]);
-        let mask = Self::word(self.completion, cq[2]).load(Ordering::Relaxed);
-        let at = cq[5] + 16 * (head.load(Ordering::Relaxed) & mask);
-        let result = Self::word(self.completion, at + 8).load(Ordering::Acquire) as i32;
-        head.fetch_add(1, Ordering::Release);
-        result
-    }
-}
-
-fn entry(opcode: u8, fd: c_int, page: &[u8], offset: u64) -> Entry {
-    Entry {
-        opcode,
-        descriptor: fd,
-        offset,
-        address: page.as_ptr() as u64,
-        length: page.len() as u32,
-        ..Entry::default()
-    }
-}
+use crate::ring::{FSYNC, Ring, WRITE, entry, truncation};
+use std::ffi::c_int;
 
 fn write_by(ring: Option<&Ring>, fd: c_int, page: &[u8], offset: u64) -> i64 {
     match ring {
@@ -144,9 +37,7 @@ fn ring_made_first(cx: &Context) {
     cx.note(format_args!("wrote {}", write_by(ring.as_ref(), fd, &[b'u'; 50], 20)));
     cx.fsync(fd);
     // Where the kernel is too old for it, ftruncate says what the ring would have said.
-    let cut = ring.as_ref().map_or(-1, |ring| {
-        ring.run(Entry { opcode: FTRUNCATE, descriptor: fd, offset: 4000, ..Entry::default() })
-    });
+    let cut = ring.as_ref().map_or(-1, |ring| ring.run(truncation(fd, 4000)));
     if cut != 0 {
         // SAFETY: plain call.
         unsafe { libc::ftruncate(fd, 4000) };

@@ -64,7 +64,7 @@ impl Fs {
             || change.atime.is_some()
             || change.mtime.is_some();
         if others {
-            self.owned_by(&node, change.uid, || rest(&node, change))?;
+            node.changing(|| self.owned_by(&node, change.uid, || rest(&node, change)))?;
         }
         node.stat()
     }

@@ -23,8 +23,33 @@ use crate::node::Node;
 pub struct How {
     /// The group of a caller that may not keep set-user-id and set-group-id bits of what it changes.
     pub strip: Option<u32>,
-    /// From a page of the kernel's cache, at its leisure: nobody waits for it to be durable, or to be seen.
-    pub is_writeback: bool,
+    /// By which way it came.
+    pub way: Way,
+}
+
+/// What a write has to do with the kernel's cached pages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// It is one, at the kernel's leisure: nobody waits for it to be durable, or to be seen.
+    Page,
+    /// The kernel sees to them, and syncs the write with another request.
+    Usual,
+    /// Past them, as we wanted it: the kernel leaves them, and the sync, to us.
+    Past {
+        /// What is to be synced after it.
+        syncs: Option<Scope>,
+    },
+}
+
+impl Way {
+    /// By the flags of a request: in its own words, and those of open(2).
+    pub fn of(is_writeback: bool, is_past: bool, flags: OFlags) -> Self {
+        match (is_writeback, is_past) {
+            (true, _) => Self::Page,
+            (_, true) => Self::Past { syncs: super::open::scope(flags) },
+            _ => Self::Usual,
+        }
+    }
 }
 
 impl Fs {
@@ -40,19 +65,19 @@ impl Fs {
             return None;
         }
         let class = class::quick(&handle.node, &self.log, &self.nodes)?;
-        if how.is_writeback || !handle.direct {
+        let Way::Past { syncs } = how.way else {
             return Some(self.write_as(&class, handle, offset, data));
-        }
-        let absorbed = handle.syncs.is_none_or(|scope| self.absorbs(&class, scope));
-        if !absorbed || handle.node.was_read() {
+        };
+        let absorbed = syncs.is_none_or(|scope| self.absorbs(&class, scope));
+        if !absorbed || handle.node.pages.may_be_there() {
             return None;
         }
         let done = self.write_as(&class, handle, offset, data).and_then(|done| {
-            handle.syncs.map_or(Ok(()), |scope| self.sync_as(&class, handle, scope)).map(|()| done)
+            syncs.map_or(Ok(()), |scope| self.sync_as(&class, handle, scope)).map(|()| done)
         });
         // If it was read meanwhile it is written again, elsewhere: before it has an answer, whoever else writes there has no
         // say in which comes last.
-        (!handle.node.was_read()).then_some(done)
+        (!handle.node.pages.may_be_there()).then_some(done)
     }
 
     /// A write, and the sync behind it if the descriptor asks for one. To be answered by
@@ -64,7 +89,7 @@ impl Fs {
         let class = class::find_out(&handle.node, &self.log, &self.nodes, Intent::Write);
         let done = self.write_as(&class, handle, offset, data)?;
         drop(class);
-        if let Some(scope) = handle.syncs.filter(|_| !how.is_writeback) {
+        if let Way::Past { syncs: Some(scope) } = how.way {
             self.sync(handle, scope)?;
         }
         self.strip_privileges(&handle.node, how.strip)?;
@@ -79,8 +104,8 @@ impl Fs {
         how: How,
         then: impl FnOnce() + Send + 'static,
     ) {
-        if handle.direct && !how.is_writeback && handle.node.forget_reads() {
-            self.pages.drop_then(handle.node.number, span, then);
+        if matches!(how.way, Way::Past { .. }) && handle.node.pages.may_be_there() {
+            self.pages.drop_then(&handle.node, span, then);
         } else {
             then();
         }

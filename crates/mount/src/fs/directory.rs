@@ -46,7 +46,6 @@ impl Fs {
             fd,
             writable: false,
             direct: false,
-            syncs: None,
             reading: Default::default(),
             stream: Stream::new(),
         }))

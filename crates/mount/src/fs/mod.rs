@@ -25,7 +25,7 @@ use seawall_core::certain;
 use seawall_core::directory::Synced;
 
 pub use attributes::Change;
-pub use content::How;
+pub use content::{How, Way};
 pub use open::Opened;
 
 use crate::class::Managed;

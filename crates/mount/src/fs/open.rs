@@ -40,6 +40,8 @@ pub struct Opened {
     pub flags: FopenFlags,
     /// The backing file it may use by itself.
     pub backing: Option<Arc<Passed>>,
+    /// The kernel lets go of what it has of it in its cache.
+    is_fresh: bool,
 }
 
 impl Fs {
@@ -51,7 +53,11 @@ impl Fs {
         let node = self.nodes.get(number)?;
         let flags = OFlags::from_bits_retain(flags as u32);
         let fd = node.open(flags & OFlags::ACCMODE)?;
-        Ok(self.opened(node, fd, flags))
+        let opened = self.opened(Arc::clone(&node), fd, flags);
+        if opened.is_fresh {
+            self.pages.forget_attributes(node.number);
+        }
+        Ok(opened)
     }
 
     /// open(2) of a file that is not there yet.
@@ -86,16 +92,20 @@ impl Fs {
             node.remember(Word::UNKNOWN);
         }
         let writable = flags & OFlags::ACCMODE != OFlags::RDONLY;
-        let syncs = scope(flags).filter(|_| writable);
         if opens.count == 0 {
-            opens.direct = syncs.is_some() && self.goes_past_the_cache(&node);
+            opens.direct = writable && scope(flags).is_some() && self.goes_past_the_cache(&node);
+            if opens.direct {
+                node.pages.none();
+            }
         }
         let direct = opens.direct;
         let passes = !direct && self.passes(&node, &opens);
         let id = passes.then(|| self.share(&mut opens, &fd)).flatten();
+        let is_unchanged = opens.are_unchanged(&node, &fd);
+        let is_fresh = !direct && id.is_none() && !is_unchanged;
         let cache = if direct {
             FopenFlags::FOPEN_DIRECT_IO
-        } else if id.is_none() && unchanged(&fd, &opens) {
+        } else if id.is_none() && is_unchanged {
             FopenFlags::FOPEN_KEEP_CACHE
         } else {
             FopenFlags::empty()
@@ -107,11 +117,10 @@ impl Fs {
             fd,
             writable,
             direct,
-            syncs: syncs.filter(|_| direct),
             reading: Default::default(),
             stream: Stream::new(),
         });
-        Opened { handle, flags: cache | FopenFlags::FOPEN_NOFLUSH, backing: id }
+        Opened { handle, flags: cache | FopenFlags::FOPEN_NOFLUSH, backing: id, is_fresh }
     }
 
     /// True if a file that is written with O_DSYNC is to be written past the kernel's cache: a log, which is hardly read. Not
@@ -163,18 +172,12 @@ impl Fs {
         if opens.count == 0 {
             opens.passthrough = None;
             opens.direct = false;
-            opens.last_seen = seen(&handle.fd);
         }
     }
 }
 
-/// True if the kernel's cached pages are still the file's: nobody wrote it behind the mount since the last close.
-fn unchanged(fd: &OwnedFd, opens: &Opens) -> bool {
-    opens.count > 0 || opens.last_seen.is_some() && opens.last_seen == seen(fd)
-}
-
 /// What these flags want synced after each write.
-fn scope(flags: OFlags) -> Option<Scope> {
+pub(super) fn scope(flags: OFlags) -> Option<Scope> {
     // O_SYNC has the bit of O_DSYNC, and one of its own. (rustix takes both for O_SYNC.)
     const O_DSYNC: u32 = 0o10000;
     if flags.contains(OFlags::SYNC) {
@@ -182,11 +185,6 @@ fn scope(flags: OFlags) -> Option<Scope> {
     } else {
         (flags.bits() & O_DSYNC != 0).then_some(Scope::Data)
     }
-}
-
-fn seen(fd: &OwnedFd) -> Option<(i64, i64, u64)> {
-    let stat = rustix::fs::fstat(fd).ok()?;
-    Some((stat.st_size, stat.st_mtime, stat.st_mtime_nsec))
 }
 
 fn proc_path(fd: &OwnedFd) -> String {

@@ -50,7 +50,6 @@ impl Fs {
         offset: u64,
         into: &mut [u8],
     ) -> Result<Result<usize, Errno>, Left> {
-        handle.node.note_read();
         if let Some(cache) = self.log.cache.as_ref().filter(|_| front::may_be(offset, into.len())) {
             let word = self.log.word(cache, &handle.node);
             match word.reads() {

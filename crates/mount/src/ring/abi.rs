@@ -16,6 +16,8 @@ pub const INIT: u32 = 26;
 
 /// Of a write: it comes from the kernel's cache.
 pub const WRITE_CACHE: u32 = 1 << 0;
+/// Of a read: not by the kernel's cache, but somebody's own.
+pub const PAST: u32 = 1 << 1;
 /// Of a write: the caller may not keep set-user-id bits.
 pub const WRITE_KILL_SUIDGID: u32 = 1 << 2;
 /// Of an fsync.

@@ -5,13 +5,14 @@
 use std::sync::Arc;
 
 use fuser::FileHandle;
+use rustix::fs::OFlags;
 use seawall_core::{Errno, Scope};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::Desk;
-use super::abi::{FSYNC_FDATASYNC, Sync, Transfer, WRITE_CACHE, WRITE_KILL_SUIDGID, Written};
+use super::abi::{FSYNC_FDATASYNC, PAST, Sync, Transfer, WRITE_CACHE, WRITE_KILL_SUIDGID, Written};
 use super::sys::Entry;
-use crate::fs::{Fs, How};
+use crate::fs::{Fs, How, Way};
 use crate::handle::Handle;
 
 /// An entry that has its answer, or nothing: another thread has it.
@@ -37,6 +38,9 @@ pub fn read(fs: &Arc<Fs>, desk: &Arc<Desk>, entry: &'static mut Entry) -> Answer
         Ok(found) => found,
         Err(error) => return refused(entry, error),
     };
+    if what.how & PAST == 0 {
+        handle.node.pages.may_fill();
+    }
     let len = entry.room().len().min(what.size as usize);
     match fs.read_quickly(&handle, what.offset, &mut entry.room()[..len]) {
         Ok(done) => {
@@ -74,7 +78,7 @@ pub fn write(fs: &Arc<Fs>, desk: &Arc<Desk>, entry: &'static mut Entry) -> Answe
     };
     let how = How {
         strip: (what.how & WRITE_KILL_SUIDGID != 0).then(|| entry.request().gid),
-        is_writeback: what.how & WRITE_CACHE != 0,
+        way: Way::of(what.how & WRITE_CACHE != 0, handle.direct, OFlags::from_bits_retain(what.flags)),
     };
     if let Some(done) = fs.write_quickly(&handle, what.offset, entry.data(), how) {
         written(entry, done);
