@@ -24,6 +24,7 @@ use crate::attr::{self, TTL};
 use crate::caller::Caller;
 use crate::fs::{Change, Fs, How, Opened, Way};
 use crate::passing;
+use crate::rights::Changer;
 
 /// Longest write that arrives in one piece: what policy `atomic` promises to keep whole.
 pub const LONGEST_WRITE: u32 = 1 << 20;
@@ -246,9 +247,8 @@ impl Filesystem for Adapter {
         _: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        // FUSE says who asks and not with which capabilities: root is taken to have CAP_FSETID, others not.
-        let strip = (request.uid() != 0).then(|| request.gid());
-        let change = Change { mode, uid, gid, size, atime, mtime, handle, strip };
+        let who = Changer::of(request);
+        let change = Change { mode, uid, gid, size, atime, mtime, handle, who };
         let fs = Arc::clone(&self.0);
         let work = move || attributes(reply, node, fs.change(node, &change));
         if size.is_some() { self.0.workers.run(work) } else { work() }
@@ -410,7 +410,9 @@ impl Filesystem for Adapter {
         let is_writeback = how.contains(WriteFlags::FUSE_WRITE_CACHE);
         let flags = OFlags::from_bits_retain(flags.0 as u32);
         let how = How {
-            strip: how.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID).then(|| request.gid()),
+            strip: how
+                .contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID)
+                .then(|| Changer::unprivileged(request.pid(), request.uid(), request.gid())),
             way: Way::of(is_writeback, handle.direct, flags),
         };
         if let Some(done) = self.0.write_quickly(&handle, offset, data, how) {
@@ -530,7 +532,7 @@ impl Filesystem for Adapter {
 
     fn fallocate(
         &self,
-        _: &Request,
+        request: &Request,
         _: INodeNo,
         handle: FileHandle,
         offset: u64,
@@ -538,9 +540,9 @@ impl Filesystem for Adapter {
         mode: i32,
         reply: ReplyEmpty,
     ) {
-        let fs = Arc::clone(&self.0);
+        let (fs, who) = (Arc::clone(&self.0), Changer::of(request));
         self.0.workers.run(move || {
-            let done = fs.handle(handle).and_then(|handle| fs.allocate(&handle, mode, offset, len));
+            let done = fs.handle(handle).and_then(|handle| fs.allocate(&handle, mode, offset, len, who));
             empty(reply, done);
         });
     }
@@ -562,7 +564,7 @@ impl Filesystem for Adapter {
 
     fn copy_file_range(
         &self,
-        _: &Request,
+        request: &Request,
         _: INodeNo,
         from: FileHandle,
         from_offset: u64,
@@ -573,10 +575,11 @@ impl Filesystem for Adapter {
         _: CopyFileRangeFlags,
         reply: ReplyWrite,
     ) {
-        let fs = Arc::clone(&self.0);
+        let (fs, who) = (Arc::clone(&self.0), Changer::of(request));
         self.0.workers.run(move || {
             let handles = fs.handle(from).and_then(|from| Ok((from, fs.handle(to)?)));
-            let done = handles.and_then(|(from, to)| fs.copy((&from, from_offset), (&to, to_offset), len));
+            let done =
+                handles.and_then(|(from, to)| fs.copy((&from, from_offset), (&to, to_offset), len, who));
             written(reply, done);
         });
     }

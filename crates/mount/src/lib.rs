@@ -55,6 +55,7 @@ mod names;
 mod node;
 mod pages;
 mod passing;
+mod rights;
 mod ring;
 mod seen;
 mod serve;

@@ -95,7 +95,6 @@ const CALLS: &[Call] = &[
         allocate(fd, libc::FALLOC_FL_KEEP_SIZE | libc::FALLOC_FL_PUNCH_HOLE, 0, 4096)
     }),
     ("fallocate ZERO_RANGE", 0, |fd, _| allocate(fd, libc::FALLOC_FL_ZERO_RANGE, 0, 4096)),
-    ("fallocate COLLAPSE_RANGE", 0, |fd, _| allocate(fd, libc::FALLOC_FL_COLLAPSE_RANGE, 0, 4096)),
     ("posix_fallocate", 0, |fd, _| unsafe { libc::posix_fallocate(fd, 0, 2 * LENGTH) as i64 }),
     ("copy_file_range", 0, |fd, _| unsafe {
         let (mut from, mut to) = (0, LENGTH);
@@ -106,6 +105,12 @@ const CALLS: &[Call] = &[
     ("a store", 0, |fd, _| stored(fd)),
     ("fsync", 0, |fd, _| unsafe { libc::fsync(fd) as i64 }),
     ("pread", 0, |fd, _| unsafe { libc::pread(fd, [0_u8; 10].as_mut_ptr().cast(), 10, 0) as i64 }),
+];
+
+/// What a FUSE file system is not asked for.
+const MOVING_CALLS: &[Call] = &[
+    ("fallocate COLLAPSE_RANGE", 0, |fd, _| allocate(fd, libc::FALLOC_FL_COLLAPSE_RANGE, 0, 4096)),
+    ("fallocate INSERT_RANGE", 0, |fd, _| allocate(fd, libc::FALLOC_FL_INSERT_RANGE, 0, 4096)),
 ];
 
 fn mode_of(path: &CStr) -> mode_t {
@@ -191,11 +196,11 @@ fn acting_as(cx: &Context, actor: Actor, body: impl FnOnce()) {
     cx.note(process::ending(child));
 }
 
-fn every_call(cx: &Context, actor: Actor, modes: &[mode_t]) {
+fn every_call(cx: &Context, calls: &[Call], actor: Actor, modes: &[mode_t]) {
     let dir = directory(cx);
     let each = |act: &dyn Fn(&Call, &CStr, mode_t)| {
         for mode in modes {
-            for (i, call) in CALLS.iter().enumerate() {
+            for (i, call) in calls.iter().enumerate() {
                 act(call, &inside(cx, &dir, &format!("{mode:o}.{i}")), *mode);
             }
         }
@@ -214,15 +219,56 @@ fn every_call(cx: &Context, actor: Actor, modes: &[mode_t]) {
 }
 
 fn by_root(cx: &Context) {
-    every_call(cx, Actor::Root, &[0o6755]);
+    every_call(cx, CALLS, Actor::Root, &[0o6755]);
 }
 
 fn by_an_owner_without_privileges(cx: &Context) {
-    every_call(cx, Actor::Owner, &[0o6755, 0o2745, 0o4644]);
+    every_call(cx, CALLS, Actor::Owner, &[0o6755, 0o2745, 0o4644]);
 }
 
 fn by_another_user(cx: &Context) {
-    every_call(cx, Actor::Other, &[0o6777, 0o2767, 0o4666]);
+    every_call(cx, CALLS, Actor::Other, &[0o6777, 0o2767, 0o4666]);
+}
+
+fn by_moving_a_range(cx: &Context) {
+    every_call(cx, MOVING_CALLS, Actor::Root, &[0o6755]);
+    every_call(cx, MOVING_CALLS, Actor::Owner, &[0o6755]);
+}
+
+/// Whoever is of a file's group may leave its set-group-id bit where that has no execute bit, by a supplementary group too.
+fn by_supplementary_groups(cx: &Context) {
+    static GROUP: libc::gid_t = 4242;
+    let dir = directory(cx);
+    let each = |act: &dyn Fn(&Call, &CStr)| {
+        for (i, call) in CALLS.iter().enumerate() {
+            act(call, &inside(cx, &dir, &format!("group.{i}")));
+        }
+    };
+    each(&|_, path| {
+        make(cx, path, 0o600);
+        // SAFETY: the path is NUL-terminated.
+        unsafe {
+            libc::chown(path.as_ptr(), uid_t::MAX, GROUP);
+            libc::chmod(path.as_ptr(), 0o6766);
+        }
+    });
+    let child = process::fork(|| {
+        // SAFETY: plain calls.
+        let done = unsafe { libc::setgroups(1, &raw const GROUP) == 0 && libc::setgid(NOBODY) == 0 };
+        // SAFETY: as above.
+        let done = done && unsafe { libc::setuid(NOBODY) } == 0;
+        cx.note(if done { "takes over" } else { "may not take over" });
+        each(&|(name, flags, call), path| {
+            // SAFETY: the path is NUL-terminated.
+            let fd = unsafe { libc::open(path.as_ptr(), O_RDWR | flags) };
+            let done = call(fd, path);
+            cx.note(format_args!("{name} ({done}): {:o}", mode_of(path) & 0o7777));
+            // SAFETY: ours.
+            unsafe { libc::close(fd) };
+        });
+        0
+    });
+    cx.note(process::ending(child));
 }
 
 /// A file that was overwritten for a while: its writes may have found a quicker way than the first ones had.
@@ -297,4 +343,12 @@ fn made_by_the_open(cx: &Context) {
     }
 }
 
-family!("set_id" => [by_root, by_an_owner_without_privileges, by_another_user, after_many_writes, made_by_the_open]);
+family!("set_id" => [
+    by_root,
+    by_an_owner_without_privileges,
+    by_another_user,
+    by_moving_a_range,
+    by_supplementary_groups,
+    after_many_writes,
+    made_by_the_open,
+]);

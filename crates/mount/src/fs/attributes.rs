@@ -16,12 +16,13 @@ use seawall_core::{Errno, certain};
 use super::Fs;
 use crate::attr::timespec;
 use crate::node::Node;
+use crate::rights::Changer;
 
 /// Longest value of an extended attribute (XATTR_SIZE_MAX), and longest list.
 const XATTR_MAX: usize = 64 << 10;
 
 /// What setattr is asked to change.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Change {
     /// Permission bits.
     pub mode: Option<u32>,
@@ -37,8 +38,8 @@ pub struct Change {
     pub mtime: Option<TimeOrNow>,
     /// The descriptor by which it was asked for.
     pub handle: Option<FileHandle>,
-    /// For a truncate.
-    pub strip: Option<u32>,
+    /// Who asked for it.
+    pub who: Changer,
 }
 
 impl Fs {
@@ -56,7 +57,7 @@ impl Fs {
         if let Some(size) = change.size {
             let handle = change.handle.and_then(|number| self.handles.get(number).ok());
             self.truncate(&node, handle.as_deref(), size)?;
-            self.strip_privileges(&node, change.strip)?;
+            self.strip_privileges(&node, change.who)?;
         }
         let others = change.mode.is_some()
             || change.uid.is_some()

@@ -17,12 +17,13 @@ use super::Fs;
 use crate::class::{self, Class, Intent, Managed};
 use crate::handle::Handle;
 use crate::node::Node;
+use crate::rights::Changer;
 
 /// What comes with a write.
 #[derive(Clone, Copy)]
 pub struct How {
-    /// The group of a caller that may not keep set-user-id and set-group-id bits of what it changes.
-    pub strip: Option<u32>,
+    /// A caller that may not keep set-user-id and set-group-id bits of what it changes.
+    pub strip: Option<Changer>,
     /// By which way it came.
     pub way: Way,
 }
@@ -92,7 +93,7 @@ impl Fs {
         if let Way::Past { syncs: Some(scope) } = how.way {
             self.sync(handle, scope)?;
         }
-        self.strip_privileges(&handle.node, how.strip)?;
+        how.strip.map_or(Ok(()), |who| self.strip_privileges(&handle.node, who))?;
         Ok(done)
     }
 
@@ -146,17 +147,14 @@ impl Fs {
         done
     }
 
-    /// Takes set-user-id and set-group-id bits away, as the kernel does at a write by somebody without CAP_FSETID.
-    pub(super) fn strip_privileges(&self, node: &Node, strip: Option<u32>) -> Result<(), Errno> {
-        const S_ISUID: u32 = 0o4000;
-        const S_ISGID: u32 = 0o2000;
-        const S_IXGRP: u32 = 0o0010;
-        let Some(group) = strip.filter(|_| node.is_privileged()) else { return Ok(()) };
+    /// Takes set-user-id and set-group-id bits away that somebody's change does not leave.
+    pub(super) fn strip_privileges(&self, node: &Node, who: Changer) -> Result<(), Errno> {
+        if !node.is_privileged() {
+            return Ok(());
+        }
         let stat = node.stat()?;
-        // Without the group's execute bit the file's group may keep it. Of the caller's groups we know the first.
-        let keeps = stat.st_mode & S_IXGRP == 0 && stat.st_gid == group;
-        let gone = S_ISUID | if keeps { 0 } else { S_ISGID };
-        if stat.st_mode & gone != 0 {
+        let gone = who.takes(&stat);
+        if gone != 0 {
             let mode = Mode::from_raw_mode(stat.st_mode & 0o7777 & !gone);
             self.disturbing(node, || rustix::fs::chmod(node.proc_path(), mode))?;
             node.stat()?;
@@ -229,8 +227,20 @@ impl Fs {
     ///
     /// # Errors
     /// What it says.
-    pub fn allocate(&self, handle: &Handle, mode: i32, offset: u64, len: u64) -> Result<(), Errno> {
+    pub fn allocate(
+        &self,
+        handle: &Handle,
+        mode: i32,
+        offset: u64,
+        len: u64,
+        who: Changer,
+    ) -> Result<(), Errno> {
         let mode = FallocateFlags::from_bits_retain(mode as u32);
+        self.allocated(handle, mode, offset, len)?;
+        self.strip_privileges(&handle.node, who)
+    }
+
+    fn allocated(&self, handle: &Handle, mode: FallocateFlags, offset: u64, len: u64) -> Result<(), Errno> {
         let call = || rustix::fs::fallocate(&handle.fd, mode, offset, len);
         let grows = mode.is_empty();
         if !grows && mode != FallocateFlags::KEEP_SIZE {
@@ -250,14 +260,22 @@ impl Fs {
     ///
     /// # Errors
     /// What the backing file system says.
-    pub fn copy(&self, from: (&Handle, u64), to: (&Handle, u64), len: u64) -> Result<usize, Errno> {
+    pub fn copy(
+        &self,
+        from: (&Handle, u64),
+        to: (&Handle, u64),
+        len: u64,
+        who: Changer,
+    ) -> Result<usize, Errno> {
         // The kernel takes a number of 32 bits back.
         let len = len.min(1 << 30) as usize;
         let (mut at, mut into) = (from.1, to.1);
         let span = Span::Bytes { from: into, len: len as u64 };
-        self.around_the_log(&to.0.node, span, || {
+        let copied = self.around_the_log(&to.0.node, span, || {
             rustix::fs::copy_file_range(&from.0.fd, Some(&mut at), &to.0.fd, Some(&mut into), len)
-        })
+        })?;
+        self.strip_privileges(&to.0.node, who)?;
+        Ok(copied)
     }
 
     /// A change of content that has no record: a managed file leaves the log first.

@@ -14,6 +14,7 @@ use super::abi::{FSYNC_FDATASYNC, PAST, Sync, Transfer, WRITE_CACHE, WRITE_KILL_
 use super::sys::Entry;
 use crate::fs::{Fs, How, Way};
 use crate::handle::Handle;
+use crate::rights::Changer;
 
 /// An entry that has its answer, or nothing: another thread has it.
 pub type Answered = Option<&'static mut Entry>;
@@ -76,8 +77,9 @@ pub fn write(fs: &Arc<Fs>, desk: &Arc<Desk>, entry: &'static mut Entry) -> Answe
         Ok(found) => found,
         Err(error) => return refused(entry, error),
     };
+    let who = entry.request();
     let how = How {
-        strip: (what.how & WRITE_KILL_SUIDGID != 0).then(|| entry.request().gid),
+        strip: (what.how & WRITE_KILL_SUIDGID != 0).then(|| Changer::unprivileged(who.pid, who.uid, who.gid)),
         way: Way::of(what.how & WRITE_CACHE != 0, handle.direct, OFlags::from_bits_retain(what.flags)),
     };
     if let Some(done) = fs.write_quickly(&handle, what.offset, entry.data(), how) {
