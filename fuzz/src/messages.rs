@@ -198,7 +198,7 @@ impl Scene {
         if !json.is_empty() {
             serde_json::from_slice::<status::Status>(json).expect("a status");
         }
-        for at in [Path::new("/PG_VERSION.seawall"), Path::new("/etc/PG_VERSION.seawall")] {
+        for at in [Path::new("/backup_label"), Path::new("/etc/backup_label")] {
             assert!(!at.exists(), "a guard outside: {}", at.display());
         }
     }

@@ -596,12 +596,12 @@ fn a_guard_that_is_up_keeps_a_service_attached() {
     let image = Image::new();
     image.attach(&[POSTGRES, "--pool", "/mnt/a.pool", "--emulated"]).succeeds();
     let claim = seawall_daemon::guard::Claim { uuid: 7, pool: "/mnt/a.pool".into() };
-    let version = image.at("srv/pg/PG_VERSION");
-    seawall_daemon::guard::raise(Preset::Postgres, &version, &claim).expect("raised");
+    let label = image.at("srv/pg/backup_label");
+    seawall_daemon::guard::raise(Preset::Postgres, &label, &claim).expect("raised");
     let before = image.all();
     image.seawall(&["detach", POSTGRES]).fails(1, &["stays attached", "guard", "seawall recover"]);
     assert_eq!(image.all(), before);
-    seawall_daemon::guard::lower(Preset::Postgres, &version, Some(&claim)).expect("lowered");
+    seawall_daemon::guard::lower(Preset::Postgres, &label, Some(&claim)).expect("lowered");
     image.seawall(&["detach", POSTGRES]).succeeds();
 }
 

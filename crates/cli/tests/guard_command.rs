@@ -32,7 +32,7 @@ fn names(dir: &Path) -> Vec<String> {
 #[test]
 fn a_copy_is_told_from_the_original_and_lowered_while_the_pool_lives_and_keeps_its_records() {
     let place = Place::new();
-    let mut writer = Writer::start(&place);
+    let mut writer = Writer::start_less_privileged(&place);
     writer.write(20);
     let copied = copy(&place);
     let own = guard(&place, &[], place.data.path());
@@ -67,7 +67,7 @@ fn a_copy_is_told_from_the_original_and_lowered_while_the_pool_lives_and_keeps_i
 #[test]
 fn a_guard_that_a_closed_log_left_and_one_of_a_lost_pool_are_lowered() {
     let place = Place::new();
-    let mut writer = Writer::start(&place);
+    let mut writer = Writer::start_less_privileged(&place);
     writer.write(3);
     let copied = copy(&place);
     writer.finish().succeeds();
@@ -80,7 +80,7 @@ fn a_guard_that_a_closed_log_left_and_one_of_a_lost_pool_are_lowered() {
     let lost = copied.path().join("lost");
     fs::create_dir(&lost).expect("made");
     let claim = Claim { uuid: 1, pool: "/nowhere/lost.pool".into() };
-    seawall_daemon::guard::raise(seawall_wire::shm::Preset::Sqlite, &lost.join("a.db"), &claim)
+    seawall_daemon::guard::raise(seawall_wire::shm::Preset::Sqlite, &lost.join("a.db-journal"), &claim)
         .expect("raised");
     let said = guard(&place, &["--lower"], &lost);
     assert!(

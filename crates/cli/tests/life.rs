@@ -310,10 +310,10 @@ fn regression_a_guard_is_raised_after_a_take_over() {
     let mut wal = postgres(&["dd", &segment, "bs=4096", "iflag=fullblock", "oflag=dsync", "status=none"]);
     let mut wal = wal.stdin(Stdio::piped()).spawn().expect("seawall starts");
     wal.stdin.as_mut().expect("piped").write_all(&[1; 4096]).expect("the writer lives");
-    wait_for("the guard", || path("PG_VERSION.seawall").exists());
+    wait_for("the guard", || path("backup_label").exists());
     drop(wal.stdin.take());
     assert!(wal.wait().expect("the run ends").success());
     writer.finish().succeeds();
     // The daemon may have heard of the second run's end before that of the first: then it closes on its own.
-    wait_for("the guard's end", || !path("PG_VERSION.seawall").exists());
+    wait_for("the guard's end", || !path("backup_label").exists());
 }

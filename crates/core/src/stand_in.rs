@@ -1,31 +1,71 @@
-//! Stand-ins: while a guard is up (promise P5), a text stands where the bare database looks first.
+//! Stand-ins: while a guard is up (promise P5), something stands where the bare database looks first.
+//!
+//! | stands there | at | it is known by |
+//! |---|---|---|
+//! | a text | the places of [`has`] | an extended attribute, [`MARK`] |
+//! | a directory | the places of [`is_directory`] | the file [`MARKER`] in it |
 //!
 //! Input: a preset and a path. Output: which file that is, and whether some preset's guard may stand at a path.
 //! Pure: the daemon puts stand-ins up, the preload leads its own process to the true file beside them.
+
+use core::ffi::CStr;
 
 use seawall_wire::shm::Preset;
 
 use crate::policy::OWN_SUFFIX;
 
-/// The permission bit that tells a stand-in from the file it stands for. On a regular file it means nothing
-/// to Linux; it comes and goes with the file's name, in one rename.
-pub const MARK: u32 = 0o1000;
+/// The extended attribute that tells a text from the file it stands for. It comes and goes with the file's name, in one
+/// rename, and no chmod or chown takes it away. A copy without it still has the text, which [`MARK`] only makes quicker
+/// to know: whoever reads it knows it too.
+pub const MARK: &CStr = c"user.seawall.guard";
+
+/// The file in a directory that makes it a guard.
+pub const MARKER: &str = ".seawall";
+
+/// PostgreSQL's note of where a backup's recovery begins: the server reads it when it starts, and backups leave it out.
+pub const BACKUP_LABEL: &str = "backup_label";
+
+/// MariaDB's log of DDL that is under way (10.6 and later): the server opens it when it starts, and backups leave it out.
+pub const DDL_LOG: &str = "ddl_recovery.log";
+
+/// InnoDB's redo log.
+pub const REDO_LOG: &str = "ib_logfile0";
 
 /// etcd's store, in `member/snap`: what it opens first.
 pub const ETCD_STORE: &[u8] = b"db";
 
-/// True if some preset's stand-in may be at `path`.
+/// True if some preset's guard may be at `path`.
 pub fn may_stand_at(path: &[u8]) -> bool {
-    Preset::ALL.into_iter().any(|preset| has(preset, path))
+    is_directory(path) || Preset::ALL.into_iter().any(|preset| has(preset, path))
 }
 
-/// True if a stand-in of `preset` may be at `path`: told by the last part of the name.
+/// True if the guard that may be at `path` is a directory: told by the last part of the name.
+pub fn is_directory(path: &[u8]) -> bool {
+    let base = base(path);
+    base == DDL_LOG.as_bytes() || is_journal(base)
+}
+
+fn is_journal(base: &[u8]) -> bool {
+    base.strip_suffix(b"-journal").is_some_and(|database| !database.is_empty())
+}
+
+/// True if the directory that is a guard of `preset` may be at `path`.
+pub fn has_directory(preset: Preset, path: &[u8]) -> bool {
+    let base = base(path);
+    match preset {
+        Preset::Sqlite => is_journal(base),
+        Preset::Mariadb => base == DDL_LOG.as_bytes(),
+        _ => false,
+    }
+}
+
+/// True if a text of `preset` may be at `path`: told by the last part of the name.
 pub fn has(preset: Preset, path: &[u8]) -> bool {
     let base = base(path);
     match preset {
-        Preset::Postgres => base == b"PG_VERSION",
+        Preset::Postgres => base == BACKUP_LABEL.as_bytes(),
         Preset::Sqlite => false, // its guard is a directory
-        Preset::Mariadb => base == b"ib_logfile0",
+        Preset::Mariadb => base == REDO_LOG.as_bytes(),
         Preset::Redis => base.ends_with(b".manifest") || is_redis_file(base),
         Preset::Rocksdb => base == b"CURRENT",
         Preset::Lmdb => is_lmdb(base),
@@ -35,12 +75,12 @@ pub fn has(preset: Preset, path: &[u8]) -> bool {
 
 /// True if a new database of `preset` may write to its log before it has the file.
 pub fn may_be_absent(preset: Preset) -> bool {
-    preset == Preset::Redis
+    matches!(preset, Preset::Redis | Preset::Postgres)
 }
 
 /// True if a running database of `preset` may remove the file, to make it anew or for good.
 pub fn may_be_removed(preset: Preset) -> bool {
-    matches!(preset, Preset::Redis | Preset::Rocksdb)
+    matches!(preset, Preset::Redis | Preset::Rocksdb | Preset::Postgres)
 }
 
 /// True if the directory a user names is one database, with the file directly in it.
@@ -90,8 +130,10 @@ mod tests {
     #[test]
     fn stand_ins_are_told_by_the_last_part_of_the_name() {
         for path in [
-            &b"PG_VERSION"[..],
-            b"/d/PG_VERSION",
+            &b"backup_label"[..],
+            b"/d/backup_label",
+            b"/d/ddl_recovery.log",
+            b"a.db-journal",
             b"CURRENT",
             b"a/b.manifest",
             b"data.mdb",
@@ -101,7 +143,8 @@ mod tests {
             assert!(may_stand_at(path), "{}", path.escape_ascii());
         }
         for path in [
-            &b"/d/NOT_PG_VERSION"[..],
+            &b"/d/not_backup_label"[..],
+            b"-journal",
             b"CURRENT/x",
             b"CURRENT.seawall",
             b"lock.mdb",

@@ -91,7 +91,7 @@ fn who_is_used_stays() {
     assert!(!evict(&world, &m), "a mapping may write it");
     world.engine.release(world.who(0), m.name);
 
-    for why in [Flag::FAILED, Flag::STUCK, Flag::UNLINKED, Flag::FOREIGN, Flag::GIVEN_AWAY] {
+    for why in [Flag::FAILED, Flag::STUCK, Flag::UNLINKED, Flag::FOREIGN, Flag::GIVEN_AWAY, Flag::UNGUARDED] {
         f.flags().fetch_or(why.0, SeqCst);
         assert!(!evict(&world, &m), "{why:?}");
         f.flags().fetch_and(!why.0, SeqCst);

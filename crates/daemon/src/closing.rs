@@ -31,10 +31,9 @@ pub(crate) fn is_deserted(daemon: &Daemon) -> bool {
 /// Retires and forgets every file, then lowers the guards. The caller made sure that nobody is left.
 ///
 /// # Errors
-/// What the disk did not take: those files stay registered, and the guards of their roots up.
+/// What the disk did not take: those files stay registered, and their guards up.
 pub(crate) fn close(daemon: &Daemon) -> Result<(), DaemonError> {
     let _alone = lock(&daemon.registering);
-    let mut stuck = BTreeSet::new();
     let mut undrained = Vec::new();
     for file in daemon.files.all() {
         daemon.without_log(&file, || ());
@@ -42,21 +41,19 @@ pub(crate) fn close(daemon: &Daemon) -> Result<(), DaemonError> {
         if clean {
             register::forget(daemon, file.reference.slot);
         } else {
-            stuck.insert(file.root);
             undrained.push(file.current_path().display().to_string());
         }
     }
     // Slots without a descriptor: found by nobody after a take-over.
-    for (slot, f) in daemon.engine.shm().files().filter(|(_, f)| is_dirty(*f)) {
+    for (slot, _) in daemon.engine.shm().files().filter(|(_, f)| is_dirty(*f)) {
         if daemon.files.get(slot).is_none() {
-            stuck.insert(f.root().load(std::sync::atomic::Ordering::Acquire));
             undrained.push(format!("the file of slot {slot}, which was not found"));
         }
     }
     destaging::round(daemon);
     cache::leave_all(daemon);
     roots::withdraw_unnamed(daemon);
-    let errors = daemon.roots.lower(&daemon.claim(), |root| !stuck.contains(&root));
+    let errors = daemon.guards.lower_quiet(&daemon.claim());
     match errors.into_iter().next() {
         _ if !undrained.is_empty() => Err(DaemonError::Undrained { files: undrained }),
         Some(error) => Err(error.into()),

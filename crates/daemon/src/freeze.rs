@@ -15,6 +15,7 @@
 //!
 //! Not handled here: data under the policy `atomic`, whose databases may rely on pages that cannot be torn: refused.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst};
@@ -203,8 +204,14 @@ fn is_live(daemon: &Daemon, slot: u32) -> bool {
 }
 
 fn lower_guards(daemon: &Daemon) -> Result<(), DaemonError> {
+    let _alone = lock(&daemon.registering);
     let covered = |i: u32| daemon.roots.get(i).is_some_and(|root| daemon.freeze.covers(&root));
-    let errors = daemon.roots.lower(&daemon.claim(), covered);
+    let files = daemon.files.all();
+    let frozen: BTreeSet<u32> =
+        files.iter().filter(|file| covered(file.root)).map(|file| file.reference.slot).collect();
+    let mut errors = daemon.guards.step_aside(&frozen, &daemon.claim());
+    // Of files that are gone.
+    errors.extend(daemon.guards.lower_quiet(&daemon.claim()));
     errors.into_iter().next().map_or(Ok(()), |error| Err(error.into()))
 }
 
@@ -261,8 +268,15 @@ fn let_back(daemon: &Daemon) -> Vec<String> {
     let is_frozen = |file: &Managed| Flag::FROZEN.any_in(daemon.engine.flags(file.reference));
     let mut left_out = Vec::new();
     for file in daemon.files.all().iter().filter(|file| is_frozen(file) && !file.is_unlinked()) {
-        let path = file.current_path();
-        match daemon.roots.raise(file.root, &path, &daemon.claim()) {
+        let (path, slot) = (file.current_path(), file.reference.slot);
+        let Some(root) = daemon.roots.get(file.root) else { continue };
+        // Out of the log for a stranger too: the guard comes back when that has gone.
+        let is_watched = daemon.guards.is_aside(slot) && lock(&daemon.foreign).holds(slot);
+        let raised = match is_watched {
+            true => Ok(()),
+            false => daemon.guards.come_back(slot, &root, &path, &daemon.claim()),
+        };
+        match raised {
             Ok(()) => {
                 if let Some(f) = daemon.engine.shm().file(file.reference.slot) {
                     f.flags().fetch_and(!Flag::FROZEN.0, SeqCst);

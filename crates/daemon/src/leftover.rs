@@ -5,14 +5,18 @@
 
 use std::path::{Path, PathBuf};
 
+use seawall_core::stand_in::REDO_LOG;
 use seawall_core::table::RootEntry;
 use seawall_wire::shm::Preset;
 
 use crate::guard::{Claim, GuardError, stand_in};
 use crate::place::beside;
 
+/// PostgreSQL's version, which it reads first of all.
+pub(crate) const PG_VERSION: &str = "PG_VERSION";
+
 /// The files that texts once stood in for.
-const FORMER: [(Preset, &str); 2] = [(Preset::Postgres, "PG_VERSION"), (Preset::Mariadb, "ib_logfile0")];
+const FORMER: [(Preset, &str); 2] = [(Preset::Postgres, PG_VERSION), (Preset::Mariadb, REDO_LOG)];
 
 /// Those of a database in this very directory that are up, or half-way.
 pub fn find(dir: &Path) -> Vec<(PathBuf, Preset)> {

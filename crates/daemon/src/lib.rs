@@ -18,8 +18,7 @@
 //! ```
 //!
 //! Invariants: a guard is up, durably, before a file it protects may have a record. It is lowered only when
-//! no client lives and nothing is registered below its root, so whoever comes next registers anew and raises
-//! it again. The daemon's death costs speed, never data: everything a successor needs is in the pool and in
+//! none of them may have one, so whoever comes next registers anew and raises it again. The daemon's death costs speed, never data: everything a successor needs is in the pool and in
 //! the run-time memory.
 //!
 //! Not handled here: what a record is and when it may go (`seawall-core`), what databases call (`preload`).
@@ -42,6 +41,8 @@ pub mod foreign;
 mod former;
 pub mod freeze;
 pub mod guard;
+mod guarding;
+mod guards;
 pub mod journal;
 mod leader;
 pub mod leftover;

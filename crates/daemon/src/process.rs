@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, test_kill_process};
 use rustix::time::{ClockId, clock_gettime};
@@ -150,6 +150,18 @@ pub fn tree(root: u32) -> Vec<u32> {
         next += 1;
     }
     found
+}
+
+/// True for a process that is this program, of whatever version.
+pub fn is_seawall(pid: u32) -> bool {
+    let program = |pid: &str| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let name = |path: PathBuf| {
+        let name = path.file_name().map(|name| name.as_bytes().to_owned())?;
+        // Of one that was replaced by a newer version while it runs.
+        Some(name.strip_suffix(b" (deleted)").map_or(name.clone(), <[u8]>::to_owned))
+    };
+    let theirs = program(&pid.to_string()).and_then(name);
+    theirs.is_some() && theirs == program("self").and_then(name)
 }
 
 #[cfg(test)]

@@ -8,11 +8,12 @@
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use rustix::fs::{FileType, Stat, fstatfs};
-use seawall_core::policy::{self, Manage, decide};
+use seawall_core::policy::{self, Manage, SQLITE_MAGIC, decide};
 use seawall_core::{Errno, FileRef, lock, table};
 use seawall_media::{identity, magic};
 use seawall_stats::Class;
@@ -20,6 +21,7 @@ use seawall_wire::message::Status;
 use seawall_wire::shm::{Flag, Policy};
 
 use crate::files::{Managed, path_of, reopen};
+use crate::guard::GuardError;
 use crate::state::{Daemon, lock as lock_mutex, real_sync};
 use crate::{evict, foreign};
 
@@ -46,9 +48,9 @@ pub(crate) fn register_if(
         return Err(BYPASS);
     }
     let path = path_of(fd).map_err(|_| BYPASS)?;
-    let root = match decide(daemon.engine.shm(), path.as_os_str().as_bytes()) {
+    let (root, manage) = match decide(daemon.engine.shm(), path.as_os_str().as_bytes()) {
         None | Some((_, Manage::Bypass)) => return Err(BYPASS),
-        Some((root, _)) => root,
+        Some(decided) => decided,
     };
     let _alone = lock_mutex(&daemon.registering);
     if daemon.given_up.load(SeqCst) || !wanted(&path) {
@@ -60,7 +62,18 @@ pub(crate) fn register_if(
     if daemon.roots.get(root).is_some_and(|root| daemon.freeze.covers(&root)) {
         return Err(LATER);
     }
+    if manage == Manage::IfSqlite && !is_sqlite(fd) {
+        return Err(BYPASS);
+    }
     new(daemon, fd, &stat, path, root)
+}
+
+/// True if it is an SQLite database. A front that cannot see when a file's content becomes one asks for any file that it
+/// is going to change unseen: that one must not get the guard of a database.
+fn is_sqlite(fd: &OwnedFd) -> bool {
+    let mut magic = SQLITE_MAGIC.map(|_| 0);
+    let read = reopen(fd, false).and_then(|file| file.read_exact_at(&mut magic, 0));
+    read.is_ok() && magic == SQLITE_MAGIC
 }
 
 /// The slot it has already: another process was quicker.
@@ -109,7 +122,14 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
     if atomic {
         make_durable(&file, &path).map_err(|e| refuse(format!("it cannot be synced: {e}")))?;
     }
-    daemon.roots.raise(root, &path, &daemon.claim()).map_err(|e| refuse(e.to_string()))?;
+    let raised = match daemon.guards.raise(&entry, &path, &daemon.claim()) {
+        Err(GuardError::Aside { .. }) => {
+            daemon.unwatch(&file, inode);
+            return Err(LATER);
+        }
+        raised => raised.map_err(|e| refuse(e.to_string()))?,
+    };
+    daemon.guards.watch(&daemon.watch, &daemon.log);
     let hint = path.strip_prefix(&entry.path).unwrap_or(Path::new(""));
     let next = daemon.engine.shm().header().next_lsn().load(SeqCst);
     let (slot, generation) =
@@ -117,6 +137,7 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
     let reference = FileRef { slot, generation };
     let (dev, ino) = (stat.st_dev, stat.st_ino);
     let managed = Managed { reference, root, file, destaged, path: path.clone(), dev, ino };
+    daemon.guards.protect(slot, raised);
     publish(daemon, managed, next - 1, atomic).ok_or_else(|| refuse("the table of files is full".into()))
 }
 
@@ -202,6 +223,7 @@ fn strike(daemon: &Daemon, slot: u32, (dev, ino): (u64, u64)) {
     // it failed every sync says.
     let _ = table::forget(&daemon.pool, slot);
     lock_mutex(&daemon.foreign).forget(slot);
+    daemon.guards.forget(slot);
     if let Some(managed) = daemon.files.remove(slot) {
         daemon.unwatch(&managed.file, (dev, ino));
     }

@@ -3,7 +3,10 @@
 //! Every byte is a stranger's until the peer's credentials are known, and untrusted afterwards: a message of
 //! the wrong length, version or kind is answered with a status, never with a panic.
 
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use seawall_core::{Errno, FileRef};
@@ -16,7 +19,8 @@ use crate::cache::{self, Zone};
 use crate::net::{self, Message, Peer};
 use crate::state::{Daemon, real_sync};
 use crate::{
-    ahead, closing, control, destaging, freeze, lend, rebuild, register, roots, status, tablespaces, warden,
+    ahead, closing, control, destaging, freeze, guarding, lend, rebuild, register, roots, status,
+    tablespaces, warden,
 };
 
 /// JSON longer than this travels in a file instead.
@@ -137,6 +141,8 @@ impl<'d> Connection<'d> {
             Some(Kind::Harden) => self.harden(body),
             Some(Kind::Enter) => self.enter(message),
             Some(Kind::GoWithout) => self.go_without(),
+            Some(Kind::Rename) => self.rename(message, body),
+            Some(Kind::LowerLeft) => self.lower_left(message),
             Some(Kind::LookForRoots) => match tablespaces::look(self.daemon) {
                 Ok(()) => Answer::status(Status::Ok),
                 Err(e) => Answer::failed(e),
@@ -237,6 +243,30 @@ impl<'d> Connection<'d> {
                 answer
             }
             Err(register::Unmanaged(status)) => Answer::status(status),
+        }
+    }
+
+    fn rename(&self, message: &Message, body: &[u8]) -> Answer<'d> {
+        let [directory] = message.descriptors.as_slice() else { return Answer::status(Status::BadRequest) };
+        let Ok((words, name)) = <[[u8; 4]; 2]>::read_from_prefix(body) else {
+            return Answer::status(Status::BadRequest);
+        };
+        let [slot, generation] = words.map(u32::from_le_bytes);
+        let name = Path::new(OsStr::from_bytes(name));
+        if name.file_name().is_none_or(|last| last != name.as_os_str()) {
+            return Answer::status(Status::BadRequest);
+        }
+        match guarding::renaming(self.daemon, FileRef { slot, generation }, directory, name) {
+            Ok(()) => Answer::status(Status::Ok),
+            Err(e) => Answer::failed(e),
+        }
+    }
+
+    fn lower_left(&self, message: &Message) -> Answer<'d> {
+        let [directory] = message.descriptors.as_slice() else { return Answer::status(Status::BadRequest) };
+        match guarding::lower_left(self.daemon, directory) {
+            Ok(()) => Answer::status(Status::Ok),
+            Err(e) => Answer::failed(e),
         }
     }
 

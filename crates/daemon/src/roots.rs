@@ -1,10 +1,10 @@
-//! Registered directories and their guards: when guards go up, and when they come down.
+//! Registered directories.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use seawall_core::destage::is_dirty;
@@ -31,82 +31,23 @@ pub struct AddRoot {
     pub data: PathBuf,
 }
 
-/// Roots by number, and the guards that may be up below each.
+/// Roots by number.
 #[derive(Default)]
-pub(crate) struct Roots {
-    entries: Mutex<BTreeMap<u32, RootEntry>>,
-    raised: Mutex<BTreeSet<(u32, PathBuf)>>,
-}
+pub(crate) struct Roots(Mutex<BTreeMap<u32, RootEntry>>);
 
 impl Roots {
-    /// The roots of a pool. With `search` the guards of an earlier daemon are looked for: up, or half-way.
-    pub fn load(roots: Vec<(u32, RootEntry)>, search: bool) -> Self {
-        let mut raised = BTreeSet::new();
-        for (i, root) in roots.iter().filter(|_| search) {
-            raised.extend(guard::find(root.preset, &root.data).into_iter().map(|at| (*i, at)));
-        }
-        Self { entries: Mutex::new(roots.into_iter().collect()), raised: Mutex::new(raised) }
+    /// The roots of a pool.
+    pub fn new(roots: Vec<(u32, RootEntry)>) -> Self {
+        Self(Mutex::new(roots.into_iter().collect()))
     }
 
     pub fn get(&self, i: u32) -> Option<RootEntry> {
-        lock(&self.entries).get(&i).cloned()
+        lock(&self.0).get(&i).cloned()
     }
 
     pub fn all(&self) -> BTreeMap<u32, RootEntry> {
-        lock(&self.entries).clone()
+        lock(&self.0).clone()
     }
-
-    /// How many guards are up, or may be.
-    pub fn guards(&self) -> usize {
-        lock(&self.raised).len()
-    }
-
-    /// Raises the guard that protects `path`, durably. At once if it is up. The files are asked, not our
-    /// list: what [`Roots::load`] found may be up, and need not.
-    pub fn raise(&self, i: u32, path: &Path, claim: &Claim) -> Result<(), GuardError> {
-        let Some(root) = self.get(i) else { return Ok(()) };
-        let at = guard::place(root.preset, &root.data, path);
-        let mut raised = lock(&self.raised);
-        guard::raise(root.preset, &at, claim)?;
-        raised.insert((i, at));
-        Ok(())
-    }
-
-    /// Puts up again what took the place of a guard's text: a rename of the database's that met the raising,
-    /// or somebody's hand.
-    pub fn keep_up(&self, claim: &Claim) -> Vec<GuardError> {
-        let roots = self.all();
-        let raised = lock(&self.raised);
-        let fallen = raised.iter().filter_map(|(i, at)| {
-            let root = roots.get(i).filter(|root| is_in_a_directory(at) && !guard::is_up(root.preset, at))?;
-            guard::raise(root.preset, at, claim).err()
-        });
-        fallen.collect()
-    }
-
-    /// Lowers every guard of the roots for which `is_free` holds. What fails is returned and stays up.
-    pub fn lower(&self, claim: &Claim, is_free: impl Fn(u32) -> bool) -> Vec<GuardError> {
-        let mut errors = Vec::new();
-        let roots = self.all();
-        lock(&self.raised).retain(|(i, at)| {
-            let Some(root) = roots.get(i).filter(|_| is_free(*i)) else { return true };
-            match guard::lower(root.preset, at, Some(claim)) {
-                Ok(()) => false,
-                // A database that was deleted, directory and all, needs no guard.
-                Err(_) if !root.data.exists() || !is_in_a_directory(at) => false,
-                Err(e) => {
-                    errors.push(e);
-                    true
-                }
-            }
-        });
-        errors
-    }
-}
-
-/// False if the database was removed, directory and all.
-fn is_in_a_directory(guard: &Path) -> bool {
-    guard.parent().is_some_and(Path::exists)
 }
 
 /// Registers a directory, in the pool and in the run-time memory, for the process `by`; a tablespace
@@ -128,7 +69,7 @@ pub(crate) fn add(daemon: &Daemon, wanted: &AddRoot, by: Option<u32>) -> Result<
     if let Some(slot) = daemon.engine.shm().root(i).filter(|slot| slot.kind().is_none()) {
         slot.publish(root.preset, root.policy, root.path.as_os_str().as_bytes(), dev);
     }
-    lock(&daemon.roots.entries).insert(i, root);
+    lock(&daemon.roots.0).insert(i, root);
     Ok(i)
 }
 
@@ -146,7 +87,7 @@ fn forget_gone(daemon: &Daemon) -> Result<usize, DaemonError> {
     let is_there = |root: &RootEntry| {
         File::open(&root.path).is_ok_and(|dir| identity(&dir).is_ok_and(|found| found == root.identity))
     };
-    let mut entries = lock(&daemon.roots.entries);
+    let mut entries = lock(&daemon.roots.0);
     let gone = entries.iter().filter(|(i, root)| !used.contains(i) && !is_there(root));
     let gone: Vec<u32> = gone.map(|(i, _)| *i).collect();
     for i in &gone {
@@ -154,8 +95,6 @@ fn forget_gone(daemon: &Daemon) -> Result<usize, DaemonError> {
         table::forget_root(&daemon.pool, *i)?;
         entries.remove(i);
     }
-    drop(entries);
-    lock(&daemon.roots.raised).retain(|(i, _)| !gone.contains(i));
     Ok(gone.len())
 }
 
@@ -249,7 +188,7 @@ fn examine(wanted: &AddRoot) -> Result<(RootEntry, u64), DaemonError> {
 
 fn refuse_other_pool(root: &RootEntry, claim: &Claim) -> Result<(), GuardError> {
     for at in guard::find(root.preset, &root.data) {
-        let found = guard::claimed(root.preset, &at);
+        let found = guard::claimed(&at);
         if let Some(other) = found.filter(|other| other.uuid != claim.uuid) {
             return Err(GuardError::OtherPool { at, pool: other.pool.display().to_string() });
         }

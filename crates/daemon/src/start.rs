@@ -15,6 +15,7 @@ use std::time::Instant;
 use seawall_core::destage::is_dirty;
 use seawall_core::pool::{self, MEMORY, Pool, PoolError};
 use seawall_core::recover::{self, Mode, Options, Report};
+use seawall_core::table::RootEntry;
 use seawall_core::{FileRef, table, takeover};
 use seawall_wire::shm::Flag;
 use serde::Serialize;
@@ -24,7 +25,9 @@ use crate::errors::DaemonError;
 use crate::files::{FileTable, Managed, reopen};
 use crate::former::Former;
 use crate::freeze::{self, Freeze};
-use crate::guard::{Claim, GuardError};
+use crate::guard::{self, Claim, GuardError};
+use crate::guarding::{self, Stillness};
+use crate::guards::Guards;
 use crate::lifetime::Lifetime;
 use crate::log::Log;
 use crate::namers::Namers;
@@ -76,9 +79,8 @@ pub fn recover(path: &Path, how: Offline) -> Result<Recovery, DaemonError> {
     }
     let mode = if how.replay { Mode::Replay } else { Former::mode(former.as_ref()) };
     let report = close(&pool, former, Options { mode, accept_loss: how.accept_loss })?;
-    let roots = Roots::load(table::roots(&pool)?, true);
     let claim = Claim { uuid: pool.uuid(), pool: pool.path.clone() };
-    let left = lower_all(&roots, &claim);
+    let left = lower_all(&table::roots(&pool)?, &claim);
     let guards_left: Vec<_> = left.iter().map(ToString::to_string).collect();
     journal::leave(&pool);
     if guards_left.is_empty() {
@@ -116,12 +118,9 @@ pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
     let mode = Former::mode(former.as_ref());
     let report = close(&pool, former, Options { mode, accept_loss: false })?;
     // Also when no file is registered any more: a cut may come between the last file's leave and its guard's.
-    let roots = Roots::load(table::roots(&pool)?, true);
     let claim = Claim { uuid: pool.uuid(), pool: pool.path.clone() };
-    let left = lower_all(&roots, &claim);
+    let left = lower_all(&table::roots(&pool)?, &claim);
     let mut daemon = attach(pool, log()?, keep)?;
-    // What could not be lowered now is lowered at the end.
-    daemon.roots = roots;
     // Behind the recovery: what that wrote is not what was cached.
     if let Err(e) = cache::open(&mut daemon, options.cache.as_ref()) {
         closing::forget_boot(&daemon);
@@ -138,10 +137,17 @@ pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
     Ok(daemon)
 }
 
-/// Of a log that holds nothing any more; also those of older versions.
-fn lower_all(roots: &Roots, claim: &Claim) -> Vec<GuardError> {
-    let mut left = roots.lower(claim, |_| true);
-    left.extend(leftover::lower(roots.all().values(), claim));
+/// Of a log that holds nothing any more; also those of older versions. What could not be lowered is returned.
+fn lower_all(roots: &[(u32, RootEntry)], claim: &Claim) -> Vec<GuardError> {
+    let roots = || roots.iter().map(|(_, root)| root);
+    let mut places: Vec<_> = roots()
+        .flat_map(|root| guard::find(root.preset, &root.data).into_iter().map(|at| (at, root.preset)))
+        .collect();
+    places.sort_by(|a, b| a.0.cmp(&b.0));
+    places.dedup_by(|a, b| a.0 == b.0);
+    let mut left: Vec<GuardError> =
+        places.iter().filter_map(|(at, preset)| guard::lower(*preset, at, Some(claim)).err()).collect();
+    left.extend(leftover::lower(roots(), claim));
     left
 }
 
@@ -157,7 +163,7 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         .engine
         .claim_client(std::process::id(), process::now_ns())
         .ok_or(DaemonError::NoClientSlot)?;
-    let roots = Roots::load(table::roots(&pool)?, started.taken_over);
+    let roots = Roots::new(table::roots(&pool)?);
     let unlocked = reopen(&pool.file, true);
     let pool_for_clients =
         unlocked.map_err(|error| PoolError::Io { path: pool.path.clone(), doing: "opening again", error })?;
@@ -175,6 +181,8 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         slot,
         files: FileTable::default(),
         roots,
+        guards: Guards::default(),
+        stillness: Stillness::default(),
         namers: Namers::default(),
         lifetime: Lifetime::new(keep),
         watch: Watch::new(),
@@ -228,6 +236,7 @@ pub(crate) fn release(daemon: &Daemon) {
 fn resume(daemon: &Daemon) {
     daemon.log.say("took over a live log");
     find_files(daemon);
+    guarding::adopt(daemon);
     freeze::end_former(daemon);
     warden::bury(daemon, &dead_slots(daemon));
     for file in daemon.files.all() {

@@ -15,6 +15,8 @@ use crate::cache::Zone;
 use crate::files::{FileTable, Managed};
 use crate::freeze::Freeze;
 use crate::guard::Claim;
+use crate::guarding::Stillness;
+use crate::guards::Guards;
 use crate::lifetime::Lifetime;
 use crate::log::Log;
 use crate::namers::Namers;
@@ -48,6 +50,10 @@ pub(crate) struct Daemon {
     pub slot: u32,
     pub files: FileTable,
     pub roots: Roots,
+    /// The guards that are up, and what each protects.
+    pub guards: Guards,
+    /// Since when their files are still.
+    pub stillness: Stillness,
     /// Who named them.
     pub namers: Namers,
     pub lifetime: Lifetime,

@@ -235,7 +235,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         refused: daemon.refused.count(),
         requests: daemon.requests.load(Relaxed),
         frozen: freeze::status(daemon),
-        guards: daemon.roots.guards(),
+        guards: daemon.guards.count(),
         roots: roots::in_use(daemon).into_iter().map(root).collect(),
         not_covered: tablespaces::missing(daemon).into_iter().map(|(_, path)| path).collect(),
         elsewhere: stray(daemon, Stray::Elsewhere),
@@ -288,7 +288,7 @@ fn file_status(daemon: &Daemon, file: &Managed) -> Option<FileStatus> {
 }
 
 fn flag_names(flags: u32, holds: u32) -> Vec<String> {
-    const NAMES: [(Flag, &str); 8] = [
+    const NAMES: [(Flag, &str); 9] = [
         (Flag::FROZEN, "frozen"),
         (Flag::SYNC_NEEDED, "sync needed"),
         (Flag::FAILED, "a sync failed"),
@@ -296,6 +296,7 @@ fn flag_names(flags: u32, holds: u32) -> Vec<String> {
         (Flag::UNLINKED, "unlinked"),
         (Flag::FOREIGN, "foreign writer"),
         (Flag::GIVEN_AWAY, "owner changed"),
+        (Flag::UNGUARDED, "unguarded"),
         (Flag::LOG_FULL, "log full"),
     ];
     let set = NAMES.iter().filter(|(flag, _)| flag.any_in(flags)).map(|(_, name)| (*name).into());

@@ -1,9 +1,9 @@
 //! The warden: cleans up after the dead, keeps foreign writers' files out of the log, ends an idle daemon.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, SeqCst};
+use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -13,7 +13,7 @@ use seawall_wire::shm::Flag;
 
 use crate::files::{Descriptors, Managed};
 use crate::state::{Daemon, lock, real_sync};
-use crate::{cache, closing, foreign, freeze, process};
+use crate::{cache, closing, foreign, freeze, guarding, process};
 
 /// How often the warden looks, when nobody dies meanwhile.
 const TICK: Duration = Duration::from_millis(200);
@@ -35,6 +35,11 @@ struct Held {
 }
 
 impl Foreign {
+    /// True if this one is.
+    pub fn holds(&self, slot: u32) -> bool {
+        self.held.contains_key(&slot)
+    }
+
     /// The slot is free: nothing to release any more.
     pub fn forget(&mut self, slot: u32) {
         self.held.remove(&slot);
@@ -65,9 +70,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
         review_foreign(daemon);
         freeze::review(daemon);
         cache::review(daemon);
-        for error in daemon.roots.keep_up(&daemon.claim()) {
-            daemon.log.say_once(&error.to_string(), error.to_string());
-        }
+        guarding::review(daemon);
         if daemon.lifetime.is_over(!daemon.clients().is_empty()) && closing::is_deserted(daemon) {
             closing::close_and_log(daemon);
             daemon.lifetime.end();
@@ -181,26 +184,49 @@ pub(crate) fn look_for_writers(daemon: &Daemon, (dev, ino): (u64, u64), stranger
     }
 }
 
-/// Lets files back whose foreign writers have gone.
+/// Lets files back whose foreign writers have gone: their guards go up first. All files of a guard that stands aside come
+/// back together, or it would stand in the way of a stranger who has another one of them open.
 fn review_foreign(daemon: &Daemon) {
     let now = Instant::now();
-    let is_due = |held: &Held| held.until <= now;
-    let held = lock(&daemon.foreign);
-    let due: Vec<_> = held.held.iter().filter(|(_, h)| is_due(h)).map(|(slot, h)| (*slot, h.pid)).collect();
-    drop(held);
-    for (slot, pid) in due {
-        let Some(file) = daemon.files.get(slot) else { continue };
-        // Whose descriptors may not be seen counts as a writer for as long as it lives.
-        let stays = foreign::is_hidden(pid) || daemon.may_have_foreign_writers(file.dev, file.ino);
-        let mut foreign = lock(&daemon.foreign);
-        if stays {
-            foreign.held.entry(slot).and_modify(|held| held.until = now + GRACE);
-        } else if foreign.held.get(&slot).is_some_and(is_due) {
-            foreign.held.remove(&slot);
-            if let Some(f) = daemon.engine.shm().file(slot).filter(|_| daemon.engine.knows(file.reference)) {
-                f.flags().fetch_and(!Flag::FOREIGN.0, SeqCst);
-            }
-            daemon.engine.release(daemon.me(), file.reference);
+    if !lock(&daemon.foreign).held.values().any(|held| held.until <= now) {
+        return;
+    }
+    let _alone = lock(&daemon.registering);
+    let held: Vec<(u32, u32, bool)> =
+        lock(&daemon.foreign).held.iter().map(|(slot, h)| (*slot, h.pid, h.until <= now)).collect();
+    let stays = |(slot, pid, is_due): &&(u32, u32, bool)| !is_due || is_wanted(daemon, *slot, *pid);
+    let staying: BTreeSet<u32> = held.iter().filter(stays).map(|(slot, ..)| *slot).collect();
+    for (slot, _, is_due) in held {
+        let waits = || daemon.guards.is_aside(slot) && !daemon.guards.companions(slot).is_disjoint(&staying);
+        if !is_due {
+            continue;
+        }
+        if staying.contains(&slot) || waits() || !let_back(daemon, slot) {
+            lock(&daemon.foreign).held.entry(slot).and_modify(|held| held.until = now + GRACE);
         }
     }
+}
+
+/// True while somebody may write to it. Whose descriptors may not be seen counts as a writer for as long as it lives.
+fn is_wanted(daemon: &Daemon, slot: u32, pid: u32) -> bool {
+    let Some(file) = daemon.files.get(slot) else { return false };
+    foreign::is_hidden(pid) || daemon.may_have_foreign_writers(file.dev, file.ino)
+}
+
+/// False if it must not come back yet.
+fn let_back(daemon: &Daemon, slot: u32) -> bool {
+    let Some(file) = daemon.files.get(slot) else {
+        lock(&daemon.foreign).forget(slot);
+        return true;
+    };
+    if Flag::FROZEN.any_in(daemon.engine.flags(file.reference)) {
+        return false;
+    }
+    if let Err(e) = guarding::come_back(daemon, &file) {
+        daemon.log.say_once(&e.to_string(), e.to_string());
+        return false;
+    }
+    lock(&daemon.foreign).forget(slot);
+    guarding::let_back(daemon, file.reference);
+    true
 }

@@ -8,6 +8,9 @@
 //! | CAP_SYS_ADMIN (root) | fanotify permission event: the open waits for the daemon's answer | the file has no live records before the open returns |
 //! | less | inotify, after the fact, then a look at `/proc` | the same within some milliseconds of the open, for processes of the same user |
 //!
+//! The directory of a guard that steps aside is watched in the first row too: a stranger who reads it does not see the
+//! guard (`guarding`). In the second row it is met.
+//!
 //! A file whose every write is to be logged (policy `atomic`) gets the second row in both cases: a backup that
 //! reads it must not take it out of the log, and only an open that is over shows whether it is for writing.
 //!
@@ -25,7 +28,7 @@
 //! No deadlock: the thread that reads permission events opens no managed file and takes no lock of one;
 //! foreign opens are answered by a thread of their own. If the daemon dies the kernel lets all opens pass.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Acquire;
@@ -39,12 +42,13 @@ use nix::sys::fanotify::{
 };
 use nix::sys::inotify::{AddWatchFlags, InitFlags as InotifyFlags, Inotify, WatchDescriptor};
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::{FileType, Stat};
 use seawall_wire::shm::Flag;
 
 use crate::asleep::Asleep;
 use crate::log::Log;
 use crate::state::{Daemon, lock};
-use crate::{cache, sys, warden};
+use crate::{cache, guarding, guards, process, sys, warden};
 
 type Inode = (u64, u64);
 
@@ -101,6 +105,22 @@ impl Watch {
         }
     }
 
+    /// Watches the opening of a directory, if an open can wait for us: a report after the fact would be no use.
+    pub fn add_directory(&self, dir: impl AsFd, log: &Log) {
+        let Self::Fanotify(f) = self else { return };
+        if let Err(e) = f.mark(MarkFlags::FAN_MARK_ADD, directory_opens(), AT_FDCWD, Some(&proc_path(dir))) {
+            log.say_once("watch", format!("who reads directories cannot be watched for: {e}"));
+        }
+    }
+
+    /// Ends the watch of a directory.
+    pub fn remove_directory(&self, dir: impl AsFd) {
+        if let Self::Fanotify(f) = self {
+            // Of one that was removed the kernel has done it.
+            let _ = f.mark(MarkFlags::FAN_MARK_REMOVE, directory_opens(), AT_FDCWD, Some(&proc_path(dir)));
+        }
+    }
+
     /// Ends the watch of a file.
     pub fn remove(&self, file: impl AsFd, inode: Inode) {
         match self {
@@ -121,6 +141,10 @@ impl Watch {
             Self::Blind => {}
         }
     }
+}
+
+fn directory_opens() -> MaskFlags {
+    MaskFlags::FAN_OPEN_PERM | MaskFlags::FAN_ONDIR
 }
 
 fn group() -> nix::Result<Fanotify> {
@@ -212,7 +236,7 @@ fn foreign_open(daemon: &Daemon, event: &FanotifyEvent) {
         return judge_afterwards(daemon, event, (stat.st_dev, stat.st_ino));
     }
     if let Some(stat) = stat {
-        make_safe(daemon, (stat.st_dev, stat.st_ino), event.pid());
+        make_safe(daemon, &stat, event.pid().unsigned_abs());
     }
     if let Watch::Fanotify(fanotify) = &daemon.watch {
         allow(fanotify, event);
@@ -242,11 +266,21 @@ fn wait_for_registration(daemon: &Daemon) {
     drop(lock(&daemon.registering));
 }
 
-fn make_safe(daemon: &Daemon, (dev, ino): Inode, pid: i32) {
-    wait_for_registration(daemon);
-    let slot = daemon.engine.shm().find(dev, ino);
-    if let Some(managed) = slot.and_then(|slot| daemon.files.get(slot)) {
-        warden::keep_out(daemon, &managed, pid.unsigned_abs());
+/// What the stranger is about to see is out of the log, and no guard in its way, if that is one that steps aside.
+fn make_safe(daemon: &Daemon, stat: &Stat, pid: u32) {
+    let _alone = lock(&daemon.registering);
+    let inode = (stat.st_dev, stat.st_ino);
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+        // Another daemon, or a command, looks for guards: it is to find them.
+        let met = if process::is_seawall(pid) { BTreeSet::new() } else { daemon.guards.met_at(inode) };
+        return guarding::make_way(daemon, &met, pid);
+    }
+    let slot = daemon.engine.shm().find(inode.0, inode.1);
+    let Some(managed) = slot.and_then(|slot| daemon.files.get(slot)) else { return };
+    let steps_aside = daemon.roots.get(managed.root).is_some_and(|root| guards::steps_aside(root.preset));
+    match steps_aside {
+        true => guarding::make_way(daemon, &BTreeSet::from([managed.reference.slot]), pid),
+        false => warden::keep_out(daemon, &managed, pid),
     }
 }
 

@@ -3,8 +3,10 @@
 //! One connection for each request, with a time limit: a daemon that stands still costs speed (the file stays
 //! with the kernel, its fsyncs are real), never a hang.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -100,6 +102,19 @@ impl Client {
             (MAGIC, Status::Later) => Registered::Later,
             _ => Registered::NotNow,
         })
+    }
+
+    /// Has the guard of a managed file raised at the name that it is about to get, in `dir`. Without an answer it is raised
+    /// when the next daemon finds the file there.
+    pub fn renaming(&self, file: FileRef, dir: BorrowedFd<'_>, name: &OsStr) {
+        let body = [&file.slot.to_le_bytes()[..], &file.generation.to_le_bytes(), name.as_bytes()].concat();
+        let _ = self.ask(Kind::Rename, &body, Some(dir), PATIENCE);
+    }
+
+    /// Has guards in a directory lowered that protect nothing any more. False: nothing was done.
+    pub fn lower_left(&self, dir: BorrowedFd<'_>) -> bool {
+        let answer = self.ask(Kind::LowerLeft, &[], Some(dir), PATIENCE);
+        answer.is_ok_and(|(reply, _)| (reply.magic, Status::from_u32(reply.status)) == (MAGIC, Status::Ok))
     }
 
     /// One request, one reply.

@@ -24,7 +24,8 @@ pub type Discover = Box<dyn Fn(&Path) -> bool + Send + Sync>;
 pub struct Log {
     /// The stages.
     pub engine: Engine,
-    client: Client,
+    /// Asks the daemon.
+    pub client: Client,
     slot: u32,
     /// The zone of its block cache, if it has one.
     pub cache: Option<Cache>,

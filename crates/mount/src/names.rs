@@ -5,51 +5,61 @@
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, statat, unlinkat};
-use seawall_core::Errno;
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, lgetxattr, openat, statat};
 use seawall_core::policy::OWN_SUFFIX;
 use seawall_core::stand_in;
 
 const S_IFMT: u32 = 0o170_000;
-const S_IFREG: u32 = 0o100_000;
+/// Behind the name of a text that is being made.
+const TEMPORARY: &[u8] = b".seawall.tmp";
 const S_IFDIR: u32 = 0o040_000;
-/// In the directory that guards an SQLite database.
-const MARKER: &str = ".seawall";
-const README: &str = "README";
 
 /// The name under which the file called `name` in `dir` is found.
 pub fn real<'n>(dir: BorrowedFd<'_>, name: &'n OsStr) -> Cow<'n, OsStr> {
     if is_guarded(dir, name) { Cow::Owned(beside(name)) } else { Cow::Borrowed(name) }
 }
 
-/// True for an entry that is Seawall's own: the true file beside a guard, which is shown under its own name.
+/// True for an entry that is Seawall's own: the true file beside a guard, which is shown under its own name, or a part of a
+/// guard that is on its way up or down.
 pub fn is_hidden(dir: BorrowedFd<'_>, name: &OsStr) -> bool {
-    let Some(base) = name.as_bytes().strip_suffix(OWN_SUFFIX) else { return false };
-    is_guarded(dir, OsStr::from_bytes(base))
+    let bytes = name.as_bytes();
+    let stem = |end: &[u8]| bytes.strip_suffix(end).filter(|stem| stand_in::may_stand_at(stem));
+    match stem(OWN_SUFFIX) {
+        Some(base) => {
+            let is_half_a_guard = || mode(dir, name).is_some_and(|mode| mode & S_IFMT == S_IFDIR);
+            is_guarded(dir, OsStr::from_bytes(base)) || stand_in::is_directory(base) && is_half_a_guard()
+        }
+        None => stem(TEMPORARY).is_some(),
+    }
 }
 
 fn is_guarded(dir: BorrowedFd<'_>, name: &OsStr) -> bool {
     let bytes = name.as_bytes();
-    if bytes.ends_with(b"-journal") {
+    if stand_in::is_directory(bytes) {
         // Not a symbolic link: what that leads to may be another database's guard.
         return mode(dir, name).is_some_and(|mode| mode & S_IFMT == S_IFDIR)
-            && mode(dir, &inside(name, MARKER)).is_some();
+            && mode(dir, &inside(name, stand_in::MARKER)).is_some();
     }
-    stand_in::may_stand_at(bytes)
-        && mode(dir, name).is_some_and(|mode| mode & (S_IFMT | stand_in::MARK) == S_IFREG | stand_in::MARK)
+    stand_in::may_stand_at(bytes) && is_marked(dir, name)
 }
 
-/// Removes the guards in the directory `name`, if nothing else is left in it: what they guarded is gone. True if
-/// they are removed. Nobody may raise one meanwhile.
-pub fn remove_left_guards(dir: BorrowedFd<'_>, name: &OsStr) -> bool {
+fn is_marked(dir: BorrowedFd<'_>, name: &OsStr) -> bool {
+    let path = Path::new("/proc/self/fd").join(dir.as_raw_fd().to_string()).join(name);
+    lgetxattr(&path, stand_in::MARK, &mut [0_u8; 0][..]).is_ok()
+}
+
+/// True if the directory `name` has nothing in it but guards that protect nothing any more, and they were lowered:
+/// `lower` has the daemon do that.
+pub fn makes_way(dir: BorrowedFd<'_>, name: &OsStr, lower: impl FnOnce(BorrowedFd<'_>) -> bool) -> bool {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(left) = openat(dir, name, flags, Mode::empty()) else { return false };
     let Some(names) = entries(&left) else { return false };
-    let all_ours = names.iter().all(|name| is_guarded(left.as_fd(), name));
-    all_ours && names.iter().all(|name| remove_guard(left.as_fd(), name).is_ok())
+    let is_ours = |name: &OsString| is_guarded(left.as_fd(), name) || is_hidden(left.as_fd(), name);
+    names.iter().all(is_ours) && lower(left.as_fd())
 }
 
 fn entries(dir: &OwnedFd) -> Option<Vec<OsString>> {
@@ -62,20 +72,6 @@ fn entries(dir: &OwnedFd) -> Option<Vec<OsString>> {
         }
     }
     Some(names)
-}
-
-fn remove_guard(dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
-    if !name.as_bytes().ends_with(b"-journal") {
-        return unlinkat(dir, name, AtFlags::empty());
-    }
-    // The marker goes last: half a directory is still known to be ours.
-    for part in [README, MARKER] {
-        match unlinkat(dir, inside(name, part), AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(e) => return Err(e),
-        }
-    }
-    unlinkat(dir, name, AtFlags::REMOVEDIR)
 }
 
 fn mode(dir: BorrowedFd<'_>, name: &OsStr) -> Option<u32> {
@@ -100,21 +96,22 @@ mod tests {
     use super::*;
     use std::fs;
     use std::os::fd::AsFd;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_guard_is_led_around_and_hidden() {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let open = fs::File::open(dir.path()).expect("opened");
         let real = |name: &str| super::real(open.as_fd(), OsStr::new(name)).into_owned();
-        let version = dir.path().join("PG_VERSION");
-        fs::write(&version, "15").expect("written");
-        assert_eq!(real("PG_VERSION"), "PG_VERSION");
-        fs::rename(&version, dir.path().join("PG_VERSION.seawall")).expect("renamed");
-        fs::write(&version, "a text").expect("written");
-        fs::set_permissions(&version, fs::Permissions::from_mode(0o1600)).expect("marked");
-        assert_eq!(real("PG_VERSION"), "PG_VERSION.seawall");
-        assert!(is_hidden(open.as_fd(), OsStr::new("PG_VERSION.seawall")));
+        let current = dir.path().join("CURRENT");
+        fs::write(&current, "15").expect("written");
+        assert_eq!(real("CURRENT"), "CURRENT");
+        fs::rename(&current, dir.path().join("CURRENT.seawall")).expect("renamed");
+        fs::write(&current, "a text").expect("written");
+        rustix::fs::lsetxattr(&current, stand_in::MARK, b"", rustix::fs::XattrFlags::empty())
+            .expect("marked");
+        assert_eq!(real("CURRENT"), "CURRENT.seawall");
+        assert!(is_hidden(open.as_fd(), OsStr::new("CURRENT.seawall")));
+        assert!(is_hidden(open.as_fd(), OsStr::new("CURRENT.seawall.tmp")));
         assert!(!is_hidden(open.as_fd(), OsStr::new("other.seawall")));
         fs::create_dir(dir.path().join("a.db-journal")).expect("made");
         assert_eq!(real("a.db-journal"), "a.db-journal");

@@ -100,7 +100,7 @@ pub fn check(boot: &Boot) -> Result<Checked> {
 }
 
 fn is_guarded() -> bool {
-    directory().join("ib_logfile0.seawall").exists()
+    directory().join("ddl_recovery.log/.seawall").exists()
 }
 
 fn commits(boot: &Boot, seconds: &str) -> Command {
@@ -149,7 +149,7 @@ fn bare_start_problem() -> Result<Option<String>> {
     let mut bare = as_user(SERVER)?;
     bare.args(settings(Side::Synced, &directory()));
     let ended = program::finish(bare, "a bare start behind the guard", Duration::from_secs(20));
-    Ok(guard_problem(ended, "run-seawall-recov"))
+    Ok(guard_problem(ended, "Failed to create ddl log file: ./ddl_recovery.log"))
 }
 
 fn settings(side: Side, data: &Path) -> Vec<String> {

@@ -158,6 +158,30 @@ pub fn look_for_roots(engine: &Engine) -> bool {
     (answer.reply.magic, Status::from_u32(answer.reply.status)) == (MAGIC, Status::Ok)
 }
 
+/// Has the guard of a managed file raised at the name that it is about to get, in the directory `fd`. Without an answer it
+/// is raised when the next daemon finds the file there.
+pub fn renaming(file: FileRef, fd: c_int, name: &[u8]) {
+    let mut body = [0u8; 8 + libc::NAME_MAX as usize];
+    body[..4].copy_from_slice(&file.slot.to_le_bytes());
+    body[4..8].copy_from_slice(&file.generation.to_le_bytes());
+    let Some(room) = body.get_mut(8..8 + name.len()) else { return };
+    room.copy_from_slice(name);
+    if session::may_ask()
+        && let Ok(answer) = ask(Kind::Rename, &body[..8 + name.len()], Some(fd), REGISTER_SECONDS)
+    {
+        answer.close_descriptors();
+    }
+}
+
+/// Has guards in the directory `fd` lowered that protect nothing any more. False: nothing was done.
+pub fn lower_left(fd: c_int) -> bool {
+    let answer =
+        if session::may_ask() { ask(Kind::LowerLeft, &[], Some(fd), REGISTER_SECONDS).ok() } else { None };
+    let Some(answer) = answer else { return false };
+    answer.close_descriptors();
+    (answer.reply.magic, Status::from_u32(answer.reply.status)) == (MAGIC, Status::Ok)
+}
+
 /// A real fdatasync of a managed file of which we have no descriptor. Without a daemon, of everything: we
 /// must not open and close such a file ourselves, or the process would lose its POSIX locks on it.
 pub fn sync_file(file: FileRef) -> Result<(), Errno> {

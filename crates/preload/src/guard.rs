@@ -1,11 +1,13 @@
 //! The guards of P5, from the inside: under Seawall a path that a guard blocks leads to the real file.
 //!
 //! ```text
-//! …/PG_VERSION, …/CURRENT, …   →  the same with .seawall    if what is there is a guard's text (it has a mark)
-//! X-journal                    →  X-journal.seawall         if X-journal is a directory with a file .seawall
+//! …/backup_label, …/CURRENT, …      →  the same with .seawall   if what is there is a guard's text (it has a mark)
+//! X-journal, …/ddl_recovery.log     →  the same with .seawall   if what is there is a directory with a file .seawall
 //! ```
 //!
 //! A database that replaces such a file by a rename, removes it or makes it anew does so beside the guard.
+//!
+//! A directory is listed as the database left it: without guards, and with the true files by their own names.
 //!
 //! Only in a process that has joined the log: one that cannot must meet the guard.
 
@@ -17,6 +19,7 @@ use crate::{app, session, sys};
 
 const PATH_MAX: usize = libc::PATH_MAX as usize;
 const SUFFIX: &[u8] = b".seawall";
+const TEMPORARY: &[u8] = b".seawall.tmp";
 const MARKER: &[u8] = b"/.seawall";
 
 /// Calls `call` with `path`, or with the path it stands for.
@@ -39,23 +42,87 @@ pub unsafe fn with<R>(dir: c_int, path: *const c_char, call: impl FnOnce(*const 
 }
 
 fn is_guarded(path: &[u8]) -> bool {
-    is_journal(path) || stand_in::may_stand_at(path)
+    stand_in::may_stand_at(path)
 }
 
-fn is_journal(path: &[u8]) -> bool {
-    path.ends_with(b"-journal")
+/// True if a guard stands at `path`.
+pub fn is_up(dir: c_int, path: &CStr) -> bool {
+    let mut room = [0; PATH_MAX];
+    match stand_in::is_directory(path.to_bytes()) {
+        true => join(path, MARKER, &mut room).is_some_and(|marker| sys::exists(dir, marker)),
+        false => absolute(dir, path, &mut room).is_some_and(|path| sys::has_attribute(path, stand_in::MARK)),
+    }
 }
 
 #[cold]
 fn redirect<'a>(dir: c_int, path: &CStr, room: &'a mut [u8; PATH_MAX]) -> Option<&'a CStr> {
-    let guarded = match is_journal(path.to_bytes()) {
-        true => sys::exists(dir, join(path, MARKER, room)?),
-        false => sys::fstatat(dir, path, libc::AT_SYMLINK_NOFOLLOW).is_ok_and(|stat| stat.stands_in),
-    };
-    if !guarded || session::engine().is_none() {
+    if !is_up(dir, path) || session::engine().is_none() {
         return None;
     }
     join(path, SUFFIX, room)
+}
+
+/// A path for calls that take no directory's descriptor.
+fn absolute<'a>(dir: c_int, path: &'a CStr, room: &'a mut [u8; PATH_MAX]) -> Option<&'a CStr> {
+    if dir == libc::AT_FDCWD || path.to_bytes().starts_with(b"/") {
+        return Some(path);
+    }
+    let mut link = [0; 32];
+    let mut len = 0;
+    for part in [sys::proc_link(dir, &mut link)?.to_bytes(), b"/", path.to_bytes_with_nul()] {
+        room.get_mut(len..len + part.len())?.copy_from_slice(part);
+        len += part.len();
+    }
+    CStr::from_bytes_until_nul(room).ok()
+}
+
+/// What a program is shown of a directory's entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// As it is.
+    Plain,
+    /// Not at all: a guard, or a part of one.
+    Not,
+    /// By the first bytes of its name: it is the true file beside a guard.
+    As(usize),
+}
+
+/// What is shown of the entry `name` of the directory `dir`.
+#[inline]
+pub fn shown(dir: c_int, name: &CStr) -> Shown {
+    let bytes = name.to_bytes();
+    let is_ours = bytes.ends_with(SUFFIX) || bytes.ends_with(TEMPORARY);
+    if session::is_off() || !is_ours && !stand_in::may_stand_at(bytes) {
+        return Shown::Plain;
+    }
+    judge(dir, name)
+}
+
+#[cold]
+fn judge(dir: c_int, name: &CStr) -> Shown {
+    let bytes = name.to_bytes();
+    let shown = match bytes.strip_suffix(SUFFIX) {
+        Some(base) if stand_in::may_stand_at(base) => {
+            let mut room = [0; PATH_MAX];
+            let Some(stem) = stem(base, &mut room) else { return Shown::Plain };
+            let is_half_a_guard = stand_in::is_directory(base) && sys::is_directory(dir, name);
+            match is_up(dir, stem) {
+                true => Shown::As(base.len()),
+                false if is_half_a_guard => Shown::Not,
+                false => Shown::Plain,
+            }
+        }
+        Some(_) => Shown::Plain,
+        None if bytes.strip_suffix(TEMPORARY).is_some_and(stand_in::may_stand_at) => Shown::Not,
+        None if is_guarded(bytes) && is_up(dir, name) => Shown::Not,
+        None => Shown::Plain,
+    };
+    if shown != Shown::Plain && session::engine().is_none() { Shown::Plain } else { shown }
+}
+
+fn stem<'a>(base: &[u8], room: &'a mut [u8; PATH_MAX]) -> Option<&'a CStr> {
+    room.get_mut(..base.len())?.copy_from_slice(base);
+    CStr::from_bytes_until_nul(room).ok()
 }
 
 fn join<'a>(path: &CStr, end: &[u8], room: &'a mut [u8; PATH_MAX]) -> Option<&'a CStr> {

@@ -40,6 +40,12 @@ pub enum Kind {
     GoWithout = 7,
     /// Are you there? Answered at once by whoever lives, whatever else it is at.
     Ping = 8,
+    /// Of a front that is about to rename a managed file whose guard depends on its name: the guard goes up at the new one
+    /// first. The body: slot, generation (little-endian u32), the name; with a descriptor of the directory it will be in.
+    Rename = 9,
+    /// Of a front whose program is about to remove or replace the directory whose descriptor comes along: guards in it that
+    /// protect nothing any more are lowered.
+    LowerLeft = 10,
     /// Command line: state as JSON.
     Status = 16,
     /// Command line: destage everything, then reply.
@@ -68,6 +74,8 @@ impl Kind {
             6 => Self::Enter,
             7 => Self::GoWithout,
             8 => Self::Ping,
+            9 => Self::Rename,
+            10 => Self::LowerLeft,
             16 => Self::Status,
             17 => Self::Drain,
             18 => Self::AddRoot,

@@ -124,5 +124,5 @@ fn tell(pool: &Path, done: &Recovery) {
 pub fn guards(dir: &Path) -> Vec<(PathBuf, Preset, Claim)> {
     let of = |preset| guard::find(preset, dir).into_iter().map(move |at| (at, preset));
     let found = Preset::ALL.into_iter().flat_map(of);
-    found.filter_map(|(at, preset)| guard::claimed(preset, &at).map(|claim| (at, preset, claim))).collect()
+    found.filter_map(|(at, preset)| guard::claimed(&at).map(|claim| (at, preset, claim))).collect()
 }

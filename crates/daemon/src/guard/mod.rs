@@ -6,22 +6,25 @@
 //!
 //! | preset | what | what the bare database says | |
 //! |---|---|---|---|
-//! | postgres | a text for `PG_VERSION` | incompatible: initialized by version 0-SEAWALL-holds… | [`stand_in`] |
-//! | mariadb | a text for `ib_logfile0` | Unsupported redo log format … created with unreplayed-WAL:run-seawall-recov | [`stand_in`] |
+//! | postgres | a text for `backup_label` | invalid data in file "backup_label" | [`stand_in`] |
+//! | mariadb | a directory where `ddl_recovery.log` would be | Failed to create ddl log file | [`directory`] |
+//! | mariadb before 10.6, mysql | a text for `ib_logfile0` | Unsupported redo log format … created with unreplayed-WAL:run-seawall-recov | [`stand_in`] |
 //! | redis | a text for the append-only file's manifest | quotes its first line | [`stand_in`] |
 //! | redis before 7 | a text for the append-only file | Bad file format reading the append only file | [`stand_in`] |
 //! | rocksdb | a text for `CURRENT` | CURRENT file corrupted | [`stand_in`] |
 //! | lmdb | a text for the data file | not an LMDB file | [`stand_in`] |
 //! | etcd | a text for its store, `member/snap/db` | invalid database | [`stand_in`] |
-//! | sqlite | a directory where a rollback journal would be | disk I/O error | [`sqlite`] |
+//! | sqlite | a directory where a rollback journal would be | disk I/O error | [`directory`] |
+//!
+//! The first two are at places that backups leave out by their rules, and that the server reads only when it starts.
 //!
 //! A guard names the pool it was raised for. A guard of another pool is never touched: its records are in
 //! that pool.
 //!
-//! Not handled here: when to raise and lower (`crate::roots`), and how the preload looks behind a guard.
+//! Not handled here: when to raise and lower (`crate::guards`), and how the preload looks behind a guard.
 
+pub mod directory;
 mod innodb;
-pub mod sqlite;
 pub mod stand_in;
 mod text;
 
@@ -32,7 +35,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use seawall_core::policy::sqlite_database;
-use seawall_core::stand_in::{base, is_redis_file, redis_log, true_name};
+use seawall_core::stand_in::{BACKUP_LABEL, DDL_LOG, REDO_LOG, base, is_redis_file, redis_log, true_name};
 use seawall_wire::shm::Preset;
 pub use text::{Claim, FIRST_WORD};
 
@@ -57,6 +60,11 @@ pub enum GuardError {
         /// The other pool, as its guard names it.
         pool: String,
     },
+    /// It stands aside for now: what it protects is to be asked for again later.
+    Aside {
+        /// The guard's place.
+        at: PathBuf,
+    },
     /// The original is gone although the guard is up: somebody removed it.
     Broken {
         /// The missing original.
@@ -74,9 +82,10 @@ impl std::fmt::Display for GuardError {
                 f,
                 "{} says that this data belongs to the pool {pool}: use that pool, or recover it first \
                  (`seawall recover --pool {pool}`). If that pool is lost for good, so are the commits in it: \
-                 restore a backup, or accept the loss with `seawall recover --abandon DIRECTORY`",
+                 restore a backup, or accept the loss with `seawall guard --lower DIRECTORY`",
                 at.display()
             ),
+            Self::Aside { at } => write!(f, "guard: {} stands aside for now", at.display()),
             Self::Broken { missing, remedy } => {
                 write!(f, "guard: {} is gone, somebody removed it: {remedy}", missing.display())
             }
@@ -86,47 +95,53 @@ impl std::fmt::Display for GuardError {
 
 impl std::error::Error for GuardError {}
 
-/// Raises the guard that belongs to `at`: an SQLite database, or the file that a text stands in for.
-///
-/// # Errors
-/// [`GuardError`]; then no file below may be managed.
-pub fn raise(preset: Preset, at: &Path, claim: &Claim) -> Result<(), GuardError> {
-    match preset {
-        Preset::Sqlite => sqlite::raise(at, claim),
-        _ => stand_in::raise(preset, at, claim),
+impl GuardError {
+    /// The same with another path.
+    pub(crate) fn at(mut self, real: impl FnOnce(&Path) -> PathBuf) -> Self {
+        let (Self::Io { path, .. }
+        | Self::OtherPool { at: path, .. }
+        | Self::Aside { at: path }
+        | Self::Broken { missing: path, .. }) = &mut self;
+        *path = real(path);
+        self
     }
 }
 
-/// Lowers the guard that belongs to `at`, whatever state it is in. `claim` `None`: whoever raised it.
+/// Raises the guard at `at`, a place as [`place`] gives it.
+///
+/// # Errors
+/// [`GuardError`]; then no file that it protects may be managed.
+pub fn raise(preset: Preset, at: &Path, claim: &Claim) -> Result<(), GuardError> {
+    if is_directory(at) { directory::raise(at, claim) } else { stand_in::raise(preset, at, claim) }
+}
+
+/// Lowers the guard at `at`, whatever state it is in. `claim` `None`: whoever raised it.
 ///
 /// # Errors
 /// [`GuardError`].
 pub fn lower(preset: Preset, at: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
-    match preset {
-        Preset::Sqlite => sqlite::lower(at, claim),
-        _ => stand_in::lower(preset, at, claim),
-    }
+    if is_directory(at) { directory::lower(at, claim) } else { stand_in::lower(preset, at, claim) }
 }
 
 /// Every place below the data directory that has a guard, up or half-way.
 pub fn find(preset: Preset, data: &Path) -> Vec<PathBuf> {
-    match preset {
-        Preset::Sqlite => sqlite::find(data),
-        _ => stand_in::find(preset, data),
-    }
+    let mut found = directory::find(preset, data);
+    found.extend(stand_in::find(preset, data));
+    found
 }
 
-/// The pool that `at` is guarded for, if it is.
-pub fn claimed(preset: Preset, at: &Path) -> Option<Claim> {
-    match preset {
-        Preset::Sqlite => sqlite::claimed(at),
-        _ => stand_in::claimed(at),
-    }
+/// The pool that the guard at `at` was raised for, if one is up.
+pub fn claimed(at: &Path) -> Option<Claim> {
+    if is_directory(at) { directory::claimed(at) } else { stand_in::claimed(at) }
 }
 
 /// True unless something took the place of a guard that was raised.
-pub(crate) fn is_up(preset: Preset, at: &Path) -> bool {
-    preset == Preset::Sqlite || stand_in::is_up(at)
+pub(crate) fn is_up(at: &Path) -> bool {
+    if is_directory(at) { directory::is_up(at) } else { stand_in::is_up(at) }
+}
+
+fn is_directory(at: &Path) -> bool {
+    seawall_core::stand_in::is_directory(at.as_os_str().as_bytes())
 }
 
 /// Where the guard of the managed file at `path` belongs, in a database whose directory is `data`.
@@ -134,9 +149,13 @@ pub fn place(preset: Preset, data: &Path, path: &Path) -> PathBuf {
     let bytes = path.as_os_str().as_bytes();
     let named = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
     match preset {
-        Preset::Postgres => data.join("PG_VERSION"),
-        Preset::Mariadb => data.join("ib_logfile0"),
-        Preset::Sqlite => named(sqlite_database(bytes)),
+        Preset::Postgres => data.join(BACKUP_LABEL),
+        Preset::Mariadb => {
+            let log = data.join(DDL_LOG);
+            let is_there = |at: &Path| at.symlink_metadata().is_ok();
+            if is_there(&log) || is_there(&beside(&log, ".seawall")) { log } else { data.join(REDO_LOG) }
+        }
+        Preset::Sqlite => beside(&named(sqlite_database(bytes)), "-journal"),
         Preset::Lmdb => named(true_name(bytes)),
         Preset::Redis => match redis_log(bytes) {
             Some(log) => beside(&named(log), ".manifest"),
@@ -149,7 +168,7 @@ pub fn place(preset: Preset, data: &Path, path: &Path) -> PathBuf {
     }
 }
 
-fn fault(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> GuardError {
+pub(crate) fn fault(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> GuardError {
     let path = path.to_owned();
     move |error| GuardError::Io { doing, path, error }
 }

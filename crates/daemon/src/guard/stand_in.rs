@@ -23,10 +23,11 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, RenameFlags, XattrFlags, fsetxattr, lgetxattr, lsetxattr, renameat_with};
 use seawall_core::stand_in::{self, MARK};
 use seawall_wire::shm::Preset;
 
+use crate::leftover;
 use crate::place::beside;
 
 use super::{Claim, GuardError, fault, innodb, remove, sync_directory};
@@ -81,6 +82,11 @@ pub fn raise(preset: Preset, file: &Path, claim: &Claim) -> Result<(), GuardErro
     let n = names(file);
     if let Some(found) = Claim::read(file) {
         refuse_other(&n, &found, Some(claim))?;
+        if !is_up(file) {
+            // It was copied, or restored, without its mark.
+            lsetxattr(file, MARK, &[], XattrFlags::empty()).map_err(|e| fault("marking", file)(e.into()))?;
+            File::open(file).and_then(|text| text.sync_all()).map_err(fault("syncing", file))?;
+        }
         return check_true_file(preset, &n);
     }
     let aside = Names::at(&n.aside);
@@ -119,7 +125,7 @@ pub fn lower(preset: Preset, file: &Path, claim: Option<&Claim>) -> Result<(), G
 
 /// True unless something took the text's place. Asks for the mark only: cheap enough for every look around.
 pub fn is_up(file: &Path) -> bool {
-    file.symlink_metadata().is_ok_and(|found| found.is_file() && found.mode() & MARK != 0)
+    lgetxattr(file, MARK, &mut [0_u8; 0][..]).is_ok()
 }
 
 /// Every file below `dir` whose guard is up, or half-way.
@@ -163,12 +169,13 @@ fn refuse_other(n: &Names<'_>, found: &Claim, claim: Option<&Claim>) -> Result<(
 }
 
 fn check_true_file(preset: Preset, n: &Names<'_>) -> Result<(), GuardError> {
-    if Names::at(&n.aside) == Found::TrueFile || stand_in::may_be_removed(preset) {
+    let is_version = n.file.file_name().is_some_and(|name| name == leftover::PG_VERSION);
+    if Names::at(&n.aside) == Found::TrueFile || stand_in::may_be_removed(preset) && !is_version {
         return Ok(());
     }
-    let remedy = match preset {
-        Preset::Postgres => "put PostgreSQL's major version, for example 15, into that file",
-        _ => "put it back, or restore the database from a backup",
+    let remedy = match is_version {
+        true => "put PostgreSQL's major version, for example 15, into that file",
+        false => "put it back, or restore the database from a backup",
     };
     Err(GuardError::Broken { missing: n.aside.clone(), remedy })
 }
@@ -209,8 +216,9 @@ fn write_text(preset: Preset, n: &Names<'_>, claim: &Claim) -> Result<(), GuardE
     if (made.uid(), made.gid()) != (like.uid(), like.gid()) {
         std::os::unix::fs::fchown(&file, Some(like.uid()), Some(like.gid())).map_err(failed("owning"))?;
     }
-    let mode = like.mode() & 0o666 | MARK;
+    let mode = like.mode() & 0o666;
     file.set_permissions(fs::Permissions::from_mode(mode)).map_err(failed("setting the mode of"))?;
+    fsetxattr(&file, MARK, &[], XattrFlags::empty()).map_err(|e| failed("marking")(e.into()))?;
     file.sync_all().map_err(failed("syncing"))
 }
 
@@ -226,7 +234,7 @@ fn text(preset: Preset, n: &Names<'_>, claim: &Claim) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    const PRESET: Preset = Preset::Postgres;
+    const PRESET: Preset = Preset::Lmdb;
     /// A preset whose databases may be without the file.
     const LOOSE: Preset = Preset::Redis;
 
@@ -236,8 +244,8 @@ mod tests {
 
     /// A directory with one file to guard.
     fn fresh() -> (tempfile::TempDir, PathBuf) {
-        let dir = tempfile::tempdir().expect("a directory");
-        let file = dir.path().join("PG_VERSION");
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let file = dir.path().join("data.mdb");
         fs::write(&file, "15\n").expect("written");
         (dir, file)
     }
@@ -296,7 +304,7 @@ mod tests {
             make(&names(&file));
             lower(PRESET, &file, Some(&claim(1))).expect(name);
             assert_eq!(read(&file), "15\n", "{name}");
-            assert_eq!(listing(dir.path()), ["PG_VERSION"], "{name}");
+            assert_eq!(listing(dir.path()), ["data.mdb"], "{name}");
             assert!(find(PRESET, dir.path()).is_empty(), "{name}");
         }
     }
@@ -316,16 +324,17 @@ mod tests {
         let (_dir, file) = fresh();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("set");
         raise(PRESET, &file, &claim(1)).expect("raised");
-        assert_eq!(fs::metadata(&file).expect("stat").mode() & 0o7777, 0o640 | MARK);
+        assert_eq!(fs::metadata(&file).expect("stat").mode() & 0o7777, 0o640);
+        assert!(is_up(&file));
         fs::remove_file(names(&file).aside).expect("removed");
         let error = lower(PRESET, &file, Some(&claim(1))).expect_err("broken").to_string();
-        assert!(error.contains("for example 15"), "{error}");
+        assert!(error.contains("put it back"), "{error}");
         assert!(claimed(&file).is_some(), "the guard stays up");
     }
 
     #[test]
     fn a_database_that_has_no_such_file_yet_is_guarded_and_keeps_what_it_makes() {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let file = dir.path().join("a.manifest");
         raise(PRESET, &file, &claim(1)).expect_err("not every database may be without");
         raise(LOOSE, &file, &claim(1)).expect("raised");
@@ -336,6 +345,27 @@ mod tests {
         raise(LOOSE, &file, &claim(1)).expect("raised again");
         lower(LOOSE, &file, Some(&claim(1))).expect("lowered");
         assert_eq!(read(&file), "made under the guard");
+    }
+
+    #[test]
+    fn a_text_that_lost_its_mark_gets_it_back() {
+        let (_dir, file) = fresh();
+        raise(PRESET, &file, &claim(1)).expect("raised");
+        rustix::fs::lremovexattr(&file, MARK).expect("a copy without attributes");
+        assert!(!is_up(&file) && claimed(&file) == Some(claim(1)), "its text is what counts");
+        raise(PRESET, &file, &claim(1)).expect("raised again");
+        assert!(is_up(&file));
+        lower(PRESET, &file, Some(&claim(1))).expect("lowered");
+        assert_eq!(read(&file), "15\n");
+    }
+
+    #[test]
+    fn a_version_that_an_older_seawall_kept_aside_is_missed() {
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let file = dir.path().join(leftover::PG_VERSION);
+        fs::write(&file, claim(1).text("kept aside")).expect("written");
+        let error = lower(Preset::Postgres, &file, Some(&claim(1))).expect_err("broken").to_string();
+        assert!(error.contains("for example 15"), "{error}");
     }
 
     #[test]

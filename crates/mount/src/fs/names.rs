@@ -113,10 +113,22 @@ impl Fs {
         let parent = self.nodes.get(parent)?;
         let name = real(parent.fd(), name);
         match unlinkat(parent.fd(), &*name, AtFlags::REMOVEDIR) {
-            Err(Errno::NOTEMPTY) if crate::names::remove_left_guards(parent.fd(), &name) => {
+            Err(Errno::NOTEMPTY) if self.makes_way(&parent, &name) => {
                 unlinkat(parent.fd(), &*name, AtFlags::REMOVEDIR)
             }
             done => done,
+        }
+    }
+
+    /// True if what stood in the way of a directory was guards of what is gone, and is no more.
+    fn makes_way(&self, parent: &Node, name: &OsStr) -> bool {
+        crate::names::makes_way(parent.fd(), name, |dir| self.log.client.lower_left(dir))
+    }
+
+    /// Before a managed file gets another name its guard is there.
+    fn raise_ahead(&self, file: Option<&Found>, dir: &Node, name: &OsStr) {
+        if let Some(found) = file {
+            self.log.client.renaming(found.file, dir.fd(), name);
         }
     }
 
@@ -141,15 +153,25 @@ impl Fs {
             let rename = || renameat_with(old_dir.fd(), &*old, new_dir.fd(), &*new, flags);
             self.log.ending(replaced().as_ref(), rename)
         };
+        self.raise_ahead(source.as_ref(), &new_dir, &new);
+        if flags.contains(RenameFlags::EXCHANGE) {
+            self.raise_ahead(victim.as_ref(), &old_dir, &old);
+        }
         let same = source.as_ref().zip(victim.as_ref()).is_some_and(|(a, b)| a.file == b.file);
         let goes = !same && !flags.contains(RenameFlags::EXCHANGE);
         let over = || match &victim {
             Some(victim) if !goes => self.log.engine.renaming(victim.file, call),
             victim => self.without(victim.as_ref(), call),
         };
-        match &source {
+        let rename = || match &source {
             Some(source) => self.log.engine.renaming(source.file, over),
             None => over(),
+        };
+        match rename() {
+            Err(Errno::NOTEMPTY | Errno::EXIST) if flags.is_empty() && self.makes_way(&new_dir, &new) => {
+                rename()
+            }
+            done => done,
         }?;
         self.moved(seen.as_ref());
         if flags.contains(RenameFlags::EXCHANGE) {

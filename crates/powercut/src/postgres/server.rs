@@ -122,9 +122,12 @@ fn status(cluster: &Path) -> Option<String> {
     Some(text.lines().nth(7)?.trim().to_owned())
 }
 
+/// What the bare server says of the guard.
+const REFUSED: &str = "invalid data in file \"backup_label\"";
+
 /// Whether Seawall's guard is up.
 pub fn is_guarded(cluster: &Path) -> bool {
-    cluster.join("PG_VERSION.seawall").exists()
+    cluster.join("backup_label").exists()
 }
 
 /// Tries to start the bare server although the guard is up; it must refuse and say why.
@@ -133,8 +136,8 @@ pub fn bare_start_problem() -> Result<Option<String>> {
     bare.arg("-D").arg(cluster());
     let ended = program::finish(bare, "a bare start behind the guard", Duration::from_secs(10));
     Ok(match ended {
-        Ok(ended) if !ended.status.success() && ended.stderr.contains("SEAWALL") => None,
-        Ok(ended) => Some(format!("a bare start behind the guard did not name Seawall: {ended}")),
+        Ok(ended) if !ended.status.success() && ended.stderr.contains(REFUSED) => None,
+        Ok(ended) => Some(format!("a bare start behind the guard was not refused with {REFUSED:?}: {ended}")),
         Err(_) => Some("a bare start behind the guard was not refused".to_owned()),
     })
 }

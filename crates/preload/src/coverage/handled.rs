@@ -91,6 +91,22 @@ pub(super) const ROWS: &[Row] = &[
         "the next fsync is real; a last name's end makes the file leave the log first",
         &["link", "linkat", "unlink", "unlinkat", "remove"],
     ),
+    row("names", "a guard that is left in it and guards nothing any more is lowered", &["rmdir"]),
+    row(
+        "directory",
+        "guards are not shown, and the true files beside them by their own names",
+        &[
+            "readdir",
+            "readdir64",
+            "readdir_r",
+            "readdir64_r",
+            "scandir",
+            "scandir64",
+            "scandirat",
+            "scandirat64",
+            "getdents64",
+        ],
+    ),
     row("names", "a tablespace's link makes its directory managed", &["symlink", "symlinkat"]),
     row(
         "attributes",

@@ -3,6 +3,7 @@
 mod aio;
 mod attributes;
 mod close_dup;
+mod directory;
 mod dprintf;
 mod fcntl;
 pub mod frame;

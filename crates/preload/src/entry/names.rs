@@ -1,12 +1,14 @@
-//! rename, link, unlink: the next fsync of a renamed file makes its name durable, that of one with another link is
+//! rename, link, unlink, rmdir: the next fsync of a renamed file makes its name durable, that of one with another link is
 //! real; one that loses its last name leaves the log first. A symbolic link may lead a database to more of its data.
 
 use core::ffi::{CStr, c_char, c_int, c_uint};
+use core::sync::atomic::Ordering::Acquire;
 
 use libc::{AT_FDCWD, AT_SYMLINK_NOFOLLOW};
 use seawall_core::{Errno, policy};
+use seawall_wire::shm::Preset;
 
-use super::entry;
+use super::{directory, entry};
 use crate::look::{self, Seen};
 use crate::sys::{self, raw};
 use crate::{app, cached, client, errno, fdtable, guard, session};
@@ -40,7 +42,7 @@ entry! {
     }
     fn remove (path: *const c_char) -> c_int {
         errno::int(match removed(AT_FDCWD, path, 0) {
-            Err(Errno::ISDIR) => raw!(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR),
+            Err(Errno::ISDIR) => removed(AT_FDCWD, path, AT_REMOVEDIR),
             done => done,
         })
     }
@@ -57,12 +59,24 @@ pub unsafe fn moved(
     new: *const c_char,
     flags: c_uint,
 ) -> Result<usize, Errno> {
-    // SAFETY: the caller's.
-    unsafe {
-        guard::with(old_dir, old, |old| {
-            guard::with(new_dir, new, |new| move_file(old_dir, old, new_dir, new, flags))
-        })
+    let rename = || {
+        // SAFETY: the caller's.
+        unsafe {
+            guard::with(old_dir, old, |old| {
+                guard::with(new_dir, new, |new| move_file(old_dir, old, new_dir, new, flags))
+            })
+        }
+    };
+    match rename() {
+        Err(Errno::NOTEMPTY | Errno::EXIST) if flags == 0 && makes_way(new_dir, new) => rename(),
+        done => done,
     }
+}
+
+/// True if what stood in the way of a directory was guards of what is gone, and is no more.
+fn makes_way(dir: c_int, path: *const c_char) -> bool {
+    // SAFETY: the callers'.
+    unsafe { app::path(path) }.is_some_and(|path| directory::make_way(dir, path))
 }
 
 unsafe fn move_file(
@@ -84,6 +98,12 @@ unsafe fn move_file(
     let same = |a: &Seen, b: &Seen| a.file == b.file;
     let both = source.as_ref().zip(victim.as_ref());
     let goes = flags & RENAME_EXCHANGE == 0 && !both.is_some_and(|(a, b)| same(a, b));
+    // SAFETY: the caller's.
+    unsafe { raise_ahead(source.as_ref(), new_dir, new) };
+    if flags & RENAME_EXCHANGE != 0 {
+        // SAFETY: the caller's.
+        unsafe { raise_ahead(victim.as_ref(), old_dir, old) };
+    }
     let over = || match &victim {
         Some(victim) if goes => victim.unlink(call),
         Some(victim) => victim.need_name(call),
@@ -100,6 +120,36 @@ unsafe fn move_file(
         }
     }
     Ok(0)
+}
+
+/// Before a managed file gets another name its guard is there, if that depends on the name.
+unsafe fn raise_ahead(file: Option<&Seen>, dir: c_int, path: *const c_char) {
+    let Some(file) = file.filter(|file| is_guarded_by_name(file)) else { return };
+    // SAFETY: the caller's.
+    let Some(path) = (unsafe { app::path(path) }) else { return };
+    let bytes = path.to_bytes();
+    let slash = bytes.iter().rposition(|byte| *byte == b'/');
+    let (parent, name) = match slash {
+        None => (&b"."[..], bytes),
+        Some(0) => (&b"/"[..], &bytes[1..]),
+        Some(at) => (&bytes[..at], &bytes[at + 1..]),
+    };
+    let mut room = [0; libc::PATH_MAX as usize];
+    let Some(space) = room.get_mut(..parent.len()) else { return };
+    space.copy_from_slice(parent);
+    let Ok(parent) = CStr::from_bytes_until_nul(&room) else { return };
+    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    if let Ok(fd) = sys::openat(dir, parent, flags, 0) {
+        client::renaming(file.file, fd, name);
+        sys::close(fd);
+    }
+}
+
+fn is_guarded_by_name(seen: &Seen) -> bool {
+    let shm = seen.engine.shm();
+    let root = shm.file(seen.file.slot).and_then(|f| shm.root(f.root().load(Acquire)));
+    let preset = root.and_then(|root| root.kind());
+    preset.is_some_and(|preset| !matches!(preset, Preset::Postgres | Preset::Mariadb))
 }
 
 /// A file that is not managed got a name below a root: descriptors that this process has of it must be
@@ -186,7 +236,11 @@ pub unsafe fn removed(dir: c_int, path: *const c_char, flags: c_int) -> Result<u
         }
     };
     // SAFETY: the caller's.
-    unsafe { guard::with(dir, path, remove) }
+    let remove = || unsafe { guard::with(dir, path, remove) };
+    match remove() {
+        Err(Errno::NOTEMPTY | Errno::EXIST) if flags & AT_REMOVEDIR != 0 && makes_way(dir, path) => remove(),
+        done => done,
+    }
 }
 
 unsafe fn seen(dir: c_int, path: *const c_char) -> Option<Seen> {

@@ -8,7 +8,8 @@ use libc::AT_FDCWD;
 use seawall_core::{Errno, Scope};
 
 use super::{
-    aio, close_dup, entry, fcntl, mmap, names, open, origin, read, sync, truncate_fallocate, uring, write,
+    aio, close_dup, directory, entry, fcntl, mmap, names, open, origin, read, sync, truncate_fallocate,
+    uring, write,
 };
 use crate::classify::pass;
 use crate::{errno, sys};
@@ -59,6 +60,7 @@ fn changes(nr: c_long) -> bool {
             | libc::SYS_linkat
             | libc::SYS_unlinkat
             | libc::SYS_symlinkat
+            | libc::SYS_getdents64
             | libc::SYS_close
             | libc::SYS_close_range
             | libc::SYS_dup
@@ -82,6 +84,7 @@ fn is_old(nr: c_long) -> bool {
             | libc::SYS_link
             | libc::SYS_unlink
             | libc::SYS_symlink
+            | libc::SYS_rmdir
             | libc::SYS_dup2
     )
 }
@@ -166,6 +169,7 @@ unsafe fn paths(nr: c_long, [a, b, c, d, e, _]: [usize; 6]) -> Option<Result<usi
             libc::SYS_linkat => names::linked(dir, b as _, c as c_int, d as _, e as c_int),
             libc::SYS_unlinkat => names::removed(dir, b as _, c as c_int),
             libc::SYS_symlinkat => names::pointed(a as _, b as c_int, c as _),
+            libc::SYS_getdents64 => directory::entries(dir, b as _, c),
             _ => return None,
         }
     })
@@ -184,6 +188,7 @@ unsafe fn old_paths(nr: c_long, [a, b, c, ..]: [usize; 6]) -> Option<Result<usiz
             libc::SYS_link => names::linked(AT_FDCWD, a as _, AT_FDCWD, b as _, 0),
             libc::SYS_unlink => names::removed(AT_FDCWD, a as _, 0),
             libc::SYS_symlink => names::pointed(a as _, AT_FDCWD, b as _),
+            libc::SYS_rmdir => names::removed(AT_FDCWD, a as _, libc::AT_REMOVEDIR),
             libc::SYS_dup2 => close_dup::onto(a as c_int, b as c_int),
             _ => return None,
         }

@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_int, c_void};
 use core::mem::MaybeUninit;
 
 use rustix::fd::BorrowedFd;
-use seawall_core::{Errno, Scope, stand_in};
+use seawall_core::{Errno, Scope};
 
 use super::raw;
 
@@ -27,8 +27,6 @@ pub struct Stat {
     pub plain: bool,
     /// True for a regular file.
     pub regular: bool,
-    /// True for a guard's text that stands for a file.
-    pub stands_in: bool,
 }
 
 impl Stat {
@@ -55,7 +53,6 @@ impl From<libc::stat> for Stat {
             gid: s.st_gid,
             plain: s.st_mode & 0o7111 == 0,
             regular: s.st_mode & libc::S_IFMT == libc::S_IFREG,
-            stands_in: s.st_mode & (libc::S_IFMT | stand_in::MARK) == libc::S_IFREG | stand_in::MARK,
         }
     }
 }
@@ -94,6 +91,19 @@ pub fn fstatat(dir: c_int, path: &CStr, flags: c_int) -> Result<Stat, Errno> {
 /// True if the path leads to something.
 pub fn exists(dir: c_int, path: &CStr) -> bool {
     fstatat(dir, path, libc::AT_SYMLINK_NOFOLLOW).is_ok()
+}
+
+/// True if there is a directory at the path.
+pub fn is_directory(dir: c_int, path: &CStr) -> bool {
+    let mut stat = MaybeUninit::<libc::stat>::uninit();
+    let found = raw!(SYS_newfstatat, dir, path.as_ptr(), stat.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW);
+    // SAFETY: the kernel filled it.
+    found.is_ok() && unsafe { stat.assume_init() }.st_mode & libc::S_IFMT == libc::S_IFDIR
+}
+
+/// True if what is at the path, if that is no symbolic link, has this extended attribute.
+pub fn has_attribute(path: &CStr, name: &CStr) -> bool {
+    raw!(SYS_lgetxattr, path.as_ptr(), name.as_ptr(), 0, 0).is_ok()
 }
 
 /// close(2) of a descriptor of our own.
@@ -155,7 +165,7 @@ pub fn name_of(fd: c_int, room: &mut [u8; libc::PATH_MAX as usize]) -> Option<&[
 }
 
 /// "/proc/self/fd/N".
-fn proc_link(fd: c_int, room: &mut [u8; 32]) -> Option<&CStr> {
+pub fn proc_link(fd: c_int, room: &mut [u8; 32]) -> Option<&CStr> {
     const PREFIX: &[u8] = b"/proc/self/fd/";
     room[..PREFIX.len()].copy_from_slice(PREFIX);
     let (mut digits, mut n, mut rest) = ([0u8; 10], 0, u32::try_from(fd).ok()?);

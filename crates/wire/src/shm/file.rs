@@ -43,6 +43,8 @@ impl Flag {
     pub const STORED: Self = Self(4096);
     /// It is out of the log while a copy or a snapshot is taken, and has no guard.
     pub const FROZEN: Self = Self(8192);
+    /// No guard can be where it is now, out of its directory or with a second name: it never returns to the log.
+    pub const UNGUARDED: Self = Self(16384);
 
     /// Any of these forbids a return to the log.
     pub const NEVER_TRACK: Self = Self(
@@ -51,7 +53,8 @@ impl Flag {
             | Self::UNLINKED.0
             | Self::FOREIGN.0
             | Self::GIVEN_AWAY.0
-            | Self::FROZEN.0,
+            | Self::FROZEN.0
+            | Self::UNGUARDED.0,
     );
 
     /// True if `flags` has any of these bits.

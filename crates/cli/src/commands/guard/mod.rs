@@ -83,7 +83,7 @@ fn find(dir: &Path) -> Vec<Found> {
     places.sort_by(|a, b| a.0.cmp(&b.0));
     places.dedup_by(|a, b| a.0 == b.0);
     let found = places.into_iter();
-    found.map(|(at, preset)| Found { claim: guard::claimed(preset, &at), at, preset }).collect()
+    found.map(|(at, preset)| Found { claim: guard::claimed(&at), at, preset }).collect()
 }
 
 fn of_preset(preset: Preset, dir: &Path) -> Vec<(PathBuf, Preset)> {

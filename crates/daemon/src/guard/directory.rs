@@ -1,0 +1,263 @@
+//! A guard that is a *directory* where the bare database opens a log, `X`, before it reads its files.
+//!
+//! Bare SQLite takes `DATABASE-journal/` for a hot journal, cannot read it, and answers `disk I/O error` before it reads a
+//! page: in every journal mode, for every user. MariaDB cannot make `ddl_recovery.log` and ends.
+//!
+//! ```text
+//!   DOWN                     PREPARED                     UP
+//!   X: none, or          ──▶ X as before,             ──▶ X/          (marker, README)
+//!   the real log             X.seawall/ prepared          X.seawall   the real log, if any
+//! ```
+//!
+//! The step from PREPARED to UP is one rename: with RENAME_EXCHANGE where there is a real log, with
+//! RENAME_NOREPLACE where there is none. The way down is the same rename backwards. So a real log, possibly one that is
+//! needed, has one of its two names at every moment, and a directory under the other name is ours.
+
+use std::ffi::OsStr;
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use seawall_core::stand_in::{self, MARKER};
+use seawall_wire::shm::Preset;
+
+use crate::place::beside;
+
+use super::{Claim, GuardError, fault, remove, sync_directory};
+
+const README: &str = "README";
+/// Tries to meet a database that makes and removes its log at the same time.
+const RACES: u32 = 1000;
+
+struct Names<'a> {
+    log: &'a Path,
+    aside: PathBuf,
+}
+
+fn names(log: &Path) -> Names<'_> {
+    Names { aside: beside(log, ".seawall"), log }
+}
+
+impl Names<'_> {
+    fn parent(&self) -> &Path {
+        self.log.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+}
+
+/// The pool that the log `log` is guarded for, if it is.
+pub fn claimed(log: &Path) -> Option<Claim> {
+    Claim::read(&log.join(MARKER))
+}
+
+/// True if the guard at `log` is up.
+pub fn is_up(log: &Path) -> bool {
+    log.join(MARKER).symlink_metadata().is_ok()
+}
+
+/// Raises the guard at the log `log`.
+///
+/// # Errors
+/// [`GuardError`].
+pub fn raise(log: &Path, claim: &Claim) -> Result<(), GuardError> {
+    let n = names(log);
+    if let Some(found) = claimed(log) {
+        return refuse_other(&n, &found, Some(claim));
+    }
+    if n.log.is_dir() {
+        return Err(fault("replacing", n.log)(io::Error::other("it is a directory that is not ours")));
+    }
+    prepare(&n, claim)?;
+    swap(&n.aside, n.log)?;
+    sync_directory(n.parent())
+}
+
+/// Lowers it. A real log that was kept aside gets its name back.
+///
+/// # Errors
+/// [`GuardError`].
+pub fn lower(log: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
+    let n = names(log);
+    if let Some(found) = claimed(log) {
+        refuse_other(&n, &found, claim)?;
+        swap(n.log, &n.aside)?;
+        sync_directory(n.parent())?;
+    }
+    if n.aside.is_dir() {
+        clear(&n.aside)?;
+        sync_directory(n.parent())?;
+    }
+    Ok(())
+}
+
+/// Every log below `dir` that has a guard, up or half-way.
+pub fn find(preset: Preset, dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    walk(preset, dir, &mut found);
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn walk(preset: Preset, dir: &Path, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for entry in entries.flatten().filter(|e| e.file_type().is_ok_and(|kind| kind.is_dir())) {
+        let path = entry.path();
+        let log = PathBuf::from(OsStr::from_bytes(stand_in::true_name(path.as_os_str().as_bytes())));
+        // A user's own directory of such a name is like any other.
+        let is_ours = log != path || is_up(&log);
+        if is_ours && stand_in::has_directory(preset, log.as_os_str().as_bytes()) {
+            found.push(log);
+        } else if !stand_in::is_one_database(preset) {
+            walk(preset, &path, found);
+        }
+    }
+}
+
+fn refuse_other(n: &Names<'_>, found: &Claim, claim: Option<&Claim>) -> Result<(), GuardError> {
+    match claim {
+        Some(claim) if claim.uuid != found.uuid => {
+            Err(GuardError::OtherPool { at: n.log.to_owned(), pool: found.pool.display().to_string() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes the directory under its other name, complete and on disk.
+fn prepare(n: &Names<'_>, claim: &Claim) -> Result<(), GuardError> {
+    let aside = &n.aside;
+    match fs::create_dir(aside) {
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(fault("creating", aside)(e)),
+        _ => {}
+    }
+    let text = claim.text(match stand_in::has_directory(Preset::Mariadb, n.log.as_os_str().as_bytes()) {
+        true => "This directory stands where MariaDB would keep its log of DDL, ddl_recovery.log.",
+        false => "This directory stands where the SQLite database beside it would keep its journal.",
+    });
+    for name in [README, MARKER] {
+        let path = aside.join(name);
+        fs::write(&path, &text).map_err(fault("writing", &path))?;
+        open_to_all(&path, 0o644)?;
+        sync_directory(&path)?;
+    }
+    open_to_all(aside, 0o755)?;
+    sync_directory(aside)
+}
+
+/// Every user of the database must be able to see the guard.
+fn open_to_all(path: &Path, mode: u32) -> Result<(), GuardError> {
+    fs::set_permissions(path, Permissions::from_mode(mode)).map_err(fault("setting the mode of", path))
+}
+
+/// Gives the directory at `from` the name `to`; a log that has that name takes `from` instead.
+fn swap(from: &Path, to: &Path) -> Result<(), GuardError> {
+    for _ in 0..RACES {
+        let flags =
+            if to.symlink_metadata().is_ok() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
+        match renameat_with(CWD, from, CWD, to, flags).map_err(io::Error::from) {
+            Ok(()) => return Ok(()),
+            Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {}
+            Err(e) => return Err(fault("renaming", from)(e)),
+        }
+    }
+    Err(fault("renaming", from)(io::Error::other("the log beside it comes and goes too fast")))
+}
+
+fn clear(aside: &Path) -> Result<(), GuardError> {
+    // The marker goes last: half a directory is still known to be ours.
+    for name in [README, MARKER] {
+        remove(&aside.join(name))?;
+    }
+    match fs::remove_dir(aside) {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(fault("removing", aside)(e)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(uuid: u128) -> Claim {
+        Claim { uuid, pool: format!("/pool{uuid}").into() }
+    }
+
+    /// Its name, and what makes it.
+    type State = (&'static str, fn(&Names<'_>));
+
+    /// Every state a crash can leave, with and without a real journal.
+    fn crash_states() -> Vec<State> {
+        vec![
+            ("down", |_| {}),
+            ("an empty directory aside", |n| fs::create_dir(&n.aside).expect("made")),
+            ("prepared", |n| prepare(n, &claim(1)).expect("made")),
+            ("up", |n| {
+                prepare(n, &claim(1)).expect("made");
+                swap(&n.aside, n.log).expect("swapped");
+            }),
+            ("half cleared", |n| {
+                prepare(n, &claim(1)).expect("made");
+                fs::remove_file(n.aside.join(README)).expect("removed");
+            }),
+        ]
+    }
+
+    #[test]
+    fn every_crash_state_can_be_raised_and_lowered() {
+        for (name, make) in crash_states() {
+            for journal in [None, Some("a hot journal")] {
+                for up in [true, false] {
+                    for (preset, log) in
+                        [(Preset::Sqlite, "a.db-journal"), (Preset::Mariadb, stand_in::DDL_LOG)]
+                    {
+                        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+                        let log = dir.path().join(log);
+                        let n = names(&log);
+                        journal.iter().for_each(|text| fs::write(n.log, text).expect("written"));
+                        make(&n);
+                        check(name, (preset, &log), journal, up);
+                    }
+                }
+            }
+        }
+    }
+
+    fn check(name: &str, (preset, log): (Preset, &Path), journal: Option<&str>, up: bool) {
+        let n = names(log);
+        let real = if up {
+            raise(log, &claim(1)).expect(name);
+            assert_eq!(claimed(log), Some(claim(1)), "{name}");
+            assert_eq!(find(preset, n.parent()), [log], "{name}");
+            n.aside.as_path()
+        } else {
+            lower(log, Some(&claim(1))).expect(name);
+            assert!(!n.aside.exists() && !n.log.is_dir(), "{name}");
+            n.log
+        };
+        assert_eq!(fs::read_to_string(real).ok().as_deref(), journal, "{name}, up: {up}");
+    }
+
+    #[test]
+    fn another_pools_guard_stays() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let log = dir.path().join("a.db-journal");
+        raise(&log, &claim(1)).expect("raised");
+        assert!(matches!(raise(&log, &claim(2)), Err(GuardError::OtherPool { .. })));
+        assert!(matches!(lower(&log, Some(&claim(2))), Err(GuardError::OtherPool { .. })));
+        lower(&log, None).expect("abandoned on purpose");
+        assert_eq!(claimed(&log), None);
+    }
+
+    #[test]
+    fn a_users_own_directory_of_that_name_is_left_alone() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let log = dir.path().join("a.db-journal");
+        fs::create_dir(dir.path().join("a.db-journal")).expect("made");
+        fs::write(dir.path().join("a.db-journal/mine"), "").expect("written");
+        lower(&log, Some(&claim(1))).expect("nothing to do");
+        assert!(raise(&log, &claim(1)).is_err(), "not ours to replace");
+        assert!(dir.path().join("a.db-journal/mine").exists());
+    }
+}

@@ -1,0 +1,424 @@
+//! Guards, looked after: they follow their files, go with those that nobody uses, and step aside for strangers.
+//!
+//! | what happened | what is done |
+//! |---|---|
+//! | a file has another path | its guard goes up there, before the old one goes ([`follow`]) |
+//! | it lies below its directory no more | it leaves the log for good: recovery would look for it in vain |
+//! | it has a second name | it leaves the log for good: no guard is there |
+//! | every file of a guard is closed and still | their entries are given up, and so the guard goes ([`let_go`]) |
+//! | a program without Seawall reads the directory or opens a file | the guard's files leave the log, the guard goes down, and only then the open returns ([`make_way`], root's daemon only) |
+//! | that program is gone | the guard goes up, then the files may be in the log again (`warden`) |
+//! | a client removes the directory, or renames another one over it | what protects nothing any more goes at once ([`lower_left`]) |
+
+use std::collections::{BTreeSet, HashMap};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::{Acquire, SeqCst};
+use std::time::{Duration, Instant};
+
+use nix::libc::{F_RDLCK, F_UNLCK};
+use seawall_core::FileRef;
+use seawall_core::table::RootEntry;
+use seawall_wire::shm::Flag;
+
+use crate::files::{Managed, path_of};
+use crate::guard::GuardError;
+use crate::state::{Daemon, lock, real_sync};
+use crate::{evict, register, sys, warden};
+
+/// How long the files of a guard are closed and still before it goes: a database that opens them again a moment later
+/// pays for raising it again.
+const STILL: Duration = Duration::from_millis(600);
+
+/// What was last seen of each file that a guard protects, and since when.
+#[derive(Default)]
+pub(crate) struct Stillness(Mutex<HashMap<u32, (Seen, Instant)>>);
+
+/// Changes with every write and sync.
+type Seen = (FileRef, [u64; 4]);
+
+/// One look at them all, some times a second.
+pub(crate) fn review(daemon: &Daemon) {
+    let _alone = lock(&daemon.registering);
+    follow_all(daemon);
+    let_go(daemon);
+    let mut errors = daemon.guards.keep_up(&daemon.claim());
+    errors.extend(daemon.guards.lower_quiet(&daemon.claim()));
+    daemon.guards.watch(&daemon.watch, &daemon.log);
+    for error in errors {
+        daemon.log.say_once(&error.to_string(), error.to_string());
+    }
+}
+
+/// Every guard goes where its files are. The caller holds `registering`.
+pub(crate) fn follow_all(daemon: &Daemon) {
+    for slot in daemon.guards.beside() {
+        let Some(file) = daemon.files.get(slot) else { continue };
+        let Some(root) = daemon.roots.get(file.root) else { continue };
+        let Ok(links) = rustix::fs::fstat(&file.file).map(|stat| stat.st_nlink) else { continue };
+        let Ok(now) = path_of(&file.file) else { continue };
+        if links == 0 {
+            continue;
+        }
+        if !now.starts_with(&root.path) || links > 1 {
+            // By its other name it would be opened past the guard.
+            leave_for_good(daemon, &file, &now);
+        } else if let Err(e) = daemon.guards.follow(slot, &root, &now, &daemon.claim()) {
+            // Its records need a guard where it is now, and cannot have one.
+            leave_for_good(daemon, &file, &now);
+            daemon.log.say_once(&e.to_string(), format!("{} leaves the log: {e}", now.display()));
+        }
+    }
+}
+
+fn leave_for_good(daemon: &Daemon, file: &Managed, now: &Path) {
+    let reference = file.reference;
+    let mark = || daemon.engine.set_flag(reference, Flag::UNGUARDED);
+    daemon.engine.pass(daemon.me(), reference, || real_sync(file), mark);
+    let is_clean =
+        daemon.engine.shm().file(reference.slot).is_some_and(|f| !seawall_core::destage::is_dirty(f));
+    if is_clean {
+        daemon.guards.forget(reference.slot);
+    }
+    let text = format!(
+        "{} has left the log for good: it was moved out of its directory, or has a second name, where no guard can be",
+        now.display()
+    );
+    daemon.log.say_once(&text, &text);
+}
+
+/// Gives up the files of guards that nobody has open for writing, once they have been still for a moment.
+fn let_go(daemon: &Daemon) {
+    let groups = daemon.guards.groups();
+    let mut seen = lock(&daemon.stillness.0);
+    seen.retain(|slot, _| groups.iter().any(|group| group.contains(slot)));
+    let still: Vec<_> = groups.into_iter().filter(|group| is_still(daemon, group, &mut seen)).collect();
+    drop(seen);
+    for group in still {
+        let files: Vec<_> = group.iter().filter_map(|slot| daemon.files.get(*slot)).collect();
+        if files.len() == group.len() && files.iter().all(|file| is_closed(file)) {
+            let _ = files.iter().all(|file| evict::evict(daemon, file.reference.slot));
+        }
+    }
+}
+
+/// All are looked at: the time of each begins with its own last change.
+fn is_still(daemon: &Daemon, group: &BTreeSet<u32>, seen: &mut HashMap<u32, (Seen, Instant)>) -> bool {
+    let now = Instant::now();
+    let still = group.iter().filter(|slot| {
+        let Some(found) = look(daemon, **slot) else { return false };
+        let (last, since) = seen.entry(**slot).or_insert((found, now));
+        if *last != found {
+            (*last, *since) = (found, now);
+        }
+        now.duration_since(*since) >= STILL
+    });
+    still.count() == group.len()
+}
+
+fn look(daemon: &Daemon, slot: u32) -> Option<Seen> {
+    let f = daemon.engine.shm().file(slot)?;
+    let file = daemon.files.get(slot)?;
+    let counters = [f.last_lsn(), f.writes(), f.untracked_writes(), f.real_syncs()];
+    Some((file.reference, counters.map(|counter| counter.load(Acquire))))
+}
+
+/// True if nobody has it open for writing.
+fn is_closed(file: &Managed) -> bool {
+    let granted = sys::lease(file.file.as_fd(), F_RDLCK);
+    if granted {
+        sys::lease(file.file.as_fd(), F_UNLCK);
+    }
+    granted
+}
+
+/// A stranger, `pid`, is about to meet the guard of these files: they leave the log, all that have the same guard, and it
+/// steps aside. The caller holds `registering`.
+pub(crate) fn make_way(daemon: &Daemon, slots: &BTreeSet<u32>, pid: u32) {
+    let all: BTreeSet<u32> = slots.iter().flat_map(|slot| daemon.guards.companions(*slot)).collect();
+    for slot in &all {
+        if let Some(file) = daemon.files.get(*slot) {
+            warden::keep_out(daemon, &file, pid);
+        }
+    }
+    let out =
+        |slot: &u32| daemon.engine.shm().file(*slot).is_none_or(|f| !seawall_core::destage::is_dirty(f));
+    let (out, dirty): (BTreeSet<u32>, BTreeSet<u32>) = all.into_iter().partition(out);
+    // What the disk did not take keeps its guard, and its companions theirs: it is the same.
+    let stays: BTreeSet<u32> = dirty.iter().flat_map(|slot| daemon.guards.companions(*slot)).collect();
+    for error in daemon.guards.step_aside(&out.difference(&stays).copied().collect(), &daemon.claim()) {
+        daemon.log.say_once(&error.to_string(), error.to_string());
+    }
+}
+
+/// The guard of a file that is held out of the log comes back, so that the file may, too.
+pub(crate) fn come_back(daemon: &Daemon, file: &Managed) -> Result<(), GuardError> {
+    let Some(root) = daemon.roots.get(file.root) else { return Ok(()) };
+    daemon.guards.come_back(file.reference.slot, &root, &file.current_path(), &daemon.claim())
+}
+
+/// Files that an earlier daemon managed: their guards are known again. What cannot be guarded is kept out of the log.
+pub(crate) fn adopt(daemon: &Daemon) {
+    let _alone = lock(&daemon.registering);
+    let claim = daemon.claim();
+    for file in daemon.files.all().iter().filter(|file| !file.is_unlinked()) {
+        let Some(root) = daemon.roots.get(file.root) else { continue };
+        if let Err(e) = daemon.guards.come_back(file.reference.slot, &root, &file.current_path(), &claim) {
+            let mark = || daemon.engine.set_flag(file.reference, Flag::FROZEN);
+            daemon.engine.pass(daemon.me(), file.reference, || real_sync(file), mark);
+            daemon.log.say(format!("{} stays out of the log: {e}", file.current_path().display()));
+        }
+    }
+    for root in daemon.roots.all().values() {
+        adopt_those_of(daemon, root);
+    }
+}
+
+/// Those that protect no file that was found: they stay if there are records of files that were not.
+fn adopt_those_of(daemon: &Daemon, root: &RootEntry) {
+    let is_of = |i: u32| daemon.roots.get(i).is_some_and(|other| other.data == root.data);
+    let is_lost = |slot: u32| daemon.files.get(slot).is_none();
+    let mut lost = daemon.engine.shm().files().filter(|(_, f)| seawall_core::destage::is_dirty(*f));
+    let kept = lost.any(|(slot, f)| is_lost(slot) && is_of(f.root().load(Acquire)));
+    for at in crate::guard::find(root.preset, &root.data) {
+        if let Err(e) = daemon.guards.adopt(root.preset, &at, &daemon.claim(), kept) {
+            daemon.log.say(e.to_string());
+        }
+    }
+}
+
+/// A client removes this directory, or replaces it: what protects nothing any more is lowered before it tries.
+///
+/// # Errors
+/// The first that cannot be lowered.
+pub(crate) fn lower_left(daemon: &Daemon, directory: &OwnedFd) -> Result<(), GuardError> {
+    let Ok(stat) = rustix::fs::fstat(directory) else { return Ok(()) };
+    register::forget_unlinked(daemon);
+    let _alone = lock(&daemon.registering);
+    let errors = daemon.guards.lower_quiet_in((stat.st_dev, stat.st_ino), &daemon.claim());
+    errors.into_iter().next().map_or(Ok(()), Err)
+}
+
+/// A client is about to rename the managed file `file` to `name` in `directory`: its guard goes up there first.
+///
+/// # Errors
+/// It cannot be raised there: then the file has left the log.
+pub(crate) fn renaming(
+    daemon: &Daemon,
+    file: FileRef,
+    directory: &OwnedFd,
+    name: &Path,
+) -> Result<(), GuardError> {
+    let _alone = lock(&daemon.registering);
+    let managed = daemon.files.get(file.slot).filter(|managed| managed.reference == file);
+    let (Some(managed), Ok(directory)) = (managed, path_of(directory)) else { return Ok(()) };
+    let Some(root) = daemon.roots.get(managed.root) else { return Ok(()) };
+    let to = directory.join(name);
+    if !to.starts_with(&root.path) {
+        leave_for_good(daemon, &managed, &to);
+        return Ok(());
+    }
+    match daemon.guards.raise_ahead(file.slot, &root, &to, &daemon.claim()) {
+        // Its own stands aside too, or it will be found where it is then.
+        Err(GuardError::Aside { .. }) => Ok(()),
+        Err(e) => {
+            leave_for_good(daemon, &managed, &to);
+            Err(e)
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Takes the mark off a file that was kept out because of a stranger.
+pub(crate) fn let_back(daemon: &Daemon, file: FileRef) {
+    if let Some(f) = daemon.engine.shm().file(file.slot).filter(|_| daemon.engine.knows(file)) {
+        f.flags().fetch_and(!Flag::FOREIGN.0, SeqCst);
+    }
+    daemon.engine.release(daemon.me(), file);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::roots::{self, AddRoot};
+    use crate::{closing, serve, start};
+    use std::fs::{self, File};
+    use std::path::PathBuf;
+
+    /// A daemon without threads, and a directory whose SQLite databases it manages.
+    struct Scene {
+        daemon: Daemon,
+        data: tempfile::TempDir,
+        _ram: tempfile::TempDir,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let ram = tempfile::tempdir_in("/dev/shm").expect("a directory");
+            let data = tempfile::tempdir_in("/var/tmp").expect("a directory");
+            let pool = ram.path().join("pool");
+            seawall_core::pool::create(&pool, 16 << 20, true, false).expect("a pool");
+            let options = serve::Options { pool, keep: false, boot: false, journal: false, cache: None };
+            let mut daemon = start::start(&options).expect("started");
+            // Nobody would answer.
+            daemon.watch = crate::watch::Watch::Blind;
+            let path = data.path().to_owned();
+            let wanted =
+                AddRoot { preset: "sqlite".into(), policy: "tail".into(), path: path.clone(), data: path };
+            roots::add(&daemon, &wanted, None).expect("added");
+            Self { daemon, data, _ram: ram }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.data.path().join(name)
+        }
+
+        fn is_guarded(&self, database: &str) -> bool {
+            self.path(&format!("{database}-journal/.seawall")).exists()
+        }
+
+        /// Makes `DATABASE-wal` and registers it.
+        fn open(&self, database: &str) -> (File, FileRef) {
+            let file = File::create(self.path(&format!("{database}-wal"))).expect("created");
+            let registered = self.register(&file).expect("managed");
+            (file, registered)
+        }
+
+        fn register(&self, file: &File) -> Option<FileRef> {
+            register::register(&self.daemon, &file.try_clone().expect("a copy").into()).ok()
+        }
+
+        fn is_out(&self, file: FileRef) -> bool {
+            Flag::FOREIGN.any_in(self.daemon.engine.flags(file))
+        }
+
+        fn slots(&self, files: &[FileRef]) -> BTreeSet<u32> {
+            files.iter().map(|file| file.slot).collect()
+        }
+
+        fn aside(&self, slots: &BTreeSet<u32>) {
+            let _alone = lock(&self.daemon.registering);
+            make_way(&self.daemon, slots, std::process::id());
+        }
+    }
+
+    impl Drop for Scene {
+        fn drop(&mut self) {
+            closing::forget_boot(&self.daemon);
+            start::release(&self.daemon);
+        }
+    }
+
+    #[test]
+    fn a_file_is_known_only_behind_its_guard() {
+        let scene = Scene::new();
+        let (_file, _) = scene.open("a");
+        assert!(scene.is_guarded("a"));
+        fs::create_dir(scene.path("b-journal")).expect("in the way of a guard");
+        let unguarded = File::create(scene.path("b-wal")).expect("created");
+        assert_eq!(scene.register(&unguarded), None, "what cannot be guarded is not managed");
+    }
+
+    #[test]
+    fn a_guard_that_protects_something_stays_and_another_goes() {
+        let scene = Scene::new();
+        let (_file, _) = scene.open("a");
+        let (gone, reference) = scene.open("b");
+        {
+            let _alone = lock(&scene.daemon.registering);
+            register::forget(&scene.daemon, reference.slot);
+        }
+        drop(gone);
+        review(&scene.daemon);
+        assert!(scene.is_guarded("a") && !scene.path("b-journal").exists());
+        assert_eq!(scene.daemon.guards.count(), 1);
+    }
+
+    #[test]
+    fn a_guard_goes_where_its_file_goes() {
+        let scene = Scene::new();
+        let (_file, _) = scene.open("a");
+        fs::rename(scene.path("a-wal"), scene.path("b-wal")).expect("renamed");
+        review(&scene.daemon);
+        assert!(scene.is_guarded("b") && !scene.path("a-journal").exists());
+    }
+
+    #[test]
+    fn the_guard_of_a_rename_that_is_announced_is_up_before_it_and_goes_if_it_does_not_come() {
+        let scene = Scene::new();
+        let (_file, reference) = scene.open("a");
+        let dir: OwnedFd = File::open(scene.data.path()).expect("opened").into();
+        renaming(&scene.daemon, reference, &dir, Path::new("b-wal")).expect("raised");
+        review(&scene.daemon);
+        assert!(scene.is_guarded("a") && scene.is_guarded("b"));
+        fs::rename(scene.path("a-wal"), scene.path("b-wal")).expect("renamed");
+        review(&scene.daemon);
+        assert!(!scene.path("a-journal").exists() && scene.is_guarded("b"));
+    }
+
+    #[test]
+    fn a_file_with_another_name_or_out_of_its_directory_leaves_the_log() {
+        let scene = Scene::new();
+        let other = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let (_linked, first) = scene.open("a");
+        let (_moved, second) = scene.open("b");
+        fs::hard_link(scene.path("a-wal"), scene.path("c-wal")).expect("linked");
+        fs::rename(scene.path("b-wal"), other.path().join("b-wal")).expect("renamed");
+        review(&scene.daemon);
+        for file in [first, second] {
+            assert!(Flag::UNGUARDED.any_in(scene.daemon.engine.flags(file)));
+        }
+        assert!(!scene.path("a-journal").exists() && !scene.path("b-journal").exists());
+        assert_eq!(fs::read_dir(other.path()).expect("a directory").count(), 1);
+    }
+
+    #[test]
+    fn the_files_of_a_guard_are_given_up_when_all_are_closed_and_still() {
+        let scene = Scene::new();
+        let (open, _) = scene.open("a");
+        let (closed, _) = scene.open("b");
+        drop(closed);
+        let begin = Instant::now();
+        while scene.path("b-journal").exists() {
+            assert!(scene.is_guarded("a"), "one that is open for writing");
+            assert!(begin.elapsed() < Duration::from_secs(20));
+            review(&scene.daemon);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        assert!(begin.elapsed() >= STILL, "it may be opened again at once");
+        review(&scene.daemon);
+        assert!(scene.is_guarded("a"));
+        drop(open);
+    }
+
+    #[test]
+    fn a_guard_steps_aside_when_its_files_are_out_and_is_back_before_they_are() {
+        let scene = Scene::new();
+        let (_file, first) = scene.open("a");
+        let database = scene.path("a");
+        fs::write(&database, seawall_core::policy::SQLITE_MAGIC).expect("written");
+        let database = File::options().read(true).write(true).open(database).expect("opened");
+        let second = scene.register(&database).expect("managed");
+        scene.aside(&scene.slots(&[first]));
+        assert!(!scene.path("a-journal").exists());
+        assert!(scene.is_out(first) && scene.is_out(second), "all that have this guard");
+        let new = File::create(scene.path("a-journal")).expect("SQLite's own");
+        assert_eq!(scene.register(&new), None, "not while its guard stands aside");
+        review(&scene.daemon);
+        assert!(!scene.is_guarded("a"), "it does not come back by itself");
+        let managed = scene.daemon.files.get(first.slot).expect("known");
+        come_back(&scene.daemon, &managed).expect("raised");
+        assert!(scene.is_guarded("a") && scene.is_out(first));
+        assert_eq!(fs::metadata(scene.path("a-journal.seawall")).expect("SQLite's own").len(), 0);
+    }
+
+    #[test]
+    fn what_is_no_database_is_not_managed_and_has_no_guard() {
+        let scene = Scene::new();
+        fs::write(scene.path("text"), "SQLite format 4, or none at all").expect("written");
+        let text = File::options().read(true).write(true).open(scene.path("text")).expect("opened");
+        assert_eq!(scene.register(&text), None);
+        assert!(!scene.path("text-journal").exists());
+    }
+}

@@ -1,0 +1,364 @@
+//! Guards (promise P5) over the life of a daemon: raised before a file's first record, bound to what they protect, gone
+//! with the last file that needs them.
+//!
+//! A guard stands in a *directory*, of which this holds a descriptor, under a name; so it moves with that directory. It
+//! protects *slots*; where their files go, it follows.
+//!
+//! ```text
+//!          raise, protect                            the last file is forgotten, evicted or gone elsewhere
+//!   none ─────────────────▶ up ───────────────────────────────────────────────────────────────────────────▶ none
+//!                           │ ▲
+//!   every file of it is out │ │ raised again before the first of them is let back
+//!            of the log     ▼ │
+//!                          aside: for a stranger who looks at the directory, or for a freeze
+//! ```
+//!
+//! Invariant: a file that may have a record has its guard up, at the name where the file is (within one look around,
+//! [`follow`], where a program without Seawall renamed it).
+//!
+//! Everything that changes which guards there are is called with `registering` held.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
+use seawall_core::table::RootEntry;
+use seawall_wire::shm::Preset;
+
+use crate::files::path_of;
+use crate::guard::{self, Claim, GuardError};
+use crate::log::Log;
+use crate::state::lock;
+use crate::watch::Watch;
+
+/// How long a guard that was raised for a rename waits for the rename.
+const AHEAD: Duration = Duration::from_secs(5);
+
+/// What one guard is known by: device and inode of its directory, and its name there.
+type Key = ((u64, u64), OsString);
+
+struct Guard {
+    preset: Preset,
+    /// Its directory, wherever that is now.
+    dir: Arc<OwnedFd>,
+    /// False while it stands aside.
+    up: bool,
+    /// It protects records whose file is not to be found: it stays until they are recovered.
+    kept: bool,
+}
+
+/// Where a file's guard is.
+struct Protected {
+    /// The file's path when that was found out.
+    path: PathBuf,
+    key: Key,
+    /// The guard at the name that the file is about to get, and until when it is waited for.
+    ahead: Option<(Key, Instant)>,
+}
+
+#[derive(Default)]
+struct All {
+    guards: BTreeMap<Key, Guard>,
+    protected: BTreeMap<u32, Protected>,
+    /// Directories whose opening by strangers is waited for.
+    watched: BTreeMap<(u64, u64), Arc<OwnedFd>>,
+}
+
+/// The guards of a daemon.
+#[derive(Default)]
+pub(crate) struct Guards(Mutex<All>);
+
+/// A guard that is up and waits for the slot it is to protect.
+pub(crate) struct Raised {
+    key: Key,
+    path: PathBuf,
+}
+
+/// Where the guard of a file is to be.
+fn place(root: &RootEntry, path: &Path) -> PathBuf {
+    guard::place(root.preset, &root.data, path)
+}
+
+/// True if the guard's place depends on where the file is, and not on its database's directory alone.
+fn is_beside(preset: Preset) -> bool {
+    !matches!(preset, Preset::Postgres | Preset::Mariadb)
+}
+
+/// True if the guard is met by whoever reads the directory, and therefore steps aside. The others are at places that
+/// backups leave out by their rules.
+pub(crate) fn steps_aside(preset: Preset) -> bool {
+    is_beside(preset)
+}
+
+/// The guard's path by its directory's descriptor: the directory may be renamed meanwhile.
+fn at(dir: impl AsFd, name: &OsStr) -> PathBuf {
+    Path::new("/proc/self/fd").join(dir.as_fd().as_raw_fd().to_string()).join(name)
+}
+
+/// Says where it is instead of by which descriptor it was found.
+fn shown(error: GuardError, dir: impl AsFd, name: &OsStr) -> GuardError {
+    let real = path_of(dir).unwrap_or_default();
+    error.at(|path| match path.file_name() {
+        Some(file) if path.parent().is_some_and(|parent| parent.starts_with("/proc/self/fd")) => {
+            real.join(file)
+        }
+        _ => real.join(name),
+    })
+}
+
+impl Guard {
+    fn raise(&self, name: &OsStr, claim: &Claim) -> Result<(), GuardError> {
+        guard::raise(self.preset, &at(&self.dir, name), claim).map_err(|e| shown(e, &self.dir, name))
+    }
+
+    fn lower(&self, name: &OsStr, claim: &Claim) -> Result<(), GuardError> {
+        guard::lower(self.preset, &at(&self.dir, name), Some(claim)).map_err(|e| shown(e, &self.dir, name))
+    }
+
+    /// False if the directory was removed, and the guard with it.
+    fn is_in_a_directory(&self) -> bool {
+        fstat(&self.dir).is_ok_and(|stat| stat.st_nlink > 0)
+    }
+}
+
+impl All {
+    /// The guard at this path, which is to be up.
+    fn raise(&mut self, preset: Preset, path: &Path, claim: &Claim) -> Result<Key, GuardError> {
+        let (dir, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = openat(CWD, dir, flags, Mode::empty()).and_then(|dir| Ok((fstat(&dir)?, dir)));
+        let (stat, dir) = opened.map_err(|e| guard::fault("opening", dir)(e.into()))?;
+        let key = ((stat.st_dev, stat.st_ino), name.to_owned());
+        if let Some(known) = self.guards.get(&key) {
+            if !known.up {
+                return Err(GuardError::Aside { at: path.to_owned() });
+            }
+            // The files are asked, not our list: somebody's hand may have taken it away.
+            known.raise(name, claim)?;
+            return Ok(key);
+        }
+        let guard = Guard { preset, dir: Arc::new(dir), up: true, kept: false };
+        guard.raise(name, claim)?;
+        self.guards.insert(key.clone(), guard);
+        Ok(key)
+    }
+
+    fn slots(&self, key: &Key) -> BTreeSet<u32> {
+        self.protected.iter().filter(|(_, file)| file.key == *key).map(|(slot, _)| *slot).collect()
+    }
+
+    /// Those that protect nothing.
+    fn quiet(&self) -> Vec<Key> {
+        let mut needed: BTreeSet<&Key> = self.protected.values().map(|file| &file.key).collect();
+        needed.extend(self.protected.values().filter_map(|file| file.ahead.as_ref().map(|(key, _)| key)));
+        let is_quiet = |(key, guard): &(&Key, &Guard)| !guard.kept && !needed.contains(key);
+        self.guards.iter().filter(is_quiet).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Lowers one for good. One that stands aside only goes out of the list.
+    fn lower(&mut self, key: &Key, claim: &Claim) -> Result<(), GuardError> {
+        let Some(guard) = self.guards.get(key) else { return Ok(()) };
+        match guard.lower(&key.1, claim) {
+            Err(e) if guard.is_in_a_directory() => Err(e),
+            _ => {
+                self.guards.remove(key);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Guards {
+    /// How many are up.
+    pub fn count(&self) -> usize {
+        lock(&self.0).guards.values().filter(|guard| guard.up).count()
+    }
+
+    /// Raises the guard of the file at `path`, durably. At once if it is up.
+    ///
+    /// # Errors
+    /// [`GuardError`]: the file must not be managed; [`GuardError::Aside`]: not now.
+    pub fn raise(&self, root: &RootEntry, path: &Path, claim: &Claim) -> Result<Raised, GuardError> {
+        let key = lock(&self.0).raise(root.preset, &place(root, path), claim)?;
+        Ok(Raised { key, path: path.to_owned() })
+    }
+
+    /// The guard protects the file of `slot` from now on.
+    pub fn protect(&self, slot: u32, Raised { key, path }: Raised) {
+        lock(&self.0).protected.insert(slot, Protected { path, key, ahead: None });
+    }
+
+    /// The file of `slot` needs none any more.
+    pub fn forget(&self, slot: u32) {
+        lock(&self.0).protected.remove(&slot);
+    }
+
+    /// A guard that another daemon left. Without a file that it protects it is lowered; `kept`: it stays.
+    pub fn adopt(&self, preset: Preset, path: &Path, claim: &Claim, kept: bool) -> Result<(), GuardError> {
+        let mut all = lock(&self.0);
+        let key = all.raise(preset, path, claim)?;
+        if let Some(guard) = all.guards.get_mut(&key) {
+            guard.kept |= kept;
+        }
+        Ok(())
+    }
+
+    /// The file of `slot` is about to be renamed to `to`: the guard at that name goes up first, and stays for a while
+    /// though the file is not there yet.
+    pub fn raise_ahead(
+        &self,
+        slot: u32,
+        root: &RootEntry,
+        to: &Path,
+        claim: &Claim,
+    ) -> Result<(), GuardError> {
+        if !is_beside(root.preset) {
+            return Ok(());
+        }
+        let mut all = lock(&self.0);
+        if !all.protected.contains_key(&slot) {
+            return Ok(());
+        }
+        let key = all.raise(root.preset, &place(root, to), claim)?;
+        if let Some(file) = all.protected.get_mut(&slot).filter(|file| file.key != key) {
+            file.ahead = Some((key, Instant::now() + AHEAD));
+        }
+        Ok(())
+    }
+
+    /// The file of `slot` is at `now`: its guard is raised there, and what was raised for a rename that did not come is
+    /// given up. Cheap if the file is where it was.
+    pub fn follow(&self, slot: u32, root: &RootEntry, now: &Path, claim: &Claim) -> Result<(), GuardError> {
+        let mut all = lock(&self.0);
+        let Some(file) = all.protected.get_mut(&slot).filter(|_| is_beside(root.preset)) else {
+            return Ok(());
+        };
+        if file.path == now {
+            file.ahead = file.ahead.take().filter(|(_, until)| *until > Instant::now());
+            return Ok(());
+        }
+        // While its guard stands aside the file is out of the log, and gets its new one when that is raised again.
+        let is_aside =
+            all.protected.get(&slot).and_then(|file| all.guards.get(&file.key)).is_some_and(|g| !g.up);
+        if is_aside {
+            return Ok(());
+        }
+        let key = all.raise(root.preset, &place(root, now), claim)?;
+        all.protected.insert(slot, Protected { path: now.to_owned(), key, ahead: None });
+        Ok(())
+    }
+
+    /// The slots whose guards' place depends on where their files are.
+    pub fn beside(&self) -> Vec<u32> {
+        let all = lock(&self.0);
+        let is_beside =
+            |file: &Protected| all.guards.get(&file.key).is_some_and(|guard| is_beside(guard.preset));
+        all.protected.iter().filter(|(_, file)| is_beside(file)).map(|(slot, _)| *slot).collect()
+    }
+
+    /// The slots of each guard that is up.
+    pub fn groups(&self) -> Vec<BTreeSet<u32>> {
+        let all = lock(&self.0);
+        let up = all.guards.iter().filter(|(_, guard)| guard.up);
+        up.map(|(key, _)| all.slots(key)).filter(|slots| !slots.is_empty()).collect()
+    }
+
+    /// The slots that have the same guard as this one, itself among them.
+    pub fn companions(&self, slot: u32) -> BTreeSet<u32> {
+        let all = lock(&self.0);
+        all.protected.get(&slot).map_or_else(|| BTreeSet::from([slot]), |file| all.slots(&file.key))
+    }
+
+    /// The slots whose guards stand in this directory and step aside for whoever reads it.
+    pub fn met_at(&self, directory: (u64, u64)) -> BTreeSet<u32> {
+        let all = lock(&self.0);
+        let met = all.guards.iter().filter(|(key, guard)| key.0 == directory && steps_aside(guard.preset));
+        met.flat_map(|(key, _)| all.slots(key)).collect()
+    }
+
+    /// Strangers who open the directory of a guard that steps aside are waited for, as long as it is there.
+    pub fn watch(&self, watch: &Watch, log: &Log) {
+        let mut all = lock(&self.0);
+        let aside = all.guards.iter().filter(|(_, guard)| steps_aside(guard.preset));
+        let wanted: BTreeMap<_, _> = aside.map(|(key, guard)| (key.0, Arc::clone(&guard.dir))).collect();
+        let new = wanted.iter().filter(|(inode, _)| !all.watched.contains_key(inode));
+        new.for_each(|(_, dir)| watch.add_directory(dir, log));
+        let gone = all.watched.iter().filter(|(inode, _)| !wanted.contains_key(inode));
+        gone.for_each(|(_, dir)| watch.remove_directory(dir));
+        all.watched = wanted;
+    }
+
+    /// Lowers the guards of these slots for now. Their files, all of them, are out of the log, and stay so until
+    /// [`Self::come_back`].
+    pub fn step_aside(&self, slots: &BTreeSet<u32>, claim: &Claim) -> Vec<GuardError> {
+        let mut all = lock(&self.0);
+        let of = |slot: &u32| all.protected.get(slot).map(|file| file.key.clone());
+        let keys: BTreeSet<Key> = slots.iter().filter_map(of).collect();
+        let mut errors = Vec::new();
+        for key in keys {
+            debug_assert!(all.slots(&key).is_subset(slots), "a file in the log loses its guard");
+            let Some(guard) = all.guards.get_mut(&key).filter(|guard| guard.up) else { continue };
+            match guard.lower(&key.1, claim) {
+                Ok(()) => guard.up = false,
+                Err(e) => errors.push(e),
+            }
+        }
+        errors
+    }
+
+    /// Raises the guard of `slot`, whose file is at `now`, if it stands aside: then the file may be let back.
+    pub fn come_back(
+        &self,
+        slot: u32,
+        root: &RootEntry,
+        now: &Path,
+        claim: &Claim,
+    ) -> Result<(), GuardError> {
+        let mut all = lock(&self.0);
+        let Some(key) = all.protected.get(&slot).map(|file| file.key.clone()) else {
+            let key = all.raise(root.preset, &place(root, now), claim)?;
+            all.protected.insert(slot, Protected { path: now.to_owned(), key, ahead: None });
+            return Ok(());
+        };
+        if let Some(guard) = all.guards.get_mut(&key).filter(|guard| !guard.up) {
+            guard.raise(&key.1, claim)?;
+            guard.up = true;
+        }
+        drop(all);
+        self.follow(slot, root, now, claim)
+    }
+
+    /// True while the guard of `slot` stands aside.
+    pub fn is_aside(&self, slot: u32) -> bool {
+        let all = lock(&self.0);
+        all.protected.get(&slot).and_then(|file| all.guards.get(&file.key)).is_some_and(|guard| !guard.up)
+    }
+
+    /// Puts up again what took a guard's place: a rename of the database's that met the raising, or somebody's hand.
+    pub fn keep_up(&self, claim: &Claim) -> Vec<GuardError> {
+        let all = lock(&self.0);
+        let up = all.guards.iter().filter(|(_, guard)| guard.up);
+        let fallen =
+            up.filter(|(key, guard)| !guard::is_up(&at(&guard.dir, &key.1)) && guard.is_in_a_directory());
+        fallen.filter_map(|(key, guard)| guard.raise(&key.1, claim).err()).collect()
+    }
+
+    /// Lowers those that protect nothing. What could not be lowered is returned and stays up.
+    pub fn lower_quiet(&self, claim: &Claim) -> Vec<GuardError> {
+        let mut all = lock(&self.0);
+        let quiet = all.quiet();
+        quiet.iter().filter_map(|key| all.lower(key, claim).err()).collect()
+    }
+
+    /// Those of them that stand in this directory.
+    pub fn lower_quiet_in(&self, directory: (u64, u64), claim: &Claim) -> Vec<GuardError> {
+        let mut all = lock(&self.0);
+        let quiet = all.quiet();
+        let here = quiet.iter().filter(|key| key.0 == directory);
+        here.filter_map(|key| all.lower(key, claim).err()).collect()
+    }
+}
