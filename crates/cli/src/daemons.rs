@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use seawall_core::path_text::Shown;
 use seawall_daemon::control::Control;
 use seawall_daemon::status::Status;
 use seawall_wire::message::Kind;
@@ -195,7 +196,7 @@ impl Running {
 
     fn json(&self) -> Value {
         let status = ask(&self.pool).ok().and_then(|status| serde_json::to_value(status).ok());
-        json!({ "pool": self.pool, "user": user::name(self.uid), "daemon_pid": self.pid, "status": status })
+        json!({ "pool": Shown(&self.pool), "user": user::name(self.uid), "daemon_pid": self.pid, "status": status })
     }
 }
 

@@ -32,6 +32,8 @@ pub mod destage;
 #[cfg(feature = "std")]
 pub mod inspect;
 #[cfg(feature = "std")]
+pub mod path_text;
+#[cfg(feature = "std")]
 pub mod pool;
 #[cfg(feature = "std")]
 pub mod reap;

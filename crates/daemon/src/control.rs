@@ -128,7 +128,8 @@ impl Control {
     /// # Errors
     /// [`ControlError`].
     pub fn request<T: DeserializeOwned>(&self, kind: Kind, body: &impl Serialize) -> Result<T, ControlError> {
-        let body = serde_json::to_vec(body).map_err(io::Error::from)?;
+        let body =
+            serde_json::to_vec(body).map_err(|e| ControlError::Failed(format!("asking the daemon: {e}")))?;
         let mut bytes = Request::new(kind, body.len() as u32).as_bytes().to_vec();
         bytes.extend_from_slice(&body);
         net::send(&self.socket, &bytes, &[])?;

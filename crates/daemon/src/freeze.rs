@@ -44,6 +44,7 @@ pub enum Asked {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Wanted {
     /// One database's directory; `None`: everything in the pool.
+    #[serde(with = "seawall_core::path_text::option", default)]
     pub directory: Option<PathBuf>,
     /// It ends by itself after so many seconds.
     pub seconds: Option<u64>,
@@ -57,6 +58,7 @@ pub struct Answered {
     /// It is frozen, or was until now.
     pub frozen: bool,
     /// The databases' directories.
+    #[serde(with = "seawall_core::path_text::list")]
     pub directories: Vec<PathBuf>,
     /// Files that cannot go back into the log, because their guard cannot be raised.
     pub left_out: Vec<String>,
@@ -66,6 +68,7 @@ pub struct Answered {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct FrozenStatus {
     /// The databases' directories.
+    #[serde(with = "seawall_core::path_text::list")]
     pub directories: Vec<PathBuf>,
     /// For how long they have been.
     pub seconds: u64,

@@ -69,6 +69,7 @@ pub struct MirrorStatus {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct MirrorCopyStatus {
     /// Where it is.
+    #[serde(with = "seawall_core::path_text")]
     pub path: PathBuf,
     /// It is written; else it was lost.
     pub written: bool,

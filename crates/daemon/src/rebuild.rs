@@ -30,6 +30,7 @@ pub enum Asked {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Wanted {
     /// A new file, a disk or partition, or the copy that was lost.
+    #[serde(with = "seawall_core::path_text")]
     pub path: PathBuf,
     /// Overwrite what a disk or partition holds.
     pub force: bool,
@@ -39,6 +40,7 @@ pub struct Wanted {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RebuildStatus {
     /// Where the copy is.
+    #[serde(with = "seawall_core::path_text")]
     pub path: PathBuf,
     /// How far it is.
     pub state: RebuildState,

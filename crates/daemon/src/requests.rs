@@ -39,8 +39,10 @@ impl Answer<'_> {
     }
 
     fn json(status: Status, body: &impl Serialize) -> Self {
-        let body = serde_json::to_vec(body).unwrap_or_default();
-        Self { reply: Reply::new(status), body, descriptors: Vec::new() }
+        match serde_json::to_vec(body) {
+            Ok(body) => Self { reply: Reply::new(status), body, descriptors: Vec::new() },
+            Err(e) => Self::failed(format!("the answer cannot be written as JSON: {e}")),
+        }
     }
 
     fn failed(error: impl ToString) -> Self {

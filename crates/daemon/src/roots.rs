@@ -26,8 +26,10 @@ pub struct AddRoot {
     /// Name of the policy.
     pub policy: String,
     /// The directory whose files are managed.
+    #[serde(with = "seawall_core::path_text")]
     pub path: PathBuf,
     /// The database's directory, where the guard lives.
+    #[serde(with = "seawall_core::path_text")]
     pub data: PathBuf,
 }
 

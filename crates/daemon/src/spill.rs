@@ -20,6 +20,7 @@ const PAUSE: futex::Timespec = futex::Timespec { tv_sec: 1, tv_nsec: 0 };
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SpillStatus {
     /// Where it is.
+    #[serde(with = "seawall_core::path_text")]
     pub path: PathBuf,
     /// Bytes of its slots.
     pub size: u64,

@@ -28,6 +28,7 @@ pub struct Status {
     /// Why we say so.
     pub because: String,
     /// Path of the pool.
+    #[serde(with = "seawall_core::path_text")]
     pub pool: PathBuf,
     /// UUID of the pool.
     pub uuid: String,
@@ -56,6 +57,7 @@ pub struct Status {
     /// Process id of the daemon.
     pub daemon_pid: u32,
     /// Its log file.
+    #[serde(with = "seawall_core::path_text")]
     pub log: PathBuf,
     /// How foreign writers are seen: `fanotify`, `inotify` or `none`.
     pub watch: String,
@@ -74,12 +76,15 @@ pub struct Status {
     pub roots: Vec<RootStatus>,
     /// Directories that an atomic database links to and that are not managed: pages in them can tear.
     #[serde(default)]
+    #[serde(with = "seawall_core::path_text::list")]
     pub not_covered: Vec<PathBuf>,
     /// A file that was synced without the log though by its name it is a database's: it lies elsewhere.
     #[serde(default)]
+    #[serde(with = "seawall_core::path_text::option")]
     pub elsewhere: Option<PathBuf>,
     /// A file that was synced without the log, and that no preset knows.
     #[serde(default)]
+    #[serde(with = "seawall_core::path_text::option")]
     pub unknown: Option<PathBuf>,
     /// Managed files.
     pub files: Vec<FileStatus>,
@@ -116,6 +121,7 @@ pub struct RootStatus {
     /// Name of its policy.
     pub policy: String,
     /// The directory.
+    #[serde(with = "seawall_core::path_text")]
     pub path: PathBuf,
     /// Files that were registered below it so far.
     #[serde(default)]
@@ -135,6 +141,7 @@ pub struct FileStatus {
     #[serde(default)]
     pub class: String,
     /// Where it is.
+    #[serde(with = "seawall_core::path_text")]
     pub path: PathBuf,
     /// Its writes go through the log.
     pub tracked: bool,

@@ -167,7 +167,7 @@ pub fn facts(machine: &Machine, attached: &Attached) -> Value {
     json!({
         "unit": attached.unit,
         "daemon": attached.daemon(),
-        "data": attached.data,
+        "data": seawall_core::path_text::Shown(&attached.data),
         "running": machine.is_running(&attached.unit),
         "main_pid": pid,
         "with_seawall": pid.map(|pid| process::has_preload(pid).unwrap_or(false)),

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use seawall_core::path_text::Shown;
 use serde_json::{Value, json};
 
 use super::machine::{Machine, systemctl};
@@ -89,7 +90,7 @@ impl Step<'_> {
 /// What is written, made, removed and stopped.
 pub fn json(steps: &[Step<'_>]) -> Value {
     let files = steps.iter().filter_map(|step| match step {
-        Step::Write(path, text) => Some(json!({ "path": path, "text": text })),
+        Step::Write(path, text) => Some(json!({ "path": Shown(path), "text": text })),
         _ => None,
     });
     let stopped = steps.iter().filter_map(|step| match step {
@@ -98,8 +99,8 @@ pub fn json(steps: &[Step<'_>]) -> Value {
     });
     json!({
         "files": files.collect::<Vec<_>>(),
-        "made": steps.iter().filter_map(Step::made).collect::<Vec<_>>(),
-        "removed": steps.iter().filter_map(Step::removed).collect::<Vec<_>>(),
+        "made": steps.iter().filter_map(Step::made).map(Shown).collect::<Vec<_>>(),
+        "removed": steps.iter().filter_map(Step::removed).map(Shown).collect::<Vec<_>>(),
         "stopped": stopped.collect::<Vec<_>>(),
     })
 }

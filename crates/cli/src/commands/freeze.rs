@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::{SigSet, Signal};
+use seawall_core::path_text::Shown;
 use seawall_daemon::control::{Control, ControlError};
 use seawall_daemon::freeze::{Answered, Asked, FrozenStatus, Wanted};
 use seawall_daemon::guard::Claim;
@@ -70,7 +71,7 @@ pub fn freeze(how: &Freeze) -> Result<ExitCode> {
     }
     if how.json {
         show::json(
-            &json!({ "frozen": true, "pool": pool, "directories": done.directories, "seconds": seconds }),
+            &json!({ "frozen": true, "pool": Shown(&pool), "directories": shown(&done.directories), "seconds": seconds }),
         )?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -126,7 +127,7 @@ fn unserved(pool: &Path, how: &Freeze) -> Result<ExitCode> {
         return run(&how.command);
     }
     match how.json {
-        true => show::json(&json!({ "frozen": false, "pool": pool }))?,
+        true => show::json(&json!({ "frozen": false, "pool": Shown(pool) }))?,
         false => {
             outln!("nothing to freeze: no daemon serves {}, and nothing is live in it", pool.display())
         }
@@ -201,6 +202,10 @@ pub fn words(frozen: &FrozenStatus) -> String {
         list(&frozen.directories),
         frozen.seconds
     )
+}
+
+fn shown(paths: &[PathBuf]) -> Vec<Shown<'_>> {
+    paths.iter().map(|path| Shown(path)).collect()
 }
 
 fn list(paths: &[PathBuf]) -> String {

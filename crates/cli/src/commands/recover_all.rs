@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use anyhow::{Context, Result, anyhow, bail};
+use seawall_core::path_text::Shown;
 use seawall_daemon::boot::{self, Entry};
 use serde_json::{Value, json};
 
@@ -86,7 +87,8 @@ fn read(entry: &Entry, output: &Output) -> Result<Value> {
 }
 
 fn to_json(entry: &Entry, outcome: &Result<Value>) -> Value {
-    let mut all = json!({ "pool": entry.pool, "user": user::name(entry.by), "recovered": outcome.is_ok() });
+    let mut all =
+        json!({ "pool": Shown(&entry.pool), "user": user::name(entry.by), "recovered": outcome.is_ok() });
     match outcome {
         Ok(done) => all["recovery"] = done.clone(),
         Err(e) => all["error"] = json!(format!("{e:#}")),

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use seawall_core::path_text::Shown;
 use seawall_daemon::cache::{AdvisoryStatus, CacheStatus, CachedFileStatus};
 use seawall_daemon::control::ControlError;
 use seawall_daemon::journal::{JournalStatus, MirrorStatus};
@@ -59,7 +60,7 @@ fn offline(path: &Path) -> Result<Value> {
     let (medium, because) = pool::medium(path)?;
     Ok(json!({
         "medium": medium.label(), "medium_name": medium.name(), "because": because,
-        "pool": path, "uuid": found.uuid, "size": found.size, "segments": found.segments,
+        "pool": Shown(path), "uuid": found.uuid, "size": found.size, "segments": found.segments,
         "segment_bytes": found.segment_bytes, "daemon_pid": null, "live": found.live, "clients": [], "mounts": [],
     }))
 }

@@ -15,6 +15,11 @@ pub struct Server {
 impl Server {
     /// `None` if it is not installed.
     pub fn start() -> Option<Self> {
+        Self::start_with(&[])
+    }
+
+    /// The same with these options.
+    pub fn start_with(options: &[&str]) -> Option<Self> {
         let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
         let bin = versions.flatten().map(|entry| entry.path()).max()?.join("bin");
         let directory = tempfile::tempdir_in("/var/tmp").expect("a directory");
@@ -27,11 +32,27 @@ impl Server {
         assert!(made.stdout(Stdio::null()).status().expect("initdb").success());
         let mut run = server.command("postgres");
         run.arg("-D").arg(server.data()).args(["-c", "listen_addresses=", "-c", "fsync=off"]);
+        run.args(options);
         // Nothing of it is left in /dev/shm when it is killed.
         run.args(["-c", "dynamic_shared_memory_type=mmap", "-k"]).arg(server.directory.path());
         server.child = Some(run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a server"));
         wait_for("PostgreSQL", || server.sql("SELECT 1").is_some());
         Some(server)
+    }
+
+    /// For `--db`.
+    pub fn address(&self, database: &str) -> String {
+        format!("host={} user=postgres dbname={database}", self.directory.path().display())
+    }
+
+    /// Runs statements of any bytes in a database.
+    pub fn sql_bytes(&self, database: &str, sql: &[u8]) {
+        let mut psql = self.command("psql");
+        psql.args(["-X", "-q", "-A", "-t", "-U", "postgres", "-d", database, "-h"])
+            .arg(self.directory.path());
+        let mut psql = psql.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("psql");
+        std::io::Write::write_all(&mut psql.stdin.take().expect("piped"), sql).expect("written");
+        assert!(psql.wait().expect("psql ends").success());
     }
 
     pub fn data(&self) -> PathBuf {

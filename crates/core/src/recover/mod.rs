@@ -68,6 +68,7 @@ pub struct Report {
     /// Bytes written into files.
     pub bytes: u64,
     /// Files that had live records.
+    #[serde(serialize_with = "crate::path_text::list::serialize")]
     pub files: Vec<PathBuf>,
     /// Writes whose record was cut by the crash: they had not been acknowledged.
     pub torn: u64,

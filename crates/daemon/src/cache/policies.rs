@@ -74,6 +74,7 @@ pub struct Directory {
     /// Name of its preset.
     pub preset: String,
     /// The database's directory.
+    #[serde(with = "seawall_core::path_text")]
     pub data: PathBuf,
 }
 

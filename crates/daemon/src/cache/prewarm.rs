@@ -30,6 +30,7 @@ const BLOCKS_MAX: u32 = 4096;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Prewarm {
     /// A real path.
+    #[serde(with = "seawall_core::path_text")]
     pub path: PathBuf,
     /// The first block.
     pub from: u32,

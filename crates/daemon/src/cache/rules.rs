@@ -57,6 +57,7 @@ pub struct Rule {
     /// What is to be done.
     pub policy: Choice,
     /// A real path.
+    #[serde(with = "seawall_core::path_text")]
     pub path: PathBuf,
     /// Which files.
     pub covers: Covers,

@@ -17,6 +17,7 @@ const FILES_MAX: usize = 1000;
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CacheStatus {
     /// The zone's file.
+    #[serde(with = "seawall_core::path_text")]
     pub path: PathBuf,
     /// Its medium in one word: `pmem`, `block` or `emulated`.
     pub medium_name: String,
@@ -78,6 +79,7 @@ pub struct CachedFileStatus {
     /// Stays the same when the file is renamed.
     pub id: String,
     /// Where it is; empty if that is not known.
+    #[serde(with = "seawall_core::path_text")]
     pub path: PathBuf,
     /// What the database uses it for.
     pub class: String,

@@ -3,6 +3,7 @@
 //! Views are read as JSON, column by column as the server's version has them, so that a new version needs no
 //! new code here. A view that the server lacks, or does not show to us, becomes a note.
 
+mod bytes;
 mod rows;
 mod sample;
 mod views;
@@ -21,6 +22,8 @@ const NAME: &str = "seawall awr";
 /// In the text of every statement of ours: what capturing costs the server is told apart by it.
 pub const MARK: &str = "/* seawall awr */";
 const PATIENCE: Duration = Duration::from_secs(5);
+
+type Rows = Vec<Vec<Option<String>>>;
 
 /// A session of ours.
 pub struct Postgres {
@@ -60,11 +63,17 @@ impl Postgres {
     }
 
     /// Rows of words.
-    fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
-        let answer = self.client.simple_query(&format!("{MARK} {sql}")).map_err(|e| plain(&e))?;
+    fn query(&mut self, sql: &str) -> Result<Rows> {
+        self.ask(sql).map_err(|e| plain(&e))
+    }
+
+    /// The same, with the server's code of an error. A word that is not of UTF-8 is none: [`bytes`] reads those.
+    fn ask(&mut self, sql: &str) -> Result<Rows, postgres::Error> {
+        let answer = self.client.simple_query(&format!("{MARK} {sql}"))?;
         let rows = answer.iter().filter_map(|message| match message {
             SimpleQueryMessage::Row(row) => {
-                Some((0..row.len()).map(|i| row.get(i).map(str::to_owned)).collect())
+                let word = |i| row.try_get(i).ok().flatten().map(str::to_owned);
+                Some((0..row.len()).map(word).collect())
             }
             _ => None,
         });
@@ -108,7 +117,7 @@ impl Database for Postgres {
                 snapshot.notes.extend((!view.without.is_empty()).then_some(note));
                 continue;
             }
-            match self.query(view.sql) {
+            match bytes::rows(self, view) {
                 Ok(rows) => {
                     let complete = view.limit.is_none_or(|limit| rows.len() < limit);
                     let readings = rows.iter().filter_map(|row| rows::reading(view, &start, row));

@@ -4,6 +4,8 @@
 pub struct View {
     pub kind: &'static str,
     pub sql: &'static str,
+    /// The same without the texts of others, should one of them be none in any encoding.
+    pub bare: Option<&'static str>,
     /// Since which version, and before which.
     pub versions: (u32, u32),
     /// At most so many rows: an item that is not among them may still exist.
@@ -33,6 +35,7 @@ pub const RELATIONS: View = View {
           FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
           WHERE c.relkind IN ('r', 'i', 'm', 't', 'S') AND pg_relation_filepath(c.oid) IS NOT NULL \
           ORDER BY c.relpages DESC, c.oid LIMIT 300",
+    bare: None,
     versions: ANY,
     limit: Some(TABLES),
     needs: None,
@@ -44,6 +47,7 @@ pub const VIEWS: [View; 10] = [
     View {
         kind: "pg_stat_database",
         sql: "SELECT coalesce(datname, '(shared objects)'), to_jsonb(s)::text FROM pg_stat_database s",
+        bare: None,
         versions: ANY,
         limit: None,
         needs: None,
@@ -52,6 +56,7 @@ pub const VIEWS: [View; 10] = [
     View {
         kind: "pg_stat_bgwriter",
         sql: "SELECT '', to_jsonb(s)::text FROM pg_stat_bgwriter s",
+        bare: None,
         versions: ANY,
         limit: None,
         needs: None,
@@ -60,6 +65,7 @@ pub const VIEWS: [View; 10] = [
     View {
         kind: "pg_stat_checkpointer",
         sql: "SELECT '', to_jsonb(s)::text FROM pg_stat_checkpointer s",
+        bare: None,
         versions: (170_000, u32::MAX),
         limit: None,
         needs: None,
@@ -68,6 +74,7 @@ pub const VIEWS: [View; 10] = [
     View {
         kind: "pg_stat_wal",
         sql: "SELECT '', to_jsonb(s)::text FROM pg_stat_wal s",
+        bare: None,
         versions: (140_000, u32::MAX),
         limit: None,
         needs: None,
@@ -77,6 +84,7 @@ pub const VIEWS: [View; 10] = [
         kind: "pg_stat_io",
         sql: "SELECT concat_ws(' / ', backend_type, object, context), to_jsonb(s)::text FROM pg_stat_io s \
               WHERE coalesce(reads, 0) + coalesce(writes, 0) + coalesce(extends, 0) + coalesce(fsyncs, 0) > 0",
+        bare: None,
         versions: (160_000, u32::MAX),
         limit: None,
         needs: None,
@@ -88,6 +96,12 @@ pub const VIEWS: [View; 10] = [
               (to_jsonb(s) - 'query' || jsonb_build_object('query', left(query, 1000)))::text \
               FROM pg_stat_statements s ORDER BY coalesce(to_jsonb(s)->>'total_exec_time', to_jsonb(s)->>'total_time')::float8 \
               DESC LIMIT 300",
+        bare: Some(
+            "SELECT concat_ws('.', queryid, dbid, userid), (to_jsonb(s) - 'query' || \
+             jsonb_build_object('query', '(its text is not of the database''s encoding)'))::text \
+             FROM pg_stat_statements(false) s \
+             ORDER BY coalesce(to_jsonb(s)->>'total_exec_time', to_jsonb(s)->>'total_time')::float8 DESC LIMIT 300",
+        ),
         versions: ANY,
         limit: Some(STATEMENTS),
         needs: Some("pg_stat_statements"),
@@ -99,6 +113,7 @@ pub const VIEWS: [View; 10] = [
         sql: "SELECT coalesce(event_type, '') || '/' || coalesce(event, ''), jsonb_build_object('count', sum(count), \
               'period_ms', current_setting('pg_wait_sampling.profile_period'))::text FROM pg_wait_sampling_profile \
               GROUP BY event_type, event",
+        bare: None,
         versions: ANY,
         limit: None,
         needs: Some("pg_wait_sampling_profile"),
@@ -108,6 +123,7 @@ pub const VIEWS: [View; 10] = [
         kind: "pg_statio_tables",
         sql: "SELECT schemaname || '.' || relname, to_jsonb(s)::text FROM pg_statio_all_tables s \
               ORDER BY coalesce(heap_blks_read, 0) + coalesce(idx_blks_read, 0) DESC, relid LIMIT 300",
+        bare: None,
         versions: ANY,
         limit: Some(TABLES),
         needs: None,
@@ -117,6 +133,7 @@ pub const VIEWS: [View; 10] = [
         kind: "pg_stat_tables",
         sql: "SELECT schemaname || '.' || relname, to_jsonb(s)::text FROM pg_stat_all_tables s \
               ORDER BY n_tup_ins + n_tup_upd + n_tup_del DESC, relid LIMIT 300",
+        bare: None,
         versions: ANY,
         limit: Some(TABLES),
         needs: None,
@@ -125,6 +142,7 @@ pub const VIEWS: [View; 10] = [
     View {
         kind: "settings",
         sql: "SELECT '', jsonb_object_agg(name, concat_ws(' ', setting, unit))::text FROM pg_settings",
+        bare: None,
         versions: ANY,
         limit: None,
         needs: None,

@@ -10,6 +10,7 @@ mod owner;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use seawall_core::path_text::Shown;
 use seawall_daemon::guard::{self, Claim};
 use seawall_daemon::{Offline, leftover, recover as recover_pool};
 use seawall_wire::shm::Preset;
@@ -54,7 +55,7 @@ pub fn guard(how: &Guard) -> Result<()> {
     if how.json {
         let all = found.iter().zip(&standing).map(|(guard, standing)| to_json(guard, standing));
         return show::json(&json!({
-            "directory": dir, "guards": all.collect::<Vec<Value>>(), "lowered": how.lower && !found.is_empty(),
+            "directory": Shown(&dir), "guards": all.collect::<Vec<Value>>(), "lowered": how.lower && !found.is_empty(),
         }));
     }
     if found.is_empty() {
@@ -134,9 +135,9 @@ fn lower_one(guard: &Found) -> Result<()> {
 fn to_json(guard: &Found, standing: &Standing) -> Value {
     let claim = guard.claim.as_ref();
     json!({
-        "at": guard.at,
+        "at": Shown(&guard.at),
         "preset": guard.preset.name(),
-        "pool": claim.map(|claim| &claim.pool),
+        "pool": claim.map(|claim| Shown(&claim.pool)),
         "pool_uuid": claim.map(|claim| format!("{:032x}", claim.uuid)),
         "standing": standing.name(),
         "live": standing.live(),

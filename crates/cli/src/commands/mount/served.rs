@@ -12,8 +12,10 @@ use clap::Parser;
 #[derive(Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Served {
     /// The directory that holds the files.
+    #[serde(serialize_with = "seawall_core::path_text::serialize")]
     pub backing: PathBuf,
     /// Where programs use them.
+    #[serde(serialize_with = "seawall_core::path_text::serialize")]
     pub mountpoint: PathBuf,
     /// The process that serves.
     pub pid: u32,
