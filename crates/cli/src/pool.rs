@@ -1,6 +1,8 @@
 //! Which pool: the one that is named, or a default one. On persistent memory, and in RAM, that is the user's; where there
 //! is no persistent memory it is a log on the disk, beside the data.
 
+mod fit;
+
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -193,7 +195,7 @@ impl Wanted {
         if self.block.is_some() {
             return make_block(at, self.size, false, self.mirror.as_deref());
         }
-        let size = self.size.unwrap_or(DEFAULT_SIZE);
+        let size = self.size.unwrap_or_else(|| fit::whole(at, DEFAULT_SIZE));
         pool::create_with_area(at, size, self.emulated, false, self.spill.plan(size).as_ref())
     }
 
@@ -225,7 +227,10 @@ pub fn make_block(at: &Path, size: Option<u64>, force: bool, mirror: Option<&Pat
             PoolError::Mirror { path: mirror.into(), why: "it exists already, and is no log".into() }
         });
     }
-    pool::block::create(at, size.unwrap_or(DEFAULT_BLOCK_SIZE), force, memory)?;
+    let size = size.unwrap_or_else(|| {
+        if pool::block::is_device(at) { DEFAULT_BLOCK_SIZE } else { fit::block(at, DEFAULT_BLOCK_SIZE) }
+    });
+    pool::block::create(at, size, force, memory)?;
     let Some(mirror) = mirror else { return Ok(()) };
     pool::block::join_mirror(at, mirror, force, memory).inspect_err(|_| {
         if !pool::block::is_device(at) {
@@ -268,7 +273,44 @@ pub fn for_run(wanted: &Wanted, data: &Path) -> Result<PathBuf> {
         None => persistent(wanted, data)?,
     };
     wanted.spill.check(&path)?;
+    remake_if_it_has_another_size(&path, wanted)?;
     existing(Some(&path))
+}
+
+/// `--size` is for a new pool. One that was made with another size, and that nobody can miss, is made anew: a log that
+/// does not fit into memory would be refused for ever, whatever size is asked for.
+fn remake_if_it_has_another_size(path: &Path, wanted: &Wanted) -> Result<()> {
+    let Some(size) = wanted.size else { return Ok(()) };
+    let is_journal = pool::block::is_journal(path)?;
+    let has = match pool::block::sizes(path)? {
+        Some(sizes) => sizes.image,
+        None => std::fs::metadata(path).with_context(|| path.display().to_string())?.len(),
+    };
+    if has == size {
+        return Ok(());
+    }
+    let is_plain = !pool::block::is_device(path) && wanted.spill().is_none() && wanted.mirror().is_none();
+    let is_ours = wanted.pool.is_none() && is_plain && pool::block::mirror_of(path).ok().flatten().is_none();
+    let is_missed = || {
+        is_served(path)
+            || crate::commands::inspect::look(path)
+                .map_or(true, |found| found.live > 0 || !found.files.is_empty())
+    };
+    if !is_ours || is_missed() {
+        errln!("seawall: {} has {} already: --size is for a new one", path.display(), size::human(has));
+        return Ok(());
+    }
+    errln!(
+        "seawall: {} is empty: it is made anew, with {} in the place of {}",
+        path.display(),
+        size::human(size),
+        size::human(has)
+    );
+    match is_journal {
+        true => make_block(path, Some(size), true, None)?,
+        false => pool::create_with_area(path, size, wanted.emulated, true, None)?,
+    }
+    Ok(())
 }
 
 /// The default pool on the first DAX mount that has one or takes one; without any such mount the one beside the data.

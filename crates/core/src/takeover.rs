@@ -50,6 +50,12 @@ pub enum StartError {
 impl std::fmt::Display for StartError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::Io { path, error } if is_full(error) => write!(
+                f,
+                "run-time memory {}: {error}. Make room there (in a container: --shm-size), or take a smaller log with \
+                 --size",
+                path.display()
+            ),
             Self::Io { path, error } => write!(f, "run-time memory {}: {error}", path.display()),
             Self::Map { path, error } => write!(f, "run-time memory {}: {error:?}", path.display()),
             Self::Attach(e) => write!(f, "pool and run-time memory do not belong together: {e:?}"),
@@ -69,6 +75,16 @@ impl std::fmt::Display for StartError {
 }
 
 impl std::error::Error for StartError {}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+/// Bytes of the run-time memory of a pool of this size. `None`: there is no such pool.
+pub fn bytes_for(size: u64) -> Option<u64> {
+    let layout = crate::format::Layout::for_size(size)?;
+    Shape::for_pool(layout.segments, layout.files, ROOTS).total_bytes().map(|bytes| bytes as u64)
+}
 
 /// The run-time memory's path for a pool.
 pub fn shm_path(dir: &Path, pool: &Pool) -> PathBuf {
@@ -166,20 +182,31 @@ fn make(path: &Path, pool: &Pool) -> Result<File, StartError> {
 }
 
 fn create_file(path: &Path, shape: Shape, pool: &Pool) -> io::Result<File> {
-    let temporary = path.with_extension(format!("{}.new", std::process::id()));
+    // Always the same: whoever was killed here leaves one, and not one each time. The pool's lock keeps others away.
+    let temporary = path.with_extension("rt-new");
     let file =
         OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+    let made = lay_out(&file, shape, pool).and_then(|()| {
+        // Whoever finds the memory under its name finds it complete.
+        std::fs::rename(&temporary, path)
+    });
+    if made.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    made.map(|()| file)
+}
+
+/// Takes room for it, and fills it.
+fn lay_out(file: &File, shape: Shape, pool: &Pool) -> io::Result<()> {
     let len = shape.total_bytes().ok_or_else(|| io::Error::other("a pool of absurd size"))? as u64;
     file.set_len(len)?;
-    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, len)?;
-    let region = Region::map(&file, len, false).map_err(|e| io::Error::other(format!("{e:?}")))?;
+    rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, len)?;
+    let region = Region::map(file, len, false).map_err(|e| io::Error::other(format!("{e:?}")))?;
     Header::format(&region, pool.uuid(), u128::from_le_bytes(pool::boot()), shape, Clock::calibrate());
     let shm = Shm::open(region).map_err(|_| io::Error::other("a fresh memory does not open"))?;
     let next = pool.retired().load(&pool.region).unwrap_or(0) + 1;
     shm.header().next_lsn().store(next, SeqCst);
-    // Whoever finds the memory under its name finds it complete.
-    std::fs::rename(&temporary, path)?;
-    Ok(file)
+    Ok(())
 }
 
 /// Other processes that have this file mapped for writing, as far as we may look. Who only reads (`seawall status`,

@@ -72,13 +72,21 @@ fn with_area(whole: Layout, plan: &Plan) -> Result<Layout, PoolError> {
 /// A file without a name, filled.
 fn create_file(path: &Path, size: u64) -> Result<File, PoolError> {
     let file = unnamed(path)?;
-    huge_pages(&file, size).map_err(io(path, "reserving room for"))?;
+    huge_pages(&file, size).map_err(|e| no_room(path, size, e))?;
     // Room is taken now: a full file system must not become a SIGBUS in a database.
     rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size)
-        .map_err(|e| e.into())
-        .map_err(io(path, "reserving room for"))?;
+        .map_err(|e| no_room(path, size, e.into()))?;
     fill(&file, size).map_err(io(path, "filling"))?;
     Ok(file)
+}
+
+fn no_room(path: &Path, bytes: u64, error: std::io::Error) -> PoolError {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+            PoolError::NoRoom { path: directory(path).into(), bytes, error }
+        }
+        _ => io(path, "reserving room for")(error),
+    }
 }
 
 /// A file without a name, on the file system of `path`.

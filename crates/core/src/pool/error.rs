@@ -183,6 +183,13 @@ impl std::fmt::Display for PoolError {
             Self::MirrorLost { path, other, why } => {
                 write!(f, "{}: {why}. Start with that copy: --pool {}", path.display(), other.display())
             }
+            Self::NoRoom { path, bytes, error } if path == Path::new(super::MEMORY) => write!(
+                f,
+                "{} has no room for {} MiB: {error}. Make room there (in a container: --shm-size), or ask for less with \
+                 --size",
+                path.display(),
+                bytes.div_ceil(1 << 20)
+            ),
             Self::NoRoom { path, bytes, error } => write!(
                 f,
                 "{} has no room for {} MiB: {error}. Make room, or ask for less with --size",

@@ -51,6 +51,11 @@ impl Sizes {
     }
 }
 
+/// Bytes of memory that an image of this size takes. `None`: there is no such pool.
+pub fn memory_for(image: u64) -> Option<u64> {
+    Layout::for_size(image).map(|layout| journal_open::memory_bytes(image, layout))
+}
+
 /// The image of an open pool.
 #[derive(Clone, Debug)]
 pub struct Image {
