@@ -1,4 +1,4 @@
-//! The one thing that needs `unsafe`: what happens between fork and exec.
+//! What needs `unsafe`: what happens between fork and exec, and signals that have no names.
 
 #![allow(unsafe_code)]
 
@@ -6,6 +6,13 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use nix::sys::signal::SigSet;
+
+/// Sends any signal, also one without a name. A process that is gone needs none.
+pub fn send(process: u32, signal: i32) {
+    let Ok(process) = i32::try_from(process) else { return };
+    // SAFETY: kill(2) takes numbers, and none of them is an address.
+    unsafe { nix::libc::kill(process, signal) };
+}
 
 /// The command starts with this signal mask, not with ours: std leaves it as it is.
 pub fn start_with_mask(command: &mut Command, mask: SigSet) {

@@ -103,6 +103,15 @@ impl Link {
         }
     }
 
+    /// True if this is the daemon that we started, which has ended: it is reaped here.
+    pub fn reaps(&mut self, process: u32) -> bool {
+        let is_it = self.joined.child.as_ref().is_some_and(|child| child.id() == process);
+        if is_it {
+            reap(&mut self.joined.child);
+        }
+        is_it
+    }
+
     /// Has the daemon drain and close if nobody else is left, and waits until it has ended, unless it was started to
     /// stay. Otherwise it goes on without us: the answer says for whom. `None`: we were told to leave it alone.
     ///

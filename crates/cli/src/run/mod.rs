@@ -12,6 +12,7 @@
 mod behind;
 pub mod database;
 mod elf;
+mod init;
 pub mod join;
 pub mod lockfile;
 pub mod preload;
@@ -67,6 +68,9 @@ pub struct Run {
     /// Do not recover the log when this machine starts after a crash, only when the database is started with Seawall
     #[arg(long)]
     no_boot: bool,
+    /// Reap orphans and hand on every signal, as the first process of a container does anyway
+    #[arg(long)]
+    init: bool,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -87,6 +91,7 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
         Some(name) => user::become_named(name)?,
         None => user::Environment::default(),
     };
+    let init = init::Init::begin(how.init)?;
     let program = Program::find(&how.command)?;
     let policy = Policy::from_name(&how.policy).unwrap_or_default();
     let found = database::find(how.preset.as_deref(), policy, &how.data, &program, &how.command[1..])?;
@@ -118,7 +123,7 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
     environment.apply(&mut command);
     command.env("LD_PRELOAD", preload::variable(&preload)).env("SEAWALL_SOCKET", link.control().path());
     command.env("ASAN_OPTIONS", preload::asan_options(std::env::var_os("ASAN_OPTIONS").as_deref()));
-    Ok(supervise::Session { command, program, link, quiet: how.quiet })
+    Ok(supervise::Session { command, program, link, init, quiet: how.quiet })
 }
 
 /// A daemon that was there already has the cache it was started with.

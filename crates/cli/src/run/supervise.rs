@@ -5,17 +5,17 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use seawall_daemon::control::Stopped;
 
+use super::init::Init;
 use super::join::Link;
 use super::program::{NotRunnable, Program};
 use super::strays::Strays;
 use super::witness::Witness;
-use crate::sys::start_with_mask;
+use crate::sys::{self, start_with_mask};
 
 /// Signals that are the command's business.
 const FORWARDED: [Signal; 6] =
@@ -30,6 +30,8 @@ pub struct Session {
     pub command: Command,
     pub program: Program,
     pub link: Link,
+    /// Orphans are ours.
+    pub init: Option<Init>,
     pub quiet: bool,
 }
 
@@ -50,7 +52,7 @@ impl Session {
     /// # Errors
     /// If it cannot be started.
     pub fn run(mut self) -> Result<ExitCode> {
-        let (signals, mask) = block()?;
+        let (signals, mask) = self.block()?;
         start_with_mask(&mut self.command, mask);
         let strays = Strays::new(self.link.roots(), self.link.status().as_ref());
         let started = self.command.spawn();
@@ -73,7 +75,10 @@ impl Session {
         loop {
             let hung_up = self.wait(running);
             while let Ok(Some(signal)) = running.signals.read_signal() {
-                forward(&running.child, signal.ssi_signo, signal.ssi_code);
+                self.forward(&running.child, signal.ssi_signo, signal.ssi_code);
+            }
+            if let Some(init) = &self.init {
+                init.reap(running.child.id(), &mut self.link);
             }
             if let Some(status) = running.child.try_wait().context("waiting for the command")? {
                 return Ok(status);
@@ -129,6 +134,9 @@ impl Session {
         let elsewhere = status.as_ref().and_then(|status| strays.elsewhere(status));
         match self.link.leave() {
             Ok(Some(Stopped { ended: false, users, .. })) if !users.is_empty() => {
+                if let Some(init) = &self.init {
+                    init.end_others(&users, &mut self.link);
+                }
                 elsewhere.iter().for_each(|text| errln!("seawall: {text}"));
                 if !self.quiet {
                     errln!(
@@ -148,23 +156,24 @@ impl Session {
             ),
         }
     }
-}
 
-/// Signals are read from now on. Returns also the mask as it was: the command's.
-fn block() -> Result<(SignalFd, SigSet)> {
-    let mut mask = SigSet::empty();
-    FORWARDED.iter().for_each(|signal| mask.add(*signal));
-    mask.add(Signal::SIGCHLD);
-    let before = mask.thread_swap_mask(SigmaskHow::SIG_BLOCK).context("blocking signals")?;
-    let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-    Ok((SignalFd::with_flags(&mask, flags).context("reading signals")?, before))
-}
+    /// Signals are read from now on. Returns also the mask as it was: the command's.
+    fn block(&self) -> Result<(SignalFd, SigSet)> {
+        let mut mask = if self.init.is_some() { Init::mask() } else { SigSet::empty() };
+        FORWARDED.iter().for_each(|signal| mask.add(*signal));
+        mask.add(Signal::SIGCHLD);
+        let before = mask.thread_swap_mask(SigmaskHow::SIG_BLOCK).context("blocking signals")?;
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        Ok((SignalFd::with_flags(&mask, flags).context("reading signals")?, before))
+    }
 
-fn forward(child: &Child, number: u32, code: i32) {
-    let signal = i32::try_from(number).ok().and_then(|n| Signal::try_from(n).ok());
-    if let Some(signal) = signal.filter(|s| FORWARDED.contains(s) && code != SI_KERNEL) {
-        // The child is not reaped yet, so its process id is still its own.
-        let _ = kill(Pid::from_raw(child.id() as i32), signal);
+    fn forward(&self, child: &Child, number: u32, code: i32) {
+        let number = number as i32;
+        let is_the_commands = self.init.is_some() || FORWARDED.iter().any(|signal| *signal as i32 == number);
+        if is_the_commands && number != Signal::SIGCHLD as i32 && code != SI_KERNEL {
+            // The child is not reaped yet, so its process id is still its own.
+            sys::send(child.id(), number);
+        }
     }
 }
 
