@@ -53,7 +53,8 @@ pub(crate) fn close(daemon: &Daemon) -> Result<(), DaemonError> {
     destaging::round(daemon);
     cache::leave_all(daemon);
     roots::withdraw_unnamed(daemon);
-    let errors = daemon.guards.lower_quiet(&daemon.claim());
+    let mut errors = daemon.guards.lower_quiet(&daemon.claim());
+    errors.extend(daemon.guards.sync_lowered());
     match errors.into_iter().next() {
         _ if !undrained.is_empty() => Err(DaemonError::Undrained { files: undrained }),
         Some(error) => Err(error.into()),

@@ -215,6 +215,7 @@ fn lower_guards(daemon: &Daemon) -> Result<(), DaemonError> {
     let mut errors = daemon.guards.step_aside(&frozen, &daemon.claim());
     // Of files that are gone.
     errors.extend(daemon.guards.lower_quiet(&daemon.claim()));
+    errors.extend(daemon.guards.sync_lowered());
     errors.into_iter().next().map_or(Ok(()), |error| Err(error.into()))
 }
 

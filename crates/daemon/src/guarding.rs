@@ -13,8 +13,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Acquire, SeqCst};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use nix::libc::{F_RDLCK, F_UNLCK};
@@ -40,12 +40,17 @@ type Seen = (FileRef, [u64; 4]);
 
 /// One look at them all, some times a second.
 pub(crate) fn review(daemon: &Daemon) {
-    let _alone = lock(&daemon.registering);
+    let still = still(daemon);
+    // While registrations go on.
+    still.iter().flatten().for_each(|file| daemon.without_log(file, || ()));
+    let alone = lock(&daemon.registering);
     follow_all(daemon);
-    let_go(daemon);
+    let_go(daemon, &still);
     let mut errors = daemon.guards.keep_up(&daemon.claim());
     errors.extend(daemon.guards.lower_quiet(&daemon.claim()));
     daemon.guards.watch(&daemon.watch, &daemon.log);
+    drop(alone);
+    errors.extend(daemon.guards.sync_lowered());
     for error in errors {
         daemon.log.say_once(&error.to_string(), error.to_string());
     }
@@ -88,16 +93,26 @@ fn leave_for_good(daemon: &Daemon, file: &Managed, now: &Path) {
     daemon.log.say_once(&text, &text);
 }
 
-/// Gives up the files of guards that nobody has open for writing, once they have been still for a moment.
-fn let_go(daemon: &Daemon) {
+/// The files of each guard that nobody has open for writing, once they have been still for a moment.
+fn still(daemon: &Daemon) -> Vec<Vec<Arc<Managed>>> {
     let groups = daemon.guards.groups();
     let mut seen = lock(&daemon.stillness.0);
-    seen.retain(|slot, _| groups.iter().any(|group| group.contains(slot)));
-    let still: Vec<_> = groups.into_iter().filter(|group| is_still(daemon, group, &mut seen)).collect();
-    drop(seen);
-    for group in still {
-        let files: Vec<_> = group.iter().filter_map(|slot| daemon.files.get(*slot)).collect();
-        if files.len() == group.len() && files.iter().all(|file| is_closed(file)) {
+    let protected: BTreeSet<u32> = groups.iter().flatten().copied().collect();
+    seen.retain(|slot, _| protected.contains(slot));
+    let still = groups.into_iter().filter(|group| is_still(daemon, group, &mut seen));
+    let files =
+        still.map(|group| group.iter().filter_map(|slot| daemon.files.get(*slot)).collect::<Vec<_>>());
+    files.filter(|files| files.iter().all(|file| is_closed(file))).collect()
+}
+
+/// Gives up their entries, and so the guards go. The caller holds `registering`.
+fn let_go(daemon: &Daemon, still: &[Vec<Arc<Managed>>]) {
+    for files in still {
+        // Another one may have come to the same guard.
+        let slots = files.iter().map(|file| file.reference.slot).collect::<BTreeSet<u32>>();
+        let is_same =
+            files.first().is_some_and(|file| daemon.guards.companions(file.reference.slot) == slots);
+        if is_same && files.iter().all(|file| is_closed(file)) {
             let _ = files.iter().all(|file| evict::evict(daemon, file.reference.slot));
         }
     }

@@ -66,6 +66,8 @@ struct All {
     protected: BTreeMap<u32, Protected>,
     /// Directories whose opening by strangers is waited for.
     watched: BTreeMap<(u64, u64), Arc<OwnedFd>>,
+    /// Directories in which a crash would bring back a guard that was lowered.
+    unsynced: BTreeMap<(u64, u64), Arc<OwnedFd>>,
 }
 
 /// The guards of a daemon.
@@ -116,7 +118,8 @@ impl Guard {
     }
 
     fn lower(&self, name: &OsStr, claim: &Claim) -> Result<(), GuardError> {
-        guard::lower(self.preset, &at(&self.dir, name), Some(claim)).map_err(|e| shown(e, &self.dir, name))
+        guard::take_down(self.preset, &at(&self.dir, name), Some(claim))
+            .map_err(|e| shown(e, &self.dir, name))
     }
 
     /// False if the directory was removed, and the guard with it.
@@ -165,6 +168,7 @@ impl All {
         match guard.lower(&key.1, claim) {
             Err(e) if guard.is_in_a_directory() => Err(e),
             _ => {
+                self.unsynced.insert(key.0, Arc::clone(&guard.dir));
                 self.guards.remove(key);
                 Ok(())
             }
@@ -263,8 +267,12 @@ impl Guards {
     /// The slots of each guard that is up.
     pub fn groups(&self) -> Vec<BTreeSet<u32>> {
         let all = lock(&self.0);
-        let up = all.guards.iter().filter(|(_, guard)| guard.up);
-        up.map(|(key, _)| all.slots(key)).filter(|slots| !slots.is_empty()).collect()
+        let mut groups: BTreeMap<&Key, BTreeSet<u32>> = BTreeMap::new();
+        for (slot, file) in &all.protected {
+            groups.entry(&file.key).or_default().insert(*slot);
+        }
+        groups.retain(|key, _| all.guards.get(*key).is_some_and(|guard| guard.up));
+        groups.into_values().collect()
     }
 
     /// The slots that have the same guard as this one, itself among them.
@@ -303,7 +311,11 @@ impl Guards {
             debug_assert!(all.slots(&key).is_subset(slots), "a file in the log loses its guard");
             let Some(guard) = all.guards.get_mut(&key).filter(|guard| guard.up) else { continue };
             match guard.lower(&key.1, claim) {
-                Ok(()) => guard.up = false,
+                Ok(()) => {
+                    guard.up = false;
+                    let dir = Arc::clone(&guard.dir);
+                    all.unsynced.insert(key.0, dir);
+                }
                 Err(e) => errors.push(e),
             }
         }
@@ -345,6 +357,16 @@ impl Guards {
         let fallen =
             up.filter(|(key, guard)| !guard::is_up(&at(&guard.dir, &key.1)) && guard.is_in_a_directory());
         fallen.filter_map(|(key, guard)| guard.raise(&key.1, claim).err()).collect()
+    }
+
+    /// Makes durable that guards were lowered. Nobody needs to wait for it while the daemon lives: the next one, and
+    /// recovery, lower what a crash brings back.
+    pub fn sync_lowered(&self) -> Vec<GuardError> {
+        let unsynced = std::mem::take(&mut lock(&self.0).unsynced);
+        let there = unsynced.values().filter(|dir| fstat(dir).is_ok_and(|stat| stat.st_nlink > 0));
+        let synced =
+            there.filter_map(|dir| Some((dir, guard::sync_directory(&at(dir, OsStr::new("."))).err()?)));
+        synced.map(|(dir, error)| shown(error, dir, OsStr::new(""))).collect()
     }
 
     /// Lowers those that protect nothing. What could not be lowered is returned and stays up.

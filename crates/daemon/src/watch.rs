@@ -105,10 +105,11 @@ impl Watch {
         }
     }
 
-    /// Watches the opening of a directory, if an open can wait for us: a report after the fact would be no use.
+    /// Watches the reading of a directory, if that can wait for us: a report after the fact would be no use. Its opening
+    /// is no event: databases open it to sync it.
     pub fn add_directory(&self, dir: impl AsFd, log: &Log) {
         let Self::Fanotify(f) = self else { return };
-        if let Err(e) = f.mark(MarkFlags::FAN_MARK_ADD, directory_opens(), AT_FDCWD, Some(&proc_path(dir))) {
+        if let Err(e) = f.mark(MarkFlags::FAN_MARK_ADD, directory_reads(), AT_FDCWD, Some(&proc_path(dir))) {
             log.say_once("watch", format!("who reads directories cannot be watched for: {e}"));
         }
     }
@@ -117,7 +118,7 @@ impl Watch {
     pub fn remove_directory(&self, dir: impl AsFd) {
         if let Self::Fanotify(f) = self {
             // Of one that was removed the kernel has done it.
-            let _ = f.mark(MarkFlags::FAN_MARK_REMOVE, directory_opens(), AT_FDCWD, Some(&proc_path(dir)));
+            let _ = f.mark(MarkFlags::FAN_MARK_REMOVE, directory_reads(), AT_FDCWD, Some(&proc_path(dir)));
         }
     }
 
@@ -143,8 +144,8 @@ impl Watch {
     }
 }
 
-fn directory_opens() -> MaskFlags {
-    MaskFlags::FAN_OPEN_PERM | MaskFlags::FAN_ONDIR
+fn directory_reads() -> MaskFlags {
+    MaskFlags::FAN_ACCESS_PERM | MaskFlags::FAN_ONDIR
 }
 
 fn group() -> nix::Result<Fanotify> {

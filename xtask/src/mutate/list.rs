@@ -227,6 +227,48 @@ mutants! {
             "        if !{m} { format::watermark(slot).format(region, next_lsn.saturating_sub(1)); }",
         "generation: a slot is used again": "state.generation.wrapping_add(1).max(1);" => "state.generation.wrapping_add(u32::from(!{m})).max(1);",
     }
+    "daemon/src/register.rs" {
+        "guard: not bound to its file":
+            "    daemon.guards.protect(slot, raised);" => "    if !{m} { daemon.guards.protect(slot, raised); }",
+        "guard: for what is no database":
+            "manage == Manage::IfSqlite && !is_sqlite(fd)" => "manage == Manage::IfSqlite && !is_sqlite(fd) && !{m}",
+        "guard: of a file that is forgotten":
+            "    daemon.guards.forget(slot);" => "    if !{m} { daemon.guards.forget(slot); }",
+    }
+    "daemon/src/guards.rs" {
+        "guard: in the list and not up":
+            "        guard.raise(name, claim)?;" => "        if !{m} { guard.raise(name, claim)?; }",
+        "guard: lowered though it protects":
+            "!guard.kept && !needed.contains(key)" => "!guard.kept && (!needed.contains(key) || {m})",
+        "guard: of a rename that was announced":
+            "file.ahead = Some((key, Instant::now() + AHEAD));" =>
+            "if !{m} { file.ahead = Some((key, Instant::now() + AHEAD)); }",
+        "guard: stays where the file was":
+            "        if file.path == now {" => "        if file.path == now || {m} {",
+        "guard: raised while it stands aside":
+            "            if !known.up {" => "            if !known.up && !{m} {",
+        "guard: does not come back":
+            "filter(|guard| !guard.up) {" => "filter(|guard| !guard.up && !{m}) {",
+        "guard: stays where it is met":
+            "filter(|guard| guard.up) else { continue };" => "filter(|guard| guard.up && !{m}) else { continue };",
+    }
+    "daemon/src/guarding.rs" {
+        "guard: of a file by another name":
+            "|| links > 1 {" => "|| links > 1 && !{m} {",
+        "guard: of a file out of its directory":
+            "if !now.starts_with(&root.path)" => "if !now.starts_with(&root.path) && !{m}",
+        "guard: of files that are open":
+            "    granted" => "    granted || {m}",
+        "guard: of files that have just been written":
+            "now.duration_since(*since) >= STILL" => "now.duration_since(*since) >= STILL || {m}",
+        "guard: of files that nobody closes":
+            "        if is_same &&" => "        if is_same && !{m} &&",
+        "guard: aside while its files are in the log":
+            "            warden::keep_out(daemon, &file, pid);" => "            if !{m} { warden::keep_out(daemon, &file, pid); }",
+        "guard: aside for one of its files alone":
+            "slots.iter().flat_map(|slot| daemon.guards.companions(*slot)).collect();" =>
+            "slots.iter().flat_map(|slot| if {m} { BTreeSet::from([*slot]) } else { daemon.guards.companions(*slot) }).collect();",
+    }
     "media/src/block/read.rs" {
         "journal: a batch names one that is missed": "                if header.previous > found.last {" => "                if header.previous > found.last && !{m} {",
         "journal: an anchor names one that is missed": "    if found.last < anchor.last {" => "    if found.last < anchor.last && !{m} {",

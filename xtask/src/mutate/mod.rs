@@ -3,7 +3,7 @@
 //! Every flush and fence that the simulator reaches is broken at run time, by its line. Every checksum check,
 //! watermark, real fsync, row of the decision table and step of the protocol in [`list`] is broken in a copy of
 //! the sources ([`tree`]). Each mutant faces the simulator, and if it survives that, core's own tests; first it is
-//! looked for where it died before ([`deaths`]). Those of the block cache face its tests.
+//! looked for where it died before ([`deaths`]). Those of the block cache face its tests, those of guards the daemon's.
 //!
 //! Output: a table, a JSON file, status 1 if a mutant survives. A survivor is a hole in the simulator or
 //! something needless: close the one or delete the other.
@@ -35,6 +35,10 @@ const TESTS: &str = "core's tests";
 const CACHE: &str = "cache: ";
 const CACHE_TESTS: &str = "the cache's tests";
 
+/// What mutants of guards are called: they face the daemon's tests, and nothing else. The simulator has no names.
+const GUARD: &str = "guard: ";
+const GUARD_TESTS: &str = "the daemon's tests";
+
 /// What mutants of a journal on a block device are called: they run there.
 const JOURNAL: &str = "journal: ";
 /// The same as [`POINTS`] for those on a block device. Each device write takes the simulator as long as some hundred flushes.
@@ -60,6 +64,7 @@ struct Built {
     campaign: PathBuf,
     tests: Vec<PathBuf>,
     cache_tests: Vec<PathBuf>,
+    guard_tests: Vec<PathBuf>,
     threads: String,
 }
 
@@ -143,8 +148,9 @@ fn build(copy: &Path) -> Result<Built, String> {
     eprintln!("building the copy in which everything can be broken");
     cargo(copy, &["build", "--profile", "sim", "--package", "seawall-sim", "--bins"])?;
     let (tests, cache_tests) = (build_tests(copy, "seawall-core")?, build_tests(copy, "seawall-cache")?);
+    let guard_tests = build_tests(copy, "seawall-daemon")?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from).to_string();
-    Ok(Built { campaign: copy.join("target/sim/campaign"), tests, cache_tests, threads })
+    Ok(Built { campaign: copy.join("target/sim/campaign"), tests, cache_tests, guard_tests, threads })
 }
 
 /// The test programs of a package.
@@ -196,7 +202,7 @@ impl Built {
 
     /// Who died in the simulator.
     fn simulated(&self, name: &str, words: &[&str]) -> Option<(String, String)> {
-        if name.starts_with(CACHE) {
+        if name.starts_with(CACHE) || name.starts_with(GUARD) {
             return None;
         }
         let mut sim = Command::new(&self.campaign);
@@ -216,12 +222,15 @@ impl Built {
         })
     }
 
-    /// Who died in core's tests, or the cache's, for one of its own. A flush or a fence is broken by the simulator
+    /// Who died in core's tests, or in the cache's or the daemon's, for one of theirs. A flush or a fence is broken by the simulator
     /// only. With nothing broken all tests are run.
     fn tested(&self, name: &str) -> Option<(String, String)> {
-        let core = self.tests.iter().filter(|_| !is_site(name) && !name.starts_with(CACHE));
-        let cache = self.cache_tests.iter().filter(|_| name.is_empty() || name.starts_with(CACHE));
-        let tests = core.map(|test| (TESTS, test)).chain(cache.map(|test| (CACHE_TESTS, test)));
+        let is_of = |kind: &str| name.is_empty() || name.starts_with(kind);
+        let is_core = !is_site(name) && !name.starts_with(CACHE) && !name.starts_with(GUARD);
+        let core = self.tests.iter().filter(|_| is_core).map(|test| (TESTS, test));
+        let cache = self.cache_tests.iter().filter(|_| is_of(CACHE)).map(|test| (CACHE_TESTS, test));
+        let guard = self.guard_tests.iter().filter(|_| is_of(GUARD)).map(|test| (GUARD_TESTS, test));
+        let tests = core.chain(cache).chain(guard);
         tests.into_iter().find_map(|(whose, test)| {
             died(Command::new(test).env("SEAWALL_MUTANT", name), |text| {
                 let failed =

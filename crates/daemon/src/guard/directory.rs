@@ -74,7 +74,7 @@ pub fn raise(log: &Path, claim: &Claim) -> Result<(), GuardError> {
     sync_directory(n.parent())
 }
 
-/// Lowers it. A real log that was kept aside gets its name back.
+/// Lowers it. A real log that was kept aside gets its name back. A crash may leave each of the steps before it.
 ///
 /// # Errors
 /// [`GuardError`].
@@ -83,13 +83,8 @@ pub fn lower(log: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
     if let Some(found) = claimed(log) {
         refuse_other(&n, &found, claim)?;
         swap(n.log, &n.aside)?;
-        sync_directory(n.parent())?;
     }
-    if n.aside.is_dir() {
-        clear(&n.aside)?;
-        sync_directory(n.parent())?;
-    }
-    Ok(())
+    if n.aside.is_dir() { clear(&n.aside) } else { Ok(()) }
 }
 
 /// Every log below `dir` that has a guard, up or half-way.

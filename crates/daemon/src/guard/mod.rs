@@ -115,11 +115,20 @@ pub fn raise(preset: Preset, at: &Path, claim: &Claim) -> Result<(), GuardError>
     if is_directory(at) { directory::raise(at, claim) } else { stand_in::raise(preset, at, claim) }
 }
 
-/// Lowers the guard at `at`, whatever state it is in. `claim` `None`: whoever raised it.
+/// Lowers the guard at `at`, whatever state it is in, durably. `claim` `None`: whoever raised it.
 ///
 /// # Errors
 /// [`GuardError`].
 pub fn lower(preset: Preset, at: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
+    take_down(preset, at, claim)?;
+    sync_directory(at.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+}
+
+/// The same, and a crash may bring it back until its directory is synced.
+///
+/// # Errors
+/// [`GuardError`].
+pub(crate) fn take_down(preset: Preset, at: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
     if is_directory(at) { directory::lower(at, claim) } else { stand_in::lower(preset, at, claim) }
 }
 
@@ -173,7 +182,7 @@ pub(crate) fn fault(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) 
     move |error| GuardError::Io { doing, path, error }
 }
 
-fn sync_directory(dir: &Path) -> Result<(), GuardError> {
+pub(crate) fn sync_directory(dir: &Path) -> Result<(), GuardError> {
     File::open(dir).and_then(|d| d.sync_all()).map_err(fault("syncing", dir))
 }
 

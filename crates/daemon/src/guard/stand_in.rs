@@ -119,8 +119,7 @@ pub fn lower(preset: Preset, file: &Path, claim: Option<&Claim>) -> Result<(), G
         _ => {}
     }
     remove(&n.aside)?;
-    remove(&n.temporary)?;
-    sync_directory(n.directory())
+    remove(&n.temporary)
 }
 
 /// True unless something took the text's place. Asks for the mark only: cheap enough for every look around.
