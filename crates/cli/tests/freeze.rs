@@ -5,13 +5,13 @@ mod common;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread::JoinHandle;
 
+use common::postgres::Postgres;
 use common::{Place, SEAWALL, Said, Writer, child, has, kill, server, wait_for};
 use serde_json::Value;
 
@@ -272,116 +272,6 @@ fn a_copy_of_a_frozen_sqlite_in_mode_wal_opens_bare_with_all_that_was_acknowledg
 #[test]
 fn a_copy_of_a_frozen_sqlite_in_mode_delete_opens_bare_with_all_that_was_acknowledged() {
     sqlite_is_copied("delete");
-}
-
-/// A PostgreSQL under Seawall, as the user that it wants.
-struct Postgres {
-    dir: tempfile::TempDir,
-    bin: PathBuf,
-    ram: tempfile::TempDir,
-    run: Option<Child>,
-}
-
-impl Postgres {
-    /// `None` if it is not installed.
-    fn start() -> Option<Self> {
-        let bin =
-            fs::read_dir("/usr/lib/postgresql").ok()?.flatten().map(|entry| entry.path()).max()?.join("bin");
-        drop(Place::bare());
-        let (dir, ram) = (tempfile::tempdir_in("/var/tmp").ok()?, tempfile::tempdir_in("/dev/shm").ok()?);
-        // The checkout may lie where that user cannot go.
-        let library = Path::new(SEAWALL).with_file_name(seawall_daemon::process::PRELOAD_NAME);
-        for program in [Path::new(SEAWALL), &library] {
-            fs::copy(program, dir.path().join(program.file_name().expect("a name"))).expect("copied");
-        }
-        if let Some((uid, gid)) = server::user() {
-            for dir in [&dir, &ram] {
-                std::os::unix::fs::chown(dir.path(), Some(uid), Some(gid)).expect("given");
-            }
-        }
-        let mut server = Self { dir, bin, ram, run: None };
-        let mut initdb = server.command(&server.bin.join("initdb"));
-        initdb.args(["--no-sync", "--auth=trust", "-U", "postgres", "-D"]).arg(server.data());
-        assert!(initdb.stdout(Stdio::null()).status().expect("initdb").success());
-        let mut run = server.seawall(&["run", "--quiet", "--emulated", "--size", "64M", "--pool"]);
-        run.arg(server.pool()).arg("--").arg(server.bin.join("postgres")).arg("-D").arg(server.data());
-        run.args(["-c", "listen_addresses=", "-c", "dynamic_shared_memory_type=mmap", "-k"])
-            .arg(server.dir.path());
-        server.run = Some(run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a server"));
-        let ready = || server.psql().args(["-c", "select 1"]).output().expect("psql").status.success();
-        wait_for("PostgreSQL", ready);
-        Some(server)
-    }
-
-    fn data(&self) -> PathBuf {
-        self.dir.path().join("data")
-    }
-
-    fn pool(&self) -> PathBuf {
-        self.ram.path().join("pool")
-    }
-
-    fn command(&self, program: &Path) -> Command {
-        let mut command = Command::new(program);
-        if let Some((uid, gid)) = server::user() {
-            command.uid(uid).gid(gid);
-        }
-        command.stdin(Stdio::null()).current_dir("/").env_remove("XDG_RUNTIME_DIR").env_remove("LD_PRELOAD");
-        command
-    }
-
-    fn seawall(&self, words: &[&str]) -> Command {
-        let mut command = self.command(&self.dir.path().join("seawall"));
-        command.args(words);
-        command
-    }
-
-    fn psql(&self) -> Command {
-        let mut psql = self.command(&self.bin.join("psql"));
-        psql.args(["-XqAt", "-U", "postgres", "-d", "postgres", "-h"]).arg(self.dir.path());
-        psql
-    }
-
-    /// The server's processes.
-    fn pids(&self) -> Vec<u32> {
-        let text = fs::read_to_string(self.data().join("postmaster.pid")).expect("it runs");
-        let postmaster: u32 = text.lines().next().and_then(|pid| pid.parse().ok()).expect("a pid");
-        let children =
-            fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children")).expect("children");
-        std::iter::once(postmaster)
-            .chain(children.split_whitespace().map(|pid| pid.parse().expect("a pid")))
-            .collect()
-    }
-
-    /// The answer of a server without Seawall, in a mode of its own, after its crash recovery.
-    fn bare(&self, data: &Path, sql: &str) -> String {
-        let mut single = self.command(&self.bin.join("postgres"));
-        single
-            .args(["--single", "-D"])
-            .arg(data)
-            .arg("postgres")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let mut single = single.stderr(Stdio::piped()).spawn().expect("postgres");
-        writeln!(single.stdin.take().expect("piped"), "{sql}").expect("it reads");
-        let said = Said::from(single.wait_with_output().expect("ended"));
-        said.succeeds();
-        let value = said.out.split("= \"").nth(1).and_then(|rest| rest.split('"').next());
-        value.unwrap_or_else(|| panic!("{}{}", said.out, said.err)).to_owned()
-    }
-
-    fn stop(&mut self) {
-        let Some(mut run) = self.run.take() else { return };
-        let _ = Command::new("kill").args(["-s", "INT", &self.pids()[0].to_string()]).status();
-        let _ = run.wait();
-    }
-}
-
-impl Drop for Postgres {
-    fn drop(&mut self) {
-        self.stop();
-        let _ = self.seawall(&["stop", "--pool"]).arg(self.pool()).output();
-    }
 }
 
 #[test]

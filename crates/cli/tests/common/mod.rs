@@ -7,6 +7,7 @@ pub mod disk;
 pub mod front;
 pub mod mirrors;
 pub mod mounts;
+pub mod postgres;
 pub mod scene;
 pub mod served;
 pub mod server;
