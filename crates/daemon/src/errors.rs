@@ -23,6 +23,8 @@ pub enum DaemonError {
     Place { pool: PathBuf, error: std::io::Error },
     Listen { socket: PathBuf, error: std::io::Error },
     NoClientSlot,
+    Limit { what: &'static str, has: u64, needs: u64 },
+    Thread(std::io::Error),
     Directory { path: PathBuf, why: String },
     Alive { pids: Vec<u32> },
     Undrained { files: Vec<String> },
@@ -44,6 +46,17 @@ impl std::fmt::Display for DaemonError {
                 pool.display()
             ),
             Self::Listen { socket, error } => write!(f, "listening at {}: {error}", socket.display()),
+            Self::Limit { what, has, needs } => {
+                write!(
+                    f,
+                    "the limit of {what} is {has}, and the daemon needs {needs}: raise it, and start again"
+                )
+            }
+            Self::Thread(error) => write!(
+                f,
+                "a thread of the daemon cannot be started: {error}. The limits of processes (ulimit -u, the container's \
+                 pids) or of memory are too small"
+            ),
             Self::NoClientSlot => f.write_str("every client slot is taken: too many processes use this pool"),
             Self::Directory { path, why } => write!(f, "{}: {why}", path.display()),
             Self::Alive { pids } => {

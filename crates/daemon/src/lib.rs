@@ -48,6 +48,7 @@ mod leader;
 pub mod leftover;
 mod lend;
 mod lifetime;
+mod limits;
 mod locate;
 mod log;
 mod namers;

@@ -86,9 +86,12 @@ fn name_and_owner(pool: &Path) -> io::Result<(String, u32)> {
     Ok((name(&real), uid))
 }
 
+/// So much of a pool's own name is in its socket's.
+const NAME_MAX: usize = 24;
+
 pub(crate) fn name(real: &Path) -> String {
     let file = real.file_name().unwrap_or(OsStr::new("pool")).to_string_lossy();
-    let short: String = file.chars().filter(char::is_ascii_graphic).take(24).collect();
+    let short: String = file.chars().filter(char::is_ascii_graphic).take(NAME_MAX).collect();
     format!("{short}-{:016x}", fnv1a(real.as_os_str().as_bytes()))
 }
 
@@ -114,8 +117,17 @@ fn directories(uid: u32) -> Vec<PathBuf> {
     let owned = parents.into_iter().filter(|parent| fs::metadata(parent).is_ok_and(|m| m.uid() == uid));
     let mut all: Vec<PathBuf> =
         service.into_iter().chain(owned.map(|parent| parent.join("seawall"))).collect();
-    all.push(format!("/tmp/seawall-{uid}").into());
+    // The last one is writable in a container, too, whose root is not.
+    all.extend(["/tmp", "/dev/shm"].map(|parent| PathBuf::from(format!("{parent}/seawall-{uid}"))));
+    all.retain(|dir| fits(dir));
     all
+}
+
+/// True if a socket in there has an address: a path of less than 108 bytes.
+fn fits(dir: &Path) -> bool {
+    const ADDRESS_MAX: usize = 107;
+    let longest = NAME_MAX + 1 + 16 + ".sock".len();
+    dir.as_os_str().len() + 1 + longest <= ADDRESS_MAX
 }
 
 /// Makes the directory, or checks that it is a real one, the owner's, and closed to others.
@@ -152,6 +164,12 @@ mod tests {
         let all = candidates(&pool).expect("places");
         assert_eq!(candidates(&link).expect("places"), all);
         assert!(all.iter().all(|p| p.socket.as_os_str().len() < 108), "fits into sockaddr_un");
+    }
+
+    #[test]
+    fn a_directory_whose_sockets_had_no_address_is_passed_over() {
+        assert!(fits(Path::new("/run/user/1000/seawall")) && fits(Path::new(&"/x".repeat(30))));
+        assert!(!fits(Path::new(&"/x".repeat(31))) && !fits(Path::new(&"/x".repeat(75))));
     }
 
     #[test]

@@ -6,11 +6,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread::JoinHandle;
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use seawall_media::Medium;
 use seawall_wire::message::{Reply, Status};
 use zerocopy::IntoBytes;
@@ -19,8 +19,8 @@ use crate::cache::CacheOptions;
 use crate::errors::DaemonError;
 use crate::state::Daemon;
 use crate::{
-    ahead, boot, cache, closing, destaging, freeze, journal, leader, net, place, rebuild, requests, spill,
-    start, warden, watch,
+    ahead, boot, cache, closing, destaging, freeze, journal, leader, limits, net, place, rebuild, requests,
+    spill, start, warden, watch,
 };
 
 /// Connections served at once. Clients connect for one request each; more than this many at the same moment
@@ -50,7 +50,8 @@ pub struct Options {
 /// [`DaemonError`] if it could not start; nothing was changed then that a later start would not put right.
 pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError> {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    raise_limits();
+    limits::raise();
+    limits::check(std::fs::metadata(&options.pool).map_or(0, |pool| pool.len()))?;
     let signals = block_signals();
     let daemon = Arc::new(start::start(options)?);
     let listener = listen(&daemon)?;
@@ -64,18 +65,18 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
         daemon.watch.name()
     ));
     let threads = [
-        spawn(&daemon, "destage", destaging::run),
-        spawn(&daemon, "warden", warden::run),
-        spawn(&daemon, "harden", journal::run),
-        spawn(&daemon, "ahead", ahead::run),
-        spawn(&daemon, "cache", cache::run),
-        spawn(&daemon, "bring", cache::bring),
-        spawn(&daemon, "rebuild", rebuild::run),
-        spawn(&daemon, "spill", spill::run),
+        spawn(&daemon, "destage", destaging::run)?,
+        spawn(&daemon, "warden", warden::run)?,
+        spawn(&daemon, "harden", journal::run)?,
+        spawn(&daemon, "ahead", ahead::run)?,
+        spawn(&daemon, "cache", cache::run)?,
+        spawn(&daemon, "bring", cache::bring)?,
+        spawn(&daemon, "rebuild", rebuild::run)?,
+        spawn(&daemon, "spill", spill::run)?,
     ];
     // These end with the process. A look at many busy processes takes long, and who waits for the pool waits for us.
-    spawn(&daemon, "watch", watch::run);
-    spawn(&daemon, "leader", leader::run);
+    spawn(&daemon, "watch", watch::run)?;
+    spawn(&daemon, "leader", leader::run)?;
     ready();
     accept_all(&daemon, &listener, signals.as_ref().ok());
     daemon.lifetime.end();
@@ -91,16 +92,6 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     // Until now who opened a file waited for it.
     daemon.lifetime.finish();
     Ok(())
-}
-
-/// As many descriptors as we may have, two for each managed file; and files as long: a log on a disk is written for
-/// those who may not.
-fn raise_limits() {
-    for resource in [Resource::Nofile, Resource::Fsize] {
-        let limit = getrlimit(resource);
-        // With fewer, files too many are left to the kernel.
-        let _ = setrlimit(resource, Rlimit { current: limit.maximum, ..limit });
-    }
 }
 
 /// SIGTERM and SIGINT are read, not delivered; SIGIO, of leases, is neither. Before any thread starts, so that
@@ -165,10 +156,10 @@ fn at_other_places(daemon: &Daemon, each: impl Fn(PathBuf)) {
     sockets.filter(|socket| *socket != daemon.place.socket).for_each(each);
 }
 
-fn spawn(daemon: &Arc<Daemon>, name: &str, run: fn(&Arc<Daemon>)) -> std::thread::JoinHandle<()> {
+fn spawn(daemon: &Arc<Daemon>, name: &str, run: fn(&Arc<Daemon>)) -> Result<JoinHandle<()>, DaemonError> {
     let daemon = Arc::clone(daemon);
     let named = std::thread::Builder::new().name(name.into());
-    named.spawn(move || run(&daemon)).expect("a thread at start")
+    named.spawn(move || run(&daemon)).map_err(DaemonError::Thread)
 }
 
 fn accept_all(daemon: &Arc<Daemon>, listener: &OwnedFd, signals: Option<&SignalFd>) {
