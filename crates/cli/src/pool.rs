@@ -3,6 +3,7 @@
 
 mod fit;
 
+use std::cell::Cell;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -154,6 +155,9 @@ pub struct Wanted {
     mirror: Option<PathBuf>,
     #[command(flatten)]
     spill: Spill,
+    /// Files of the database that are to be managed, as far as that is known.
+    #[arg(skip)]
+    files: Cell<usize>,
 }
 
 impl Wanted {
@@ -165,6 +169,11 @@ impl Wanted {
     /// The size in bytes that was asked for.
     pub fn size(&self) -> Option<u64> {
         self.size
+    }
+
+    /// A pool that is made on demand has room for so many files in its table.
+    pub fn has_files(&self, files: usize) {
+        self.files.set(files);
     }
 
     /// True if a pool that is named and not there is to be made.
@@ -193,10 +202,17 @@ impl Wanted {
     /// [`PoolError`].
     pub fn make(&self, at: &Path) -> Result<(), PoolError> {
         if self.block.is_some() {
-            return make_block(at, self.size, false, self.mirror.as_deref());
+            return make_block(at, self.block_size(at), false, self.mirror.as_deref());
         }
-        let size = self.size.unwrap_or_else(|| fit::whole(at, DEFAULT_SIZE));
+        let usual = fit::with_room_for(self.files.get(), DEFAULT_SIZE);
+        let size = self.size.unwrap_or_else(|| fit::whole(at, usual));
         pool::create_with_area(at, size, self.emulated, false, self.spill.plan(size).as_ref())
+    }
+
+    /// That of a log on a block device. `None`: as always.
+    fn block_size(&self, at: &Path) -> Option<u64> {
+        let usual = fit::with_room_for(self.files.get(), DEFAULT_BLOCK_SIZE);
+        self.size.or_else(|| (usual > DEFAULT_BLOCK_SIZE).then(|| fit::block(at, usual)))
     }
 
     /// What was named as a log on a block device must be one: a device that holds something else is never taken.
@@ -344,7 +360,7 @@ fn beside_data(wanted: &Wanted, data: &Path) -> Result<PathBuf> {
              place)",
             path.display()
         );
-        made(&path, wanted, || make_block(&path, wanted.size, false, None))?;
+        made(&path, wanted, || make_block(&path, wanted.block_size(&path), false, None))?;
     }
     if !is_mine(&path) {
         bail!("{} is not a file of yours", path.display());

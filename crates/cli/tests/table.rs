@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Place, cluster, kill, signal, wait_for};
+use common::{Place, Said, cluster, kill, signal, wait_for};
 
 /// Entries of the smallest pool.
 const ENTRIES: usize = 256;
@@ -107,4 +107,53 @@ fn says_what_is_not_covered(place: &Place) {
     let told = place.seawall(&["status", "--pool", place.pool()]);
     assert!(told.out.contains("NOT COVERED"), "{}", told.out);
     fs::remove_file(place.file("pg_tblspc/16999")).expect("removed");
+}
+
+/// A database of more files than the usual log's table has entries.
+#[test]
+fn a_log_is_as_large_as_the_table_of_an_atomic_database_must_be() {
+    let Some(place) = cluster::place() else { return };
+    for i in 0..700 {
+        fs::write(place.file(&format!("base/5/{}", 20_000 + i)), "").expect("made");
+    }
+    let notes = place.file("notes");
+    let run = |options: &[&str], script: &str| {
+        let mut command =
+            place.command(&["run", "--preset", "postgres", "--policy", "atomic", "--data", "."]);
+        command.args(options).args(["--", "sh", "-c", script]).env("SEAWALL_NOTES", &notes);
+        Said::from(command.output().expect("runs"))
+    };
+    let log = place.ram("a.pool");
+    let made = ["--emulated", "--pool", &log];
+    run(&made, "true").succeeds();
+    assert_eq!(fs::metadata(&log).expect("made").len(), 256 << 20, "1024 entries");
+    let disk = place.file("b.log");
+    let made = ["--block", disk.to_str().expect("a path")];
+    run(&made, "true").succeeds();
+    let inspected = place.seawall(&["inspect", "--json", made[1]]).json();
+    assert_eq!(inspected["size"], 256 << 20);
+    // One that is there already: said before it starts, and by nobody else.
+    let many = "for i in 1 2 3 4; do for j in 1 2 3; do dd if=/dev/zero of=base/5/$((20000+i*10+j)) bs=8192 count=1 \
+                conv=notrunc,fsync status=none & done; done; wait";
+    let said = run(&["--pool", place.pool()], many);
+    said.succeeds().says(&["WARNING", "700 data files", "256 at a time", "--size 1G"]);
+    assert_eq!(said.err.matches("TEAR").count(), 1, "{}", said.err);
+}
+
+/// The processes of a database would all say the same.
+#[test]
+fn that_pages_can_tear_is_said_by_one_process() {
+    let Some(place) = cluster::place() else { return };
+    // They are there before anybody has anything to say.
+    let others = "for my $i (1 .. 4) { next if fork; select(undef, undef, undef, 0.02) until -e 'full'; \
+                  open(my $f, '+>', 'base/5/' . (30000 + $i)) or die; syswrite($f, 'x' x 4096) == 4096 or die; exit; }";
+    let hold = "my @f; for my $i (1 .. 300) { open(my $f, '+>', 'base/5/' . (16384 + $i)) or die; \
+                syswrite($f, 'x' x 4096) == 4096 or die; push @f, $f; } \
+                open(my $d, '>', 'full') or die; close $d; 1 while wait > 0;";
+    let run =
+        ["run", "--pool", place.pool(), "--preset", "postgres", "--policy", "atomic", "--data", ".", "--"];
+    let mut command = place.command(&run);
+    let said = Said::from(command.args(["perl", "-e", &format!("{others} {hold}")]).output().expect("runs"));
+    said.succeeds().says(&["a data file is not in the log"]);
+    assert_eq!(said.err.matches("can tear").count(), 1, "{}", said.err);
 }

@@ -145,7 +145,9 @@ static TOLD: AtomicBool = AtomicBool::new(false);
 
 #[cold]
 fn tell_once(what: &'static str) {
-    if !TOLD.swap(true, Relaxed) {
+    // A database has many processes, and each would say the same.
+    let is_first = || session::joined().is_none_or(|e| e.shm().header().told_torn().swap(1, Relaxed) == 0);
+    if !TOLD.swap(true, Relaxed) && is_first() {
         sys::say(&[what]);
     }
 }

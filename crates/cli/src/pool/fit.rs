@@ -14,6 +14,20 @@ use crate::size;
 /// Where something lies, and how much of it.
 type Need = (PathBuf, u64);
 
+/// The usual size, or what a database of so many files needs to have all of them managed: a quarter more than there are,
+/// as far as a table can have them.
+pub fn with_room_for(files: usize, usual: u64) -> u64 {
+    const LARGEST_TABLE: u64 = 1 << 30;
+    let wanted = files + files / 4;
+    let mut size = usual;
+    while size < LARGEST_TABLE
+        && Layout::for_size(size).is_some_and(|layout| (layout.files as usize) < wanted)
+    {
+        size *= 2;
+    }
+    size
+}
+
 /// The size of a log on a block device at this path.
 pub fn block(at: &Path, usual: u64) -> u64 {
     largest(usual, |size| {
@@ -82,6 +96,13 @@ fn say(place: &Path, free: u64, size: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_has_room_for_the_databases_files() {
+        for (files, size) in [(0, 128), (400, 128), (500, 256), (1600, 512), (3000, 1024), (100_000, 1024)] {
+            assert_eq!(with_room_for(files, 128 << 20), size << 20, "{files}");
+        }
+    }
 
     #[test]
     fn the_usual_size_is_halved_until_it_fits() {

@@ -15,6 +15,7 @@ mod elf;
 mod init;
 pub mod join;
 pub mod lockfile;
+mod many;
 pub mod preload;
 mod program;
 mod strays;
@@ -98,6 +99,7 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
     let becomes = found.becomes();
     let watch = watch.or_else(|| becomes.and_then(|_| seawall_daemon::privileged_watch()));
     let roots = found.roots;
+    how.wanted.has_files(many::count(&roots));
     let data = roots.first().map(|root| root.data.as_path()).context("no directory to manage")?;
     let (preload, pool) = {
         // What is looked for and made is the database's user's, who will be served.
@@ -118,6 +120,7 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
         join::How { keep: how.keep, boot: !how.no_boot, watch, cache: how.cache.options() },
     )?;
     say_what_cache(&link, how.cache.options().as_ref());
+    many::warn(&link);
     let mut command = Command::new(&program.path);
     command.args(&how.command[1..]);
     environment.apply(&mut command);

@@ -59,8 +59,9 @@ impl Header<'_> {
         Some(&into[..len])
     }
 
-    /// Begins anew. A note that is being made, or that its maker died of, is left.
+    /// Begins anew, for whoever names a directory now. A note that is being made, or that its maker died of, is left.
     pub fn forget_strays(&self) {
+        self.told_torn().store(0, Relaxed);
         for kind in Stray::ALL {
             let _ = self.stray_state(kind).compare_exchange(NOTED, FREE, Acquire, Relaxed);
         }

@@ -1,0 +1,48 @@
+//! A database of many files under the policy `atomic`: all of them are to be in the log's table.
+
+use std::path::Path;
+
+use seawall_core::policy::{Manage, by_preset};
+use seawall_daemon::AddRoot;
+use seawall_wire::shm::{Policy, Preset};
+
+use super::join::Link;
+
+/// The data files of the database that are there now. None under another policy, which has few.
+pub fn count(roots: &[AddRoot]) -> usize {
+    roots.iter().filter(|root| root.policy == Policy::Atomic.name()).map(below).sum()
+}
+
+fn below(root: &AddRoot) -> usize {
+    let Some(preset) = Preset::from_name(&root.preset) else { return 0 };
+    let is_managed = |path: &Path| {
+        let below = path.strip_prefix(&root.path).unwrap_or(path);
+        by_preset(preset, Policy::Atomic, below.as_os_str().as_encoded_bytes()) == Manage::Now
+    };
+    let mut found = 0;
+    let mut directories = vec![root.path.clone()];
+    while let Some(dir) = directories.pop() {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => directories.push(entry.path()),
+                Ok(kind) if kind.is_file() && is_managed(&entry.path()) => found += 1,
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Said before the database starts, and once: a table that is too small lets pages tear.
+pub fn warn(link: &Link) {
+    let files = count(link.roots());
+    let Some(most) = link.status().map(|status| status.files_max as usize).filter(|most| *most < files)
+    else {
+        return;
+    };
+    errln!(
+        "seawall: WARNING: the database has {files} data files, and this log manages {most} at a time: while that many are \
+         open, pages of others can TEAR. A new log with --size 1G manages 4096; so many descriptors must be allowed, \
+         two for each (ulimit -Hn)"
+    );
+}
