@@ -59,6 +59,21 @@ fn a_renamed_database_has_its_guard_before_it_has_its_name() {
     assert_eq!(fs::read(place.file("y-wal")).expect("read").len(), 20 * 4096);
 }
 
+/// The guard is where the journal is to be: the journal goes beside it.
+#[test]
+fn a_renamed_journal_is_beside_its_guard() {
+    let place = Place::new();
+    let script = "use IO::Handle; open(my $f, '+>', 'x-journal') or die; \
+                  for (1 .. 6) { syswrite($f, 'x' x 4096) == 4096 or die; $f->sync or die; } \
+                  rename('x-journal', 'y-journal') or die $!; -f 'y-journal' or die 'gone'; -e 'x-journal' and die; \
+                  exec('/bin/sleep', 1);";
+    let mut run = place.run_command(&["perl", "-e", script]).spawn().expect("seawall starts");
+    wait_for("the guard", || is_guarded(&place, "y-journal"));
+    assert!(place.file("y-journal.seawall").is_file());
+    assert!(run.wait().expect("it ends").success());
+    assert_eq!(names(place.data.path()), ["y-journal"]);
+}
+
 #[test]
 fn a_database_that_a_stranger_renames_takes_its_guard_along() {
     let (place, writer) = writing();

@@ -392,8 +392,11 @@ mod tests {
     fn the_files_of_a_guard_are_given_up_when_all_are_closed_and_still() {
         let scene = Scene::new();
         let (open, _) = scene.open("a");
+        fs::write(scene.path("a"), seawall_core::policy::SQLITE_MAGIC).expect("written");
+        let beside = File::options().read(true).write(true).open(scene.path("a")).expect("opened");
+        let beside_slot = scene.register(&beside).expect("managed").slot;
         let (closed, _) = scene.open("b");
-        drop(closed);
+        drop((beside, closed));
         let begin = Instant::now();
         while scene.path("b-journal").exists() {
             assert!(scene.is_guarded("a"), "one that is open for writing");
@@ -404,6 +407,7 @@ mod tests {
         assert!(begin.elapsed() >= STILL, "it may be opened again at once");
         review(&scene.daemon);
         assert!(scene.is_guarded("a"));
+        assert!(scene.daemon.files.get(beside_slot).is_some(), "closed, but its guard stays");
         drop(open);
     }
 

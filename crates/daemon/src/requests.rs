@@ -74,6 +74,8 @@ pub(crate) fn serve(daemon: &Daemon, socket: &OwnedFd) {
     let mut connection = Connection::new(daemon, peer);
     while let Ok(Some(message)) = net::receive(socket) {
         let answer = connection.answer(&message);
+        // Before the front goes on: as long as a copy of its descriptor is open, its locks on the file hold.
+        drop(message);
         let sent = send(socket, answer);
         if connection.ends {
             daemon.lifetime.end();

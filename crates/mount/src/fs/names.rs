@@ -125,10 +125,11 @@ impl Fs {
         crate::names::makes_way(parent.fd(), name, |dir| self.log.client.lower_left(dir))
     }
 
-    /// Before a managed file gets another name its guard is there.
-    fn raise_ahead(&self, file: Option<&Found>, dir: &Node, name: &OsStr) {
-        if let Some(found) = file {
-            self.log.client.renaming(found.file, dir.fd(), name);
+    /// Before a managed file gets another name its guard is there. So it comes before the look where the names lead.
+    fn raise_ahead(&self, from: (&Node, &OsStr), (dir, name): (&Node, &OsStr)) {
+        let stat = stat_at(from.0, &real(from.0.fd(), from.1));
+        if let Some(file) = stat.and_then(|stat| self.log.engine.find(stat.st_dev, stat.st_ino)) {
+            self.log.client.renaming(file, dir.fd(), name);
         }
     }
 
@@ -144,8 +145,12 @@ impl Fs {
     /// rename(2), renameat2(2).
     pub fn rename(&self, from: (INodeNo, &OsStr), to: (INodeNo, &OsStr), flags: u32) -> Result<(), Errno> {
         let (old_dir, new_dir) = (self.nodes.get(from.0)?, self.nodes.get(to.0)?);
-        let (old, new) = (real(old_dir.fd(), from.1), real(new_dir.fd(), to.1));
         let flags = RenameFlags::from_bits_retain(flags);
+        self.raise_ahead((&old_dir, from.1), (&new_dir, to.1));
+        if flags.contains(RenameFlags::EXCHANGE) {
+            self.raise_ahead((&new_dir, to.1), (&old_dir, from.1));
+        }
+        let (old, new) = (real(old_dir.fd(), from.1), real(new_dir.fd(), to.1));
         let (source, victim) = (self.managed_at(&old_dir, &old), self.managed_at(&new_dir, &new));
         let seen = stat_at(&old_dir, &old);
         let replaced = || stat_at(&new_dir, &new).filter(|_| !flags.contains(RenameFlags::EXCHANGE));
@@ -153,10 +158,6 @@ impl Fs {
             let rename = || renameat_with(old_dir.fd(), &*old, new_dir.fd(), &*new, flags);
             self.log.ending(replaced().as_ref(), rename)
         };
-        self.raise_ahead(source.as_ref(), &new_dir, &new);
-        if flags.contains(RenameFlags::EXCHANGE) {
-            self.raise_ahead(victim.as_ref(), &old_dir, &old);
-        }
         let same = source.as_ref().zip(victim.as_ref()).is_some_and(|(a, b)| a.file == b.file);
         let goes = !same && !flags.contains(RenameFlags::EXCHANGE);
         let over = || match &victim {

@@ -59,6 +59,14 @@ pub unsafe fn moved(
     new: *const c_char,
     flags: c_uint,
 ) -> Result<usize, Errno> {
+    // First: where the names lead depends on which guards are up.
+    // SAFETY: the caller's.
+    unsafe {
+        guard::with(old_dir, old, |old| raise_ahead(seen(old_dir, old).as_ref(), new_dir, new));
+        if flags & RENAME_EXCHANGE != 0 {
+            guard::with(new_dir, new, |new| raise_ahead(seen(new_dir, new).as_ref(), old_dir, old));
+        }
+    }
     let rename = || {
         // SAFETY: the caller's.
         unsafe {
@@ -98,12 +106,6 @@ unsafe fn move_file(
     let same = |a: &Seen, b: &Seen| a.file == b.file;
     let both = source.as_ref().zip(victim.as_ref());
     let goes = flags & RENAME_EXCHANGE == 0 && !both.is_some_and(|(a, b)| same(a, b));
-    // SAFETY: the caller's.
-    unsafe { raise_ahead(source.as_ref(), new_dir, new) };
-    if flags & RENAME_EXCHANGE != 0 {
-        // SAFETY: the caller's.
-        unsafe { raise_ahead(victim.as_ref(), old_dir, old) };
-    }
     let over = || match &victim {
         Some(victim) if goes => victim.unlink(call),
         Some(victim) => victim.need_name(call),
