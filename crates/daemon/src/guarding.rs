@@ -10,8 +10,10 @@
 //! | that program is gone | the guard goes up, then the files may be in the log again (`warden`) |
 //! | a client removes the directory, or renames another one over it | what protects nothing any more goes at once ([`lower_left`]) |
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::Ordering::{Acquire, SeqCst};
 use std::sync::{Arc, Mutex};
@@ -66,7 +68,7 @@ pub(crate) fn follow_all(daemon: &Daemon) {
         if links == 0 {
             continue;
         }
-        if !now.starts_with(&root.path) || links > 1 {
+        if !now.starts_with(&root.path) || links > 1 || is_gone(&now) {
             // By its other name it would be opened past the guard.
             leave_for_good(daemon, &file, &now);
         } else if let Err(e) = daemon.guards.follow(slot, &root, &now, &daemon.claim()) {
@@ -75,6 +77,11 @@ pub(crate) fn follow_all(daemon: &Daemon) {
             daemon.log.say_once(&e.to_string(), format!("{} leaves the log: {e}", now.display()));
         }
     }
+}
+
+/// True for the name of a file that was removed there, and has another one that the kernel does not tell.
+fn is_gone(now: &Path) -> bool {
+    now.as_os_str().as_bytes().ends_with(b" (deleted)") && now.symlink_metadata().is_err()
 }
 
 fn leave_for_good(daemon: &Daemon, file: &Managed, now: &Path) {
@@ -100,9 +107,17 @@ fn still(daemon: &Daemon) -> Vec<Vec<Arc<Managed>>> {
     let protected: BTreeSet<u32> = groups.iter().flatten().copied().collect();
     seen.retain(|slot, _| protected.contains(slot));
     let still = groups.into_iter().filter(|group| is_still(daemon, group, &mut seen));
-    let files =
-        still.map(|group| group.iter().filter_map(|slot| daemon.files.get(*slot)).collect::<Vec<_>>());
+    let files = still.map(|group| {
+        let mut files: Vec<_> = group.iter().filter_map(|slot| daemon.files.get(*slot)).collect();
+        // What was written last is the likeliest to be open, and one is enough.
+        files.sort_by_key(|file| Reverse(last_lsn(daemon, file)));
+        files
+    });
     files.filter(|files| files.iter().all(|file| is_closed(file))).collect()
+}
+
+fn last_lsn(daemon: &Daemon, file: &Managed) -> u64 {
+    daemon.engine.shm().file(file.reference.slot).map_or(0, |f| f.last_lsn().load(Acquire))
 }
 
 /// Gives up their entries, and so the guards go. The caller holds `registering`.
@@ -378,13 +393,18 @@ mod tests {
         let other = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let (_linked, first) = scene.open("a");
         let (_moved, second) = scene.open("b");
+        let (_renamed, third) = scene.open("d");
         fs::hard_link(scene.path("a-wal"), scene.path("c-wal")).expect("linked");
+        fs::hard_link(scene.path("d-wal"), scene.path("e-wal")).expect("linked");
+        fs::remove_file(scene.path("d-wal")).expect("removed");
         fs::rename(scene.path("b-wal"), other.path().join("b-wal")).expect("renamed");
         review(&scene.daemon);
-        for file in [first, second] {
+        for file in [first, second, third] {
             assert!(Flag::UNGUARDED.any_in(scene.daemon.engine.flags(file)));
         }
-        assert!(!scene.path("a-journal").exists() && !scene.path("b-journal").exists());
+        for database in ["a", "b", "d"] {
+            assert!(!scene.path(&format!("{database}-journal")).exists());
+        }
         assert_eq!(fs::read_dir(other.path()).expect("a directory").count(), 1);
     }
 

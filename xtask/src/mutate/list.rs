@@ -254,7 +254,7 @@ mutants! {
     }
     "daemon/src/guarding.rs" {
         "guard: of a file by another name":
-            "|| links > 1 {" => "|| links > 1 && !{m} {",
+            "|| links > 1 ||" => "|| links > 1 && !{m} ||",
         "guard: of a file out of its directory":
             "if !now.starts_with(&root.path)" => "if !now.starts_with(&root.path) && !{m}",
         "guard: of files that are open":
