@@ -69,7 +69,7 @@ fn a_renamed_journal_is_beside_its_guard() {
                   exec('/bin/sleep', 1);";
     let mut run = place.run_command(&["perl", "-e", script]).spawn().expect("seawall starts");
     wait_for("the guard", || is_guarded(&place, "y-journal"));
-    assert!(place.file("y-journal.seawall").is_file());
+    wait_for("the journal beside it", || place.file("y-journal.seawall").is_file());
     assert!(run.wait().expect("it ends").success());
     assert_eq!(names(place.data.path()), ["y-journal"]);
 }
