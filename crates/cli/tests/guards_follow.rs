@@ -240,6 +240,28 @@ fn the_guard_of_a_closed_database_goes_while_others_run() {
     second.finish().succeeds();
 }
 
+/// Of what stands there now the log holds nothing.
+#[test]
+fn a_directory_that_was_removed_and_restored_has_no_guard() {
+    let place = Place::new();
+    let mut other = writing_to(&place, "other-wal");
+    feed(&mut other, &place.file("other-journal"));
+    fs::create_dir(place.file("d")).expect("made");
+    let mut writer = writing_to(&place, "d/x-wal");
+    feed(&mut writer, &place.file("d/x-journal"));
+    let backup = fs::read(place.file("d/x-wal")).expect("read");
+    writer.finish().succeeds();
+    fs::remove_dir_all(place.file("d")).expect("removed");
+    fs::create_dir(place.file("d")).expect("made again");
+    fs::write(place.file("d/x-wal"), backup).expect("restored");
+    // Several looks around.
+    std::thread::sleep(std::time::Duration::from_millis(1000));
+    assert_eq!(names(&place.file("d")), ["x-wal"]);
+    assert!(is_guarded(&place, "other-journal"));
+    other.finish().succeeds();
+    assert_eq!(names(&place.file("d")), ["x-wal"]);
+}
+
 #[test]
 fn a_guard_outlives_chmod_and_the_loss_of_its_mark() {
     let place = Place::new();
