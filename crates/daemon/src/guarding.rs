@@ -2,7 +2,7 @@
 //!
 //! | what happened | what is done |
 //! |---|---|
-//! | a file has another path | its guard goes up there, before the old one goes ([`follow`]) |
+//! | a file has another path | its guard goes up there, before the old one goes ([`follow_all`]) |
 //! | it lies below its directory no more | it leaves the log for good: recovery would look for it in vain |
 //! | it has a second name | it leaves the log for good: no guard is there |
 //! | every file of a guard is closed and still | their entries are given up, and so the guard goes ([`let_go`]) |

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Invariant: a file that may have a record has its guard up, at the name where the file is (within one look around,
-//! [`follow`], where a program without Seawall renamed it).
+//! [`Guards::follow`], where a program without Seawall renamed it).
 //!
 //! Everything that changes which guards there are is called with `registering` held.
 
