@@ -109,8 +109,14 @@ impl Scene {
             self.wait_for_its_threads();
         }
         let (ready, listens) = mpsc::channel();
-        let options =
-            Options { pool: self.pool.clone(), keep: true, journal: false, cache: None, boot: false };
+        let options = Options {
+            pool: self.pool.clone(),
+            keep: true,
+            journal: false,
+            cache: None,
+            boot: false,
+            watchdog: None,
+        };
         self.daemon = Some(std::thread::spawn(move || {
             serve(&options, || ready.send(()).expect("somebody waits")).expect("a daemon that serves");
         }));

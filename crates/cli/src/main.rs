@@ -94,6 +94,9 @@ enum Command {
     /// The daemon itself
     #[command(hide = true)]
     Daemon(commands::daemon::Daemon),
+    /// What answers for a daemon that stands still
+    #[command(hide = true)]
+    Watchdog,
     /// What the units of attached services call
     #[command(hide = true, subcommand)]
     Service(attach::Hook),
@@ -157,6 +160,10 @@ fn command() -> ExitCode {
     let done = match command {
         Command::Run(run) => return run::run(&run),
         Command::Daemon(daemon) => return commands::daemon::daemon(&daemon),
+        Command::Watchdog => {
+            seawall_daemon::watchdog::run();
+            return ExitCode::SUCCESS;
+        }
         Command::Verify(look) => return commands::inspect::verify(&look).unwrap_or_else(failure),
         Command::Freeze(how) => return commands::freeze::freeze(&how).unwrap_or_else(failure),
         Command::Thaw(how) => commands::freeze::thaw(&how),

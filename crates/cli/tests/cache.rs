@@ -330,7 +330,14 @@ fn service_of_the_tests() {
     let Some(pool) = std::env::var_os(SERVICE) else { return };
     let nowhere = Some("/proc/zone-of-the-tests".into());
     let cache = CacheOptions { path: nowhere, is_needed: false, ..CacheOptions::of_size(64 << 20) };
-    let options = Options { pool: pool.into(), keep: true, boot: false, journal: false, cache: Some(cache) };
+    let options = Options {
+        pool: pool.into(),
+        keep: true,
+        boot: false,
+        journal: false,
+        cache: Some(cache),
+        watchdog: None,
+    };
     serve(&options, || ()).expect("served");
 }
 

@@ -10,7 +10,7 @@ use seawall_core::destage::is_dirty;
 
 use crate::errors::DaemonError;
 use crate::state::{Daemon, lock};
-use crate::{cache, destaging, foreign, journal, register, roots};
+use crate::{cache, destaging, foreign, journal, register, roots, watchdog};
 
 /// Processes that use the log, or could: clients, those that just said Hello, and those that have the pool
 /// mapped (children of clients that did not write yet).
@@ -20,7 +20,8 @@ pub(crate) fn users(daemon: &Daemon) -> Vec<u32> {
     if let Ok(pool) = daemon.pool.file.metadata() {
         all.extend(foreign::mappers(pool.dev(), pool.ino()));
     }
-    all.into_iter().collect()
+    // Of a daemon that died in a stand-still: it is being ended as well.
+    all.into_iter().filter(|pid| !watchdog::is_one(*pid)).collect()
 }
 
 /// True if nobody uses the log.

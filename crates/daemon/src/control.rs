@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zerocopy::IntoBytes;
 
-use crate::{net, place};
+use crate::{net, place, process, sys};
 
 /// Body of a failed reply.
 #[derive(Debug, Serialize, Deserialize)]
@@ -112,7 +112,7 @@ impl Control {
     /// If the pool cannot be found.
     pub fn connect(pool: &Path) -> io::Result<Option<Self>> {
         let connected = place::candidates(pool)?.into_iter().find_map(|place| {
-            let socket = net::connect(&place.socket).ok()?;
+            let socket = net::connect(&place.socket).ok().filter(is_listening)?;
             Some(Self { socket, path: place.socket })
         });
         Ok(connected)
@@ -132,7 +132,11 @@ impl Control {
             serde_json::to_vec(body).map_err(|e| ControlError::Failed(format!("asking the daemon: {e}")))?;
         let mut bytes = Request::new(kind, body.len() as u32).as_bytes().to_vec();
         bytes.extend_from_slice(&body);
-        net::send(&self.socket, &bytes, &[])?;
+        self.exchange(kind, &bytes)
+    }
+
+    fn exchange<T: DeserializeOwned>(&self, kind: Kind, bytes: &[u8]) -> Result<T, ControlError> {
+        net::send(&self.socket, bytes, &[])?;
         let message = net::receive(&self.socket)?.ok_or(ControlError::Gone)?;
         let reply = Reply::of(&message.bytes).ok_or_else(garbled)?;
         let mut body = message.bytes.get(size_of::<Reply>()..).unwrap_or_default().to_vec();
@@ -145,6 +149,13 @@ impl Control {
         match Status::from_u32(reply.status) {
             _ if reply.magic != MAGIC => Err(ControlError::Refused(Status::BadVersion)),
             Status::Ok => serde_json::from_slice(&body).map_err(|_| garbled()),
+            // The daemon stood still, and goes on. What belongs to the connection must be asked on another one by whoever
+            // keeps it.
+            Status::Later if matches!(kind, Kind::AddRoot | Kind::Freeze) => Err(ControlError::Gone),
+            Status::Later => {
+                let again = Self { socket: net::connect(&self.path)?, path: self.path.clone() };
+                again.exchange(kind, bytes)
+            }
             Status::Failed => {
                 let failure: Option<Failure> = serde_json::from_slice(&body).ok();
                 Err(failure.map_or(ControlError::Refused(Status::Failed), |f| ControlError::Failed(f.error)))
@@ -152,6 +163,12 @@ impl Control {
             status => Err(ControlError::Refused(status)),
         }
     }
+}
+
+/// False if the daemon is dead: its watchdog, which has the listening socket too, is being ended.
+fn is_listening(socket: &OwnedFd) -> bool {
+    // Whoever listened first; 0 if that is not to be seen from here.
+    sys::peer_pid(socket.as_fd()).is_none_or(|pid| pid == 0 || process::is_alive(pid))
 }
 
 fn garbled() -> ControlError {

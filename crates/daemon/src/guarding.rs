@@ -289,7 +289,14 @@ mod tests {
             let data = tempfile::tempdir_in("/var/tmp").expect("a directory");
             let pool = ram.path().join("pool");
             seawall_core::pool::create(&pool, 16 << 20, true, false).expect("a pool");
-            let options = serve::Options { pool, keep: false, boot: false, journal: false, cache: None };
+            let options = serve::Options {
+                pool,
+                keep: false,
+                boot: false,
+                journal: false,
+                cache: None,
+                watchdog: None,
+            };
             let mut daemon = start::start(&options).expect("started");
             // Nobody would answer.
             daemon.watch = crate::watch::Watch::Blind;

@@ -55,6 +55,7 @@ mod namers;
 pub mod net;
 pub mod place;
 pub mod process;
+mod pulse;
 pub mod rebuild;
 mod refused;
 mod register;
@@ -69,6 +70,7 @@ mod sys;
 pub mod tablespaces;
 mod warden;
 mod watch;
+pub mod watchdog;
 mod write_out;
 
 pub use errors::DaemonError;

@@ -36,7 +36,9 @@ pub struct Peer {
 /// # Errors
 /// What the kernel said.
 pub fn listen(path: &Path) -> io::Result<OwnedFd> {
-    let socket = socket()?;
+    // Two processes may accept: the daemon, and its watchdog while it stands still.
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
     rustix::net::listen(&socket, BACKLOG)?;
     Ok(socket)
@@ -79,12 +81,29 @@ pub fn peer(socket: impl AsFd) -> io::Result<Peer> {
 /// # Errors
 /// What the kernel said.
 pub fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    send_by(socket, bytes, descriptors, SendFlags::NOSIGNAL)
+}
+
+/// The same without descriptors, if there is room for it now.
+///
+/// # Errors
+/// What the kernel said.
+pub(crate) fn send_now(socket: impl AsFd, bytes: &[u8]) -> io::Result<()> {
+    send_by(socket, bytes, &[], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+}
+
+fn send_by(
+    socket: impl AsFd,
+    bytes: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+    flags: SendFlags,
+) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(5))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(io::Error::other("too many descriptors for one message"));
     }
-    rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?;
+    rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags)?;
     Ok(())
 }
 

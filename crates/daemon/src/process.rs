@@ -78,6 +78,13 @@ pub fn thread_state(pid: u32, tid: u32) -> Option<char> {
     text[text.rfind(')')? + 1..].trim_start().chars().next()
 }
 
+/// A number that is above those of all its descriptors.
+pub fn descriptors(pid: u32) -> i32 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let size = status.lines().find_map(|line| line.strip_prefix("FDSize:"));
+    size.and_then(|size| size.trim().parse().ok()).unwrap_or(0)
+}
+
 /// The process's short name, for messages.
 pub fn name(pid: u32) -> String {
     fs::read_to_string(format!("/proc/{pid}/comm")).map_or_else(|_| "?".into(), |name| name.trim().into())

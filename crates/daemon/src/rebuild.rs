@@ -207,7 +207,8 @@ mod tests {
         let dir = tempfile::tempdir_in("/dev/shm").expect("a directory");
         let pool = dir.path().join("pool");
         seawall_core::pool::create(&pool, 16 << 20, true, false).expect("a pool");
-        let options = serve::Options { pool, keep: false, boot: false, journal: false, cache: None };
+        let options =
+            serve::Options { pool, keep: false, boot: false, journal: false, cache: None, watchdog: None };
         let daemon = Arc::new(start::start(&options).expect("started"));
         let wanted = |name: &str| Wanted { path: dir.path().join(name), force: false };
         begin(&daemon, wanted("a")).expect("begun");

@@ -68,6 +68,23 @@ struct Connection<'d> {
     ends: bool,
 }
 
+/// What every front is answered to Hello.
+pub(crate) fn lent(daemon: &Daemon) -> (Reply, Vec<BorrowedFd<'_>>) {
+    let mut reply = Reply::new(Status::Ok);
+    reply.pool_len = daemon.pool.region.len() as u64;
+    reply.shm_len = daemon.shm_len;
+    reply.sync_map = u32::from(daemon.pool.medium == Medium::Pmem);
+    let (given, journal) = lend::journal(daemon);
+    reply.given = given;
+    let mut descriptors = vec![daemon.pool_for_clients.as_fd(), daemon.shm_file.as_fd()];
+    descriptors.extend(journal);
+    if let Some((zone, len)) = daemon.cache.as_ref().map(Zone::lend) {
+        reply.cache_len = len;
+        descriptors.push(zone);
+    }
+    (reply, descriptors)
+}
+
 /// Serves a connection until it ends.
 pub(crate) fn serve(daemon: &Daemon, socket: &OwnedFd) {
     let Ok(peer) = net::peer(socket) else { return };
@@ -192,18 +209,7 @@ impl<'d> Connection<'d> {
         if self.daemon.given_up.load(SeqCst) {
             return Answer::status(Status::Refused);
         }
-        let mut reply = Reply::new(Status::Ok);
-        reply.pool_len = self.daemon.pool.region.len() as u64;
-        reply.shm_len = self.daemon.shm_len;
-        reply.sync_map = u32::from(self.daemon.pool.medium == Medium::Pmem);
-        let (given, journal) = lend::journal(self.daemon);
-        reply.given = given;
-        let mut descriptors = vec![self.daemon.pool_for_clients.as_fd(), self.daemon.shm_file.as_fd()];
-        descriptors.extend(journal);
-        if let Some((zone, len)) = self.daemon.cache.as_ref().map(Zone::lend) {
-            reply.cache_len = len;
-            descriptors.push(zone);
-        }
+        let (reply, descriptors) = lent(self.daemon);
         Answer { reply, body: Vec::new(), descriptors }
     }
 
@@ -382,7 +388,8 @@ mod tests {
         let dir = tempfile::tempdir_in("/dev/shm").expect("a directory");
         let pool = dir.path().join("pool");
         seawall_core::pool::create(&pool, 16 << 20, true, false).expect("a pool");
-        let options = serve::Options { pool, keep: false, boot: false, journal: false, cache: None };
+        let options =
+            serve::Options { pool, keep: false, boot: false, journal: false, cache: None, watchdog: None };
         let daemon = start::start(&options).expect("started");
         let peer = Peer { pid: std::process::id(), uid: rustix::process::geteuid().as_raw() };
         let mut connection = Connection::new(&daemon, peer);

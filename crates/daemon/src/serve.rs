@@ -19,8 +19,8 @@ use crate::cache::CacheOptions;
 use crate::errors::DaemonError;
 use crate::state::Daemon;
 use crate::{
-    ahead, boot, cache, closing, destaging, freeze, journal, leader, limits, net, place, rebuild, requests,
-    spill, start, warden, watch,
+    ahead, boot, cache, closing, destaging, freeze, journal, leader, limits, net, place, pulse, rebuild,
+    requests, spill, start, warden, watch,
 };
 
 /// Connections served at once. Clients connect for one request each; more than this many at the same moment
@@ -42,6 +42,8 @@ pub struct Options {
     pub journal: bool,
     /// The block cache to have beside the log.
     pub cache: Option<CacheOptions>,
+    /// What starts the [watchdog](crate::watchdog), if there is to be one.
+    pub watchdog: Option<fn() -> std::process::Command>,
 }
 
 /// Runs a daemon until it is told to end or nobody needs it. `ready` is called once it listens.
@@ -77,6 +79,10 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     // These end with the process. A look at many busy processes takes long, and who waits for the pool waits for us.
     spawn(&daemon, "watch", watch::run)?;
     spawn(&daemon, "leader", leader::run)?;
+    // By this thread, which lives as long as the process: the kernel ends it with us.
+    if let Some(command) = options.watchdog {
+        pulse::start(&daemon, &listener, command);
+    }
     ready();
     accept_all(&daemon, &listener, signals.as_ref().ok());
     daemon.lifetime.end();

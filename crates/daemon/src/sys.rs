@@ -4,7 +4,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -17,6 +17,25 @@ pub(crate) fn fanotify(fd: OwnedFd) -> Option<Fanotify> {
     let what = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok()?;
     // SAFETY: the kernel has just said that this open descriptor is a fanotify group.
     (what.as_os_str() == "anon_inode:[fanotify]").then(|| unsafe { Fanotify::from_owned_fd(fd) })
+}
+
+/// Lets an open pass that waits for this descriptor's answer, of whatever process that is. False if none does.
+pub(crate) fn allow(group: &Fanotify, fd: i32) -> bool {
+    let answer = libc::fanotify_response { fd, response: libc::FAN_ALLOW };
+    let len = size_of::<libc::fanotify_response>();
+    // SAFETY: a write of as many bytes as `answer` has.
+    unsafe { libc::write(group.as_fd().as_raw_fd(), (&raw const answer).cast(), len) == len as isize }
+}
+
+/// The process at the other end of a Unix socket; 0 for one of a process-id namespace that is not to be seen from here.
+pub(crate) fn peer_pid(socket: BorrowedFd<'_>) -> Option<u32> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+    // SAFETY: the kernel writes at most `len` bytes, which `peer` has.
+    let got =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut peer).cast(), &raw mut len) };
+    if got == 0 { u32::try_from(peer.pid).ok() } else { None }
 }
 
 /// Takes (F_WRLCK) or gives back (F_UNLCK) a lease, fcntl(2). False if the kernel says no.

@@ -155,6 +155,10 @@ pub(crate) fn keep_out(daemon: &Daemon, file: &Managed, pid: u32) {
     daemon.engine.set_flag(file.reference, Flag::FOREIGN);
     daemon.engine.hold(daemon.me(), file.reference, || real_sync(file));
     drop(foreign);
+    if pid == 0 {
+        // The watchdog let somebody open it.
+        return;
+    }
     let (path, name) = (file.current_path(), process::name(pid));
     daemon.log.say_once(
         &format!("{}{name}", path.display()),

@@ -21,7 +21,8 @@
 //!
 //! The daemon of another user gets the first row too when root started it (`run --user`): the group is made
 //! while still root and handed over as the daemon's stdin. It is handed over, not shared: a second holder
-//! would keep the group, and the opens that wait for it, when the daemon dies.
+//! would keep the group, and the opens that wait for it, when the daemon dies. The [watchdog](crate::watchdog) shares it,
+//! which the kernel ends with the daemon.
 //!
 //! While no daemon lives nobody watches; `run` starts a new one at once, which looks at every managed file.
 //!
@@ -54,7 +55,7 @@ type Inode = (u64, u64);
 
 /// Time in which several opens count as one: the look at `/proc` is not cheap. And the descriptor of who opened the file
 /// is there at its end: an open is reported a moment before.
-const COALESCE: Duration = Duration::from_millis(5);
+pub(crate) const COALESCE: Duration = Duration::from_millis(5);
 /// Pause after a look, in looks: the opens of the database's own processes are reported too.
 const PAUSE: u32 = 4;
 
@@ -151,6 +152,7 @@ fn directory_reads() -> MaskFlags {
 fn group() -> nix::Result<Fanotify> {
     let strong = InitFlags::FAN_CLASS_CONTENT
         | InitFlags::FAN_CLOEXEC
+        | InitFlags::FAN_NONBLOCK
         | InitFlags::FAN_UNLIMITED_QUEUE
         | InitFlags::FAN_UNLIMITED_MARKS;
     let files = EventFFlags::O_RDONLY | EventFFlags::O_LARGEFILE | EventFFlags::O_CLOEXEC;
@@ -205,9 +207,14 @@ fn is_called(daemon: &Daemon, group: impl AsFd) -> bool {
 
 fn permissions(daemon: &Arc<Daemon>, fanotify: &Fanotify) {
     while is_called(daemon, fanotify) {
-        let Ok(events) = fanotify.read_events() else {
-            std::thread::sleep(Duration::from_millis(100));
-            continue;
+        let events = match fanotify.read_events() {
+            Ok(events) => events,
+            // The watchdog has read them.
+            Err(Errno::EAGAIN) => continue,
+            Err(_) => {
+                std::thread::sleep(Duration::from_millis(100));
+                continue;
+            }
         };
         for event in events {
             if is_ours(daemon, event.pid()) {

@@ -166,10 +166,15 @@ impl Client {
         Ok(socket)
     }
 
-    /// False if the daemon does not even answer this. One that is gone is not silent.
+    /// False if the daemon does not even answer this, or its watchdog says that it stands still. One that is gone is not
+    /// silent.
     fn is_there(&self, patience: Duration) -> bool {
-        let answer = self.send(Kind::Ping, &[], None, patience).and_then(net::receive);
-        answer.err().is_none_or(|e| e.kind() != io::ErrorKind::WouldBlock)
+        match self.send(Kind::Ping, &[], None, patience).and_then(net::receive) {
+            Ok(Some(message)) => Reply::of(&message.bytes)
+                .is_none_or(|reply| Status::from_u32(reply.status) != Status::Refused),
+            Ok(None) => true,
+            Err(e) => e.kind() != io::ErrorKind::WouldBlock,
+        }
     }
 }
 

@@ -239,17 +239,19 @@ fn not_served() {
 
 /// One request, one reply.
 fn ask(kind: Kind, body: &[u8], fd: Option<c_int>, seconds: i64) -> Result<Received, Errno> {
-    match session::hearing() {
-        Hearing::Speaks => {}
-        Hearing::Silent => return Err(Errno::AGAIN),
-        Hearing::Probe => is_there(PROBE_US)?,
-    }
+    let patience_us = match (session::hearing(), kind) {
+        (Hearing::Speaks, _) => PATIENCE_US,
+        // Its watchdog may answer this one; the question is the probe.
+        (_, Kind::Hello) => PROBE_US,
+        (Hearing::Silent, _) => return Err(Errno::AGAIN),
+        (Hearing::Probe, _) => is_there(PROBE_US).map(|()| PATIENCE_US)?,
+    };
     let begin = sys::now_ns(libc::CLOCK_MONOTONIC);
     let is_late = || sys::now_ns(libc::CLOCK_MONOTONIC) - begin >= seconds as u64 * 1_000_000_000;
-    let (connection, mut reply) = (send(kind, body, fd, PATIENCE_US)?, Reply::new_zeroed());
+    let (connection, mut reply) = (send(kind, body, fd, patience_us)?, Reply::new_zeroed());
     let (len, descriptors) = loop {
         match connection.receive(reply.as_mut_bytes()) {
-            Err(Errno::AGAIN) if !is_late() => is_there(PATIENCE_US)?,
+            Err(Errno::AGAIN) if !is_late() => is_there(patience_us)?,
             done => break done?,
         }
     };
@@ -277,17 +279,20 @@ fn send(kind: Kind, body: &[u8], fd: Option<c_int>, limit_us: i64) -> Result<Con
     Ok(connection)
 }
 
-/// Asks a daemon that has not answered whether it is there at all. It is if it answers anything.
+/// Asks a daemon that has not answered whether it is there at all. It is if it answers anything; its watchdog says that it
+/// is not.
 ///
 /// # Errors
 /// AGAIN if it stands still, which is remembered; others if it is gone.
 #[cold]
 fn is_there(limit_us: i64) -> Result<(), Errno> {
-    let answer = || {
-        let (connection, mut reply) = (send(Kind::Ping, &[], None, limit_us)?, Reply::new_zeroed());
-        connection.receive(reply.as_mut_bytes())
-    };
-    let answered = answer();
+    let mut reply = Reply::new_zeroed();
+    let answered = send(Kind::Ping, &[], None, limit_us)
+        .and_then(|connection| connection.receive(reply.as_mut_bytes()))
+        .and_then(|_| match Status::from_u32(reply.status) {
+            Status::Refused => Err(Errno::AGAIN),
+            _ => Ok(()),
+        });
     session::heard(!matches!(answered, Err(Errno::AGAIN)));
-    answered.map(drop)
+    answered
 }

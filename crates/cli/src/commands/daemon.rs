@@ -58,6 +58,7 @@ pub fn daemon(how: &Daemon) -> ExitCode {
         journal: how.service,
         // A service comes up without it: its users wait for the database, not for its cache.
         cache: how.cache.options().map(|cache| CacheOptions { is_needed: !how.service, ..cache }),
+        watchdog: Some(watchdog),
     };
     let ready: fn() = if how.service { tell_systemd } else { detach };
     match serve(&options, ready) {
@@ -68,6 +69,14 @@ pub fn daemon(how: &Daemon) -> ExitCode {
             if busy { ExitCode::from(BUSY) } else { ExitCode::FAILURE }
         }
     }
+}
+
+/// This program, as the watchdog.
+fn watchdog() -> std::process::Command {
+    let exe = std::env::current_exe().ok().filter(|path| path.exists());
+    let mut command = std::process::Command::new(exe.unwrap_or_else(|| PathBuf::from("/proc/self/exe")));
+    command.arg("watchdog");
+    command
 }
 
 /// What only root can do, then becomes the pool's owner.

@@ -60,7 +60,7 @@ pub(crate) use prewarm::prewarm;
 pub(crate) use resize::resize;
 pub(crate) use status::status;
 pub use store::is_device;
-pub(crate) use strangers::{look_for_writers, opened, review, suspend_those_of};
+pub(crate) use strangers::{look_for_writers, opened, opened_unseen, review, suspend_those_of};
 pub(crate) use takeover::take_over;
 pub(crate) use writing::run as bring;
 pub use zone::CacheError;

@@ -51,6 +51,15 @@ pub(crate) fn opened(daemon: &Daemon, (dev, ino): (u64, u64), pid: u32) {
     }
 }
 
+/// The same of one that has opened it already: what the file was before is not known.
+pub(crate) fn opened_unseen(daemon: &Daemon, (dev, ino): (u64, u64), pid: u32) {
+    let Some(zone) = &daemon.cache else { return };
+    drop(lock(&zone.entering));
+    if let Some(entered) = zone.by_inode(dev, ino) {
+        suspend(daemon, zone, &entered, pid, None);
+    }
+}
+
 /// A file was opened, by whomever: does one of these strangers write it?
 pub(crate) fn look_for_writers(daemon: &Daemon, (dev, ino): (u64, u64), strangers: &[u32]) {
     let Some(zone) = &daemon.cache else { return };
