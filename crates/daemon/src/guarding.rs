@@ -6,7 +6,7 @@
 //! | it lies below its directory no more | it leaves the log for good: recovery would look for it in vain |
 //! | it has a second name | it leaves the log for good: no guard is there |
 //! | every file of a guard is closed and still | their entries are given up, and so the guard goes ([`let_go`]) |
-//! | a program without Seawall reads the directory or opens a file | the guard's files leave the log, the guard goes down, and only then the open returns ([`make_way`], root's daemon only) |
+//! | a program without Seawall reads the directory or opens a file | the guard's files leave the log, the guard goes down, and only then that call returns ([`make_way`], root's daemon only) |
 //! | that program is gone | the guard goes up, then the files may be in the log again (`warden`) |
 //! | a client removes the directory, or renames another one over it | what protects nothing any more goes at once ([`lower_left`]) |
 
