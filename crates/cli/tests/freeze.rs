@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread::JoinHandle;
 
 use common::postgres::Postgres;
-use common::{Place, SEAWALL, Said, Writer, child, has, kill, server, wait_for};
+use common::{Place, SEAWALL, Said, Writer, child, has, kill, server, signal, wait_for};
 use serde_json::Value;
 
 fn freeze(place: &Place, words: &[&str]) -> Said {
@@ -89,9 +89,12 @@ fn a_freeze_ends_with_its_command_at_its_limit_and_with_its_daemon() {
     freeze(&place, &[]).succeeds();
     writer.write(2);
     let daemon = place.daemon().expect("a daemon");
+    // Whoever would start the next one stands still.
+    signal(writer.run.id().into(), "STOP");
     kill(daemon);
     writer.write(2);
     assert!(!place.guard().exists(), "nobody logs: the mark outlives the daemon");
+    signal(writer.run.id().into(), "CONT");
     wait_for("another daemon", || place.daemon().is_some_and(|pid| pid != daemon));
     assert!(place.guard().exists() && place.status()["frozen"].is_null());
     wait_until_logged(&place, &mut writer);
