@@ -92,8 +92,14 @@ impl Ring {
         Self::word(self.submission, sq[6] + 4 * index).store(index, Ordering::Relaxed);
         tail.fetch_add(1, Ordering::Release);
         // SAFETY: one submission, one completion to wait for.
-        unsafe { libc::syscall(ENTER, self.fd, 1, 1, 1, std::ptr::null::<c_void>(), 0) };
-        let head = Self::word(self.completion, cq[0]);
+        let enter =
+            |new: c_int| unsafe { libc::syscall(ENTER, self.fd, new, 1, 1, std::ptr::null::<c_void>(), 0) };
+        enter(1);
+        let (head, end) = (Self::word(self.completion, cq[0]), Self::word(self.completion, cq[1]));
+        // A signal, or work of the kernel's own, ends the wait too soon.
+        while end.load(Ordering::Acquire) == head.load(Ordering::Relaxed) {
+            enter(0);
+        }
         let mask = Self::word(self.completion, cq[2]).load(Ordering::Relaxed);
         let at = cq[5] + 16 * (head.load(Ordering::Relaxed) & mask);
         let result = Self::word(self.completion, at + 8).load(Ordering::Acquire) as i32;
