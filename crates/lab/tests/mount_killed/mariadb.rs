@@ -17,7 +17,7 @@ struct Mariadb;
 impl Database for Mariadb {
     const PRESET: Preset = Preset::Mariadb;
     const SOME: usize = 300;
-    const REFUSED: &str = "created with unreplayed-WAL:run-seawall-recov";
+    const REFUSED: &str = "Failed to create ddl log file: ./ddl_recovery.log";
     type Load<'a> = (Server<'a>, MariadbLoad);
 
     fn install(lab: &Lab) -> Self {

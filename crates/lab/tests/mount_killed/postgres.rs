@@ -20,7 +20,7 @@ struct Postgres {
 impl Database for Postgres {
     const PRESET: Preset = Preset::Postgres;
     const SOME: usize = 300;
-    const REFUSED: &str = "run-seawall-recover";
+    const REFUSED: &str = "invalid data in file \"backup_label\"";
     type Load<'a> = (Cluster<'a>, PostgresLoad);
 
     fn install(lab: &Lab) -> Self {
