@@ -133,6 +133,19 @@ fn a_program_under_seawall_removes_its_directory() {
     assert_eq!(names(place.data.path()), [""; 0]);
 }
 
+/// The guard's text stands for the very file that is removed.
+#[test]
+fn a_program_under_seawall_removes_a_directory_of_lmdb() {
+    let place = Place::new();
+    let script = "mkdir d; head -c 8192 /dev/zero >d/data.mdb
+        dd if=/dev/zero of=d/data.mdb bs=4096 count=1 conv=notrunc,fsync status=none
+        rm -r d; test ! -e d";
+    let mut run = place.command(&["run", "--pool", place.pool(), "--preset", "lmdb", "--data", ".", "--"]);
+    let said = run.args(["sh", "-ec", script]).output().expect("seawall starts");
+    common::Said::from(said).succeeds();
+    assert_eq!(names(place.data.path()), [""; 0]);
+}
+
 #[test]
 fn a_directory_that_held_a_database_can_be_replaced() {
     let place = Place::new();

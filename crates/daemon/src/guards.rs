@@ -122,6 +122,14 @@ impl Guard {
             .map_err(|e| shown(e, &self.dir, name))
     }
 
+    /// Removes a text that stands for nothing.
+    fn discard(&self, name: &OsStr) -> Result<(), GuardError> {
+        let text = at(&self.dir, name);
+        std::fs::remove_file(&text)
+            .map_err(guard::fault("removing", &text))
+            .map_err(|e| shown(e, &self.dir, name))
+    }
+
     /// False if the directory was removed, and the guard with it.
     fn is_in_a_directory(&self) -> bool {
         fstat(&self.dir).is_ok_and(|stat| stat.st_nlink > 0)
@@ -165,7 +173,12 @@ impl All {
     /// Lowers one for good. One that stands aside only goes out of the list.
     fn lower(&mut self, key: &Key, claim: &Claim) -> Result<(), GuardError> {
         let Some(guard) = self.guards.get(key) else { return Ok(()) };
-        match guard.lower(&key.1, claim) {
+        let lowered = guard.lower(&key.1, claim).or_else(|error| match error {
+            // What it stood for was removed, and it protects nothing any more.
+            GuardError::Broken { .. } => guard.discard(&key.1),
+            error => Err(error),
+        });
+        match lowered {
             Err(e) if guard.is_in_a_directory() => Err(e),
             _ => {
                 self.unsynced.insert(key.0, Arc::clone(&guard.dir));
