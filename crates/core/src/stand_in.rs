@@ -22,6 +22,9 @@ pub const MARK: &CStr = c"user.seawall.guard";
 /// The file in a directory that makes it a guard.
 pub const MARKER: &str = ".seawall";
 
+/// Behind the name of a text that is being made.
+pub const TEMPORARY: &[u8] = b".seawall.tmp";
+
 /// PostgreSQL's note of where a backup's recovery begins: the server reads it when it starts, and backups leave it out.
 pub const BACKUP_LABEL: &str = "backup_label";
 
@@ -71,6 +74,11 @@ pub fn has(preset: Preset, path: &[u8]) -> bool {
         Preset::Lmdb => is_lmdb(base),
         Preset::Etcd => base == ETCD_STORE,
     }
+}
+
+/// True if the guard's place depends on where the managed file is, and not on its database's directory alone.
+pub fn is_beside(preset: Preset) -> bool {
+    !matches!(preset, Preset::Postgres | Preset::Mariadb)
 }
 
 /// True if a new database of `preset` may write to its log before it has the file.

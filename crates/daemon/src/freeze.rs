@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use crate::destaging;
 use crate::errors::DaemonError;
 use crate::files::Managed;
-use crate::state::{Daemon, lock, real_sync};
+use crate::state::{Daemon, lock};
 
 /// The body of a Freeze request.
 #[derive(Debug, Serialize, Deserialize)]
@@ -187,7 +187,7 @@ fn take_out(daemon: &Daemon) -> Result<(), DaemonError> {
     let mut undrained = Vec::new();
     for file in daemon.files.all().iter().filter(|file| covered(file.root)) {
         let mark = || daemon.engine.set_flag(file.reference, Flag::FROZEN);
-        daemon.engine.pass(daemon.me(), file.reference, || real_sync(file), mark);
+        daemon.without_log(file, mark);
         if daemon.engine.knows(file.reference) && is_live(daemon, file.reference.slot) {
             undrained.push(file.current_path().display().to_string());
         }

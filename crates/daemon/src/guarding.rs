@@ -26,7 +26,7 @@ use seawall_wire::shm::Flag;
 
 use crate::files::{Managed, path_of};
 use crate::guard::GuardError;
-use crate::state::{Daemon, lock, real_sync};
+use crate::state::{Daemon, lock};
 use crate::{evict, register, sys, warden};
 
 /// How long the files of a guard are closed and still before it goes: a database that opens them again a moment later
@@ -60,9 +60,10 @@ pub(crate) fn review(daemon: &Daemon) {
 
 /// Every guard goes where its files are. The caller holds `registering`.
 pub(crate) fn follow_all(daemon: &Daemon) {
+    let (roots, claim) = (daemon.roots.all(), daemon.claim());
     for slot in daemon.guards.beside() {
         let Some(file) = daemon.files.get(slot) else { continue };
-        let Some(root) = daemon.roots.get(file.root) else { continue };
+        let Some(root) = roots.get(&file.root) else { continue };
         let Ok(links) = rustix::fs::fstat(&file.file).map(|stat| stat.st_nlink) else { continue };
         let Ok(now) = path_of(&file.file) else { continue };
         if links == 0 {
@@ -71,7 +72,7 @@ pub(crate) fn follow_all(daemon: &Daemon) {
         if !now.starts_with(&root.path) || links > 1 || is_gone(&now) {
             // By its other name it would be opened past the guard.
             leave_for_good(daemon, &file, &now);
-        } else if let Err(e) = daemon.guards.follow(slot, &root, &now, &daemon.claim()) {
+        } else if let Err(e) = daemon.guards.follow(slot, root, &now, &claim) {
             // Its records need a guard where it is now, and cannot have one.
             leave_for_good(daemon, &file, &now);
             daemon.log.say_once(&e.to_string(), format!("{} leaves the log: {e}", now.display()));
@@ -87,7 +88,7 @@ fn is_gone(now: &Path) -> bool {
 fn leave_for_good(daemon: &Daemon, file: &Managed, now: &Path) {
     let reference = file.reference;
     let mark = || daemon.engine.set_flag(reference, Flag::UNGUARDED);
-    daemon.engine.pass(daemon.me(), reference, || real_sync(file), mark);
+    daemon.without_log(file, mark);
     let is_clean =
         daemon.engine.shm().file(reference.slot).is_some_and(|f| !seawall_core::destage::is_dirty(f));
     if is_clean {
@@ -191,12 +192,9 @@ pub(crate) fn come_back(daemon: &Daemon, file: &Managed) -> Result<(), GuardErro
 /// Files that an earlier daemon managed: their guards are known again. What cannot be guarded is kept out of the log.
 pub(crate) fn adopt(daemon: &Daemon) {
     let _alone = lock(&daemon.registering);
-    let claim = daemon.claim();
     for file in daemon.files.all().iter().filter(|file| !file.is_unlinked()) {
-        let Some(root) = daemon.roots.get(file.root) else { continue };
-        if let Err(e) = daemon.guards.come_back(file.reference.slot, &root, &file.current_path(), &claim) {
-            let mark = || daemon.engine.set_flag(file.reference, Flag::FROZEN);
-            daemon.engine.pass(daemon.me(), file.reference, || real_sync(file), mark);
+        if let Err(e) = come_back(daemon, file) {
+            daemon.without_log(file, || daemon.engine.set_flag(file.reference, Flag::FROZEN));
             daemon.log.say(format!("{} stays out of the log: {e}", file.current_path().display()));
         }
     }

@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
+use seawall_core::stand_in::is_beside;
 use seawall_core::table::RootEntry;
 use seawall_wire::shm::Preset;
 
@@ -83,11 +84,6 @@ pub(crate) struct Raised {
 /// Where the guard of a file is to be.
 fn place(root: &RootEntry, path: &Path) -> PathBuf {
     guard::place(root.preset, &root.data, path)
-}
-
-/// True if the guard's place depends on where the file is, and not on its database's directory alone.
-fn is_beside(preset: Preset) -> bool {
-    !matches!(preset, Preset::Postgres | Preset::Mariadb)
 }
 
 /// True if the guard is met by whoever reads the directory, and therefore steps aside. The others are at places that
@@ -156,6 +152,17 @@ impl All {
         guard.raise(name, claim)?;
         self.guards.insert(key.clone(), guard);
         Ok(key)
+    }
+
+    /// The guard of the file of `slot`, which is at `path`, goes up there and protects it from now on.
+    fn protect(&mut self, slot: u32, root: &RootEntry, path: &Path, claim: &Claim) -> Result<(), GuardError> {
+        let key = self.raise(root.preset, &place(root, path), claim)?;
+        self.protected.insert(slot, Protected { path: path.to_owned(), key, ahead: None });
+        Ok(())
+    }
+
+    fn is_aside(&self, slot: u32) -> bool {
+        self.protected.get(&slot).and_then(|file| self.guards.get(&file.key)).is_some_and(|guard| !guard.up)
     }
 
     fn slots(&self, key: &Key) -> BTreeSet<u32> {
@@ -259,14 +266,7 @@ impl Guards {
             return Ok(());
         }
         // While its guard stands aside the file is out of the log, and gets its new one when that is raised again.
-        let is_aside =
-            all.protected.get(&slot).and_then(|file| all.guards.get(&file.key)).is_some_and(|g| !g.up);
-        if is_aside {
-            return Ok(());
-        }
-        let key = all.raise(root.preset, &place(root, now), claim)?;
-        all.protected.insert(slot, Protected { path: now.to_owned(), key, ahead: None });
-        Ok(())
+        if all.is_aside(slot) { Ok(()) } else { all.protect(slot, root, now, claim) }
     }
 
     /// The slots whose guards' place depends on where their files are.
@@ -345,9 +345,7 @@ impl Guards {
     ) -> Result<(), GuardError> {
         let mut all = lock(&self.0);
         let Some(key) = all.protected.get(&slot).map(|file| file.key.clone()) else {
-            let key = all.raise(root.preset, &place(root, now), claim)?;
-            all.protected.insert(slot, Protected { path: now.to_owned(), key, ahead: None });
-            return Ok(());
+            return all.protect(slot, root, now, claim);
         };
         if let Some(guard) = all.guards.get_mut(&key).filter(|guard| !guard.up) {
             guard.raise(&key.1, claim)?;
@@ -359,8 +357,7 @@ impl Guards {
 
     /// True while the guard of `slot` stands aside.
     pub fn is_aside(&self, slot: u32) -> bool {
-        let all = lock(&self.0);
-        all.protected.get(&slot).and_then(|file| all.guards.get(&file.key)).is_some_and(|guard| !guard.up)
+        lock(&self.0).is_aside(slot)
     }
 
     /// Puts up again what took a guard's place: a rename of the database's that met the raising, or somebody's hand.

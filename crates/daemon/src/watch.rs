@@ -292,9 +292,10 @@ fn make_safe(daemon: &Daemon, stat: &Stat, pid: u32) {
     }
 }
 
-fn allow(fanotify: &Fanotify, event: &FanotifyEvent) {
+/// Lets the call pass that waits for the answer.
+pub(crate) fn allow(fanotify: &Fanotify, event: &FanotifyEvent) {
     if let Some(fd) = event.fd() {
-        // An answer nobody waits for any more (the opener was killed) is no error.
+        // An answer nobody waits for any more (the opener was killed, or has its answer) is no error.
         let _ = fanotify.write_response(FanotifyResponse::new(fd, Response::FAN_ALLOW));
     }
 }

@@ -25,7 +25,7 @@ use std::sync::mpsc;
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use nix::sys::fanotify::{Fanotify, FanotifyEvent, FanotifyResponse, Response};
+use nix::sys::fanotify::{Fanotify, FanotifyEvent};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use seawall_cache::shared::Cache;
@@ -40,7 +40,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::net::{self, Message};
 use crate::pulse::{FromDaemon, ToDaemon, now_ns};
 use crate::state::lock;
-use crate::watch::COALESCE;
+use crate::watch::{COALESCE, allow};
 use crate::{control, foreign, process, sys};
 
 /// How often the daemon is asked.
@@ -352,13 +352,6 @@ impl StandIn {
             self.leave(file, &open.into());
         }
         self.tell(inode, 0);
-    }
-}
-
-fn allow(group: &Fanotify, event: &FanotifyEvent) {
-    if let Some(fd) = event.fd() {
-        // The opener may be gone, or have its answer.
-        let _ = group.write_response(FanotifyResponse::new(fd, Response::FAN_ALLOW));
     }
 }
 

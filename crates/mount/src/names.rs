@@ -14,8 +14,6 @@ use seawall_core::policy::OWN_SUFFIX;
 use seawall_core::stand_in;
 
 const S_IFMT: u32 = 0o170_000;
-/// Behind the name of a text that is being made.
-const TEMPORARY: &[u8] = b".seawall.tmp";
 const S_IFDIR: u32 = 0o040_000;
 
 /// The name under which the file called `name` in `dir` is found.
@@ -33,7 +31,7 @@ pub fn is_hidden(dir: BorrowedFd<'_>, name: &OsStr) -> bool {
             let is_half_a_guard = || mode(dir, name).is_some_and(|mode| mode & S_IFMT == S_IFDIR);
             is_guarded(dir, OsStr::from_bytes(base)) || stand_in::is_directory(base) && is_half_a_guard()
         }
-        None => stem(TEMPORARY).is_some(),
+        None => stem(stand_in::TEMPORARY).is_some(),
     }
 }
 

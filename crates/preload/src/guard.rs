@@ -19,7 +19,6 @@ use crate::{app, session, sys};
 
 const PATH_MAX: usize = libc::PATH_MAX as usize;
 const SUFFIX: &[u8] = b".seawall";
-const TEMPORARY: &[u8] = b".seawall.tmp";
 const MARKER: &[u8] = b"/.seawall";
 
 /// Calls `call` with `path`, or with the path it stands for.
@@ -91,7 +90,7 @@ pub enum Shown {
 #[inline]
 pub fn shown(dir: c_int, name: &CStr) -> Shown {
     let bytes = name.to_bytes();
-    let is_ours = bytes.ends_with(SUFFIX) || bytes.ends_with(TEMPORARY);
+    let is_ours = bytes.ends_with(SUFFIX) || bytes.ends_with(stand_in::TEMPORARY);
     if session::is_off() || !is_ours && !stand_in::may_stand_at(bytes) {
         return Shown::Plain;
     }
@@ -113,7 +112,7 @@ fn judge(dir: c_int, name: &CStr) -> Shown {
             }
         }
         Some(_) => Shown::Plain,
-        None if bytes.strip_suffix(TEMPORARY).is_some_and(stand_in::may_stand_at) => Shown::Not,
+        None if bytes.strip_suffix(stand_in::TEMPORARY).is_some_and(stand_in::may_stand_at) => Shown::Not,
         None if is_guarded(bytes) && is_up(dir, name) => Shown::Not,
         None => Shown::Plain,
     };

@@ -105,21 +105,8 @@ pub fn will_be_managed(dir: c_int, path: &CStr, open_flags: c_int) -> bool {
 /// The same of a file that the open is about to create, by the directory it will lie in. A dangling symbolic
 /// link is misjudged; the open finds that out by its descriptor.
 fn new_is_for_now(engine: &Engine, dir: c_int, path: &CStr) -> bool {
+    let Some((fd, base)) = sys::parent_of(dir, path) else { return false };
     let mut room = [0; libc::PATH_MAX as usize];
-    let bytes = path.to_bytes();
-    let split = bytes.iter().rposition(|b| *b == b'/').map_or(0, |slash| slash + 1);
-    let (parent, base) = bytes.split_at(split);
-    let parent = match room.get_mut(..split) {
-        Some(copy) if split > 0 => {
-            copy.copy_from_slice(parent);
-            CStr::from_bytes_until_nul(&room)
-        }
-        _ => Ok(c"."),
-    };
-    let flags = libc::O_PATH | libc::O_CLOEXEC | libc::O_DIRECTORY;
-    let Some(fd) = parent.ok().and_then(|parent| sys::openat(dir, parent, flags, 0).ok()) else {
-        return false;
-    };
     let length = sys::name_of(fd, &mut room).map(<[u8]>::len);
     sys::close(fd);
     let end =

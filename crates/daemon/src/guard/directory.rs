@@ -26,7 +26,7 @@ use seawall_wire::shm::Preset;
 
 use crate::place::beside;
 
-use super::{Claim, GuardError, fault, remove, sync_directory};
+use super::{Claim, GuardError, directory_of, fault, refuse_other, remove, sync_directory};
 
 const README: &str = "README";
 /// Tries to meet a database that makes and removes its log at the same time.
@@ -43,7 +43,7 @@ fn names(log: &Path) -> Names<'_> {
 
 impl Names<'_> {
     fn parent(&self) -> &Path {
-        self.log.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+        directory_of(self.log)
     }
 }
 
@@ -64,7 +64,7 @@ pub fn is_up(log: &Path) -> bool {
 pub fn raise(log: &Path, claim: &Claim) -> Result<(), GuardError> {
     let n = names(log);
     if let Some(found) = claimed(log) {
-        return refuse_other(&n, &found, Some(claim));
+        return refuse_other(n.log, &found, Some(claim));
     }
     if n.log.is_dir() {
         return Err(fault("replacing", n.log)(io::Error::other("it is a directory that is not ours")));
@@ -81,7 +81,7 @@ pub fn raise(log: &Path, claim: &Claim) -> Result<(), GuardError> {
 pub fn lower(log: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
     let n = names(log);
     if let Some(found) = claimed(log) {
-        refuse_other(&n, &found, claim)?;
+        refuse_other(n.log, &found, claim)?;
         swap(n.log, &n.aside)?;
     }
     if n.aside.is_dir() { clear(&n.aside) } else { Ok(()) }
@@ -108,15 +108,6 @@ fn walk(preset: Preset, dir: &Path, found: &mut Vec<PathBuf>) {
         } else if !stand_in::is_one_database(preset) {
             walk(preset, &path, found);
         }
-    }
-}
-
-fn refuse_other(n: &Names<'_>, found: &Claim, claim: Option<&Claim>) -> Result<(), GuardError> {
-    match claim {
-        Some(claim) if claim.uuid != found.uuid => {
-            Err(GuardError::OtherPool { at: n.log.to_owned(), pool: found.pool.display().to_string() })
-        }
-        _ => Ok(()),
     }
 }
 

@@ -121,7 +121,7 @@ pub fn raise(preset: Preset, at: &Path, claim: &Claim) -> Result<(), GuardError>
 /// [`GuardError`].
 pub fn lower(preset: Preset, at: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
     take_down(preset, at, claim)?;
-    sync_directory(at.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+    sync_directory(directory_of(at))
 }
 
 /// The same, and a crash may bring it back until its directory is synced.
@@ -175,6 +175,20 @@ pub fn place(preset: Preset, data: &Path, path: &Path) -> PathBuf {
         // A log in a directory of its own has none beside it: it cannot be guarded, so it is not managed.
         Preset::Rocksdb => path.with_file_name("CURRENT"),
     }
+}
+
+/// An error if the guard at `at`, which says `found`, is another pool's than `claim`'s.
+fn refuse_other(at: &Path, found: &Claim, claim: Option<&Claim>) -> Result<(), GuardError> {
+    match claim {
+        Some(claim) if claim.uuid != found.uuid => {
+            Err(GuardError::OtherPool { at: at.to_owned(), pool: found.pool.display().to_string() })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 pub(crate) fn fault(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> GuardError {

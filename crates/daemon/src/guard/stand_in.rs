@@ -30,7 +30,7 @@ use seawall_wire::shm::Preset;
 use crate::leftover;
 use crate::place::beside;
 
-use super::{Claim, GuardError, fault, innodb, remove, sync_directory};
+use super::{Claim, GuardError, directory_of, fault, innodb, refuse_other, remove, sync_directory};
 
 /// Tries to meet a database that makes and removes its file at the same time.
 const RACES: u32 = 1000;
@@ -57,7 +57,7 @@ enum Found {
 
 impl Names<'_> {
     fn directory(&self) -> &Path {
-        self.file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+        directory_of(self.file)
     }
 
     fn at(path: &Path) -> Found {
@@ -81,7 +81,7 @@ pub fn claimed(file: &Path) -> Option<Claim> {
 pub fn raise(preset: Preset, file: &Path, claim: &Claim) -> Result<(), GuardError> {
     let n = names(file);
     if let Some(found) = Claim::read(file) {
-        refuse_other(&n, &found, Some(claim))?;
+        refuse_other(n.file, &found, Some(claim))?;
         if !is_up(file) {
             // It was copied, or restored, without its mark.
             lsetxattr(file, MARK, &[], XattrFlags::empty()).map_err(|e| fault("marking", file)(e.into()))?;
@@ -107,7 +107,7 @@ pub fn lower(preset: Preset, file: &Path, claim: Option<&Claim>) -> Result<(), G
     match (Names::at(file), Names::at(&n.aside)) {
         (Found::Text, aside) => {
             let found = Claim::read(file);
-            found.map_or(Ok(()), |found| refuse_other(&n, &found, claim))?;
+            found.map_or(Ok(()), |found| refuse_other(n.file, &found, claim))?;
             check_true_file(preset, &n)?;
             match aside {
                 Found::TrueFile => restore(&n)?,
@@ -156,15 +156,6 @@ fn guarded_by(preset: Preset, path: &Path) -> Option<PathBuf> {
     let (end, name) = ends.iter().find_map(|end| Some((*end, bytes.strip_suffix(*end)?)))?;
     let ours = stand_in::has(preset, name) && (!end.is_empty() || Claim::read(path).is_some());
     ours.then(|| PathBuf::from(std::os::unix::ffi::OsStrExt::from_bytes(name) as &std::ffi::OsStr))
-}
-
-fn refuse_other(n: &Names<'_>, found: &Claim, claim: Option<&Claim>) -> Result<(), GuardError> {
-    match claim {
-        Some(claim) if claim.uuid != found.uuid => {
-            Err(GuardError::OtherPool { at: n.file.to_owned(), pool: found.pool.display().to_string() })
-        }
-        _ => Ok(()),
-    }
 }
 
 fn check_true_file(preset: Preset, n: &Names<'_>) -> Result<(), GuardError> {

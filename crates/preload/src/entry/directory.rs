@@ -1,7 +1,6 @@
 //! Directories: listed without guards, and removed although one is left in them that guards nothing any more.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::mem::offset_of;
 use core::ptr;
 
 use libc::{AT_FDCWD, DIR, dirent64};
@@ -10,14 +9,11 @@ use seawall_core::Errno;
 use super::{entry, names, real_or};
 use crate::guard::{self, Shown};
 use crate::real::real;
+use crate::sys::entries::{self, NAME};
 use crate::sys::{self, raw};
 use crate::{app, client, errno, session};
 
 const AT_REMOVEDIR: c_int = 0x200;
-/// Bytes of entries that are looked at a time.
-const CHUNK: usize = 4096;
-const NAME: usize = offset_of!(dirent64, d_name);
-const LENGTH: usize = offset_of!(dirent64, d_reclen);
 
 /// The program's function that says which entries it wants, or null; and the one that compares two of them.
 type Filter = *const c_void;
@@ -37,7 +33,7 @@ entry! {
     }
 
     fn getdents64 (fd: c_int, buffer: *mut c_void, len: usize) -> isize {
-        errno::long(entries(fd, buffer.cast(), len))
+        errno::long(read(fd, buffer.cast(), len))
     }
 
     fn scandir | scandir64 (
@@ -101,7 +97,7 @@ unsafe fn is_shown(dir: c_int, entry: *mut dirent64) -> bool {
 ///
 /// # Safety
 /// As the system call.
-pub unsafe fn entries(fd: c_int, buffer: *mut u8, len: usize) -> Result<usize, Errno> {
+pub unsafe fn read(fd: c_int, buffer: *mut u8, len: usize) -> Result<usize, Errno> {
     loop {
         let filled = raw!(SYS_getdents64, fd, buffer, len)?;
         if filled == 0 || session::is_off() {
@@ -119,27 +115,19 @@ pub unsafe fn entries(fd: c_int, buffer: *mut u8, len: usize) -> Result<usize, E
 /// Closes the gaps of entries that are not shown. Returns the bytes that are left.
 fn keep_shown(dir: c_int, all: &mut [u8]) -> usize {
     let (mut from, mut to) = (0, 0);
-    while let Some(record) = record(all, from) {
-        let end = from + record;
-        let name = CStr::from_bytes_until_nul(&all[from + NAME..end]).unwrap_or(c"");
-        let shown = guard::shown(dir, name);
-        if let Shown::As(len) = shown {
-            all[from + NAME + len] = 0;
+    while let Some(len) = entries::length_at(all, from) {
+        let end = from + len;
+        let shown = guard::shown(dir, entries::name_in(&all[from..end]));
+        if let Shown::As(shorter) = shown {
+            all[from + NAME + shorter] = 0;
         }
         if shown != Shown::Not {
             all.copy_within(from..end, to);
-            to += record;
+            to += len;
         }
         from = end;
     }
     to
-}
-
-/// Bytes of the entry that begins there.
-fn record(all: &[u8], from: usize) -> Option<usize> {
-    let len = all.get(from + LENGTH..from + LENGTH + 2)?;
-    let len = usize::from(u16::from_ne_bytes([len[0], len[1]]));
-    (len > NAME && from + len <= all.len()).then_some(len)
 }
 
 /// scandirat(3). Libc reads the directory by functions of its own: what that found is right unless there is a guard in it.
@@ -159,14 +147,17 @@ unsafe fn scanned(
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
         let fd = sys::openat(dir, path, flags, 0).ok()?;
         let is_guarded = look(fd, |shown| shown != Shown::Plain);
+        if is_guarded && raw!(SYS_lseek, fd, 0, libc::SEEK_SET).is_ok() {
+            return Some(fd);
+        }
         sys::close(fd);
-        is_guarded.then_some(path)
+        None
     };
     let guarded = if session::is_off() { None } else { errno::kept(guarded) };
     // SAFETY: the caller's.
     unsafe {
         match guarded {
-            Some(path) => scan(dir, path, list, filter, order),
+            Some(fd) => scan(fd, list, filter, order),
             None => real_or!(
                 -1,
                 c"scandirat64",
@@ -184,35 +175,11 @@ unsafe fn scanned(
 
 /// True if one entry of the directory `fd` is shown so.
 fn look(fd: c_int, is: impl Fn(Shown) -> bool) -> bool {
-    let mut chunk = Chunk([0; CHUNK]);
-    while let Ok(filled @ 1..) = raw!(SYS_getdents64, fd, chunk.0.as_mut_ptr(), CHUNK) {
-        let mut from = 0;
-        while let Some(len) = record(&chunk.0[..filled], from) {
-            let name = CStr::from_bytes_until_nul(&chunk.0[from + NAME..from + len]).unwrap_or(c"");
-            if name != c"." && name != c".." && is(guard::shown(fd, name)) {
-                return true;
-            }
-            from += len;
-        }
-    }
-    false
+    entries::any_entry(fd, |name| name != c"." && name != c".." && is(guard::shown(fd, name)))
 }
 
-/// Aligned as entries are.
-#[repr(C, align(8))]
-struct Chunk([u8; CHUNK]);
-
-/// scandirat(3) by the entries that are shown.
-unsafe fn scan(
-    dir: c_int,
-    path: &CStr,
-    list: *mut *mut *mut dirent64,
-    filter: Filter,
-    order: Order,
-) -> c_int {
-    let Ok(fd) = sys::openat(dir, path, libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC, 0) else {
-        return -1;
-    };
+/// scandirat(3) of the directory `fd`, which it closes, by the entries that are shown.
+unsafe fn scan(fd: c_int, list: *mut *mut *mut dirent64, filter: Filter, order: Order) -> c_int {
     // SAFETY: a descriptor of our own, which the stream closes; libc's own memory, as scandir's callers free it. The
     // functions have the types that scandir's have; no function is null.
     unsafe {

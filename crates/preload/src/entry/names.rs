@@ -5,8 +5,7 @@ use core::ffi::{CStr, c_char, c_int, c_uint};
 use core::sync::atomic::Ordering::Acquire;
 
 use libc::{AT_FDCWD, AT_SYMLINK_NOFOLLOW};
-use seawall_core::{Errno, policy};
-use seawall_wire::shm::Preset;
+use seawall_core::{Errno, policy, stand_in};
 
 use super::{directory, entry};
 use crate::look::{self, Seen};
@@ -129,19 +128,7 @@ unsafe fn raise_ahead(file: Option<&Seen>, dir: c_int, path: *const c_char) {
     let Some(file) = file.filter(|file| is_guarded_by_name(file)) else { return };
     // SAFETY: the caller's.
     let Some(path) = (unsafe { app::path(path) }) else { return };
-    let bytes = path.to_bytes();
-    let slash = bytes.iter().rposition(|byte| *byte == b'/');
-    let (parent, name) = match slash {
-        None => (&b"."[..], bytes),
-        Some(0) => (&b"/"[..], &bytes[1..]),
-        Some(at) => (&bytes[..at], &bytes[at + 1..]),
-    };
-    let mut room = [0; libc::PATH_MAX as usize];
-    let Some(space) = room.get_mut(..parent.len()) else { return };
-    space.copy_from_slice(parent);
-    let Ok(parent) = CStr::from_bytes_until_nul(&room) else { return };
-    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
-    if let Ok(fd) = sys::openat(dir, parent, flags, 0) {
+    if let Some((fd, name)) = sys::parent_of(dir, path) {
         client::renaming(file.file, fd, name);
         sys::close(fd);
     }
@@ -151,7 +138,7 @@ fn is_guarded_by_name(seen: &Seen) -> bool {
     let shm = seen.engine.shm();
     let root = shm.file(seen.file.slot).and_then(|f| shm.root(f.root().load(Acquire)));
     let preset = root.and_then(|root| root.kind());
-    preset.is_some_and(|preset| !matches!(preset, Preset::Postgres | Preset::Mariadb))
+    preset.is_some_and(stand_in::is_beside)
 }
 
 /// A file that is not managed got a name below a root: descriptors that this process has of it must be

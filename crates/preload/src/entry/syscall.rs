@@ -169,7 +169,7 @@ unsafe fn paths(nr: c_long, [a, b, c, d, e, _]: [usize; 6]) -> Option<Result<usi
             libc::SYS_linkat => names::linked(dir, b as _, c as c_int, d as _, e as c_int),
             libc::SYS_unlinkat => names::removed(dir, b as _, c as c_int),
             libc::SYS_symlinkat => names::pointed(a as _, b as c_int, c as _),
-            libc::SYS_getdents64 => directory::entries(dir, b as _, c),
+            libc::SYS_getdents64 => directory::read(dir, b as _, c),
             _ => return None,
         }
     })

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use seawall_wire::shm::Policy;
 
-use crate::sys::{self, raw};
+use crate::sys::{self, entries};
 use crate::{classify, session};
 
 mod submission;
@@ -79,22 +79,11 @@ pub fn each_open(each: impl Fn(c_int)) {
     let Ok(dir) = sys::openat(libc::AT_FDCWD, c"/proc/self/fd", flags, 0) else {
         return (0..1024).for_each(each);
     };
-    let mut chunk = [0u8; 2048];
-    while let Ok(n @ 1..) = raw!(SYS_getdents64, dir, chunk.as_mut_ptr(), chunk.len()) {
-        names(&chunk[..n]).filter_map(number).filter(|fd| *fd != dir).for_each(&each);
-    }
+    entries::any_entry(dir, |name| {
+        number(name.to_bytes()).filter(|fd| *fd != dir).into_iter().for_each(&each);
+        false
+    });
     sys::close(dir);
-}
-
-/// The names in a buffer of `struct linux_dirent64`: inode 8, offset 8, record length 2, type 1, name.
-fn names(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
-    const NAME_AT: usize = 19;
-    core::iter::from_fn(move || {
-        let len = usize::from(u16::from_ne_bytes([*rest.get(16)?, *rest.get(17)?]));
-        let (record, after) = rest.split_at_checked(len)?;
-        rest = after;
-        record.get(NAME_AT..)?.split(|b| *b == 0).next()
-    })
 }
 
 fn number(name: &[u8]) -> Option<c_int> {

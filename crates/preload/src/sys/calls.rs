@@ -129,6 +129,23 @@ pub fn openat(dir: c_int, path: &CStr, flags: c_int, mode: libc::mode_t) -> Resu
     raw!(SYS_openat, dir, path.as_ptr(), flags, mode).map(|fd| fd as c_int)
 }
 
+/// The directory that a path's last part is in, by O_PATH, and that part.
+pub fn parent_of(dir: c_int, path: &CStr) -> Option<(c_int, &[u8])> {
+    let bytes = path.to_bytes();
+    let split = bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    let (parent, base) = bytes.split_at(split);
+    let mut room = [0; libc::PATH_MAX as usize];
+    let parent = match room.get_mut(..split) {
+        Some(copy) if split > 0 => {
+            copy.copy_from_slice(parent);
+            CStr::from_bytes_until_nul(&room).ok()?
+        }
+        _ => c".",
+    };
+    let flags = libc::O_PATH | libc::O_CLOEXEC | libc::O_DIRECTORY;
+    openat(dir, parent, flags, 0).ok().map(|fd| (fd, base))
+}
+
 /// getpid(2): some 150 ns, so not for the hot path.
 pub fn getpid() -> u32 {
     raw!(SYS_getpid).map_or(0, |pid| pid as u32)

@@ -3,6 +3,7 @@
 //! Inputs: a number and up to six words. Outputs: what the kernel said. errno is not touched here.
 
 mod calls;
+pub mod entries;
 
 use core::ffi::c_long;
 
