@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, lgetxattr, openat, statat};
+use seawall_core::Errno;
 use seawall_core::policy::OWN_SUFFIX;
 use seawall_core::stand_in;
 
@@ -19,6 +20,21 @@ const S_IFDIR: u32 = 0o040_000;
 /// The name under which the file called `name` in `dir` is found.
 pub fn real<'n>(dir: BorrowedFd<'_>, name: &'n OsStr) -> Cow<'n, OsStr> {
     if is_guarded(dir, name) { Cow::Owned(beside(name)) } else { Cow::Borrowed(name) }
+}
+
+/// Calls `op` with the names under which these are found, and once more if it failed and one of them leads elsewhere by
+/// then: the daemon may have a guard go up, or come down, at any moment.
+pub fn at_real<const N: usize, R>(
+    names: [(BorrowedFd<'_>, &OsStr); N],
+    mut op: impl FnMut([&OsStr; N]) -> Result<R, Errno>,
+) -> Result<R, Errno> {
+    loop {
+        let found = names.map(|(dir, name)| real(dir, name));
+        match op(found.each_ref().map(|name| &**name)) {
+            Err(_) if names.map(|(dir, name)| real(dir, name)) != found => {}
+            done => return done,
+        }
+    }
 }
 
 /// True for an entry that is Seawall's own: the true file beside a guard, which is shown under its own name, or a part of a

@@ -18,7 +18,7 @@ use super::Fs;
 use crate::attr::decode_device;
 use crate::caller::Caller;
 use crate::class;
-use crate::names::real;
+use crate::names::{at_real, real};
 use crate::node::Node;
 
 /// A managed file, found by a name.
@@ -38,8 +38,12 @@ impl Fs {
         if crate::names::is_hidden(parent.fd(), name) {
             return Err(Errno::NOENT);
         }
-        let name = real(parent.fd(), name);
-        self.nodes.look_up(&parent, &name).map(|(node, stat)| (stat, node.number))
+        self.found(&parent, name)
+    }
+
+    fn found(&self, parent: &Node, name: &OsStr) -> Result<(Stat, INodeNo), Errno> {
+        let look_up = |[name]: [&OsStr; 1]| self.nodes.look_up(parent, name);
+        at_real([(parent.fd(), name)], look_up).map(|(node, stat)| (stat, node.number))
     }
 
     /// Makes something with a name, and tells what it is.
@@ -48,12 +52,11 @@ impl Fs {
         parent: INodeNo,
         name: &OsStr,
         caller: Caller,
-        make: impl FnOnce(&Node, &OsStr) -> Result<(), Errno>,
+        make: impl Fn(&Node, &OsStr) -> Result<(), Errno>,
     ) -> Result<(Stat, INodeNo), Errno> {
         let parent = self.nodes.get(parent)?;
-        let name = real(parent.fd(), name);
-        caller.act(|| make(&parent, &name))?;
-        self.nodes.look_up(&parent, &name).map(|(node, stat)| (stat, node.number))
+        at_real([(parent.fd(), name)], |[name]| caller.act(|| make(&parent, name)))?;
+        self.found(&parent, name)
     }
 
     /// mkdir(2).
@@ -100,24 +103,21 @@ impl Fs {
     /// link(2): may the file be managed, its next fsync is real.
     pub fn link(&self, node: INodeNo, parent: INodeNo, name: &OsStr) -> Result<(Stat, INodeNo), Errno> {
         let (node, parent) = (self.nodes.get(node)?, self.nodes.get(parent)?);
-        let name = real(parent.fd(), name);
-        self.disturbing(&node, || {
-            linkat(CWD, node.proc_path(), parent.fd(), &*name, AtFlags::SYMLINK_FOLLOW)
-        })?;
+        let link =
+            |[name]: [&OsStr; 1]| linkat(CWD, node.proc_path(), parent.fd(), name, AtFlags::SYMLINK_FOLLOW);
+        self.disturbing(&node, || at_real([(parent.fd(), name)], link))?;
         class::renamed(&node);
-        self.nodes.look_up(&parent, &name).map(|(node, stat)| (stat, node.number))
+        self.found(&parent, name)
     }
 
     /// rmdir(2).
     pub fn remove_directory(&self, parent: INodeNo, name: &OsStr) -> Result<(), Errno> {
         let parent = self.nodes.get(parent)?;
-        let name = real(parent.fd(), name);
-        match unlinkat(parent.fd(), &*name, AtFlags::REMOVEDIR) {
-            Err(Errno::NOTEMPTY) if self.makes_way(&parent, &name) => {
-                unlinkat(parent.fd(), &*name, AtFlags::REMOVEDIR)
-            }
+        let remove = |name: &OsStr| unlinkat(parent.fd(), name, AtFlags::REMOVEDIR);
+        at_real([(parent.fd(), name)], |[name]| match remove(name) {
+            Err(Errno::NOTEMPTY) if self.makes_way(&parent, name) => remove(name),
             done => done,
-        }
+        })
     }
 
     /// True if what stood in the way of a directory was guards of what is gone, and is no more.
@@ -136,10 +136,11 @@ impl Fs {
     /// unlink(2).
     pub fn remove(&self, parent: INodeNo, name: &OsStr) -> Result<(), Errno> {
         let parent = self.nodes.get(parent)?;
-        let name = real(parent.fd(), name);
-        let victim = self.managed_at(&parent, &name);
-        let remove = || self.without(victim.as_ref(), || unlinkat(parent.fd(), &*name, AtFlags::empty()));
-        self.log.ending(stat_at(&parent, &name).as_ref(), remove)
+        at_real([(parent.fd(), name)], |[name]| {
+            let victim = self.managed_at(&parent, name);
+            let remove = || self.without(victim.as_ref(), || unlinkat(parent.fd(), name, AtFlags::empty()));
+            self.log.ending(stat_at(&parent, name).as_ref(), remove)
+        })
     }
 
     /// rename(2), renameat2(2).
@@ -150,12 +151,22 @@ impl Fs {
         if flags.contains(RenameFlags::EXCHANGE) {
             self.raise_ahead((&new_dir, to.1), (&old_dir, from.1));
         }
-        let (old, new) = (real(old_dir.fd(), from.1), real(new_dir.fd(), to.1));
-        let (source, victim) = (self.managed_at(&old_dir, &old), self.managed_at(&new_dir, &new));
-        let seen = stat_at(&old_dir, &old);
-        let replaced = || stat_at(&new_dir, &new).filter(|_| !flags.contains(RenameFlags::EXCHANGE));
+        let names = [(old_dir.fd(), from.1), (new_dir.fd(), to.1)];
+        at_real(names, |[old, new]| self.rename_at((&old_dir, old), (&new_dir, new), flags))
+    }
+
+    /// The same with the names under which they are found.
+    fn rename_at(
+        &self,
+        (old_dir, old): (&Node, &OsStr),
+        (new_dir, new): (&Node, &OsStr),
+        flags: RenameFlags,
+    ) -> Result<(), Errno> {
+        let (source, victim) = (self.managed_at(old_dir, old), self.managed_at(new_dir, new));
+        let seen = stat_at(old_dir, old);
+        let replaced = || stat_at(new_dir, new).filter(|_| !flags.contains(RenameFlags::EXCHANGE));
         let call = || {
-            let rename = || renameat_with(old_dir.fd(), &*old, new_dir.fd(), &*new, flags);
+            let rename = || renameat_with(old_dir.fd(), old, new_dir.fd(), new, flags);
             self.log.ending(replaced().as_ref(), rename)
         };
         let same = source.as_ref().zip(victim.as_ref()).is_some_and(|(a, b)| a.file == b.file);
@@ -169,14 +180,14 @@ impl Fs {
             None => over(),
         };
         match rename() {
-            Err(Errno::NOTEMPTY | Errno::EXIST) if flags.is_empty() && self.makes_way(&new_dir, &new) => {
+            Err(Errno::NOTEMPTY | Errno::EXIST) if flags.is_empty() && self.makes_way(new_dir, new) => {
                 rename()
             }
             done => done,
         }?;
         self.moved(seen.as_ref());
         if flags.contains(RenameFlags::EXCHANGE) {
-            self.moved(stat_at(&old_dir, &old).as_ref());
+            self.moved(stat_at(old_dir, old).as_ref());
         }
         Ok(())
     }

@@ -73,12 +73,12 @@ impl Fs {
         caller: Caller,
     ) -> Result<(Stat, INodeNo, Opened), Errno> {
         let parent = self.nodes.get(parent)?;
-        let name = names::real(parent.fd(), name);
         let flags = OFlags::from_bits_retain(flags as u32);
         let wanted = flags & (OFlags::ACCMODE | OFlags::EXCL);
         let always = OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
         let mode = Mode::from_raw_mode(mode & 0o7777);
-        let fd = caller.act(|| openat(parent.fd(), &*name, wanted | always, mode))?;
+        let open = |name: &OsStr| openat(parent.fd(), name, wanted | always, mode);
+        let fd = names::at_real([(parent.fd(), name)], |[name]| caller.act(|| open(name)))?;
         let path = rustix::fs::open(proc_path(&fd), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         let (node, stat) = self.nodes.meet(path)?;
         let number = node.number;
