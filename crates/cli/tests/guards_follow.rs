@@ -169,6 +169,47 @@ fn a_program_under_seawall_does_not_see_guards() {
     writer.finish().succeeds();
 }
 
+/// A program that has `file` open and has written to it, until its input has a line; then it runs `walking` in its place.
+fn walking(place: &Place, preset: &str, program: &Path, file: &str, beside: &str) -> String {
+    let script = "use IO::Handle; $| = 1; open(my $f, '+<', $ARGV[1]) or die; \
+                  for (1 .. 2) { syswrite($f, 'x' x 4096) == 4096 or die; $f->sync or die; } \
+                  <STDIN>; system($ARGV[0], $ARGV[2], $ARGV[1]) == 0 or die;";
+    let mut run =
+        place.command(&["run", "--quiet", "--pool", place.pool(), "--preset", preset, "--data", "."]);
+    let program = program.to_str().expect("a path");
+    run.args(["--", "perl", "-e", script, program, file, "d"]);
+    let run = run.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut run = run.stderr(std::process::Stdio::piped()).spawn().expect("seawall starts");
+    wait_for("the guard", || place.file(beside).exists());
+    drop(run.stdin.take());
+    let done = common::Said::from(run.wait_with_output().expect("it ends"));
+    done.succeeds().out.clone()
+}
+
+/// Libc reads directories by functions of its own in these; what they find is what the bare program finds.
+#[test]
+fn a_program_under_seawall_walks_past_guards() {
+    for (preset, name, beside) in
+        [("lmdb", "data.mdb", "data.mdb.seawall"), ("sqlite", "x-wal", "x-journal/.seawall")]
+    {
+        let place = Place::new();
+        let Some(program) = cc(&place, "walking", include_str!("programs/walking.c"), &[]) else { return };
+        fs::create_dir_all(place.file("d/e")).expect("made");
+        let file = format!("d/{name}");
+        for (file, len) in [(&*file, 8192), ("d/e/other", 3), ("d/last", 5)] {
+            fs::write(place.file(file), vec![0; len]).expect("written");
+        }
+        let bare = Command::new(&program).args(["d", &file]).current_dir(place.data.path()).output();
+        let bare = common::Said::from(bare.expect("it runs"));
+        assert_eq!(bare.succeeds().out.lines().count(), 16, "{}", bare.out);
+        assert_eq!(
+            walking(&place, preset, &program, &file, &format!("d/{beside}")),
+            bare.out,
+            "under the preset {preset}"
+        );
+    }
+}
+
 /// As root: who is asked before a directory is opened.
 #[test]
 fn a_strangers_copy_has_no_guard_and_the_original_gets_it_back() {

@@ -107,6 +107,17 @@ pub(super) const ROWS: &[Row] = &[
             "getdents64",
         ],
     ),
+    row(
+        "ftw",
+        "libc's own reading of directories: what it found is judged on its way to the program, which is not cancelled meanwhile",
+        &["ftw", "ftw64", "nftw", "nftw64"],
+    ),
+    row(
+        "fts",
+        "the same; guards that `fts_open` is asked for lead to the true files",
+        &["fts_open", "fts64_open", "fts_read", "fts64_read", "fts_children", "fts64_children"],
+    ),
+    row("glob", "reads directories by functions that leave guards out", &["glob", "glob64"]),
     row("names", "a tablespace's link makes its directory managed", &["symlink", "symlinkat"]),
     row(
         "attributes",

@@ -54,7 +54,7 @@ entry! {
 ///
 /// # Safety
 /// As readdir(3).
-unsafe fn next(stream: *mut DIR) -> *mut dirent64 {
+pub unsafe fn next(stream: *mut DIR) -> *mut dirent64 {
     loop {
         // SAFETY: the caller's.
         let entry = unsafe { real_or!(ptr::null_mut(), c"readdir64", fn(stream: *mut DIR) -> *mut dirent64) };

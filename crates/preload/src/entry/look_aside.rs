@@ -52,7 +52,7 @@ entry! {
 ///
 /// # Safety
 /// As fstatat(2).
-unsafe fn status(dir: c_int, path: *const c_char, into: *mut libc::stat, flags: c_int) -> c_int {
+pub unsafe fn status(dir: c_int, path: *const c_char, into: *mut libc::stat, flags: c_int) -> c_int {
     // SAFETY: the caller's.
     unsafe { guard::with(dir, path, |path| errno::int(raw!(SYS_newfstatat, dir, path, into, flags))) }
 }
