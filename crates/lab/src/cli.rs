@@ -114,6 +114,7 @@ pub enum Section {
     Postgres,
     PostgresAtomic,
     Sqlite,
+    FirstWrite,
     Mariadb,
     MariadbAtomic,
     Redis,

@@ -97,3 +97,20 @@ fn a_damaged_database_is_caught() {
     out.arg("check-sqlite").arg("--db").arg(&db).arg("--ledger").arg(dir.path().join("ledger"));
     assert!(!out.output().expect("run the check").status.success());
 }
+
+#[test]
+fn a_database_for_each_commit() {
+    for journal in ["wal", "delete"] {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let mut command = load();
+        command.arg("sqlite").arg("--db").arg(dir.path().join("new.db"));
+        command.args(["--anew", "--ops", "5", "--journal", journal]);
+        let out = command.output().expect("run the load");
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        let report: Report = serde_json::from_slice(&out.stdout).expect("a report");
+        assert_eq!((report.commits, report.latency.ops), (5, 5));
+        assert!((0..5).all(|number| dir.path().join(format!("new-{number}.db")).exists()));
+        // Those of an earlier run are not taken for new ones.
+        assert!(!command.status().expect("run it again").success());
+    }
+}

@@ -152,6 +152,28 @@ pub const BLOCK_SUSTAINED: &[Key] = &[
     LOGGED,
 ];
 
+/// The objects of `first_write`.
+pub const FIRST_WRITE: &[Key] = &[
+    one("journal", "SQLite's journal mode"),
+    spread(
+        "fs_us",
+        "from before a database is there to the return of its first commit, µs, the median of a run's databases",
+    ),
+    spread("seawall_us", "the same under `seawall run` by the databases' user"),
+    spread("root_us", "the same under `seawall run` by root; null where the benchmark is not root's"),
+    spread("mount_us", "the same on a mount"),
+    spread("unsafe_us", "the same on the bare file system with `synchronous=OFF`"),
+    spread("fs_p99_us", "the 99th percentile on the bare file system"),
+    spread("seawall_p99_us", "the same under `seawall run`"),
+    spread("root_p99_us", "the same by root"),
+    spread("mount_p99_us", "the same on a mount"),
+    spread("unsafe_p99_us", "the same without syncs"),
+    spread("seawall_of_fs", "`seawall_us` / `fs_us`: the median of the rounds' ratios, less is better"),
+    spread("root_of_fs", "`root_us` / `fs_us`"),
+    spread("mount_of_fs", "`mount_us` / `fs_us`"),
+    spread("unsafe_of_fs", "`unsafe_us` / `fs_us`"),
+];
+
 /// The objects of `spill`.
 pub const SPILL: &[Key] = &[
     BS,
@@ -358,12 +380,13 @@ pub const CACHE: &[Key] = &[
 ];
 
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 17] = [
+pub const SECTIONS: [(&str, &[Key]); 18] = [
     ("write_fdatasync", WRITE),
     ("sustained", SUSTAINED),
     ("postgres", POSTGRES),
     ("postgres_atomic", POSTGRES_ATOMIC),
     ("sqlite", SQLITE),
+    ("first_write", FIRST_WRITE),
     ("mariadb", MARIADB),
     ("mariadb_atomic", MARIADB_ATOMIC),
     ("redis", REDIS),

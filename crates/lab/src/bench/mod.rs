@@ -12,6 +12,7 @@ mod capture;
 mod databases;
 mod disk;
 mod fields;
+mod first_write;
 mod keys;
 mod late;
 mod mariadb;
@@ -96,7 +97,7 @@ const DATABASE_POOL_BYTES: u64 = 1 << 30;
 const ATOMIC_POOL_BYTES: u64 = 4 << 30;
 
 /// All sections, in the order they are measured.
-const PARTS: [Part; 17] = [
+const PARTS: [Part; 18] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -146,6 +147,16 @@ const PARTS: [Part; 17] = [
         steps: databases::sqlite_steps,
         space: |_| 0,
         run: databases::sqlite,
+    },
+    Part {
+        section: Section::FirstWrite,
+        key: "first_write",
+        rounds: 5,
+        pool: POOL_BYTES,
+        find: || Ok(()),
+        steps: first_write::steps,
+        space: |_| first_write::SPACE,
+        run: first_write::run,
     },
     Part {
         section: Section::Mariadb,

@@ -4,6 +4,7 @@
 //! Invariant, checked afterwards: the balances add up to the history's deltas (a half-applied
 //! transaction breaks it). With a ledger, each acknowledged commit is noted outside the database.
 
+mod anew;
 mod check;
 mod run;
 mod schema;
@@ -87,6 +88,9 @@ pub struct Options {
     /// End after this many transactions
     #[arg(long)]
     pub ops: Option<u64>,
+    /// Make a new database for each transaction (DB-0, DB-1, …), timed from before it is there to its first commit
+    #[arg(long, conflicts_with = "ledger")]
+    pub anew: bool,
     /// Number of this client, as in the ledger
     #[arg(long, default_value_t = 1)]
     pub client: i32,

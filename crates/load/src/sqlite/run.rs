@@ -5,13 +5,32 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{Options, Report, schema};
+use super::{Options, Report, anew, schema};
 use crate::block::mix;
 use crate::latency::Recorder;
 use crate::ledger::{Entry, Writer};
 
 /// Runs the load until its time or count is over.
 pub fn run(options: &Options) -> Result<Report> {
+    let mut recorder = Recorder::default();
+    let took = match options.anew {
+        true => anew::run(options, &mut recorder)?,
+        false => transfers(options, &mut recorder)?,
+    };
+    let (seconds, latency) = (took.as_secs_f64(), recorder.summary());
+    Ok(Report {
+        journal: options.journal,
+        synchronous: options.synchronous,
+        sqlite_version: rusqlite::version().to_owned(),
+        commits: latency.ops,
+        seconds,
+        tps: if seconds > 0.0 { latency.ops as f64 / seconds } else { 0.0 },
+        latency,
+    })
+}
+
+/// Transfers in one database. Returns how long they took.
+fn transfers(options: &Options, recorder: &mut Recorder) -> Result<Duration> {
     let mut db = schema::open(options)?;
     let ledger = options.ledger.as_deref().map(Writer::open).transpose()?;
     let rows: i64 = db.query_row("SELECT count(*) FROM accounts", [], |row| row.get(0))?;
@@ -20,7 +39,6 @@ pub fn run(options: &Options) -> Result<Report> {
         [options.client],
         |row| row.get(0),
     )?;
-    let mut recorder = Recorder::default();
     let started = Instant::now();
     let end = started + Duration::from_secs_f64(options.seconds);
     let mut now = started;
@@ -36,17 +54,7 @@ pub fn run(options: &Options) -> Result<Report> {
             ledger.acknowledge(Entry { client: options.client, seq })?;
         }
     }
-    let seconds = (now - started).as_secs_f64();
-    let latency = recorder.summary();
-    Ok(Report {
-        journal: options.journal,
-        synchronous: options.synchronous,
-        sqlite_version: rusqlite::version().to_owned(),
-        commits: latency.ops,
-        seconds,
-        tps: if seconds > 0.0 { latency.ops as f64 / seconds } else { 0.0 },
-        latency,
-    })
+    Ok(now - started)
 }
 
 fn transfer(db: &mut Connection, client: i32, seq: i64, rows: i64) -> rusqlite::Result<()> {

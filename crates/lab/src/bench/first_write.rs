@@ -1,0 +1,198 @@
+//! `first_write`: what the first commit of a new SQLite database takes, with all that is made for it: its files, their
+//! place in the log, the guard.
+//!
+//! One program makes one database after another in a directory of its own, and looks at each of them afterwards.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use seawall_load::sqlite::{Journal, Report};
+
+use super::runs::Runs;
+use super::{Fields, Scope, SectionResult};
+use crate::identity::Identity;
+use crate::lab::Lab;
+use crate::mount::Mount;
+use crate::pool::Pool;
+use crate::process::run as run_process;
+use crate::side::{Preset, Side, order, under};
+use crate::spread::Spread;
+use crate::table::{self, short};
+
+/// What the section takes on the disk.
+pub const SPACE: u64 = 1 << 30;
+const JOURNALS: [Journal; 2] = [Journal::Wal, Journal::Delete];
+/// Whoever waits for the disk is cut off.
+const SECONDS: &str = "10";
+
+/// Who makes databases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Who {
+    Fs,
+    Seawall,
+    /// As root, whose daemon is asked before a stranger opens what is guarded.
+    Root,
+    Mount,
+    Unsafe,
+}
+
+impl Who {
+    const ALL: [Self; 5] = [Self::Fs, Self::Seawall, Self::Root, Self::Mount, Self::Unsafe];
+
+    /// Its name in the file.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Fs => "fs",
+            Self::Seawall => "seawall",
+            Self::Root => "root",
+            Self::Mount => "mount",
+            Self::Unsafe => "unsafe",
+        }
+    }
+
+    fn side(self) -> Side {
+        match self {
+            Self::Mount => Side::Mount,
+            Self::Seawall | Self::Root => Side::Seawall,
+            Self::Fs | Self::Unsafe => Side::Fs,
+        }
+    }
+}
+
+/// Those that can be measured here.
+fn measured() -> Vec<Who> {
+    let is_root = Identity::find().is_ok_and(|identity| identity.is_other());
+    Who::ALL.into_iter().filter(|who| *who != Who::Root || is_root).collect()
+}
+
+/// How many runs there will be.
+pub fn steps(scope: Scope) -> usize {
+    JOURNALS.len() * measured().len() * scope.rounds
+}
+
+/// Measures everything.
+pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
+    let root = Pool::create(&lab.tools, &Identity::ourselves(), scope.pool, "-root")?;
+    let scene = Scene { lab, root, mount: Mount::start(lab, Preset::Sqlite)?, scope };
+    let rows = JOURNALS.into_iter().map(|journal| scene.row(journal)).collect::<Result<Vec<_>>>()?;
+    scene.mount.end()?;
+    let table = format!("{}  pools on: {}\n", table(&rows), lab.medium());
+    Ok((rows.iter().map(Row::fields).collect(), table))
+}
+
+struct Scene<'a> {
+    lab: &'a Lab,
+    root: Pool,
+    mount: Mount<'a>,
+    scope: Scope,
+}
+
+impl Scene<'_> {
+    fn row(&self, journal: Journal) -> Result<Row> {
+        let mut row = Row { journal, runs: Runs::default() };
+        for round in 0..self.scope.rounds {
+            for who in order(&measured(), round) {
+                let report = self.measure(journal, who).with_context(|| who.key())?;
+                let us = short(report.latency.p50_us);
+                let what = format!("round {}: new databases, {}, {}", round + 1, journal.pragma(), who.key());
+                self.lab.progress.done(&format!("{what}: {us} µs"));
+                row.runs.add(who, report);
+            }
+        }
+        Ok(row)
+    }
+
+    fn measure(&self, journal: Journal, who: Who) -> Result<Report> {
+        let dir = self.lab.data(who.side(), &format!("first-{}-{}", who.key(), journal.pragma()));
+        self.lab.fresh_dir(&dir)?;
+        if who == Who::Root {
+            std::os::unix::fs::chown(&dir, Some(0), Some(0)).context("root's own directory")?;
+        }
+        self.mount.settle()?;
+        self.root.drain_if_running()?;
+        self.lab.settle()?;
+        let json = run_process(self.load(journal, who, &dir), "the SQLite load")?;
+        serde_json::from_slice(&json).context("the SQLite load's report")
+    }
+
+    fn load(&self, journal: Journal, who: Who, dir: &Path) -> Command {
+        let (lab, program) = (self.lab, &self.lab.tools.load);
+        let mut load = match who {
+            Who::Fs | Who::Mount | Who::Unsafe => lab.command(program),
+            Who::Seawall => under(lab, &lab.pool, ("sqlite", "tail"), dir, program),
+            Who::Root => under(lab, &self.root, ("sqlite", "tail"), dir, program),
+        };
+        let databases = if self.scope.quick { "30" } else { "200" };
+        let synchronous = if who == Who::Unsafe { "off" } else { "full" };
+        load.args(["sqlite", "--anew", "--journal", journal.pragma(), "--synchronous", synchronous]);
+        load.args(["--seconds", SECONDS, "--ops", databases, "--db"]).arg(dir.join("new.db"));
+        load
+    }
+}
+
+/// The runs of one journal mode.
+struct Row {
+    journal: Journal,
+    runs: Runs<Who, Report>,
+}
+
+impl Row {
+    fn of_fs(&self, who: Who) -> Option<Spread> {
+        self.runs.ratio(who, Who::Fs, p50_us).ok()
+    }
+
+    fn fields(&self) -> Fields {
+        let mut row = Fields::default().with("journal", self.journal.pragma());
+        for (name, figure) in [("us", p50_us as fn(&Report) -> f64), ("p99_us", p99_us)] {
+            for who in Who::ALL {
+                row = row
+                    .with_spread_if_any(&format!("{}_{name}", who.key()), self.runs.spread(who, figure).ok());
+            }
+        }
+        Who::ALL
+            .into_iter()
+            .filter(|who| *who != Who::Fs)
+            .fold(row, |row, who| row.with_spread_if_any(&format!("{}_of_fs", who.key()), self.of_fs(who)))
+    }
+
+    fn lines(&self) -> Vec<Vec<String>> {
+        let titles = ["bare file system", "Seawall", "Seawall, by root", "Seawall's mount", "bare, no sync"];
+        let cell = |spread: Option<Spread>| spread.map_or("–".to_owned(), |s| s.told(short));
+        let line = |(who, title): (Who, &str)| {
+            vec![
+                format!("{}, {title}", self.journal.pragma()),
+                cell(self.runs.spread(who, p50_us).ok()),
+                cell(self.runs.spread(who, p99_us).ok()),
+                cell(self.of_fs(who)),
+            ]
+        };
+        Who::ALL.into_iter().zip(titles).map(line).collect()
+    }
+}
+
+fn table(rows: &[Row]) -> String {
+    let header = ["the first commit of a new database", "µs", "p99 µs", "of bare fs"];
+    table::format(&header, &rows.iter().flat_map(Row::lines).collect::<Vec<_>>())
+}
+
+fn p50_us(report: &Report) -> f64 {
+    report.latency.p50_us
+}
+
+fn p99_us(report: &Report) -> f64 {
+    report.latency.p99_us
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys;
+    use super::*;
+
+    #[test]
+    fn the_keys_are_those_of_the_page_whoever_was_measured() {
+        let row = Row { journal: Journal::Wal, runs: Runs::default() };
+        row.fields().assert_keys(keys::FIRST_WRITE);
+        assert_eq!(row.lines().len(), Who::ALL.len());
+    }
+}
