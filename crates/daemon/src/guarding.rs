@@ -416,10 +416,12 @@ mod tests {
     #[test]
     fn the_files_of_a_guard_are_given_up_when_all_are_closed_and_still() {
         let scene = Scene::new();
-        let (open, _) = scene.open("a");
         fs::write(scene.path("a"), seawall_core::policy::SQLITE_MAGIC).expect("written");
         let beside = File::options().read(true).write(true).open(scene.path("a")).expect("opened");
+        // First in the list, so that it would be given up before the open one is seen to be.
         let beside_slot = scene.register(&beside).expect("managed").slot;
+        let (open, registered) = scene.open("a");
+        assert!(beside_slot < registered.slot);
         let (closed, _) = scene.open("b");
         drop((beside, closed));
         let begin = Instant::now();
