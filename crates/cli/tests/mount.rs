@@ -179,6 +179,24 @@ fn names_stand_still_while_a_guard_goes_up() {
     m.umount().succeeds();
 }
 
+/// The daemon lowers some of their guards by itself while the directory is looked at.
+#[test]
+fn a_directory_of_many_databases_is_removed() {
+    let Some(m) = Mounts::new() else { return };
+    m.mount();
+    for round in 0..8 {
+        let dir = m.at(&format!("d{round}"));
+        fs::create_dir(&dir).expect("made");
+        for i in 0..40 {
+            let file = File::create(dir.join(format!("{i}-wal"))).expect("created");
+            file.write_all_at(&[1; 4096], 0).expect("written");
+            file.sync_data().expect("synced");
+        }
+        fs::remove_dir_all(&dir).expect("removed");
+    }
+    m.umount().succeeds();
+}
+
 #[test]
 fn a_directory_with_nothing_but_guards_can_be_removed() {
     let Some(m) = Mounts::new() else { return };

@@ -73,7 +73,9 @@ pub fn makes_way(dir: BorrowedFd<'_>, name: &OsStr, lower: impl FnOnce(BorrowedF
     let Ok(left) = openat(dir, name, flags, Mode::empty()) else { return false };
     let Some(names) = entries(&left) else { return false };
     let is_ours = |name: &OsString| is_guarded(left.as_fd(), name) || is_hidden(left.as_fd(), name);
-    names.iter().all(is_ours) && lower(left.as_fd())
+    // The daemon may have lowered one since it was listed.
+    let is_gone = |name: &OsString| mode(left.as_fd(), name).is_none();
+    names.iter().all(|name| is_ours(name) || is_gone(name)) && lower(left.as_fd())
 }
 
 fn entries(dir: &OwnedFd) -> Option<Vec<OsString>> {

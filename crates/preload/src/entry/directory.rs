@@ -146,7 +146,7 @@ unsafe fn scanned(
         let path = unsafe { app::path(path) }?;
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
         let fd = sys::openat(dir, path, flags, 0).ok()?;
-        let is_guarded = look(fd, |shown| shown != Shown::Plain);
+        let is_guarded = look(fd, |_, shown| shown != Shown::Plain);
         if is_guarded && raw!(SYS_lseek, fd, 0, libc::SEEK_SET).is_ok() {
             return Some(fd);
         }
@@ -173,9 +173,9 @@ unsafe fn scanned(
     }
 }
 
-/// True if one entry of the directory `fd` is shown so.
-fn look(fd: c_int, is: impl Fn(Shown) -> bool) -> bool {
-    entries::any_entry(fd, |name| name != c"." && name != c".." && is(guard::shown(fd, name)))
+/// True if one entry of the directory `fd`, by its name and how it is shown, is so.
+fn look(fd: c_int, is: impl Fn(&CStr, Shown) -> bool) -> bool {
+    entries::any_entry(fd, |name| name != c"." && name != c".." && is(name, guard::shown(fd, name)))
 }
 
 /// scandirat(3) of the directory `fd`, which it closes, by the entries that are shown.
@@ -226,7 +226,9 @@ pub fn make_way(dir: c_int, path: &CStr) -> bool {
         return false;
     }
     let Ok(fd) = sys::openat(dir, path, flags, 0) else { return false };
-    let lowered = !look(fd, |shown| shown != Shown::Not) && client::lower_left(fd);
+    // The daemon may have lowered one since it was listed.
+    let is_in_the_way = |name: &CStr, shown| shown != Shown::Not && sys::exists(fd, name);
+    let lowered = !look(fd, is_in_the_way) && client::lower_left(fd);
     sys::close(fd);
     lowered
 }
