@@ -27,7 +27,7 @@ DEB_VERSION ?= $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 
 # How long random operations go on side by side on the mount and on the bare file system.
 STRESS_SECONDS ?= 600
 # The databases' own test suites that `make suites` runs, and on which build of Seawall.
-SUITES ?= python sqlite postgresql mariadb redis lmdb rocksdb duckdb derby git
+SUITES ?= python sqlite postgresql mariadb redis lmdb rocksdb duckdb derby h2 git
 SEAWALL ?= $(RELEASE)/seawall
 # How long each target is fuzzed.
 FUZZ_SECONDS ?= 60
@@ -44,7 +44,7 @@ SOAK_PACKAGES := qemu-system-x86
 # What the package is tried with: a system of its own, and what boots it.
 TRIAL_PACKAGES := debootstrap systemd-container
 # What the databases' own suites are made of, beside their sources.
-SUITES_PACKAGES := default-jdk-headless dpkg-dev junit derby-tools libderby-java libderbyclient-java \
+SUITES_PACKAGES := default-jdk-headless dpkg-dev junit derby-tools libderby-java libderbyclient-java libh2-java \
 	libpython3.11-testsuite mariadb-backup mariadb-test postgresql-server-dev-15 python3 python3-gdbm python3-pip tcl tcl-dev zlib1g-dev
 # What opens reports as a reader does. Without it that test is skipped by name.
 BROWSER_PACKAGES := chromium
