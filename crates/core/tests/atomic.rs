@@ -2,7 +2,9 @@
 
 mod common;
 
+use std::fs::OpenOptions;
 use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -152,4 +154,44 @@ fn regression_what_the_destager_inherits_is_back_in_the_log() {
     f.lock().store(dead.word(), SeqCst);
     assert_eq!(world.destage(&m).synced, 1);
     assert!(world.is_tracked(&m) && f.lock().load(SeqCst) == 0);
+}
+
+/// The sync with which a file is taken back into the log fails: its pages would be written in place from then on.
+#[test]
+fn a_file_that_failed_a_sync_outside_the_log_is_not_written_any_more() {
+    let world = World::new(POOL);
+    let m = atomic(&world, "16384");
+    world.pwrite(&m, 0, &page(1), 0);
+    let before = std::fs::read(&m.path).expect("read");
+    let refused = || Err(Errno::IO);
+    world.engine.pass(world.who(0), m.name, refused, || ());
+    assert!(!world.is_tracked(&m));
+    let data = page(2);
+    let write = || m.file.write_at(&data, 0).map_err(|_| Errno::IO);
+    let at = At::Offset(0);
+    let done = world.engine.write(world.who(0), m.name, m.file.as_fd(), at, [&data[..]].into_iter(), write);
+    assert_eq!(done, Err(Errno::IO));
+    let cut = || m.file.set_len(0).map_err(|_| Errno::IO);
+    assert_eq!(world.engine.truncate(world.who(0), m.name, m.file.as_fd(), 0, cut), Err(Errno::IO));
+    assert!(std::fs::read(&m.path).expect("read") == before, "neither was published");
+    let asked_again = || -> Result<(), Errno> { panic!("retried into success") };
+    assert_eq!(world.engine.sync(world.who(0), m.name, asked_again), Err(Errno::IO));
+    assert_eq!(world.destage(&m).readmitted, 0);
+}
+
+/// The log is full, nobody frees any of it, and the sync with which the file would leave it fails.
+#[test]
+fn a_write_does_not_go_around_the_log_when_the_sync_before_it_fails() {
+    let world = World::new(POOL);
+    let m = atomic(&world, "16384");
+    world.pwrite(&m, 0, &page(1), 0);
+    let data = vec![3; POOL as usize / 3];
+    let path_only = rustix::fs::OFlags::PATH.bits() as i32;
+    let no_sync = OpenOptions::new().read(true).custom_flags(path_only).open(&m.path).expect("opened");
+    let publish = || -> Result<usize, Errno> { panic!("published in place") };
+    let at = At::Offset(0);
+    let done =
+        world.engine.write(world.who(0), m.name, no_sync.as_fd(), at, [&data[..]].into_iter(), publish);
+    assert_eq!(done, Err(Errno::IO));
+    assert_eq!(std::fs::read(&m.path).expect("read"), page(1));
 }

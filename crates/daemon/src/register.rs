@@ -3,7 +3,8 @@
 //! Order: watched, so that no foreign writer slips in; looked at for those that are there already; its guard
 //! up, durably; in the pool's table; in the run-time memory; findable. Only then the client hears of it. A
 //! crash between any two steps leaves at most a guard without records or an entry nobody refers to. A file whose
-//! every write is to be logged is synced, with its name, before it is in the table: recovery finds it again.
+//! every write is to be logged is synced, with its name, before it is in the table: recovery finds it again. If the disk
+//! refuses that, the file is managed all the same, so that everybody's writes of it fail.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -119,15 +120,24 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
         return Err(refuse(format!("processes {foreign:?} write to it without Seawall")));
     }
     let destaged = reopen(&file, false).map_err(|e| refuse(e.to_string()))?;
-    if atomic {
-        make_durable(&file, &path).map_err(|e| refuse(format!("it cannot be synced: {e}")))?;
+    let mut begins = if atomic { Begins::InLog } else { Begins::Outside };
+    if atomic && let Err(e) = make_durable(&file, &path) {
+        if !has_reached_the_disk(&e) {
+            return Err(refuse(format!("it cannot be synced: {e}")));
+        }
+        begins = Begins::Failed(format!("it cannot be synced: {e}"));
     }
     let raised = match daemon.guards.raise(&entry, &path, &daemon.claim()) {
         Err(GuardError::Aside { .. }) => {
             daemon.unwatch(&file, inode);
             return Err(LATER);
         }
-        raised => raised.map_err(|e| refuse(e.to_string()))?,
+        Err(e) if atomic && e.is_of_the_disk() => {
+            // A file that has no records needs no guard.
+            begins = Begins::Failed(e.to_string());
+            None
+        }
+        raised => Some(raised.map_err(|e| refuse(e.to_string()))?),
     };
     daemon.guards.watch(&daemon.watch, &daemon.log);
     let hint = path.strip_prefix(&entry.path).unwrap_or(Path::new(""));
@@ -137,8 +147,43 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
     let reference = FileRef { slot, generation };
     let (dev, ino) = (stat.st_dev, stat.st_ino);
     let managed = Managed { reference, root, file, destaged, path: path.clone(), dev, ino };
-    daemon.guards.protect(slot, raised);
-    publish(daemon, managed, next - 1, atomic).ok_or_else(|| refuse("the table of files is full".into()))
+    if let Some(raised) = raised {
+        daemon.guards.protect(slot, raised);
+    }
+    if let Begins::Failed(why) = &begins {
+        daemon.log.say(format!(
+            "{}: {why}: every write of it fails (EIO) from now on, because its pages could tear",
+            managed.path.display()
+        ));
+    }
+    publish(daemon, managed, next - 1, &begins).ok_or_else(|| refuse("the table of files is full".into()))
+}
+
+/// How a file is after its registration.
+enum Begins {
+    /// Its first fsync is real, and takes it into the log.
+    Outside,
+    /// Its first write is logged.
+    InLog,
+    /// Its first write was to be logged, but the disk refused the sync that goes before it, and says why.
+    Failed(String),
+}
+
+impl Begins {
+    fn flags(&self) -> Flag {
+        match self {
+            // What changed before it was watched, its name or its mode, only a whole fsync covers.
+            Self::Outside => Flag::SYNC_NEEDED,
+            Self::InLog => Flag::ATOMIC,
+            Self::Failed(_) => Flag::ATOMIC | Flag::FAILED | Flag::SYNC_NEEDED,
+        }
+    }
+}
+
+/// True for an error that leaves nobody knowing what is on the disk. The next sync may succeed and prove nothing.
+fn has_reached_the_disk(error: &std::io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    !matches!(errno, None | Some(Errno::BADF | Errno::INTR | Errno::INVAL | Errno::NOSYS | Errno::ROFS))
 }
 
 /// Content, inode and name on disk: from here on the log can stand for what is written. (A file that is not
@@ -150,7 +195,7 @@ fn make_durable(file: &File, path: &Path) -> std::io::Result<()> {
 
 /// Fills the slot in the run-time memory and makes it findable: untracked, so its first fsync is real, or
 /// tracked before anybody can write to it.
-fn publish(daemon: &Daemon, managed: Managed, now: u64, atomic: bool) -> Option<FileRef> {
+fn publish(daemon: &Daemon, managed: Managed, now: u64, begins: &Begins) -> Option<FileRef> {
     let shm = daemon.engine.shm();
     let (reference, root) = (managed.reference, managed.root);
     let (dev, ino) = (managed.dev, managed.ino);
@@ -172,9 +217,7 @@ fn publish(daemon: &Daemon, managed: Managed, now: u64, atomic: bool) -> Option<
     }
     f.generation().store(reference.generation, SeqCst);
     let managed = daemon.files.insert(managed);
-    // What changed before it was watched, its name or its mode, only a whole fsync covers.
-    let policy = if atomic { Flag::USED | Flag::ATOMIC } else { Flag::USED | Flag::SYNC_NEEDED };
-    f.flags().store(policy.0 | names_of(&managed.file).0, SeqCst);
+    f.flags().store((Flag::USED | begins.flags() | names_of(&managed.file)).0, SeqCst);
     let find = || shm.hash_insert(dev, ino, reference.slot);
     if !daemon.engine.admit(daemon.me(), reference, find, || real_sync(&managed)) {
         forget(daemon, reference.slot);

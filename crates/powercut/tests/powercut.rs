@@ -3,10 +3,11 @@
 //! What they need (root, FUSE, loop devices, namespaces) not every machine offers: then nothing is tested,
 //! and that is said where the test's captured output would not show it.
 
+#[path = "common/programs.rs"]
+mod programs;
+
 use std::io::Write as _;
-use std::path::Path;
 use std::process::Command;
-use std::sync::Once;
 
 use seawall_powercut::fitness;
 use seawall_powercut::front::Front;
@@ -17,23 +18,6 @@ use seawall_powercut::report::Report;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seawall-powercut");
 
 const PRELOAD: (Front, Medium) = (Front::Preload, Medium::Memory);
-
-/// Builds what is missing beside our own program: the features of the preload are not the others'.
-fn build(profile: &Path) {
-    let wanted = [
-        ("seawall", "seawall-cli"),
-        ("seawall-load", "seawall-load"),
-        ("libseawall_preload.so", "seawall-preload"),
-    ];
-    for (file, package) in wanted.iter().filter(|(file, _)| !profile.join(file).exists()) {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--package", package]);
-        if profile.ends_with("release") {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().is_ok_and(|status| status.success()), "{file} could not be built");
-    }
-}
 
 /// What a short campaign found; `None` if this machine cannot carry it out.
 fn campaign(
@@ -47,8 +31,7 @@ fn campaign(
             writeln!(std::io::stderr(), "\nSKIPPED, POWER CUTS OF {names} WERE NOT TESTED: {missing:#}\n");
         return None;
     }
-    static BUILT: Once = Once::new();
-    BUILT.call_once(|| build(Path::new(PROGRAM).parent().expect("a program is in a directory")));
+    programs::directory();
     let out = tempfile::tempdir().expect("a directory for the result");
     let ended = Command::new(PROGRAM)
         // A single cut without the log may come when the log happens to be empty, and then shows nothing.

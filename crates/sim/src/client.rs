@@ -220,10 +220,7 @@ impl Client {
         };
         let done =
             self.engine.write(self.who(), open.name, open.cache.as_fd(), at, Self::slices(data), publish);
-        if done != Ok(data.len()) {
-            self.world.violate(format!("a write answered {done:?}"));
-        }
-        self.returned(open, seq);
+        self.answered(open, "a write", done.map(|n| n == data.len()), seq);
     }
 
     fn truncate(&self, open: &Open, len: u64) {
@@ -235,10 +232,7 @@ impl Client {
             Ok(())
         };
         let done = self.engine.truncate(self.who(), open.name, open.cache.as_fd(), len, publish);
-        if done.is_err() {
-            self.world.violate(format!("a truncate answered {done:?}"));
-        }
-        self.returned(open, seq);
+        self.answered(open, "a truncate", done.map(|()| true), seq);
     }
 
     /// fallocate, which may make the file longer.
@@ -251,10 +245,23 @@ impl Client {
             Ok(())
         };
         let done = self.engine.allocate(self.who(), open.name, open.cache.as_fd(), end, publish);
-        if done.is_err() {
-            self.world.violate(format!("an allocation answered {done:?}"));
+        self.answered(open, "an allocation", done.map(|()| true), seq);
+    }
+
+    /// A change is over: all of it happened, or it was refused for a file that failed a sync outside the log.
+    fn answered(&self, open: &Open, what: &str, done: Result<bool, Errno>, seq: Option<u64>) {
+        match done {
+            Ok(true) => self.returned(open, seq),
+            Err(Errno::IO) if seq.is_none() && self.world.is_barred(open.index) => self.refused(open),
+            _ => self.world.violate(format!("{what} answered {done:?}")),
         }
-        self.returned(open, seq);
+    }
+
+    /// The kernel never heard of the change.
+    fn refused(&self, open: &Open) {
+        self.world.tell(|| format!("file {}: refused", open.index));
+        self.world.count(|c| c.barred += 1);
+        self.world.files.borrow_mut()[open.index].model.end(self.thread);
     }
 
     fn begin(&self, open: &Open, change: Change) {
@@ -412,10 +419,7 @@ impl Client {
         let slices = Self::slices(&outer);
         let done =
             self.engine.write(self.who(), open.name, open.cache.as_fd(), At::Offset(at), slices, publish);
-        if done != Ok(outer.len()) {
-            self.world.violate(format!("a write with a signal in it answered {done:?}"));
-        }
-        self.returned(open, seq);
+        self.answered(open, "a write with a signal in it", done.map(|n| n == outer.len()), seq);
     }
 
     fn publish_unlogged(&self, open: &Open, change: &Change) {
@@ -449,8 +453,11 @@ impl Client {
         };
         let fd = open.cache.as_fd();
         let offset = At::Offset(at as u64);
-        // The answer is the kernel's.
-        let _ = self.engine.write(self.who(), open.name, fd, offset, Self::slices(&data), publish);
+        // The answer is the kernel's, if it was asked.
+        let done = self.engine.write(self.who(), open.name, fd, offset, Self::slices(&data), publish);
+        if partly.is_none() {
+            return self.answered(open, "a write that the kernel refuses", done.map(|_| false), None);
+        }
         drop(partly);
         self.world.look(open.index);
         let file = &mut self.world.files.borrow_mut()[open.index];

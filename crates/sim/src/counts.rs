@@ -57,6 +57,8 @@ counts! {
     full,
     /// changes that went around the log under `atomic`
     around,
+    /// changes that were refused under `atomic`, after a sync that failed
+    barred,
     /// processes killed
     kills,
     /// daemons that took over

@@ -189,9 +189,7 @@ impl Daemon {
         let found = self.world.files.borrow().iter().position(|f| f.name.is_none() && !f.unlinked);
         let Some(index) = found else { return };
         // Content, inode and name, before the file can have records; see `seawall-daemon`, `register`.
-        if self.world.atomic && self.world.real_sync(index, Scope::Whole).is_err() {
-            return;
-        }
+        let refused = self.world.atomic && self.world.real_sync(index, Scope::Whole).is_err();
         let identity = self.world.files.borrow()[index].identity.clone();
         let now = self.engine.shm().header().next_lsn().load(SeqCst) - 1;
         let registered = table::register(&self.world.pool.borrow(), 0, &identity, &explore::hint(index), now);
@@ -202,7 +200,11 @@ impl Daemon {
         f.epoch().fetch_add(1, SeqCst);
         f.sticky().store(0, SeqCst);
         f.generation().store(generation, SeqCst);
-        let policy = if self.world.atomic { Flag::ATOMIC } else { Flag::SYNC_NEEDED };
+        let policy = match self.world.atomic {
+            true if refused => Flag::ATOMIC | Flag::FAILED | Flag::SYNC_NEEDED,
+            true => Flag::ATOMIC,
+            false => Flag::SYNC_NEEDED,
+        };
         f.flags().store((Flag::USED | policy | self.world.names).0, SeqCst);
         let name = FileRef { slot, generation };
         let find = || {

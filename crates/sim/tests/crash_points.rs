@@ -23,6 +23,7 @@ fn no_crash_point_breaks_a_promise() {
     assert!(total.points > 2000, "only {total:?}");
     assert!(total.replayed > 0 && total.torn > 0 && total.refused > 0 && total.kills > 0, "{total:?}");
     assert!(total.cuts > 0 && total.takeovers > 0 && total.real > 0 && total.absorbed > 0, "{total:?}");
+    assert!(total.barred > 0, "no sync outside the log failed under `atomic`: {total:?}");
 }
 
 #[test]

@@ -21,12 +21,13 @@ use crate::{Errno, Owner, persist};
 
 impl Engine {
     /// A write. `data` are the caller's slices in order; `publish` performs the caller's own system call, or what
-    /// does the same, and returns what that returned. It is called exactly once, with the file's lock held.
+    /// does the same, and returns what that returned. It is called once at most, with the file's lock held.
     ///
     /// When this returns `Ok(n)` and the file is still tracked, the `n` bytes are durable.
     ///
     /// # Errors
-    /// What `publish` said. A full log is not an error: the write goes around it, or waits (`space`).
+    /// What `publish` said. A full log is not an error: the write goes around it, or waits (`space`). EIO, without a
+    /// call of `publish`, for a file whose every write is to be logged and that failed a sync outside the log.
     #[inline]
     pub fn write<'d>(
         &self,
@@ -278,8 +279,15 @@ fn place(fd: BorrowedFd<'_>, at: At) -> Result<u64, Errno> {
 }
 
 /// A change of an untracked file: counted, so that a real fsync that began before it does not clear it.
+///
+/// A file whose every write is to be logged, and which no sync will take into the log again, is not changed at all:
+/// nothing could make a torn page whole, and its fsyncs fail anyway.
 #[inline]
 fn untracked<R>(f: File<'_>, publish: impl Publish<R>) -> Result<R, Errno> {
+    let flags = f.flags().load(Acquire);
+    if Flag::ATOMIC.any_in(flags) && Flag::FAILED.any_in(flags) {
+        return Err(Errno::IO);
+    }
     f.epoch().fetch_add(1, SeqCst);
     f.untracked_writes().fetch_add(1, Relaxed);
     publish.publish(ticks())

@@ -96,6 +96,12 @@ impl std::fmt::Display for GuardError {
 impl std::error::Error for GuardError {}
 
 impl GuardError {
+    /// True if the disk failed: what was to be made durable may never be, whatever the next sync says.
+    pub(crate) fn is_of_the_disk(&self) -> bool {
+        let is_eio = |error: &io::Error| error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error());
+        matches!(self, Self::Io { error, .. } if is_eio(error))
+    }
+
     /// The same with another path.
     pub(crate) fn at(mut self, real: impl FnOnce(&Path) -> PathBuf) -> Self {
         let (Self::Io { path, .. }

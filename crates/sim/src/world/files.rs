@@ -135,14 +135,20 @@ impl World {
         })
     }
 
+    /// True for a file that may not be changed: its every write is to be logged, and it failed a sync outside the log.
+    pub fn is_barred(&self, index: usize) -> bool {
+        let name = self.files.borrow()[index].name;
+        self.atomic && self.is_failed(name) && !self.is_tracked(index)
+    }
+
     pub(super) fn is_failed(&self, name: Option<FileRef>) -> bool {
         let engine = self.engine.borrow().clone();
         let flags = || name.zip(engine).map_or(0, |(name, engine)| engine.flags(name));
         Flag::FAILED.any_in(self.peek(flags))
     }
 
-    /// P2 of the policy `atomic`: a change goes around the log only while a hold, a failed disk or a daemon that
-    /// frees nothing keeps its file out, or until somebody had a chance to take it back.
+    /// P2 of the policy `atomic`: a change goes around the log only while a hold or a daemon that frees nothing keeps
+    /// its file out, or until somebody had a chance to take it back. It never does after a sync outside the log failed.
     pub fn must_be_logged(&self, index: usize, logged: bool) {
         let name = self.files.borrow()[index].name;
         let Some((name, engine)) = name.zip(self.engine.borrow().clone()).filter(|_| self.atomic) else {
@@ -152,7 +158,8 @@ impl World {
             .peek(|| engine.shm().file(name.slot).map(|f| (f.flags().load(SeqCst), f.sticky().load(SeqCst))));
         let (flags, holds) = file.unwrap_or_default();
         let full = self.peek(|| engine.is_exhausted());
-        let kept_out = holds != 0 || full || Flag::NEVER_TRACK.any_in(flags) || self.log_has_failed();
+        let never = Flag(Flag::NEVER_TRACK.0 & !Flag::FAILED.0).any_in(flags);
+        let kept_out = holds != 0 || full || never || self.log_has_failed();
         let excused = {
             let file = &mut self.files.borrow_mut()[index];
             file.excused = !logged && (file.excused || kept_out || !file.holders.is_empty());
