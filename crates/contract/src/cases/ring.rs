@@ -1,8 +1,8 @@
 //! io_uring, by its system calls. As for [`super::kernel_aio`]: refusing it at set-up is allowed, and
 //! then the case writes with pwrite, as databases do.
 
-use crate::context::Context;
-use crate::ring::{FSYNC, Ring, WRITE, entry, truncation};
+use crate::context::{Context, open_quietly};
+use crate::ring::{FSYNC, READ, Ring, WRITE, entry, truncation};
 use std::ffi::c_int;
 
 fn write_by(ring: Option<&Ring>, fd: c_int, page: &[u8], offset: u64) -> i64 {
@@ -46,4 +46,21 @@ fn ring_made_first(cx: &Context) {
     cx.write_sync_show(fd);
 }
 
-family!("ring" => [writes_and_syncs, ring_made_first]);
+/// A log that its writer opened with O_DSYNC, read by somebody else to its end and beyond.
+fn a_read_meets_the_end(cx: &Context) {
+    let writer = open_quietly(&cx.path("a"), libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | libc::O_DSYNC);
+    assert!(writer >= 0);
+    cx.pwrite(writer, b'A', 4096, 0);
+    cx.pwrite(writer, b'B', 4096, 4096);
+    let reader = open_quietly(&cx.path("a"), libc::O_RDONLY);
+    let mut into = vec![b'.'; 32_768];
+    let got = match Ring::new() {
+        Some(ring) => i64::from(ring.run(entry(READ, reader, &into, 0))),
+        // SAFETY: plain call on a buffer of ours.
+        None => unsafe { libc::pread(reader, into.as_mut_ptr().cast(), into.len(), 0) as i64 },
+    };
+    let blocks: String = into.iter().step_by(4096).map(|byte| char::from(*byte)).collect();
+    cx.note(format_args!("read {got}: {blocks}"));
+}
+
+family!("ring" => [writes_and_syncs, ring_made_first, a_read_meets_the_end]);

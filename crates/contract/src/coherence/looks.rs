@@ -57,19 +57,6 @@ pub struct Looker<'p> {
     memory: Memory,
 }
 
-impl Way {
-    /// The same without io_uring. Beside one who makes the file shorter and longer again, a read by io_uring on FUSE (Linux
-    /// 6.18) says that it is whole and leaves parts of the buffer as they were; no other read does, and on ext4 none. The
-    /// cause is not known.
-    pub fn without_ring(self) -> Way {
-        match self {
-            Way::Ring => Way::Direct,
-            Way::BufferedRing => Way::Buffered,
-            way => way,
-        }
-    }
-}
-
 impl<'p> Looker<'p> {
     /// With descriptors of its own.
     pub fn new(paths: &'p Paths, i: u64, random: Random) -> Result<Looker<'p>, String> {

@@ -101,10 +101,7 @@ impl Round {
             let instead = if paths.behind.is_some() { writes::Way::Behind } else { writes::Way::Buffered };
             writes = [instead; 2];
         }
-        let mut looks = [0, 1].map(|_| looks::ALL[random.below(looks::ALL.len() as u64) as usize]);
-        if writes.iter().any(|way| way.changes_the_length()) {
-            looks = looks.map(looks::Way::without_ring);
-        }
+        let looks = [0, 1].map(|_| looks::ALL[random.below(looks::ALL.len() as u64) as usize]);
         Round { paths, first_flags, writes, looks }
     }
 

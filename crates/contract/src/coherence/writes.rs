@@ -61,11 +61,6 @@ impl Way {
         matches!(self, Way::Truncated | Way::TruncatedByOpen | Way::Punched | Way::Zeroed)
     }
 
-    /// True if the file is shorter meanwhile.
-    pub fn changes_the_length(self) -> bool {
-        matches!(self, Way::Truncated | Way::TruncatedByOpen)
-    }
-
     /// Some blocks.
     fn span(self, random: &mut Random) -> (usize, usize) {
         let first = random.below(BLOCKS as u64) as usize;

@@ -5,7 +5,7 @@
 //! managed is the backing file system's, its fsyncs too. Around all of it the block cache is told what changes
 //! (`crate::cached`).
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use fuser::FileHandle;
@@ -118,7 +118,10 @@ impl Fs {
     }
 
     fn write_logged(&self, class: &Class, handle: &Handle, offset: u64, data: &[u8]) -> Result<usize, Errno> {
-        let publish = || rustix::io::pwrite(&handle.fd, data, offset);
+        let publish = || match handle.direct {
+            true => write_whole(handle.fd.as_fd(), data, offset),
+            false => rustix::io::pwrite(&handle.fd, data, offset),
+        };
         let engine = &self.log.engine;
         let Some(managed) = class.managed() else { return self.unlogged(&handle.node, publish) };
         let done = engine.write(
@@ -310,4 +313,17 @@ impl Fs {
     pub fn handle(&self, number: FileHandle) -> Result<std::sync::Arc<Handle>, Errno> {
         self.handles.get(number)
     }
+}
+
+/// All of it, or an error: what is answered in part the kernel would go on with in the wrong place if io_uring asked for it
+/// (`super::open`).
+fn write_whole(fd: BorrowedFd<'_>, data: &[u8], offset: u64) -> Result<usize, Errno> {
+    let mut written = 0;
+    while written < data.len() {
+        match rustix::io::pwrite(fd, &data[written..], offset + written as u64)? {
+            0 => return Err(Errno::NOSPC),
+            n => written += n,
+        }
+    }
+    Ok(written)
 }

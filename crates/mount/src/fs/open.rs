@@ -1,12 +1,16 @@
 //! open, create, release.
 //!
-//! One way for all descriptors of an inode at a time:
+//! One way for all descriptors of an inode that write, at a time:
 //!
 //! | way | for |
 //! |---|---|
 //! | past us, to the backing file | a file that no preset wants |
 //! | past the kernel's cache, to us | a database's log whose first descriptor writes with O_DSYNC or O_SYNC |
-//! | through the kernel's cache, to us | any other |
+//! | through the kernel's cache, to us | any other, and all descriptors of such a log that only read |
+//!
+//! They only read through the cache because the kernel errs with io_uring past it (seen on Linux 6.18): a request that was
+//! done in part goes on at its own beginning, not behind that part, for FOPEN_DIRECT_IO leaves the request's position where
+//! it was. So a read that meets the file's end gets the first bytes again in the place of nothing, and says that it is whole.
 //!
 //! Through its cache the kernel sends a write with O_DSYNC as two requests, the second an fsync; past it as one, after
 //! which the sync is left to us. What a read finds in the cache is then another matter: [`crate::pages`].
@@ -98,8 +102,8 @@ impl Fs {
                 node.pages.none();
             }
         }
-        let direct = opens.direct;
-        let passes = !direct && self.passes(&node, &opens);
+        let direct = opens.direct && writable;
+        let passes = !opens.direct && self.passes(&node, &opens);
         let id = passes.then(|| self.share(&mut opens, &fd)).flatten();
         let is_unchanged = opens.are_unchanged(&node, &fd);
         let is_fresh = !direct && id.is_none() && !is_unchanged;

@@ -48,10 +48,7 @@ impl Server {
         let place = Place::of(boot, side, DIRECTORY, "postgres")?;
         // What Debian's own start script does: the process id in it is of another boot.
         let _ = fs::remove_file(place.path().join("postmaster.pid"));
-        if !Path::new(SOCKETS).exists() {
-            fs::create_dir(SOCKETS)?;
-            give_to_user(Path::new(SOCKETS))?;
-        }
+        make_sockets_directory()?;
         let mut command = if side.is_under_seawall() && !place.is_mounted() {
             let mut run = boot.seawall_run();
             run.args(["--policy", side.policy(), "--user", USER, "--"]).arg(binary("postgres")?);
@@ -130,10 +127,22 @@ pub fn is_guarded(cluster: &Path) -> bool {
     cluster.join("backup_label").exists()
 }
 
+/// The machine that was cut had another one.
+fn make_sockets_directory() -> Result<()> {
+    if !Path::new(SOCKETS).exists() {
+        fs::create_dir(SOCKETS)?;
+        give_to_user(Path::new(SOCKETS))?;
+    }
+    Ok(())
+}
+
 /// Tries to start the bare server although the guard is up; it must refuse and say why.
 pub fn bare_start_problem() -> Result<Option<String>> {
+    make_sockets_directory()?;
     let mut bare = as_user(binary("postgres")?)?;
-    bare.arg("-D").arg(cluster());
+    // It opens its sockets before it looks for a label of a backup, and PostgreSQL's own port may be another server's.
+    let sockets = format!("unix_socket_directories={SOCKETS}");
+    bare.arg("-D").arg(cluster()).args(["-c", "listen_addresses=", "-c", &sockets]);
     let ended = program::finish(bare, "a bare start behind the guard", Duration::from_secs(10));
     Ok(match ended {
         Ok(ended) if !ended.status.success() && ended.stderr.contains(REFUSED) => None,
