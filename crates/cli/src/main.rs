@@ -137,6 +137,7 @@ struct Look {
 }
 
 fn main() -> ExitCode {
+    sys::hear_of_long_files();
     printed(command())
 }
 

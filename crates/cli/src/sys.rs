@@ -5,7 +5,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use nix::sys::signal::SigSet;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
 /// Sends any signal, also one without a name. A process that is gone needs none.
 pub fn send(process: u32, signal: i32) {
@@ -19,4 +19,19 @@ pub fn start_with_mask(command: &mut Command, mask: SigSet) {
     // SAFETY: between fork and exec only pthread_sigmask(3) is called, which is async-signal-safe, and the
     // closure owns all it uses.
     unsafe { command.pre_exec(move || mask.thread_set_mask().map_err(std::io::Error::from)) };
+}
+
+/// A file that would become longer than it may (`ulimit -f`) is an error of the call, which is told in words, and no signal
+/// that ends this process. By a handler: a program that we start has none, and is told as ever.
+pub fn hear_of_long_files() {
+    extern "C" fn nothing(_: i32) {}
+    let handler = SigAction::new(SigHandler::Handler(nothing), SaFlags::SA_RESTART, SigSet::empty());
+    // SAFETY: the handler does nothing.
+    if let Ok(before) = unsafe { sigaction(Signal::SIGXFSZ, &handler) }
+        && matches!(before.handler(), SigHandler::SigIgn)
+    {
+        // Whoever started us wants it ignored in all that we start, too.
+        // SAFETY: it is what was there.
+        let _ = unsafe { sigaction(Signal::SIGXFSZ, &before) };
+    }
 }

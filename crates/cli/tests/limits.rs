@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -31,6 +32,60 @@ fn a_limit_that_is_too_small_is_named() {
     limited(&place, "--nofile=64:64").succeeds();
     limited(&place, "--as=268435456:268435456").succeeds();
     limited(&place, "--memlock=0:0").succeeds();
+}
+
+/// Such a file's writer gets a signal, unless it wants to hear of it.
+#[test]
+fn a_limit_on_the_length_of_files_is_named_and_ends_nobody() {
+    if !has("prlimit") {
+        return;
+    }
+    let place = Place::new();
+    let says = ["ulimit -f is 1024 KiB", "raise the limit"];
+    limited(&place, "--fsize=1048576:1048576").fails(125, &says);
+    let log = place.file("log");
+    let with = |words: &[&str]| {
+        let mut command = Command::new("prlimit");
+        command.arg("--fsize=1048576:1048576").arg(SEAWALL).args(words);
+        Said::from(command.env_remove("LD_PRELOAD").output().expect("runs"))
+    };
+    let log = log.to_str().expect("text");
+    with(&["init", "--block", log, "--size", "64M"]).fails(1, &says);
+    let memory = place.ram("another");
+    with(&["init", &memory, "--size", "64M", "--emulated"]).fails(1, &says);
+    assert!(!Path::new(log).exists() && !Path::new(&memory).exists(), "nothing is left");
+}
+
+/// What the command itself does is still the kernel's: it is ended by the signal.
+#[test]
+fn a_command_hears_of_a_long_file_as_ever() {
+    let place = Place::new();
+    let script = "ulimit -f 8; exec dd if=/dev/zero of=x-plain bs=4096 count=20 status=none";
+    assert_eq!(place.run(&["sh", "-c", script]).code, Some(128 + 25), "SIGXFSZ");
+}
+
+/// No /proc at all, as in some containers.
+#[test]
+fn a_missing_proc_is_named_and_nothing_hangs() {
+    if !is_root() || !has("unshare") {
+        return;
+    }
+    let place = Place::new();
+    let (backing, at) = (place.file("backing"), place.file("mount"));
+    [&backing, &at].iter().for_each(|dir| fs::create_dir(dir).expect("made"));
+    let without = |words: &[&str]| {
+        let script = "mount -t tmpfs none /proc && exec \"$@\"";
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh", SEAWALL]).args(words);
+        Said::from(command.current_dir(place.data.path()).env_remove("LD_PRELOAD").output().expect("runs"))
+    };
+    let pool = ["--pool", place.pool(), "--emulated", "--size", "16M"];
+    let begin = Instant::now();
+    without(&[&["run"][..], &pool, &RUN, &["--"], &WRITE].concat()).fails(125, &["Is /proc mounted?"]);
+    let paths = [backing.to_str().expect("text"), at.to_str().expect("text")];
+    without(&[&["mount"][..], &pool, &["--preset", "sqlite"], &paths].concat())
+        .fails(1, &["Is /proc mounted?"]);
+    assert!(begin.elapsed() < Duration::from_secs(10));
 }
 
 #[test]

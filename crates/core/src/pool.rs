@@ -21,6 +21,7 @@ mod error;
 
 pub use create::{create, create_with_area};
 pub use error::PoolError;
+pub(crate) use error::{LimitText, is_limit};
 
 /// Where images and run-time memories lie: a tmpfs on every Linux.
 pub const MEMORY: &str = "/dev/shm";

@@ -56,6 +56,9 @@ impl std::fmt::Display for StartError {
                  --size",
                 path.display()
             ),
+            Self::Io { path, error } if pool::is_limit(error) => {
+                write!(f, "run-time memory {}: {}", path.display(), pool::LimitText)
+            }
             Self::Io { path, error } => write!(f, "run-time memory {}: {error}", path.display()),
             Self::Map { path, error } => write!(f, "run-time memory {}: {error:?}", path.display()),
             Self::Attach(e) => write!(f, "pool and run-time memory do not belong together: {e:?}"),

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::process::{Resource, getrlimit};
 use seawall_media::block::JournalError;
 use seawall_media::{MapError, ProbeError};
 
@@ -183,6 +184,9 @@ impl std::fmt::Display for PoolError {
             Self::MirrorLost { path, other, why } => {
                 write!(f, "{}: {why}. Start with that copy: --pool {}", path.display(), other.display())
             }
+            Self::NoRoom { path, error, .. } | Self::Io { path, error, .. } if is_limit(error) => {
+                write!(f, "{}: {}", path.display(), LimitText)
+            }
             Self::NoRoom { path, bytes, error } if path == Path::new(super::MEMORY) => write!(
                 f,
                 "{} has no room for {} MiB: {error}. Make room there (in a container: --shm-size), or ask for less with \
@@ -198,6 +202,24 @@ impl std::fmt::Display for PoolError {
             ),
             Self::Io { path, doing, error } => write!(f, "{doing} {}: {error}", path.display()),
         }
+    }
+}
+
+/// The file is longer than this process may make one.
+pub(crate) fn is_limit(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::FileTooLarge
+}
+
+/// What is said of it.
+pub(crate) struct LimitText;
+
+impl std::fmt::Display for LimitText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kib = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX) >> 10;
+        write!(
+            f,
+            "no file may become so long (ulimit -f is {kib} KiB): raise the limit, or ask for less with --size"
+        )
     }
 }
 
