@@ -139,6 +139,13 @@ pub(crate) fn wiped_at_death<T: Send + Sync + 'static>(
     }
 }
 
+/// Lets all threads of this process allocate from two arenas. The C library would reserve 64 MiB of addresses for each
+/// thread that meets another one, which a limit of addresses leaves no room for; and threads here allocate little.
+pub(crate) fn share_arenas() {
+    // SAFETY: plain integers. It is for later arenas; refused, nothing changes.
+    unsafe { libc::mallopt(libc::M_ARENA_MAX, 2) };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
