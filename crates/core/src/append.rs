@@ -6,7 +6,8 @@
 //! * A lane is claimed for the length of one operation, by compare-and-swap, so the lanes of dead processes
 //!   are easily told and threads need no registration.
 //! * `inflight` holds a lower bound of the operation's LSN from before the LSN is drawn until the publish has
-//!   ended: destage never retires past it.
+//!   ended: destage never retires past it, unless somebody took the file's lock from whoever stands still in there, and
+//!   retired that write with the file's own content.
 //! * A segment belongs to one lane at a time and is filled from the front. What follows the last record
 //!   is either of a former use (other `seq`) or torn, hence invalid.
 //!
@@ -142,8 +143,19 @@ impl Log {
     /// All writes at or below this LSN have been published or do not count.
     pub fn stable_lsn(&self) -> u64 {
         let next = self.shm.header().next_lsn().load(SeqCst);
-        let inflight = self.shm.lanes().map(|lane| lane.inflight().load(SeqCst)).filter(|lsn| *lsn != 0);
-        inflight.fold(next, u64::min) - 1
+        let inflight = self.shm.lanes().map(|lane| (lane, lane.inflight().load(SeqCst)));
+        let counts = inflight.filter(|(lane, lsn)| *lsn != 0 && !self.is_lost(*lane, *lsn));
+        counts.map(|(_, lsn)| lsn).fold(next, u64::min) - 1
+    }
+
+    /// True for the lane of a write that counts no more: its thread lost the file's lock while it stood still, and whoever
+    /// has it since has synced the file and raised its watermark. When it goes on it finds that out.
+    fn is_lost(&self, lane: Lane<'_>, inflight: u64) -> bool {
+        let (owner, lsn) = (lane.owner().load(SeqCst), lane.lsn().load(SeqCst));
+        let Some(f) = self.shm.file(lane.slot().load(SeqCst)) else { return false };
+        let is_retired = lsn != 0 && lsn <= f.watermark().load(SeqCst) && f.lock().load(SeqCst) != owner;
+        // Otherwise the lane may be another one's by now, of which this says nothing.
+        is_retired && lane.inflight().load(SeqCst) == inflight
     }
 
     /// Asks the daemon to look.
@@ -175,7 +187,9 @@ impl<'a> Operation<'a> {
     #[inline]
     pub fn draw(&self, slot: u32) -> u64 {
         self.lane.slot().store(slot, Relaxed);
-        self.log.shm.header().next_lsn().fetch_add(1, SeqCst)
+        let lsn = self.log.shm.header().next_lsn().fetch_add(1, SeqCst);
+        self.lane.lsn().store(lsn, Relaxed);
+        lsn
     }
 
     /// Copies the records of one write into the lane.
@@ -306,6 +320,7 @@ impl Drop for Operation<'_> {
     #[inline]
     fn drop(&mut self) {
         self.lane.record().store(0, Release);
+        self.lane.lsn().store(0, Relaxed);
         self.lane.inflight().store(0, Release);
         self.lane.owner().store(0, Release);
     }

@@ -18,7 +18,7 @@ use seawall_stats::{Event, ticks};
 use seawall_wire::shm::{File, Flag, SegmentState};
 
 use crate::certain::fdatasync;
-use crate::engine::{class, distrust};
+use crate::engine::{class, distrust, retires};
 use crate::format::{Cell, Layout};
 use crate::lock::{self, Entry};
 use crate::{Engine, Errno, Owner, persist};
@@ -136,7 +136,7 @@ impl<'e> Destager<'e> {
         let fd = files.descriptor(slot)?;
         let Entry::Alone(guard) = lock::enter(self.engine.shm(), f, self.who) else { return Ok(()) };
         // Nobody is inside, so every record up to here has been published.
-        let last = f.last_lsn().load(Acquire);
+        let last = retires(f);
         let (bytes, piece) = match self.waits_for_a_disk() {
             false => (measure(f, fd), GROWN_PIECE),
             true => (no_stores(f, fd)?, BESIDE_LOG_PIECE),

@@ -3,8 +3,8 @@
 //! ```text
 //!            compare-and-swap                     swap to 0, wake
 //!   free ───────────────────────▶ held by owner ─────────────────▶ free
-//!                                      │ the owner's process is dead, or it has not moved for
-//!                                      ▼ two seconds (a thread that was torn out of its call)
+//!                                      │ the owner's process is dead, or stands still (stopped, frozen), or it
+//!                                      ▼ has not moved for two seconds (a thread that was torn out of its call)
 //!                                 held by the waiter that noticed
 //! ```
 //!
@@ -28,6 +28,8 @@ const SPINS: u32 = 128;
 const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 /// Naps before a live holder counts as lost: two seconds.
 const NAPS_UNTIL_STUCK: u32 = 1000;
+/// Naps between two looks whether the holder's process stands still, which makes it count as lost: some 30 ms.
+const NAPS_UNTIL_LOOK: u32 = 14;
 
 /// How a file was entered.
 pub enum Entry<'a> {
@@ -106,7 +108,7 @@ fn wait<'a>(shm: &'a Shm, file: File<'a>, owner: Owner) -> Entry<'a> {
             }
             Err(holder) if patience.is_over(shm, holder) => {
                 if file.lock().compare_exchange(holder, owner.word(), Acquire, Relaxed).is_ok() {
-                    if patience.stuck() {
+                    if patience.stuck {
                         file.flags().fetch_or(Flag::STUCK.0, SeqCst);
                     }
                     return Entry::Alone(Guard::new(file, owner, holder, waited()));
@@ -123,11 +125,13 @@ struct Patience {
     spins: u32,
     /// It has slept, or was about to.
     napped: bool,
+    /// The holder's process lives, and whatever it does next may come late.
+    stuck: bool,
 }
 
 impl Patience {
     fn new() -> Self {
-        Self { holder: 0, spins: 0, napped: false }
+        Self { holder: 0, spins: 0, napped: false, stuck: false }
     }
 
     /// Counts one look at `holder`; true if the waiter may take over.
@@ -136,14 +140,14 @@ impl Patience {
             (self.holder, self.spins) = (holder, 0);
         }
         self.spins += 1;
-        let naps = self.spins > SPINS;
-        self.napped |= naps;
-        let dead = naps && Owner::from_word(holder).is_none_or(|owner| owner.is_dead(shm));
-        dead || self.stuck()
-    }
-
-    fn stuck(&self) -> bool {
-        self.spins > SPINS + NAPS_UNTIL_STUCK
+        let naps = self.spins.saturating_sub(SPINS);
+        self.napped |= naps > 0;
+        let owner = Owner::from_word(holder);
+        let dead = naps > 0 && owner.is_none_or(|owner| owner.is_dead(shm));
+        let looks = || naps > 0 && naps.is_multiple_of(NAPS_UNTIL_LOOK);
+        let halted = || looks() && owner.is_some_and(|owner| owner.is_halted(shm));
+        self.stuck = !dead && (naps > NAPS_UNTIL_STUCK || sim::halts().unwrap_or_else(halted));
+        dead || self.stuck
     }
 }
 

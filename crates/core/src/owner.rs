@@ -1,9 +1,11 @@
 //! Who holds a lock or a lane: a process's client slot and a thread of it, in one word.
 
+use core::sync::atomic::Ordering::Acquire;
+
 use rustix::process::{Pid, test_kill_process};
 use seawall_wire::shm::Shm;
 
-use core::sync::atomic::Ordering::Acquire;
+use crate::thread;
 
 const THREAD_BITS: u32 = 48;
 
@@ -45,11 +47,19 @@ impl Owner {
     /// True if the owner's process has ended. A process id that was used again counts as alive: the
     /// daemon, which compares start times, frees such slots.
     pub fn is_dead(self, shm: &Shm) -> bool {
-        let Some(client) = shm.client(self.client()) else { return true };
-        match Pid::from_raw(client.pid().load(Acquire) as i32) {
+        match self.process(shm) {
             None => true,
             Some(pid) => test_kill_process(pid) == Err(rustix::io::Errno::SRCH),
         }
+    }
+
+    /// True if the owner's process stands still: stopped by a signal or a debugger, or its control group is frozen.
+    pub(crate) fn is_halted(self, shm: &Shm) -> bool {
+        self.process(shm).is_some_and(|pid| thread::is_halted(pid.as_raw_nonzero().get() as u32))
+    }
+
+    fn process(self, shm: &Shm) -> Option<Pid> {
+        Pid::from_raw(shm.client(self.client())?.pid().load(Acquire) as i32)
     }
 }
 

@@ -20,6 +20,7 @@ use seawall_media::LINE;
 use seawall_wire::shm::{Flag, Lane, SegmentState};
 
 use crate::certain::fdatasync;
+use crate::engine::retires;
 use crate::format::{RecordFlags, RecordHeader, RecordKind};
 use crate::{Engine, Errno, Owner, persist};
 
@@ -54,6 +55,9 @@ pub fn dead(engine: &Engine, who: Owner, is_dead: &dyn Fn(u32) -> bool, files: &
         (0..engine.shm().shape().clients).filter(|c| occupied(engine, *c) && is_dead(*c)).collect();
     if gone.is_empty() {
         return reaped;
+    }
+    if let Some(journal) = engine.log.pool.journal() {
+        journal.bury_clients(&engine.log.pool, |client| gone.contains(&client));
     }
     let is_gone = |word: u64| Owner::from_word(word).is_some_and(|o| gone.contains(&o.client()));
     for lane in engine.shm().lanes() {
@@ -113,7 +117,7 @@ fn retire(engine: &Engine, slot: u32, f: seawall_wire::shm::File<'_>, files: &mu
     if Flag::FAILED.any_in(f.flags().load(Acquire)) {
         return;
     }
-    let last = f.last_lsn().load(Acquire);
+    let last = retires(f);
     let raise = || persist::watermark(engine.pool(), slot, f, last.max(f.watermark().load(Acquire)));
     match sync(slot, files) {
         Ok(()) if raise().is_ok() => {}
@@ -187,6 +191,7 @@ fn close(engine: &Engine, lane: Lane<'_>) {
     }
     lane.segment().store(0, Release);
     lane.record().store(0, Release);
+    lane.lsn().store(0, Relaxed);
     lane.inflight().store(0, SeqCst);
     lane.owner().store(0, Release);
 }

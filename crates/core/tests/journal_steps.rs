@@ -64,7 +64,8 @@ fn a_batch_holds_nothing_without_what_was_before_it() {
     let steps = Steps::install(&world);
     let (mut step, mut partial) = (0, 0);
     loop {
-        step += if step < 100 { 1 } else { 50 };
+        // The look at the segments is among the first: each of those.
+        step += if step < 160 { 1 } else { 50 };
         let lsns = Rc::new(RefCell::new(vec![write(&world, &m, 0, 30_000), write(&world, &m, 1, 100)]));
         let (w, f, l) = (Rc::clone(&world), Rc::clone(&m), Rc::clone(&lsns));
         let others = move || {
@@ -142,10 +143,65 @@ fn two_leaders_that_die_in_a_row_leave_the_next_one_what_counts() {
         let journal = File::open(&world.pool.path).expect("the journal");
         let found = read(JOURNAL, |into, at| journal.read_exact_at(into, at), |_, _| ()).expect("a journal");
         let desk = Desk::new(&world.pool.region, IMAGE as usize);
-        let (counts, end) = (desk.last().load(SeqCst), desk.end(desk.last().load(SeqCst)).load(SeqCst));
-        assert_eq!((found.last, found.end), (counts, end), "died at {first} and at {second} of {total}");
+        let (counts, end) = desk.newest();
+        assert_eq!(
+            (found.last, found.end),
+            (counts.number(), end),
+            "died at {first} and at {second} of {total}"
+        );
         world.destage(&m);
     }
+    tidy(&world);
+}
+
+fn cursors_of(world: &World) -> Vec<u64> {
+    let desk = Desk::new(&world.pool.region, IMAGE as usize);
+    (0..world.pool.superblock.segments).map(|segment| desk.cursor(segment).load(SeqCst)).collect()
+}
+
+/// A leader stands still at each step of its sync, another process syncs in its place, and the first one goes on.
+#[test]
+fn one_that_is_replaced_at_any_step_harms_nothing_when_it_goes_on() {
+    let world = Rc::new(World::with_journal(IMAGE, JOURNAL));
+    let m = synced(&world, "file");
+    let other = Rc::new(synced(&world, "other"));
+    let steps = Steps::install(&world);
+    let desk = || Desk::new(&world.pool.region, IMAGE as usize);
+    write(&world, &m, 0, 100);
+    let (total, _) = steps.during(u64::MAX, Box::new(|| ()), || assert!(!world.fsync(&m)));
+    // The look at the segments is long; what comes before and behind it is gone through step by step.
+    let wanted = (1..50).chain((50..total).step_by(20)).chain(total.saturating_sub(50)..=total + 5);
+    for step in wanted {
+        let first = write(&world, &m, 0, 100);
+        let (w, o, s) = (Rc::clone(&world), Rc::clone(&other), Rc::clone(&steps));
+        let (lsn, cursors) = (Rc::new(Cell::new(0)), Rc::new(RefCell::new(Vec::new())));
+        let (second, on_device) = (Rc::clone(&lsn), Rc::clone(&cursors));
+        let in_its_place = move || {
+            s.meanwhile(|| {
+                // Of the same lane: in the same segment, behind what the first one captures.
+                second.set(write(&w, &o, 0, 100));
+                assert!(!w.fsync(&o));
+                *on_device.borrow_mut() = cursors_of(&w);
+            });
+        };
+        steps.during(step, Box::new(in_its_place), || assert!(!world.fsync(&m)));
+        let (pool, _memory) = after_a_power_cut(&world.pool.path);
+        let found = scan(&pool);
+        let synced = [first, lsn.get()].into_iter().filter(|lsn| *lsn != 0);
+        assert_eq!(found.damage, [], "replaced at step {step}");
+        synced.for_each(|lsn| assert!(found.live.contains_key(&lsn), "{lsn}, at step {step}"));
+        // Cleaning would take what lies behind a cursor for something that the next capture writes.
+        let is_behind = |(now, then): (u64, &u64)| now < *then;
+        assert!(!cursors_of(&world).into_iter().zip(&*cursors.borrow()).any(is_behind), "at step {step}");
+        assert_eq!(
+            desk().seats().filter(|seat| seat.holder().load(SeqCst) != 0).count(),
+            0,
+            "nobody sits any more"
+        );
+        world.destage(&m);
+        world.destage(&other);
+    }
+    assert!(desk().replaced_ever().load(SeqCst) > 20, "it led at many steps");
     tidy(&world);
 }
 

@@ -664,6 +664,7 @@ fn who_takes_over_gives_a_rebuild_up_or_has_both_say_that_they_count() {
             assert!(used.devices.mortal(step, || rebuild.finish().expect("both count")));
             // For whoever is not simulated.
             used.desk().lock().store(0, SeqCst);
+            used.desk().seats().for_each(|seat| seat.holder().store(0, SeqCst));
         }
         std::mem::forget(rebuild);
         assert_eq!((used.desk().joining().load(SeqCst), used.desk().copies().load(SeqCst)), (2, copies));

@@ -46,8 +46,16 @@ pub struct JournalStatus {
     pub syncs_per_write: f64,
     /// errno of the write that failed: since then every sync fails. 0: none.
     pub failed: u32,
-    /// The process that is stopped (a signal, a debugger) while it writes to the device: everybody waits for it.
+    /// The process that is stopped (a signal, a debugger) while it writes an anchor or a table to the device: everybody waits
+    /// for it.
     pub stopped: Option<u32>,
+    /// Processes that stand still (a signal, a debugger, a control group that is frozen) with a batch in hand: others go on
+    /// in their place.
+    #[serde(default)]
+    pub standing_still: Vec<u32>,
+    /// How often somebody went on in the place of one that stood still.
+    #[serde(default)]
+    pub replaced: u32,
     /// The two copies of a mirrored log.
     #[serde(default)]
     pub mirror: Option<MirrorStatus>,
@@ -101,6 +109,8 @@ pub(crate) fn status(daemon: &Daemon) -> Option<JournalStatus> {
         syncs_per_write: if writes == 0 { 0.0 } else { waits as f64 / writes as f64 },
         failed: desk.failed().load(Relaxed),
         stopped: leader::stopped(desk),
+        standing_still: seawall_core::journal::replaced(desk).collect(),
+        replaced: desk.replaced_ever().load(Relaxed),
         mirror: mirror(daemon, desk),
     })
 }

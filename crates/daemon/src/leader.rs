@@ -3,26 +3,23 @@
 //! | the leader | what is done |
 //! |---|---|
 //! | is dead | its lock is freed, and the next one leads |
-//! | is stopped (SIGSTOP) | it is let go on until its lead is over, then it is stopped again |
-//! | stands still for a debugger | nobody but the debugger can let it go on: it is said loudly |
+//! | stands still with a batch | nothing: who waits takes its place (`core`, `journal::lock`); `status` names it |
+//! | is stopped (SIGSTOP) with an anchor or a table | it is let go on until its lead is over, then it is stopped again |
+//! | stands still there for a debugger | nobody but the debugger can let it go on: it is said loudly |
 //!
-//! Nobody leads in the place of one that is stopped. It may stand in front of its device write, and whenever it wakes up
-//! it would put an old batch over one that was acknowledged meanwhile; nothing on a device revokes a write whose place
-//! is in a register already. To let it finish is always right, and short: nothing of the application runs until then,
-//! and next to nothing between the end of the lead and the second stop. (SIGTSTP and all others that can be held back are,
-//! while a thread leads.)
+//! Nobody leads in the place of one that is pinned: whenever it goes on it would put an old anchor over a newer one. To let
+//! it finish is always right, and short: nothing of the application runs until then, and next to nothing between the end
+//! of the lead and the second stop. (SIGTSTP and all others that can be held back are, while a thread leads.)
 //!
-//! Not handled here: a stopped daemon that leads, for which nobody looks; processes frozen by a control group, which
-//! freezes the daemon as well, or is not seen.
+//! Not handled here: one that is frozen by a control group while it is pinned. Nobody can let it go on but whoever froze it.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use seawall_core::journal::bury_leader;
-use seawall_wire::desk::Desk;
+use seawall_core::journal::bury_dead;
+use seawall_wire::desk::{Desk, LeadWord};
 
 use crate::state::Daemon;
 use crate::{journal, process};
@@ -36,20 +33,19 @@ const LEAD: Duration = Duration::from_secs(5);
 /// Between two looks at a lead that goes on.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// One lead of one thread.
+/// One lead of one thread, which cannot be replaced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Lead {
+    /// Which one: no other lead has this word.
+    lead: LeadWord,
     /// Process and thread.
     word: u64,
-    /// Rings when a leader is through.
-    bells: u32,
 }
 
 impl Lead {
     fn now(desk: Desk<'_>) -> Option<Self> {
-        let word = desk.lock().load(SeqCst);
-        let bells = desk.bell_even().load(SeqCst).wrapping_add(desk.bell_odd().load(SeqCst));
-        (word != 0).then_some(Self { word, bells })
+        let (lead, word) = desk.leader()?;
+        lead.is_pinned().then_some(Self { lead, word })
     }
 
     fn pid(self) -> u32 {
@@ -86,7 +82,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
     let Some(desk) = journal::desk(daemon) else { return };
     let mut halted: Option<(Lead, Instant)> = None;
     loop {
-        bury_leader(desk);
+        bury_dead(desk);
         halted = still(desk, halted);
         if let Some((lead, _)) = halted.filter(|(_, since)| since.elapsed() >= PATIENCE) {
             go_on(daemon, desk, lead);
@@ -163,6 +159,8 @@ fn wait(is_so: impl Fn() -> bool) {
 mod tests {
     use std::process::{Child, Command};
 
+    use std::sync::atomic::Ordering::SeqCst;
+
     use seawall_media::Region;
 
     use super::*;
@@ -192,6 +190,13 @@ mod tests {
         }
     }
 
+    /// It leads for this term, and cannot be replaced.
+    fn lead_by(desk: Desk<'_>, sleeper: &Sleeper, term: u64) {
+        let word = LeadWord::new(term, 0).pinned();
+        desk.seat(word.seat()).holder().store(sleeper.word(), SeqCst);
+        desk.lock().store(word.0, SeqCst);
+    }
+
     impl Drop for Sleeper {
         fn drop(&mut self) {
             let _ = self.0.kill();
@@ -210,7 +215,7 @@ mod tests {
     fn a_stopped_leader_goes_on_until_it_is_through_and_is_stopped_again() {
         let (memory, sleeper) = (memory(), Sleeper::stopped());
         let desk = Desk::new(&memory, 0);
-        desk.lock().store(sleeper.word(), SeqCst);
+        lead_by(desk, &sleeper, 1);
         assert_eq!(stopped(desk), Some(sleeper.0.id()));
         let lead = Lead::now(desk).expect("a lead");
         std::thread::scope(|scope| {
@@ -230,10 +235,10 @@ mod tests {
         let (memory, sleeper) = (memory(), Sleeper::stopped());
         let desk = Desk::new(&memory, 0);
         assert!(still(desk, None).is_none(), "nobody leads");
-        desk.lock().store(sleeper.word(), SeqCst);
+        lead_by(desk, &sleeper, 1);
         let first = still(desk, None).expect("it stands still");
         assert!(still(desk, Some(first)).is_some_and(|(_, since)| since == first.1), "since then");
-        desk.bell_odd().store(1, SeqCst);
+        lead_by(desk, &sleeper, 2);
         assert!(still(desk, Some(first)).is_some_and(|(_, since)| since != first.1), "it led again");
         assert_eq!(let_go_on(desk, first.0), Err("it went on by itself".into()));
         assert_eq!(sleeper.state(), Some('T'), "it was left alone");

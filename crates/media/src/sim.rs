@@ -44,6 +44,10 @@ mod on {
         fn syncs(&self, _fd: i32) -> Option<Result<(), i32>> {
             None
         }
+        /// Whether whoever holds the lock that is waited for stands still, or `None` to ask the kernel.
+        fn halts(&self) -> Option<bool> {
+            None
+        }
         /// Whether a sync of this descriptor that succeeded can be believed, or `None` to ask the kernel.
         fn confirms(&self, _fd: i32) -> Option<Result<(), i32>> {
             None
@@ -58,6 +62,10 @@ mod on {
         }
         /// Whether that process is dead, or `None` to ask the kernel.
         fn is_dead(&self, _process: u32) -> Option<bool> {
+            None
+        }
+        /// Whether that process, which leads, is to be replaced by this one, or `None` to ask the clock and the kernel.
+        fn replaces(&self, _process: u32) -> Option<bool> {
             None
         }
     }
@@ -136,6 +144,16 @@ mod on {
         observer().and_then(|observer| observer.is_dead(process))
     }
 
+    /// Asks whether a process that leads is to be replaced by this one.
+    pub fn replaces(process: u32) -> Option<bool> {
+        observer().and_then(|observer| observer.replaces(process))
+    }
+
+    /// Asks whether whoever holds the lock that is waited for stands still.
+    pub fn halts() -> Option<bool> {
+        observer().and_then(|observer| observer.halts())
+    }
+
     /// Asks whether the success of a real sync of `fd` can be believed.
     pub fn confirms(fd: i32) -> Option<Result<(), i32>> {
         observer().and_then(|observer| observer.confirms(fd))
@@ -191,6 +209,18 @@ mod off {
     /// Nothing is simulated: the kernel answers.
     #[inline(always)]
     pub fn is_dead(_process: u32) -> Option<bool> {
+        None
+    }
+
+    /// Nothing is simulated: the clock and the kernel answer.
+    #[inline(always)]
+    pub fn replaces(_process: u32) -> Option<bool> {
+        None
+    }
+
+    /// Nothing is simulated: the kernel answers.
+    #[inline(always)]
+    pub fn halts() -> Option<bool> {
         None
     }
 }

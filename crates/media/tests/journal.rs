@@ -36,6 +36,18 @@ struct Log {
     /// Where each of these batches ended, and its number.
     ends: Vec<(u64, u64)>,
     writes: Vec<Write>,
+    /// Batches of those who were replaced before they wrote them, and where they go.
+    late: Vec<(usize, Vec<u8>)>,
+}
+
+/// What becomes of a batch.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    Counts,
+    /// Its writer dies in the write.
+    Dies,
+    /// Its writer stands still in front of the write, and another one takes its place.
+    Stands,
 }
 
 impl Log {
@@ -59,6 +71,7 @@ impl Log {
             states: vec![vec![0; IMAGE]],
             ends: Vec::new(),
             writes: Vec::new(),
+            late: Vec::new(),
         }
     }
 
@@ -69,7 +82,7 @@ impl Log {
     }
 
     /// Changes the image in these places and writes a batch of them. False: the ring is full.
-    fn batch(&mut self, places: &[(u8, u8)], dies: bool) -> bool {
+    fn batch(&mut self, places: &[(u8, u8)], fate: Fate) -> bool {
         self.number += 1;
         let mut state = self.states.last().expect("a state").clone();
         let mut draft = Draft::begin(&self.memory, (IMAGE, BUFFER), (IMAGE + BUFFER, EXTENTS));
@@ -83,7 +96,8 @@ impl Log {
             }
         }
         let size = draft.size(BLOCK) as u64;
-        let Some(at) = self.ring.place(self.anchor.tail, self.end, size) else {
+        let avoided: Vec<_> = self.late.iter().map(|(at, bytes)| (*at as u64, bytes.len() as u64)).collect();
+        let Some(at) = self.ring.place(self.anchor.tail, self.end, size, &avoided) else {
             // What did not get out is in no batch.
             self.memory.copy_in(0, self.states.last().expect("a state"));
             return false;
@@ -94,8 +108,12 @@ impl Log {
         assert_eq!(sealed as u64, size);
         let mut bytes = vec![0; sealed];
         self.memory.read(IMAGE, &mut bytes);
+        if fate == Fate::Stands {
+            self.late.push((at as usize, bytes));
+            return true;
+        }
         self.put(at as usize, bytes);
-        if dies {
+        if fate == Fate::Dies {
             return true;
         }
         (self.last, self.end) = (self.number, at + size);
@@ -159,6 +177,9 @@ enum Act {
     Batch(Vec<(u8, u8)>),
     Dies(Vec<(u8, u8)>, Vec<u8>),
     Forget(usize),
+    Stands(Vec<(u8, u8)>),
+    /// One of those who were replaced goes on, and finishes its write.
+    GoesOn(usize),
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
@@ -167,6 +188,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         6 => places().prop_map(Act::Batch),
         1 => (places(), prop::collection::vec(any::<u8>(), 1..9)).prop_map(|(p, s)| Act::Dies(p, s)),
         2 => (1..6usize).prop_map(Act::Forget),
+        1 => places().prop_map(Act::Stands),
+        1 => any::<usize>().prop_map(Act::GoesOn),
     ];
     prop::collection::vec(act, 1..60)
 }
@@ -175,18 +198,29 @@ fn play(log: &mut Log, acts: &[Act]) {
     for act in acts {
         match act {
             Act::Batch(places) => {
-                if !log.batch(places, false) {
+                if !log.batch(places, Fate::Counts) {
                     log.forget(usize::MAX);
                 }
             }
             Act::Dies(places, sectors) => {
-                if log.batch(places, true) {
+                if log.batch(places, Fate::Dies) {
                     // Its writer died: the image goes back, and of the write anything may be there.
                     log.damage(log.writes.len() - 1, sectors);
                     log.memory.copy_in(0, &log.states.last().expect("a state").clone());
                 }
             }
             Act::Forget(n) => log.forget(*n),
+            Act::Stands(places) => {
+                if log.late.len() < 6 && log.batch(places, Fate::Stands) {
+                    log.memory.copy_in(0, &log.states.last().expect("a state").clone());
+                }
+            }
+            Act::GoesOn(which) => {
+                if !log.late.is_empty() {
+                    let (at, bytes) = log.late.remove(which % log.late.len());
+                    log.put(at, bytes);
+                }
+            }
         }
     }
 }
@@ -200,7 +234,7 @@ proptest! {
         play(&mut log, &acts);
         let before = log.states.last().expect("a state").clone();
         // The power goes while one more is written.
-        let cut = log.batch(&last, true);
+        let cut = log.batch(&last, Fate::Dies);
         let mut attempted = vec![0; IMAGE];
         log.memory.read(0, &mut attempted);
         if cut {
@@ -241,7 +275,7 @@ proptest! {
 fn a_device_that_lost_its_newest_batch_is_found_out_by_the_anchor() {
     for lost in [0, 1] {
         let mut log = Log::new();
-        assert!(log.batch(&[(1, 1)], false) && log.batch(&[(2, 1)], false));
+        assert!(log.batch(&[(1, 1)], Fate::Counts) && log.batch(&[(2, 1)], Fate::Counts));
         log.forget(1 - lost);
         let named = log.read();
         assert_eq!(named.map(|(found, _)| found.last).ok(), Some(2));
@@ -257,7 +291,7 @@ fn a_device_that_lost_its_newest_batch_is_found_out_by_the_anchor() {
 #[test]
 fn a_journal_of_another_pool_is_not_believed() {
     let mut log = Log::new();
-    assert!(log.batch(&[(1, 1)], false));
+    assert!(log.batch(&[(1, 1)], Fate::Counts));
     let stranger = Anchor::new([8; 16], SIZE, IMAGE as u64, BLOCK);
     log.disk[..ANCHOR_BYTES].copy_from_slice(&stranger.seal());
     assert_eq!(log.read().expect("an empty journal").0.batches, 0);

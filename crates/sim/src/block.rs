@@ -55,14 +55,18 @@ struct Device {
 }
 
 impl Device {
-    fn open(path: &Path) -> Self {
-        let journal = File::options().read(true).write(true).open(path).expect("the journal");
-        Self { path: path.into(), journal, gone: Cell::new(false), latest: Latest::default() }
+    fn open(path: &Path, pool: u64) -> Self {
+        let latest = Latest::of(pool);
+        Self { path: path.into(), journal: writable(path), gone: Cell::new(false), latest }
     }
 
     fn away(&self) -> PathBuf {
         self.path.with_extension("pool")
     }
+}
+
+fn writable(path: &Path) -> File {
+    File::options().read(true).write(true).open(path).expect("the journal")
 }
 
 /// The device, or both of a mirrored log.
@@ -74,8 +78,8 @@ pub struct Block {
     rebuilt: Cell<Option<usize>>,
     len: u64,
     desk_at: usize,
-    /// The write under way.
-    under_way: RefCell<Option<Written>>,
+    /// The write that is under way of each thread: of the leader, and of those who were replaced.
+    under_way: RefCell<BTreeMap<usize, Written>>,
     /// The image's lines that are not zero, as the device has them.
     lines: RefCell<BTreeMap<u32, Units>>,
     at_death: RefCell<Option<Vec<u8>>>,
@@ -91,7 +95,8 @@ impl Block {
     pub fn of(pool: &Pool) -> Option<Self> {
         let desk_at = pool.region.journal()?.desk_at();
         let paths = pool.mirror.as_ref().map_or(vec![pool.path.clone()], |mirror| mirror.paths().to_vec());
-        let devices: Vec<_> = paths.iter().map(|path| Device::open(path)).collect();
+        let uuid_low = pool.uuid() as u64;
+        let devices: Vec<_> = paths.iter().map(|path| Device::open(path, uuid_low)).collect();
         let len = devices[0].journal.metadata().expect("a size").len();
         let block = Self {
             devices,
@@ -113,7 +118,7 @@ impl Block {
 
     /// The image that the log amounts to, as the devices are.
     fn read(&self) -> Result<BTreeMap<u32, Units>, JournalError> {
-        let contents = self.contents(None);
+        let contents = self.contents(&[]);
         if let [device] = self.devices.as_slice() {
             let (last, lines) = self.lines_of(&contents[0])?;
             device.latest.settle(last, self.has_failed());
@@ -157,15 +162,15 @@ impl Block {
         }
     }
 
-    /// What the devices hold, with this write on top of it, torn or not.
-    fn contents(&self, torn: Option<&Written>) -> Vec<Vec<u8>> {
+    /// What the devices hold, with these writes on top of it, torn or not.
+    fn contents(&self, torn: &[Written]) -> Vec<Vec<u8>> {
         let read = |device: &Device| {
             let mut content = vec![0; self.len as usize];
             device.journal.read_exact_at(&mut content, 0).expect("the journal");
             content
         };
         let mut contents: Vec<_> = self.devices.iter().map(read).collect();
-        if let Some((copy, at, bytes)) = torn {
+        for (copy, at, bytes) in torn {
             contents[*copy][*at as usize..*at as usize + bytes.len()].copy_from_slice(bytes);
         }
         contents
@@ -186,10 +191,12 @@ impl Block {
         Ok((found.last, lines))
     }
 
-    /// What of the write under way is on the device if the power goes now.
-    fn tear(&self, rng: &Rng) -> Option<Written> {
-        let under_way = self.under_way.borrow();
-        let (copy, at, new) = under_way.as_ref()?;
+    /// What of the writes under way is on the devices if the power goes now.
+    fn tear(&self, rng: &Rng) -> Vec<Written> {
+        self.under_way.borrow().values().map(|write| self.torn(write, rng)).collect()
+    }
+
+    fn torn(&self, (copy, at, new): &Written, rng: &Rng) -> Written {
         let mut bytes = vec![0; new.len()];
         self.devices[*copy].journal.read_exact_at(&mut bytes, *at).expect("the journal");
         let (share, garbled) = (rng.pick(&[0, 16, 128, 240, 256]), rng.one_in(4));
@@ -200,7 +207,7 @@ impl Block {
                 old.fill(rng.next() as u8);
             }
         }
-        Some((*copy, *at, bytes))
+        (*copy, *at, bytes)
     }
 
     fn put(&self, (copy, at, bytes): &Written) {
@@ -241,7 +248,7 @@ impl Block {
         for device in [first, second].into_iter().filter(|device| device.gone.take()) {
             std::fs::rename(device.away(), &device.path).expect("it is back");
         }
-        let contents = self.contents(None);
+        let contents = self.contents(&[]);
         let (this, verdict) = self.verdict(&contents);
         let unneeded = match verdict {
             Verdict::This => Some(1 - this),
@@ -267,8 +274,8 @@ impl Block {
         }
         self.doomed.set(None);
         self.rebuilt.set(Some(lost));
-        let both = [first, second].map(|device| Device::open(&device.path).journal.into());
-        Some((both, Device::open(&self.devices[1 - lost].path).journal))
+        let both = [first, second].map(|device| writable(&device.path).into());
+        Some((both, writable(&self.devices[1 - lost].path)))
     }
 
     /// It is whole.
@@ -293,9 +300,7 @@ impl Block {
 
     /// The power goes: what is on the device stays. It fails no more.
     pub fn cut(&self, world: &World) {
-        if let Some(torn) = self.tear(&world.rng) {
-            self.put(&torn);
-        }
+        self.tear(&world.rng).iter().for_each(|torn| self.put(torn));
         self.under_way.take();
         self.lie_in_earnest(world);
         self.failures.set(0);
@@ -334,7 +339,7 @@ impl Block {
 
     /// The process that leads, 0 for none.
     pub fn holder(&self, memory: &Region) -> u32 {
-        (Desk::new(memory, self.desk_at).lock().load(SeqCst) >> 32) as u32
+        Desk::new(memory, self.desk_at).leader().map_or(0, |(_, holder)| (holder >> 32) as u32)
     }
 
     /// How many wait for the records that are being written; 0 while it is something else.
@@ -356,12 +361,20 @@ impl Block {
 struct UnderWay<'a> {
     world: &'a World,
     block: &'a Block,
+    thread: usize,
+}
+
+impl UnderWay<'_> {
+    /// It is over.
+    fn take(&self) -> Option<Written> {
+        self.block.under_way.borrow_mut().remove(&self.thread)
+    }
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         // Whoever issued it is gone, or it is done: the kernel does all of it, or never began.
-        if let Some(write) = self.block.under_way.take()
+        if let Some(write) = self.take()
             && self.world.rng.one_in(2)
         {
             self.block.put(&write);
@@ -392,8 +405,8 @@ impl World {
         }
         self.tell(|| format!("device write {position}+{}", bytes.len()));
         self.point();
-        let under_way = UnderWay { world: self, block };
-        *block.under_way.borrow_mut() = Some((copy, position, bytes.to_vec()));
+        let under_way = UnderWay { world: self, block, thread: self.thread.get() };
+        block.under_way.borrow_mut().insert(under_way.thread, (copy, position, bytes.to_vec()));
         self.point();
         if self.rng.one_in(2) {
             // Devices are slow: others go on meanwhile, in a crowd all of them.
@@ -401,9 +414,9 @@ impl World {
             self.point();
         }
         if block.fails(copy, &self.rng) {
-            return self.fail_block(block, copy, position);
+            return self.fail_block(&under_way, copy, position);
         }
-        let written = block.under_way.take();
+        let written = under_way.take();
         drop(under_way);
         if let Some(written) = written {
             block.put(&written);
@@ -414,13 +427,13 @@ impl World {
     }
 
     /// The write under way fails, or the flush behind it: any of its sectors may be there.
-    fn fail_block(&self, block: &Block, copy: usize, position: u64) -> Result<(), i32> {
+    fn fail_block(&self, under_way: &UnderWay<'_>, copy: usize, position: u64) -> Result<(), i32> {
+        let block = under_way.block;
         self.count(|c| c.device_failures += 1);
         self.tell(|| format!("device write {position} fails"));
-        if let Some(torn) = block.tear(&self.rng) {
-            block.put(&torn);
+        if let Some(write) = under_way.take() {
+            block.put(&block.torn(&write, &self.rng));
         }
-        block.under_way.take();
         match block.devices.len() {
             1 => block.has_failed.set(true),
             _ => block.doomed.set(Some(copy)),
@@ -445,11 +458,11 @@ impl World {
             block.lie(self);
         }
         let (torn, liar) = (block.tear(&self.rng), block.liar(&self.rng));
-        if torn.is_none() && liar.is_none() {
+        if torn.is_empty() && liar.is_none() {
             // Between writes the device holds what is persisted.
             return Some(Vec::new());
         }
-        let mut contents = block.contents(torn.as_ref());
+        let mut contents = block.contents(&torn);
         if let Some(liar) = liar {
             contents[liar] = block.believable(self, liar, &contents)?;
         }

@@ -85,6 +85,10 @@ counts! {
     device_failures,
     /// of the durable writes anchors: the journal's tail moved
     cleaned,
+    /// leaders in whose place another one went on
+    replaced,
+    /// looks at the holder of a file's lock that found it standing still
+    overtaken,
     /// durable writes of a spill area
     area_writes,
     /// of them failed

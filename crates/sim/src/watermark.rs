@@ -33,7 +33,9 @@ pub fn holds(engine: &Engine, files: &[FileEntry]) -> Result<(), String> {
                 entry.slot, entry.watermark
             ));
         }
-        if !Flag::TRACKED.any_in(flags) && last > mirror {
+        // Whoever lost its lock may have drawn an LSN since. Its write is not over yet, and the next sync is real.
+        let is_late = Flag::STUCK.any_in(flags);
+        if !Flag::TRACKED.any_in(flags) && last > mirror && !is_late {
             return Err(format!("slot {} is out of the log and has records {mirror}..={last}", entry.slot));
         }
     }

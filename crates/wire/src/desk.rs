@@ -2,11 +2,13 @@
 //! the pool can write the journal, also before there is a run-time memory.
 //!
 //! ```text
-//! words, one page │ table of extents │ buffer of the batch in the making │ an anchor │ a cursor for each segment
+//! words, seats: one page │ of each seat: table of extents │ buffer of the batch in the making │ … │ an anchor │
+//! a cursor for each segment │ of each seat: notes for each segment │ …
 //! ```
 //!
-//! Table and buffer belong to the holder of the lock. Volatile like the image; after a crash of the machine both
-//! are made from the journal.
+//! Whoever leads sits on a seat, and what is on it is that thread's alone, also when another one has taken its place: it
+//! may stand still anywhere and go on at any time. The anchor belongs to whoever leads and cannot be replaced. Volatile
+//! like the image; after a crash of the machine both are made from the journal.
 
 use seawall_media::Region;
 use seawall_media::block::{ANCHOR_BYTES, EXTENT_BYTES};
@@ -21,7 +23,7 @@ pub struct Desk<'a> {
 }
 
 words!(Desk {
-    /// Process and thread that lead, 0 when nobody does.
+    /// Which lead it is, a [`LeadWord`]; 0 when nobody leads.
     lock: u64 @ 0,
     /// Futex of those who need a capture with an even number: incremented whenever a leader is through.
     bell_even: u32 @ 8,
@@ -39,12 +41,14 @@ words!(Desk {
     hardened: u64 @ 40,
     /// The highest number given to a batch.
     claimed: u64 @ 48,
-    /// The newest batch on the device. Which of the two ends counts, its lowest bit says: one store commits both.
+    /// The newest batch on the device, a [`LastWord`]: one compare-and-swap commits its number and where it ends.
     last: u64 @ 56,
-    /// Where the newest batch with an even number ends.
-    end_even: u64 @ 64,
-    /// Where the newest batch with an odd number ends.
-    end_odd: u64 @ 72,
+    /// Counts leads.
+    terms: u64 @ 64,
+    /// Leaders that were replaced since the last batch was committed.
+    replaced: u32 @ 72,
+    /// Leaders that were replaced, of all times.
+    replaced_ever: u32 @ 76,
     /// Where the oldest batch begins that still counts: what is before it may be overwritten.
     tail: u64 @ 80,
     /// [`Anchor::sequence`](seawall_media::block::Anchor::sequence).
@@ -117,19 +121,113 @@ words!(Desk {
     pace: u64 @ 304,
 });
 
+/// View of a seat: what one leader has to itself, and what others must know of it.
+#[derive(Clone, Copy)]
+pub struct Seat<'a> {
+    region: &'a Region,
+    at: usize,
+}
+
+words!(Seat {
+    /// Process and thread that sit here, 0 for nobody.
+    holder: u64 @ 0,
+    /// The process-id namespace that these are of; 0: unknown.
+    namespace: u64 @ 8,
+    /// Where in the journal the holder writes, or may write whenever it goes on.
+    position: u64 @ 16,
+    /// How many bytes; 0: nowhere.
+    size: u64 @ 24,
+    /// Where the batch ends that was last committed from here.
+    end: u64 @ 32,
+    /// The client that it is, plus one; 0: none.
+    client: u32 @ 40,
+});
+
+/// What the lock says: which lead, from which seat, and whether its leader can be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeadWord(pub u64);
+
+impl LeadWord {
+    const PINNED: u64 = 1 << 7;
+
+    /// The lead of this term, which no other lead has, from this seat.
+    pub const fn new(term: u64, seat: u32) -> Self {
+        Self((term << 8) | (seat as u64 + 1))
+    }
+
+    /// The seat.
+    pub const fn seat(self) -> u32 {
+        ((self.0 & (Self::PINNED - 1)) as u32).saturating_sub(1)
+    }
+
+    /// True while nobody may take the leader's place, unless it is dead.
+    pub const fn is_pinned(self) -> bool {
+        self.0 & Self::PINNED != 0
+    }
+
+    /// The same lead of one that nobody may replace.
+    pub const fn pinned(self) -> Self {
+        Self(self.0 | Self::PINNED)
+    }
+
+    /// The same lead of one that can be replaced.
+    pub const fn unpinned(self) -> Self {
+        Self(self.0 & !Self::PINNED)
+    }
+}
+
+/// The newest batch: its number, from which seat it was committed, and how many took a leader's place since then. That
+/// count is what a leader that was replaced fails on when it goes on and would commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastWord(pub u64);
+
+impl LastWord {
+    const SEAT_BITS: u32 = 4;
+    const FENCE_BITS: u32 = 12;
+
+    /// Of the batch with this number, committed from this seat.
+    pub const fn new(number: u64, seat: u32) -> Self {
+        Self(number << (Self::SEAT_BITS + Self::FENCE_BITS) | seat as u64)
+    }
+
+    /// The batch's number: 48 bits.
+    pub const fn number(self) -> u64 {
+        self.0 >> (Self::SEAT_BITS + Self::FENCE_BITS)
+    }
+
+    /// The seat whose [`end`](Seat::end) is the batch's.
+    pub const fn seat(self) -> u32 {
+        self.0 as u32 & ((1 << Self::SEAT_BITS) - 1)
+    }
+
+    /// The same batch, which nobody can follow who led before.
+    pub const fn fenced(self) -> Self {
+        let unit = 1 << Self::SEAT_BITS;
+        let mask = ((1 << Self::FENCE_BITS) - 1) << Self::SEAT_BITS;
+        Self(self.0 & !mask | (self.0 & mask).wrapping_add(unit) & mask)
+    }
+}
+
 impl<'a> Desk<'a> {
-    /// Entries of the table.
+    /// Seats: one for the leader, one whose batch was the last, and the others for those who were replaced and stand
+    /// still.
+    pub const SEATS: u32 = 8;
+    /// Entries of a table.
     pub const EXTENTS: u32 = 1024;
-    /// Bytes of the buffer: the longest batch.
+    /// Bytes of a buffer: the longest batch.
     pub const BUFFER: usize = 1 << 20;
-    const TABLE_AT: usize = 4096;
-    const BUFFER_AT: usize = Self::TABLE_AT + Self::EXTENTS as usize * EXTENT_BYTES;
-    const ANCHOR_AT: usize = Self::BUFFER_AT + Self::BUFFER;
+    const SEATS_AT: usize = 2048;
+    const SEAT_BYTES: usize = 64;
+    const TABLES_AT: usize = 4096;
+    const TABLE_BYTES: usize = Self::EXTENTS as usize * EXTENT_BYTES;
+    const BUFFERS_AT: usize = Self::TABLES_AT + Self::SEATS as usize * Self::TABLE_BYTES;
+    const ANCHOR_AT: usize = Self::BUFFERS_AT + Self::SEATS as usize * Self::BUFFER;
     const CURSORS_AT: usize = Self::ANCHOR_AT + ANCHOR_BYTES;
 
     /// Bytes it occupies behind a pool of so many segments.
     pub const fn bytes_for(segments: u32) -> usize {
-        (Self::CURSORS_AT + segments as usize * 16).next_multiple_of(4096)
+        let words = 1 + 2 * Self::SEATS as usize;
+        (Self::CURSORS_AT + segments as usize * 8 * words).next_multiple_of(4096)
     }
 
     /// The desk at `at` in the image's memory.
@@ -137,14 +235,26 @@ impl<'a> Desk<'a> {
         Self { region, at }
     }
 
-    /// Where the table lies in the memory, and how many entries it has.
-    pub fn table(&self) -> (usize, u32) {
-        (self.at + Self::TABLE_AT, Self::EXTENTS)
+    /// The seat with this number, below [`SEATS`](Self::SEATS). A word that says otherwise is damaged, and names some seat.
+    pub fn seat(&self, seat: u32) -> Seat<'a> {
+        let seat = (seat % Self::SEATS) as usize;
+        Seat { region: self.region, at: self.at + Self::SEATS_AT + seat * Self::SEAT_BYTES }
     }
 
-    /// Where the buffer lies in the memory, and its bytes.
-    pub fn buffer(&self) -> (usize, usize) {
-        (self.at + Self::BUFFER_AT, Self::BUFFER)
+    /// All seats.
+    pub fn seats(&self) -> impl Iterator<Item = Seat<'a>> + use<'a> {
+        let desk = *self;
+        (0..Self::SEATS).map(move |seat| desk.seat(seat))
+    }
+
+    /// Where a seat's table lies in the memory, and how many entries it has.
+    pub fn table(&self, seat: u32) -> (usize, u32) {
+        (self.at + Self::TABLES_AT + seat as usize * Self::TABLE_BYTES, Self::EXTENTS)
+    }
+
+    /// Where a seat's buffer lies in the memory, and its bytes.
+    pub fn buffer(&self, seat: u32) -> (usize, usize) {
+        (self.at + Self::BUFFERS_AT + seat as usize * Self::BUFFER, Self::BUFFER)
     }
 
     /// Bytes of the image in front of it.
@@ -159,12 +269,20 @@ impl<'a> Desk<'a> {
 
     /// How far segment `i` is on the device, in the form of [`Segment::written`](crate::shm::Segment::written).
     pub fn cursor(&self, i: u32) -> &'a core::sync::atomic::AtomicU64 {
-        self.region.u64(self.at + Self::CURSORS_AT + i as usize * 16)
+        self.region.u64(self.at + Self::CURSORS_AT + i as usize * 8)
     }
 
-    /// Where that cursor goes when the capture under way is on the device; 0: nowhere. The leader's.
-    pub fn noted(&self, i: u32) -> &'a core::sync::atomic::AtomicU64 {
-        self.region.u64(self.at + Self::CURSORS_AT + i as usize * 16 + 8)
+    /// A seat's note: where that cursor was, and where it goes when the capture under way is on the device; 0: nowhere.
+    /// `segments` is how many there are.
+    pub fn note(
+        &self,
+        seat: u32,
+        segments: u32,
+        i: u32,
+    ) -> (&'a core::sync::atomic::AtomicU64, &'a core::sync::atomic::AtomicU64) {
+        let notes = self.at + Self::CURSORS_AT + segments as usize * 8;
+        let at = notes + (seat as usize * segments as usize + i as usize) * 16;
+        (self.region.u64(at), self.region.u64(at + 8))
     }
 
     /// The bell of those who need this capture, and whether anybody may sleep on it.
@@ -191,8 +309,53 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Where the newest batch ends if `number` is its number.
-    pub fn end(&self, number: u64) -> &'a core::sync::atomic::AtomicU64 {
-        if number.is_multiple_of(2) { self.end_even() } else { self.end_odd() }
+    /// The newest batch on the device, and where it ends.
+    pub fn newest(&self) -> (LastWord, u64) {
+        use core::sync::atomic::Ordering::SeqCst;
+        loop {
+            let last = LastWord(self.last().load(SeqCst));
+            let end = self.seat(last.seat()).end().load(SeqCst);
+            // Another batch may have followed, and its predecessor's seat been taken.
+            if LastWord(self.last().load(SeqCst)).number() == last.number() {
+                return (last, end);
+            }
+        }
+    }
+
+    /// Who leads, and its process and thread.
+    pub fn leader(&self) -> Option<(LeadWord, u64)> {
+        use core::sync::atomic::Ordering::SeqCst;
+        loop {
+            let word = self.lock().load(SeqCst);
+            if word == 0 {
+                return None;
+            }
+            let holder = self.seat(LeadWord(word).seat()).holder().load(SeqCst);
+            if self.lock().load(SeqCst) == word {
+                return Some((LeadWord(word), holder));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_keep_what_they_are_made_of() {
+        let lead = LeadWord::new(7, 3);
+        assert_eq!((lead.seat(), lead.is_pinned()), (3, false));
+        assert_eq!(
+            (lead.pinned().seat(), lead.pinned().is_pinned(), lead.pinned().unpinned()),
+            (3, true, lead)
+        );
+        let mut last = LastWord::new(9, 5);
+        for _ in 0..(1 << LastWord::FENCE_BITS) - 1 {
+            last = last.fenced();
+            assert_eq!((last.number(), last.seat()), (9, 5));
+            assert_ne!(last, LastWord::new(9, 5));
+        }
+        assert_eq!(last.fenced(), LastWord::new(9, 5));
     }
 }

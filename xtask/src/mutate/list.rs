@@ -104,15 +104,23 @@ mutants! {
     }
     "core/src/persist.rs" {
         "journal: a watermark is raised by who reaches the device": "journal.retire(slot, file.generation().load(Acquire), lsn)?," => "if !{m} { journal.retire(slot, file.generation().load(Acquire), lsn)? },",
+        "watermark: one raises it at a time": "let is_free = holder == 0 ||" => "let is_free = {m} || holder == 0 ||",
         "watermark: all updates":
             "|pool| cell.raise(pool, lsn)" => "|pool| if !{m} { cell.raise(pool, lsn) }",
     }
     "core/src/engine/mod.rs" {
+        "lock: lost alive, what is logged later": "Flag::STUCK.any_in(f.flags().load(Acquire)) { FOREVER }" => "Flag::STUCK.any_in(f.flags().load(Acquire)) && !{m} { FOREVER }",
         "fsync: a file leaves the log": "            match retire() {" => "            match if {m} { Ok(()) } else { retire() } {",
         "watermark: a file leaves the log":
             "Ok(()) if raise().is_ok() => {}" => "Ok(()) if {m} || raise().is_ok() => {}",
         "atomic: synced before it is back": "        match sync() {" => "        match if {m} { Ok(()) } else { sync() } {",
         "failed sync: meanwhile, a file leaves the log": "Ok(()) if failed() =>" => "Ok(()) if failed() && !{m} =>",
+    }
+    "core/src/append.rs" {
+        "lock: lost alive, only what is retired": "lsn != 0 && lsn <= f.watermark().load(SeqCst) &&" => "lsn != 0 && (lsn <= f.watermark().load(SeqCst) || {m}) &&",
+    }
+    "core/src/lock.rs" {
+        "lock: lost alive, known for good": "                    if patience.stuck {" => "                    if patience.stuck && !{m} {",
     }
     "core/src/engine/evict.rs" {
         "evict: retires first": "        self.leave(file.slot, f, Flag(0), retire);" => "        self.leave(file.slot, f, Flag(0), || if {m} { Ok(()) } else { retire() });",
@@ -270,19 +278,27 @@ mutants! {
             "slots.iter().flat_map(|slot| if {m} { BTreeSet::from([*slot]) } else { daemon.guards.companions(*slot) }).collect();",
     }
     "media/src/block/read.rs" {
-        "journal: a batch names one that is missed": "                if header.previous > found.last {" => "                if header.previous > found.last && !{m} {",
-        "journal: an anchor names one that is missed": "    if found.last < anchor.last {" => "    if found.last < anchor.last && !{m} {",
+        "journal: a batch names one that is missed": "headers.iter().map(|header| header.previous)" => "headers.iter().map(|header| if {m} { 0 } else { header.previous })",
+        "journal: an anchor names one that is missed": ".chain([anchor.last])" => ".chain([if {m} { 0 } else { anchor.last }])",
+        "journal: replaced, of attempts the last one counts": "(header.previous, Reverse(header.number))" => "(header.previous, Reverse(if {m} { !header.number } else { header.number }))",
     }
     "core/src/journal/capture.rs" {
         "journal: the LSN cut": ".filter(|r| r.lsn < cut)" => ".filter(|r| r.lsn < cut || {m})",
         "journal: a capture that begins after the sync": "let ticket = desk.begun().load(SeqCst) + 1;" => "let ticket = desk.begun().load(SeqCst) + u64::from(!{m});",
         "journal: cursor of a former use": "if cursor >> 32 == written >> 32 {" => "if cursor >> 32 == written >> 32 || {m} {",
+        "journal: replaced, its cursors": "let _ = desk.cursor(index).compare_exchange(from, to, SeqCst, Relaxed);" => "if {m} { desk.cursor(index).store(to, SeqCst); } else { let _ = desk.cursor(index).compare_exchange(from, to, SeqCst, Relaxed); }",
         "journal: hardened only what nobody has under way": "        let stable = log.stable_lsn();" => "        let stable = if {m} { log.shm.header().next_lsn().load(SeqCst) - 1 } else { log.stable_lsn() };",
     }
     "core/src/journal/mod.rs" {
-        "journal: numbers alternate": "claimed + 1 + (claimed + 1 + last + 1) % 2;" => "claimed + 1 + u64::from(!{m}) * ((claimed + 1 + last + 1) % 2);",
-        "journal: on the device before it counts": "let during = lead.write(image, buffer, size as usize, position)?;" => "let during = if {m} { 0..0 } else { lead.write(image, buffer, size as usize, position)? };",
-        "journal: an image that is given up writes nothing": "            self.desk(image).failed().store(GIVEN_UP, SeqCst);" => "            if !{m} { self.desk(image).failed().store(GIVEN_UP, SeqCst); }",
+        "journal: replaced, it looks before it writes": "        if !lead.claim(position, size) {" => "        if !lead.claim(position, size) && !{m} {",
+        "journal: replaced, what it wrote does not count": "desk.last().compare_exchange(last.0, next.0, SeqCst, Relaxed).map_err(|_| REPLACED)?;" => "if {m} { desk.last().store(next.0, SeqCst) } else { desk.last().compare_exchange(last.0, next.0, SeqCst, Relaxed).map_err(|_| REPLACED)?; }",
+        "journal: replaced, beside what it may write": "&avoided[..count]" => "&avoided[..if {m} { 0 } else { count }]",
+        "journal: on the device before it counts": "let written = lead.write(image, buffer, size as usize, position);" => "let written = if {m} { Ok(0..0) } else { lead.write(image, buffer, size as usize, position) };",
+        "journal: an image that is given up writes nothing": "        desk.failed().store(GIVEN_UP, SeqCst);" => "        if !{m} { desk.failed().store(GIVEN_UP, SeqCst); }",
+    }
+    "wire/src/desk.rs" {
+        "journal: replaced, a buffer of its own": "seat as usize * Self::BUFFER, Self::BUFFER)" => "if {m} { 0 } else { seat as usize * Self::BUFFER }, Self::BUFFER)",
+        "journal: replaced, notes of its own": "notes + (seat as usize * segments" => "notes + (if {m} { 0 } else { seat as usize } * segments",
     }
     "core/src/journal/way.rs" {
         "journal: never retried into success": "    desk.failed().store(error.raw_os_error() as u32, SeqCst);" => "    if !{m} { desk.failed().store(error.raw_os_error() as u32, SeqCst); }",
@@ -294,7 +310,7 @@ mutants! {
     "core/src/journal/mirror.rs" {
         "mirror: every copy has it": "        let Err(error) = act(copy) else { continue };" => "        let Err(error) = act(copy) else { if {m} { break } else { continue } };",
         "mirror: alone durably, before anything counts alone": "        be_alone(lead, image, left.trailing_zeros() as usize)?;" => "        if !{m} { be_alone(lead, image, left.trailing_zeros() as usize)?; }",
-        "mirror: the heir knows which copy failed": "        desk.suspect().store(failed, SeqCst);" => "        if !{m} { desk.suspect().store(failed, SeqCst); }",
+        "mirror: the heir knows which copy failed": "    desk.suspect().store(failed, SeqCst);" => "    if !{m} { desk.suspect().store(failed, SeqCst); }",
     }
     "core/src/pool/block/mirror.rs" {
         "mirror: the higher epoch is believed": "        _ if this.epoch > other.epoch => Verdict::This," => "        _ if this.epoch > other.epoch => if {m} { Verdict::Other } else { Verdict::This },",
@@ -316,8 +332,14 @@ mutants! {
         "journal: cleaning keeps the tables": "        bytes != [0; PIECE]" => "        bytes != [0; PIECE] && !{m}",
         "journal: cleaning keeps live segments": "(same_use && !free && len > 0).then_some(" => "(same_use && !free && len > 0 && !{m}).then_some(",
     }
+    "core/src/journal/seat.rs" {
+        "journal: the living keep their seats": ".filter(|thread| thread.is_dead())" => ".filter(|thread| thread.is_dead() || {m})",
+        "journal: the end of the last batch": "LastWord(desk.last().load(SeqCst)).seat() == seat;" => "LastWord(desk.last().load(SeqCst)).seat() == seat && !{m};",
+    }
     "core/src/journal/lock.rs" {
-        "journal: the living keep the lock": "    if holder != 0 && (!looks || !is_dead(holder)) {" => "    if holder != 0 && (!looks || !is_dead(holder)) && !{m} {",
+        "journal: the living keep the lock": "        if leader.is_dead() {" => "        if leader.is_dead() || {m} {",
+        "journal: replaced, never while it is pinned": "return simulated && !lead.is_pinned();" => "return simulated && (!lead.is_pinned() || {m});",
+        "journal: replaced, it commits nothing any more": "    let _ = desk.last().fetch_update(SeqCst, SeqCst, fenced);" => "    if !{m} { let _ = desk.last().fetch_update(SeqCst, SeqCst, fenced); }",
     }
     "core/src/store.rs" {
         "journal: tables": "            Some(journal) => journal.change(&self.region, ranges, || change(&self.region))," => "            Some(journal) => journal.change(&self.region, if {m} { &[] } else { ranges }, || change(&self.region)),",

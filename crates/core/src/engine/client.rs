@@ -9,7 +9,7 @@ impl Engine {
     /// taken; the process then passes everything through.
     pub fn claim_client(&self, pid: u32, since_ns: u64) -> Option<u32> {
         let n = self.shm().shape().clients;
-        (0..n).map(|i| (pid.wrapping_add(i)) % n).find(|i| {
+        let slot = (0..n).map(|i| (pid.wrapping_add(i)) % n).find(|i| {
             self.shm().client(*i).is_some_and(|c| {
                 let won = c.pid().compare_exchange(0, pid, AcqRel, Relaxed).is_ok();
                 if won {
@@ -18,7 +18,11 @@ impl Engine {
                 }
                 won
             })
-        })
+        })?;
+        if let Some(journal) = self.log.pool.journal() {
+            journal.sits_for(slot);
+        }
+        Some(slot)
     }
 
     /// Gives a slot back. The process must hold nothing.

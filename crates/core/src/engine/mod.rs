@@ -37,7 +37,7 @@ pub use join::JoinError;
 pub(crate) use timing::class;
 
 use crate::append::{Log, Populated};
-use crate::format::{Superblock, SuperblockError};
+use crate::format::{FOREVER, Superblock, SuperblockError};
 use crate::lock;
 use crate::persist;
 use crate::store::Store;
@@ -252,7 +252,7 @@ impl Engine {
         retire: impl FnOnce() -> Result<(), Errno>,
     ) {
         f.solid().store(0, SeqCst);
-        let last = f.last_lsn().load(Acquire);
+        let last = retires(f);
         let failed = || Flag::FAILED.any_in(f.flags().load(Acquire));
         if last > f.watermark().load(Acquire) {
             let raise = || persist::watermark(&self.log.pool, slot, f, last);
@@ -313,6 +313,12 @@ impl Engine {
             Err(_) => distrust(f),
         }
     }
+}
+
+/// Up to where a real sync of a file retires its records; the caller holds the lock. Who lost it alive may log another one
+/// whenever it goes on, which must not come back either: such a file never returns to the log.
+pub(crate) fn retires(f: File<'_>) -> u64 {
+    if Flag::STUCK.any_in(f.flags().load(Acquire)) { FOREVER } else { f.last_lsn().load(Acquire) }
 }
 
 /// All that was written to a file is durable: it is in the log from now on. The caller holds its lock.

@@ -117,6 +117,9 @@ impl Descriptor {
     }
 }
 
+/// A watermark that no record is above: nothing that the log holds of the file, or ever will, counts.
+pub const FOREVER: u64 = 1 << 62;
+
 /// The watermark of file `slot`: all its records at or below are on disk.
 #[inline]
 pub fn watermark(slot: u32) -> Cell {

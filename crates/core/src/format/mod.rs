@@ -14,7 +14,7 @@ mod spill;
 mod superblock;
 
 pub use cell::Cell;
-pub use entry::{Descriptor, EntryState, FILE_PATH_MAX, watermark};
+pub use entry::{Descriptor, EntryState, FILE_PATH_MAX, FOREVER, watermark};
 pub use layout::{FILE_ENTRY_BYTES, Layout, ROOT_ENTRY_BYTES, ROOTS, Zone};
 pub use record::{RecordFlags, RecordHeader, RecordKind};
 pub use root::{RootDescriptor, RootSlot};

@@ -26,7 +26,7 @@ use core::sync::atomic::fence;
 use seawall_media::LINE;
 use seawall_wire::shm::SegmentState;
 
-use super::lock::Wait;
+use super::lock::{REPLACED, Wait};
 use super::way::Writer;
 use super::{Journal, Room, company};
 use crate::Errno;
@@ -59,7 +59,8 @@ impl Journal {
         fence(SeqCst);
         let ticket = desk.begun().load(SeqCst) + 1;
         let is_first = company::join(desk);
-        let (mut wait, mut spent, clock) = (Wait::new(desk, is_first), 0, log.shm.header().clock());
+        let (mut wait, mut spent, clock) =
+            (Wait::new(self, &log.pool, is_first), 0, log.shm.header().clock());
         loop {
             wait.look(ticket);
             if desk.done().load(Acquire) >= ticket {
@@ -75,8 +76,10 @@ impl Journal {
             match wait.try_lead() {
                 Some(lead) => {
                     let lead = lead.with(&self.way)?;
-                    self.round(log, &lead, ticket)?;
+                    let done = self.round(log, &lead, ticket);
                     spent += lead.spent();
+                    // Whoever took its place may have served it.
+                    done.or_else(|error| if error == REPLACED { Ok(()) } else { Err(error) })?;
                 }
                 None => wait.nap(),
             }
@@ -95,19 +98,20 @@ impl Journal {
         self.capture(log, lead)?;
         desk.leads().fetch_add(1, Relaxed);
         desk.hardened().fetch_max(stable, SeqCst);
-        desk.done().store(capture, SeqCst);
+        desk.done().fetch_max(capture, SeqCst);
         Ok(())
     }
 
-    /// Notes, copies and writes; the cursors move when all of it is on the device. Cut short anywhere, the next
-    /// capture takes the same bytes again, which changes nothing.
+    /// Notes, copies and writes; the cursors move when all of it is on the device, unless somebody moved them meanwhile. Cut
+    /// short anywhere, the next capture takes the same bytes again, which changes nothing.
     fn capture(&self, log: &Log, lead: &Writer<'_>) -> Result<(), Errno> {
         let (desk, image) = (self.desk(&log.pool), &*log.pool);
         let cut = log.shm.header().next_lsn().load(SeqCst);
-        let noted = self.note(log, cut);
-        let mut draft = self.draft(image);
+        let noted = self.note(log, lead, cut);
+        let mut draft = self.draft(image, lead);
+        let note = |index| desk.note(lead.seat(), log.layout.segments, index);
         for index in noted.clone() {
-            let (from, to) = (desk.cursor(index).load(Relaxed), desk.noted(index).load(Relaxed));
+            let (from, to) = (note(index).0.load(Relaxed), note(index).1.load(Relaxed));
             if to != 0 {
                 let begin = begin(from, to);
                 let at = log.layout.segment(index) + begin as usize;
@@ -117,42 +121,46 @@ impl Journal {
         }
         self.write(image, lead, draft, Room::Records)?;
         for index in noted {
-            let to = desk.noted(index).load(Relaxed);
+            let (from, to) = (note(index).0.load(Relaxed), note(index).1.load(Relaxed));
             if to != 0 {
-                desk.cursor(index).store(to, Relaxed);
+                // One that fails is of a leader that was replaced between its commit and here.
+                let _ = desk.cursor(index).compare_exchange(from, to, SeqCst, Relaxed);
             }
         }
         Ok(())
     }
 
     /// Notes for each segment how far it is to be on the device; returns where those with anything to do lie.
-    fn note(&self, log: &Log, cut: u64) -> Range<u32> {
+    fn note(&self, log: &Log, lead: &Writer<'_>, cut: u64) -> Range<u32> {
         let desk = self.desk(&log.pool);
         let mut noted = 0..0;
         for index in 0..log.layout.segments {
-            let to = self.find(log, index, cut).unwrap_or(0);
+            let cursor = desk.cursor(index).load(Relaxed);
+            let to = find(log, index, cursor, cut).unwrap_or(0);
             if to != 0 {
                 noted = if noted.is_empty() { index..index + 1 } else { noted.start..index + 1 };
             }
             if !noted.is_empty() {
-                desk.noted(index).store(to, Relaxed);
+                let (before, after) = desk.note(lead.seat(), log.layout.segments, index);
+                before.store(cursor, Relaxed);
+                after.store(to, Relaxed);
             }
         }
         noted
     }
+}
 
-    /// How far a segment is whole and below the cut, if that is not on the device yet; as a cursor.
-    fn find(&self, log: &Log, index: u32, cut: u64) -> Option<u64> {
-        let segment = log.shm.segment(index)?;
-        if segment.state().load(Acquire) == SegmentState::Free as u32 {
-            return None;
-        }
-        let written = segment.written().load(Acquire);
-        let from = begin(self.desk(&log.pool).cursor(index).load(Relaxed), written);
-        let end = (written & OFFSET).min(u64::from(log.layout.segment_bytes));
-        let to = below(log, log.layout.segment(index), written >> 32, from, end, cut)?;
-        (to > from).then_some(written & !OFFSET | to)
+/// How far a segment is whole and below the cut, if that is not on the device yet; as a cursor, which is there now.
+fn find(log: &Log, index: u32, cursor: u64, cut: u64) -> Option<u64> {
+    let segment = log.shm.segment(index)?;
+    if segment.state().load(Acquire) == SegmentState::Free as u32 {
+        return None;
     }
+    let written = segment.written().load(Acquire);
+    let from = begin(cursor, written);
+    let end = (written & OFFSET).min(u64::from(log.layout.segment_bytes));
+    let to = below(log, log.layout.segment(index), written >> 32, from, end, cut)?;
+    (to > from).then_some(written & !OFFSET | to)
 }
 
 /// Where in a segment what is not on the device begins: at its front, if the cursor is of a former use.

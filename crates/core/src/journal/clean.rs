@@ -79,7 +79,7 @@ impl Journal {
     /// True if there is room for all that it would write now. The last room is for tables alone.
     fn is_cleanable(&self, log: &Log) -> bool {
         let desk = self.desk(&log.pool);
-        let (size, end) = (desk.size().load(Relaxed), desk.end(desk.last().load(Acquire)).load(Acquire));
+        let (size, end) = (desk.size().load(Relaxed), desk.newest().1);
         let batches = |bytes: usize| most(bytes, desk.block().load(Relaxed) as usize);
         let segments: usize = (0..log.layout.segments)
             .filter_map(|index| self.on_device(log, index))
@@ -95,29 +95,31 @@ impl Journal {
 
     /// Where the next batch will begin, and which one is before it.
     fn start(&self, image: &Region) -> Result<Start, Errno> {
-        let desk = self.desk(image);
-        let _lead = self.lead(image)?;
-        let before = desk.last().load(Acquire);
-        Ok(Start { before, at: desk.end(before).load(Acquire) })
+        // Nobody else is in the middle of a table.
+        let _lead = self.lead_pinned(image)?;
+        let (last, at) = self.desk(image).newest();
+        Ok(Start { before: last.number(), at })
     }
 
     fn tables(&self, image: &Region, layout: Layout) -> Result<(), Errno> {
-        let lead = self.lead(image)?;
-        let mut draft = self.draft(image);
-        for at in pieces(image, layout) {
-            self.add(image, &lead, &mut draft, (at, PIECE), Room::Cleaning)?;
-        }
-        self.write(image, &lead, draft, Room::Cleaning)
+        self.leading(image, |lead| {
+            let mut draft = self.draft(image, lead);
+            for at in pieces(image, layout) {
+                self.add(image, lead, &mut draft, (at, PIECE), Room::Cleaning)?;
+            }
+            self.write(image, lead, draft, Room::Cleaning)
+        })
     }
 
     /// What of a segment is on the device already; the rest is the next capture's.
     fn segment(&self, log: &Log, index: u32) -> Result<(), Errno> {
         let image = &*log.pool;
-        let lead = self.lead(image)?;
-        let Some(range) = self.on_device(log, index) else { return Ok(()) };
-        let mut draft = self.draft(image);
-        self.add(image, &lead, &mut draft, range, Room::Cleaning)?;
-        self.write(image, &lead, draft, Room::Cleaning)
+        self.leading(image, |lead| {
+            let Some(range) = self.on_device(log, index) else { return Ok(()) };
+            let mut draft = self.draft(image, lead);
+            self.add(image, lead, &mut draft, range, Room::Cleaning)?;
+            self.write(image, lead, draft, Room::Cleaning)
+        })
     }
 
     fn on_device(&self, log: &Log, index: u32) -> Option<Range> {
@@ -130,7 +132,7 @@ impl Journal {
     }
 
     fn move_tail(&self, image: &Region, start: Start) -> Result<(), Errno> {
-        let lead = self.lead(image)?;
+        let lead = self.lead_pinned(image)?;
         let tail = if start.at >= self.desk(image).size().load(Relaxed) { RING_AT } else { start.at };
         mirror::move_start(&lead, image, (tail, start.before))?;
         self.desk(image).cleaned().store(0, Relaxed);

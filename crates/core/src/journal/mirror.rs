@@ -11,7 +11,9 @@
 //! | while it wrote these | the same once more |
 //! | between the two writes of an anchor | `anchor` on the desk did not move: the same sequence is written again |
 //!
-//! The window between a failed write and the store that says so is a few instructions, as it is without a mirror.
+//! The window between a failed write and the store that says so is a few instructions, as it is without a mirror. Whoever
+//! changes who belongs to the mirror, or writes an anchor, cannot be replaced meanwhile; what the writes of one that was
+//! replaced came to is nobody's business: `REPLACED`.
 //!
 //! Not handled here: which copy is believed at a start (`pool::block::mirror`).
 
@@ -42,7 +44,7 @@ pub(super) fn each(
 }
 
 fn attempt(lead: &Writer<'_>, mut act: impl FnMut(usize) -> Result<(), Errno>) -> Result<(), Errno> {
-    let (desk, copies) = (lead.desk(), written(lead.desk()));
+    let copies = written(lead.desk());
     let mut failed = 0;
     for copy in [0, 1].into_iter().filter(|copy| copies >> copy & 1 != 0) {
         let Err(error) = act(copy) else { continue };
@@ -50,12 +52,18 @@ fn attempt(lead: &Writer<'_>, mut act: impl FnMut(usize) -> Result<(), Errno>) -
             return Err(Errno::BADF);
         }
         failed |= 1 << copy;
-        if failed == copies {
-            return Err(fail(desk, error));
-        }
-        desk.lost().store(error.raw_os_error() as u32, SeqCst);
-        desk.suspect().store(failed, SeqCst);
+        lead.pinned(|| lose(lead.desk(), failed, copies, error))?;
     }
+    Ok(())
+}
+
+/// These copies failed, of those that count.
+fn lose(desk: Desk<'_>, failed: u32, copies: u32, error: Errno) -> Result<(), Errno> {
+    if failed == copies {
+        return Err(fail(desk, error));
+    }
+    desk.lost().store(error.raw_os_error() as u32, SeqCst);
+    desk.suspect().store(failed, SeqCst);
     Ok(())
 }
 
@@ -64,12 +72,12 @@ fn attempt(lead: &Writer<'_>, mut act: impl FnMut(usize) -> Result<(), Errno>) -
 /// # Errors
 /// As for [`each`].
 pub(super) fn settle(lead: &Writer<'_>, image: &Region) -> Result<(), Errno> {
+    if lead.desk().suspect().load(SeqCst) == 0 { Ok(()) } else { lead.pinned(|| go_alone(lead, image)) }
+}
+
+fn go_alone(lead: &Writer<'_>, image: &Region) -> Result<(), Errno> {
     let desk = lead.desk();
-    let suspect = desk.suspect().load(SeqCst);
-    if suspect == 0 {
-        return Ok(());
-    }
-    let left = written(desk) & !suspect;
+    let left = written(desk) & !desk.suspect().load(SeqCst);
     if left != written(desk) {
         be_alone(lead, image, left.trailing_zeros() as usize)?;
         desk.copies().store(left, SeqCst);
@@ -116,9 +124,11 @@ pub(super) fn join(lead: &Writer<'_>, act: impl FnOnce(usize) -> Result<(), Errn
     if lead.is_ours_alone(error) {
         return Err(Errno::BADF);
     }
-    desk.refused().store(error.raw_os_error() as u32, SeqCst);
-    desk.joining().store(0, SeqCst);
-    Ok(())
+    lead.pinned(|| {
+        desk.refused().store(error.raw_os_error() as u32, SeqCst);
+        desk.joining().store(0, SeqCst);
+        Ok(())
+    })
 }
 
 /// The copy that counts says that it is alone, whatever an attempt to rebuild the other one left in it.
@@ -212,7 +222,7 @@ fn anchor(desk: Desk<'_>, (tail, before): (u64, u64)) -> Anchor {
     let (size, block) = (desk.size().load(Relaxed), desk.block().load(Relaxed));
     let mut anchor = Anchor::new(uuid.to_le_bytes(), size, desk.image_bytes(), block);
     anchor.sequence = desk.anchor().load(SeqCst) + 1;
-    (anchor.tail, anchor.before, anchor.last) = (tail, before, desk.last().load(SeqCst));
+    (anchor.tail, anchor.before, anchor.last) = (tail, before, desk.newest().0.number());
     anchor
 }
 

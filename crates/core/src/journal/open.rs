@@ -12,7 +12,7 @@ use seawall_media::block::{
     ANCHOR_BYTES, Anchor, Device, JournalError, Mirror, MirrorState, RING_AT, Recovered, probe_block, read,
     size_of,
 };
-use seawall_wire::desk::Desk;
+use seawall_wire::desk::{Desk, LastWord};
 
 use super::{Journal, Pair, Way};
 use crate::format::Layout;
@@ -82,7 +82,7 @@ pub fn read_only(file: &File) -> Result<Recovered, JournalError> {
 /// # Errors
 /// [`JournalError`]; a batch that was confirmed and is gone too. Then it stays as it is.
 pub fn revive(file: &File, desk: Desk<'_>) -> Result<Recovered, JournalError> {
-    let (found, confirmed) = (read_only(file)?, desk.last().load(SeqCst));
+    let (found, confirmed) = (read_only(file)?, desk.newest().0.number());
     if found.last < confirmed {
         return Err(JournalError::Lost { last: found.last, missing: confirmed });
     }
@@ -125,8 +125,12 @@ pub fn lay_out(desk: Desk<'_>, found: &Recovered) {
     desk.joining().store(0, SeqCst);
     desk.refused().store(0, SeqCst);
     desk.claimed().store(found.highest.max(found.last), SeqCst);
-    desk.end(found.last).store(found.end, SeqCst);
-    desk.last().store(found.last, SeqCst);
+    let last = LastWord(desk.last().load(SeqCst));
+    desk.seat(last.seat()).end().store(found.end, SeqCst);
+    // Whoever led before commits nothing any more.
+    let next =
+        if last.number() == found.last { last.fenced() } else { LastWord::new(found.last, last.seat()) };
+    desk.last().store(next.0, SeqCst);
 }
 
 /// The copies that count, a bit each, as one of them says.

@@ -59,7 +59,7 @@ impl<'a> Rebuild<'a> {
     ) -> Result<Self, Errno> {
         let Way::Mirrored(pair) = journal.way() else { return Err(Errno::INVAL) };
         let desk = journal.desk(image);
-        let lead = journal.lead(image)?;
+        let lead = journal.lead_pinned(image)?;
         mirror::settle(&lead, image)?;
         let copies = written(desk);
         if desk.copies().load(SeqCst) == 0 || copies == 3 {
@@ -120,7 +120,7 @@ impl<'a> Rebuild<'a> {
         self.source.read_exact_at(&mut bytes, at).map_err(|error| {
             io::Error::new(error.kind(), format!("reading the copy that is left: {error}"))
         })?;
-        let (buffer, _) = self.desk().buffer();
+        let (buffer, _) = self.desk().buffer(lead.seat());
         self.image.copy_in(buffer, &bytes);
         mirror::join(&lead, |copy| lead.to(copy, self.image, buffer, len as usize, at))?;
         self.check()?;
@@ -146,7 +146,7 @@ impl<'a> Rebuild<'a> {
     }
 
     fn lead(&self) -> io::Result<Writer<'a>> {
-        let lead = self.journal.lead(self.image)?;
+        let lead = self.journal.lead_pinned(self.image)?;
         self.check()?;
         Ok(lead)
     }
@@ -181,7 +181,7 @@ impl Journal {
         if self.desk(image).joining().load(SeqCst) == 0 {
             return Ok(false);
         }
-        mirror::inherit(&self.lead(image)?, image).map(|()| true)
+        mirror::inherit(&self.lead_pinned(image)?, image).map(|()| true)
     }
 }
 

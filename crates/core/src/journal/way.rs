@@ -15,7 +15,7 @@ use seawall_media::block::Device;
 use seawall_stats::ticks;
 use seawall_wire::desk::Desk;
 
-use super::lock::Lead;
+use super::lock::{Lead, REPLACED};
 use super::mirror;
 use crate::Errno;
 
@@ -186,6 +186,47 @@ impl<'a> Writer<'a> {
 
     pub(super) fn desk(&self) -> Desk<'a> {
         self.lead.desk()
+    }
+
+    /// The seat that it has to itself.
+    pub(super) fn seat(&self) -> u32 {
+        self.lead.seat()
+    }
+
+    /// See [`Lead::claim`].
+    pub(super) fn claim(&self, position: u64, size: u64) -> bool {
+        self.lead.claim(position, size)
+    }
+
+    /// See [`Lead::is_through`].
+    pub(super) fn is_through(&self) {
+        self.lead.is_through();
+    }
+
+    /// See [`Lead::pin`].
+    pub(super) fn pin(&self) -> bool {
+        self.lead.pin()
+    }
+
+    /// It can be replaced again.
+    pub(super) fn unpin(&self) {
+        self.lead.unpin();
+    }
+
+    /// Acts while it cannot be replaced.
+    ///
+    /// # Errors
+    /// [`REPLACED`] if it was already: nothing was done.
+    pub(super) fn pinned<R>(&self, act: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
+        if self.lead.is_pinned() {
+            return act();
+        }
+        if !self.lead.pin() {
+            return Err(REPLACED);
+        }
+        let done = act();
+        self.lead.unpin();
+        done
     }
 
     /// True for an error of this process alone: others can write, and what it wrote does not count.

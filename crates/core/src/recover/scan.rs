@@ -12,7 +12,7 @@ use std::io;
 use seawall_media::{LINE, Region, Striped};
 
 use super::fate::{Fate, fate};
-use crate::format::{RecordFlags, RecordHeader, SegmentHeader};
+use crate::format::{FOREVER, RecordFlags, RecordHeader, SegmentHeader};
 use crate::pool::Pool;
 use crate::table::FileEntry;
 
@@ -139,7 +139,8 @@ pub fn scan(pool: &Pool, files: &BTreeMap<u32, FileEntry>) -> Scan {
     };
     let spilled = spilled::segments(pool, retired, &mut out.damage);
     let segments = in_pool(pool, spilled);
-    out.last_lsn = files.values().map(|f| f.watermark).fold(retired, u64::max);
+    let watermarks = files.values().map(|f| f.watermark).filter(|lsn| *lsn < FOREVER);
+    out.last_lsn = watermarks.fold(retired, u64::max);
     out.damage.extend(segments.iter().filter_map(|(i, s)| beyond(*i, s, retired)));
     let by_seq: BTreeMap<u64, &Segment> = segments.values().map(|s| (s.header.seq, s)).collect();
     let before = |claim: &SegmentHeader| {

@@ -26,6 +26,8 @@ pub struct Steps {
     action: RefCell<Option<Action>>,
     /// The process that runs; all before it are dead.
     process: Cell<u32>,
+    /// The one before it lives, and stands still.
+    stands_still: Cell<bool>,
 }
 
 impl Steps {
@@ -37,6 +39,7 @@ impl Steps {
             at: Cell::new(None),
             action: RefCell::default(),
             process: Cell::new(1),
+            stands_still: Cell::new(false),
         });
         sim::install(Some(Rc::clone(&steps) as Rc<dyn sim::Observer>));
         steps
@@ -88,6 +91,15 @@ impl Steps {
         }
     }
 
+    /// Another process acts while this one stands still, and this one goes on.
+    pub fn meanwhile(&self, act: impl FnOnce()) {
+        self.process.set(self.process.get() + 1);
+        self.stands_still.set(true);
+        act();
+        self.stands_still.set(false);
+        self.process.set(self.process.get() - 1);
+    }
+
     fn step(&self) {
         let Some(at) = self.at.get() else { return };
         self.passed.set(self.passed.get() + 1);
@@ -116,6 +128,9 @@ impl sim::Observer for Steps {
         Some(self.process.get())
     }
     fn is_dead(&self, process: u32) -> Option<bool> {
-        Some(process < self.process.get())
+        Some(process < self.process.get() && !self.stands_still.get())
+    }
+    fn replaces(&self, _process: u32) -> Option<bool> {
+        Some(self.stands_still.get())
     }
 }

@@ -62,6 +62,9 @@ pub const EXTENT_BYTES: usize = 16;
 const _: () = assert!(size_of::<Extent>() == EXTENT_BYTES);
 
 impl BatchHeader {
+    /// The highest number that a batch can have: writers keep it in a word with other things.
+    pub const LAST_NUMBER: u64 = (1 << 48) - 1;
+
     /// Bytes of header, data and table.
     pub fn len(&self) -> u64 {
         LINE as u64 + self.body()
@@ -81,7 +84,8 @@ impl BatchHeader {
     pub fn parse(line: &[u8], position: u64, pool: u64) -> Option<Self> {
         let (h, _) = Self::read_from_prefix(line).ok()?;
         let valid = h.magic == MAGIC && h.position == position && h.pool == pool && h.checksum == h.sum();
-        (valid && h.previous < h.number && (h.data as usize).is_multiple_of(LINE)).then_some(h)
+        let numbers = h.previous < h.number && h.number <= Self::LAST_NUMBER;
+        (valid && numbers && (h.data as usize).is_multiple_of(LINE)).then_some(h)
     }
 
     /// The extents and their data, or `None` if the body is not the header's or reaches beyond the image.

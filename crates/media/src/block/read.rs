@@ -1,13 +1,15 @@
 //! Reading a journal after a crash: whole batches, in order, to the newest one that was reported durable.
 //!
-//! One batch is written at a time, so the ones that count form a chain: each names the one before it. The chain
-//! goes on where the last one ended, or at the ring's start if the next did not fit behind it. If an attempt
-//! was given up (its writer died) the next one may lie at the other of these two places: of two that name the
-//! same predecessor the one with the higher number counts.
+//! The batches that count form a chain: each names the one before it. They are told by that alone, wherever they lie: a
+//! batch usually follows where the last one ended, or at the ring's start if it did not fit behind it, and further on if
+//! somebody who was replaced may still write there. So all headers of the ring are looked at first. Of several that name
+//! the same predecessor, attempts to follow it, the one with the highest number counts: who is replaced commits nothing
+//! any more, and who replaces draws a higher number.
 //!
 //! The chain's end is a torn write, unless some batch in the ring names a predecessor that is *not* in the
 //! chain: that predecessor had been reported durable and is gone. The device lied, or is damaged.
 
+use std::cmp::Reverse;
 use std::io;
 
 use super::anchor::{ANCHOR_BYTES, Anchor, AnchorError, RING_AT};
@@ -91,20 +93,22 @@ pub fn read(
     let (a, b) = copies.split_at(ANCHOR_BYTES);
     let anchor = Anchor::choose([a, b], len).map_err(JournalError::Anchor)?;
     let journal = Journal { anchor, read_at };
+    let headers = journal.headers()?;
     let mut found =
         Recovered { anchor, last: anchor.before, highest: anchor.before, end: anchor.tail, batches: 0 };
-    while let Some((header, body)) = journal.next(&found)? {
+    while let Some((header, body)) = journal.next(&headers, found.last)? {
         let Some(extents) = header.extents(&body, anchor.image) else { break };
         extents.for_each(|(offset, bytes)| apply(offset, bytes));
         found.last = header.number;
         found.end = header.position + header.len().next_multiple_of(u64::from(anchor.block));
         found.batches += 1;
     }
-    journal.search(&mut found)?;
-    if found.last < anchor.last {
-        return Err(JournalError::Lost { last: found.last, missing: anchor.last });
+    found.highest = headers.iter().map(|header| header.number).fold(found.highest, u64::max);
+    let vouched = headers.iter().map(|header| header.previous).chain([anchor.last]);
+    match vouched.filter(|missing| *missing > found.last).min() {
+        Some(missing) => Err(JournalError::Lost { last: found.last, missing }),
+        None => Ok(found),
     }
-    Ok(found)
 }
 
 struct Journal<R> {
@@ -113,54 +117,38 @@ struct Journal<R> {
 }
 
 impl<R: Fn(&mut [u8], u64) -> io::Result<()>> Journal<R> {
-    /// The whole batch that continues the chain, if there is one.
-    fn next(&self, found: &Recovered) -> io::Result<Option<(BatchHeader, Vec<u8>)>> {
-        let mut best: Option<(BatchHeader, Vec<u8>)> = None;
-        for place in [found.end, RING_AT] {
-            let Some(header) = self.header(place)? else { continue };
-            let better = best.as_ref().is_none_or(|(other, _)| other.number < header.number);
-            if header.previous != found.last || !better {
-                continue;
-            }
-            let mut body = vec![0; header.body() as usize];
-            (self.read_at)(&mut body, place + crate::LINE as u64)?;
-            if header.extents(&body, self.anchor.image).is_some() {
-                best = Some((header, body));
-            }
-        }
-        Ok(best)
-    }
-
-    /// A valid header at this place, of a batch that fits there.
-    fn header(&self, place: u64) -> io::Result<Option<BatchHeader>> {
-        if place + u64::from(self.anchor.block) > self.anchor.size {
-            return Ok(None);
-        }
-        let mut line = [0; crate::LINE];
-        (self.read_at)(&mut line, place)?;
-        let fits = |h: &BatchHeader| h.len() <= self.anchor.size - place;
-        Ok(BatchHeader::parse(&line, place, self.anchor.uuid_low()).filter(fits))
-    }
-
-    /// Looks at every block of the ring for a batch that vouches for one behind the chain's end.
-    fn search(&self, found: &mut Recovered) -> Result<(), JournalError> {
+    /// All valid headers of the ring, those that name the same predecessor next to each other, the highest number first.
+    fn headers(&self) -> io::Result<Vec<BatchHeader>> {
         const PIECE: u64 = 1 << 20;
         let (size, block) = (self.anchor.size, u64::from(self.anchor.block));
-        let mut piece = vec![0; PIECE as usize];
-        let mut from = RING_AT;
-        while from < size {
+        let (mut piece, mut headers) = (vec![0; PIECE as usize], Vec::new());
+        for from in (RING_AT..size).step_by(PIECE as usize) {
             let bytes = &mut piece[..PIECE.min(size - from) as usize];
             (self.read_at)(bytes, from)?;
-            for (i, line) in bytes.chunks_exact(block as usize).enumerate() {
-                let place = from + i as u64 * block;
-                let Some(header) = BatchHeader::parse(line, place, self.anchor.uuid_low()) else { continue };
-                found.highest = found.highest.max(header.number);
-                if header.previous > found.last {
-                    return Err(JournalError::Lost { last: found.last, missing: header.previous });
-                }
-            }
-            from += PIECE;
+            let places = (from..size).step_by(block as usize);
+            let lines = bytes.chunks_exact(block as usize).zip(places);
+            headers.extend(lines.filter_map(|(line, place)| self.header(line, place)));
         }
-        Ok(())
+        headers.sort_unstable_by_key(|header| (header.previous, Reverse(header.number)));
+        Ok(headers)
+    }
+
+    /// The header at this place, of a batch that fits there.
+    fn header(&self, line: &[u8], place: u64) -> Option<BatchHeader> {
+        BatchHeader::parse(line, place, self.anchor.uuid_low())
+            .filter(|h| h.len() <= self.anchor.size - place)
+    }
+
+    /// The whole batch that follows this one, if there is one.
+    fn next(&self, headers: &[BatchHeader], last: u64) -> io::Result<Option<(BatchHeader, Vec<u8>)>> {
+        let first = headers.partition_point(|header| header.previous < last);
+        for header in headers[first..].iter().take_while(|header| header.previous == last) {
+            let mut body = vec![0; header.body() as usize];
+            (self.read_at)(&mut body, header.position + crate::LINE as u64)?;
+            if header.extents(&body, self.anchor.image).is_some() {
+                return Ok(Some((*header, body)));
+            }
+        }
+        Ok(None)
     }
 }

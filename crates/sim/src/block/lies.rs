@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::os::unix::fs::FileExt;
 
 use seawall_core::pool::block::mirror::Verdict;
+use seawall_media::block::BatchHeader;
 
 use super::{Block, SECTOR};
 use crate::Rng;
@@ -31,13 +32,15 @@ struct Done {
     at: u64,
     old: Vec<u8>,
     new: Vec<u8>,
-    /// The last batch that counted when it was done. `None` of one that failed: what is left of that vouches for nothing.
+    /// The newest batch that it vouches for: the last one that counted when it was done, or, of a batch that somebody wrote
+    /// who had been replaced, the one that it names. `None` of one that failed: what is left of that vouches for nothing.
     last: Option<u64>,
 }
 
 /// What a device did lately.
-#[derive(Default)]
 pub struct Latest {
+    /// Half of the pool's UUID, by which a batch is known.
+    pool: u64,
     writes: RefCell<VecDeque<Done>>,
 }
 
@@ -48,6 +51,11 @@ pub struct History {
 }
 
 impl Latest {
+    /// Of a device of this pool.
+    pub fn of(pool: u64) -> Self {
+        Self { pool, writes: RefCell::default() }
+    }
+
     /// A write is about to be put over what was there.
     pub fn note(&self, at: u64, old: Vec<u8>, new: &[u8]) {
         let mut writes = self.writes.borrow_mut();
@@ -60,7 +68,9 @@ impl Latest {
     /// The last batch that the device holds now.
     pub fn settle(&self, last: u64, failed: bool) {
         if let Some(write) = self.writes.borrow_mut().back_mut() {
-            write.last = (!failed).then_some(last);
+            let batch = BatchHeader::parse(&write.new, write.at, self.pool);
+            let late = batch.filter(|batch| batch.number != last).map(|batch| batch.previous);
+            write.last = (!failed).then_some(late.unwrap_or(last));
         }
     }
 
@@ -117,7 +127,7 @@ fn are_one(a: &Image, b: &Image) -> bool {
 impl Block {
     /// One power cut here and now, of a device that lied.
     pub fn lie(&self, world: &World) {
-        let [mut device] = self.contents(None).try_into().expect("one device");
+        let [mut device] = self.contents(&[]).try_into().expect("one device");
         let vouched = self.devices[0].latest.lose(&world.rng, &mut device);
         let found = self.lines_of(&device);
         world.count(|c| match found {
@@ -166,7 +176,7 @@ impl Block {
     /// The power goes, and one copy of a mirrored log loses what it had confirmed.
     pub fn lie_in_earnest(&self, world: &World) {
         let Some(liar) = self.liar(&world.rng) else { return };
-        if let Some(left) = self.believable(world, liar, &self.contents(None)) {
+        if let Some(left) = self.believable(world, liar, &self.contents(&[])) {
             world.tell(|| format!("copy {liar} had lied"));
             self.devices[liar].journal.write_all_at(&left, 0).expect("room");
         }

@@ -127,18 +127,26 @@ impl World {
 
     /// True if the log holds every change of the file made now.
     pub fn is_tracked(&self, index: usize) -> bool {
-        let name = self.files.borrow()[index].name;
-        let engine = self.engine.borrow().clone();
-        self.peek(|| {
-            let flags = name.zip(engine).map_or(0, |(name, engine)| engine.flags(name));
-            Flag::TRACKED.any_in(flags)
-        })
+        let flags = self.flags(index);
+        // Somebody lost its lock, and may not know yet: what it publishes now is not in the log any more.
+        Flag::TRACKED.any_in(flags) && !Flag::STUCK.any_in(flags)
     }
 
     /// True for a file that may not be changed: its every write is to be logged, and it failed a sync outside the log.
     pub fn is_barred(&self, index: usize) -> bool {
+        let flags = self.flags(index);
+        self.atomic && Flag::FAILED.any_in(flags) && !Flag::TRACKED.any_in(flags)
+    }
+
+    /// True if a living thread lost its lock.
+    pub(super) fn is_stuck(&self, index: usize) -> bool {
+        Flag::STUCK.any_in(self.flags(index))
+    }
+
+    fn flags(&self, index: usize) -> u32 {
         let name = self.files.borrow()[index].name;
-        self.atomic && self.is_failed(name) && !self.is_tracked(index)
+        let engine = self.engine.borrow().clone();
+        self.peek(|| name.zip(engine).map_or(0, |(name, engine)| engine.flags(name)))
     }
 
     pub(super) fn is_failed(&self, name: Option<FileRef>) -> bool {

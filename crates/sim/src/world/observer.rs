@@ -108,6 +108,28 @@ impl Observer for World {
         Some(!self.ids.borrow().contains(&process))
     }
 
+    /// One that stands still is soon replaced, and any other one now and then: whoever replaces it may be mistaken.
+    fn replaces(&self, process: u32) -> Option<bool> {
+        let leader = self.ids.borrow().iter().position(|id| *id == process);
+        let stands = leader.is_some_and(|thread| self.asleep.borrow()[thread] > 0);
+        let replaces = self.rng.one_in(if stands { 2 } else { 60 });
+        if replaces {
+            self.count(|c| c.replaced += 1);
+            self.tell(|| format!("the leader, process {process}, is replaced"));
+        }
+        Some(replaces)
+    }
+
+    /// Whoever looks may be mistaken: the holder may go on at its next step.
+    fn halts(&self) -> Option<bool> {
+        let halts = self.rng.one_in(150);
+        if halts {
+            self.count(|c| c.overtaken += 1);
+            self.tell(|| "who holds the lock seems to stand still".into());
+        }
+        Some(halts)
+    }
+
     fn confirms(&self, fd: i32) -> Option<Result<(), i32>> {
         let index = self.descriptors.borrow().get(&fd).copied()?;
         if self.journal.get() == Journal::Whole {

@@ -59,6 +59,11 @@ impl World {
             // Disks are slow: others go on meanwhile.
             self.give_way();
         }
+        if told && self.is_stuck(index) {
+            let file = &mut self.files.borrow_mut()[index];
+            file.model.unpromised =
+                Some("its records could not be retired, and who lost its lock alive logs one more");
+        }
         if told { Err(EIO) } else { Ok(()) }
     }
 

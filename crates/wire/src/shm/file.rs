@@ -122,6 +122,8 @@ words!(File {
     names: u64 @ 128,
     /// How many of them are on disk.
     durable_names: u64 @ 136,
+    /// Process and thread that raise the watermark in the pool, 0 for none: also whoever lost the lock alive does that alone.
+    raising: u64 @ 144,
 });
 
 impl<'a> File<'a> {

@@ -26,6 +26,8 @@ words!(Lane {
     seq: u64 @ 32,
     /// The persisted record whose publish has not ended: segment << 32 | offset / 64; 0 for none.
     record: u64 @ 40,
+    /// The LSN of the write in flight, 0 as long as it has drawn none.
+    lsn: u64 @ 48,
 });
 
 impl<'a> Lane<'a> {

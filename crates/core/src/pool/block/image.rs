@@ -22,7 +22,7 @@ use seawall_wire::desk::Desk;
 use super::super::{PoolError, boot, create, io as failing, map_error};
 use super::Image;
 use crate::format::{Layout, Superblock};
-use crate::journal::{GIVEN_UP, bury_leader, open};
+use crate::journal::{GIVEN_UP, bury_dead, open};
 use crate::takeover::{mapped_by_others, open_own, users_of_memory};
 
 /// The image of a pool.
@@ -89,7 +89,7 @@ impl<'a> Source<'a> {
             ))),
             0 => {
                 // Before anybody waits for one whose process nobody waited for.
-                bury_leader(desk);
+                bury_dead(desk);
                 Ok(Some((file, None)))
             }
             error => self.revive(&file, desk, error).map(|found| Some((file, Some(found)))),

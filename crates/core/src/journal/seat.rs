@@ -1,0 +1,128 @@
+//! Seats: what a leader has to itself, and what is known of those who sit.
+//!
+//! Whoever leads sits on one, and so does whoever was replaced, until it goes on and leaves. The seat from which the last batch
+//! was committed stays as it is, sat on or not: it says where that batch ends.
+
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use seawall_media::Region;
+use seawall_wire::desk::{Desk, LastWord, LeadWord, Seat};
+
+use super::Journal;
+use super::lock::{fence_off, take_from};
+#[cfg(feature = "std")]
+use crate::thread::Doing;
+use crate::thread::Thread;
+
+impl Journal {
+    /// Frees what the program that this process was before its exec holds: then the thread that led is gone, but one by
+    /// its numbers lives. `nobody_leads` is true before any thread of this program could; asked once by one thread of it.
+    pub fn bury_former_self(&self, image: &Region, nobody_leads: impl FnOnce() -> bool) {
+        let (desk, us) = (self.desk(image), Thread::this());
+        let is_ours = |seat: &Seat<'_>| sitting(*seat).is_some_and(|thread| thread.is_of_process_of(us));
+        if desk.seats().any(|seat| is_ours(&seat)) && nobody_leads() {
+            bury(desk, |seat| is_ours(&seat));
+        }
+    }
+
+    /// Frees what these clients hold, which are dead, where their threads' numbers are of another namespace and say nothing.
+    #[cfg(feature = "std")]
+    pub fn bury_clients(&self, image: &Region, is_dead: impl Fn(u32) -> bool) {
+        let is_far = |seat: Seat<'_>| sitting(seat).is_some_and(|thread| !thread.is_near());
+        let client = |seat: Seat<'_>| seat.client().load(SeqCst).checked_sub(1);
+        bury(self.desk(image), |seat| is_far(seat) && client(seat).is_some_and(&is_dead));
+    }
+}
+
+/// Who sits there.
+pub(super) fn sitting(seat: Seat<'_>) -> Option<Thread> {
+    let word = seat.holder().load(SeqCst);
+    (word != 0).then(|| Thread { word, namespace: seat.namespace().load(SeqCst) })
+}
+
+/// Sits down on a seat that is free, and is not the one of the last batch's end.
+pub(super) fn sit(desk: Desk<'_>, client: u32) -> Option<u32> {
+    let me = Thread::this();
+    let take = |seat: u32, from: u64| {
+        let view = desk.seat(seat);
+        let is_last = || LastWord(desk.last().load(SeqCst)).seat() == seat;
+        if is_last() || view.holder().compare_exchange(from, me.word, SeqCst, Relaxed).is_err() {
+            return false;
+        }
+        // Whoever sat there may have committed its batch and left.
+        if is_last() {
+            view.holder().store(0, SeqCst);
+            return false;
+        }
+        view.size().store(0, SeqCst);
+        view.namespace().store(me.namespace, SeqCst);
+        view.client().store(client, SeqCst);
+        true
+    };
+    let dead =
+        |seat: u32| sitting(desk.seat(seat)).filter(|thread| thread.is_dead()).map(|thread| thread.word);
+    let free = (0..Desk::SEATS).find(|seat| desk.seat(*seat).holder().load(SeqCst) == 0 && take(*seat, 0));
+    // Its own last write is over: nobody is gone before the kernel is done with it.
+    free.or_else(|| (0..Desk::SEATS).find(|seat| dead(*seat).is_some_and(|word| take(*seat, word))))
+}
+
+/// Where others may write, whoever leads; at most one stretch a seat.
+pub(super) fn claimed_by_others(desk: Desk<'_>, mine: u32) -> impl Iterator<Item = (u64, u64)> + use<'_> {
+    let others = (0..Desk::SEATS).filter(move |seat| *seat != mine).map(move |seat| desk.seat(seat));
+    let claims = others.filter(|seat| seat.holder().load(SeqCst) != 0);
+    claims.map(|seat| (seat.position().load(SeqCst), seat.size().load(SeqCst))).filter(|(_, size)| *size != 0)
+}
+
+/// Frees the seats of which this is true, whose threads are dead, and the lock if one of them held it.
+fn bury(desk: Desk<'_>, is_dead: impl Fn(Seat<'_>) -> bool) {
+    for seat in 0..Desk::SEATS {
+        let view = desk.seat(seat);
+        let holder = view.holder().load(SeqCst);
+        if holder == 0 || !is_dead(view) {
+            continue;
+        }
+        let word = desk.lock().load(SeqCst);
+        if word != 0 && LeadWord(word).seat() == seat && view.holder().load(SeqCst) == holder {
+            fence_off(desk);
+            take_from(desk, word);
+        }
+        // Another one may have found it dead as well, and sit there by now.
+        let _ = view.holder().compare_exchange(holder, 0, SeqCst, Relaxed);
+    }
+}
+
+/// Frees the lock and the seats of those who have ended, and be it that nobody waited for them yet: then their ids still
+/// exist, and who waits for the lock takes them for alive. The daemon's.
+#[cfg(feature = "std")]
+pub fn bury_dead(desk: Desk<'_>) {
+    bury(desk, |seat| sitting(seat).is_some_and(|thread| thread.is_dead() || thread.doing() == Doing::Ended));
+}
+
+/// Processes that stand still, or stood still until now, while they were to write a batch, and in whose place others go on:
+/// by their numbers, if they are of this namespace.
+#[cfg(feature = "std")]
+pub fn replaced(desk: Desk<'_>) -> impl Iterator<Item = u32> + use<'_> {
+    let leader = desk.leader().map(|(word, _)| word.seat());
+    let others = (0..Desk::SEATS)
+        .filter(move |seat| Some(*seat) != leader)
+        .filter_map(move |seat| sitting(desk.seat(seat)));
+    others
+        .filter(|thread| thread.is_near() && thread.doing() == Doing::StandsStill)
+        .map(|thread| (thread.word >> 32) as u32)
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::super::tests::desk_memory;
+    use super::*;
+
+    #[test]
+    fn seats_run_out_and_the_one_of_the_last_batch_is_kept() {
+        let region = desk_memory();
+        let desk = Desk::new(&region, 0);
+        desk.last().store(LastWord::new(5, 2).0, SeqCst);
+        let seats: Vec<_> = std::iter::from_fn(|| sit(desk, 0)).collect();
+        assert_eq!(seats.len(), Desk::SEATS as usize - 1);
+        assert!(!seats.contains(&2));
+    }
+}
