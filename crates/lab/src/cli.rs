@@ -124,6 +124,7 @@ pub enum Section {
     Block,
     BlockDatabases,
     BlockSustained,
+    Frozen,
     Spill,
     Cache,
     Capture,

@@ -330,6 +330,24 @@ pub const MOUNT: &[Key] = &[
     spread("of_unsafe", "`mount` / `unsafe`: the median of the rounds' ratios"),
 ];
 
+/// The object of `frozen`.
+pub const FROZEN: &[Key] = &[
+    one("writers", "programs that append and sync, each to a file of its own"),
+    one("stopped", "of them are stopped in turn, and go on"),
+    spread("fs_stall_us", "the longest write with its sync of the others in µs, on the bare file system"),
+    spread("fs_ops_s", "writes of the others a second, all together"),
+    spread("fs_late_us", "how late a thread that only sleeps woke at worst meanwhile, in µs"),
+    spread(
+        "seawall_stall_us",
+        "the longest write with its sync of the others under `seawall run`, the log on a disk",
+    ),
+    spread("seawall_ops_s", "writes of the others a second"),
+    spread("seawall_late_us", "how late that thread woke"),
+    spread("seawall_calm_stall_us", "the same under `seawall run` while nobody is stopped"),
+    spread("seawall_calm_ops_s", "writes of the same twelve a second"),
+    spread("seawall_calm_late_us", "how late that thread woke"),
+];
+
 /// The objects of `capture`.
 pub const CAPTURE: &[Key] = &[
     one("clients", "pgbench's `-c`"),
@@ -380,7 +398,7 @@ pub const CACHE: &[Key] = &[
 ];
 
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 18] = [
+pub const SECTIONS: [(&str, &[Key]); 19] = [
     ("write_fdatasync", WRITE),
     ("sustained", SUSTAINED),
     ("postgres", POSTGRES),
@@ -396,6 +414,7 @@ pub const SECTIONS: [(&str, &[Key]); 18] = [
     ("block", BLOCK),
     ("block_databases", BLOCK_DATABASES),
     ("block_sustained", BLOCK_SUSTAINED),
+    ("frozen", FROZEN),
     ("spill", SPILL),
     ("cache", CACHE),
     ("capture", CAPTURE),

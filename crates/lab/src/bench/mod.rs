@@ -13,6 +13,7 @@ mod databases;
 mod disk;
 mod fields;
 mod first_write;
+mod frozen;
 mod keys;
 mod late;
 mod mariadb;
@@ -97,7 +98,7 @@ const DATABASE_POOL_BYTES: u64 = 1 << 30;
 const ATOMIC_POOL_BYTES: u64 = 4 << 30;
 
 /// All sections, in the order they are measured.
-const PARTS: [Part; 18] = [
+const PARTS: [Part; 19] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -249,6 +250,16 @@ const PARTS: [Part; 18] = [
         run: block_sustained::run,
     },
     Part {
+        section: Section::Frozen,
+        key: "frozen",
+        rounds: 5,
+        pool: frozen::POOL,
+        find: || Ok(()),
+        steps: frozen::steps,
+        space: frozen::space,
+        run: frozen::run,
+    },
+    Part {
         section: Section::Spill,
         key: "spill",
         rounds: 5,
@@ -283,11 +294,14 @@ const PARTS: [Part; 18] = [
 impl Part {
     /// True if the log is on the disk, whatever medium the lab's own pool has; its table says so.
     fn is_on_block(&self) -> bool {
-        matches!(self.section, Section::Block | Section::BlockDatabases | Section::BlockSustained)
+        matches!(
+            self.section,
+            Section::Block | Section::BlockDatabases | Section::BlockSustained | Section::Frozen
+        )
     }
 
     fn measure(&self, lab: &mut Lab, scope: Scope) -> Result<SectionResult> {
-        if matches!(self.section, Section::Block | Section::BlockDatabases) {
+        if matches!(self.section, Section::Block | Section::BlockDatabases | Section::Frozen) {
             return lab.on_block(scope.pool, |lab| (self.run)(lab, scope));
         }
         if lab.pool.size() != scope.pool {
