@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use common::mounts::Mounts;
-use common::{SEAWALL, Said, has};
+use common::{SEAWALL, Said, cc, has};
 use nix::mount::{MsFlags, mount};
 
 const SETTING: &str = "/sys/module/fuse/parameters/enable_uring";
@@ -84,6 +84,19 @@ fn without_the_right_to_a_long_socket() {
     said.succeeds().says(&["requests by /dev/fuse", "CAP_NET_ADMIN"]);
     assert_eq!(said.err.lines().filter(|line| line.contains("CAP_NET_ADMIN")).count(), 1, "{}", said.err);
     serves(&m, "device", "/dev/fuse");
+}
+
+/// As in a container whose seccomp filter knows no io_uring.
+#[test]
+fn without_io_uring() {
+    let Some(m) = with_setting("Y\n") else { return };
+    let Some(deny) = cc(&m.place, "deny", include_str!("programs/deny.c"), &[]) else { return };
+    let deny = deny.to_str().expect("text");
+    for (errno, text) in [("1", "Operation not permitted"), ("38", "Function not implemented")] {
+        mount_under(&m, &[deny, errno], "on").fails(1, &["--fuse-uring on", text]);
+        mount_under(&m, &[deny, errno], "auto").succeeds().says(&["requests by /dev/fuse", text]);
+        serves(&m, "device", "/dev/fuse");
+    }
 }
 
 /// The machine says that it has more processors than there can be, or the setting that there are rings.
