@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use seawall_core::format::Layout;
 use seawall_core::policy::{Manage, by_preset};
 use seawall_daemon::AddRoot;
 use seawall_wire::shm::{Policy, Preset};
@@ -42,7 +43,36 @@ pub fn warn(link: &Link) {
     };
     errln!(
         "seawall: WARNING: the database has {files} data files, and this log manages {most} at a time: while that many are \
-         open, pages of others can TEAR. A new log with --size 1G manages 4096; so many descriptors must be allowed, \
-         two for each (ulimit -Hn)"
+         open, pages of others can TEAR. {}",
+        what_helps(files)
     );
+}
+
+/// No log helps a database of more files than the largest table has entries.
+fn what_helps(files: usize) -> String {
+    let most = Layout::MOST_FILES;
+    if files <= most as usize {
+        return format!(
+            "A new log with --size 1G manages {most}; so many descriptors must be allowed, two for each (ulimit -Hn)"
+        );
+    }
+    format!(
+        "No log manages more than {most}: have fewer open at a time (PostgreSQL: max_files_per_process, for all \
+         backends together), or leave full pages and doublewrite on"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_larger_log_is_not_advised_where_none_is_large_enough() {
+        assert!(what_helps(4096).contains("--size 1G"));
+        let none = what_helps(4097);
+        assert!(none.contains("No log manages more than 4096") && !none.contains("--size"), "{none}");
+        let largest = Layout::for_size(1 << 40).expect("a pool");
+        assert_eq!(Layout::for_size(1 << 30).map(|layout| layout.files), Some(largest.files));
+        assert_eq!(largest.files, Layout::MOST_FILES);
+    }
 }

@@ -50,6 +50,9 @@ impl Layout {
     /// The smallest pool: 16 MiB.
     pub const MIN_SIZE: u64 = 16 << 20;
 
+    /// Entries of the largest file table.
+    pub const MOST_FILES: u32 = 4096;
+
     /// The largest pool: what a process has of addresses.
     pub const MAX_SIZE: u64 = 1 << 47;
 
@@ -58,7 +61,7 @@ impl Layout {
         if !(Self::MIN_SIZE..=Self::MAX_SIZE).contains(&size) {
             return None;
         }
-        let files = (size >> 18).clamp(256, 4096).next_power_of_two() as u32;
+        let files = (size >> 18).clamp(256, u64::from(Self::MOST_FILES)).next_power_of_two() as u32;
         let segment_bytes = 1u32 << (size >> 8).clamp(64 << 10, 4 << 20).ilog2();
         let mut layout = Self { files, segment_bytes, segments: 0 };
         let room = size.checked_sub(layout.segments_at() as u64)?;
