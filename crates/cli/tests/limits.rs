@@ -30,7 +30,10 @@ fn a_limit_that_is_too_small_is_named() {
     limited(&place, "--as=62914560:62914560").fails(125, &["address space", "is 62914560", "raise it"]);
     assert!(begin.elapsed() < Duration::from_secs(10), "nobody waits for a daemon that is none");
     limited(&place, "--nofile=64:64").succeeds();
-    limited(&place, "--as=268435456:268435456").succeeds();
+    // Room for an arena of the C library, and for a moment not for a thread beside it: one start in three failed.
+    (0..8).for_each(|_| {
+        limited(&place, "--as=268435456:268435456").succeeds();
+    });
     limited(&place, "--memlock=0:0").succeeds();
 }
 

@@ -20,6 +20,12 @@ pub(crate) fn raise() {
     }
 }
 
+/// How many arenas the C library may make for our threads. Under a limit of addresses it makes none: for one of 64 MiB it
+/// takes 128 for a moment, in which a thread that is just being started has no room for its stack.
+pub(crate) fn arenas() -> i32 {
+    if getrlimit(Resource::As).current.is_some() { 1 } else { 2 }
+}
+
 /// Refuses what would end in the middle of a start.
 pub(crate) fn check(pool: u64) -> Result<(), DaemonError> {
     let needs = [

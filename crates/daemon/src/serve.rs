@@ -52,7 +52,7 @@ pub struct Options {
 /// [`DaemonError`] if it could not start; nothing was changed then that a later start would not put right.
 pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError> {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    crate::sys::share_arenas();
+    crate::sys::share_arenas(limits::arenas());
     limits::raise();
     limits::check(std::fs::metadata(&options.pool).map_or(0, |pool| pool.len()))?;
     let signals = block_signals();

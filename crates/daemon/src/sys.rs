@@ -139,11 +139,11 @@ pub(crate) fn wiped_at_death<T: Send + Sync + 'static>(
     }
 }
 
-/// Lets all threads of this process allocate from two arenas. The C library would reserve 64 MiB of addresses for each
-/// thread that meets another one, which a limit of addresses leaves no room for; and threads here allocate little.
-pub(crate) fn share_arenas() {
+/// Lets all threads of this process allocate from so many arenas. The C library would reserve 64 MiB of addresses for each
+/// thread that meets another one; and threads here allocate little.
+pub(crate) fn share_arenas(most: i32) {
     // SAFETY: plain integers. It is for later arenas; refused, nothing changes.
-    unsafe { libc::mallopt(libc::M_ARENA_MAX, 2) };
+    unsafe { libc::mallopt(libc::M_ARENA_MAX, most) };
 }
 
 #[cfg(test)]
