@@ -106,7 +106,7 @@ mutants! {
         "journal: a watermark is raised by who reaches the device": "journal.retire(slot, file.generation().load(Acquire), lsn)?," => "if !{m} { journal.retire(slot, file.generation().load(Acquire), lsn)? },",
         "watermark: one raises it at a time": "let is_free = holder == 0 ||" => "let is_free = {m} || holder == 0 ||",
         "watermark: all updates":
-            "|pool| cell.raise(pool, lsn)" => "|pool| if !{m} { cell.raise(pool, lsn) }",
+            "        cell.raise(pool, lsn);" => "        if !{m} { cell.raise(pool, lsn); }",
     }
     "core/src/engine/mod.rs" {
         "lock: lost alive, what is logged later": "Flag::STUCK.any_in(f.flags().load(Acquire)) { FOREVER }" => "Flag::STUCK.any_in(f.flags().load(Acquire)) && !{m} { FOREVER }",
@@ -177,7 +177,7 @@ mutants! {
         "state: a hold leaves the log": "        self.leave(file.slot, f, Flag(0), retire);" => "        if !{m} { self.leave(file.slot, f, Flag(0), retire); }",
     }
     "core/src/append.rs" {
-        "retired: not past operations under way": "        inflight.fold(next, u64::min) - 1" => "        if {m} { next - 1 } else { inflight.fold(next, u64::min) - 1 }",
+        "retired: not past operations under way": "counts.map(|(_, lsn)| lsn).fold(next, u64::min) - 1" => "if {m} { next - 1 } else { counts.map(|(_, lsn)| lsn).fold(next, u64::min) - 1 }",
         "inflight: lower bound of an operation":
             "        lane.inflight().store(log.shm.header().next_lsn().load(Acquire), Relaxed);" =>
             "        if !{m} { lane.inflight().store(log.shm.header().next_lsn().load(Acquire), Relaxed); }",
@@ -278,9 +278,9 @@ mutants! {
             "slots.iter().flat_map(|slot| if {m} { BTreeSet::from([*slot]) } else { daemon.guards.companions(*slot) }).collect();",
     }
     "media/src/block/read.rs" {
-        "journal: a batch names one that is missed": "headers.iter().map(|header| header.previous)" => "headers.iter().map(|header| if {m} { 0 } else { header.previous })",
+        "journal: a batch names one that is missed": "claims.iter().map(|claim| claim.previous)" => "claims.iter().map(|claim| if {m} { 0 } else { claim.previous })",
         "journal: an anchor names one that is missed": ".chain([anchor.last])" => ".chain([if {m} { 0 } else { anchor.last }])",
-        "journal: replaced, of attempts the last one counts": "(header.previous, Reverse(header.number))" => "(header.previous, Reverse(if {m} { !header.number } else { header.number }))",
+        "journal: replaced, of attempts the last one counts": "(claim.previous, Reverse(claim.number))" => "(claim.previous, Reverse(if {m} { !claim.number } else { claim.number }))",
     }
     "core/src/journal/capture.rs" {
         "journal: the LSN cut": ".filter(|r| r.lsn < cut)" => ".filter(|r| r.lsn < cut || {m})",

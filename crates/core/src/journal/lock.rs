@@ -340,7 +340,12 @@ impl<'a> Wait<'a> {
         sleepers.store(1, SeqCst);
         if self.desk.lock().load(SeqCst) != 0 {
             let woken = futex::wait(bell, futex::Flags::empty(), self.bell, Some(&NAP));
-            self.naps = if woken == Err(Errno::TIMEDOUT) { self.naps + 1 } else { 0 };
+            self.naps = match woken {
+                Err(Errno::TIMEDOUT) => self.naps + 1,
+                // A signal says nothing about the leader, and a program with a timer hears many.
+                Err(Errno::INTR) => self.naps,
+                _ => 0,
+            };
             self.leads_next |= woken.is_ok();
         }
     }

@@ -93,22 +93,29 @@ pub fn read(
     let (a, b) = copies.split_at(ANCHOR_BYTES);
     let anchor = Anchor::choose([a, b], len).map_err(JournalError::Anchor)?;
     let journal = Journal { anchor, read_at };
-    let headers = journal.headers()?;
+    let claims = journal.claims()?;
     let mut found =
         Recovered { anchor, last: anchor.before, highest: anchor.before, end: anchor.tail, batches: 0 };
-    while let Some((header, body)) = journal.next(&headers, found.last)? {
+    while let Some((header, body)) = journal.next(&claims, found.last)? {
         let Some(extents) = header.extents(&body, anchor.image) else { break };
         extents.for_each(|(offset, bytes)| apply(offset, bytes));
         found.last = header.number;
         found.end = header.position + header.len().next_multiple_of(u64::from(anchor.block));
         found.batches += 1;
     }
-    found.highest = headers.iter().map(|header| header.number).fold(found.highest, u64::max);
-    let vouched = headers.iter().map(|header| header.previous).chain([anchor.last]);
+    found.highest = claims.iter().map(|claim| claim.number).fold(found.highest, u64::max);
+    let vouched = claims.iter().map(|claim| claim.previous).chain([anchor.last]);
     match vouched.filter(|missing| *missing > found.last).min() {
         Some(missing) => Err(JournalError::Lost { last: found.last, missing }),
         None => Ok(found),
     }
+}
+
+/// What a header says of the chain. As small as it can be: a large ring has millions of them.
+struct Claim {
+    previous: u64,
+    number: u64,
+    position: u64,
 }
 
 struct Journal<R> {
@@ -117,20 +124,26 @@ struct Journal<R> {
 }
 
 impl<R: Fn(&mut [u8], u64) -> io::Result<()>> Journal<R> {
-    /// All valid headers of the ring, those that name the same predecessor next to each other, the highest number first.
-    fn headers(&self) -> io::Result<Vec<BatchHeader>> {
+    /// What all valid headers of the ring say, those that name the same predecessor next to each other, the highest number
+    /// first.
+    fn claims(&self) -> io::Result<Vec<Claim>> {
         const PIECE: u64 = 1 << 20;
         let (size, block) = (self.anchor.size, u64::from(self.anchor.block));
-        let (mut piece, mut headers) = (vec![0; PIECE as usize], Vec::new());
+        let (mut piece, mut claims) = (vec![0; PIECE as usize], Vec::new());
         for from in (RING_AT..size).step_by(PIECE as usize) {
             let bytes = &mut piece[..PIECE.min(size - from) as usize];
             (self.read_at)(bytes, from)?;
             let places = (from..size).step_by(block as usize);
             let lines = bytes.chunks_exact(block as usize).zip(places);
-            headers.extend(lines.filter_map(|(line, place)| self.header(line, place)));
+            let headers = lines.filter_map(|(line, place)| self.header(line, place));
+            claims.extend(headers.map(|h| Claim {
+                previous: h.previous,
+                number: h.number,
+                position: h.position,
+            }));
         }
-        headers.sort_unstable_by_key(|header| (header.previous, Reverse(header.number)));
-        Ok(headers)
+        claims.sort_unstable_by_key(|claim| (claim.previous, Reverse(claim.number)));
+        Ok(claims)
     }
 
     /// The header at this place, of a batch that fits there.
@@ -140,13 +153,16 @@ impl<R: Fn(&mut [u8], u64) -> io::Result<()>> Journal<R> {
     }
 
     /// The whole batch that follows this one, if there is one.
-    fn next(&self, headers: &[BatchHeader], last: u64) -> io::Result<Option<(BatchHeader, Vec<u8>)>> {
-        let first = headers.partition_point(|header| header.previous < last);
-        for header in headers[first..].iter().take_while(|header| header.previous == last) {
+    fn next(&self, claims: &[Claim], last: u64) -> io::Result<Option<(BatchHeader, Vec<u8>)>> {
+        let first = claims.partition_point(|claim| claim.previous < last);
+        for claim in claims[first..].iter().take_while(|claim| claim.previous == last) {
+            let mut line = [0; crate::LINE];
+            (self.read_at)(&mut line, claim.position)?;
+            let Some(header) = self.header(&line, claim.position) else { continue };
             let mut body = vec![0; header.body() as usize];
             (self.read_at)(&mut body, header.position + crate::LINE as u64)?;
             if header.extents(&body, self.anchor.image).is_some() {
-                return Ok(Some((*header, body)));
+                return Ok(Some((header, body)));
             }
         }
         Ok(None)
