@@ -149,6 +149,7 @@ mutants! {
         "state: given to another user": "op().inspect(|()| self.set_flag(file, Flag::GIVEN_AWAY))" => "op().inspect(|()| if !{m} { self.set_flag(file, Flag::GIVEN_AWAY) })",
     }
     "core/src/engine/write.rs" {
+        "atomic: what failed outside the log is written": "if Flag::ATOMIC.any_in(flags) && Flag::FAILED.any_in(flags) {" => "if !{m} && Flag::ATOMIC.any_in(flags) && Flag::FAILED.any_in(flags) {",
         "journal: a truncate is hardened first": "        kind == RecordKind::Truncate" => "        (kind == RecordKind::Truncate && !{m})",
         "journal: a page of policy atomic is hardened first": "Flag::ATOMIC.any_in(f.flags().load(Relaxed))\n    }" => "Flag::ATOMIC.any_in(f.flags().load(Relaxed)) && !{m}\n    }",
         "state: a short write leaves the log": "if !done.is_ok_and(|r| whole(r, intake.length)) {" => "if !done.is_ok_and(|r| whole(r, intake.length)) && !{m} {",
