@@ -45,7 +45,10 @@ pub fn is_hidden(dir: BorrowedFd<'_>, name: &OsStr) -> bool {
     match stem(OWN_SUFFIX) {
         Some(base) => {
             let is_half_a_guard = || mode(dir, name).is_some_and(|mode| mode & S_IFMT == S_IFDIR);
-            is_guarded(dir, OsStr::from_bytes(base)) || stand_in::is_directory(base) && is_half_a_guard()
+            // What is gone the daemon has put back under its own name since it was listed.
+            is_guarded(dir, OsStr::from_bytes(base))
+                || stand_in::is_directory(base) && is_half_a_guard()
+                || mode(dir, name).is_none()
         }
         None => stem(stand_in::TEMPORARY).is_some(),
     }

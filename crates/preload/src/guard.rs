@@ -108,12 +108,18 @@ fn judge(dir: c_int, name: &CStr) -> Shown {
             match is_up(dir, stem) {
                 true => Shown::As(base.len()),
                 false if is_half_a_guard => Shown::Not,
+                // The daemon has lowered the guard since this was listed.
+                false if !sys::exists(dir, name) => match sys::exists(dir, stem) {
+                    true => Shown::As(base.len()),
+                    false => Shown::Not,
+                },
                 false => Shown::Plain,
             }
         }
         Some(_) => Shown::Plain,
         None if bytes.strip_suffix(stand_in::TEMPORARY).is_some_and(stand_in::may_stand_at) => Shown::Not,
-        None if is_guarded(bytes) && is_up(dir, name) => Shown::Not,
+        // The same of one whose file is gone.
+        None if is_guarded(bytes) && (is_up(dir, name) || !sys::exists(dir, name)) => Shown::Not,
         None => Shown::Plain,
     };
     if shown != Shown::Plain && session::engine().is_none() { Shown::Plain } else { shown }
