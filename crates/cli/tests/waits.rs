@@ -334,6 +334,94 @@ fn what_a_stranger_synced_and_left_is_safe_when_the_daemon_goes_on() {
     assert_eq!(byte, 0xee, "{}", said.out);
 }
 
+/// A control group of a test's own.
+struct Group {
+    dir: std::path::PathBuf,
+    /// The file that freezes it, and what is written there to freeze it and to let it go on.
+    state: (&'static str, &'static str, &'static str),
+}
+
+impl Group {
+    /// `None` where none can be made that can be frozen.
+    fn new() -> Option<Self> {
+        let kinds = [
+            ("/sys/fs/cgroup/freezer", ("freezer.state", "FROZEN", "THAWED")),
+            ("/sys/fs/cgroup", ("cgroup.freeze", "1", "0")),
+        ];
+        kinds.into_iter().find_map(|(root, state)| {
+            let dir = std::path::Path::new(root).join(format!("seawall-test-{}", std::process::id()));
+            fs::create_dir(&dir).ok()?;
+            let group = Self { dir, state };
+            group.dir.join(state.0).exists().then_some(group)
+        })
+    }
+
+    /// The same command, in this group.
+    fn command(&self, of: &Command) -> Command {
+        let mut command = Command::new("sh");
+        let enter = format!("echo $$ > {}/cgroup.procs; exec \"$@\"", self.dir.display());
+        command.args(["-c", &enter, "sh"]).arg(of.get_program()).args(of.get_args());
+        if let Some(dir) = of.get_current_dir() {
+            command.current_dir(dir);
+        }
+        for (name, value) in of.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
+    }
+
+    fn is_frozen(&self) -> bool {
+        let said = |file: &str, what: &str| {
+            fs::read_to_string(self.dir.join(file)).is_ok_and(|text| text.contains(what))
+        };
+        said("freezer.state", "FROZEN") || said("cgroup.events", "frozen 1")
+    }
+
+    fn say(&self, what: &str) {
+        fs::write(self.dir.join(self.state.0), what).expect("its state");
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::write(self.dir.join(self.state.0), self.state.2);
+        let _ = fs::remove_dir(&self.dir);
+    }
+}
+
+/// The daemon, `seawall run` and the database are frozen all together, as `docker pause` or `systemctl freeze` does it.
+#[test]
+fn no_open_waits_for_a_daemon_whose_control_group_is_frozen() {
+    let Some(group) = common::is_root().then(Group::new).flatten() else {
+        return eprintln!("skipped: needs root, and a control group that can be frozen");
+    };
+    let place = Place::new();
+    let mut writer = Writer::start_by(&place, group.command(&place.run_command(&Writer::PROGRAM)));
+    writer.write(5);
+    let daemon = place.daemon().expect("a daemon");
+    wait_for("the watchdog to be there", || {
+        fs::read_to_string(group.dir.join("cgroup.procs")).is_ok_and(|pids| {
+            let names =
+                pids.lines().map(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default());
+            pids.lines().any(|pid| pid == daemon.to_string())
+                && !names.into_iter().any(|name| name.contains("-watch"))
+        })
+    });
+    group.say(group.state.1);
+    wait_for("all of them to stand still", || group.is_frozen());
+    let begin = Instant::now();
+    drop(overwrite(&place, "x-wal"));
+    let took = begin.elapsed();
+    group.say(group.state.2);
+    println!("{took:?}");
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    writer.write(5);
+    writer.finish().succeeds();
+}
+
 /// It is stopped at any moment: before it has read of an open, and before it has answered. Nobody waits for longer than the
 /// watchdog needs.
 #[test]

@@ -1,5 +1,5 @@
-//! The watchdog: a small process that answers for a daemon that stands still (SIGSTOP, a debugger), so that nobody waits
-//! for it. It is the daemon's child and ends with it, whatever state it is in itself.
+//! The watchdog: a small process that answers for a daemon that stands still (SIGSTOP, a debugger, a frozen control group),
+//! so that nobody waits for it. It is the daemon's child and ends with it, whatever state it is in itself.
 //!
 //! It asks the daemon for a sign of life ([`pulse`](crate::pulse)) some times a second. While none comes:
 //!
@@ -13,11 +13,12 @@
 //! Invariant: it does nothing that the daemon must know of but what it tells it. Both may be at work for a moment, when a
 //! daemon goes on or was only slow: each event and each connection comes to one of them.
 //!
-//! Not handled here: a cgroup that is frozen with the watchdog in it.
+//! Where it may, it leaves the control groups that are frozen with the daemon. Not handled here: one that it may not leave,
+//! because it is not root, or in a container.
 
 use std::collections::HashSet;
 use std::ffi::CStr;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
@@ -75,10 +76,25 @@ pub fn run() {
     let kill = Some(rustix::process::Signal::KILL);
     let tied = rustix::process::set_parent_process_death_signal(kill);
     let _ = rustix::thread::set_name(NAME);
+    leave_groups();
     let socket = io::stdin().as_fd().try_clone_to_owned();
     if let (Ok(()), Ok(socket)) = (tied, socket) {
         // An error means that the daemon is gone.
         let _ = watch(&socket);
+    }
+}
+
+/// Moves to the control groups that nobody freezes: the roots, of version 1's freezer and of version 2, which is elsewhere
+/// where a machine has both. Its end comes with the daemon's, whatever group is ended.
+fn leave_groups() {
+    const ROOTS: [&str; 3] = [
+        "/sys/fs/cgroup/freezer/cgroup.procs",
+        "/sys/fs/cgroup/unified/cgroup.procs",
+        "/sys/fs/cgroup/cgroup.procs",
+    ];
+    for root in ROOTS {
+        // Not there, or not allowed: then it is frozen with the daemon.
+        let _ = std::fs::OpenOptions::new().write(true).open(root).and_then(|mut file| file.write_all(b"0"));
     }
 }
 
