@@ -169,8 +169,10 @@ fn who_is_stopped_while_it_leads_holds_nobody_up() {
         writer.write(1);
         blocks += 1;
         assert!(stopped.is_still(), "nobody else lets it go on");
-        if journal()["replaced"] != 0 {
-            assert_eq!(journal()["standing_still"], serde_json::json!([busy.program]));
+        // What was written may not be synced yet: that waits until somebody takes the place of one that leads.
+        let is_named = || journal()["standing_still"] == serde_json::json!([busy.program]);
+        if (0..10).any(|_| is_named()) {
+            assert_ne!(journal()["replaced"], 0);
             writer.write(20);
             blocks += 20;
             break;
