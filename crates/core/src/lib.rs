@@ -45,7 +45,7 @@ pub mod spill;
 pub mod table;
 #[cfg(feature = "std")]
 pub mod takeover;
-mod thread;
+pub mod thread;
 
 pub use engine::{At, AttachError, Engine, FileRef, JoinError, Scope};
 pub use owner::Owner;

@@ -70,7 +70,7 @@ impl Thread {
         let mut name = Text::default();
         let task = Task { pid, name: name.number(tid).bytes() };
         match task.state() {
-            Some(b'R' | b'D') if !task.is_halted() => Doing::Works,
+            Some(b'R' | b'D') if !task.waits_in_a_halt() => Doing::Works,
             Some(b'Z' | b'X') => Doing::Ended,
             Some(_) => Doing::StandsStill,
             None => Doing::Unknown,
@@ -80,6 +80,13 @@ impl Thread {
     fn numbers(self) -> (u32, u32) {
         ((self.word >> 32) as u32, self.word as u32)
     }
+}
+
+/// One letter for how a thread stands, as in proc_pid_stat(5): `R`, `S`, `T` (stopped), `t` (by a debugger) and so on. `None`
+/// if it is gone, or may not be looked at.
+pub fn state(pid: u32, tid: u32) -> Option<u8> {
+    let mut name = Text::default();
+    Task { pid, name: name.number(tid).bytes() }.state()
 }
 
 /// True if a process was stopped (a signal, a debugger) or frozen (a control group of either version), as far as can be
@@ -111,12 +118,14 @@ struct Task<'a> {
 impl Task<'_> {
     /// What all threads of a process that stands still do is seen in those that were about to run.
     fn is_halted(&self) -> bool {
+        self.waits_in_a_halt() || matches!(self.state(), Some(b'T' | b't'))
+    }
+
+    fn waits_in_a_halt(&self) -> bool {
         /// Where a thread waits in the kernel that was frozen by version 1 and by version 2 of control groups, or stopped.
         const HALTS: [&[u8]; 4] = [b"__refrigerator", b"get_signal", b"do_freezer_trap", b"do_signal_stop"];
         let mut function = [0; 32];
-        let waits =
-            self.read(b"/wchan\0", &mut function).is_some_and(|len| HALTS.contains(&&function[..len]));
-        waits || matches!(self.state(), Some(b'T' | b't'))
+        self.read(b"/wchan\0", &mut function).is_some_and(|len| HALTS.contains(&&function[..len]))
     }
 
     /// Its state as in proc_pid_stat(5).

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use seawall_core::journal::bury_dead;
+use seawall_core::thread;
 use seawall_wire::desk::{Desk, LeadWord};
 
 use crate::state::Daemon;
@@ -54,9 +55,9 @@ impl Lead {
 
     /// How its thread stands still, if it does.
     fn halt(self) -> Option<Halt> {
-        match process::thread_state(self.pid(), self.word as u32)? {
-            'T' => Some(Halt::Stopped),
-            't' => Some(Halt::Traced),
+        match thread::state(self.pid(), self.word as u32)? {
+            b'T' => Some(Halt::Stopped),
+            b't' => Some(Halt::Traced),
             _ => None,
         }
     }
@@ -128,7 +129,7 @@ fn let_go_on(desk: Desk<'_>, mut lead: Lead) -> Result<(), String> {
         send(&process, Signal::CONT)?;
         wait(|| Lead::now(desk) != Some(lead));
         send(&process, Signal::STOP)?;
-        wait(|| process::thread_state(lead.pid(), lead.word as u32).is_none_or(|state| state == 'T'));
+        wait(|| thread::state(lead.pid(), lead.word as u32).is_none_or(|state| state == b'T'));
         match Lead::now(desk).filter(|now| now.word == lead.word) {
             Some(again) => lead = again,
             None => return Ok(()),
@@ -182,7 +183,7 @@ mod tests {
         }
 
         fn state(&self) -> Option<char> {
-            process::thread_state(self.0.id(), self.0.id())
+            thread::state(self.0.id(), self.0.id()).map(char::from)
         }
 
         fn word(&self) -> u64 {

@@ -70,14 +70,6 @@ pub fn stat(pid: u32) -> Option<Stat> {
     Some(Stat { state, parent, threads, started_ns: ticks * TICK_NS })
 }
 
-/// One letter for how a thread stands: `R`, `S`, `T` (stopped), `t` (by a debugger) and so on. `None` if it is gone, or
-/// may not be looked at.
-pub fn thread_state(pid: u32, tid: u32) -> Option<char> {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
-    // As in `stat`: the name may hold anything.
-    text[text.rfind(')')? + 1..].trim_start().chars().next()
-}
-
 /// A number that is above those of all its descriptors.
 pub fn descriptors(pid: u32) -> i32 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

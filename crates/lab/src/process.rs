@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 pub use tree::{
-    adopt_orphans, command_line, descendants, is_alive, kill_and_wait, kill_leftovers, reap_orphans,
+    adopt_orphans, command_line, descendants, is_alive, kill_and_wait, kill_leftovers, pids, reap_orphans,
 };
 use tree::{disown, own};
 

@@ -103,7 +103,7 @@ fn judge(dir: c_int, name: &CStr) -> Shown {
     let shown = match bytes.strip_suffix(SUFFIX) {
         Some(base) if stand_in::may_stand_at(base) => {
             let mut room = [0; PATH_MAX];
-            let Some(stem) = stem(base, &mut room) else { return Shown::Plain };
+            let Some(stem) = copied(base, &mut room) else { return Shown::Plain };
             let is_half_a_guard = stand_in::is_directory(base) && sys::is_directory(dir, name);
             match is_up(dir, stem) {
                 true => Shown::As(base.len()),
@@ -125,8 +125,9 @@ fn judge(dir: c_int, name: &CStr) -> Shown {
     if shown != Shown::Plain && session::engine().is_none() { Shown::Plain } else { shown }
 }
 
-fn stem<'a>(base: &[u8], room: &'a mut [u8; PATH_MAX]) -> Option<&'a CStr> {
-    room.get_mut(..base.len())?.copy_from_slice(base);
+/// A part of a path as a path of its own.
+pub fn copied<'a>(part: &[u8], room: &'a mut [u8; PATH_MAX]) -> Option<&'a CStr> {
+    room.get_mut(..part.len())?.copy_from_slice(part);
     CStr::from_bytes_until_nul(room).ok()
 }
 

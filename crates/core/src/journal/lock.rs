@@ -183,8 +183,8 @@ impl<'a> Lead<'a> {
         debug_assert!(was.is_ok(), "{was:?} was replaced though it is pinned");
     }
 
-    /// Says that it writes there, or may, until [`said`](Self::is_through). False: somebody took its place, and does not
-    /// know.
+    /// Says that it writes there, or may, until it [is through](Self::is_through). False: somebody took its place, and may
+    /// not know of that.
     pub(super) fn claim(&self, position: u64, size: u64) -> bool {
         let seat = self.desk.seat(self.seat());
         seat.position().store(position, SeqCst);

@@ -106,9 +106,7 @@ pub fn replaced(desk: Desk<'_>) -> impl Iterator<Item = u32> + use<'_> {
     let others = (0..Desk::SEATS)
         .filter(move |seat| Some(*seat) != leader)
         .filter_map(move |seat| sitting(desk.seat(seat)));
-    others
-        .filter(|thread| thread.is_near() && thread.doing() == Doing::StandsStill)
-        .map(|thread| (thread.word >> 32) as u32)
+    others.filter(|thread| thread.doing() == Doing::StandsStill).map(|thread| (thread.word >> 32) as u32)
 }
 
 #[cfg(all(test, feature = "std"))]

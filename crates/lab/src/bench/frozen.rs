@@ -153,15 +153,11 @@ fn stop_in_turn(dir: &Path, enough: impl Fn() -> bool) {
 
 /// The processes of this writer.
 fn pids_of(dir: &Path, writer: usize) -> Vec<u32> {
-    let name = format!("w{writer}.db-wal");
-    let dir = dir.to_string_lossy();
+    // The shell that starts them has no name of theirs in its script.
+    let (name, dir) = (format!(" w{writer}.db-wal "), dir.to_string_lossy());
     let is_it = |pid: &u32| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let words: Vec<_> = line.split(|byte| *byte == 0).collect();
-        // The shell that starts them has all of it in one word.
-        words.contains(&name.as_bytes()) && words.contains(&dir.as_bytes())
+        let line = process::command_line(*pid);
+        line.contains(&name) && line.contains(&*dir)
     };
-    let Ok(all) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(is_it).collect()
+    process::pids().filter(is_it).collect()
 }

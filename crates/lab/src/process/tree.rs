@@ -114,8 +114,13 @@ struct Entry {
 }
 
 fn processes() -> impl Iterator<Item = Entry> {
+    pids().filter_map(read)
+}
+
+/// All processes of this machine.
+pub fn pids() -> impl Iterator<Item = u32> {
     let names = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.file_name());
-    names.filter_map(|name| name.to_str()?.parse().ok()).filter_map(read)
+    names.filter_map(|name| name.to_str()?.parse().ok())
 }
 
 fn read(pid: u32) -> Option<Entry> {
