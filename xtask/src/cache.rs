@@ -8,7 +8,7 @@ use seawall_cache::shared::{FileRecord, Header, StoreHeader};
 use seawall_cache::simulate::{Counts, optimum, run, without};
 use seawall_cache::trace::{Recording, Trace, encode, synthetic};
 
-use crate::layout::Struct;
+use crate::fields::Struct;
 use crate::table;
 
 /// The page the tables are on.

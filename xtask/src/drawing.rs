@@ -1,6 +1,6 @@
 //! A struct drawn 8 bytes wide. Long fields take one row, whose end the next row's offset tells.
 
-use crate::layout::Struct;
+use crate::fields::Struct;
 
 /// Columns of one byte, its border included.
 const BYTE: usize = 8;

@@ -4,14 +4,17 @@
 //! to. Outputs: the marked regions of `docs/FORMAT.md` and `docs/CACHE.md`, and a list of what is wrong. `cargo test -p xtask` fails on a page that is
 //! not current; `make docs` rewrites it. Not handled here: docs/COVERAGE.md, which the preload generates.
 //!
-//! And [`mutate`]: everything that keeps a promise is broken once, and something must notice.
+//! And [`mutate`]: everything that keeps a promise is broken once, and something must notice. And [`modules`]: no
+//! circles of imports.
 
 #![forbid(unsafe_code)]
 
 pub mod cache;
 mod drawing;
+mod fields;
 mod layout;
 mod links;
+pub mod modules;
 pub mod mutate;
 mod named_tests;
 mod regions;
@@ -19,7 +22,6 @@ mod results;
 mod source;
 mod table;
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 pub use cache::CACHE_PAGE;
@@ -50,22 +52,4 @@ pub fn format_page(now: &str) -> Result<String, String> {
 /// A region that is unknown or not closed, or a recorded trace that is damaged.
 pub fn cache_page(now: &str) -> Result<String, String> {
     regions::rewrite(now, cache::region)
-}
-
-/// Every page that is checked: the ones at the root of the tree and those in `docs/`.
-///
-/// # Errors
-/// If a directory cannot be read.
-pub fn pages(root: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut pages = Vec::new();
-    for dir in [root.to_owned(), root.join("docs")] {
-        for entry in std::fs::read_dir(dir)? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|e| e == "md") {
-                pages.push(path);
-            }
-        }
-    }
-    pages.sort();
-    Ok(pages)
 }

@@ -3,6 +3,7 @@
 //! `cargo run -p xtask -- cache-trace STRACE PART_OF_PATH BLOCK_BYTES LIMIT OUT`: a recorded trace for that table;
 //! crates/cache/traces/record.sh runs it.
 //! `cargo run -p xtask -- results [DIRECTORY]`: writes docs/RESULTS.md from what the campaigns said (out/).
+//! `cargo run -p xtask -- modules`: which files of a crate import each other in circles.
 //! `cargo run -p xtask -- mutate-fences [PART OF A NAME [POINTS]]`: breaks what keeps the promises, one thing at a time;
 //! the fates go to out/mutants.json.
 
@@ -13,11 +14,11 @@ use std::path::Path;
 use seawall_cache::trace::Recording;
 use xtask::{
     CACHE_PAGE, FORMAT_PAGE, RESULTS_PAGE, cache, cache_page, check_links, check_named_tests, format_page,
-    mutate, results_page, root,
+    modules, mutate, results_page, root,
 };
 
 const USAGE: &str = "usage: xtask docs | xtask cache-algorithms | xtask cache-trace STRACE PART_OF_PATH BLOCK_BYTES LIMIT OUT \
-    | xtask results [DIRECTORY] | xtask mutate-fences [PART OF A NAME [CRASH POINTS]]";
+    | xtask results [DIRECTORY] | xtask modules | xtask mutate-fences [PART OF A NAME [CRASH POINTS]]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         ["cache-trace", strace, part, bytes, limit, to] => cache_trace(strace, part, [bytes, limit], to),
         ["results"] => results("out"),
         ["results", dir] => results(dir),
+        ["modules"] => circles(),
         ["mutate-fences"] => mutate_fences("", mutate::POINTS),
         ["mutate-fences", only] if !only.starts_with('-') => mutate_fences(only, mutate::POINTS),
         ["mutate-fences", only, points] => mutate_fences(only, points),
@@ -39,6 +41,14 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn circles() -> Result<(), String> {
+    let found = modules::survey(&root())?;
+    print!("{}", modules::table(&found));
+    let wrong = modules::wrong(&found);
+    let first_lines = || wrong.iter().filter_map(|text| text.lines().next()).collect::<Vec<_>>();
+    if wrong.is_empty() { Ok(()) } else { Err(first_lines().join("\n")) }
 }
 
 fn mutate_fences(only: &str, points: &str) -> Result<(), String> {

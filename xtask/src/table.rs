@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::layout::Struct;
+use crate::fields::Struct;
 
 /// The table of `of`, with the sentences of the table in `old`.
 ///
