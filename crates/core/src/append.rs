@@ -11,7 +11,7 @@
 //! * A segment belongs to one lane at a time and is filled from the front. What follows the last record
 //!   is either of a former use (other `seq`) or torn, hence invalid.
 //!
-//! Not handled here: order between writers of one file (`lock`), freeing segments (`destage`).
+//! Not handled here: order between writers of one file (`file`), freeing segments (`destage`).
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -21,6 +21,7 @@ use seawall_media::LINE;
 use seawall_wire::shm::{Lane, SegmentState, Shm};
 
 use crate::Owner;
+use crate::file::Slot;
 use crate::format::{Layout, RecordFlags, RecordHeader, RecordKind, SegmentHeader};
 use crate::intake::Intake;
 use crate::store::Store;
@@ -152,8 +153,8 @@ impl Log {
     /// has it since has synced the file and raised its watermark. When it goes on it finds that out.
     fn is_lost(&self, lane: Lane<'_>, inflight: u64) -> bool {
         let (owner, lsn) = (lane.owner().load(SeqCst), lane.lsn().load(SeqCst));
-        let Some(f) = self.shm.file(lane.slot().load(SeqCst)) else { return false };
-        let is_retired = lsn != 0 && lsn <= f.watermark().load(SeqCst) && f.lock().load(SeqCst) != owner;
+        let Some(slot) = Slot::of(&self.shm, lane.slot().load(SeqCst)) else { return false };
+        let is_retired = lsn != 0 && lsn <= slot.watermark() && slot.holder() != owner;
         // Otherwise the lane may be another one's by now, of which this says nothing.
         is_retired && lane.inflight().load(SeqCst) == inflight
     }

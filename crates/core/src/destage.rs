@@ -15,13 +15,13 @@ use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 use rustix::thread::futex;
 use seawall_media::magic;
 use seawall_stats::{Event, ticks};
-use seawall_wire::shm::{File, Flag, SegmentState};
+use seawall_wire::shm::SegmentState;
 
 use crate::certain::fdatasync;
-use crate::engine::{class, distrust, retires};
+use crate::engine::Entering;
+use crate::file::{Flag, Inside, Slot};
 use crate::format::{Cell, Layout};
-use crate::lock::{self, Entry};
-use crate::{Engine, Errno, Owner, persist};
+use crate::{Engine, Errno, FileRef, Owner};
 
 /// Bytes begun at once of what a file has grown by: its appenders wait behind them.
 const GROWN_PIECE: u64 = 4 << 20;
@@ -98,24 +98,26 @@ impl<'e> Destager<'e> {
     pub fn round(&mut self, files: &mut dyn Files) -> Round {
         let mut round = Round::default();
         let mut safe = self.engine.log.stable_lsn();
-        for (slot, f) in self.engine.shm().files() {
-            if !is_dirty(f) {
-                self.touch_alone(slot, f, files);
-                self.look_ahead(slot, f, files);
-                round.readmitted += u32::from(self.engine.may_rejoin(f) && self.readmit(f, slot, files));
+        for slot in self.engine.slots() {
+            let file = slot.file();
+            if !slot.is_dirty() {
+                self.touch_alone(slot, file, files);
+                self.look_ahead(slot, file, files);
+                round.readmitted +=
+                    u32::from(self.engine.may_rejoin(slot) && self.readmit(slot, file, files));
                 continue;
             }
-            if files.is_due(slot, f.watermark().load(Acquire)) {
-                match self.sync(slot, f, files) {
+            if files.is_due(slot.number(), slot.watermark()) {
+                match self.sync(slot, file, files) {
                     Ok(()) => round.synced += 1,
-                    Err(error) => round.failed.push((slot, error)),
+                    Err(error) => round.failed.push((slot.number(), error)),
                 }
             } else {
-                self.look_ahead(slot, f, files);
+                self.look_ahead(slot, file, files);
             }
-            if is_dirty(f) {
+            if slot.is_dirty() {
                 round.dirty += 1;
-                safe = safe.min(f.watermark().load(Acquire));
+                safe = safe.min(slot.watermark());
             }
         }
         // Nothing is set free that a recovery could still read as live.
@@ -126,50 +128,55 @@ impl<'e> Destager<'e> {
         round
     }
 
-    fn sync(&self, slot: u32, f: File<'_>, files: &mut dyn Files) -> io::Result<()> {
-        let failed = || Flag::FAILED.any_in(f.flags().load(Acquire));
+    fn sync(&self, slot: Slot<'_>, file: FileRef, files: &mut dyn Files) -> io::Result<()> {
+        let number = slot.number();
+        let failed = || slot.state().has(Flag::FAILED);
         let earlier = || io::Error::other("an earlier sync of it failed");
         if failed() {
             // Whatever the disk said now would not be believed below; so it is not asked.
             return Err(earlier());
         }
-        let fd = files.descriptor(slot)?;
-        let Entry::Alone(guard) = lock::enter(self.engine.shm(), f, self.who) else { return Ok(()) };
+        let fd = files.descriptor(number)?;
+        let Entering::Alone(inside) = self.engine.enter(self.who, file) else { return Ok(()) };
         // Nobody is inside, so every record up to here has been published.
-        let last = retires(f);
+        let last = inside.retires();
         let (bytes, piece) = match self.waits_for_a_disk() {
-            false => (measure(f, fd), GROWN_PIECE),
-            true => (no_stores(f, fd)?, BESIDE_LOG_PIECE),
+            false => (measure(&inside, fd), GROWN_PIECE),
+            true => (no_stores(slot, fd)?, BESIDE_LOG_PIECE),
         };
-        touch(f, fd);
+        touch(&inside, fd);
         // A lock that was inherited is kept until the lost holder's record is retired.
-        let was_inherited = guard.inherited();
-        let guard = was_inherited.then_some(guard);
+        let was_inherited = inside.inherited();
+        let kept = was_inherited.then_some(inside);
         let start = ticks();
-        if !was_inherited && let Err(error) = files.write_out(slot, bytes, piece) {
-            distrust(f);
+        if kept.is_none()
+            && let Err(error) = files.write_out(number, bytes, piece)
+        {
+            self.engine.distrust(file);
             return Err(error);
         }
-        let fd = files.descriptor(slot)?;
+        let fd = files.descriptor(number)?;
         if let Err(error) = fdatasync(fd) {
-            distrust(f);
+            self.engine.distrust(file);
             return Err(error.into());
         }
         let shm = self.engine.shm();
         let ns = shm.header().clock().ns(ticks().wrapping_sub(start));
-        shm.stats(shm.shape().lanes).record(Event::Destage, class(f), ns);
-        let entered = guard.map_or_else(|| lock::enter(self.engine.shm(), f, self.who), Entry::Alone);
+        shm.stats(shm.shape().lanes).record(Event::Destage, slot.class(), ns);
+        let entering = kept.map_or_else(|| self.engine.enter(self.who, file), Entering::Alone);
+        // Its slot may be another file's by now, of which this sync says nothing.
+        let Entering::Alone(inside) = entering else { return Ok(()) };
         if failed() {
             // Somebody else's sync failed meanwhile: what this one said proves nothing.
             return Err(earlier());
         }
-        if last > f.watermark().load(Acquire) {
-            persist::watermark(self.engine.pool(), slot, f, last)?;
+        if last > slot.watermark() {
+            slot.raise_watermark(self.engine.pool(), last)?;
         }
-        if let (Entry::Alone(guard), true) = (&entered, was_inherited) {
-            guard.settled();
+        if was_inherited {
+            inside.settled();
             // The lost one may have had it out of the log for a moment. Nobody was inside since before that sync.
-            self.engine.rejoin(f, || Ok(()));
+            self.engine.rejoin(&inside, || Ok(()));
         }
         Ok(())
     }
@@ -180,46 +187,48 @@ impl<'e> Destager<'e> {
     }
 
     /// Finds out how much of a file a store may overwrite, so that this need not wait for its first sync.
-    fn look_ahead(&self, slot: u32, f: File<'_>, files: &mut dyn Files) {
-        if f.solid().load(Acquire) != 0 || !Flag::TRACKED.any_in(f.flags().load(Acquire)) {
+    fn look_ahead(&self, slot: Slot<'_>, file: FileRef, files: &mut dyn Files) {
+        if slot.solid() != 0 || !slot.state().has(Flag::TRACKED) {
             return;
         }
-        if self.waits_for_a_disk() && !files.is_calm(slot) {
+        if self.waits_for_a_disk() && !files.is_calm(slot.number()) {
             return;
         }
-        let Ok(fd) = files.descriptor(slot) else { return };
-        if let Entry::Alone(guard) = lock::enter(self.engine.shm(), f, self.who)
-            && !guard.inherited()
-        {
-            measure(f, fd);
+        let Ok(fd) = files.descriptor(slot.number()) else { return };
+        if let Some(inside) = self.enter_whole(file) {
+            measure(&inside, fd);
         }
     }
 
     /// The same for a file that its own fsync retired.
-    fn touch_alone(&self, slot: u32, f: File<'_>, files: &mut dyn Files) {
-        if Flag::STORED.any_in(f.flags().load(Acquire))
-            && let Ok(fd) = files.descriptor(slot)
-            && let Entry::Alone(guard) = lock::enter(self.engine.shm(), f, self.who)
-            && !guard.inherited()
+    fn touch_alone(&self, slot: Slot<'_>, file: FileRef, files: &mut dyn Files) {
+        if slot.state().has(Flag::STORED)
+            && let Ok(fd) = files.descriptor(slot.number())
+            && let Some(inside) = self.enter_whole(file)
         {
-            touch(f, fd);
+            touch(&inside, fd);
         }
     }
 
     /// Takes a file back into the log. The first sync, beside its writers, leaves little to the second one,
     /// which they wait for.
-    fn readmit(&self, f: File<'_>, slot: u32, files: &mut dyn Files) -> bool {
-        let Ok(fd) = files.descriptor(slot) else { return false };
+    fn readmit(&self, slot: Slot<'_>, file: FileRef, files: &mut dyn Files) -> bool {
+        let Ok(fd) = files.descriptor(slot.number()) else { return false };
         if fdatasync(fd).is_err() {
-            distrust(f);
+            self.engine.distrust(file);
             return false;
         }
-        let Entry::Alone(guard) = lock::enter(self.engine.shm(), f, self.who) else { return false };
-        if guard.inherited() {
-            return false;
+        let Some(inside) = self.enter_whole(file) else { return false };
+        self.engine.rejoin(&inside, || fdatasync(fd));
+        slot.state().has(Flag::TRACKED)
+    }
+
+    /// Enters the file, if it still has its slot and nobody was lost inside.
+    fn enter_whole(&self, file: FileRef) -> Option<Inside<'_>> {
+        match self.engine.enter(self.who, file) {
+            Entering::Alone(inside) if !inside.inherited() => Some(inside),
+            _ => None,
         }
-        self.engine.rejoin(f, || fdatasync(fd));
-        Flag::TRACKED.any_in(f.flags().load(Acquire))
     }
 
     fn retire(&self, safe: u64) -> Result<(), Errno> {
@@ -284,15 +293,15 @@ pub(crate) fn announce(engine: &Engine, freed: u32) {
 
 /// Notes how much of a file in the log a store may overwrite, and says by what that is more than it was. Nobody else is
 /// inside.
-fn measure(f: File<'_>, fd: BorrowedFd<'_>) -> Range<u64> {
-    if !Flag::TRACKED.any_in(f.flags().load(Acquire)) {
+fn measure(inside: &Inside<'_>, fd: BorrowedFd<'_>) -> Range<u64> {
+    if !inside.slot().state().has(Flag::TRACKED) {
         return 0..0;
     }
     let solid = if has_set_id(fd) { 0 } else { solid_bytes(fd) };
-    let before = f.solid().swap(solid, SeqCst);
+    let before = inside.measured(solid);
     // Whoever gives the file such a bit takes back afterwards what is noted here: one of the two sees the other.
     if has_set_id(fd) {
-        f.solid().store(0, SeqCst);
+        inside.slot().forget_solid();
     }
     before..solid
 }
@@ -309,22 +318,22 @@ fn has_set_id(fd: BorrowedFd<'_>) -> bool {
 ///
 /// # Errors
 /// If its size cannot be had.
-fn no_stores(f: File<'_>, fd: BorrowedFd<'_>) -> io::Result<Range<u64>> {
-    f.solid().store(0, SeqCst);
+fn no_stores(slot: Slot<'_>, fd: BorrowedFd<'_>) -> io::Result<Range<u64>> {
+    slot.forget_solid();
     Ok(0..rustix::fs::fstat(fd)?.st_size as u64)
 }
 
 /// Moves a file's times if a store was published since. The kernel moves them when a page becomes writable, and for
 /// no further store into that page, so a backup in between would take what is stored later for what it has. Nobody
 /// else is inside: every store that was noted is done.
-fn touch(f: File<'_>, fd: BorrowedFd<'_>) {
-    if !Flag::STORED.any_in(f.flags().load(Acquire)) {
+fn touch(inside: &Inside<'_>, fd: BorrowedFd<'_>) {
+    if !inside.slot().state().has(Flag::STORED) {
         return;
     }
     let [last_access, last_modification] =
         [UTIME_OMIT, UTIME_NOW].map(|tv_nsec| Timespec { tv_sec: 0, tv_nsec });
     if rustix::fs::futimens(fd, &Timestamps { last_access, last_modification }).is_ok() {
-        f.flags().fetch_and(!Flag::STORED.0, AcqRel);
+        inside.times_are_moved();
     }
 }
 
@@ -334,11 +343,6 @@ fn solid_bytes(fd: BorrowedFd<'_>) -> u64 {
     let in_place = rustix::fs::fstatfs(fd).is_ok_and(|fs| fs.f_type as u64 == magic::EXT4);
     let first_hole = || rustix::fs::seek(fd, rustix::fs::SeekFrom::Hole(0)).unwrap_or(0);
     if in_place { first_hole() } else { 0 }
-}
-
-/// True if the file has records that are not known to be on disk.
-pub fn is_dirty(f: File<'_>) -> bool {
-    Flag::USED.any_in(f.flags().load(Acquire)) && f.last_lsn().load(Acquire) > f.watermark().load(Acquire)
 }
 
 /// Free segments, counted exactly: for `status`, and to put the hint right after a take-over.

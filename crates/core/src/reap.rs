@@ -17,12 +17,12 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use seawall_media::LINE;
-use seawall_wire::shm::{Flag, Lane, SegmentState};
+use seawall_wire::shm::{Lane, SegmentState};
 
 use crate::certain::fdatasync;
-use crate::engine::retires;
+use crate::file::Inside;
 use crate::format::{RecordFlags, RecordHeader, RecordKind};
-use crate::{Engine, Errno, Owner, persist};
+use crate::{Engine, Errno, FileRef, Owner};
 
 /// Gives a descriptor that can be written, for finishing a write.
 pub trait Writable {
@@ -68,13 +68,14 @@ pub fn dead(engine: &Engine, who: Owner, is_dead: &dyn Fn(u32) -> bool, files: &
             reaped.lanes += 1;
         }
     }
-    for (slot, f) in engine.shm().files() {
-        let owner = f.lock().load(Acquire);
-        if is_gone(owner) && f.lock().compare_exchange(owner, who.word(), SeqCst, Relaxed).is_ok() {
-            retire(engine, slot, f, files);
+    for slot in engine.slots() {
+        let owner = slot.holder();
+        if is_gone(owner)
+            && let Some(inside) = slot.take_over(owner, who)
+        {
+            retire(engine, &inside, files);
             // The dead may have been about to bring it back to the log.
-            engine.rejoin(f, || sync(slot, files));
-            f.lock().store(0, SeqCst);
+            engine.rejoin(&inside, || sync(slot.number(), files));
             reaped.locks += 1;
         }
     }
@@ -96,36 +97,22 @@ fn occupied(engine: &Engine, client: u32) -> bool {
 
 /// Publishes the lane's record again, if nobody entered the file since, and leaves the file's lock free.
 fn finish(engine: &Engine, who: Owner, lane: Lane<'_>, owner: u64, files: &mut dyn Writable) -> bool {
-    let (slot, first) = (lane.slot().load(Acquire), lane.record().load(Acquire));
-    let Some(f) = engine.shm().file(slot).filter(|_| first != 0) else { return false };
-    if f.lock().compare_exchange(owner, who.word(), SeqCst, Relaxed).is_err() {
-        return false;
-    }
-    let done = files.writable(slot).and_then(|file| publish(engine, first, slot, &file));
+    let (number, first) = (lane.slot().load(Acquire), lane.record().load(Acquire));
+    let slot = engine.slot(number).filter(|_| first != 0);
+    let Some(inside) = slot.and_then(|slot| slot.take_over(owner, who)) else { return false };
+    let done = files.writable(number).and_then(|file| publish(engine, first, number, &file));
     if done.is_err() {
-        retire(engine, slot, f, files);
+        retire(engine, &inside, files);
     }
-    f.disturb();
-    engine.rejoin(f, || sync(slot, files));
-    f.lock().store(0, SeqCst);
+    inside.slot().disturb();
+    engine.rejoin(&inside, || sync(number, files));
     done.is_ok()
 }
 
 /// Makes the file as it is the truth: nothing in the log may change it any more.
-fn retire(engine: &Engine, slot: u32, f: seawall_wire::shm::File<'_>, files: &mut dyn Writable) {
-    f.disturb();
-    if Flag::FAILED.any_in(f.flags().load(Acquire)) {
-        return;
-    }
-    let last = retires(f);
-    let raise = || persist::watermark(engine.pool(), slot, f, last.max(f.watermark().load(Acquire)));
-    match sync(slot, files) {
-        Ok(()) if raise().is_ok() => {}
-        _ if last > f.watermark().load(Acquire) => {
-            f.flags().fetch_or(Flag::FAILED.0, SeqCst);
-        }
-        _ => {}
-    }
+fn retire(engine: &Engine, inside: &Inside<'_>, files: &mut dyn Writable) {
+    inside.slot().disturb();
+    inside.retire(engine.pool(), || sync(inside.slot().number(), files));
 }
 
 fn sync(slot: u32, files: &mut dyn Writable) -> Result<(), Errno> {
@@ -203,11 +190,9 @@ fn holds(engine: &Engine, gone: &[u32]) -> u32 {
         if client == 0 || !gone.contains(&(client - 1)) {
             continue;
         }
-        if let Some(f) = engine.shm().file(hold.slot().load(Acquire))
-            && f.generation().load(Acquire) == hold.generation().load(Acquire)
-        {
-            f.epoch().fetch_add(1, SeqCst);
-            f.sticky().fetch_sub(hold.count().load(Acquire), SeqCst);
+        let file = FileRef { slot: hold.slot().load(Acquire), generation: hold.generation().load(Acquire) };
+        if let Some(slot) = engine.file(file) {
+            slot.holds_end(hold.count().load(Acquire));
         }
         hold.client().store(0, Release);
         ended += 1;

@@ -11,12 +11,13 @@ use seawall_media::{Identity, Region, fence};
 use seawall_wire::shm::{Policy, Preset};
 
 use crate::Errno;
+use crate::file::FileRef;
 use crate::format::{
     self, Descriptor, EntryState, FILE_ENTRY_BYTES, Layout, ROOT_ENTRY_BYTES, ROOTS, RootDescriptor,
     RootSlot, Zone,
 };
 use crate::pool::Pool;
-use crate::store::Range;
+use crate::store::{Range, Store};
 
 /// A registered directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -207,52 +208,44 @@ pub fn file(pool: &Pool, slot: u32) -> Result<Option<FileEntry>, TableError> {
     }))
 }
 
-/// Registers a file in a free slot. Persisted when this returns; its records may follow.
-///
-/// `next_lsn` is the next LSN that will be drawn: the file starts with everything before it on disk, so its
-/// watermark is one less.
+/// Enters a file, by its root, its identity and its path there, into the first free one of these slots. Persisted when this returns;
+/// its records may follow, all of them newer than `on_disk`.
 ///
 /// # Errors
 /// [`TableError`].
-pub fn register(
-    pool: &Pool,
-    root: u32,
-    identity: &Identity,
-    hint: &Path,
-    next_lsn: u64,
-) -> Result<(u32, u32), TableError> {
-    let (slot, state) = free_slot(pool)?;
+pub(crate) fn enter(
+    store: &Store,
+    slots: impl Iterator<Item = u32>,
+    (root, identity, hint): (u32, &Identity, &Path),
+    on_disk: u64,
+) -> Result<FileRef, TableError> {
+    let (slot, state) = free_slot(store, slots)?;
     let generation = state.generation.wrapping_add(1).max(1);
     let hint = hint.as_os_str().as_bytes();
     let d = Descriptor::new(root, identity.fs, identity.kind, &identity.handle, hint)
         .ok_or(TableError::TooLong)?;
-    pool.region.change(&[file_range(slot)], |region| {
+    store.change(&[file_range(slot)], |region| {
         // Whoever freed the slot may have been killed before its fence: its entry must not change while it counts.
         state.write(region, slot);
         d.store(region, slot);
-        format::watermark(slot).format(region, next_lsn.saturating_sub(1));
+        format::watermark(slot).format(region, on_disk);
         fence();
         EntryState { generation, used: true }.write(region, slot);
     })?;
-    Ok((slot, generation))
+    Ok(FileRef { slot, generation })
 }
 
-fn free_slot(pool: &Pool) -> Result<(u32, EntryState), TableError> {
-    for slot in 0..pool.superblock.files {
-        match EntryState::read(&pool.region, slot) {
-            Some(state) if !state.used => return Ok((slot, state)),
-            _ => {}
-        }
-    }
-    Err(TableError::Full(Zone::Files))
+fn free_slot(store: &Store, mut slots: impl Iterator<Item = u32>) -> Result<(u32, EntryState), TableError> {
+    let unused = |slot| EntryState::read(store, slot).filter(|state| !state.used).map(|state| (slot, state));
+    slots.find_map(unused).ok_or(TableError::Full(Zone::Files))
 }
 
-/// Frees a slot. The file has no live records: it was retired, or recovery finished.
+/// Frees a slot. The file has no live records: it was retired, or none of them counts any more.
 ///
 /// # Errors
 /// [`TableError::Device`].
-pub fn forget(pool: &Pool, slot: u32) -> Result<(), TableError> {
-    pool.region.change(&[file_range(slot)], |region| free(region, slot)).map_err(Into::into)
+pub(crate) fn strike_out(store: &Store, slot: u32) -> Result<(), TableError> {
+    store.change(&[file_range(slot)], |region| free(region, slot)).map_err(Into::into)
 }
 
 /// Frees every slot, in memory: recovery, which makes all of it durable at once where memory is not.

@@ -3,29 +3,23 @@
 mod common;
 
 use std::fs::OpenOptions;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 
 use common::{Managed, World, roll_back};
+use seawall_core::destage::{Destager, Files};
+use seawall_core::file::{Begins, KeptOut};
 use seawall_core::{At, Errno, Owner};
-use seawall_wire::shm::{File, Flag};
 
 const PAGE: usize = 8192;
 const POOL: u64 = 16 << 20;
 
 fn atomic(world: &World, name: &str) -> Managed {
-    let m = world.manage(name);
-    slot(world, &m).flags().fetch_or(Flag::ATOMIC.0, SeqCst);
-    let sync = || m.file.sync_all().map_err(|_| Errno::IO);
-    assert!(world.engine.admit(world.who(0), m.name, || true, sync));
+    let m = world.manage_as(name, Begins::InLog, false);
     assert!(world.is_tracked(&m), "before its first write");
     m
-}
-
-fn slot<'w>(world: &'w World, m: &Managed) -> File<'w> {
-    world.engine.shm().file(m.name.slot).expect("the slot")
 }
 
 fn page(fill: usize) -> Vec<u8> {
@@ -52,9 +46,9 @@ fn a_full_log_is_waited_for() {
             assert!(world.destage(&m).failed.is_empty());
         }
     });
-    let f = slot(&world, &m);
+    let counted = world.slot(&m).counters();
     assert!(world.is_tracked(&m));
-    assert_eq!((f.left().load(Relaxed), f.untracked_writes().load(Relaxed)), (0, 0));
+    assert_eq!((counted.left, counted.untracked_writes), (0, 0));
     assert!(!world.fsync(&m), "absorbed");
 }
 
@@ -66,7 +60,7 @@ fn nobody_waits_for_a_daemon_that_is_gone() {
     (0..pages_for(POOL) + 1).for_each(|i| world.pwrite(&m, 0, &page(i), (i % 64 * PAGE) as u64));
     assert!(world.engine.gave_up() && !world.engine.gave_up(), "told once");
     assert!(!world.is_tracked(&m) && world.engine.is_exhausted());
-    assert_eq!(slot(&world, &m).left().load(Relaxed), 1);
+    assert_eq!(world.slot(&m).counters().left, 1);
     assert!(world.fsync(&m), "real");
     // A new daemon frees space, and then takes the file back.
     let first = world.destage(&m);
@@ -94,7 +88,7 @@ fn what_fallocate_adds_is_a_record_and_no_reason_to_leave() {
     assert_eq!(next_lsn(), before);
     world.pwrite(&m, 0, &page(2), PAGE as u64);
     assert!(world.is_tracked(&m) && !world.fsync(&m), "absorbed");
-    assert_eq!(slot(&world, &m).left().load(Relaxed), 0);
+    assert_eq!(world.slot(&m).counters().left, 0);
     let content = std::fs::read(&m.path).expect("read");
     roll_back(&m, b"");
     let (report, _dir, _memory) = world.recover();
@@ -131,7 +125,7 @@ fn what_leaves_the_log_is_back_before_the_next_write() {
     assert!(world.is_tracked(&m), "after a short write");
     world.pwrite(&m, 0, &vec![3; POOL as usize / 3], 0);
     assert!(world.is_tracked(&m), "after a write that the log cannot hold");
-    assert_eq!(slot(&world, &m).left().load(Relaxed), 3);
+    assert_eq!(world.slot(&m).counters().left, 3);
     let before = std::fs::read(&m.path).expect("read");
     world.pwrite(&m, 0, &page(4), 0);
     let after = std::fs::read(&m.path).expect("read");
@@ -148,12 +142,27 @@ fn regression_what_the_destager_inherits_is_back_in_the_log() {
     let world = World::new(POOL);
     let m = atomic(&world, "16384");
     world.pwrite(&m, 0, &page(1), 0);
-    let f = slot(&world, &m);
-    f.flags().fetch_and(!Flag::TRACKED.0, SeqCst);
-    let dead = Owner::new(world.engine.claim_client(0x3fff_fff0, 0).expect("a client"), 1 << 4);
-    f.lock().store(dead.word(), SeqCst);
-    assert_eq!(world.destage(&m).synced, 1);
-    assert!(world.is_tracked(&m) && f.lock().load(SeqCst) == 0);
+    let round =
+        Destager::new(&world.engine, world.who(7)).round(&mut Meanwhile(&world, &m, Some(world.dead())));
+    assert_eq!(round.synced, 1);
+    assert!(world.is_tracked(&m) && world.slot(&m).holder() == 0);
+}
+
+/// The file leaves the log, and a process dies inside, when the destager has found that it has records.
+struct Meanwhile<'a>(&'a World, &'a Managed, Option<Owner>);
+
+impl Files for Meanwhile<'_> {
+    fn descriptor(&mut self, _slot: u32) -> std::io::Result<BorrowedFd<'_>> {
+        let Self(world, m, dead) = self;
+        if let Some(dead) = dead.take() {
+            world.engine.keep_out(m.name, KeptOut::Frozen);
+            world.engine.pass(world.who(0), m.name, || m.file.sync_data().map_err(|_| Errno::IO), || ());
+            world.engine.let_back(m.name, KeptOut::Frozen);
+            assert!(!world.is_tracked(m));
+            world.dies_inside(m, dead);
+        }
+        Ok(m.file.as_fd())
+    }
 }
 
 /// The sync with which a file is taken back into the log fails: its pages would be written in place from then on.

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
@@ -9,10 +10,11 @@ use common::{World, roll_back};
 use seawall_core::journal::{Journal, Way};
 use seawall_core::pool::block;
 use seawall_core::store::Store;
-use seawall_core::{Errno, persist};
+use seawall_core::{Engine, Errno, takeover};
 use seawall_media::Region;
 use seawall_media::block::Device;
 use seawall_stats::{Class, Event, Summary};
+use seawall_wire::shm::Shm;
 
 const IMAGE: u64 = 16 << 20;
 
@@ -171,10 +173,15 @@ fn a_device_that_fails_fails_every_sync_from_then_on() {
     let len = world.pool.region.len() as u64;
     let region = Region::map(&world.pool.file, len, false).expect("a mapping");
     let broken = Store::journaled(region, Journal::new(Way::Own(Device::new(refuses.into())), at));
-    let f = world.engine.shm().file(m.name.slot).expect("the slot");
-    assert_eq!(persist::watermark(&broken, m.name.slot, f, 1 << 20), Err(Errno::IO));
-    assert!(f.watermark().load(std::sync::atomic::Ordering::SeqCst) < 1 << 20, "nobody may rely on it");
     world.pwrite(&m, 0, &[2; 100], 0);
+    let memory =
+        File::options().read(true).write(true).open(takeover::shm_path(world.memory.path(), &world.pool));
+    let memory = memory.expect("the run-time memory");
+    let len = memory.metadata().expect("a size").len();
+    let shm = Shm::open(Region::map(&memory, len, false).expect("a mapping")).expect("run-time memory");
+    let front = Engine::attach(broken, shm).expect("a front");
+    assert_eq!(front.retire_for(m.name, world.slot(&m).last_lsn()), Err(Errno::IO));
+    assert!(world.engine.is_dirty(m.name), "nobody may rely on it");
     let sync = || -> Result<(), Errno> { panic!("a real sync cannot stand in") };
     for _ in 0..2 {
         assert_eq!(

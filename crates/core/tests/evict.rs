@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::SeqCst;
 
 use common::{Managed, World, roll_back};
-use seawall_core::{At, Errno, lock, table};
-use seawall_wire::shm::Flag;
+use seawall_core::file::KeptOut::{Foreign, Frozen, GivenAway, Unguarded, Unlinked};
+use seawall_core::{At, Errno};
 
 const POOL: u64 = 16 << 20;
 
@@ -28,11 +28,10 @@ fn an_evicted_file_is_on_disk_and_may_come_back() {
     let world = World::new(POOL);
     let first = written(&world, "a");
     assert!(evict(&world, &first));
-    table::forget(&world.pool, first.name.slot).expect("forgotten");
     assert!(!world.engine.knows(first.name));
     // At once, not when the slot is used again: who reads it, and then that the slot is used, must not be misled.
-    let slot = world.engine.shm().file(first.name.slot).expect("the slot");
-    assert_ne!(slot.generation().load(SeqCst), first.name.generation);
+    let slot = world.engine.slot(first.name.slot).expect("the slot");
+    assert_ne!(slot.file(), first.name);
     assert!(world.fsync(&first), "by its former name: real");
 
     let next = world.manage("b");
@@ -58,7 +57,6 @@ fn a_former_name_is_nobodys() {
     let world = World::new(POOL);
     let first = written(&world, "a");
     assert!(evict(&world, &first));
-    table::forget(&world.pool, first.name.slot).expect("forgotten");
     let next = world.manage("b");
     assert!(world.fsync(&next), "tracked");
     let before = world.engine.shm().header().next_lsn().load(SeqCst);
@@ -79,11 +77,7 @@ fn a_former_name_is_nobodys() {
 fn who_is_used_stays() {
     let world = World::new(POOL);
     let m = written(&world, "a");
-    let f = world.engine.shm().file(m.name.slot).expect("the slot");
-
-    let lock::Entry::Alone(inside) = lock::enter(world.engine.shm(), f, world.who(0)) else {
-        panic!("nobody is inside")
-    };
+    let inside = world.slot(&m).enter(world.engine.shm(), world.who(0)).alone().expect("nobody is inside");
     assert!(!evict(&world, &m), "somebody is inside");
     drop(inside);
 
@@ -91,12 +85,22 @@ fn who_is_used_stays() {
     assert!(!evict(&world, &m), "a mapping may write it");
     world.engine.release(world.who(0), m.name);
 
-    for why in [Flag::FAILED, Flag::STUCK, Flag::UNLINKED, Flag::FOREIGN, Flag::GIVEN_AWAY, Flag::UNGUARDED] {
-        f.flags().fetch_or(why.0, SeqCst);
+    for why in [Foreign, Frozen, GivenAway, Unguarded, Unlinked] {
+        world.engine.keep_out(m.name, why);
         assert!(!evict(&world, &m), "{why:?}");
-        f.flags().fetch_and(!why.0, SeqCst);
+        world.engine.let_back(m.name, why);
     }
     assert!(evict(&world, &m));
+
+    let failed = written(&world, "b");
+    world.engine.distrust(failed.name);
+    assert!(!evict(&world, &failed), "a sync failed");
+
+    let stuck = written(&world, "c");
+    let inside = world.slot(&stuck).enter(world.engine.shm(), world.who(0));
+    world.engine.hold(world.who(0), stuck.name, || Ok(()));
+    drop(inside);
+    assert!(!evict(&world, &stuck), "a signal handler mapped it");
 }
 
 #[test]
@@ -120,9 +124,7 @@ fn what_is_on_disk_goes_first_and_of_that_the_oldest() {
         world.engine.need_sync(m.name);
         assert!(world.fsync(m), "real: retires");
     }
-    let price = |m: &Managed| {
-        world.engine.eviction_price(world.engine.shm().file(m.name.slot).expect("the slot")).expect("a price")
-    };
+    let price = |m: &Managed| world.engine.eviction_price(world.slot(m)).expect("a price");
     assert!(price(&old) < price(&new) && price(&new) < price(&live));
     world.pwrite(&old, 0, b"again", 0);
     assert!(price(&live) < price(&old));

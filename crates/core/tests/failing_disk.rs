@@ -9,14 +9,13 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::rc::Rc;
-use std::sync::atomic::Ordering::SeqCst;
 
 use common::{Managed, World, roll_back};
 use seawall_core::destage::{Destager, Files};
+use seawall_core::file::Flag;
 use seawall_core::reap::{self, Writable};
 use seawall_core::{Errno, Owner, certain};
 use seawall_media::sim::{self, Observer};
-use seawall_wire::shm::Flag;
 
 /// Every sync through this descriptor fails: it was opened for its path alone.
 struct Failing(File);
@@ -46,7 +45,7 @@ fn logged() -> (World, Managed) {
 
 /// From now on: no sync succeeds, none asks the disk again, and the records are all there.
 fn assert_never_believed_again(world: World, m: &Managed) {
-    assert!(Flag::FAILED.any_in(world.engine.flags(m.name)), "`status` says so");
+    assert!(world.engine.state(m.name).has(Flag::FAILED), "`status` says so");
     let asked_again = || -> Result<(), Errno> { panic!("retried into success") };
     assert_eq!(world.engine.sync(world.who(0), m.name, asked_again), Err(Errno::IO));
     let round = world.destage(m);
@@ -126,7 +125,7 @@ fn a_sync_that_succeeds_while_another_fails_retires_nothing() {
 fn regression_a_file_that_leaves_while_another_sync_fails_keeps_its_records() {
     let (world, m) = logged();
     let retire = || {
-        world.engine.set_flag(m.name, Flag::FAILED);
+        world.engine.distrust(m.name);
         Ok(())
     };
     world.engine.pass(world.who(0), m.name, retire, || ());
@@ -175,8 +174,7 @@ fn what_the_dead_left_behind_a_failed_sync_is_not_retired() {
     world.engine.need_sync(m.name);
     assert_eq!(world.engine.sync(world.who(0), m.name, || Err(Errno::IO)), Err(Errno::IO));
     let dead = world.engine.claim_client(0x3fff_fff0, 0).expect("a client");
-    let lock = world.engine.shm().file(m.name.slot).expect("the slot").lock();
-    lock.store(Owner::new(dead, 1 << 4).word(), SeqCst);
+    world.dies_inside(&m, Owner::new(dead, 1 << 4));
     let reaped = reap::dead(&world.engine, world.who(1), &|client| client == dead, &mut Anew(&m));
     assert_eq!(reaped.locks, 1);
     assert_never_believed_again(world, &m);

@@ -12,9 +12,9 @@ use std::sync::atomic::Ordering::SeqCst;
 use common::steps::Steps;
 use common::{Managed, World};
 use seawall_core::destage::{Destager, Files, Round};
+use seawall_core::file::Flag;
 use seawall_media::sim;
 use seawall_wire::desk::Desk;
-use seawall_wire::shm::Flag;
 
 const IMAGE: u64 = 16 << 20;
 const JOURNAL: u64 = 3 << 20;
@@ -69,8 +69,8 @@ impl Scene {
         let round = self.world.destage(&self.live);
         assert!(round.failed.is_empty(), "{when}: {:?}", round.failed);
         self.fill();
-        let flags = self.world.engine.flags(self.live.name);
-        assert!(!Flag::FAILED.any_in(flags), "{when}: a sync failed");
+        let state = self.world.engine.state(self.live.name);
+        assert!(!state.has(Flag::FAILED), "{when}: a sync failed");
     }
 }
 

@@ -52,7 +52,7 @@ fn synced(world: &World, name: &str) -> Managed {
 /// A write, and its LSN.
 fn write(world: &World, m: &Managed, thread: usize, bytes: usize) -> u64 {
     world.pwrite(m, thread, &vec![thread as u8 + 2; bytes], 0);
-    world.engine.shm().file(m.name.slot).expect("the slot").last_lsn().load(SeqCst)
+    world.slot(m).last_lsn()
 }
 
 /// Another process writes the file at each step of a sync: in the segment that was looked at already, then in one

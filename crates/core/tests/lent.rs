@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 use common::{Managed, World, roll_back};
 use seawall_core::journal::{Journal, Lender, Way};
 use seawall_core::store::Store;
-use seawall_core::{At, AttachError, Engine, Errno, JoinError, persist, table, takeover};
+use seawall_core::{At, AttachError, Engine, Errno, FileRef, JoinError, table, takeover};
 use seawall_media::Region;
 use seawall_media::block::Device;
 use seawall_wire::message::{Reply, Status};
@@ -49,12 +49,10 @@ impl Lender for Outside {
 
     fn retire(&self, slot: u32, generation: u32, lsn: u64) -> Result<(), Errno> {
         self.asked.fetch_add(1, SeqCst);
-        let f = self.daemon.shm().file(slot).expect("a slot");
-        assert_eq!(f.generation().load(SeqCst), generation);
         if !self.answers.load(SeqCst) {
             return Err(Errno::IO);
         }
-        persist::watermark(self.daemon.pool(), slot, f, lsn)
+        self.daemon.retire_for(FileRef { slot, generation }, lsn)
     }
 }
 

@@ -148,16 +148,15 @@ fn regression_a_segment_between_lane_and_free_is_freed() {
 fn regression_a_lock_found_lost_after_a_sync_stays_lost() {
     let world = World::new(16 << 20);
     let m = world.manage("wal");
-    let dead = Owner::new(world.engine.claim_client(0x3fff_fff0, 0).expect("a client"), 1 << 4);
-    let lock = || world.engine.shm().file(m.name.slot).expect("the slot").lock();
+    let dead = world.dead();
     let dies_meanwhile = || {
-        lock().store(dead.word(), SeqCst);
+        world.dies_inside(&m, dead);
         Ok(())
     };
     world.engine.sync(world.who(0), m.name, dies_meanwhile).expect("a sync");
-    assert_eq!(lock().load(SeqCst), dead.word());
+    assert_eq!(world.slot(&m).holder(), dead.word());
     world.pwrite(&m, 0, b"more", 0);
-    assert_eq!(lock().load(SeqCst), 0);
+    assert_eq!(world.slot(&m).holder(), 0);
     assert!(!world.is_tracked(&m), "the file left the log first");
 }
 
@@ -170,8 +169,7 @@ fn a_real_sync_that_inherits_a_lock_is_still_real() {
     world.fsync(&m);
     world.pwrite(&m, 0, b"data", 0);
     world.engine.need_sync(m.name);
-    let dead = Owner::new(world.engine.claim_client(0x3fff_fff0, 0).expect("a client"), 1 << 4);
-    world.engine.shm().file(m.name.slot).expect("the slot").lock().store(dead.word(), SeqCst);
+    world.dies_inside(&m, world.dead());
     assert!(world.fsync(&m));
     assert!(!world.is_tracked(&m), "the file left the log");
 }
@@ -213,8 +211,7 @@ fn regression_a_file_given_to_another_user_has_no_records() {
     assert!(world.is_tracked(&m), "nothing happened");
     world.pwrite(&m, 0, b"and again...", 0);
     let given = world.engine.give_away(world.who(0), m.name, retire, || {
-        let f = world.engine.shm().file(m.name.slot).expect("the slot");
-        assert_eq!(f.watermark().load(SeqCst), f.last_lsn().load(SeqCst), "retired before it is another's");
+        assert!(!world.engine.is_dirty(m.name), "retired before it is another's");
         Ok::<_, Errno>(())
     });
     assert_eq!(given, Ok(()));
@@ -257,7 +254,7 @@ fn a_write_that_a_handler_interrupted_is_whole() {
     lane.record().store(record, SeqCst);
     lane.inflight().store(inflight, SeqCst);
     lane.owner().store(who.word(), SeqCst);
-    shm.file(slot).expect("the slot").lock().store(who.word(), SeqCst);
+    world.dies_inside(&m, who);
     let reaped = reap::dead(&world.engine, world.who(1), &|client| client == dead, &mut Again(&m));
     assert_eq!((reaped.finished, reaped.lanes), (1, 1));
     assert_eq!(std::fs::read(&m.path).expect("read"), b"the outer one");

@@ -8,16 +8,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use common::{Managed, World, roll_back};
+use seawall_core::file::{Begins, Flag};
 use seawall_core::{Errno, Scope};
-use seawall_wire::shm::Flag;
 
 const POOL: u64 = 16 << 20;
 
 /// A file in the log, with a record, on a file system of which the ways of names are known.
 fn logged() -> (World, Managed) {
     let world = World::new(POOL);
-    let m = world.manage("wal");
-    world.engine.set_flag(m.name, Flag::NAMED_BY_DIRECTORY);
+    let m = world.manage_as("wal", Begins::Outside, true);
     assert!(world.fsync(&m), "the first one is real");
     world.pwrite(&m, 0, b"acknowledged", 0);
     (world, m)
@@ -126,7 +125,7 @@ fn a_directory_that_cannot_be_written_fails_the_file_for_good() {
     let real = |_| -> Result<(), Errno> { panic!("retried into success") };
     let name = || Err(Errno::IO);
     assert_eq!(world.engine.sync_scope(world.who(0), m.name, Scope::Whole, real, name), Err(Errno::IO));
-    assert!(Flag::FAILED.any_in(world.engine.flags(m.name)));
+    assert!(world.engine.state(m.name).has(Flag::FAILED));
     let again = || -> Result<bool, Errno> { panic!("asked again") };
     assert_eq!(world.engine.sync_scope(world.who(0), m.name, Scope::Whole, real, again), Err(Errno::IO));
 }

@@ -186,13 +186,7 @@ fn what_is_being_published_stays_in_the_pool() {
     let long = vec![9; 300_000];
     let mut under_way = 0;
     let publish = || {
-        under_way = world
-            .engine
-            .shm()
-            .file(m.name.slot)
-            .expect("the file")
-            .last_lsn()
-            .load(std::sync::atomic::Ordering::SeqCst);
+        under_way = world.slot(&m).last_lsn();
         spiller.round(&world.engine).map(|freed| assert!(freed > 0))?;
         m.file.write_at(&long, 0).map_err(|_| Errno::IO)
     };

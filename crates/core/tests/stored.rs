@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use common::{Managed, One, World};
 use seawall_core::destage::{Destager, Files};
-use seawall_wire::shm::Flag;
+use seawall_core::file::Flag;
 
 #[test]
 fn its_times_move_behind_a_store_at_the_latest_when_it_is_destaged() {
@@ -29,7 +29,7 @@ fn its_times_move_behind_a_store_at_the_latest_when_it_is_destaged() {
         world.engine.note_store(m.name);
         world.destage(&m);
         assert!(changed() > backed_up, "records to destage: {is_dirty}");
-        assert!(!Flag::STORED.any_in(world.engine.flags(m.name)));
+        assert!(!world.engine.state(m.name).has(Flag::STORED));
 
         file.set_modified(backed_up).expect("set");
         world.destage(&m);

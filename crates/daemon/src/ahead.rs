@@ -21,7 +21,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use seawall_core::{FileRef, Scope, certain, policy};
-use seawall_wire::shm::{Flag, Preset};
+use seawall_wire::shm::Preset;
 
 use crate::state::{Daemon, lock};
 use crate::{evict, register};
@@ -131,7 +131,7 @@ fn sync(daemon: &Daemon, file: FileRef) {
     }
     if let Err(error) = daemon.engine.sync(daemon.me(), file, real) {
         // The kernel tells it once. Nobody else may be told, so nobody's success counts from here on.
-        daemon.engine.set_flag(file, Flag::FAILED | Flag::SYNC_NEEDED);
+        daemon.engine.distrust(file);
         daemon.log.say(format!("{} cannot be synced: {error}; its fsyncs fail", managed.path.display()));
     }
 }

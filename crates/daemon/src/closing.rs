@@ -6,8 +6,6 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 
-use seawall_core::destage::is_dirty;
-
 use crate::errors::DaemonError;
 use crate::state::{Daemon, lock};
 use crate::{cache, destaging, foreign, journal, register, roots, watchdog};
@@ -38,17 +36,16 @@ pub(crate) fn close(daemon: &Daemon) -> Result<(), DaemonError> {
     let mut undrained = Vec::new();
     for file in daemon.files.all() {
         daemon.without_log(&file, || ());
-        let clean = daemon.engine.shm().file(file.reference.slot).is_some_and(|f| !is_dirty(f));
-        if clean {
-            register::forget(daemon, file.reference.slot);
-        } else {
+        if daemon.engine.is_dirty(file.reference) {
             undrained.push(file.current_path().display().to_string());
+        } else {
+            register::forget(daemon, file.reference.slot);
         }
     }
     // Slots without a descriptor: found by nobody after a take-over.
-    for (slot, _) in daemon.engine.shm().files().filter(|(_, f)| is_dirty(*f)) {
-        if daemon.files.get(slot).is_none() {
-            undrained.push(format!("the file of slot {slot}, which was not found"));
+    for slot in daemon.engine.slots().filter(|slot| slot.is_dirty()) {
+        if daemon.files.get(slot.number()).is_none() {
+            undrained.push(format!("the file of slot {}, which was not found", slot.number()));
         }
     }
     destaging::round(daemon);

@@ -18,6 +18,8 @@ use std::time::Duration;
 use nix::libc::{F_RDLCK, F_UNLCK};
 use rustix::process::{Resource, getrlimit};
 
+use seawall_core::file::Slot;
+
 use crate::state::{Daemon, real_sync};
 use crate::{cache, process, register, sys};
 
@@ -67,8 +69,8 @@ fn turn_away(daemon: &Daemon) -> bool {
 /// Evicts one file.
 pub(crate) fn make_room(daemon: &Daemon) -> bool {
     let engine = &daemon.engine;
-    let mut idle: Vec<_> =
-        engine.shm().files().filter_map(|(slot, f)| Some((engine.eviction_price(f)?, slot))).collect();
+    let price = |slot: Slot<'_>| Some((engine.eviction_price(slot)?, slot.number()));
+    let mut idle: Vec<_> = engine.slots().filter_map(price).collect();
     idle.sort_unstable();
     idle.into_iter().any(|(_, slot)| evict(daemon, slot))
 }
@@ -81,7 +83,7 @@ pub(crate) fn evict(daemon: &Daemon, slot: u32) -> bool {
     }
     let gone = daemon.engine.evict(daemon.me(), managed.reference, || real_sync(&managed));
     if gone {
-        register::strike_out(daemon, slot);
+        register::strike_out(daemon, slot, (managed.dev, managed.ino));
         daemon.evicted.fetch_add(1, Relaxed);
     }
     sys::lease(managed.file.as_fd(), F_UNLCK);

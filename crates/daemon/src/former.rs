@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Acquire;
 
-use seawall_core::destage::is_dirty;
+use seawall_core::file::{Flag, Slot};
 use seawall_core::pool::{MEMORY, Pool};
 use seawall_core::recover::Mode;
 use seawall_core::takeover;
-use seawall_wire::shm::{Flag, Shm};
+use seawall_wire::shm::Shm;
 
 use crate::errors::DaemonError;
 use crate::process;
@@ -21,7 +21,7 @@ pub(crate) struct Former {
 impl Former {
     /// The one at `path`.
     pub fn new(path: PathBuf, shm: &Shm) -> Self {
-        let failed = shm.files().any(|(_, f)| is_dirty(f) && Flag::FAILED.any_in(f.flags().load(Acquire)));
+        let failed = Slot::all(shm).any(|slot| slot.is_dirty() && slot.state().has(Flag::FAILED));
         Self { path, failed }
     }
 

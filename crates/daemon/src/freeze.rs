@@ -18,12 +18,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use seawall_core::destage::is_dirty;
+use seawall_core::file::{Flag, KeptOut};
 use seawall_core::table::RootEntry;
-use seawall_wire::shm::{Flag, Policy};
+use seawall_wire::shm::Policy;
 use serde::{Deserialize, Serialize};
 
 use crate::destaging;
@@ -186,24 +186,20 @@ fn take_out(daemon: &Daemon) -> Result<(), DaemonError> {
     let covered = |root: u32| daemon.roots.get(root).is_some_and(|root| daemon.freeze.covers(&root));
     let mut undrained = Vec::new();
     for file in daemon.files.all().iter().filter(|file| covered(file.root)) {
-        let mark = || daemon.engine.set_flag(file.reference, Flag::FROZEN);
+        let mark = || daemon.engine.keep_out(file.reference, KeptOut::Frozen);
         daemon.without_log(file, mark);
-        if daemon.engine.knows(file.reference) && is_live(daemon, file.reference.slot) {
+        if daemon.engine.is_dirty(file.reference) {
             undrained.push(file.current_path().display().to_string());
         }
     }
     // Slots without a descriptor: found by nobody after a take-over.
-    for (slot, f) in daemon.engine.shm().files().filter(|(_, f)| is_dirty(*f)) {
-        if daemon.files.get(slot).is_none() && covered(f.root().load(Acquire)) {
-            undrained.push(format!("the file of slot {slot}, which was not found"));
+    for slot in daemon.engine.slots().filter(|slot| slot.is_dirty()) {
+        if daemon.files.get(slot.number()).is_none() && covered(slot.root()) {
+            undrained.push(format!("the file of slot {}, which was not found", slot.number()));
         }
     }
     destaging::round(daemon);
     if undrained.is_empty() { Ok(()) } else { Err(DaemonError::Undrained { files: undrained }) }
-}
-
-fn is_live(daemon: &Daemon, slot: u32) -> bool {
-    daemon.engine.shm().file(slot).is_some_and(is_dirty)
 }
 
 fn lower_guards(daemon: &Daemon) -> Result<(), DaemonError> {
@@ -269,7 +265,7 @@ pub(crate) fn end_former(daemon: &Daemon) {
 /// Raises the guards of all frozen files, and takes their mark off. Files whose guard cannot be raised keep it, so their
 /// syncs stay real; they are returned. The caller holds `registering`.
 fn let_back(daemon: &Daemon) -> Vec<String> {
-    let is_frozen = |file: &Managed| Flag::FROZEN.any_in(daemon.engine.flags(file.reference));
+    let is_frozen = |file: &Managed| daemon.engine.state(file.reference).has(Flag::FROZEN);
     let mut left_out = Vec::new();
     for file in daemon.files.all().iter().filter(|file| is_frozen(file) && !file.is_unlinked()) {
         let (path, slot) = (file.current_path(), file.reference.slot);
@@ -281,11 +277,7 @@ fn let_back(daemon: &Daemon) -> Vec<String> {
             false => daemon.guards.come_back(slot, &root, &path, &daemon.claim()),
         };
         match raised {
-            Ok(()) => {
-                if let Some(f) = daemon.engine.shm().file(file.reference.slot) {
-                    f.flags().fetch_and(!Flag::FROZEN.0, SeqCst);
-                }
-            }
+            Ok(()) => daemon.engine.let_back(file.reference, KeptOut::Frozen),
             Err(e) => left_out.push(format!("{}: {e}", path.display())),
         }
     }

@@ -15,14 +15,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::Ordering::{Acquire, SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use nix::libc::{F_RDLCK, F_UNLCK};
 use seawall_core::FileRef;
+use seawall_core::file::{KeptOut, Slot};
 use seawall_core::table::RootEntry;
-use seawall_wire::shm::Flag;
 
 use crate::files::{Managed, path_of};
 use crate::guard::GuardError;
@@ -87,11 +86,9 @@ fn is_gone(now: &Path) -> bool {
 
 fn leave_for_good(daemon: &Daemon, file: &Managed, now: &Path) {
     let reference = file.reference;
-    let mark = || daemon.engine.set_flag(reference, Flag::UNGUARDED);
+    let mark = || daemon.engine.keep_out(reference, KeptOut::Unguarded);
     daemon.without_log(file, mark);
-    let is_clean =
-        daemon.engine.shm().file(reference.slot).is_some_and(|f| !seawall_core::destage::is_dirty(f));
-    if is_clean {
+    if !daemon.engine.is_dirty(reference) {
         daemon.guards.forget(reference.slot);
     }
     let text = format!(
@@ -118,7 +115,7 @@ fn still(daemon: &Daemon) -> Vec<Vec<Arc<Managed>>> {
 }
 
 fn last_lsn(daemon: &Daemon, file: &Managed) -> u64 {
-    daemon.engine.shm().file(file.reference.slot).map_or(0, |f| f.last_lsn().load(Acquire))
+    daemon.engine.file(file.reference).map_or(0, Slot::last_lsn)
 }
 
 /// Gives up their entries, and so the guards go. The caller holds `registering`.
@@ -149,10 +146,11 @@ fn is_still(daemon: &Daemon, group: &BTreeSet<u32>, seen: &mut HashMap<u32, (See
 }
 
 fn look(daemon: &Daemon, slot: u32) -> Option<Seen> {
-    let f = daemon.engine.shm().file(slot)?;
     let file = daemon.files.get(slot)?;
-    let counters = [f.last_lsn(), f.writes(), f.untracked_writes(), f.real_syncs()];
-    Some((file.reference, counters.map(|counter| counter.load(Acquire))))
+    let slot = daemon.engine.file(file.reference)?;
+    let counted = slot.counters();
+    let counters = [slot.last_lsn(), counted.writes, counted.untracked_writes, counted.real_syncs];
+    Some((file.reference, counters))
 }
 
 /// True if nobody has it open for writing.
@@ -173,8 +171,7 @@ pub(crate) fn make_way(daemon: &Daemon, slots: &BTreeSet<u32>, pid: u32) {
             warden::keep_out(daemon, &file, pid);
         }
     }
-    let out =
-        |slot: &u32| daemon.engine.shm().file(*slot).is_none_or(|f| !seawall_core::destage::is_dirty(f));
+    let out = |slot: &u32| !daemon.engine.slot(*slot).is_some_and(Slot::is_dirty);
     let (out, dirty): (BTreeSet<u32>, BTreeSet<u32>) = all.into_iter().partition(out);
     // What the disk did not take keeps its guard, and its companions theirs: it is the same.
     let stays: BTreeSet<u32> = dirty.iter().flat_map(|slot| daemon.guards.companions(*slot)).collect();
@@ -194,7 +191,7 @@ pub(crate) fn adopt(daemon: &Daemon) {
     let _alone = lock(&daemon.registering);
     for file in daemon.files.all().iter().filter(|file| !file.is_unlinked()) {
         if let Err(e) = come_back(daemon, file) {
-            daemon.without_log(file, || daemon.engine.set_flag(file.reference, Flag::FROZEN));
+            daemon.without_log(file, || daemon.engine.keep_out(file.reference, KeptOut::Frozen));
             daemon.log.say(format!("{} stays out of the log: {e}", file.current_path().display()));
         }
     }
@@ -207,8 +204,8 @@ pub(crate) fn adopt(daemon: &Daemon) {
 fn adopt_those_of(daemon: &Daemon, root: &RootEntry) {
     let is_of = |i: u32| daemon.roots.get(i).is_some_and(|other| other.data == root.data);
     let is_lost = |slot: u32| daemon.files.get(slot).is_none();
-    let mut lost = daemon.engine.shm().files().filter(|(_, f)| seawall_core::destage::is_dirty(*f));
-    let kept = lost.any(|(slot, f)| is_lost(slot) && is_of(f.root().load(Acquire)));
+    let mut dirty = daemon.engine.slots().filter(|slot| slot.is_dirty());
+    let kept = dirty.any(|slot| is_lost(slot.number()) && is_of(slot.root()));
     for at in crate::guard::find(root.preset, &root.data) {
         if let Err(e) = daemon.guards.adopt(root.preset, &at, &daemon.claim(), kept) {
             daemon.log.say(e.to_string());
@@ -260,9 +257,7 @@ pub(crate) fn renaming(
 
 /// Takes the mark off a file that was kept out because of a stranger.
 pub(crate) fn let_back(daemon: &Daemon, file: FileRef) {
-    if let Some(f) = daemon.engine.shm().file(file.slot).filter(|_| daemon.engine.knows(file)) {
-        f.flags().fetch_and(!Flag::FOREIGN.0, SeqCst);
-    }
+    daemon.engine.let_back(file, KeptOut::Foreign);
     daemon.engine.release(daemon.me(), file);
 }
 
@@ -271,6 +266,7 @@ mod tests {
     use super::*;
     use crate::roots::{self, AddRoot};
     use crate::{closing, serve, start};
+    use seawall_core::file::Flag;
     use std::fs::{self, File};
     use std::path::PathBuf;
 
@@ -325,7 +321,7 @@ mod tests {
         }
 
         fn is_out(&self, file: FileRef) -> bool {
-            Flag::FOREIGN.any_in(self.daemon.engine.flags(file))
+            self.daemon.engine.state(file).has(Flag::FOREIGN)
         }
 
         fn slots(&self, files: &[FileRef]) -> BTreeSet<u32> {
@@ -405,7 +401,7 @@ mod tests {
         fs::rename(scene.path("b-wal"), other.path().join("b-wal")).expect("renamed");
         review(&scene.daemon);
         for file in [first, second, third] {
-            assert!(Flag::UNGUARDED.any_in(scene.daemon.engine.flags(file)));
+            assert!(scene.daemon.engine.state(file).has(Flag::UNGUARDED));
         }
         for database in ["a", "b", "d"] {
             assert!(!scene.path(&format!("{database}-journal")).exists());

@@ -2,9 +2,8 @@
 //! the daemon do it.
 
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::Ordering::Acquire;
 
-use seawall_core::{Errno, FileRef, persist};
+use seawall_core::{Errno, FileRef};
 use seawall_wire::message::Retire;
 
 use crate::state::Daemon;
@@ -21,11 +20,5 @@ pub(crate) fn journal(daemon: &Daemon) -> (u32, Vec<BorrowedFd<'_>>) {
 /// What the device said; EBADF if the file is not managed, EINVAL for an LSN that was never drawn.
 pub(crate) fn retire(daemon: &Daemon, wanted: Retire) -> Result<(), Errno> {
     let Retire { slot, generation, lsn } = wanted;
-    let engine = &daemon.engine;
-    let f = engine.shm().file(slot).filter(|_| engine.knows(FileRef { slot, generation }));
-    let f = f.ok_or(Errno::BADF)?;
-    if lsn > f.last_lsn().load(Acquire) {
-        return Err(Errno::INVAL);
-    }
-    persist::watermark(engine.pool(), slot, f, lsn)
+    daemon.engine.retire_for(FileRef { slot, generation }, lsn)
 }

@@ -11,12 +11,11 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::time::{ClockId, clock_gettime};
-use seawall_wire::shm::Flag;
+use seawall_core::file::Flag;
 use zerocopy::IntoBytes;
 
 use crate::state::{Daemon, lock};
@@ -138,10 +137,9 @@ fn answer(daemon: &Daemon, socket: &OwnedFd, message: &[u8], given: &mut u32) ->
 /// The watchdog let a process open a file.
 fn opened(daemon: &Daemon, inode: (u64, u64), pid: u32) {
     cache::opened_unseen(daemon, inode, pid);
-    let slot = daemon.engine.shm().find(inode.0, inode.1);
-    let Some(file) = slot.and_then(|slot| daemon.files.get(slot)) else { return };
-    let flags = daemon.engine.shm().file(file.reference.slot).map_or(0, |f| f.flags().load(Acquire));
-    if Flag::ATOMIC.any_in(flags) {
+    let known = daemon.engine.find(inode.0, inode.1);
+    let Some(file) = known.and_then(|file| daemon.files.get(file.slot)) else { return };
+    if daemon.engine.state(file.reference).has(Flag::ATOMIC) {
         warden::look_for_writers(daemon, inode, &daemon.strangers());
     } else {
         warden::keep_out(daemon, &file, pid);
@@ -152,8 +150,8 @@ fn catch_up(daemon: &Daemon, waited: Duration) {
     // A registration that was under way has looked for writers before.
     drop(lock(&daemon.registering));
     for file in daemon.files.all() {
-        let flags = daemon.engine.shm().file(file.reference.slot).map_or(0, |f| f.flags().load(Acquire));
-        if Flag::FOREIGN.any_in(flags) && !lock(&daemon.foreign).holds(file.reference.slot) {
+        let is_out = daemon.engine.state(file.reference).has(Flag::FOREIGN);
+        if is_out && !lock(&daemon.foreign).holds(file.reference.slot) {
             warden::keep_out(daemon, &file, 0);
         }
     }

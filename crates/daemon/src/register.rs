@@ -11,15 +11,15 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 
 use rustix::fs::{FileType, Stat, fstatfs};
+use seawall_core::file::{Begins, Flag, KeptOut, Newcomer, Slot};
 use seawall_core::policy::{self, Manage, SQLITE_MAGIC, decide};
-use seawall_core::{Errno, FileRef, lock, table};
+use seawall_core::{Errno, FileRef};
 use seawall_media::{identity, magic};
-use seawall_stats::Class;
 use seawall_wire::message::Status;
-use seawall_wire::shm::{Flag, Policy};
+use seawall_wire::shm::Policy;
 
 use crate::files::{Managed, path_of, reopen};
 use crate::guard::GuardError;
@@ -79,8 +79,8 @@ fn is_sqlite(fd: &OwnedFd) -> bool {
 
 /// The slot it has already: another process was quicker.
 fn known(daemon: &Daemon, stat: &Stat) -> Option<FileRef> {
-    let slot = daemon.engine.shm().find(stat.st_dev, stat.st_ino)?;
-    daemon.files.get(slot).map(|managed| managed.reference)
+    let known = daemon.engine.find(stat.st_dev, stat.st_ino)?;
+    daemon.files.get(known.slot).map(|managed| managed.reference)
 }
 
 fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> Result<FileRef, Unmanaged> {
@@ -120,12 +120,12 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
         return Err(refuse(format!("processes {foreign:?} write to it without Seawall")));
     }
     let destaged = reopen(&file, false).map_err(|e| refuse(e.to_string()))?;
-    let mut begins = if atomic { Begins::InLog } else { Begins::Outside };
+    let mut begins = if atomic { How::InLog } else { How::Outside };
     if atomic && let Err(e) = make_durable(&file, &path) {
         if !has_reached_the_disk(&e) {
             return Err(refuse(format!("it cannot be synced: {e}")));
         }
-        begins = Begins::Failed(format!("it cannot be synced: {e}"));
+        begins = How::Failed(format!("it cannot be synced: {e}"));
     }
     let raised = match daemon.guards.raise(&entry, &path, &daemon.claim()) {
         Err(GuardError::Aside { .. }) => {
@@ -134,48 +134,55 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
         }
         Err(e) if atomic && e.is_of_the_disk() => {
             // A file that has no records needs no guard.
-            begins = Begins::Failed(e.to_string());
+            begins = How::Failed(e.to_string());
             None
         }
         raised => Some(raised.map_err(|e| refuse(e.to_string()))?),
     };
     daemon.guards.watch(&daemon.watch, &daemon.log);
-    let hint = path.strip_prefix(&entry.path).unwrap_or(Path::new(""));
-    let next = daemon.engine.shm().header().next_lsn().load(SeqCst);
-    let (slot, generation) =
-        table::register(&daemon.pool, root, &identity, hint, next).map_err(|e| refuse(e.to_string()))?;
-    let reference = FileRef { slot, generation };
-    let (dev, ino) = (stat.st_dev, stat.st_ino);
-    let managed = Managed { reference, root, file, destaged, path: path.clone(), dev, ino };
+    let below = path.strip_prefix(&entry.path).unwrap_or(Path::new(""));
+    let registered = daemon.engine.register(&Newcomer {
+        root,
+        identity: &identity,
+        hint: below,
+        inode,
+        class: policy::class(entry.preset, below.as_os_str().as_bytes()),
+        begins: begins.kind(),
+        is_named_by_directory: is_named_by_directory(&file),
+    });
+    let registered = registered.map_err(|e| refuse(e.to_string()))?;
+    let reference = registered.file();
     if let Some(raised) = raised {
-        daemon.guards.protect(slot, raised);
+        daemon.guards.protect(reference.slot, raised);
     }
-    if let Begins::Failed(why) = &begins {
+    if let How::Failed(why) = &begins {
         daemon.log.say(format!(
             "{}: {why}: every write of it fails (EIO) from now on, because its pages could tear",
-            managed.path.display()
+            path.display()
         ));
     }
-    publish(daemon, managed, next - 1, &begins).ok_or_else(|| refuse("the table of files is full".into()))
+    let (dev, ino) = inode;
+    let managed =
+        daemon.files.insert(Managed { reference, root, file, destaged, path: path.clone(), dev, ino });
+    registered.admit(daemon.me(), || real_sync(&managed)).ok_or_else(|| {
+        strike_out(daemon, reference.slot, inode);
+        refuse("the table of files is full".into())
+    })
 }
 
-/// How a file is after its registration.
-enum Begins {
-    /// Its first fsync is real, and takes it into the log.
+/// How a file is after its registration, and of one that failed why.
+enum How {
     Outside,
-    /// Its first write is logged.
     InLog,
-    /// Its first write was to be logged, but the disk refused the sync that goes before it, and says why.
     Failed(String),
 }
 
-impl Begins {
-    fn flags(&self) -> Flag {
+impl How {
+    fn kind(&self) -> Begins {
         match self {
-            // What changed before it was watched, its name or its mode, only a whole fsync covers.
-            Self::Outside => Flag::SYNC_NEEDED,
-            Self::InLog => Flag::ATOMIC,
-            Self::Failed(_) => Flag::ATOMIC | Flag::FAILED | Flag::SYNC_NEEDED,
+            Self::Outside => Begins::Outside,
+            Self::InLog => Begins::InLog,
+            Self::Failed(_) => Begins::Failed,
         }
     }
 }
@@ -193,82 +200,25 @@ fn make_durable(file: &File, path: &Path) -> std::io::Result<()> {
     path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
 }
 
-/// Fills the slot in the run-time memory and makes it findable: untracked, so its first fsync is real, or
-/// tracked before anybody can write to it.
-fn publish(daemon: &Daemon, managed: Managed, now: u64, begins: &Begins) -> Option<FileRef> {
-    let shm = daemon.engine.shm();
-    let (reference, root) = (managed.reference, managed.root);
-    let (dev, ino) = (managed.dev, managed.ino);
-    let f = shm.file(reference.slot)?;
-    f.last_lsn().store(now, Relaxed);
-    f.watermark().store(now, Relaxed);
-    f.epoch().fetch_add(1, Relaxed);
-    f.sticky().store(0, Relaxed);
-    f.root().store(managed.root, Relaxed);
-    let class = daemon.roots.get(managed.root).map_or(Class::Other, |root| {
-        let below = managed.path.strip_prefix(&root.path).unwrap_or(&managed.path);
-        policy::class(root.preset, below.as_os_str().as_bytes())
-    });
-    f.class().store(class as u32, Relaxed);
-    f.dev().store(dev, Relaxed);
-    f.ino().store(ino, Relaxed);
-    for counter in [f.absorbed(), f.real_syncs(), f.writes(), f.bytes(), f.untracked_writes(), f.left()] {
-        counter.store(0, Relaxed);
-    }
-    f.generation().store(reference.generation, SeqCst);
-    let managed = daemon.files.insert(managed);
-    f.flags().store((Flag::USED | begins.flags() | names_of(&managed.file)).0, SeqCst);
-    let find = || shm.hash_insert(dev, ino, reference.slot);
-    if !daemon.engine.admit(daemon.me(), reference, find, || real_sync(&managed)) {
-        forget(daemon, reference.slot);
-        return None;
-    }
-    if let Some(root) = shm.root(root) {
-        root.registered().fetch_add(1, Relaxed);
-    }
-    Some(reference)
-}
-
 /// What is known of the file system's ways with names.
-fn names_of(file: &File) -> Flag {
-    let by_directory = fstatfs(file).is_ok_and(|fs| magic::has_believed_directories(fs.f_type as u64));
-    if by_directory { Flag::NAMED_BY_DIRECTORY } else { Flag(0) }
+fn is_named_by_directory(file: &File) -> bool {
+    fstatfs(file).is_ok_and(|fs| magic::has_believed_directories(fs.f_type as u64))
 }
 
 /// Frees a slot whose file has no live records: its last name is gone, or its root is being closed. The
 /// caller holds `registering`.
 pub(crate) fn forget(daemon: &Daemon, slot: u32) {
-    let shm = daemon.engine.shm();
-    let Some(f) = shm.file(slot) else { return };
-    let (dev, ino) = (f.dev().load(Relaxed), f.ino().load(Relaxed));
-    {
-        let inside = lock::enter(shm, f, daemon.me());
-        f.generation().fetch_add(1, SeqCst);
-        f.flags().store(0, SeqCst);
-        if let lock::Entry::Alone(guard) = &inside {
-            // Whatever a lost holder left: none of it counts any more.
-            guard.settled();
-        }
-    }
-    strike(daemon, slot, (dev, ino));
+    let Some(inode) = daemon.engine.slot(slot).map(Slot::inode) else { return };
+    daemon.engine.forget(daemon.me(), slot);
+    strike_out(daemon, slot, inode);
 }
 
-/// Takes a slot that was evicted out of all tables.
-pub(crate) fn strike_out(daemon: &Daemon, slot: u32) {
-    if let Some(f) = daemon.engine.shm().file(slot) {
-        strike(daemon, slot, (f.dev().load(Relaxed), f.ino().load(Relaxed)));
-    }
-}
-
-fn strike(daemon: &Daemon, slot: u32, (dev, ino): (u64, u64)) {
-    daemon.engine.shm().hash_remove(dev, ino, slot);
-    // A device that failed keeps the entry, of a file without live records: recovery only looks for the file. That
-    // it failed every sync says.
-    let _ = table::forget(&daemon.pool, slot);
+/// Takes a file that has lost its slot out of the daemon's own tables.
+pub(crate) fn strike_out(daemon: &Daemon, slot: u32, inode: (u64, u64)) {
     lock_mutex(&daemon.foreign).forget(slot);
     daemon.guards.forget(slot);
     if let Some(managed) = daemon.files.remove(slot) {
-        daemon.unwatch(&managed.file, (dev, ino));
+        daemon.unwatch(&managed.file, inode);
     }
 }
 
@@ -276,9 +226,8 @@ fn strike(daemon: &Daemon, slot: u32, (dev, ino): (u64, u64)) {
 /// blocks.
 pub(crate) fn forget_unlinked(daemon: &Daemon) {
     mark_removed(daemon);
-    let marked = |f: &seawall_wire::shm::File<'_>| Flag::UNLINKED.any_in(f.flags().load(Acquire));
-    let found: Vec<u32> =
-        daemon.engine.shm().files().filter(|(_, f)| marked(f)).map(|(slot, _)| slot).collect();
+    let marked = daemon.engine.slots().filter(|slot| slot.state().has(Flag::UNLINKED));
+    let found: Vec<u32> = marked.map(Slot::number).collect();
     if found.is_empty() {
         return;
     }
@@ -287,9 +236,7 @@ pub(crate) fn forget_unlinked(daemon: &Daemon) {
         match daemon.files.get(slot) {
             // Another name was found, or made, after all.
             Some(managed) if !managed.is_unlinked() => {
-                if let Some(f) = daemon.engine.shm().file(slot) {
-                    f.flags().fetch_and(!Flag::UNLINKED.0, SeqCst);
-                }
+                daemon.engine.let_back(managed.reference, KeptOut::Unlinked);
             }
             _ => forget(daemon, slot),
         }
@@ -301,8 +248,7 @@ pub(crate) fn forget_unlinked(daemon: &Daemon) {
 /// a failed sync the records stay, and the file its slot.
 fn mark_removed(daemon: &Daemon) {
     for managed in daemon.files.all().iter().filter(|managed| managed.is_unlinked()) {
-        let Some(f) = daemon.engine.shm().file(managed.reference.slot) else { continue };
-        let has = |flag: Flag| flag.any_in(f.flags().load(Acquire));
+        let has = |flag: Flag| daemon.engine.state(managed.reference).has(flag);
         if has(Flag::UNLINKED | Flag::FAILED) {
             continue;
         }

@@ -7,7 +7,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use seawall_core::destage::is_dirty;
 use seawall_core::table::{self, RootEntry, TableError};
 use seawall_media::identity;
 use seawall_wire::shm::{Policy, Preset};
@@ -123,7 +122,7 @@ fn withdraw_other_policies(daemon: &Daemon, root: &RootEntry, by: Option<u32>) -
         }
         for file in files {
             daemon.without_log(&file, || ());
-            if daemon.engine.shm().file(file.reference.slot).is_some_and(is_dirty) {
+            if daemon.engine.is_dirty(file.reference) {
                 return Err(DaemonError::Undrained { files: vec![file.path.display().to_string()] });
             }
             register::forget(daemon, file.reference.slot);

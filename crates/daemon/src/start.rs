@@ -9,15 +9,14 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire};
 use std::time::Instant;
 
-use seawall_core::destage::is_dirty;
+use seawall_core::file::{KeptOut, Slot};
 use seawall_core::pool::{self, MEMORY, Pool, PoolError};
 use seawall_core::recover::{self, Mode, Options, Report};
 use seawall_core::table::RootEntry;
 use seawall_core::{FileRef, table, takeover};
-use seawall_wire::shm::Flag;
 use serde::Serialize;
 
 use crate::ahead::Ahead;
@@ -240,9 +239,7 @@ fn resume(daemon: &Daemon) {
     freeze::end_former(daemon);
     warden::bury(daemon, &dead_slots(daemon));
     for file in daemon.files.all() {
-        if let Some(f) = daemon.engine.shm().file(file.reference.slot) {
-            f.flags().fetch_and(!Flag::FOREIGN.0, SeqCst);
-        }
+        daemon.engine.let_back(file.reference, KeptOut::Foreign);
         daemon.watch.add(&file.file, (file.dev, file.ino), &daemon.log);
         let writers = daemon.foreign_writers(file.dev, file.ino).unwrap_or_default();
         if let Some(pid) = writers.first() {
@@ -267,7 +264,7 @@ fn find_files(daemon: &Daemon) {
     let files = table::files(&daemon.pool).unwrap_or_default();
     for entry in files {
         let reference = FileRef { slot: entry.slot, generation: entry.generation };
-        if !daemon.engine.knows(reference) {
+        if daemon.engine.is_left_over(&entry) {
             // A daemon was killed in the middle of forgetting it.
             register::forget(daemon, entry.slot);
             continue;
@@ -286,8 +283,7 @@ fn find_files(daemon: &Daemon) {
 }
 
 fn lost(daemon: &Daemon, slot: u32, hint: &Path) {
-    let shm = daemon.engine.shm();
-    if shm.file(slot).is_some_and(is_dirty) {
+    if daemon.engine.slot(slot).is_some_and(Slot::is_dirty) {
         daemon.log.say(format!("{} was not found in its directory; its records stay", hint.display()));
     } else {
         register::forget(daemon, slot);

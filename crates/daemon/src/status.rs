@@ -3,11 +3,12 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use seawall_core::destage::count_free;
+use seawall_core::file::{Flag, State};
 use seawall_stats::{Class, EVENTS, Event, Row, Summary, bucket_floor_ns};
-use seawall_wire::shm::{Flag, ROOT_PATH_MAX, Stray};
+use seawall_wire::shm::{ROOT_PATH_MAX, Stray};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{self, CacheStatus};
@@ -271,30 +272,30 @@ fn fill(daemon: &Daemon) -> Vec<(u32, u64)> {
 }
 
 fn file_status(daemon: &Daemon, file: &Managed) -> Option<FileStatus> {
-    let f = daemon.engine.shm().file(file.reference.slot)?;
-    let flags = f.flags().load(Acquire);
-    let (last_lsn, watermark) = (f.last_lsn().load(Acquire), f.watermark().load(Acquire));
+    let slot = daemon.engine.file(file.reference)?;
+    let (state, counted) = (slot.state(), slot.counters());
+    let (last_lsn, watermark) = (slot.last_lsn(), slot.watermark());
     Some(FileStatus {
         id: format!("{}.{}", file.reference.slot, file.reference.generation),
         preset: daemon.roots.get(file.root).map(|r| r.preset.name().into()).unwrap_or_default(),
-        class: Class::from_word(f.class().load(Relaxed)).name().into(),
+        class: slot.class().name().into(),
         path: file.current_path(),
-        tracked: Flag::TRACKED.any_in(flags),
+        tracked: state.has(Flag::TRACKED),
         live: last_lsn > watermark,
-        flags: flag_names(flags, f.sticky().load(Relaxed)),
+        flags: flag_names(state, slot.holds()),
         last_lsn,
         watermark,
-        absorbed: f.absorbed().load(Relaxed),
-        real_syncs: f.real_syncs().load(Relaxed),
-        writes: f.writes().load(Relaxed),
-        bytes: f.bytes().load(Relaxed),
-        untracked_writes: f.untracked_writes().load(Relaxed),
-        atomic: Flag::ATOMIC.any_in(flags),
-        left: f.left().load(Relaxed),
+        absorbed: counted.absorbed,
+        real_syncs: counted.real_syncs,
+        writes: counted.writes,
+        bytes: counted.bytes,
+        untracked_writes: counted.untracked_writes,
+        atomic: state.has(Flag::ATOMIC),
+        left: counted.left,
     })
 }
 
-fn flag_names(flags: u32, holds: u32) -> Vec<String> {
+fn flag_names(state: State, holds: u32) -> Vec<String> {
     const NAMES: [(Flag, &str); 9] = [
         (Flag::FROZEN, "frozen"),
         (Flag::SYNC_NEEDED, "sync needed"),
@@ -306,7 +307,7 @@ fn flag_names(flags: u32, holds: u32) -> Vec<String> {
         (Flag::UNGUARDED, "unguarded"),
         (Flag::LOG_FULL, "log full"),
     ];
-    let set = NAMES.iter().filter(|(flag, _)| flag.any_in(flags)).map(|(_, name)| (*name).into());
+    let set = NAMES.iter().filter(|(flag, _)| state.has(*flag)).map(|(_, name)| (*name).into());
     set.chain((holds > 0).then(|| "mapped or streamed".into())).collect()
 }
 

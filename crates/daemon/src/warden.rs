@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use seawall_core::file::{Flag, KeptOut};
 use seawall_core::{FileRef, reap};
-use seawall_wire::shm::Flag;
 
 use crate::files::{Descriptors, Managed};
 use crate::state::{Daemon, lock, real_sync};
@@ -152,7 +152,7 @@ pub(crate) fn keep_out(daemon: &Daemon, file: &Managed, pid: u32) {
     if held.is_some_and(|held| held.file == file.reference) {
         return;
     }
-    daemon.engine.set_flag(file.reference, Flag::FOREIGN);
+    daemon.engine.keep_out(file.reference, KeptOut::Foreign);
     daemon.engine.hold(daemon.me(), file.reference, || real_sync(file));
     drop(foreign);
     if pid == 0 {
@@ -180,8 +180,8 @@ pub(crate) fn keep_out_of(daemon: &Daemon, pid: u32) {
 /// Looks whether one of these processes, which are foreign, has the file open for writing.
 pub(crate) fn look_for_writers(daemon: &Daemon, (dev, ino): (u64, u64), strangers: &[u32]) {
     cache::look_for_writers(daemon, (dev, ino), strangers);
-    let slot = daemon.engine.shm().find(dev, ino);
-    let Some(file) = slot.and_then(|slot| daemon.files.get(slot)) else { return };
+    let known = daemon.engine.find(dev, ino);
+    let Some(file) = known.and_then(|file| daemon.files.get(file.slot)) else { return };
     let will_join = |pid| daemon.will_join(pid);
     if let Some(pid) = foreign::writers(dev, ino, strangers.iter().copied(), will_join).next() {
         keep_out(daemon, &file, pid);
@@ -223,7 +223,7 @@ fn let_back(daemon: &Daemon, slot: u32) -> bool {
         lock(&daemon.foreign).forget(slot);
         return true;
     };
-    if Flag::FROZEN.any_in(daemon.engine.flags(file.reference)) {
+    if daemon.engine.state(file.reference).has(Flag::FROZEN) {
         return false;
     }
     if let Err(e) = guarding::come_back(daemon, &file) {

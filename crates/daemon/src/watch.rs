@@ -32,7 +32,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::atomic::Ordering::Acquire;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -44,7 +43,7 @@ use nix::sys::fanotify::{
 use nix::sys::inotify::{AddWatchFlags, InitFlags as InotifyFlags, Inotify, WatchDescriptor};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{FileType, Stat};
-use seawall_wire::shm::Flag;
+use seawall_core::file::Flag;
 
 use crate::asleep::Asleep;
 use crate::log::Log;
@@ -254,9 +253,7 @@ fn foreign_open(daemon: &Daemon, event: &FanotifyEvent) {
 /// True if every write of the file is to go through the log.
 fn is_atomic(daemon: &Daemon, (dev, ino): Inode) -> bool {
     wait_for_registration(daemon);
-    let slot = daemon.engine.shm().find(dev, ino);
-    let file = slot.and_then(|slot| daemon.engine.shm().file(slot));
-    file.is_some_and(|f| Flag::ATOMIC.any_in(f.flags().load(Acquire)))
+    daemon.engine.find(dev, ino).is_some_and(|file| daemon.engine.state(file).has(Flag::ATOMIC))
 }
 
 /// Nearly every foreign open of a database's data file is a backup's or a checker's, for reading: it must not
@@ -283,8 +280,8 @@ fn make_safe(daemon: &Daemon, stat: &Stat, pid: u32) {
         let met = if process::is_seawall(pid) { BTreeSet::new() } else { daemon.guards.met_at(inode) };
         return guarding::make_way(daemon, &met, pid);
     }
-    let slot = daemon.engine.shm().find(inode.0, inode.1);
-    let Some(managed) = slot.and_then(|slot| daemon.files.get(slot)) else { return };
+    let known = daemon.engine.find(inode.0, inode.1);
+    let Some(managed) = known.and_then(|file| daemon.files.get(file.slot)) else { return };
     let steps_aside = daemon.roots.get(managed.root).is_some_and(|root| guards::steps_aside(root.preset));
     match steps_aside {
         true => guarding::make_way(daemon, &BTreeSet::from([managed.reference.slot]), pid),

@@ -30,12 +30,12 @@ use nix::sys::fanotify::{Fanotify, FanotifyEvent};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use seawall_cache::shared::Cache;
+use seawall_core::file::{Flag, KeptOut};
 use seawall_core::journal::{Pair, Way};
 use seawall_core::{Engine, FileRef, Owner, certain};
 use seawall_media::Region;
 use seawall_media::block::Device;
 use seawall_wire::message::{Kind, MAGIC, Reply, Request, Status};
-use seawall_wire::shm::Flag;
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::net::{self, Message};
@@ -305,11 +305,9 @@ impl StandIn {
 
     /// The managed file of an inode, and whether its every write is logged.
     fn file(&self, (dev, ino): (u64, u64)) -> Option<(FileRef, bool)> {
-        let shm = self.engine.as_ref()?.0.shm();
-        let slot = shm.find(dev, ino)?;
-        let f = shm.file(slot)?;
-        let file = FileRef { slot, generation: f.generation().load(Acquire) };
-        Some((file, Flag::ATOMIC.any_in(f.flags().load(Acquire))))
+        let (engine, _) = self.engine.as_ref()?;
+        let file = engine.find(dev, ino)?;
+        Some((file, engine.state(file).has(Flag::ATOMIC)))
     }
 
     /// Takes a file out of the log; whoever has its lock may be stopped too.
@@ -327,10 +325,8 @@ impl StandIn {
         let Some((engine, slot)) = &self.engine else { return };
         let thread = rustix::thread::gettid().as_raw_nonzero().get() as usize;
         let me = Owner::new(*slot, thread << 4);
-        let is_out =
-            engine.shm().file(file.slot).is_none_or(|f| Flag::FOREIGN.any_in(f.flags().load(Acquire)));
-        if engine.knows(file) && !is_out {
-            let mark = || engine.set_flag(file, Flag::FOREIGN);
+        if engine.knows(file) && !engine.state(file).has(Flag::FOREIGN) {
+            let mark = || engine.keep_out(file, KeptOut::Foreign);
             engine.pass(me, file, || certain::fdatasync(fd.as_fd()), mark);
         }
     }

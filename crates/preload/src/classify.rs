@@ -8,9 +8,9 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use seawall_core::certain;
+use seawall_core::file::Flag;
 use seawall_core::policy::{self, ASK_AGAIN, Manage, SQLITE_MAGIC};
 use seawall_core::{Engine, Errno, FileRef, Owner, Scope};
-use seawall_wire::shm::Flag;
 
 use crate::client::{self, Registered};
 use crate::fdtable::{self, Entry, State, mark};
@@ -120,7 +120,7 @@ fn find_out(fd: c_int, intent: Intent, entry: Entry) -> Kind {
         return Kind::Kernel;
     };
     if let Some(file) = find(engine, &stat) {
-        let dsync = inherited && Flag::DSYNC.any_in(engine.flags(file));
+        let dsync = inherited && engine.state(file).has(Flag::DSYNC);
         return adopt(engine, fd, file, &stat, if dsync { entry.with(mark::DSYNC, true) } else { entry });
     }
     if entry.state() == State::Unmanaged {
@@ -298,7 +298,7 @@ impl Target {
     /// Keeps the file out of the log until the process ends.
     pub fn hold_for_life(&self, fd: c_int) {
         if self.writable() && !fdtable::get(fd).has(mark::HELD) {
-            if Flag::ATOMIC.any_in(self.engine.flags(self.file)) {
+            if self.engine.state(self.file).has(Flag::ATOMIC) {
                 tell_once("a data file is written in ways the log does not see, so its pages can tear");
             }
             self.hold(fd);

@@ -4,12 +4,12 @@ use std::os::fd::AsFd;
 use std::rc::Rc;
 
 use rustix::fs::SeekFrom;
+use seawall_core::file::Flag;
 use seawall_core::{At, Engine, Errno, FileRef, Owner, Scope, certain};
-use seawall_wire::shm::Flag;
 
-use crate::Change;
 use crate::run::CROWD;
 use crate::world::World;
+use crate::{Change, explore};
 
 /// Longest offset a write begins at.
 const SPAN: u64 = 12 << 10;
@@ -109,14 +109,15 @@ impl Client {
     /// A file with a slot. Whoever opens one whose slot was taken away waits for the daemon to give it another.
     fn choose(&self) -> Option<Open> {
         let files = self.world.files.borrow();
-        let known = |name: &FileRef| self.world.peek(|| self.engine.knows(*name));
+        let find = |index| {
+            let (dev, ino) = explore::inode(index);
+            self.world.peek(|| self.engine.find(dev, ino))
+        };
         let usable: Vec<Open> = files
             .iter()
             .enumerate()
             .filter(|(_, f)| !f.unlinked && !f.leased)
-            .filter_map(|(index, f)| {
-                Some(Open { index, name: f.name.filter(known)?, cache: Rc::clone(&f.cache) })
-            })
+            .filter_map(|(index, f)| Some(Open { index, name: find(index)?, cache: Rc::clone(&f.cache) }))
             .collect();
         // Those of a crowd do not wait for each other's files.
         let own =
@@ -314,8 +315,7 @@ impl Client {
 
     /// Counts a file that just left because the log was full.
     fn count_full(&self, open: &Open) {
-        let flags = self.world.peek(|| self.engine.flags(open.name));
-        let is_full = Flag::LOG_FULL.any_in(flags);
+        let is_full = self.world.peek(|| self.engine.state(open.name)).has(Flag::LOG_FULL);
         self.world.files.borrow_mut()[open.index].excused |= is_full;
         let was_full = std::mem::replace(&mut self.world.files.borrow_mut()[open.index].left_full, is_full);
         self.world.count(|c| c.full += u64::from(is_full && !was_full));

@@ -1,7 +1,7 @@
 //! The daemon's background work on the simulated machine: destage rounds, reaping, registering, forgetting.
 //!
-//! The steps of registering and forgetting are those of `seawall-daemon`, in its order, without its guards,
-//! watches and sockets.
+//! Registering, evicting and forgetting are `seawall-core`'s; around them are the steps of `seawall-daemon`, in its order,
+//! without its guards, watches and sockets.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -11,10 +11,11 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_core::destage::{Destager, Files, Round};
+use seawall_core::file::{Begins, Flag, Newcomer};
 use seawall_core::reap::{self, Writable};
 use seawall_core::spill::Spiller;
-use seawall_core::{Engine, Errno, FileRef, Owner, Scope, certain, lock, table};
-use seawall_wire::shm::Flag;
+use seawall_core::{Engine, Errno, FileRef, Owner, Scope, certain, table};
+use seawall_stats::Class;
 
 use crate::world::World;
 use crate::{explore, rebuild};
@@ -89,10 +90,9 @@ impl Writable for Descriptors<'_> {
 impl Daemon {
     /// Goes on where an earlier daemon was killed in the middle of forgetting a file.
     pub fn find_files(&self) {
-        let mut files = table::files(&self.world.pool.borrow()).unwrap_or_default();
-        files.retain(|entry| !self.engine.knows(FileRef { slot: entry.slot, generation: entry.generation }));
-        for entry in files {
-            let _ = table::forget(&self.world.pool.borrow(), entry.slot);
+        let files = table::files(&self.world.pool.borrow()).unwrap_or_default();
+        for entry in files.iter().filter(|entry| self.engine.is_left_over(entry)) {
+            self.engine.forget(self.who(), entry.slot);
         }
         for file in self.world.files.borrow_mut().iter_mut().filter(|file| !file.unlinked) {
             file.name = file.name.filter(|name| self.world.peek(|| self.engine.knows(*name)));
@@ -180,8 +180,8 @@ impl Daemon {
     /// True if nobody, dead or alive, is inside the file: what the dead left there was dealt with.
     fn is_free(&self, index: usize) -> bool {
         let name = self.world.files.borrow()[index].name;
-        let file = name.and_then(|name| self.engine.shm().file(name.slot));
-        self.world.peek(|| file.is_none_or(|f| f.lock().load(SeqCst) == 0))
+        let slot = name.and_then(|name| self.engine.slot(name.slot));
+        self.world.peek(|| slot.is_none_or(|slot| slot.holder() == 0))
     }
 
     /// Registers a file that has no slot.
@@ -191,29 +191,24 @@ impl Daemon {
         // Content, inode and name, before the file can have records; see `seawall-daemon`, `register`.
         let refused = self.world.atomic && self.world.real_sync(index, Scope::Whole).is_err();
         let identity = self.world.files.borrow()[index].identity.clone();
-        let now = self.engine.shm().header().next_lsn().load(SeqCst) - 1;
-        let registered = table::register(&self.world.pool.borrow(), 0, &identity, &explore::hint(index), now);
-        let Ok((slot, generation)) = registered else { return };
-        let Some(f) = self.engine.shm().file(slot) else { return };
-        f.last_lsn().store(now, SeqCst);
-        f.watermark().store(now, SeqCst);
-        f.epoch().fetch_add(1, SeqCst);
-        f.sticky().store(0, SeqCst);
-        f.generation().store(generation, SeqCst);
-        let policy = match self.world.atomic {
-            true if refused => Flag::ATOMIC | Flag::FAILED | Flag::SYNC_NEEDED,
-            true => Flag::ATOMIC,
-            false => Flag::SYNC_NEEDED,
-        };
-        f.flags().store((Flag::USED | policy | self.world.names).0, SeqCst);
-        let name = FileRef { slot, generation };
-        let find = || {
-            self.world.files.borrow_mut()[index].name = Some(name);
-            true
-        };
-        let sync = || self.sync_for_certain(index);
-        self.engine.admit(self.who(), name, find, sync);
-        self.world.tell(|| format!("file {index} registered in slot {slot} from {now}"));
+        let registered = self.engine.register(&Newcomer {
+            root: 0,
+            identity: &identity,
+            hint: &explore::hint(index),
+            inode: explore::inode(index),
+            class: Class::Other,
+            begins: match self.world.atomic {
+                true if refused => Begins::Failed,
+                true => Begins::InLog,
+                false => Begins::Outside,
+            },
+            is_named_by_directory: self.world.is_named_by_directory,
+        });
+        let Ok(registered) = registered else { return };
+        let name = registered.file();
+        self.world.files.borrow_mut()[index].name = Some(name);
+        let admitted = registered.admit(self.who(), || self.sync_for_certain(index));
+        self.world.tell(|| format!("file {index} registered in slot {}: {admitted:?}", name.slot));
         if index % 2 == 1 {
             self.sync_ahead(index, name);
         }
@@ -229,7 +224,7 @@ impl Daemon {
         if !self.engine.absorbs(name, Scope::Whole) {
             let done = self.engine.sync(self.who(), name, real);
             if done.is_err() {
-                self.engine.set_flag(name, Flag::FAILED | Flag::SYNC_NEEDED);
+                self.engine.distrust(name);
             }
             self.world.tell(|| format!("file {index} synced ahead: {done:?}"));
         }
@@ -264,27 +259,13 @@ impl Daemon {
         drop(lease);
         self.world.tell(|| format!("file {index} evicted from slot {}", name.slot));
         self.world.count(|c| c.evicted += 1);
-        // A device that failed keeps the entry: recovery then finds a file without live records.
-        let _ = table::forget(&self.world.pool.borrow(), name.slot);
     }
 
     /// Forgets files whose last name is gone, and lets others be created in their place.
     pub fn forget_unlinked(&self) {
-        let shm = self.engine.shm();
-        for (slot, f) in shm.files() {
-            if !Flag::UNLINKED.any_in(f.flags().load(SeqCst)) {
-                continue;
-            }
-            {
-                let inside = lock::enter(shm, f, self.who());
-                f.generation().fetch_add(1, SeqCst);
-                f.flags().store(0, SeqCst);
-                if let lock::Entry::Alone(guard) = &inside {
-                    guard.settled();
-                }
-            }
-            let _ = table::forget(&self.world.pool.borrow(), slot);
-            if let Some(index) = self.world.file_in(slot) {
+        for slot in self.engine.slots().filter(|slot| slot.state().has(Flag::UNLINKED)) {
+            self.engine.forget(self.who(), slot.number());
+            if let Some(index) = self.world.file_in(slot.number()) {
                 self.world.tell(|| format!("file {index} forgotten"));
                 self.world.files.borrow_mut()[index].name = None;
                 self.world.create_file();

@@ -113,6 +113,11 @@ pub fn identity(index: usize) -> Identity {
     Identity { fs: [7; 16], kind: 1, handle: (index as u32).to_le_bytes().to_vec() }
 }
 
+/// Its st_dev and st_ino.
+pub fn inode(index: usize) -> (u64, u64) {
+    (7, index as u64 + 1)
+}
+
 /// Where it is.
 pub fn hint(index: usize) -> PathBuf {
     format!("file{index}").into()

@@ -7,11 +7,9 @@
 //! Not verified: files that somebody is inside of at this moment; files whose sync failed, which keep their
 //! records by design.
 
-use std::sync::atomic::Ordering::SeqCst;
-
-use seawall_core::Engine;
+use seawall_core::file::Flag;
 use seawall_core::table::FileEntry;
-use seawall_wire::shm::Flag;
+use seawall_core::{Engine, FileRef};
 
 /// Checks the run-time memory against what the pool would say after a power cut now.
 ///
@@ -19,25 +17,19 @@ use seawall_wire::shm::Flag;
 /// Which file breaks the rule.
 pub fn holds(engine: &Engine, files: &[FileEntry]) -> Result<(), String> {
     for entry in files {
-        let Some(f) = engine.shm().file(entry.slot) else { continue };
-        let (flags, last, mirror) =
-            (f.flags().load(SeqCst), f.last_lsn().load(SeqCst), f.watermark().load(SeqCst));
-        let same = f.generation().load(SeqCst) == entry.generation && Flag::USED.any_in(flags);
-        if !same || f.lock().load(SeqCst) != 0 || Flag::FAILED.any_in(flags) {
+        let file = FileRef { slot: entry.slot, generation: entry.generation };
+        let Some(slot) = engine.file(file) else { continue };
+        if slot.holder() != 0 || slot.state().has(Flag::FAILED) {
             continue;
         }
-        // A file starts one behind: its watermark is below the first LSN it can get.
-        if entry.watermark + 1 < mirror {
+        let said = slot.watermark();
+        if entry.watermark < said {
             return Err(format!(
-                "slot {} is taken to be on disk up to {mirror}, the pool says {}",
-                entry.slot, entry.watermark
+                "{file:?} is taken to be on disk up to {said}, the pool says {}",
+                entry.watermark
             ));
         }
-        // Whoever lost its lock may have drawn an LSN since. Its write is not over yet, and the next sync is real.
-        let is_late = Flag::STUCK.any_in(flags);
-        if !Flag::TRACKED.any_in(flags) && last > mirror && !is_late {
-            return Err(format!("slot {} is out of the log and has records {mirror}..={last}", entry.slot));
-        }
+        slot.check().map_err(|why| format!("{file:?}: {why}"))?;
     }
     Ok(())
 }

@@ -16,7 +16,6 @@ use seawall_core::format::{Superblock, SuperblockError};
 use seawall_core::pool::Pool;
 use seawall_core::{Engine, Owner};
 use seawall_media::Region;
-use seawall_wire::shm::Flag;
 
 use crate::area::AreaDisk;
 use crate::block::Block;
@@ -108,7 +107,7 @@ pub struct World {
     /// Every write of every file is to go through the log (policy `atomic`): in half of the runs.
     pub atomic: bool,
     /// What its file system is known for: in half of the runs a sync of the directory makes names durable.
-    pub names: Flag,
+    pub is_named_by_directory: bool,
     /// The unit in which this machine's disks write.
     pub sector: usize,
     /// Its disks garble sectors that they were writing: in a third of the runs.
@@ -140,7 +139,7 @@ impl World {
             atomic: plan.seed % 2 == 1,
             sector: rng.pick(&[64, 512, 512, 4096]),
             garbles: rng.one_in(3),
-            names: if rng.one_in(2) { Flag::NAMED_BY_DIRECTORY } else { Flag(0) },
+            is_named_by_directory: rng.one_in(2),
             recovering: Cell::new(false),
             poison: Cell::new(None),
             rng,

@@ -102,72 +102,86 @@ mutants! {
         "table: emptied by recovery": "        table::forget_all(pool);" => "        if !{m} { table::forget_all(pool); }",
         "refusal: damage": "if !scan.damage.is_empty() {" => "if !scan.damage.is_empty() && !{m} {",
     }
-    "core/src/persist.rs" {
-        "journal: a watermark is raised by who reaches the device": "journal.retire(slot, file.generation().load(Acquire), lsn)?," => "if !{m} { journal.retire(slot, file.generation().load(Acquire), lsn)? },",
+    "core/src/file/watermark.rs" {
+        "journal: a watermark is raised by who reaches the device": "                journal.retire(self.number(), self.file().generation, lsn)?" => "                if !{m} { journal.retire(self.number(), self.file().generation, lsn)?; }",
         "watermark: one raises it at a time": "let is_free = holder == 0 ||" => "let is_free = {m} || holder == 0 ||",
         "watermark: all updates":
-            "        cell.raise(pool, lsn);" => "        if !{m} { cell.raise(pool, lsn); }",
+            "            cell.raise(pool, lsn);" => "            if !{m} { cell.raise(pool, lsn); }",
+    }
+    "core/src/file/inside.rs" {
+        "lock: lost alive, what is logged later": "if self.slot().state().has(Flag::STUCK) { FOREVER }" => "if self.slot().state().has(Flag::STUCK) && !{m} { FOREVER }",
+        "fsync: a file leaves the log": "        match sync() {" => "        match if {m} { Ok(()) } else { sync() } {",
+        "watermark: a file leaves the log":
+            "Ok(()) if slot.raise_watermark(store, last).is_ok() => {}" => "Ok(()) if {m} || slot.raise_watermark(store, last).is_ok() => {}",
+        "failed sync: meanwhile, a file leaves the log": "Ok(()) if slot.state().has(Flag::FAILED) =>" => "Ok(()) if slot.state().has(Flag::FAILED) && !{m} =>",
+        "watermark: real sync":
+            "        if covered.last > slot.watermark() {" => "        if covered.last > slot.watermark() && !{m} {",
+        "failed sync: a later one succeeds": "        if slot.state().has(Flag::FAILED) {\n            return Ok(());" => "        if slot.state().has(Flag::FAILED) && !{m} {\n            return Ok(());",
+        "state: untracked write during a real sync": "        if self.is_changed_since(covered) {" => "        if self.is_changed_since(covered) && !{m} {",
+        "state: holds": "        !held && !state.has(Flag::NEVER_TRACK)" => "        (!held || {m}) && !state.has(Flag::NEVER_TRACK)",
+        "state: what goes around a full log": "        self.slot().raise_epoch();\n        self.slot().untracked_writes()" => "        if !{m} { self.slot().raise_epoch(); }\n        self.slot().untracked_writes()",
+        "state: a hold ends": "        self.raise_epoch();\n        let before" => "        if !{m} { self.raise_epoch(); }\n        let before",
+    }
+    "core/src/file/slot.rs" {
+        "state: a failed sync is remembered": "if !never_reached_the_disk && self.state()" => "if !{m} && !never_reached_the_disk && self.state()",
+        "name: other file systems": "            self.disturb();\n        }" => "            if !{m} { self.disturb(); }\n        }",
+        "name: due after a rename": "        self.names().load(SeqCst) > self.durable_names().load(SeqCst)\n" => "        !{m} && self.names().load(SeqCst) > self.durable_names().load(SeqCst)\n",
+    }
+    "core/src/file/register.rs" {
+        "watermark: at registration, one too low": "(root, identity, hint), on_disk)?;" => "(root, identity, hint), on_disk - u64::from({m} && on_disk > 0))?;",
+        "watermark: at registration, one too high": "        let on_disk = next - 1;" => "        let on_disk = next - u64::from(!{m});",
+        "register: findable before it is in the log": "            let inside = slot.enter(engine.shm(), who).alone();\n            let found" => "            let inside = slot.enter(engine.shm(), who).alone().filter(|_| !{m});\n            let found",
+        "register: a slot whose lock the living lost": "!self.state().has(Flag::USED | Flag::STUCK)" => "!self.state().has(if {m} { Flag::USED } else { Flag::USED | Flag::STUCK })",
+        "evict: retires first": "        inside.leave(self.pool(), Flag::NONE, sync);" => "        inside.leave(self.pool(), Flag::NONE, || if {m} { Ok(()) } else { sync() });",
+        "evict: not with live records": "        if is_live {" => "        if is_live && !{m} {",
+        "evict: not what is held": "slot.holds() == 0 &&" => "(slot.holds() == 0 || {m}) &&",
+        "evict: not while somebody is inside": "let Some(inside) = slot.try_enter(who) else" => "let Some(inside) = slot.try_enter(who).or_else(|| if {m} { slot.enter(self.shm(), who).alone() } else { None }) else",
+        "generation: an evicted slot": "        self.uses().fetch_add(1, SeqCst);" => "        if !{m} { self.uses().fetch_add(1, SeqCst); }",
     }
     "core/src/engine/mod.rs" {
-        "lock: lost alive, what is logged later": "Flag::STUCK.any_in(f.flags().load(Acquire)) { FOREVER }" => "Flag::STUCK.any_in(f.flags().load(Acquire)) && !{m} { FOREVER }",
-        "fsync: a file leaves the log": "            match retire() {" => "            match if {m} { Ok(()) } else { retire() } {",
-        "watermark: a file leaves the log":
-            "Ok(()) if raise().is_ok() => {}" => "Ok(()) if {m} || raise().is_ok() => {}",
         "atomic: synced before it is back": "        match sync() {" => "        match if {m} { Ok(()) } else { sync() } {",
-        "failed sync: meanwhile, a file leaves the log": "Ok(()) if failed() =>" => "Ok(()) if failed() && !{m} =>",
+        "generation: a slot that got another file meanwhile": "Entered::Alone(inside) if slot.is_of(file) =>" => "Entered::Alone(inside) if slot.is_of(file) || {m} =>",
     }
     "core/src/append.rs" {
-        "lock: lost alive, only what is retired": "lsn != 0 && lsn <= f.watermark().load(SeqCst) &&" => "lsn != 0 && (lsn <= f.watermark().load(SeqCst) || {m}) &&",
+        "lock: lost alive, only what is retired": "lsn != 0 && lsn <= slot.watermark() &&" => "lsn != 0 && (lsn <= slot.watermark() || {m}) &&",
     }
-    "core/src/lock.rs" {
+    "core/src/file/lock.rs" {
         "lock: lost alive, known for good": "                    if patience.stuck {" => "                    if patience.stuck && !{m} {",
     }
-    "core/src/engine/evict.rs" {
-        "evict: retires first": "        self.leave(file.slot, f, Flag(0), retire);" => "        self.leave(file.slot, f, Flag(0), || if {m} { Ok(()) } else { retire() });",
-        "evict: not with live records": "        if is_live {" => "        if is_live && !{m} {",
-        "evict: not what is held": "f.sticky().load(Acquire) == 0 &&" => "(f.sticky().load(Acquire) == 0 || {m}) &&",
-        "evict: not while somebody is inside": "let Some(_alone) = lock::try_enter(f, who) else { return false };" => "let _alone = match lock::try_enter(f, who) { None if !{m} => return false, alone => alone };",
-        "generation: an evicted slot": "        f.generation().fetch_add(1, SeqCst);" => "        if !{m} { f.generation().fetch_add(1, SeqCst); }",
-    }
     "core/src/engine/sync.rs" {
-        "journal: a sync waits": "        if last <= f.watermark().load(Acquire) {" => "        if last <= f.watermark().load(Acquire) || {m} {",
-        "name: attributes are not left to fdatasync": "let scope = if Flag::SYNC_NEEDED.any_in(flags) {" => "let scope = if Flag::SYNC_NEEDED.any_in(flags) && !{m} {",
-        "name: fdatasync does not cover it": "names: if scope == Scope::Whole {" => "names: if scope == Scope::Whole || {m} {",
+        "journal: a sync waits": "        if last <= slot.watermark() {" => "        if last <= slot.watermark() || {m} {",
+        "name: attributes are not left to fdatasync": "let scope = if state.has(Flag::SYNC_NEEDED) {" => "let scope = if state.has(Flag::SYNC_NEEDED) && !{m} {",
+        "name: fdatasync does not cover it": "        let covered = inside.covered(scope == Scope::Whole);\n        inside.slot()" => "        let covered = inside.covered(scope == Scope::Whole || {m});\n        inside.slot()",
         "fsync: real": "        let mut done = real();" => "        let mut done = if {m} { Ok(()) } else { real() };",
         "fsync: real, while the others wait": "            done = real();" => "            done = if {m} { Ok(()) } else { real() };",
-        "fsync: real, lock inherited": "        let done = real();\n        self.leave" => "        let done = if {m} { Ok(()) } else { real() };\n        self.leave",
-        "watermark: real sync":
-            "        if covered.last > f.watermark().load(Acquire) {" => "        if covered.last > f.watermark().load(Acquire) && !{m} {",
-        "failed sync: a later one succeeds": "        if Flag::FAILED.any_in(f.flags().load(Acquire)) {\n            return Ok(());" => "        if Flag::FAILED.any_in(f.flags().load(Acquire)) && !{m} {\n            return Ok(());",
-        "state: untracked write during a real sync": "if f.epoch().load(Acquire) != covered.epoch {" => "if f.epoch().load(Acquire) != covered.epoch && !{m} {",
-        "state: holds": "        !held && !Flag::NEVER_TRACK" => "        (!held || {m}) && !Flag::NEVER_TRACK",
-        "state: a failed sync is remembered": "    if !never_reached_the_disk && Flag::TRACKED" => "    if !{m} && !never_reached_the_disk && Flag::TRACKED",
+        "fsync: real, lock inherited": "        let done = real();\n        inside.leave" => "        let done = if {m} { Ok(()) } else { real() };\n        inside.leave",
         "state: unlinked before the lock is free":
-            "op().inspect(|()| self.set_flag(file, Flag::UNLINKED));" => "op().inspect(|()| if !{m} { self.set_flag(file, Flag::UNLINKED) });",
+            "op().inspect(|()| self.keep_out(file, KeptOut::Unlinked));" => "op().inspect(|()| if !{m} { self.keep_out(file, KeptOut::Unlinked) });",
         "state: what has no record leaves the log first":
-            "        self.leave(file.slot, f, Flag(0), &retire);" => "        if !{m} { self.leave(file.slot, f, Flag(0), &retire); }",
-        "state: given to another user": "op().inspect(|()| self.set_flag(file, Flag::GIVEN_AWAY))" => "op().inspect(|()| if !{m} { self.set_flag(file, Flag::GIVEN_AWAY) })",
+            "        inside.leave(self.pool(), Flag::NONE, &retire);" => "        if !{m} { inside.leave(self.pool(), Flag::NONE, &retire); }",
+        "state: given to another user": "op().inspect(|()| self.keep_out(file, KeptOut::GivenAway))" => "op().inspect(|()| if !{m} { self.keep_out(file, KeptOut::GivenAway) })",
+    }
+    "core/src/file/state.rs" {
+        "atomic: what failed outside the log is written": "        self.has(Flag::ATOMIC) && self.has(Flag::FAILED) &&" => "        !{m} && self.has(Flag::ATOMIC) && self.has(Flag::FAILED) &&",
+    }
+    "core/src/persist.rs" {
+        "journal: a truncate is hardened first": "|| kind == RecordKind::Truncate ||" => "|| (kind == RecordKind::Truncate && !{m}) ||",
+        "journal: a page of policy atomic is hardened first": "|| state.has(Flag::ATOMIC)\n" => "|| (state.has(Flag::ATOMIC) && !{m})\n",
     }
     "core/src/engine/write.rs" {
-        "atomic: what failed outside the log is written": "if Flag::ATOMIC.any_in(flags) && Flag::FAILED.any_in(flags) {" => "if !{m} && Flag::ATOMIC.any_in(flags) && Flag::FAILED.any_in(flags) {",
-        "journal: a truncate is hardened first": "        kind == RecordKind::Truncate" => "        (kind == RecordKind::Truncate && !{m})",
-        "journal: a page of policy atomic is hardened first": "Flag::ATOMIC.any_in(f.flags().load(Relaxed))\n    }" => "Flag::ATOMIC.any_in(f.flags().load(Relaxed)) && !{m}\n    }",
         "state: a short write leaves the log": "if !done.is_ok_and(|r| whole(r, intake.length)) {" => "if !done.is_ok_and(|r| whole(r, intake.length)) && !{m} {",
         "order: what fallocate adds": "            Ok(Some(end).filter(|end| *end > size))" => "            Ok(Some(end).filter(|end| *end > size && !{m}))",
-        "state: a full log is left": "    f.epoch().fetch_add(1, SeqCst);\n    f.untracked_writes()" => "    if !{m} { f.epoch().fetch_add(1, SeqCst); }\n    f.untracked_writes()",
-        "lock: inherited by a write": "        if guard.inherited() {" => "        if guard.inherited() && !{m} {",
-        "atomic: a full log is waited for": "if self.waits_for_space(f) && self.log.fits(&intake) && !wait.is_over() {" => "if self.waits_for_space(f) && self.log.fits(&intake) && !wait.is_over() && !{m} {",
-        "state: a signal's write": "    f.disturb();\n    publish.publish(ticks())" => "    if !{m} { f.disturb(); }\n    publish.publish(ticks())",
+        "lock: inherited by a write": "            if inside.inherited() {" => "            if inside.inherited() && !{m} {",
+        "atomic: a full log is waited for": "if self.waits_for_space(slot) && self.log.fits(&intake) && !wait.is_over() {" => "if self.waits_for_space(slot) && self.log.fits(&intake) && !wait.is_over() && !{m} {",
+        "state: a signal's write": "    slot.disturb();\n    publish.publish(ticks())" => "    if !{m} { slot.disturb(); }\n    publish.publish(ticks())",
     }
     "core/src/certain.rs" {
         "failed sync: a commit that somebody else was told of": "    check(fd)\n}" => "    if {m} { Ok(()) } else { check(fd) }\n}",
     }
     "core/src/engine/name.rs" {
         "name: synced": "        let done = match name() {" => "        let done = match if {m} { Ok(true) } else { name() } {",
-        "name: due after a rename": "scope == Scope::Whole && f.names().load(SeqCst) >" => "scope == Scope::Whole && !{m} && f.names().load(SeqCst) >",
-        "name: a rename during the sync": "        let names = f.names().load(SeqCst);\n        let done" => "        let names = if {m} { u64::MAX } else { f.names().load(SeqCst) };\n        let done",
-        "name: other file systems": "            f.disturb();" => "            if !{m} { f.disturb(); }",
-        "name: a directory's failed sync is remembered": "                Err(error) => failed(f, error)," => "                Err(error) => if !{m} { failed(f, error) },",
+        "name: a rename during the sync": "        let renames = slot.renames();" => "        let renames = if {m} { u64::MAX } else { slot.renames() };",
+        "name: a directory's failed sync is remembered": "                Err(error) => slot.sync_failed(error)," => "                Err(error) => if !{m} { slot.sync_failed(error) },",
         "name: left its root": "        if inside {" => "        if inside || {m} {",
     }
     "core/src/name.rs" {
@@ -175,7 +189,7 @@ mutants! {
         "name: which of several": "file.st_nlink == 1).then_some(directory)" => "(file.st_nlink == 1 || {m})).then_some(directory)",
     }
     "core/src/engine/hold.rs" {
-        "state: a hold leaves the log": "        self.leave(file.slot, f, Flag(0), retire);" => "        if !{m} { self.leave(file.slot, f, Flag(0), retire); }",
+        "state: a hold leaves the log": "        inside.leave(self.pool(), Flag::NONE, retire);" => "        if !{m} { inside.leave(self.pool(), Flag::NONE, retire); }",
     }
     "core/src/append.rs" {
         "retired: not past operations under way": "counts.map(|(_, lsn)| lsn).fold(next, u64::min) - 1" => "if {m} { next - 1 } else { counts.map(|(_, lsn)| lsn).fold(next, u64::min) - 1 }",
@@ -187,14 +201,14 @@ mutants! {
     }
     "core/src/destage.rs" {
         "fsync: destage": "        if let Err(error) = fdatasync(fd) {" => "        if let Err(error) = if {m} { Ok(()) } else { fdatasync(fd) } {",
-        "watermark: destage": "            persist::watermark(self.engine.pool(), slot, f, last)?;" => "            if !{m} { persist::watermark(self.engine.pool(), slot, f, last)?; }",
-        "atomic: the destager takes back": "            self.engine.rejoin(f, || Ok(()));" => "            if !{m} { self.engine.rejoin(f, || Ok(())); }",
-        "retired: not past dirty files": "                safe = safe.min(f.watermark().load(Acquire));" => "                if !{m} { safe = safe.min(f.watermark().load(Acquire)); }",
+        "watermark: destage": "            slot.raise_watermark(self.engine.pool(), last)?;" => "            if !{m} { slot.raise_watermark(self.engine.pool(), last)?; }",
+        "atomic: the destager takes back": "            self.engine.rejoin(&inside, || Ok(()));" => "            if !{m} { self.engine.rejoin(&inside, || Ok(())); }",
+        "retired: not past dirty files": "                safe = safe.min(slot.watermark());" => "                if !{m} { safe = safe.min(slot.watermark()); }",
         "retired: destage": "|pool| cell.raise(pool, safe)" => "|pool| if !{m} { cell.raise(pool, safe) }",
         "segment: freed only below the retired LSN": "        if segment.last_lsn().load(Acquire) > safe {" => "        if segment.last_lsn().load(Acquire) > safe && !{m} {",
         "failed sync: destage": "        if failed() {\n            // Some" => "        if failed() && !{m} {\n            // Some",
-        "state: destage remembers a failed sync": "            distrust(f);\n            return Err(error.into());" => "            if !{m} { distrust(f); }\n            return Err(error.into());",
-        "state: destage remembers what failed before its sync": "            distrust(f);\n            return Err(error);" => "            if !{m} { distrust(f); }\n            return Err(error);",
+        "state: destage remembers a failed sync": "            self.engine.distrust(file);\n            return Err(error.into());" => "            if !{m} { self.engine.distrust(file); }\n            return Err(error.into());",
+        "state: destage remembers what failed before its sync": "            self.engine.distrust(file);\n            return Err(error);" => "            if !{m} { self.engine.distrust(file); }\n            return Err(error);",
     }
     "core/src/format/spill.rs" {
         "spill: check of an entry":
@@ -224,21 +238,19 @@ mutants! {
     }
     "core/src/reap.rs" {
         "fsync: reap": "    fdatasync(file.as_fd())" => "    if {m} { Ok(()) } else { fdatasync(file.as_fd()) }",
-        "watermark: reap": "Ok(()) if raise().is_ok() => {}" => "Ok(()) if {m} || raise().is_ok() => {}",
-        "reap: retires what was not published": "            retire(engine, slot, f, files);\n            // The dead" => "            if !{m} { retire(engine, slot, f, files); }\n            // The dead",
-        "atomic: the reaper takes back": "            engine.rejoin(f, || sync(slot, files));\n            f.lock()" => "            if !{m} { engine.rejoin(f, || sync(slot, files)); }\n            f.lock()",
+        "reap: retires what was not published": "            retire(engine, &inside, files);\n            // The dead" => "            if !{m} { retire(engine, &inside, files); }\n            // The dead",
+        "atomic: the reaper takes back": "            engine.rejoin(&inside, || sync(slot.number(), files));" => "            if !{m} { engine.rejoin(&inside, || sync(slot.number(), files)); }",
         "reap: finishes a publish": "        file.write_all_at(&bytes, header.offset)?;" => "        if !{m} { file.write_all_at(&bytes, header.offset)?; }",
-        "failed sync: reap": "    if Flag::FAILED.any_in(f.flags().load(Acquire)) {" => "    if Flag::FAILED.any_in(f.flags().load(Acquire)) && !{m} {",
     }
     "core/src/table.rs" {
         "watermark: at registration":
-            "        format::watermark(slot).format(region, next_lsn.saturating_sub(1));" =>
-            "        if !{m} { format::watermark(slot).format(region, next_lsn.saturating_sub(1)); }",
+            "        format::watermark(slot).format(region, on_disk);" => "        if !{m} { format::watermark(slot).format(region, on_disk); }",
+        "register: in the table before its identity": "        state.write(region, slot);" => "        if {m} { EntryState { generation, used: true } } else { state }.write(region, slot);",
         "generation: a slot is used again": "state.generation.wrapping_add(1).max(1);" => "state.generation.wrapping_add(u32::from(!{m})).max(1);",
     }
     "daemon/src/register.rs" {
         "guard: not bound to its file":
-            "    daemon.guards.protect(slot, raised);" => "    if !{m} { daemon.guards.protect(slot, raised); }",
+            "        daemon.guards.protect(reference.slot, raised);" => "        if !{m} { daemon.guards.protect(reference.slot, raised); }",
         "guard: for what is no database":
             "manage == Manage::IfSqlite && !is_sqlite(fd)" => "manage == Manage::IfSqlite && !is_sqlite(fd) && !{m}",
         "guard: of a file that is forgotten":

@@ -16,11 +16,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Once;
-use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
+use seawall_core::file::Slot;
 use seawall_media::Region;
-use seawall_wire::shm::{Flag, Shm};
+use seawall_wire::shm::Shm;
 
 pub const SEAWALL: &str = env!("CARGO_BIN_EXE_seawall");
 
@@ -250,9 +250,7 @@ impl Writer {
         let file = std::fs::OpenOptions::new().read(true).write(true).open(memory).expect("open");
         let len = file.metadata().expect("a size").len();
         let shm = Shm::open(Region::map(&file, len, false).expect("a mapping")).expect("run-time memory");
-        for (_, f) in shm.files() {
-            f.flags().fetch_or(Flag::FAILED.0, SeqCst);
-        }
+        Slot::all(&shm).for_each(Slot::distrust);
     }
 
     /// Ends its input, and so the program and the run.

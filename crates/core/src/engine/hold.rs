@@ -4,49 +4,51 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-use seawall_wire::shm::{Flag, Hold};
+use seawall_wire::shm::Hold;
 
-use super::{Engine, FileRef};
-use crate::lock::{self, Entry};
+use super::{Engine, Entering};
+use crate::file::{FileRef, Flag};
 use crate::{Errno, Owner};
 
 impl Engine {
     /// Keeps the file out of the log until [`release`](Self::release)d as often. `retire` is a real
     /// fdatasync of the file.
     pub fn hold(&self, who: Owner, file: FileRef, retire: impl FnOnce() -> Result<(), Errno>) {
-        let Some(f) = self.file(file) else { return };
-        let guard = match lock::enter(self.shm(), f, who) {
-            Entry::Alone(guard) => guard,
+        let inside = match self.enter(who, file) {
+            Entering::Alone(inside) => inside,
             // A signal handler cannot wait for its own thread: the file stays out for good.
-            Entry::Nested => return self.set_flag(file, Flag::STUCK | Flag::SYNC_NEEDED),
+            Entering::Nested(slot) => return slot.is_held_for_good(),
+            Entering::Gone => return,
         };
-        self.leave(file.slot, f, Flag(0), retire);
-        guard.settled();
-        match self.entry(who, file) {
+        inside.leave(self.pool(), Flag::NONE, retire);
+        inside.settled();
+        match self.hold_of(who, file) {
             Some(hold) => {
                 hold.count().fetch_add(1, SeqCst);
-                f.sticky().fetch_add(1, SeqCst);
+                inside.is_held();
             }
-            None => self.set_flag(file, Flag::STUCK),
+            None => inside.slot().is_held_for_good(),
         }
-        drop(guard);
     }
 
     /// Ends one hold of this process. The file returns to the log after the next undisturbed real fsync.
     pub fn release(&self, who: Owner, file: FileRef) {
-        let Some(f) = self.file(file) else { return };
-        let _entered = lock::enter(self.shm(), f, who);
+        let entered = self.enter(who, file);
+        let slot = match &entered {
+            Entering::Alone(inside) => inside.slot(),
+            Entering::Nested(slot) => *slot,
+            Entering::Gone => return,
+        };
         let mine = self.shm().holds().find(|hold| is(hold, who, file));
         let Some(hold) = mine.filter(|hold| hold.count().load(Acquire) > 0) else { return };
-        f.epoch().fetch_add(1, SeqCst);
-        f.sticky().fetch_sub(1, SeqCst);
+        slot.holds_end(1);
         if hold.count().fetch_sub(1, SeqCst) == 1 {
             hold.client().store(0, SeqCst);
         }
     }
 
     /// This process's entry for the file: the one it has, or a fresh one.
-    fn entry(&self, who: Owner, file: FileRef) -> Option<Hold<'_>> {
+    fn hold_of(&self, who: Owner, file: FileRef) -> Option<Hold<'_>> {
         if let Some(mine) = self.shm().holds().find(|hold| is(hold, who, file)) {
             return Some(mine);
         }

@@ -1,24 +1,8 @@
 //! The engine: where the stages meet. Used by every front, inside the database's process.
 //!
-//! ```text
-//!                  real fsync succeeded, no untracked write since, no hold
-//!             ┌──────────────────────────────────────────────────────────────┐
-//!             │                                                              ▼
-//!         UNTRACKED                                                       TRACKED
-//!     writes: the kernel's                                   writes: log, fence, publish
-//!     fsync:  the kernel's                                   fsync:  nothing left to do
-//!     live records: none                                     (SYNC_NEEDED: one real fsync;
-//!                                                             renamed: a sync of the directory)
-//!             ▲                                                              │
-//!             └──────────────────────────────────────────────────────────────┘
-//!                  leave: real fdatasync, watermark raised, under the lock
-//! ```
-//!
-//! Invariant, and the reason for P1–P4 together: **an untracked file has no live records.** So whatever
-//! durable path the kernel offers for such a file (sync, msync, O_DSYNC, an aio fsync) needs no care.
+//! What is known of a file, and every change of that, is [`crate::file`]'s.
 
 mod client;
-mod evict;
 mod hold;
 mod join;
 mod name;
@@ -28,43 +12,16 @@ mod timing;
 mod write;
 
 use core::sync::atomic::AtomicBool;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-use seawall_wire::shm::{File, Flag, Shm};
+use seawall_wire::shm::Shm;
 
 pub use join::JoinError;
-#[cfg(feature = "std")]
-pub(crate) use timing::class;
 
 use crate::append::{Log, Populated};
+use crate::file::{self, Entered, FileRef, Inside, KeptOut, Slot, State};
 use crate::format::{FOREVER, Superblock, SuperblockError};
-use crate::lock;
-use crate::persist;
 use crate::store::Store;
 use crate::{Errno, Owner};
-
-/// A managed file, as a descriptor remembers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileRef {
-    /// Its slot.
-    pub slot: u32,
-    /// Generation of the slot at that time.
-    pub generation: u32,
-}
-
-impl FileRef {
-    /// Both in one word, never 0: generations begin at 1.
-    #[inline]
-    pub const fn word(self) -> u64 {
-        (self.generation as u64) << 32 | self.slot as u64
-    }
-
-    /// What [`word`](Self::word) made.
-    #[inline]
-    pub const fn of_word(word: u64) -> Self {
-        Self { slot: word as u32, generation: (word >> 32) as u32 }
-    }
-}
 
 /// Where a write goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,30 +129,66 @@ impl Engine {
 
     /// The managed file with this inode.
     pub fn find(&self, dev: u64, ino: u64) -> Option<FileRef> {
-        let slot = self.shm().find(dev, ino)?;
-        let generation = self.shm().file(slot)?.generation().load(Acquire);
-        let file = FileRef { slot, generation };
-        self.knows(file).then_some(file)
+        file::find(self.shm(), dev, ino)
     }
 
-    /// The file's flags, 0 if it is no longer known.
-    pub fn flags(&self, file: FileRef) -> u32 {
-        self.file(file).map_or(0, |f| f.flags().load(Acquire))
+    /// A slot, whichever file has it. `None` if there is no such slot.
+    pub fn slot(&self, number: u32) -> Option<Slot<'_>> {
+        Slot::of(self.shm(), number)
     }
 
-    /// Sets a flag.
-    pub fn set_flag(&self, file: FileRef, flag: Flag) {
-        if let Some(f) = self.file(file) {
-            f.flags().fetch_or(flag.0, SeqCst);
+    /// Every slot, used or not.
+    pub fn slots(&self) -> impl Iterator<Item = Slot<'_>> {
+        Slot::all(self.shm())
+    }
+
+    /// What is said of the file; nothing if it is no longer known.
+    pub fn state(&self, file: FileRef) -> State {
+        self.file(file).map_or_else(State::default, Slot::state)
+    }
+
+    /// Its slot, as long as it is its own.
+    #[inline]
+    pub fn file(&self, file: FileRef) -> Option<Slot<'_>> {
+        self.slot(file.slot).filter(|slot| slot.is_of(file))
+    }
+
+    /// True if the file has records that are not known to be on disk.
+    pub fn is_dirty(&self, file: FileRef) -> bool {
+        self.file(file).is_some_and(Slot::is_dirty)
+    }
+
+    /// Enters a file, waiting as long as it takes.
+    #[inline]
+    pub(crate) fn enter(&self, who: Owner, file: FileRef) -> Entering<'_> {
+        let Some(slot) = self.file(file) else { return Entering::Gone };
+        match slot.enter(self.shm(), who) {
+            Entered::Nested => Entering::Nested(slot),
+            Entered::Alone(inside) if slot.is_of(file) => Entering::Alone(inside),
+            // It lost its slot meanwhile, so nobody has it open any more: the kernel says what a descriptor is.
+            Entered::Alone(_) => Entering::Gone,
         }
     }
+}
 
+/// How a file was entered that may be known no longer.
+pub(crate) enum Entering<'a> {
+    /// Alone, until it is dropped.
+    Alone(Inside<'a>),
+    /// This thread is inside already.
+    Nested(Slot<'a>),
+    /// The slot is not the file's any more.
+    Gone,
+}
+
+/// What a front or the daemon says of a file, without its lock.
+impl Engine {
     /// The next fsync of the file is real: it has another link or other attributes, or was written unseen.
     pub fn need_sync(&self, file: FileRef) {
-        if let Some(f) = self.file(file) {
-            f.disturb();
+        if let Some(slot) = self.file(file) {
+            slot.disturb();
             // It may have a set-id bit now, which only a write by a call takes away.
-            f.solid().store(0, SeqCst);
+            slot.forget_solid();
         }
     }
 
@@ -207,17 +200,45 @@ impl Engine {
         result
     }
 
+    /// Keeps the file from returning to the log, until it is [let back](Self::let_back). It is still to be taken out.
+    pub fn keep_out(&self, file: FileRef, why: KeptOut) {
+        if let Some(slot) = self.file(file) {
+            slot.keep_out(why);
+        }
+    }
+
+    /// That reason is gone: the file returns to the log after the next undisturbed real fsync, if there is no other.
+    pub fn let_back(&self, file: FileRef, why: KeptOut) {
+        if let Some(slot) = self.file(file) {
+            slot.let_back(why);
+        }
+    }
+
+    /// A sync of the caller's own failed, of which nobody else was told: the file never returns to the log.
+    pub fn distrust(&self, file: FileRef) {
+        if let Some(slot) = self.file(file) {
+            slot.distrust();
+        }
+    }
+
+    /// Somebody opened the file with O_DSYNC or O_SYNC that was taken off: inherited descriptors count as such.
+    pub fn opened_for_sync(&self, file: FileRef) {
+        if let Some(slot) = self.file(file) {
+            slot.opened_for_sync();
+        }
+    }
+
     /// Bytes from the file's start where a store into a mapping of it cannot fail: blocks on disk, inside the
     /// file. 0 unless the file is in the log. To be asked in a publish, where it cannot change.
     #[inline]
     pub fn solid(&self, file: FileRef) -> u64 {
-        self.file(file).map_or(0, |f| f.solid().load(Acquire))
+        self.file(file).map_or(0, Slot::solid)
     }
 
     /// Has the daemon find out anew what is [solid](Self::solid). To be called in a publish.
     pub fn ask_for_solid(&self, file: FileRef) {
-        if let Some(f) = self.file(file) {
-            f.solid().store(0, SeqCst);
+        if let Some(slot) = self.file(file) {
+            slot.forget_solid();
             self.ring();
         }
     }
@@ -226,108 +247,44 @@ impl Engine {
     /// after the store.
     #[inline]
     pub fn note_store(&self, file: FileRef) {
-        if let Some(f) = self.file(file)
-            && !Flag::STORED.any_in(f.flags().load(Relaxed))
-        {
-            f.flags().fetch_or(Flag::STORED.0, Relaxed);
+        if let Some(slot) = self.file(file) {
+            slot.note_store();
         }
     }
 
-    #[inline]
-    pub(crate) fn file(&self, file: FileRef) -> Option<File<'_>> {
-        self.log.shm.file(file.slot).filter(|f| {
-            f.generation().load(Acquire) == file.generation && Flag::USED.any_in(f.flags().load(Acquire))
-        })
-    }
-
-    /// Takes a file out of the log. The caller holds its lock; `retire` is a real fdatasync of it.
+    /// Raises the file's watermark for a front that has its lock, saw a real sync of it succeed, and does not reach the
+    /// journal's device itself.
     ///
-    /// If that fails, the records stay and the file is [`Flag::FAILED`]. So they do if a sync failed before: the
-    /// kernel dropped the pages, and an error is never retried into success.
-    pub(crate) fn leave(
-        &self,
-        slot: u32,
-        f: File<'_>,
-        why: Flag,
-        retire: impl FnOnce() -> Result<(), Errno>,
-    ) {
-        f.solid().store(0, SeqCst);
-        let last = retires(f);
-        let failed = || Flag::FAILED.any_in(f.flags().load(Acquire));
-        if last > f.watermark().load(Acquire) {
-            let raise = || persist::watermark(&self.log.pool, slot, f, last);
-            match retire() {
-                // Another sync was told of an error, before or meanwhile: this one proves nothing.
-                Ok(()) if failed() => {}
-                Ok(()) if raise().is_ok() => {}
-                _ => {
-                    f.flags().fetch_or(Flag::FAILED.0, SeqCst);
-                }
-            }
-        }
-        f.flags().fetch_or(why.0, SeqCst);
-        if Flag::TRACKED.any_in(f.flags().fetch_and(!Flag::TRACKED.0, SeqCst)) {
-            f.left().fetch_add(1, Relaxed);
-        }
-        f.epoch().fetch_add(1, SeqCst);
+    /// # Errors
+    /// EBADF if the file is not known, EINVAL for an LSN that it never had, or what the device said.
+    pub fn retire_for(&self, file: FileRef, lsn: u64) -> Result<(), Errno> {
+        let slot = self.file(file).ok_or(Errno::BADF)?;
+        let is_its_own = lsn <= slot.last_lsn() || lsn == FOREVER && slot.state().has(file::Flag::STUCK);
+        if is_its_own { slot.raise_watermark(self.pool(), lsn) } else { Err(Errno::INVAL) }
     }
 }
 
+/// Return to the log.
 impl Engine {
-    /// Lets a file be found, and takes it into the log before anybody can write to it if its every write is to
-    /// be logged. `sync` is a real fsync of it; its name is durable already. False: `find` could not do it.
-    pub fn admit(
-        &self,
-        who: Owner,
-        file: FileRef,
-        find: impl FnOnce() -> bool,
-        sync: impl FnOnce() -> Result<(), Errno>,
-    ) -> bool {
-        let Some(f) = self.file(file) else { return false };
-        let _alone = lock::enter(self.shm(), f, who);
-        let found = find();
-        if found {
-            self.rejoin(f, sync);
-        }
-        found
+    /// True if nothing but what is not durable yet keeps a file out that belongs into the log.
+    pub(crate) fn may_rejoin(&self, slot: Slot<'_>) -> bool {
+        let state = slot.state();
+        let wanted = state.has(file::Flag::ATOMIC) && !state.has(file::Flag::TRACKED);
+        wanted && !self.is_exhausted() && slot.may_track(state, self.has_room())
     }
 
-    /// True for a file that belongs into the log, is not in it, and may return.
-    pub(crate) fn may_rejoin(&self, f: File<'_>) -> bool {
-        let flags = f.flags().load(Acquire);
-        let wanted = Flag::ATOMIC.any_in(flags) && !Flag::TRACKED.any_in(flags);
-        wanted && !self.is_exhausted() && self.may_track(f, flags)
-    }
-
-    /// Takes a file whose every write is to be logged back into the log at once. The caller holds its lock;
-    /// `sync` is a real fdatasync of it. Where that is not possible now the daemon does it later.
+    /// Takes a file whose every write is to be logged back into the log at once; `sync` is a real fdatasync of it.
+    /// Where that is not possible now the daemon does it later.
     ///
-    /// A change of the file that this process cannot know of sets [`Flag::SYNC_NEEDED`] when it is over: that
+    /// A change of the file that this process cannot know of sets [`Flag::SYNC_NEEDED`](file::Flag) when it is over: that
     /// flag stays, and the next fsync is real.
-    pub(crate) fn rejoin(&self, f: File<'_>, sync: impl FnOnce() -> Result<(), Errno>) {
-        if !self.may_rejoin(f) {
+    pub(crate) fn rejoin(&self, inside: &Inside<'_>, sync: impl FnOnce() -> Result<(), Errno>) {
+        if !self.may_rejoin(inside.slot()) {
             return;
         }
         match sync() {
-            Ok(()) => track(f),
-            Err(_) => distrust(f),
+            Ok(()) => inside.track(self.has_room()),
+            Err(_) => inside.slot().distrust(),
         }
     }
-}
-
-/// Up to where a real sync of a file retires its records; the caller holds the lock. Who lost it alive may log another one
-/// whenever it goes on, which must not come back either: such a file never returns to the log.
-pub(crate) fn retires(f: File<'_>) -> u64 {
-    if Flag::STUCK.any_in(f.flags().load(Acquire)) { FOREVER } else { f.last_lsn().load(Acquire) }
-}
-
-/// All that was written to a file is durable: it is in the log from now on. The caller holds its lock.
-fn track(f: File<'_>) {
-    f.flags().fetch_and(!Flag::LOG_FULL.0, SeqCst);
-    f.flags().fetch_or(Flag::TRACKED.0, SeqCst);
-}
-
-/// A sync of ours failed, and whoever asks next would be told that all is well: the file never returns to the log.
-pub(crate) fn distrust(f: File<'_>) {
-    f.flags().fetch_or((Flag::FAILED | Flag::SYNC_NEEDED).0, SeqCst);
 }

@@ -7,30 +7,23 @@
 //! Two counters and no flag: a rename counts one up, whoever synced lets the other follow to where the first stood
 //! when the sync began. So no lock is needed to rename, and a rename during the sync is not taken for done.
 //!
-//! Only on file systems of which it is known ([`Flag::NAMED_BY_DIRECTORY`]): a rename, across directories too, is one
+//! Only on file systems of which it is known ([`Flag::NAMED_BY_DIRECTORY`](crate::file::Flag)): a rename, across directories too, is one
 //! transaction of their journal, which a sync of either directory commits; and fdatasync of the file does not. So an
 //! fdatasync is absorbed, whatever the name. Elsewhere the next sync of either kind is a real fsync.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
-
 use rustix::fd::BorrowedFd;
 use seawall_stats::{Event, ticks};
-use seawall_wire::shm::{File, Flag, ROOT_PATH_MAX};
+use seawall_wire::shm::ROOT_PATH_MAX;
 
-use super::sync::failed;
-use super::timing::class;
-use super::{Engine, FileRef, Scope};
-use crate::lock::{self, Entry};
+use super::{Engine, Entering, Scope};
+use crate::file::{FileRef, Slot};
 use crate::{Errno, Owner, name, policy};
 
 impl Engine {
     /// The file gets another name: to be told before the rename and after it.
     pub fn need_name(&self, file: FileRef) {
-        let Some(f) = self.file(file) else { return };
-        if Flag::NAMED_BY_DIRECTORY.any_in(f.flags().load(Acquire)) {
-            f.names().fetch_add(1, SeqCst);
-        } else {
-            f.disturb();
+        if let Some(slot) = self.file(file) {
+            slot.renamed();
         }
     }
 
@@ -50,7 +43,7 @@ impl Engine {
     /// As [`name::sync`].
     pub fn sync_directory(&self, file: FileRef, fd: BorrowedFd<'_>, path: &[u8]) -> Result<bool, Errno> {
         let mut room = [0; ROOT_PATH_MAX];
-        let root = self.file(file).and_then(|f| self.shm().root(f.root().load(Acquire)));
+        let root = self.file(file).and_then(|f| self.shm().root(f.root()));
         let inside = root.is_some_and(|root| policy::relative(root.path(&mut room), path).is_some());
         if inside { name::sync(fd, path) } else { Ok(false) }
     }
@@ -61,34 +54,30 @@ impl Engine {
         &self,
         who: Owner,
         file: FileRef,
-        f: File<'_>,
+        slot: Slot<'_>,
         name: impl FnOnce() -> Result<bool, Errno>,
     ) -> Option<Result<(), Errno>> {
         let start = ticks();
-        let names = f.names().load(SeqCst);
+        let renames = slot.renames();
         let done = match name() {
             Ok(false) => return None,
             done => done.map(drop),
         };
-        f.real_syncs().fetch_add(1, Relaxed);
+        slot.count_real_sync();
         // With the lock, the slot stays this file's. A signal handler that has it already leaves it to the next one.
-        if let Entry::Alone(_guard) = lock::enter(self.shm(), f, who)
-            && self.knows(file)
-        {
+        if let Entering::Alone(inside) = self.enter(who, file) {
             match done {
-                Ok(()) => {
-                    f.durable_names().fetch_max(names, SeqCst);
-                }
-                Err(error) => failed(f, error),
+                Ok(()) => inside.named(renames),
+                Err(error) => slot.sync_failed(error),
             }
         }
-        self.record(who, Event::SyncReal, class(f), self.since(start));
+        self.record(who, Event::SyncReal, slot.class(), self.since(start));
         Some(done)
     }
 }
 
 /// True if an fsync that begins now has to make a name durable.
 #[inline]
-pub(super) fn is_name_due(f: File<'_>, scope: Scope) -> bool {
-    scope == Scope::Whole && f.names().load(SeqCst) > f.durable_names().load(SeqCst)
+pub(super) fn is_name_due(slot: Slot<'_>, scope: Scope) -> bool {
+    scope == Scope::Whole && slot.is_name_due()
 }

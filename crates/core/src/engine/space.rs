@@ -11,10 +11,9 @@ use rustix::process::{Pid, test_kill_process};
 use rustix::thread::futex;
 use seawall_media::sim;
 use seawall_stats::{Event, ticks};
-use seawall_wire::shm::{File, Flag};
 
 use super::Engine;
-use super::timing::class;
+use crate::file::{Flag, Slot};
 use crate::{Errno, Owner};
 
 const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
@@ -44,8 +43,16 @@ impl Wait {
 impl Engine {
     /// True for a file whose writes wait when the log is full.
     #[inline]
-    pub(super) fn waits_for_space(&self, f: File<'_>) -> bool {
-        self.log.spills || Flag::ATOMIC.any_in(f.flags().load(Relaxed))
+    pub(super) fn waits_for_space(&self, slot: Slot<'_>) -> bool {
+        self.log.spills || slot.state().has(Flag::ATOMIC)
+    }
+
+    /// True if a quarter of the log is free. A file that left because it was full comes back then, not sooner: each change
+    /// of state costs a real sync.
+    pub(crate) fn has_room(&self) -> bool {
+        let free = self.shm().header().free_segments().load(Relaxed);
+        let roomy = || self.log.pool.journal().is_none_or(|journal| journal.is_roomy(&self.log.pool));
+        free >= self.log.layout.segments / 4 && roomy()
     }
 
     /// True if somebody waited for space in vain, and none has been freed since.
@@ -61,7 +68,7 @@ impl Engine {
 
     /// Waits a little, or finds out that waiting is over. The caller holds nothing and tries again.
     #[cold]
-    pub(super) fn wait_for_space(&self, who: Owner, f: File<'_>, wait: &mut Wait) {
+    pub(super) fn wait_for_space(&self, who: Owner, slot: Slot<'_>, wait: &mut Wait) {
         let header = self.shm().header();
         let freed = header.freed().load(Acquire);
         if wait.naps == 0 || freed != wait.freed {
@@ -91,7 +98,7 @@ impl Engine {
         let start = ticks();
         // Woken, timed out or interrupted: in every case the caller looks again.
         let _ = futex::wait(header.freed(), futex::Flags::empty(), freed, Some(&NAP));
-        self.record(who, Event::LogFull, class(f), self.since(start));
+        self.record(who, Event::LogFull, slot.class(), self.since(start));
     }
 
     /// True if the daemon's process lives. An id that was used again counts as alive: then progress decides.

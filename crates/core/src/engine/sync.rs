@@ -1,34 +1,14 @@
 //! fsync and fdatasync, and everything that takes a file out of the log.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use core::sync::atomic::Ordering::SeqCst;
 
 use seawall_stats::{Event, ticks};
-use seawall_wire::shm::{File, Flag};
 
 use super::name::is_name_due;
-use super::timing::class;
-use super::{Engine, FileRef, Scope, distrust, track};
+use super::{Engine, Entering, Scope};
+use crate::file::{Covered, FileRef, Flag, Inside, KeptOut, Slot};
 use crate::journal::Journal;
-use crate::lock::{self, Entry, Guard};
-use crate::{Errno, Owner, persist};
-
-/// What a real sync will have covered.
-struct Covered {
-    last: u64,
-    epoch: u64,
-    names: u64,
-}
-
-impl Covered {
-    /// One that begins now, with the file's lock held.
-    fn by_sync_of(f: File<'_>, scope: Scope) -> Self {
-        Self {
-            last: f.last_lsn().load(Acquire),
-            epoch: f.epoch().load(Acquire),
-            names: if scope == Scope::Whole { f.names().load(SeqCst) } else { 0 },
-        }
-    }
-}
+use crate::{Errno, Owner};
 
 impl Engine {
     /// An fsync of a caller who has a real one and nothing else: [`sync_scope`](Self::sync_scope).
@@ -61,38 +41,41 @@ impl Engine {
         mut real: impl FnMut(Scope) -> Result<(), Errno>,
         name: impl FnOnce() -> Result<bool, Errno>,
     ) -> Result<(), Errno> {
-        let Some(f) = self.file(file) else { return real(scope) };
-        // Known after the look at its flags, too: they were not those of the slot's next file.
-        if is_absorbed(f.flags().load(Acquire)) && self.knows(file) {
-            match self.log.pool.journal().map_or(Ok(()), |journal| self.hardened(who, journal, f)) {
-                Ok(()) if !is_name_due(f, scope) => return absorbed(f),
+        let Some(slot) = self.file(file) else { return real(scope) };
+        // Known after the look at its state, too: that was not the one of the slot's next file.
+        if slot.state().is_absorbed() && self.knows(file) {
+            match self.log.pool.journal().map_or(Ok(()), |journal| self.hardened(who, journal, slot)) {
+                Ok(()) if !is_name_due(slot, scope) => {
+                    slot.count_absorbed();
+                    return Ok(());
+                }
                 Ok(()) => {
-                    if let Some(done) = self.sync_name(who, file, f, name) {
+                    if let Some(done) = self.sync_name(who, file, slot, name) {
                         return done;
                     }
                 }
-                Err(Errno::NOSPC) => return self.sync_without_room(who, file, f, || real(scope)),
+                Err(Errno::NOSPC) => return self.sync_without_room(who, file, || real(scope)),
                 Err(error) => return Err(error),
             }
         }
-        self.sync_real(who, file, f, scope, real)
+        self.sync_real(who, file, scope, real)
     }
 
     /// True if a sync of the file would wait for no disk of its own.
     pub fn absorbs(&self, file: FileRef, scope: Scope) -> bool {
-        self.file(file).is_some_and(|f| is_absorbed(f.flags().load(Acquire)) && !is_name_due(f, scope))
+        self.file(file).is_some_and(|slot| slot.state().is_absorbed() && !is_name_due(slot, scope))
     }
 
     /// Waits until every record of the file is on the journal's device, or on the file's own disk.
-    fn hardened(&self, who: Owner, journal: &Journal, f: File<'_>) -> Result<(), Errno> {
-        let last = f.last_lsn().load(Acquire);
-        if last <= f.watermark().load(Acquire) {
+    fn hardened(&self, who: Owner, journal: &Journal, slot: Slot<'_>) -> Result<(), Errno> {
+        let last = slot.last_lsn();
+        if last <= slot.watermark() {
             return Ok(());
         }
         let start = ticks();
         let spent = journal.harden(&self.log, last).inspect_err(|_| self.ring())?;
         if let Some(spent) = spent {
-            self.waited(who, class(f), self.since(start), self.ns(spent));
+            self.waited(who, slot.class(), self.since(start), self.ns(spent));
         }
         Ok(())
     }
@@ -118,32 +101,30 @@ impl Engine {
         &self,
         who: Owner,
         file: FileRef,
-        f: File<'_>,
         real: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
-        let Entry::Alone(guard) = lock::enter(self.shm(), f, who) else { return Err(Errno::NOSPC) };
-        if !self.knows(file) {
-            return real();
-        }
-        let done = self.sync_and_leave(file.slot, f, &guard, Flag::LOG_FULL, real);
-        f.real_syncs().fetch_add(1, Relaxed);
+        let inside = match self.enter(who, file) {
+            Entering::Alone(inside) => inside,
+            Entering::Nested(_) => return Err(Errno::NOSPC),
+            Entering::Gone => return real(),
+        };
+        let done = self.sync_and_leave(&inside, Flag::LOG_FULL, real);
+        inside.slot().count_real_sync();
         done
     }
 
     /// A real sync with which the file leaves the log. What could not be retired is not acknowledged.
     fn sync_and_leave(
         &self,
-        slot: u32,
-        f: File<'_>,
-        guard: &Guard<'_>,
+        inside: &Inside<'_>,
         why: Flag,
         real: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         let done = real();
-        self.leave(slot, f, why, || done);
-        guard.settled();
+        inside.leave(self.pool(), why, || done);
+        inside.settled();
         done?;
-        if Flag::FAILED.any_in(f.flags().load(Acquire)) { Err(Errno::IO) } else { Ok(()) }
+        if inside.slot().state().has(Flag::FAILED) { Err(Errno::IO) } else { Ok(()) }
     }
 
     /// A signal handler syncs the file that its own thread is changing. What the kernel makes durable must not be
@@ -152,11 +133,11 @@ impl Engine {
     fn sync_nested(
         &self,
         who: Owner,
-        f: File<'_>,
+        slot: Slot<'_>,
         real: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         real()?;
-        self.log.pool.journal().map_or(Ok(()), |journal| self.hardened(who, journal, f))
+        self.log.pool.journal().map_or(Ok(()), |journal| self.hardened(who, journal, slot))
     }
 
     #[cold]
@@ -164,104 +145,68 @@ impl Engine {
         &self,
         who: Owner,
         file: FileRef,
-        f: File<'_>,
         scope: Scope,
         mut real: impl FnMut(Scope) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         let start = ticks();
-        let Entry::Alone(guard) = lock::enter(self.shm(), f, who) else {
-            return self.sync_nested(who, f, || real(scope));
+        let inside = match self.enter(who, file) {
+            Entering::Alone(inside) => inside,
+            Entering::Nested(slot) => return self.sync_nested(who, slot, || real(scope)),
+            Entering::Gone => return real(scope),
         };
-        if !self.knows(file) {
-            return real(scope);
-        }
-        let flags = f.flags().load(Acquire);
-        if Flag::FAILED.any_in(flags) {
+        let state = inside.slot().state();
+        if state.has(Flag::FAILED) {
             return Err(Errno::IO);
         }
         // What is needed may be a link or an attribute, which fdatasync leaves out.
-        let scope = if Flag::SYNC_NEEDED.any_in(flags) { Scope::Whole } else { scope };
+        let scope = if state.has(Flag::SYNC_NEEDED) { Scope::Whole } else { scope };
         let mut real = || real(scope);
-        if guard.inherited() {
-            self.sync_and_leave(file.slot, f, &guard, Flag(0), real)?;
-            self.rejoin(f, || Ok(()));
+        if inside.inherited() {
+            self.sync_and_leave(&inside, Flag::NONE, real)?;
+            self.rejoin(&inside, || Ok(()));
             return Ok(());
         }
-        let covered = Covered::by_sync_of(f, scope);
-        drop(guard);
+        let covered = inside.covered(scope == Scope::Whole);
+        inside.slot().count_real_sync();
+        drop(inside);
         let mut done = real();
-        f.real_syncs().fetch_add(1, Relaxed);
-        let Entry::Alone(guard) = lock::enter(self.shm(), f, who) else {
-            return self.sync_nested(who, f, || done);
+        let inside = match self.enter(who, file) {
+            Entering::Alone(inside) => inside,
+            Entering::Nested(slot) => return self.sync_nested(who, slot, || done),
+            Entering::Gone => return done,
         };
-        if !self.knows(file) {
-            return done;
-        }
-        self.was_synced(file.slot, f, &covered, done)?;
-        if done.is_ok() && !guard.inherited() && self.is_kept_out(f, &covered) {
-            let covered = Covered::by_sync_of(f, scope);
+        self.was_synced(&inside, &covered, done)?;
+        if done.is_ok() && !inside.inherited() && self.is_kept_out(&inside, &covered) {
+            let covered = inside.covered(scope == Scope::Whole);
             done = real();
-            f.real_syncs().fetch_add(1, Relaxed);
-            self.was_synced(file.slot, f, &covered, done)?;
+            inside.slot().count_real_sync();
+            self.was_synced(&inside, &covered, done)?;
         }
-        self.record(who, Event::SyncReal, class(f), self.since(start));
+        self.record(who, Event::SyncReal, inside.slot().class(), self.since(start));
         done
     }
 
     /// True for a file for which there is room again, and which others wrote during a real sync. Where they always do, it
     /// would never come back: they wait for another sync, which has no more to write than what came meanwhile.
-    fn is_kept_out(&self, f: File<'_>, covered: &Covered) -> bool {
-        let flags = f.flags().load(Acquire);
-        let is_out = Flag::LOG_FULL.any_in(flags) && !Flag::TRACKED.any_in(flags);
-        is_out && f.epoch().load(Acquire) != covered.epoch && self.may_track(f, flags)
+    fn is_kept_out(&self, inside: &Inside<'_>, covered: &Covered) -> bool {
+        let state = inside.slot().state();
+        let is_out = state.has(Flag::LOG_FULL) && !state.has(Flag::TRACKED);
+        is_out && inside.is_changed_since(covered) && inside.slot().may_track(state, self.has_room())
     }
 
     fn was_synced(
         &self,
-        slot: u32,
-        f: File<'_>,
+        inside: &Inside<'_>,
         covered: &Covered,
         done: Result<(), Errno>,
     ) -> Result<(), Errno> {
         match done {
-            Ok(()) => self.synced(slot, f, covered)?,
-            Err(e) => failed(f, e),
+            Ok(()) => inside.synced(self.pool(), covered, self.has_room()),
+            Err(e) => {
+                inside.slot().sync_failed(e);
+                Ok(())
+            }
         }
-        Ok(())
-    }
-
-    /// A real sync succeeded; the file's lock is held. If another one failed meanwhile, this success proves
-    /// nothing. What could not be retired is not acknowledged.
-    fn synced(&self, slot: u32, f: File<'_>, covered: &Covered) -> Result<(), Errno> {
-        if Flag::FAILED.any_in(f.flags().load(Acquire)) {
-            return Ok(());
-        }
-        if covered.last > f.watermark().load(Acquire) {
-            persist::watermark(&self.log.pool, slot, f, covered.last).inspect_err(|_| distrust(f))?;
-        }
-        f.durable_names().fetch_max(covered.names, SeqCst);
-        if f.epoch().load(Acquire) != covered.epoch {
-            return Ok(());
-        }
-        let flags = f.flags().fetch_and(!Flag::SYNC_NEEDED.0, SeqCst);
-        if self.may_track(f, flags) {
-            track(f);
-        }
-        Ok(())
-    }
-
-    /// True if nothing keeps a file of these flags out of the log but what is not durable yet.
-    pub(super) fn may_track(&self, f: File<'_>, flags: u32) -> bool {
-        let held = f.sticky().load(Acquire) != 0;
-        !held && !Flag::NEVER_TRACK.any_in(flags) && self.has_room(flags)
-    }
-
-    /// A file that left because the log was full comes back when a quarter of it is free, not sooner: each
-    /// change of state costs a real sync.
-    fn has_room(&self, flags: u32) -> bool {
-        let free = self.shm().header().free_segments().load(Relaxed);
-        let roomy = || self.log.pool.journal().is_none_or(|journal| journal.is_roomy(&self.log.pool));
-        !Flag::LOG_FULL.any_in(flags) || (free >= self.log.layout.segments / 4 && roomy())
     }
 
     /// Whatever else changes the file's content (fallocate, sendfile, splice, reflinks): the file leaves the
@@ -273,16 +218,19 @@ impl Engine {
         retire: impl Fn() -> Result<(), Errno>,
         op: impl FnOnce() -> R,
     ) -> R {
-        let Some(f) = self.file(file) else { return op() };
-        let Entry::Alone(guard) = lock::enter(self.shm(), f, who) else {
-            f.disturb();
-            return op();
+        let inside = match self.enter(who, file) {
+            Entering::Alone(inside) => inside,
+            Entering::Nested(slot) => {
+                slot.disturb();
+                return op();
+            }
+            Entering::Gone => return op(),
         };
-        self.leave(file.slot, f, Flag(0), &retire);
-        guard.settled();
+        inside.leave(self.pool(), Flag::NONE, &retire);
+        inside.settled();
         let result = op();
-        f.epoch().fetch_add(1, SeqCst);
-        self.rejoin(f, retire);
+        inside.was_changed();
+        self.rejoin(&inside, retire);
         result
     }
 
@@ -299,7 +247,7 @@ impl Engine {
     ) -> Result<(), Errno> {
         // Marked before the lock is free: between the two another process's fsync could take the file, now
         // without a name, back into the log.
-        let remove = || op().inspect(|()| self.set_flag(file, Flag::UNLINKED));
+        let remove = || op().inspect(|()| self.keep_out(file, KeptOut::Unlinked));
         let done = self.pass(who, file, retire, remove);
         if done.is_ok() {
             self.ring();
@@ -319,30 +267,6 @@ impl Engine {
         retire: impl Fn() -> Result<(), Errno>,
         op: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), E> {
-        self.pass(who, file, retire, || op().inspect(|()| self.set_flag(file, Flag::GIVEN_AWAY)))
-    }
-}
-
-#[inline]
-fn absorbed(f: File<'_>) -> Result<(), Errno> {
-    f.absorbed().fetch_add(1, Relaxed);
-    Ok(())
-}
-
-#[inline]
-fn is_absorbed(flags: u32) -> bool {
-    let not_now = Flag::SYNC_NEEDED | Flag::FAILED | Flag::STUCK;
-    Flag::TRACKED.any_in(flags) && !not_now.any_in(flags)
-}
-
-/// A real sync failed. The kernel may have dropped the pages and will report success next time; a tracked
-/// file's records still hold the data, so they stay, and the file is not believed again.
-///
-/// Not only EIO: a file system that allocates late drops pages on ENOSPC and EDQUOT too.
-pub(super) fn failed(f: File<'_>, error: Errno) {
-    f.disturb();
-    let never_reached_the_disk = matches!(error, Errno::BADF | Errno::INTR | Errno::INVAL | Errno::NOSYS);
-    if !never_reached_the_disk && Flag::TRACKED.any_in(f.flags().load(Acquire)) {
-        f.flags().fetch_or(Flag::FAILED.0, SeqCst);
+        self.pass(who, file, retire, || op().inspect(|()| self.keep_out(file, KeptOut::GivenAway)))
     }
 }

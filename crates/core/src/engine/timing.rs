@@ -1,18 +1,9 @@
 //! Clock readings at stage borders, and the lane they are recorded in.
 
-use core::sync::atomic::Ordering::Relaxed;
-
 use seawall_stats::{Class, Event, ticks};
-use seawall_wire::shm::File;
 
 use super::Engine;
 use crate::Owner;
-
-/// Where the waits of a file are counted.
-#[inline]
-pub(crate) fn class(f: File<'_>) -> Class {
-    Class::from_word(f.class().load(Relaxed))
-}
 
 impl Engine {
     /// Nanoseconds since a reading of [`ticks`].

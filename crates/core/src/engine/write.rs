@@ -1,21 +1,17 @@
 //! Writes and truncates: lock, append, persist, publish.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-
 use rustix::fd::BorrowedFd;
 use rustix::fs::SeekFrom;
+use seawall_media::fence;
 use seawall_stats::{Event, ticks};
-use seawall_wire::shm::{File, Flag};
 
 use super::space::Wait;
-use super::timing::class;
-use super::{At, Engine, FileRef};
+use super::{At, Engine, Entering};
 use crate::append::{Entry, Operation};
 use crate::certain::fdatasync;
+use crate::file::{FileRef, Flag, Inside, Slot};
 use crate::format::RecordKind;
 use crate::intake::{self, Intake};
-use crate::journal::Journal;
-use crate::lock::{self, Entry as Entered};
 use crate::publish::Publish;
 use crate::{Errno, Owner, persist};
 
@@ -127,53 +123,51 @@ impl Engine {
         whole: impl FnOnce(R, u64) -> bool,
         entry: impl Fn() -> Result<Option<(RecordKind, u64, Intake, D)>, Errno>,
     ) -> Result<R, Errno> {
-        let Some(f) = self.file(file) else { return publish.publish(ticks()) };
         let start = ticks();
         let mut wait = Wait::default();
         loop {
-            let Entered::Alone(guard) = lock::enter(&self.log.shm, f, who) else {
-                return nested(f, publish);
+            let inside = match self.enter(who, file) {
+                Entering::Alone(inside) => inside,
+                Entering::Nested(slot) => return nested(slot, publish),
+                Entering::Gone => return publish.publish(ticks()),
             };
-            if !self.knows(file) {
-                // It lost its slot, so nobody has it open any more: the kernel says what this descriptor is.
-                return publish.publish(ticks());
+            let slot = inside.slot();
+            if inside.inherited() {
+                inside.leave(self.pool(), Flag::NONE, || fdatasync(fd));
+                inside.settled();
+                self.rejoin(&inside, || fdatasync(fd));
             }
-            if guard.inherited() {
-                self.leave(file.slot, f, Flag(0), || fdatasync(fd));
-                guard.settled();
-                self.rejoin(f, || fdatasync(fd));
-            }
-            if !Flag::TRACKED.any_in(f.flags().load(Acquire)) {
-                return untracked(f, publish);
+            if !slot.state().has(Flag::TRACKED) {
+                return around(&inside, publish);
             }
             // An offset the kernel will refuse, or nothing to write: its answer is the answer.
             let Ok(Some((kind, offset, intake, data))) = entry() else { return publish.publish(ticks()) };
             if kind == RecordKind::Truncate {
                 // What is cut off is solid no more; the rest is (SQLite cuts its file to the size it has, again and
                 // again).
-                f.solid().fetch_min(offset, SeqCst);
+                inside.is_cut(offset);
             }
             publish.prepare();
             let entry = Entry { kind, slot: file.slot, generation: file.generation, offset, intake };
-            let Some((op, appended)) = self.append(who, f, &entry, data) else {
-                if self.waits_for_space(f) && self.log.fits(&intake) && !wait.is_over() {
-                    drop(guard);
-                    self.wait_for_space(who, f, &mut wait);
+            let Some((op, appended)) = self.append(who, &inside, &entry, data) else {
+                if self.waits_for_space(slot) && self.log.fits(&intake) && !wait.is_over() {
+                    drop(inside);
+                    self.wait_for_space(who, slot, &mut wait);
                     continue;
                 }
-                self.leave(file.slot, f, Flag::LOG_FULL, || fdatasync(fd));
-                let done = untracked(f, publish);
-                self.rejoin(f, || fdatasync(fd));
+                inside.leave(self.pool(), Flag::LOG_FULL, || fdatasync(fd));
+                let done = around(&inside, publish);
+                self.rejoin(&inside, || fdatasync(fd));
                 return done;
             };
-            if guard.waited() != 0 {
-                self.log.shm.stats(op.lane()).record(Event::FileLock, class(f), self.ns(guard.waited()));
+            if inside.waited() != 0 {
+                self.log.shm.stats(op.lane()).record(Event::FileLock, slot.class(), self.ns(inside.waited()));
             }
-            let done = self.publish(op, f, kind, (start, appended), publish);
+            let done = self.publish(op, slot, kind, (start, appended), publish);
             if !done.is_ok_and(|r| whole(r, intake.length)) {
                 // The log now says more than happened. Retiring it makes the file's own content the truth.
-                self.leave(file.slot, f, Flag(0), || fdatasync(fd));
-                self.rejoin(f, || fdatasync(fd));
+                inside.leave(self.pool(), Flag::NONE, || fdatasync(fd));
+                self.rejoin(&inside, || fdatasync(fd));
             }
             return done;
         }
@@ -184,64 +178,35 @@ impl Engine {
     fn append<'d>(
         &self,
         who: Owner,
-        f: File<'_>,
+        inside: &Inside<'_>,
         entry: &Entry,
         data: impl Iterator<Item = &'d [u8]>,
     ) -> Option<(Operation<'_>, u64)> {
+        let slot = inside.slot();
         let mut op = self.log.claim(who)?;
         let start = ticks();
         let lsn = op.draw(entry.slot);
-        f.last_lsn().store(lsn, Release);
+        inside.logs(lsn);
         if op.append(lsn, entry, data).is_err() {
-            if !self.waits_for_space(f) {
-                self.log.shm.stats(op.lane()).count(Event::LogFull, class(f));
+            if !self.waits_for_space(slot) {
+                self.log.shm.stats(op.lane()).count(Event::LogFull, slot.class());
             }
             // The lane's next operation says that all before it was waited for.
-            persist::records();
+            fence();
             op.abandon();
             return None;
         }
-        persist::records();
-        let appended = ticks();
-        let persisted = match self.log.pool.journal() {
-            None => Ok(Some(self.ns(appended.wrapping_sub(start)))),
-            Some(journal) => self.harden_first(journal, f, entry.kind, lsn),
-        };
-        let Ok(spent) = persisted else {
+        let Ok(persisted) = persist::records(&self.log, slot.state(), entry.kind, (start, lsn)) else {
             // It may be taken for made, as long as its write is under way; who goes around the log retires it.
             op.abandon();
             return None;
         };
-        if let Some(ns) = spent {
-            self.log.shm.stats(op.lane()).record(Event::LogFileParallelWrite, class(f), ns);
+        if persisted.spent != 0 {
+            let stats = self.log.shm.stats(op.lane());
+            stats.record(Event::LogFileParallelWrite, slot.class(), self.ns(persisted.spent));
         }
-        f.writes().store(f.writes().load(Relaxed) + 1, Relaxed);
-        f.bytes().store(f.bytes().load(Relaxed) + entry.intake.length, Relaxed);
-        Some((op, appended))
-    }
-
-    /// On a block device a record is durable after a sync, not before its publish, but for two. A page that is to
-    /// be whole after a power cut must not be dirty in the page cache before its record is safe. And a file system
-    /// may make a new size durable on its own, over which older records would be replayed.
-    #[inline]
-    fn must_be_first(&self, f: File<'_>, kind: RecordKind) -> bool {
-        kind == RecordKind::Truncate || Flag::ATOMIC.any_in(f.flags().load(Relaxed))
-    }
-
-    /// The nanoseconds that were spent on writes to the device, if there were any.
-    #[inline(never)]
-    fn harden_first(
-        &self,
-        journal: &Journal,
-        f: File<'_>,
-        kind: RecordKind,
-        lsn: u64,
-    ) -> Result<Option<u64>, Errno> {
-        if !self.must_be_first(f, kind) {
-            return Ok(None);
-        }
-        let spent = journal.harden(&self.log, lsn)?;
-        Ok(spent.filter(|ticks| *ticks != 0).map(|ticks| self.ns(ticks)))
+        inside.logged(entry.intake.length);
+        Some((op, persisted.at))
     }
 
     /// Publish, then end the operation; `start` and `appended` are when the write and its publish began. A write that
@@ -250,7 +215,7 @@ impl Engine {
     fn publish<R>(
         &self,
         mut op: Operation<'_>,
-        f: File<'_>,
+        slot: Slot<'_>,
         kind: RecordKind,
         (start, appended): (u64, u64),
         publish: impl Publish<R>,
@@ -258,9 +223,9 @@ impl Engine {
         op.publishing();
         let done = publish.publish(appended);
         let (stats, published) = (self.log.shm.stats(op.lane()), ticks());
-        stats.record(Event::Publish, class(f), self.ns(published.wrapping_sub(appended)));
-        if self.log.pool.journal().is_none() || self.must_be_first(f, kind) {
-            stats.record(Event::LogFileSync, class(f), self.ns(published.wrapping_sub(start)));
+        stats.record(Event::Publish, slot.class(), self.ns(published.wrapping_sub(appended)));
+        if persist::is_first(&self.log, slot.state(), kind) {
+            stats.record(Event::LogFileSync, slot.class(), self.ns(published.wrapping_sub(start)));
         }
         done
     }
@@ -278,25 +243,20 @@ fn place(fd: BorrowedFd<'_>, at: At) -> Result<u64, Errno> {
     }
 }
 
-/// A change of an untracked file: counted, so that a real fsync that began before it does not clear it.
-///
-/// A file whose every write is to be logged, and which no sync will take into the log again, is not changed at all:
-/// nothing could make a torn page whole, and its fsyncs fail anyway.
+/// A change of an untracked file. Of one whose writes are refused nothing is changed at all.
 #[inline]
-fn untracked<R>(f: File<'_>, publish: impl Publish<R>) -> Result<R, Errno> {
-    let flags = f.flags().load(Acquire);
-    if Flag::ATOMIC.any_in(flags) && Flag::FAILED.any_in(flags) {
+fn around<R>(inside: &Inside<'_>, publish: impl Publish<R>) -> Result<R, Errno> {
+    if inside.slot().state().is_barred() {
         return Err(Errno::IO);
     }
-    f.epoch().fetch_add(1, SeqCst);
-    f.untracked_writes().fetch_add(1, Relaxed);
+    inside.goes_around();
     publish.publish(ticks())
 }
 
 /// A signal handler changes the file that its own thread is changing: it goes to the kernel, and the next
 /// fsync is real, also for the interrupted change.
 #[cold]
-fn nested<R>(f: File<'_>, publish: impl Publish<R>) -> Result<R, Errno> {
-    f.disturb();
+fn nested<R>(slot: Slot<'_>, publish: impl Publish<R>) -> Result<R, Errno> {
+    slot.disturb();
     publish.publish(ticks())
 }

@@ -6,18 +6,19 @@ pub mod steps;
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
-use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_core::destage::{Destager, Files, Round};
+use seawall_core::file::{Begins, Flag, Newcomer, Slot};
 use seawall_core::pool::{self, Pool};
 use seawall_core::recover::{Mode, Options, RecoverError, Report, recover};
 use seawall_core::spill::Plan;
 use seawall_core::table::{self, RootEntry};
 use seawall_core::{At, Engine, Errno, FileRef, Owner, takeover};
 use seawall_media::identity;
-use seawall_wire::shm::{Flag, Policy, Preset};
+use seawall_stats::Class;
+use seawall_wire::shm::{Policy, Preset};
 
 pub struct World {
     pub dir: tempfile::TempDir,
@@ -116,19 +117,41 @@ impl World {
 
     /// Creates a file and registers it, as the daemon does. It is untracked until its first real sync.
     pub fn manage(&self, name: &str) -> Managed {
+        self.manage_as(name, Begins::Outside, false)
+    }
+
+    pub fn manage_as(&self, name: &str, begins: Begins, is_named_by_directory: bool) -> Managed {
         let path = self.dir.path().join(name);
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).expect("open");
-        let id = identity(&file).expect("an identity");
-        let next = self.engine.shm().header().next_lsn().load(SeqCst);
-        let (slot, generation) =
-            table::register(&self.pool, self.root, &id, name.as_ref(), next).expect("a slot");
-        let f = self.engine.shm().file(slot).expect("the slot");
-        f.generation().store(generation, SeqCst);
-        f.watermark().store(next - 1, SeqCst);
-        f.last_lsn().store(next - 1, SeqCst);
-        f.flags().store(Flag::USED.0, SeqCst);
-        Managed { file, path, name: FileRef { slot, generation } }
+        let meta = file.metadata().expect("its inode");
+        let registered = self.engine.register(&Newcomer {
+            root: self.root,
+            identity: &identity(&file).expect("an identity"),
+            hint: name.as_ref(),
+            inode: (meta.dev(), meta.ino()),
+            class: Class::Other,
+            begins,
+            is_named_by_directory,
+        });
+        let sync = || file.sync_all().map_err(|_| Errno::IO);
+        let admitted = registered.expect("a slot").admit(self.who(0), sync);
+        Managed { name: admitted.expect("room to be found"), file, path }
+    }
+
+    pub fn slot(&self, m: &Managed) -> Slot<'_> {
+        self.engine.file(m.name).expect("it has its slot")
+    }
+
+    /// A process that does not exist any more.
+    pub fn dead(&self) -> Owner {
+        Owner::new(self.engine.claim_client(0x3fff_fff0, 0).expect("a client"), 1 << 4)
+    }
+
+    /// That process, or any other, died inside the file.
+    pub fn dies_inside(&self, m: &Managed, dead: Owner) {
+        let inside = self.slot(m).enter(self.engine.shm(), dead).alone();
+        std::mem::forget(inside.expect("nobody is inside"));
     }
 
     pub fn pwrite(&self, m: &Managed, thread: usize, data: &[u8], offset: u64) {
@@ -163,7 +186,7 @@ impl World {
     }
 
     pub fn is_tracked(&self, m: &Managed) -> bool {
-        Flag::TRACKED.any_in(self.engine.flags(m.name))
+        self.engine.state(m.name).has(Flag::TRACKED)
     }
 
     /// Recovers a copy-free reopening of the pool, as after a power cut.

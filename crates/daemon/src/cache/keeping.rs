@@ -169,7 +169,7 @@ pub(crate) fn close(daemon: &Daemon) {
 impl Daemon {
     /// Watches a file no more, unless the log or the cache goes on needing that.
     pub fn unwatch(&self, file: impl AsFd, inode: (u64, u64)) {
-        let is_managed = self.engine.shm().find(inode.0, inode.1).is_some();
+        let is_managed = self.engine.find(inode.0, inode.1).is_some();
         let is_entered = self.cache.as_ref().is_some_and(|zone| zone.watches(inode.0, inode.1));
         if !is_managed && !is_entered {
             self.watch.remove(file, inode);

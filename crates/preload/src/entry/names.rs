@@ -2,7 +2,6 @@
 //! real; one that loses its last name leaves the log first. A symbolic link may lead a database to more of its data.
 
 use core::ffi::{CStr, c_char, c_int, c_uint};
-use core::sync::atomic::Ordering::Acquire;
 
 use libc::{AT_FDCWD, AT_SYMLINK_NOFOLLOW};
 use seawall_core::{Errno, policy, stand_in};
@@ -136,7 +135,7 @@ unsafe fn raise_ahead(file: Option<&Seen>, dir: c_int, path: *const c_char) {
 
 fn is_guarded_by_name(seen: &Seen) -> bool {
     let shm = seen.engine.shm();
-    let root = shm.file(seen.file.slot).and_then(|f| shm.root(f.root().load(Acquire)));
+    let root = seen.engine.file(seen.file).and_then(|slot| shm.root(slot.root()));
     let preset = root.and_then(|root| root.kind());
     preset.is_some_and(stand_in::is_beside)
 }

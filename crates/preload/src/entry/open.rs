@@ -7,7 +7,6 @@ use libc::{
     O_ACCMODE, O_CREAT, O_DIRECT, O_DIRECTORY, O_DSYNC, O_EXCL, O_PATH, O_RDONLY, O_SYNC, O_TRUNC, mode_t,
 };
 use seawall_core::Errno;
-use seawall_wire::shm::Flag;
 
 use super::origin::fresh;
 use super::truncate_fallocate::file as truncate;
@@ -190,7 +189,7 @@ fn after(fd: c_int, flags: c_int, taken: c_int) -> Result<usize, Errno> {
     if let Kind::Managed(target) = &kind
         && taken & O_DSYNC != 0
     {
-        target.engine.set_flag(target.file, Flag::DSYNC);
+        target.engine.opened_for_sync(target.file);
     }
     let truncates = taken & O_TRUNC != 0 || flags & O_TRUNC != 0 && matches!(kind, Kind::Managed(_));
     if truncates && let Err(e) = truncate(fd, 0) {

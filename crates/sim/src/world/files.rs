@@ -5,11 +5,10 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
-use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_core::FileRef;
+use seawall_core::file::{Flag, State};
 use seawall_media::Identity;
-use seawall_wire::shm::Flag;
 
 use super::{Journal, World};
 use crate::metadata::Metadata;
@@ -127,32 +126,34 @@ impl World {
 
     /// True if the log holds every change of the file made now.
     pub fn is_tracked(&self, index: usize) -> bool {
-        let flags = self.flags(index);
+        let state = self.state(index);
         // Somebody lost its lock, and may not know yet: what it publishes now is not in the log any more.
-        Flag::TRACKED.any_in(flags) && !Flag::STUCK.any_in(flags)
+        state.has(Flag::TRACKED) && !state.has(Flag::STUCK)
     }
 
     /// True for a file that may not be changed: its every write is to be logged, and it failed a sync outside the log.
     pub fn is_barred(&self, index: usize) -> bool {
-        let flags = self.flags(index);
-        self.atomic && Flag::FAILED.any_in(flags) && !Flag::TRACKED.any_in(flags)
+        let state = self.state(index);
+        self.atomic && state.has(Flag::FAILED) && !state.has(Flag::TRACKED)
     }
 
     /// True if a living thread lost its lock.
     pub(super) fn is_stuck(&self, index: usize) -> bool {
-        Flag::STUCK.any_in(self.flags(index))
+        self.state(index).has(Flag::STUCK)
     }
 
-    fn flags(&self, index: usize) -> u32 {
+    fn state(&self, index: usize) -> State {
         let name = self.files.borrow()[index].name;
+        self.state_of(name)
+    }
+
+    fn state_of(&self, name: Option<FileRef>) -> State {
         let engine = self.engine.borrow().clone();
-        self.peek(|| name.zip(engine).map_or(0, |(name, engine)| engine.flags(name)))
+        self.peek(|| name.zip(engine).map_or_else(State::default, |(name, engine)| engine.state(name)))
     }
 
     pub(super) fn is_failed(&self, name: Option<FileRef>) -> bool {
-        let engine = self.engine.borrow().clone();
-        let flags = || name.zip(engine).map_or(0, |(name, engine)| engine.flags(name));
-        Flag::FAILED.any_in(self.peek(flags))
+        self.state_of(name).has(Flag::FAILED)
     }
 
     /// P2 of the policy `atomic`: a change goes around the log only while a hold or a daemon that frees nothing keeps
@@ -162,11 +163,10 @@ impl World {
         let Some((name, engine)) = name.zip(self.engine.borrow().clone()).filter(|_| self.atomic) else {
             return;
         };
-        let file = self
-            .peek(|| engine.shm().file(name.slot).map(|f| (f.flags().load(SeqCst), f.sticky().load(SeqCst))));
-        let (flags, holds) = file.unwrap_or_default();
+        let slot = self.peek(|| engine.slot(name.slot).map(|slot| (slot.state(), slot.holds())));
+        let (state, holds) = slot.unwrap_or_default();
         let full = self.peek(|| engine.is_exhausted());
-        let never = Flag(Flag::NEVER_TRACK.0 & !Flag::FAILED.0).any_in(flags);
+        let never = state.has(Flag::NEVER_TRACK.without(Flag::FAILED));
         let kept_out = holds != 0 || full || never || self.log_has_failed();
         let excused = {
             let file = &mut self.files.borrow_mut()[index];
@@ -175,7 +175,7 @@ impl World {
         };
         self.count(|c| c.around += u64::from(!logged));
         if !logged && !excused {
-            self.violate(format!("a change of file {index} went around the log (flags {flags:#x})"));
+            self.violate(format!("a change of file {index} went around the log ({state:?})"));
         }
     }
 

@@ -3,28 +3,30 @@
 //! ```text
 //! header | lanes | files | hash of files | holds | clients | roots | segments | statistics
 //! ```
+//!
+//! What lies in a file's slot and in the hash of files is not this crate's: their owner is `seawall_core::file`, which
+//! finds them by [`Shm::file_words`] and [`Shm::bucket`].
 
 mod client;
-mod file;
-mod hash;
 mod header;
 mod lane;
 mod root;
 mod segment;
 mod shape;
 mod stray;
+mod stretch;
 
 use seawall_media::Region;
 use seawall_stats::{BLOCK_BYTES, Block};
 
 pub use client::{Client, Hold};
-pub use file::{File, Flag};
 pub use header::Header;
 pub use lane::Lane;
 pub use root::{Policy, Preset, ROOT_PATH_MAX, Root};
 pub use segment::{Segment, SegmentState};
 pub use shape::Shape;
 pub use stray::Stray;
+pub use stretch::Words;
 
 /// Defines accessors for shared words at fixed offsets of a view.
 macro_rules! words {
@@ -79,11 +81,11 @@ impl Shm {
             .then(|| Lane::new(&self.region, self.shape.lanes_at() + i as usize * Lane::BYTES))
     }
 
-    /// File slot `i`, or `None` if there is no such slot.
+    /// The words of file slot `i`, or `None` if there is no such slot. For their owner, `seawall_core::file`, alone.
     #[inline]
-    pub fn file(&self, i: u32) -> Option<File<'_>> {
+    pub fn file_words(&self, i: u32) -> Option<Words<'_>> {
         (i < self.shape.files)
-            .then(|| File::new(&self.region, self.shape.files_at() + i as usize * File::BYTES))
+            .then(|| Words::new(&self.region, self.shape.files_at() + i as usize * Shape::FILE_BYTES))
     }
 
     /// Client slot `i`, or `None` if there is no such slot.
@@ -118,35 +120,15 @@ impl Shm {
         (0..self.shape.lanes).filter_map(|i| self.lane(i))
     }
 
-    /// Every file slot, used or not, with its number.
-    pub fn files(&self) -> impl Iterator<Item = (u32, File<'_>)> {
-        (0..self.shape.files).filter_map(|i| Some((i, self.file(i)?)))
-    }
-
     /// Histograms of lane `i`, by event and class of file; the block after the last lane's is the daemon's.
     pub fn stats(&self, i: u32) -> Block<'_> {
         let i = i.min(self.shape.lanes);
         Block::new(&self.region, self.shape.stats_at() + i as usize * BLOCK_BYTES)
     }
 
-    /// The slot of the file with this identity, by the hash. See [`hash`] for its rules.
+    /// Bucket `i` of the hash of files, of [`buckets`](Shape::buckets). For its owner, `seawall_core::file`, alone.
     #[inline]
-    pub fn find(&self, dev: u64, ino: u64) -> Option<u32> {
-        hash::find(self, dev, ino)
-    }
-
-    /// Enters slot `slot` into the hash. Daemon only.
-    pub fn hash_insert(&self, dev: u64, ino: u64, slot: u32) -> bool {
-        hash::insert(self, dev, ino, slot)
-    }
-
-    /// Takes slot `slot` out of the hash. Daemon only.
-    pub fn hash_remove(&self, dev: u64, ino: u64, slot: u32) {
-        hash::remove(self, dev, ino, slot);
-    }
-
-    #[inline]
-    pub(crate) fn bucket(&self, i: usize) -> &core::sync::atomic::AtomicU32 {
+    pub fn bucket(&self, i: usize) -> &core::sync::atomic::AtomicU32 {
         self.region.u32(self.shape.hash_at() + i * 4)
     }
 }

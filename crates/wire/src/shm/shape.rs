@@ -2,7 +2,7 @@
 
 use seawall_stats::BLOCK_BYTES;
 
-use super::{Client, File, Header, Hold, Lane, Root, Segment};
+use super::{Client, Header, Hold, Lane, Root, Segment};
 
 /// How many of everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,13 +22,16 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// Bytes of a file's slot.
+    pub const FILE_BYTES: usize = 192;
+
     /// The shape used for a pool of `segments` segments and `files` file slots.
     pub const fn for_pool(segments: u32, files: u32, roots: u32) -> Self {
         Self { lanes: 64, files, segments, clients: 4096, roots, holds: 1024 }
     }
 
     /// Hash buckets: a power of two, at least twice the slots.
-    pub(crate) const fn buckets(self) -> usize {
+    pub const fn buckets(self) -> usize {
         (self.files as usize * 2).next_power_of_two()
     }
 
@@ -41,7 +44,7 @@ impl Shape {
     }
 
     pub(crate) const fn hash_at(self) -> usize {
-        self.files_at() + self.files as usize * File::BYTES
+        self.files_at() + self.files as usize * Self::FILE_BYTES
     }
 
     pub(crate) const fn holds_at(self) -> usize {

@@ -1,4 +1,4 @@
-//! The file lock: orders the writes of one file, and outlives no one.
+//! The file's lock: orders the writes of one file, and outlives no one.
 //!
 //! ```text
 //!            compare-and-swap                     swap to 0, wake
@@ -12,7 +12,7 @@
 //! releases, and then asks for a real sync, because its publish may have come late.
 //!
 //! A signal handler that writes to the file its own thread is writing finds itself as the owner: that is
-//! [`Entry::Nested`], and must not wait.
+//! [`Entered::Nested`], and must not wait.
 
 use core::cell::Cell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
@@ -20,8 +20,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use rustix::thread::futex;
 use seawall_media::sim;
 use seawall_stats::ticks;
-use seawall_wire::shm::{File, Flag, Shm};
+use seawall_wire::shm::Shm;
 
+use super::{Flag, Slot};
 use crate::Owner;
 
 const SPINS: u32 = 128;
@@ -32,16 +33,26 @@ const NAPS_UNTIL_STUCK: u32 = 1000;
 const NAPS_UNTIL_LOOK: u32 = 14;
 
 /// How a file was entered.
-pub enum Entry<'a> {
-    /// Alone inside until the guard is dropped.
-    Alone(Guard<'a>),
+pub enum Entered<'a> {
+    /// Alone, until it is dropped.
+    Alone(Inside<'a>),
     /// This thread is inside already.
     Nested,
 }
 
-/// The lock, held.
-pub struct Guard<'a> {
-    file: File<'a>,
+impl<'a> Entered<'a> {
+    /// The lock, unless this thread has it already.
+    pub fn alone(self) -> Option<Inside<'a>> {
+        match self {
+            Self::Alone(inside) => Some(inside),
+            Self::Nested => None,
+        }
+    }
+}
+
+/// A file's lock, held: what is needed for every change of the file's state but those of [`Slot`].
+pub struct Inside<'a> {
+    slot: Slot<'a>,
     owner: Owner,
     /// The holder that was lost inside, 0 for none.
     lost: Cell<u64>,
@@ -49,9 +60,15 @@ pub struct Guard<'a> {
     waited: u64,
 }
 
-impl<'a> Guard<'a> {
-    fn new(file: File<'a>, owner: Owner, lost: u64, waited: u64) -> Self {
-        Self { file, owner, lost: Cell::new(lost), waited }
+impl<'a> Inside<'a> {
+    fn new(slot: Slot<'a>, owner: Owner, lost: u64, waited: u64) -> Self {
+        Self { slot, owner, lost: Cell::new(lost), waited }
+    }
+
+    /// The file's slot.
+    #[inline]
+    pub fn slot(&self) -> Slot<'a> {
+        self.slot
     }
 
     /// How many ticks of the time-stamp counter it took to get in, 0 if nobody was inside.
@@ -76,45 +93,54 @@ impl<'a> Guard<'a> {
     }
 }
 
-/// Enters a file, waiting as long as it takes.
-#[inline]
-pub fn enter<'a>(shm: &'a Shm, file: File<'a>, owner: Owner) -> Entry<'a> {
-    match file.lock().compare_exchange(0, owner.word(), Acquire, Relaxed) {
-        Ok(_) => Entry::Alone(Guard::new(file, owner, 0, 0)),
-        Err(holder) if holder == owner.word() => Entry::Nested,
-        Err(_) => wait(shm, file, owner),
+impl<'a> Slot<'a> {
+    /// Enters the file, waiting as long as it takes.
+    #[inline]
+    pub fn enter(self, shm: &'a Shm, owner: Owner) -> Entered<'a> {
+        match self.lock().compare_exchange(0, owner.word(), Acquire, Relaxed) {
+            Ok(_) => Entered::Alone(Inside::new(self, owner, 0, 0)),
+            Err(holder) if holder == owner.word() => Entered::Nested,
+            Err(_) => wait(shm, self, owner),
+        }
+    }
+
+    /// Enters it if nobody is inside.
+    pub fn try_enter(self, owner: Owner) -> Option<Inside<'a>> {
+        let free = self.lock().compare_exchange(0, owner.word(), Acquire, Relaxed).is_ok();
+        free.then(|| Inside::new(self, owner, 0, 0))
+    }
+
+    /// Enters it in the place of a holder of which the caller knows that it is dead, if that still is inside.
+    #[cfg(feature = "std")]
+    pub(crate) fn take_over(self, dead: u64, owner: Owner) -> Option<Inside<'a>> {
+        let taken = self.lock().compare_exchange(dead, owner.word(), SeqCst, Relaxed).is_ok();
+        taken.then(|| Inside::new(self, owner, 0, 0))
     }
 }
 
-/// Enters a file if nobody is inside.
-pub fn try_enter(file: File<'_>, owner: Owner) -> Option<Guard<'_>> {
-    let free = file.lock().compare_exchange(0, owner.word(), Acquire, Relaxed).is_ok();
-    free.then(|| Guard::new(file, owner, 0, 0))
-}
-
 #[cold]
-fn wait<'a>(shm: &'a Shm, file: File<'a>, owner: Owner) -> Entry<'a> {
+fn wait<'a>(shm: &'a Shm, slot: Slot<'a>, owner: Owner) -> Entered<'a> {
     let mut patience = Patience::new();
     let start = ticks();
     let waited = || ticks().wrapping_sub(start).max(1);
     loop {
-        match file.lock().compare_exchange(0, owner.word(), Acquire, Relaxed) {
+        match slot.lock().compare_exchange(0, owner.word(), Acquire, Relaxed) {
             Ok(_) => {
                 if patience.napped {
                     // Whoever woke this thread has forgotten the others that sleep.
-                    file.waiters().store(1, SeqCst);
+                    slot.waiters().store(1, SeqCst);
                 }
-                return Entry::Alone(Guard::new(file, owner, 0, waited()));
+                return Entered::Alone(Inside::new(slot, owner, 0, waited()));
             }
             Err(holder) if patience.is_over(shm, holder) => {
-                if file.lock().compare_exchange(holder, owner.word(), Acquire, Relaxed).is_ok() {
+                if slot.lock().compare_exchange(holder, owner.word(), Acquire, Relaxed).is_ok() {
                     if patience.stuck {
-                        file.flags().fetch_or(Flag::STUCK.0, SeqCst);
+                        slot.set(Flag::STUCK);
                     }
-                    return Entry::Alone(Guard::new(file, owner, holder, waited()));
+                    return Entered::Alone(Inside::new(slot, owner, holder, waited()));
                 }
             }
-            Err(_) => nap(file, patience.spins),
+            Err(_) => nap(slot, patience.spins),
         }
     }
 }
@@ -151,7 +177,7 @@ impl Patience {
     }
 }
 
-fn nap(file: File<'_>, spins: u32) {
+fn nap(slot: Slot<'_>, spins: u32) {
     if sim::waits() {
         return;
     }
@@ -159,30 +185,30 @@ fn nap(file: File<'_>, spins: u32) {
         core::hint::spin_loop();
         return;
     }
-    file.waiters().store(1, SeqCst);
-    if file.lock().load(SeqCst) != 0 {
+    slot.waiters().store(1, SeqCst);
+    if slot.lock().load(SeqCst) != 0 {
         // Woken, timed out or interrupted: in every case the caller looks again.
-        let _ = futex::wait(file.waiters(), futex::Flags::empty(), 1, Some(&NAP));
+        let _ = futex::wait(slot.waiters(), futex::Flags::empty(), 1, Some(&NAP));
     }
 }
 
-impl Drop for Guard<'_> {
+impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
         let next = self.lost.get();
-        if self.file.lock().compare_exchange(self.owner.word(), next, SeqCst, Relaxed).is_err() {
-            self.file.disturb();
+        if self.slot.lock().compare_exchange(self.owner.word(), next, SeqCst, Relaxed).is_err() {
+            self.slot.disturb();
             return;
         }
-        if self.file.waiters().load(SeqCst) != 0 {
-            wake(self.file);
+        if self.slot.waiters().load(SeqCst) != 0 {
+            wake(self.slot);
         }
     }
 }
 
 #[cold]
-fn wake(file: File<'_>) {
-    file.waiters().store(0, SeqCst);
+fn wake(slot: Slot<'_>) {
+    slot.waiters().store(0, SeqCst);
     // Nobody may be waiting any more; that is no error.
-    let _ = futex::wake(file.waiters(), futex::Flags::empty(), 1);
+    let _ = futex::wake(slot.waiters(), futex::Flags::empty(), 1);
 }

@@ -1,0 +1,214 @@
+//! The changes of a file's state that need its lock.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use super::{Flag, Inside, Slot, State};
+use crate::Errno;
+use crate::format::FOREVER;
+use crate::store::Store;
+
+/// What a real sync that begins now covers, once it has succeeded.
+pub(crate) struct Covered {
+    last: u64,
+    epoch: u64,
+    names: u64,
+}
+
+/// The log.
+impl Inside<'_> {
+    /// A record of the file gets this LSN.
+    #[inline]
+    pub(crate) fn logs(&self, lsn: u64) {
+        let slot = self.slot();
+        // In this order: whoever lost the lock meanwhile sees that it did.
+        let (last, state) = (slot.last_lsn(), slot.state());
+        debug_assert!(
+            state.has(Flag::STUCK) || state.has(Flag::TRACKED) && lsn > last,
+            "only what is in the log is logged, in order: {state:?}, {lsn} after {last}"
+        );
+        slot.newest().store(lsn, Release);
+    }
+
+    /// It is in the log, with so many of the database's bytes.
+    #[inline]
+    pub(crate) fn logged(&self, bytes: u64) {
+        let slot = self.slot();
+        slot.writes().store(slot.writes().load(Relaxed) + 1, Relaxed);
+        slot.bytes().store(slot.bytes().load(Relaxed) + bytes, Relaxed);
+    }
+
+    /// A write goes around the log: a real fsync that began before does not cover it.
+    #[inline]
+    pub(crate) fn goes_around(&self) {
+        self.assert_out();
+        self.slot().raise_epoch();
+        self.slot().untracked_writes().fetch_add(1, Relaxed);
+    }
+
+    /// The file was changed by something that is neither logged nor counted.
+    pub(crate) fn was_changed(&self) {
+        self.slot().raise_epoch();
+    }
+
+    /// Everything that was written to it is durable: it is in the log from now on, if nothing keeps it out.
+    pub(crate) fn track(&self, has_room: bool) {
+        let slot = self.slot();
+        if !slot.may_track(slot.state(), has_room) {
+            return;
+        }
+        let (live, state) = (slot.has_live(), slot.state());
+        debug_assert!(
+            state.has(Flag::TRACKED | Flag::STUCK) || !live,
+            "a file enters the log without live records: {state:?}"
+        );
+        slot.clear(Flag::LOG_FULL);
+        slot.set(Flag::TRACKED);
+    }
+
+    /// Takes the file out of the log. `sync` is a real fdatasync of it, which is needed if it has live records.
+    ///
+    /// If that fails, the records stay and the file is [`Flag::FAILED`]. So they do if a sync failed before: the
+    /// kernel dropped the pages, and an error is never retried into success.
+    pub(crate) fn leave(&self, store: &Store, why: Flag, sync: impl FnOnce() -> Result<(), Errno>) {
+        let slot = self.slot();
+        slot.forget_solid();
+        self.retire(store, sync);
+        slot.set(why);
+        if slot.clear(Flag::TRACKED).has(Flag::TRACKED) {
+            slot.left().fetch_add(1, Relaxed);
+        }
+        slot.raise_epoch();
+        self.assert_out();
+    }
+
+    /// Up to where a real sync that begins now retires its records. Whoever lost the lock alive may log another one when it
+    /// goes on, which must not come back either: such a file never returns to the log.
+    pub(crate) fn retires(&self) -> u64 {
+        if self.slot().state().has(Flag::STUCK) { FOREVER } else { self.slot().last_lsn() }
+    }
+
+    /// Retires its live records: a real fdatasync, and then its watermark is raised.
+    pub(crate) fn retire(&self, store: &Store, sync: impl FnOnce() -> Result<(), Errno>) {
+        let slot = self.slot();
+        let last = self.retires();
+        if last <= slot.watermark() {
+            return;
+        }
+        match sync() {
+            // Another sync was told of an error, before or meanwhile: this one proves nothing.
+            Ok(()) if slot.state().has(Flag::FAILED) => {}
+            Ok(()) if slot.raise_watermark(store, last).is_ok() => {}
+            _ => {
+                slot.set(Flag::FAILED);
+            }
+        }
+    }
+
+    /// A file that is out of the log has no live records, unless they could not be retired.
+    fn assert_out(&self) {
+        let (live, state) = (self.slot().has_live(), self.slot().state());
+        debug_assert!(
+            state.has(Flag::FAILED | Flag::STUCK) || !state.has(Flag::TRACKED) && !live,
+            "a file that is out of the log has no live records: {state:?}, {live}"
+        );
+    }
+}
+
+/// Syncs.
+impl Inside<'_> {
+    /// What a real sync covers that begins now; names only if it is a whole one.
+    pub(crate) fn covered(&self, names: bool) -> Covered {
+        let slot = self.slot();
+        Covered {
+            last: slot.last_lsn(),
+            epoch: slot.epoch().load(Acquire),
+            names: if names { slot.renames() } else { 0 },
+        }
+    }
+
+    /// A real sync succeeded. If another one failed meanwhile, this success proves nothing.
+    ///
+    /// # Errors
+    /// What could not be retired is not acknowledged.
+    pub(crate) fn synced(&self, store: &Store, covered: &Covered, has_room: bool) -> Result<(), Errno> {
+        let slot = self.slot();
+        if slot.state().has(Flag::FAILED) {
+            return Ok(());
+        }
+        if covered.last > slot.watermark() {
+            slot.raise_watermark(store, covered.last).inspect_err(|_| slot.distrust())?;
+        }
+        self.named(covered.names);
+        if self.is_changed_since(covered) {
+            return Ok(());
+        }
+        slot.clear(Flag::SYNC_NEEDED);
+        self.track(has_room);
+        Ok(())
+    }
+
+    /// True if the file was changed outside the log since a sync of it began.
+    pub(crate) fn is_changed_since(&self, covered: &Covered) -> bool {
+        self.slot().epoch().load(Acquire) != covered.epoch
+    }
+
+    /// So many of its renames are durable.
+    pub(crate) fn named(&self, renames: u64) {
+        let slot = self.slot();
+        debug_assert!(renames <= slot.renames(), "no more of its names are durable than it has had");
+        slot.durable_names().fetch_max(renames, SeqCst);
+    }
+}
+
+/// Stores.
+impl Inside<'_> {
+    /// A store into a mapping cannot fail in so many bytes from the file's start; returns what was known before. Nobody
+    /// knows it of a file that is out of the log.
+    #[cfg(feature = "std")]
+    pub(crate) fn measured(&self, solid: u64) -> u64 {
+        debug_assert!(self.slot().state().has(Flag::TRACKED), "only a file in the log is stored into");
+        self.slot().solid_bytes().swap(solid, SeqCst)
+    }
+
+    /// The file is cut: what is behind its new end is solid no more.
+    #[inline]
+    pub(crate) fn is_cut(&self, len: u64) {
+        self.slot().solid_bytes().fetch_min(len, SeqCst);
+    }
+
+    /// Its times were moved for all stores that were noted.
+    #[cfg(feature = "std")]
+    pub(crate) fn times_are_moved(&self) {
+        self.slot().clear(Flag::STORED);
+    }
+}
+
+/// Holds.
+impl Inside<'_> {
+    /// One more mapping, stream or ring keeps it out of the log.
+    pub(crate) fn is_held(&self) {
+        self.assert_out();
+        self.slot().sticky().fetch_add(1, SeqCst);
+    }
+}
+
+impl Slot<'_> {
+    /// So many of its holds are over. What they wrote a sync does not cover that began before.
+    pub(crate) fn holds_end(self, count: u32) {
+        self.raise_epoch();
+        let before = self.sticky().fetch_sub(count, SeqCst);
+        debug_assert!(before >= count, "no more holds end than there were");
+    }
+
+    /// Nobody can be found who would end a hold: the file stays out for good.
+    pub(crate) fn is_held_for_good(self) {
+        self.set(Flag::STUCK | Flag::SYNC_NEEDED);
+    }
+
+    /// True if nothing keeps a file of this state out of the log but what is not durable yet. One that left because the
+    /// log was full waits until there is room.
+    pub(crate) fn may_track(self, state: State, has_room: bool) -> bool {
+        let held = self.holds() != 0;
+        !held && !state.has(Flag::NEVER_TRACK) && (has_room || !state.has(Flag::LOG_FULL))
+    }
+}

@@ -1,0 +1,333 @@
+//! A file's slot in the run-time memory: its words, which are private to this module, what they say, and the changes
+//! that need no lock.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+use seawall_stats::Class;
+use seawall_wire::shm::{Shm, Words};
+
+use super::{FileRef, Flag, KeptOut, State};
+use crate::Errno;
+
+/// View of a file's slot.
+#[derive(Clone, Copy)]
+pub struct Slot<'a> {
+    words: Words<'a>,
+    number: u32,
+}
+
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident : $kind:ident @ $at:expr),* $(,)?) => {
+        impl<'a> Slot<'a> {
+            $($(#[$doc])* #[inline]
+            pub(super) fn $name(self) -> &'a words!(@atomic $kind) { self.words.$kind($at) })*
+        }
+    };
+    (@atomic u32) => { core::sync::atomic::AtomicU32 };
+    (@atomic u64) => { core::sync::atomic::AtomicU64 };
+}
+
+words! {
+    /// Owner word of the writer inside, 0 when free.
+    lock: u64 @ 0,
+    /// [`Flag`] bits.
+    flags: u32 @ 8,
+    /// Futex: threads waiting for the lock.
+    waiters: u32 @ 12,
+    /// The highest LSN given to a record of this file. Written under the lock.
+    newest: u64 @ 16,
+    /// Counts untracked writes and changes of names, so that a real fsync knows whether one began meanwhile.
+    epoch: u64 @ 24,
+    /// Sticky holds: mappings, streams, asynchronous rings.
+    sticky: u32 @ 32,
+    /// Generation of the slot: descriptors that remember another one classify anew.
+    uses: u32 @ 36,
+    /// Index of the root it lies under.
+    root_index: u32 @ 40,
+    /// What the database uses it for ([`Class`] as a number): its waits are counted there.
+    class_number: u32 @ 44,
+    /// All records at or below are on disk. The pool's cell is the truth, this a mirror.
+    on_disk: u64 @ 48,
+    /// Bytes from the start that have blocks on disk and lie inside the file: there a store into a mapping
+    /// cannot fail for want of space. 0: not known. Only a tracked file has any.
+    solid_bytes: u64 @ 56,
+    /// st_dev.
+    dev: u64 @ 64,
+    /// st_ino.
+    ino: u64 @ 72,
+    /// Absorbed fsyncs.
+    absorbed: u64 @ 80,
+    /// Real fsyncs.
+    real_syncs: u64 @ 88,
+    /// Logged writes.
+    writes: u64 @ 96,
+    /// Logged bytes, as the database counts them.
+    bytes: u64 @ 104,
+    /// Writes that passed by the log.
+    untracked_writes: u64 @ 112,
+    /// How often it left the log.
+    left: u64 @ 120,
+    /// Counts its renames, twice each: before and after. Like the next one it goes on when the slot changes hands.
+    names: u64 @ 128,
+    /// How many of them are on disk.
+    durable_names: u64 @ 136,
+    /// Process and thread that raise the watermark in the pool, 0 for none: also whoever lost the lock alive does that alone.
+    raising: u64 @ 144,
+}
+
+/// What was counted of a file since its registration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Absorbed fsyncs.
+    pub absorbed: u64,
+    /// Real fsyncs.
+    pub real_syncs: u64,
+    /// Logged writes.
+    pub writes: u64,
+    /// Logged bytes, as the database counts them.
+    pub bytes: u64,
+    /// Writes that passed by the log.
+    pub untracked_writes: u64,
+    /// How often it left the log.
+    pub left: u64,
+}
+
+/// Looking.
+impl<'a> Slot<'a> {
+    /// Slot `number`, used or not. `None` if there is no such slot.
+    #[inline]
+    pub fn of(shm: &'a Shm, number: u32) -> Option<Self> {
+        shm.file_words(number).map(|words| Self { words, number })
+    }
+
+    /// Every slot, used or not.
+    pub fn all(shm: &'a Shm) -> impl Iterator<Item = Self> {
+        (0..shm.shape().files).filter_map(|number| Self::of(shm, number))
+    }
+
+    /// Its number.
+    #[inline]
+    pub fn number(self) -> u32 {
+        self.number
+    }
+
+    /// The file that has it now, if any has.
+    #[inline]
+    pub fn file(self) -> FileRef {
+        FileRef { slot: self.number, generation: self.uses().load(Acquire) }
+    }
+
+    /// True while the slot is this file's.
+    #[inline]
+    pub fn is_of(self, file: FileRef) -> bool {
+        self.uses().load(Acquire) == file.generation && self.state().has(Flag::USED)
+    }
+
+    /// What is said of it.
+    #[inline]
+    pub fn state(self) -> State {
+        State(self.flags().load(Acquire))
+    }
+
+    /// st_dev and st_ino.
+    #[inline]
+    pub fn inode(self) -> (u64, u64) {
+        (self.dev().load(Relaxed), self.ino().load(Relaxed))
+    }
+
+    /// Index of the registered directory it lies under.
+    pub fn root(self) -> u32 {
+        self.root_index().load(Acquire)
+    }
+
+    /// Where its waits are counted.
+    #[inline]
+    pub fn class(self) -> Class {
+        Class::from_word(self.class_number().load(Relaxed))
+    }
+
+    /// The highest LSN given to a record of it.
+    #[inline]
+    pub fn last_lsn(self) -> u64 {
+        self.newest().load(Acquire)
+    }
+
+    /// All its records at or below are on disk.
+    #[inline]
+    pub fn watermark(self) -> u64 {
+        self.on_disk().load(Acquire)
+    }
+
+    /// True if it has records that are not known to be on disk.
+    #[inline]
+    pub fn is_dirty(self) -> bool {
+        self.state().has(Flag::USED) && self.has_live()
+    }
+
+    /// Bytes from its start where a store into a mapping of it cannot fail: blocks on disk, inside the file.
+    #[inline]
+    pub fn solid(self) -> u64 {
+        self.solid_bytes().load(Acquire)
+    }
+
+    /// How many hold it out of the log: mappings, streams, rings.
+    pub fn holds(self) -> u32 {
+        self.sticky().load(Acquire)
+    }
+
+    /// What was counted.
+    pub fn counters(self) -> Counters {
+        let read = |word: &core::sync::atomic::AtomicU64| word.load(Relaxed);
+        Counters {
+            absorbed: read(self.absorbed()),
+            real_syncs: read(self.real_syncs()),
+            writes: read(self.writes()),
+            bytes: read(self.bytes()),
+            untracked_writes: read(self.untracked_writes()),
+            left: read(self.left()),
+        }
+    }
+
+    /// The owner word of whoever is inside, 0 for nobody.
+    #[inline]
+    pub fn holder(self) -> u64 {
+        self.lock().load(SeqCst)
+    }
+
+    /// Threads that may sleep until whoever is inside has left.
+    pub fn sleepers(self) -> u32 {
+        self.waiters().load(SeqCst)
+    }
+
+    #[inline]
+    pub(super) fn has_live(self) -> bool {
+        self.last_lsn() > self.watermark()
+    }
+
+    /// True if a rename of it is not durable yet.
+    #[inline]
+    pub(crate) fn is_name_due(self) -> bool {
+        self.names().load(SeqCst) > self.durable_names().load(SeqCst)
+    }
+
+    /// What has to hold of every file, whatever is under way.
+    ///
+    /// # Errors
+    /// What does not.
+    pub fn check(self) -> Result<(), &'static str> {
+        let state = self.state();
+        let is_lost = state.has(Flag::FAILED | Flag::STUCK);
+        let is_free = self.holder() == 0;
+        match () {
+            () if !state.has(Flag::USED) => Ok(()),
+            () if self.durable_names().load(SeqCst) > self.names().load(SeqCst) => {
+                Err("more of its names are durable than it has had")
+            }
+            () if is_free && !is_lost && !state.has(Flag::TRACKED) && self.has_live() => {
+                Err("it is out of the log and has live records")
+            }
+            () if is_free && !state.has(Flag::TRACKED) && self.solid() != 0 => {
+                Err("it is out of the log, and stores may publish")
+            }
+            () => Ok(()),
+        }
+    }
+}
+
+/// Changes that need no lock: the file is not the caller's alone, and need not be.
+impl Slot<'_> {
+    /// Asks for a real fsync: the next one, and also the one after a sync that is under way now.
+    #[inline]
+    pub(crate) fn disturb(self) {
+        self.set(Flag::SYNC_NEEDED);
+        self.raise_epoch();
+    }
+
+    /// The file is going to have another name, or has it now: the next fsync makes it durable.
+    pub(crate) fn renamed(self) {
+        if self.state().has(Flag::NAMED_BY_DIRECTORY) {
+            self.names().fetch_add(1, SeqCst);
+        } else {
+            self.disturb();
+        }
+    }
+
+    /// How many renames there were: those a sync covers that begins now.
+    #[inline]
+    pub(crate) fn renames(self) -> u64 {
+        self.names().load(SeqCst)
+    }
+
+    /// A sync of ours failed, and whoever asks next would be told that all is well: the file never returns to the log.
+    pub fn distrust(self) {
+        self.set(Flag::FAILED | Flag::SYNC_NEEDED);
+    }
+
+    /// A real sync failed that the database asked for. The kernel may have dropped the pages and will report success next
+    /// time; a tracked file's records still hold the data, so they stay, and the file is not believed again.
+    ///
+    /// Not only EIO: a file system that allocates late drops pages on ENOSPC and EDQUOT too.
+    pub(crate) fn sync_failed(self, error: Errno) {
+        self.disturb();
+        let never_reached_the_disk = matches!(error, Errno::BADF | Errno::INTR | Errno::INVAL | Errno::NOSYS);
+        if !never_reached_the_disk && self.state().has(Flag::TRACKED) {
+            self.set(Flag::FAILED);
+        }
+    }
+
+    /// Keeps it from returning to the log. It leaves the log with its next change of hands ([`Inside::leave`](super::Inside)).
+    pub(crate) fn keep_out(self, why: KeptOut) {
+        self.set(why.flag());
+    }
+
+    /// The reason is gone.
+    pub(crate) fn let_back(self, why: KeptOut) {
+        self.clear(why.flag());
+    }
+
+    /// Somebody opened it with O_DSYNC or O_SYNC that was taken off.
+    pub(crate) fn opened_for_sync(self) {
+        self.set(Flag::DSYNC);
+    }
+
+    /// Nobody may take a store into a mapping of it for safe until it is measured anew.
+    #[inline]
+    pub(crate) fn forget_solid(self) {
+        self.solid_bytes().store(0, SeqCst);
+    }
+
+    /// A store is about to publish a write of it.
+    #[inline]
+    pub(crate) fn note_store(self) {
+        if !State(self.flags().load(Relaxed)).has(Flag::STORED) {
+            self.flags().fetch_or(Flag::STORED.0, Relaxed);
+        }
+    }
+
+    /// Counts an fsync that had nothing left to do.
+    #[inline]
+    pub(crate) fn count_absorbed(self) {
+        self.absorbed().fetch_add(1, Relaxed);
+    }
+
+    /// Counts a real one.
+    pub(crate) fn count_real_sync(self) {
+        self.real_syncs().fetch_add(1, Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn set(self, flags: Flag) -> State {
+        State(self.flags().fetch_or(flags.0, SeqCst))
+    }
+
+    #[inline]
+    pub(super) fn clear(self, flags: Flag) -> State {
+        State(self.flags().fetch_and(!flags.0, SeqCst))
+    }
+
+    /// A sync that is under way does not cover what begins now.
+    #[inline]
+    pub(super) fn raise_epoch(self) {
+        self.epoch().fetch_add(1, SeqCst);
+    }
+}
