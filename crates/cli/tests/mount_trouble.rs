@@ -320,3 +320,34 @@ fn a_database_that_relies_on_syncfs_is_refused() {
     m.place.seawall(&mount).succeeds();
     m.umount().succeeds();
 }
+
+/// Under `atomic` a data file that the daemon cannot take now is asked for with each write, and it is not kept quiet.
+#[test]
+fn a_data_file_that_is_made_while_the_daemon_stands_still_is_told_and_in_the_log_as_soon_as_it_goes_on() {
+    let Some(m) = Mounts::new() else { return };
+    fs::write(m.behind("PG_VERSION"), "15\n").expect("written");
+    fs::create_dir_all(m.behind("base/5")).expect("made");
+    m.mount_with("backing", "at", "postgres", &["--policy", "atomic"]).succeeds();
+    let daemon = Pid::from_raw(i32::try_from(m.place.daemon().expect("a daemon")).expect("a process id"));
+    assert_eq!(m.place.status()["torn"], false);
+    let file = File::create_new(m.at("base/5/16400")).expect("made");
+    send(daemon, Signal::SIGSTOP).expect("stopped");
+    let written = file.write_all_at(&[1; 8192], 0);
+    send(daemon, Signal::SIGCONT).expect("goes on");
+    written.expect("written");
+    let status = m.place.status();
+    assert_eq!(status["torn"], true, "{status:#}");
+    let said = m.place.seawall(&["status", "--pool", m.place.pool()]);
+    assert!(said.out.contains("PAGES CAN TEAR"), "{}", said.out);
+    // The mount may have been told that the daemon stands still, and asks it again within a second. Nothing is synced.
+    wait_for("a write that is logged", || {
+        file.write_all_at(&[2; 8192], 0).expect("written");
+        let status = m.place.status();
+        let files = status["files"].as_array().expect("files").clone();
+        files.iter().any(|file| file["path"].as_str().is_some_and(|path| path.ends_with("/16400")))
+    });
+    assert_eq!(m.state("/16400")["tracked"], true);
+    drop(file);
+    m.umount().succeeds();
+    assert_eq!(fs::read(m.behind("base/5/16400")).expect("read"), [2; 8192]);
+}

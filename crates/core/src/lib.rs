@@ -12,6 +12,7 @@
 
 pub mod append;
 pub mod certain;
+pub mod client;
 pub mod directory;
 mod engine;
 pub mod file;

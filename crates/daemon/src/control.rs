@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use seawall_wire::message::{Kind, MAGIC, Reply, Request, Status};
 use serde::de::DeserializeOwned;
@@ -116,6 +117,21 @@ impl Control {
             Some(Self { socket, path: place.socket })
         });
         Ok(connected)
+    }
+
+    /// The same for a request that must not be waited for longer than `limit`, at each of its steps.
+    ///
+    /// # Errors
+    /// The same, and WouldBlock if as many wait for the daemon already as can.
+    pub fn connect_within(pool: &Path, limit: Duration) -> io::Result<Option<Self>> {
+        for place in place::candidates(pool)? {
+            match net::connect_within(&place.socket, limit) {
+                Ok(socket) if is_listening(&socket) => return Ok(Some(Self { socket, path: place.socket })),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Err(e),
+                _ => {}
+            }
+        }
+        Ok(None)
     }
 
     /// The socket's path, for the preload.

@@ -4,7 +4,9 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
@@ -60,6 +62,19 @@ pub fn connect(path: &Path) -> io::Result<OwnedFd> {
 /// What the kernel said.
 pub fn accept(listener: impl AsFd) -> io::Result<OwnedFd> {
     Ok(rustix::net::accept_with(listener, SocketFlags::CLOEXEC)?)
+}
+
+/// The same; connecting, sending and receiving end with WouldBlock after so long.
+///
+/// # Errors
+/// What the kernel said.
+pub fn connect_within(path: &Path, limit: Duration) -> io::Result<OwnedFd> {
+    let socket = socket()?;
+    for timeout in [Timeout::Send, Timeout::Recv] {
+        set_socket_timeout(&socket, timeout, Some(limit))?;
+    }
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket)
 }
 
 fn socket() -> io::Result<OwnedFd> {

@@ -79,6 +79,9 @@ pub struct Status {
     #[serde(default)]
     #[serde(with = "seawall_core::path_text::list")]
     pub not_covered: Vec<PathBuf>,
+    /// A front has said that a data file was written outside the log, so its pages could tear, since a directory was added.
+    #[serde(default)]
+    pub torn: bool,
     /// A file that was synced without the log though by its name it is a database's: it lies elsewhere.
     #[serde(default)]
     #[serde(with = "seawall_core::path_text::option")]
@@ -245,6 +248,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         frozen: freeze::status(daemon),
         guards: daemon.guards.count(),
         roots: roots::in_use(daemon).into_iter().map(root).collect(),
+        torn: daemon.engine.shm().header().told_torn().load(Relaxed) != 0,
         not_covered: tablespaces::missing(daemon).into_iter().map(|(_, path)| path).collect(),
         elsewhere: stray(daemon, Stray::Elsewhere),
         unknown: stray(daemon, Stray::Unknown),

@@ -18,10 +18,10 @@ use std::sync::RwLockReadGuard;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use rustix::fs::{FileType, OFlags};
-use seawall_core::policy::{ASK_AGAIN, Manage, SQLITE_MAGIC};
-use seawall_core::{Engine, FileRef};
+use seawall_core::FileRef;
+use seawall_core::client::{Course, Use};
+use seawall_core::policy::{Manage, SQLITE_MAGIC};
 
-use crate::client::Registered;
 use crate::log::Log;
 use crate::node::{Node, Nodes, lock};
 
@@ -40,10 +40,10 @@ pub enum Class {
     Candidate {
         /// When.
         manage: Manage,
-        /// Fsyncs so far.
-        syncs: AtomicU8,
-        /// Times that the daemon was asked, and did not take it.
-        asked: u8,
+        /// What is counted of it ([`seawall_core::client::Due`]).
+        count: AtomicU8,
+        /// It is due, and has no answer yet: its next change asks as well.
+        is_open: bool,
         /// [`Nodes::names`] when this was decided.
         names: u64,
     },
@@ -68,16 +68,25 @@ pub enum Intent {
     Sync,
 }
 
+impl Intent {
+    fn as_use(self) -> Use {
+        match self {
+            Self::Write => Use::Change,
+            Self::Sync => Use::Sync,
+        }
+    }
+}
+
 impl Class {
     /// True if this need not be asked again before a write.
-    pub fn is_settled(&self, engine: &Engine, nodes: &Nodes) -> bool {
+    pub fn is_settled(&self, log: &Log, nodes: &Nodes) -> bool {
         let now = nodes.names.load(Relaxed);
         match self {
             Self::Unknown => false,
             Self::Kernel { names } => *names == now,
             // One that was refused before is asked for again at its next fsync.
-            Self::Candidate { names, .. } => *names == now,
-            Self::Managed(managed) => engine.knows(managed.file),
+            Self::Candidate { names, is_open, .. } => *names == now && !(*is_open && log.daemon.may_ask()),
+            Self::Managed(managed) => log.engine.knows(managed.file),
         }
     }
 
@@ -104,14 +113,14 @@ pub fn held(node: &Node) -> RwLockReadGuard<'_, Class> {
 
 /// The class, if it is settled and nobody is about to change it: asking must not wait for the daemon.
 pub fn quick<'n>(node: &'n Node, log: &Log, nodes: &Nodes) -> Option<RwLockReadGuard<'n, Class>> {
-    node.class.try_read().ok().filter(|class| class.is_settled(&log.engine, nodes))
+    node.class.try_read().ok().filter(|class| class.is_settled(log, nodes))
 }
 
 /// Finds out what a file is. May wait for the daemon.
 pub fn find_out<'n>(node: &'n Node, log: &Log, nodes: &Nodes, intent: Intent) -> RwLockReadGuard<'n, Class> {
     let class = held(node);
     let due = intent == Intent::Sync && is_due(&class, node);
-    if class.is_settled(&log.engine, nodes) && !due {
+    if class.is_settled(log, nodes) && !due {
         return class;
     }
     drop(class);
@@ -123,15 +132,15 @@ fn settle(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, due: bool) {
     // A guard may go up.
     let _alone = nodes.guards.alone();
     let mut class = node.class.write().unwrap_or_else(PoisonError::into_inner);
-    if class.is_settled(&log.engine, nodes) && !due {
+    if class.is_settled(log, nodes) && !due {
         return;
     }
-    let before = match &*class {
-        Class::Candidate { syncs, asked, .. } => (syncs.load(Relaxed), *asked),
-        _ => (u8::from(intent == Intent::Sync), 0),
+    let count = match &*class {
+        Class::Candidate { count, .. } => count.load(Relaxed),
+        _ => 0,
     };
     let was_written = !matches!(*class, Class::Unknown);
-    *class = decide(node, log, nodes, intent, before, was_written);
+    *class = decide(node, log, nodes, intent, count, was_written);
     if let Class::Managed(managed) = &*class
         && was_written
     {
@@ -140,14 +149,7 @@ fn settle(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, due: bool) {
     }
 }
 
-fn decide(
-    node: &Node,
-    log: &Log,
-    nodes: &Nodes,
-    intent: Intent,
-    (syncs, asked): (u8, u8),
-    was_written: bool,
-) -> Class {
+fn decide(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, count: u8, was_written: bool) -> Class {
     let names = nodes.names.load(Relaxed);
     if node.kind != FileType::RegularFile {
         return Class::Kernel { names };
@@ -156,26 +158,27 @@ fn decide(
         return Class::Managed(managed);
     }
     let manage = node.name().map_or(Manage::Bypass, |path| log.decide(&path));
-    let candidate_asked = |asked| Class::Candidate { manage, syncs: AtomicU8::new(syncs), asked, names };
-    let candidate = || candidate_asked(asked);
-    match manage {
-        Manage::Bypass => return Class::Kernel { names },
-        // What goes past us cannot be logged: not before its last such descriptor is closed.
-        _ if lock(&node.opens).passthrough.is_some() => return candidate(),
-        // PostgreSQL's crash recovery syncs every file, and writes few: nothing to log yet, so the sync is real.
-        Manage::Now if intent == Intent::Sync && !was_written => return Class::Unknown,
-        Manage::Now => {}
-        Manage::AfterSyncs(n) if syncs < n => return candidate(),
-        Manage::AfterSyncs(_) => {}
-        Manage::IfSqlite if intent != Intent::Sync || !has_magic(node) => return candidate(),
-        Manage::IfSqlite => {}
+    let candidate = |count, is_open| Class::Candidate { manage, count: AtomicU8::new(count), is_open, names };
+    if manage == Manage::Bypass {
+        return Class::Kernel { names };
     }
-    let Ok(fd) = node.open(OFlags::RDWR) else { return candidate() };
+    // What goes past us cannot be logged: not before its last such descriptor is closed.
+    if lock(&node.opens).passthrough.is_some() {
+        return candidate(count, false);
+    }
+    // PostgreSQL's crash recovery syncs every file, and writes few: nothing to log yet, so the sync is real.
+    if manage == Manage::Now && intent == Intent::Sync && !was_written {
+        return Class::Unknown;
+    }
+    let due = manage.due(intent.as_use(), count, || has_magic(node));
+    let Some(fd) = due.is_now.then(|| node.open(OFlags::RDWR).ok()).flatten() else {
+        return candidate(due.count, false);
+    };
     match log.register(fd.as_fd(), node.name().as_deref()) {
-        Registered::File(file) => Class::Managed(Managed { file, fd }),
-        Registered::No => Class::Kernel { names },
-        Registered::NotNow => candidate_asked(asked.saturating_add(1)),
-        Registered::Later => candidate_asked(asked),
+        Course::Log(file) => Class::Managed(Managed { file, fd }),
+        Course::Leave => Class::Kernel { names },
+        Course::AskAgain => candidate(due.count, false),
+        Course::AskNext | Course::Unanswered => candidate(count, true),
     }
 }
 
@@ -185,18 +188,14 @@ fn adopt(node: &Node, file: FileRef) -> Option<Managed> {
     Some(Managed { file, fd })
 }
 
-/// Counts an fsync of a candidate. True if its time has come, or may have.
+/// True for a candidate that an fsync asks for; of any other it is counted.
 fn is_due(class: &Class, node: &Node) -> bool {
-    let Class::Candidate { manage, syncs, asked, .. } = class else { return false };
-    let count = |n: u8| Some(n.saturating_add(1));
-    let so_far = syncs.fetch_update(Relaxed, Relaxed, count).map_or(u8::MAX, |n| n.saturating_add(1));
-    match manage {
-        _ if *asked >= ASK_AGAIN => false,
-        Manage::AfterSyncs(n) => so_far >= *n,
-        Manage::IfSqlite => has_magic(node),
-        Manage::Now => true,
-        Manage::Bypass => false,
+    let Class::Candidate { manage, count, is_open, .. } = class else { return false };
+    let due = manage.due(Use::Sync, count.load(Relaxed), || has_magic(node));
+    if !due.is_now {
+        count.store(due.count, Relaxed);
     }
+    due.is_now || *is_open
 }
 
 fn has_magic(node: &Node) -> bool {
@@ -209,9 +208,9 @@ fn has_magic(node: &Node) -> bool {
 pub fn reopened(node: &Node) {
     // Somebody else is finding it out just now: then it is asked anyway.
     if let Ok(mut class) = node.class.try_write()
-        && let Class::Candidate { syncs, asked, .. } = &mut *class
+        && let Class::Candidate { count, .. } = &mut *class
     {
-        (*syncs.get_mut(), *asked) = (0, 0);
+        *count.get_mut() = 0;
     }
 }
 

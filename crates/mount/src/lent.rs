@@ -5,21 +5,12 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::sleep;
-use std::time::Duration;
 
 use seawall_core::Errno;
 use seawall_core::journal::{Lender, Way};
-use seawall_wire::message::{Kind, MAGIC, Retire, Status};
-use zerocopy::IntoBytes;
+use seawall_wire::message::Retire;
 
-use crate::client::Client;
-
-/// How long one answer may take: the daemon writes to a device meanwhile.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// How often a daemon that does not answer is asked once more, and after what time: five seconds in all.
-const TRIES: u32 = 50;
-const PAUSE: Duration = Duration::from_millis(100);
+use crate::client::Daemon;
 
 /// The devices of both copies, and which ones these are.
 struct Devices {
@@ -28,15 +19,15 @@ struct Devices {
 }
 
 struct Lent {
-    client: Client,
+    daemon: &'static Daemon,
     /// Never given up: somebody may write by them. A rebuild is rare.
     now: Mutex<&'static Devices>,
 }
 
 /// The way to the journal by these.
-pub fn way(client: Client, of: [OwnedFd; 2], given: u32) -> Way {
+pub fn way(daemon: &'static Daemon, of: [OwnedFd; 2], given: u32) -> Way {
     let now = Mutex::new(&*Box::leak(Box::new(Devices { of, given })));
-    Way::Lent(Box::leak(Box::new(Lent { client, now })))
+    Way::Lent(Box::leak(Box::new(Lent { daemon, now })))
 }
 
 impl Lent {
@@ -54,24 +45,8 @@ impl Lent {
         }
     }
 
-    fn ask(&self, body: &[u8]) -> Result<(), Errno> {
-        let ask = || self.client.ask(Kind::Harden, body, None, PATIENCE);
-        let mut answer = ask();
-        for _ in 0..TRIES {
-            if answer.is_ok() {
-                break;
-            }
-            // A daemon that is replaced by the next one is away for a moment.
-            sleep(PAUSE);
-            answer = ask();
-        }
-        let (reply, descriptors) = answer.map_err(|_| Errno::IO)?;
-        self.take(descriptors, reply.given);
-        match (reply.magic, Status::from_u32(reply.status)) {
-            (MAGIC, Status::Ok) => Ok(()),
-            (MAGIC, Status::Full) => Err(Errno::NOSPC),
-            _ => Err(Errno::IO),
-        }
+    fn ask(&self, retire: Option<Retire>) -> Result<(), Errno> {
+        self.daemon.harden(retire, |of, given| self.take(of, given))
     }
 }
 
@@ -91,10 +66,10 @@ impl Lender for Lent {
     }
 
     fn harden(&self) -> Result<(), Errno> {
-        self.ask(&[])
+        self.ask(None)
     }
 
     fn retire(&self, slot: u32, generation: u32, lsn: u64) -> Result<(), Errno> {
-        self.ask(Retire { slot, generation, lsn }.as_bytes())
+        self.ask(Some(Retire { slot, generation, lsn }))
     }
 }

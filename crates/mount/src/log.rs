@@ -4,17 +4,16 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::thread::sleep;
-use std::time::Duration;
 
 use seawall_cache::front::word::Answer;
-use seawall_cache::shared::Cache;
-use seawall_core::patience::Patience;
+use seawall_cache::shared::{Cache, FileRef as CacheFile};
+use seawall_core::client::{Course, Entered};
 use seawall_core::policy::{self, Manage};
 use seawall_core::{Engine, Owner};
 use seawall_daemon::process::now_ns;
 
-use crate::client::{Client, Registered};
+use crate::client::{self, Daemon};
+use crate::stored;
 
 /// Adds roots for databases that appear while the mount serves. Input: the path of a file below no root.
 /// True if it lies below one now.
@@ -25,12 +24,11 @@ pub struct Log {
     /// The stages.
     pub engine: Engine,
     /// Asks the daemon.
-    pub client: Client,
+    pub daemon: &'static Daemon,
     slot: u32,
     /// The zone of its block cache, if it has one.
     pub cache: Option<Cache>,
     discover: Discover,
-    patience: Patience,
 }
 
 thread_local! {
@@ -43,12 +41,13 @@ impl Log {
     /// # Errors
     /// If it does not answer, or has no room for another process.
     pub fn join(pool: &Path, discover: Discover) -> io::Result<Self> {
-        let client = Client::new(pool);
-        let (engine, cache) = client.hello()?;
+        // A mount has one, and the way to the journal refers to it: never given up.
+        let daemon: &'static Daemon = Box::leak(Box::new(client::of(pool)));
+        let (engine, cache) = client::hello(daemon)?;
         let slot = engine
             .claim_client(std::process::id(), now_ns())
             .ok_or_else(|| io::Error::other("too many processes are attached to the pool"))?;
-        Ok(Self { engine, client, slot, cache, discover, patience: Patience::new() })
+        Ok(Self { engine, daemon, slot, cache, discover })
     }
 
     /// The calling thread, as an owner of locks and lanes.
@@ -77,23 +76,20 @@ impl Log {
         known.map_or(Manage::Bypass, |(_, manage)| manage)
     }
 
-    /// Asks that the file behind `fd`, at `path`, be managed. What must not go around the log waits for a daemon that
-    /// is away.
-    pub fn register(&self, fd: BorrowedFd<'_>, path: Option<&Path>) -> Registered {
-        let ask = || match self.client.register(fd)? {
-            Registered::File(file) if !self.engine.knows(file) => Some(Registered::NotNow),
-            answer => Some(answer),
-        };
-        let insist = || {
-            path.filter(|path| self.is_atomic(path))?;
-            self.patience.insist(&self.engine, now_ns, |ns| sleep(Duration::from_nanos(ns)), ask)
-        };
-        ask().or_else(insist).unwrap_or(Registered::NotNow)
+    /// Asks that the file behind `fd`, at `path`, be managed.
+    pub fn register(&self, fd: BorrowedFd<'_>, path: Option<&Path>) -> Course {
+        self.daemon.register(&self.engine, fd, path.is_some_and(|path| self.is_atomic(path)))
     }
 
-    /// Asks that the file behind `fd` be served from the block cache.
+    /// Asks that the file behind `fd` be served from the block cache, and keeps what its blocks are read by.
     pub fn enter(&self, fd: BorrowedFd<'_>) -> Answer {
-        self.client.enter(fd)
+        let (entered, disk) = self.daemon.enter(fd);
+        disk.into_iter().flatten().for_each(stored::know);
+        match entered {
+            Entered::File { slot, tenant } => Answer::File(CacheFile { slot, tenant }),
+            Entered::Never => Answer::Never,
+            Entered::NotNow => Answer::NotNow,
+        }
     }
 
     /// True if files at this path are under policy `atomic`.

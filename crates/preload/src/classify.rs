@@ -8,14 +8,15 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use seawall_core::certain;
+use seawall_core::client::{Course, Use};
 use seawall_core::file::Flag;
-use seawall_core::policy::{self, ASK_AGAIN, Manage, SQLITE_MAGIC};
+use seawall_core::policy::{self, Manage, SQLITE_MAGIC};
 use seawall_core::{Engine, Errno, FileRef, Owner, Scope};
 
-use crate::client::{self, Registered};
+use crate::client::DAEMON;
 use crate::fdtable::{self, Entry, State, mark};
 use crate::sys::{self, Stat, raw};
-use crate::{asynchronous, cached, owner, rings, session};
+use crate::{cached, log, owner, session, unseen};
 
 /// This process holds a file until it ends.
 static HELD_FOR_LIFE: AtomicBool = AtomicBool::new(false);
@@ -140,18 +141,6 @@ fn opened_as(fd: c_int) -> Option<Entry> {
     Some(entry.with(mark::WRITABLE, flags & libc::O_ACCMODE != libc::O_RDONLY))
 }
 
-/// This process has said that a data file is outside the log.
-static TOLD: AtomicBool = AtomicBool::new(false);
-
-#[cold]
-fn tell_once(what: &'static str) {
-    // A database has many processes, and each would say the same.
-    let is_first = || session::joined().is_none_or(|e| e.shm().header().told_torn().swap(1, Relaxed) == 0);
-    if !TOLD.swap(true, Relaxed) && is_first() {
-        sys::say(&[what]);
-    }
-}
-
 /// A file that has no slot: what its preset says.
 fn decide(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Intent, entry: Entry) -> Kind {
     let mut room = [0; libc::PATH_MAX as usize];
@@ -166,23 +155,23 @@ fn decide(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Intent, entry
         // Not remembered: a writer may register it at any time.
         return Kind::Kernel;
     }
-    let before = entry;
-    let entry = if intent == Intent::Sync { entry.synced() } else { entry };
-    let due = match manage {
-        Manage::AfterSyncs(n) => entry.syncs() >= n,
-        Manage::IfSqlite => intent == Intent::Sync && has_magic(fd),
-        // A candidate of this kind was refused before. By now there may be room in the table.
-        Manage::Now if intent == Intent::Sync => entry.syncs() < ASK_AGAIN,
-        Manage::Now | Manage::Bypass => true,
-    };
-    if due || intent == Intent::Hold {
-        return match register(engine, fd, stat, entry, (root, manage)) {
-            Some(kind) => kind,
-            // Not remembered, as if it had not asked: the next change or sync asks again.
-            None => Kind::Watched(Watched { entry: before, candidate: Some((engine, *stat)) }),
-        };
+    let at = if intent == Intent::Sync { Use::Sync } else { Use::Change };
+    let due = manage.due(at, entry.count(), || has_magic(fd));
+    if !due.is_now && intent != Intent::Hold {
+        return candidate(engine, fd, stat, entry.counted(due.count));
     }
-    candidate(engine, fd, stat, entry)
+    let is_atomic = policy::is_atomic(engine.shm(), (root, manage));
+    match DAEMON.register(engine, sys::borrow(fd), is_atomic) {
+        Course::Log(file) => adopt(engine, fd, file, stat, entry),
+        Course::Leave => leave(fd, entry),
+        Course::AskAgain => candidate(engine, fd, stat, entry.counted(due.count)),
+        course @ (Course::AskNext | Course::Unanswered) => {
+            if course == Course::Unanswered {
+                log::miss();
+            }
+            Kind::Watched(Watched { entry, candidate: Some((engine, *stat)) })
+        }
+    }
 }
 
 /// Remembers that `fd` may become managed: by us at an fsync, or by another process at any time.
@@ -190,35 +179,6 @@ fn candidate(engine: &'static Engine, fd: c_int, stat: &Stat, entry: Entry) -> K
     let candidate = entry.as_candidate();
     fdtable::set(fd, candidate);
     Kind::Watched(Watched { entry: candidate, candidate: Some((engine, *stat)) })
-}
-
-/// `None`: not now.
-fn register(
-    engine: &'static Engine,
-    fd: c_int,
-    stat: &Stat,
-    entry: Entry,
-    decided: (u32, Manage),
-) -> Option<Kind> {
-    let atomic = policy::is_atomic(engine.shm(), decided);
-    Some(match client::register(fd, atomic.then_some(engine)) {
-        Registered::Later => return None,
-        Registered::File(file) if engine.knows(file) => adopt(engine, fd, file, stat, entry),
-        Registered::File(_) | Registered::Refused if decided.1 == Manage::Now => {
-            if atomic {
-                tell_once("a data file is not in the log, so its pages can tear; the daemon's log says why");
-            }
-            candidate(engine, fd, stat, entry)
-        }
-        Registered::File(_) | Registered::Refused | Registered::No => leave(fd, entry),
-        // Somebody else may get an answer while this write is under way.
-        Registered::NoAnswer => {
-            if atomic {
-                tell_once("a data file is not in the log, so its pages can tear: no daemon answers");
-            }
-            Kind::Watched(Watched { entry, candidate: Some((engine, *stat)) })
-        }
-    })
 }
 
 /// Remembers that `fd` is not managed. Flags that were taken off are made up for.
@@ -233,7 +193,7 @@ fn leave(fd: c_int, entry: Entry) -> Kind {
 
 /// Remembers that `fd` is `file`.
 fn adopt(engine: &'static Engine, fd: c_int, file: FileRef, stat: &Stat, was: Entry) -> Kind {
-    if was.state() == State::Candidate || session::missed() {
+    if was.state() == State::Candidate || log::missed() {
         // This process may have written it unseen.
         engine.need_sync(file);
     }
@@ -247,7 +207,7 @@ fn adopt(engine: &'static Engine, fd: c_int, file: FileRef, stat: &Stat, was: En
     };
     fdtable::set(fd, entry);
     let target = Target { engine, who, file, entry };
-    if was.has(mark::HELD) || rings::unseen() || asynchronous::is_noted(stat) {
+    if was.has(mark::HELD) || unseen::may_be_any() || unseen::is_noted(stat) {
         target.hold_for_life(fd);
     }
     Kind::Managed(target)
@@ -299,7 +259,10 @@ impl Target {
     pub fn hold_for_life(&self, fd: c_int) {
         if self.writable() && !fdtable::get(fd).has(mark::HELD) {
             if self.engine.state(self.file).has(Flag::ATOMIC) {
-                tell_once("a data file is written in ways the log does not see, so its pages can tear");
+                DAEMON.tell_torn(
+                    self.engine,
+                    "a data file is written in ways the log does not see, so its pages can tear",
+                );
             }
             self.hold(fd);
             HELD_FOR_LIFE.store(true, Relaxed);

@@ -8,7 +8,8 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use seawall_core::FileRef;
 
-use crate::{cached, owner};
+use crate::cached::table as cached;
+use crate::owner;
 
 const ENTRIES: usize = 65_536;
 static TABLE: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
@@ -30,7 +31,7 @@ pub enum State {
 ///
 /// ```text
 /// 63          32 31     12 11      8 7        2 1     0
-/// | generation  |  slot   | fsyncs  |  marks   | state |
+/// | generation  |  slot   |  count  |  marks   | state |
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry(u64);
@@ -54,8 +55,8 @@ pub mod mark {
     pub(super) const ALL: u64 = 0xfc;
 }
 
-const SYNCS_AT: u32 = 8;
-const SYNCS_MAX: u64 = 15;
+const COUNT_AT: u32 = 8;
+const COUNT_MAX: u64 = 15;
 const SLOT_AT: u32 = 12;
 const SLOT_MAX: u64 = (1 << 20) - 1;
 
@@ -110,17 +111,18 @@ impl Entry {
 
     /// The same as a candidate's.
     pub const fn as_candidate(self) -> Self {
-        Self(self.0 & (mark::ALL | SYNCS_MAX << SYNCS_AT) | State::Candidate as u64)
+        Self(self.0 & (mark::ALL | COUNT_MAX << COUNT_AT) | State::Candidate as u64)
     }
 
-    /// How many fsyncs a candidate has seen.
-    pub const fn syncs(self) -> u8 {
-        ((self.0 >> SYNCS_AT) & SYNCS_MAX) as u8
+    /// What is counted of a candidate (`seawall_core::client::Due`).
+    pub const fn count(self) -> u8 {
+        ((self.0 >> COUNT_AT) & COUNT_MAX) as u8
     }
 
-    /// The same with one more fsync seen.
-    pub const fn synced(self) -> Self {
-        if self.syncs() as u64 == SYNCS_MAX { self } else { Self(self.0 + (1 << SYNCS_AT)) }
+    /// The same with another count.
+    pub const fn counted(self, count: u8) -> Self {
+        let count = if count as u64 > COUNT_MAX { COUNT_MAX } else { count as u64 };
+        Self(self.0 & !(COUNT_MAX << COUNT_AT) | count << COUNT_AT)
     }
 }
 

@@ -7,21 +7,19 @@ use core::sync::atomic::{
 };
 
 use rustix::fd::BorrowedFd;
+use seawall_core::Errno;
 use seawall_core::journal::Lender;
-use seawall_core::{Engine, Errno};
+use seawall_wire::message::Retire;
 
-use crate::kept::Kept;
-use crate::sys::{self, raw};
-use crate::{client, owner, session};
+use crate::client::DAEMON;
+use crate::kept::{JOURNAL as FIRST, MIRROR};
+use crate::sys;
+use crate::{log, owner};
 
 /// How often a full journal is tried again, and after what time: ten seconds in all.
 const ROOM_TRIES: u32 = 1000;
 const ROOM_PAUSE_NS: u64 = 10_000_000;
 
-/// The journal's descriptor.
-pub static KEPT: Kept = Kept::new(settle);
-/// That of a mirrored journal's second copy.
-pub static MIRROR: Kept = Kept::new(settle);
 /// Which ones these are: the daemon gives others when a lost copy is rebuilt.
 static GIVEN: AtomicU32 = AtomicU32::new(0);
 /// The process that changes what is kept; 0 for none.
@@ -35,7 +33,7 @@ pub static JOURNAL: Journal = Journal;
 
 impl Lender for Journal {
     fn device(&self) -> Option<BorrowedFd<'_>> {
-        KEPT.get().filter(|_| may_write()).map(sys::borrow)
+        FIRST.get().filter(|_| may_write()).map(sys::borrow)
     }
 
     fn mirror(&self) -> Option<BorrowedFd<'_>> {
@@ -47,12 +45,17 @@ impl Lender for Journal {
     }
 
     fn harden(&self) -> Result<(), Errno> {
-        client::harden(None)
+        harden(None)
     }
 
     fn retire(&self, slot: u32, generation: u32, lsn: u64) -> Result<(), Errno> {
-        client::harden(Some((slot, generation, lsn)))
+        harden(Some(Retire { slot, generation, lsn }))
     }
+}
+
+/// Has the daemon do it, and keeps what it lends once more.
+fn harden(retire: Option<Retire>) -> Result<(), Errno> {
+    DAEMON.harden(retire, |lent, given| keep([lent.get(0), lent.get(1)], given))
 }
 
 /// Keeps what the daemon lends: the journal's descriptor, and that of its second copy; instead of those that there are,
@@ -67,11 +70,11 @@ pub fn keep([first, second]: [Option<c_int>; 2], given: u32) {
     }
     match given.wrapping_sub(GIVEN.load(Relaxed)) as i32 {
         0 => {
-            first.into_iter().for_each(|fd| KEPT.keep(fd));
+            first.into_iter().for_each(|fd| FIRST.keep(fd));
             second.into_iter().for_each(|fd| MIRROR.keep(fd));
         }
         1.. => {
-            KEPT.replace(first);
+            FIRST.replace(first);
             MIRROR.replace(second);
             // Whoever sees this sees those as well.
             GIVEN.store(given, Release);
@@ -84,16 +87,16 @@ pub fn keep([first, second]: [Option<c_int>; 2], given: u32) {
 
 /// True unless the application may write no file as long as the journal: the kernel would refuse, and send SIGXFSZ.
 fn may_write() -> bool {
-    sys::limit(libc::RLIMIT_FSIZE) >= KEPT.size().max(MIRROR.size())
+    sys::limit(libc::RLIMIT_FSIZE) >= FIRST.size().max(MIRROR.size())
 }
 
 /// To be called before the kernel makes durable what the log knows nothing of (sync, syncfs, msync, an asynchronous
 /// fsync): else a power cut would lead back to older records that are on the journal's device already.
 ///
 /// # Errors
-/// As for [`Engine::harden_all`].
+/// As for [`seawall_core::Engine::harden_all`].
 pub fn harden_all() -> Result<(), Errno> {
-    let Some(engine) = session::joined().filter(|engine| engine.pool().journal().is_some()) else {
+    let Some(engine) = log::joined().filter(|engine| engine.pool().journal().is_some()) else {
         return Ok(());
     };
     let mut done = engine.harden_all();
@@ -106,11 +109,4 @@ pub fn harden_all() -> Result<(), Errno> {
         done = engine.harden_all();
     }
     done
-}
-
-/// Waits for a thread that is about to write by the number that the descriptor had.
-fn settle() {
-    while session::joined().is_some_and(Engine::leads_here) {
-        let _ = raw!(SYS_sched_yield);
-    }
 }

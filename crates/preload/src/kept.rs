@@ -13,9 +13,11 @@ use core::sync::atomic::{
     AtomicI32, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
 };
 
+use seawall_core::Engine;
+
 use crate::fdtable::{self, Entry, State};
 use crate::sys::{self, raw};
-use crate::{cached, journal, owner};
+use crate::{log, owner};
 
 const NONE: c_int = -1;
 /// The kernel's tables of descriptors grow by doubling: up to here they are a page or two.
@@ -35,14 +37,28 @@ pub struct Kept {
     settle: fn(),
 }
 
+/// The journal's.
+pub static JOURNAL: Kept = Kept::new(settle);
+/// That of a mirrored journal's second copy.
+pub static MIRROR: Kept = Kept::new(settle);
+/// That of a block cache on a disk.
+pub static BLOCKS: Kept = Kept::new(|| ());
+
 /// All there are.
 fn all() -> [&'static Kept; 3] {
-    [&journal::KEPT, &journal::MIRROR, &cached::KEPT]
+    [&JOURNAL, &MIRROR, &BLOCKS]
+}
+
+/// Waits for a thread that is about to write the journal by the number that the descriptor had.
+fn settle() {
+    while log::joined().is_some_and(Engine::leads_here) {
+        let _ = raw!(SYS_sched_yield);
+    }
 }
 
 impl Kept {
     /// None yet.
-    pub const fn new(settle: fn()) -> Self {
+    const fn new(settle: fn()) -> Self {
         Self {
             number: AtomicI32::new(NONE),
             device: AtomicU64::new(0),

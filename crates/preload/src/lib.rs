@@ -23,6 +23,7 @@ mod holds;
 mod journal;
 mod kept;
 mod loader;
+mod log;
 mod look;
 mod mapped;
 mod owner;
@@ -32,6 +33,7 @@ mod session;
 mod socket;
 mod strays;
 mod sys;
+mod unseen;
 
 use core::ffi::{c_char, c_int};
 

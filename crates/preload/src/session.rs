@@ -1,54 +1,37 @@
-//! This process's connection to the log: made at first need, at most once, never taken back.
+//! This process's connection to the log: made at first need, at most once, never taken back. On top of what it takes for
+//! that: the daemon's answer, the journal's descriptors, the block cache's zone.
 //!
 //! Lock-free, because the first need may arise in a signal handler or in two threads at once: each attempt
 //! builds an engine of its own, one is published, the others are dropped.
 
-use core::ptr;
-use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
-    Ordering::SeqCst, fence,
-};
+use core::sync::atomic::{AtomicBool, Ordering::AcqRel, Ordering::SeqCst, fence};
 
-use seawall_core::Engine;
+use seawall_core::journal::Way;
+use seawall_core::{Engine, JoinError};
+use seawall_wire::message::Reply;
 
-use crate::cached;
-use crate::client::{self, Failure};
+use crate::cached::pin;
+use crate::cached::zone;
+use crate::client::DAEMON;
+use crate::environment::{self, SOCKET_PATH_MAX};
+use crate::socket::Descriptors;
 use crate::sys::{self, raw};
+use crate::{journal, log};
 
-static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(ptr::null_mut());
-/// No socket, or the daemon does not want us: everything passes through for the life of the process.
-static OFF: AtomicBool = AtomicBool::new(false);
-/// Something passed through unseen while the daemon could not be asked.
-static MISSED: AtomicBool = AtomicBool::new(false);
-/// No request is made before this moment (CLOCK_MONOTONIC): a hung daemon costs one timeout a second.
-static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
+pub use crate::log::{is_off, joined};
+
 /// What the program before an exec may have left locked was looked for.
 static BURIED: AtomicBool = AtomicBool::new(false);
-const PAUSE_NS: u64 = 1_000_000_000;
-/// 0 if the daemon speaks. Of one that stands still: when it is pinged again (CLOCK_MONOTONIC).
-static SILENT_UNTIL: AtomicU64 = AtomicU64::new(0);
 
-/// How the daemon is known to be.
-pub enum Hearing {
-    /// Nothing else is known.
-    Speaks,
-    /// It stands still: it is not asked.
-    Silent,
-    /// It stood still. This thread finds out whether it does now.
-    Probe,
-}
-
-/// True if everything passes through: the first question of every hook.
-#[inline]
-pub fn is_off() -> bool {
-    OFF.load(Relaxed)
-}
-
-/// The engine if there is one already.
-#[inline]
-pub fn joined() -> Option<&'static Engine> {
-    // SAFETY: a published engine is never moved or freed.
-    unsafe { ENGINE.load(Acquire).as_ref() }
+/// Why there is no engine.
+#[derive(Debug)]
+enum Failure {
+    /// SEAWALL_SOCKET is not set.
+    NoSocket,
+    /// The daemon is not there, or did not answer in time.
+    NoAnswer,
+    /// It answered no, or its answer made no sense.
+    Refused(&'static str),
 }
 
 /// The engine, joining the log if need be.
@@ -57,64 +40,30 @@ pub fn engine() -> Option<&'static Engine> {
     joined().or_else(|| if is_off() { None } else { join() })
 }
 
-/// True if a write may have passed through while the daemon did not answer.
-pub fn missed() -> bool {
-    MISSED.load(Relaxed)
-}
-
-/// True unless a request failed a moment ago.
-pub fn may_ask() -> bool {
-    NOT_BEFORE.load(Relaxed) == 0 || sys::now_ns(libc::CLOCK_MONOTONIC) >= NOT_BEFORE.load(Relaxed)
-}
-
-/// Notes that the daemon did not answer.
-pub fn unanswered() {
-    MISSED.store(true, Relaxed);
-    // Who did not ask puts the next question off for nobody: there may be more of these all the time.
-    if may_ask() {
-        NOT_BEFORE.store(sys::now_ns(libc::CLOCK_MONOTONIC) + PAUSE_NS, Relaxed);
+/// To be called by our constructor: without a socket there is nothing to do in this process, ever.
+pub fn start() {
+    if !has_socket() {
+        turn_off();
     }
 }
 
-/// Whether the daemon is to be asked anything.
-pub fn hearing() -> Hearing {
-    let until = SILENT_UNTIL.load(Relaxed);
-    if until == 0 {
-        return Hearing::Speaks;
-    }
-    let now = sys::now_ns(libc::CLOCK_MONOTONIC);
-    if now < until {
-        return Hearing::Silent;
-    }
-    match SILENT_UNTIL.compare_exchange(until, now + PAUSE_NS, Relaxed, Relaxed) {
-        Ok(_) => Hearing::Probe,
-        Err(_) => Hearing::Silent,
-    }
-}
-
-/// True while the daemon stands still.
-pub fn is_silent() -> bool {
-    SILENT_UNTIL.load(Relaxed) != 0
-}
-
-/// Notes whether the daemon is there, or stands still.
-pub fn heard(is_there: bool) {
-    let until = if is_there { 0 } else { sys::now_ns(libc::CLOCK_MONOTONIC) + PAUSE_NS };
-    SILENT_UNTIL.store(until, Relaxed);
+fn has_socket() -> bool {
+    let mut room = [0; SOCKET_PATH_MAX];
+    environment::socket(&mut room).is_some()
 }
 
 /// Everything passes through from now on. True if it did before.
 fn turn_off() -> bool {
-    cached::none();
-    OFF.swap(true, Relaxed)
+    zone::none();
+    log::turn_off()
 }
 
 #[cold]
 fn join() -> Option<&'static Engine> {
-    if !may_ask() {
-        return miss();
+    if !DAEMON.may_ask() {
+        return log::miss();
     }
-    match client::hello() {
+    match hello() {
         Ok(engine) => publish(engine),
         Err(Failure::NoSocket) => {
             turn_off();
@@ -127,21 +76,53 @@ fn join() -> Option<&'static Engine> {
             None
         }
         Err(Failure::NoAnswer) => {
-            if !MISSED.load(Relaxed) {
+            if !log::missed() {
                 sys::say(&["the daemon does not answer; this process uses the disk until it does"]);
             }
-            unanswered();
-            miss()
+            log::miss()
         }
     }
 }
 
-/// What is about to be done passes through unseen; unless another thread has joined meanwhile, which either is seen
-/// here, or sees what is missed.
-fn miss() -> Option<&'static Engine> {
-    MISSED.store(true, Relaxed);
-    fence(SeqCst);
-    joined()
+/// Attaches: maps pool and run-time memory.
+fn hello() -> Result<Engine, Failure> {
+    if !has_socket() {
+        return Err(Failure::NoSocket);
+    }
+    let answer = DAEMON.hello().map_err(|_| Failure::NoAnswer)?;
+    let (reply, lent) = (&answer.reply, &answer.descriptors);
+    let zone = lent.zone(reply);
+    let of_journal = |i: usize| lent.get(i).filter(|_| zone != Some(i));
+    journal::keep([of_journal(2), of_journal(3)], reply.given);
+    let way = Way::Lent(&journal::JOURNAL);
+    let engine = Engine::join(reply, lent.get(0).map(sys::borrow), lent.get(1).map(sys::borrow), Some(way));
+    let is_cached = engine.is_ok() && join_cache(reply, lent);
+    drop(answer);
+    match engine {
+        Err(e @ (JoinError::OtherVersion | JoinError::Denied)) => Err(Failure::Refused(e.text())),
+        Err(e) => Err(without(e.text())),
+        // It would be believed to announce its writes.
+        Ok(_) if !is_cached => Err(without("its block cache cannot be mapped")),
+        Ok(engine) => Ok(engine),
+    }
+}
+
+/// Joins the zone of the block cache, if there is one.
+fn join_cache(reply: &Reply, lent: &Descriptors) -> bool {
+    match lent.zone(reply).and_then(|i| lent.get(i)) {
+        Some(fd) => zone::join(sys::borrow(fd), reply.cache_len),
+        None => {
+            zone::none();
+            reply.cache_len == 0
+        }
+    }
+}
+
+/// This process has been greeted, and is believed to log its writes and to announce them: the daemon is told that it will
+/// not. If that does not hear it is asked for everything anew, later.
+#[cold]
+fn without(why: &'static str) -> Failure {
+    if DAEMON.goes_without() { Failure::Refused(why) } else { Failure::NoAnswer }
 }
 
 /// Moves the engine into a page of its own and publishes it, unless another thread was quicker.
@@ -157,7 +138,8 @@ fn publish(engine: Engine) -> Option<&'static Engine> {
     // SAFETY: fresh memory of the right size, aligned to a page, ours alone until published.
     unsafe { at.write(engine) };
     pin_what_is_missed();
-    if ENGINE.compare_exchange(ptr::null_mut(), at, AcqRel, Acquire).is_err() {
+    // SAFETY: once published it stays where it is, for the life of the process.
+    if !unsafe { log::publish(at) } {
         // SAFETY: written above and not published.
         unsafe { at.drop_in_place() };
         let _ = raw!(SYS_munmap, at, size);
@@ -171,15 +153,7 @@ fn publish(engine: Engine) -> Option<&'static Engine> {
 /// that.
 fn pin_what_is_missed() {
     fence(SeqCst);
-    if missed() {
-        cached::pin_open();
-    }
-}
-
-/// To be called by our constructor: without a socket there is nothing to do in this process, ever.
-pub fn start() {
-    let mut room = [0; crate::environment::SOCKET_PATH_MAX];
-    if crate::environment::socket(&mut room).is_none() {
-        turn_off();
+    if log::missed() {
+        pin::pin_open();
     }
 }

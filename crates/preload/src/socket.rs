@@ -16,24 +16,25 @@ const DESCRIPTORS: usize = 5;
 /// A connection; closed when dropped.
 pub struct Connection(c_int);
 
-/// A reply and the descriptors that came with it.
-pub struct Received {
-    /// The fixed part.
-    pub reply: Reply,
-    /// What came along, in its order: pool, run-time memory, journal, its mirror, the block cache's zone; without
-    /// those that there are not.
-    pub descriptors: [Option<c_int>; DESCRIPTORS],
-}
+/// What came along with a reply, in its order: pool, run-time memory, journal, its mirror, the block cache's zone; without
+/// those that there are not. Closed when dropped.
+pub struct Descriptors([Option<c_int>; DESCRIPTORS]);
 
-impl Received {
-    /// Which of them is the zone's, if the answer says that there is one.
-    pub fn zone(&self) -> Option<usize> {
-        self.descriptors.iter().rposition(Option::is_some).filter(|at| self.reply.cache_len > 0 && *at >= 2)
+impl Descriptors {
+    /// One of them.
+    pub fn get(&self, i: usize) -> Option<c_int> {
+        self.0[i]
     }
 
-    /// Closes what came along.
-    pub fn close_descriptors(&self) {
-        self.descriptors.iter().flatten().for_each(|fd| sys::close(*fd));
+    /// Which of them is the zone's, if the answer says that there is one.
+    pub fn zone(&self, reply: &Reply) -> Option<usize> {
+        self.0.iter().rposition(Option::is_some).filter(|at| reply.cache_len > 0 && *at >= 2)
+    }
+}
+
+impl Drop for Descriptors {
+    fn drop(&mut self) {
+        self.0.iter().flatten().for_each(|fd| sys::close(*fd));
     }
 }
 
@@ -53,7 +54,7 @@ const fn cmsg_len(fds: usize) -> usize {
 
 impl Connection {
     /// Connects to the socket at `path`; every step ends after so many microseconds, less than a second.
-    pub fn open(path: &[u8], limit_us: i64) -> Result<Self, Errno> {
+    pub fn open(path: &[u8], limit_us: u32) -> Result<Self, Errno> {
         let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
         let connection = Self(raw!(SYS_socket, libc::AF_UNIX, kind, 0)? as c_int);
         for option in [libc::SO_SNDTIMEO, libc::SO_RCVTIMEO] {
@@ -93,7 +94,7 @@ impl Connection {
     }
 
     /// Receives one message; returns its length and the descriptors that came along.
-    pub fn receive(&self, into: &mut [u8]) -> Result<(usize, [Option<c_int>; DESCRIPTORS]), Errno> {
+    pub fn receive(&self, into: &mut [u8]) -> Result<(usize, Descriptors), Errno> {
         let mut iov = [iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() }];
         let mut control = Control([0; 64]);
         let mut message = header(&mut iov, &mut control);
@@ -106,7 +107,7 @@ impl Connection {
                 |i, fd| if let Some(f) = found.get_mut(i) { *f = Some(fd) } else { sys::close(fd) },
             )
         };
-        Ok((len, found))
+        Ok((len, Descriptors(found)))
     }
 }
 

@@ -108,7 +108,8 @@ pub enum Status {
     Failed = 6,
     /// There is no room for it in the journal now.
     Full = 7,
-    /// The file is not managed for now, while its database is frozen: ask again at its next sync.
+    /// The file is not managed for now, while its database is frozen or the daemon stands still: ask again at its next
+    /// change or sync.
     Later = 8,
 }
 

@@ -37,7 +37,6 @@ pub const NOT_YET: &[(&str, usize)] = &[
     ("mount", 14),
     ("page", 4),
     ("powercut", 14),
-    ("preload", 15),
     ("sim", 13),
     ("wire", 10),
 ];

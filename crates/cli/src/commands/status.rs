@@ -120,6 +120,13 @@ fn tell(s: &Status) -> Result<()> {
         )
     };
     facts.extend(s.not_covered.iter().map(not_covered));
+    if s.torn {
+        facts.push((
+            "PAGES CAN TEAR",
+            "a data file was written outside the log; the database's stderr and the daemon's log say why"
+                .into(),
+        ));
+    }
     facts.push(("file table", file_table(s)));
     facts.extend(outside(s));
     facts.extend(s.cache.iter().flat_map(cache));

@@ -5,6 +5,7 @@
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::Ordering::Relaxed;
 
 use fuser::INodeNo;
@@ -122,14 +123,14 @@ impl Fs {
 
     /// True if what stood in the way of a directory was guards of what is gone, and is no more.
     fn makes_way(&self, parent: &Node, name: &OsStr) -> bool {
-        crate::names::makes_way(parent.fd(), name, |dir| self.log.client.lower_left(dir))
+        crate::names::makes_way(parent.fd(), name, |dir| self.log.daemon.lower_left(dir))
     }
 
     /// Before a managed file gets another name its guard is there. So it comes before the look where the names lead.
     fn raise_ahead(&self, from: (&Node, &OsStr), (dir, name): (&Node, &OsStr)) {
         let stat = stat_at(from.0, &real(from.0.fd(), from.1));
         if let Some(file) = stat.and_then(|stat| self.log.engine.find(stat.st_dev, stat.st_ino)) {
-            self.log.client.renaming(file, dir.fd(), name);
+            self.log.daemon.renaming(file, dir.fd(), name.as_bytes());
         }
     }
 

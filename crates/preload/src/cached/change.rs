@@ -4,15 +4,41 @@
 use core::ffi::{CStr, c_int};
 
 use seawall_cache::front::change as front;
-use seawall_cache::front::word::mark;
-use seawall_cache::shared::Cache;
+use seawall_cache::front::change::{Inode, Opened};
+use seawall_cache::front::word::Word;
+use seawall_cache::shared::{Cache, Owner};
 
 pub use front::Span;
 
-use super::table::{self, Descriptor};
-use super::{Known, known, who, zone, zone_for};
-use crate::session;
+use super::reach::{who, zone, zone_for};
+use super::zone::{Known, known};
+use super::{pin, table};
+use crate::log;
 use crate::sys::{self, Stat};
+
+/// A descriptor.
+#[derive(Clone, Copy)]
+struct Descriptor(c_int);
+
+impl Opened for Descriptor {
+    #[inline]
+    fn word(&self, cache: &Cache) -> Word {
+        table::known(cache, self.0)
+    }
+
+    fn remember(&self, word: Word) {
+        table::set(self.0, word);
+    }
+
+    fn inode(&self) -> Option<Inode> {
+        sys::fstat(self.0).ok().map(|stat| (stat.dev, stat.ino))
+    }
+
+    #[inline]
+    fn who(&self) -> Option<Owner> {
+        who()
+    }
+}
 
 /// Runs a write through `fd`.
 #[inline]
@@ -48,7 +74,7 @@ pub fn change_named<R>(dir: c_int, path: Option<&CStr>, flags: c_int, op: impl F
 
 /// The regular file at a path, if that can matter to the cache.
 fn looked_at(dir: c_int, path: &CStr, flags: c_int) -> Option<Stat> {
-    let matters = !session::is_off() && !matches!(known(), Known::No);
+    let matters = !log::is_off() && !matches!(known(), Known::No);
     let stat = || sys::fstatat(dir, path, flags).ok().filter(|stat| stat.regular);
     if matters { stat() } else { None }
 }
@@ -81,19 +107,9 @@ fn change_looked_at<R>(cache: &Cache, stat: &Stat, op: impl FnOnce() -> R) -> R 
 
 /// From now on the file behind `fd` is written at times that nobody sees, if it can be written at all.
 pub fn unseen(fd: c_int) {
-    let Some(cache) = zone_for(fd) else { return };
-    let word = table::known(cache, fd);
-    if word.is_other() || word.has(mark::PINNED) || !word.has(mark::WRITES) {
-        return;
+    if let Some(cache) = zone_for(fd) {
+        pin::pin(cache, fd);
     }
-    let Ok(stat) = sys::fstat(fd) else { return };
-    front::pin(cache, (stat.dev, stat.ino));
-    table::set(fd, word.with(mark::PINNED));
-}
-
-/// The same for whatever is open.
-pub fn pin_open() {
-    crate::rings::each_open(unseen);
 }
 
 /// Runs a real sync of the file behind `fd`.

@@ -11,11 +11,8 @@ use core::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Order
 use seawall_cache::shared::FromDisk;
 use seawall_core::Errno;
 
-use crate::kept::Kept;
+use crate::kept::BLOCKS;
 use crate::sys::raw;
-
-/// The descriptor.
-pub static KEPT: Kept = Kept::new(|| ());
 
 /// What O_DIRECT wants memory aligned to, at most.
 const ALIGNMENT: usize = 4096;
@@ -40,7 +37,7 @@ static BOUNCES: [Bounce; 16] =
 /// Reads a block.
 pub fn read(at: u64, into: &mut [u8]) -> FromDisk {
     // Its number may be another one by the second look: whatever was read is compared with a checksum.
-    let Some(fd) = KEPT.get() else { return FromDisk::NotNow };
+    let Some(fd) = BLOCKS.get() else { return FromDisk::NotNow };
     if into.as_ptr().addr().is_multiple_of(ALIGNMENT) {
         return read_all(fd, at, into.as_mut_ptr(), into.len());
     }

@@ -8,14 +8,19 @@ use core::ffi::c_int;
 
 use libc::iovec;
 use seawall_cache::front::read::{self as front, BLOCKS_MAX, How, Looked, Missed, Reader, SMALLEST, Source};
-use seawall_cache::front::word::{Reads, Word, mark};
+use seawall_cache::front::word::{Answer, Reads, Word, mark};
 use seawall_cache::shared::{Cache, FileRef};
 use seawall_core::Errno;
+use seawall_core::client::Entered;
 use seawall_stats::{Class, Event};
 
-use super::{disk, may_be, table, who, zone_for};
+use super::reach::{who, zone_for};
+use super::zone::may_be;
+use super::{disk, table};
+use crate::client::DAEMON;
+use crate::kept::BLOCKS;
 use crate::sys::{self, raw};
-use crate::{app, client, session};
+use crate::{app, log};
 
 const RWF_NOWAIT: c_int = 8;
 
@@ -39,7 +44,7 @@ pub unsafe fn read(
     wanted: Wanted,
     memory: impl Iterator<Item = iovec> + Clone,
 ) -> Option<Result<usize, Errno>> {
-    if !may_be() || session::is_off() {
+    if !may_be() || log::is_off() {
         return None;
     }
     let Wanted { fd, offset, len } = wanted;
@@ -93,11 +98,22 @@ fn file_of(cache: &Cache, fd: c_int) -> Option<(FileRef, bool)> {
 
 #[cold]
 fn ask(fd: c_int, word: Word) -> Option<(FileRef, bool)> {
-    let word = word.answered(client::enter(fd));
+    let word = word.answered(enter(fd));
     table::set(fd, word);
     match word.reads() {
         Reads::Through(file) => Some((file, word.has(mark::DIRECT))),
         _ => None,
+    }
+}
+
+/// Asks the daemon to serve the file behind `fd`, and keeps what its blocks are read by.
+fn enter(fd: c_int) -> Answer {
+    let (entered, lent) = DAEMON.enter(sys::borrow(fd));
+    lent.and_then(|lent| lent.get(0).map(|fd| BLOCKS.keep(fd)));
+    match entered {
+        Entered::File { slot, tenant } => Answer::File(FileRef { slot, tenant }),
+        Entered::Never => Answer::Never,
+        Entered::NotNow => Answer::NotNow,
     }
 }
 
@@ -175,12 +191,12 @@ impl Source for Blocks {
 
     #[inline]
     fn ns(&self, ticks: u64) -> u64 {
-        session::joined().map_or(0, |engine| engine.shm().header().clock().ns(ticks))
+        log::joined().map_or(0, |engine| engine.shm().header().clock().ns(ticks))
     }
 
     #[inline]
     fn record(&self, event: Event, class: Class, ns: u64, count: usize) {
-        let Some(engine) = session::joined() else { return };
+        let Some(engine) = log::joined() else { return };
         let shm = engine.shm();
         // Threads meet seldom.
         let stats = shm.stats((sys::thread_pointer() >> 12) as u32 % shm.shape().lanes);

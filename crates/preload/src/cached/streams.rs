@@ -7,7 +7,8 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::AcqRel, Ordering::Acq
 use seawall_cache::front::change;
 use seawall_cache::shared::Cell;
 
-use super::{Known, known, zone_for};
+use super::reach::zone_for;
+use super::zone::{Known, known};
 use crate::sys;
 
 /// No stream.

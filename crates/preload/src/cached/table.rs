@@ -4,10 +4,9 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use seawall_cache::front::change::{Inode, Opened};
 use seawall_cache::front::sequential::Stream;
 use seawall_cache::front::word::{Word, mark};
-use seawall_cache::shared::{Cache, Owner, Version};
+use seawall_cache::shared::{Cache, Version};
 
 use crate::owner;
 use crate::sys::{self, Stat};
@@ -15,30 +14,6 @@ use crate::sys::{self, Stat};
 const ENTRIES: usize = 65_536;
 static TABLE: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
 static STREAMS: [Stream; ENTRIES] = [const { Stream::new() }; ENTRIES];
-
-/// A descriptor.
-#[derive(Clone, Copy)]
-pub struct Descriptor(pub c_int);
-
-impl Opened for Descriptor {
-    #[inline]
-    fn word(&self, cache: &Cache) -> Word {
-        known(cache, self.0)
-    }
-
-    fn remember(&self, word: Word) {
-        set(self.0, word);
-    }
-
-    fn inode(&self) -> Option<Inode> {
-        sys::fstat(self.0).ok().map(|stat| (stat.dev, stat.ino))
-    }
-
-    #[inline]
-    fn who(&self) -> Option<Owner> {
-        super::who()
-    }
-}
 
 /// Where the descriptor's reads are.
 #[inline]

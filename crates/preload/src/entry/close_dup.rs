@@ -7,7 +7,7 @@ use seawall_core::Errno;
 use super::{entry, point, real_or};
 use crate::fdtable::{self, State};
 use crate::sys::raw;
-use crate::{errno, kept, rings};
+use crate::{errno, kept, unseen};
 
 const CLOSE_RANGE_CLOEXEC: c_uint = 4;
 
@@ -93,7 +93,7 @@ pub fn onto_with(old: c_int, new: c_int, flags: c_int) -> Result<usize, Errno> {
 pub fn copied(old: c_int, made: Result<usize, Errno>) -> Result<usize, Errno> {
     if let Ok(new) = made {
         fdtable::copy(old, new as c_int);
-        if rings::unseen() {
+        if unseen::may_be_any() {
             crate::classify::hold_for_life(new as c_int);
         }
     }

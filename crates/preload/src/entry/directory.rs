@@ -7,11 +7,12 @@ use libc::{AT_FDCWD, DIR, dirent64};
 use seawall_core::Errno;
 
 use super::{entry, names, real_or};
+use crate::client::DAEMON;
 use crate::guard::{self, Shown};
 use crate::real::real;
 use crate::sys::entries::{self, NAME};
 use crate::sys::{self, raw};
-use crate::{app, client, errno, session};
+use crate::{app, errno, session};
 
 const AT_REMOVEDIR: c_int = 0x200;
 
@@ -228,7 +229,7 @@ pub fn make_way(dir: c_int, path: &CStr) -> bool {
     let Ok(fd) = sys::openat(dir, path, flags, 0) else { return false };
     // The daemon may have lowered one since it was listed.
     let is_in_the_way = |name: &CStr, shown| shown != Shown::Not && sys::exists(fd, name);
-    let lowered = !look(fd, is_in_the_way) && client::lower_left(fd);
+    let lowered = !look(fd, is_in_the_way) && DAEMON.lower_left(sys::borrow(fd));
     sys::close(fd);
     lowered
 }

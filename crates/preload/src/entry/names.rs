@@ -7,9 +7,10 @@ use libc::{AT_FDCWD, AT_SYMLINK_NOFOLLOW};
 use seawall_core::{Errno, policy, stand_in};
 
 use super::{directory, entry};
+use crate::client::DAEMON;
 use crate::look::{self, Seen};
 use crate::sys::{self, raw};
-use crate::{app, cached, client, errno, fdtable, guard, session};
+use crate::{app, cached, errno, fdtable, guard, session};
 
 const RENAME_EXCHANGE: c_uint = 2;
 const AT_REMOVEDIR: c_int = 0x200;
@@ -128,7 +129,7 @@ unsafe fn raise_ahead(file: Option<&Seen>, dir: c_int, path: *const c_char) {
     // SAFETY: the caller's.
     let Some(path) = (unsafe { app::path(path) }) else { return };
     if let Some((fd, name)) = sys::parent_of(dir, path) {
-        client::renaming(file.file, fd, name);
+        DAEMON.renaming(file.file, sys::borrow(fd), name);
         sys::close(fd);
     }
 }
@@ -203,7 +204,7 @@ pub unsafe fn pointed(to: *const c_char, dir: c_int, path: *const c_char) -> Res
     let leads_to_data = path.is_some_and(|path| policy::may_be_tablespace(path.to_bytes()));
     if leads_to_data
         && let Some(engine) = session::engine().filter(|engine| policy::has_tablespaces(engine.shm()))
-        && !client::look_for_roots(engine)
+        && !DAEMON.look_for_roots(engine)
     {
         sys::say(&["a tablespace is not in the log, so its pages can tear; the daemon's log says why"]);
     }

@@ -197,7 +197,7 @@ fn after(fd: c_int, flags: c_int, taken: c_int) -> Result<usize, Errno> {
         sys::close(fd);
         return Err(e);
     }
-    if crate::rings::unseen() {
+    if crate::unseen::may_be_any() {
         classify::hold_for_life(fd);
     }
     Ok(fd as usize)
@@ -219,7 +219,7 @@ fn plain(fd: c_int, flags: c_int) {
         true => fdtable::opened(fd, marks(flags, 0)),
         false => fdtable::reset(fd),
     }
-    if crate::rings::unseen() {
+    if crate::unseen::may_be_any() {
         classify::hold_for_life(fd);
     }
 }

@@ -7,13 +7,13 @@ use seawall_core::Errno;
 
 use super::{entry, point, real_or};
 use crate::sys::raw;
-use crate::{classify, errno, fdtable, rings, socket};
+use crate::{classify, errno, fdtable, socket, unseen};
 
 /// A descriptor is new to the application.
 #[inline]
 pub fn fresh(fd: c_int) {
     fdtable::reset(fd);
-    if rings::unseen() {
+    if unseen::may_be_any() {
         classify::hold_for_life(fd);
     }
 }

@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use super::origin::fresh;
 use super::{entry, real_or};
-use crate::{cached, classify, holds, owner, rings, session};
+use crate::{cached, classify, holds, owner, rings, session, unseen};
 
 type Pid = libc::pid_t;
 
@@ -56,7 +56,7 @@ pub fn after(pid: Pid) -> Pid {
         owner::forked();
         holds::after_fork();
         classify::hold_again();
-        if rings::unseen() {
+        if unseen::may_be_any() {
             rings::hold_all();
         }
     }

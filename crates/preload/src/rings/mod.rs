@@ -5,25 +5,13 @@
 //!
 //! Under the policy `atomic` there is no ring: [`are_refused`].
 
-use core::ffi::c_int;
-use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
-
 use seawall_wire::shm::Policy;
 
-use crate::sys::{self, entries};
-use crate::{classify, session};
+use crate::{classify, session, sys, unseen};
 
 mod submission;
 
 pub use submission::{Ring, can_be_seen};
-
-static UNSEEN: AtomicBool = AtomicBool::new(false);
-
-/// True once this process may write any of its files unseen.
-#[inline]
-pub fn unseen() -> bool {
-    UNSEEN.load(SeqCst)
-}
 
 /// True if this process gets no ring (io_uring, or libaio's context): a root's policy is atomic, so that no write
 /// of its files may go around the log. InnoDB then makes its requests by threads and pwrite(2) instead.
@@ -37,7 +25,7 @@ pub fn are_refused() -> bool {
 
 /// To be called before anything is submitted that cannot be seen.
 pub fn hide() {
-    if !session::is_off() && !UNSEEN.swap(true, SeqCst) {
+    if !session::is_off() && !unseen::note_all() {
         hold_all();
     }
 }
@@ -59,10 +47,10 @@ pub unsafe fn made(ring: *const Ring) {
 /// The ring that liburing is about to be given.
 #[inline]
 pub unsafe fn submitting(ring: *const Ring) {
-    if session::is_off() || unseen() {
+    if session::is_off() || unseen::may_be_any() {
         return;
     }
-    // SAFETY: the caller's; a ring that is not as known has made `unseen` true.
+    // SAFETY: the caller's; a ring that is not as known has made all of them `unseen`.
     if !unsafe { (*ring).announce() } {
         hide();
     }
@@ -70,22 +58,5 @@ pub unsafe fn submitting(ring: *const Ring) {
 
 /// Holds whatever is open.
 pub fn hold_all() {
-    each_open(classify::hold_for_life);
-}
-
-/// Calls `each` for whatever is open, by the names in /proc/self/fd.
-pub fn each_open(each: impl Fn(c_int)) {
-    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-    let Ok(dir) = sys::openat(libc::AT_FDCWD, c"/proc/self/fd", flags, 0) else {
-        return (0..1024).for_each(each);
-    };
-    entries::any_entry(dir, |name| {
-        number(name.to_bytes()).filter(|fd| *fd != dir).into_iter().for_each(&each);
-        false
-    });
-    sys::close(dir);
-}
-
-fn number(name: &[u8]) -> Option<c_int> {
-    core::str::from_utf8(name).ok()?.parse().ok()
+    sys::each_open(classify::hold_for_life);
 }

@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 use rustix::fd::BorrowedFd;
 use seawall_core::{Errno, Scope};
 
-use super::raw;
+use super::call::raw;
 
 /// What a look at a file tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use core::mem::offset_of;
 
 use libc::dirent64;
 
-use super::raw;
+use super::call::raw;
+use super::calls::{close, openat};
 
 /// Where in an entry its name begins.
 pub const NAME: usize = offset_of!(dirent64, d_name);
@@ -39,6 +40,23 @@ pub fn any_entry(dir: c_int, mut is: impl FnMut(&CStr) -> bool) -> bool {
         }
     }
     false
+}
+
+/// Calls `each` for whatever is open, by the names in /proc/self/fd.
+pub fn each_open(each: impl Fn(c_int)) {
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    let Ok(dir) = openat(libc::AT_FDCWD, c"/proc/self/fd", flags, 0) else {
+        return (0..1024).for_each(each);
+    };
+    any_entry(dir, |name| {
+        number(name.to_bytes()).filter(|fd| *fd != dir).into_iter().for_each(&each);
+        false
+    });
+    close(dir);
+}
+
+fn number(name: &[u8]) -> Option<c_int> {
+    core::str::from_utf8(name).ok()?.parse().ok()
 }
 
 /// Aligned as entries are.

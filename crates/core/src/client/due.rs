@@ -1,0 +1,43 @@
+//! Whether the daemon is to be asked for a file that its preset may want.
+//!
+//! A front remembers one number for each candidate. It counts, as the preset wants it, either the fsyncs that come before
+//! the first question, or the questions that were answered with no.
+
+use crate::policy::{ASK_AGAIN, Manage};
+
+/// What a file is about to be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// A change.
+    Change,
+    /// An fsync.
+    Sync,
+}
+
+/// Whether the daemon is to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// It is, now.
+    pub is_now: bool,
+    /// What the front remembers if the file stays a candidate.
+    pub count: u8,
+}
+
+impl Manage {
+    /// Of a file that was counted so often: whether the daemon is to be asked for it.
+    pub fn due(self, at: Use, count: u8, is_sqlite: impl FnOnce() -> bool) -> Due {
+        let counted = if at == Use::Sync { count.saturating_add(1).min(ASK_AGAIN) } else { count };
+        match self {
+            Self::Bypass => Due { is_now: false, count },
+            // Of one that was refused before, only a sync is counted, and asks: by then there may be room.
+            Self::Now => Due { is_now: counted < ASK_AGAIN, count: counted },
+            // Not under this name. Under its next one it may be, and is counted from then on.
+            Self::AfterSyncs(n) if n >= ASK_AGAIN => Due { is_now: false, count },
+            Self::AfterSyncs(n) => Due { is_now: (n..ASK_AGAIN).contains(&counted), count: counted },
+            Self::IfSqlite if at == Use::Sync && counted < ASK_AGAIN && is_sqlite() => {
+                Due { is_now: true, count: counted }
+            }
+            Self::IfSqlite => Due { is_now: false, count },
+        }
+    }
+}

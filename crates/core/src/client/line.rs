@@ -1,0 +1,72 @@
+//! What a process knows of its daemon: whether it stands still, and whether it was asked in vain a moment ago.
+//!
+//! Lock-free: whoever asks may be a signal handler.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Between two questions to a daemon that does not answer.
+const PAUSE_NS: u64 = 1_000_000_000;
+
+/// What is known.
+pub struct Line {
+    /// No request is made before this moment, or 0: a hung daemon costs one timeout a second.
+    not_before: AtomicU64,
+    /// 0 if the daemon speaks. Of one that stands still: when it is pinged again.
+    silent_until: AtomicU64,
+}
+
+/// How the daemon is known to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hearing {
+    /// Nothing else is known.
+    Speaks,
+    /// It stands still: it is not asked.
+    Silent,
+    /// It stood still. This thread finds out whether it does now.
+    Probe,
+}
+
+impl Line {
+    pub const fn new() -> Self {
+        Self { not_before: AtomicU64::new(0), silent_until: AtomicU64::new(0) }
+    }
+
+    /// True unless a request failed a moment ago.
+    pub fn may_ask(&self, now_ns: impl FnOnce() -> u64) -> bool {
+        let not_before = self.not_before.load(Relaxed);
+        not_before == 0 || now_ns() >= not_before
+    }
+
+    /// Notes that the daemon did not answer.
+    pub fn unanswered(&self, now_ns: u64) {
+        // Who did not ask puts the next question off for nobody: there may be more of these all the time.
+        if self.may_ask(|| now_ns) {
+            self.not_before.store(now_ns + PAUSE_NS, Relaxed);
+        }
+    }
+
+    /// Whether the daemon is to be asked anything.
+    pub fn hearing(&self, now_ns: u64) -> Hearing {
+        let until = self.silent_until.load(Relaxed);
+        if until == 0 {
+            return Hearing::Speaks;
+        }
+        if now_ns < until {
+            return Hearing::Silent;
+        }
+        match self.silent_until.compare_exchange(until, now_ns + PAUSE_NS, Relaxed, Relaxed) {
+            Ok(_) => Hearing::Probe,
+            Err(_) => Hearing::Silent,
+        }
+    }
+
+    /// True while the daemon stands still.
+    pub fn is_silent(&self) -> bool {
+        self.silent_until.load(Relaxed) != 0
+    }
+
+    /// Notes whether the daemon is there, or stands still.
+    pub fn heard(&self, is_there: bool, now_ns: u64) {
+        self.silent_until.store(if is_there { 0 } else { now_ns + PAUSE_NS }, Relaxed);
+    }
+}

@@ -1,0 +1,333 @@
+//! What every front asks the daemon, what each answer means, and what is done without one. So the fronts cannot
+//! disagree: which files go to the log, and what happens to those that do not, is decided here.
+//!
+//! Input: a [`Transport`], by which the front brings one message to the daemon and one back. Output: a [`Course`] for a
+//! file, or what else was asked for.
+//!
+//! | the daemon | how that is known | what the process does |
+//! |---|---|---|
+//! | is away | nobody listens | asks again later; what must not go around the log waits for the next one |
+//! | is at work | it answers a [ping](Kind::Ping) | waits for the answer |
+//! | stands still (SIGSTOP, a debugger, a frozen cgroup) | it answers nothing, a ping neither | waits half a second for the answer and half a second for the ping, once; then it asks nothing but a short ping now and then, and uses the disk |
+//!
+//! Not handled here: sockets and descriptors (the front's transport), what Hello's answer makes of a process
+//! ([`Engine::join`]).
+
+mod answer;
+mod due;
+mod line;
+#[cfg(test)]
+mod tests;
+
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
+use seawall_wire::message::{Kind, Reply, Request, Retire, Status};
+use zerocopy::IntoBytes;
+
+use crate::patience::Patience;
+use crate::{Engine, FileRef};
+use line::{Hearing, Line};
+
+pub use answer::{Course, Entered, Registered, Synced};
+pub use due::{Due, Use};
+
+/// How messages travel, and what a front has of its own: clocks, and a place for words.
+pub trait Transport {
+    /// A connection, for one request.
+    type Connection;
+    /// The descriptors that came with an answer; closed with it.
+    type Descriptors;
+
+    /// Nanoseconds of CLOCK_MONOTONIC.
+    fn now_ns(&self) -> u64;
+
+    /// Sleeps.
+    fn nap_ns(&self, ns: u64);
+
+    /// Connects, and sends a request. Each step ends after so many microseconds, less than a second.
+    ///
+    /// # Errors
+    /// AGAIN if as many wait for the daemon already as can; others if there is none.
+    fn send(
+        &self,
+        parts: [&[u8]; 2],
+        fd: Option<BorrowedFd<'_>>,
+        limit_us: u32,
+    ) -> Result<Self::Connection, Errno>;
+
+    /// Receives the answer.
+    ///
+    /// # Errors
+    /// AGAIN if there is none after the connection's limit, CONNRESET if the daemon hung up, PROTO if it is no answer.
+    fn receive(&self, connection: &Self::Connection) -> Result<Received<Self::Descriptors>, Errno>;
+
+    /// Says something to whoever runs the database.
+    fn say(&self, what: &'static str);
+
+    /// The daemon does not serve this process's user. Called whenever that is met.
+    fn not_served(&self);
+}
+
+/// An answer.
+pub struct Received<D> {
+    /// The fixed part.
+    pub reply: Reply,
+    /// What came along, in its order.
+    pub descriptors: D,
+}
+
+/// Until a daemon that has not answered is pinged, and until it has not answered that: a second in all.
+const PATIENCE_US: u32 = 500_000;
+/// How long one that stands still is given, once a second: an answer takes less than a tenth of that.
+const PROBE_US: u32 = 5_000;
+/// How often a daemon that does not answer is asked once more to make the log durable, and after what time: five
+/// seconds in all.
+const HARDEN_TRIES: u32 = 50;
+const HARDEN_PAUSE_NS: u64 = 100_000_000;
+
+/// How long the answer of a daemon may take that is there.
+const fn limit_ns(kind: Kind) -> u64 {
+    const SECOND: u64 = 1_000_000_000;
+    match kind {
+        // A real sync of files, or of the log, happens behind these.
+        Kind::SyncFile | Kind::Harden | Kind::GoWithout => 120 * SECOND,
+        // A registration under the policy `atomic` syncs the file.
+        _ => 10 * SECOND,
+    }
+}
+
+/// A process's requests to its daemon.
+pub struct Client<T> {
+    transport: T,
+    line: Line,
+    patience: Patience,
+    /// This process has said that a data file is outside the log.
+    told: AtomicBool,
+}
+
+impl<T: Transport> Client<T> {
+    /// Of a process that never asked.
+    pub const fn new(transport: T) -> Self {
+        Self { transport, line: Line::new(), patience: Patience::new(), told: AtomicBool::new(false) }
+    }
+
+    /// How messages travel.
+    pub fn transport(&self) -> &T {
+        &self.transport
+    }
+
+    /// True unless a request failed a moment ago.
+    pub fn may_ask(&self) -> bool {
+        self.line.may_ask(|| self.transport.now_ns())
+    }
+
+    /// Attaches: the answer is for [`Engine::join`].
+    ///
+    /// # Errors
+    /// As [`Transport::send`] and [`Transport::receive`]. It is not asked again for a second.
+    pub fn hello(&self) -> Result<Received<T::Descriptors>, Errno> {
+        self.ask(Kind::Hello, &[], None).inspect_err(|_| self.unanswered())
+    }
+
+    /// This process was greeted, and is believed to log its writes and to announce them: the daemon is told that it will
+    /// not. False: it has not heard.
+    #[must_use]
+    pub fn goes_without(&self) -> bool {
+        let answer = self.ask(Kind::GoWithout, &[], None);
+        let is_heard = answer.is_ok_and(|answer| answer::is_heard(&answer.reply));
+        if !is_heard {
+            self.unanswered();
+        }
+        is_heard
+    }
+
+    /// Asks that the file behind `fd` be managed. What must not go around the log (`is_atomic`) waits for a daemon that is
+    /// away; where it goes around the log all the same, that is said.
+    pub fn register(&self, engine: &Engine, fd: BorrowedFd<'_>, is_atomic: bool) -> Course {
+        let answer = self.ask_now_or(Kind::Register, Some(fd), is_atomic.then_some(engine));
+        let registered = answer.map_or(Registered::NoAnswer, |answer| Registered::of(&answer.reply));
+        if registered == Registered::NoAnswer {
+            self.unanswered();
+        }
+        let registered = registered.if_known(|file| engine.knows(file));
+        if is_atomic && let Some(why) = registered.torn() {
+            self.tell_torn(engine, why);
+        }
+        registered.course(is_atomic)
+    }
+
+    /// Says that pages of a data file can tear; once, whichever of a database's processes finds it first.
+    #[cold]
+    pub fn tell_torn(&self, engine: &Engine, why: &'static str) {
+        let is_first = || engine.shm().header().told_torn().swap(1, Relaxed) == 0;
+        if !self.told.swap(true, Relaxed) && is_first() {
+            self.transport.say(why);
+        }
+    }
+
+    /// Asks that the file behind `fd` be served from the block cache. With the answer comes what the cache's blocks are
+    /// read by, if they lie on a disk.
+    pub fn enter(&self, fd: BorrowedFd<'_>) -> (Entered, Option<T::Descriptors>) {
+        match self.ask_now(Kind::Enter, &[], Some(fd)) {
+            Some(answer) => (Entered::of(&answer.reply), Some(answer.descriptors)),
+            None => (Entered::NotNow, None),
+        }
+    }
+
+    /// Asks the daemon to register what a database's new links lead to. False if something is not.
+    #[must_use]
+    pub fn look_for_roots(&self, engine: &Engine) -> bool {
+        let answer = self.ask_now_or(Kind::LookForRoots, None, Some(engine));
+        answer.is_some_and(|answer| answer::is_done(&answer.reply))
+    }
+
+    /// Has the guard of a managed file raised at the name that it is about to get, in `directory`. Without an answer it is
+    /// raised when the next daemon finds the file there.
+    pub fn renaming(&self, file: FileRef, directory: BorrowedFd<'_>, name: &[u8]) {
+        let mut body = [0u8; 8 + NAME_MAX];
+        body[..8].copy_from_slice(&words(file));
+        let Some(room) = body.get_mut(8..8 + name.len()) else { return };
+        room.copy_from_slice(name);
+        self.ask_now(Kind::Rename, &body[..8 + name.len()], Some(directory));
+    }
+
+    /// Has guards in a directory lowered that protect nothing any more. False: nothing was done.
+    #[must_use]
+    pub fn lower_left(&self, directory: BorrowedFd<'_>) -> bool {
+        let answer = self.ask_now(Kind::LowerLeft, &[], Some(directory));
+        answer.is_some_and(|answer| answer::is_done(&answer.reply))
+    }
+
+    /// A real fdatasync of a managed file by the daemon.
+    #[must_use]
+    pub fn sync_file(&self, file: FileRef) -> Synced {
+        let answer = self.ask_now(Kind::SyncFile, &words(file), None);
+        answer.map_or(Synced::Not, |answer| Synced::of(&answer.reply))
+    }
+
+    /// Has the daemon make durable what is in the log, or retire a file's records: this process cannot write the journal.
+    /// It gets the journal's descriptors with the answer, whatever that says.
+    ///
+    /// # Errors
+    /// NOSPC if the journal is full, else IO: nothing is durable.
+    pub fn harden(&self, retire: Option<Retire>, keep: impl Fn(T::Descriptors, u32)) -> Result<(), Errno> {
+        let body = retire.as_ref().map_or(&[][..], IntoBytes::as_bytes);
+        let mut answer = self.ask(Kind::Harden, body, None);
+        for _ in 0..HARDEN_TRIES {
+            if answer.is_ok() {
+                break;
+            }
+            // A daemon that is replaced by the next one is away for a moment.
+            self.transport.nap_ns(HARDEN_PAUSE_NS);
+            answer = self.ask(Kind::Harden, body, None);
+        }
+        let Received { reply, descriptors } = answer.map_err(|_| Errno::IO)?;
+        keep(descriptors, reply.given);
+        answer::hardened(&reply)
+    }
+
+    /// Notes that the daemon did not answer.
+    fn unanswered(&self) {
+        self.line.unanswered(self.transport.now_ns());
+    }
+
+    /// Asks, unless the daemon did not answer a moment ago.
+    fn ask_now(
+        &self,
+        kind: Kind,
+        body: &[u8],
+        fd: Option<BorrowedFd<'_>>,
+    ) -> Option<Received<T::Descriptors>> {
+        if self.may_ask() { self.ask(kind, body, fd).ok() } else { None }
+    }
+
+    /// The same. With an engine: waits for the next daemon.
+    fn ask_now_or(
+        &self,
+        kind: Kind,
+        fd: Option<BorrowedFd<'_>>,
+        insist: Option<&Engine>,
+    ) -> Option<Received<T::Descriptors>> {
+        self.ask_now(kind, &[], fd).or_else(|| {
+            // One that stands still is replaced by none.
+            let engine = insist.filter(|_| !self.line.is_silent())?;
+            let nap = |ns| self.transport.nap_ns(ns);
+            self.patience.insist(engine, || self.transport.now_ns(), nap, || self.ask(kind, &[], fd).ok())
+        })
+    }
+
+    /// One request, one reply.
+    fn ask(
+        &self,
+        kind: Kind,
+        body: &[u8],
+        fd: Option<BorrowedFd<'_>>,
+    ) -> Result<Received<T::Descriptors>, Errno> {
+        let patience_us = match (self.line.hearing(self.transport.now_ns()), kind) {
+            (Hearing::Speaks, _) => PATIENCE_US,
+            // Its watchdog may answer this one; the question is the probe.
+            (_, Kind::Hello) => PROBE_US,
+            (Hearing::Silent, _) => return Err(Errno::AGAIN),
+            (Hearing::Probe, _) => self.is_there(PROBE_US).map(|()| PATIENCE_US)?,
+        };
+        let begin = self.transport.now_ns();
+        let is_late = || self.transport.now_ns().saturating_sub(begin) >= limit_ns(kind);
+        let connection = self.send(kind, body, fd, patience_us)?;
+        loop {
+            match self.transport.receive(&connection) {
+                Err(Errno::AGAIN) if !is_late() => self.is_there(patience_us)?,
+                done => return done.inspect(|answer| self.look_at(&answer.reply)),
+            }
+        }
+    }
+
+    fn look_at(&self, reply: &Reply) {
+        if answer::status(reply) == Status::Denied {
+            self.transport.not_served();
+        }
+    }
+
+    fn send(
+        &self,
+        kind: Kind,
+        body: &[u8],
+        fd: Option<BorrowedFd<'_>>,
+        limit_us: u32,
+    ) -> Result<T::Connection, Errno> {
+        let request = Request::new(kind, body.len() as u32);
+        self.transport.send([request.as_bytes(), body], fd, limit_us).inspect_err(|error| match *error {
+            Errno::ACCESS | Errno::PERM => self.transport.not_served(),
+            // As many wait for it already as can.
+            Errno::AGAIN => self.line.heard(false, self.transport.now_ns()),
+            _ => {}
+        })
+    }
+
+    /// Asks a daemon that has not answered whether it is there at all. It is if it answers anything; its watchdog says that it
+    /// is not.
+    ///
+    /// # Errors
+    /// AGAIN if it stands still, which is remembered; others if it is gone.
+    #[cold]
+    fn is_there(&self, limit_us: u32) -> Result<(), Errno> {
+        let answered = self
+            .send(Kind::Ping, &[], None, limit_us)
+            .and_then(|connection| self.transport.receive(&connection))
+            .and_then(|answer| answer::stands(&answer.reply));
+        self.line.heard(!matches!(answered, Err(Errno::AGAIN)), self.transport.now_ns());
+        answered
+    }
+}
+
+/// Bytes of a file's name, at most.
+const NAME_MAX: usize = 255;
+
+/// A file's slot and generation, as they travel.
+fn words(file: FileRef) -> [u8; 8] {
+    let mut words = [0; 8];
+    words[..4].copy_from_slice(&file.slot.to_le_bytes());
+    words[4..].copy_from_slice(&file.generation.to_le_bytes());
+    words
+}
