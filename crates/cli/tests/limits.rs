@@ -2,12 +2,17 @@
 
 mod common;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
-use common::{Place, SEAWALL, Said, has, is_root};
+use common::{Place, SEAWALL, Said, has, is_root, wait_for};
+use seawall_daemon::process::now_ns;
+use seawall_media::Region;
+use seawall_wire::shm::Shm;
 
 const RUN: [&str; 4] = ["--preset", "sqlite", "--data", "."];
 const WRITE: [&str; 7] =
@@ -132,4 +137,66 @@ fn a_container_without_a_writable_directory_but_memory_is_served() {
         said.succeeds();
         assert!(!said.err.contains("not active"), "{}", said.err);
     }
+}
+
+/// As many slots of a pool's run-time memory as are free, taken in the name of this process; given back at the end.
+struct Taken {
+    shm: Shm,
+    slots: Vec<u32>,
+}
+
+impl Taken {
+    fn all(place: &Place) -> Self {
+        let memory = place.in_memory();
+        let path =
+            memory.iter().find(|path| path.extension().is_some_and(|end| end == "rt")).expect("it is there");
+        let file = File::options().read(true).write(true).open(path).expect("open");
+        let len = file.metadata().expect("stat").len();
+        let shm = Shm::open(Region::map(&file, len, false).expect("a mapping")).expect("run-time memory");
+        let is_ours = |i: &u32| {
+            let client = shm.client(*i).expect("a slot");
+            let is_free = client.pid().compare_exchange(0, std::process::id(), SeqCst, SeqCst).is_ok();
+            if is_free {
+                client.since().store(now_ns(), SeqCst);
+            }
+            is_free
+        };
+        let slots = (0..shm.shape().clients).filter(is_ours).collect();
+        Self { shm, slots }
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let client = |i: &u32| self.shm.client(*i).expect("a slot");
+        self.slots.iter().for_each(|i| client(i).pid().store(0, SeqCst));
+    }
+}
+
+/// It is no silent bypass: a process that nobody could tell from others is refused, and the next one is not.
+#[test]
+fn a_process_too_many_gets_an_error_for_managed_files_and_says_why() {
+    let place = Place::new();
+    let body = format!(
+        "touch started; read go; {} 2>dd; echo $? >code; read go; {}",
+        WRITE.join(" "),
+        WRITE.join(" ")
+    );
+    let mut run = place.run_command(&["sh", "-c", &body]);
+    let mut run = run.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("seawall starts");
+    wait_for("the program", || place.file("started").exists());
+    let taken = Taken::all(&place);
+    assert!(taken.slots.len() > 4000, "{}", taken.slots.len());
+    let mut go = run.stdin.take().expect("piped");
+    go.write_all(b"\n").expect("it lives");
+    let told = || fs::read_to_string(place.file("code")).unwrap_or_default();
+    wait_for("the first write", || told().ends_with('\n'));
+    assert_ne!(told(), "0\n");
+    let said = fs::read_to_string(place.file("dd")).expect("text");
+    assert!(said.contains("too many processes") && said.contains("Input/output error"), "{said}");
+    drop(taken);
+    go.write_all(b"\n").expect("it lives");
+    drop(go);
+    Said::from(run.wait_with_output().expect("it ends")).succeeds();
+    assert_eq!(fs::read(place.file("x-wal")).expect("read"), [0; 8192]);
 }

@@ -16,14 +16,15 @@ use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use seawall_core::{FileRef, Scope, certain, policy};
+use seawall_media::locks::{self, lock};
 use seawall_wire::shm::Preset;
 
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 use crate::{evict, register};
 
 /// Segments of one directory that are synced: a gigabyte, PostgreSQL's default for `max_wal_size`. The others are when
@@ -60,9 +61,10 @@ impl Ahead {
     }
 
     fn next(&self) -> Option<PathBuf> {
-        let idle = |wanted: &mut Wanted| wanted.first.is_empty() && !wanted.over;
-        let waited = self.changed.wait_while(lock(&self.first), idle);
-        let mut wanted = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut wanted = lock(&self.first);
+        while wanted.first.is_empty() && !wanted.over {
+            wanted = locks::wait(&self.changed, wanted);
+        }
         if wanted.over { None } else { wanted.first.pop_front() }
     }
 }

@@ -6,8 +6,10 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 
+use seawall_media::locks::lock;
+
 use crate::errors::DaemonError;
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 use crate::{cache, destaging, foreign, journal, register, roots, watchdog};
 
 /// Processes that use the log, or could: clients, those that just said Hello, and those that have the pool

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::futex;
 use seawall_core::destage::{Destager, Round, count_free};
+use seawall_media::locks::lock;
 
 use crate::ages::Ages;
 use crate::files::Descriptors;
 use crate::register::forget_unlinked;
-use crate::state::{Daemon, FILL_STEP, lock};
+use crate::state::{Daemon, FILL_STEP};
 
 /// Pause after a round that found something while there is room: as between the looks of the kernel's own
 /// write-back (`vm.dirty_writeback_centisecs`).

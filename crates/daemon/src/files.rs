@@ -14,10 +14,11 @@ use rustix::fs::OFlags;
 use seawall_core::FileRef;
 use seawall_core::destage::Files;
 use seawall_core::reap::Writable;
+use seawall_media::locks::lock;
 
 use crate::ages::Ages;
 use crate::cache::{self, Announced};
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 use crate::write_out::write_out;
 
 /// A managed file.

@@ -23,13 +23,14 @@ use std::time::{Duration, Instant};
 
 use seawall_core::file::{Flag, KeptOut};
 use seawall_core::table::RootEntry;
+use seawall_media::locks::lock;
 use seawall_wire::shm::Policy;
 use serde::{Deserialize, Serialize};
 
 use crate::destaging;
 use crate::errors::DaemonError;
 use crate::files::Managed;
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 
 /// The body of a Freeze request.
 #[derive(Debug, Serialize, Deserialize)]

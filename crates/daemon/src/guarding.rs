@@ -22,10 +22,11 @@ use nix::libc::{F_RDLCK, F_UNLCK};
 use seawall_core::FileRef;
 use seawall_core::file::{KeptOut, Slot};
 use seawall_core::table::RootEntry;
+use seawall_media::locks::lock;
 
 use crate::files::{Managed, path_of};
 use crate::guard::GuardError;
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 use crate::{evict, register, sys, warden};
 
 /// How long the files of a guard are closed and still before it goes: a database that opens them again a moment later

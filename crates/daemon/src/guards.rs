@@ -28,12 +28,12 @@ use std::time::{Duration, Instant};
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use seawall_core::stand_in::is_beside;
 use seawall_core::table::RootEntry;
+use seawall_media::locks::lock;
 use seawall_wire::shm::Preset;
 
 use crate::files::path_of;
 use crate::guard::{self, Claim, GuardError};
 use crate::log::Log;
-use crate::state::lock;
 use crate::watch::Watch;
 
 /// How long a guard that was raised for a rename waits for the rename.

@@ -16,11 +16,12 @@ use std::time::Duration;
 use rustix::event::{PollFd, Timespec, poll};
 use seawall_core::pool::Pool;
 use seawall_core::{Errno, table};
+use seawall_media::locks::lock;
 use seawall_wire::desk::Desk;
 use serde::{Deserialize, Serialize};
 
 use crate::rebuild::RebuildStatus;
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 use crate::{closing, foreign, leader, rebuild};
 
 /// How long a write waits that nobody syncs.

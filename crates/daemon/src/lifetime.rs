@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::Se
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
+use seawall_media::locks::lock;
 
 use crate::process;
-use crate::state::lock;
 
 /// How long a daemon without clients waits for the next one.
 const LINGER: Duration = Duration::from_secs(2);

@@ -6,8 +6,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use seawall_media::locks::lock;
 
 /// A log longer than this begins anew.
 const LONG: u64 = 1 << 20;
@@ -52,7 +54,7 @@ impl Log {
 
     /// Writes one line unless `key` was used before.
     pub fn say_once(&self, key: &str, text: impl AsRef<str>) {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = lock(&self.said);
         if said.len() >= SAID_MAX {
             // Databases make files for years, each with a name of its own.
             said.clear();

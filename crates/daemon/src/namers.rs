@@ -9,9 +9,10 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use seawall_core::table::RootEntry;
+use seawall_media::locks::lock;
 use seawall_wire::shm::{Policy, Preset};
 
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 use crate::{closing, process};
 
 /// One process, and what it named.

@@ -16,9 +16,10 @@ use std::time::Duration;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::time::{ClockId, clock_gettime};
 use seawall_core::file::Flag;
+use seawall_media::locks::lock;
 use zerocopy::IntoBytes;
 
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 use crate::watch::Watch;
 use crate::{cache, destaging, net, requests, warden};
 

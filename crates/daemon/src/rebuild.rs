@@ -7,13 +7,14 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 
 use seawall_core::Errno;
 use seawall_core::journal::rebuild::Rebuild;
+use seawall_media::locks::{self, lock};
 use serde::{Deserialize, Serialize};
 
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 use crate::{journal, serve};
 
 /// Body of a Mirror request.
@@ -105,7 +106,7 @@ impl Rebuilding {
             if let Some(wanted) = job.wanted.take() {
                 return Some(wanted);
             }
-            job = self.changed.wait(job).unwrap_or_else(PoisonError::into_inner);
+            job = locks::wait(&self.changed, job);
         }
         None
     }

@@ -9,8 +9,9 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use seawall_media::locks::lock;
+
 use crate::process;
-use crate::state::lock;
 
 /// Generations of children that are looked up.
 const DEPTH: usize = 64;

@@ -17,13 +17,14 @@ use rustix::fs::{FileType, Stat, fstatfs};
 use seawall_core::file::{Begins, Flag, KeptOut, Newcomer, Slot};
 use seawall_core::policy::{self, Manage, SQLITE_MAGIC, decide};
 use seawall_core::{Errno, FileRef};
+use seawall_media::locks::lock as lock_mutex;
 use seawall_media::{identity, magic};
 use seawall_wire::message::Status;
 use seawall_wire::shm::Policy;
 
 use crate::files::{Managed, path_of, reopen};
 use crate::guard::GuardError;
-use crate::state::{Daemon, lock as lock_mutex, real_sync};
+use crate::state::{Daemon, real_sync};
 use crate::{evict, foreign};
 
 /// Why a file is not managed, as the client hears it.

@@ -9,12 +9,13 @@ use std::sync::Mutex;
 
 use seawall_core::table::{self, RootEntry, TableError};
 use seawall_media::identity;
+use seawall_media::locks::lock;
 use seawall_wire::shm::{Policy, Preset};
 use serde::{Deserialize, Serialize};
 
 use crate::errors::DaemonError;
 use crate::guard::{self, Claim, GuardError};
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 use crate::{closing, evict, register};
 
 /// The body of an AddRoot request.

@@ -92,7 +92,6 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     daemon.ahead.end();
     daemon.rebuilding.end();
     for thread in threads {
-        // A thread that panicked has said so on stderr; the end goes on.
         let _ = thread.join();
     }
     finish(&daemon);

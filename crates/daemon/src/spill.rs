@@ -9,9 +9,10 @@ use std::sync::atomic::Ordering::Acquire;
 
 use rustix::thread::futex;
 use seawall_core::spill::{Area, Spiller, Spilling};
+use seawall_media::locks::lock;
 use serde::{Deserialize, Serialize};
 
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 
 /// Between looks that nobody rings for.
 const PAUSE: futex::Timespec = futex::Timespec { tv_sec: 1, tv_nsec: 0 };

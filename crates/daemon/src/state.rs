@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use seawall_core::pool::Pool;
 use seawall_core::{Engine, Errno, Owner};
@@ -164,9 +164,4 @@ impl Daemon {
 /// fdatasync by the daemon's own descriptor, for whoever holds the file's lock, here or in a client.
 pub(crate) fn real_sync(file: &Managed) -> Result<(), Errno> {
     seawall_core::certain::fdatasync(file.file.as_fd())
-}
-
-/// Locks a mutex. A thread that panicked inside left nothing half done that matters more than going on.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,9 +10,10 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use seawall_core::file::{Flag, KeptOut};
 use seawall_core::{FileRef, reap};
+use seawall_media::locks::lock;
 
 use crate::files::{Descriptors, Managed};
-use crate::state::{Daemon, lock, real_sync};
+use crate::state::{Daemon, real_sync};
 use crate::{cache, closing, foreign, freeze, guarding, process};
 
 /// How often the warden looks, when nobody dies meanwhile.

@@ -44,10 +44,11 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags as InotifyFlags, Inotify, Watch
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{FileType, Stat};
 use seawall_core::file::Flag;
+use seawall_media::locks::lock;
 
 use crate::asleep::Asleep;
 use crate::log::Log;
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 use crate::{cache, guarding, guards, process, sys, warden};
 
 type Inode = (u64, u64);

@@ -35,12 +35,12 @@ use seawall_core::journal::{Pair, Way};
 use seawall_core::{Engine, FileRef, Owner, certain};
 use seawall_media::Region;
 use seawall_media::block::Device;
+use seawall_media::locks::lock;
 use seawall_wire::message::{Kind, MAGIC, Reply, Request, Status};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::net::{self, Message};
 use crate::pulse::{FromDaemon, ToDaemon, now_ns};
-use crate::state::lock;
 use crate::watch::{COALESCE, allow};
 use crate::{control, foreign, process, sys};
 

@@ -30,6 +30,8 @@ mod flush;
 mod fold;
 #[cfg(feature = "std")]
 mod handle;
+#[cfg(feature = "std")]
+pub mod locks;
 pub mod magic;
 #[cfg(feature = "std")]
 pub mod output;

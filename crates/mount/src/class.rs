@@ -13,7 +13,6 @@
 //! around the log when the daemon takes a file into it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::PoisonError;
 use std::sync::RwLockReadGuard;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -21,9 +20,10 @@ use rustix::fs::{FileType, OFlags};
 use seawall_core::FileRef;
 use seawall_core::client::{Course, Use};
 use seawall_core::policy::{Manage, SQLITE_MAGIC};
+use seawall_media::locks::{self, lock};
 
 use crate::log::Log;
-use crate::node::{Node, Nodes, lock};
+use crate::node::{Node, Nodes};
 
 /// What a node is to the log.
 #[derive(Default)]
@@ -108,12 +108,12 @@ impl Managed {
 
 /// The class, for as long as it may not change.
 pub fn held(node: &Node) -> RwLockReadGuard<'_, Class> {
-    node.class.read().unwrap_or_else(PoisonError::into_inner)
+    locks::read(&node.class)
 }
 
 /// The class, if it is settled and nobody is about to change it: asking must not wait for the daemon.
 pub fn quick<'n>(node: &'n Node, log: &Log, nodes: &Nodes) -> Option<RwLockReadGuard<'n, Class>> {
-    node.class.try_read().ok().filter(|class| class.is_settled(log, nodes))
+    locks::try_read(&node.class).filter(|class| class.is_settled(log, nodes))
 }
 
 /// Finds out what a file is. May wait for the daemon.
@@ -131,7 +131,7 @@ pub fn find_out<'n>(node: &'n Node, log: &Log, nodes: &Nodes, intent: Intent) ->
 fn settle(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, due: bool) {
     // A guard may go up.
     let _alone = nodes.guards.alone();
-    let mut class = node.class.write().unwrap_or_else(PoisonError::into_inner);
+    let mut class = locks::write(&node.class);
     if class.is_settled(log, nodes) && !due {
         return;
     }
@@ -216,7 +216,7 @@ pub fn reopened(node: &Node) {
 
 /// A name of the node's changed: what was decided by it is decided anew.
 pub fn renamed(node: &Node) {
-    let mut class = node.class.write().unwrap_or_else(PoisonError::into_inner);
+    let mut class = locks::write(&node.class);
     if !matches!(*class, Class::Managed(_)) {
         // Not unknown: it may have been written past the log.
         *class = Class::Kernel { names: u64::MAX };

@@ -9,10 +9,11 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use seawall_core::policy::OWN_SUFFIX;
 use seawall_core::stand_in;
+use seawall_media::locks;
 
 /// The lock.
 #[derive(Default)]
@@ -27,21 +28,17 @@ impl Guards {
         if !concerns(names) {
             return Some(Still(None));
         }
-        match self.0.try_read() {
-            Ok(held) => Some(Still(Some(held))),
-            Err(TryLockError::Poisoned(held)) => Some(Still(Some(held.into_inner()))),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        locks::try_read(&self.0).map(|held| Still(Some(held)))
     }
 
     /// The names stand still from now on.
     pub fn still(&self, names: &[&OsStr]) -> Still<'_> {
-        Still(concerns(names).then(|| self.0.read().unwrap_or_else(PoisonError::into_inner)))
+        Still(concerns(names).then(|| locks::read(&self.0)))
     }
 
     /// No operation on such a name is under way, or begins, as long as the result lives.
     pub fn alone(&self) -> RwLockWriteGuard<'_, ()> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        locks::write(&self.0)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Open files and directories, by the numbers that the kernel gives back to us.
 
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 use fuser::FileHandle;
 use seawall_cache::front::sequential::Stream;
 use seawall_core::Errno;
+use seawall_media::locks;
 
 use crate::node::Node;
 
@@ -38,7 +39,7 @@ pub struct Handles(RwLock<Table>);
 impl Handles {
     /// Keeps one, under a number.
     pub fn add(&self, handle: Handle) -> FileHandle {
-        let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut table = locks::write(&self.0);
         let handle = Some(Arc::new(handle));
         let row = match table.free.pop() {
             Some(row) => {
@@ -59,13 +60,13 @@ impl Handles {
     /// EBADF for a number that was not given.
     #[inline]
     pub fn get(&self, number: FileHandle) -> Result<Arc<Handle>, Errno> {
-        let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let table = locks::read(&self.0);
         table.rows.get(number.0 as usize).and_then(Clone::clone).ok_or(Errno::BADF)
     }
 
     /// Lets one go.
     pub fn remove(&self, number: FileHandle) -> Option<Arc<Handle>> {
-        let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut table = locks::write(&self.0);
         let row = number.0 as usize;
         let handle = table.rows.get_mut(row)?.take()?;
         table.free.push(row);

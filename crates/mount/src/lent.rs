@@ -4,10 +4,11 @@
 //! Not handled here: a log on one device, whose descriptor is this process's own for good.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use seawall_core::Errno;
 use seawall_core::journal::{Lender, Way};
+use seawall_media::locks::lock;
 use seawall_wire::message::Retire;
 
 use crate::client::Daemon;
@@ -32,7 +33,7 @@ pub fn way(daemon: &'static Daemon, of: [OwnedFd; 2], given: u32) -> Way {
 
 impl Lent {
     fn now(&self) -> MutexGuard<'_, &'static Devices> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.now)
     }
 
     /// Takes what an answer brought, unless another one brought newer ones.

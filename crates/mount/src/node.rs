@@ -10,12 +10,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use fuser::INodeNo;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, open, openat, readlinkat};
 use seawall_cache::front::word::Word;
 use seawall_core::Errno;
+use seawall_media::locks::lock;
 
 use crate::class::Class;
 use crate::guards::Guards;
@@ -176,7 +177,7 @@ impl Nodes {
     }
 
     fn shard(&self, ino: u64) -> MutexGuard<'_, HashMap<u64, Known>> {
-        self.shards[ino as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shards[ino as usize % SHARDS])
     }
 
     /// The node that the kernel calls so.
@@ -241,11 +242,6 @@ impl Nodes {
             drop(known);
         }
     }
-}
-
-/// Locks a mutex. A thread that panicked inside left nothing half done that matters more than going on.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@
 //! has some; when no further one can be had the work is done where it came from.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use seawall_media::locks::{lock, wait_for};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -69,7 +70,7 @@ impl Workers {
         let (queue, wake) = &*self.shared;
         let mut held = lock(queue);
         while held.threads > held.idle || !held.jobs.is_empty() {
-            held = wake.wait_timeout(held, SHORT).unwrap_or_else(PoisonError::into_inner).0;
+            held = wait_for(wake, held, SHORT).0;
         }
     }
 
@@ -87,10 +88,10 @@ impl Workers {
                 continue;
             }
             held.idle += 1;
-            let (again, waited) = wake.wait_timeout(held, LINGER).unwrap_or_else(PoisonError::into_inner);
+            let (again, is_late) = wait_for(wake, held, LINGER);
             held = again;
             held.idle -= 1;
-            if waited.timed_out() && held.jobs.is_empty() {
+            if is_late && held.jobs.is_empty() {
                 held.threads -= 1;
                 return;
             }
@@ -106,10 +107,6 @@ impl Workers {
             job();
         }
     }
-}
-
-fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
-    queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

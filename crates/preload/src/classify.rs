@@ -49,8 +49,8 @@ pub enum Kind {
     Managed(Target),
     /// A candidate, or a file that is not managed although flags were taken off its descriptor.
     Watched(Watched),
-    /// A managed file, but this process has no identity in the log (4096 processes are there already).
-    Poisoned,
+    /// A managed file, but this process has no identity in the log (4096 processes are there already): it may not write.
+    Nobody,
 }
 
 /// What the descriptor is about to be used for.
@@ -203,7 +203,7 @@ fn adopt(engine: &'static Engine, fd: c_int, file: FileRef, stat: &Stat, was: En
     let entry = Entry::managed(file, was.marks()).with(mark::HELD, false);
     let Some(who) = owner::current(engine) else {
         sys::say(&["too many processes: a managed file is refused to this one"]);
-        return Kind::Poisoned;
+        return Kind::Nobody;
     };
     fdtable::set(fd, entry);
     let target = Target { engine, who, file, entry };
@@ -302,7 +302,7 @@ fn pass_by(fd: c_int, op: impl FnOnce() -> Result<usize, Errno>) -> Result<usize
             watched.written();
             done
         }
-        Kind::Poisoned => Err(Errno::IO),
+        Kind::Nobody => Err(Errno::IO),
     }
 }
 

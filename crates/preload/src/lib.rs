@@ -60,7 +60,8 @@ unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const
 
 // With `std` in the build (cargo build --workspace unifies features) the handler is std's.
 seawall_wire::unless_std! {
-    /// An impossibility: nothing can be unwound here, so say what happened and end the process.
+    /// An impossibility: nothing can be unwound here, and what this thread holds of the log cannot be let go of halfway. So
+    /// say what happened and end the process: for the dead others clean up.
     #[panic_handler]
     fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
         let place = info.location().map_or("", |at| at.file());

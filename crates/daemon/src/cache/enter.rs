@@ -16,6 +16,7 @@ use rustix::fs::{FileType, Stat, fstat, fstatfs};
 use seawall_cache::set::Policy;
 use seawall_cache::shared::{FileRef, Identity, Preparing};
 use seawall_core::policy::{self, Manage, decide};
+use seawall_media::locks::lock;
 use seawall_media::{identity, magic};
 use seawall_stats::Class;
 use seawall_wire::message::Status;
@@ -24,7 +25,7 @@ use super::{Entered, Zone};
 use crate::files::{path_of, reopen};
 use crate::foreign;
 use crate::register::Unmanaged;
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 
 const BYPASS: Unmanaged = Unmanaged(Status::Bypass);
 const REFUSED: Unmanaged = Unmanaged(Status::Refused);

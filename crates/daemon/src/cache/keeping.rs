@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use rustix::event::Timespec;
 use seawall_cache::shared::Owner;
 use seawall_cache::trace::Access;
+use seawall_media::locks::lock;
 
 use super::{Entered, Zone, death, enter, policies, takeover};
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 use crate::{closing, foreign, process};
 
 /// How often samples are taken: the ring holds those of some hundred milliseconds of heavy reading.

@@ -39,9 +39,10 @@ use std::sync::{Arc, Mutex};
 use seawall_cache::advisory::Advisory;
 use seawall_cache::shared::{Cache, FileRef, Owner};
 use seawall_media::Medium;
+use seawall_media::locks::lock;
 
 use crate::files::reopen;
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 
 pub use options::{CacheOptions, default_path};
 pub use place::{check, check_place, remove};

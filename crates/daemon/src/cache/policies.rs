@@ -12,6 +12,7 @@ use std::sync::Mutex;
 
 use seawall_cache::set::Policy;
 use seawall_cache::shared::{Arrangement, Cache, FileRef, Holding};
+use seawall_media::locks::lock;
 use serde::{Deserialize, Serialize};
 
 use super::prewarm::Prewarm;
@@ -20,7 +21,7 @@ use super::rules::{Rule, Rules};
 use super::{Entered, Zone};
 use crate::files::path_of;
 use crate::place;
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 
 /// Version of the file. One of another version is left alone.
 const VERSION: u32 = 1;

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use seawall_cache::set::Policy;
 use seawall_cache::shared::{FileRef, Lookup, Offered, Owner, Token};
+use seawall_media::locks::lock;
 use seawall_wire::message::Status;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +20,7 @@ use super::policies::zone_for;
 use super::writing::may_bring;
 use super::{Zone, capacity, enter, me};
 use crate::register::Unmanaged;
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;

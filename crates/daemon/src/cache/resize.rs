@@ -12,13 +12,14 @@ use seawall_cache::advisory::Advisory;
 use seawall_cache::set::WAYS;
 use seawall_cache::shared::{Cache, Layout};
 use seawall_media::Medium;
+use seawall_media::locks::lock;
 use serde::{Deserialize, Serialize};
 
 use super::Zone;
 use super::bytes::Bytes;
 use super::policies::{apply, zone};
 use super::zone::{CacheError, failed};
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 
 /// Zeros that are written at once.
 const PIECE: u64 = 4 << 20;

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use seawall_cache::shared::{Off, Tenant};
+use seawall_media::locks::lock;
 use seawall_stats::Class;
 use serde::{Deserialize, Serialize};
 
 use super::{Zone, writing};
 use crate::files::path_of;
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 
 /// Files that are shown.
 const FILES_MAX: usize = 1000;

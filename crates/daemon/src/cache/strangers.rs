@@ -11,10 +11,11 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use seawall_cache::shared::Identity;
+use seawall_media::locks::lock;
 
 use super::enter::now;
 use super::{Entered, Zone};
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 use crate::{foreign, process};
 
 /// A foreign open is not yet visible in `/proc` when it is allowed.

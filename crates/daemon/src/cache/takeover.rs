@@ -9,9 +9,10 @@ use std::path::Path;
 use std::sync::atomic::Ordering::{Acquire, SeqCst};
 
 use seawall_cache::shared::{FileRef, Identity, Tenant};
+use seawall_media::locks::lock;
 
 use super::{CacheOptions, Zone, default_path, enter, zone};
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 
 /// Takes over the zone that the clients have, if it is found; without it nothing is cached until they have ended.
 pub(crate) fn take_over(daemon: &mut Daemon, wanted: Option<&CacheOptions>) {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use seawall_cache::shared::Cache;
+use seawall_media::locks::lock;
 
 use super::aligned::Aligned;
 use super::disk::Disk;
 use super::{Zone, me};
-use crate::state::{Daemon, lock};
+use crate::state::Daemon;
 
 /// How long it waits at most before it looks whether the daemon ends.
 const WAIT_MS: u32 = 200;

@@ -12,12 +12,12 @@ use fuser::{FileHandle, FileType, INodeNo};
 use rustix::fs::{AtFlags, OFlags, RawDir, SeekFrom, statat};
 use seawall_cache::front::sequential::Stream;
 use seawall_core::{Errno, Scope};
+use seawall_media::locks::lock;
 
 use super::Fs;
 use crate::attr;
 use crate::handle::Handle;
 use crate::names;
-use crate::node::lock;
 
 const BUFFER: usize = 32 << 10;
 

@@ -27,13 +27,14 @@ use seawall_cache::front::sequential::Stream;
 use seawall_cache::front::word::Word;
 use seawall_core::policy::Manage;
 use seawall_core::{Errno, Scope};
+use seawall_media::locks::lock;
 
 use super::Fs;
 use crate::caller::Caller;
 use crate::class::{self, Class};
 use crate::handle::Handle;
 use crate::names;
-use crate::node::{Node, Opens, lock};
+use crate::node::{Node, Opens};
 use crate::passing::Passed;
 
 /// What the kernel is told of an open file.

@@ -25,11 +25,12 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
+use seawall_media::locks::lock;
 
 pub use self::choice::FuseUring;
 use self::forward::Forward;
@@ -42,10 +43,6 @@ const SETTING: &str = "/sys/module/fuse/parameters/enable_uring";
 /// Entries of a processor at the beginning. Never are all of them away: while a file is registered, the daemon asks
 /// the kernel about files of ours, and the kernel asks us. So there are as many as requests that wait, and one more.
 const DEPTH: usize = 8;
-
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Where others leave entries that have their answers.
 pub struct Desk {

@@ -65,7 +65,7 @@ pub fn map(
             }
             held(&target, fd, len, prot & PROT_WRITE != 0, call)
         }
-        Kind::Poisoned if prot & PROT_WRITE != 0 => Err(Errno::IO),
+        Kind::Nobody if prot & PROT_WRITE != 0 => Err(Errno::IO),
         _ => call(),
     }
 }

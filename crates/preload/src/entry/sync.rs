@@ -34,7 +34,7 @@ entry! {
 pub fn durable(fd: c_int, scope: Scope) -> Result<(), Errno> {
     match classify::of(fd, Intent::Sync) {
         Kind::Managed(target) => target.sync(fd, scope),
-        Kind::Kernel | Kind::Watched(_) | Kind::Poisoned => cached::sync(fd, || unmanaged(fd, scope)),
+        Kind::Kernel | Kind::Watched(_) | Kind::Nobody => cached::sync(fd, || unmanaged(fd, scope)),
     }
 }
 

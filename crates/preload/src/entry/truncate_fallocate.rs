@@ -103,6 +103,6 @@ fn resize<C: FnOnce() -> Result<(), Errno>>(
             watched.written();
             done
         }
-        (Kind::Poisoned, _) => Err(Errno::IO),
+        (Kind::Nobody, _) => Err(Errno::IO),
     }
 }

@@ -156,7 +156,7 @@ fn logged<'d, D: Iterator<Item = &'d [u8]> + Clone>(
         Kind::Managed(target) if target.writable() => managed(&target, fd, how, slices(), call),
         Kind::Managed(_) => call(),
         Kind::Watched(watched) => self::watched(&watched, fd, how, slices, call),
-        Kind::Poisoned => Err(Errno::IO),
+        Kind::Nobody => Err(Errno::IO),
     }
 }
 

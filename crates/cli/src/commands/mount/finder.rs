@@ -1,9 +1,10 @@
 //! Finds PostgreSQL's directories that appear while the mount serves: initdb in an empty volume.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use seawall_daemon::control::{Added, Control};
+use seawall_media::locks::lock;
 use seawall_wire::message::Kind;
 use seawall_wire::shm::{Policy, Preset};
 
@@ -35,7 +36,7 @@ impl Finder {
         if policy == Policy::Tail && path.parent() != Some(&data.join("pg_wal")) {
             return false;
         }
-        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut added = lock(&self.added);
         if added.iter().any(|known| known == data) {
             return true;
         }

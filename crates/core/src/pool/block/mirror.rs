@@ -30,9 +30,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use seawall_media::block::{Anchor, Mirror, MirrorState, RING_AT, Recovered, probe_block, size_of};
+use seawall_media::locks::lock;
 
 use super::super::{PoolError, io as failing};
 use super::{label, make, open_locked};
@@ -73,7 +74,7 @@ impl Mirrored {
     }
 
     fn places(&self) -> MutexGuard<'_, [Place; 2]> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.places)
     }
 }
 
