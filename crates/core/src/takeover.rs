@@ -6,6 +6,7 @@
 //! | none | no | made; the log was recovered before |
 //! | none | yes | refused: those processes write to a log nobody would see |
 
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -36,48 +37,40 @@ pub struct Started {
 }
 
 /// Why no engine was started.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // Each variant's text is its documentation.
 pub enum StartError {
+    #[error(fmt = memory)]
     Io { path: PathBuf, error: io::Error },
+    #[error("run-time memory {path}: {error:?}")]
     Map { path: PathBuf, error: seawall_media::MapError },
+    #[error("pool and run-time memory do not belong together: {0:?}")]
     Attach(AttachError),
+    #[error(
+        "the log's device cannot be written: {0}. What was acknowledged is kept: see the kernel's log, \
+         repair the device, and start again"
+    )]
     Device(io::Error),
+    #[error(
+        "the run-time memory is gone while processes {0:?} still write to the log: stop them, \
+         then start again"
+    )]
     Orphans(Vec<u32>),
+    #[error("the log has not been recovered: run `seawall recover`")]
     NotRecovered,
 }
 
-impl std::fmt::Display for StartError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Io { path, error } if is_full(error) => write!(
-                f,
-                "run-time memory {}: {error}. Make room there (in a container: --shm-size), or take a smaller log with \
-                 --size",
-                path.display()
-            ),
-            Self::Io { path, error } if pool::is_limit(error) => {
-                write!(f, "run-time memory {}: {}", path.display(), pool::LimitText)
-            }
-            Self::Io { path, error } => write!(f, "run-time memory {}: {error}", path.display()),
-            Self::Map { path, error } => write!(f, "run-time memory {}: {error:?}", path.display()),
-            Self::Attach(e) => write!(f, "pool and run-time memory do not belong together: {e:?}"),
-            Self::Device(error) => write!(
-                f,
-                "the log's device cannot be written: {error}. What was acknowledged is kept: see the kernel's log, \
-                 repair the device, and start again"
-            ),
-            Self::Orphans(pids) => write!(
-                f,
-                "the run-time memory is gone while processes {pids:?} still write to the log: stop them, \
-                 then start again"
-            ),
-            Self::NotRecovered => write!(f, "the log has not been recovered: run `seawall recover`"),
-        }
+/// What is said of run-time memory that cannot be had.
+fn memory(path: &Path, error: &io::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "run-time memory {}: ", path.display())?;
+    if is_full(error) {
+        write!(f, "{error}. Make room there (in a container: --shm-size), or take a smaller log with --size")
+    } else if pool::is_limit(error) {
+        write!(f, "{}", pool::LimitText)
+    } else {
+        write!(f, "{error}")
     }
 }
-
-impl std::error::Error for StartError {}
 
 fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)

@@ -1,5 +1,6 @@
 //! The command line's side of the socket: requests, and what comes back.
 
+use std::fmt;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -57,33 +58,30 @@ pub struct Stopped {
 }
 
 /// Why a request brought no answer.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // Each variant's text is its documentation.
 pub enum ControlError {
+    #[error("talking to the daemon: {0}")]
     Io(io::Error),
+    #[error("the daemon ended in the middle of the request")]
     Gone,
+    #[error(fmt = refused)]
     Refused(Status),
+    #[error("{0}")]
     Failed(String),
 }
 
-impl std::fmt::Display for ControlError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Io(e) => write!(f, "talking to the daemon: {e}"),
-            Self::Gone => f.write_str("the daemon ended in the middle of the request"),
-            Self::Refused(Status::BadVersion) => f.write_str(
-                "the daemon is of another version than this program: stop it with its own `seawall stop`",
-            ),
-            Self::Refused(Status::Denied) => {
-                f.write_str("the daemon belongs to another user: run this as that user, or as root")
-            }
-            Self::Refused(status) => write!(f, "the daemon refused the request ({status:?})"),
-            Self::Failed(why) => f.write_str(why),
+fn refused(status: &Status, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match status {
+        Status::BadVersion => f.write_str(
+            "the daemon is of another version than this program: stop it with its own `seawall stop`",
+        ),
+        Status::Denied => {
+            f.write_str("the daemon belongs to another user: run this as that user, or as root")
         }
+        status => write!(f, "the daemon refused the request ({status:?})"),
     }
 }
-
-impl std::error::Error for ControlError {}
 
 impl From<io::Error> for ControlError {
     fn from(e: io::Error) -> Self {

@@ -11,68 +11,45 @@ use crate::cache::CacheError;
 use crate::guard::GuardError;
 
 /// An error of the daemon.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // Each variant's text is its documentation.
 pub enum DaemonError {
+    #[error(transparent)]
     Pool(PoolError),
+    #[error(transparent)]
     Recover(RecoverError),
+    #[error(transparent)]
     Start(StartError),
+    #[error(transparent)]
     Table(TableError),
+    #[error(transparent)]
     Guard(GuardError),
+    #[error(transparent)]
     Cache(CacheError),
+    #[error(
+        "no run-time directory for the pool {pool}: {error}. It must belong to the pool's owner, who must \
+         be the one to run this (`--user`)"
+    )]
     Place { pool: PathBuf, error: std::io::Error },
+    #[error("listening at {socket}: {error}")]
     Listen { socket: PathBuf, error: std::io::Error },
+    #[error("every client slot is taken: too many processes use this pool")]
     NoClientSlot,
+    #[error("the limit of {what} is {has}, and the daemon needs {needs}: raise it, and start again")]
     Limit { what: &'static str, has: u64, needs: u64 },
+    #[error(
+        "a thread of the daemon cannot be started: {0}. The limits of processes (ulimit -u, the container's \
+         pids) or of memory are too small"
+    )]
     Thread(std::io::Error),
+    #[error("{path}: {why}")]
     Directory { path: PathBuf, why: String },
+    #[error("processes {pids:?} still use the log: stop the database first")]
     Alive { pids: Vec<u32> },
+    #[error("the disk refused to take: {}. Their records stay in the log and the guards stay up; see the \
+         kernel's log for the disk's error", .files.join(", "))]
     Undrained { files: Vec<String> },
 }
-
-impl std::fmt::Display for DaemonError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Pool(e) => e.fmt(f),
-            Self::Recover(e) => e.fmt(f),
-            Self::Start(e) => e.fmt(f),
-            Self::Table(e) => e.fmt(f),
-            Self::Guard(e) => e.fmt(f),
-            Self::Cache(e) => e.fmt(f),
-            Self::Place { pool, error } => write!(
-                f,
-                "no run-time directory for the pool {}: {error}. It must belong to the pool's owner, who must \
-                 be the one to run this (`--user`)",
-                pool.display()
-            ),
-            Self::Listen { socket, error } => write!(f, "listening at {}: {error}", socket.display()),
-            Self::Limit { what, has, needs } => {
-                write!(
-                    f,
-                    "the limit of {what} is {has}, and the daemon needs {needs}: raise it, and start again"
-                )
-            }
-            Self::Thread(error) => write!(
-                f,
-                "a thread of the daemon cannot be started: {error}. The limits of processes (ulimit -u, the container's \
-                 pids) or of memory are too small"
-            ),
-            Self::NoClientSlot => f.write_str("every client slot is taken: too many processes use this pool"),
-            Self::Directory { path, why } => write!(f, "{}: {why}", path.display()),
-            Self::Alive { pids } => {
-                write!(f, "processes {pids:?} still use the log: stop the database first")
-            }
-            Self::Undrained { files } => write!(
-                f,
-                "the disk refused to take: {}. Their records stay in the log and the guards stay up; see the \
-                 kernel's log for the disk's error",
-                files.join(", ")
-            ),
-        }
-    }
-}
-
-impl std::error::Error for DaemonError {}
 
 macro_rules! from {
     ($($error:ident => $variant:ident),*) => {$(

@@ -1,6 +1,5 @@
 //! Mountpoints and backing directories: what may be mounted where, and what a dead mount left.
 
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -14,79 +13,61 @@ use rustix::fs::{FlockOperation, flock};
 pub const TYPE: &str = "seawall";
 
 /// Why something was not mounted or unmounted.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // Each variant's text is its documentation.
 pub enum Refused {
+    #[error("{path}: {error}")]
     Missing { path: PathBuf, error: io::Error },
+    #[error("{0} is not a directory")]
     NoDirectory(PathBuf),
+    #[error("the mountpoint {0} is not empty: what is in it would be hidden. Use an empty directory")]
     NotEmpty(PathBuf),
+    #[error(
+        "{at} is a mountpoint already, of {by}: unmount that first (`seawall umount` if it is Seawall's)"
+    )]
     Mounted { at: PathBuf, by: String },
+    #[error("nothing of Seawall's is mounted at {0}")]
     NotOurs(PathBuf),
+    #[error(
+        "{backing} and {mountpoint} lie within each other: the mount would serve itself. Use a mountpoint elsewhere"
+    )]
     Nested { backing: PathBuf, mountpoint: PathBuf },
+    #[error(
+        "{0} is mounted already: two mounts of one directory would not see each other's cached pages. \
+         `seawall umount` the other one first"
+    )]
     InUse(PathBuf),
+    #[error("/dev/fuse: {error}. {help}", error = .0, help = no_fuse(.0))]
     NoFuse(io::Error),
+    #[error("{error}. {}", no_permission(*.allow_other))]
     NoPermission { error: io::Error, allow_other: bool },
+    #[error("{0} is in use: end the programs that have files open there (`fuser -vm {0}` shows them)")]
     Busy(PathBuf),
+    #[error("{what}: {error}")]
     Failed { what: &'static str, error: io::Error },
 }
 
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing { path, error } => write!(f, "{}: {error}", path.display()),
-            Self::NoDirectory(path) => write!(f, "{} is not a directory", path.display()),
-            Self::NotEmpty(path) => write!(
-                f,
-                "the mountpoint {} is not empty: what is in it would be hidden. Use an empty directory",
-                path.display()
-            ),
-            Self::Mounted { at, by } => write!(
-                f,
-                "{} is a mountpoint already, of {by}: unmount that first (`seawall umount` if it is Seawall's)",
-                at.display()
-            ),
-            Self::NotOurs(path) => write!(f, "nothing of Seawall's is mounted at {}", path.display()),
-            Self::Nested { backing, mountpoint } => write!(
-                f,
-                "{} and {} lie within each other: the mount would serve itself. Use a mountpoint elsewhere",
-                backing.display(),
-                mountpoint.display()
-            ),
-            Self::InUse(path) => write!(
-                f,
-                "{} is mounted already: two mounts of one directory would not see each other's cached pages. \
-                 `seawall umount` the other one first",
-                path.display()
-            ),
-            Self::NoFuse(error) if error.kind() == std::io::ErrorKind::PermissionDenied => write!(
-                f,
-                "/dev/fuse: {error}. This user may not open it: mount as root, or let everybody, as udev does \
-                 (`chmod 666 /dev/fuse`)"
-            ),
-            Self::NoFuse(error) => write!(
-                f,
-                "/dev/fuse: {error}. The mount needs FUSE: `modprobe fuse`; in a container start it with \
-                 --device /dev/fuse --cap-add SYS_ADMIN"
-            ),
-            Self::NoPermission { error, allow_other: true } => write!(
-                f,
-                "{error}. For other users than the one who mounts, root must mount, or /etc/fuse.conf must have \
-                 the line user_allow_other"
-            ),
-            Self::NoPermission { error, .. } => {
-                write!(f, "{error}. Mounting needs root, or the program fusermount3 (Debian: fuse3)")
-            }
-            Self::Busy(path) => write!(
-                f,
-                "{} is in use: end the programs that have files open there (`fuser -vm {0}` shows them)",
-                path.display()
-            ),
-            Self::Failed { what, error } => write!(f, "{what}: {error}"),
+fn no_fuse(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "This user may not open it: mount as root, or let everybody, as udev does (`chmod 666 /dev/fuse`)"
+        }
+        _ => {
+            "The mount needs FUSE: `modprobe fuse`; in a container start it with --device /dev/fuse --cap-add \
+             SYS_ADMIN"
         }
     }
 }
 
-impl std::error::Error for Refused {}
+fn no_permission(allow_other: bool) -> &'static str {
+    match allow_other {
+        true => {
+            "For other users than the one who mounts, root must mount, or /etc/fuse.conf must have the line \
+             user_allow_other"
+        }
+        false => "Mounting needs root, or the program fusermount3 (Debian: fuse3)",
+    }
+}
 
 /// A mount, as the kernel lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]

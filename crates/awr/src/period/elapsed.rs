@@ -6,29 +6,19 @@ use crate::model::{Instant, Snapshot};
 const JUMP_S: f64 = 2.0;
 
 /// Why no period can be told.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[allow(missing_docs)] // Each variant's text is its documentation.
 pub enum PeriodError {
+    #[error(
+        "a period needs two different snapshots of the same database, the earlier one first (`seawall snaps`)"
+    )]
     TooFew,
+    #[error(
+        "between the snapshots {from} and {to} the machine was restarted and its wall clock went back: how much \
+         time passed is not known; choose a period before or after that"
+    )]
     WentBack { from: i64, to: i64 },
 }
-
-impl std::fmt::Display for PeriodError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::TooFew => f.write_str(
-                "a period needs two different snapshots of the same database, the earlier one first (`seawall snaps`)",
-            ),
-            Self::WentBack { from, to } => write!(
-                f,
-                "between the snapshots {from} and {to} the machine was restarted and its wall clock went back: how much \
-                 time passed is not known; choose a period before or after that"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for PeriodError {}
 
 /// Seconds between two instants: by the clock that does not jump, except across a restart of the machine.
 pub fn passed(a: &Instant, b: &Instant) -> f64 {

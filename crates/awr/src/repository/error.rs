@@ -1,89 +1,65 @@
 //! Why a repository cannot be used, and what to do.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
 /// What went wrong.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // Each variant's text is its documentation.
 pub enum RepositoryError {
+    #[error("there is no repository {0}: `seawall snap` makes one; --repo names another")]
     Missing(PathBuf),
+    #[error("making {0} for the repository: {1}; --repo names another place")]
     Directory(PathBuf, io::Error),
+    #[error("{0} is no repository of snapshots; --repo names another file")]
     Foreign(PathBuf),
+    #[error(
+        "the repository {path} has version {found}, this program reads {wanted}: export it with the seawall that \
+         wrote it (`seawall snaps export`), import that into a new one, or name another with --repo"
+    )]
     Version { path: PathBuf, found: i64, wanted: i64 },
+    #[error(
+        "the repository {0} is damaged ({1}): move it away and start a new one, or bring back a copy; what is \
+         readable can be had with `sqlite3 {0} .recover`"
+    )]
     Damaged(PathBuf, String),
+    #[error("no space for the repository {0}: `seawall snaps prune` drops old snapshots")]
     Full(PathBuf),
+    #[error("the repository {0}: {1}")]
     Sqlite(PathBuf, String),
+    #[error(fmt = no_snapshot)]
     NoSnapshot { path: PathBuf, name: String, have: Option<(i64, i64)> },
+    #[error(fmt = no_baseline)]
     NoBaseline { path: PathBuf, name: String, have: Vec<String> },
+    #[error("line {line}: {why}; nothing was imported")]
     Import { line: usize, why: String },
 }
 
-impl std::fmt::Display for RepositoryError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Missing(path) => {
-                write!(
-                    f,
-                    "there is no repository {}: `seawall snap` makes one; --repo names another",
-                    path.display()
-                )
-            }
-            Self::Directory(path, e) => {
-                write!(f, "making {} for the repository: {e}; --repo names another place", path.display())
-            }
-            Self::Foreign(path) => {
-                write!(f, "{} is no repository of snapshots; --repo names another file", path.display())
-            }
-            Self::Version { path, found, wanted } => write!(
-                f,
-                "the repository {} has version {found}, this program reads {wanted}: export it with the seawall that \
-                 wrote it (`seawall snaps export`), import that into a new one, or name another with --repo",
-                path.display()
-            ),
-            Self::Damaged(path, why) => write!(
-                f,
-                "the repository {} is damaged ({why}): move it away and start a new one, or bring back a copy; what is \
-                 readable can be had with `sqlite3 {} .recover`",
-                path.display(),
-                path.display()
-            ),
-            Self::Full(path) => {
-                write!(
-                    f,
-                    "no space for the repository {}: `seawall snaps prune` drops old snapshots",
-                    path.display()
-                )
-            }
-            Self::Sqlite(path, why) => write!(f, "the repository {}: {why}", path.display()),
-            Self::NoSnapshot { path, name, have: Some((first, last)) } => {
-                write!(
-                    f,
-                    "no snapshot {name} in {}: there are {first} to {last} (`seawall snaps`)",
-                    path.display()
-                )
-            }
-            Self::NoSnapshot { path, name, have: None } => {
-                write!(f, "no snapshot {name}: {} is empty; take some with `seawall snap`", path.display())
-            }
-            Self::NoBaseline { path, name, have } if have.is_empty() => {
-                write!(
-                    f,
-                    "no baseline {name:?}: {} has none (`seawall snaps baseline NAME A B`)",
-                    path.display()
-                )
-            }
-            Self::NoBaseline { path, name, have } => {
-                write!(f, "no baseline {name:?} in {}: there are {}", path.display(), have.join(", "))
-            }
-            Self::Import { line, why } => write!(f, "line {line}: {why}; nothing was imported"),
+fn no_snapshot(
+    path: &Path,
+    name: &str,
+    have: &Option<(i64, i64)>,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let path = path.display();
+    match have {
+        Some((first, last)) => {
+            write!(f, "no snapshot {name} in {path}: there are {first} to {last} (`seawall snaps`)")
         }
+        None => write!(f, "no snapshot {name}: {path} is empty; take some with `seawall snap`"),
     }
 }
 
-impl std::error::Error for RepositoryError {}
+fn no_baseline(path: &Path, name: &str, have: &[String], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let path = path.display();
+    match have {
+        [] => write!(f, "no baseline {name:?}: {path} has none (`seawall snaps baseline NAME A B`)"),
+        have => write!(f, "no baseline {name:?} in {path}: there are {}", have.join(", ")),
+    }
+}
 
 impl RepositoryError {
     pub(super) fn of(path: &Path, error: &rusqlite::Error) -> Self {

@@ -1,7 +1,5 @@
 //! A zone is joined by a process that uses it with others.
 
-use core::fmt;
-
 use seawall_media::Region;
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -9,13 +7,16 @@ use super::format::{FORMAT_VERSION, Header};
 use super::{Cache, Layout};
 
 /// Why a zone cannot be used. It holds nothing that is not elsewhere: make it anew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// It does not begin like one.
+    #[error("this is not a block cache's zone")]
     NotAZone,
     /// It has the format of this version.
+    #[error("the zone has format version {0}, this program knows version {FORMAT_VERSION}")]
     Version(u32),
     /// Its numbers contradict each other or its length.
+    #[error("the zone should have {expected} bytes and has {found}")]
     Geometry {
         /// Bytes it asks for.
         expected: usize,
@@ -23,28 +24,12 @@ pub enum OpenError {
         found: usize,
     },
     /// Something in it does not fit together.
+    #[error("the zone is damaged: {0}")]
     Damaged(&'static str),
     /// The machine was restarted, which its memory does not survive.
+    #[error("the machine was restarted, and the zone's memory does not survive that")]
     Lost,
 }
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotAZone => write!(f, "this is not a block cache's zone"),
-            Self::Version(found) => {
-                write!(f, "the zone has format version {found}, this program knows version {FORMAT_VERSION}")
-            }
-            Self::Geometry { expected, found } => {
-                write!(f, "the zone should have {expected} bytes and has {found}")
-            }
-            Self::Damaged(what) => write!(f, "the zone is damaged: {what}"),
-            Self::Lost => write!(f, "the machine was restarted, and the zone's memory does not survive that"),
-        }
-    }
-}
-
-impl core::error::Error for OpenError {}
 
 impl Cache {
     /// Joins a zone that is in use.

@@ -4,24 +4,17 @@
 //! many files, how many accesses, then for each access one number,
 //! `(distance from the file's last block, zigzag) · 2 · files + file · 2 + (1 if written)`.
 
-use core::fmt;
-
 use super::Access;
 use crate::key::Block;
 
 const MAGIC: &[u8; 8] = b"SWTRACE\x01";
 
 /// Bytes that are not a trace, and where that showed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a trace, or a damaged one, at byte {at}")]
 pub struct DamagedTrace {
     /// Offset of the first byte that makes no sense.
     pub at: usize,
-}
-
-impl fmt::Display for DamagedTrace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not a trace, or a damaged one, at byte {}", self.at)
-    }
 }
 
 /// The bytes of a trace. Its files must be numbered from 0 on without gaps.

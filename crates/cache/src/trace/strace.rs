@@ -3,7 +3,6 @@
 //! Calls that were interrupted by another thread's come in two pieces, which are put together. Calls that failed,
 //! and lines that are none of these calls, are left out.
 
-use core::fmt;
 use std::collections::HashMap;
 
 use super::Access;
@@ -21,16 +20,11 @@ pub struct Recording<'a> {
 }
 
 /// A line that begins like a call and cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: a call that cannot be read; was it recorded with -y -s 0?")]
 pub struct RecordingError {
     /// Counted from 1.
     pub line: usize,
-}
-
-impl fmt::Display for RecordingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: a call that cannot be read; was it recorded with -y -s 0?", self.line)
-    }
 }
 
 struct Call<'a> {

@@ -12,7 +12,8 @@ use super::elf::{self, Kind};
 const DEBIAN: &str = "/usr/lib/postgresql";
 
 /// A command that cannot be started.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
 pub struct NotRunnable {
     /// Exit code, as shells have it.
     pub code: u8,
@@ -25,14 +26,6 @@ impl NotRunnable {
         Self { code: 126, text }
     }
 }
-
-impl std::fmt::Display for NotRunnable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for NotRunnable {}
 
 /// A program.
 pub struct Program {

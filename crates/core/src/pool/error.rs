@@ -1,5 +1,6 @@
 //! Why a pool could not be made or opened, and what to do about it.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -10,199 +11,114 @@ use seawall_media::{MapError, ProbeError};
 use crate::format::{FORMAT_VERSION, Layout, SPILL_VERSION, SuperblockError};
 
 /// Why a pool could not be made or opened. `Display` says what to do.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // Each variant's text is its documentation.
 pub enum PoolError {
+    #[error("there is no pool at {0}: make one with `seawall init {0} --size 256M`")]
     Missing(PathBuf),
+    #[error(
+        "{0} exists already: choose another path, or replace it with --force once `seawall verify` \
+         shows that it holds no live records"
+    )]
     Exists(PathBuf),
+    #[error(fmt = size_text)]
     Size { path: PathBuf, size: u64 },
+    #[error(
+        "the pool {0} is in use by a living daemon: `seawall status --pool {0}` shows it, \
+         `seawall stop --pool {0}` ends it"
+    )]
     InUse(PathBuf),
+    #[error(
+        "{path}: {because}, so it would not survive power loss; for trying, testing and measuring, ask \
+         for it by name: --emulated"
+    )]
     NotEmulated { path: PathBuf, because: String },
+    #[error(fmt = superblock_text)]
     Superblock { path: PathBuf, error: SuperblockError },
+    #[error(
+        "the pool {path} was made on another host: its files are not here. Recover it on its own host, \
+         or make a new pool with `seawall init --force`"
+    )]
     OtherHost { path: PathBuf },
+    #[error("{path} cannot be mapped: {error:?}")]
     Map { path: PathBuf, error: MapError },
+    #[error("{path}: {error}")]
     Probe { path: PathBuf, error: ProbeError },
+    #[error(
+        "{path}: {error}. Nothing in it can be replayed safely: restore the log if it is a copy; else restore \
+         the database from a backup"
+    )]
     Journal { path: PathBuf, error: JournalError },
+    #[error(
+        "{0} is the image of a pool whose log lies on a block device, and holds only what that log does not \
+         need: name the log instead"
+    )]
     Image(PathBuf),
+    #[error(
+        "the device of the log {path} failed ({error}), so every sync of processes {users:?} fails: stop them \
+         (what was acknowledged is kept), then start again. See the kernel's log for the device's error"
+    )]
     DeviceFailed { path: PathBuf, error: io::Error, users: Vec<u32> },
+    #[error(
+        "the device of the log {path} failed, and still does: {error}. Repair it and start again. If it is \
+         lost: the files are whole in memory, so do not restart this machine before `sync` brought them to \
+         their disks; then move the log away, and `seawall recover --abandon DIRECTORY` removes the guards"
+    )]
     DeviceDead { path: PathBuf, error: JournalError },
+    #[error(
+        "{0} exists and is no Seawall log: choose another path, or, if it is a device that may be \
+         overwritten, `seawall init --block {0}`"
+    )]
     NotALog(PathBuf),
+    #[error(
+        "{path} cannot be a log on a block device: {because}. Choose a file on a disk, or a disk or partition"
+    )]
     NotBlock { path: PathBuf, because: String },
+    #[error(
+        "{path} is in use or holds something ({by}), and nothing was changed: if it may be overwritten, unmount \
+         it and say so with --force (a log is made by `seawall init --block`)"
+    )]
     UsedDevice { path: PathBuf, by: &'static str },
+    #[error(
+        "the memory of the log {path} was removed while processes {pids:?} still use it: stop them, then start \
+         again"
+    )]
     Orphans { path: PathBuf, pids: Vec<u32> },
+    #[error("the mirror of the log {path}: {why}")]
     Mirror { path: PathBuf, why: String },
+    #[error(
+        "the log {path} is mirrored on {other}, which is not there ({why}) and may hold more: bring it back. If it is \
+         lost for good, and it was not in use without {path} before: `seawall mirror --alone --pool {path}`"
+    )]
     MirrorMissing { path: PathBuf, other: PathBuf, why: String },
+    #[error(
+        "the copy {path} of a mirrored log was not whole yet when its making was cut short: bring back {other}, from \
+         which it was made"
+    )]
     MirrorUnfinished { path: PathBuf, other: PathBuf },
+    #[error(
+        "both copies of the log, {path} and {other}, went on without the other one, so neither holds everything: \
+         choose the one that the database was last used with, and move the other one away"
+    )]
     MirrorSplit { path: PathBuf, other: PathBuf },
+    #[error("{path}: {why}. Start with that copy: --pool {other}")]
     MirrorLost { path: PathBuf, other: PathBuf, why: String },
+    #[error(
+        "what the pool {0} says about its spill area is damaged, and a part of the log may be there. Restore the \
+         pool if it is a copy; else restore the database from a backup"
+    )]
     SpillZone(PathBuf),
+    #[error("{path}: a spill area behind a pool of this size may have {} to {} MiB: choose another --spill-size, or a \
+         larger pool", .least.div_ceil(1 << 20), .most >> 20)]
     SpillSize { path: PathBuf, least: u64, most: u64 },
+    #[error("the pool {path}: {why}")]
     Spill { path: PathBuf, why: String },
+    #[error("the spill area {path} cannot be made: {error}. Name a file that does not exist yet, on a disk")]
     SpillPath { path: PathBuf, error: io::Error },
+    #[error(fmt = room_text)]
     NoRoom { path: PathBuf, bytes: u64, error: io::Error },
+    #[error(fmt = io_text)]
     Io { path: PathBuf, doing: &'static str, error: io::Error },
-}
-
-impl std::fmt::Display for PoolError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Missing(p) => write!(
-                f,
-                "there is no pool at {}: make one with `seawall init {} --size 256M`",
-                p.display(),
-                p.display()
-            ),
-            Self::Exists(p) => write!(
-                f,
-                "{} exists already: choose another path, or replace it with --force once `seawall verify` \
-                 shows that it holds no live records",
-                p.display()
-            ),
-            Self::Size { path, size } if *size > Layout::MAX_SIZE => write!(
-                f,
-                "{}: {size} bytes are too many for a pool; the largest is {} (128T)",
-                path.display(),
-                Layout::MAX_SIZE
-            ),
-            Self::Size { path, size } => write!(
-                f,
-                "{}: {size} bytes are too few for a pool; the smallest is {} (16M)",
-                path.display(),
-                Layout::MIN_SIZE
-            ),
-            Self::InUse(p) => write!(
-                f,
-                "the pool {} is in use by a living daemon: `seawall status --pool {0}` shows it, \
-                 `seawall stop --pool {0}` ends it",
-                p.display()
-            ),
-            Self::NotEmulated { path, because } => write!(
-                f,
-                "{}: {because}, so it would not survive power loss; for trying, testing and measuring, ask \
-                 for it by name: --emulated",
-                path.display()
-            ),
-            Self::Superblock { path, error } => superblock_text(f, path, *error),
-            Self::OtherHost { path } => write!(
-                f,
-                "the pool {} was made on another host: its files are not here. Recover it on its own host, \
-                 or make a new pool with `seawall init --force`",
-                path.display()
-            ),
-            Self::Map { path, error } => write!(f, "{} cannot be mapped: {error:?}", path.display()),
-            Self::Journal { path, error } => write!(
-                f,
-                "{}: {error}. Nothing in it can be replayed safely: restore the log if it is a copy; else restore \
-                 the database from a backup",
-                path.display()
-            ),
-            Self::Probe { path, error } => write!(f, "{}: {error}", path.display()),
-            Self::Image(p) => write!(
-                f,
-                "{} is the image of a pool whose log lies on a block device, and holds only what that log does not \
-                 need: name the log instead",
-                p.display()
-            ),
-            Self::DeviceFailed { path, error, users } => write!(
-                f,
-                "the device of the log {} failed ({error}), so every sync of processes {users:?} fails: stop them \
-                 (what was acknowledged is kept), then start again. See the kernel's log for the device's error",
-                path.display()
-            ),
-            Self::DeviceDead { path, error } => write!(
-                f,
-                "the device of the log {} failed, and still does: {error}. Repair it and start again. If it is \
-                 lost: the files are whole in memory, so do not restart this machine before `sync` brought them to \
-                 their disks; then move the log away, and `seawall recover --abandon DIRECTORY` removes the guards",
-                path.display()
-            ),
-            Self::SpillZone(p) => write!(
-                f,
-                "what the pool {} says about its spill area is damaged, and a part of the log may be there. Restore the \
-                 pool if it is a copy; else restore the database from a backup",
-                p.display()
-            ),
-            Self::SpillSize { path, least, most } => write!(
-                f,
-                "{}: a spill area behind a pool of this size may have {} to {} MiB: choose another --spill-size, or a \
-                 larger pool",
-                path.display(),
-                least.div_ceil(1 << 20),
-                most >> 20
-            ),
-            Self::Spill { path, why } => write!(f, "the pool {}: {why}", path.display()),
-            Self::SpillPath { path, error } => write!(
-                f,
-                "the spill area {} cannot be made: {error}. Name a file that does not exist yet, on a disk",
-                path.display()
-            ),
-            Self::NotALog(p) => write!(
-                f,
-                "{0} exists and is no Seawall log: choose another path, or, if it is a device that may be \
-                 overwritten, `seawall init --block {0}`",
-                p.display()
-            ),
-            Self::NotBlock { path, because } => write!(
-                f,
-                "{} cannot be a log on a block device: {because}. Choose a file on a disk, or a disk or partition",
-                path.display()
-            ),
-            Self::UsedDevice { path, by } => write!(
-                f,
-                "{} is in use or holds something ({by}), and nothing was changed: if it may be overwritten, unmount \
-                 it and say so with --force (a log is made by `seawall init --block`)",
-                path.display()
-            ),
-            Self::Orphans { path, pids } => write!(
-                f,
-                "the memory of the log {} was removed while processes {pids:?} still use it: stop them, then start \
-                 again",
-                path.display()
-            ),
-            Self::Mirror { path, why } => write!(f, "the mirror of the log {}: {why}", path.display()),
-            Self::MirrorMissing { path, other, why } => write!(
-                f,
-                "the log {0} is mirrored on {1}, which is not there ({why}) and may hold more: bring it back. If it is \
-                 lost for good, and it was not in use without {0} before: `seawall mirror --alone --pool {0}`",
-                path.display(),
-                other.display()
-            ),
-            Self::MirrorUnfinished { path, other } => write!(
-                f,
-                "the copy {} of a mirrored log was not whole yet when its making was cut short: bring back {}, from \
-                 which it was made",
-                path.display(),
-                other.display()
-            ),
-            Self::MirrorSplit { path, other } => write!(
-                f,
-                "both copies of the log, {} and {}, went on without the other one, so neither holds everything: \
-                 choose the one that the database was last used with, and move the other one away",
-                path.display(),
-                other.display()
-            ),
-            Self::MirrorLost { path, other, why } => {
-                write!(f, "{}: {why}. Start with that copy: --pool {}", path.display(), other.display())
-            }
-            Self::NoRoom { path, error, .. } | Self::Io { path, error, .. } if is_limit(error) => {
-                write!(f, "{}: {}", path.display(), LimitText)
-            }
-            Self::NoRoom { path, bytes, error } if path == Path::new(super::MEMORY) => write!(
-                f,
-                "{} has no room for {} MiB: {error}. Make room there (in a container: --shm-size), or ask for less with \
-                 --size",
-                path.display(),
-                bytes.div_ceil(1 << 20)
-            ),
-            Self::NoRoom { path, bytes, error } => write!(
-                f,
-                "{} has no room for {} MiB: {error}. Make room, or ask for less with --size",
-                path.display(),
-                bytes.div_ceil(1 << 20)
-            ),
-            Self::Io { path, doing, error } => write!(f, "{doing} {}: {error}", path.display()),
-        }
-    }
 }
 
 /// The file is longer than this process may make one.
@@ -213,8 +129,8 @@ pub(crate) fn is_limit(error: &io::Error) -> bool {
 /// What is said of it.
 pub(crate) struct LimitText;
 
-impl std::fmt::Display for LimitText {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for LimitText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kib = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX) >> 10;
         write!(
             f,
@@ -223,9 +139,33 @@ impl std::fmt::Display for LimitText {
     }
 }
 
-fn superblock_text(f: &mut std::fmt::Formatter<'_>, path: &Path, error: SuperblockError) -> std::fmt::Result {
+fn size_text(path: &Path, size: &u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let (too, end, limit, unit) = match *size > Layout::MAX_SIZE {
+        true => ("many", "largest", Layout::MAX_SIZE, "128T"),
+        false => ("few", "smallest", Layout::MIN_SIZE, "16M"),
+    };
+    write!(f, "{}: {size} bytes are too {too} for a pool; the {end} is {limit} ({unit})", path.display())
+}
+
+fn room_text(path: &Path, bytes: &u64, error: &io::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if is_limit(error) {
+        return write!(f, "{}: {}", path.display(), LimitText);
+    }
+    write!(f, "{} has no room for {} MiB: {error}. Make room", path.display(), bytes.div_ceil(1 << 20))?;
+    f.write_str(if path == Path::new(super::MEMORY) { " there (in a container: --shm-size)" } else { "" })?;
+    f.write_str(", or ask for less with --size")
+}
+
+fn io_text(path: &Path, doing: &str, error: &io::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match is_limit(error) {
+        true => write!(f, "{}: {}", path.display(), LimitText),
+        false => write!(f, "{doing} {}: {error}", path.display()),
+    }
+}
+
+fn superblock_text(path: &Path, error: &SuperblockError, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let p = path.display();
-    match error {
+    match *error {
         SuperblockError::NotAPool => write!(f, "{p} is not a Seawall pool: check the path"),
         SuperblockError::Version(found) => write!(
             f,
@@ -244,8 +184,6 @@ fn superblock_text(f: &mut std::fmt::Formatter<'_>, path: &Path, error: Superblo
         ),
     }
 }
-
-impl std::error::Error for PoolError {}
 
 impl PoolError {
     /// True if this user may not make it there.

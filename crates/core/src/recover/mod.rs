@@ -25,6 +25,7 @@ mod since_boot;
 mod target;
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -79,50 +80,37 @@ pub struct Report {
 }
 
 /// Why nothing was recovered. Nothing was written unless the text says so.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // Each variant's text is its documentation.
 pub enum RecoverError {
+    #[error(transparent)]
     Table(TableError),
+    #[error(
+        "the log is damaged; nothing was replayed:\n{}Restore the pool if it is a copy; else restore the database \
+         from a backup",
+        lines(.0)
+    )]
     Damaged(Vec<Damage>),
+    #[error(
+        "{segments} segments of the log are in the spill area {path}, which cannot be read: {why}. Nothing was \
+         replayed, and the log is kept: bring the area back to that place and recover again. If it is lost for \
+         good, so are the commits in it: restore the database from a backup"
+    )]
     Area { path: PathBuf, why: String, segments: u32 },
+    #[error(
+        "the log holds writes that cannot be put where they belong; nothing was replayed:\n{}Put the files back, or \
+         give these writes up with `seawall recover --accept-loss`",
+        lines(.0)
+    )]
     Unresolved(Vec<Unresolved>),
+    #[error("{doing} {file}: {error}. The log is kept: solve this and run `seawall recover` again")]
     Io { file: PathBuf, doing: &'static str, error: std::io::Error },
 }
 
-impl std::fmt::Display for RecoverError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Table(e) => e.fmt(f),
-            Self::Damaged(all) => {
-                writeln!(f, "the log is damaged; nothing was replayed:")?;
-                all.iter().try_for_each(|d| writeln!(f, "  {d}"))?;
-                write!(f, "Restore the pool if it is a copy; else restore the database from a backup")
-            }
-            Self::Area { path, why, segments } => write!(
-                f,
-                "{segments} segments of the log are in the spill area {}, which cannot be read: {why}. Nothing was \
-                 replayed, and the log is kept: bring the area back to that place and recover again. If it is lost for \
-                 good, so are the commits in it: restore the database from a backup",
-                path.display()
-            ),
-            Self::Unresolved(all) => {
-                writeln!(
-                    f,
-                    "the log holds writes that cannot be put where they belong; nothing was replayed:"
-                )?;
-                all.iter().try_for_each(|u| writeln!(f, "  {u}"))?;
-                write!(f, "Put the files back, or give these writes up with `seawall recover --accept-loss`")
-            }
-            Self::Io { file, doing, error } => write!(
-                f,
-                "{doing} {}: {error}. The log is kept: solve this and run `seawall recover` again",
-                file.display()
-            ),
-        }
-    }
+/// Each on a line of its own.
+fn lines(all: &[impl Display]) -> String {
+    all.iter().map(|one| format!("  {one}\n")).collect()
 }
-
-impl std::error::Error for RecoverError {}
 
 impl From<TableError> for RecoverError {
     fn from(e: TableError) -> Self {

@@ -42,9 +42,10 @@ pub use text::{Claim, FIRST_WORD};
 use crate::place::beside;
 
 /// Why a guard could not be raised or lowered.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum GuardError {
     /// A system call failed.
+    #[error("guard: {doing} {path}: {error}")]
     Io {
         /// What was tried.
         doing: &'static str,
@@ -54,6 +55,11 @@ pub enum GuardError {
         error: io::Error,
     },
     /// The data belongs to another pool's log.
+    #[error(
+        "{at} says that this data belongs to the pool {pool}: use that pool, or recover it first \
+         (`seawall recover --pool {pool}`). If that pool is lost for good, so are the commits in it: \
+         restore a backup, or accept the loss with `seawall guard --lower DIRECTORY`"
+    )]
     OtherPool {
         /// The guard.
         at: PathBuf,
@@ -61,11 +67,13 @@ pub enum GuardError {
         pool: String,
     },
     /// It stands aside for now: what it protects is to be asked for again later.
+    #[error("guard: {at} stands aside for now")]
     Aside {
         /// The guard's place.
         at: PathBuf,
     },
     /// The original is gone although the guard is up: somebody removed it.
+    #[error("guard: {missing} is gone, somebody removed it: {remedy}")]
     Broken {
         /// The missing original.
         missing: PathBuf,
@@ -73,27 +81,6 @@ pub enum GuardError {
         remedy: &'static str,
     },
 }
-
-impl std::fmt::Display for GuardError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Io { doing, path, error } => write!(f, "guard: {doing} {}: {error}", path.display()),
-            Self::OtherPool { at, pool } => write!(
-                f,
-                "{} says that this data belongs to the pool {pool}: use that pool, or recover it first \
-                 (`seawall recover --pool {pool}`). If that pool is lost for good, so are the commits in it: \
-                 restore a backup, or accept the loss with `seawall guard --lower DIRECTORY`",
-                at.display()
-            ),
-            Self::Aside { at } => write!(f, "guard: {} stands aside for now", at.display()),
-            Self::Broken { missing, remedy } => {
-                write!(f, "guard: {} is gone, somebody removed it: {remedy}", missing.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for GuardError {}
 
 impl GuardError {
     /// True if the disk failed: what was to be made durable may never be, whatever the next sync says.

@@ -1,12 +1,12 @@
 //! Reads a case file. Every mistake is told with file, line and key, and what would be right.
 
-use std::fmt;
 use std::ops::Range;
 
 use super::{Case, check};
 
 /// A mistake in a case file.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{file}{}: {what}{}", place(*.line), quoted(*.line, .text))]
 pub struct CaseError {
     /// The file.
     pub file: String,
@@ -18,18 +18,13 @@ pub struct CaseError {
     pub text: String,
 }
 
-impl fmt::Display for CaseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => {
-                write!(f, "{}, line {line}: {}\n    {line} | {}", self.file, self.what, self.text.trim_end())
-            }
-            None => write!(f, "{}: {}", self.file, self.what),
-        }
-    }
+fn place(line: Option<usize>) -> String {
+    line.map(|line| format!(", line {line}")).unwrap_or_default()
 }
 
-impl std::error::Error for CaseError {}
+fn quoted(line: Option<usize>, text: &str) -> String {
+    line.map(|line| format!("\n    {line} | {}", text.trim_end())).unwrap_or_default()
+}
 
 /// Something wrong at a place of the text.
 pub(super) struct Wrong {

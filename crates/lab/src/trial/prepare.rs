@@ -4,8 +4,8 @@
 //! that pretends is refused ([`refuse_decoy`]).
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fmt, fs};
 
 use anyhow::{Context, Result, ensure};
 use seawall_awr::placement::Placement;
@@ -185,16 +185,9 @@ fn device(lab: &Lab, configuration: &str, what: &str) -> Result<LoopDisk> {
 }
 
 /// A mount that pretends to be on a device.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("refused: {0}")]
 pub struct Refused(String);
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "refused: {}", self.0)
-    }
-}
-
-impl std::error::Error for Refused {}
 
 /// An error that names it, if it is one.
 pub fn refuse_decoy(found: &Placement) -> Result<(), Refused> {

@@ -1,7 +1,6 @@
 //! The order of things: cases, rounds, turns; and what is kept when something ends them early.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -65,16 +64,9 @@ fn asked_for(options: &RunOptions) -> Result<Vec<Found>> {
 }
 
 /// The baseline cannot be had on this machine: nothing can be compared.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("not possible on this machine: {0}")]
 struct Impossible(String);
-
-impl fmt::Display for Impossible {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not possible on this machine: {}", self.0)
-    }
-}
-
-impl std::error::Error for Impossible {}
 
 /// What a trial goes by.
 struct Trial<'a> {

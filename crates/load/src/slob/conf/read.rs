@@ -1,6 +1,5 @@
 //! From a file's text to a [`Conf`].
 
-use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -18,7 +17,8 @@ pub struct Read {
 }
 
 /// A value that cannot be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{key}={value} cannot be: it takes {wanted}", .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub struct Mistake {
     /// Where it stands; none on the command line.
     pub line: Option<usize>,
@@ -29,18 +29,6 @@ pub struct Mistake {
     /// What it may be.
     pub wanted: String,
 }
-
-impl fmt::Display for Mistake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(line) = self.line {
-            write!(f, "line {line}: ")?;
-        }
-        let Mistake { key, value, wanted, .. } = self;
-        write!(f, "{key}={value} cannot be: it takes {wanted}")
-    }
-}
-
-impl std::error::Error for Mistake {}
 
 impl Conf {
     /// Reads a file.
