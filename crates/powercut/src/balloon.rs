@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
 
-use crate::boot::DATA;
+use crate::outside::DATA;
 
 /// Taken in ever smaller pieces, down to a block.
 const PIECES: [i64; 4] = [64 << 20, 4 << 20, 256 << 10, 4 << 10];

@@ -10,12 +10,14 @@ use seawall_load::sqlite::Journal;
 use seawall_load::store::Store;
 use serde::{Deserialize, Serialize};
 
-use crate::boot::{BASE, Boot, DATA, Said, Task};
+use crate::boot::{Boot, Said, Task};
 use crate::cell;
 use crate::disk::{Disk, Image};
-use crate::front::{self, Front};
+use crate::front::Front;
 use crate::machine::Machine;
 use crate::medium::Medium;
+use crate::outside::{BASE, DATA};
+use crate::place;
 use crate::plan::{self, Database, Plan, Side, Trouble};
 use crate::report::Report;
 use crate::rng::Rng;
@@ -229,7 +231,7 @@ fn furnish(options: &Options) -> Result<()> {
         fs::create_dir_all(Path::new(BASE).join(name))?;
     }
     fs::create_dir_all(DATA)?;
-    front::make_place()?;
+    place::make_place()?;
     cell::memory(&Path::new(BASE).join("pmem"), 0o1777)?;
     for (name, bytes) in programs {
         let path = Path::new(BASE).join("bin").join(name);

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use nix::unistd::geteuid;
 
-use crate::boot::BASE;
+use crate::outside::BASE;
 use crate::plan::Database;
 use crate::{etcd, mariadb, postgres, redis, store};
 

@@ -19,7 +19,7 @@
 //!
 //! # The machine
 //!
-//! A machine ([`boot`], [`machine`]) is a process in namespaces of its own: processes, mounts, memory
+//! A machine ([`life`], [`machine`]) is a process in namespaces of its own: processes, mounts, memory
 //! (`/tmp`, `/dev/shm`), boot id, and a clock that starts at the boot. Cutting its power is one lock in the
 //! disk, after which nothing becomes durable and nothing is answered, and one SIGKILL, after which none of
 //! its processes exists. What is not inside is what survives: the disk's durable sectors, the ledger of
@@ -45,15 +45,19 @@ pub mod boot;
 pub mod campaign;
 pub mod cell;
 pub mod console;
+pub mod cut;
 pub mod disk;
 pub mod etcd;
 pub mod fitness;
 pub mod front;
 pub mod judge;
+pub mod life;
 pub mod machine;
 pub mod mariadb;
 pub mod medium;
 pub mod murder;
+pub mod outside;
+pub mod place;
 pub mod plan;
 pub mod postgres;
 pub mod program;

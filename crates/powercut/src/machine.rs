@@ -12,8 +12,9 @@ use anyhow::{Context, Result, bail, ensure};
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 
-use crate::boot::{BASE, Boot, Said};
+use crate::boot::{Boot, Said};
 use crate::disk::{Cut, Disk, Loss};
+use crate::outside::BASE;
 use crate::rng::Rng;
 
 /// From the end of a machine's maker to the end of its last process: SIGKILL needs a moment to arrive. The

@@ -12,9 +12,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use seawall_powercut::boot::{self, Boot};
+use seawall_powercut::boot::Boot;
 use seawall_powercut::campaign::{self, Options};
 use seawall_powercut::cell::{self, Walls};
+use seawall_powercut::life;
 use seawall_powercut::{console, fitness};
 
 /// Cut the power of databases under load, and check that nothing acknowledged is lost
@@ -83,7 +84,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Boot { boot } => {
             cell::enter()?;
             let boot: Boot = serde_json::from_str(&boot)?;
-            boot::live(&boot).map(|()| ExitCode::SUCCESS)
+            life::live(&boot).map(|()| ExitCode::SUCCESS)
         }
     }
 }

@@ -16,9 +16,11 @@ use nix::unistd::Pid;
 use seawall_load::ledger::Verdict;
 use seawall_load::mariadb::{DATABASE, TABLES};
 
-use crate::boot::{Boot, Checked, DATA, ledger_length, until_the_cut};
-use crate::front::Place;
+use crate::boot::{Boot, Checked};
+use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{self, guard_problem, judge};
+use crate::outside::DATA;
+use crate::place::Place;
 use crate::plan::{Side, Trouble};
 use crate::program::{self, Ended, Running};
 use crate::user;

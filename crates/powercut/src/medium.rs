@@ -3,12 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::boot::{BASE, Boot, DATA};
+use crate::outside::{BASE, DATA};
 
 /// What the log lies on.
 #[derive(
@@ -56,22 +55,4 @@ pub fn make_place() -> Result<()> {
     fs::create_dir(&at)
         .and_then(|()| fs::set_permissions(&at, PermissionsExt::from_mode(EVERYBODY)))
         .with_context(|| format!("create {}", at.display()))
-}
-
-impl Boot {
-    /// Names the log and its size, for whatever makes it on demand.
-    pub fn with_log(&self, command: &mut Command) {
-        let size = match self.plan.medium {
-            Medium::Memory => {
-                command.arg("--emulated").arg("--pool").arg(self.plan.pool());
-                self.plan.pool_mib
-            }
-            Medium::Disk => {
-                command.arg("--block").arg(self.plan.pool());
-                // Three times as much lies on the disk.
-                16
-            }
-        };
-        command.arg("--size").arg(format!("{size}M"));
-    }
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use seawall_load::sqlite::Journal;
 use serde::{Deserialize, Serialize};
 
-use crate::boot::BASE;
 use crate::disk::Loss;
 use crate::front::Front;
 use crate::medium::Medium;
+use crate::outside::BASE;
 use crate::rng::Rng;
 
 /// What is under load.

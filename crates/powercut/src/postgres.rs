@@ -13,8 +13,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use seawall_load::ledger::Verdict;
 
-use crate::boot::{Boot, Checked, DATA, ledger_length, until_the_cut};
+use crate::boot::{Boot, Checked};
+use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{self, judge};
+use crate::outside::DATA;
 use crate::plan::Side;
 use crate::program;
 use server::Server;

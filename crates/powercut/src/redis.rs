@@ -15,9 +15,11 @@ use nix::unistd::Pid;
 use seawall_load::ledger::Verdict;
 use seawall_load::redis::Connection;
 
-use crate::boot::{Boot, Checked, DATA, ledger_length, until_the_cut};
-use crate::front::Place;
+use crate::boot::{Boot, Checked};
+use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{self, guard_problem, is_guard, judge};
+use crate::outside::DATA;
+use crate::place::Place;
 use crate::plan::Side;
 use crate::program::{self, Running};
 use crate::user;

@@ -13,9 +13,11 @@ use anyhow::{Context, Result};
 use seawall_load::ledger::Verdict;
 use seawall_load::sqlite::Journal;
 
-use crate::boot::{Boot, Checked, DATA, ledger_length, session, until_the_cut};
-use crate::front::Place;
+use crate::boot::{Boot, Checked};
+use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{self, judge};
+use crate::outside::{DATA, session};
+use crate::place::Place;
 use crate::plan::Side;
 use crate::program;
 

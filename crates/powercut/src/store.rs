@@ -10,11 +10,13 @@ use anyhow::{Context, Result, ensure};
 use seawall_load::ledger::Verdict;
 use seawall_load::store::{SETTINGS, Store};
 
-use crate::boot::{Boot, Checked, DATA, command, ledger_length, session, until_the_cut};
-use crate::front::Place;
+use crate::boot::{Boot, Checked};
+use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{guard_problem, is_guard, judge};
+use crate::outside::{DATA, session};
+use crate::place::Place;
 use crate::plan::{Database, Side};
-use crate::program;
+use crate::program::{self, command};
 
 const LIMIT: Duration = Duration::from_secs(120);
 /// Longer than any round.

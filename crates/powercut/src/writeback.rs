@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
-use crate::boot::DATA;
+use crate::outside::DATA;
 use crate::rng::Rng;
 
 /// Directories below which a database keeps what matters.

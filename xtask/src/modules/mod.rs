@@ -36,7 +36,6 @@ pub const NOT_YET: &[(&str, usize)] = &[
     ("media", 9),
     ("mount", 14),
     ("page", 4),
-    ("powercut", 14),
     ("sim", 13),
     ("wire", 10),
 ];

@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 
 use super::{DIRECTORY, LIMIT, PORT, SOCKETS, cluster};
 use crate::boot::Boot;
-use crate::front::Place;
+use crate::place::Place;
 use crate::plan::{Side, Trouble};
 use crate::program::{self, Running};
 use crate::user;

@@ -1,0 +1,124 @@
+//! A machine from the inside: what its first process does from power-on to shutdown.
+//!
+//! Input: a [`Boot`]. Output: what it says, on standard output. What the machine has: memory of its own (`/tmp`,
+//! `/dev/shm`), which a power cut takes; the disk's file system below [`DATA`]; and what stands
+//! [outside](crate::outside): the log's medium, the ledger, the programs and what they print.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use nix::mount::{MsFlags, mount};
+use serde::Deserialize;
+
+use crate::boot::{Boot, Checked, Said, Task, say};
+use crate::outside::DATA;
+use crate::plan::Database;
+use crate::program::{self, Ended, command};
+use crate::{balloon, cell, etcd, mariadb, medium, postgres, redis, sqlite, store};
+
+/// The life of a machine, from its first process's point of view.
+pub fn live(boot: &Boot) -> Result<()> {
+    let said = match start(boot).and_then(|()| work(boot)) {
+        Ok(said) => said,
+        Err(error) => Said::Failed(format!("{error:#}")),
+    };
+    say(&said)
+}
+
+/// Memory, identity, disk.
+fn start(boot: &Boot) -> Result<()> {
+    cell::memory(Path::new("/tmp"), 0o1777)?;
+    cell::memory(Path::new("/dev/shm"), 0o1777)?;
+    let boot_id = Path::new("/tmp/boot_id");
+    fs::write(boot_id, format!("{}\n", boot.boot_id))?;
+    mount(Some(boot_id), "/proc/sys/kernel/random/boot_id", None::<&str>, MsFlags::MS_BIND, None::<&str>)
+        .context("give the machine its boot id")?;
+    // As boots do: what ext4 noted of an error before the cut is repaired, or it soon mounts itself read-only.
+    check(boot, "-p")?;
+    if attach(boot).is_err() {
+        // A cut may tear ext4's own superblock, which is two sectors long. There are copies of it.
+        let repaired = check(boot, "-y")?;
+        attach(boot).with_context(|| format!("after e2fsck: {repaired}"))?;
+    }
+    balloon::deflate()
+}
+
+/// The file system's own check, which replays its journal first. What it could not do the mount will say.
+fn check(boot: &Boot, how: &str) -> Result<Ended> {
+    let mut check = command("e2fsck", &[how]);
+    check.arg(&boot.disk);
+    program::finish(check, "e2fsck", Duration::from_secs(60))
+}
+
+fn attach(boot: &Boot) -> Result<()> {
+    let mut attach = Command::new("mount");
+    attach.args(["-t", "ext4", "-o", "loop,errors=remount-ro"]).arg(&boot.disk).arg(DATA);
+    program::run(attach, "mount the disk", Duration::from_secs(60)).map(drop)
+}
+
+/// What a machine does with a database.
+struct Acts {
+    install: fn(&Boot) -> Result<()>,
+    load: fn(&Boot) -> Result<()>,
+    check: fn(&Boot) -> Result<Checked>,
+}
+
+fn acts(database: Database) -> Acts {
+    match database {
+        Database::Postgres => {
+            Acts { install: postgres::install, load: postgres::load, check: postgres::check }
+        }
+        Database::Sqlite => Acts { install: sqlite::install, load: sqlite::load, check: sqlite::check },
+        Database::Mariadb => Acts { install: mariadb::install, load: mariadb::load, check: mariadb::check },
+        Database::Redis => Acts { install: redis::install, load: redis::load, check: redis::check },
+        Database::Etcd => Acts { install: etcd::install, load: etcd::load, check: etcd::check },
+        Database::Rocksdb | Database::Lmdb => {
+            Acts { install: store::install, load: store::load, check: store::check }
+        }
+    }
+}
+
+fn work(boot: &Boot) -> Result<Said> {
+    let acts = acts(boot.plan.database);
+    let said = match boot.task {
+        Task::Install => {
+            medium::make_place()?;
+            (acts.install)(boot).map(|()| Said::Installed)?
+        }
+        Task::Load => {
+            (acts.load)(boot)?;
+            Said::Failed("the load ended before the power did".to_owned())
+        }
+        Task::Check => {
+            let mut checked = (acts.check)(boot)?;
+            if boot.plan.side.is_logged() {
+                checked.problems.extend(pool_problems(boot)?);
+            }
+            Said::Checked(checked)
+        }
+    };
+    if boot.task != Task::Load {
+        program::run(command("umount", &[DATA]), "unmount the disk", Duration::from_secs(60))?;
+    }
+    Ok(said)
+}
+
+/// After an orderly end nothing of Seawall's may be left to do.
+fn pool_problems(boot: &Boot) -> Result<Vec<String>> {
+    #[derive(Deserialize)]
+    struct State {
+        live: u64,
+    }
+    if !boot.plan.pool().exists() {
+        return Ok(Vec::new());
+    }
+    let mut verify = Command::new(boot.program("seawall"));
+    verify.arg("verify").arg(boot.plan.pool()).arg("--json");
+    let verified = program::finish(verify, "seawall verify", Duration::from_secs(60))?;
+    let state = serde_json::from_str::<State>(&verified.stdout);
+    let clean = verified.status.success() && state.is_ok_and(|state| state.live == 0);
+    Ok(if clean { Vec::new() } else { vec![format!("the pool after an orderly end: {verified}")] })
+}

@@ -1,0 +1,89 @@
+//! The directory of a database, as the programs of a side find it: on the disk, or on a mount of Seawall's.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::boot::Boot;
+use crate::outside::{BASE, DATA, session};
+use crate::plan::Side;
+use crate::program::{self, Running, command};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Where a database's directory is for the programs of a side.
+pub struct Place {
+    path: PathBuf,
+    mount: Option<Running>,
+}
+
+impl Place {
+    /// The directory `name` of the disk, mounted first if the side goes through a mount: that recovers.
+    ///
+    /// # Errors
+    /// If it does not mount.
+    pub fn of(boot: &Boot, side: Side, name: &str, preset: &str) -> Result<Self> {
+        let behind = Path::new(DATA).join(name);
+        if !boot.is_mounted(side) {
+            return Ok(Self { path: behind, mount: None });
+        }
+        let at = Path::new(BASE).join("at");
+        let mut mount = Command::new(boot.program("seawall"));
+        mount.args(["mount", "--foreground", "--quiet", "--allow-other"]);
+        boot.with_log(&mut mount);
+        mount.args(["--preset", preset, "--policy", side.policy()]);
+        mount.arg(behind).arg(&at).env("XDG_RUNTIME_DIR", session()?);
+        let mut mount = program::start(mount, "seawall mount")?;
+        let deadline = Instant::now() + LIMIT;
+        while !is_mountpoint(&at) {
+            mount.must_run()?;
+            ensure!(Instant::now() < deadline, "seawall mount does not get ready: {}", mount.said());
+            sleep(Duration::from_millis(5));
+        }
+        Ok(Self { path: at, mount: Some(mount) })
+    }
+
+    /// The directory, as programs have to name it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// True if programs run bare on a mount.
+    pub fn is_mounted(&self) -> bool {
+        self.mount.is_some()
+    }
+
+    /// Nobody uses it any more: unmounted, and the log closed.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn leave(self, boot: &Boot) -> Result<()> {
+        let Some(mount) = self.mount else { return Ok(()) };
+        let umount = boot.program("seawall");
+        let mut umount = command(&umount.to_string_lossy(), &["umount"]);
+        umount.arg(&self.path).env("XDG_RUNTIME_DIR", session()?);
+        program::run(umount, "seawall umount", LIMIT)?;
+        let ended = mount.wait(LIMIT)?;
+        ensure!(ended.status.success(), "seawall mount ended with {ended}");
+        Ok(())
+    }
+}
+
+fn is_mountpoint(at: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let device = |path: &Path| std::fs::metadata(path).map(|found| found.dev()).ok();
+    let (here, above) = (device(at), device(Path::new(BASE)));
+    here.is_some() && here != above
+}
+
+/// Makes the mountpoint, in what stands beside the machines.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn make_place() -> Result<()> {
+    let at = Path::new(BASE).join("at");
+    std::fs::create_dir_all(&at).with_context(|| format!("create {}", at.display()))
+}
