@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use libc::iovec;
 use seawall_core::Errno;
 
-use crate::sys::raw;
+use crate::sys::unsafe_call;
 
 /// Addresses below this are never mapped: the kernel answers EFAULT, so we do not touch them.
 const FIRST_PAGE: usize = 4096;
@@ -191,7 +191,7 @@ fn probe_store(at: usize) -> bool {
     let at = at as *mut u64;
     // SAFETY: readable, as we have just seen, and the application's for the length of its call.
     let before = unsafe { at.read_unaligned() };
-    let is_writable = raw!(SYS_rt_sigprocmask, libc::SIG_BLOCK, 0, at, size_of::<u64>()).is_ok();
+    let is_writable = unsafe_call!(SYS_rt_sigprocmask, libc::SIG_BLOCK, 0, at, size_of::<u64>()).is_ok();
     if is_writable {
         // SAFETY: the kernel has just stored there.
         unsafe { at.write_unaligned(before) };
@@ -208,7 +208,7 @@ static ANY_SEEN: AtomicBool = AtomicBool::new(false);
 #[cold]
 fn probe(page: usize, cell: &AtomicUsize) -> bool {
     const KERNEL_SIGSET_BYTES: usize = 8;
-    let answer = raw!(SYS_rt_sigprocmask, -1isize, page * PAGE, 0, KERNEL_SIGSET_BYTES);
+    let answer = unsafe_call!(SYS_rt_sigprocmask, -1isize, page * PAGE, 0, KERNEL_SIGSET_BYTES);
     let readable = answer != Err(Errno::FAULT);
     if readable {
         ANY_SEEN.store(true, Relaxed);

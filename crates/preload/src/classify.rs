@@ -15,7 +15,7 @@ use seawall_core::{Engine, Errno, FileRef, Owner, Scope};
 
 use crate::client::DAEMON;
 use crate::fdtable::{self, Entry, State, mark};
-use crate::sys::{self, Stat, raw};
+use crate::sys::{self, Stat, unsafe_call};
 use crate::{cached, log, owner, session, unseen};
 
 /// This process holds a file until it ends.
@@ -223,7 +223,7 @@ fn also_synced(fd: c_int, entry: Entry) -> Entry {
 /// True for an SQLite database.
 pub fn has_magic(fd: c_int) -> bool {
     let mut head = [0u8; SQLITE_MAGIC.len()];
-    raw!(SYS_pread64, fd, head.as_mut_ptr(), head.len(), 0) == Ok(head.len()) && head == SQLITE_MAGIC
+    unsafe_call!(SYS_pread64, fd, head.as_mut_ptr(), head.len(), 0) == Ok(head.len()) && head == SQLITE_MAGIC
 }
 
 impl Target {

@@ -11,7 +11,7 @@ use zerocopy::{FromZeros, IntoBytes};
 
 use crate::environment::{self, SOCKET_PATH_MAX};
 use crate::socket::{Connection, Descriptors};
-use crate::sys::{self, raw};
+use crate::sys::{self, unsafe_call};
 
 /// The daemon of this process.
 pub static DAEMON: Client<Socket> = Client::new(Socket);
@@ -76,6 +76,6 @@ pub fn sync_file(file: FileRef) -> Result<(), Errno> {
     match DAEMON.sync_file(file) {
         Synced::Done => Ok(()),
         Synced::Failed => Err(Errno::IO),
-        Synced::Not => raw!(SYS_sync).map(drop),
+        Synced::Not => unsafe_call!(SYS_sync).map(drop),
     }
 }

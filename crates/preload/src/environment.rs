@@ -8,7 +8,7 @@ use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use crate::loader;
-use crate::sys::{self, raw};
+use crate::sys::{self, unsafe_call};
 use search::{NAME, Search};
 
 mod search;
@@ -76,7 +76,7 @@ fn search_proc() {
     };
     let mut search = Search::default();
     let mut chunk = [0u8; 1024];
-    'file: while let Ok(n @ 1..) = raw!(SYS_read, fd, chunk.as_mut_ptr(), chunk.len()) {
+    'file: while let Ok(n @ 1..) = unsafe_call!(SYS_read, fd, chunk.as_mut_ptr(), chunk.len()) {
         for byte in &chunk[..n] {
             if search.step(*byte) {
                 break 'file;

@@ -16,7 +16,7 @@ use core::sync::atomic::{
 use seawall_core::Engine;
 
 use crate::fdtable::{self, Entry, State};
-use crate::sys::{self, raw};
+use crate::sys::{self, unsafe_call};
 use crate::{log, owner};
 
 const NONE: c_int = -1;
@@ -52,7 +52,7 @@ fn all() -> [&'static Kept; 3] {
 /// Waits for a thread that is about to write the journal by the number that the descriptor had.
 fn settle() {
     while log::joined().is_some_and(Engine::leads_here) {
-        let _ = raw!(SYS_sched_yield);
+        let _ = unsafe_call!(SYS_sched_yield);
     }
 }
 
@@ -143,7 +143,7 @@ impl Kept {
 /// A duplicate under a high number.
 fn duplicate(fd: c_int) -> Option<c_int> {
     let end = TABLE.min(usize::try_from(sys::limit(libc::RLIMIT_NOFILE)).unwrap_or(TABLE));
-    let made = raw!(SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, end.saturating_sub(BELOW));
+    let made = unsafe_call!(SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, end.saturating_sub(BELOW));
     let made = made.ok()? as c_int;
     // Whatever the number was before.
     fdtable::set(made, Entry::other(State::Unmanaged, 0));

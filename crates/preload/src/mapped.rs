@@ -26,7 +26,7 @@ use seawall_stats::ticks;
 
 use crate::classify::Target;
 use crate::holds;
-use crate::sys::raw;
+use crate::sys::unsafe_call;
 
 /// Smaller files are not worth it, and ext4 may keep them inside the inode.
 const SMALLEST: u64 = 64 << 10;
@@ -263,7 +263,7 @@ impl Row {
         let window = self.window.load(Relaxed);
         let len = (solid - window).min(WINDOW).next_multiple_of(PAGE) as usize;
         let mapped = match fault::stand() {
-            true => raw!(SYS_mmap, 0, len, prot, flags, fd, window),
+            true => unsafe_call!(SYS_mmap, 0, len, prot, flags, fd, window),
             false => Err(Errno::NOSYS),
         };
         if let Ok(at) = mapped {
@@ -279,7 +279,7 @@ impl Row {
     fn is_resident(&self, chunk: u64) -> bool {
         let mut pages = [0u8; (CHUNK / PAGE) as usize];
         let (at, len) = self.part(chunk, CHUNK);
-        raw!(SYS_mincore, at, len, pages.as_mut_ptr()).is_ok()
+        unsafe_call!(SYS_mincore, at, len, pages.as_mut_ptr()).is_ok()
             && pages[..len.div_ceil(PAGE as usize)].iter().all(|page| page & 1 == 1)
     }
 
@@ -287,7 +287,7 @@ impl Row {
     #[cold]
     fn advise(&self, byte: u64, unit: u64, advice: c_int) {
         let (at, len) = self.part(byte / unit * unit, unit);
-        let _ = raw!(SYS_madvise, at, len, advice);
+        let _ = unsafe_call!(SYS_madvise, at, len, advice);
     }
 
     /// Address and length of what is mapped of a part of the window.
@@ -299,7 +299,7 @@ impl Row {
     fn unmap(&self) {
         let len = self.len.swap(0, Relaxed);
         if len != 0 {
-            let _ = raw!(SYS_munmap, self.at.swap(0, Relaxed), len);
+            let _ = unsafe_call!(SYS_munmap, self.at.swap(0, Relaxed), len);
         }
     }
 

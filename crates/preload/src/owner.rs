@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::AcqRel, Ordering::Acqui
 
 use seawall_core::{Engine, Owner};
 
-use crate::sys::{self, raw};
+use crate::sys::{self, unsafe_call};
 
 /// What is known about this process. All zero in a fresh page, and again after a fork.
 struct Process {
@@ -66,13 +66,13 @@ fn process() -> Option<&'static Process> {
 fn make_page() -> Option<&'static Process> {
     let prot = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    let at = raw!(SYS_mmap, 0, PAGE_BYTES, prot, flags, -1isize, 0).ok()?;
-    let _ = raw!(SYS_madvise, at, PAGE_BYTES, libc::MADV_WIPEONFORK);
+    let at = unsafe_call!(SYS_mmap, 0, PAGE_BYTES, prot, flags, -1isize, 0).ok()?;
+    let _ = unsafe_call!(SYS_madvise, at, PAGE_BYTES, libc::MADV_WIPEONFORK);
     let fresh = at as *mut Process;
     let page = match PAGE.compare_exchange(ptr::null_mut(), fresh, AcqRel, Acquire) {
         Ok(_) => fresh,
         Err(winner) => {
-            let _ = raw!(SYS_munmap, at, PAGE_BYTES);
+            let _ = unsafe_call!(SYS_munmap, at, PAGE_BYTES);
             winner
         }
     };

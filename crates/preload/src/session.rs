@@ -15,7 +15,7 @@ use crate::cached::zone;
 use crate::client::DAEMON;
 use crate::environment::{self, SOCKET_PATH_MAX};
 use crate::socket::Descriptors;
-use crate::sys::{self, raw};
+use crate::sys::{self, unsafe_call};
 use crate::{journal, log};
 
 pub use crate::log::{is_off, joined};
@@ -129,7 +129,7 @@ fn without(why: &'static str) -> Failure {
 fn publish(engine: Engine) -> Option<&'static Engine> {
     let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     let size = size_of::<Engine>();
-    let at = raw!(SYS_mmap, 0, size, prot, flags, -1isize, 0).ok()? as *mut Engine;
+    let at = unsafe_call!(SYS_mmap, 0, size, prot, flags, -1isize, 0).ok()? as *mut Engine;
     if !BURIED.swap(true, AcqRel)
         && let Some(journal) = engine.pool().journal()
     {
@@ -142,7 +142,7 @@ fn publish(engine: Engine) -> Option<&'static Engine> {
     if !unsafe { log::publish(at) } {
         // SAFETY: written above and not published.
         unsafe { at.drop_in_place() };
-        let _ = raw!(SYS_munmap, at, size);
+        let _ = unsafe_call!(SYS_munmap, at, size);
     }
     pin_what_is_missed();
     joined()

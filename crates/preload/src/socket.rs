@@ -8,7 +8,7 @@ use libc::{cmsghdr, iovec, msghdr, sockaddr_un, timeval};
 use seawall_core::Errno;
 use seawall_wire::message::Reply;
 
-use crate::sys::{self, raw};
+use crate::sys::{self, unsafe_call};
 
 /// Most that come with a reply.
 const DESCRIPTORS: usize = 5;
@@ -56,11 +56,11 @@ impl Connection {
     /// Connects to the socket at `path`; every step ends after so many microseconds, less than a second.
     pub fn open(path: &[u8], limit_us: u32) -> Result<Self, Errno> {
         let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
-        let connection = Self(raw!(SYS_socket, libc::AF_UNIX, kind, 0)? as c_int);
+        let connection = Self(unsafe_call!(SYS_socket, libc::AF_UNIX, kind, 0)? as c_int);
         for option in [libc::SO_SNDTIMEO, libc::SO_RCVTIMEO] {
             let limit = timeval { tv_sec: 0, tv_usec: limit_us as _ };
             let len = size_of::<timeval>();
-            raw!(SYS_setsockopt, connection.0, libc::SOL_SOCKET, option, &raw const limit, len)?;
+            unsafe_call!(SYS_setsockopt, connection.0, libc::SOL_SOCKET, option, &raw const limit, len)?;
         }
         // SAFETY: all-zero is a valid address structure.
         let mut address: sockaddr_un = unsafe { zeroed() };
@@ -69,7 +69,7 @@ impl Connection {
             *to = *from as _;
         }
         let len = offset_of!(sockaddr_un, sun_path) + path.len() + 1;
-        again(|| raw!(SYS_connect, connection.0, &raw const address, len))?;
+        again(|| unsafe_call!(SYS_connect, connection.0, &raw const address, len))?;
         Ok(connection)
     }
 
@@ -90,7 +90,7 @@ impl Connection {
                 head.add(1).cast::<c_int>().write(fd);
             }
         }
-        again(|| raw!(SYS_sendmsg, self.0, &raw const message, libc::MSG_NOSIGNAL)).map(drop)
+        again(|| unsafe_call!(SYS_sendmsg, self.0, &raw const message, libc::MSG_NOSIGNAL)).map(drop)
     }
 
     /// Receives one message; returns its length and the descriptors that came along.
@@ -98,7 +98,7 @@ impl Connection {
         let mut iov = [iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() }];
         let mut control = Control([0; 64]);
         let mut message = header(&mut iov, &mut control);
-        let len = again(|| raw!(SYS_recvmsg, self.0, &raw mut message, libc::MSG_CMSG_CLOEXEC))?;
+        let len = again(|| unsafe_call!(SYS_recvmsg, self.0, &raw mut message, libc::MSG_CMSG_CLOEXEC))?;
         let mut found = [None; DESCRIPTORS];
         // SAFETY: the kernel filled `message`.
         unsafe {

@@ -12,7 +12,7 @@ use seawall_cache::shared::FromDisk;
 use seawall_core::Errno;
 
 use crate::kept::BLOCKS;
-use crate::sys::raw;
+use crate::sys::{self, unsafe_call};
 
 /// What O_DIRECT wants memory aligned to, at most.
 const ALIGNMENT: usize = 4096;
@@ -57,7 +57,7 @@ pub fn read(at: u64, into: &mut [u8]) -> FromDisk {
 /// Reads `len` bytes into memory that is as long.
 fn read_all(fd: c_int, at: u64, memory: *mut u8, len: usize) -> FromDisk {
     loop {
-        if let Some(done) = FromDisk::of(raw!(SYS_pread64, fd, memory, len, at), len) {
+        if let Some(done) = FromDisk::of(unsafe_call!(SYS_pread64, fd, memory, len, at), len) {
             return done;
         }
     }
@@ -66,17 +66,13 @@ fn read_all(fd: c_int, at: u64, memory: *mut u8, len: usize) -> FromDisk {
 /// True if all of this stretch of a file is in the page cache: then that is quicker. By cachestat(2), Linux 6.5, which
 /// begins no read as a read that does not wait would. Where that is not to be had: false.
 pub fn is_in_memory(fd: c_int, from: u64, len: u64) -> bool {
-    const SYS_CACHESTAT: core::ffi::c_long = 451;
     const PAGE: u64 = 4096;
     static IS_MISSING: AtomicBool = AtomicBool::new(false);
     if IS_MISSING.load(Relaxed) {
         return false;
     }
-    let (range, mut stat) = ([from, len], [0u64; 5]);
-    let arguments =
-        [fd as usize, range.as_ptr().expose_provenance(), stat.as_mut_ptr().expose_provenance(), 0, 0, 0];
-    match crate::sys::raw_words(SYS_CACHESTAT, arguments) {
-        Ok(_) => stat[0] * PAGE >= len,
+    match sys::cached_pages(fd, from, len) {
+        Ok(pages) => pages * PAGE >= len,
         Err(Errno::NOSYS) => {
             IS_MISSING.store(true, Relaxed);
             false

@@ -19,7 +19,7 @@ use super::zone::may_be;
 use super::{disk, table};
 use crate::client::DAEMON;
 use crate::kept::BLOCKS;
-use crate::sys::{self, raw};
+use crate::sys::{self, unsafe_call};
 use crate::{app, log};
 
 const RWF_NOWAIT: c_int = 8;
@@ -174,10 +174,10 @@ impl Source for Blocks {
         let offset = self.offset + (from * self.size) as u64;
         let at = &self.at[from..to];
         match (how, at) {
-            (How::Wait, [one]) => raw!(SYS_pread64, self.fd, one.iov_base, one.iov_len, offset),
-            (How::Wait, _) => raw!(SYS_preadv, self.fd, at.as_ptr(), at.len(), offset, 0),
+            (How::Wait, [one]) => unsafe_call!(SYS_pread64, self.fd, one.iov_base, one.iov_len, offset),
+            (How::Wait, _) => unsafe_call!(SYS_preadv, self.fd, at.as_ptr(), at.len(), offset, 0),
             (How::NoWait, _) => {
-                raw!(SYS_preadv2, self.fd, at.as_ptr(), at.len(), offset, 0, RWF_NOWAIT)
+                unsafe_call!(SYS_preadv2, self.fd, at.as_ptr(), at.len(), offset, 0, RWF_NOWAIT)
             }
         }
     }
@@ -185,7 +185,7 @@ impl Source for Blocks {
     fn give_up(&self, from: usize, to: usize) {
         let (offset, len) = (self.offset + (from * self.size) as u64, (to - from) * self.size);
         if !self.is_direct {
-            let _ = raw!(SYS_fadvise64, self.fd, offset, len, libc::POSIX_FADV_DONTNEED);
+            let _ = unsafe_call!(SYS_fadvise64, self.fd, offset, len, libc::POSIX_FADV_DONTNEED);
         }
     }
 

@@ -8,7 +8,7 @@ use seawall_cache::shared::Cache;
 use seawall_media::Region;
 
 use super::disk;
-use crate::sys::raw;
+use crate::sys::unsafe_call;
 
 /// Null while nobody knows.
 static ZONE: AtomicPtr<Cache> = AtomicPtr::new(ptr::null_mut());
@@ -57,14 +57,14 @@ pub fn join(fd: BorrowedFd<'_>, len: u64) -> bool {
     };
     let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     let size = size_of::<Cache>();
-    let Ok(at) = raw!(SYS_mmap, 0, size, prot, flags, -1isize, 0) else { return false };
+    let Ok(at) = unsafe_call!(SYS_mmap, 0, size, prot, flags, -1isize, 0) else { return false };
     let at = at as *mut Cache;
     // SAFETY: fresh memory of the right size, aligned to a page, ours alone until published.
     unsafe { at.write(cache.reading(disk::read)) };
     if ZONE.compare_exchange(ptr::null_mut(), at, AcqRel, Acquire).is_err() {
         // SAFETY: written above and not published.
         unsafe { at.drop_in_place() };
-        let _ = raw!(SYS_munmap, at, size);
+        let _ = unsafe_call!(SYS_munmap, at, size);
     }
     true
 }

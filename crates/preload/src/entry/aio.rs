@@ -8,7 +8,7 @@ use seawall_core::Errno;
 
 use super::{entry, real_or};
 use crate::asynchronous::announce;
-use crate::sys::raw;
+use crate::sys::unsafe_call;
 use crate::{app, errno, journal, rings};
 
 const LIO_WRITE: c_int = 1;
@@ -77,7 +77,7 @@ entry! {
     /// Returns the error number, negative, and leaves errno alone.
     fn io_submit (context: c_ulong, n: c_long, blocks: *mut *mut Iocb) -> c_int {
         submitting(n, blocks);
-        match raw!(SYS_io_submit, context, n, blocks) {
+        match unsafe_call!(SYS_io_submit, context, n, blocks) {
             Ok(n) => n as c_int,
             Err(e) => -e.raw_os_error(),
         }
@@ -101,7 +101,7 @@ unsafe fn listed(blocks: *const *mut libc::aiocb, n: c_int) {
 
 /// io_setup(2).
 pub fn context_of(events: usize, context: *mut c_ulong) -> Result<usize, Errno> {
-    if rings::are_refused() { Err(Errno::NOSYS) } else { raw!(SYS_io_setup, events, context) }
+    if rings::are_refused() { Err(Errno::NOSYS) } else { unsafe_call!(SYS_io_setup, events, context) }
 }
 
 /// Holds the files that these blocks write. A sync whose log cannot be made durable becomes one that fails. The kernel

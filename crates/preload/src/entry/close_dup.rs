@@ -6,7 +6,7 @@ use seawall_core::Errno;
 
 use super::{entry, point, real_or};
 use crate::fdtable::{self, State};
-use crate::sys::raw;
+use crate::sys::unsafe_call;
 use crate::{errno, kept, unseen};
 
 const CLOSE_RANGE_CLOEXEC: c_uint = 4;
@@ -29,7 +29,7 @@ entry! {
         real_or!((), c"closefrom", fn(first: c_int) -> ())
     }
 
-    fn dup (old: c_int) -> c_int { errno::int(copied(old, raw!(SYS_dup, old))) }
+    fn dup (old: c_int) -> c_int { errno::int(copied(old, unsafe_call!(SYS_dup, old))) }
 
     fn dup2 | __dup2 (old: c_int, new: c_int) -> c_int { errno::int(onto(old, new)) }
 
@@ -52,7 +52,7 @@ pub fn shut(fd: c_int) -> Result<usize, Errno> {
         return Err(Errno::BADF);
     }
     fdtable::reset(fd);
-    raw!(SYS_close, fd)
+    unsafe_call!(SYS_close, fd)
 }
 
 /// close_range(2); descriptors of ours stay.
@@ -72,13 +72,13 @@ fn shut_all(first: c_uint, last: c_uint, flags: c_uint) -> Result<usize, Errno> 
     if flags & CLOSE_RANGE_CLOEXEC == 0 && first <= last {
         fdtable::reset_range(first, last);
     }
-    raw!(SYS_close_range, first, last, flags)
+    unsafe_call!(SYS_close_range, first, last, flags)
 }
 
 /// dup2(2).
 pub fn onto(old: c_int, new: c_int) -> Result<usize, Errno> {
     if old == new {
-        return raw!(SYS_fcntl, old, libc::F_GETFD).map(|_| new as usize);
+        return unsafe_call!(SYS_fcntl, old, libc::F_GETFD).map(|_| new as usize);
     }
     onto_with(old, new, 0)
 }
@@ -86,7 +86,7 @@ pub fn onto(old: c_int, new: c_int) -> Result<usize, Errno> {
 /// dup3(2).
 pub fn onto_with(old: c_int, new: c_int, flags: c_int) -> Result<usize, Errno> {
     kept::make_way(new);
-    copied(old, raw!(SYS_dup3, old, new, flags))
+    copied(old, unsafe_call!(SYS_dup3, old, new, flags))
 }
 
 /// A duplicate of `old` was made.

@@ -11,7 +11,7 @@ use crate::client::DAEMON;
 use crate::guard::{self, Shown};
 use crate::real::real;
 use crate::sys::entries::{self, NAME};
-use crate::sys::{self, raw};
+use crate::sys::{self, unsafe_call};
 use crate::{app, errno, session};
 
 const AT_REMOVEDIR: c_int = 0x200;
@@ -100,7 +100,7 @@ unsafe fn is_shown(dir: c_int, entry: *mut dirent64) -> bool {
 /// As the system call.
 pub unsafe fn read(fd: c_int, buffer: *mut u8, len: usize) -> Result<usize, Errno> {
     loop {
-        let filled = raw!(SYS_getdents64, fd, buffer, len)?;
+        let filled = unsafe_call!(SYS_getdents64, fd, buffer, len)?;
         if filled == 0 || session::is_off() {
             return Ok(filled);
         }
@@ -148,7 +148,7 @@ unsafe fn scanned(
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
         let fd = sys::openat(dir, path, flags, 0).ok()?;
         let is_guarded = look(fd, |_, shown| shown != Shown::Plain);
-        if is_guarded && raw!(SYS_lseek, fd, 0, libc::SEEK_SET).is_ok() {
+        if is_guarded && unsafe_call!(SYS_lseek, fd, 0, libc::SEEK_SET).is_ok() {
             return Some(fd);
         }
         sys::close(fd);

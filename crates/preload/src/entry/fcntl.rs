@@ -11,7 +11,7 @@ use super::close_dup::copied;
 use super::{entry, real_or};
 use crate::classify::{self, Intent, Kind};
 use crate::fdtable::{self, Entry, mark};
-use crate::sys::{self, raw};
+use crate::sys::{self, unsafe_call};
 use crate::{cached, errno};
 
 entry! {
@@ -33,7 +33,7 @@ entry! {
 
 /// fcntl(2).
 pub fn control(fd: c_int, command: c_int, arg: usize) -> Result<usize, Errno> {
-    let call = || raw!(SYS_fcntl, fd, command, arg);
+    let call = || unsafe_call!(SYS_fcntl, fd, command, arg);
     match command {
         libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => copied(fd, call()),
         libc::F_GETFL => call().map(|flags| flags | stripped(fdtable::get(fd)) as usize),
@@ -57,13 +57,13 @@ fn stripped(entry: Entry) -> c_int {
 /// kernel ignores O_SYNC and O_DSYNC here, and so do we.)
 fn set_flags(fd: c_int, flags: c_int) -> Result<usize, Errno> {
     let Kind::Managed(target) = classify::of(fd, Intent::Write) else {
-        return raw!(SYS_fcntl, fd, libc::F_SETFL, flags);
+        return unsafe_call!(SYS_fcntl, fd, libc::F_SETFL, flags);
     };
     let before = sys::flags(fd)?;
     let direct = flags & libc::O_DIRECT != 0;
     let really_direct = before & libc::O_DIRECT != 0;
     let passed = if direct && !really_direct { flags & !libc::O_DIRECT } else { flags };
-    let done = raw!(SYS_fcntl, fd, libc::F_SETFL, passed)?;
+    let done = unsafe_call!(SYS_fcntl, fd, libc::F_SETFL, passed)?;
     fdtable::set(fd, fdtable::get(fd).with(mark::DIRECT, direct && !really_direct));
     if (before ^ flags) & libc::O_APPEND != 0 {
         let appends = |fd| sys::flags(fd).is_ok_and(|flags| flags & libc::O_APPEND != 0);
@@ -75,8 +75,8 @@ fn set_flags(fd: c_int, flags: c_int) -> Result<usize, Errno> {
 /// ioctl(2): the ones that change a regular file's content make it leave the log.
 pub fn device(fd: c_int, request: c_ulong, arg: usize) -> Result<usize, Errno> {
     match changes_content(request) {
-        true => classify::pass(fd, || raw!(SYS_ioctl, fd, request, arg)),
-        false => raw!(SYS_ioctl, fd, request, arg),
+        true => classify::pass(fd, || unsafe_call!(SYS_ioctl, fd, request, arg)),
+        false => unsafe_call!(SYS_ioctl, fd, request, arg),
     }
 }
 

@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_int, c_uint};
 use libc::{AT_FDCWD, AT_SYMLINK_NOFOLLOW};
 
 use super::{entry, real_or};
-use crate::sys::raw;
+use crate::sys::unsafe_call;
 use crate::{errno, guard};
 
 entry! {
@@ -34,7 +34,7 @@ entry! {
         })
     }
     fn access (path: *const c_char, mode: c_int) -> c_int {
-        guard::with(AT_FDCWD, path, |path| errno::int(raw!(SYS_faccessat, AT_FDCWD, path, mode)))
+        guard::with(AT_FDCWD, path, |path| errno::int(unsafe_call!(SYS_faccessat, AT_FDCWD, path, mode)))
     }
     fn faccessat (dir: c_int, path: *const c_char, mode: c_int, flags: c_int) -> c_int {
         guard::with(dir, path, |path| {
@@ -54,5 +54,5 @@ entry! {
 /// As fstatat(2).
 pub unsafe fn status(dir: c_int, path: *const c_char, into: *mut libc::stat, flags: c_int) -> c_int {
     // SAFETY: the caller's.
-    unsafe { guard::with(dir, path, |path| errno::int(raw!(SYS_newfstatat, dir, path, into, flags))) }
+    unsafe { guard::with(dir, path, |path| errno::int(unsafe_call!(SYS_newfstatat, dir, path, into, flags))) }
 }

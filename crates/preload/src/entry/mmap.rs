@@ -8,7 +8,7 @@ use seawall_core::Errno;
 use super::entry;
 use crate::classify::{self, Intent, Kind, Target};
 use crate::holds::{self, Why};
-use crate::sys::raw;
+use crate::sys::unsafe_call;
 use crate::{app, cached, errno};
 
 const MAP_TYPE: c_int = 0x0f;
@@ -25,7 +25,7 @@ entry! {
     fn mprotect (at: *mut c_void, len: usize, prot: c_int) -> c_int { errno::int(protect(at, len, prot)) }
     fn pkey_mprotect (at: *mut c_void, len: usize, prot: c_int, key: c_int) -> c_int {
         prepare(at, len, prot);
-        errno::int(raw!(SYS_pkey_mprotect, at, len, prot, key))
+        errno::int(unsafe_call!(SYS_pkey_mprotect, at, len, prot, key))
     }
     fn mremap (at: *mut c_void, len: usize, new_len: usize, flags: c_int, to: *mut c_void) -> *mut c_void {
         address(remap(at, len, new_len, flags, to))
@@ -46,7 +46,7 @@ pub fn map(
     fd: c_int,
     offset: i64,
 ) -> Result<usize, Errno> {
-    let call = || raw!(SYS_mmap, at, len, prot, flags, fd, offset);
+    let call = || unsafe_call!(SYS_mmap, at, len, prot, flags, fd, offset);
     let shared =
         matches!(flags & MAP_TYPE, MAP_SHARED | MAP_SHARED_VALIDATE) && flags & libc::MAP_ANONYMOUS == 0;
     if flags & libc::MAP_FIXED != 0 {
@@ -98,7 +98,7 @@ fn held(
 /// munmap(2).
 pub fn unmap(at: *mut c_void, len: usize) -> Result<usize, Errno> {
     app::forget_pages();
-    let done = raw!(SYS_munmap, at, len)?;
+    let done = unsafe_call!(SYS_munmap, at, len)?;
     if holds::any() {
         holds::unmapped(at as usize, len);
     }
@@ -108,7 +108,7 @@ pub fn unmap(at: *mut c_void, len: usize) -> Result<usize, Errno> {
 /// mprotect(2).
 pub fn protect(at: *mut c_void, len: usize, prot: c_int) -> Result<usize, Errno> {
     prepare(at, len, prot);
-    raw!(SYS_mprotect, at, len, prot)
+    unsafe_call!(SYS_mprotect, at, len, prot)
 }
 
 fn prepare(at: *mut c_void, len: usize, prot: c_int) {
@@ -131,7 +131,7 @@ pub fn remap(
     to: *mut c_void,
 ) -> Result<usize, Errno> {
     app::forget_pages();
-    let new = raw!(SYS_mremap, at, len, new_len, flags, to)?;
+    let new = unsafe_call!(SYS_mremap, at, len, new_len, flags, to)?;
     if holds::any() {
         let stays = len == 0 || flags & MREMAP_DONTUNMAP != 0;
         holds::moved(at as usize, if stays { 0 } else { len }, new, new_len);

@@ -9,7 +9,7 @@ use seawall_core::{Errno, policy, stand_in};
 use super::{directory, entry};
 use crate::client::DAEMON;
 use crate::look::{self, Seen};
-use crate::sys::{self, raw};
+use crate::sys::{self, unsafe_call};
 use crate::{app, cached, errno, fdtable, guard, session};
 
 const RENAME_EXCHANGE: c_uint = 2;
@@ -94,8 +94,8 @@ unsafe fn move_file(
     flags: c_uint,
 ) -> Result<usize, Errno> {
     let rename = || match flags {
-        0 => raw!(SYS_renameat, old_dir, old, new_dir, new).map(drop),
-        _ => raw!(SYS_renameat2, old_dir, old, new_dir, new, flags).map(drop),
+        0 => unsafe_call!(SYS_renameat, old_dir, old, new_dir, new).map(drop),
+        _ => unsafe_call!(SYS_renameat2, old_dir, old, new_dir, new, flags).map(drop),
     };
     // SAFETY: the caller's.
     let over = unsafe { app::path(new) }.filter(|_| flags & RENAME_EXCHANGE == 0);
@@ -177,7 +177,7 @@ unsafe fn link_file(
     new: *const c_char,
     flags: c_int,
 ) -> Result<usize, Errno> {
-    let call = || raw!(SYS_linkat, old_dir, old, new_dir, new, flags);
+    let call = || unsafe_call!(SYS_linkat, old_dir, old, new_dir, new, flags);
     // linkat's flags are the reverse of fstatat's: it does not follow links unless told to.
     let follow = if flags & libc::AT_SYMLINK_FOLLOW != 0 { 0 } else { AT_SYMLINK_NOFOLLOW };
     // SAFETY: the caller's.
@@ -198,7 +198,7 @@ unsafe fn link_file(
 
 /// symlinkat(2). If it makes a tablespace the daemon hears of it before a file can be made in there.
 pub unsafe fn pointed(to: *const c_char, dir: c_int, path: *const c_char) -> Result<usize, Errno> {
-    let done = raw!(SYS_symlinkat, to, dir, path)?;
+    let done = unsafe_call!(SYS_symlinkat, to, dir, path)?;
     // SAFETY: the caller's.
     let path = unsafe { app::path(path) };
     let leads_to_data = path.is_some_and(|path| policy::may_be_tablespace(path.to_bytes()));
@@ -216,7 +216,7 @@ pub unsafe fn removed(dir: c_int, path: *const c_char, flags: c_int) -> Result<u
     let remove = |path: *const c_char| {
         // SAFETY: the caller's.
         let name = unsafe { app::path(path) }.filter(|_| flags & AT_REMOVEDIR == 0);
-        let unlink = || raw!(SYS_unlinkat, dir, path, flags);
+        let unlink = || unsafe_call!(SYS_unlinkat, dir, path, flags);
         let call = || cached::change_named(dir, name, AT_SYMLINK_NOFOLLOW, unlink);
         // SAFETY: the caller's.
         match unsafe { seen(dir, path) }.filter(|_| flags & AT_REMOVEDIR == 0) {

@@ -13,7 +13,7 @@ use super::truncate_fallocate::file as truncate;
 use super::{point, real_or};
 use crate::classify::{self, Intent, Kind};
 use crate::fdtable::{self, mark};
-use crate::sys::{self, raw};
+use crate::sys::{self, unsafe_call};
 use crate::{app, cached, errno, guard, look, session};
 
 const HERE: c_int = libc::AT_FDCWD;
@@ -96,7 +96,7 @@ pub unsafe fn at(dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) ->
         let name = unsafe { app::path(path) }.filter(|_| is_delicate(flags) && !session::is_off());
         match name {
             Some(name) => delicate(dir, name, flags, mode),
-            None => raw!(SYS_openat, dir, path, flags, mode).inspect(|fd| plain(*fd as c_int, flags)),
+            None => unsafe_call!(SYS_openat, dir, path, flags, mode).inspect(|fd| plain(*fd as c_int, flags)),
         }
     };
     // SAFETY: the caller's.

@@ -6,7 +6,7 @@ use libc::{FILE, mode_t, msghdr, sockaddr, socklen_t};
 use seawall_core::Errno;
 
 use super::{entry, point, real_or};
-use crate::sys::raw;
+use crate::sys::unsafe_call;
 use crate::{classify, errno, fdtable, socket, unseen};
 
 /// A descriptor is new to the application.
@@ -51,45 +51,45 @@ unsafe fn pair(fds: *const c_int, result: Result<usize, Errno>) -> c_int {
 
 entry! {
     fn socket (domain: c_int, kind: c_int, protocol: c_int) -> c_int {
-        new(raw!(SYS_socket, domain, kind, protocol))
+        new(unsafe_call!(SYS_socket, domain, kind, protocol))
     }
     fn socketpair (domain: c_int, kind: c_int, protocol: c_int, fds: *mut c_int) -> c_int {
-        pair(fds, raw!(SYS_socketpair, domain, kind, protocol, fds))
+        pair(fds, unsafe_call!(SYS_socketpair, domain, kind, protocol, fds))
     }
-    fn pipe | __pipe (fds: *mut c_int) -> c_int { pair(fds, raw!(SYS_pipe2, fds, 0)) }
-    fn pipe2 (fds: *mut c_int, flags: c_int) -> c_int { pair(fds, raw!(SYS_pipe2, fds, flags)) }
-    fn eventfd (count: c_uint, flags: c_int) -> c_int { new(raw!(SYS_eventfd2, count, flags)) }
+    fn pipe | __pipe (fds: *mut c_int) -> c_int { pair(fds, unsafe_call!(SYS_pipe2, fds, 0)) }
+    fn pipe2 (fds: *mut c_int, flags: c_int) -> c_int { pair(fds, unsafe_call!(SYS_pipe2, fds, flags)) }
+    fn eventfd (count: c_uint, flags: c_int) -> c_int { new(unsafe_call!(SYS_eventfd2, count, flags)) }
     fn signalfd (fd: c_int, mask: *const c_void, flags: c_int) -> c_int {
         const KERNEL_SIGSET_BYTES: usize = 8;
-        new(raw!(SYS_signalfd4, fd, mask, KERNEL_SIGSET_BYTES, flags))
+        new(unsafe_call!(SYS_signalfd4, fd, mask, KERNEL_SIGSET_BYTES, flags))
     }
-    fn timerfd_create (clock: c_int, flags: c_int) -> c_int { new(raw!(SYS_timerfd_create, clock, flags)) }
+    fn timerfd_create (clock: c_int, flags: c_int) -> c_int { new(unsafe_call!(SYS_timerfd_create, clock, flags)) }
     fn epoll_create (size: c_int) -> c_int {
         if size <= 0 {
             return errno::int(Err(Errno::INVAL));
         }
-        new(raw!(SYS_epoll_create1, 0))
+        new(unsafe_call!(SYS_epoll_create1, 0))
     }
-    fn epoll_create1 (flags: c_int) -> c_int { new(raw!(SYS_epoll_create1, flags)) }
-    fn inotify_init () -> c_int { new(raw!(SYS_inotify_init1, 0)) }
-    fn inotify_init1 (flags: c_int) -> c_int { new(raw!(SYS_inotify_init1, flags)) }
+    fn epoll_create1 (flags: c_int) -> c_int { new(unsafe_call!(SYS_epoll_create1, flags)) }
+    fn inotify_init () -> c_int { new(unsafe_call!(SYS_inotify_init1, 0)) }
+    fn inotify_init1 (flags: c_int) -> c_int { new(unsafe_call!(SYS_inotify_init1, flags)) }
     fn fanotify_init (flags: c_uint, event_flags: c_uint) -> c_int {
-        new(raw!(SYS_fanotify_init, flags, event_flags))
+        new(unsafe_call!(SYS_fanotify_init, flags, event_flags))
     }
-    fn memfd_create (name: *const c_char, flags: c_uint) -> c_int { new(raw!(SYS_memfd_create, name, flags)) }
-    fn pidfd_open (pid: c_int, flags: c_uint) -> c_int { new(raw!(SYS_pidfd_open, pid, flags)) }
+    fn memfd_create (name: *const c_char, flags: c_uint) -> c_int { new(unsafe_call!(SYS_memfd_create, name, flags)) }
+    fn pidfd_open (pid: c_int, flags: c_uint) -> c_int { new(unsafe_call!(SYS_pidfd_open, pid, flags)) }
     fn pidfd_getfd (pidfd: c_int, fd: c_int, flags: c_uint) -> c_int {
-        new(raw!(SYS_pidfd_getfd, pidfd, fd, flags))
+        new(unsafe_call!(SYS_pidfd_getfd, pidfd, fd, flags))
     }
-    fn fsopen (name: *const c_char, flags: c_uint) -> c_int { new(raw!(SYS_fsopen, name, flags)) }
+    fn fsopen (name: *const c_char, flags: c_uint) -> c_int { new(unsafe_call!(SYS_fsopen, name, flags)) }
     fn fsmount (fd: c_int, flags: c_uint, attributes: c_uint) -> c_int {
-        new(raw!(SYS_fsmount, fd, flags, attributes))
+        new(unsafe_call!(SYS_fsmount, fd, flags, attributes))
     }
     fn fspick (dir: c_int, path: *const c_char, flags: c_uint) -> c_int {
-        new(raw!(SYS_fspick, dir, path, flags))
+        new(unsafe_call!(SYS_fspick, dir, path, flags))
     }
     fn open_tree (dir: c_int, path: *const c_char, flags: c_uint) -> c_int {
-        new(raw!(SYS_open_tree, dir, path, flags))
+        new(unsafe_call!(SYS_open_tree, dir, path, flags))
     }
 }
 
@@ -97,24 +97,24 @@ point! {
     fn accept (fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int,
         passes if { true } then |made| { given(made); }
     {
-        new(raw!(SYS_accept, fd, address, len))
+        new(unsafe_call!(SYS_accept, fd, address, len))
     }
     fn accept4 (fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int,
         passes if { true } then |made| { given(made); }
     {
-        new(raw!(SYS_accept4, fd, address, len, flags))
+        new(unsafe_call!(SYS_accept4, fd, address, len, flags))
     }
     fn recvmsg (fd: c_int, message: *mut msghdr, flags: c_int) -> isize,
         passes if { true } then |received| { came(message, (received >= 0).into()) }
     {
-        let received = raw!(SYS_recvmsg, fd, message, flags);
+        let received = unsafe_call!(SYS_recvmsg, fd, message, flags);
         came(message, received.is_ok().into());
         errno::long(received)
     }
     fn recvmmsg (
         fd: c_int, messages: *mut libc::mmsghdr, n: c_uint, flags: c_int, limit: *mut libc::timespec
     ) -> c_int, passes if { true } then |received| { all_came(messages, received) } {
-        let received = errno::int(raw!(SYS_recvmmsg, fd, messages, n, flags, limit));
+        let received = errno::int(unsafe_call!(SYS_recvmmsg, fd, messages, n, flags, limit));
         all_came(messages, received);
         received
     }

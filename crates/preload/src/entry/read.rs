@@ -10,7 +10,7 @@ use seawall_core::Errno;
 
 use super::{point, real_or};
 use crate::cached::{self, Wanted};
-use crate::sys::raw;
+use crate::sys::unsafe_call;
 use crate::{app, errno};
 
 point! {
@@ -52,7 +52,7 @@ pub unsafe fn at(fd: c_int, into: *mut c_void, len: usize, offset: i64) -> Resul
     // SAFETY: the caller's.
     match unsafe { cached::read(Wanted { fd, offset, len }, memory) } {
         Some(done) => done,
-        None => raw!(SYS_pread64, fd, into, len, offset),
+        None => unsafe_call!(SYS_pread64, fd, into, len, offset),
     }
 }
 
@@ -61,7 +61,7 @@ pub unsafe fn vector_at(fd: c_int, iov: *const iovec, count: c_int, offset: i64)
     // SAFETY: the caller's.
     match unsafe { through(fd, iov, count, offset) } {
         Some(done) => done,
-        None => raw!(SYS_preadv, fd, iov, count, offset, 0),
+        None => unsafe_call!(SYS_preadv, fd, iov, count, offset, 0),
     }
 }
 
@@ -75,7 +75,7 @@ pub unsafe fn vector(
 ) -> Result<usize, Errno> {
     // SAFETY: the caller's.
     let done = if flags == 0 { unsafe { through(fd, iov, count, offset) } } else { None };
-    done.unwrap_or_else(|| raw!(SYS_preadv2, fd, iov, count, offset, 0, flags))
+    done.unwrap_or_else(|| unsafe_call!(SYS_preadv2, fd, iov, count, offset, 0, flags))
 }
 
 unsafe fn through(fd: c_int, iov: *const iovec, count: c_int, offset: i64) -> Option<Result<usize, Errno>> {

@@ -10,7 +10,7 @@ use seawall_core::{Errno, Scope};
 
 use super::{entry, point};
 use crate::classify::{self, Intent, Kind};
-use crate::sys::raw;
+use crate::sys::unsafe_call;
 use crate::{cached, errno, journal, session, strays, sys};
 
 static DIRECTORIES: Synced = Synced::new();
@@ -53,13 +53,13 @@ pub fn everything() {
     if journal::harden_all().is_err() {
         sys::say(&["sync: what is in the log could not be made durable; the daemon's log says why"]);
     }
-    let _ = raw!(SYS_sync);
+    let _ = unsafe_call!(SYS_sync);
 }
 
 /// syncfs(2).
 pub fn file_system(fd: c_int) -> Result<usize, Errno> {
     journal::harden_all()?;
-    raw!(SYS_syncfs, fd)
+    unsafe_call!(SYS_syncfs, fd)
 }
 
 /// msync(2).
@@ -67,5 +67,5 @@ pub fn mapping(at: *mut c_void, len: usize, flags: c_int) -> Result<usize, Errno
     if flags & libc::MS_SYNC != 0 {
         journal::harden_all()?;
     }
-    raw!(SYS_msync, at, len, flags)
+    unsafe_call!(SYS_msync, at, len, flags)
 }

@@ -116,7 +116,8 @@ unsafe fn dispatch(nr: c_long, args: [usize; 6]) -> Result<usize, Errno> {
 /// What changes a file's content.
 unsafe fn writes(nr: c_long, [a, b, c, d, e, f]: [usize; 6]) -> Option<Result<usize, Errno>> {
     let fd = a as c_int;
-    let through = |out: usize| pass(out as c_int, || sys::raw_words(nr, [a, b, c, d, e, f]));
+    // SAFETY: the caller's.
+    let through = |out: usize| pass(out as c_int, || unsafe { sys::call(nr, [a, b, c, d, e, f]) });
     // SAFETY: the caller's.
     Some(unsafe {
         match nr {
@@ -207,7 +208,8 @@ unsafe fn descriptors(nr: c_long, [a, b, c, d, e, f]: [usize; 6]) -> Option<Resu
     Some(match nr {
         libc::SYS_close => close_dup::shut(fd),
         libc::SYS_close_range => close_dup::shut_range(a as c_uint, b as c_uint, c as c_uint),
-        libc::SYS_dup => close_dup::copied(fd, sys::raw_words(nr, [a, b, c, d, e, f])),
+        // SAFETY: the caller's.
+        libc::SYS_dup => close_dup::copied(fd, unsafe { sys::call(nr, [a]) }),
         libc::SYS_dup3 => close_dup::onto_with(fd, second, c as c_int),
         libc::SYS_fcntl => fcntl::control(fd, second, c),
         libc::SYS_ioctl => fcntl::device(fd, b as c_ulong, c),

@@ -7,7 +7,7 @@ use seawall_core::Errno;
 
 use super::{entry, point, real_or};
 use crate::classify::{self, Intent, Kind, Target};
-use crate::sys::{self, raw};
+use crate::sys::{self, unsafe_call};
 use crate::{app, cached, errno, guard, look};
 
 entry! {
@@ -19,7 +19,7 @@ entry! {
     fn posix_fallocate | posix_fallocate64 (fd: c_int, offset: i64, len: i64) -> c_int {
         let answer = extend(fd, offset, len, true, || {
             // As libc begins; what it does where that is not supported stores zeros.
-            let done = raw!(SYS_fallocate, fd, 0, offset, len).map(drop);
+            let done = unsafe_call!(SYS_fallocate, fd, 0, offset, len).map(drop);
             if done != Err(Errno::OPNOTSUPP) {
                 return done;
             }
@@ -40,7 +40,7 @@ point! {
 
 /// ftruncate(2).
 pub fn file(fd: c_int, len: i64) -> Result<usize, Errno> {
-    let call = || raw!(SYS_ftruncate, fd, len).map(drop);
+    let call = || unsafe_call!(SYS_ftruncate, fd, len).map(drop);
     let len = u64::try_from(len).ok();
     let logged = |t: &Target, len, call| t.engine.truncate(t.who, t.file, sys::borrow(fd), len, call);
     cached::change(fd, || resize(fd, len, logged, call)).map(|()| 0)
@@ -56,8 +56,8 @@ pub unsafe fn by_path(path: *const c_char, len: i64) -> Result<usize, Errno> {
         let name = unsafe { app::path(path) };
         let seen = name.and_then(|path| look::at(libc::AT_FDCWD, path, 0));
         cached::change_named(libc::AT_FDCWD, name, 0, || match seen {
-            Some(seen) => seen.pass(|| raw!(SYS_truncate, path, len)),
-            None => raw!(SYS_truncate, path, len),
+            Some(seen) => seen.pass(|| unsafe_call!(SYS_truncate, path, len)),
+            None => unsafe_call!(SYS_truncate, path, len),
         })
     };
     // SAFETY: the caller's.
@@ -66,7 +66,7 @@ pub unsafe fn by_path(path: *const c_char, len: i64) -> Result<usize, Errno> {
 
 /// fallocate(2), in every mode.
 pub fn allocate(fd: c_int, mode: c_int, offset: i64, len: i64) -> Result<usize, Errno> {
-    let call = || raw!(SYS_fallocate, fd, mode, offset, len);
+    let call = || unsafe_call!(SYS_fallocate, fd, mode, offset, len);
     match mode {
         0 | libc::FALLOC_FL_KEEP_SIZE => extend(fd, offset, len, mode == 0, || call().map(drop)).map(|()| 0),
         _ => classify::pass(fd, call),

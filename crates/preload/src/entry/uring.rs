@@ -10,7 +10,7 @@ use super::origin::made;
 use crate::app;
 use crate::real::real;
 use crate::rings::{self, Ring};
-use crate::sys::{self, raw};
+use crate::sys::{self, unsafe_call};
 
 /// Where `flags` stands in the kernel's `struct io_uring_params`, in words.
 const FLAGS: usize = 2;
@@ -150,18 +150,25 @@ unsafe fn set_up(flags: c_uint, ring: *const Ring, call: impl FnOnce() -> c_int)
 }
 
 /// io_uring_setup(2): nobody will tell what is submitted.
-pub fn setup(entries: c_uint, params: *mut c_void) -> Result<usize, Errno> {
+///
+/// # Safety
+/// As the call: the kernel writes `params`.
+pub unsafe fn setup(entries: c_uint, params: *mut c_void) -> Result<usize, Errno> {
     if rings::are_refused() {
         return Err(Errno::NOSYS);
     }
     rings::hide();
-    made(raw!(SYS_io_uring_setup, entries, params))
+    made(unsafe_call!(SYS_io_uring_setup, entries, params))
 }
 
 /// io_uring_enter(2): as for [`setup`].
-pub fn enter(args: [usize; 6]) -> Result<usize, Errno> {
+///
+/// # Safety
+/// As the call: the kernel reads what the arguments and the ring's entries name, and writes there.
+pub unsafe fn enter(args: [usize; 6]) -> Result<usize, Errno> {
     if args[1] > 0 {
         rings::hide();
     }
-    sys::raw_words(libc::SYS_io_uring_enter, args)
+    // SAFETY: the caller's.
+    unsafe { sys::call(libc::SYS_io_uring_enter, args) }
 }

@@ -15,7 +15,7 @@ use crate::cached::{self, Span};
 use crate::classify::{self, Intent, Kind, Target, Watched, is_left_alone};
 use crate::fdtable::mark;
 use crate::mapped::Turn;
-use crate::sys::{self, raw};
+use crate::sys::{self, unsafe_call};
 use crate::{app, errno};
 
 const RWF_DSYNC: c_int = 2;
@@ -84,13 +84,13 @@ pub unsafe fn plain(fd: c_int, data: *const c_void, len: usize) -> Result<usize,
     let how = How { at: At::Cursor, flags: 0, len: Some(len) };
     // SAFETY: the caller's.
     let slices = || unsafe { app::bytes(data, len) }.map(core::iter::once);
-    change(fd, how, slices, || raw!(SYS_write, fd, data, len))
+    change(fd, how, slices, || unsafe_call!(SYS_write, fd, data, len))
 }
 
 /// pwrite(2).
 #[inline]
 pub unsafe fn at(fd: c_int, data: *const c_void, len: usize, offset: i64) -> Result<usize, Errno> {
-    let call = || raw!(SYS_pwrite64, fd, data, len, offset);
+    let call = || unsafe_call!(SYS_pwrite64, fd, data, len, offset);
     let Ok(from) = u64::try_from(offset) else { return call() };
     // SAFETY: the caller's.
     let slices = || unsafe { app::bytes(data, len) }.map(core::iter::once);
@@ -115,8 +115,8 @@ pub unsafe fn vector(
     flags: c_int,
 ) -> Result<usize, Errno> {
     let call = |flags: c_int| match (offset, flags) {
-        (-1, 0) => raw!(SYS_writev, fd, iov, count),
-        _ => raw!(SYS_pwritev2, fd, iov, count, offset, 0, flags),
+        (-1, 0) => unsafe_call!(SYS_writev, fd, iov, count),
+        _ => unsafe_call!(SYS_pwritev2, fd, iov, count, offset, 0, flags),
     };
     let at = match u64::try_from(offset) {
         Ok(from) => At::Offset(from),
@@ -260,7 +260,7 @@ fn scope(flags: c_int, marks: u64) -> Scope {
 fn aligned<'d>(fd: c_int, at: At, slices: impl Iterator<Item = &'d [u8]> + Clone) -> Result<(), Errno> {
     let from = match at {
         At::Offset(from) => from as usize,
-        At::Cursor => raw!(SYS_lseek, fd, 0, libc::SEEK_CUR)?,
+        At::Cursor => unsafe_call!(SYS_lseek, fd, 0, libc::SEEK_CUR)?,
         At::CursorAtEnd | At::End => 0,
     };
     let fits = |memory: usize, offset: usize| {
@@ -281,7 +281,7 @@ fn alignment(fd: c_int) -> (usize, usize) {
     const FALLBACK: usize = 512;
     // SAFETY: all-zero is a valid `statx`: it is plain numbers.
     let mut stat: libc::statx = unsafe { core::mem::zeroed() };
-    let asked = raw!(SYS_statx, fd, c"".as_ptr(), libc::AT_EMPTY_PATH, STATX_DIOALIGN, &raw mut stat);
+    let asked = unsafe_call!(SYS_statx, fd, c"".as_ptr(), libc::AT_EMPTY_PATH, STATX_DIOALIGN, &raw mut stat);
     let known = asked.is_ok() && stat.stx_mask & STATX_DIOALIGN != 0 && stat.stx_dio_offset_align > 0;
     match known {
         true => (stat.stx_dio_mem_align.max(1) as usize, stat.stx_dio_offset_align as usize),

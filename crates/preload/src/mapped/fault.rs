@@ -10,7 +10,7 @@ use core::sync::atomic::{
 };
 
 use super::{Row, TABLE};
-use crate::sys::{self, raw};
+use crate::sys::{self, unsafe_call};
 
 const UNASKED: u32 = 0;
 const ASKING: u32 = 1;
@@ -61,7 +61,7 @@ impl Row {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
         let (at, len) = (self.at.load(Relaxed), self.len.load(Relaxed));
         self.broken.store(true, Release);
-        raw!(SYS_mmap, at, len, prot, flags, -1isize, 0).is_ok()
+        unsafe_call!(SYS_mmap, at, len, prot, flags, -1isize, 0).is_ok()
     }
 }
 
@@ -73,7 +73,7 @@ fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, code
             // The access is repeated, or the signal sent anew, and ends as it would have.
             sys::handle_by_default(signal);
             if code <= 0 {
-                let _ = raw!(SYS_tgkill, sys::getpid(), sys::gettid(), signal);
+                let _ = unsafe_call!(SYS_tgkill, sys::getpid(), sys::gettid(), signal);
             }
         }
         // SAFETY: the application's own handler, of the type that its flags say.

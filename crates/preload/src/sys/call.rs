@@ -50,19 +50,14 @@ unsafe fn instruction(nr: usize, [a, b, c, d, e, f]: [usize; 6]) -> usize {
     answer
 }
 
-/// `raw!(SYS_name, arguments…)`: hands the application's own call to the kernel.
-macro_rules! raw {
+/// `unsafe_call!(SYS_name, arguments…)`: [`call`] by name. The macro writes `unsafe` itself, so whoever uses it answers for
+/// this: the application made this call with these arguments, or they are ours, and what the kernel reads or writes by
+/// them is alive and nobody else's meanwhile. Where a number comes from elsewhere, `call` is called.
+macro_rules! unsafe_call {
     ($nr:ident $(, $arg:expr)* $(,)?) => {{
         #[allow(unused_unsafe)]
-        // SAFETY: the application made this call with these arguments (or they are ours and live): what it
-        // does to memory is what was asked for, and the kernel checks every address.
+        // SAFETY: what is said above, by whoever wrote the name of this macro.
         unsafe { $crate::sys::call(libc::$nr, [$($arg as usize),*]) }
     }};
 }
-pub(crate) use raw;
-
-/// The application's own call by number, as [`raw!`].
-pub fn raw_words(nr: c_long, args: [usize; 6]) -> Result<usize, Errno> {
-    // SAFETY: as for `raw!`: the application's own call with its own arguments.
-    unsafe { call(nr, args) }
-}
+pub(crate) use unsafe_call;

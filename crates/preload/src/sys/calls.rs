@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 use rustix::fd::BorrowedFd;
 use seawall_core::{Errno, Scope};
 
-use super::call::raw;
+use super::call::{call, unsafe_call};
 
 /// What a look at a file tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl From<libc::stat> for Stat {
 /// fstat(2).
 pub fn fstat(fd: c_int) -> Result<Stat, Errno> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
-    raw!(SYS_fstat, fd, stat.as_mut_ptr())?;
+    unsafe_call!(SYS_fstat, fd, stat.as_mut_ptr())?;
     // SAFETY: the kernel filled it.
     Ok(unsafe { stat.assume_init() }.into())
 }
@@ -69,7 +69,8 @@ pub fn fstat(fd: c_int) -> Result<Stat, Errno> {
 /// change, which then shows a finer time (Linux 6.13).
 pub fn identity(fd: c_int) -> Result<(u64, u64), Errno> {
     let mut found = MaybeUninit::<libc::statx>::zeroed();
-    match raw!(SYS_statx, fd, c"".as_ptr(), libc::AT_EMPTY_PATH, libc::STATX_INO, found.as_mut_ptr()) {
+    match unsafe_call!(SYS_statx, fd, c"".as_ptr(), libc::AT_EMPTY_PATH, libc::STATX_INO, found.as_mut_ptr())
+    {
         Ok(_) => {
             // SAFETY: the kernel filled it.
             let found = unsafe { found.assume_init() };
@@ -83,7 +84,7 @@ pub fn identity(fd: c_int) -> Result<(u64, u64), Errno> {
 /// fstatat(2).
 pub fn fstatat(dir: c_int, path: &CStr, flags: c_int) -> Result<Stat, Errno> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
-    raw!(SYS_newfstatat, dir, path.as_ptr(), stat.as_mut_ptr(), flags)?;
+    unsafe_call!(SYS_newfstatat, dir, path.as_ptr(), stat.as_mut_ptr(), flags)?;
     // SAFETY: the kernel filled it.
     Ok(unsafe { stat.assume_init() }.into())
 }
@@ -96,37 +97,47 @@ pub fn exists(dir: c_int, path: &CStr) -> bool {
 /// True if there is a directory at the path.
 pub fn is_directory(dir: c_int, path: &CStr) -> bool {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
-    let found = raw!(SYS_newfstatat, dir, path.as_ptr(), stat.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW);
+    let found =
+        unsafe_call!(SYS_newfstatat, dir, path.as_ptr(), stat.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW);
     // SAFETY: the kernel filled it.
     found.is_ok() && unsafe { stat.assume_init() }.st_mode & libc::S_IFMT == libc::S_IFDIR
 }
 
 /// True if what is at the path, if that is no symbolic link, has this extended attribute.
 pub fn has_attribute(path: &CStr, name: &CStr) -> bool {
-    raw!(SYS_lgetxattr, path.as_ptr(), name.as_ptr(), 0, 0).is_ok()
+    unsafe_call!(SYS_lgetxattr, path.as_ptr(), name.as_ptr(), 0, 0).is_ok()
 }
 
 /// close(2) of a descriptor of our own.
 pub fn close(fd: c_int) {
-    let _ = raw!(SYS_close, fd);
+    let _ = unsafe_call!(SYS_close, fd);
 }
 
 /// fsync(2) or fdatasync(2).
 pub fn sync(fd: c_int, scope: Scope) -> Result<(), Errno> {
     match scope {
-        Scope::Data => raw!(SYS_fdatasync, fd).map(drop),
-        Scope::Whole => raw!(SYS_fsync, fd).map(drop),
+        Scope::Data => unsafe_call!(SYS_fdatasync, fd).map(drop),
+        Scope::Whole => unsafe_call!(SYS_fsync, fd).map(drop),
     }
+}
+
+/// How many pages of this stretch of a file are in the page cache: cachestat(2).
+pub fn cached_pages(fd: c_int, from: u64, len: u64) -> Result<u64, Errno> {
+    const SYS_CACHESTAT: core::ffi::c_long = 451;
+    let (range, mut stat) = ([from, len], [0u64; 5]);
+    let arguments = [fd as usize, range.as_ptr() as usize, stat.as_mut_ptr() as usize, 0];
+    // SAFETY: the kernel reads two words of `range` and writes five of `stat`, which both live.
+    unsafe { call(SYS_CACHESTAT, arguments) }.map(|_| stat[0])
 }
 
 /// fcntl(F_GETFL).
 pub fn flags(fd: c_int) -> Result<c_int, Errno> {
-    raw!(SYS_fcntl, fd, libc::F_GETFL).map(|flags| flags as c_int)
+    unsafe_call!(SYS_fcntl, fd, libc::F_GETFL).map(|flags| flags as c_int)
 }
 
 /// openat(2).
 pub fn openat(dir: c_int, path: &CStr, flags: c_int, mode: libc::mode_t) -> Result<c_int, Errno> {
-    raw!(SYS_openat, dir, path.as_ptr(), flags, mode).map(|fd| fd as c_int)
+    unsafe_call!(SYS_openat, dir, path.as_ptr(), flags, mode).map(|fd| fd as c_int)
 }
 
 /// The directory that a path's last part is in, by O_PATH, and that part.
@@ -148,26 +159,26 @@ pub fn parent_of(dir: c_int, path: &CStr) -> Option<(c_int, &[u8])> {
 
 /// getpid(2): some 150 ns, so not for the hot path.
 pub fn getpid() -> u32 {
-    raw!(SYS_getpid).map_or(0, |pid| pid as u32)
+    unsafe_call!(SYS_getpid).map_or(0, |pid| pid as u32)
 }
 
 /// Nanoseconds of a clock.
 pub fn now_ns(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let _ = raw!(SYS_clock_gettime, clock, &raw mut now);
+    let _ = unsafe_call!(SYS_clock_gettime, clock, &raw mut now);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// Sleeps, if no signal comes.
 pub fn nap_ns(ns: u64) {
     let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
-    let _ = raw!(SYS_nanosleep, &raw const time, 0);
+    let _ = unsafe_call!(SYS_nanosleep, &raw const time, 0);
 }
 
 /// The soft limit of a resource.
 pub fn limit(resource: u32) -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    match raw!(SYS_prlimit64, 0, resource, 0, &raw mut limit) {
+    match unsafe_call!(SYS_prlimit64, 0, resource, 0, &raw mut limit) {
         Ok(_) => limit.rlim_cur,
         Err(_) => u64::MAX,
     }
@@ -177,7 +188,8 @@ pub fn limit(resource: u32) -> u64 {
 pub fn name_of(fd: c_int, room: &mut [u8; libc::PATH_MAX as usize]) -> Option<&[u8]> {
     let mut link = [0; 32];
     let link = proc_link(fd, &mut link)?;
-    let len = raw!(SYS_readlinkat, libc::AT_FDCWD, link.as_ptr(), room.as_mut_ptr(), room.len()).ok()?;
+    let len =
+        unsafe_call!(SYS_readlinkat, libc::AT_FDCWD, link.as_ptr(), room.as_mut_ptr(), room.len()).ok()?;
     room.get(..len).filter(|_| len < libc::PATH_MAX as usize)
 }
 
@@ -203,7 +215,7 @@ pub fn proc_link(fd: c_int, room: &mut [u8; 32]) -> Option<&CStr> {
 
 /// The calling thread.
 pub fn gettid() -> u32 {
-    raw!(SYS_gettid).unwrap_or(0) as u32
+    unsafe_call!(SYS_gettid).unwrap_or(0) as u32
 }
 
 /// A handler of SA_SIGINFO.
@@ -240,7 +252,7 @@ pub fn say(parts: &[&str]) {
         line[len..len + n].copy_from_slice(&part.as_bytes()[..n]);
         len += n;
     }
-    let _ = raw!(SYS_write, 2, line.as_ptr(), len);
+    let _ = unsafe_call!(SYS_write, 2, line.as_ptr(), len);
 }
 
 /// A descriptor of the application as the engine wants it.

@@ -5,7 +5,7 @@ use core::mem::offset_of;
 
 use libc::dirent64;
 
-use super::call::raw;
+use super::call::unsafe_call;
 use super::calls::{close, openat};
 
 /// Where in an entry its name begins.
@@ -30,7 +30,7 @@ pub fn name_in(entry: &[u8]) -> &CStr {
 /// no more than it needs.
 pub fn any_entry(dir: c_int, mut is: impl FnMut(&CStr) -> bool) -> bool {
     let mut chunk = Chunk([0; CHUNK]);
-    while let Ok(filled @ 1..) = raw!(SYS_getdents64, dir, chunk.0.as_mut_ptr(), CHUNK) {
+    while let Ok(filled @ 1..) = unsafe_call!(SYS_getdents64, dir, chunk.0.as_mut_ptr(), CHUNK) {
         let mut from = 0;
         while let Some(len) = length_at(&chunk.0[..filled], from) {
             if is(name_in(&chunk.0[from..from + len])) {

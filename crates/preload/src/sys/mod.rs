@@ -6,8 +6,8 @@ mod call;
 mod calls;
 pub mod entries;
 
-pub(crate) use call::raw;
-pub use call::{call, raw_words};
+pub use call::call;
+pub(crate) use call::unsafe_call;
 pub use calls::*;
 pub use entries::each_open;
 
