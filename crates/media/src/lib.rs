@@ -30,6 +30,7 @@ mod flush;
 mod fold;
 #[cfg(feature = "std")]
 mod handle;
+mod line;
 #[cfg(feature = "std")]
 pub mod locks;
 pub mod magic;
@@ -49,6 +50,7 @@ pub use cpu::Flush;
 pub use flush::{fence, flush_instruction};
 #[cfg(feature = "std")]
 pub use handle::{HANDLE_MAX, Identity, IdentityError, identity};
+pub use line::LINE;
 pub use past::copy_past_cache;
 #[cfg(feature = "std")]
 pub use probe::{Medium, Probe, ProbeError, dax_mounts, probe};
@@ -71,6 +73,3 @@ macro_rules! assert_layout {
         }
     };
 }
-
-/// A cache line: the unit of flushing, and the alignment of everything that is streamed.
-pub const LINE: usize = 64;

@@ -22,8 +22,8 @@ use seawall_core::{Errno, Scope};
 
 use crate::attr::{self, TTL};
 use crate::caller::Caller;
-use crate::fs::{Change, Fs, How, Opened, Way};
-use crate::passing;
+use crate::fs::{Change, Fs, How, Way};
+use crate::passing::{self, Opened};
 use crate::rights::Changer;
 
 /// Longest write that arrives in one piece: what policy `atomic` promises to keep whole.

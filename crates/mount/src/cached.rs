@@ -8,8 +8,7 @@
 //! A file that the kernel reads and writes past us would be written unseen. So with a cache none is: the files that no
 //! preset logs, which would be those, are what the cache is for.
 
-use std::fmt;
-use std::io::{self, IoSliceMut};
+use std::io::IoSliceMut;
 use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -21,23 +20,10 @@ use seawall_cache::front::read::{How, Source};
 use seawall_cache::front::word::{Word, mark};
 use seawall_cache::shared::{Cache, Owner, Version};
 use seawall_core::Errno;
-use seawall_media::Region;
 use seawall_stats::{Class, Event};
 
 use crate::log::Log;
 use crate::node::Node;
-use crate::stored;
-
-/// Joins the zone behind `fd`, before anybody can know that this process has joined the log: from then on its writes are
-/// believed to be announced.
-///
-/// # Errors
-/// If it cannot be mapped, or is of another version.
-pub fn join(fd: BorrowedFd<'_>, len: u64) -> io::Result<Cache> {
-    let refused = |why: &dyn fmt::Debug| io::Error::other(format!("its block cache cannot be used: {why:?}"));
-    let region = Region::map(fd, len, false).map_err(|e| refused(&e))?;
-    Cache::join(region).map(|cache| cache.reading(stored::read)).map_err(|e| refused(&e))
-}
 
 impl Log {
     /// The calling thread, as an owner of the zone's operations: by this the daemon tells whether it lives.

@@ -18,7 +18,7 @@ use seawall_daemon::net;
 use seawall_media::block::Device;
 use seawall_wire::message::Reply;
 
-use crate::{cached, lent};
+use crate::{lent, stored};
 
 /// The daemon of one pool, as its client sees it.
 pub type Daemon = Client<Socket>;
@@ -43,7 +43,7 @@ pub fn hello(daemon: &'static Daemon) -> io::Result<(Engine, Option<Cache>)> {
     let Received { reply, mut descriptors } = daemon.hello().map_err(in_words)?;
     // It comes last.
     let zone = if reply.cache_len > 0 { descriptors.pop() } else { None };
-    let cache = zone.map(|fd| cached::join(fd.as_fd(), reply.cache_len)).transpose()?;
+    let cache = zone.map(|fd| stored::join(fd.as_fd(), reply.cache_len)).transpose()?;
     let mut descriptors = descriptors.into_iter();
     let (pool, shm) = (descriptors.next(), descriptors.next());
     let journal = match (descriptors.next(), descriptors.next()) {

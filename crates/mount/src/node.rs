@@ -20,7 +20,7 @@ use seawall_media::locks::lock;
 
 use crate::class::Class;
 use crate::guards::Guards;
-use crate::pages::Held;
+use crate::held::Held;
 use crate::passing::Passed;
 use crate::seen::Seen;
 
@@ -132,6 +132,11 @@ impl Node {
     /// Remembers for the block cache.
     pub fn remember(&self, word: Word) {
         self.cached.store(word.bits(), Relaxed);
+    }
+
+    /// True if the kernel's pages of it are to be kept by the open whose descriptor this is. Asked once for each.
+    pub fn is_unchanged(&self, opens: &mut Opens, fd: impl AsFd) -> bool {
+        Seen::are_unchanged(&mut opens.seen, opens.count > 0, self.changes.load(SeqCst), fd)
     }
 
     /// Its present name in the backing file system; `None` if it has none any more.

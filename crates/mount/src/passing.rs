@@ -10,10 +10,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fuser::{BackingId, ReplyCreate, ReplyOpen};
+use fuser::{BackingId, FileHandle, FopenFlags, ReplyCreate, ReplyOpen};
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
-
-use crate::fs::Opened;
 
 const BACKING_CLOSE: Opcode = opcode::write::<u32>(229, 2);
 
@@ -65,4 +63,16 @@ pub fn created(
     let id = unsafe { reply.wrap_backing(passed.number) };
     reply.created_passthrough(ttl, attr, generation, made.handle, made.flags, &id);
     id.into_raw();
+}
+
+/// What the kernel is told of an open file.
+pub struct Opened {
+    /// Its number.
+    pub handle: FileHandle,
+    /// How the kernel treats it.
+    pub flags: FopenFlags,
+    /// The backing file it may use by itself.
+    pub backing: Option<Arc<Passed>>,
+    /// The kernel lets go of what it has of it in its cache.
+    pub is_fresh: bool,
 }

@@ -10,10 +10,7 @@
 //! again, what was there before the write would stay. When nobody has the file open there is no such write.
 
 use std::os::fd::AsFd;
-use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
-
-use crate::node::{Node, Opens};
 
 /// An open that has its answer lets the pages go within this time.
 const UNDER_WAY: Duration = Duration::from_secs(1);
@@ -52,7 +49,7 @@ impl Stamp {
 /// What an open saw.
 pub struct Seen {
     stamp: Stamp,
-    /// [`Node::changes`] before that.
+    /// How often we had changed the file before that.
     changes: u64,
     /// The pages are of this stamp, or later.
     is_certain: bool,
@@ -64,22 +61,20 @@ impl Seen {
     fn lets_go(&self) -> bool {
         self.let_go.is_some_and(|since| since.elapsed() < UNDER_WAY)
     }
-}
 
-impl Opens {
-    /// True if the kernel's pages are to be kept by the open whose descriptor this is. Asked once for each.
-    pub fn are_unchanged(&mut self, node: &Node, fd: impl AsFd) -> bool {
-        let changes = node.changes.load(SeqCst);
+    /// True if the kernel's pages are to be kept by the open whose descriptor this is. Asked once for each open of a file:
+    /// with what the one before saw, whether it is open still, and how often we have changed it.
+    pub fn are_unchanged(last: &mut Option<Self>, is_open: bool, changes: u64, fd: impl AsFd) -> bool {
         let Some(stamp) = Stamp::of(fd) else {
-            self.seen = None;
+            *last = None;
             return false;
         };
-        let fresh = |let_go| Seen { stamp, changes, is_certain: stamp.is_settled(), let_go };
-        let Some(seen) = &mut self.seen else {
-            self.seen = Some(fresh(None));
+        let fresh = |let_go| Self { stamp, changes, is_certain: stamp.is_settled(), let_go };
+        let Some(seen) = last else {
+            *last = Some(fresh(None));
             return false;
         };
-        let (is_open, is_ours) = (self.count > 0, seen.changes != changes);
+        let is_ours = seen.changes != changes;
         let keep = match (is_open, is_ours) {
             (true, true) => true,
             (true, false) => seen.stamp.has_same_content(&stamp) && !seen.lets_go(),

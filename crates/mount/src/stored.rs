@@ -2,11 +2,14 @@
 //! entered.
 
 use std::cell::RefCell;
-use std::os::fd::OwnedFd;
+use std::fmt;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 
 use rustix::io::pread;
-use seawall_cache::shared::FromDisk;
+use seawall_cache::shared::{Cache, FromDisk};
+use seawall_media::Region;
 
 /// What `O_DIRECT` wants memory aligned to, at most.
 const ALIGNMENT: usize = 4096;
@@ -38,4 +41,15 @@ pub fn read(at: u64, into: &mut [u8]) -> FromDisk {
             }
         }
     })
+}
+
+/// Joins the zone behind `fd`, before anybody can know that this process has joined the log: from then on its writes are
+/// believed to be announced.
+///
+/// # Errors
+/// If it cannot be mapped, or is of another version.
+pub fn join(fd: BorrowedFd<'_>, len: u64) -> io::Result<Cache> {
+    let refused = |why: &dyn fmt::Debug| io::Error::other(format!("its block cache cannot be used: {why:?}"));
+    let region = Region::map(fd, len, false).map_err(|e| refused(&e))?;
+    Cache::join(region).map(|cache| cache.reading(read)).map_err(|e| refused(&e))
 }

@@ -13,7 +13,7 @@
 use seawall_media::Region;
 use seawall_media::block::{ANCHOR_BYTES, EXTENT_BYTES};
 
-use crate::shm::words;
+use crate::words::words;
 
 /// View of the desk.
 #[derive(Clone, Copy)]

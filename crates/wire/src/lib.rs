@@ -13,6 +13,7 @@
 pub mod desk;
 pub mod message;
 pub mod shm;
+mod words;
 
 /// Version of everything in this crate. A front and a daemon that differ do not talk.
 pub const WIRE_VERSION: u32 = 17;

@@ -33,11 +33,8 @@ pub const NOT_YET: &[(&str, usize)] = &[
     ("daemon", 48),
     ("lab", 20),
     ("load", 17),
-    ("media", 9),
-    ("mount", 14),
     ("page", 4),
     ("sim", 13),
-    ("wire", 10),
 ];
 
 /// The circles of one crate.

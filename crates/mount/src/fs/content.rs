@@ -14,10 +14,11 @@ use seawall_cache::front::change::Span;
 use seawall_core::{At, Errno, Scope, certain};
 
 use super::Fs;
-use crate::class::{self, Class, Intent, Managed};
+use crate::class::{Class, Managed};
 use crate::handle::Handle;
 use crate::node::Node;
 use crate::rights::Changer;
+use crate::settle::{self, Intent};
 
 /// What comes with a write.
 #[derive(Clone, Copy)]
@@ -65,7 +66,7 @@ impl Fs {
         if how.strip.is_some() && handle.node.is_privileged() {
             return None;
         }
-        let class = class::quick(&handle.node, &self.log, &self.nodes)?;
+        let class = settle::quick(&handle.node, &self.log, &self.nodes)?;
         let Way::Past { syncs } = how.way else {
             return Some(self.write_as(&class, handle, offset, data));
         };
@@ -87,7 +88,7 @@ impl Fs {
     /// # Errors
     /// What the backing file system says, or the disk.
     pub fn write(&self, handle: &Handle, offset: u64, data: &[u8], how: How) -> Result<usize, Errno> {
-        let class = class::find_out(&handle.node, &self.log, &self.nodes, Intent::Write);
+        let class = settle::find_out(&handle.node, &self.log, &self.nodes, Intent::Write);
         let done = self.write_as(&class, handle, offset, data)?;
         drop(class);
         if let Way::Past { syncs: Some(scope) } = how.way {
@@ -167,7 +168,7 @@ impl Fs {
 
     /// An fsync that is absorbed: it costs no system call and waits for nobody. `None` for any other.
     pub fn sync_quickly(&self, handle: &Handle, scope: Scope) -> Option<Result<(), Errno>> {
-        let class = class::quick(&handle.node, &self.log, &self.nodes)?;
+        let class = settle::quick(&handle.node, &self.log, &self.nodes)?;
         self.absorbs(&class, scope).then(|| self.sync_as(&class, handle, scope))
     }
 
@@ -183,7 +184,7 @@ impl Fs {
     /// # Errors
     /// What the disk says.
     pub fn sync(&self, handle: &Handle, scope: Scope) -> Result<(), Errno> {
-        let class = class::find_out(&handle.node, &self.log, &self.nodes, Intent::Sync);
+        let class = settle::find_out(&handle.node, &self.log, &self.nodes, Intent::Sync);
         self.sync_as(&class, handle, scope)
     }
 
@@ -209,7 +210,7 @@ impl Fs {
     /// # Errors
     /// What the backing file system says.
     pub fn truncate(&self, node: &Node, handle: Option<&Handle>, size: u64) -> Result<(), Errno> {
-        let class = class::find_out(node, &self.log, &self.nodes, Intent::Write);
+        let class = settle::find_out(node, &self.log, &self.nodes, Intent::Write);
         let opened: OwnedFd;
         let fd = match handle.filter(|handle| handle.writable) {
             Some(handle) => handle.fd.as_fd(),
@@ -249,7 +250,7 @@ impl Fs {
         if !grows && mode != FallocateFlags::KEEP_SIZE {
             return self.around_the_log(&handle.node, Span::Any, call);
         }
-        let class = class::find_out(&handle.node, &self.log, &self.nodes, Intent::Write);
+        let class = settle::find_out(&handle.node, &self.log, &self.nodes, Intent::Write);
         match (class.managed(), offset.checked_add(len)) {
             (Some(managed), Some(end)) => {
                 let end = if grows { end } else { 0 };
@@ -283,7 +284,7 @@ impl Fs {
 
     /// A change of content that has no record: a managed file leaves the log first.
     fn around_the_log<R>(&self, node: &Node, span: Span, op: impl FnOnce() -> R) -> R {
-        let class = class::find_out(node, &self.log, &self.nodes, Intent::Write);
+        let class = settle::find_out(node, &self.log, &self.nodes, Intent::Write);
         self.log.changing(node, span, || match class.managed() {
             None => self.unlogged(node, op),
             Some(managed) => self.pass(managed, op),

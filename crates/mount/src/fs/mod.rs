@@ -16,77 +16,8 @@ mod directory;
 mod names;
 mod open;
 mod read;
-
-use std::os::fd::OwnedFd;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
-
-use seawall_core::certain;
-use seawall_core::directory::Synced;
+mod shared;
 
 pub use attributes::Change;
 pub use content::{How, Way};
-pub use open::Opened;
-
-use crate::class::Managed;
-use crate::handle::Handles;
-use crate::log::Log;
-use crate::node::{Node, Nodes};
-use crate::pages::Pages;
-use crate::workers::Workers;
-
-/// Everything the operations share.
-pub struct Fs {
-    /// The log.
-    pub log: Log,
-    /// Inodes the kernel knows.
-    pub nodes: Nodes,
-    /// Open files.
-    pub handles: Handles,
-    /// Directories that need no sync.
-    pub synced: Synced,
-    /// Threads for what may take long.
-    pub workers: Workers,
-    /// The kernel may read and write unmanaged files without us.
-    pub passthrough: AtomicBool,
-    /// The kernel may be told to write past its cache.
-    pub direct: AtomicBool,
-    /// Pages that it has nevertheless.
-    pub pages: Pages,
-    /// What the mount was made with.
-    pub device: OnceLock<Arc<OwnedFd>>,
-    /// Requests are to come by a ring, if the kernel lets them.
-    pub by_ring: AtomicBool,
-}
-
-impl Fs {
-    /// On a backing directory.
-    pub fn new(log: Log, nodes: Nodes) -> Arc<Self> {
-        Arc::new(Self {
-            log,
-            nodes,
-            handles: Handles::default(),
-            synced: Synced::new(),
-            workers: Workers::default(),
-            passthrough: AtomicBool::new(false),
-            direct: AtomicBool::new(false),
-            pages: Pages::default(),
-            device: OnceLock::new(),
-            by_ring: AtomicBool::new(false),
-        })
-    }
-
-    /// A change that logged data cannot stand for: the file's next fsync is real, from before it until after it.
-    fn disturbing<R>(&self, node: &Node, op: impl FnOnce() -> R) -> R {
-        let file = self.log.engine.find(node.dev, node.ino);
-        file.inspect(|file| self.log.engine.need_sync(*file));
-        let done = op();
-        file.inspect(|file| self.log.engine.need_sync(*file));
-        done
-    }
-
-    /// Any other change of a managed file's content: out of the log, then `op`.
-    fn pass<R>(&self, managed: &Managed, op: impl FnOnce() -> R) -> R {
-        self.log.engine.pass(self.log.me(), managed.file, || certain::fdatasync(managed.fd()), op)
-    }
-}
+pub use shared::Fs;

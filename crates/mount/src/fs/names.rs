@@ -18,9 +18,9 @@ use seawall_core::{Errno, FileRef, certain};
 use super::Fs;
 use crate::attr::decode_device;
 use crate::caller::Caller;
-use crate::class;
 use crate::names::{at_real, real};
 use crate::node::Node;
+use crate::settle;
 
 /// A managed file, found by a name.
 struct Found {
@@ -107,7 +107,7 @@ impl Fs {
         let link =
             |[name]: [&OsStr; 1]| linkat(CWD, node.proc_path(), parent.fd(), name, AtFlags::SYMLINK_FOLLOW);
         self.disturbing(&node, || at_real([(parent.fd(), name)], link))?;
-        class::renamed(&node);
+        settle::renamed(&node);
         self.found(&parent, name)
     }
 
@@ -198,7 +198,7 @@ impl Fs {
         match stat {
             Some(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
                 if let Some(node) = self.nodes.known(stat.st_ino) {
-                    class::renamed(&node);
+                    settle::renamed(&node);
                 }
             }
             _ => drop(self.nodes.names.fetch_add(1, Relaxed)),

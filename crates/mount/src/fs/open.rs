@@ -31,23 +31,12 @@ use seawall_media::locks::lock;
 
 use super::Fs;
 use crate::caller::Caller;
-use crate::class::{self, Class};
+use crate::class::Class;
 use crate::handle::Handle;
 use crate::names;
 use crate::node::{Node, Opens};
-use crate::passing::Passed;
-
-/// What the kernel is told of an open file.
-pub struct Opened {
-    /// Its number.
-    pub handle: FileHandle,
-    /// How the kernel treats it.
-    pub flags: FopenFlags,
-    /// The backing file it may use by itself.
-    pub backing: Option<Arc<Passed>>,
-    /// The kernel lets go of what it has of it in its cache.
-    is_fresh: bool,
-}
+use crate::passing::{Opened, Passed};
+use crate::settle;
 
 impl Fs {
     /// open(2). May wait for the daemon if the file may have to be registered: it is not, here.
@@ -93,7 +82,7 @@ impl Fs {
     fn opened(&self, node: Arc<Node>, fd: OwnedFd, flags: OFlags) -> Opened {
         let mut opens = lock(&node.opens);
         if opens.count == 0 {
-            class::reopened(&node);
+            settle::reopened(&node);
             node.remember(Word::UNKNOWN);
         }
         let writable = flags & OFlags::ACCMODE != OFlags::RDONLY;
@@ -106,7 +95,7 @@ impl Fs {
         let direct = opens.direct && writable;
         let passes = !opens.direct && self.passes(&node, &opens);
         let id = passes.then(|| self.share(&mut opens, &fd)).flatten();
-        let is_unchanged = opens.are_unchanged(&node, &fd);
+        let is_unchanged = node.is_unchanged(&mut opens, &fd);
         let is_fresh = !direct && id.is_none() && !is_unchanged;
         let cache = if direct {
             FopenFlags::FOPEN_DIRECT_IO
@@ -155,7 +144,7 @@ impl Fs {
         if self.log.engine.find(node.dev, node.ino).is_some() {
             return false;
         }
-        if let Some(class) = class::quick(node, &self.log, &self.nodes) {
+        if let Some(class) = settle::quick(node, &self.log, &self.nodes) {
             return matches!(*class, Class::Kernel { .. });
         }
         node.name().is_none_or(|path| self.log.decide(&path) == Manage::Bypass)

@@ -10,12 +10,12 @@ use fuser::{Config, InitFlags, Session, SessionACL};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, Shutdown, SocketFlags, SocketType};
 use rustix::net::{send, shutdown, socketpair, sockopt};
+use seawall_media::locks::lock;
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::abi::{INIT, InHeader, InitIn, OutHeader};
-use super::hot::Answered;
+use super::desk::{Answered, Desk};
 use super::sys::Entry;
-use super::{Desk, lock};
 use crate::adapter::{Adapter, LONGEST_WRITE};
 use crate::fs::Fs;
 use crate::workers::Workers;
@@ -169,17 +169,6 @@ fn take_answers(from: &OwnedFd, desk: &Desk) {
         };
         entry.answer(done);
         desk.hand_in(entry);
-    }
-}
-
-impl Desk {
-    /// Nobody answers any more.
-    fn give_up(&self) {
-        let left = std::mem::take(&mut *lock(&self.away));
-        for entry in left.into_values() {
-            entry.answer(Err(EIO));
-            self.hand_in(entry);
-        }
     }
 }
 

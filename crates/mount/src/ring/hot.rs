@@ -9,15 +9,12 @@ use rustix::fs::OFlags;
 use seawall_core::{Errno, Scope};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::Desk;
 use super::abi::{FSYNC_FDATASYNC, PAST, Sync, Transfer, WRITE_CACHE, WRITE_KILL_SUIDGID, Written};
+use super::desk::{Answered, Desk};
 use super::sys::Entry;
 use crate::fs::{Fs, How, Way};
 use crate::handle::Handle;
 use crate::rights::Changer;
-
-/// An entry that has its answer, or nothing: another thread has it.
-pub type Answered = Option<&'static mut Entry>;
 
 fn told(entry: &mut Entry, done: Result<usize, Errno>) {
     entry.answer(done.map_err(Errno::raw_os_error));

@@ -15,17 +15,17 @@
 
 mod abi;
 mod choice;
+mod desk;
 mod forward;
 mod hot;
 mod processors;
 mod sys;
 
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -33,6 +33,7 @@ use rustix::io::Errno;
 use seawall_media::locks::lock;
 
 pub use self::choice::FuseUring;
+use self::desk::{Answered, Desk};
 use self::forward::Forward;
 use self::sys::{Entry, Queue};
 use crate::adapter::LONGEST_WRITE;
@@ -43,43 +44,6 @@ const SETTING: &str = "/sys/module/fuse/parameters/enable_uring";
 /// Entries of a processor at the beginning. Never are all of them away: while a file is registered, the daemon asks
 /// the kernel about files of ours, and the kernel asks us. So there are as many as requests that wait, and one more.
 const DEPTH: usize = 8;
-
-/// Where others leave entries that have their answers.
-pub struct Desk {
-    done: Mutex<Vec<&'static mut Entry>>,
-    /// Entries whose answer comes by the socket, by their request.
-    away: Mutex<HashMap<u64, &'static mut Entry>>,
-    wake: OwnedFd,
-    /// The queue is not to be used.
-    over: AtomicBool,
-}
-
-impl Desk {
-    fn new(wake: OwnedFd) -> Arc<Self> {
-        Arc::new(Self { done: Mutex::default(), away: Mutex::default(), wake, over: AtomicBool::new(false) })
-    }
-
-    fn wake(&self) {
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-    }
-
-    /// Ends the queue's thread.
-    fn end(&self) {
-        self.over.store(true, Relaxed);
-        self.wake();
-    }
-
-    /// Gives an entry back to the queue's thread.
-    pub fn hand_in(&self, entry: &'static mut Entry) {
-        let mut done = lock(&self.done);
-        done.push(entry);
-        let is_first = done.len() == 1;
-        drop(done);
-        if is_first {
-            self.wake();
-        }
-    }
-}
 
 /// True if the kernel's administrator allows it.
 pub fn is_allowed() -> bool {
@@ -231,7 +195,7 @@ impl Served {
         }
     }
 
-    fn answered(&self, entry: &'static mut Entry) -> hot::Answered {
+    fn answered(&self, entry: &'static mut Entry) -> Answered {
         let (fs, desk) = (&self.fs, &self.desk);
         match entry.request().opcode {
             abi::READ => hot::read(fs, desk, entry),

@@ -5,8 +5,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use seawall_media::Region;
 use seawall_stats::Clock;
 
-use super::{Shape, words};
+use super::Shape;
 use crate::WIRE_VERSION;
+use crate::words::words;
 
 /// "SEAWALLR", little-endian.
 const MAGIC: u64 = u64::from_le_bytes(*b"SEAWALLR");

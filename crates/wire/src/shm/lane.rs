@@ -2,7 +2,7 @@
 
 use seawall_media::Region;
 
-use super::words;
+use crate::words::words;
 
 /// View of a lane.
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use seawall_media::Region;
 
-use super::words;
+use crate::words::words;
 
 /// Longest path of a root, in bytes.
 pub const ROOT_PATH_MAX: usize = 960;
