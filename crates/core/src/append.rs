@@ -309,12 +309,9 @@ impl<'a> Operation<'a> {
     /// Says that the appended records are persisted and their publish begins: from here on the daemon
     /// finishes the write if this process dies.
     #[inline]
-    pub fn publishing(&mut self) {
+    pub fn publishing(&self) {
         self.lane.record().store(self.first, Release);
     }
-
-    /// Ends the operation before its publish: what was appended does not count.
-    pub fn abandon(self) {}
 }
 
 impl Drop for Operation<'_> {

@@ -10,7 +10,7 @@ use rustix::fd::{AsRawFd, BorrowedFd};
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, fstatfs, futimens};
 use seawall_media::{magic, sim};
 
-use crate::Errno;
+use rustix::io::Errno;
 
 /// fdatasync(2), and then [`check`].
 ///

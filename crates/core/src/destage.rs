@@ -21,7 +21,8 @@ use crate::certain::fdatasync;
 use crate::engine::Entering;
 use crate::file::{Flag, Inside, Slot};
 use crate::format::{Cell, Layout};
-use crate::{Engine, Errno, FileRef, Owner};
+use crate::{Engine, FileRef, Owner};
+use rustix::io::Errno;
 
 /// Bytes begun at once of what a file has grown by: its appenders wait behind them.
 const GROWN_PIECE: u64 = 4 << 20;

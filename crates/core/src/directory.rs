@@ -25,7 +25,8 @@ use rustix::fs::{FileType, Stat, fstat, fstatfs};
 use seawall_media::magic;
 use seawall_stats::{Clock, ticks};
 
-use crate::{Errno, Scope};
+use crate::Scope;
+use rustix::io::Errno;
 
 /// A tick is 10 ms at most (CONFIG_HZ=100).
 const SETTLED_NS: u64 = 50_000_000;

@@ -17,6 +17,11 @@ pub struct Intake {
     pub stored: u64,
 }
 
+impl Intake {
+    /// No data.
+    pub const NONE: Self = Self { length: 0, stored: 0 };
+}
+
 /// Measures the slices.
 #[inline]
 pub fn measure<'d>(data: impl Iterator<Item = &'d [u8]>) -> Intake {

@@ -48,7 +48,9 @@ pub mod table;
 pub mod takeover;
 pub mod thread;
 
-pub use engine::{At, AttachError, Engine, JoinError, Scope};
+#[cfg(feature = "std")]
+pub use engine::Registered;
+pub use engine::{At, AttachError, Begun, Change, Engine, JoinError, NameDue, Out, RealDue, Scope, Syncing};
 pub use file::FileRef;
 pub use owner::Owner;
 pub use rustix::io::Errno;

@@ -9,7 +9,8 @@ use core::ffi::CStr;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, fsync, openat, statat};
 
-use crate::{Errno, certain};
+use crate::certain;
+use rustix::io::Errno;
 
 /// As PATH_MAX.
 const PATH_MAX: usize = 4096;

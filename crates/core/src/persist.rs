@@ -9,10 +9,10 @@
 use seawall_media::fence;
 use seawall_stats::ticks;
 
-use crate::Errno;
 use crate::append::Log;
 use crate::file::{Flag, State};
 use crate::format::RecordKind;
+use crate::journal::Unhardened;
 
 /// True if a record is durable before its publish.
 ///
@@ -35,14 +35,14 @@ pub(crate) struct Persisted {
 /// Waits for the records that this thread appended since `start`, up to `lsn`.
 ///
 /// # Errors
-/// What the journal's device said.
+/// [`Unhardened`]: the record is whole, and may be found by a recovery or not.
 #[inline]
 pub(crate) fn records(
     log: &Log,
     state: State,
     kind: RecordKind,
     (start, lsn): (u64, u64),
-) -> Result<Persisted, Errno> {
+) -> Result<Persisted, Unhardened> {
     fence();
     let spent = match log.pool.journal() {
         None => {

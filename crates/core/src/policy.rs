@@ -5,7 +5,7 @@
 use seawall_stats::Class;
 use seawall_wire::shm::{Policy, Preset, ROOT_PATH_MAX, Shm};
 
-use crate::stand_in::{base, is_lmdb, is_redis_file, is_redis_rewrite, redis_log, true_name};
+use crate::stand_in::{OWN_SUFFIX, base, is_lmdb, is_redis_file, is_redis_rewrite, redis_log, true_name};
 
 mod mariadb;
 mod postgres;
@@ -31,8 +31,6 @@ pub const SQLITE_MAGIC: [u8; 16] = *b"SQLite format 3\0";
 /// How many fsyncs of a file that was refused ask again, through one descriptor, or while it is open: by then there
 /// may be room in the table. The next opening asks anew.
 pub const ASK_AGAIN: u8 = 15;
-/// Suffix of the names that Seawall itself puts into managed directories.
-pub const OWN_SUFFIX: &[u8] = b".seawall";
 
 /// The root `path` lies below, and the decision of its preset and policy. `None`: below no root. Of several
 /// the one that is surest, and of equals the first: any file may turn out to be an SQLite database, and a name that

@@ -22,7 +22,8 @@ use seawall_wire::shm::{Lane, SegmentState};
 use crate::certain::fdatasync;
 use crate::file::Inside;
 use crate::format::{RecordFlags, RecordHeader, RecordKind};
-use crate::{Engine, Errno, FileRef, Owner};
+use crate::{Engine, FileRef, Owner};
+use rustix::io::Errno;
 
 /// Gives a descriptor that can be written, for finishing a write.
 pub trait Writable {

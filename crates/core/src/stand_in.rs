@@ -12,7 +12,8 @@ use core::ffi::CStr;
 
 use seawall_wire::shm::Preset;
 
-use crate::policy::OWN_SUFFIX;
+/// Suffix of the names that Seawall itself puts into managed directories.
+pub const OWN_SUFFIX: &[u8] = b".seawall";
 
 /// The extended attribute that tells a text from the file it stands for. It comes and goes with the file's name, in one
 /// rename, and no chmod or chown takes it away. A copy without it still has the text, which [`MARK`] only makes quicker

@@ -8,8 +8,8 @@ use core::ops::Deref;
 
 use seawall_media::Region;
 
-use crate::Errno;
 use crate::journal::Journal;
+use rustix::io::Errno;
 
 /// A pool in memory.
 pub struct Store {

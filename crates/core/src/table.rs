@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use seawall_media::{Identity, Region, fence};
 use seawall_wire::shm::{Policy, Preset};
 
-use crate::Errno;
 use crate::file::FileRef;
 use crate::format::{
     self, Descriptor, EntryState, FILE_ENTRY_BYTES, Layout, ROOT_ENTRY_BYTES, ROOTS, RootDescriptor,
@@ -18,6 +17,7 @@ use crate::format::{
 };
 use crate::pool::Pool;
 use crate::store::{Range, Store};
+use rustix::io::Errno;
 
 /// A registered directory.
 #[derive(Clone, Debug, PartialEq, Eq)]

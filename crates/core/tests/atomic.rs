@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
 
-use common::{Managed, World, roll_back};
+use common::{Calls, Managed, World, roll_back};
 use seawall_core::destage::{Destager, Files};
 use seawall_core::file::{Begins, KeptOut};
 use seawall_core::{At, Errno, Owner};
@@ -184,7 +184,7 @@ fn a_file_that_failed_a_sync_outside_the_log_is_not_written_any_more() {
     assert_eq!(world.engine.truncate(world.who(0), m.name, m.file.as_fd(), 0, cut), Err(Errno::IO));
     assert!(std::fs::read(&m.path).expect("read") == before, "neither was published");
     let asked_again = || -> Result<(), Errno> { panic!("retried into success") };
-    assert_eq!(world.engine.sync(world.who(0), m.name, asked_again), Err(Errno::IO));
+    assert_eq!(world.engine.fsync(world.who(0), m.name, asked_again), Err(Errno::IO));
     assert_eq!(world.destage(&m).readmitted, 0);
 }
 

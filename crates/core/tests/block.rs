@@ -6,7 +6,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
-use common::{World, roll_back};
+use common::{Calls, World, roll_back};
 use seawall_core::journal::{Journal, Way};
 use seawall_core::pool::block;
 use seawall_core::store::Store;
@@ -185,7 +185,7 @@ fn a_device_that_fails_fails_every_sync_from_then_on() {
     let sync = || -> Result<(), Errno> { panic!("a real sync cannot stand in") };
     for _ in 0..2 {
         assert_eq!(
-            world.engine.sync(world.who(0), m.name, sync),
+            world.engine.fsync(world.who(0), m.name, sync),
             Err(Errno::IO),
             "never retried into success"
         );

@@ -5,7 +5,7 @@ mod common;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::SeqCst;
 
-use common::{Managed, World, roll_back};
+use common::{Calls, Managed, World, roll_back};
 use seawall_core::file::KeptOut::{Foreign, Frozen, GivenAway, Unguarded, Unlinked};
 use seawall_core::{At, Errno};
 

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::rc::Rc;
 
-use common::{Managed, World, roll_back};
+use common::{Calls, Managed, World, roll_back};
 use seawall_core::destage::{Destager, Files};
 use seawall_core::file::Flag;
 use seawall_core::reap::{self, Writable};
@@ -47,10 +47,10 @@ fn logged() -> (World, Managed) {
 fn assert_never_believed_again(world: World, m: &Managed) {
     assert!(world.engine.state(m.name).has(Flag::FAILED), "`status` says so");
     let asked_again = || -> Result<(), Errno> { panic!("retried into success") };
-    assert_eq!(world.engine.sync(world.who(0), m.name, asked_again), Err(Errno::IO));
+    assert_eq!(world.engine.fsync(world.who(0), m.name, asked_again), Err(Errno::IO));
     let round = world.destage(m);
     assert_eq!((round.synced, round.failed.len(), round.dirty), (0, 1, 1), "the operator is told");
-    assert_eq!(world.engine.sync(world.who(0), m.name, asked_again), Err(Errno::IO));
+    assert_eq!(world.engine.fsync(world.who(0), m.name, asked_again), Err(Errno::IO));
 
     let expected = std::fs::read(&m.path).expect("read");
     roll_back(m, &[]);
@@ -64,7 +64,7 @@ fn a_failed_sync_is_passed_on_and_never_retried_into_success() {
     for error in [Errno::IO, Errno::NOSPC, Errno::DQUOT] {
         let (world, m) = logged();
         world.engine.need_sync(m.name); // as a rename does
-        assert_eq!(world.engine.sync(world.who(0), m.name, || Err(error)), Err(error));
+        assert_eq!(world.engine.fsync(world.who(0), m.name, || Err(error)), Err(error));
         assert_never_believed_again(world, &m);
     }
 }
@@ -73,7 +73,7 @@ fn a_failed_sync_is_passed_on_and_never_retried_into_success() {
 fn a_sync_that_never_reached_the_disk_is_just_refused() {
     let (world, m) = logged();
     world.engine.need_sync(m.name);
-    assert_eq!(world.engine.sync(world.who(0), m.name, || Err(Errno::BADF)), Err(Errno::BADF));
+    assert_eq!(world.engine.fsync(world.who(0), m.name, || Err(Errno::BADF)), Err(Errno::BADF));
     assert!(world.fsync(&m), "asked again");
     assert!(world.is_tracked(&m));
 }
@@ -112,12 +112,12 @@ fn an_error_before_the_background_sync_is_not_followed_by_one_that_is_believed()
 fn a_sync_that_succeeds_while_another_fails_retires_nothing() {
     let (world, m) = logged();
     world.engine.need_sync(m.name);
-    let other = || world.engine.sync(world.who(1), m.name, || Err(Errno::IO));
+    let other = || world.engine.fsync(world.who(1), m.name, || Err(Errno::IO));
     let real = || {
         assert_eq!(other(), Err(Errno::IO));
         Ok(())
     };
-    assert_eq!(world.engine.sync(world.who(0), m.name, real), Ok(()));
+    assert_eq!(world.engine.fsync(world.who(0), m.name, real), Ok(()));
     assert_never_believed_again(world, &m);
 }
 
@@ -139,7 +139,7 @@ impl Files for Racing<'_> {
     fn descriptor(&mut self, _slot: u32) -> io::Result<BorrowedFd<'_>> {
         let Self(world, m) = self;
         world.engine.need_sync(m.name);
-        assert_eq!(world.engine.sync(world.who(1), m.name, || Err(Errno::IO)), Err(Errno::IO));
+        assert_eq!(world.engine.fsync(world.who(1), m.name, || Err(Errno::IO)), Err(Errno::IO));
         Ok(m.file.as_fd())
     }
 }
@@ -172,7 +172,7 @@ impl Writable for Anew<'_> {
 fn what_the_dead_left_behind_a_failed_sync_is_not_retired() {
     let (world, m) = logged();
     world.engine.need_sync(m.name);
-    assert_eq!(world.engine.sync(world.who(0), m.name, || Err(Errno::IO)), Err(Errno::IO));
+    assert_eq!(world.engine.fsync(world.who(0), m.name, || Err(Errno::IO)), Err(Errno::IO));
     let dead = world.engine.claim_client(0x3fff_fff0, 0).expect("a client");
     world.dies_inside(&m, Owner::new(dead, 1 << 4));
     let reaped = reap::dead(&world.engine, world.who(1), &|client| client == dead, &mut Anew(&m));
@@ -184,7 +184,7 @@ fn what_the_dead_left_behind_a_failed_sync_is_not_retired() {
 fn a_sync_that_fails_outside_the_log_is_the_kernels_alone() {
     let world = World::new(16 << 20);
     let m = world.manage("wal");
-    assert_eq!(world.engine.sync(world.who(0), m.name, || Err(Errno::NOSPC)), Err(Errno::NOSPC));
+    assert_eq!(world.engine.fsync(world.who(0), m.name, || Err(Errno::NOSPC)), Err(Errno::NOSPC));
     assert!(!world.is_tracked(&m));
     assert!(world.fsync(&m), "asked again, and believed: nothing but the kernel stood for it");
 }
@@ -212,7 +212,7 @@ fn regression_a_commit_that_failed_for_somebody_else_retires_nothing() {
     let sync = |world: &World, m: &Managed| {
         world.engine.need_sync(m.name);
         let real = || certain::check(m.file.as_fd());
-        assert_eq!(world.engine.sync(world.who(0), m.name, real), Err(Errno::ROFS));
+        assert_eq!(world.engine.fsync(world.who(0), m.name, real), Err(Errno::ROFS));
     };
     let leave = |world: &World, m: &Managed| {
         world.engine.pass(world.who(0), m.name, || certain::fdatasync(m.file.as_fd()), || ());

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
-use common::World;
+use common::{Calls, World};
 use seawall_core::pool::{self, Pool, PoolError, block};
 use seawall_core::recover::{Mode, Options, recover};
 use seawall_core::{Errno, inspect};
@@ -220,7 +220,7 @@ fn an_image_that_was_given_up_writes_nothing_any_more() {
     let before = fs::read(&world.pool.path).expect("the journal");
     world.pwrite(&m, 0, &[2; 100], 0);
     let sync = || -> Result<(), Errno> { panic!("a real sync cannot stand in") };
-    assert_eq!(world.engine.sync(world.who(0), m.name, sync), Err(Errno::IO));
+    assert_eq!(world.engine.fsync(world.who(0), m.name, sync), Err(Errno::IO));
     assert_eq!(world.engine.harden_all(), Err(Errno::IO));
     assert!(before == fs::read(&world.pool.path).expect("the journal"), "nothing was written");
     let World { memory, pool, engine, disk, .. } = world;

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
-use common::{Managed, World, roll_back};
+use common::{Calls, Managed, World, roll_back};
 use seawall_core::journal::{Journal, Lender, Way};
 use seawall_core::store::Store;
 use seawall_core::{At, AttachError, Engine, Errno, FileRef, JoinError, table, takeover};
@@ -107,7 +107,7 @@ fn write(world: &World, engine: &Engine, m: &Managed, byte: u8) {
 
 /// A sync that must not be real.
 fn sync(world: &World, engine: &Engine, m: &Managed) -> Result<(), Errno> {
-    engine.sync(world.who(3), m.name, || panic!("a real sync"))
+    engine.fsync(world.who(3), m.name, || panic!("a real sync"))
 }
 
 fn tidy(world: &World) {
@@ -189,7 +189,7 @@ fn a_real_sync_without_the_descriptor_retires_by_the_daemon_or_fails() {
         world.pwrite(&m, 0, &[2; 100], 0);
         assert!(!world.fsync(&m), "a record that a power cut would replay");
         engine.need_sync(m.name);
-        let done = engine.sync(world.who(3), m.name, || m.file.sync_data().map_err(|_| Errno::IO));
+        let done = engine.fsync(world.who(3), m.name, || m.file.sync_data().map_err(|_| Errno::IO));
         assert_eq!((done, outside.asked.load(SeqCst)), (if answers { Ok(()) } else { Err(Errno::IO) }, 1));
         let slot = m.name.slot;
         drop((m, engine));

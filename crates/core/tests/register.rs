@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering::SeqCst;
 
-use common::{Managed, World, roll_back};
+use common::{Calls, Managed, World, roll_back};
 use seawall_core::destage::{Destager, Files};
 use seawall_core::file::{Begins, KeptOut};
 use seawall_core::{Errno, table};

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::SeqCst;
 
-use common::{One, World, roll_back};
+use common::{Calls, One, World, roll_back};
 use seawall_core::destage::count_free;
 use seawall_core::format::{Layout, RootDescriptor, RootSlot};
 use seawall_core::reap::{self, Writable};
@@ -81,7 +81,7 @@ fn regression_leaving_the_log_does_not_retire_what_a_sync_failed_on() {
     world.fsync(&m);
     world.pwrite(&m, 0, b"acknowledged", 0);
     world.engine.need_sync(m.name);
-    let failed = world.engine.sync(world.who(0), m.name, || Err(Errno::IO));
+    let failed = world.engine.fsync(world.who(0), m.name, || Err(Errno::IO));
     assert_eq!(failed, Err(Errno::IO));
     world.engine.pass(world.who(0), m.name, || Ok(()), || ());
     roll_back(&m, b"older");
@@ -153,7 +153,7 @@ fn regression_a_lock_found_lost_after_a_sync_stays_lost() {
         world.dies_inside(&m, dead);
         Ok(())
     };
-    world.engine.sync(world.who(0), m.name, dies_meanwhile).expect("a sync");
+    world.engine.fsync(world.who(0), m.name, dies_meanwhile).expect("a sync");
     assert_eq!(world.slot(&m).holder(), dead.word());
     world.pwrite(&m, 0, b"more", 0);
     assert_eq!(world.slot(&m).holder(), 0);

@@ -4,7 +4,7 @@ mod common;
 
 use std::os::fd::AsFd;
 
-use common::{Managed, World, roll_back};
+use common::{Calls, Managed, World, roll_back};
 use proptest::prelude::*;
 use seawall_core::Errno;
 
@@ -189,7 +189,7 @@ fn regression_a_file_that_others_write_all_the_time_comes_back() {
             }
             m.file.sync_data().map_err(|_| Errno::IO)
         };
-        world.engine.sync(world.who(0), m.name, sync).expect("a sync");
+        world.engine.fsync(world.who(0), m.name, sync).expect("a sync");
     });
     assert_eq!(syncs, 2);
     assert!(world.is_tracked(&m), "it is back");

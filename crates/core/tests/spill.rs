@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::SeqCst;
 
-use common::{Managed, World, roll_back};
+use common::{Calls, Managed, World, roll_back};
 use seawall_core::format::{Layout, SpillEntry, slot_at};
 use seawall_core::inspect::inspect;
 use seawall_core::pool::{self, Pool, PoolError};

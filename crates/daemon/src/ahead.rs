@@ -131,7 +131,7 @@ fn sync(daemon: &Daemon, file: FileRef) {
     if daemon.engine.absorbs(file, Scope::Whole) {
         return;
     }
-    if let Err(error) = daemon.engine.sync(daemon.me(), file, real) {
+    if let Err(error) = daemon.engine.sync(daemon.me(), file, Scope::Whole).by(|_| real()) {
         // The kernel tells it once. Nobody else may be told, so nobody's success counts from here on.
         daemon.engine.distrust(file);
         daemon.log.say(format!("{} cannot be synced: {error}; its fsyncs fail", managed.path.display()));

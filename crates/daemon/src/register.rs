@@ -253,7 +253,10 @@ fn mark_removed(daemon: &Daemon) {
         if has(Flag::UNLINKED | Flag::FAILED) {
             continue;
         }
-        let is_on_disk = || if has(Flag::FAILED) { Err(Errno::IO) } else { Ok(()) };
-        let _ = daemon.engine.unlink(daemon.me(), managed.reference, || real_sync(managed), is_on_disk);
+        let out = daemon.engine.take_out(daemon.me(), managed.reference, || real_sync(managed));
+        match has(Flag::FAILED) {
+            false => out.unlinked(),
+            true => out.finish(|| real_sync(managed)),
+        }
     }
 }

@@ -157,7 +157,10 @@ impl Daemon {
 
     /// Takes a file out of the log and keeps it out while `op` runs.
     pub fn without_log<R>(&self, file: &Managed, op: impl FnOnce() -> R) -> R {
-        self.engine.pass(self.me(), file.reference, || real_sync(file), op)
+        let out = self.engine.take_out(self.me(), file.reference, || real_sync(file));
+        let done = op();
+        out.finish(|| real_sync(file));
+        done
     }
 }
 

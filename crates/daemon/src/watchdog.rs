@@ -326,8 +326,10 @@ impl StandIn {
         let thread = rustix::thread::gettid().as_raw_nonzero().get() as usize;
         let me = Owner::new(*slot, thread << 4);
         if engine.knows(file) && !engine.state(file).has(Flag::FOREIGN) {
-            let mark = || engine.keep_out(file, KeptOut::Foreign);
-            engine.pass(me, file, || certain::fdatasync(fd.as_fd()), mark);
+            let sync = || certain::fdatasync(fd.as_fd());
+            let out = engine.take_out(me, file, sync);
+            engine.keep_out(file, KeptOut::Foreign);
+            out.finish(sync);
         }
     }
 

@@ -11,8 +11,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use seawall_core::policy::OWN_SUFFIX;
 use seawall_core::stand_in;
+use seawall_core::stand_in::OWN_SUFFIX;
 use seawall_media::locks;
 
 /// The lock.

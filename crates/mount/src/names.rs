@@ -11,8 +11,8 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, lgetxattr, openat, statat};
 use seawall_core::Errno;
-use seawall_core::policy::OWN_SUFFIX;
 use seawall_core::stand_in;
+use seawall_core::stand_in::OWN_SUFFIX;
 
 const S_IFMT: u32 = 0o170_000;
 const S_IFDIR: u32 = 0o040_000;

@@ -11,7 +11,7 @@ use seawall_core::certain;
 use seawall_core::client::{Course, Use};
 use seawall_core::file::Flag;
 use seawall_core::policy::{self, Manage, SQLITE_MAGIC};
-use seawall_core::{Engine, Errno, FileRef, Owner, Scope};
+use seawall_core::{Engine, Errno, FileRef, Owner, Scope, Syncing};
 
 use crate::client::DAEMON;
 use crate::fdtable::{self, Entry, State, mark};
@@ -237,9 +237,22 @@ impl Target {
     /// file.
     #[inline]
     pub fn sync(&self, fd: c_int, scope: Scope) -> Result<(), Errno> {
-        let certainly = |scope| sys::sync(fd, scope).and_then(|()| certain::check(sys::borrow(fd)));
-        let real = |scope| cached::sync(fd, || certainly(scope));
-        self.engine.sync_scope(self.who, self.file, scope, real, || self.sync_name(fd))
+        let mut sync = self.engine.sync(self.who, self.file, scope);
+        loop {
+            sync = match sync {
+                Syncing::Done(done) => return done,
+                Syncing::Name(due) => due.synced(self.sync_name(fd)),
+                Syncing::Real(due) => {
+                    let done = Self::sync_certainly(fd, due.scope());
+                    due.synced(done)
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn sync_certainly(fd: c_int, scope: Scope) -> Result<(), Errno> {
+        cached::sync(fd, || sys::sync(fd, scope).and_then(|()| certain::check(sys::borrow(fd))))
     }
 
     /// The name alone.
@@ -252,7 +265,11 @@ impl Target {
 
     /// Any other change of the file: out of the log, then `op`.
     pub fn pass<R>(&self, fd: c_int, op: impl FnOnce() -> R) -> R {
-        self.engine.pass(self.who, self.file, || certain::fdatasync(sys::borrow(fd)), op)
+        let sync = || certain::fdatasync(sys::borrow(fd));
+        let out = self.engine.take_out(self.who, self.file, sync);
+        let done = op();
+        out.finish(sync);
+        done
     }
 
     /// Keeps the file out of the log until the process ends.

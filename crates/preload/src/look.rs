@@ -4,7 +4,7 @@
 use core::ffi::{CStr, c_int};
 
 use seawall_core::policy::{self, Manage};
-use seawall_core::{Engine, Errno, FileRef, Owner};
+use seawall_core::{Engine, Errno, FileRef, Out, Owner};
 
 use crate::classify::{self, Intent, Kind, find};
 use crate::sys::{self, Stat};
@@ -46,7 +46,14 @@ pub fn behind(fd: c_int) -> Option<Seen> {
 impl Seen {
     /// A change of the file by its name: out of the log, then `op`.
     pub fn pass<R>(&self, op: impl FnOnce() -> R) -> R {
-        self.engine.pass(self.who, self.file, || client::sync_file(self.file), op)
+        let out = self.take_out();
+        let done = op();
+        out.finish(|| client::sync_file(self.file));
+        done
+    }
+
+    fn take_out(&self) -> Out<'_> {
+        self.engine.take_out(self.who, self.file, || client::sync_file(self.file))
     }
 
     /// The removal of this name: `op`, with all the file's records retired first if it is the last one.
@@ -54,7 +61,13 @@ impl Seen {
         if self.stat.links > 1 {
             return self.need_sync(op);
         }
-        self.engine.unlink(self.who, self.file, || client::sync_file(self.file), op)
+        let out = self.take_out();
+        let done = op();
+        match done {
+            Ok(()) => out.unlinked(),
+            Err(_) => out.finish(|| client::sync_file(self.file)),
+        }
+        done
     }
 
     /// A rename.
@@ -76,8 +89,13 @@ impl Seen {
         if !self.stat.is_given_away_to(uid) {
             return self.need_sync(op);
         }
-        let give = || if op() == 0 { Ok(()) } else { Err(-1) };
-        self.engine.give_away(self.who, self.file, || client::sync_file(self.file), give).err().unwrap_or(0)
+        let out = self.take_out();
+        let done = op();
+        match done {
+            0 => out.given_away(),
+            _ => out.finish(|| client::sync_file(self.file)),
+        }
+        done
     }
 
     /// Keeps the file out of the log until released.

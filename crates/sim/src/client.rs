@@ -4,8 +4,8 @@ use std::os::fd::AsFd;
 use std::rc::Rc;
 
 use rustix::fs::SeekFrom;
-use seawall_core::file::Flag;
-use seawall_core::{At, Engine, Errno, FileRef, Owner, Scope, certain};
+use seawall_core::file::{Flag, Slot};
+use seawall_core::{At, Engine, Errno, FileRef, Owner, Scope, Syncing, certain};
 
 use crate::run::CROWD;
 use crate::world::World;
@@ -215,25 +215,24 @@ impl Client {
     fn logged(&self, open: &Open, change: &Change, at: At, data: &[u8]) {
         let mut seq = None;
         self.begin(open, change.clone());
-        let publish = || {
+        let begun = self.engine.begin(self.who(), open.name, open.cache.as_fd());
+        let done = begun.log_write(at, Self::slices(data)).map(|logged| {
             seq = Some(self.publish(open, change));
-            Ok(data.len())
-        };
-        let done =
-            self.engine.write(self.who(), open.name, open.cache.as_fd(), at, Self::slices(data), publish);
-        self.answered(open, "a write", done.map(|n| n == data.len()), seq);
+            logged.finish(true);
+        });
+        self.answered(open, "a write", done, seq);
     }
 
     fn truncate(&self, open: &Open, len: u64) {
         let change = Change::Truncate(len as usize);
         let mut seq = None;
         self.begin(open, change.clone());
-        let publish = || {
+        let begun = self.engine.begin(self.who(), open.name, open.cache.as_fd());
+        let done = begun.log_truncate(len).map(|logged| {
             seq = Some(self.publish(open, &change));
-            Ok(())
-        };
-        let done = self.engine.truncate(self.who(), open.name, open.cache.as_fd(), len, publish);
-        self.answered(open, "a truncate", done.map(|()| true), seq);
+            logged.finish(true);
+        });
+        self.answered(open, "a truncate", done, seq);
     }
 
     /// fallocate, which may make the file longer.
@@ -241,18 +240,18 @@ impl Client {
         let change = Change::Grow(end as usize);
         let mut seq = None;
         self.begin(open, change.clone());
-        let publish = || {
+        let begun = self.engine.begin(self.who(), open.name, open.cache.as_fd());
+        let done = begun.log_allocate(end).map(|logged| {
             seq = Some(self.publish(open, &change));
-            Ok(())
-        };
-        let done = self.engine.allocate(self.who(), open.name, open.cache.as_fd(), end, publish);
-        self.answered(open, "an allocation", done.map(|()| true), seq);
+            logged.finish(true);
+        });
+        self.answered(open, "an allocation", done, seq);
     }
 
     /// A change is over: all of it happened, or it was refused for a file that failed a sync outside the log.
-    fn answered(&self, open: &Open, what: &str, done: Result<bool, Errno>, seq: Option<u64>) {
+    fn answered(&self, open: &Open, what: &str, done: Result<(), Errno>, seq: Option<u64>) {
         match done {
-            Ok(true) => self.returned(open, seq),
+            Ok(()) => self.returned(open, seq),
             Err(Errno::IO) if seq.is_none() && self.world.is_barred(open.index) => self.refused(open),
             _ => self.world.violate(format!("{what} answered {done:?}")),
         }
@@ -270,10 +269,19 @@ impl Client {
         self.world.files.borrow_mut()[open.index].model.begin(self.thread, change);
     }
 
+    /// Whoever has the file's lock has dealt with what the dead left there. Not so whoever lost it alive and goes on: what
+    /// the dead left is still to be made again, or retired.
+    fn settle(&self, open: &Open) {
+        let holder = self.world.peek(|| self.engine.file(open.name).map_or(0, Slot::holder));
+        if holder == 0 || holder == self.who().word() {
+            self.world.settle(open.index);
+        }
+    }
+
     /// The kernel's part of a change. A process that is about to die may do half of it.
     fn publish(&self, open: &Open, change: &Change) -> u64 {
         self.world.step();
-        self.world.settle(open.index);
+        self.settle(open);
         if let Change::Write(at, data) = change
             && self.world.is_doomed()
             && data.len() > 600
@@ -332,7 +340,11 @@ impl Client {
             self.real(open, scope)?;
             certain::check(open.cache.as_fd())
         };
-        let done = self.engine.sync_scope(self.who(), open.name, scope, sync, || self.name(open));
+        let mut syncing = self.engine.sync(self.who(), open.name, scope);
+        if let Syncing::Name(due) = syncing {
+            syncing = due.synced(self.name(open));
+        }
+        let done = syncing.by(sync);
         self.world.count(|c| if real { c.real += 1 } else { c.absorbed += 1 });
         self.world.tell(|| format!("file {}: sync of {scope:?} {done:?}, real {real}", open.index));
         if done.is_ok() {
@@ -391,17 +403,15 @@ impl Client {
         let first = rng.one_in(2);
         self.begin(open, change.clone());
         let mut seq = None;
-        let publish = || {
+        let begun = self.engine.begin(self.who(), open.name, open.cache.as_fd());
+        let done = begun.log_write(At::Offset(at), Self::slices(&outer)).map(|logged| {
             let handler = || {
                 self.begin(open, within.clone());
-                let publish = || {
+                let begun = self.engine.begin(self.who(), open.name, open.cache.as_fd());
+                if let Ok(logged) = begun.log_write(At::Offset(0), Self::slices(&inner)) {
                     self.publish_unlogged(open, &within);
-                    Ok(inner.len())
-                };
-                let at = At::Offset(0);
-                let slices = Self::slices(&inner);
-                // Whatever it answers, the kernel did it.
-                let _ = self.engine.write(self.who(), open.name, open.cache.as_fd(), at, slices, publish);
+                    logged.finish(true);
+                }
             };
             if first {
                 handler();
@@ -414,16 +424,13 @@ impl Client {
                 handler();
                 self.world.files.borrow_mut()[open.index].model.end(self.thread);
             }
-            Ok(outer.len())
-        };
-        let slices = Self::slices(&outer);
-        let done =
-            self.engine.write(self.who(), open.name, open.cache.as_fd(), At::Offset(at), slices, publish);
-        self.answered(open, "a write with a signal in it", done.map(|n| n == outer.len()), seq);
+            logged.finish(true);
+        });
+        self.answered(open, "a write with a signal in it", done, seq);
     }
 
     fn publish_unlogged(&self, open: &Open, change: &Change) {
-        self.world.settle(open.index);
+        self.settle(open);
         self.world.change(open.index, change);
         self.world.files.borrow_mut()[open.index].model.publish(self.thread, change.clone(), false);
         self.world.point();
@@ -437,9 +444,10 @@ impl Client {
         let change = Change::Write(at, Rc::clone(&data));
         self.begin(open, change.clone());
         let mut partly = None;
-        let publish = || {
+        let begun = self.engine.begin(self.who(), open.name, open.cache.as_fd());
+        let done = begun.log_write(At::Offset(at as u64), Self::slices(&data)).map(|logged| {
             self.world.step();
-            self.world.settle(open.index);
+            self.settle(open);
             partly = Some(Partly::begin(&self.world, open.index));
             let done = if short { self.half(&data).len() } else { 0 };
             let part = Change::Write(at, Rc::new(data[..done].to_vec()));
@@ -449,14 +457,10 @@ impl Client {
                 file.model.publish_partly(self.thread, change.clone(), file.disk.cache());
             }
             self.world.point();
-            if short { Ok(done) } else { Err(Errno::NOSPC) }
-        };
-        let fd = open.cache.as_fd();
-        let offset = At::Offset(at as u64);
-        // The answer is the kernel's, if it was asked.
-        let done = self.engine.write(self.who(), open.name, fd, offset, Self::slices(&data), publish);
+            logged.finish(false);
+        });
         if partly.is_none() {
-            return self.answered(open, "a write that the kernel refuses", done.map(|_| false), None);
+            return self.answered(open, "a write that the kernel refuses", done, None);
         }
         drop(partly);
         self.world.look(open.index);
@@ -487,24 +491,18 @@ impl Client {
         let at = self.place() as usize;
         let change = Change::Write(at, bytes(&self.world, 800));
         self.begin(open, change.clone());
-        self.engine.pass(
-            self.who(),
-            open.name,
-            || certain::fdatasync(open.cache.as_fd()),
-            || {
-                self.world.step();
-                self.publish_unlogged(open, &change);
-            },
-        );
+        let sync = || certain::fdatasync(open.cache.as_fd());
+        let out = self.engine.take_out(self.who(), open.name, sync);
+        self.world.step();
+        self.publish_unlogged(open, &change);
+        out.finish(sync);
     }
 
     fn unlink(&self, open: &Open) {
-        let remove = || {
-            self.world.files.borrow_mut()[open.index].unlinked = true;
-            self.world.point();
-            Ok(())
-        };
-        // It cannot fail here.
-        let _ = self.engine.unlink(self.who(), open.name, || certain::fdatasync(open.cache.as_fd()), remove);
+        let sync = || certain::fdatasync(open.cache.as_fd());
+        let out = self.engine.take_out(self.who(), open.name, sync);
+        self.world.files.borrow_mut()[open.index].unlinked = true;
+        self.world.point();
+        out.unlinked();
     }
 }

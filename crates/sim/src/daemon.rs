@@ -222,7 +222,7 @@ impl Daemon {
             certain::check(cache.as_fd())
         };
         if !self.engine.absorbs(name, Scope::Whole) {
-            let done = self.engine.sync(self.who(), name, real);
+            let done = self.engine.sync(self.who(), name, Scope::Whole).by(|_| real());
             if done.is_err() {
                 self.engine.distrust(name);
             }

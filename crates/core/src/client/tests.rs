@@ -7,8 +7,9 @@ use seawall_wire::message::{Kind, Reply, Request, Status};
 use zerocopy::FromBytes;
 
 use super::{Client, Course, Entered, HARDEN_TRIES, Received, Registered, Synced, Transport, Use, answer};
+use crate::FileRef;
 use crate::policy::{ASK_AGAIN, Manage};
-use crate::{Errno, FileRef};
+use rustix::io::Errno;
 
 const ALL: [Status; 9] = [
     Status::Ok,

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
-use super::Engine;
+use super::attach::Engine;
 
 impl Engine {
     /// Claims a slot for the process `pid`, which says so at `since_ns` of CLOCK_BOOTTIME. `None`: all are

@@ -6,9 +6,11 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use seawall_wire::shm::Hold;
 
-use super::{Engine, Entering};
+use super::attach::Engine;
+use super::enter::Entering;
+use crate::Owner;
 use crate::file::{FileRef, Flag};
-use crate::{Errno, Owner};
+use rustix::io::Errno;
 
 impl Engine {
     /// Keeps the file out of the log until [`release`](Self::release)d as often. `retire` is a real

@@ -10,7 +10,7 @@ use seawall_media::Region;
 use seawall_wire::message::{MAGIC, Reply, Status};
 use seawall_wire::shm::Shm;
 
-use super::{AttachError, Engine};
+use super::attach::{AttachError, Engine};
 use crate::format::Superblock;
 use crate::journal::{Journal, Way};
 use crate::store::Store;

@@ -12,12 +12,13 @@
 //! fdatasync is absorbed, whatever the name. Elsewhere the next sync of either kind is a real fsync.
 
 use rustix::fd::BorrowedFd;
-use seawall_stats::{Event, ticks};
 use seawall_wire::shm::ROOT_PATH_MAX;
 
-use super::{Engine, Entering, Scope};
+use super::attach::Engine;
+use super::scope::Scope;
 use crate::file::{FileRef, Slot};
-use crate::{Errno, Owner, name, policy};
+use crate::{name, policy};
+use rustix::io::Errno;
 
 impl Engine {
     /// The file gets another name: to be told before the rename and after it.
@@ -46,33 +47,6 @@ impl Engine {
         let root = self.file(file).and_then(|f| self.shm().root(f.root()));
         let inside = root.is_some_and(|root| policy::relative(root.path(&mut room), path).is_some());
         if inside { name::sync(fd, path) } else { Ok(false) }
-    }
-
-    /// Everything of the file is in the log but its name. `None`: that takes a real sync.
-    #[cold]
-    pub(super) fn sync_name(
-        &self,
-        who: Owner,
-        file: FileRef,
-        slot: Slot<'_>,
-        name: impl FnOnce() -> Result<bool, Errno>,
-    ) -> Option<Result<(), Errno>> {
-        let start = ticks();
-        let renames = slot.renames();
-        let done = match name() {
-            Ok(false) => return None,
-            done => done.map(drop),
-        };
-        slot.count_real_sync();
-        // With the lock, the slot stays this file's. A signal handler that has it already leaves it to the next one.
-        if let Entering::Alone(inside) = self.enter(who, file) {
-            match done {
-                Ok(()) => inside.named(renames),
-                Err(error) => slot.sync_failed(error),
-            }
-        }
-        self.record(who, Event::SyncReal, slot.class(), self.since(start));
-        Some(done)
     }
 }
 

@@ -7,20 +7,28 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
+use rustix::fd::BorrowedFd;
 use rustix::process::{Pid, test_kill_process};
 use rustix::thread::futex;
 use seawall_media::sim;
 use seawall_stats::{Event, ticks};
 
-use super::Engine;
-use crate::file::{Flag, Slot};
-use crate::{Errno, Owner};
+use super::attach::Engine;
+use crate::Owner;
+use crate::certain::fdatasync;
+use crate::file::{Flag, Inside, Slot};
+use crate::format::RecordKind;
+use crate::journal::Unhardened;
+use crate::persist::{self, Persisted};
+use rustix::io::Errno;
 
 const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 /// What others do during a simulated nap, in steps.
 const SIMULATED_NAP: u32 = 50;
 /// Naps without a daemon: two seconds, in which `seawall run` starts another one.
 const NAPS_WITHOUT_DAEMON: u32 = 200;
+/// Naps with the file's lock held, in which a journal is given room: a second and a half. After two others take the lock.
+const NAPS_INSIDE: u32 = 150;
 /// Naps in which a living daemon frees nothing, because a disk hangs or refuses: thirty seconds.
 const NAPS_WITHOUT_PROGRESS: u32 = 3000;
 
@@ -86,6 +94,45 @@ impl Engine {
         if wait.over {
             return;
         }
+        let start = ticks();
+        self.nap_until_freed(freed);
+        if sim::process().is_none() {
+            self.record(who, Event::LogFull, slot.class(), self.since(start));
+        }
+    }
+
+    /// A whole record could not be persisted, by a journal that has no room, or that nobody reaches for now. The daemon
+    /// makes room there without the file's lock: so the caller keeps that, and its lane, for a while. Whoever dies meanwhile
+    /// leaves a record that nobody published, and a lock that says so.
+    ///
+    /// `None`: it did not come to be. The record is retired, so that it never counts; where that cannot be done, as on a
+    /// device that failed, the file is [`Flag::FAILED`].
+    #[cold]
+    pub(super) fn persist_later(
+        &self,
+        inside: &Inside<'_>,
+        (kind, record): (RecordKind, (u64, u64)),
+        mut why: Unhardened,
+        fd: BorrowedFd<'_>,
+    ) -> Option<Persisted> {
+        let slot = inside.slot();
+        let mut naps = 0;
+        while why != Unhardened::Failed && self.waits_for_space(slot) && naps < NAPS_INSIDE {
+            self.ring();
+            self.nap_until_freed(self.shm().header().freed().load(Acquire));
+            naps += 1;
+            match persist::records(&self.log, slot.state(), kind, record) {
+                Ok(persisted) => return Some(persisted),
+                Err(still) => why = still,
+            }
+        }
+        inside.retire(self.pool(), || fdatasync(fd));
+        None
+    }
+
+    /// Sleeps a little, at most until space was freed since it was looked at.
+    fn nap_until_freed(&self, freed: u32) {
+        let header = self.shm().header();
         if sim::waits() {
             // The others go on for a while: trying in vain would be nothing but steps.
             for _ in 0..SIMULATED_NAP {
@@ -95,10 +142,8 @@ impl Engine {
             }
             return;
         }
-        let start = ticks();
         // Woken, timed out or interrupted: in every case the caller looks again.
         let _ = futex::wait(header.freed(), futex::Flags::empty(), freed, Some(&NAP));
-        self.record(who, Event::LogFull, slot.class(), self.since(start));
     }
 
     /// True if the daemon's process lives. An id that was used again counts as alive: then progress decides.

@@ -1,64 +1,102 @@
-//! fsync and fdatasync, and everything that takes a file out of the log.
+//! fsync and fdatasync.
+//!
+//! ```text
+//! let mut sync = engine.sync(who, file, scope);
+//! loop {
+//!     sync = match sync {
+//!         Syncing::Done(done) => return done,
+//!         Syncing::Name(due) => due.synced(…),          the name alone: a sync of the directory, if the caller can
+//!         Syncing::Real(due) => due.synced(…),          fsync(2) or fdatasync(2), as due.scope() says
+//!     }
+//! }
+//! ```
+//!
+//! A file of which every write is in the log needs neither; on a block device this waits until its records are hardened.
+//! A real sync may be more than the caller wants, and is asked for twice where others keep the file out of the log.
 
 use core::sync::atomic::Ordering::SeqCst;
 
 use seawall_stats::{Event, ticks};
 
+use super::attach::Engine;
+use super::enter::Entering;
 use super::name::is_name_due;
-use super::{Engine, Entering, Scope};
-use crate::file::{Covered, FileRef, Flag, Inside, KeptOut, Slot};
-use crate::journal::Journal;
-use crate::{Errno, Owner};
+use super::scope::Scope;
+use crate::Owner;
+use crate::file::{Covered, FileRef, Flag, Inside, Slot};
+use crate::journal::Unhardened;
+use rustix::io::Errno;
+
+/// A sync under way: what it needs of its caller next.
+#[must_use = "nothing is durable before it is done"]
+pub enum Syncing<'e> {
+    /// Nothing. EIO for a file whose records could neither be retired nor may be trusted to be on disk
+    /// ([`Flag::FAILED`]), and once the log's device failed; otherwise what the caller said.
+    Done(Result<(), Errno>),
+    /// The file's name, and not its data.
+    Name(NameDue<'e>),
+    /// All of the file.
+    Real(RealDue<'e>),
+}
+
+/// Everything of a file is in the log but its name.
+pub struct NameDue<'e> {
+    call: Call<'e>,
+    slot: Slot<'e>,
+    scope: Scope,
+    /// Those that a sync of the directory covers which begins now.
+    renames: u64,
+}
+
+/// A real sync that is due.
+pub struct RealDue<'e> {
+    call: Call<'e>,
+    scope: Scope,
+    course: Course<'e>,
+}
+
+/// Whose sync it is.
+#[derive(Clone, Copy)]
+struct Call<'e> {
+    engine: &'e Engine,
+    who: Owner,
+    file: FileRef,
+    start: u64,
+}
+
+/// What a real sync's success is for.
+enum Course<'e> {
+    /// The kernel's file, of which nothing is known.
+    Kernel,
+    /// A signal handler syncs the file that its own thread is changing.
+    Nested(Slot<'e>),
+    /// The file leaves the log with it.
+    Leaving { inside: Inside<'e>, why: Flag },
+    /// It may return to the log with it. Others may change it meanwhile.
+    Beside(Covered),
+    /// The same, and they may not.
+    Alone { inside: Inside<'e>, covered: Covered },
+}
 
 impl Engine {
-    /// An fsync of a caller who has a real one and nothing else: [`sync_scope`](Self::sync_scope).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn sync(
-        &self,
-        who: Owner,
-        file: FileRef,
-        mut real: impl FnMut() -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
-        self.sync_scope(who, file, Scope::Whole, |_| real(), || Ok(false))
-    }
-
-    /// An fsync or fdatasync: absorbed when every write of the file is in the log already, else `real` is called
-    /// and its success retires the file's records before it is passed on. `real` may be asked for more than the
-    /// caller wants, and twice. If nothing is missing but the file's name, `name` is called, which may make it durable
-    /// ([`sync_directory`](Self::sync_directory)), or say that it cannot.
-    ///
-    /// # Errors
-    /// What `real` or `name` said; EIO for a file whose records could neither be retired nor may be trusted to be
-    /// on disk ([`Flag::FAILED`]).
+    /// Begins an fsync or fdatasync.
     #[inline]
-    pub fn sync_scope(
-        &self,
-        who: Owner,
-        file: FileRef,
-        scope: Scope,
-        mut real: impl FnMut(Scope) -> Result<(), Errno>,
-        name: impl FnOnce() -> Result<bool, Errno>,
-    ) -> Result<(), Errno> {
-        let Some(slot) = self.file(file) else { return real(scope) };
+    pub fn sync(&self, who: Owner, file: FileRef, scope: Scope) -> Syncing<'_> {
+        let call = Call { engine: self, who, file, start: ticks() };
+        let Some(slot) = self.file(file) else { return call.real(scope, Course::Kernel) };
         // Known after the look at its state, too: that was not the one of the slot's next file.
-        if slot.state().is_absorbed() && self.knows(file) {
-            match self.log.pool.journal().map_or(Ok(()), |journal| self.hardened(who, journal, slot)) {
-                Ok(()) if !is_name_due(slot, scope) => {
-                    slot.count_absorbed();
-                    return Ok(());
-                }
-                Ok(()) => {
-                    if let Some(done) = self.sync_name(who, file, slot, name) {
-                        return done;
-                    }
-                }
-                Err(Errno::NOSPC) => return self.sync_without_room(who, file, || real(scope)),
-                Err(error) => return Err(error),
-            }
+        if !slot.state().is_absorbed() || !self.knows(file) {
+            return call.begin_real(scope);
         }
-        self.sync_real(who, file, scope, real)
+        match self.harden(who, slot) {
+            Ok(()) if !is_name_due(slot, scope) => {
+                slot.count_absorbed();
+                Syncing::Done(Ok(()))
+            }
+            Ok(()) => Syncing::Name(NameDue { call, slot, scope, renames: slot.renames() }),
+            Err(Unhardened::Full) => call.leave_full_journal(scope),
+            Err(why) => Syncing::Done(Err(why.into())),
+        }
     }
 
     /// True if a sync of the file would wait for no disk of its own.
@@ -66,8 +104,11 @@ impl Engine {
         self.file(file).is_some_and(|slot| slot.state().is_absorbed() && !is_name_due(slot, scope))
     }
 
-    /// Waits until every record of the file is on the journal's device, or on the file's own disk.
-    fn hardened(&self, who: Owner, journal: &Journal, slot: Slot<'_>) -> Result<(), Errno> {
+    /// Waits until every record of the file is on the journal's device, or on the file's own disk. Without a journal they
+    /// are durable already.
+    #[inline]
+    fn harden(&self, who: Owner, slot: Slot<'_>) -> Result<(), Unhardened> {
+        let Some(journal) = self.log.pool.journal() else { return Ok(()) };
         let last = slot.last_lsn();
         if last <= slot.watermark() {
             return Ok(());
@@ -84,189 +125,186 @@ impl Engine {
     /// knows nothing makes published data durable (sync, syncfs).
     ///
     /// # Errors
-    /// As for [`sync`](Self::sync); ENOSPC if the journal is full.
+    /// EIO if the journal's device failed or is out of reach, ENOSPC if the journal is full.
     pub fn harden_all(&self) -> Result<(), Errno> {
-        let newest = || self.log.shm.header().next_lsn().load(SeqCst) - 1;
-        self.log.pool.journal().map_or(Ok(()), |journal| journal.harden(&self.log, newest()).map(drop))
+        let Some(journal) = self.log.pool.journal() else { return Ok(()) };
+        let newest = self.log.shm.header().next_lsn().load(SeqCst) - 1;
+        Ok(journal.harden(&self.log, newest).map(drop)?)
     }
 
     /// True while a thread of this process leads: it writes by the descriptor that it found.
     pub fn leads_here(&self) -> bool {
         self.log.pool.journal().is_some_and(|journal| journal.is_led_by_us(&self.log.pool))
     }
+}
+
+impl<'e> Syncing<'e> {
+    /// To its end, for a caller who can sync all of the file and nothing else.
+    ///
+    /// # Errors
+    /// As [`Syncing::Done`].
+    pub fn by(mut self, mut real: impl FnMut(Scope) -> Result<(), Errno>) -> Result<(), Errno> {
+        loop {
+            self = match self {
+                Self::Done(done) => return done,
+                Self::Name(due) => due.synced(Ok(false)),
+                Self::Real(due) => {
+                    let done = real(due.scope());
+                    due.synced(done)
+                }
+            }
+        }
+    }
+}
+
+impl<'e> Call<'e> {
+    fn real(self, scope: Scope, course: Course<'e>) -> Syncing<'e> {
+        Syncing::Real(RealDue { call: self, scope, course })
+    }
 
     /// No room in the journal: as with a full log the file leaves it, and the disk has to do.
     #[cold]
-    fn sync_without_room(
-        &self,
-        who: Owner,
-        file: FileRef,
-        real: impl FnOnce() -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
-        let inside = match self.enter(who, file) {
-            Entering::Alone(inside) => inside,
-            Entering::Nested(_) => return Err(Errno::NOSPC),
-            Entering::Gone => return real(),
-        };
-        let done = self.sync_and_leave(&inside, Flag::LOG_FULL, real);
-        inside.slot().count_real_sync();
-        done
-    }
-
-    /// A real sync with which the file leaves the log. What could not be retired is not acknowledged.
-    fn sync_and_leave(
-        &self,
-        inside: &Inside<'_>,
-        why: Flag,
-        real: impl FnOnce() -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
-        let done = real();
-        inside.leave(self.pool(), why, || done);
-        inside.settled();
-        done?;
-        if inside.slot().state().has(Flag::FAILED) { Err(Errno::IO) } else { Ok(()) }
-    }
-
-    /// A signal handler syncs the file that its own thread is changing. What the kernel makes durable must not be
-    /// rolled back by older records, so the newer ones have to be durable as well.
-    #[cold]
-    fn sync_nested(
-        &self,
-        who: Owner,
-        slot: Slot<'_>,
-        real: impl FnOnce() -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
-        real()?;
-        self.log.pool.journal().map_or(Ok(()), |journal| self.hardened(who, journal, slot))
+    fn leave_full_journal(self, scope: Scope) -> Syncing<'e> {
+        match self.engine.enter(self.who, self.file) {
+            Entering::Alone(inside) => self.real(scope, Course::Leaving { inside, why: Flag::LOG_FULL }),
+            Entering::Nested(_) => Syncing::Done(Err(Errno::NOSPC)),
+            Entering::Gone => self.real(scope, Course::Kernel),
+        }
     }
 
     #[cold]
-    fn sync_real(
-        &self,
-        who: Owner,
-        file: FileRef,
-        scope: Scope,
-        mut real: impl FnMut(Scope) -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
-        let start = ticks();
-        let inside = match self.enter(who, file) {
+    fn begin_real(self, scope: Scope) -> Syncing<'e> {
+        let inside = match self.engine.enter(self.who, self.file) {
             Entering::Alone(inside) => inside,
-            Entering::Nested(slot) => return self.sync_nested(who, slot, || real(scope)),
-            Entering::Gone => return real(scope),
+            Entering::Nested(slot) => return self.real(scope, Course::Nested(slot)),
+            Entering::Gone => return self.real(scope, Course::Kernel),
         };
         let state = inside.slot().state();
         if state.has(Flag::FAILED) {
-            return Err(Errno::IO);
+            return Syncing::Done(Err(Errno::IO));
         }
         // What is needed may be a link or an attribute, which fdatasync leaves out.
         let scope = if state.has(Flag::SYNC_NEEDED) { Scope::Whole } else { scope };
-        let mut real = || real(scope);
         if inside.inherited() {
-            self.sync_and_leave(&inside, Flag::NONE, real)?;
-            self.rejoin(&inside, || Ok(()));
-            return Ok(());
+            return self.real(scope, Course::Leaving { inside, why: Flag::NONE });
         }
         let covered = inside.covered(scope == Scope::Whole);
         inside.slot().count_real_sync();
         drop(inside);
-        let mut done = real();
-        let inside = match self.enter(who, file) {
-            Entering::Alone(inside) => inside,
-            Entering::Nested(slot) => return self.sync_nested(who, slot, || done),
-            Entering::Gone => return done,
-        };
-        self.was_synced(&inside, &covered, done)?;
-        if done.is_ok() && !inside.inherited() && self.is_kept_out(&inside, &covered) {
-            let covered = inside.covered(scope == Scope::Whole);
-            done = real();
-            inside.slot().count_real_sync();
-            self.was_synced(&inside, &covered, done)?;
+        self.real(scope, Course::Beside(covered))
+    }
+
+    /// What the kernel makes durable must not be rolled back by older records, so the newer ones have to be durable as
+    /// well.
+    #[cold]
+    fn nested(self, slot: Slot<'_>, done: Result<(), Errno>) -> Syncing<'e> {
+        let harden = |()| self.engine.harden(self.who, slot).map_err(Errno::from);
+        Syncing::Done(done.and_then(harden))
+    }
+
+    /// What could not be retired is not acknowledged.
+    fn left(self, inside: &Inside<'_>, why: Flag, done: Result<(), Errno>) -> Syncing<'e> {
+        let engine = self.engine;
+        inside.slot().count_real_sync();
+        inside.leave(engine.pool(), why, || done);
+        inside.settled();
+        if done.is_ok() && inside.slot().state().has(Flag::FAILED) {
+            return Syncing::Done(Err(Errno::IO));
         }
-        self.record(who, Event::SyncReal, inside.slot().class(), self.since(start));
-        done
+        if done.is_ok() && why == Flag::NONE {
+            engine.rejoin(inside, || Ok(()));
+        }
+        Syncing::Done(done)
     }
 
-    /// True for a file for which there is room again, and which others wrote during a real sync. Where they always do, it
-    /// would never come back: they wait for another sync, which has no more to write than what came meanwhile.
-    fn is_kept_out(&self, inside: &Inside<'_>, covered: &Covered) -> bool {
-        let state = inside.slot().state();
-        let is_out = state.has(Flag::LOG_FULL) && !state.has(Flag::TRACKED);
-        is_out && inside.is_changed_since(covered) && inside.slot().may_track(state, self.has_room())
+    /// A real sync is over that others did not wait for.
+    fn synced_beside(self, scope: Scope, covered: &Covered, done: Result<(), Errno>) -> Syncing<'e> {
+        let inside = match self.engine.enter(self.who, self.file) {
+            Entering::Alone(inside) => inside,
+            Entering::Nested(slot) => return self.nested(slot, done),
+            Entering::Gone => return Syncing::Done(done),
+        };
+        if let Err(error) = self.note(&inside, covered, done) {
+            return Syncing::Done(Err(error));
+        }
+        if done.is_ok() && !inside.inherited() && self.is_kept_out(&inside, covered) {
+            let covered = inside.covered(scope == Scope::Whole);
+            inside.slot().count_real_sync();
+            return self.real(scope, Course::Alone { inside, covered });
+        }
+        self.over(&inside, done)
     }
 
-    fn was_synced(
-        &self,
-        inside: &Inside<'_>,
-        covered: &Covered,
-        done: Result<(), Errno>,
-    ) -> Result<(), Errno> {
+    /// One is over that others waited for.
+    fn synced_alone(self, inside: &Inside<'_>, covered: &Covered, done: Result<(), Errno>) -> Syncing<'e> {
+        match self.note(inside, covered, done) {
+            Ok(()) => self.over(inside, done),
+            Err(error) => Syncing::Done(Err(error)),
+        }
+    }
+
+    fn note(self, inside: &Inside<'_>, covered: &Covered, done: Result<(), Errno>) -> Result<(), Errno> {
         match done {
-            Ok(()) => inside.synced(self.pool(), covered, self.has_room()),
-            Err(e) => {
-                inside.slot().sync_failed(e);
+            Ok(()) => inside.synced(self.engine.pool(), covered, self.engine.has_room()),
+            Err(error) => {
+                inside.slot().sync_failed(error);
                 Ok(())
             }
         }
     }
 
-    /// Whatever else changes the file's content (fallocate, sendfile, splice, reflinks): the file leaves the
-    /// log first, then `op` runs with its lock held. `retire` is a real fdatasync of the file.
-    pub fn pass<R>(
-        &self,
-        who: Owner,
-        file: FileRef,
-        retire: impl Fn() -> Result<(), Errno>,
-        op: impl FnOnce() -> R,
-    ) -> R {
-        let inside = match self.enter(who, file) {
-            Entering::Alone(inside) => inside,
-            Entering::Nested(slot) => {
-                slot.disturb();
-                return op();
-            }
-            Entering::Gone => return op(),
+    /// True for a file for which there is room again, and which others wrote during a real sync. Where they always do, it
+    /// would never come back: they wait for another sync, which has no more to write than what came meanwhile.
+    fn is_kept_out(self, inside: &Inside<'_>, covered: &Covered) -> bool {
+        let state = inside.slot().state();
+        let is_out = state.has(Flag::LOG_FULL) && !state.has(Flag::TRACKED);
+        is_out && inside.is_changed_since(covered) && inside.slot().may_track(state, self.engine.has_room())
+    }
+
+    fn over(self, inside: &Inside<'_>, done: Result<(), Errno>) -> Syncing<'e> {
+        let class = inside.slot().class();
+        self.engine.record(self.who, Event::SyncReal, class, self.engine.since(self.start));
+        Syncing::Done(done)
+    }
+}
+
+impl<'e> NameDue<'e> {
+    /// What came of a sync of its directory. `Ok(false)`: the caller cannot make the name durable.
+    #[cold]
+    pub fn synced(self, done: Result<bool, Errno>) -> Syncing<'e> {
+        let Self { call, slot, scope, renames } = self;
+        let done = match done {
+            Ok(false) => return call.begin_real(scope),
+            done => done.map(drop),
         };
-        inside.leave(self.pool(), Flag::NONE, &retire);
-        inside.settled();
-        let result = op();
-        inside.was_changed();
-        self.rejoin(&inside, retire);
-        result
-    }
-
-    /// The removal of a file's last name: like [`pass`](Self::pass), and then the slot may be forgotten.
-    ///
-    /// # Errors
-    /// What `op` said; then the file keeps its slot.
-    pub fn unlink(
-        &self,
-        who: Owner,
-        file: FileRef,
-        retire: impl Fn() -> Result<(), Errno>,
-        op: impl FnOnce() -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
-        // Marked before the lock is free: between the two another process's fsync could take the file, now
-        // without a name, back into the log.
-        let remove = || op().inspect(|()| self.keep_out(file, KeptOut::Unlinked));
-        let done = self.pass(who, file, retire, remove);
-        if done.is_ok() {
-            self.ring();
+        slot.count_real_sync();
+        // With the lock, the slot stays this file's. A signal handler that has it already leaves it to the next one.
+        if let Entering::Alone(inside) = call.engine.enter(call.who, call.file) {
+            match done {
+                Ok(()) => inside.named(renames),
+                Err(error) => slot.sync_failed(error),
+            }
         }
-        done
+        call.engine.record(call.who, Event::SyncReal, slot.class(), call.engine.since(call.start));
+        Syncing::Done(done)
+    }
+}
+
+impl<'e> RealDue<'e> {
+    /// What is to be made durable.
+    pub fn scope(&self) -> Scope {
+        self.scope
     }
 
-    /// A change of the file's owner: like [`pass`](Self::pass), and then the file stays out of the log, since
-    /// recovery writes no file that belongs to somebody else than its directory's registered owner.
-    ///
-    /// # Errors
-    /// What `op` said; then the file may return to the log.
-    pub fn give_away<E>(
-        &self,
-        who: Owner,
-        file: FileRef,
-        retire: impl Fn() -> Result<(), Errno>,
-        op: impl FnOnce() -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.pass(who, file, retire, || op().inspect(|()| self.keep_out(file, KeptOut::GivenAway)))
+    /// What the kernel said.
+    pub fn synced(self, done: Result<(), Errno>) -> Syncing<'e> {
+        let Self { call, scope, course } = self;
+        match course {
+            Course::Kernel => Syncing::Done(done),
+            Course::Nested(slot) => call.nested(slot, done),
+            Course::Leaving { inside, why } => call.left(&inside, why, done),
+            Course::Beside(covered) => call.synced_beside(scope, &covered, done),
+            Course::Alone { inside, covered } => call.synced_alone(&inside, &covered, done),
+        }
     }
 }

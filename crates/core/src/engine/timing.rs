@@ -2,7 +2,7 @@
 
 use seawall_stats::{Class, Event, ticks};
 
-use super::Engine;
+use super::attach::Engine;
 use crate::Owner;
 
 impl Engine {

@@ -1,233 +1,357 @@
-//! Writes and truncates: lock, append, persist, publish.
+//! Writes and truncates: begin, log, publish, finish.
+//!
+//! ```text
+//! let change = engine.begin(who, file, fd);      the file is the caller's alone from here on
+//! let change = change.log_write(at, data)?;      intake, append, persist: the record is durable, where it has to be
+//! let done = …;                                  publish: the front's own call, or a store
+//! change.finish(done.is_ok_and(…));              what the log says more than happened is retired; the file is free
+//! ```
+//!
+//! | the file is | `log_…` | the publish |
+//! |---|---|---|
+//! | in the log | appends and persists a record; waits for room | is made from the record if the process dies in it |
+//! | out of the log | counts it, so that no sync that is under way covers it | is the kernel's alone |
+//! | not known any more, or this thread's already, in a signal handler | does nothing | the same |
 
 use rustix::fd::BorrowedFd;
 use rustix::fs::SeekFrom;
 use seawall_media::fence;
 use seawall_stats::{Event, ticks};
 
+use super::attach::Engine;
+use super::enter::Entering;
 use super::space::Wait;
-use super::{At, Engine, Entering};
+use crate::Owner;
 use crate::append::{Entry, Operation};
 use crate::certain::fdatasync;
-use crate::file::{FileRef, Flag, Inside, Slot};
+use crate::file::{FileRef, Flag, Inside};
 use crate::format::RecordKind;
 use crate::intake::{self, Intake};
-use crate::publish::Publish;
-use crate::{Errno, Owner, persist};
+use crate::persist::{self, Persisted};
+use rustix::io::Errno;
+
+/// Where a write goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// pwrite(2).
+    Offset(u64),
+    /// write(2): the descriptor's position.
+    Cursor,
+    /// O_APPEND, RWF_APPEND: the end of the file, whatever the descriptor's position, which stays (pwrite(2)).
+    End,
+    /// The same, and the descriptor's position is set to it first (write(2)).
+    CursorAtEnd,
+}
+
+/// A change of a file that has begun, and is not logged yet.
+#[must_use = "nobody else changes the file before this is finished"]
+pub struct Begun<'e> {
+    engine: &'e Engine,
+    who: Owner,
+    file: FileRef,
+    fd: BorrowedFd<'e>,
+    start: u64,
+    /// `None`: the kernel's alone.
+    inside: Option<Inside<'e>>,
+}
+
+/// A change that is to be published now.
+#[must_use = "nobody else changes the file before this is finished"]
+pub struct Change<'e> {
+    engine: &'e Engine,
+    fd: BorrowedFd<'e>,
+    start: u64,
+    /// When the publish began, in ticks, or a moment before.
+    now: u64,
+    course: Course<'e>,
+}
+
+/// How a change goes.
+enum Course<'e> {
+    /// Its record is in the log.
+    Logged { inside: Inside<'e>, op: Operation<'e>, kind: RecordKind },
+    /// Around a log that has no room. The file may be back at once.
+    Around(Inside<'e>),
+    /// The kernel's alone: with the file's lock, or without.
+    Unlogged { _inside: Option<Inside<'e>> },
+}
+
+/// What is to be logged.
+#[derive(Clone, Copy)]
+enum What {
+    Write(At),
+    Truncate(u64),
+    /// A size, if the file is smaller.
+    Grow(u64),
+}
+
+/// What became of a record.
+enum Appended<'e> {
+    Persisted(Operation<'e>, Persisted),
+    /// There is no room for it: nothing that was stored counts, or will.
+    Full,
+}
 
 impl Engine {
-    /// A write. `data` are the caller's slices in order; `publish` performs the caller's own system call, or what
-    /// does the same, and returns what that returned. It is called once at most, with the file's lock held.
-    ///
-    /// When this returns `Ok(n)` and the file is still tracked, the `n` bytes are durable.
-    ///
-    /// # Errors
-    /// What `publish` said. A full log is not an error: the write goes around it, or waits (`space`). EIO, without a
-    /// call of `publish`, for a file whose every write is to be logged and that failed a sync outside the log.
+    /// Begins a change of a file through `fd`. What somebody left behind who was lost inside is dealt with first.
     #[inline]
-    pub fn write<'d>(
-        &self,
-        who: Owner,
-        file: FileRef,
-        fd: BorrowedFd<'_>,
-        at: At,
-        data: impl Iterator<Item = &'d [u8]> + Clone,
-        publish: impl Publish<usize>,
-    ) -> Result<usize, Errno> {
-        self.change(
-            who,
-            file,
-            fd,
-            publish,
-            |n, length| n as u64 == length,
-            || {
-                let data = data.clone();
-                let intake = intake::measure(data.clone());
-                let offset = place(fd, at)?;
-                let in_range = offset.checked_add(intake.length).is_some_and(|end| end <= i64::MAX as u64);
-                let logged = in_range && intake.length > 0;
-                Ok(logged.then_some((RecordKind::Write, offset, intake, data)))
-            },
-        )
+    pub fn begin<'e>(&'e self, who: Owner, file: FileRef, fd: BorrowedFd<'e>) -> Begun<'e> {
+        let mut begun = Begun { engine: self, who, file, fd, start: ticks(), inside: None };
+        begun.enter();
+        begun
+    }
+}
+
+impl<'e> Begun<'e> {
+    /// Enters the file. In a signal handler that changes the file which its own thread is changing the kernel does all of
+    /// it, and the next fsync is real, also for the interrupted change.
+    #[inline]
+    fn enter(&mut self) {
+        match self.engine.enter(self.who, self.file) {
+            Entering::Alone(inside) => {
+                if inside.inherited() {
+                    self.engine.settle(&inside, self.fd);
+                }
+                self.inside = Some(inside);
+            }
+            Entering::Nested(slot) => slot.disturb(),
+            Entering::Gone => {}
+        }
     }
 
-    /// A truncate to `len` bytes, in order with the file's writes. `publish` as for [`write`](Self::write).
+    /// True if the file is in the log: a record of the change is what comes next.
+    #[inline]
+    pub fn is_tracked(&self) -> bool {
+        self.inside.as_ref().is_some_and(|inside| inside.slot().state().has(Flag::TRACKED))
+    }
+
+    /// A write of these slices. When the change is finished and the file is still in the log, what the kernel wrote is
+    /// durable; on a block device after the file's next sync, unless its every write is to be logged.
     ///
     /// # Errors
-    /// What `publish` said.
-    pub fn truncate(
-        &self,
-        who: Owner,
-        file: FileRef,
-        fd: BorrowedFd<'_>,
-        len: u64,
-        publish: impl FnOnce() -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
-        self.resize(who, file, fd, publish, || Ok(Some(len)))
+    /// EIO for a file whose every write is to be logged, and which failed a sync outside the log: nothing is to be
+    /// published. A full log is no error: the change goes around it, or waits.
+    #[inline]
+    pub fn log_write<'d>(
+        self,
+        at: At,
+        data: impl Iterator<Item = &'d [u8]> + Clone,
+    ) -> Result<Change<'e>, Errno> {
+        self.log(What::Write(at), &data)
+    }
+
+    /// A truncate to `len` bytes, in order with the file's writes.
+    ///
+    /// # Errors
+    /// As for [`log_write`](Self::log_write).
+    pub fn log_truncate(self, len: u64) -> Result<Change<'e>, Errno> {
+        self.log(What::Truncate(len), &core::iter::empty())
     }
 
     /// fallocate(2) that keeps what the file holds: its size becomes `end` if it is smaller, which is logged as a
     /// truncate; blocks behind the scenes are no change. `end` 0 leaves the size alone (FALLOC_FL_KEEP_SIZE).
-    /// `publish` as for [`write`](Self::write).
     ///
     /// # Errors
-    /// What `publish` said.
-    pub fn allocate(
-        &self,
-        who: Owner,
-        file: FileRef,
-        fd: BorrowedFd<'_>,
-        end: u64,
-        publish: impl FnOnce() -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
-        let grown = || {
-            let size = rustix::fs::fstat(fd)?.st_size as u64;
-            Ok(Some(end).filter(|end| *end > size))
-        };
-        self.resize(who, file, fd, publish, grown)
+    /// As for [`log_write`](Self::log_write).
+    pub fn log_allocate(self, end: u64) -> Result<Change<'e>, Errno> {
+        self.log(What::Grow(end), &core::iter::empty())
     }
 
-    /// A change of nothing but the size. `size` runs under the lock and says what to log, or nothing.
-    fn resize(
-        &self,
-        who: Owner,
-        file: FileRef,
-        fd: BorrowedFd<'_>,
-        publish: impl FnOnce() -> Result<(), Errno>,
-        size: impl Fn() -> Result<Option<u64>, Errno>,
-    ) -> Result<(), Errno> {
-        self.change(
-            who,
-            file,
-            fd,
-            publish,
-            |(), _| true,
-            || {
-                let intake = Intake { length: 0, stored: 0 };
-                let in_range = size()?.filter(|size| *size <= i64::MAX as u64);
-                Ok(in_range.map(|size| (RecordKind::Truncate, size, intake, core::iter::empty::<&[u8]>())))
-            },
-        )
-    }
-
-    /// The common course of a logged change. `entry` runs under the lock and says what to log, or nothing;
-    /// `whole` tells whether the publish did all of it. Waiting for space is done with nothing held: the
-    /// destager needs the file's lock, and the lane's operation would hold back what it may retire.
+    /// Waiting for space is done with nothing held: the destager needs the file's lock, and the lane's operation would
+    /// hold back what it may retire.
     #[inline]
-    fn change<'d, R: Copy, D: Iterator<Item = &'d [u8]>>(
-        &self,
-        who: Owner,
-        file: FileRef,
-        fd: BorrowedFd<'_>,
-        publish: impl Publish<R>,
-        whole: impl FnOnce(R, u64) -> bool,
-        entry: impl Fn() -> Result<Option<(RecordKind, u64, Intake, D)>, Errno>,
-    ) -> Result<R, Errno> {
-        let start = ticks();
+    fn log<'d>(
+        mut self,
+        what: What,
+        data: &(impl Iterator<Item = &'d [u8]> + Clone),
+    ) -> Result<Change<'e>, Errno> {
         let mut wait = Wait::default();
         loop {
-            let inside = match self.enter(who, file) {
-                Entering::Alone(inside) => inside,
-                Entering::Nested(slot) => return nested(slot, publish),
-                Entering::Gone => return publish.publish(ticks()),
-            };
-            let slot = inside.slot();
-            if inside.inherited() {
-                inside.leave(self.pool(), Flag::NONE, || fdatasync(fd));
-                inside.settled();
-                self.rejoin(&inside, || fdatasync(fd));
-            }
-            if !slot.state().has(Flag::TRACKED) {
-                return around(&inside, publish);
+            let Some(inside) = self.inside.take() else { return Ok(self.unlogged(None)) };
+            if !inside.slot().state().has(Flag::TRACKED) {
+                return self.around(inside);
             }
             // An offset the kernel will refuse, or nothing to write: its answer is the answer.
-            let Ok(Some((kind, offset, intake, data))) = entry() else { return publish.publish(ticks()) };
+            let Some((kind, offset, intake)) = what.measure(self.fd, data) else {
+                return Ok(self.unlogged(Some(inside)));
+            };
             if kind == RecordKind::Truncate {
                 // What is cut off is solid no more; the rest is (SQLite cuts its file to the size it has, again and
                 // again).
                 inside.is_cut(offset);
             }
-            publish.prepare();
-            let entry = Entry { kind, slot: file.slot, generation: file.generation, offset, intake };
-            let Some((op, appended)) = self.append(who, &inside, &entry, data) else {
-                if self.waits_for_space(slot) && self.log.fits(&intake) && !wait.is_over() {
+            let (slot, generation) = (self.file.slot, self.file.generation);
+            let entry = Entry { kind, slot, generation, offset, intake };
+            match self.append(&inside, &entry, data.clone()) {
+                Appended::Persisted(op, persisted) => return Ok(self.logged(inside, op, kind, &persisted)),
+                Appended::Full if self.waits(&inside, &intake, &wait) => {
+                    let slot = inside.slot();
                     drop(inside);
-                    self.wait_for_space(who, slot, &mut wait);
-                    continue;
+                    self.engine.wait_for_space(self.who, slot, &mut wait);
+                    self.enter();
                 }
-                inside.leave(self.pool(), Flag::LOG_FULL, || fdatasync(fd));
-                let done = around(&inside, publish);
-                self.rejoin(&inside, || fdatasync(fd));
-                return done;
-            };
-            if inside.waited() != 0 {
-                self.log.shm.stats(op.lane()).record(Event::FileLock, slot.class(), self.ns(inside.waited()));
+                Appended::Full => return self.around_full(inside),
             }
-            let done = self.publish(op, slot, kind, (start, appended), publish);
-            if !done.is_ok_and(|r| whole(r, intake.length)) {
-                // The log now says more than happened. Retiring it makes the file's own content the truth.
-                inside.leave(self.pool(), Flag::NONE, || fdatasync(fd));
-                self.rejoin(&inside, || fdatasync(fd));
-            }
-            return done;
         }
     }
 
-    /// Append and persist, and when that was done. `None` if the log is full, or every lane is taken.
+    fn waits(&self, inside: &Inside<'_>, intake: &Intake, wait: &Wait) -> bool {
+        let (engine, slot) = (self.engine, inside.slot());
+        // What could not be retired never will be.
+        let may_come_back = !slot.state().has(Flag::FAILED);
+        may_come_back && engine.waits_for_space(slot) && engine.log.fits(intake) && !wait.is_over()
+    }
+
+    /// Append and persist.
     #[inline]
     fn append<'d>(
         &self,
-        who: Owner,
         inside: &Inside<'_>,
         entry: &Entry,
         data: impl Iterator<Item = &'d [u8]>,
-    ) -> Option<(Operation<'_>, u64)> {
-        let slot = inside.slot();
-        let mut op = self.log.claim(who)?;
+    ) -> Appended<'e> {
+        let (engine, slot) = (self.engine, inside.slot());
+        let Some(mut op) = engine.log.claim(self.who) else { return Appended::Full };
         let start = ticks();
         let lsn = op.draw(entry.slot);
         inside.logs(lsn);
         if op.append(lsn, entry, data).is_err() {
-            if !self.waits_for_space(slot) {
-                self.log.shm.stats(op.lane()).count(Event::LogFull, slot.class());
+            if !engine.waits_for_space(slot) {
+                engine.log.shm.stats(op.lane()).count(Event::LogFull, slot.class());
             }
             // The lane's next operation says that all before it was waited for.
             fence();
-            op.abandon();
-            return None;
+            return Appended::Full;
         }
-        let Ok(persisted) = persist::records(&self.log, slot.state(), entry.kind, (start, lsn)) else {
-            // It may be taken for made, as long as its write is under way; who goes around the log retires it.
-            op.abandon();
-            return None;
-        };
+        let Some(persisted) = self.persist(inside, entry.kind, (start, lsn)) else { return Appended::Full };
         if persisted.spent != 0 {
-            let stats = self.log.shm.stats(op.lane());
-            stats.record(Event::LogFileParallelWrite, slot.class(), self.ns(persisted.spent));
+            let stats = engine.log.shm.stats(op.lane());
+            stats.record(Event::LogFileParallelWrite, slot.class(), engine.ns(persisted.spent));
         }
         inside.logged(entry.intake.length);
-        Some((op, persisted.at))
+        Appended::Persisted(op, persisted)
     }
 
-    /// Publish, then end the operation; `start` and `appended` are when the write and its publish began. A write that
-    /// is not durable by now waits for that in its sync, and is not counted here.
+    /// Persists the record that was appended since `start`. `None`: it does not count, and never will.
     #[inline]
-    fn publish<R>(
-        &self,
-        mut op: Operation<'_>,
-        slot: Slot<'_>,
-        kind: RecordKind,
-        (start, appended): (u64, u64),
-        publish: impl Publish<R>,
-    ) -> Result<R, Errno> {
-        op.publishing();
-        let done = publish.publish(appended);
-        let (stats, published) = (self.log.shm.stats(op.lane()), ticks());
-        stats.record(Event::Publish, slot.class(), self.ns(published.wrapping_sub(appended)));
-        if persist::is_first(&self.log, slot.state(), kind) {
-            stats.record(Event::LogFileSync, slot.class(), self.ns(published.wrapping_sub(start)));
+    fn persist(&self, inside: &Inside<'_>, kind: RecordKind, record: (u64, u64)) -> Option<Persisted> {
+        let engine = self.engine;
+        match persist::records(&engine.log, inside.slot().state(), kind, record) {
+            Ok(persisted) => Some(persisted),
+            Err(why) => engine.persist_later(inside, (kind, record), why, self.fd),
         }
-        done
+    }
+
+    /// Its record is persisted.
+    #[inline]
+    fn logged(
+        &self,
+        inside: Inside<'e>,
+        op: Operation<'e>,
+        kind: RecordKind,
+        persisted: &Persisted,
+    ) -> Change<'e> {
+        if inside.waited() != 0 {
+            let stats = self.engine.log.shm.stats(op.lane());
+            stats.record(Event::FileLock, inside.slot().class(), self.engine.ns(inside.waited()));
+        }
+        op.publishing();
+        self.change(persisted.at, Course::Logged { inside, op, kind })
+    }
+
+    /// A change of a file that is out of the log.
+    #[inline]
+    fn around(&self, inside: Inside<'e>) -> Result<Change<'e>, Errno> {
+        if inside.slot().state().is_barred() {
+            return Err(Errno::IO);
+        }
+        inside.goes_around();
+        Ok(self.unlogged(Some(inside)))
+    }
+
+    /// The log is full: the file leaves it for this change.
+    #[cold]
+    fn around_full(&self, inside: Inside<'e>) -> Result<Change<'e>, Errno> {
+        inside.leave(self.engine.pool(), Flag::LOG_FULL, || fdatasync(self.fd));
+        if inside.slot().state().is_barred() {
+            return Err(Errno::IO);
+        }
+        inside.goes_around();
+        Ok(self.change(ticks(), Course::Around(inside)))
+    }
+
+    fn unlogged(&self, inside: Option<Inside<'e>>) -> Change<'e> {
+        self.change(ticks(), Course::Unlogged { _inside: inside })
+    }
+
+    fn change(&self, now: u64, course: Course<'e>) -> Change<'e> {
+        Change { engine: self.engine, fd: self.fd, start: self.start, now, course }
+    }
+}
+
+impl Change<'_> {
+    /// A reading of [`ticks`] that was made a moment ago.
+    #[inline]
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// The publish is over; `whole`: the kernel did all of what was to be changed. A change that is not durable by now
+    /// waits for that in its sync, and is not counted here.
+    #[inline]
+    pub fn finish(self, whole: bool) {
+        let engine = self.engine;
+        match self.course {
+            Course::Logged { inside, op, kind } => {
+                let (slot, stats, published) = (inside.slot(), engine.log.shm.stats(op.lane()), ticks());
+                stats.record(Event::Publish, slot.class(), engine.ns(published.wrapping_sub(self.now)));
+                if persist::is_first(&engine.log, slot.state(), kind) {
+                    let ns = engine.ns(published.wrapping_sub(self.start));
+                    stats.record(Event::LogFileSync, slot.class(), ns);
+                }
+                drop(op);
+                if !whole {
+                    engine.settle(&inside, self.fd);
+                }
+            }
+            Course::Around(inside) => engine.rejoin(&inside, || fdatasync(self.fd)),
+            Course::Unlogged { .. } => {}
+        }
+    }
+}
+
+impl Engine {
+    /// The log says more than happened, or may. Retiring that makes the file's own content the truth.
+    #[cold]
+    fn settle(&self, inside: &Inside<'_>, fd: BorrowedFd<'_>) {
+        inside.leave(self.pool(), Flag::NONE, || fdatasync(fd));
+        inside.settled();
+        self.rejoin(inside, || fdatasync(fd));
+    }
+}
+
+impl What {
+    /// Kind, offset (or the new size) and measure of the record. `None`: there is nothing to log, or the kernel refuses
+    /// it. Asked under the lock.
+    #[inline]
+    fn measure<'d>(
+        self,
+        fd: BorrowedFd<'_>,
+        data: &(impl Iterator<Item = &'d [u8]> + Clone),
+    ) -> Option<(RecordKind, u64, Intake)> {
+        const LONGEST: u64 = i64::MAX as u64;
+        let intake = intake::measure(data.clone());
+        let (kind, offset) = match self {
+            Self::Write(_) if intake.length == 0 => return None,
+            Self::Write(at) => (RecordKind::Write, place(fd, at).ok()?),
+            Self::Truncate(len) => (RecordKind::Truncate, len),
+            Self::Grow(end) => {
+                let size = rustix::fs::fstat(fd).ok()?.st_size as u64;
+                (RecordKind::Truncate, Some(end).filter(|end| *end > size)?)
+            }
+        };
+        let in_range = offset.checked_add(intake.length).is_some_and(|end| end <= LONGEST);
+        in_range.then_some((kind, offset, intake))
     }
 }
 
@@ -241,22 +365,4 @@ fn place(fd: BorrowedFd<'_>, at: At) -> Result<u64, Errno> {
         // Half the price of asking for the size.
         At::CursorAtEnd => rustix::fs::seek(fd, SeekFrom::End(0)),
     }
-}
-
-/// A change of an untracked file. Of one whose writes are refused nothing is changed at all.
-#[inline]
-fn around<R>(inside: &Inside<'_>, publish: impl Publish<R>) -> Result<R, Errno> {
-    if inside.slot().state().is_barred() {
-        return Err(Errno::IO);
-    }
-    inside.goes_around();
-    publish.publish(ticks())
-}
-
-/// A signal handler changes the file that its own thread is changing: it goes to the kernel, and the next
-/// fsync is real, also for the interrupted change.
-#[cold]
-fn nested<R>(slot: Slot<'_>, publish: impl Publish<R>) -> Result<R, Errno> {
-    slot.disturb();
-    publish.publish(ticks())
 }

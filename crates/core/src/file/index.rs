@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 
 use seawall_wire::shm::Shm;
 
-use super::{Flag, Slot};
+use super::{FileRef, Flag, Slot};
 
 const EMPTY: u32 = 0;
 const REMOVED: u32 = 1;
@@ -24,9 +24,16 @@ fn probes(shm: &Shm, dev: u64, ino: u64) -> impl Iterator<Item = usize> {
     (0..=mask).map(move |i| (first + i) & mask)
 }
 
-/// The slot of the file with this inode.
+/// The managed file with this inode.
 #[inline]
-pub(super) fn find(shm: &Shm, dev: u64, ino: u64) -> Option<Slot<'_>> {
+pub(crate) fn find(shm: &Shm, dev: u64, ino: u64) -> Option<FileRef> {
+    let slot = find_slot(shm, dev, ino)?;
+    let file = slot.file();
+    slot.is_of(file).then_some(file)
+}
+
+#[inline]
+fn find_slot(shm: &Shm, dev: u64, ino: u64) -> Option<Slot<'_>> {
     let is = |slot: &Slot<'_>| slot.state().has(Flag::USED) && slot.inode() == (dev, ino);
     for i in probes(shm, dev, ino) {
         match shm.bucket(i).load(Ordering::Acquire) {
@@ -44,7 +51,7 @@ pub(super) fn find(shm: &Shm, dev: u64, ino: u64) -> Option<Slot<'_>> {
 
 /// Makes the slot findable. False: there is no room.
 #[cfg(feature = "std")]
-pub(super) fn insert(shm: &Shm, slot: Slot<'_>) -> bool {
+pub(crate) fn insert(shm: &Shm, slot: Slot<'_>) -> bool {
     let (dev, ino) = slot.inode();
     for i in probes(shm, dev, ino) {
         if shm.bucket(i).load(Ordering::Relaxed) <= REMOVED {
@@ -57,7 +64,7 @@ pub(super) fn insert(shm: &Shm, slot: Slot<'_>) -> bool {
 
 /// Makes it findable no more.
 #[cfg(feature = "std")]
-pub(super) fn remove(shm: &Shm, slot: Slot<'_>) {
+pub(crate) fn remove(shm: &Shm, slot: Slot<'_>) {
     let (dev, ino) = slot.inode();
     for i in probes(shm, dev, ino) {
         match shm.bucket(i).load(Ordering::Relaxed) {

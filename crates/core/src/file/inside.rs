@@ -3,9 +3,9 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use super::{Flag, Inside, Slot, State};
-use crate::Errno;
 use crate::format::FOREVER;
 use crate::store::Store;
+use rustix::io::Errno;
 
 /// What a real sync that begins now covers, once it has succeeded.
 pub(crate) struct Covered {

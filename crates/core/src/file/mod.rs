@@ -21,8 +21,8 @@
 //!
 //! | transition | by whom | before | after |
 //! |---|---|---|---|
-//! | [`Engine::register`](crate::Engine::register) | the daemon | the slot is free | in the table, with all of it on disk; found by nobody |
-//! | [`Registered::admit`] | the daemon | registered | found by everybody; tracked, if its every write is to be logged |
+//! | `Engine::register` | the daemon | the slot is free | in the table, with all of it on disk; found by nobody |
+//! | `Registered::admit` | the daemon | registered | found by everybody; tracked, if its every write is to be logged |
 //! | [`track`](Inside::track) | who has synced it | no live records, nothing keeps it out | tracked |
 //! | [`logs`](Inside::logs) | a writer | tracked, the LSN is new | its newest record has that LSN |
 //! | [`goes_around`](Inside::goes_around) | a writer | untracked | a sync that is under way does not cover it |
@@ -34,55 +34,28 @@
 //! | [`renamed`](Slot::renamed), [`named`](Inside::named) | who renames; who syncs | no more are durable than there were | |
 //! | [`keep_out`](Slot::keep_out), [`let_back`](Slot::let_back) | anybody | | never tracked; may be tracked again |
 //! | [`distrust`](Slot::distrust), [`sync_failed`](Slot::sync_failed) | who was told of an error | | FAILED: never tracked again, live records stay |
-//! | [`Engine::evict`](crate::Engine::evict) | the daemon | nobody writes it; no live records | the slot is free |
-//! | [`Engine::forget`](crate::Engine::forget) | the daemon | its last name is gone, or nobody can write it | the slot is free |
+//! | `Engine::evict` | the daemon | nobody writes it; no live records | the slot is free |
+//! | `Engine::forget` | the daemon | its last name is gone, or nobody can write it | the slot is free |
 //!
 //! What a transition asks for is asserted in debug builds and in the simulator. Those of [`Inside`] need the file's lock.
 
 mod index;
 mod inside;
 mod lock;
+mod reference;
 #[cfg(feature = "std")]
 mod register;
 mod slot;
 mod state;
 mod watermark;
 
-use seawall_wire::shm::Shm;
-
+pub(crate) use index::find;
+#[cfg(feature = "std")]
+pub(crate) use index::{insert, remove};
 pub(crate) use inside::Covered;
 pub use lock::{Entered, Inside};
+pub use reference::FileRef;
 #[cfg(feature = "std")]
-pub use register::{Begins, Newcomer, Registered};
+pub use register::{Begins, Newcomer};
 pub use slot::{Counters, Slot};
 pub use state::{Flag, KeptOut, State};
-
-/// A managed file, as a descriptor remembers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileRef {
-    /// Its slot.
-    pub slot: u32,
-    /// Generation of the slot at that time.
-    pub generation: u32,
-}
-
-impl FileRef {
-    /// Both in one word, never 0: generations begin at 1.
-    #[inline]
-    pub const fn word(self) -> u64 {
-        (self.generation as u64) << 32 | self.slot as u64
-    }
-
-    /// What [`word`](Self::word) made.
-    #[inline]
-    pub const fn of_word(word: u64) -> Self {
-        Self { slot: word as u32, generation: (word >> 32) as u32 }
-    }
-}
-
-/// The managed file with this inode.
-#[inline]
-pub(crate) fn find(shm: &Shm, dev: u64, ino: u64) -> Option<FileRef> {
-    let file = index::find(shm, dev, ino)?.file();
-    Slot::of(shm, file.slot)?.is_of(file).then_some(file)
-}

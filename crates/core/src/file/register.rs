@@ -1,15 +1,4 @@
-//! How a file gets a slot, and how it loses it.
-//!
-//! ```text
-//!            register                       admit
-//!   free ───────────────▶ in the table, ──────────────▶ found by everybody
-//!    ▲                    not found yet                          │
-//!    └───────────────────────────────────────────────────────────┘
-//!                 evict (nobody uses it) · forget (its last name is gone, its root is closed)
-//! ```
-//!
-//! The daemon alone registers, one file at a time. A crash between any two steps leaves at most an entry in the table
-//! that the run-time memory does not know, which the next daemon strikes out ([`Engine::is_left_over`]).
+//! What a slot says of a file from its registration on, and what of one that has lost it.
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::path::Path;
@@ -17,9 +6,7 @@ use std::path::Path;
 use seawall_media::Identity;
 use seawall_stats::Class;
 
-use super::{FileRef, Flag, Slot, index};
-use crate::table::{self, TableError};
-use crate::{Engine, Errno, Owner, format};
+use super::{FileRef, Flag, Slot};
 
 /// A file that is to be registered.
 pub struct Newcomer<'a> {
@@ -51,7 +38,7 @@ pub enum Begins {
 }
 
 impl Begins {
-    fn flags(self) -> Flag {
+    pub(crate) fn flags(self) -> Flag {
         match self {
             // What changed before it was watched, its name or its mode, only a whole fsync covers.
             Self::Outside => Flag::SYNC_NEEDED,
@@ -61,131 +48,9 @@ impl Begins {
     }
 }
 
-/// A file that has a slot and an entry in the table, and that nobody finds yet.
-#[must_use = "nobody finds it before it is admitted"]
-pub struct Registered<'e> {
-    engine: &'e Engine,
-    slot: Slot<'e>,
-    file: FileRef,
-    begins: Flag,
-}
-
-impl Engine {
-    /// Registers a file in a free slot. Its entry in the table is persisted when this returns.
-    ///
-    /// # Errors
-    /// [`TableError`]: nothing was registered.
-    pub fn register(&self, newcomer: &Newcomer<'_>) -> Result<Registered<'_>, TableError> {
-        // Its records will have this LSN or a higher one: it has none before it is admitted.
-        let next = self.shm().header().next_lsn().load(SeqCst);
-        let on_disk = next - 1;
-        let Newcomer { root, identity, hint, .. } = *newcomer;
-        let vacant = self.slots().filter(|slot| slot.is_vacant()).map(Slot::number);
-        let file = table::enter(self.pool(), vacant, (root, identity, hint), on_disk)?;
-        let slot = Slot::of(self.shm(), file.slot).ok_or(TableError::Full(format::Zone::Files))?;
-        debug_assert_eq!(
-            format::watermark(file.slot).load(self.pool()),
-            Some(on_disk),
-            "the table says what the run-time memory says"
-        );
-        slot.begin(newcomer, file, on_disk);
-        let names = if newcomer.is_named_by_directory { Flag::NAMED_BY_DIRECTORY } else { Flag::NONE };
-        Ok(Registered { engine: self, slot, file, begins: newcomer.begins.flags() | names })
-    }
-
-    /// True for an entry of the table that the run-time memory does not know: a daemon was killed while it registered
-    /// or forgot it.
-    pub fn is_left_over(&self, entry: &table::FileEntry) -> bool {
-        !self.knows(FileRef { slot: entry.slot, generation: entry.generation })
-    }
-
-    /// How dear it is to evict the file: those that are all on disk first, of them the one that was written
-    /// longest ago. `None`: something holds it out of the log, or it has a history (a failed sync, a lost
-    /// holder) that must not be forgotten.
-    pub fn eviction_price(&self, slot: Slot<'_>) -> Option<(bool, u64)> {
-        let state = slot.state();
-        let free = slot.holds() == 0 && !state.has(Flag::NEVER_TRACK);
-        (state.has(Flag::USED) && free).then_some((slot.has_live(), slot.last_lsn()))
-    }
-
-    /// Takes the slot away from a file that nobody has open for writing, of which the caller has made sure, and whose
-    /// records are retired first; `sync` is a real fdatasync of it. False: it is in use after all, or the disk did not
-    /// take it, and it stays.
-    ///
-    /// A file goes without live records, so what is left of it in the log is never looked at again: recovery forgets
-    /// records of a slot's former use. Whoever writes the file next registers it anew.
-    pub fn evict(&self, who: Owner, file: FileRef, sync: impl FnOnce() -> Result<(), Errno>) -> bool {
-        let Some(slot) = self.file(file) else { return false };
-        // Never waits: whoever is inside uses it.
-        let Some(inside) = slot.try_enter(who) else { return false };
-        if !slot.is_of(file) || self.eviction_price(slot).is_none() {
-            return false;
-        }
-        inside.leave(self.pool(), Flag::NONE, sync);
-        let is_live = self.eviction_price(slot).is_none_or(|(is_live, _)| is_live);
-        if is_live {
-            return false;
-        }
-        slot.end();
-        drop(inside);
-        self.strike_out(slot);
-        true
-    }
-
-    /// Frees the slot of a file that needs none: its last name is gone, or nobody can write it any more. What could not
-    /// be retired of it does not count from here on. So it is for an entry that is [left over](Self::is_left_over).
-    pub fn forget(&self, who: Owner, number: u32) {
-        let Some(slot) = Slot::of(self.shm(), number) else { return };
-        {
-            let entered = slot.enter(self.shm(), who).alone();
-            slot.end();
-            // Whatever a lost holder left: none of it counts any more.
-            entered.iter().for_each(super::Inside::settled);
-        }
-        self.strike_out(slot);
-    }
-
-    fn strike_out(&self, slot: Slot<'_>) {
-        index::remove(self.shm(), slot);
-        // A device that failed keeps the entry, of a file without live records: recovery only looks for the file. That
-        // it failed every sync says.
-        let _ = table::strike_out(self.pool(), slot.number());
-    }
-}
-
-impl Registered<'_> {
-    /// The file.
-    pub fn file(&self) -> FileRef {
-        self.file
-    }
-
-    /// Lets the file be found, and takes it into the log before anybody can write to it if its every write is to
-    /// be logged; `sync` is a real fsync of it. `None`: the index of files has no room, and it is forgotten.
-    pub fn admit(self, who: Owner, sync: impl FnOnce() -> Result<(), Errno>) -> Option<FileRef> {
-        let Self { engine, slot, file, begins } = self;
-        slot.flags().store((Flag::USED | begins).0, SeqCst);
-        let found = {
-            let inside = slot.enter(engine.shm(), who).alone();
-            let found = index::insert(engine.shm(), slot);
-            if let Some(inside) = inside.filter(|_| found) {
-                engine.rejoin(&inside, sync);
-            }
-            found
-        };
-        if !found {
-            engine.forget(who, file.slot);
-            return None;
-        }
-        if let Some(root) = engine.shm().root(slot.root()) {
-            root.registered().fetch_add(1, Relaxed);
-        }
-        Some(file)
-    }
-}
-
 impl Slot<'_> {
     /// Its words are this file's from now on, all of whose records will be newer than `on_disk`.
-    fn begin(self, newcomer: &Newcomer<'_>, file: FileRef, on_disk: u64) {
+    pub(crate) fn begin(self, newcomer: &Newcomer<'_>, file: FileRef, on_disk: u64) {
         debug_assert!(self.is_vacant(), "a slot has one file at a time");
         self.newest().store(on_disk, Relaxed);
         self.on_disk().store(on_disk, Relaxed);
@@ -207,17 +72,22 @@ impl Slot<'_> {
         self.uses().store(file.generation, SeqCst);
     }
 
+    /// It counts from now on, as that.
+    pub(crate) fn counts(self, begins: Flag) {
+        self.flags().store((Flag::USED | begins).0, SeqCst);
+    }
+
     /// Whoever remembers the file finds out that the slot is not its any more.
     ///
     /// Somebody may have lost its lock alive and go on at any time, with what it knows of this file. Such a slot gets no
     /// other file as long as the run-time memory lives.
-    fn end(self) {
+    pub(crate) fn end(self) {
         self.uses().fetch_add(1, SeqCst);
         self.clear(Flag::ALL.without(Flag::STUCK));
     }
 
     /// True if it may be another file's.
-    fn is_vacant(self) -> bool {
+    pub(crate) fn is_vacant(self) -> bool {
         !self.state().has(Flag::USED | Flag::STUCK)
     }
 }

@@ -7,7 +7,7 @@ use seawall_stats::Class;
 use seawall_wire::shm::{Shm, Words};
 
 use super::{FileRef, Flag, KeptOut, State};
-use crate::Errno;
+use rustix::io::Errno;
 
 /// View of a file's slot.
 #[derive(Clone, Copy)]

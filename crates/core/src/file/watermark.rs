@@ -6,9 +6,10 @@ use rustix::thread::{Timespec, nanosleep};
 use seawall_media::{Region, sim};
 
 use super::Slot;
+use crate::format;
 use crate::store::Store;
 use crate::thread::Thread;
-use crate::{Errno, format};
+use rustix::io::Errno;
 
 const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 

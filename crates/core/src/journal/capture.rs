@@ -1,4 +1,4 @@
-//! Capture: which records go into the next batch, and who waits for that.
+//! Capture: which records go into the next batch.
 //!
 //! # The cut
 //!
@@ -13,98 +13,27 @@
 //!   the same file that follows it.
 //! * Tables that a record depends on (its file's entry, the retired LSN that set its segment free) were on the
 //!   device before anybody relied on them.
-//!
-//! # Tickets
-//!
-//! A sync needs a capture that *begins* after it did. To know an LSN would not do: a record drawn below the cut and
-//! finished after its segment was noted is not in that batch.
 
 use core::ops::Range;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
-use core::sync::atomic::fence;
 
 use seawall_media::LINE;
 use seawall_wire::shm::SegmentState;
 
-use super::lock::{REPLACED, Wait};
-use super::way::Writer;
-use super::{Journal, Room, company};
-use crate::Errno;
+use super::handle::Journal;
+use super::room::Room;
+use super::writer::Writer;
 use crate::append::Log;
 use crate::format::{RecordHeader, SegmentHeader};
+use rustix::io::Errno;
 
 /// The offset in a cursor; above it the use of the segment (`Segment::written`).
 const OFFSET: u64 = u32::MAX as u64;
 
 impl Journal {
-    /// Returns when every record up to `lsn` that was whole when this was called is on the device: `None` if it was
-    /// there already, else how many ticks this thread spent on writing to it.
-    ///
-    /// # Errors
-    /// EIO once the device failed; ENOSPC if the journal is full.
-    pub fn harden(&self, log: &Log, lsn: u64) -> Result<Option<u64>, Errno> {
-        if lsn <= self.desk(&log.pool).hardened().load(Acquire) {
-            return Ok(None);
-        }
-        match (self.wait(log), self.way.lender()) {
-            (Err(Errno::BADF), Some(lender)) => lender.harden().map(|()| Some(0)),
-            (done, _) => done.map(Some),
-        }
-    }
-
-    /// Waits for a capture that begins from now on.
-    fn wait(&self, log: &Log) -> Result<u64, Errno> {
-        let desk = self.desk(&log.pool);
-        // What this thread stored is seen by any capture that begins after this look.
-        fence(SeqCst);
-        let ticket = desk.begun().load(SeqCst) + 1;
-        let is_first = company::join(desk);
-        let (mut wait, mut spent, clock) =
-            (Wait::new(self, &log.pool, is_first), 0, log.shm.header().clock());
-        loop {
-            wait.look(ticket);
-            if desk.done().load(Acquire) >= ticket {
-                return Ok(spent);
-            }
-            if desk.failed().load(Acquire) != 0 {
-                return Err(Errno::IO);
-            }
-            if let Some(ns) = company::patience(desk, clock) {
-                wait.gather(ns);
-                continue;
-            }
-            match wait.try_lead() {
-                Some(lead) => {
-                    let lead = lead.with(&self.way)?;
-                    let done = self.round(log, &lead, ticket);
-                    spent += lead.spent();
-                    // Whoever took its place may have served it.
-                    done.or_else(|error| if error == REPLACED { Ok(()) } else { Err(error) })?;
-                }
-                None => wait.nap(),
-            }
-        }
-    }
-
-    /// One capture, unless the ticket was served meanwhile.
-    fn round(&self, log: &Log, lead: &Writer<'_>, ticket: u64) -> Result<(), Errno> {
-        let desk = self.desk(&log.pool);
-        if desk.done().load(Acquire) >= ticket {
-            return Ok(());
-        }
-        company::count(desk);
-        let capture = desk.begun().fetch_add(1, SeqCst) + 1;
-        let stable = log.stable_lsn();
-        self.capture(log, lead)?;
-        desk.leads().fetch_add(1, Relaxed);
-        desk.hardened().fetch_max(stable, SeqCst);
-        desk.done().fetch_max(capture, SeqCst);
-        Ok(())
-    }
-
     /// Notes, copies and writes; the cursors move when all of it is on the device, unless somebody moved them meanwhile. Cut
     /// short anywhere, the next capture takes the same bytes again, which changes nothing.
-    fn capture(&self, log: &Log, lead: &Writer<'_>) -> Result<(), Errno> {
+    pub(super) fn capture(&self, log: &Log, lead: &Writer<'_>) -> Result<(), Errno> {
         let (desk, image) = (self.desk(&log.pool), &*log.pool);
         let cut = log.shm.header().next_lsn().load(SeqCst);
         let noted = self.note(log, lead, cut);

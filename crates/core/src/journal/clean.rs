@@ -16,11 +16,13 @@ use seawall_media::{LINE, Region};
 use seawall_wire::desk::Desk;
 use seawall_wire::shm::SegmentState;
 
-use super::{Journal, Room, mirror, ring, used};
-use crate::Errno;
+use super::handle::Journal;
+use super::mirror;
+use super::room::{Room, ring, used};
 use crate::append::Log;
 use crate::format::Layout;
 use crate::store::Range;
+use rustix::io::Errno;
 
 /// Used share of the ring from which on cleaning is worth its writes: a quarter.
 const WORTH: u64 = 4;

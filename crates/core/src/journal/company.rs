@@ -65,7 +65,7 @@ fn patience_at(desk: Desk<'_>, clock: Clock, now: u64) -> Option<u64> {
 
 #[cfg(all(test, feature = "std"))]
 mod tests {
-    use super::super::tests::desk_memory;
+    use super::super::desk_memory::desk_memory;
     use super::*;
 
     /// A tick is a nanosecond.

@@ -17,6 +17,7 @@
 //!
 //! Not handled here: which copy is believed at a start (`pool::block::mirror`).
 
+use core::ops::Range;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 #[cfg(feature = "std")]
 use std::os::fd::AsFd as _;
@@ -25,10 +26,34 @@ use seawall_media::Region;
 #[cfg(feature = "std")]
 use seawall_media::block::Device;
 use seawall_media::block::{ANCHOR_BYTES, Anchor, Mirror, MirrorState};
+use seawall_stats::ticks;
 use seawall_wire::desk::Desk;
 
-use super::way::{Writer, fail, joining, written};
-use crate::Errno;
+use super::writer::{Writer, fail, joining, written};
+use rustix::io::Errno;
+
+/// Writes; on the device when this returns success, on each that counts: from when to when it was under way, in
+/// ticks.
+///
+/// # Errors
+/// EBADF if this process cannot write it, but others can: the descriptor was taken away meanwhile, or a limit or a
+/// filter of its own is in the way. What it wrote does not count. EIO for anything else, and from then on for
+/// everybody: what is on the device at that place is unknown.
+pub(super) fn write(
+    lead: &Writer<'_>,
+    image: &Region,
+    at: usize,
+    len: usize,
+    position: u64,
+) -> Result<Range<u64>, Errno> {
+    settle(lead, image)?;
+    let began = ticks();
+    let to = |copy| lead.to(copy, image, at, len, position);
+    let done = each(lead, image, to).and_then(|()| join(lead, to));
+    let ended = ticks();
+    lead.has_spent(ended.wrapping_sub(began));
+    done.map(|()| began..ended)
+}
 
 /// Does something to each copy that counts. One that fails counts no more.
 ///

@@ -14,7 +14,8 @@ use seawall_media::block::{
 };
 use seawall_wire::desk::{Desk, LastWord};
 
-use super::{Journal, Pair, Way};
+use super::handle::Journal;
+use super::way::{Pair, Way};
 use crate::format::Layout;
 
 /// Bytes that the memory of an image of this layout has: the pool and the desk behind it.

@@ -76,7 +76,7 @@ fn turn(desk: Desk<'_>) {
 
 #[cfg(all(test, feature = "std"))]
 mod tests {
-    use super::super::tests::desk_memory;
+    use super::super::desk_memory::desk_memory;
     use super::*;
 
     /// Captures of four syncs each, which take this many ticks when others are waited for, and when they are not; how

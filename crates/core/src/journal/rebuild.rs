@@ -24,9 +24,11 @@ use seawall_media::Region;
 use seawall_media::block::{Device, RING_AT};
 use seawall_wire::desk::Desk;
 
-use super::way::{Way, Writer, joining, written};
-use super::{Journal, Pair, mirror};
-use crate::Errno;
+use super::handle::Journal;
+use super::mirror;
+use super::way::{Pair, Way};
+use super::writer::{Writer, joining, written};
+use rustix::io::Errno;
 
 /// Bytes copied at once: nobody commits meanwhile.
 pub const PIECE: u64 = 256 << 10;

@@ -5,34 +5,12 @@
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use seawall_media::Region;
 use seawall_wire::desk::{Desk, LastWord, LeadWord, Seat};
 
-use super::Journal;
 use super::lock::{fence_off, take_from};
 #[cfg(feature = "std")]
 use crate::thread::Doing;
 use crate::thread::Thread;
-
-impl Journal {
-    /// Frees what the program that this process was before its exec holds: then the thread that led is gone, but one by
-    /// its numbers lives. `nobody_leads` is true before any thread of this program could; asked once by one thread of it.
-    pub fn bury_former_self(&self, image: &Region, nobody_leads: impl FnOnce() -> bool) {
-        let (desk, us) = (self.desk(image), Thread::this());
-        let is_ours = |seat: &Seat<'_>| sitting(*seat).is_some_and(|thread| thread.is_of_process_of(us));
-        if desk.seats().any(|seat| is_ours(&seat)) && nobody_leads() {
-            bury(desk, |seat| is_ours(&seat));
-        }
-    }
-
-    /// Frees what these clients hold, which are dead, where their threads' numbers are of another namespace and say nothing.
-    #[cfg(feature = "std")]
-    pub fn bury_clients(&self, image: &Region, is_dead: impl Fn(u32) -> bool) {
-        let is_far = |seat: Seat<'_>| sitting(seat).is_some_and(|thread| !thread.is_near());
-        let client = |seat: Seat<'_>| seat.client().load(SeqCst).checked_sub(1);
-        bury(self.desk(image), |seat| is_far(seat) && client(seat).is_some_and(&is_dead));
-    }
-}
 
 /// Who sits there.
 pub(super) fn sitting(seat: Seat<'_>) -> Option<Thread> {
@@ -74,7 +52,7 @@ pub(super) fn claimed_by_others(desk: Desk<'_>, mine: u32) -> impl Iterator<Item
 }
 
 /// Frees the seats of which this is true, whose threads are dead, and the lock if one of them held it.
-fn bury(desk: Desk<'_>, is_dead: impl Fn(Seat<'_>) -> bool) {
+pub(super) fn bury(desk: Desk<'_>, is_dead: impl Fn(Seat<'_>) -> bool) {
     for seat in 0..Desk::SEATS {
         let view = desk.seat(seat);
         let holder = view.holder().load(SeqCst);
@@ -111,7 +89,7 @@ pub fn replaced(desk: Desk<'_>) -> impl Iterator<Item = u32> + use<'_> {
 
 #[cfg(all(test, feature = "std"))]
 mod tests {
-    use super::super::tests::desk_memory;
+    use super::super::desk_memory::desk_memory;
     use super::*;
 
     #[test]

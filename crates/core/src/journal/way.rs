@@ -3,21 +3,13 @@
 //! What lies among an application's may have been closed behind our back, and its number may name something else by
 //! now. So it is looked at whenever somebody leads; where it is gone the daemon leads instead.
 
-use core::cell::Cell;
-use core::ops::Range;
-use core::sync::atomic::Ordering::SeqCst;
 #[cfg(feature = "std")]
 use std::sync::{Arc, OnceLock};
 
 use rustix::fd::{AsFd, BorrowedFd};
-use seawall_media::Region;
 use seawall_media::block::Device;
-use seawall_stats::ticks;
-use seawall_wire::desk::Desk;
 
-use super::lock::{Lead, REPLACED};
-use super::mirror;
-use crate::Errno;
+use rustix::io::Errno;
 
 /// What a front that cannot rely on its descriptors has instead.
 pub trait Lender: Sync {
@@ -29,7 +21,7 @@ pub trait Lender: Sync {
         None
     }
 
-    /// [`Desk::given`] when these descriptors were lent.
+    /// [`Desk::given`](seawall_wire::desk::Desk::given) when these descriptors were lent.
     fn given(&self) -> u32 {
         0
     }
@@ -37,7 +29,7 @@ pub trait Lender: Sync {
     /// Has the daemon make durable everything that is in the log now.
     ///
     /// # Errors
-    /// As for [`Journal::harden`](super::Journal::harden); EIO if the daemon does not do it.
+    /// As for `Journal::harden`; EIO if the daemon does not do it.
     fn harden(&self) -> Result<(), Errno>;
 
     /// Has the daemon raise a file's watermark.
@@ -57,7 +49,7 @@ pub struct Pair {
 
 #[cfg(feature = "std")]
 impl Pair {
-    /// Those of the first and the second copy, which were the right ones when [`Desk::given`] was `given`. In the place
+    /// Those of the first and the second copy, which were the right ones when [`Desk::given`](seawall_wire::desk::Desk::given) was `given`. In the place
     /// of one that is gone lies the other one, which is not written by that number.
     pub fn new(devices: [Device; 2], given: u32) -> Self {
         Self { devices, given, newer: OnceLock::new() }
@@ -108,8 +100,8 @@ impl Way {
         }
     }
 
-    /// [`Desk::given`] when its descriptors were the right ones; `None` if they cannot be replaced.
-    fn given(&self) -> Option<u32> {
+    /// [`Desk::given`](seawall_wire::desk::Desk::given) when its descriptors were the right ones; `None` if they cannot be replaced.
+    pub(super) fn given(&self) -> Option<u32> {
         match self {
             Self::Own(_) => None,
             #[cfg(feature = "std")]
@@ -119,7 +111,7 @@ impl Way {
     }
 
     /// What a daemon lends: its own descriptors, of a mirrored journal those of both copies, and of which
-    /// [`Desk::given`] these are.
+    /// [`Desk::given`](seawall_wire::desk::Desk::given) these are.
     #[cfg(feature = "std")]
     pub fn lend(&self) -> (u32, Vec<BorrowedFd<'_>>) {
         match self {
@@ -152,146 +144,4 @@ impl Way {
             _ => None,
         }
     }
-}
-
-/// A leader with the devices at hand.
-pub(super) struct Writer<'a> {
-    lead: Lead<'a>,
-    devices: [Option<BorrowedFd<'a>>; 2],
-    lent: bool,
-    spent: Cell<u64>,
-}
-
-impl<'a> Writer<'a> {
-    /// # Errors
-    /// EBADF if this process cannot reach every copy that is written.
-    pub(super) fn new(lead: Lead<'a>, way: &'a Way) -> Result<Self, Errno> {
-        let desk = lead.desk();
-        // A number of ours may be of a device that another one has taken the place of.
-        if way.given().is_some_and(|given| given != desk.given().load(SeqCst)) {
-            return Err(Errno::BADF);
-        }
-        let wanted = written(desk) | joining(desk);
-        let devices = [
-            if wanted & 1 != 0 { Some(way.device()?) } else { None },
-            if wanted & 2 != 0 { Some(way.mirror().ok_or(Errno::BADF)?) } else { None },
-        ];
-        Ok(Self { lead, devices, lent: way.lender().is_some(), spent: Cell::new(0) })
-    }
-
-    /// Ticks that its writes took.
-    pub(super) fn spent(&self) -> u64 {
-        self.spent.get()
-    }
-
-    pub(super) fn desk(&self) -> Desk<'a> {
-        self.lead.desk()
-    }
-
-    /// The seat that it has to itself.
-    pub(super) fn seat(&self) -> u32 {
-        self.lead.seat()
-    }
-
-    /// See [`Lead::claim`].
-    pub(super) fn claim(&self, position: u64, size: u64) -> bool {
-        self.lead.claim(position, size)
-    }
-
-    /// See [`Lead::is_through`].
-    pub(super) fn is_through(&self) {
-        self.lead.is_through();
-    }
-
-    /// See [`Lead::pin`].
-    pub(super) fn pin(&self) -> bool {
-        self.lead.pin()
-    }
-
-    /// It can be replaced again.
-    pub(super) fn unpin(&self) {
-        self.lead.unpin();
-    }
-
-    /// Acts while it cannot be replaced.
-    ///
-    /// # Errors
-    /// [`REPLACED`] if it was already: nothing was done.
-    pub(super) fn pinned<R>(&self, act: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
-        if self.lead.is_pinned() {
-            return act();
-        }
-        if !self.lead.pin() {
-            return Err(REPLACED);
-        }
-        let done = act();
-        self.lead.unpin();
-        done
-    }
-
-    /// True for an error of this process alone: others can write, and what it wrote does not count.
-    pub(super) fn is_ours_alone(&self, error: Errno) -> bool {
-        self.lent && is_of_the_process(error)
-    }
-
-    /// Writes; on the device when this returns success, on each that counts: from when to when it was under way, in
-    /// ticks.
-    ///
-    /// # Errors
-    /// EBADF if this process cannot write it, but others can: the descriptor was taken away meanwhile, or a limit or a
-    /// filter of its own is in the way. What it wrote does not count. EIO for anything else, and from then on for
-    /// everybody: what is on the device at that place is unknown.
-    pub(super) fn write(
-        &self,
-        image: &Region,
-        at: usize,
-        len: usize,
-        position: u64,
-    ) -> Result<Range<u64>, Errno> {
-        mirror::settle(self, image)?;
-        let began = ticks();
-        let to = |copy| self.to(copy, image, at, len, position);
-        let done = mirror::each(self, image, to).and_then(|()| mirror::join(self, to));
-        let ended = ticks();
-        self.spent.set(self.spent.get() + ended.wrapping_sub(began));
-        done.map(|()| began..ended)
-    }
-
-    /// Writes to one copy.
-    ///
-    /// # Errors
-    /// What the kernel said.
-    pub(super) fn to(
-        &self,
-        copy: usize,
-        image: &Region,
-        at: usize,
-        len: usize,
-        position: u64,
-    ) -> Result<(), Errno> {
-        let device = self.devices[copy].ok_or(Errno::BADF)?;
-        Device::write(device, image, at, len, position)
-    }
-}
-
-/// The copies that are written, a bit each.
-pub(super) fn written(desk: Desk<'_>) -> u32 {
-    desk.copies().load(SeqCst).max(1)
-}
-
-/// The bit of a copy that is being rebuilt and does not count.
-pub(super) fn joining(desk: Desk<'_>) -> u32 {
-    desk.joining().load(SeqCst) & 3 & !written(desk)
-}
-
-/// True for an error that says nothing about the device.
-fn is_of_the_process(error: Errno) -> bool {
-    // By a number that names something else; RLIMIT_FSIZE; seccomp(2), in either manner; memory to write from.
-    matches!(error, Errno::BADF | Errno::FBIG | Errno::PERM | Errno::ACCESS | Errno::NOSYS | Errno::NOMEM)
-}
-
-/// Nothing is hardened any more.
-pub(super) fn fail(desk: Desk<'_>, error: Errno) -> Errno {
-    desk.failed().store(error.raw_os_error() as u32, SeqCst);
-    Errno::IO
 }

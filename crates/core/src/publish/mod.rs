@@ -6,9 +6,7 @@
 //! Words: a *chunk* is what is stored into as a whole, a *window* as much of a file as is looked at.
 
 mod choice;
-mod turn;
 mod warmth;
 
 pub use choice::Choice;
-pub use turn::Publish;
 pub use warmth::{After, BLOCK, CHUNK, CHUNKS, Chunk, Warmth};

@@ -10,10 +10,11 @@ use seawall_media::block::Device;
 use seawall_media::{Region, crc32c, fence};
 use seawall_wire::shm::SegmentState;
 
+use crate::Engine;
 use crate::destage::{announce, count_free};
 use crate::format::{Cell, Layout, SegmentHeader, SpillEntry, Spilled, slot_at};
 use crate::pool::Pool;
-use crate::{Engine, Errno};
+use rustix::io::Errno;
 
 /// Most bytes that go to the area in one durable write: a flush costs little beside them.
 const BATCH: usize = 4 << 20;

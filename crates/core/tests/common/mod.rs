@@ -1,7 +1,10 @@
 //! A pool in memory, one managed file on a disk, and a power cut: the file falls back to what was on disk.
 #![allow(dead_code)] // Each test program uses a part of it.
 
+mod calls;
 pub mod steps;
+
+pub use calls::Calls;
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -176,7 +179,7 @@ impl World {
             real = true;
             m.file.sync_data().map_err(|_| Errno::IO)
         };
-        self.engine.sync(self.who(0), m.name, sync).expect("a sync");
+        self.engine.fsync(self.who(0), m.name, sync).expect("a sync");
         real
     }
 

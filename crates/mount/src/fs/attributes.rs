@@ -83,7 +83,14 @@ impl Fs {
             (Some(file), Some(uid)) if node.stat()?.st_uid != uid => {
                 let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
                 let fd = open(node.proc_path(), flags, Mode::empty())?;
-                self.log.engine.give_away(self.log.me(), file, || certain::fdatasync(fd.as_fd()), op)
+                let sync = || certain::fdatasync(fd.as_fd());
+                let out = self.log.engine.take_out(self.log.me(), file, sync);
+                let done = op();
+                match done {
+                    Ok(()) => out.given_away(),
+                    Err(_) => out.finish(sync),
+                }
+                done
             }
             _ => self.disturbing(node, op),
         }

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use fuser::FileHandle;
 use rustix::fs::{FallocateFlags, Mode, OFlags, SeekFrom};
 use seawall_cache::front::change::Span;
-use seawall_core::{At, Errno, Scope, certain};
+use seawall_core::{At, Change, Errno, Scope, Syncing, certain};
 
 use super::Fs;
 use crate::class::{Class, Managed};
@@ -125,19 +125,16 @@ impl Fs {
         };
         let engine = &self.log.engine;
         let Some(managed) = class.managed() else { return self.unlogged(&handle.node, publish) };
-        let done = engine.write(
-            self.log.me(),
-            managed.file,
-            handle.fd.as_fd(),
-            At::Offset(offset),
-            std::iter::once(data),
-            publish,
-        );
+        let begun = engine.begin(self.log.me(), managed.file, handle.fd.as_fd());
+        let logged = begun.log_write(At::Offset(offset), std::iter::once(data));
         if engine.gave_up() {
             errln!(
                 "seawall: the log stays full: data files leave it, and their pages can tear until they are back"
             );
         }
+        let change = logged?;
+        let done = publish();
+        change.finish(done == Ok(data.len()));
         done
     }
 
@@ -202,7 +199,17 @@ impl Fs {
             Some(path) => self.log.engine.sync_directory(*file, fd, path.as_os_str().as_bytes()),
             None => Ok(false),
         };
-        self.log.engine.sync_scope(self.log.me(), *file, scope, certain, name)
+        let mut sync = self.log.engine.sync(self.log.me(), *file, scope);
+        loop {
+            sync = match sync {
+                Syncing::Done(done) => return done,
+                Syncing::Name(due) => due.synced(name()),
+                Syncing::Real(due) => {
+                    let done = certain(due.scope());
+                    due.synced(done)
+                }
+            }
+        }
     }
 
     /// truncate(2), ftruncate(2): in the log, in order with the writes.
@@ -222,7 +229,10 @@ impl Fs {
         let publish = || rustix::fs::ftruncate(fd, size);
         self.log.changing(node, Span::Any, || match class.managed() {
             None => self.unlogged(node, publish),
-            Some(managed) => self.log.engine.truncate(self.log.me(), managed.file, fd, size, publish),
+            Some(managed) => {
+                let begun = self.log.engine.begin(self.log.me(), managed.file, fd);
+                Self::resized(begun.log_truncate(size)?, publish)
+            }
         })
     }
 
@@ -254,10 +264,17 @@ impl Fs {
         match (class.managed(), offset.checked_add(len)) {
             (Some(managed), Some(end)) => {
                 let end = if grows { end } else { 0 };
-                self.log.engine.allocate(self.log.me(), managed.file, handle.fd.as_fd(), end, call)
+                let begun = self.log.engine.begin(self.log.me(), managed.file, handle.fd.as_fd());
+                Self::resized(begun.log_allocate(end)?, call)
             }
             _ => self.unlogged(&handle.node, call),
         }
+    }
+
+    fn resized(change: Change<'_>, publish: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+        let done = publish();
+        change.finish(done.is_ok());
+        done
     }
 
     /// copy_file_range(2).

@@ -229,12 +229,16 @@ impl Fs {
         match victim {
             None => op(),
             Some(victim) if victim.stat.st_nlink > 1 => self.log.engine.touching(victim.file, op),
-            Some(victim) => self.log.engine.unlink(
-                self.log.me(),
-                victim.file,
-                || certain::fdatasync(victim.fd.as_fd()),
-                op,
-            ),
+            Some(victim) => {
+                let sync = || certain::fdatasync(victim.fd.as_fd());
+                let out = self.log.engine.take_out(self.log.me(), victim.file, sync);
+                let done = op();
+                match done {
+                    Ok(()) => out.unlinked(),
+                    Err(_) => out.finish(sync),
+                }
+                done
+            }
         }
     }
 }

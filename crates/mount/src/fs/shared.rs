@@ -66,6 +66,10 @@ impl Fs {
 
     /// Any other change of a managed file's content: out of the log, then `op`.
     pub(super) fn pass<R>(&self, managed: &Managed, op: impl FnOnce() -> R) -> R {
-        self.log.engine.pass(self.log.me(), managed.file, || certain::fdatasync(managed.fd()), op)
+        let sync = || certain::fdatasync(managed.fd());
+        let out = self.log.engine.take_out(self.log.me(), managed.file, sync);
+        let done = op();
+        out.finish(sync);
+        done
     }
 }

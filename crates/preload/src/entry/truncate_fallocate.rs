@@ -6,7 +6,7 @@ use core::ffi::{c_char, c_int};
 use seawall_core::Errno;
 
 use super::{entry, point, real_or};
-use crate::classify::{self, Intent, Kind, Target};
+use crate::classify::{self, Intent, Kind};
 use crate::sys::{self, unsafe_call};
 use crate::{app, cached, errno, guard, look};
 
@@ -41,9 +41,8 @@ point! {
 /// ftruncate(2).
 pub fn file(fd: c_int, len: i64) -> Result<usize, Errno> {
     let call = || unsafe_call!(SYS_ftruncate, fd, len).map(drop);
-    let len = u64::try_from(len).ok();
-    let logged = |t: &Target, len, call| t.engine.truncate(t.who, t.file, sys::borrow(fd), len, call);
-    cached::change(fd, || resize(fd, len, logged, call)).map(|()| 0)
+    let size = u64::try_from(len).ok().map(Size::Is);
+    cached::change(fd, || resize(fd, size, call)).map(|()| 0)
 }
 
 /// truncate(2).
@@ -83,20 +82,28 @@ fn extend(
 ) -> Result<(), Errno> {
     let end =
         offset.checked_add(len).filter(|_| offset >= 0 && len > 0).and_then(|end| u64::try_from(end).ok());
-    let end = end.map(|end| if grows { end } else { 0 });
-    resize(fd, end, |t, end, call| t.engine.allocate(t.who, t.file, sys::borrow(fd), end, call), call)
+    resize(fd, end.map(|end| Size::AtLeast(if grows { end } else { 0 })), call)
 }
 
-/// A change of the size: `logged` where the file is in the log, else `call`. `size` is `None` if it is one that the
-/// kernel will refuse.
-fn resize<C: FnOnce() -> Result<(), Errno>>(
-    fd: c_int,
-    size: Option<u64>,
-    logged: impl FnOnce(&Target, u64, C) -> Result<(), Errno>,
-    call: C,
-) -> Result<(), Errno> {
+/// What a file's size will be.
+enum Size {
+    Is(u64),
+    AtLeast(u64),
+}
+
+/// A change of the size: logged where the file is in the log. `size` is `None` if it is one that the kernel will refuse.
+fn resize(fd: c_int, size: Option<Size>, call: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
     match (classify::of(fd, Intent::Write), size) {
-        (Kind::Managed(t), Some(size)) if t.writable() => logged(&t, size, call),
+        (Kind::Managed(t), Some(size)) if t.writable() => {
+            let begun = t.engine.begin(t.who, t.file, sys::borrow(fd));
+            let change = match size {
+                Size::Is(len) => begun.log_truncate(len),
+                Size::AtLeast(end) => begun.log_allocate(end),
+            }?;
+            let done = call();
+            change.finish(done.is_ok());
+            done
+        }
         (Kind::Kernel | Kind::Managed(_), _) => call(),
         (Kind::Watched(watched), _) => {
             let done = call();

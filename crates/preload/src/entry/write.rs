@@ -3,11 +3,9 @@
 //! A managed file: table entry, engine, real call. With O_DSYNC taken off (or RWF_DSYNC): then an fsync,
 //! which a tracked file absorbs.
 
-use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 
 use libc::iovec;
-use seawall_core::publish::Publish;
 use seawall_core::{At, Errno, Scope};
 
 use super::point;
@@ -182,51 +180,30 @@ fn managed<'d, D: Iterator<Item = &'d [u8]> + Clone>(
     if target.entry.has(mark::DIRECT) {
         aligned(fd, place, slices.clone())?;
     }
-    let publish = Publication { target, fd, place, data: slices.clone(), call, turn: Cell::new(None) };
-    let done = target.engine.write(target.who, target.file, sys::borrow(fd), place, slices.clone(), publish);
+    let begun = target.engine.begin(target.who, target.file, sys::borrow(fd));
+    // What takes a locked instruction is done best before the record's stores: one behind them waits until the medium has
+    // them, where else that wait is shared with the publish's own.
+    let turn = match place {
+        At::Offset(from) if begun.is_tracked() => Turn::take(target).map(|turn| (turn, from)),
+        _ => None,
+    };
+    let logged = begun.log_write(place, slices.clone());
     if target.engine.gave_up() {
         sys::say(&["the log stays full: data files leave it, and their pages can tear until they are back"]);
     }
+    let change = logged?;
+    let done = match turn {
+        Some((turn, from)) => turn.publish(target, fd, (from, change.now()), slices.clone(), call),
+        None => call(),
+    };
+    let length = slices.map(<[u8]>::len).sum();
+    change.finish(done == Ok(length));
     let n = done?;
     let sync = how.flags & (RWF_DSYNC | RWF_SYNC) != 0 || target.entry.has(mark::DSYNC);
     if sync && n > 0 {
         target.sync(fd, scope(how.flags, target.entry.marks()))?;
     }
     Ok(n)
-}
-
-/// A write on its way to the page cache: by a store where that is possible, or by its own call.
-struct Publication<'t, D, C> {
-    target: &'t Target,
-    fd: c_int,
-    place: At,
-    data: D,
-    call: C,
-    turn: Cell<Option<Turn>>,
-}
-
-impl<'d, D, C> Publish<usize> for Publication<'_, D, C>
-where
-    D: Iterator<Item = &'d [u8]> + Clone,
-    C: FnOnce() -> Result<usize, Errno>,
-{
-    #[inline]
-    fn prepare(&self) {
-        let turn = self.turn.take();
-        if matches!(self.place, At::Offset(_)) {
-            self.turn.set(turn.or_else(|| Turn::take(self.target)));
-        }
-    }
-
-    #[inline]
-    fn publish(self, now: u64) -> Result<usize, Errno> {
-        match (self.turn.into_inner(), self.place) {
-            (Some(turn), At::Offset(from)) => {
-                turn.publish(self.target, self.fd, (from, now), self.data, self.call)
-            }
-            _ => (self.call)(),
-        }
-    }
 }
 
 /// A candidate, or an unmanaged file whose descriptor lost flags.

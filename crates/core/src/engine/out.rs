@@ -1,0 +1,74 @@
+//! Out of the log: whatever else changes a file (fallocate, sendfile, splice, reflinks), removes its last name, or gives it
+//! to somebody else.
+//!
+//! ```text
+//! let out = engine.take_out(who, file, sync);     its records are retired, and it is the caller's alone
+//! let done = …;                                   the change
+//! out.finish(sync);                               or out.unlinked(), out.given_away()
+//! ```
+//!
+//! `sync` is a real fdatasync of the file, by whoever has a descriptor of it. It is called if it is needed.
+
+use super::attach::Engine;
+use super::enter::Entering;
+use crate::Owner;
+use crate::file::{FileRef, Flag, Inside, KeptOut};
+use rustix::io::Errno;
+
+/// A file that is out of the log, for a change that the log has no record for.
+#[must_use = "nobody else changes the file before this is finished"]
+pub struct Out<'e> {
+    engine: &'e Engine,
+    file: FileRef,
+    /// `None`: the kernel's alone, or this thread's already, in a signal handler.
+    inside: Option<Inside<'e>>,
+}
+
+impl Engine {
+    /// Takes the file out of the log.
+    pub fn take_out(&self, who: Owner, file: FileRef, sync: impl FnOnce() -> Result<(), Errno>) -> Out<'_> {
+        let inside = match self.enter(who, file) {
+            Entering::Alone(inside) => inside,
+            Entering::Nested(slot) => {
+                slot.disturb();
+                return Out { engine: self, file, inside: None };
+            }
+            Entering::Gone => return Out { engine: self, file, inside: None },
+        };
+        inside.leave(self.pool(), Flag::NONE, sync);
+        inside.settled();
+        Out { engine: self, file, inside: Some(inside) }
+    }
+}
+
+impl Out<'_> {
+    /// The change is over, whatever came of it. A file whose every write is to be logged returns to the log.
+    pub fn finish(self, sync: impl FnOnce() -> Result<(), Errno>) {
+        if let Some(inside) = &self.inside {
+            inside.was_changed();
+            self.engine.rejoin(inside, sync);
+        }
+    }
+
+    /// Its last name is gone: the daemon may forget the slot.
+    ///
+    /// This is marked before the lock is free: between the two another process's fsync could take the file, now without a
+    /// name, back into the log.
+    pub fn unlinked(self) {
+        let engine = self.engine;
+        self.stays(KeptOut::Unlinked);
+        engine.ring();
+    }
+
+    /// It has another owner. Recovery writes no file that belongs to somebody else than its directory's registered owner.
+    pub fn given_away(self) {
+        self.stays(KeptOut::GivenAway);
+    }
+
+    fn stays(self, why: KeptOut) {
+        self.engine.keep_out(self.file, why);
+        if let Some(inside) = &self.inside {
+            inside.was_changed();
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! How a file gets a slot, and how it loses it.
+//!
+//! ```text
+//!            register                       admit
+//!   free ───────────────▶ in the table, ──────────────▶ found by everybody
+//!    ▲                    not found yet                          │
+//!    └───────────────────────────────────────────────────────────┘
+//!                 evict (nobody uses it) · forget (its last name is gone, its root is closed)
+//! ```
+//!
+//! The daemon alone registers, one file at a time. A crash between any two steps leaves at most an entry in the table
+//! that the run-time memory does not know, which the next daemon strikes out ([`Engine::is_left_over`]).
+
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use rustix::io::Errno;
+
+use super::attach::Engine;
+use crate::Owner;
+use crate::file::{self, FileRef, Flag, Inside, Newcomer, Slot};
+use crate::format;
+use crate::table::{self, TableError};
+
+/// A file that has a slot and an entry in the table, and that nobody finds yet.
+#[must_use = "nobody finds it before it is admitted"]
+pub struct Registered<'e> {
+    engine: &'e Engine,
+    slot: Slot<'e>,
+    file: FileRef,
+    begins: Flag,
+}
+
+impl Engine {
+    /// Registers a file in a free slot. Its entry in the table is persisted when this returns.
+    ///
+    /// # Errors
+    /// [`TableError`]: nothing was registered.
+    pub fn register(&self, newcomer: &Newcomer<'_>) -> Result<Registered<'_>, TableError> {
+        // Its records will have this LSN or a higher one: it has none before it is admitted.
+        let next = self.shm().header().next_lsn().load(SeqCst);
+        let on_disk = next - 1;
+        let Newcomer { root, identity, hint, .. } = *newcomer;
+        let vacant = self.slots().filter(|slot| slot.is_vacant()).map(Slot::number);
+        let file = table::enter(self.pool(), vacant, (root, identity, hint), on_disk)?;
+        let slot = Slot::of(self.shm(), file.slot).ok_or(TableError::Full(format::Zone::Files))?;
+        debug_assert_eq!(
+            format::watermark(file.slot).load(self.pool()),
+            Some(on_disk),
+            "the table says what the run-time memory says"
+        );
+        slot.begin(newcomer, file, on_disk);
+        let names = if newcomer.is_named_by_directory { Flag::NAMED_BY_DIRECTORY } else { Flag::NONE };
+        Ok(Registered { engine: self, slot, file, begins: newcomer.begins.flags() | names })
+    }
+
+    /// True for an entry of the table that the run-time memory does not know: a daemon was killed while it registered
+    /// or forgot it.
+    pub fn is_left_over(&self, entry: &table::FileEntry) -> bool {
+        !self.knows(FileRef { slot: entry.slot, generation: entry.generation })
+    }
+
+    /// How dear it is to evict the file: those that are all on disk first, of them the one that was written
+    /// longest ago. `None`: something holds it out of the log, or it has a history (a failed sync, a lost
+    /// holder) that must not be forgotten.
+    pub fn eviction_price(&self, slot: Slot<'_>) -> Option<(bool, u64)> {
+        let state = slot.state();
+        let free = slot.holds() == 0 && !state.has(Flag::NEVER_TRACK);
+        (state.has(Flag::USED) && free).then_some((slot.is_dirty(), slot.last_lsn()))
+    }
+
+    /// Takes the slot away from a file that nobody has open for writing, of which the caller has made sure, and whose
+    /// records are retired first; `sync` is a real fdatasync of it. False: it is in use after all, or the disk did not
+    /// take it, and it stays.
+    ///
+    /// A file goes without live records, so what is left of it in the log is never looked at again: recovery forgets
+    /// records of a slot's former use. Whoever writes the file next registers it anew.
+    pub fn evict(&self, who: Owner, file: FileRef, sync: impl FnOnce() -> Result<(), Errno>) -> bool {
+        let Some(slot) = self.file(file) else { return false };
+        // Never waits: whoever is inside uses it.
+        let Some(inside) = slot.try_enter(who) else { return false };
+        if !slot.is_of(file) || self.eviction_price(slot).is_none() {
+            return false;
+        }
+        inside.leave(self.pool(), Flag::NONE, sync);
+        let is_live = self.eviction_price(slot).is_none_or(|(is_live, _)| is_live);
+        if is_live {
+            return false;
+        }
+        slot.end();
+        drop(inside);
+        self.strike_out(slot);
+        true
+    }
+
+    /// Frees the slot of a file that needs none: its last name is gone, or nobody can write it any more. What could not
+    /// be retired of it does not count from here on. So it is for an entry that is [left over](Self::is_left_over).
+    pub fn forget(&self, who: Owner, number: u32) {
+        let Some(slot) = Slot::of(self.shm(), number) else { return };
+        {
+            let entered = slot.enter(self.shm(), who).alone();
+            slot.end();
+            // Whatever a lost holder left: none of it counts any more.
+            entered.iter().for_each(Inside::settled);
+        }
+        self.strike_out(slot);
+    }
+
+    fn strike_out(&self, slot: Slot<'_>) {
+        file::remove(self.shm(), slot);
+        // A device that failed keeps the entry, of a file without live records: recovery only looks for the file. That
+        // it failed every sync says.
+        let _ = table::strike_out(self.pool(), slot.number());
+    }
+}
+
+impl Registered<'_> {
+    /// The file.
+    pub fn file(&self) -> FileRef {
+        self.file
+    }
+
+    /// Lets the file be found, and takes it into the log before anybody can write to it if its every write is to
+    /// be logged; `sync` is a real fsync of it. `None`: the index of files has no room, and it is forgotten.
+    pub fn admit(self, who: Owner, sync: impl FnOnce() -> Result<(), Errno>) -> Option<FileRef> {
+        let Self { engine, slot, file, begins } = self;
+        slot.counts(begins);
+        let found = {
+            let inside = slot.enter(engine.shm(), who).alone();
+            let found = file::insert(engine.shm(), slot);
+            if let Some(inside) = inside.filter(|_| found) {
+                engine.rejoin(&inside, sync);
+            }
+            found
+        };
+        if !found {
+            engine.forget(who, file.slot);
+            return None;
+        }
+        if let Some(root) = engine.shm().root(slot.root()) {
+            root.registered().fetch_add(1, Relaxed);
+        }
+        Some(file)
+    }
+}

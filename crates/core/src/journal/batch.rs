@@ -1,0 +1,87 @@
+//! A batch: bytes of the image, gathered, written, and committed.
+
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use rustix::io::Errno;
+use seawall_media::Region;
+use seawall_media::block::Draft;
+use seawall_wire::desk::LastWord;
+
+use super::handle::Journal;
+use super::lead::REPLACED;
+use super::room::{Room, place};
+use super::writer::Writer;
+use super::{company, mirror};
+
+impl Journal {
+    pub(super) fn draft<'a>(&self, image: &'a Region, lead: &Writer<'_>) -> Draft<'a> {
+        let desk = self.desk(image);
+        Draft::begin(image, desk.buffer(lead.seat()), desk.table(lead.seat()))
+    }
+
+    /// Takes a range into the batch; writes the batch and begins another one whenever it is full.
+    pub(super) fn add<'a>(
+        &self,
+        image: &'a Region,
+        lead: &Writer<'_>,
+        draft: &mut Draft<'a>,
+        range: (usize, usize),
+        room: Room,
+    ) -> Result<(), Errno> {
+        let (mut at, end) = (range.0, range.0 + range.1);
+        while at < end {
+            let piece = draft.room().min(end - at);
+            if piece == 0 {
+                let full = core::mem::replace(draft, self.draft(image, lead));
+                self.write(image, lead, full, room)?;
+                continue;
+            }
+            draft.take(at, piece);
+            at += piece;
+        }
+        Ok(())
+    }
+
+    /// Writes a batch and commits it. An empty one is no write.
+    ///
+    /// # Errors
+    /// [`REPLACED`] if somebody else leads by now: then it does not count.
+    pub(super) fn write(
+        &self,
+        image: &Region,
+        lead: &Writer<'_>,
+        draft: Draft<'_>,
+        room: Room,
+    ) -> Result<(), Errno> {
+        if draft.is_empty() {
+            return Ok(());
+        }
+        let desk = self.desk(image);
+        let block = desk.block().load(Relaxed);
+        let (last, end) = desk.newest();
+        let (data, size) = (draft.data() as u64, draft.size(block) as u64);
+        let position = place(desk, lead.seat(), end, size, room).ok_or(Errno::NOSPC)?;
+        // Before the look whether it still leads: whoever replaces it draws a higher one.
+        let number = desk.claimed().fetch_add(1, SeqCst) + 1;
+        if !lead.claim(position, size) {
+            return Err(REPLACED);
+        }
+        draft.seal(number, last.number(), position, desk.uuid_low().load(Relaxed), block);
+        let (buffer, _) = desk.buffer(lead.seat());
+        let written = mirror::write(lead, image, buffer, size as usize, position);
+        lead.is_through();
+        company::wrote(desk, written?);
+        desk.seat(lead.seat()).end().store(position + size, SeqCst);
+        let next = LastWord::new(number, lead.seat());
+        desk.last().compare_exchange(last.0, next.0, SeqCst, Relaxed).map_err(|_| REPLACED)?;
+        desk.replaced().store(0, Relaxed);
+        #[cfg(feature = "std")]
+        if room == Room::Cleaning {
+            desk.cleaned().fetch_add(size, Relaxed);
+        }
+        desk.writes().fetch_add(1, Relaxed);
+        desk.bytes().fetch_add(size, Relaxed);
+        desk.data().fetch_add(data, Relaxed);
+        Ok(())
+    }
+}

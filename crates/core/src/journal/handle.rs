@@ -1,0 +1,66 @@
+//! One pool's journal, as one process sees it.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::Relaxed;
+
+use rustix::io::Errno;
+use seawall_media::Region;
+use seawall_wire::desk::Desk;
+
+use super::room::{ring, used};
+use super::way::Way;
+use crate::format::Layout;
+
+/// What an image that was given up has for an error: nothing will ever be written from it.
+pub const GIVEN_UP: u32 = Errno::STALE.raw_os_error() as u32;
+
+/// One pool's journal, as one process sees it.
+pub struct Journal {
+    pub(super) way: Way,
+    desk_at: usize,
+    /// The client that this process is, plus one; 0: none yet.
+    client: AtomicU32,
+}
+
+impl Journal {
+    /// The journal that is reached in this way, with its desk at `desk_at` in the image's memory.
+    pub fn new(way: Way, desk_at: usize) -> Self {
+        Self { way, desk_at, client: AtomicU32::new(0) }
+    }
+
+    /// This process is that client from now on: whoever finds it dead frees what it holds.
+    pub fn sits_for(&self, client: u32) {
+        self.client.store(client + 1, Relaxed);
+    }
+
+    /// What its writers share. `image` is the memory that the desk lies in.
+    pub fn desk<'a>(&self, image: &'a Region) -> Desk<'a> {
+        Desk::new(image, self.desk_at)
+    }
+
+    /// True if its desk lies in this image, which is of this layout.
+    pub fn fits(&self, image: &Region, layout: Layout) -> bool {
+        self.desk_at.checked_add(Desk::bytes_for(layout.segments)).is_some_and(|end| end <= image.len())
+    }
+
+    /// True while less of it is in use than cleaning leaves behind at worst: files that left may return.
+    pub fn is_roomy(&self, image: &Region) -> bool {
+        let desk = self.desk(image);
+        used(desk) < ring(desk).bytes() / 8 * 3
+    }
+
+    /// Where its desk lies in the image's memory: behind the pool.
+    pub fn desk_at(&self) -> usize {
+        self.desk_at
+    }
+
+    /// How it is reached.
+    pub fn way(&self) -> &Way {
+        &self.way
+    }
+
+    /// The client that this process is, plus one; 0: none yet.
+    pub(super) fn client(&self) -> u32 {
+        self.client.load(Relaxed)
+    }
+}

@@ -1,0 +1,107 @@
+//! Harden: everybody's records, by whoever leads, and the others wait for that.
+//!
+//! A sync needs a capture that *begins* after it did: its ticket. To know an LSN would not do: a record drawn below the
+//! cut and finished after its segment was noted is not in that batch.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use core::sync::atomic::fence;
+
+use super::company;
+use super::handle::Journal;
+use super::lead::{REPLACED, Wait};
+use super::writer::Writer;
+use crate::append::Log;
+use rustix::io::Errno;
+
+/// Why records were not hardened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unhardened {
+    /// The journal has no room for them now.
+    Full,
+    /// The device failed, for good: nothing is hardened any more.
+    Failed,
+    /// This process does not reach the device, and the daemon did not do it either.
+    OutOfReach,
+}
+
+impl From<Unhardened> for Errno {
+    fn from(why: Unhardened) -> Self {
+        match why {
+            Unhardened::Full => Self::NOSPC,
+            Unhardened::Failed | Unhardened::OutOfReach => Self::IO,
+        }
+    }
+}
+
+impl Journal {
+    /// Returns when every record up to `lsn` that was whole when this was called is on the device: `None` if it was
+    /// there already, else how many ticks this thread spent on writing to it.
+    ///
+    /// # Errors
+    /// [`Unhardened`]. What was to be hardened may be on the device all the same.
+    pub fn harden(&self, log: &Log, lsn: u64) -> Result<Option<u64>, Unhardened> {
+        let desk = self.desk(&log.pool);
+        if lsn <= desk.hardened().load(Acquire) {
+            return Ok(None);
+        }
+        let done = match (self.wait(log), self.way.lender()) {
+            (Err(Errno::BADF), Some(lender)) => lender.harden().map(|()| 0),
+            (done, _) => done,
+        };
+        done.map(Some).map_err(|error| match error {
+            Errno::NOSPC => Unhardened::Full,
+            _ if desk.failed().load(SeqCst) != 0 => Unhardened::Failed,
+            _ => Unhardened::OutOfReach,
+        })
+    }
+
+    /// Waits for a capture that begins from now on.
+    fn wait(&self, log: &Log) -> Result<u64, Errno> {
+        let desk = self.desk(&log.pool);
+        // What this thread stored is seen by any capture that begins after this look.
+        fence(SeqCst);
+        let ticket = desk.begun().load(SeqCst) + 1;
+        let is_first = company::join(desk);
+        let (mut wait, mut spent, clock) =
+            (Wait::new(desk, self.client(), is_first), 0, log.shm.header().clock());
+        loop {
+            wait.look(ticket);
+            if desk.done().load(Acquire) >= ticket {
+                return Ok(spent);
+            }
+            if desk.failed().load(Acquire) != 0 {
+                return Err(Errno::IO);
+            }
+            if let Some(ns) = company::patience(desk, clock) {
+                wait.gather(ns);
+                continue;
+            }
+            match wait.try_lead() {
+                Some(lead) => {
+                    let lead = Writer::new(lead, &self.way)?;
+                    let done = self.round(log, &lead, ticket);
+                    spent += lead.spent();
+                    // Whoever took its place may have served it.
+                    done.or_else(|error| if error == REPLACED { Ok(()) } else { Err(error) })?;
+                }
+                None => wait.nap(),
+            }
+        }
+    }
+
+    /// One capture, unless the ticket was served meanwhile.
+    fn round(&self, log: &Log, lead: &Writer<'_>, ticket: u64) -> Result<(), Errno> {
+        let desk = self.desk(&log.pool);
+        if desk.done().load(Acquire) >= ticket {
+            return Ok(());
+        }
+        company::count(desk);
+        let capture = desk.begun().fetch_add(1, SeqCst) + 1;
+        let stable = log.stable_lsn();
+        self.capture(log, lead)?;
+        desk.leads().fetch_add(1, Relaxed);
+        desk.hardened().fetch_max(stable, SeqCst);
+        desk.done().fetch_max(capture, SeqCst);
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! To lead: to have the journal's lock and its devices at hand.
+
+use rustix::io::Errno;
+use seawall_media::Region;
+
+use core::sync::atomic::Ordering::SeqCst;
+
+use super::handle::Journal;
+use super::lead::{REPLACED, Wait};
+use super::seat::{bury, sitting};
+use super::writer::Writer;
+use crate::thread::Thread;
+use seawall_wire::desk::Seat;
+
+impl Journal {
+    /// Leads, waiting as long as it takes.
+    ///
+    /// # Errors
+    /// EIO once the device failed; EBADF without a way to it.
+    pub(super) fn lead<'a>(&'a self, image: &'a Region) -> Result<Writer<'a>, Errno> {
+        let mut wait = Wait::new(self.desk(image), self.client(), true);
+        loop {
+            wait.look(self.desk(image).begun().load(SeqCst) + 1);
+            if let Some(lead) = wait.try_lead() {
+                return Writer::new(lead, &self.way);
+            }
+            wait.nap();
+        }
+    }
+
+    /// Leads and acts, again and again while somebody else takes the lead before that is done.
+    pub(super) fn leading<R>(
+        &self,
+        image: &Region,
+        mut act: impl FnMut(&Writer<'_>) -> Result<R, Errno>,
+    ) -> Result<R, Errno> {
+        loop {
+            match act(&self.lead(image)?) {
+                Err(REPLACED) => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Leads, and cannot be replaced.
+    ///
+    /// # Errors
+    /// As for [`lead`](Self::lead).
+    pub(super) fn lead_pinned<'a>(&'a self, image: &'a Region) -> Result<Writer<'a>, Errno> {
+        loop {
+            let lead = self.lead(image)?;
+            if lead.pin() {
+                return Ok(lead);
+            }
+        }
+    }
+
+    /// True while a thread of this process leads.
+    pub fn is_led_by_us(&self, image: &Region) -> bool {
+        self.desk(image).leader().is_some_and(|(_, holder)| holder >> 32 == Thread::this().word >> 32)
+    }
+}
+
+impl Journal {
+    /// Frees what the program that this process was before its exec holds: then the thread that led is gone, but one by
+    /// its numbers lives. `nobody_leads` is true before any thread of this program could; asked once by one thread of it.
+    pub fn bury_former_self(&self, image: &Region, nobody_leads: impl FnOnce() -> bool) {
+        let (desk, us) = (self.desk(image), Thread::this());
+        let is_ours = |seat: &Seat<'_>| sitting(*seat).is_some_and(|thread| thread.is_of_process_of(us));
+        if desk.seats().any(|seat| is_ours(&seat)) && nobody_leads() {
+            bury(desk, |seat| is_ours(&seat));
+        }
+    }
+
+    /// Frees what these clients hold, which are dead, where their threads' numbers are of another namespace and say nothing.
+    #[cfg(feature = "std")]
+    pub fn bury_clients(&self, image: &Region, is_dead: impl Fn(u32) -> bool) {
+        let is_far = |seat: Seat<'_>| sitting(seat).is_some_and(|thread| !thread.is_near());
+        let client = |seat: Seat<'_>| seat.client().load(SeqCst).checked_sub(1);
+        bury(self.desk(image), |seat| is_far(seat) && client(seat).is_some_and(&is_dead));
+    }
+}

@@ -1,0 +1,71 @@
+//! Changes of tables: in the image, with the lock held, and on the device before they count.
+
+#[cfg(feature = "std")]
+use core::sync::atomic::Ordering::SeqCst;
+
+use rustix::io::Errno;
+use seawall_media::{LINE, Region};
+
+#[cfg(feature = "std")]
+use super::handle::GIVEN_UP;
+use super::handle::Journal;
+use super::lead::REPLACED;
+use super::room::Room;
+#[cfg(feature = "std")]
+use super::seat;
+use super::writer::Writer;
+
+impl Journal {
+    /// Makes a change and writes these ranges of the image. See `Store::change`.
+    ///
+    /// # Errors
+    /// As there; ENOSPC if the journal is full to the last block; EBADF without a way to the device.
+    pub fn change<R>(
+        &self,
+        image: &Region,
+        ranges: &[(usize, usize)],
+        change: impl FnOnce() -> R,
+    ) -> Result<R, Errno> {
+        let lead = self.lead_pinned(image)?;
+        let result = change();
+        lead.unpin();
+        match self.put(image, &lead, ranges) {
+            Err(REPLACED) => self.leading(image, |lead| self.put(image, lead, ranges)),
+            done => done,
+        }?;
+        Ok(result)
+    }
+
+    /// Writes ranges of tables as they are now.
+    fn put(&self, image: &Region, lead: &Writer<'_>, ranges: &[(usize, usize)]) -> Result<(), Errno> {
+        let mut draft = self.draft(image, lead);
+        for (at, len) in ranges {
+            let (from, to) = (at / LINE * LINE, (at + len).next_multiple_of(LINE));
+            self.add(image, lead, &mut draft, (from, to - from), Room::Tables)?;
+        }
+        self.write(image, lead, draft, Room::Tables)
+    }
+
+    /// A file's watermark, raised by somebody who can reach the device.
+    ///
+    /// # Errors
+    /// EIO if nobody does it.
+    #[cold]
+    pub fn retire(&self, slot: u32, generation: u32, lsn: u64) -> Result<(), Errno> {
+        self.way.lender().map_or(Err(Errno::IO), |lender| lender.retire(slot, generation, lsn))
+    }
+
+    /// Nothing is ever written from this image again, whoever has it mapped. Waits for those who were replaced, and may
+    /// still write.
+    #[cfg(feature = "std")]
+    pub fn give_up(&self, image: &Region) {
+        let desk = self.desk(image);
+        // On a device that failed nobody writes anyway.
+        let Ok(lead) = self.lead_pinned(image) else { return };
+        while seat::claimed_by_others(desk, lead.seat()).next().is_some() {
+            seat::bury_dead(desk);
+            std::thread::sleep(core::time::Duration::from_millis(1));
+        }
+        desk.failed().store(GIVEN_UP, SeqCst);
+    }
+}
