@@ -74,26 +74,29 @@ impl Sources {
             "crate" => Meaning::Module(Vec::new()),
             "self" => Meaning::Module(at.to_vec()),
             "super" => Meaning::Module(at.split_last()?.1.to_vec()),
-            name => self.named(at, name, patience)?,
+            name => self.named(at, name, !rest.is_empty(), patience)?,
         };
-        rest.iter().try_fold(start, |meaning, name| match (meaning, name.as_str()) {
+        rest.iter().enumerate().try_fold(start, |meaning, (i, name)| match (meaning, name.as_str()) {
             (Meaning::Module(module), "super") => Some(Meaning::Module(module.split_last()?.1.to_vec())),
             // What a macro made is known by no name: it is where the path leads.
-            (Meaning::Module(module), name) => {
-                Some(self.named(&module, name, patience).unwrap_or(Meaning::Item(module, name.to_owned())))
-            }
+            (Meaning::Module(module), name) => Some(
+                self.named(&module, name, i + 1 < rest.len(), patience)
+                    .unwrap_or(Meaning::Item(module, name.to_owned())),
+            ),
             (item, _) => Some(item),
         })
     }
 
-    /// What `name` means in the module `at`; nothing if it comes from another crate.
-    fn named(&self, at: &[String], name: &str, patience: usize) -> Option<Meaning> {
+    /// What `name` means in the module `at`; nothing if it comes from another crate. A module and a function may have the
+    /// same name: with more behind it the module `is_meant`.
+    fn named(&self, at: &[String], name: &str, is_meant: bool, patience: usize) -> Option<Meaning> {
         let child = [at, &[name.to_owned()]].concat();
         let scope = &self.modules.get(at)?.scope;
-        if scope.defined.contains(name) {
+        let is_module = self.modules.contains_key(&child);
+        if scope.defined.contains(name) && !(is_module && is_meant) {
             return Some(Meaning::Item(at.to_vec(), name.to_owned()));
         }
-        if self.modules.contains_key(&child) {
+        if is_module {
             return Some(Meaning::Module(child));
         }
         let patience = patience.checked_sub(1)?;
@@ -101,13 +104,20 @@ impl Sources {
             // `use name;` of another crate imports a name under itself.
             return if path.len() == 1 && path[0] == name { None } else { self.follow(at, path, patience) };
         }
-        scope.globs.iter().find_map(|glob| self.opened(at, glob, name, patience))
+        scope.globs.iter().find_map(|glob| self.opened(at, glob, name, is_meant, patience))
     }
 
     /// What `name` means by `use glob::*`, if the module `glob` knows it.
-    fn opened(&self, at: &[String], glob: &[String], name: &str, patience: usize) -> Option<Meaning> {
+    fn opened(
+        &self,
+        at: &[String],
+        glob: &[String],
+        name: &str,
+        is_meant: bool,
+        patience: usize,
+    ) -> Option<Meaning> {
         match self.follow(at, glob, patience)? {
-            Meaning::Module(module) if module != at => self.named(&module, name, patience),
+            Meaning::Module(module) if module != at => self.named(&module, name, is_meant, patience),
             _ => None,
         }
     }

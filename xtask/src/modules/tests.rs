@@ -71,6 +71,16 @@ fn children_that_lean_on_their_parent_make_a_circle_with_it() {
 }
 
 #[test]
+fn a_module_is_told_from_a_function_of_its_name() {
+    let files = [
+        ("lib.rs", "mod a; mod b; fn a() { b::f(a::A); }"),
+        ("a.rs", "pub struct A;"),
+        ("b.rs", "use super::a::A; pub fn f(_: A) {}"),
+    ];
+    assert!(circles(&files).is_empty());
+}
+
+#[test]
 fn a_module_in_braces_belongs_to_its_file() {
     let files = [
         ("lib.rs", "mod a; mod b;"),

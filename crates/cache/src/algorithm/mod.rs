@@ -12,6 +12,7 @@ mod sets;
 mod sieve;
 mod sketch;
 mod tiny_lfu;
+mod verbs;
 
 pub use belady::Belady;
 pub use lru::Lru;
@@ -19,29 +20,7 @@ pub use s3_fifo::S3Fifo;
 pub use sets::Sets;
 pub use sieve::Sieve;
 pub use tiny_lfu::TinyLfu;
-
-use crate::key::Block;
-
-/// What became of a read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The block was there.
-    Hit,
-    /// It was not, and now it is.
-    Admitted,
-    /// It was not, and still is not.
-    Passed,
-}
-
-/// A way to choose which blocks are kept.
-pub trait Algorithm: Send {
-    /// Whether a block is there. Changes nothing.
-    fn contains(&self, block: Block) -> bool;
-    /// A read of a block.
-    fn read(&mut self, block: Block) -> Outcome;
-    /// A write to a block: it must not be there any more.
-    fn kill(&mut self, block: Block);
-}
+pub use verbs::{Algorithm, Outcome};
 
 /// The algorithms that are compared, in the order of the table's columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +67,7 @@ impl Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::Block;
 
     fn block(number: u32) -> Block {
         Block { file: 1, number }

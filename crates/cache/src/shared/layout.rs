@@ -1,9 +1,6 @@
 //! Where everything lies in a zone, and on the disk of one whose blocks lie there: it follows from five numbers.
 
-use super::format::{FileRecord, Header};
-use super::operation::OPERATION_BYTES;
-use super::sample::SAMPLE_BYTES;
-use super::unannounced::CELL_BYTES;
+use super::format::{CELL_BYTES, FileRecord, Header, OPERATION_BYTES, SAMPLE_BYTES};
 use crate::set::WAYS;
 
 /// The numbers.

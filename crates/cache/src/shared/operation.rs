@@ -10,9 +10,7 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use super::Cache;
-
-/// Bytes of an entry: owner, kind, and two numbers; a line of its own.
-pub const OPERATION_BYTES: usize = 64;
+use super::format::OPERATION_BYTES;
 
 /// Who does something: a process and a thread of it. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

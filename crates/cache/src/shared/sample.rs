@@ -8,15 +8,13 @@ use core::sync::atomic::Ordering::Acquire;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::Cache;
+use super::format::SAMPLE_BYTES;
 use crate::key::Block;
 #[cfg(feature = "std")]
 use crate::trace::Access;
 
 /// One block in so many.
 pub const ONE_IN: u64 = 64;
-
-/// Bytes of the ring: a line for its cursor, and the entries.
-pub const SAMPLE_BYTES: usize = 4096;
 const ENTRIES_AT: usize = 64;
 const ENTRIES: u64 = ((SAMPLE_BYTES - ENTRIES_AT) / 8) as u64;
 const WRITE: u64 = 1 << 63;

@@ -24,11 +24,9 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use seawall_media::mix;
 
+use super::format::CELL_BYTES;
 use super::word::FileWord;
 use super::{Cache, FileRecord, FileRef};
-
-/// Bytes of a cell.
-pub const CELL_BYTES: usize = 8;
 
 const WRITERS_MAX: u64 = (1 << 24) - 1;
 /// So many that nobody has to be counted any more: there is room left for those that come and go.

@@ -1,24 +1,15 @@
 //! Traces: which blocks were read and written, in order; recorded ones and made ones.
 
+mod access;
 mod compact;
 mod strace;
 pub mod synthetic;
 
 use std::collections::HashSet;
 
+pub use access::Access;
 pub use compact::{DamagedTrace, decode, encode};
 pub use strace::{Recording, RecordingError};
-
-use crate::key::Block;
-
-/// One block was read or written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Read.
-    Read(Block),
-    /// Written.
-    Write(Block),
-}
 
 /// Accesses in order.
 #[derive(Clone, Debug, PartialEq, Eq)]

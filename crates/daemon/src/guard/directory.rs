@@ -26,7 +26,8 @@ use seawall_wire::shm::Preset;
 
 use crate::place::beside;
 
-use super::{Claim, GuardError, directory_of, fault, refuse_other, remove, sync_directory};
+use super::fault::{GuardError, directory_of, fault, refuse_other, remove, sync_directory};
+use super::text::Claim;
 
 const README: &str = "README";
 /// Tries to meet a database that makes and removes its log at the same time.

@@ -30,7 +30,9 @@ use seawall_wire::shm::Preset;
 use crate::leftover;
 use crate::place::beside;
 
-use super::{Claim, GuardError, directory_of, fault, innodb, refuse_other, remove, sync_directory};
+use super::fault::{GuardError, directory_of, fault, refuse_other, remove, sync_directory};
+use super::innodb;
+use super::text::Claim;
 
 /// Tries to meet a database that makes and removes its file at the same time.
 const RACES: u32 = 1000;
