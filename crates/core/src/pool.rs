@@ -4,51 +4,32 @@
 //! and what to do. A pool that is open for writing is locked (flock(2)): one daemon at a time.
 
 use std::fs::{File, OpenOptions};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rustix::fs::FlockOperation;
-use seawall_media::{MapError, Medium, Region, probe};
+use seawall_media::{Medium, Region, probe};
 
-use crate::format::{Cell, Layout, Superblock};
+use crate::format::{Layout, Superblock};
 use crate::spill::Area;
-use crate::store::Store;
+
+use steps::{io, lock, map, map_error, opening};
 
 mod area;
 pub mod block;
 mod create;
 mod error;
+mod file;
+mod machine;
+mod mappings;
+mod opened;
+mod steps;
 
 pub use create::{create, create_with_area};
 pub use error::PoolError;
 pub(crate) use error::{LimitText, is_limit};
-
-/// Where images and run-time memories lie: a tmpfs on every Linux.
-pub const MEMORY: &str = "/dev/shm";
-
-/// An open pool.
-pub struct Pool {
-    /// The whole pool, mapped.
-    pub region: Store,
-    /// Its descriptor, or its image's; the first holds the lock.
-    pub file: File,
-    /// The image in front of a journal.
-    pub image: Option<block::Image>,
-    /// The journal, which then holds the lock.
-    pub lock: Option<File>,
-    /// The copies of a log on two devices.
-    pub mirror: Option<block::mirror::Mirrored>,
-    /// The spill area, if it has one.
-    pub area: Option<Area>,
-    /// Where it was opened.
-    pub path: PathBuf,
-    /// The superblock at opening.
-    pub superblock: Superblock,
-    /// The probed medium.
-    pub medium: Medium,
-    /// Why we believe that.
-    pub because: String,
-}
+pub use machine::{MEMORY, boot, host};
+pub use mappings::maps_for_writing;
+pub(crate) use mappings::{mapped_by_others, open_own};
+pub use opened::Pool;
 
 /// Opens a pool for writing and locks it.
 ///
@@ -103,94 +84,4 @@ fn open_file(file: File, path: &Path, read_only: bool) -> Result<Pool, PoolError
     let area = Area::of(&region, &superblock);
     let (region, path) = (region.into(), path.into());
     Ok(Pool { region, file, image: None, lock: None, mirror: None, area, path, superblock, medium, because })
-}
-
-impl Pool {
-    /// Where everything lies.
-    pub fn layout(&self) -> Layout {
-        self.superblock.layout()
-    }
-
-    /// The pool's UUID.
-    pub fn uuid(&self) -> u128 {
-        u128::from_le_bytes(self.superblock.uuid)
-    }
-
-    /// Copies bytes of the log out: of the pool, or, behind its end, of the spill area's slots.
-    ///
-    /// # Errors
-    /// The area's device.
-    pub(crate) fn read_log(&self, at: usize, into: &mut [u8]) -> io::Result<()> {
-        let Some(behind) = at.checked_sub(self.region.len()) else {
-            self.region.read(at, into);
-            return Ok(());
-        };
-        let area = self.area.as_ref().ok_or_else(|| io::Error::other("the pool has no spill area"))?;
-        area.read(behind as u64, into)
-    }
-
-    /// The cell of the retired LSN.
-    pub fn retired(&self) -> Cell {
-        Cell::at(Layout::retired())
-    }
-
-    /// True if the last daemon ran in this boot: then the page cache is whole.
-    pub fn is_same_boot(&self) -> bool {
-        self.superblock.boot == boot()
-    }
-
-    /// Remembers this boot as the one the log is used in, before the first record of it.
-    ///
-    /// # Errors
-    /// What the medium said.
-    pub fn mark_boot(&mut self) -> io::Result<()> {
-        self.superblock.boot = boot();
-        let Self { superblock, region, .. } = self;
-        let both = (Layout::superblock(0), Layout::retired() - Layout::superblock(0));
-        region.change(&[both], |region| superblock.write(region)).map_err(Into::into)
-    }
-}
-
-fn lock(file: &File, path: &Path) -> Result<(), PoolError> {
-    rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|e| match e {
-        rustix::io::Errno::WOULDBLOCK => PoolError::InUse(path.into()),
-        e => PoolError::Io { path: path.into(), doing: "locking", error: e.into() },
-    })
-}
-
-fn map(file: &File, path: &Path, len: u64, medium: Medium) -> Result<Region, PoolError> {
-    Region::map(file, len, medium == Medium::Pmem).map_err(|e| map_error(path, e))
-}
-
-fn map_error(path: &Path, error: MapError) -> PoolError {
-    PoolError::Map { path: path.into(), error }
-}
-
-fn opening(path: &Path) -> impl FnOnce(io::Error) -> PoolError {
-    let path = path.to_owned();
-    move |error| match error.kind() {
-        io::ErrorKind::NotFound => PoolError::Missing(path),
-        _ => PoolError::Io { path, doing: "opening", error },
-    }
-}
-
-fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> PoolError {
-    let path = path.to_owned();
-    move |error| PoolError::Io { path, doing, error }
-}
-
-/// The boot id of this boot (random/boot_id, proc(5)).
-pub fn boot() -> [u8; 16] {
-    hex_id("/proc/sys/kernel/random/boot_id")
-}
-
-/// The machine id of this host (machine-id(5)); zeros where there is none.
-pub fn host() -> [u8; 16] {
-    hex_id("/etc/machine-id")
-}
-
-fn hex_id(path: &str) -> [u8; 16] {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
-    u128::from_str_radix(&digits, 16).unwrap_or(0).to_be_bytes()
 }

@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 
 use nix::libc;
-use seawall_core::takeover::maps_for_writing;
+use seawall_core::pool::maps_for_writing;
 
 use crate::{process, sys};
 

@@ -4,28 +4,31 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::{PoolError, block, create};
+use super::block::device::is_device;
+use super::block::make::{empty_device, unnamed};
+use super::error::PoolError;
+use super::file;
 use crate::spill::Plan;
 
 /// What tells whether it is a disk.
 pub(super) fn lies_on(path: &Path) -> &Path {
-    if block::is_device(path) { path } else { create::directory(path) }
+    if is_device(path) { path } else { file::directory(path) }
 }
 
 /// A file without a name, or the device, whose only user this is.
 pub(super) fn room(plan: &Plan, force: bool) -> Result<File, PoolError> {
-    if block::is_device(&plan.path) {
-        return block::empty_device(&plan.path, plan.bytes, force);
+    if is_device(&plan.path) {
+        return empty_device(&plan.path, plan.bytes, force);
     }
-    block::unnamed(&plan.path, plan.bytes).map_err(of_the_area)
+    unnamed(&plan.path, plan.bytes).map_err(of_the_area)
 }
 
 /// Gives a new file its name.
 pub(super) fn give_name(file: &File, plan: &Plan) -> Result<(), PoolError> {
-    if block::is_device(&plan.path) {
+    if is_device(&plan.path) {
         return Ok(());
     }
-    create::give_name(file, &plan.path).map_err(of_the_area)
+    file::give_name(file, &plan.path).map_err(of_the_area)
 }
 
 /// Not as if the pool itself were there.

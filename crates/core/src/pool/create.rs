@@ -1,14 +1,18 @@
 //! A new pool: a file without a name, filled, its zones made, then named.
 
 use std::fs::{File, OpenOptions};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode as FileMode, OFlags};
+use rustix::fs::FallocateFlags;
 use seawall_media::{HUGE_PAGE, Medium, Region, magic, probe};
 
-use super::{PoolError, area, block, host, io, lock, map};
+use super::area;
+use super::block::make::check_medium;
+use super::error::PoolError;
+use super::file::{directory, fill, give_name, random_uuid, unnamed};
+use super::machine::host;
+use super::steps::{io, lock, map};
 use crate::format::{Cell, Layout, Superblock, slot_at};
 use crate::spill::{self, Plan};
 
@@ -40,7 +44,7 @@ pub fn create_with_area(
     }
     let layout = plan.map_or(Ok(whole), |plan| with_area(whole, plan))?;
     if let Some(plan) = plan.filter(|_| !emulated) {
-        block::check_medium(area::lies_on(&plan.path))?;
+        check_medium(area::lies_on(&plan.path))?;
     }
     let file = create_file(path, size)?;
     let area = plan.map(|plan| Ok((plan, area::room(plan, force)?))).transpose()?;
@@ -89,28 +93,6 @@ fn no_room(path: &Path, bytes: u64, error: std::io::Error) -> PoolError {
     }
 }
 
-/// A file without a name, on the file system of `path`.
-pub(super) fn unnamed(path: &Path) -> Result<File, PoolError> {
-    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-    rustix::fs::open(directory(path), flags, FileMode::RUSR | FileMode::WUSR)
-        .map(File::from)
-        .map_err(|e| io(path, "creating")(e.into()))
-}
-
-/// Gives it the name, durably, unless somebody was quicker.
-pub(super) fn give_name(file: &File, path: &Path) -> Result<(), PoolError> {
-    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
-    rustix::fs::linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW).map_err(|e| match e {
-        rustix::io::Errno::EXIST => PoolError::Exists(path.into()),
-        e => PoolError::Io { path: path.into(), doing: "naming", error: e.into() },
-    })?;
-    File::open(directory(path)).and_then(|dir| dir.sync_all()).map_err(io(path, "syncing the directory of"))
-}
-
-pub(super) fn directory(path: &Path) -> &Path {
-    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 /// On tmpfs: backs the file with huge pages as far as the kernel has any. Each process that uses the log enters
 /// its pages into its own page table, with every backend of a database once: 400 µs a MiB in small pages, 8 in
 /// huge ones. That they are missing is no error.
@@ -125,20 +107,6 @@ fn huge_pages(file: &File, size: u64) -> std::io::Result<()> {
     }
     if let Ok(region) = Region::map(file, size, false) {
         region.collapse();
-    }
-    Ok(())
-}
-
-/// Writes zeros. Reserved room is not enough: the first store to each page would have to clear it, and on a
-/// DAX file system also to commit a change of the file's extents, inside some database's write.
-pub(super) fn fill(file: &File, size: u64) -> std::io::Result<()> {
-    const PIECE: u64 = 4 << 20;
-    let zeros = vec![0; PIECE.min(size) as usize];
-    let mut at = 0;
-    while at < size {
-        let piece = PIECE.min(size - at) as usize;
-        file.write_all_at(&zeros[..piece], at)?;
-        at += piece as u64;
     }
     Ok(())
 }
@@ -169,11 +137,4 @@ fn create_in(
     sb.write(&region);
     sb.write(&region);
     file.sync_all().map_err(io(path, "syncing"))
-}
-
-pub(super) fn random_uuid(path: &Path) -> Result<[u8; 16], PoolError> {
-    use std::io::Read;
-    let mut uuid = [0; 16];
-    let filled = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut uuid));
-    filled.map(|()| uuid).map_err(io(path, "drawing a UUID for"))
 }

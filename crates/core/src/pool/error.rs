@@ -8,6 +8,7 @@ use rustix::process::{Resource, getrlimit};
 use seawall_media::block::JournalError;
 use seawall_media::{MapError, ProbeError};
 
+use super::machine::MEMORY;
 use crate::format::{FORMAT_VERSION, Layout, SPILL_VERSION, SuperblockError};
 
 /// Why a pool could not be made or opened. `Display` says what to do.
@@ -152,7 +153,7 @@ fn room_text(path: &Path, bytes: &u64, error: &io::Error, f: &mut fmt::Formatter
         return write!(f, "{}: {}", path.display(), LimitText);
     }
     write!(f, "{} has no room for {} MiB: {error}. Make room", path.display(), bytes.div_ceil(1 << 20))?;
-    f.write_str(if path == Path::new(super::MEMORY) { " there (in a container: --shm-size)" } else { "" })?;
+    f.write_str(if path == Path::new(MEMORY) { " there (in a container: --shm-size)" } else { "" })?;
     f.write_str(", or ask for less with --size")
 }
 

@@ -19,11 +19,14 @@ use seawall_media::Region;
 use seawall_media::block::{Anchor, Recovered};
 use seawall_wire::desk::Desk;
 
-use super::super::{PoolError, boot, create, io as failing, map_error};
-use super::Image;
+use super::super::error::PoolError;
+use super::super::file;
+use super::super::machine::boot;
+use super::super::mappings::{mapped_by_others, open_own, users_of_memory};
+use super::super::steps::{io as failing, map_error};
+use super::kinds::Image;
 use crate::format::{Layout, Superblock};
 use crate::journal::{GIVEN_UP, bury_dead, open};
-use crate::takeover::{mapped_by_others, open_own, users_of_memory};
 
 /// The image of a pool.
 pub fn path_of(memory: &Path, uuid: [u8; 16]) -> PathBuf {
@@ -150,7 +153,7 @@ impl<'a> Source<'a> {
     fn fill(&self, file: &File, at: &Path) -> Result<Recovered, PoolError> {
         // A full memory must not become a SIGBUS in a database.
         rustix::fs::fallocate(file, FallocateFlags::empty(), 0, self.bytes).map_err(|e| {
-            PoolError::NoRoom { path: create::directory(at).into(), bytes: self.bytes, error: e.into() }
+            PoolError::NoRoom { path: file::directory(at).into(), bytes: self.bytes, error: e.into() }
         })?;
         let region = Region::map(file, self.bytes, false).map_err(|e| map_error(at, e))?;
         // Whoever leads copies what others wrote: in small pages each new one costs a fault.

@@ -2,16 +2,20 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{FallocateFlags, OFlags};
+use rustix::fs::FallocateFlags;
 use seawall_media::Region;
 use seawall_media::block::{ANCHOR_MAGIC, Anchor, RING_AT, Recovered, probe_block, size_of};
 use seawall_wire::desk::Desk;
 
-use super::super::{PoolError, create as whole, host, io as failing, lock};
-use super::{Sizes, image};
+use super::super::error::PoolError;
+use super::super::file as whole;
+use super::super::machine::host;
+use super::super::steps::{io as failing, lock};
+use super::device::{is_device, open_locked};
+use super::image;
+use super::kinds::Sizes;
 use crate::format::{AreaHeader, Cell, Layout, Superblock};
 use crate::journal::open;
 use crate::store::Store;
@@ -91,7 +95,7 @@ fn take_room(file: &File, bytes: u64) -> io::Result<()> {
 
 /// Makes a pool whose journal is a device.
 fn on_device(path: &Path, image: u64, force: bool, memory: &Path) -> Result<(), PoolError> {
-    let device = super::open_locked(path)?;
+    let device = open_locked(path)?;
     let sizes = Sizes::of(image);
     let layout = layout(path, sizes)?;
     check_room(&device, path, sizes.journal)?;
@@ -109,7 +113,7 @@ fn layout(path: &Path, sizes: Sizes) -> Result<Layout, PoolError> {
 
 /// A device of so many bytes that holds nothing, or whose content may be lost, as its only user.
 pub(in crate::pool) fn empty_device(path: &Path, bytes: u64, force: bool) -> Result<File, PoolError> {
-    let device = super::open_locked(path)?;
+    let device = open_locked(path)?;
     check_room(&device, path, bytes)?;
     check_empty(&device, path, force)?;
     Ok(device)
@@ -145,11 +149,6 @@ fn holds(device: &File) -> io::Result<Option<&'static str>> {
         true if AreaHeader::parse(&start).is_some() => Some("a spill area of Seawall"),
         true => Some("its first MiB is not empty"),
     })
-}
-
-/// True for a disk, a partition or the like; not for a file.
-pub fn is_device(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_block_device())
 }
 
 /// Memory in the disguise of a device, a file or a file system survives nothing.
@@ -190,10 +189,4 @@ fn first_batch(file: &File, anchor: Anchor, layout: Layout) -> io::Result<()> {
         sb.write(region);
     })?;
     Ok(())
-}
-
-/// A device as its only user: who mounted it, or has it in a RAID, is not disturbed.
-pub(super) fn exclusively(path: &Path) -> io::Result<File> {
-    let flags = OFlags::EXCL.bits() as i32;
-    OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)
 }

@@ -35,8 +35,10 @@ use std::sync::{Mutex, MutexGuard};
 use seawall_media::block::{Anchor, Mirror, MirrorState, RING_AT, Recovered, probe_block, size_of};
 use seawall_media::locks::lock;
 
-use super::super::{PoolError, io as failing};
-use super::{label, make, open_locked};
+use super::super::error::PoolError;
+use super::super::steps::io as failing;
+use super::device::{self as device_of, is_device, open_locked};
+use super::{label, make};
 use crate::journal::open;
 
 /// Bytes that are compared and copied at once.
@@ -276,7 +278,7 @@ impl Pair {
     /// The devices of the first and the second copy, this one's open already. In the place of one that is gone lies this
     /// one, which is not written by that number.
     pub fn devices(&self, this: OwnedFd) -> io::Result<[OwnedFd; 2]> {
-        let other = if self.other.is_ok() { super::device(&self.place)?.0 } else { this.try_clone()? };
+        let other = if self.other.is_ok() { device_of::device(&self.place)?.0 } else { this.try_clone()? };
         Ok(if self.this.said().copy == 0 { [this, other] } else { [other, this] })
     }
 
@@ -478,7 +480,7 @@ pub fn join(path: &Path, place: &Path, force: bool) -> Result<(), PoolError> {
     this.read()?;
     let size = this.anchor.size + label::BYTES;
     make_room(&this, size)?;
-    let file = match make::is_device(place) {
+    let file = match is_device(place) {
         true => device(&this, place, size, force)?,
         // Not as if the log itself were there.
         false => make::room(place, size).map_err(|error| match error {

@@ -4,79 +4,45 @@
 //! in a memory file system under the pool's UUID. In the boot that used it, it is newer than the journal (nobody has to
 //! sync for a process to read what another one wrote), so it is taken as it is; else it is made from the journal.
 
+pub(in crate::pool) mod device;
 mod image;
+pub(in crate::pool) mod kinds;
 mod label;
-mod make;
+pub(in crate::pool) mod make;
 pub mod mirror;
 mod replace;
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::SeqCst;
 
 use rustix::fs::OFlags;
-use seawall_media::block::{ANCHOR_BYTES, ANCHOR_MAGIC, JournalError, Recovered, probe_block};
+use seawall_media::block::{JournalError, Recovered, probe_block};
 use seawall_media::{Medium, Region};
 use seawall_wire::desk::Desk;
 
-use super::{Pool, PoolError, host, io as failing, lock};
+use super::error::PoolError;
+use super::file::directory;
+use super::machine::{MEMORY, host};
+use super::opened::Pool;
+use super::steps::{io as failing, map, opening};
 use crate::format::{Layout, Superblock};
 use crate::journal::{Journal, open as journal_open};
 use crate::store::Store;
 
+use device::{device, file_flags, open_locked};
+pub use device::{is_device, is_journal};
 use image::Source;
 pub(crate) use image::nameless;
-pub(super) use make::{check_medium, empty_device, unnamed};
-pub use make::{create, create_file, is_device};
+pub use kinds::{Image, Sizes};
+pub use make::{create, create_file};
 use mirror::Pair;
 pub use replace::Replacement;
-
-/// Sizes of a new pool on a block device.
-#[derive(Clone, Copy, Debug)]
-pub struct Sizes {
-    /// Bytes of the image: what a pool in memory would have.
-    pub image: u64,
-    /// Bytes of the journal.
-    pub journal: u64,
-}
-
-impl Sizes {
-    /// The usual ones for an image of this size. One that is too large for a pool is refused as such.
-    pub fn of(image: u64) -> Self {
-        let journal = journal_open::smallest(image.min(Layout::MAX_SIZE)).next_multiple_of(1 << 20);
-        Self { image, journal }
-    }
-}
 
 /// Bytes of memory that an image of this size takes. `None`: there is no such pool.
 pub fn memory_for(image: u64) -> Option<u64> {
     Layout::for_size(image).map(|layout| journal_open::memory_bytes(image, layout))
-}
-
-/// The image of an open pool.
-#[derive(Clone, Debug)]
-pub struct Image {
-    /// Where it is.
-    pub path: PathBuf,
-    /// It was made from the journal; else it was there, from earlier in this boot.
-    pub made: bool,
-    /// What was found in the journal, if it was read.
-    pub read: Option<Recovered>,
-}
-
-/// True if this is a journal, and not a pool in memory. One anchor is enough.
-///
-/// # Errors
-/// [`PoolError`] if it cannot be read.
-pub fn is_journal(path: &Path) -> Result<bool, PoolError> {
-    let mut copies = Vec::new();
-    let file = File::open(path).map_err(super::opening(path))?;
-    let read = file.take(2 * ANCHOR_BYTES as u64).read_to_end(&mut copies);
-    read.map_err(failing(path, "reading"))?;
-    Ok(copies.chunks(ANCHOR_BYTES).any(|copy| copy.starts_with(&ANCHOR_MAGIC)))
 }
 
 /// Opens the pool of a journal for writing and locks it.
@@ -85,7 +51,7 @@ pub fn is_journal(path: &Path) -> Result<bool, PoolError> {
 /// [`PoolError`].
 pub fn open(path: &Path) -> Result<Pool, PoolError> {
     make::check_medium(path)?;
-    open_in(path, Path::new(super::MEMORY))
+    open_in(path, Path::new(MEMORY))
 }
 
 /// [`open`], whatever it lies on. `memory` is where its image lies or is to be made.
@@ -111,7 +77,7 @@ pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
     }
     let (file_of_image, image) = source.image(memory)?;
     let (desk_at, bytes) = (source.anchor.image as usize, source.bytes);
-    let region = super::map(&file_of_image, path, bytes, Medium::Block)?;
+    let region = map(&file_of_image, path, bytes, Medium::Block)?;
     let superblock = superblock(&region, path)?;
     if superblock.host != host() {
         return Err(PoolError::OtherHost { path: path.into() });
@@ -151,7 +117,7 @@ pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
 /// # Errors
 /// [`PoolError`].
 pub fn open_read_only_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
-    let file = File::open(path).map_err(super::opening(path))?;
+    let file = File::open(path).map_err(opening(path))?;
     let region = Source::of(&file, path)?.view(memory)?;
     let superblock = superblock(&region, path)?;
     let because = because(&file, true);
@@ -182,7 +148,7 @@ pub fn check(path: &Path) -> Result<Option<Recovered>, PoolError> {
     if !is_journal(path)? {
         return Ok(None);
     }
-    let file = File::open(path).map_err(super::opening(path))?;
+    let file = File::open(path).map_err(opening(path))?;
     let mut before = None;
     loop {
         match journal_open::read_only(&file) {
@@ -204,7 +170,7 @@ pub fn sizes(path: &Path) -> Result<Option<Sizes>, PoolError> {
     if !is_journal(path)? {
         return Ok(None);
     }
-    let file = File::open(path).map_err(super::opening(path))?;
+    let file = File::open(path).map_err(opening(path))?;
     let anchor = Source::of(&file, path)?.anchor;
     Ok(Some(Sizes { image: anchor.image, journal: anchor.size }))
 }
@@ -214,7 +180,7 @@ pub fn sizes(path: &Path) -> Result<Option<Sizes>, PoolError> {
 /// # Errors
 /// [`PoolError`] if it cannot be opened.
 pub fn describe(path: &Path) -> Result<String, PoolError> {
-    let file = File::open(path).map_err(super::opening(path))?;
+    let file = File::open(path).map_err(opening(path))?;
     let direct = file_flags(path, OFlags::RDONLY | OFlags::DIRECT).is_ok();
     Ok(because(&file, direct))
 }
@@ -225,46 +191,13 @@ fn because(file: &File, direct: bool) -> String {
     probed.unwrap_or_else(|e| format!("the device cannot be asked: {e}")) + how
 }
 
-/// Opens a journal, or what is to become one, and locks it. A device only as its only user: nobody mounts it meanwhile.
-pub(super) fn open_locked(path: &Path) -> Result<File, PoolError> {
-    let file = OpenOptions::new().read(true).write(true).open(path).map_err(super::opening(path))?;
-    // Also of a device first this one: it tells a daemon from a mount.
-    lock(&file, path)?;
-    if !is_device(path) {
-        return Ok(file);
-    }
-    drop(file);
-    let file = make::exclusively(path).map_err(|error| match error.raw_os_error() {
-        Some(code) if code == rustix::io::Errno::BUSY.raw_os_error() => {
-            PoolError::UsedDevice { path: path.into(), by: "it is mounted, or part of something" }
-        }
-        _ => PoolError::Io { path: path.into(), doing: "opening", error },
-    })?;
-    lock(&file, path)?;
-    Ok(file)
-}
-
-/// For durable writes: past the page cache, where the file system can do that. True if it can.
-fn device(path: &Path) -> io::Result<(OwnedFd, bool)> {
-    match file_flags(path, OFlags::RDWR | OFlags::DIRECT) {
-        Ok(file) => Ok((file, true)),
-        Err(_) => file_flags(path, OFlags::RDWR).map(|file| (file, false)),
-    }
-}
-
-fn file_flags(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let write = flags.contains(OFlags::RDWR);
-    let custom = (flags & OFlags::DIRECT).bits() as i32;
-    OpenOptions::new().read(true).write(write).custom_flags(custom).open(path).map(OwnedFd::from)
-}
-
 /// Gives a log that nobody uses, and that was closed, a second copy at `place`: a new file, or a device that holds
 /// nothing; with `force` what a device holds is overwritten. `memory` is where images lie.
 ///
 /// # Errors
 /// [`PoolError`].
 pub fn join_mirror(path: &Path, place: &Path, force: bool, memory: &Path) -> Result<(), PoolError> {
-    make::check_medium(if is_device(place) { place } else { super::create::directory(place) })?;
+    make::check_medium(if is_device(place) { place } else { directory(place) })?;
     check_closed(path, memory)?;
     mirror::join(path, place, force)
 }
@@ -287,7 +220,7 @@ pub fn mirror_of(path: &Path) -> Result<Option<PathBuf>, PoolError> {
     if !is_journal(path)? {
         return Ok(None);
     }
-    let file = File::open(path).map_err(super::opening(path))?;
+    let file = File::open(path).map_err(opening(path))?;
     let anchor = Source::of(&file, path)?.anchor;
     let read = anchor.mirror().map(|_| label::read(&file, anchor.size)).transpose();
     read.map_err(failing(path, "reading"))
@@ -318,7 +251,7 @@ impl Pool {
     /// [`PoolError`].
     pub fn store(&self) -> Result<Store, PoolError> {
         let len = self.region.len() as u64;
-        let region = super::map(&self.file, &self.path, len, self.medium)?;
+        let region = map(&self.file, &self.path, len, self.medium)?;
         let Some(journal) = self.region.journal() else { return Ok(region.into()) };
         let way = journal.way().again().map_err(failing(&self.path, "opening"))?;
         Ok(Store::journaled(region, Journal::new(way, journal.desk_at())))

@@ -13,9 +13,13 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::SeqCst;
 
-use super::super::{Pool, PoolError, create::directory, io as failing};
+use super::super::error::PoolError;
+use super::super::file::directory;
+use super::super::opened::Pool;
+use super::super::steps::io as failing;
+use super::device::{device, is_device, is_journal, open_locked};
 use super::mirror::{Copy, Verdict, decide, fits, introduce, is_at};
-use super::{is_journal, label, make, open_locked};
+use super::{label, make};
 
 /// Everything that a [`Rebuild`](crate::journal::rebuild::Rebuild) begins with.
 pub struct Replacement {
@@ -50,7 +54,7 @@ impl Pool {
         let lock = self.lock.as_ref().map(File::try_clone).transpose().map_err(failing(place, "opening"))?;
         let file = candidate(&this, held.into_iter().chain(lock), place, force)?;
         let other = introduce(&this, this.said(), file, place)?;
-        let there = super::device(&by_number(&other.file)).map_err(failing(place, "opening"))?.0;
+        let there = device(&by_number(&other.file)).map_err(failing(place, "opening"))?.0;
         let here = left.try_clone_to_owned().map_err(failing(path, "opening"))?;
         let place = std::path::absolute(place).map_err(failing(place, "naming"))?;
         mirror.put(lost, place, other.file);
@@ -76,7 +80,7 @@ fn candidate(
     force: bool,
 ) -> Result<File, PoolError> {
     let no = |why: &str| PoolError::Mirror { path: place.into(), why: why.into() };
-    let (is_device, size) = (make::is_device(place), this.anchor.size + label::BYTES);
+    let (is_device, size) = (is_device(place), this.anchor.size + label::BYTES);
     make::check_medium(if is_device { place } else { directory(place) })?;
     if this.is_at(place) {
         return Err(no("it is the log's other copy, which commits go on with"));

@@ -1,0 +1,84 @@
+//! An open pool.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+use seawall_media::Medium;
+
+use super::block::kinds::Image;
+use super::block::mirror::Mirrored;
+use super::machine::boot;
+use crate::format::{Cell, Layout, Superblock};
+use crate::spill::Area;
+use crate::store::Store;
+
+/// An open pool.
+pub struct Pool {
+    /// The whole pool, mapped.
+    pub region: Store,
+    /// Its descriptor, or its image's; the first holds the lock.
+    pub file: File,
+    /// The image in front of a journal.
+    pub image: Option<Image>,
+    /// The journal, which then holds the lock.
+    pub lock: Option<File>,
+    /// The copies of a log on two devices.
+    pub mirror: Option<Mirrored>,
+    /// The spill area, if it has one.
+    pub area: Option<Area>,
+    /// Where it was opened.
+    pub path: PathBuf,
+    /// The superblock at opening.
+    pub superblock: Superblock,
+    /// The probed medium.
+    pub medium: Medium,
+    /// Why we believe that.
+    pub because: String,
+}
+
+impl Pool {
+    /// Where everything lies.
+    pub fn layout(&self) -> Layout {
+        self.superblock.layout()
+    }
+
+    /// The pool's UUID.
+    pub fn uuid(&self) -> u128 {
+        u128::from_le_bytes(self.superblock.uuid)
+    }
+
+    /// Copies bytes of the log out: of the pool, or, behind its end, of the spill area's slots.
+    ///
+    /// # Errors
+    /// The area's device.
+    pub(crate) fn read_log(&self, at: usize, into: &mut [u8]) -> io::Result<()> {
+        let Some(behind) = at.checked_sub(self.region.len()) else {
+            self.region.read(at, into);
+            return Ok(());
+        };
+        let area = self.area.as_ref().ok_or_else(|| io::Error::other("the pool has no spill area"))?;
+        area.read(behind as u64, into)
+    }
+
+    /// The cell of the retired LSN.
+    pub fn retired(&self) -> Cell {
+        Cell::at(Layout::retired())
+    }
+
+    /// True if the last daemon ran in this boot: then the page cache is whole.
+    pub fn is_same_boot(&self) -> bool {
+        self.superblock.boot == boot()
+    }
+
+    /// Remembers this boot as the one the log is used in, before the first record of it.
+    ///
+    /// # Errors
+    /// What the medium said.
+    pub fn mark_boot(&mut self) -> io::Result<()> {
+        self.superblock.boot = boot();
+        let Self { superblock, region, .. } = self;
+        let both = (Layout::superblock(0), Layout::retired() - Layout::superblock(0));
+        region.change(&[both], |region| superblock.write(region)).map_err(Into::into)
+    }
+}
