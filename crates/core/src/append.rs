@@ -132,12 +132,12 @@ impl Log {
                 }
                 let free = header.free_segments().fetch_sub(1, Relaxed).saturating_sub(1);
                 if free < n / 2 {
-                    self.ring();
+                    self.wake_daemon();
                 }
                 return Some(index);
             }
         }
-        self.ring();
+        self.wake_daemon();
         None
     }
 
@@ -160,7 +160,7 @@ impl Log {
     }
 
     /// Asks the daemon to look.
-    pub fn ring(&self) {
+    pub fn wake_daemon(&self) {
         let bell = self.shm.header();
         let bell = bell.bell();
         bell.fetch_add(1, Release);

@@ -83,7 +83,7 @@ pub fn dead(engine: &Engine, who: Owner, is_dead: &dyn Fn(u32) -> bool, files: &
     reaped.holds = holds(engine, &gone);
     if reaped.holds > 0 {
         // The destager takes files back that belong into the log: now, not at its next round.
-        engine.ring();
+        engine.wake_daemon();
     }
     for client in &gone {
         engine.release_client(*client);

@@ -121,7 +121,7 @@ fn what_is_on_disk_goes_first_and_of_that_the_oldest() {
     let world = World::new(POOL);
     let [old, new, live] = ["old", "new", "live"].map(|name| written(&world, name));
     for m in [&old, &new] {
-        world.engine.need_sync(m.name);
+        world.engine.disturb(m.name);
         assert!(world.fsync(m), "real: retires");
     }
     let price = |m: &Managed| world.engine.eviction_price(world.slot(m)).expect("a price");

@@ -63,7 +63,7 @@ fn assert_never_believed_again(world: World, m: &Managed) {
 fn a_failed_sync_is_passed_on_and_never_retried_into_success() {
     for error in [Errno::IO, Errno::NOSPC, Errno::DQUOT] {
         let (world, m) = logged();
-        world.engine.need_sync(m.name); // as a rename does
+        world.engine.disturb(m.name); // as a rename does
         assert_eq!(world.engine.fsync(world.who(0), m.name, || Err(error)), Err(error));
         assert_never_believed_again(world, &m);
     }
@@ -72,7 +72,7 @@ fn a_failed_sync_is_passed_on_and_never_retried_into_success() {
 #[test]
 fn a_sync_that_never_reached_the_disk_is_just_refused() {
     let (world, m) = logged();
-    world.engine.need_sync(m.name);
+    world.engine.disturb(m.name);
     assert_eq!(world.engine.fsync(world.who(0), m.name, || Err(Errno::BADF)), Err(Errno::BADF));
     assert!(world.fsync(&m), "asked again");
     assert!(world.is_tracked(&m));
@@ -111,7 +111,7 @@ fn an_error_before_the_background_sync_is_not_followed_by_one_that_is_believed()
 #[test]
 fn a_sync_that_succeeds_while_another_fails_retires_nothing() {
     let (world, m) = logged();
-    world.engine.need_sync(m.name);
+    world.engine.disturb(m.name);
     let other = || world.engine.fsync(world.who(1), m.name, || Err(Errno::IO));
     let real = || {
         assert_eq!(other(), Err(Errno::IO));
@@ -138,7 +138,7 @@ struct Racing<'a>(&'a World, &'a Managed);
 impl Files for Racing<'_> {
     fn descriptor(&mut self, _slot: u32) -> io::Result<BorrowedFd<'_>> {
         let Self(world, m) = self;
-        world.engine.need_sync(m.name);
+        world.engine.disturb(m.name);
         assert_eq!(world.engine.fsync(world.who(1), m.name, || Err(Errno::IO)), Err(Errno::IO));
         Ok(m.file.as_fd())
     }
@@ -171,7 +171,7 @@ impl Writable for Anew<'_> {
 #[test]
 fn what_the_dead_left_behind_a_failed_sync_is_not_retired() {
     let (world, m) = logged();
-    world.engine.need_sync(m.name);
+    world.engine.disturb(m.name);
     assert_eq!(world.engine.fsync(world.who(0), m.name, || Err(Errno::IO)), Err(Errno::IO));
     let dead = world.engine.claim_client(0x3fff_fff0, 0).expect("a client");
     world.dies_inside(&m, Owner::new(dead, 1 << 4));
@@ -210,7 +210,7 @@ fn regression_a_commit_that_failed_for_somebody_else_retires_nothing() {
         assert_eq!((round.synced, round.failed.len(), round.dirty), (0, 1, 1));
     };
     let sync = |world: &World, m: &Managed| {
-        world.engine.need_sync(m.name);
+        world.engine.disturb(m.name);
         let real = || certain::check(m.file.as_fd());
         assert_eq!(world.engine.fsync(world.who(0), m.name, real), Err(Errno::ROFS));
     };

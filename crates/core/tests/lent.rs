@@ -188,7 +188,7 @@ fn a_real_sync_without_the_descriptor_retires_by_the_daemon_or_fails() {
         outside.answers.store(answers, SeqCst);
         world.pwrite(&m, 0, &[2; 100], 0);
         assert!(!world.fsync(&m), "a record that a power cut would replay");
-        engine.need_sync(m.name);
+        engine.disturb(m.name);
         let done = engine.fsync(world.who(3), m.name, || m.file.sync_data().map_err(|_| Errno::IO));
         assert_eq!((done, outside.asked.load(SeqCst)), (if answers { Ok(()) } else { Err(Errno::IO) }, 1));
         let slot = m.name.slot;

@@ -80,7 +80,7 @@ fn regression_leaving_the_log_does_not_retire_what_a_sync_failed_on() {
     let m = world.manage("wal");
     world.fsync(&m);
     world.pwrite(&m, 0, b"acknowledged", 0);
-    world.engine.need_sync(m.name);
+    world.engine.disturb(m.name);
     let failed = world.engine.fsync(world.who(0), m.name, || Err(Errno::IO));
     assert_eq!(failed, Err(Errno::IO));
     world.engine.pass(world.who(0), m.name, || Ok(()), || ());
@@ -168,7 +168,7 @@ fn a_real_sync_that_inherits_a_lock_is_still_real() {
     let m = world.manage("wal");
     world.fsync(&m);
     world.pwrite(&m, 0, b"data", 0);
-    world.engine.need_sync(m.name);
+    world.engine.disturb(m.name);
     world.dies_inside(&m, world.dead());
     assert!(world.fsync(&m));
     assert!(!world.is_tracked(&m), "the file left the log");

@@ -23,8 +23,8 @@ fn logged() -> (World, Managed) {
 }
 
 fn rename(world: &World, m: &Managed) {
-    world.engine.need_name(m.name);
-    world.engine.need_name(m.name);
+    world.engine.renamed(m.name);
+    world.engine.renamed(m.name);
 }
 
 /// What a sync asked for.
@@ -103,7 +103,7 @@ fn on_other_file_systems_the_next_sync_of_either_kind_is_a_real_fsync() {
 #[test]
 fn regression_attributes_are_not_left_to_fdatasync() {
     let (world, m) = logged();
-    world.engine.need_sync(m.name);
+    world.engine.disturb(m.name);
     assert_eq!(sync(&world, &m, Scope::Data, true), Asked::Real(Scope::Whole));
     assert_eq!(sync(&world, &m, Scope::Whole, true), Asked::Nothing);
 }

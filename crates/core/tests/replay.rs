@@ -73,7 +73,7 @@ fn apply(world: &World, m: &Managed, model: &mut Model, op: &Op) {
                 model.disk = model.seen.clone();
             }
         }
-        Op::Disturb => world.engine.need_sync(m.name),
+        Op::Disturb => world.engine.disturb(m.name),
     }
     if !world.is_tracked(m) {
         // Untracked means retired: what is not on disk is the kernel's to lose, as without Seawall.

@@ -176,7 +176,7 @@ pub(crate) fn tell_lost(daemon: &Daemon) {
 
 fn tell(daemon: &Daemon, error: Errno) {
     if error == Errno::NOSPC {
-        return daemon.engine.ring();
+        return daemon.engine.wake_daemon();
     }
     let errno = desk(daemon).map_or(0, |desk| desk.failed().load(Relaxed));
     let why = std::io::Error::from_raw_os_error(errno as i32);

@@ -88,7 +88,7 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     accept_all(&daemon, &listener, signals.as_ref().ok());
     daemon.lifetime.end();
     drop(listener);
-    daemon.engine.ring();
+    daemon.engine.wake_daemon();
     daemon.ahead.end();
     daemon.rebuilding.end();
     for thread in threads {

@@ -83,7 +83,7 @@ fn settle(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, due: bool) {
         && was_written
     {
         // It may have been written past the log, by us, before it was in it.
-        log.engine.need_sync(managed.file);
+        log.engine.disturb(managed.file);
     }
 }
 

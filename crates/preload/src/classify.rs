@@ -195,7 +195,7 @@ fn leave(fd: c_int, entry: Entry) -> Kind {
 fn adopt(engine: &'static Engine, fd: c_int, file: FileRef, stat: &Stat, was: Entry) -> Kind {
     if was.state() == State::Candidate || log::missed() {
         // This process may have written it unseen.
-        engine.need_sync(file);
+        engine.disturb(file);
     }
     // The kernel's own O_DSYNC makes the published data durable, not the record of it.
     let was = if engine.pool().journal().is_some() { also_synced(fd, was) } else { was };
@@ -300,7 +300,7 @@ impl Watched {
         if let Some((engine, stat)) = &self.candidate
             && let Some(file) = find(engine, stat)
         {
-            engine.need_sync(file);
+            engine.disturb(file);
         }
     }
 }
@@ -343,8 +343,8 @@ pub fn hold_again() {
 }
 
 /// The next fsync of the file behind `fd` is real.
-pub fn need_sync(fd: c_int) {
+pub fn disturb(fd: c_int) {
     if let Kind::Managed(target) = of(fd, Intent::Write) {
-        target.engine.need_sync(target.file);
+        target.engine.disturb(target.file);
     }
 }

@@ -104,7 +104,7 @@ pub fn harden_all() -> Result<(), Errno> {
         if done != Err(Errno::NOSPC) {
             break;
         }
-        engine.ring();
+        engine.wake_daemon();
         sys::nap_ns(ROOM_PAUSE_NS);
         done = engine.harden_all();
     }

@@ -59,7 +59,7 @@ impl Seen {
     /// The removal of this name: `op`, with all the file's records retired first if it is the last one.
     pub fn unlink(&self, op: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
         if self.stat.links > 1 {
-            return self.need_sync(op);
+            return self.disturb(op);
         }
         let out = self.take_out();
         let done = op();
@@ -71,12 +71,12 @@ impl Seen {
     }
 
     /// A rename.
-    pub fn need_name<R>(&self, op: impl FnOnce() -> R) -> R {
+    pub fn renamed<R>(&self, op: impl FnOnce() -> R) -> R {
         self.engine.renaming(self.file, op)
     }
 
     /// A change of links or attributes.
-    pub fn need_sync<R>(&self, op: impl FnOnce() -> R) -> R {
+    pub fn disturb<R>(&self, op: impl FnOnce() -> R) -> R {
         self.engine.touching(self.file, op)
     }
 
@@ -87,7 +87,7 @@ impl Seen {
             return op();
         }
         if !self.stat.is_given_away_to(uid) {
-            return self.need_sync(op);
+            return self.disturb(op);
         }
         let out = self.take_out();
         let done = op();

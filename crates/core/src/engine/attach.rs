@@ -81,8 +81,8 @@ impl Engine {
     }
 
     /// Asks the daemon to look now.
-    pub fn ring(&self) {
-        self.log.ring();
+    pub fn wake_daemon(&self) {
+        self.log.wake_daemon();
     }
 
     /// True while `file` still names the file it was made for.

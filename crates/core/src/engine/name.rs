@@ -22,7 +22,7 @@ use rustix::io::Errno;
 
 impl Engine {
     /// The file gets another name: to be told before the rename and after it.
-    pub fn need_name(&self, file: FileRef) {
+    pub fn renamed(&self, file: FileRef) {
         if let Some(slot) = self.file(file) {
             slot.renamed();
         }
@@ -30,9 +30,9 @@ impl Engine {
 
     /// A rename: the next fsync makes the name durable, from before it until after it.
     pub fn renaming<R>(&self, file: FileRef, op: impl FnOnce() -> R) -> R {
-        self.need_name(file);
+        self.renamed(file);
         let result = op();
-        self.need_name(file);
+        self.renamed(file);
         result
     }
 

@@ -57,7 +57,7 @@ impl Out<'_> {
     pub fn unlinked(self) {
         let engine = self.engine;
         self.stays(KeptOut::Unlinked);
-        engine.ring();
+        engine.wake_daemon();
     }
 
     /// It has another owner. Recovery writes no file that belongs to somebody else than its directory's registered owner.

@@ -8,7 +8,7 @@ use crate::format::FOREVER;
 
 impl Engine {
     /// The next fsync of the file is real: it has another link or other attributes, or was written unseen.
-    pub fn need_sync(&self, file: FileRef) {
+    pub fn disturb(&self, file: FileRef) {
         if let Some(slot) = self.file(file) {
             slot.disturb();
             // It may have a set-id bit now, which only a write by a call takes away.
@@ -18,9 +18,9 @@ impl Engine {
 
     /// A change of links or attributes: the next fsync is real, from before it until after it.
     pub fn touching<R>(&self, file: FileRef, op: impl FnOnce() -> R) -> R {
-        self.need_sync(file);
+        self.disturb(file);
         let result = op();
-        self.need_sync(file);
+        self.disturb(file);
         result
     }
 
@@ -63,7 +63,7 @@ impl Engine {
     pub fn ask_for_solid(&self, file: FileRef) {
         if let Some(slot) = self.file(file) {
             slot.forget_solid();
-            self.ring();
+            self.wake_daemon();
         }
     }
 

@@ -82,7 +82,7 @@ impl Engine {
         if wait.naps == 0 || freed != wait.freed {
             // Space was freed since it was looked for, or may have been: look first, then sleep.
             (wait.freed, wait.naps) = (freed, 1);
-            return self.ring();
+            return self.wake_daemon();
         }
         wait.naps += 1;
         wait.alone = if self.has_daemon() { 0 } else { wait.alone + 1 };
@@ -118,7 +118,7 @@ impl Engine {
         let slot = inside.slot();
         let mut naps = 0;
         while why != Unhardened::Failed && self.waits_for_space(slot) && naps < NAPS_INSIDE {
-            self.ring();
+            self.wake_daemon();
             self.nap_until_freed(self.shm().header().freed().load(Acquire));
             naps += 1;
             match persist::records(&self.log, slot.state(), kind, record) {

@@ -114,7 +114,7 @@ impl Engine {
             return Ok(());
         }
         let start = ticks();
-        let spent = journal.harden(&self.log, last).inspect_err(|_| self.ring())?;
+        let spent = journal.harden(&self.log, last).inspect_err(|_| self.wake_daemon())?;
         if let Some(spent) = spent {
             self.waited(who, slot.class(), self.since(start), self.ns(spent));
         }

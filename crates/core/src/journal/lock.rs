@@ -28,21 +28,21 @@ pub(super) fn fence_off(desk: Desk<'_>) {
 
 /// Frees the lock that is held by this word.
 pub(super) fn take_from(desk: Desk<'_>, word: u64) {
-    let ring = Ring::of(desk);
+    let heirs = Heirs::of(desk);
     if desk.lock().compare_exchange(word, 0, SeqCst, Relaxed).is_ok() {
-        ring.ring(desk);
+        heirs.wake(desk);
     }
 }
 
 /// Whom to wake when the lock is free.
-struct Ring {
+struct Heirs {
     /// The next capture.
     next: u64,
     /// One of its sleepers will do: everybody else is served.
     one: bool,
 }
 
-impl Ring {
+impl Heirs {
     /// To be asked while the lock is held: whoever has it next begins with the next capture.
     fn of(desk: Desk<'_>) -> Self {
         let begun = desk.begun().load(SeqCst);
@@ -52,7 +52,7 @@ impl Ring {
         Self { next: begun + 1, one: is_over }
     }
 
-    fn ring(&self, desk: Desk<'_>) {
+    fn wake(&self, desk: Desk<'_>) {
         let ((heirs, asleep), (others, too)) = (desk.bell(self.next), desk.bell(self.next + 1));
         heirs.fetch_add(1, SeqCst);
         others.fetch_add(1, SeqCst);
@@ -78,19 +78,19 @@ mod tests {
         let region = desk_memory();
         let desk = Desk::new(&region, 0);
         desk.begun().store(7, SeqCst);
-        assert!(!Ring::of(desk).one, "its leader died: all look");
+        assert!(!Heirs::of(desk).one, "its leader died: all look");
         desk.done().store(7, SeqCst);
-        let ring = Ring::of(desk);
-        assert!(ring.one && ring.next == 8);
+        let heirs = Heirs::of(desk);
+        assert!(heirs.one && heirs.next == 8);
         let mut wait = Wait::new(desk, 0, true);
         wait.look(8);
-        ring.ring(desk);
+        heirs.wake(desk);
         assert_ne!(
             wait.bell(),
             desk.bell(8).0.load(SeqCst),
             "who looked before it rang does not fall asleep"
         );
         desk.failed().store(5, SeqCst);
-        assert!(!Ring::of(desk).one, "all hear of the failure");
+        assert!(!Heirs::of(desk).one, "all hear of the failure");
     }
 }

@@ -143,7 +143,7 @@ impl Fs {
         let done = op();
         // Another process may have registered it meanwhile.
         if let Some(file) = self.log.engine.find(node.dev, node.ino) {
-            self.log.engine.need_sync(file);
+            self.log.engine.disturb(file);
         }
         done
     }

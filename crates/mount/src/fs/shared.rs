@@ -58,9 +58,9 @@ impl Fs {
     /// A change that logged data cannot stand for: the file's next fsync is real, from before it until after it.
     pub(super) fn disturbing<R>(&self, node: &Node, op: impl FnOnce() -> R) -> R {
         let file = self.log.engine.find(node.dev, node.ino);
-        file.inspect(|file| self.log.engine.need_sync(*file));
+        file.inspect(|file| self.log.engine.disturb(*file));
         let done = op();
-        file.inspect(|file| self.log.engine.need_sync(*file));
+        file.inspect(|file| self.log.engine.disturb(*file));
         done
     }
 

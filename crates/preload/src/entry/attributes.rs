@@ -47,7 +47,7 @@ fn numbered(fd: c_int, owners: Owners, call: impl Fn() -> c_int) -> c_int {
     {
         return seen.own(owners, call);
     }
-    let note = || errno::kept(|| classify::need_sync(fd));
+    let note = || errno::kept(|| classify::disturb(fd));
     note();
     let done = call();
     note();

@@ -107,11 +107,11 @@ unsafe fn move_file(
     let goes = flags & RENAME_EXCHANGE == 0 && !both.is_some_and(|(a, b)| same(a, b));
     let over = || match &victim {
         Some(victim) if goes => victim.unlink(call),
-        Some(victim) => victim.need_name(call),
+        Some(victim) => victim.renamed(call),
         None => call(),
     };
     match &source {
-        Some(source) => source.need_name(over)?,
+        Some(source) => source.renamed(over)?,
         None => {
             over()?;
             // SAFETY: the caller's.
@@ -184,7 +184,7 @@ unsafe fn link_file(
     let source = unsafe { app::path(old) }
         .and_then(|path| look::at(old_dir, path, follow | flags & libc::AT_EMPTY_PATH));
     match source {
-        Some(source) => source.need_sync(call),
+        Some(source) => source.disturb(call),
         None => {
             let done = call()?;
             // SAFETY: the caller's.
