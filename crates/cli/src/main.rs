@@ -22,10 +22,9 @@ mod size;
 mod sys;
 mod user;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use seawall_media::{output, signals};
 
 /// Memory-speed durability for the database you already run.
@@ -50,9 +49,9 @@ enum Command {
     /// Undo `attach`: drain, check that nothing is left, remove what was written
     Detach(attach::Detach),
     /// Show the medium, the log, the files and the waits
-    Status(Ask),
+    Status(commands::ask::Ask),
     /// Bring everything in the log to the files
-    Drain(Ask),
+    Drain(commands::ask::Ask),
     /// Bring the files up to date after a crash and remove the guards
     Recover(commands::recover::Recover),
     /// Take a database out of the log while its files are copied or a snapshot of their file system is taken
@@ -64,7 +63,7 @@ enum Command {
     /// Give a log on a block device a second copy, or another one in the place of a lost one
     Mirror(commands::mirror::Mirror),
     /// Look into a pool: superblock, roots, files, records. Changes nothing
-    Inspect(Look),
+    Inspect(commands::inspect::Look),
     /// Say which settings of a database to change under Seawall, and why. Changes nothing
     Tune(commands::tune::Tune),
     /// Mount a directory with Seawall's promises, for programs that cannot be preloaded
@@ -72,11 +71,11 @@ enum Command {
     /// Unmount what `mount` mounted, and wait until the log is closed
     Umount(commands::mount::Umount),
     /// Check a pool. Exit code 1 if it is damaged
-    Verify(Look),
+    Verify(commands::inspect::Look),
     /// Say what of a database is in the block cache: kept, never, brought before it is asked for
     Cache(commands::cache::Cache),
     /// Drain, remove the guards, end the daemon
-    Stop(Ask),
+    Stop(commands::ask::Ask),
     /// Take a snapshot of the database, Seawall and the machine, or one every so often
     Snap(commands::awr::snap::Snap),
     /// List snapshots; baselines, export, import, prune
@@ -114,26 +113,6 @@ impl Command {
             Status(_) | Inspect(_) | Verify(_) | Tune(_) | Snaps(_) | Report(_) | Compare(_) | Generate(_)
         )
     }
-}
-
-/// A question to the daemon of a pool.
-#[derive(Args)]
-struct Ask {
-    #[command(flatten)]
-    named: daemons::Named,
-    /// JSON instead of text
-    #[arg(long)]
-    json: bool,
-}
-
-/// A look at a pool file.
-#[derive(Args)]
-struct Look {
-    /// The pool
-    pool: PathBuf,
-    /// JSON instead of text
-    #[arg(long)]
-    json: bool,
 }
 
 fn main() -> ExitCode {

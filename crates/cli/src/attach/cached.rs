@@ -16,78 +16,16 @@ use seawall_daemon::cache::{self, CacheOptions, default_path};
 use seawall_daemon::place::beside;
 use seawall_media::Medium;
 
+use super::choice::Cached;
 use super::drop_in::{Attached, check_plain};
+use super::how::Attach;
 use super::known::Service;
 use super::machine::Machine;
 use super::pools::Place;
 use super::steps::Step;
 use super::unit::short_name;
-use super::{Attach, owner_name};
-use crate::cache::{DEFAULT_BLOCK, arguments};
-use crate::{pool, size};
-
-/// A service's block cache.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Cached {
-    /// Bytes of it.
-    pub size: u64,
-    /// Bytes of a block.
-    pub block_bytes: u32,
-    /// Its file, or device.
-    pub path: PathBuf,
-    /// Bytes that it can grow to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max: Option<u64>,
-    /// Bytes that may be written to it in a day.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub write_budget: Option<u64>,
-}
-
-impl Cached {
-    /// For people.
-    pub fn words(&self) -> String {
-        format!("{}, {}, blocks of {}", self.path.display(), size::human(self.size), self.block())
-    }
-
-    fn block(&self) -> String {
-        size::human(u64::from(self.block_bytes))
-    }
-
-    fn options(&self) -> CacheOptions {
-        let Self { size, max, block_bytes, path, write_budget } = self.clone();
-        CacheOptions { size, max, block_bytes, write_budget, path: Some(path), is_needed: false }
-    }
-
-    /// What the daemon is told.
-    pub fn arguments(&self) -> String {
-        let words = arguments(&self.options());
-        words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
-    }
-
-    /// What the service's drop-in remembers.
-    pub fn settings(&self) -> String {
-        let line =
-            |name: &str, bytes: Option<u64>| bytes.map_or(String::new(), |bytes| format!("{name}={bytes}\n"));
-        let more = line("CacheMax", self.max) + &line("CacheWriteBudget", self.write_budget);
-        format!(
-            "Cache={}\nCacheBlock={}\nCachePath={}\n{more}",
-            self.size,
-            self.block_bytes,
-            self.path.display()
-        )
-    }
-
-    /// The same read back; `None` if there is none, or it is not as it was written.
-    pub fn of(get: impl Fn(&str) -> Option<String>) -> Option<Self> {
-        Some(Self {
-            size: get("Cache")?.parse().ok()?,
-            block_bytes: get("CacheBlock")?.parse().ok()?,
-            path: get("CachePath")?.into(),
-            max: get("CacheMax").and_then(|max| max.parse().ok()),
-            write_budget: get("CacheWriteBudget").and_then(|budget| budget.parse().ok()),
-        })
-    }
-}
+use crate::cache::DEFAULT_BLOCK;
+use crate::pool;
 
 /// The cache that the service is to have on this pool, which may not be there yet.
 ///
@@ -166,7 +104,7 @@ fn check_directory(machine: &Machine, service: &Service, wanted: &Cached, pool: 
     if dir == own_directory(pool) || cache::is_device(&machine.at(&wanted.path)) {
         return Ok(());
     }
-    let owner = owner_name(service.uid);
+    let owner = crate::user::name(service.uid);
     let make = format!("make one for it (`install -d -o {owner} DIRECTORY`), or leave --cache-path out");
     let Ok(found) = std::fs::metadata(machine.at(dir)) else {
         bail!("there is no directory {} for the block cache: {make}", dir.display());

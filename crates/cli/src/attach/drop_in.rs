@@ -18,10 +18,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use seawall_wire::shm::Policy;
 
-use super::cached::Cached;
-use super::follow;
+use super::choice::Cached;
 use super::machine::Machine;
-use super::unit::{drop_in, escape_path, parse, short_name};
+use super::unit::{drop_in, escape_path, follower, parse, short_name};
 
 /// For who goes back from `atomic`.
 pub const TORN_AGAIN: &str = "Without the policy atomic a power cut can tear its pages again: switch on what protected them \
@@ -109,7 +108,7 @@ impl Attached {
              [Unit]\nWants={daemon}\nAfter={daemon}\n"
         );
         if self.follower.is_some() {
-            text += &format!("Wants={}\n", follow::unit(self));
+            text += &format!("Wants={}\n", follower(&self.unit));
         }
         text += "\n[Service]\n";
         match &self.environment {

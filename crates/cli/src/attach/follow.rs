@@ -12,11 +12,11 @@ use anyhow::{Result, bail};
 use seawall_wire::shm::Preset;
 
 use super::drop_in::Attached;
+use super::how::Attach;
 use super::known::Service;
 use super::machine::Machine;
 use super::steps::Step;
-use super::unit::short_name;
-use super::{Attach, owner_name};
+use super::unit::{follower, short_name};
 
 /// Who follows the service's tables; nobody if that was not asked for, now or before.
 ///
@@ -41,7 +41,7 @@ pub fn find(
         );
     }
     // Of an image only the number is sure.
-    Ok(Some(if machine.is_live() { owner_name(service.uid) } else { service.uid.to_string() }))
+    Ok(Some(if machine.is_live() { crate::user::name(service.uid) } else { service.uid.to_string() }))
 }
 
 /// Whether what was planned can be followed.
@@ -78,14 +78,9 @@ fn others(machine: &Machine, wanted: &Attached) -> Result<Vec<Attached>> {
     units.filter_map(|unit| Attached::load(machine, &unit).transpose()).collect()
 }
 
-/// The name of the unit.
-pub fn unit(attached: &Attached) -> String {
-    format!("seawall-follow-{}", attached.unit)
-}
-
 /// Where the unit is.
 pub fn path(attached: &Attached) -> PathBuf {
-    Path::new("/etc/systemd/system").join(unit(attached))
+    Path::new("/etc/systemd/system").join(follower(&attached.unit))
 }
 
 /// The unit's text, if there is to be one.
@@ -110,14 +105,14 @@ pub fn tell(machine: &Machine, before: Option<&Attached>, wanted: &Attached) {
         let service = short_name(&wanted.unit);
         errln!(
             "seawall: tables are followed from the next start of {service}; from now on: `systemctl start {}`",
-            unit(wanted)
+            follower(&wanted.unit)
         );
     }
 }
 
 /// What ends and removes the unit that a service has.
 pub fn remove(machine: &Machine, attached: &Attached) -> Vec<Step<'static>> {
-    let (unit, path) = (unit(attached), path(attached));
+    let (unit, path) = (follower(&attached.unit), path(attached));
     let is_running = attached.follower.is_some() && machine.is_running(&unit);
     let is_there = attached.follower.is_some() && machine.at(&path).exists();
     let steps = [is_running.then_some(Step::Stop(unit)), is_there.then_some(Step::Remove(path))];

@@ -9,12 +9,15 @@
 //! started; the next start of the service does both. Everything that can be wrong is found before the first
 //! file is written. Repeating it changes nothing.
 
+mod attached;
 mod cached;
+mod choice;
 mod detach;
 mod drop_in;
 mod environment;
 mod follow;
 mod hooks;
+mod how;
 mod known;
 mod machine;
 mod pools;
@@ -25,60 +28,21 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use seawall_daemon::place;
-use seawall_wire::shm::{Policy, Preset};
+use seawall_wire::shm::Policy;
 use serde_json::{Value, json};
 
-use crate::cache::WantedCache;
 use crate::run::{database, preload};
-use crate::{pool::Wanted, show, size, user};
+use crate::{show, size};
 use drop_in::{Attached, check_plain};
 use known::{Given, Service};
 use machine::Machine;
 use steps::Step;
-use unit::{Unit, short_name};
+use unit::{Unit, follower, short_name};
 
+pub use attached::attached;
 pub use detach::{Detach, detach};
 pub use hooks::{Hook, hook, tell as tell_service};
-
-/// Put Seawall permanently under a service of systemd, from its next start on
-#[derive(clap::Args)]
-pub struct Attach {
-    /// The service, for example postgresql@15-main
-    service: String,
-    #[command(flatten)]
-    wanted: Wanted,
-    /// What the data is; without it found by the service's name
-    #[arg(long, value_parser = Preset::ALL.map(Preset::name))]
-    preset: Option<String>,
-    /// tail: the log that commits wait for. atomic: every data file, so that no page can tear. Without it the
-    /// one the service has, at first tail
-    #[arg(long, value_parser = ["tail", "atomic"])]
-    policy: Option<String>,
-    /// The data directory; without it found in the service's configuration
-    #[arg(long)]
-    data: Option<PathBuf>,
-    #[command(flatten)]
-    cache: WantedCache,
-    /// Have no block cache any more
-    #[arg(long, conflicts_with = "cache")]
-    no_cache: bool,
-    /// Follow the tables of PostgreSQL that `seawall cache keep` and `none` are told, when they are written anew: a unit of
-    /// its own asks the server, as the database's user
-    #[arg(long, conflicts_with_all = ["no_cache", "no_follow_tables"])]
-    follow_tables: bool,
-    /// Do not follow tables any more
-    #[arg(long)]
-    no_follow_tables: bool,
-    /// Show what would be written, and write nothing
-    #[arg(long)]
-    dry_run: bool,
-    /// Work on the files of an image below this directory, and ask no systemd
-    #[arg(long, value_name = "DIR")]
-    root: Option<PathBuf>,
-    /// JSON instead of text
-    #[arg(long)]
-    json: bool,
-}
+pub use how::Attach;
 
 /// Attaches.
 pub fn attach(how: &Attach) -> Result<()> {
@@ -264,7 +228,7 @@ fn tell(how: &Attach, machine: &Machine, wanted: &Attached, steps: &[Step<'_>]) 
         wanted
             .follower
             .as_ref()
-            .map(|user| ("tables", format!("followed as {user}, by {}", follow::unit(wanted)))),
+            .map(|user| ("tables", format!("followed as {user}, by {}", follower(&wanted.unit)))),
     );
     show::facts(&facts);
     if bare {
@@ -295,30 +259,11 @@ fn tell_of_cache(machine: &Machine, before: Option<&Attached>, wanted: &Attached
              start {service}`. A cache of another size starts empty"
         );
     }
-    let is_left = |had: &&cached::Cached| wanted.cache.as_ref().is_none_or(|now| now.path != had.path);
+    let is_left = |had: &&choice::Cached| wanted.cache.as_ref().is_none_or(|now| now.path != had.path);
     if let Some(had) = had.filter(is_left) {
         errln!(
             "seawall: the former block cache {} is not used from then on; nothing in it is needed, so remove it then",
             had.path.display()
         );
     }
-}
-
-/// The pool of an attached service.
-///
-/// # Errors
-/// If it is not attached.
-pub fn attached(service: &str) -> Result<(PathBuf, serde_json::Value)> {
-    let machine = Machine::new(None);
-    let unit = Unit::find(&machine, service)?;
-    let Some(found) = Attached::load(&machine, &unit.name)? else {
-        bail!("{service} is not attached: `seawall attach {service}`, or name a pool with --pool");
-    };
-    let facts = hooks::facts(&machine, &found);
-    Ok((found.pool, facts))
-}
-
-/// The name of a data directory's owner, for messages.
-fn owner_name(uid: u32) -> String {
-    user::name(uid)
 }

@@ -9,9 +9,9 @@ use seawall_core::pool::{self as core, block};
 use seawall_media::dax_mounts;
 
 use super::drop_in::Attached;
+use super::how::Attach;
 use super::known::Service;
 use super::machine::Machine;
-use super::{Attach, owner_name};
 use crate::commands::inspect;
 use crate::{beside, pool};
 
@@ -50,7 +50,7 @@ pub fn place(machine: &Machine, how: &Attach, service: &Service, before: Option<
         bail!(
             "there is no pool {0}: add --size (for example --size 1G) and it is made, for {1}",
             place.path.display(),
-            owner_name(service.uid)
+            crate::user::name(service.uid)
         );
     }
     place.path = real_path_of_new(machine, &place.path)?;
@@ -69,7 +69,7 @@ fn check_second(machine: &Machine, how: &Attach, service: &Service, place: &Plac
     if place.on_disk {
         bail!("a log on a disk has no spill area (--spill): it is as large as it need be, see --size");
     }
-    let (path, owner) = (place.path.display(), owner_name(service.uid));
+    let (path, owner) = (place.path.display(), crate::user::name(service.uid));
     let (what, init) = match how.wanted.mirror() {
         Some(_) => ("the mirrored log", format!("--block {path} --mirror {}", second.display())),
         None => ("the pool with its spill area", format!("{path} --size … --spill {}", second.display())),
@@ -123,7 +123,7 @@ impl NewPool<'_> {
 
     /// Whose it is to be.
     pub fn owner(&self) -> String {
-        owner_name(self.service.uid)
+        crate::user::name(self.service.uid)
     }
 
     /// Makes it.
@@ -181,7 +181,7 @@ fn which(why: anyhow::Error) -> anyhow::Error {
 
 /// To the database's user.
 fn give(at: &Path, path: &Path, service: &Service) -> Result<()> {
-    let owner = owner_name(service.uid);
+    let owner = crate::user::name(service.uid);
     lchown(at, Some(service.uid), None).with_context(|| format!("giving {} to {owner}", path.display()))?;
     errln!("seawall: made {} for {owner}", path.display());
     Ok(())
@@ -200,12 +200,12 @@ fn check(
     let found = inspect::look(&at)?;
     let owner = std::fs::metadata(&at)?.uid();
     if owner != service.uid {
-        let wanted = owner_name(service.uid);
+        let wanted = crate::user::name(service.uid);
         bail!(
             "the pool {0} belongs to {1}, the data to {wanted}, and only the owner's processes are served: take \
              another pool, or `chown {wanted} {0}` if nothing of {1} uses it",
             path.display(),
-            owner_name(owner)
+            crate::user::name(owner)
         );
     }
     // It was asked for by name when it was attached.

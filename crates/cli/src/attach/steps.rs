@@ -7,9 +7,9 @@ use anyhow::Result;
 use seawall_core::path_text::Shown;
 use serde_json::{Value, json};
 
+use super::cached;
 use super::machine::{Machine, systemctl};
 use super::pools::NewPool;
-use super::{cached, owner_name};
 
 /// One step.
 pub enum Step<'a> {
@@ -60,7 +60,7 @@ impl Step<'_> {
                 format!(
                     "make the directory {} for the block cache, and give it to {}",
                     path.display(),
-                    owner_name(*uid)
+                    crate::user::name(*uid)
                 )
             }
             Self::Write(path, text) => format!("write {}:\n\n{text}", path.display()),

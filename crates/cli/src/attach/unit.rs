@@ -149,6 +149,11 @@ pub fn escape_path(path: &Path) -> String {
     name
 }
 
+/// The name of the unit that follows a service's tables.
+pub fn follower(service: &str) -> String {
+    format!("seawall-follow-{service}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

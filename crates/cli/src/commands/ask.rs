@@ -8,7 +8,7 @@ use seawall_daemon::control::{Control, Drained, Stop, Stopped};
 use seawall_wire::message::Kind;
 use serde_json::json;
 
-use crate::{Ask, daemons, pool, show};
+use crate::{daemons, pool, show};
 
 /// How long `stop` waits for the daemon's process to end.
 const END: Duration = Duration::from_secs(10);
@@ -91,4 +91,14 @@ pub fn wait_for_end(pool: &Path, control: Control) {
     while begin.elapsed() < END && pool::is_served(pool) {
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// A question to the daemon of a pool.
+#[derive(clap::Args)]
+pub struct Ask {
+    #[command(flatten)]
+    pub named: daemons::Named,
+    /// JSON instead of text
+    #[arg(long)]
+    pub json: bool,
 }

@@ -1,6 +1,6 @@
 //! `seawall inspect` and `seawall verify`: a look at a pool that changes nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -8,7 +8,7 @@ use seawall_core::inspect::{self as offline, Inspection};
 use seawall_core::pool;
 use serde_json::json;
 
-use crate::{Look, show, size};
+use crate::{show, size};
 
 /// Reads a pool.
 pub fn look(path: &Path) -> Result<Inspection> {
@@ -81,4 +81,14 @@ pub fn verify(ask: &Look) -> Result<ExitCode> {
         outln!("{}: {verdict}; {} records, {} live", ask.pool.display(), found.records, found.live);
     }
     Ok(if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A look at a pool file.
+#[derive(clap::Args)]
+pub struct Look {
+    /// The pool
+    pool: PathBuf,
+    /// JSON instead of text
+    #[arg(long)]
+    json: bool,
 }

@@ -14,8 +14,9 @@ use seawall_wire::message::Kind;
 use serde_json::{Value, json};
 
 use super::mount::served;
+use crate::commands::ask::Ask;
 use crate::daemons::{self, Meant};
-use crate::{Ask, attach, pool, show, size};
+use crate::{attach, pool, show, size};
 
 /// Shows it.
 pub fn status(ask: &Ask) -> Result<()> {

@@ -15,7 +15,8 @@ use anyhow::Result;
 use seawall_daemon::cache::Listed;
 
 use super::super::ask::connect;
-use super::{Which, ask, ask_again};
+use super::again::ask_again;
+use super::asking::{Which, ask};
 
 /// How often files are looked at.
 const LOOK: Duration = Duration::from_secs(1);

@@ -4,6 +4,8 @@
 //! Policies are the daemon's: it keeps them, and applies them to files that exist and that come. A table is resolved to its
 //! files here, by asking its database.
 
+mod again;
+mod asking;
 mod files;
 mod follow;
 mod names;
@@ -11,19 +13,15 @@ mod postgres;
 mod prewarm;
 mod server;
 
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-
-use anyhow::{Result, bail};
+use anyhow::Result;
 use seawall_daemon::cache::{
     Asked, Choice, Covers, FilesStatus, Listed, PolicyStatus, Resized, Rule, Wanted,
 };
-use seawall_daemon::control::Control;
 use seawall_wire::message::Kind;
 
-use super::ask::connect;
-use crate::daemons::Named;
-use crate::{Ask, show, size, user};
+use crate::{show, size};
+use again::ask_again;
+use asking::{Asking, Choose, Which, ask};
 use names::{Resolver, What};
 
 /// What of a database is in the block cache
@@ -49,47 +47,6 @@ enum Command {
     Resize(Resize),
     /// Bring files or tables into the cache before they are asked for, as far as there is room
     Prewarm(Choose),
-}
-
-/// Which cache is meant.
-#[derive(clap::Args)]
-struct Which {
-    /// The pool; without it your default pool
-    #[arg(long, conflicts_with = "service")]
-    pool: Option<PathBuf>,
-    /// An attached service, whose pool is meant
-    #[arg(long)]
-    service: Option<String>,
-    /// JSON instead of text
-    #[arg(long)]
-    json: bool,
-}
-
-impl Which {
-    fn pool_asked_for(&self) -> Ask {
-        let named = Named { what: self.service.clone().map(Into::into), pool: self.pool.clone() };
-        Ask { named, json: self.json }
-    }
-}
-
-/// How PostgreSQL is asked.
-#[derive(clap::Args)]
-struct Asking {
-    /// How to call psql, for example "sudo -u postgres psql". Without it root calls psql as the directory's owner
-    #[arg(long, value_name = "COMMAND", default_value = postgres::PSQL)]
-    psql: String,
-}
-
-#[derive(clap::Args)]
-struct Choose {
-    /// Files, directories with all that comes to be in them, or tables and indexes: DB.SCHEMA.TABLE of PostgreSQL, DB.TABLE
-    /// of MariaDB
-    #[arg(required = true, value_name = "PATH|TABLE")]
-    what: Vec<String>,
-    #[command(flatten)]
-    asking: Asking,
-    #[command(flatten)]
-    which: Which,
 }
 
 #[derive(clap::Args)]
@@ -126,31 +83,6 @@ pub fn cache(cache: &Cache) -> Result<()> {
         Command::Refresh(again) => refresh(again),
         Command::Resize(how) => resize(how),
         Command::Prewarm(choose) => prewarm::prewarm(choose),
-    }
-}
-
-/// The daemon, and what holds now.
-fn ask(which: &Which) -> Result<(Control, Listed)> {
-    let (pool, control) = connect(&which.pool_asked_for())?;
-    let Some(control) = control else {
-        bail!(nobody_answers(&pool));
-    };
-    let listed = control.request(Kind::Cache, &Asked::List)?;
-    Ok((control, listed))
-}
-
-/// Why there is nobody to ask.
-fn nobody_answers(pool: &Path) -> String {
-    let (me, pool_name) = (rustix::process::geteuid().as_raw(), pool.display());
-    match std::fs::metadata(pool).map(|stat| stat.uid()) {
-        Ok(owner) if me != 0 && owner != me => format!(
-            "the pool {pool_name} belongs to {0}, and its daemon answers that user and root alone: `sudo -u {0} seawall cache …`",
-            user::name(owner)
-        ),
-        _ => format!(
-            "no daemon serves {pool_name}, and the block cache is the daemon's: start the database first, with `seawall run \
-             --cache SIZE` or, where it is attached, its service"
-        ),
     }
 }
 
@@ -197,33 +129,6 @@ fn refresh(again: &Again) -> Result<()> {
         return follow::follow(&again.which, &again.asking.psql, again.wait);
     }
     tell(&ask_again(&again.which, &again.asking.psql)?, again.which.json)
-}
-
-/// Tables that were rewritten have other files; those that are gone have none, and no policy any more. What holds then.
-fn ask_again(which: &Which, psql: &str) -> Result<Listed> {
-    let (control, listed) = ask(which)?;
-    let resolver = Resolver { psql, directories: &listed.directories };
-    let mut tables: Vec<(String, Choice)> = Vec::new();
-    for rule in listed.policies.iter().map(|policy| &policy.rule) {
-        let table = rule.table.clone().map(|table| (table, rule.policy));
-        tables.extend(table.filter(|table| !tables.contains(table)));
-    }
-    if tables.is_empty() {
-        return Ok(listed);
-    }
-    let mut found: Vec<Vec<Rule>> = Vec::new();
-    for (table, policy) in &tables {
-        let rule = |(path, covers)| Rule { policy: *policy, path, covers, table: Some(table.clone()) };
-        match resolver.find(&What::of(table))? {
-            Some(files) => found.push(files.into_iter().map(rule).collect()),
-            None => errln!("seawall: there is no {table} any more: its policy is forgotten"),
-        }
-    }
-    // The last one counts: what was said of an index, before what was said of its table.
-    found.sort_by_key(|rules| std::cmp::Reverse(rules.len()));
-    let rules = found.into_iter().flatten().collect();
-    let wanted = Wanted { rules, tables: tables.into_iter().map(|(table, _)| table).collect() };
-    Ok(control.request(Kind::Cache, &Asked::Set(wanted))?)
 }
 
 /// What is to be kept and has no room competes as everything does: said when it is set, for it is easily overlooked.

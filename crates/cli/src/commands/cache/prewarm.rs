@@ -9,8 +9,9 @@ use seawall_daemon::control::{Control, ControlError};
 use seawall_wire::message::Kind;
 use serde_json::json;
 
+use super::asking::{Choose, ask};
+use super::files;
 use super::names::{Resolver, What};
-use super::{Choose, ask, files};
 use crate::{show, size};
 
 /// Bytes of one request.

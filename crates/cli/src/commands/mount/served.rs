@@ -8,6 +8,20 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
+use super::Mount;
+
+/// The command line of a process that serves a mount: as [`crate::Cli`] reads it, which knows more commands.
+#[derive(Parser)]
+struct Line {
+    #[command(subcommand)]
+    command: Only,
+}
+
+#[derive(clap::Subcommand)]
+enum Only {
+    Mount(Mount),
+}
+
 /// One mount.
 #[derive(Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Served {
@@ -37,15 +51,13 @@ fn look(pid: u32) -> Option<Served> {
 fn understood(line: &[u8], from: &Path, pid: u32) -> Option<Served> {
     let line = line.strip_suffix(b"\0").unwrap_or(line);
     let words = line.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec()));
-    match crate::Cli::try_parse_from(words).ok()?.command {
-        crate::Command::Mount(how) if how.serving => Some(Served {
-            backing: from.join(how.backing),
-            mountpoint: from.join(how.mountpoint),
-            pid,
-            requests: way(pid),
-        }),
-        _ => None,
-    }
+    let Line { command: Only::Mount(how) } = Line::try_parse_from(words).ok()?;
+    how.serving.then(|| Served {
+        backing: from.join(how.backing),
+        mountpoint: from.join(how.mountpoint),
+        pid,
+        requests: way(pid),
+    })
 }
 
 /// A ring has a thread of its own, which is called so.

@@ -10,7 +10,7 @@ use std::path::Path;
 use seawall_awr::Idle;
 use seawall_media::Medium;
 
-use super::Setting;
+use super::advice::Setting;
 
 /// Who set so much has thought of it.
 const ENOUGH_NS: u64 = 50_000;

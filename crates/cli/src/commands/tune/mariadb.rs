@@ -3,7 +3,7 @@
 use seawall_media::Medium;
 use seawall_wire::shm::Policy;
 
-use super::{Advice, Pages, Setting};
+use super::advice::{Advice, Pages, Setting};
 
 const DOUBLEWRITE_OFF: Setting = Setting {
     name: "innodb_doublewrite",

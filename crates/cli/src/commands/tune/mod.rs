@@ -4,6 +4,7 @@
 //! reasons, what must be true for them to be safe, and the way back. Without a pool on this machine the medium
 //! is unknown, and advice that needs one that survives a power cut is withheld.
 
+mod advice;
 mod machine;
 mod mariadb;
 mod postgres;
@@ -13,7 +14,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use seawall_media::Medium;
 use seawall_wire::shm::Policy;
-use serde::Serialize;
+
+use advice::{Advice, Setting};
 
 use crate::{pool, show};
 
@@ -35,71 +37,6 @@ pub struct Tune {
     /// JSON instead of text
     #[arg(long)]
     json: bool,
-}
-
-/// One setting.
-#[derive(Debug, Serialize)]
-struct Setting {
-    name: &'static str,
-    value: &'static str,
-    why: &'static str,
-}
-
-/// Everything that is said.
-#[derive(Debug, Serialize)]
-struct Advice {
-    database: &'static str,
-    policy: &'static str,
-    /// `None`: there is no pool to look at.
-    medium: Option<&'static str>,
-    settings: Vec<Setting>,
-    /// Of this machine, not of the database.
-    machine: Vec<Setting>,
-    /// Considered, and not advised.
-    not_advised: Vec<Setting>,
-    /// What must be true.
-    requires: Vec<&'static str>,
-    /// Before the database runs without Seawall again.
-    way_back: Vec<&'static str>,
-}
-
-/// How a database protects its pages by a copy of each, and what goes with switching that off.
-struct Pages {
-    database: &'static str,
-    off: Setting,
-    on: Setting,
-    /// Why it stays on where the log does not survive a power cut.
-    emulated: Setting,
-    requires: &'static [&'static str],
-    way_back: &'static [&'static str],
-}
-
-impl Pages {
-    /// The advice on them, before the one on the database's other settings.
-    fn advise(self, policy: Policy, medium: Option<Medium>, mut settings: Vec<Setting>) -> Advice {
-        let mut not_advised = Vec::new();
-        match (policy, survives(medium)) {
-            (Policy::Atomic, true) => settings.insert(0, self.off),
-            (Policy::Atomic, false) => not_advised.push(self.emulated),
-            (Policy::Tail, _) => settings.insert(0, self.on),
-        }
-        let atomic = policy == Policy::Atomic;
-        Advice {
-            database: self.database,
-            policy: policy.name(),
-            medium: medium.map(Medium::name),
-            settings,
-            machine: Vec::new(),
-            not_advised,
-            requires: if atomic { self.requires.to_vec() } else { Vec::new() },
-            way_back: if atomic { self.way_back.to_vec() } else { Vec::new() },
-        }
-    }
-}
-
-/// True if this medium keeps the log when the power fails. Without a pool to look at: no.
-fn survives(medium: Option<Medium>) -> bool {
-    medium.is_some_and(|medium| medium != Medium::Emulated)
 }
 
 /// Prints the advice.

@@ -3,7 +3,7 @@
 use seawall_media::Medium;
 use seawall_wire::shm::Policy;
 
-use super::{Advice, Pages, Setting};
+use super::advice::{Advice, Pages, Setting};
 
 const FULL_PAGES_OFF: Setting = Setting {
     name: "full_page_writes",
