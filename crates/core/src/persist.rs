@@ -10,7 +10,7 @@ use seawall_media::fence;
 use seawall_stats::ticks;
 
 use crate::append::Log;
-use crate::file::{Flag, State};
+use crate::file::{Flag, Slot};
 use crate::format::RecordKind;
 use crate::journal::Unhardened;
 
@@ -20,8 +20,8 @@ use crate::journal::Unhardened;
 /// dirty in the page cache before its record is safe. And a file system may make a new size durable on its own, over
 /// which older records would be replayed.
 #[inline]
-pub(crate) fn is_first(log: &Log, state: State, kind: RecordKind) -> bool {
-    log.pool.journal().is_none() || kind == RecordKind::Truncate || state.has(Flag::ATOMIC)
+pub(crate) fn is_first(log: &Log, slot: Slot<'_>, kind: RecordKind) -> bool {
+    log.pool.journal().is_none() || kind == RecordKind::Truncate || slot.state().has(Flag::ATOMIC)
 }
 
 /// What was done for a record.
@@ -39,7 +39,7 @@ pub(crate) struct Persisted {
 #[inline]
 pub(crate) fn records(
     log: &Log,
-    state: State,
+    slot: Slot<'_>,
     kind: RecordKind,
     (start, lsn): (u64, u64),
 ) -> Result<Persisted, Unhardened> {
@@ -49,7 +49,7 @@ pub(crate) fn records(
             let at = ticks();
             return Ok(Persisted { at, spent: at.wrapping_sub(start) });
         }
-        Some(journal) if is_first(log, state, kind) => journal.harden(log, lsn)?.unwrap_or(0),
+        Some(journal) if is_first(log, slot, kind) => journal.harden(log, lsn)?.unwrap_or(0),
         Some(_) => 0,
     };
     Ok(Persisted { at: ticks(), spent })

@@ -161,7 +161,7 @@ mutants! {
     }
     "core/src/persist.rs" {
         "journal: a truncate is hardened first": "|| kind == RecordKind::Truncate ||" => "|| (kind == RecordKind::Truncate && !{m}) ||",
-        "journal: a page of policy atomic is hardened first": "|| state.has(Flag::ATOMIC)\n" => "|| (state.has(Flag::ATOMIC) && !{m})\n",
+        "journal: a page of policy atomic is hardened first": "|| slot.state().has(Flag::ATOMIC)\n" => "|| (slot.state().has(Flag::ATOMIC) && !{m})\n",
     }
     "core/src/engine/write.rs" {
         "state: a short write leaves the log": "                if !whole {" => "                if !whole && !{m} {",

@@ -121,7 +121,7 @@ impl Engine {
             self.wake_daemon();
             self.nap_until_freed(self.shm().header().freed().load(Acquire));
             naps += 1;
-            match persist::records(&self.log, slot.state(), kind, record) {
+            match persist::records(&self.log, slot, kind, record) {
                 Ok(persisted) => return Some(persisted),
                 Err(still) => why = still,
             }

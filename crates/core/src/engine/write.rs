@@ -7,6 +7,9 @@
 //! change.finish(done.is_ok_and(…));              what the log says more than happened is retired; the file is free
 //! ```
 //!
+//! What a logged write goes through is inlined into the front's call: moved from step to step, its state would cost as much
+//! as the lock.
+//!
 //! | the file is | `log_…` | the publish |
 //! |---|---|---|
 //! | in the log | appends and persists a record; waits for room | is made from the record if the process dies in it |
@@ -94,7 +97,7 @@ enum Appended<'e> {
 
 impl Engine {
     /// Begins a change of a file through `fd`. What somebody left behind who was lost inside is dealt with first.
-    #[inline]
+    #[inline(always)]
     pub fn begin<'e>(&'e self, who: Owner, file: FileRef, fd: BorrowedFd<'e>) -> Begun<'e> {
         let mut begun = Begun { engine: self, who, file, fd, start: ticks(), inside: None };
         begun.enter();
@@ -105,7 +108,7 @@ impl Engine {
 impl<'e> Begun<'e> {
     /// Enters the file. In a signal handler that changes the file which its own thread is changing the kernel does all of
     /// it, and the next fsync is real, also for the interrupted change.
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self) {
         match self.engine.enter(self.who, self.file) {
             Entering::Alone(inside) => {
@@ -131,7 +134,7 @@ impl<'e> Begun<'e> {
     /// # Errors
     /// EIO for a file whose every write is to be logged, and which failed a sync outside the log: nothing is to be
     /// published. A full log is no error: the change goes around it, or waits.
-    #[inline]
+    #[inline(always)]
     pub fn log_write<'d>(
         self,
         at: At,
@@ -159,7 +162,7 @@ impl<'e> Begun<'e> {
 
     /// Waiting for space is done with nothing held: the destager needs the file's lock, and the lane's operation would
     /// hold back what it may retire.
-    #[inline]
+    #[inline(always)]
     fn log<'d>(
         mut self,
         what: What,
@@ -203,7 +206,7 @@ impl<'e> Begun<'e> {
     }
 
     /// Append and persist.
-    #[inline]
+    #[inline(always)]
     fn append<'d>(
         &self,
         inside: &Inside<'_>,
@@ -233,17 +236,17 @@ impl<'e> Begun<'e> {
     }
 
     /// Persists the record that was appended since `start`. `None`: it does not count, and never will.
-    #[inline]
+    #[inline(always)]
     fn persist(&self, inside: &Inside<'_>, kind: RecordKind, record: (u64, u64)) -> Option<Persisted> {
         let engine = self.engine;
-        match persist::records(&engine.log, inside.slot().state(), kind, record) {
+        match persist::records(&engine.log, inside.slot(), kind, record) {
             Ok(persisted) => Some(persisted),
             Err(why) => engine.persist_later(inside, (kind, record), why, self.fd),
         }
     }
 
     /// Its record is persisted.
-    #[inline]
+    #[inline(always)]
     fn logged(
         &self,
         inside: Inside<'e>,
@@ -284,6 +287,7 @@ impl<'e> Begun<'e> {
         self.change(ticks(), Course::Unlogged { _inside: inside })
     }
 
+    #[inline(always)]
     fn change(&self, now: u64, course: Course<'e>) -> Change<'e> {
         Change { engine: self.engine, fd: self.fd, start: self.start, now, course }
     }
@@ -298,14 +302,14 @@ impl Change<'_> {
 
     /// The publish is over; `whole`: the kernel did all of what was to be changed. A change that is not durable by now
     /// waits for that in its sync, and is not counted here.
-    #[inline]
+    #[inline(always)]
     pub fn finish(self, whole: bool) {
         let engine = self.engine;
         match self.course {
             Course::Logged { inside, op, kind } => {
                 let (slot, stats, published) = (inside.slot(), engine.log.shm.stats(op.lane()), ticks());
                 stats.record(Event::Publish, slot.class(), engine.ns(published.wrapping_sub(self.now)));
-                if persist::is_first(&engine.log, slot.state(), kind) {
+                if persist::is_first(&engine.log, slot, kind) {
                     let ns = engine.ns(published.wrapping_sub(self.start));
                     stats.record(Event::LogFileSync, slot.class(), ns);
                 }

@@ -20,12 +20,14 @@ impl Inside<'_> {
     #[inline]
     pub(crate) fn logs(&self, lsn: u64) {
         let slot = self.slot();
-        // In this order: whoever lost the lock meanwhile sees that it did.
-        let (last, state) = (slot.last_lsn(), slot.state());
-        debug_assert!(
-            state.has(Flag::STUCK) || state.has(Flag::TRACKED) && lsn > last,
-            "only what is in the log is logged, in order: {state:?}, {lsn} after {last}"
-        );
+        if cfg!(debug_assertions) {
+            // In this order: whoever lost the lock meanwhile sees that it did.
+            let (last, state) = (slot.last_lsn(), slot.state());
+            assert!(
+                state.has(Flag::STUCK) || state.has(Flag::TRACKED) && lsn > last,
+                "only what is in the log is logged, in order: {state:?}, {lsn} after {last}"
+            );
+        }
         slot.newest().store(lsn, Release);
     }
 
@@ -56,11 +58,13 @@ impl Inside<'_> {
         if !slot.may_track(slot.state(), has_room) {
             return;
         }
-        let (live, state) = (slot.has_live(), slot.state());
-        debug_assert!(
-            state.has(Flag::TRACKED | Flag::STUCK) || !live,
-            "a file enters the log without live records: {state:?}"
-        );
+        if cfg!(debug_assertions) {
+            let (live, state) = (slot.has_live(), slot.state());
+            assert!(
+                state.has(Flag::TRACKED | Flag::STUCK) || !live,
+                "a file enters the log without live records: {state:?}"
+            );
+        }
         slot.clear(Flag::LOG_FULL);
         slot.set(Flag::TRACKED);
     }
@@ -106,11 +110,13 @@ impl Inside<'_> {
 
     /// A file that is out of the log has no live records, unless they could not be retired.
     fn assert_out(&self) {
-        let (live, state) = (self.slot().has_live(), self.slot().state());
-        debug_assert!(
-            state.has(Flag::FAILED | Flag::STUCK) || !state.has(Flag::TRACKED) && !live,
-            "a file that is out of the log has no live records: {state:?}, {live}"
-        );
+        if cfg!(debug_assertions) {
+            let (live, state) = (self.slot().has_live(), self.slot().state());
+            assert!(
+                state.has(Flag::FAILED | Flag::STUCK) || !state.has(Flag::TRACKED) && !live,
+                "a file that is out of the log has no live records: {state:?}, {live}"
+            );
+        }
     }
 }
 
