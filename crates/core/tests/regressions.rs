@@ -160,6 +160,23 @@ fn regression_a_lock_found_lost_after_a_sync_stays_lost() {
     assert!(!world.is_tracked(&m), "the file left the log first");
 }
 
+/// A mapping goes while the file is being synced: what was stored through it last may have come after the sync had
+/// written its page.
+#[test]
+fn a_sync_does_not_cover_a_hold_that_ends_meanwhile() {
+    let world = World::new(16 << 20);
+    let m = world.manage("db");
+    world.fsync(&m);
+    world.engine.hold(world.who(0), m.name, || Ok(()));
+    let ends_meanwhile = || {
+        world.engine.release(world.who(0), m.name);
+        Ok(())
+    };
+    world.engine.fsync(world.who(1), m.name, ends_meanwhile).expect("a sync");
+    assert!(!world.is_tracked(&m), "nobody has synced what it stored");
+    assert!(world.fsync(&m) && world.is_tracked(&m), "the next one is real, and covers it");
+}
+
 /// A process died inside the file, and an fsync that has to be real finds its lock: what the dead one wrote may
 /// be in the page cache alone.
 #[test]
