@@ -12,6 +12,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
+use rustix::io::Errno;
 use rustix::thread::futex;
 use seawall_media::magic;
 use seawall_stats::{Event, ticks};
@@ -22,7 +23,6 @@ use crate::engine::Entering;
 use crate::file::{Flag, Inside, Slot};
 use crate::format::{Cell, Layout};
 use crate::{Engine, FileRef, Owner};
-use rustix::io::Errno;
 
 /// Bytes begun at once of what a file has grown by: its appenders wait behind them.
 const GROWN_PIECE: u64 = 4 << 20;

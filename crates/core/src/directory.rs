@@ -22,11 +22,11 @@ use core::sync::atomic::{
 
 use rustix::fd::BorrowedFd;
 use rustix::fs::{FileType, Stat, fstat, fstatfs};
+use rustix::io::Errno;
 use seawall_media::magic;
 use seawall_stats::{Clock, ticks};
 
 use crate::Scope;
-use rustix::io::Errno;
 
 /// A tick is 10 ms at most (CONFIG_HZ=100).
 const SETTLED_NS: u64 = 50_000_000;

@@ -8,9 +8,9 @@ use core::ffi::CStr;
 
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, fsync, openat, statat};
+use rustix::io::Errno;
 
 use crate::certain;
-use rustix::io::Errno;
 
 /// As PATH_MAX.
 const PATH_MAX: usize = 4096;

@@ -16,6 +16,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
+use rustix::io::Errno;
 use seawall_media::LINE;
 use seawall_wire::shm::{Lane, SegmentState};
 
@@ -23,7 +24,6 @@ use crate::certain::fdatasync;
 use crate::file::Inside;
 use crate::format::{RecordFlags, RecordHeader, RecordKind};
 use crate::{Engine, FileRef, Owner};
-use rustix::io::Errno;
 
 /// Gives a descriptor that can be written, for finishing a write.
 pub trait Writable {

@@ -6,10 +6,10 @@
 
 use core::ops::Deref;
 
+use rustix::io::Errno;
 use seawall_media::Region;
 
 use crate::journal::Journal;
-use rustix::io::Errno;
 
 /// A pool in memory.
 pub struct Store {

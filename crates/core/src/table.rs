@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use seawall_media::{Identity, Region, fence};
 use seawall_wire::shm::{Policy, Preset};
 
@@ -17,7 +18,6 @@ use crate::format::{
 };
 use crate::pool::Pool;
 use crate::store::{Range, Store};
-use rustix::io::Errno;
 
 /// A registered directory.
 #[derive(Clone, Debug, PartialEq, Eq)]

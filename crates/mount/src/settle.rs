@@ -26,24 +26,6 @@ use crate::class::{Class, Managed};
 use crate::log::Log;
 use crate::node::{Node, Nodes};
 
-/// What a file is about to be used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Intent {
-    /// A change.
-    Write,
-    /// An fsync.
-    Sync,
-}
-
-impl Intent {
-    fn as_use(self) -> Use {
-        match self {
-            Self::Write => Use::Change,
-            Self::Sync => Use::Sync,
-        }
-    }
-}
-
 /// The class, for as long as it may not change.
 pub fn held(node: &Node) -> RwLockReadGuard<'_, Class> {
     locks::read(&node.class)
@@ -55,18 +37,18 @@ pub fn quick<'n>(node: &'n Node, log: &Log, nodes: &Nodes) -> Option<RwLockReadG
 }
 
 /// Finds out what a file is. May wait for the daemon.
-pub fn find_out<'n>(node: &'n Node, log: &Log, nodes: &Nodes, intent: Intent) -> RwLockReadGuard<'n, Class> {
+pub fn find_out<'n>(node: &'n Node, log: &Log, nodes: &Nodes, at: Use) -> RwLockReadGuard<'n, Class> {
     let class = held(node);
-    let due = intent == Intent::Sync && is_due(&class, node);
+    let due = at == Use::Sync && is_due(&class, node);
     if class.is_settled(log, nodes.names.load(Relaxed)) && !due {
         return class;
     }
     drop(class);
-    settle(node, log, nodes, intent, due);
+    settle(node, log, nodes, at, due);
     held(node)
 }
 
-fn settle(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, due: bool) {
+fn settle(node: &Node, log: &Log, nodes: &Nodes, at: Use, due: bool) {
     // A guard may go up.
     let _alone = nodes.guards.alone();
     let mut class = locks::write(&node.class);
@@ -78,7 +60,7 @@ fn settle(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, due: bool) {
         _ => 0,
     };
     let was_written = !matches!(*class, Class::Unknown);
-    *class = decide(node, log, nodes, intent, count, was_written);
+    *class = decide(node, log, nodes, at, count, was_written);
     if let Class::Managed(managed) = &*class
         && was_written
     {
@@ -87,7 +69,7 @@ fn settle(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, due: bool) {
     }
 }
 
-fn decide(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, count: u8, was_written: bool) -> Class {
+fn decide(node: &Node, log: &Log, nodes: &Nodes, at: Use, count: u8, was_written: bool) -> Class {
     let names = nodes.names.load(Relaxed);
     if node.kind != FileType::RegularFile {
         return Class::Kernel { names };
@@ -105,10 +87,10 @@ fn decide(node: &Node, log: &Log, nodes: &Nodes, intent: Intent, count: u8, was_
         return candidate(count, false);
     }
     // PostgreSQL's crash recovery syncs every file, and writes few: nothing to log yet, so the sync is real.
-    if manage == Manage::Now && intent == Intent::Sync && !was_written {
+    if manage == Manage::Now && at == Use::Sync && !was_written {
         return Class::Unknown;
     }
-    let due = manage.due(intent.as_use(), count, || has_magic(node));
+    let due = manage.due(at, count, || has_magic(node));
     let Some(fd) = due.is_now.then(|| node.open(OFlags::RDWR).ok()).flatten() else {
         return candidate(due.count, false);
     };

@@ -141,8 +141,8 @@ mutants! {
         "journal: a sync waits": "        if last <= slot.watermark() {" => "        if last <= slot.watermark() || {m} {",
         "name: attributes are not left to fdatasync": "let scope = if state.has(Flag::SYNC_NEEDED) {" => "let scope = if state.has(Flag::SYNC_NEEDED) && !{m} {",
         "name: fdatasync does not cover it": "        let covered = inside.covered(scope == Scope::Whole);\n        inside.slot().count_real_sync();\n        drop(inside);" => "        let covered = inside.covered(scope == Scope::Whole || {m});\n        inside.slot().count_real_sync();\n        drop(inside);",
-        "fsync: real": "        self.real(scope, Course::Beside(covered))" => "        if {m} { self.synced_beside(scope, &covered, Ok(())) } else { self.real(scope, Course::Beside(covered)) }",
-        "fsync: real, while the others wait": "            return self.real(scope, Course::Alone { inside, covered });" => "            return if {m} { self.synced_alone(&inside, &covered, Ok(())) } else { self.real(scope, Course::Alone { inside, covered }) };",
+        "fsync: real": "        self.real(scope, Course::Beside { covered, start })" => "        if {m} { self.synced_beside(scope, (&covered, start), Ok(())) } else { self.real(scope, Course::Beside { covered, start }) }",
+        "fsync: real, while the others wait": "            return self.real(scope, Course::Alone { inside, covered, start });" => "            return if {m} { self.synced_alone(&inside, (&covered, start), Ok(())) } else { self.real(scope, Course::Alone { inside, covered, start }) };",
         "fsync: real, lock inherited": "            return self.real(scope, Course::Leaving { inside, why: Flag::NONE });" => "            return if {m} { self.left(&inside, Flag::NONE, Ok(())) } else { self.real(scope, Course::Leaving { inside, why: Flag::NONE }) };",
         "journal: no room, a real sync": "            Entering::Alone(inside) => self.real(scope, Course::Leaving { inside, why: Flag::LOG_FULL })," => "            Entering::Alone(inside) => if {m} { self.left(&inside, Flag::LOG_FULL, Ok(())) } else { self.real(scope, Course::Leaving { inside, why: Flag::LOG_FULL }) },",
         "name: synced": "Ok(()) => Syncing::Name(NameDue {" => "Ok(()) if {m} => Syncing::Done(Ok(())), Ok(()) => Syncing::Name(NameDue {",
@@ -153,7 +153,7 @@ mutants! {
         "state: unlinked before the lock is free":
             "        self.stays(KeptOut::Unlinked);" => "        if !{m} { self.stays(KeptOut::Unlinked); }",
         "state: what has no record leaves the log first":
-            "        inside.leave(self.pool(), Flag::NONE, sync);" => "        if !{m} { inside.leave(self.pool(), Flag::NONE, sync); }",
+            "                inside.leave(self.pool(), Flag::NONE, sync);" => "                if !{m} { inside.leave(self.pool(), Flag::NONE, sync); }",
         "state: given to another user": "        self.stays(KeptOut::GivenAway);" => "        if !{m} { self.stays(KeptOut::GivenAway); }",
     }
     "core/src/file/state.rs" {

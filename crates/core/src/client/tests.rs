@@ -3,13 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::os::fd::AsFd;
 
+use rustix::io::Errno;
 use seawall_wire::message::{Kind, Reply, Request, Status};
 use zerocopy::FromBytes;
 
 use super::{Client, Course, Entered, HARDEN_TRIES, Received, Registered, Synced, Transport, Use, answer};
 use crate::FileRef;
 use crate::policy::{ASK_AGAIN, Manage};
-use rustix::io::Errno;
 
 const ALL: [Status; 9] = [
     Status::Ok,

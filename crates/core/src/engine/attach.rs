@@ -5,7 +5,7 @@ use core::sync::atomic::AtomicBool;
 use seawall_wire::shm::Shm;
 
 use crate::append::{Log, Populated};
-use crate::file::{self, FileRef, Slot, State};
+use crate::file::{FileRef, Slot, State, index};
 use crate::format::{Superblock, SuperblockError};
 use crate::store::Store;
 
@@ -93,7 +93,7 @@ impl Engine {
 
     /// The managed file with this inode.
     pub fn find(&self, dev: u64, ino: u64) -> Option<FileRef> {
-        file::find(self.shm(), dev, ino)
+        index::find(self.shm(), dev, ino)
     }
 
     /// A slot, whichever file has it. `None` if there is no such slot.

@@ -4,13 +4,13 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
+use rustix::io::Errno;
 use seawall_wire::shm::Hold;
 
 use super::attach::Engine;
 use super::enter::Entering;
 use crate::Owner;
 use crate::file::{FileRef, Flag};
-use rustix::io::Errno;
 
 impl Engine {
     /// Keeps the file out of the log until [`release`](Self::release)d as often. `retire` is a real
@@ -23,7 +23,6 @@ impl Engine {
             Entering::Gone => return,
         };
         inside.leave(self.pool(), Flag::NONE, retire);
-        inside.settled();
         match self.hold_of(who, file) {
             Some(hold) => {
                 hold.count().fetch_add(1, SeqCst);

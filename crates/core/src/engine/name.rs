@@ -12,13 +12,13 @@
 //! fdatasync is absorbed, whatever the name. Elsewhere the next sync of either kind is a real fsync.
 
 use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
 use seawall_wire::shm::ROOT_PATH_MAX;
 
 use super::attach::Engine;
 use super::scope::Scope;
 use crate::file::{FileRef, Slot};
 use crate::{name, policy};
-use rustix::io::Errno;
 
 impl Engine {
     /// The file gets another name: to be told before the rename and after it.

@@ -9,11 +9,12 @@
 //!
 //! `sync` is a real fdatasync of the file, by whoever has a descriptor of it. It is called if it is needed.
 
+use rustix::io::Errno;
+
 use super::attach::Engine;
 use super::enter::Entering;
 use crate::Owner;
 use crate::file::{FileRef, Flag, Inside, KeptOut};
-use rustix::io::Errno;
 
 /// A file that is out of the log, for a change that the log has no record for.
 #[must_use = "nobody else changes the file before this is finished"]
@@ -28,16 +29,17 @@ impl Engine {
     /// Takes the file out of the log.
     pub fn take_out(&self, who: Owner, file: FileRef, sync: impl FnOnce() -> Result<(), Errno>) -> Out<'_> {
         let inside = match self.enter(who, file) {
-            Entering::Alone(inside) => inside,
+            Entering::Alone(inside) => {
+                inside.leave(self.pool(), Flag::NONE, sync);
+                Some(inside)
+            }
             Entering::Nested(slot) => {
                 slot.disturb();
-                return Out { engine: self, file, inside: None };
+                None
             }
-            Entering::Gone => return Out { engine: self, file, inside: None },
+            Entering::Gone => None,
         };
-        inside.leave(self.pool(), Flag::NONE, sync);
-        inside.settled();
-        Out { engine: self, file, inside: Some(inside) }
+        Out { engine: self, file, inside }
     }
 }
 

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use super::attach::Engine;
 use crate::Owner;
-use crate::file::{self, FileRef, Flag, Inside, Newcomer, Slot};
+use crate::file::{FileRef, Flag, Inside, Newcomer, Slot, index};
 use crate::format;
 use crate::table::{self, TableError};
 
@@ -106,7 +106,7 @@ impl Engine {
     }
 
     fn strike_out(&self, slot: Slot<'_>) {
-        file::remove(self.shm(), slot);
+        index::remove(self.shm(), slot);
         // A device that failed keeps the entry, of a file without live records: recovery only looks for the file. That
         // it failed every sync says.
         let _ = table::strike_out(self.pool(), slot.number());
@@ -126,7 +126,7 @@ impl Registered<'_> {
         slot.counts(begins);
         let found = {
             let inside = slot.enter(engine.shm(), who).alone();
-            let found = file::insert(engine.shm(), slot);
+            let found = index::insert(engine.shm(), slot);
             if let Some(inside) = inside.filter(|_| found) {
                 engine.rejoin(&inside, sync);
             }

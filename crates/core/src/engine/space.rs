@@ -8,6 +8,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use rustix::thread::futex;
 use seawall_media::sim;
@@ -20,7 +21,6 @@ use crate::file::{Flag, Inside, Slot};
 use crate::format::RecordKind;
 use crate::journal::Unhardened;
 use crate::persist::{self, Persisted};
-use rustix::io::Errno;
 
 const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 /// What others do during a simulated nap, in steps.
@@ -96,6 +96,7 @@ impl Engine {
         }
         let start = ticks();
         self.nap_until_freed(freed);
+        // A simulated nap takes no time.
         if sim::process().is_none() {
             self.record(who, Event::LogFull, slot.class(), self.since(start));
         }

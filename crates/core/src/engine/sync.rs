@@ -16,6 +16,7 @@
 
 use core::sync::atomic::Ordering::SeqCst;
 
+use rustix::io::Errno;
 use seawall_stats::{Event, ticks};
 
 use super::attach::Engine;
@@ -25,7 +26,6 @@ use super::scope::Scope;
 use crate::Owner;
 use crate::file::{Covered, FileRef, Flag, Inside, Slot};
 use crate::journal::Unhardened;
-use rustix::io::Errno;
 
 /// A sync under way: what it needs of its caller next.
 #[must_use = "nothing is durable before it is done"]
@@ -44,6 +44,7 @@ pub struct NameDue<'e> {
     call: Call<'e>,
     slot: Slot<'e>,
     scope: Scope,
+    start: u64,
     /// Those that a sync of the directory covers which begins now.
     renames: u64,
 }
@@ -61,7 +62,6 @@ struct Call<'e> {
     engine: &'e Engine,
     who: Owner,
     file: FileRef,
-    start: u64,
 }
 
 /// What a real sync's success is for.
@@ -73,16 +73,16 @@ enum Course<'e> {
     /// The file leaves the log with it.
     Leaving { inside: Inside<'e>, why: Flag },
     /// It may return to the log with it. Others may change it meanwhile.
-    Beside(Covered),
+    Beside { covered: Covered, start: u64 },
     /// The same, and they may not.
-    Alone { inside: Inside<'e>, covered: Covered },
+    Alone { inside: Inside<'e>, covered: Covered, start: u64 },
 }
 
 impl Engine {
     /// Begins an fsync or fdatasync.
     #[inline]
     pub fn sync(&self, who: Owner, file: FileRef, scope: Scope) -> Syncing<'_> {
-        let call = Call { engine: self, who, file, start: ticks() };
+        let call = Call { engine: self, who, file };
         let Some(slot) = self.file(file) else { return call.real(scope, Course::Kernel) };
         // Known after the look at its state, too: that was not the one of the slot's next file.
         if !slot.state().is_absorbed() || !self.knows(file) {
@@ -93,7 +93,7 @@ impl Engine {
                 slot.count_absorbed();
                 Syncing::Done(Ok(()))
             }
-            Ok(()) => Syncing::Name(NameDue { call, slot, scope, renames: slot.renames() }),
+            Ok(()) => Syncing::Name(NameDue { call, slot, scope, start: ticks(), renames: slot.renames() }),
             Err(Unhardened::Full) => call.leave_full_journal(scope),
             Err(why) => Syncing::Done(Err(why.into())),
         }
@@ -174,6 +174,7 @@ impl<'e> Call<'e> {
 
     #[cold]
     fn begin_real(self, scope: Scope) -> Syncing<'e> {
+        let start = ticks();
         let inside = match self.engine.enter(self.who, self.file) {
             Entering::Alone(inside) => inside,
             Entering::Nested(slot) => return self.real(scope, Course::Nested(slot)),
@@ -191,7 +192,7 @@ impl<'e> Call<'e> {
         let covered = inside.covered(scope == Scope::Whole);
         inside.slot().count_real_sync();
         drop(inside);
-        self.real(scope, Course::Beside(covered))
+        self.real(scope, Course::Beside { covered, start })
     }
 
     /// What the kernel makes durable must not be rolled back by older records, so the newer ones have to be durable as
@@ -207,7 +208,6 @@ impl<'e> Call<'e> {
         let engine = self.engine;
         inside.slot().count_real_sync();
         inside.leave(engine.pool(), why, || done);
-        inside.settled();
         if done.is_ok() && inside.slot().state().has(Flag::FAILED) {
             return Syncing::Done(Err(Errno::IO));
         }
@@ -218,7 +218,12 @@ impl<'e> Call<'e> {
     }
 
     /// A real sync is over that others did not wait for.
-    fn synced_beside(self, scope: Scope, covered: &Covered, done: Result<(), Errno>) -> Syncing<'e> {
+    fn synced_beside(
+        self,
+        scope: Scope,
+        (covered, start): (&Covered, u64),
+        done: Result<(), Errno>,
+    ) -> Syncing<'e> {
         let inside = match self.engine.enter(self.who, self.file) {
             Entering::Alone(inside) => inside,
             Entering::Nested(slot) => return self.nested(slot, done),
@@ -230,15 +235,20 @@ impl<'e> Call<'e> {
         if done.is_ok() && !inside.inherited() && self.is_kept_out(&inside, covered) {
             let covered = inside.covered(scope == Scope::Whole);
             inside.slot().count_real_sync();
-            return self.real(scope, Course::Alone { inside, covered });
+            return self.real(scope, Course::Alone { inside, covered, start });
         }
-        self.over(&inside, done)
+        self.over(inside.slot(), start, done)
     }
 
     /// One is over that others waited for.
-    fn synced_alone(self, inside: &Inside<'_>, covered: &Covered, done: Result<(), Errno>) -> Syncing<'e> {
+    fn synced_alone(
+        self,
+        inside: &Inside<'_>,
+        (covered, start): (&Covered, u64),
+        done: Result<(), Errno>,
+    ) -> Syncing<'e> {
         match self.note(inside, covered, done) {
-            Ok(()) => self.over(inside, done),
+            Ok(()) => self.over(inside.slot(), start, done),
             Err(error) => Syncing::Done(Err(error)),
         }
     }
@@ -261,9 +271,8 @@ impl<'e> Call<'e> {
         is_out && inside.is_changed_since(covered) && inside.slot().may_track(state, self.engine.has_room())
     }
 
-    fn over(self, inside: &Inside<'_>, done: Result<(), Errno>) -> Syncing<'e> {
-        let class = inside.slot().class();
-        self.engine.record(self.who, Event::SyncReal, class, self.engine.since(self.start));
+    fn over(self, slot: Slot<'_>, start: u64, done: Result<(), Errno>) -> Syncing<'e> {
+        self.engine.record(self.who, Event::SyncReal, slot.class(), self.engine.since(start));
         Syncing::Done(done)
     }
 }
@@ -272,7 +281,7 @@ impl<'e> NameDue<'e> {
     /// What came of a sync of its directory. `Ok(false)`: the caller cannot make the name durable.
     #[cold]
     pub fn synced(self, done: Result<bool, Errno>) -> Syncing<'e> {
-        let Self { call, slot, scope, renames } = self;
+        let Self { call, slot, scope, start, renames } = self;
         let done = match done {
             Ok(false) => return call.begin_real(scope),
             done => done.map(drop),
@@ -285,8 +294,7 @@ impl<'e> NameDue<'e> {
                 Err(error) => slot.sync_failed(error),
             }
         }
-        call.engine.record(call.who, Event::SyncReal, slot.class(), call.engine.since(call.start));
-        Syncing::Done(done)
+        call.over(slot, start, done)
     }
 }
 
@@ -303,8 +311,8 @@ impl<'e> RealDue<'e> {
             Course::Kernel => Syncing::Done(done),
             Course::Nested(slot) => call.nested(slot, done),
             Course::Leaving { inside, why } => call.left(&inside, why, done),
-            Course::Beside(covered) => call.synced_beside(scope, &covered, done),
-            Course::Alone { inside, covered } => call.synced_alone(&inside, &covered, done),
+            Course::Beside { covered, start } => call.synced_beside(scope, (&covered, start), done),
+            Course::Alone { inside, covered, start } => call.synced_alone(&inside, (&covered, start), done),
         }
     }
 }

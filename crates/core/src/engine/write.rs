@@ -18,6 +18,7 @@
 
 use rustix::fd::BorrowedFd;
 use rustix::fs::SeekFrom;
+use rustix::io::Errno;
 use seawall_media::fence;
 use seawall_stats::{Event, ticks};
 
@@ -31,7 +32,6 @@ use crate::file::{FileRef, Flag, Inside};
 use crate::format::RecordKind;
 use crate::intake::{self, Intake};
 use crate::persist::{self, Persisted};
-use rustix::io::Errno;
 
 /// Where a write goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -329,7 +329,6 @@ impl Engine {
     #[cold]
     fn settle(&self, inside: &Inside<'_>, fd: BorrowedFd<'_>) {
         inside.leave(self.pool(), Flag::NONE, || fdatasync(fd));
-        inside.settled();
         self.rejoin(inside, || fdatasync(fd));
     }
 }

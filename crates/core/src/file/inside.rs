@@ -2,10 +2,11 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
+use rustix::io::Errno;
+
 use super::{Flag, Inside, Slot, State};
 use crate::format::FOREVER;
 use crate::store::Store;
-use rustix::io::Errno;
 
 /// What a real sync that begins now covers, once it has succeeded.
 pub(crate) struct Covered {
@@ -82,6 +83,8 @@ impl Inside<'_> {
             slot.left().fetch_add(1, Relaxed);
         }
         slot.raise_epoch();
+        // What somebody left behind who was lost inside is dealt with, too.
+        self.settled();
         self.assert_out();
     }
 

@@ -39,7 +39,7 @@
 //!
 //! What a transition asks for is asserted in debug builds and in the simulator. Those of [`Inside`] need the file's lock.
 
-mod index;
+pub(crate) mod index;
 mod inside;
 mod lock;
 mod reference;
@@ -49,9 +49,6 @@ mod slot;
 mod state;
 mod watermark;
 
-pub(crate) use index::find;
-#[cfg(feature = "std")]
-pub(crate) use index::{insert, remove};
 pub(crate) use inside::Covered;
 pub use lock::{Entered, Inside};
 pub use reference::FileRef;

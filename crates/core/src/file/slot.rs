@@ -3,11 +3,11 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
+use rustix::io::Errno;
 use seawall_stats::Class;
 use seawall_wire::shm::{Shm, Words};
 
 use super::{FileRef, Flag, KeptOut, State};
-use rustix::io::Errno;
 
 /// View of a file's slot.
 #[derive(Clone, Copy)]

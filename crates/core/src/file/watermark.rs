@@ -2,6 +2,7 @@
 
 use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
+use rustix::io::Errno;
 use rustix::thread::{Timespec, nanosleep};
 use seawall_media::{Region, sim};
 
@@ -9,7 +10,6 @@ use super::Slot;
 use crate::format;
 use crate::store::Store;
 use crate::thread::Thread;
-use rustix::io::Errno;
 
 const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 

@@ -17,6 +17,7 @@
 use core::ops::Range;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
+use rustix::io::Errno;
 use seawall_media::LINE;
 use seawall_wire::shm::SegmentState;
 
@@ -25,7 +26,6 @@ use super::room::Room;
 use super::writer::Writer;
 use crate::append::Log;
 use crate::format::{RecordHeader, SegmentHeader};
-use rustix::io::Errno;
 
 /// The offset in a cursor; above it the use of the segment (`Segment::written`).
 const OFFSET: u64 = u32::MAX as u64;

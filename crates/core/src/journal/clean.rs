@@ -11,6 +11,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
+use rustix::io::Errno;
 use seawall_media::block::{EXTENT_BYTES, RING_AT};
 use seawall_media::{LINE, Region};
 use seawall_wire::desk::Desk;
@@ -22,7 +23,6 @@ use super::room::{Room, ring, used};
 use crate::append::Log;
 use crate::format::Layout;
 use crate::store::Range;
-use rustix::io::Errno;
 
 /// Used share of the ring from which on cleaning is worth its writes: a quarter.
 const WORTH: u64 = 4;

@@ -6,12 +6,13 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use core::sync::atomic::fence;
 
+use rustix::io::Errno;
+
 use super::company;
 use super::handle::Journal;
 use super::lead::{REPLACED, Wait};
 use super::writer::Writer;
 use crate::append::Log;
-use rustix::io::Errno;
 
 /// Why records were not hardened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

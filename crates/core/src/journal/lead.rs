@@ -31,6 +31,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
+use rustix::io::Errno;
 use rustix::thread::futex;
 use seawall_media::signals::HeldBack;
 use seawall_media::sim;
@@ -39,7 +40,6 @@ use seawall_wire::desk::{Desk, LeadWord};
 use super::lock::{fence_off, take_from};
 use super::seat::sit;
 use crate::thread::{Doing, Thread};
-use rustix::io::Errno;
 
 /// About a microsecond: a device is rarely faster than falling asleep and being woken.
 const SPINS: u32 = 16;

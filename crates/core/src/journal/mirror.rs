@@ -22,6 +22,7 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 #[cfg(feature = "std")]
 use std::os::fd::AsFd as _;
 
+use rustix::io::Errno;
 use seawall_media::Region;
 #[cfg(feature = "std")]
 use seawall_media::block::Device;
@@ -30,7 +31,6 @@ use seawall_stats::ticks;
 use seawall_wire::desk::Desk;
 
 use super::writer::{Writer, fail, joining, written};
-use rustix::io::Errno;
 
 /// Writes; on the device when this returns success, on each that counts: from when to when it was under way, in
 /// ticks.

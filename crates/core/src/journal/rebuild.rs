@@ -20,6 +20,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use seawall_media::Region;
 use seawall_media::block::{Device, RING_AT};
 use seawall_wire::desk::Desk;
@@ -28,7 +29,6 @@ use super::handle::Journal;
 use super::mirror;
 use super::way::{Pair, Way};
 use super::writer::{Writer, joining, written};
-use rustix::io::Errno;
 
 /// Bytes copied at once: nobody commits meanwhile.
 pub const PIECE: u64 = 256 << 10;

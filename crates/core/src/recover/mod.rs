@@ -27,9 +27,10 @@ mod target;
 
 use std::collections::BTreeMap;
 
+use rustix::io::Errno;
+
 use crate::pool::Pool;
 use crate::table::{self, TableError};
-use rustix::io::Errno;
 
 pub use fate::Fate;
 pub use report::{Mode, Options, RecoverError, Report};

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
 use seawall_media::block::Device;
 use seawall_media::{Region, crc32c, fence};
 use seawall_wire::shm::SegmentState;
@@ -14,7 +15,6 @@ use crate::Engine;
 use crate::destage::{announce, count_free};
 use crate::format::{Cell, Layout, SegmentHeader, SpillEntry, Spilled, slot_at};
 use crate::pool::Pool;
-use rustix::io::Errno;
 
 /// Most bytes that go to the area in one durable write: a flush costs little beside them.
 const BATCH: usize = 4 << 20;

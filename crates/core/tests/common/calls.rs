@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use seawall_core::{At, Engine, Errno, FileRef, Owner, Scope, Syncing};
+use seawall_core::{At, Change, Engine, Errno, FileRef, Out, Owner, Scope, Syncing};
 
 pub trait Calls {
     fn write<'d>(
@@ -93,10 +93,7 @@ impl Calls for Engine {
         len: u64,
         publish: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
-        let change = self.begin(who, file, fd).log_truncate(len)?;
-        let done = publish();
-        change.finish(done.is_ok());
-        done
+        published(self.begin(who, file, fd).log_truncate(len)?, publish)
     }
 
     fn allocate(
@@ -107,10 +104,7 @@ impl Calls for Engine {
         end: u64,
         publish: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
-        let change = self.begin(who, file, fd).log_allocate(end)?;
-        let done = publish();
-        change.finish(done.is_ok());
-        done
+        published(self.begin(who, file, fd).log_allocate(end)?, publish)
     }
 
     fn sync_scope(
@@ -156,14 +150,7 @@ impl Calls for Engine {
         sync: impl Fn() -> Result<(), Errno>,
         op: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
-        let out = self.take_out(who, file, &sync);
-        let done = op();
-        if done.is_ok() {
-            out.unlinked()
-        } else {
-            out.finish(sync)
-        }
-        done
+        ended(self.take_out(who, file, &sync), sync, op, Out::unlinked)
     }
 
     fn give_away(
@@ -173,13 +160,27 @@ impl Calls for Engine {
         sync: impl Fn() -> Result<(), Errno>,
         op: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
-        let out = self.take_out(who, file, &sync);
-        let done = op();
-        if done.is_ok() {
-            out.given_away()
-        } else {
-            out.finish(sync)
-        }
-        done
+        ended(self.take_out(who, file, &sync), sync, op, Out::given_away)
     }
+}
+
+fn published(change: Change<'_>, publish: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+    let done = publish();
+    change.finish(done.is_ok());
+    done
+}
+
+fn ended<'e>(
+    out: Out<'e>,
+    sync: impl Fn() -> Result<(), Errno>,
+    op: impl FnOnce() -> Result<(), Errno>,
+    for_good: fn(Out<'e>),
+) -> Result<(), Errno> {
+    let done = op();
+    if done.is_ok() {
+        for_good(out)
+    } else {
+        out.finish(sync)
+    }
+    done
 }

@@ -1,11 +1,12 @@
 //! Process parentage, from `/proc`.
 
 use std::fs;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use seawall_media::locks::lock;
 
 use super::{pause, signal};
 
@@ -89,18 +90,18 @@ static OWN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
 /// Registers a child.
 pub(super) fn own(pid: u32) {
-    OWN.lock().unwrap_or_else(PoisonError::into_inner).push(pid);
+    lock(&OWN).push(pid);
 }
 
 /// Forgets a child that was waited for.
 pub(super) fn disown(pid: u32) {
-    OWN.lock().unwrap_or_else(PoisonError::into_inner).retain(|&other| other != pid);
+    lock(&OWN).retain(|&other| other != pid);
 }
 
 /// Reaps adopted orphans that ended.
 pub fn reap_orphans() {
     let me = std::process::id();
-    let own = OWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let own = lock(&OWN).clone();
     for p in processes().filter(|p| p.parent == me && p.state == 'Z' && !own.contains(&p.pid)) {
         // SAFETY: no memory is passed.
         unsafe { libc::waitpid(p.pid as i32, std::ptr::null_mut(), libc::WNOHANG) };

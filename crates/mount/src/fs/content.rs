@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use fuser::FileHandle;
 use rustix::fs::{FallocateFlags, Mode, OFlags, SeekFrom};
 use seawall_cache::front::change::Span;
+use seawall_core::client::Use;
 use seawall_core::{At, Change, Errno, Scope, Syncing, certain};
 
 use super::Fs;
@@ -18,7 +19,7 @@ use crate::class::{Class, Managed};
 use crate::handle::Handle;
 use crate::node::Node;
 use crate::rights::Changer;
-use crate::settle::{self, Intent};
+use crate::settle;
 
 /// What comes with a write.
 #[derive(Clone, Copy)]
@@ -88,7 +89,7 @@ impl Fs {
     /// # Errors
     /// What the backing file system says, or the disk.
     pub fn write(&self, handle: &Handle, offset: u64, data: &[u8], how: How) -> Result<usize, Errno> {
-        let class = settle::find_out(&handle.node, &self.log, &self.nodes, Intent::Write);
+        let class = settle::find_out(&handle.node, &self.log, &self.nodes, Use::Change);
         let done = self.write_as(&class, handle, offset, data)?;
         drop(class);
         if let Way::Past { syncs: Some(scope) } = how.way {
@@ -181,7 +182,7 @@ impl Fs {
     /// # Errors
     /// What the disk says.
     pub fn sync(&self, handle: &Handle, scope: Scope) -> Result<(), Errno> {
-        let class = settle::find_out(&handle.node, &self.log, &self.nodes, Intent::Sync);
+        let class = settle::find_out(&handle.node, &self.log, &self.nodes, Use::Sync);
         self.sync_as(&class, handle, scope)
     }
 
@@ -217,7 +218,7 @@ impl Fs {
     /// # Errors
     /// What the backing file system says.
     pub fn truncate(&self, node: &Node, handle: Option<&Handle>, size: u64) -> Result<(), Errno> {
-        let class = settle::find_out(node, &self.log, &self.nodes, Intent::Write);
+        let class = settle::find_out(node, &self.log, &self.nodes, Use::Change);
         let opened: OwnedFd;
         let fd = match handle.filter(|handle| handle.writable) {
             Some(handle) => handle.fd.as_fd(),
@@ -260,7 +261,7 @@ impl Fs {
         if !grows && mode != FallocateFlags::KEEP_SIZE {
             return self.around_the_log(&handle.node, Span::Any, call);
         }
-        let class = settle::find_out(&handle.node, &self.log, &self.nodes, Intent::Write);
+        let class = settle::find_out(&handle.node, &self.log, &self.nodes, Use::Change);
         match (class.managed(), offset.checked_add(len)) {
             (Some(managed), Some(end)) => {
                 let end = if grows { end } else { 0 };
@@ -301,7 +302,7 @@ impl Fs {
 
     /// A change of content that has no record: a managed file leaves the log first.
     fn around_the_log<R>(&self, node: &Node, span: Span, op: impl FnOnce() -> R) -> R {
-        let class = settle::find_out(node, &self.log, &self.nodes, Intent::Write);
+        let class = settle::find_out(node, &self.log, &self.nodes, Use::Change);
         self.log.changing(node, span, || match class.managed() {
             None => self.unlogged(node, op),
             Some(managed) => self.pass(managed, op),
