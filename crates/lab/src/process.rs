@@ -22,7 +22,7 @@ use anyhow::{Context, Result, bail};
 pub use tree::{
     adopt_orphans, command_line, descendants, is_alive, kill_and_wait, kill_leftovers, pids, reap_orphans,
 };
-use tree::{disown, own};
+use tree::{disown, spawn};
 
 static INTERRUPTS: AtomicUsize = AtomicUsize::new(0);
 const POLL: Duration = Duration::from_millis(10);
@@ -94,8 +94,7 @@ pub fn start(mut command: Command, what: &str, gentle: i32) -> Result<Running> {
         });
     }
     let program = command.get_program().to_string_lossy().into_owned();
-    let child = command.spawn().with_context(|| format!("start {what} ({program})"))?;
-    own(child.id());
+    let child = spawn(&mut command).with_context(|| format!("start {what} ({program})"))?;
     Ok(Running { child, what: what.to_owned(), gentle, captured: None, ended: None })
 }
 

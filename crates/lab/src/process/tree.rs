@@ -1,6 +1,8 @@
 //! Process parentage, from `/proc`.
 
 use std::fs;
+use std::io;
+use std::process::{Child, Command};
 use std::sync::Mutex;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -88,9 +90,13 @@ pub fn kill_leftovers() {
 /// Children started by us: their [`super::Running`] waits for them, and nobody else may.
 static OWN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// Registers a child.
-pub(super) fn own(pid: u32) {
-    lock(&OWN).push(pid);
+/// Starts a child of our own.
+pub(super) fn spawn(command: &mut Command) -> io::Result<Child> {
+    // Locked meanwhile: one that ends at once would be reaped for an orphan.
+    let mut own = lock(&OWN);
+    let child = command.spawn()?;
+    own.push(child.id());
+    Ok(child)
 }
 
 /// Forgets a child that was waited for.
@@ -101,7 +107,7 @@ pub(super) fn disown(pid: u32) {
 /// Reaps adopted orphans that ended.
 pub fn reap_orphans() {
     let me = std::process::id();
-    let own = lock(&OWN).clone();
+    let own = lock(&OWN);
     for p in processes().filter(|p| p.parent == me && p.state == 'Z' && !own.contains(&p.pid)) {
         // SAFETY: no memory is passed.
         unsafe { libc::waitpid(p.pid as i32, std::ptr::null_mut(), libc::WNOHANG) };
