@@ -29,5 +29,5 @@ pub mod top;
 
 pub use machine::Idle;
 pub use recorder::{Recorder, Taken};
-pub use repository::{Baseline, Entry, Imported, Pruned, Repository, RepositoryError, Samples};
+pub use repository::{Baseline, Imported, Pruned, Repository, RepositoryError, Samples, SnapshotSummary};
 pub use take::{machine_only, take};

@@ -25,7 +25,7 @@ struct Parameters {
 /// `struct io_uring_sqe`.
 #[repr(C)]
 #[derive(Default, Clone, Copy)]
-pub struct Entry {
+pub struct Sqe {
     opcode: u8,
     flags: u8,
     priority: u16,
@@ -43,7 +43,7 @@ pub struct Ring {
     fd: c_int,
     submission: *mut u8,
     completion: *mut u8,
-    entries: *mut Entry,
+    entries: *mut Sqe,
     parameters: Parameters,
 }
 
@@ -82,7 +82,7 @@ impl Ring {
     }
 
     /// Submits one entry, waits for its completion: its result.
-    pub fn run(&self, entry: Entry) -> i32 {
+    pub fn run(&self, entry: Sqe) -> i32 {
         let (sq, cq) = (&self.parameters.submission, &self.parameters.completion);
         let (tail, mask) =
             (Self::word(self.submission, sq[1]), Self::word(self.submission, sq[2]).load(Ordering::Relaxed));
@@ -109,18 +109,18 @@ impl Ring {
 }
 
 /// A read or a write of a page, which must outlive it.
-pub fn entry(opcode: u8, fd: c_int, page: &[u8], offset: u64) -> Entry {
-    Entry {
+pub fn entry(opcode: u8, fd: c_int, page: &[u8], offset: u64) -> Sqe {
+    Sqe {
         opcode,
         descriptor: fd,
         offset,
         address: page.as_ptr() as u64,
         length: page.len() as u32,
-        ..Entry::default()
+        ..Sqe::default()
     }
 }
 
 /// An ftruncate.
-pub fn truncation(fd: c_int, length: u64) -> Entry {
-    Entry { opcode: FTRUNCATE, descriptor: fd, offset: length, ..Entry::default() }
+pub fn truncation(fd: c_int, length: u64) -> Sqe {
+    Sqe { opcode: FTRUNCATE, descriptor: fd, offset: length, ..Sqe::default() }
 }

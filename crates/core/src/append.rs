@@ -61,7 +61,7 @@ impl Populated {
 
 /// What is to be appended.
 #[derive(Clone, Copy)]
-pub struct Entry {
+pub struct NewRecord {
     /// What it does.
     pub kind: RecordKind,
     /// File slot.
@@ -201,17 +201,17 @@ impl<'a> Operation<'a> {
     pub fn append<'d>(
         &mut self,
         lsn: u64,
-        entry: &Entry,
+        record: &NewRecord,
         data: impl Iterator<Item = &'d [u8]>,
     ) -> Result<(), Full> {
-        if !self.log.fits(&entry.intake) {
+        if !self.log.fits(&record.intake) {
             return Err(Full);
         }
-        let mut data = Slices::new(data, entry.intake.stored);
+        let mut data = Slices::new(data, record.intake.stored);
         let mut part = 0;
         loop {
             let (at, room) = self.room()?;
-            let header = Self::header(lsn, entry, part, data.left, room);
+            let header = Self::header(lsn, record, part, data.left, room);
             let last = header.flags & RecordFlags::LAST != 0;
             self.store(at, header, &mut data);
             if last {
@@ -222,17 +222,17 @@ impl<'a> Operation<'a> {
     }
 
     /// The header of the next part, with `left` stored bytes to go and `room` for header and payload.
-    fn header(lsn: u64, entry: &Entry, part: u16, left: u64, room: usize) -> RecordHeader {
-        let done = entry.intake.stored - left;
+    fn header(lsn: u64, record: &NewRecord, part: u16, left: u64, room: usize) -> RecordHeader {
+        let done = record.intake.stored - left;
         let stored = left.min((room - LINE) as u64);
-        let mut h = RecordHeader::new(entry.kind);
-        (h.lsn, h.part, h.slot, h.generation) = (lsn, part, entry.slot, entry.generation);
-        h.offset = entry.offset + done;
+        let mut h = RecordHeader::new(record.kind);
+        (h.lsn, h.part, h.slot, h.generation) = (lsn, part, record.slot, record.generation);
+        h.offset = record.offset + done;
         h.stored = stored as u32;
         h.length = h.stored;
         if stored == left {
             h.flags = RecordFlags::LAST;
-            h.length = (entry.intake.length - done) as u32;
+            h.length = (record.intake.length - done) as u32;
         }
         h
     }

@@ -8,7 +8,7 @@
 use core::ffi::c_int;
 
 use crate::classify::{self, Intent, Kind, find, hold_for_life};
-use crate::fdtable::{self, Entry, State, mark};
+use crate::fdtable::{self, FdEntry, State, mark};
 use crate::{log, sys, unseen};
 
 /// `RWF_DSYNC` of a request.
@@ -45,7 +45,7 @@ fn note(fd: c_int) {
     let registered = log::joined().and_then(|engine| find(engine, &stat)).is_some();
     let entry = fdtable::get(fd);
     if registered {
-        fdtable::set(fd, Entry::other(State::Unknown, entry.marks()));
+        fdtable::set(fd, FdEntry::other(State::Unknown, entry.marks()));
     } else if entry.state() == State::Unmanaged {
         fdtable::set(fd, entry.with(mark::HELD, true));
     }

@@ -14,7 +14,7 @@ use seawall_core::policy::{self, Manage, SQLITE_MAGIC};
 use seawall_core::{Engine, Errno, FileRef, Owner, Scope, Syncing};
 
 use crate::client::DAEMON;
-use crate::fdtable::{self, Entry, State, mark};
+use crate::fdtable::{self, FdEntry, State, mark};
 use crate::sys::{self, Stat, unsafe_call};
 use crate::{cached, log, owner, session, unseen};
 
@@ -30,13 +30,13 @@ pub struct Target {
     /// The file.
     pub file: FileRef,
     /// What the table says.
-    pub entry: Entry,
+    pub entry: FdEntry,
 }
 
 /// A descriptor that goes to the kernel, but not without a second thought.
 pub struct Watched {
     /// What the table says.
-    pub entry: Entry,
+    pub entry: FdEntry,
     /// A candidate's log and identity.
     candidate: Option<(&'static Engine, Stat)>,
 }
@@ -97,7 +97,7 @@ pub fn is_left_alone(fd: c_int) -> bool {
 }
 
 #[inline]
-fn target(entry: Entry) -> Option<Target> {
+fn target(entry: FdEntry) -> Option<Target> {
     let engine = session::joined().filter(|engine| engine.knows(entry.file()))?;
     Some(Target { engine, who: owner::current(engine)?, file: entry.file(), entry })
 }
@@ -108,16 +108,16 @@ pub fn find(engine: &Engine, stat: &Stat) -> Option<FileRef> {
 }
 
 #[cold]
-fn find_out(fd: c_int, intent: Intent, entry: Entry) -> Kind {
+fn find_out(fd: c_int, intent: Intent, entry: FdEntry) -> Kind {
     let Ok(stat) = sys::fstat(fd) else { return Kind::Kernel };
     if !stat.regular {
-        fdtable::set(fd, Entry::other(State::Unmanaged, 0));
+        fdtable::set(fd, FdEntry::other(State::Unmanaged, 0));
         return Kind::Kernel;
     }
     let Some(engine) = session::engine() else { return Kind::Kernel };
-    let inherited = entry == Entry::UNKNOWN;
+    let inherited = entry == FdEntry::UNKNOWN;
     let Some(entry) = (if inherited { opened_as(fd) } else { Some(entry) }) else {
-        fdtable::set(fd, Entry::other(State::Unmanaged, 0));
+        fdtable::set(fd, FdEntry::other(State::Unmanaged, 0));
         return Kind::Kernel;
     };
     if let Some(file) = find(engine, &stat) {
@@ -135,14 +135,14 @@ fn find_out(fd: c_int, intent: Intent, entry: Entry) -> Kind {
 }
 
 /// The marks of a descriptor that we did not see being opened; `None` for O_PATH, which is good for nothing.
-fn opened_as(fd: c_int) -> Option<Entry> {
+fn opened_as(fd: c_int) -> Option<FdEntry> {
     let flags = sys::flags(fd).ok().filter(|flags| flags & libc::O_PATH == 0)?;
-    let entry = Entry::UNKNOWN.with(mark::APPEND, flags & libc::O_APPEND != 0);
+    let entry = FdEntry::UNKNOWN.with(mark::APPEND, flags & libc::O_APPEND != 0);
     Some(entry.with(mark::WRITABLE, flags & libc::O_ACCMODE != libc::O_RDONLY))
 }
 
 /// A file that has no slot: what its preset says.
-fn decide(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Intent, entry: Entry) -> Kind {
+fn decide(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Intent, entry: FdEntry) -> Kind {
     let mut room = [0; libc::PATH_MAX as usize];
     let named = (stat.links > 0).then(|| sys::name_of(fd, &mut room)).flatten();
     let Some((root, manage)) = named.and_then(|path| policy::decide(engine.shm(), path)) else {
@@ -175,15 +175,15 @@ fn decide(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Intent, entry
 }
 
 /// Remembers that `fd` may become managed: by us at an fsync, or by another process at any time.
-fn candidate(engine: &'static Engine, fd: c_int, stat: &Stat, entry: Entry) -> Kind {
+fn candidate(engine: &'static Engine, fd: c_int, stat: &Stat, entry: FdEntry) -> Kind {
     let candidate = entry.as_candidate();
     fdtable::set(fd, candidate);
     Kind::Watched(Watched { entry: candidate, candidate: Some((engine, *stat)) })
 }
 
 /// Remembers that `fd` is not managed. Flags that were taken off are made up for.
-fn leave(fd: c_int, entry: Entry) -> Kind {
-    let entry = Entry::other(State::Unmanaged, entry.marks());
+fn leave(fd: c_int, entry: FdEntry) -> Kind {
+    let entry = FdEntry::other(State::Unmanaged, entry.marks());
     fdtable::set(fd, entry);
     match entry.has(mark::STRIPPED) {
         true => Kind::Watched(Watched { entry, candidate: None }),
@@ -192,7 +192,7 @@ fn leave(fd: c_int, entry: Entry) -> Kind {
 }
 
 /// Remembers that `fd` is `file`.
-fn adopt(engine: &'static Engine, fd: c_int, file: FileRef, stat: &Stat, was: Entry) -> Kind {
+fn adopt(engine: &'static Engine, fd: c_int, file: FileRef, stat: &Stat, was: FdEntry) -> Kind {
     if was.state() == State::Candidate || log::missed() {
         // This process may have written it unseen.
         engine.disturb(file);
@@ -200,7 +200,7 @@ fn adopt(engine: &'static Engine, fd: c_int, file: FileRef, stat: &Stat, was: En
     // The kernel's own O_DSYNC makes the published data durable, not the record of it.
     let was = if engine.pool().journal().is_some() { also_synced(fd, was) } else { was };
     // A mark that this file is held tells of an earlier slot, or of a time when it had none.
-    let entry = Entry::managed(file, was.marks()).with(mark::HELD, false);
+    let entry = FdEntry::managed(file, was.marks()).with(mark::HELD, false);
     let Some(who) = owner::current(engine) else {
         sys::say(&["too many processes: a managed file is refused to this one"]);
         return Kind::Nobody;
@@ -214,7 +214,7 @@ fn adopt(engine: &'static Engine, fd: c_int, file: FileRef, stat: &Stat, was: En
 }
 
 /// The entry of a descriptor that kept O_DSYNC or O_SYNC: its writes are syncs of the log as well.
-fn also_synced(fd: c_int, entry: Entry) -> Entry {
+fn also_synced(fd: c_int, entry: FdEntry) -> FdEntry {
     let flags = sys::flags(fd).unwrap_or(0);
     let entry = entry.with(mark::DSYNC, entry.has(mark::DSYNC) || flags & libc::O_DSYNC != 0);
     entry.with(mark::SYNC, entry.has(mark::SYNC) || flags & libc::O_SYNC == libc::O_SYNC)

@@ -34,7 +34,7 @@ pub enum State {
 /// | generation  |  slot   |  count  |  marks   | state |
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry(u64);
+pub struct FdEntry(u64);
 
 /// Marks of an entry.
 pub mod mark {
@@ -60,7 +60,7 @@ const COUNT_MAX: u64 = 15;
 const SLOT_AT: u32 = 12;
 const SLOT_MAX: u64 = (1 << 20) - 1;
 
-impl Entry {
+impl FdEntry {
     /// Nothing is known.
     pub const UNKNOWN: Self = Self(0);
 
@@ -138,12 +138,12 @@ pub fn has_room(fd: c_int) -> bool {
 
 /// What is known about `fd`.
 #[inline]
-pub fn get(fd: c_int) -> Entry {
-    cell(fd).map_or(Entry::UNKNOWN, |cell| Entry(cell.load(Relaxed)))
+pub fn get(fd: c_int) -> FdEntry {
+    cell(fd).map_or(FdEntry::UNKNOWN, |cell| FdEntry(cell.load(Relaxed)))
 }
 
 /// Remembers `entry` for `fd`.
-pub fn set(fd: c_int, entry: Entry) {
+pub fn set(fd: c_int, entry: FdEntry) {
     if let Some(cell) = cell(fd) {
         cell.store(entry.0, Relaxed);
     }
@@ -152,7 +152,7 @@ pub fn set(fd: c_int, entry: Entry) {
 /// Remembers how the application has just opened `fd`.
 pub fn opened(fd: c_int, marks: u64) {
     if !owner::in_vfork_child() {
-        set(fd, Entry::other(State::Unknown, marks));
+        set(fd, FdEntry::other(State::Unknown, marks));
     }
     cached::reset(fd);
 }
@@ -161,8 +161,8 @@ pub fn opened(fd: c_int, marks: u64) {
 /// own but its parent's table, and leaves it alone.
 #[inline]
 pub fn reset(fd: c_int) {
-    if get(fd) != Entry::UNKNOWN && !owner::in_vfork_child() {
-        set(fd, Entry::UNKNOWN);
+    if get(fd) != FdEntry::UNKNOWN && !owner::in_vfork_child() {
+        set(fd, FdEntry::UNKNOWN);
     }
     cached::reset(fd);
 }
@@ -183,7 +183,7 @@ pub fn copy(old: c_int, new: c_int) {
 }
 
 /// Changes the entries of one file: O_APPEND belongs to the open file, and several numbers may name it.
-pub fn update(file: FileRef, change: impl Fn(c_int, Entry) -> Entry) {
+pub fn update(file: FileRef, change: impl Fn(c_int, FdEntry) -> FdEntry) {
     for fd in 0..ENTRIES as c_int {
         let entry = get(fd);
         if entry.state() == State::Managed && entry.file() == file {
@@ -193,7 +193,7 @@ pub fn update(file: FileRef, change: impl Fn(c_int, Entry) -> Entry) {
 }
 
 /// The descriptors of managed files that have these marks.
-pub fn marked(marks: u64) -> impl Iterator<Item = (c_int, Entry)> {
+pub fn marked(marks: u64) -> impl Iterator<Item = (c_int, FdEntry)> {
     let all = (0..ENTRIES as c_int).map(|fd| (fd, get(fd)));
     all.filter(move |(_, entry)| entry.state() == State::Managed && entry.has(marks))
 }

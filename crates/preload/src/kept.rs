@@ -15,7 +15,7 @@ use core::sync::atomic::{
 
 use seawall_core::Engine;
 
-use crate::fdtable::{self, Entry, State};
+use crate::fdtable::{self, FdEntry, State};
 use crate::sys::{self, unsafe_call};
 use crate::{log, owner};
 
@@ -146,7 +146,7 @@ fn duplicate(fd: c_int) -> Option<c_int> {
     let made = unsafe_call!(SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, end.saturating_sub(BELOW));
     let made = made.ok()? as c_int;
     // Whatever the number was before.
-    fdtable::set(made, Entry::other(State::Unmanaged, 0));
+    fdtable::set(made, FdEntry::other(State::Unmanaged, 0));
     Some(made)
 }
 

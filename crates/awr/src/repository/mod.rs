@@ -19,7 +19,7 @@ pub use error::RepositoryError;
 pub use exchange::Imported;
 use rusqlite::{Connection, OpenFlags};
 pub use samples::Samples;
-pub use snapshots::{Entry, Pruned};
+pub use snapshots::{Pruned, SnapshotSummary};
 
 type Result<T> = std::result::Result<T, RepositoryError>;
 

@@ -12,7 +12,7 @@ use crate::model::{Reading, Snapshot};
 
 /// A snapshot in a list.
 #[derive(Clone, Debug, Serialize)]
-pub struct Entry {
+pub struct SnapshotSummary {
     /// Its number.
     pub id: i64,
     /// When: milliseconds since 1970.
@@ -47,11 +47,16 @@ impl Repository {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub fn list(&self) -> Result<Vec<Entry>> {
+    pub fn list(&self) -> Result<Vec<SnapshotSummary>> {
         self.run(|c| {
             let mut select = c.prepare("SELECT id, wall_ms, target, label FROM snapshot ORDER BY id")?;
             let entry = |row: &rusqlite::Row<'_>| {
-                Ok(Entry { id: row.get(0)?, wall_ms: row.get(1)?, target: row.get(2)?, label: row.get(3)? })
+                Ok(SnapshotSummary {
+                    id: row.get(0)?,
+                    wall_ms: row.get(1)?,
+                    target: row.get(2)?,
+                    label: row.get(3)?,
+                })
             };
             Ok(select.query_map([], entry)?.collect::<std::result::Result<_, _>>()?)
         })

@@ -77,18 +77,18 @@ pub enum Doing {
 
 /// An entry that is claimed.
 pub struct Operation<'a> {
-    entry: Entry<'a>,
+    entry: OperationEntry<'a>,
     number: u32,
 }
 
 /// View of an entry.
 #[derive(Clone, Copy)]
-pub struct Entry<'a> {
+pub struct OperationEntry<'a> {
     cache: &'a Cache,
     at: usize,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> OperationEntry<'a> {
     fn word(self, i: usize) -> &'a AtomicU64 {
         self.cache.region.u64(self.at + i * 8)
     }
@@ -162,11 +162,11 @@ impl Cache {
     }
 
     /// Every entry, with its number.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (u32, Entry<'_>)> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (u32, OperationEntry<'_>)> {
         (0..self.layout.operations).map(|number| (number, self.entry(number)))
     }
 
-    fn entry(&self, number: u32) -> Entry<'_> {
-        Entry { cache: self, at: self.layout.operations_at() + number as usize * OPERATION_BYTES }
+    fn entry(&self, number: u32) -> OperationEntry<'_> {
+        OperationEntry { cache: self, at: self.layout.operations_at() + number as usize * OPERATION_BYTES }
     }
 }

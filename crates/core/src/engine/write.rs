@@ -26,7 +26,7 @@ use super::attach::Engine;
 use super::enter::Entering;
 use super::space::Wait;
 use crate::Owner;
-use crate::append::{Entry, Operation};
+use crate::append::{NewRecord, Operation};
 use crate::certain::fdatasync;
 use crate::file::{FileRef, Flag, Inside};
 use crate::format::RecordKind;
@@ -184,8 +184,8 @@ impl<'e> Begun<'e> {
                 inside.is_cut(offset);
             }
             let (slot, generation) = (self.file.slot, self.file.generation);
-            let entry = Entry { kind, slot, generation, offset, intake };
-            match self.append(&inside, &entry, data.clone()) {
+            let record = NewRecord { kind, slot, generation, offset, intake };
+            match self.append(&inside, &record, data.clone()) {
                 Appended::Persisted(op, persisted) => return Ok(self.logged(inside, op, kind, &persisted)),
                 Appended::Full if self.waits(&inside, &intake, &wait) => {
                     let slot = inside.slot();
@@ -210,15 +210,15 @@ impl<'e> Begun<'e> {
     fn append<'d>(
         &self,
         inside: &Inside<'_>,
-        entry: &Entry,
+        record: &NewRecord,
         data: impl Iterator<Item = &'d [u8]>,
     ) -> Appended<'e> {
         let (engine, slot) = (self.engine, inside.slot());
         let Some(mut op) = engine.log.claim(self.who) else { return Appended::Full };
         let start = ticks();
-        let lsn = op.draw(entry.slot);
+        let lsn = op.draw(record.slot);
         inside.logs(lsn);
-        if op.append(lsn, entry, data).is_err() {
+        if op.append(lsn, record, data).is_err() {
             if !engine.waits_for_space(slot) {
                 engine.log.shm.stats(op.lane()).count(Event::LogFull, slot.class());
             }
@@ -226,12 +226,12 @@ impl<'e> Begun<'e> {
             fence();
             return Appended::Full;
         }
-        let Some(persisted) = self.persist(inside, entry.kind, (start, lsn)) else { return Appended::Full };
+        let Some(persisted) = self.persist(inside, record.kind, (start, lsn)) else { return Appended::Full };
         if persisted.spent != 0 {
             let stats = engine.log.shm.stats(op.lane());
             stats.record(Event::LogFileParallelWrite, slot.class(), engine.ns(persisted.spent));
         }
-        inside.logged(entry.intake.length);
+        inside.logged(record.intake.length);
         Appended::Persisted(op, persisted)
     }
 

@@ -20,7 +20,7 @@ pub fn adopt_orphans() {
 
 /// Every living process below `root`, parents before children.
 pub fn descendants(root: u32) -> Vec<u32> {
-    let all: Vec<Entry> = processes().filter(|p| p.state != 'Z').collect();
+    let all: Vec<Process> = processes().filter(|p| p.state != 'Z').collect();
     let mut found = vec![root];
     let mut next = 0;
     while next < found.len() {
@@ -114,13 +114,13 @@ pub fn reap_orphans() {
     }
 }
 
-struct Entry {
+struct Process {
     pid: u32,
     state: char,
     parent: u32,
 }
 
-fn processes() -> impl Iterator<Item = Entry> {
+fn processes() -> impl Iterator<Item = Process> {
     pids().filter_map(read)
 }
 
@@ -130,11 +130,11 @@ pub fn pids() -> impl Iterator<Item = u32> {
     names.filter_map(|name| name.to_str()?.parse().ok())
 }
 
-fn read(pid: u32) -> Option<Entry> {
+fn read(pid: u32) -> Option<Process> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name may hold blanks and brackets: fields start after the last closing one.
     let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
     let state = fields.next()?.chars().next()?;
     let parent = fields.next()?.parse().ok()?;
-    Some(Entry { pid, state, parent })
+    Some(Process { pid, state, parent })
 }

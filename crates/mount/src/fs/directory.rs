@@ -22,7 +22,7 @@ use crate::names;
 const BUFFER: usize = 32 << 10;
 
 /// One entry.
-pub struct Entry<'e> {
+pub struct DirEntry<'e> {
     /// Its name.
     pub name: &'e OsStr,
     /// Its inode.
@@ -61,7 +61,7 @@ impl Fs {
         &self,
         number: FileHandle,
         offset: u64,
-        mut take: impl FnMut(&Handle, &Entry<'_>) -> bool,
+        mut take: impl FnMut(&Handle, &DirEntry<'_>) -> bool,
     ) -> Result<(), Errno> {
         let handle = self.handles.get(number)?;
         let _alone = lock(&handle.reading);
@@ -80,7 +80,7 @@ impl Fs {
                 let Ok(stat) = statat(handle.node.fd(), &*real, AtFlags::SYMLINK_NOFOLLOW) else { continue };
                 (ino, kind) = (stat.st_ino, attr::kind(rustix::fs::FileType::from_raw_mode(stat.st_mode)));
             }
-            if take(&handle, &Entry { name, ino, kind, next: entry.next_entry_cookie() }) {
+            if take(&handle, &DirEntry { name, ino, kind, next: entry.next_entry_cookie() }) {
                 break;
             }
         }

@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex};
 
 use seawall_media::locks::lock;
 
-use super::sys::Entry;
+use super::sys::UringEntry;
 
 const EIO: i32 = 5;
 
 /// Where others leave entries that have their answers.
 pub struct Desk {
-    pub done: Mutex<Vec<&'static mut Entry>>,
+    pub done: Mutex<Vec<&'static mut UringEntry>>,
     /// Entries whose answer comes by the socket, by their request.
-    pub away: Mutex<HashMap<u64, &'static mut Entry>>,
+    pub away: Mutex<HashMap<u64, &'static mut UringEntry>>,
     pub wake: OwnedFd,
     /// The queue is not to be used.
     pub over: AtomicBool,
@@ -46,7 +46,7 @@ impl Desk {
     }
 
     /// Gives an entry back to the queue's thread.
-    pub fn hand_in(&self, entry: &'static mut Entry) {
+    pub fn hand_in(&self, entry: &'static mut UringEntry) {
         let mut done = lock(&self.done);
         done.push(entry);
         let is_first = done.len() == 1;
@@ -58,4 +58,4 @@ impl Desk {
 }
 
 /// An entry that has its answer, or nothing: another thread has it.
-pub type Answered = Option<&'static mut Entry>;
+pub type Answered = Option<&'static mut UringEntry>;

@@ -15,7 +15,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::abi::{INIT, InHeader, InitIn, OutHeader};
 use super::desk::{Answered, Desk};
-use super::sys::Entry;
+use super::sys::UringEntry;
 use crate::adapter::{Adapter, LONGEST_WRITE};
 use crate::fs::Fs;
 use crate::workers::Workers;
@@ -76,7 +76,7 @@ impl Forward {
     }
 
     /// Passes a request on. Never waits for who reads it, who may wait for what the queue has to give back.
-    pub fn send(&self, desk: &Arc<Desk>, entry: &'static mut Entry) -> Answered {
+    pub fn send(&self, desk: &Arc<Desk>, entry: &'static mut UringEntry) -> Answered {
         let head = entry.request();
         let fixed = (head.len as usize).saturating_sub(size_of::<InHeader>() + entry.data().len());
         let message =
@@ -196,8 +196,8 @@ mod tests {
         (Forward::on(ours, Workers::default()), theirs)
     }
 
-    fn request(unique: u64) -> &'static mut Entry {
-        let entry = Entry::new(4096);
+    fn request(unique: u64) -> &'static mut UringEntry {
+        let entry = UringEntry::new(4096);
         entry.ask(InHeader { len: size_of::<InHeader>() as u32, unique, ..InHeader::default() });
         entry
     }

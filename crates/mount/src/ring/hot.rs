@@ -11,27 +11,27 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::abi::{FSYNC_FDATASYNC, PAST, Sync, Transfer, WRITE_CACHE, WRITE_KILL_SUIDGID, Written};
 use super::desk::{Answered, Desk};
-use super::sys::Entry;
+use super::sys::UringEntry;
 use crate::fs::{Fs, How, Way};
 use crate::handle::Handle;
 use crate::rights::Changer;
 
-fn told(entry: &mut Entry, done: Result<usize, Errno>) {
+fn told(entry: &mut UringEntry, done: Result<usize, Errno>) {
     entry.answer(done.map_err(Errno::raw_os_error));
 }
 
-fn refused(entry: &'static mut Entry, error: Errno) -> Answered {
+fn refused(entry: &'static mut UringEntry, error: Errno) -> Answered {
     told(entry, Err(error));
     Some(entry)
 }
 
-fn transfer(entry: &Entry, fs: &Fs) -> Result<(Transfer, Arc<Handle>), Errno> {
+fn transfer(entry: &UringEntry, fs: &Fs) -> Result<(Transfer, Arc<Handle>), Errno> {
     let (what, _) = Transfer::read_from_prefix(entry.operation()).map_err(|_| Errno::INVAL)?;
     Ok((what, fs.handle(FileHandle(what.handle))?))
 }
 
 /// read(2).
-pub fn read(fs: &Arc<Fs>, desk: &Arc<Desk>, entry: &'static mut Entry) -> Answered {
+pub fn read(fs: &Arc<Fs>, desk: &Arc<Desk>, entry: &'static mut UringEntry) -> Answered {
     let (what, handle) = match transfer(entry, fs) {
         Ok(found) => found,
         Err(error) => return refused(entry, error),
@@ -59,7 +59,7 @@ pub fn read(fs: &Arc<Fs>, desk: &Arc<Desk>, entry: &'static mut Entry) -> Answer
     }
 }
 
-fn written(entry: &mut Entry, done: Result<usize, Errno>) {
+fn written(entry: &mut UringEntry, done: Result<usize, Errno>) {
     let done = done.map(|n| {
         let answer = Written { size: n as u32, padding: 0 };
         entry.room()[..size_of::<Written>()].copy_from_slice(answer.as_bytes());
@@ -69,7 +69,7 @@ fn written(entry: &mut Entry, done: Result<usize, Errno>) {
 }
 
 /// write(2).
-pub fn write(fs: &Arc<Fs>, desk: &Arc<Desk>, entry: &'static mut Entry) -> Answered {
+pub fn write(fs: &Arc<Fs>, desk: &Arc<Desk>, entry: &'static mut UringEntry) -> Answered {
     let (what, handle) = match transfer(entry, fs) {
         Ok(found) => found,
         Err(error) => return refused(entry, error),
@@ -95,7 +95,7 @@ pub fn write(fs: &Arc<Fs>, desk: &Arc<Desk>, entry: &'static mut Entry) -> Answe
 }
 
 /// fsync(2), fdatasync(2).
-pub fn sync(fs: &Arc<Fs>, desk: &Arc<Desk>, entry: &'static mut Entry) -> Answered {
+pub fn sync(fs: &Arc<Fs>, desk: &Arc<Desk>, entry: &'static mut UringEntry) -> Answered {
     let found = Sync::read_from_prefix(entry.operation()).map_err(|_| Errno::INVAL);
     let found = found.and_then(|(what, _)| Ok((what.how, fs.handle(FileHandle(what.handle))?)));
     let (scope, handle) = match found {

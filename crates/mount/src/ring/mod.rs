@@ -35,7 +35,7 @@ use seawall_media::locks::lock;
 pub use self::choice::FuseUring;
 use self::desk::{Answered, Desk};
 use self::forward::Forward;
-use self::sys::{Entry, Queue};
+use self::sys::{Queue, UringEntry};
 use crate::adapter::LONGEST_WRITE;
 use crate::fs::Fs;
 
@@ -150,7 +150,7 @@ struct Served {
 
 impl Served {
     fn serve(mut self, device: &OwnedFd, tell: &Sender<io::Result<()>>) -> io::Result<()> {
-        let entries = (0..DEPTH).map(|_| Entry::new(LONGEST_WRITE as usize)).collect();
+        let entries = (0..DEPTH).map(|_| UringEntry::new(LONGEST_WRITE as usize)).collect();
         let registered = self.queue.register(device.as_fd(), entries);
         let taken = registered.as_ref().map_or(0, |taken| *taken);
         let _ = tell.send(registered.map(drop));
@@ -184,7 +184,7 @@ impl Served {
             }
             // Not at once if the last one was refused: the kernel has no memory.
             if all > 0 && away >= all && !is_refused {
-                let entry = unused.pop().unwrap_or_else(|| Entry::new(LONGEST_WRITE as usize));
+                let entry = unused.pop().unwrap_or_else(|| UringEntry::new(LONGEST_WRITE as usize));
                 self.queue.add(entry)?;
                 all += 1;
             }
@@ -195,7 +195,7 @@ impl Served {
         }
     }
 
-    fn answered(&self, entry: &'static mut Entry) -> Answered {
+    fn answered(&self, entry: &'static mut UringEntry) -> Answered {
         let (fs, desk) = (&self.fs, &self.desk);
         match entry.request().opcode {
             abi::READ => hot::read(fs, desk, entry),

@@ -23,7 +23,7 @@ struct Vector {
 }
 
 /// A request, and room for its answer.
-pub struct Entry {
+pub struct UringEntry {
     header: Header,
     payload: Box<[u8]>,
     vectors: [Vector; 2],
@@ -32,9 +32,9 @@ pub struct Entry {
 }
 
 // SAFETY: the vectors point to what the entry owns itself.
-unsafe impl Send for Entry {}
+unsafe impl Send for UringEntry {}
 
-impl Entry {
+impl UringEntry {
     /// One with room for `longest` bytes.
     pub fn new(longest: usize) -> &'static mut Self {
         let nothing = || Vector { at: std::ptr::null_mut(), len: 0 };
@@ -96,19 +96,19 @@ impl Entry {
 #[derive(Default)]
 pub struct Arrived {
     /// Requests.
-    pub entries: Vec<&'static mut Entry>,
+    pub entries: Vec<&'static mut UringEntry>,
     /// Somebody has woken the queue.
     pub woken: bool,
     /// Entries that the kernel will not use again.
     pub gone: usize,
     /// New ones among them, which it has not taken.
-    pub unused: Vec<&'static mut Entry>,
+    pub unused: Vec<&'static mut UringEntry>,
     /// Why, the last one's.
     pub error: Option<io::Error>,
 }
 
 impl Arrived {
-    fn note(&mut self, entry: &'static mut Entry, result: i32) {
+    fn note(&mut self, entry: &'static mut UringEntry, result: i32) {
         if result == 0 {
             entry.is_known = true;
             return self.entries.push(entry);
@@ -152,7 +152,7 @@ impl Queue {
     pub fn register(
         &mut self,
         device: BorrowedFd<'_>,
-        entries: Vec<&'static mut Entry>,
+        entries: Vec<&'static mut UringEntry>,
     ) -> io::Result<usize> {
         let count = entries.len();
         self.ring.submitter().register_files_update(0, &[device.as_raw_fd()])?;
@@ -176,7 +176,7 @@ impl Queue {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn add(&mut self, entry: &'static mut Entry) -> io::Result<()> {
+    pub fn add(&mut self, entry: &'static mut UringEntry) -> io::Result<()> {
         self.push(REGISTER, entry)
     }
 
@@ -184,7 +184,7 @@ impl Queue {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn give(&mut self, entry: &'static mut Entry) -> io::Result<()> {
+    pub fn give(&mut self, entry: &'static mut UringEntry) -> io::Result<()> {
         self.push(COMMIT_AND_FETCH, entry)
     }
 
@@ -212,7 +212,7 @@ impl Queue {
                 (WOKEN, _) => arrived.woken = true,
                 (at, result) => {
                     // SAFETY: the address is that of an entry that `push` gave away; the kernel is done with it.
-                    let entry = unsafe { &mut *(at as *mut Entry) };
+                    let entry = unsafe { &mut *(at as *mut UringEntry) };
                     arrived.note(entry, result);
                 }
             }
@@ -235,7 +235,7 @@ impl Queue {
         self.submit(&poll.into())
     }
 
-    fn push(&mut self, command: u32, entry: &'static mut Entry) -> io::Result<()> {
+    fn push(&mut self, command: u32, entry: &'static mut UringEntry) -> io::Result<()> {
         const LEN_AT: usize = 24;
         let mut said = [0; 80];
         let commit = entry.header.place.commit;
@@ -282,8 +282,8 @@ mod tests {
         Queue::new(0, ENTRIES, wake).expect("io_uring")
     }
 
-    fn entries() -> Vec<&'static mut Entry> {
-        (0..ENTRIES).map(|_| Entry::new(4096)).collect()
+    fn entries() -> Vec<&'static mut UringEntry> {
+        (0..ENTRIES).map(|_| UringEntry::new(4096)).collect()
     }
 
     /// On a thread, for it may wait for ever.
@@ -311,7 +311,7 @@ mod tests {
         let mut queue = queue();
         let refused = queue.register(file.as_fd(), entries()).expect_err("not a FUSE device");
         assert!(matches!(refused.raw_os_error(), Some(95 | 25)), "{refused}");
-        queue.add(Entry::new(4096)).expect("pushed");
+        queue.add(UringEntry::new(4096)).expect("pushed");
         let again = queue.wait().expect("it says so");
         assert_eq!((again.entries.len(), again.gone, again.unused.len()), (0, 1, 1), "{:?}", again.error);
     }

@@ -10,7 +10,7 @@ use seawall_core::Errno;
 use super::close_dup::copied;
 use super::{entry, real_or};
 use crate::classify::{self, Intent, Kind};
-use crate::fdtable::{self, Entry, mark};
+use crate::fdtable::{self, FdEntry, mark};
 use crate::sys::{self, unsafe_call};
 use crate::{cached, errno};
 
@@ -48,7 +48,7 @@ pub fn control(fd: c_int, command: c_int, arg: usize) -> Result<usize, Errno> {
 }
 
 /// The open flags that were taken off this descriptor.
-fn stripped(entry: Entry) -> c_int {
+fn stripped(entry: FdEntry) -> c_int {
     let of = |mark, flag| if entry.has(mark) { flag } else { 0 };
     of(mark::SYNC, libc::O_SYNC) | of(mark::DSYNC, libc::O_DSYNC) | of(mark::DIRECT, libc::O_DIRECT)
 }

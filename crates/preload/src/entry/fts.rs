@@ -22,7 +22,7 @@ const PATH_MAX: usize = libc::PATH_MAX as usize;
 
 /// An entry, as `fts.h` has it.
 #[repr(C)]
-struct Entry {
+struct FtsEntry {
     cycle: *mut Self,
     parent: *mut Self,
     next: *mut Self,
@@ -49,8 +49,8 @@ struct Entry {
 /// A tree, as far as we look at it.
 #[repr(C)]
 struct Tree {
-    current: *mut Entry,
-    children: *mut Entry,
+    current: *mut FtsEntry,
+    children: *mut FtsEntry,
 }
 
 entry! {
@@ -61,9 +61,9 @@ entry! {
             fn(paths: *const *mut c_char, options: c_int, order: *const c_void) -> *mut Tree)
     }
 
-    fn fts_read | fts64_read (tree: *mut Tree) -> *mut Entry {
+    fn fts_read | fts64_read (tree: *mut Tree) -> *mut FtsEntry {
         loop {
-            let entry = real_or!(ptr::null_mut(), c"fts_read", fn(tree: *mut Tree) -> *mut Entry);
+            let entry = real_or!(ptr::null_mut(), c"fts_read", fn(tree: *mut Tree) -> *mut FtsEntry);
             if entry.is_null() || session::is_off() || errno::kept(|| is_shown(entry)) {
                 return entry;
             }
@@ -71,8 +71,8 @@ entry! {
         }
     }
 
-    fn fts_children | fts64_children (tree: *mut Tree, options: c_int) -> *mut Entry {
-        let first = real_or!(ptr::null_mut(), c"fts_children", fn(tree: *mut Tree, options: c_int) -> *mut Entry);
+    fn fts_children | fts64_children (tree: *mut Tree, options: c_int) -> *mut FtsEntry {
+        let first = real_or!(ptr::null_mut(), c"fts_children", fn(tree: *mut Tree, options: c_int) -> *mut FtsEntry);
         if first.is_null() || session::is_off() {
             return first;
         }
@@ -122,7 +122,7 @@ impl Drop for Led {
 ///
 /// # Safety
 /// As fts_read(3) returned it.
-unsafe fn is_shown(entry: *mut Entry) -> bool {
+unsafe fn is_shown(entry: *mut FtsEntry) -> bool {
     // SAFETY: the caller's.
     unsafe {
         if is_named(entry) {
@@ -142,35 +142,35 @@ unsafe fn is_shown(entry: *mut Entry) -> bool {
 }
 
 /// Goes on behind a guard.
-unsafe fn skip(tree: *mut Tree, entry: *mut Entry) {
+unsafe fn skip(tree: *mut Tree, entry: *mut FtsEntry) {
     // SAFETY: the caller's.
     unsafe {
         if (*entry).info == FTS_D
-            && let Some(set) = real!(c"fts_set", fn(*mut Tree, *mut Entry, c_int) -> c_int)
+            && let Some(set) = real!(c"fts_set", fn(*mut Tree, *mut FtsEntry, c_int) -> c_int)
         {
             set(tree, entry, FTS_SKIP);
         }
     }
 }
 
-fn name(entry: *mut Entry) -> *mut c_char {
-    entry.cast::<u8>().wrapping_add(offset_of!(Entry, name)).cast()
+fn name(entry: *mut FtsEntry) -> *mut c_char {
+    entry.cast::<u8>().wrapping_add(offset_of!(FtsEntry, name)).cast()
 }
 
 /// Takes the end off the name of a true file beside a guard. The length stays: it tells [`is_named`].
-unsafe fn shorten_name(entry: *mut Entry) {
+unsafe fn shorten_name(entry: *mut FtsEntry) {
     // SAFETY: the caller's: the name is as long, and longer than what stands behind it.
     unsafe { name(entry).add(usize::from((*entry).name_len) - SUFFIX_LEN).write(0) };
 }
 
 /// True if [`without_guards`] has shortened the name.
-unsafe fn is_named(entry: *mut Entry) -> bool {
+unsafe fn is_named(entry: *mut FtsEntry) -> bool {
     // SAFETY: the caller's.
     unsafe { libc::strlen(name(entry)) + SUFFIX_LEN == usize::from((*entry).name_len) }
 }
 
 /// And off the path, which ends with that name.
-unsafe fn shorten_path(entry: *mut Entry) {
+unsafe fn shorten_path(entry: *mut FtsEntry) {
     // SAFETY: the caller's: libc's buffer, which has the whole path.
     unsafe {
         let entry = &mut *entry;
@@ -181,10 +181,10 @@ unsafe fn shorten_path(entry: *mut Entry) {
 }
 
 /// The list of children without guards. Libc goes on with it, so the names of the true files are all that is changed.
-unsafe fn without_guards(tree: *mut Tree, first: *mut Entry) -> *mut Entry {
+unsafe fn without_guards(tree: *mut Tree, first: *mut FtsEntry) -> *mut FtsEntry {
     // SAFETY: libc's list, whose entries it gives free one by one.
     unsafe {
-        let mut at: *mut *mut Entry = &raw mut (*tree).children;
+        let mut at: *mut *mut FtsEntry = &raw mut (*tree).children;
         if *at != first {
             // The paths that the tree was opened with.
             return first;
@@ -207,7 +207,7 @@ unsafe fn without_guards(tree: *mut Tree, first: *mut Entry) -> *mut Entry {
 }
 
 /// How a child is shown whose directory was read last.
-unsafe fn child(entry: *mut Entry) -> Shown {
+unsafe fn child(entry: *mut FtsEntry) -> Shown {
     let mut room = [0; PATH_MAX];
     let mut len = 0;
     // SAFETY: the caller's; the directory is where the working directory reaches it.

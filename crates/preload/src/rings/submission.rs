@@ -20,7 +20,7 @@ pub struct Ring {
     flags: *const u32,
     dropped: *const u32,
     array: *const u32,
-    sqes: *mut Entry,
+    sqes: *mut Sqe,
     sqe_head: u32,
     sqe_tail: u32,
     bytes: usize,
@@ -30,7 +30,7 @@ const _: () = assert!(offset_of!(Ring, sqes) == 56 && offset_of!(Ring, at) == 80
 
 /// The kernel's `struct io_uring_sqe`.
 #[repr(C)]
-struct Entry {
+struct Sqe {
     opcode: u8,
     flags: u8,
     priority: u16,
@@ -41,7 +41,7 @@ struct Entry {
     call_flags: u32,
     rest: [u64; 4],
 }
-const _: () = assert!(size_of::<Entry>() == 64 && offset_of!(Entry, call_flags) == 28);
+const _: () = assert!(size_of::<Sqe>() == 64 && offset_of!(Sqe, call_flags) == 28);
 
 /// Names no file.
 const NO_FILE: i32 = -1;
@@ -146,7 +146,7 @@ impl Ring {
     }
 }
 
-impl Entry {
+impl Sqe {
     /// Holds what the entry writes. False if that is not known now: the descriptor of a request that waits for
     /// another, or for a worker, is looked up when it runs.
     fn announce(&mut self, follows: bool) -> bool {

@@ -91,7 +91,7 @@ fn list(ask: &Snaps) -> Result<()> {
     if ask.json {
         return show::json(&entries);
     }
-    let row = |e: &seawall_awr::Entry| {
+    let row = |e: &seawall_awr::SnapshotSummary| {
         vec![e.id.to_string(), clock::utc(e.wall_ms), e.target.clone(), e.label.clone()]
     };
     show::table(&["snapshot", "taken (UTC)", "of", "label"], &entries.iter().map(row).collect::<Vec<_>>());
