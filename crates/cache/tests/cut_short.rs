@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use memory::Memory;
-use seawall_cache::shared::{Cache, FileRef, Identity, Layout, Lookup, Offered, Owner};
+use seawall_cache::shared::{Cache, CachedFile, Identity, Layout, Lookup, Offered, OperationOwner};
 use seawall_media::sim::{Observer, Site, install};
 use seawall_sim::Rng;
 use seawall_sim::fiber::{self, Fiber, State};
@@ -51,7 +51,7 @@ impl Observer for Scene {
 
 impl Scene {
     /// A zone with these blocks of the file in it, read from the disk and synced there.
-    fn with(blocks: u32) -> (Rc<Self>, Rc<Cache>, FileRef) {
+    fn with(blocks: u32) -> (Rc<Self>, Rc<Cache>, CachedFile) {
         let memory = Memory::new(LAYOUT.total_bytes().expect("sane"), true);
         let (running, fuse, meanwhile) = (Cell::new(0), Cell::new(0), RefCell::default());
         let scene = Rc::new(Self { memory, running, fuse, meanwhile });
@@ -87,7 +87,7 @@ impl Scene {
     }
 
     /// The power is cut, and the zone found again.
-    fn cut(&self, rng: &Rng) -> (Cache, FileRef) {
+    fn cut(&self, rng: &Rng) -> (Cache, CachedFile) {
         self.memory.cut(rng, [2; 16]);
         let (cache, _) = Cache::recover(self.memory.region(), self.memory.boot()).expect("the zone");
         let file = enter(&cache);
@@ -95,7 +95,7 @@ impl Scene {
     }
 }
 
-fn enter(cache: &Cache) -> FileRef {
+fn enter(cache: &Cache) -> CachedFile {
     // Nothing is served while nobody watches.
     cache.watcher().store(1, SeqCst);
     cache.enter(&FILE).expect("room for a file").file
@@ -107,14 +107,14 @@ fn content(number: u32) -> Vec<u8> {
 }
 
 /// The block is missed, and offered.
-fn offer(cache: &Cache, file: FileRef, number: u32) -> Offered {
+fn offer(cache: &Cache, file: CachedFile, number: u32) -> Offered {
     let missed = cache.look_up(file, number, &mut content(0));
     let Lookup::Miss(Some(token)) = missed else { panic!("block {number}: {missed:?}") };
-    cache.offer(Owner::new(1, 1), &token, &content(number))
+    cache.offer(OperationOwner::new(1, 1), &token, &content(number))
 }
 
 /// Whether the block is there; then it is as it was.
-fn is_there(cache: &Cache, file: FileRef, number: u32) -> bool {
+fn is_there(cache: &Cache, file: CachedFile, number: u32) -> bool {
     let mut buffer = content(number + 1);
     let is_hit = cache.look_up(file, number, &mut buffer) == Lookup::Hit;
     assert!(!is_hit || buffer == content(number), "block {number} holds something else");
@@ -131,9 +131,9 @@ fn what_a_killed_writer_took_out_stays_out() {
             let (scene, cache, file) = Scene::with(2);
             let killed = Rc::clone(&cache);
             has_ended = scene.killed_at(step, move || {
-                let _never_ended = killed.begin_write(Owner::new(1, 1), file, 0..1);
+                let _never_ended = killed.begin_write(OperationOwner::new(1, 1), file, 0..1);
             });
-            cache.end_write(cache.begin_write(Owner::new(2, 1), file, 0..1));
+            cache.end_write(cache.begin_write(OperationOwner::new(2, 1), file, 0..1));
             let (cache, file) = scene.cut(&Rng::new(seed));
             assert!(!is_there(&cache, file, 0), "killed at step {step}, seed {seed}");
             assert!(is_there(&cache, file, 1), "nothing is found again");

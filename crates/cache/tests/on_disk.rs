@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_cache::set::Policy;
 use seawall_cache::shared::{
-    Cache, FAILURES_MAX, FileRef, FromDisk, Holding, Identity, Layout, Lookup, Off, Offered, OpenError, Owner,
+    Cache, CachedFile, FAILURES_MAX, FromDisk, Holding, Identity, Layout, Lookup, Off, Offered, OpenError,
+    OperationOwner,
 };
 use seawall_media::Region;
 
@@ -55,7 +56,7 @@ fn write(at: u64, block: &[u8]) -> bool {
 struct Scene {
     memory: File,
     cache: Cache,
-    file: FileRef,
+    file: CachedFile,
 }
 
 impl Scene {
@@ -88,13 +89,13 @@ impl Scene {
 
     fn offer(&self, number: u32) -> Offered {
         let Lookup::Miss(Some(token)) = self.look(number) else { panic!("{number} may not be filled") };
-        self.cache.offer(Owner::new(2, 1), &token, &content(number))
+        self.cache.offer(OperationOwner::new(2, 1), &token, &content(number))
     }
 
     fn bring(&self, write: impl Fn(u64, &[u8]) -> bool) -> Vec<Offered> {
         let (mut from, mut all, mut memory) = (0, Vec::new(), vec![0; 4096]);
         while let Some((staged, next)) = self.cache.next_staged(from) {
-            all.push(self.cache.bring(Owner::new(1, 1), &staged, &mut memory, &write));
+            all.push(self.cache.bring(OperationOwner::new(1, 1), &staged, &mut memory, &write));
             from = next;
         }
         all
@@ -140,11 +141,11 @@ fn what_is_offered_is_served_when_it_was_brought() {
 fn a_write_since_it_was_missed_makes_it_stale() {
     let scene = Scene::new();
     scene.offer(0);
-    scene.cache.end_write(scene.cache.begin_write(Owner::new(3, 1), scene.file, 0..1));
+    scene.cache.end_write(scene.cache.begin_write(OperationOwner::new(3, 1), scene.file, 0..1));
     assert_eq!(scene.bring(|_, _| panic!("it is not written")), [Offered::Stale]);
     scene.offer(0);
     let writes_meanwhile = |at, block: &[u8]| {
-        scene.cache.end_write(scene.cache.begin_write(Owner::new(3, 1), scene.file, 0..1));
+        scene.cache.end_write(scene.cache.begin_write(OperationOwner::new(3, 1), scene.file, 0..1));
         write(at, block)
     };
     assert_eq!(scene.bring(writes_meanwhile), [Offered::Stale]);
@@ -273,7 +274,7 @@ fn a_place_that_is_being_filled_stays_kept() {
         scene.cache.arrange(&scene.cache.arrangement());
         write(at, block)
     };
-    let offered = scene.cache.bring_early(Owner::new(1, 1), &token, &content(1), meanwhile);
+    let offered = scene.cache.bring_early(OperationOwner::new(1, 1), &token, &content(1), meanwhile);
     assert_eq!(offered, Offered::Admitted);
     assert_eq!(scene.cache.holdings()[&scene.file.slot], Holding { blocks: 1, kept: 1 });
 }

@@ -6,7 +6,7 @@ use std::fs::File;
 
 use common::{BOOT, identity, region, watched};
 use seawall_cache::set::{KEPT_MAX, Policy, WAYS};
-use seawall_cache::shared::{Cache, FileRef, Holding, Layout, Lookup, Offered, Owner};
+use seawall_cache::shared::{Cache, CachedFile, Holding, Layout, Lookup, Offered, OperationOwner};
 
 const LAYOUT: Layout = Layout { block_bytes: 4096, sets: 8, files: 4, operations: 8, staged: 0 };
 const PLACES: u32 = 8 * WAYS as u32;
@@ -19,7 +19,7 @@ fn create(memory: &File) -> Cache {
     common::create(memory, LAYOUT, false)
 }
 
-fn enter(cache: &Cache, inode: u64, policy: Policy) -> FileRef {
+fn enter(cache: &Cache, inode: u64, policy: Policy) -> CachedFile {
     let file = cache.enter(&identity(inode)).expect("room for a file").file;
     cache.set_policy(file, policy);
     file
@@ -29,7 +29,7 @@ fn content(number: u32) -> Vec<u8> {
     vec![number as u8; 4096]
 }
 
-fn is_there(cache: &Cache, file: FileRef, number: u32) -> bool {
+fn is_there(cache: &Cache, file: CachedFile, number: u32) -> bool {
     let mut buffer = content(number + 1);
     let is_hit = cache.look_up(file, number, &mut buffer) == Lookup::Hit;
     assert!(!is_hit || buffer == content(number));
@@ -37,26 +37,26 @@ fn is_there(cache: &Cache, file: FileRef, number: u32) -> bool {
 }
 
 /// Reads a block; what became of its offer if it was not there.
-fn read(cache: &Cache, file: FileRef, number: u32) -> Option<Offered> {
+fn read(cache: &Cache, file: CachedFile, number: u32) -> Option<Offered> {
     match cache.look_up(file, number, &mut content(number)) {
         Lookup::Hit => None,
         Lookup::Miss(token) => {
             let token = token.expect("a file that is served");
-            Some(cache.offer(Owner::new(1, 1), &token, &content(number)))
+            Some(cache.offer(OperationOwner::new(1, 1), &token, &content(number)))
         }
     }
 }
 
-fn count(cache: &Cache, file: FileRef, blocks: u32) -> usize {
+fn count(cache: &Cache, file: CachedFile, blocks: u32) -> usize {
     (0..blocks).filter(|number| is_there(cache, file, *number)).count()
 }
 
 /// Every block of so many, often.
-fn flood(cache: &Cache, file: FileRef, blocks: u32) {
+fn flood(cache: &Cache, file: CachedFile, blocks: u32) {
     (0..20).flat_map(|_| 0..blocks).for_each(|number| _ = read(cache, file, number));
 }
 
-fn held(cache: &Cache, file: FileRef) -> Holding {
+fn held(cache: &Cache, file: CachedFile) -> Holding {
     cache.holdings().get(&file.slot).copied().unwrap_or_default()
 }
 
@@ -137,7 +137,7 @@ fn the_places_of_blocks_that_died_are_not_kept() {
     let (kept, other) = (enter(&cache, 1, Policy::Keep), enter(&cache, 2, Policy::Default));
     flood(&cache, kept, PLACES * 4);
     let before = cache.arrangement();
-    cache.change(Owner::new(1, 1), kept, || ());
+    cache.change(OperationOwner::new(1, 1), kept, || ());
     let now = cache.arrangement();
     assert_ne!(before, now, "a new incarnation is told");
     cache.arrange(&now);
@@ -193,7 +193,7 @@ fn what_comes_early_takes_room_and_no_more() {
     let cache = create(&memory);
     let (file, other) = (enter(&cache, 1, Policy::Default), enter(&cache, 2, Policy::Default));
     let early = |file, number| match cache.look_up(file, number, &mut content(number)) {
-        Lookup::Miss(Some(token)) => cache.offer_early(Owner::new(1, 1), &token, &content(number)),
+        Lookup::Miss(Some(token)) => cache.offer_early(OperationOwner::new(1, 1), &token, &content(number)),
         other => panic!("{other:?}"),
     };
     let admitted = (0..PLACES * 4).filter(|number| early(file, *number) == Offered::Admitted).count();

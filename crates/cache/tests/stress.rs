@@ -12,7 +12,7 @@ use std::process::{Child, Command};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
-use seawall_cache::shared::{Cache, FileRef, Identity, Layout, Lookup, Owner};
+use seawall_cache::shared::{Cache, CachedFile, Identity, Layout, Lookup, OperationOwner};
 use seawall_media::Region;
 use seawall_sim::Rng;
 
@@ -97,12 +97,12 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    fn file(&self) -> FileRef {
-        FileRef { slot: 0, tenant: 1 }
+    fn file(&self) -> CachedFile {
+        CachedFile { slot: 0, tenant: 1 }
     }
 
-    fn owner(&self) -> Owner {
-        Owner::new(std::process::id(), self.thread as u32)
+    fn owner(&self) -> OperationOwner {
+        OperationOwner::new(std::process::id(), self.thread as u32)
     }
 
     fn step(&self) {
@@ -172,7 +172,7 @@ fn processes_that_are_killed_leave_no_old_block() {
     cache.watcher().store(1, SeqCst);
     let identity = Identity { fs: [1; 16], inode: 1, generation: 1, size: 1, mtime_ns: 1, ctime_ns: 1 };
     let file = cache.enter(&identity).expect("room").file;
-    assert_eq!(file, FileRef { slot: 0, tenant: 1 }, "what the processes are told");
+    assert_eq!(file, CachedFile { slot: 0, tenant: 1 }, "what the processes are told");
     let score = Score(map(dir, "score", Score::BYTES));
 
     let mut children: Vec<Child> = (0..PROCESSES).map(|process| start(dir, process)).collect();

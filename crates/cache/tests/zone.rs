@@ -9,16 +9,16 @@ use common::{BOOT, identity, region, watched};
 use seawall_cache::key::Block;
 use seawall_cache::set::Policy;
 use seawall_cache::shared::{
-    Cache, Entered, FAILURES_MAX, FileRef, Identity, Layout, Lookup, Off, Offered, OpenError, Owner, Version,
-    is_sampled,
+    Cache, CachedFile, Entered, FAILURES_MAX, Identity, Layout, Lookup, Off, Offered, OpenError,
+    OperationOwner, Version, is_sampled,
 };
 use seawall_cache::trace::Access;
 use seawall_media::Region;
 
 const LAYOUT: Layout = Layout { block_bytes: 4096, sets: 4, files: 2, operations: 8, staged: 0 };
 
-fn owner() -> Owner {
-    Owner::new(1, 1)
+fn owner() -> OperationOwner {
+    OperationOwner::new(1, 1)
 }
 
 fn memory() -> File {
@@ -38,7 +38,7 @@ fn block(byte: u8) -> Vec<u8> {
 }
 
 /// What the cache has of a block.
-fn look(cache: &Cache, file: FileRef, number: u32) -> Option<u8> {
+fn look(cache: &Cache, file: CachedFile, number: u32) -> Option<u8> {
     let mut buffer = block(0);
     let hit = cache.look_up(file, number, &mut buffer) == Lookup::Hit;
     hit.then(|| {
@@ -47,12 +47,12 @@ fn look(cache: &Cache, file: FileRef, number: u32) -> Option<u8> {
     })
 }
 
-fn fill(cache: &Cache, file: FileRef, number: u32, byte: u8) -> Offered {
+fn fill(cache: &Cache, file: CachedFile, number: u32, byte: u8) -> Offered {
     let Lookup::Miss(token) = cache.look_up(file, number, &mut block(0)) else { panic!("it is there") };
     token.map_or(Offered::Stale, |token| cache.offer(owner(), &token, &block(byte)))
 }
 
-fn write(cache: &Cache, file: FileRef, number: u32) {
+fn write(cache: &Cache, file: CachedFile, number: u32) {
     let writing = cache.begin_write(owner(), file, number..number + 1);
     cache.end_write(writing);
 }
@@ -146,7 +146,7 @@ fn a_failed_sync_ends_the_service_of_its_file() {
 }
 
 /// Leaves a change half done, as a process that is killed in it does.
-fn die_changing(cache: &Cache, dead: Owner, file: FileRef) {
+fn die_changing(cache: &Cache, dead: OperationOwner, file: CachedFile) {
     let change = || cache.change(dead, file, || std::panic::resume_unwind(Box::new(())));
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(change)).is_err());
 }
@@ -156,7 +156,7 @@ fn marks_of_the_dead_are_wiped_and_those_of_the_living_are_not() {
     let memory = memory();
     let cache = create(&memory, false);
     let file = enter(&cache, 1).file;
-    let (dead, closed) = (Owner::new(2, 1), Lookup::Miss(None));
+    let (dead, closed) = (OperationOwner::new(2, 1), Lookup::Miss(None));
     let reap = || cache.reap(|owner| owner == dead).operations;
 
     let _killed = cache.begin_write(dead, file, 3..4);

@@ -18,7 +18,7 @@ use rustix::io::{ReadWriteFlags, pread, preadv2};
 use seawall_cache::front::change::{self, Inode, Opened, Span};
 use seawall_cache::front::read::{How, Source};
 use seawall_cache::front::word::{Word, mark};
-use seawall_cache::shared::{Cache, Owner, Version};
+use seawall_cache::shared::{Cache, OperationOwner, Version};
 use seawall_core::Errno;
 use seawall_stats::{Class, Event};
 
@@ -27,9 +27,9 @@ use crate::node::Node;
 
 impl Log {
     /// The calling thread, as an owner of the zone's operations: by this the daemon tells whether it lives.
-    fn owner(&self) -> Option<Owner> {
+    fn owner(&self) -> Option<OperationOwner> {
         let generation = self.engine.shm().client(self.slot())?.generation().load(Acquire);
-        Some(Owner::of_client(self.slot(), generation, self.thread()))
+        Some(OperationOwner::of_client(self.slot(), generation, self.thread()))
     }
 
     /// Runs a write to a node, or any other change of its content.
@@ -65,7 +65,7 @@ impl Log {
     }
 
     /// The calling thread, as a reader.
-    pub fn reader(&self) -> Option<Owner> {
+    pub fn reader(&self) -> Option<OperationOwner> {
         self.owner()
     }
 }
@@ -101,7 +101,7 @@ impl Opened for Open<'_> {
         Some((self.node.dev, self.node.ino))
     }
 
-    fn who(&self) -> Option<Owner> {
+    fn who(&self) -> Option<OperationOwner> {
         self.log.owner()
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use seawall_cache::front::word::Answer;
-use seawall_cache::shared::{Cache, FileRef as CacheFile};
+use seawall_cache::shared::{Cache, CachedFile};
 use seawall_core::client::{Course, Entered};
 use seawall_core::policy::{self, Manage};
 use seawall_core::{Engine, Owner};
@@ -86,7 +86,7 @@ impl Log {
         let (entered, disk) = self.daemon.enter(fd);
         disk.into_iter().flatten().for_each(stored::know);
         match entered {
-            Entered::File { slot, tenant } => Answer::File(CacheFile { slot, tenant }),
+            Entered::File { slot, tenant } => Answer::File(CachedFile { slot, tenant }),
             Entered::Never => Answer::Never,
             Entered::NotNow => Answer::NotNow,
         }

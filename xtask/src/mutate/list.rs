@@ -476,7 +476,7 @@ mutants! {
         "cache: disk: a block is brought twice":
             "if set.which(word, |way| set.key(way).load(Acquire) == key) != 0 {" => "if set.which(word, |way| set.key(way).load(Acquire) == key) != 0 && !{m} {",
         "cache: disk: places of the dead stay taken":
-            "Owner::from_word(now).is_some_and(&is_dead)" => "Owner::from_word(now).is_some_and(&is_dead) && !{m}",
+            "OperationOwner::from_word(now).is_some_and(&is_dead)" => "OperationOwner::from_word(now).is_some_and(&is_dead) && !{m}",
         "cache: disk: a write that failed is not counted":
             "Offered::Failed => self.count_disk_error()," => "Offered::Failed if !{m} => self.count_disk_error(),",
         "cache: disk: a block is ready before it is copied":

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use rustix::fs::OFlags;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
-use seawall_cache::shared::{Cache, FileRef, Identity, Layout, Lookup, Offered, Owner};
+use seawall_cache::shared::{Cache, CachedFile, Identity, Layout, Lookup, Offered, OperationOwner};
 use seawall_media::Region;
 
 const BLOCK: usize = 8192;
@@ -32,7 +32,7 @@ struct Bench {
     cached: File,
     direct: File,
     cache: Cache,
-    file: FileRef,
+    file: CachedFile,
     buffer: Box<Buffer>,
     at: u32,
 }
@@ -87,7 +87,7 @@ impl Bench {
     fn announced_write(&mut self) -> io::Result<()> {
         let at = u64::from(self.next()) * BLOCK as u64;
         let number = self.at + BLOCKS;
-        let writing = self.cache.begin_write(Owner::new(1, 1), self.file, number..number + 1);
+        let writing = self.cache.begin_write(OperationOwner::new(1, 1), self.file, number..number + 1);
         let written = self.cached.write_all_at(&self.buffer.0, at);
         self.cache.end_write(writing);
         written
@@ -117,7 +117,7 @@ fn content(number: u32) -> Vec<u8> {
 }
 
 /// A cache that holds every block: it has room for four times as many, so no set overflows.
-fn filled_cache() -> io::Result<(Cache, FileRef)> {
+fn filled_cache() -> io::Result<(Cache, CachedFile)> {
     let layout = Layout::for_zone(u64::from(BLOCKS) * BLOCK as u64 * 4, BLOCK as u32);
     let layout = layout.ok_or(io::Error::other("no such zone"))?;
     let bytes = layout.total_bytes().unwrap_or(0) as u64;
@@ -134,7 +134,7 @@ fn filled_cache() -> io::Result<(Cache, FileRef)> {
         let Lookup::Miss(Some(token)) = cache.look_up(file, number, &mut content(0)) else {
             return Err(io::Error::other("no token"));
         };
-        let offered = cache.offer(Owner::new(1, 1), &token, &content(number));
+        let offered = cache.offer(OperationOwner::new(1, 1), &token, &content(number));
         if offered != Offered::Admitted {
             return Err(io::Error::other(format!("block {number}: {offered:?}")));
         }

@@ -6,7 +6,7 @@
 use core::ops::Range;
 
 use super::word::{Is, Word};
-use crate::shared::{Cache, Cell, FileRef, Owner, Version};
+use crate::shared::{Cache, CachedFile, Cell, OperationOwner, Version};
 
 /// A file by device and inode.
 pub type Inode = (u64, u64);
@@ -20,7 +20,7 @@ pub trait Opened {
     /// The file itself; `None` if it is not open any more.
     fn inode(&self) -> Option<Inode>;
     /// Who is calling; `None` if nobody could tell whether he lives.
-    fn who(&self) -> Option<Owner>;
+    fn who(&self) -> Option<OperationOwner>;
 }
 
 /// What a write touches.
@@ -63,7 +63,7 @@ enum Begun {
     /// It is counted.
     Counted(Cell),
     /// It is to be announced.
-    Entered(FileRef),
+    Entered(CachedFile),
 }
 
 #[inline]
@@ -102,8 +102,8 @@ fn look_again(cache: &Cache, file: &impl Opened, word: Word, now: Version) -> Op
 
 fn announced<R>(
     cache: &Cache,
-    who: impl FnOnce() -> Option<Owner>,
-    file: FileRef,
+    who: impl FnOnce() -> Option<OperationOwner>,
+    file: CachedFile,
     span: Span,
     op: impl FnOnce() -> R,
 ) -> R {
@@ -140,7 +140,7 @@ fn blocks(cache: &Cache, span: Span) -> Option<Range<u32>> {
 pub fn change<R>(
     cache: &Cache,
     (dev, ino): Inode,
-    who: impl FnOnce() -> Option<Owner>,
+    who: impl FnOnce() -> Option<OperationOwner>,
     op: impl FnOnce() -> R,
 ) -> R {
     let (cell, mut version) = (cache.cell(dev, ino), Version::default());

@@ -16,7 +16,7 @@
 use seawall_stats::{Class, Event, ticks};
 
 use crate::set::Policy;
-use crate::shared::{Cache, FileRef, Lookup, Offered, Owner, Token, is_counted};
+use crate::shared::{Cache, CachedFile, Lookup, Offered, OperationOwner, Token, is_counted};
 
 /// The most blocks of a read that goes through the cache.
 pub const BLOCKS_MAX: usize = 32;
@@ -84,9 +84,9 @@ pub struct Reader<'a> {
     /// The zone.
     pub cache: &'a Cache,
     /// Who reads.
-    pub who: Owner,
+    pub who: OperationOwner,
     /// What.
-    pub file: FileRef,
+    pub file: CachedFile,
     /// Of it.
     pub run: Run,
     /// It is part of a [stream](super::sequential).

@@ -1,6 +1,6 @@
 //! What is remembered of an open file, in one word.
 
-use crate::shared::{Cell, FileRef, Version};
+use crate::shared::{CachedFile, Cell, Version};
 
 /// A word; zero says nothing.
 ///
@@ -38,7 +38,7 @@ pub enum Is {
     /// A regular file that was not entered when its cell had this version.
     Plain(Cell, Version),
     /// A file in a slot of the cache.
-    Entered(FileRef),
+    Entered(CachedFile),
     /// No regular file, or nothing can be done with it.
     Other,
 }
@@ -47,7 +47,7 @@ pub enum Is {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
     /// It is.
-    Through(FileRef),
+    Through(CachedFile),
     /// Not this time.
     Not,
     /// Not this time either, and a pause has become shorter by it.
@@ -60,7 +60,7 @@ pub enum Reads {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// It is.
-    File(FileRef),
+    File(CachedFile),
     /// It is not to be.
     Never,
     /// It cannot be now.
@@ -94,7 +94,7 @@ impl Word {
     }
 
     /// The same descriptor, its file in a slot. Slots have 24 bits at most, as there are 65,536.
-    pub const fn entered(self, file: FileRef, marks: u64) -> Self {
+    pub const fn entered(self, file: CachedFile, marks: u64) -> Self {
         let name = (file.slot as u64 & 0xff_ffff) << 24 | (file.tenant as u64) << 48;
         Self(2 | (self.0 | marks) & mark::ALL | name)
     }
@@ -113,7 +113,7 @@ impl Word {
                 Cell::from_number((self.0 >> 8) as u16),
                 Version::from_number((self.0 >> 24) as u32),
             ),
-            2 => Is::Entered(FileRef {
+            2 => Is::Entered(CachedFile {
                 slot: (self.0 >> 24) as u32 & 0xff_ffff,
                 tenant: (self.0 >> 48) as u16,
             }),
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(plain.is(), Is::Plain(cell, version));
         let later = Version::from_number(7);
         assert_eq!(plain.seen(later).is(), Is::Plain(cell, later));
-        let file = FileRef { slot: 65_535, tenant: 0xffff };
+        let file = CachedFile { slot: 65_535, tenant: 0xffff };
         let entered = plain.entered(file, 0);
         assert_eq!((entered.is(), entered.reads()), (Is::Entered(file), Reads::Ask), "found is not told");
         assert_eq!(entered.answered(Answer::File(file)).reads(), Reads::Through(file));

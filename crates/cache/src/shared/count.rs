@@ -11,7 +11,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use seawall_media::mix;
 
 use super::format::FileRecord;
-use super::{Cache, FileRef};
+use super::{Cache, CachedFile};
 
 /// One read in so many is counted, for that many.
 pub const ONE_READ_IN: u64 = 64;
@@ -26,7 +26,7 @@ pub fn is_counted(ticks: u64) -> bool {
 impl Cache {
     /// A read that [is counted](is_counted) found so many blocks, or went to the disk so often.
     #[cold]
-    pub fn count_read(&self, file: FileRef, hits: u64, misses: u64) {
+    pub fn count_read(&self, file: CachedFile, hits: u64, misses: u64) {
         let Some(at) = self.file_at(file.slot) else { return };
         for (field, n) in [(FileRecord::HITS, hits), (FileRecord::MISSES, misses)] {
             if n > 0 {
@@ -37,7 +37,7 @@ impl Cache {
 
     /// Nothing is counted yet.
     #[cfg(feature = "std")]
-    pub(super) fn count_anew(&self, file: FileRef) {
+    pub(super) fn count_anew(&self, file: CachedFile) {
         let Some(at) = self.file_at(file.slot) else { return };
         for field in [FileRecord::HITS, FileRecord::MISSES] {
             self.region.u64(at + field).store(0, Relaxed);

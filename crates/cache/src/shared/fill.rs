@@ -18,7 +18,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use seawall_media::{Striped, fence};
 
-use super::operation::{Doing, Operation, Owner};
+use super::operation::{Doing, Operation, OperationOwner};
 use super::view::{Set, entry_sum, key};
 use super::word::{SetWord, Tag};
 use super::{Cache, Token};
@@ -57,7 +57,7 @@ impl Cache {
     ///
     /// # Panics
     /// If `bytes` is not one block long.
-    pub fn offer(&self, owner: Owner, token: &Token, bytes: &[u8]) -> Offered {
+    pub fn offer(&self, owner: OperationOwner, token: &Token, bytes: &[u8]) -> Offered {
         self.sample_read(token.block());
         self.offer_as(owner, token, bytes, false)
     }
@@ -66,7 +66,7 @@ impl Cache {
     ///
     /// # Panics
     /// If `bytes` is not one block long.
-    pub fn offer_early(&self, owner: Owner, token: &Token, bytes: &[u8]) -> Offered {
+    pub fn offer_early(&self, owner: OperationOwner, token: &Token, bytes: &[u8]) -> Offered {
         self.offer_as(owner, token, bytes, true)
     }
 
@@ -77,7 +77,7 @@ impl Cache {
     /// If `bytes` is not one block long.
     pub fn bring_early(
         &self,
-        owner: Owner,
+        owner: OperationOwner,
         token: &Token,
         bytes: &[u8],
         write: impl FnOnce(u64, &[u8]) -> bool,
@@ -97,7 +97,7 @@ impl Cache {
         offered
     }
 
-    fn offer_as(&self, owner: Owner, token: &Token, bytes: &[u8], is_early: bool) -> Offered {
+    fn offer_as(&self, owner: OperationOwner, token: &Token, bytes: &[u8], is_early: bool) -> Offered {
         let (set, way) = match self.choose_for(token, bytes, is_early) {
             Ok(place) => place,
             Err(why) => return why,
@@ -131,7 +131,7 @@ impl Cache {
     /// Fills a place with what `put` puts there: it returns its checksum, or nothing if it could not.
     pub(super) fn fill_place<'a>(
         &'a self,
-        owner: Owner,
+        owner: OperationOwner,
         token: &Token,
         (set, way): (Set<'a>, usize),
         put: impl FnOnce(Set<'a>, usize) -> Option<u32>,

@@ -16,7 +16,7 @@ use seawall_media::Striped;
 
 use super::view::{Set, entry_sum, key};
 use super::word::{SetWord, Tag};
-use super::{Cache, FileRef, FromDisk};
+use super::{Cache, CachedFile, FromDisk};
 use crate::key::Block;
 
 /// What became of a look.
@@ -33,7 +33,7 @@ pub enum Lookup {
 /// write to the block's set, and as long as the file is the same.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Token {
-    pub(super) file: FileRef,
+    pub(super) file: CachedFile,
     pub(super) number: u32,
     pub(super) incarnation: u32,
     pub(super) version: u64,
@@ -69,7 +69,7 @@ impl Cache {
     /// # Panics
     /// If `into` is not one block long.
     #[inline]
-    pub fn look_up(&self, file: FileRef, number: u32, into: &mut [u8]) -> Lookup {
+    pub fn look_up(&self, file: CachedFile, number: u32, into: &mut [u8]) -> Lookup {
         assert_eq!(into.len(), self.layout.block_bytes as usize, "a block's buffer");
         let now = self.file(file);
         if !now.is_open() || !self.is_serving() {
@@ -103,7 +103,7 @@ impl Cache {
     }
 
     /// As [`look_up`](Self::look_up), and nothing is copied: whether the block is there now.
-    pub fn look(&self, file: FileRef, number: u32) -> Lookup {
+    pub fn look(&self, file: CachedFile, number: u32) -> Lookup {
         let now = self.file(file);
         if !now.is_open() || !self.is_serving() {
             return Lookup::Miss(None);
@@ -149,7 +149,7 @@ impl Cache {
 
     /// A miss, with a token if the block may be filled: its file is open and nobody is writing to its set. Taken
     /// anew, for what was seen before may be long ago.
-    fn miss(&self, set: Set<'_>, file: FileRef, number: u32) -> Lookup {
+    fn miss(&self, set: Set<'_>, file: CachedFile, number: u32) -> Lookup {
         // The file's word before the set's: a change that begins in between makes another incarnation, and one
         // that is under way keeps the file closed.
         let now = self.file(file);

@@ -45,7 +45,7 @@ impl FromDisk {
 
 /// A file of the cache: its slot, and which of the slot's tenants is meant. Who kept one for too long gets nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FileRef {
+pub struct CachedFile {
     /// The slot.
     pub slot: u32,
     /// Counts the slot's tenants.

@@ -63,10 +63,10 @@ pub use format::{FORMAT_VERSION, FileRecord, Header, Identity};
 pub use join::OpenError;
 pub use layout::Layout;
 pub use lookup::{Lookup, Token};
-pub use mapped::{Cache, FileRef, FromDisk, ReadAt};
+pub use mapped::{Cache, CachedFile, FromDisk, ReadAt};
 #[cfg(feature = "std")]
 pub use open::Recovered;
-pub use operation::Owner;
+pub use operation::OperationOwner;
 #[cfg(feature = "std")]
 pub use policy::{Arrangement, Holding};
 pub use reap::Reaped;

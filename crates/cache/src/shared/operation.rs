@@ -12,11 +12,11 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use super::Cache;
 use super::format::OPERATION_BYTES;
 
-/// Who does something: a process and a thread of it. Never 0.
+/// Who does an operation: a process and a thread of it. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owner(u64);
+pub struct OperationOwner(u64);
 
-impl Owner {
+impl OperationOwner {
     /// A thread of a process; both as the kernel numbers them.
     pub fn new(process: u32, thread: u32) -> Self {
         Self(u64::from(process.max(1)) << 32 | u64::from(thread))
@@ -94,8 +94,8 @@ impl<'a> OperationEntry<'a> {
     }
 
     /// Who has it.
-    pub fn owner(self) -> Option<Owner> {
-        Owner::from_word(self.word(0).load(Acquire))
+    pub fn owner(self) -> Option<OperationOwner> {
+        OperationOwner::from_word(self.word(0).load(Acquire))
     }
 
     /// What its owner does, if it says so yet.
@@ -145,7 +145,7 @@ impl Operation<'_> {
 
 impl Cache {
     /// Claims an entry and says what is done. `None` if all are taken.
-    pub(super) fn begin(&self, owner: Owner, doing: Doing) -> Option<Operation<'_>> {
+    pub(super) fn begin(&self, owner: OperationOwner, doing: Doing) -> Option<Operation<'_>> {
         let count = self.layout.operations;
         let first = owner.spread() % count;
         let numbers = (first..count).chain(0..first);

@@ -29,7 +29,7 @@ mod arranged {
     use crate::set::{Policy, WAYS, kept_max};
     use crate::shared::view::Set;
     use crate::shared::word::FileWord;
-    use crate::shared::{Cache, FileRecord, FileRef};
+    use crate::shared::{Cache, CachedFile, FileRecord};
 
     /// By incarnation, the policies of all files whose blocks may be there and which have one.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ mod arranged {
     impl Cache {
         /// From now on this is the file's policy. One that is to be left alone is not served before it has another. What is
         /// there already is told when the places are [arranged](Self::arrange). The daemon's alone.
-        pub fn set_policy(&self, file: FileRef, policy: Policy) {
+        pub fn set_policy(&self, file: CachedFile, policy: Policy) {
             let Some(at) = self.file_at(file.slot) else { return };
             if self.policy(file.slot) != policy {
                 self.region.u32(at + FileRecord::POLICY).store(policy.number(), SeqCst);
@@ -84,7 +84,7 @@ mod arranged {
         /// What is there of each file, by slot: of those that are served, or would be if nothing were in the way. A walk
         /// through the whole index.
         pub fn holdings(&self) -> HashMap<u32, Holding> {
-            let slot = |file: FileRef| (self.file(file).incarnation(), file.slot);
+            let slot = |file: CachedFile| (self.file(file).incarnation(), file.slot);
             let slots: HashMap<u32, u32> = self.tenants().map(|tenant| slot(tenant.file)).collect();
             let mut holdings: HashMap<u32, Holding> = HashMap::new();
             for set in self.sets() {

@@ -12,7 +12,7 @@ use core::ops::Range;
 use core::sync::atomic::Ordering::SeqCst;
 
 use super::Cache;
-use super::operation::{Doing, Owner};
+use super::operation::{Doing, OperationOwner};
 use super::view::Set;
 use super::word::FileWord;
 use crate::key::Block;
@@ -27,7 +27,7 @@ pub struct Reaped {
 impl Cache {
     /// Tidies up after all owners that are dead. A process id that was used again counts as alive: what its former
     /// holder left is found when that one has ended too.
-    pub fn reap(&self, is_dead: impl Fn(Owner) -> bool) -> Reaped {
+    pub fn reap(&self, is_dead: impl Fn(OperationOwner) -> bool) -> Reaped {
         let mut reaped = Reaped::default();
         for (number, entry) in self.entries() {
             if !entry.owner().is_some_and(&is_dead) {
@@ -67,12 +67,12 @@ impl Cache {
     }
 
     /// Takes the marks of the dead off the sets of these blocks; false if some are left.
-    fn wipe_sets(&self, slot: u32, blocks: &Range<u32>, is_dead: &impl Fn(Owner) -> bool) -> bool {
+    fn wipe_sets(&self, slot: u32, blocks: &Range<u32>, is_dead: &impl Fn(OperationOwner) -> bool) -> bool {
         let left = self.sets_of(slot, blocks).filter(|(set, _)| !self.wipe_set(*set, is_dead));
         left.count() == 0
     }
 
-    fn wipe_set(&self, set: Set<'_>, is_dead: &impl Fn(Owner) -> bool) -> bool {
+    fn wipe_set(&self, set: Set<'_>, is_dead: &impl Fn(OperationOwner) -> bool) -> bool {
         let word = set.load();
         if word.writers() == 0 {
             return true;
@@ -82,7 +82,7 @@ impl Cache {
             && set.word().compare_exchange(word.0, wiped.0, SeqCst, SeqCst).is_ok()
     }
 
-    fn is_being_written(&self, set: Set<'_>, is_dead: &impl Fn(Owner) -> bool) -> bool {
+    fn is_being_written(&self, set: Set<'_>, is_dead: &impl Fn(OperationOwner) -> bool) -> bool {
         self.living(is_dead).any(|doing| match doing {
             Doing::Write { slot, blocks } => {
                 blocks.into_iter().any(|number| self.set_of(Block { file: slot, number }).is_same(set))
@@ -92,7 +92,7 @@ impl Cache {
     }
 
     /// The same for a file.
-    fn wipe_file(&self, slot: u32, is_dead: &impl Fn(Owner) -> bool) -> bool {
+    fn wipe_file(&self, slot: u32, is_dead: &impl Fn(OperationOwner) -> bool) -> bool {
         let Some(word) = self.file_word(slot) else { return true };
         let now = FileWord(word.load(SeqCst));
         if now.changers() == 0 {
@@ -103,8 +103,8 @@ impl Cache {
     }
 
     /// What is done by owners that are alive.
-    fn living(&self, is_dead: &impl Fn(Owner) -> bool) -> impl Iterator<Item = Doing> {
-        let is_alive = move |owner: Option<Owner>| owner.is_some_and(|owner| !is_dead(owner));
+    fn living(&self, is_dead: &impl Fn(OperationOwner) -> bool) -> impl Iterator<Item = Doing> {
+        let is_alive = move |owner: Option<OperationOwner>| owner.is_some_and(|owner| !is_dead(owner));
         self.entries()
             .filter(move |(_, entry)| is_alive(entry.owner()))
             .filter_map(|(_, entry)| entry.doing())

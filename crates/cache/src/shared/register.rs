@@ -18,14 +18,14 @@ use core::sync::atomic::Ordering::SeqCst;
 use super::format::{FileRecord, Identity};
 use super::unannounced::Cell;
 use super::word::FileWord;
-use super::{Cache, FileRef};
+use super::{Cache, CachedFile};
 use crate::set::Policy;
 
 /// A file that is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entered {
     /// What it is called.
-    pub file: FileRef,
+    pub file: CachedFile,
     /// What the cache has of it from before is served.
     pub is_warm: bool,
 }
@@ -34,7 +34,7 @@ pub struct Entered {
 #[derive(Clone, Copy, Debug)]
 pub struct Tenant {
     /// What it is called.
-    pub file: FileRef,
+    pub file: CachedFile,
     /// Its entry.
     pub record: FileRecord,
     /// Somebody [distrusts](Cache::distrust) it.
@@ -46,14 +46,14 @@ pub struct Tenant {
 /// A file that can be found by those who write it, and is not served yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Preparing {
-    file: FileRef,
+    file: CachedFile,
     cell: Cell,
     is_served: bool,
 }
 
 impl Preparing {
     /// What it is called.
-    pub fn file(&self) -> FileRef {
+    pub fn file(&self) -> CachedFile {
         self.file
     }
 
@@ -124,7 +124,7 @@ impl Cache {
     }
 
     /// Whoever distrusted a file is gone when it has left; but what is there of it is not to be believed.
-    fn trust_again(&self, file: FileRef, who: &Identity) {
+    fn trust_again(&self, file: CachedFile, who: &Identity) {
         let record = self.record(file.slot);
         let word = FileWord(record.word);
         if record.dev == 0 && word.has(FileWord::DISTRUSTED) && !word.has(FileWord::SERVED) {
@@ -134,11 +134,11 @@ impl Cache {
     }
 
     /// The entry of a file that was noted.
-    fn noted(&self, who: &Identity) -> Option<FileRef> {
+    fn noted(&self, who: &Identity) -> Option<CachedFile> {
         let is_it = |record: &FileRecord| FileWord(record.word).has(FileWord::USED) && record.is(who);
         let mut slots = (0..self.layout.files).map(|slot| (slot, self.record(slot)));
         let (slot, record) = slots.find(|(_, record)| is_it(record))?;
-        Some(FileRef { slot, tenant: FileWord(record.word).tenant() })
+        Some(CachedFile { slot, tenant: FileWord(record.word).tenant() })
     }
 
     /// Forgets a file's entry other than this one.
@@ -149,7 +149,7 @@ impl Cache {
     }
 
     /// A new entry for a file: a free one, or that of one that nobody uses now, the one that was noted first.
-    fn place_for(&self, who: &Identity) -> Option<FileRef> {
+    fn place_for(&self, who: &Identity) -> Option<CachedFile> {
         let slots = || (0..self.layout.files).map(move |slot| (slot, self.record(slot)));
         let is_used = |record: &FileRecord| FileWord(record.word).has(FileWord::USED);
         let free = slots().find(|(_, record)| !is_used(record));
@@ -161,7 +161,7 @@ impl Cache {
         Some(self.place_in(slot, &record, who))
     }
 
-    fn place_in(&self, slot: u32, record: &FileRecord, who: &Identity) -> FileRef {
+    fn place_in(&self, slot: u32, record: &FileRecord, who: &Identity) -> CachedFile {
         let vacated = FileWord(record.word).vacated();
         if let (Some(word), Some(at)) = (self.file_word(slot), self.file_at(slot)) {
             // The former tenant is gone, durably, before its entry is written over.
@@ -172,13 +172,13 @@ impl Cache {
             self.region.u64(at + 8).store(0, SeqCst);
             self.flush(at, FileRecord::BYTES);
         }
-        let file = FileRef { slot, tenant: vacated.tenant() };
+        let file = CachedFile { slot, tenant: vacated.tenant() };
         self.take_over(file, who);
         file
     }
 
     /// The entry is another file's from now on, of which nothing is there.
-    fn take_over(&self, file: FileRef, who: &Identity) {
+    fn take_over(&self, file: CachedFile, who: &Identity) {
         let incarnation = self.new_incarnation();
         // Distrusted it stays: by one who found it, for all we know.
         let anew = |word: FileWord| {
@@ -193,7 +193,7 @@ impl Cache {
     }
 
     /// Says what the database uses a file for.
-    pub fn set_class(&self, file: FileRef, class: u32) {
+    pub fn set_class(&self, file: CachedFile, class: u32) {
         if let Some(at) = self.file_at(file.slot) {
             self.region.u32(at + FileRecord::CLASS).store(class, SeqCst);
         }
@@ -201,7 +201,7 @@ impl Cache {
 
     /// Nobody uses a file any more. `now` was asked of it at `now_ns`, nanoseconds since the epoch, while everybody
     /// who writes it still said so.
-    pub fn leave(&self, file: FileRef, now: &Identity, now_ns: i64) {
+    pub fn leave(&self, file: CachedFile, now: &Identity, now_ns: i64) {
         if self.file(file).has(FileWord::SUSPENDED) {
             // What somebody wrote without a word is in its times now.
             self.resume(file, false);
@@ -215,7 +215,7 @@ impl Cache {
     }
 
     /// A file is gone.
-    pub fn forget(&self, file: FileRef) {
+    pub fn forget(&self, file: CachedFile) {
         self.change_file(file, FileWord::vacated);
     }
 
@@ -225,7 +225,7 @@ impl Cache {
             let record = self.record(slot);
             let word = FileWord(record.word);
             word.has(FileWord::SERVED).then(|| Tenant {
-                file: FileRef { slot, tenant: word.tenant() },
+                file: CachedFile { slot, tenant: word.tenant() },
                 record,
                 is_distrusted: word.has(FileWord::DISTRUSTED),
                 is_suspended: word.has(FileWord::SUSPENDED),
@@ -234,7 +234,7 @@ impl Cache {
     }
 
     /// True if a file is what it was when it was noted last, and its times would show if it had been changed since.
-    pub fn is_as_noted(&self, file: FileRef, now: &Identity) -> bool {
+    pub fn is_as_noted(&self, file: CachedFile, now: &Identity) -> bool {
         self.record(file.slot).is_unchanged(now)
     }
 
@@ -245,7 +245,7 @@ impl Cache {
 
     /// Notes what a file is now, while it is served: what a restart without [`leave`](Self::leave), after a power
     /// cut for example, compares with. Asked of it at `now_ns`, as there.
-    pub fn note(&self, file: FileRef, now: &Identity, now_ns: i64) {
+    pub fn note(&self, file: CachedFile, now: &Identity, now_ns: i64) {
         let Some(at) = self.file_at(file.slot) else { return };
         let record = FileRecord::noting(*now, now_ns);
         self.region.copy_in(at + FileRecord::IDENTITY, record.identity_bytes());

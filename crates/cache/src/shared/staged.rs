@@ -20,10 +20,10 @@ use rustix::thread::futex;
 use seawall_media::fence;
 
 use super::fill::PIECE;
-use super::operation::Owner;
+use super::operation::OperationOwner;
 use super::view::{Set, key};
 use super::word::Tag;
-use super::{Cache, FileRef, Offered, Token};
+use super::{Cache, CachedFile, Offered, Token};
 use crate::set::WAYS;
 
 const OWNER: usize = 0;
@@ -47,7 +47,13 @@ pub struct Staged {
 
 impl Cache {
     /// Copies a block for the daemon to bring to the disk.
-    pub(super) fn stage(&self, owner: Owner, token: &Token, bytes: &[u8], place: (usize, Tag)) -> Offered {
+    pub(super) fn stage(
+        &self,
+        owner: OperationOwner,
+        token: &Token,
+        bytes: &[u8],
+        place: (usize, Tag),
+    ) -> Offered {
         let is_free = |number: &u32| {
             let word = self.staged_word(*number, OWNER);
             word.load(Relaxed) == 0 && word.compare_exchange(0, owner.word(), SeqCst, Relaxed).is_ok()
@@ -102,7 +108,7 @@ impl Cache {
         let word = |field| self.staged_word(number, field).load(Relaxed);
         let (file, key) = (word(FILE), word(KEY));
         let token = Token {
-            file: FileRef { slot: (file >> 16) as u32, tenant: file as u16 },
+            file: CachedFile { slot: (file >> 16) as u32, tenant: file as u16 },
             number: key as u32,
             incarnation: (key >> 32) as u32,
             version: word(VERSION),
@@ -118,7 +124,7 @@ impl Cache {
     /// If `memory` is not one block long.
     pub fn bring(
         &self,
-        owner: Owner,
+        owner: OperationOwner,
         staged: &Staged,
         memory: &mut [u8],
         write: impl FnOnce(u64, &[u8]) -> bool,
@@ -185,12 +191,12 @@ impl Cache {
     }
 
     /// Frees the places of the dead that will never be ready. The reaper's.
-    pub(super) fn reap_staged(&self, is_dead: impl Fn(Owner) -> bool) {
+    pub(super) fn reap_staged(&self, is_dead: impl Fn(OperationOwner) -> bool) {
         for number in 0..self.layout.staged {
             let word = self.staged_word(number, OWNER);
             let now = word.load(Acquire);
             let is_ready = self.staged_word(number, IS_READY).load(Acquire) == 1;
-            if now != 0 && !is_ready && Owner::from_word(now).is_some_and(&is_dead) {
+            if now != 0 && !is_ready && OperationOwner::from_word(now).is_some_and(&is_dead) {
                 // Of a dead owner nobody but the reaper frees it.
                 let _ = word.compare_exchange(now, 0, SeqCst, Relaxed);
             }

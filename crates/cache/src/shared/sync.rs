@@ -12,18 +12,18 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::SeqCst;
 
 use super::word::FileWord;
-use super::{Cache, FileRecord, FileRef};
+use super::{Cache, CachedFile, FileRecord};
 
 const BEGUN: usize = core::mem::offset_of!(FileRecord, begun);
 
 impl Cache {
     /// A real sync of this file is about to begin. Its number, for [`end_sync`](Self::end_sync).
-    pub fn begin_sync(&self, file: FileRef) -> u32 {
+    pub fn begin_sync(&self, file: CachedFile) -> u32 {
         self.sync_word(file, BEGUN).map_or(0, |begun| begun.fetch_add(1, SeqCst).wrapping_add(1))
     }
 
     /// It has ended: well, or not. After one that failed nobody knows what the disk holds.
-    pub fn end_sync(&self, file: FileRef, number: u32, is_done: bool) {
+    pub fn end_sync(&self, file: CachedFile, number: u32, is_done: bool) {
         if !is_done {
             self.distrust(file);
             return;
@@ -37,11 +37,11 @@ impl Cache {
     }
 
     /// The stamp of a block that is filled now.
-    pub(super) fn stamp(&self, file: FileRef) -> u16 {
+    pub(super) fn stamp(&self, file: CachedFile) -> u16 {
         self.sync_word(file, BEGUN).map_or(0, |begun| begun.load(SeqCst).wrapping_add(1) as u16)
     }
 
-    fn sync_word(&self, file: FileRef, at: usize) -> Option<&AtomicU32> {
+    fn sync_word(&self, file: CachedFile, at: usize) -> Option<&AtomicU32> {
         // A sync of a former tenant says nothing about this one.
         let is_tenant = self.file(file).has(FileWord::USED);
         self.file_at(file.slot).filter(|_| is_tenant).map(|entry| self.region.u32(entry + at))

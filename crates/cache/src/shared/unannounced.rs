@@ -26,7 +26,7 @@ use seawall_media::mix;
 
 use super::format::CELL_BYTES;
 use super::word::FileWord;
-use super::{Cache, FileRecord, FileRef};
+use super::{Cache, CachedFile, FileRecord};
 
 const WRITERS_MAX: u64 = (1 << 24) - 1;
 /// So many that nobody has to be counted any more: there is room left for those that come and go.
@@ -112,25 +112,25 @@ impl Cache {
 
     /// The entry of a file, served or not, by device and inode. It may be one that had them before: to announce a write
     /// to it is right all the same, to read through it is not.
-    pub fn find(&self, dev: u64, inode: u64) -> Option<FileRef> {
+    pub fn find(&self, dev: u64, inode: u64) -> Option<CachedFile> {
         let slots = if dev == 0 { 0..0 } else { 0..self.layout.files };
         slots.into_iter().find_map(|slot| {
             let at = self.file_at(slot)?;
             let word = FileWord(self.region.u64(at).load(SeqCst));
             let is = |part: usize, value: u64| self.region.u64(at + part).load(Relaxed) == value;
             let is_it = word.has(FileWord::USED) && is(FileRecord::DEV, dev) && is(FileRecord::INODE, inode);
-            is_it.then_some(FileRef { slot, tenant: word.tenant() })
+            is_it.then_some(CachedFile { slot, tenant: word.tenant() })
         })
     }
 
     /// What the database uses a file for, as the daemon said when it was entered.
-    pub fn class(&self, file: FileRef) -> u32 {
+    pub fn class(&self, file: CachedFile) -> u32 {
         self.file_at(file.slot).map_or(0, |at| self.region.u32(at + FileRecord::CLASS).load(Relaxed))
     }
 
     /// True while `file` is what it was when it was found.
     #[inline]
-    pub fn knows(&self, file: FileRef) -> bool {
+    pub fn knows(&self, file: CachedFile) -> bool {
         self.file(file).has(FileWord::USED)
     }
 

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 use super::format::FileRecord;
 use super::layout::HEAD_BYTES;
 use super::word::{FileWord, SetWord, Tag};
-use super::{Cache, FileRef};
+use super::{Cache, CachedFile};
 use crate::key::Block;
 use crate::set::{Heat, Memory, WAYS};
 
@@ -63,13 +63,13 @@ impl Cache {
 
     /// A file's word now; one that is not open if `file` is not the tenant.
     #[inline]
-    pub(super) fn file(&self, file: FileRef) -> FileWord {
+    pub(super) fn file(&self, file: CachedFile) -> FileWord {
         let word = self.file_word(file.slot).map_or(FileWord(0), |word| FileWord(word.load(Acquire)));
         if word.tenant() == file.tenant { word } else { FileWord(0) }
     }
 
     /// Changes a file's word by compare-and-swap, unless `to` says no, and makes that durable.
-    pub(super) fn change_file(&self, file: FileRef, to: impl Fn(FileWord) -> FileWord) -> bool {
+    pub(super) fn change_file(&self, file: CachedFile, to: impl Fn(FileWord) -> FileWord) -> bool {
         let Some(word) = self.file_word(file.slot) else { return false };
         let is_tenant = |now: u64| FileWord(now).tenant() == file.tenant;
         let changed = word.fetch_update(SeqCst, SeqCst, |now| is_tenant(now).then(|| to(FileWord(now)).0));

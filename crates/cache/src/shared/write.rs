@@ -8,15 +8,15 @@
 use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::operation::{Doing, Operation, Owner};
+use super::operation::{Doing, Operation, OperationOwner};
 use super::view::Set;
-use super::{Cache, FileRef};
+use super::{Cache, CachedFile};
 use crate::key::{Block, fingerprint};
 
 /// A write that is under way. It must be [ended](Cache::end_write).
 #[must_use = "its sets take no blocks until it has ended"]
 pub struct Writing<'a> {
-    file: FileRef,
+    file: CachedFile,
     blocks: Range<u32>,
     /// `None`: there was no room to note it, and the file is not served any more.
     operation: Option<Operation<'a>>,
@@ -27,7 +27,7 @@ impl Cache {
     /// none of them is served or filled; on a durable medium that holds after a power cut too.
     ///
     /// Must be called whether the cache is on or off.
-    pub fn begin_write(&self, owner: Owner, file: FileRef, blocks: Range<u32>) -> Writing<'_> {
+    pub fn begin_write(&self, owner: OperationOwner, file: CachedFile, blocks: Range<u32>) -> Writing<'_> {
         let doing = Doing::Write { slot: file.slot, blocks: blocks.clone() };
         let operation = self.begin(owner, doing);
         if operation.is_some() {

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_cache::set::Policy;
-use seawall_cache::shared::{Cache, FileRef, Identity, Layout, Lookup, Offered, Owner};
+use seawall_cache::shared::{Cache, CachedFile, Identity, Layout, Lookup, Offered, OperationOwner};
 use seawall_media::sim::{Observer, Site, install};
 use seawall_sim::Rng;
 use seawall_sim::fiber::{self, Fiber, State};
@@ -86,7 +86,7 @@ pub struct World {
     planted: Option<Planted>,
     cache: RefCell<Option<Rc<Cache>>>,
     memory: Memory,
-    files: RefCell<Vec<FileRef>>,
+    files: RefCell<Vec<CachedFile>>,
     disks: RefCell<Vec<Disk>>,
     running: Cell<usize>,
     /// Accesses until a process is killed.
@@ -153,7 +153,7 @@ impl World {
         self.broken.borrow_mut().get_or_insert(what);
     }
 
-    fn is_dead(&self, owner: Owner) -> bool {
+    fn is_dead(&self, owner: OperationOwner) -> bool {
         self.dead.borrow()[owner.process() as usize]
     }
 }
@@ -170,7 +170,7 @@ impl World {
 const LATE: usize = FILES - 1;
 const DEV: u64 = 8;
 /// What it is called until then.
-const NOT_ENTERED: FileRef = FileRef { slot: u32::MAX, tenant: 0 };
+const NOT_ENTERED: CachedFile = CachedFile { slot: u32::MAX, tenant: 0 };
 
 fn identity(file: usize) -> Identity {
     Identity { fs: [7; 16], inode: file as u64, generation: 1, size: 1, mtime_ns: 0, ctime_ns: 0 }
@@ -232,7 +232,7 @@ impl World {
         }
     }
 
-    fn note_late(&self, cache: &Cache, file: FileRef) {
+    fn note_late(&self, cache: &Cache, file: CachedFile) {
         let now = self.identity(LATE);
         cache.note(file, &now, i64::MAX);
         self.noted.set(now.mtime_ns);
@@ -362,7 +362,7 @@ fn process(world: &Rc<World>, number: usize) -> Fiber {
                     world.resize(&cache);
                 }
                 if world.rng.one_in(2) {
-                    let brought = store::bring_all(&cache, Owner::new(1, 1));
+                    let brought = store::bring_all(&cache, OperationOwner::new(1, 1));
                     world.count(|seen| seen.admitted += brought);
                 }
                 (0..world.rng.below(30)).for_each(|_| world.wait());
@@ -376,7 +376,7 @@ fn process(world: &Rc<World>, number: usize) -> Fiber {
 fn tidy(world: &Rc<World>, cache: &Cache) {
     world.dead.borrow_mut().fill(true);
     cache.reap(|owner| world.is_dead(owner));
-    store::bring_all(cache, Owner::new(1, 1));
+    store::bring_all(cache, OperationOwner::new(1, 1));
     if cache.failures() != 0 {
         return world.violate(format!("{} checksums failed, and nothing was damaged", cache.failures()));
     }
@@ -393,14 +393,14 @@ fn tidy(world: &Rc<World>, cache: &Cache) {
     }
 }
 
-fn filled(world: &World, cache: &Cache, file: usize, of: FileRef, block: usize) -> bool {
+fn filled(world: &World, cache: &Cache, file: usize, of: CachedFile, block: usize) -> bool {
     let mut buffer = vec![0; BLOCK];
     let Lookup::Miss(token) = cache.look_up(of, block as u32, &mut buffer) else { return true };
     for half in 0..2 {
         fill_half(&mut buffer, half, world.disks.borrow()[file].half(block, half));
     }
-    match token.map(|token| cache.offer(Owner::new(1, 1), &token, &buffer)) {
-        Some(Offered::Staged) => store::bring_all(cache, Owner::new(1, 1)) == 1,
+    match token.map(|token| cache.offer(OperationOwner::new(1, 1), &token, &buffer)) {
+        Some(Offered::Staged) => store::bring_all(cache, OperationOwner::new(1, 1)) == 1,
         offered => offered == Some(Offered::Admitted),
     }
 }

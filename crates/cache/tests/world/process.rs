@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use seawall_cache::shared::{Cache, FileRef, Lookup, Offered, Owner, Token, Version};
+use seawall_cache::shared::{Cache, CachedFile, Lookup, Offered, OperationOwner, Token, Version};
 
 use super::disk::Halves;
 use super::{BLOCK, BLOCKS, DEV, FILES, NOT_ENTERED, Planted, World};
@@ -26,7 +26,7 @@ enum Known {
     /// Its file was not entered when its cell had this version.
     Not(Version),
     /// It was.
-    Entered(FileRef),
+    Entered(CachedFile),
 }
 
 impl Process {
@@ -40,8 +40,8 @@ impl Process {
         Self { world, cache, number, held: None, known }
     }
 
-    fn owner(&self) -> Owner {
-        Owner::new(self.number as u32, 1)
+    fn owner(&self) -> OperationOwner {
+        OperationOwner::new(self.number as u32, 1)
     }
 
     pub fn run(mut self) {
@@ -135,7 +135,7 @@ impl Process {
     }
 
     /// Publishes what is not announced, if the file is not entered. Else who it is.
-    fn unless_entered(&mut self, file: usize, blocks: &Range<usize>) -> Option<FileRef> {
+    fn unless_entered(&mut self, file: usize, blocks: &Range<usize>) -> Option<CachedFile> {
         loop {
             let version = match self.known[file] {
                 Known::Entered(of) => return Some(of),

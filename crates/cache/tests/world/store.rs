@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
-use seawall_cache::shared::{Cache, FromDisk, Layout, Owner};
+use seawall_cache::shared::{Cache, FromDisk, Layout, OperationOwner};
 
 use super::World;
 
@@ -49,7 +49,7 @@ pub fn punch(from: u64) {
 }
 
 /// What the daemon does with what was offered.
-pub fn bring_all(cache: &Cache, owner: Owner) -> u64 {
+pub fn bring_all(cache: &Cache, owner: OperationOwner) -> u64 {
     let (mut from, mut brought) = (0, 0);
     let mut memory = vec![0; super::BLOCK];
     while let Some((staged, next)) = cache.next_staged(from) {

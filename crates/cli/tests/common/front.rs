@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::SeqCst;
 
-use seawall_cache::shared::{Cache, FileRef, FromDisk, Lookup, Owner};
+use seawall_cache::shared::{Cache, CachedFile, FromDisk, Lookup, OperationOwner};
 use seawall_core::Engine;
 use seawall_daemon::control::Control;
 use seawall_daemon::{net, process};
@@ -110,8 +110,8 @@ fn read_disk(at: u64, into: &mut [u8]) -> FromDisk {
 struct Played {
     engine: Engine,
     cache: Cache,
-    owner: Owner,
-    file: Option<(File, FileRef)>,
+    owner: OperationOwner,
+    file: Option<(File, CachedFile)>,
 }
 
 /// Is the process, if this one is meant. To be called by a test that does nothing else.
@@ -144,7 +144,7 @@ fn hello(pool: &Path) -> Played {
     let client = engine.claim_client(std::process::id(), process::now_ns()).expect("a slot");
     let generation = engine.shm().client(client).expect("the slot").generation().load(SeqCst);
     let cache = Cache::join(region).expect("the zone").reading(read_disk);
-    Played { engine, cache, owner: Owner::of_client(client, generation, 1), file: None }
+    Played { engine, cache, owner: OperationOwner::of_client(client, generation, 1), file: None }
 }
 
 fn ask(pool: &Path, kind: Kind, file: Option<&File>) -> (Reply, Vec<std::os::fd::OwnedFd>) {
@@ -162,7 +162,7 @@ impl Played {
         let status = Status::from_u32(reply.status);
         descriptors.into_iter().for_each(|disk| _ = DISK.set(File::from(disk)));
         if status == Status::Ok {
-            let reference = FileRef { slot: reply.slot, tenant: reply.generation as u16 };
+            let reference = CachedFile { slot: reply.slot, tenant: reply.generation as u16 };
             let stat = file.metadata().expect("stat");
             assert_eq!(self.cache.find(stat.dev(), stat.ino()), Some(reference));
             self.file = Some((file, reference));

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FileType, Stat, fstat, fstatfs};
 use seawall_cache::set::Policy;
-use seawall_cache::shared::{FileRef, Identity, Preparing};
+use seawall_cache::shared::{CachedFile, Identity, Preparing};
 use seawall_core::policy::{self, Manage, decide};
 use seawall_media::locks::lock;
 use seawall_media::{identity, magic};
@@ -34,7 +34,7 @@ const REFUSED: Unmanaged = Unmanaged(Status::Refused);
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Serves the file behind `fd` from the cache.
-pub(crate) fn enter(daemon: &Daemon, fd: &OwnedFd) -> Result<FileRef, Unmanaged> {
+pub(crate) fn enter(daemon: &Daemon, fd: &OwnedFd) -> Result<CachedFile, Unmanaged> {
     let zone = daemon.cache.as_ref().ok_or(BYPASS)?;
     let stat = fstat(fd).map_err(|_| BYPASS)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile
@@ -110,7 +110,7 @@ fn beside_the_log(daemon: &Daemon, path: &Path) -> Option<Class> {
 }
 
 /// Watches the file, and makes sure that no stranger writes it already.
-pub(super) fn adopt(daemon: &Daemon, fd: impl AsFd, stat: &Stat, reference: FileRef) -> Option<Entered> {
+pub(super) fn adopt(daemon: &Daemon, fd: impl AsFd, stat: &Stat, reference: CachedFile) -> Option<Entered> {
     let inode = (stat.st_dev, stat.st_ino);
     daemon.watch.add(&fd, inode, &daemon.log);
     let is_only = foreign::is_only_open(&fd);

@@ -1,6 +1,6 @@
 //! Writes of the daemon's own: it finishes what a process left half published, and that too must be announced.
 
-use seawall_cache::shared::{Cell, Changing, Owner, Version};
+use seawall_cache::shared::{Cell, Changing, OperationOwner, Version};
 
 use super::Zone;
 
@@ -17,7 +17,7 @@ enum How<'a> {
 
 impl<'a> Announced<'a> {
     /// Announces that the file with this device and inode is about to be written somewhere.
-    pub fn new(zone: &'a Zone, me: Owner, dev: u64, ino: u64) -> Self {
+    pub fn new(zone: &'a Zone, me: OperationOwner, dev: u64, ino: u64) -> Self {
         let (cache, cell) = (&zone.cache, zone.cache.cell(dev, ino));
         let mut known = Version::default();
         let how = loop {

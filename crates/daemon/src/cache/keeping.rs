@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
 
 use rustix::event::Timespec;
-use seawall_cache::shared::Owner;
+use seawall_cache::shared::OperationOwner;
 use seawall_cache::trace::Access;
 use seawall_media::locks::lock;
 
@@ -99,14 +99,14 @@ fn drop_entered(daemon: &Daemon, zone: &Zone, entered: &Entered) {
 pub(crate) fn reap(daemon: &Daemon) {
     let Some(zone) = &daemon.cache else { return };
     let known: RefCell<HashMap<u32, bool>> = RefCell::default();
-    let is_dead = |owner: Owner| {
+    let is_dead = |owner: OperationOwner| {
         let ask = || is_dead(daemon, owner);
         *known.borrow_mut().entry(owner.process()).or_insert_with(ask)
     };
     zone.cache.reap(is_dead);
 }
 
-fn is_dead(daemon: &Daemon, owner: Owner) -> bool {
+fn is_dead(daemon: &Daemon, owner: OperationOwner) -> bool {
     let (slot, generation) = owner.client();
     let Some(client) = daemon.engine.shm().client(slot) else { return true };
     let pid = client.pid().load(Acquire);

@@ -37,7 +37,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use seawall_cache::advisory::Advisory;
-use seawall_cache::shared::{Cache, FileRef, Owner};
+use seawall_cache::shared::{Cache, CachedFile, OperationOwner};
 use seawall_media::Medium;
 use seawall_media::locks::lock;
 
@@ -93,7 +93,7 @@ pub(crate) struct Zone {
 
 /// A file that is entered.
 pub(crate) struct Entered {
-    pub reference: FileRef,
+    pub reference: CachedFile,
     /// The daemon's descriptor, for reading.
     pub file: File,
     pub dev: u64,
@@ -189,8 +189,12 @@ fn go_without(daemon: &mut Daemon, why: String) {
 }
 
 /// This daemon among the owners of operations.
-pub(crate) fn me(daemon: &Daemon) -> Owner {
+pub(crate) fn me(daemon: &Daemon) -> OperationOwner {
     let generation = daemon.engine.shm().client(daemon.slot);
     let generation = generation.map_or(0, |c| c.generation().load(std::sync::atomic::Ordering::Acquire));
-    Owner::of_client(daemon.slot, generation, rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs())
+    OperationOwner::of_client(
+        daemon.slot,
+        generation,
+        rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs(),
+    )
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use seawall_cache::set::Policy;
-use seawall_cache::shared::{Arrangement, Cache, FileRef, Holding};
+use seawall_cache::shared::{Arrangement, Cache, CachedFile, Holding};
 use seawall_media::locks::lock;
 use serde::{Deserialize, Serialize};
 
@@ -136,7 +136,7 @@ impl Policies {
     }
 
     /// A file that is about to be served has this policy. It may lose it again before anybody looks what all have.
-    pub fn give(&self, cache: &Cache, file: FileRef, policy: Policy) {
+    pub fn give(&self, cache: &Cache, file: CachedFile, policy: Policy) {
         cache.set_policy(file, policy);
         if policy != Policy::Default {
             self.forget_arrangement();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use seawall_cache::set::Policy;
-use seawall_cache::shared::{FileRef, Lookup, Offered, Owner, Token};
+use seawall_cache::shared::{CachedFile, Lookup, Offered, OperationOwner, Token};
 use seawall_media::locks::lock;
 use seawall_wire::message::Status;
 use serde::{Deserialize, Serialize};
@@ -111,7 +111,7 @@ fn refused(zone: &Zone, path: &Path, Unmanaged(status): &Unmanaged) -> String {
 struct Bringing<'d> {
     daemon: &'d Daemon,
     zone: &'d Zone,
-    reference: FileRef,
+    reference: CachedFile,
     file: File,
     done: Prewarmed,
 }
@@ -158,7 +158,7 @@ impl Bringing<'_> {
         Ok(whole as u32)
     }
 
-    fn offer(&self, owner: Owner, token: &Token, block: &[u8]) -> Offered {
+    fn offer(&self, owner: OperationOwner, token: &Token, block: &[u8]) -> Offered {
         let cache = &self.zone.cache;
         match &self.zone.disk {
             None => cache.offer_early(owner, token, block),

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::Ordering::{Acquire, SeqCst};
 
-use seawall_cache::shared::{FileRef, Identity, Tenant};
+use seawall_cache::shared::{CachedFile, Identity, Tenant};
 use seawall_media::locks::lock;
 
 use super::{CacheOptions, Zone, default_path, enter, zone};
@@ -99,6 +99,6 @@ fn found(daemon: &Daemon, zone: &Zone, path: &Path, tenant: &Tenant) -> bool {
 }
 
 /// Serves a file again that nobody watched for a while: with its blocks if it is as it was noted.
-pub(super) fn compare(zone: &Zone, file: FileRef, now: &Identity) {
+pub(super) fn compare(zone: &Zone, file: CachedFile, now: &Identity) {
     zone.cache.resume(file, zone.cache.is_as_noted(file, now));
 }

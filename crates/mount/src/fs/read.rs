@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use rustix::io::{ReadWriteFlags, pread, preadv2};
 use seawall_cache::front::read::{self as front, Looked, Missed, Reader, Rest};
 use seawall_cache::front::word::{Reads, Word};
-use seawall_cache::shared::{Cache, FileRef};
+use seawall_cache::shared::{Cache, CachedFile};
 use seawall_core::Errno;
 
 use super::Fs;
@@ -32,7 +32,7 @@ pub enum Left {
 
 /// A read of which some blocks are there.
 pub struct Pending {
-    file: FileRef,
+    file: CachedFile,
     is_stream: bool,
     missed: Missed,
     rest: Rest,
@@ -70,7 +70,7 @@ impl Fs {
     fn look(
         &self,
         cache: &Cache,
-        file: FileRef,
+        file: CachedFile,
         handle: &Handle,
         offset: u64,
         into: &mut [u8],

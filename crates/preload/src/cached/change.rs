@@ -6,7 +6,7 @@ use core::ffi::{CStr, c_int};
 use seawall_cache::front::change as front;
 use seawall_cache::front::change::{Inode, Opened};
 use seawall_cache::front::word::Word;
-use seawall_cache::shared::{Cache, Owner};
+use seawall_cache::shared::{Cache, OperationOwner};
 
 pub use front::Span;
 
@@ -35,7 +35,7 @@ impl Opened for Descriptor {
     }
 
     #[inline]
-    fn who(&self) -> Option<Owner> {
+    fn who(&self) -> Option<OperationOwner> {
         who()
     }
 }

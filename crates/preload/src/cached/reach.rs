@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use core::sync::atomic::Ordering::Acquire;
 
 use seawall_cache::front::word::Word;
-use seawall_cache::shared::{Cache, Owner};
+use seawall_cache::shared::{Cache, OperationOwner};
 
 use super::table;
 use super::zone::{Known, known};
@@ -45,9 +45,9 @@ pub fn zone() -> Option<&'static Cache> {
 
 /// Who is calling, for the zone: by this the daemon tells whether it lives.
 #[inline]
-pub fn who() -> Option<Owner> {
+pub fn who() -> Option<OperationOwner> {
     let engine = session::joined()?;
     let client = owner::current(engine)?.client();
     let generation = engine.shm().client(client)?.generation().load(Acquire);
-    Some(Owner::of_client(client, generation, (sys::thread_pointer() >> 6) as u32))
+    Some(OperationOwner::of_client(client, generation, (sys::thread_pointer() >> 6) as u32))
 }

@@ -9,7 +9,7 @@ use core::ffi::c_int;
 use libc::iovec;
 use seawall_cache::front::read::{self as front, BLOCKS_MAX, How, Looked, Missed, Reader, SMALLEST, Source};
 use seawall_cache::front::word::{Answer, Reads, Word, mark};
-use seawall_cache::shared::{Cache, FileRef};
+use seawall_cache::shared::{Cache, CachedFile};
 use seawall_core::Errno;
 use seawall_core::client::Entered;
 use seawall_stats::{Class, Event};
@@ -83,7 +83,7 @@ pub unsafe fn read(
 
 /// The file behind `fd`, if it is served, and whether it is read past the page cache.
 #[inline]
-fn file_of(cache: &Cache, fd: c_int) -> Option<(FileRef, bool)> {
+fn file_of(cache: &Cache, fd: c_int) -> Option<(CachedFile, bool)> {
     let word = table::known(cache, fd);
     match word.reads() {
         Reads::Through(file) => Some((file, word.has(mark::DIRECT))),
@@ -97,7 +97,7 @@ fn file_of(cache: &Cache, fd: c_int) -> Option<(FileRef, bool)> {
 }
 
 #[cold]
-fn ask(fd: c_int, word: Word) -> Option<(FileRef, bool)> {
+fn ask(fd: c_int, word: Word) -> Option<(CachedFile, bool)> {
     let word = word.answered(enter(fd));
     table::set(fd, word);
     match word.reads() {
@@ -111,7 +111,7 @@ fn enter(fd: c_int) -> Answer {
     let (entered, lent) = DAEMON.enter(sys::borrow(fd));
     lent.and_then(|lent| lent.get(0).map(|fd| BLOCKS.keep(fd)));
     match entered {
-        Entered::File { slot, tenant } => Answer::File(FileRef { slot, tenant }),
+        Entered::File { slot, tenant } => Answer::File(CachedFile { slot, tenant }),
         Entered::Never => Answer::Never,
         Entered::NotNow => Answer::NotNow,
     }
