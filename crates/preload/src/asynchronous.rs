@@ -22,7 +22,7 @@ pub fn announce(fd: c_int) -> u32 {
     if log::is_off() {
         return 0;
     }
-    if !matches!(classify::of(fd, Intent::Hold), Kind::Managed(_)) {
+    if !matches!(classify::look_up_or_register(fd, Intent::Hold), Kind::Managed(_)) {
         note(fd);
     }
     hold_for_life(fd);

@@ -1,4 +1,5 @@
-//! What is this descriptor? Asked by every hook; answered from the table, or found out at first use.
+//! What is this descriptor? Asked by every hook; answered from the table, or found out at first use. Then a file without a
+//! slot is registered with the daemon, if its preset says so.
 //!
 //! Inputs: a number and what it is about to be used for. Output: [`Kind`]. Invariant: a write through a
 //! descriptor goes to the kernel unlogged only if its file has no slot before *and after* the write, or the
@@ -64,9 +65,9 @@ pub enum Intent {
     Hold,
 }
 
-/// What `fd` is.
+/// What `fd` is: the table knows it, or it is found out now, and a file whose preset says so is registered.
 #[inline]
-pub fn of(fd: c_int, intent: Intent) -> Kind {
+pub fn look_up_or_register(fd: c_int, intent: Intent) -> Kind {
     if session::is_off() {
         return Kind::Kernel;
     }
@@ -75,13 +76,14 @@ pub fn of(fd: c_int, intent: Intent) -> Kind {
         State::Unmanaged if !entry.has(mark::STRIPPED) => Kind::Kernel,
         State::Managed => match target(entry) {
             Some(target) => Kind::Managed(target),
-            None => find_out(fd, intent, entry),
+            None => find_out_or_register(fd, intent, entry),
         },
-        _ => find_out(fd, intent, entry),
+        _ => find_out_or_register(fd, intent, entry),
     }
 }
 
 /// True if every use of `fd` that changes something is the kernel's business alone, also the block cache's.
+/// What the table does not know is found out as [`look_up_or_register`] does it.
 #[inline]
 pub fn is_left_alone(fd: c_int) -> bool {
     if session::is_off() {
@@ -91,7 +93,7 @@ pub fn is_left_alone(fd: c_int) -> bool {
     let is_the_kernels = match entry.state() {
         State::Managed | State::Candidate => false,
         State::Unmanaged => !entry.has(mark::STRIPPED),
-        State::Unknown => matches!(of(fd, Intent::Write), Kind::Kernel),
+        State::Unknown => matches!(look_up_or_register(fd, Intent::Write), Kind::Kernel),
     };
     is_the_kernels && cached::is_other(fd)
 }
@@ -108,7 +110,7 @@ pub fn find(engine: &Engine, stat: &Stat) -> Option<FileRef> {
 }
 
 #[cold]
-fn find_out(fd: c_int, intent: Intent, entry: FdEntry) -> Kind {
+fn find_out_or_register(fd: c_int, intent: Intent, entry: FdEntry) -> Kind {
     let Ok(stat) = sys::fstat(fd) else { return Kind::Kernel };
     if !stat.regular {
         fdtable::set(fd, FdEntry::other(State::Unmanaged, 0));
@@ -131,7 +133,7 @@ fn find_out(fd: c_int, intent: Intent, entry: FdEntry) -> Kind {
         // What its name says decides at a sync alone.
         return candidate(engine, fd, &stat, entry);
     }
-    decide(engine, fd, &stat, intent, entry)
+    register_if_due(engine, fd, &stat, intent, entry)
 }
 
 /// The marks of a descriptor that we did not see being opened; `None` for O_PATH, which is good for nothing.
@@ -141,8 +143,8 @@ fn opened_as(fd: c_int) -> Option<FdEntry> {
     Some(entry.with(mark::WRITABLE, flags & libc::O_ACCMODE != libc::O_RDONLY))
 }
 
-/// A file that has no slot: what its preset says.
-fn decide(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Intent, entry: FdEntry) -> Kind {
+/// A file that has no slot: its preset says whether the daemon is to register it, and from when on.
+fn register_if_due(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Intent, entry: FdEntry) -> Kind {
     let mut room = [0; libc::PATH_MAX as usize];
     let named = (stat.links > 0).then(|| sys::name_of(fd, &mut room)).flatten();
     let Some((root, manage)) = named.and_then(|path| policy::decide(engine.shm(), path)) else {
@@ -311,7 +313,7 @@ pub fn pass(fd: c_int, op: impl FnOnce() -> Result<usize, Errno>) -> Result<usiz
 }
 
 fn pass_by(fd: c_int, op: impl FnOnce() -> Result<usize, Errno>) -> Result<usize, Errno> {
-    match of(fd, Intent::Write) {
+    match look_up_or_register(fd, Intent::Write) {
         Kind::Managed(target) if target.writable() => target.pass(fd, op),
         Kind::Managed(_) | Kind::Kernel => op(),
         Kind::Watched(watched) => {
@@ -327,7 +329,7 @@ fn pass_by(fd: c_int, op: impl FnOnce() -> Result<usize, Errno>) -> Result<usize
 /// block cache, managed or not.
 pub fn hold_for_life(fd: c_int) {
     cached::unseen(fd);
-    if let Kind::Managed(target) = of(fd, Intent::Hold) {
+    if let Kind::Managed(target) = look_up_or_register(fd, Intent::Hold) {
         target.hold_for_life(fd);
     }
 }
@@ -344,7 +346,7 @@ pub fn hold_again() {
 
 /// The next fsync of the file behind `fd` is real.
 pub fn disturb(fd: c_int) {
-    if let Kind::Managed(target) = of(fd, Intent::Write) {
+    if let Kind::Managed(target) = look_up_or_register(fd, Intent::Write) {
         target.engine.disturb(target.file);
     }
 }

@@ -38,7 +38,7 @@ pub fn at(dir: c_int, path: &CStr, flags: c_int) -> Option<Seen> {
 
 /// The managed file behind `fd`.
 pub fn behind(fd: c_int) -> Option<Seen> {
-    let Kind::Managed(target) = classify::of(fd, Intent::Write) else { return None };
+    let Kind::Managed(target) = classify::look_up_or_register(fd, Intent::Write) else { return None };
     let stat = sys::fstat(fd).ok()?;
     Some(Seen { engine: target.engine, who: target.who, file: target.file, stat })
 }

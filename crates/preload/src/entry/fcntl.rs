@@ -56,7 +56,7 @@ fn stripped(entry: FdEntry) -> c_int {
 /// O_DIRECT stays off while the file is managed; O_APPEND is noted for every number of the file. (The
 /// kernel ignores O_SYNC and O_DSYNC here, and so do we.)
 fn set_flags(fd: c_int, flags: c_int) -> Result<usize, Errno> {
-    let Kind::Managed(target) = classify::of(fd, Intent::Write) else {
+    let Kind::Managed(target) = classify::look_up_or_register(fd, Intent::Write) else {
         return unsafe_call!(SYS_fcntl, fd, libc::F_SETFL, flags);
     };
     let before = sys::flags(fd)?;

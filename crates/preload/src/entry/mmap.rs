@@ -57,7 +57,7 @@ pub fn map(
     }
     // If it is not writable now it may become so.
     cached::unseen(fd);
-    match classify::of(fd, Intent::Hold) {
+    match classify::look_up_or_register(fd, Intent::Hold) {
         Kind::Managed(target) if target.writable() => {
             if flags & MAP_SYNC != 0 {
                 // As a file system without DAX says: stores that need no fsync are not for a held file.

@@ -185,7 +185,7 @@ fn made_or_found(dir: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<
 /// Finishes an open: names the descriptor's file now, while we know what was taken off, and truncates it. A
 /// file that was swapped between the look and the open is found out here.
 fn after(fd: c_int, flags: c_int, taken: c_int) -> Result<usize, Errno> {
-    let kind = classify::of(fd, Intent::Write);
+    let kind = classify::look_up_or_register(fd, Intent::Write);
     if let Kind::Managed(target) = &kind
         && taken & O_DSYNC != 0
     {

@@ -150,7 +150,7 @@ unsafe fn writes(mode: *const c_char) -> bool {
 
 /// Takes a hold on a managed file.
 fn hold(fd: c_int) -> Option<FileRef> {
-    match classify::of(fd, Intent::Hold) {
+    match classify::look_up_or_register(fd, Intent::Hold) {
         Kind::Managed(target) if target.writable() => {
             target.hold(fd);
             Some(target.file)

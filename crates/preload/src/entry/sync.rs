@@ -32,7 +32,7 @@ entry! {
 /// fsync(2) or fdatasync(2).
 #[inline]
 pub fn durable(fd: c_int, scope: Scope) -> Result<(), Errno> {
-    match classify::of(fd, Intent::Sync) {
+    match classify::look_up_or_register(fd, Intent::Sync) {
         Kind::Managed(target) => target.sync(fd, scope),
         Kind::Kernel | Kind::Watched(_) | Kind::Nobody => cached::sync(fd, || unmanaged(fd, scope)),
     }

@@ -93,7 +93,7 @@ enum Size {
 
 /// A change of the size: logged where the file is in the log. `size` is `None` if it is one that the kernel will refuse.
 fn resize(fd: c_int, size: Option<Size>, call: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
-    match (classify::of(fd, Intent::Write), size) {
+    match (classify::look_up_or_register(fd, Intent::Write), size) {
         (Kind::Managed(t), Some(size)) if t.writable() => {
             let begun = t.engine.begin(t.who, t.file, sys::borrow(fd));
             let change = match size {

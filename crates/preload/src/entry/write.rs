@@ -124,7 +124,7 @@ pub unsafe fn vector(
     // SAFETY: the caller's.
     let slices = || unsafe { app::slices(iov, count) };
     // A managed file's sync is the engine's; for any other file the kernel gets the flags as they came.
-    let managed = matches!(classify::of(fd, Intent::Write), Kind::Managed(_));
+    let managed = matches!(classify::look_up_or_register(fd, Intent::Write), Kind::Managed(_));
     let passed = if managed { flags & !(RWF_DSYNC | RWF_SYNC) } else { flags };
     // SAFETY: as above.
     let len = unsafe { app::pieces(iov, count) }.map(|all| all.iter().map(|piece| piece.iov_len).sum());
@@ -149,7 +149,7 @@ fn logged<'d, D: Iterator<Item = &'d [u8]> + Clone>(
     slices: impl FnOnce() -> Option<D>,
     call: impl FnOnce() -> Result<usize, Errno>,
 ) -> Result<usize, Errno> {
-    match classify::of(fd, Intent::Write) {
+    match classify::look_up_or_register(fd, Intent::Write) {
         Kind::Kernel => call(),
         Kind::Managed(target) if target.writable() => managed(&target, fd, how, slices(), call),
         Kind::Managed(_) => call(),
