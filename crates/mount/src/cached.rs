@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use rustix::fs::{Advice, FileType, Stat, fadvise};
 use rustix::io::{ReadWriteFlags, pread, preadv2};
 use seawall_cache::front::change::{self, Inode, Opened, Span};
-use seawall_cache::front::read::{How, Source};
+use seawall_cache::front::reader::{How, Source};
 use seawall_cache::front::word::{Word, mark};
 use seawall_cache::shared::{Cache, OperationOwner, Version};
 use seawall_core::Errno;

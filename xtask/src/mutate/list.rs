@@ -321,7 +321,7 @@ mutants! {
             "slots.iter().flat_map(|slot| daemon.guards.companions(*slot)).collect();" =>
             "slots.iter().flat_map(|slot| if {m} { BTreeSet::from([*slot]) } else { daemon.guards.companions(*slot) }).collect();",
     }
-    "media/src/block/read.rs" {
+    "media/src/block/chain.rs" {
         "journal: a batch names one that is missed": "claims.iter().map(|claim| claim.previous)" => "claims.iter().map(|claim| if {m} { 0 } else { claim.previous })",
         "journal: an anchor names one that is missed": ".chain([anchor.last])" => ".chain([if {m} { 0 } else { anchor.last }])",
         "journal: replaced, of attempts the last one counts": "(claim.previous, Reverse(claim.number))" => "(claim.previous, Reverse(if {m} { !claim.number } else { claim.number }))",

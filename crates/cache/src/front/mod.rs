@@ -5,13 +5,13 @@
 //! |---|---|
 //! | [`word`] | what is remembered of an open file |
 //! | [`change`] | a change of a file: announced, counted, or its cell pinned |
-//! | [`read`] | a read: the zone, the page cache without waiting, the disk |
+//! | [`reader`] | a read: the zone, the page cache without waiting, the disk |
 //! | [`sequential`] | streams of adjacent reads, which offer nothing |
 //!
 //! A front brings its own memory of what is open, its own system calls, and whom it asks. Nothing here allocates, waits or
 //! keeps a lock.
 
 pub mod change;
-pub mod read;
+pub mod reader;
 pub mod sequential;
 pub mod word;

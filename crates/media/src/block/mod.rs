@@ -21,18 +21,18 @@
 
 mod anchor;
 mod batch;
+#[cfg(feature = "std")]
+mod chain;
 mod device;
 #[cfg(feature = "std")]
 mod probe;
-#[cfg(feature = "std")]
-mod read;
 mod ring;
 
 pub use anchor::{ANCHOR_BYTES, ANCHOR_MAGIC, Anchor, AnchorError, Mirror, MirrorState, RING_AT};
 pub use batch::{BatchHeader, Draft, EXTENT_BYTES, Extent};
+#[cfg(feature = "std")]
+pub use chain::{JournalError, Recovered, read};
 pub use device::Device;
 #[cfg(feature = "std")]
 pub use probe::{BlockProbe, WriteCache, probe_block, size_of};
-#[cfg(feature = "std")]
-pub use read::{JournalError, Recovered, read};
 pub use ring::Ring;

@@ -9,7 +9,7 @@
 use std::os::fd::AsFd;
 
 use rustix::io::{ReadWriteFlags, pread, preadv2};
-use seawall_cache::front::read::{self as front, Looked, Missed, Reader, Rest};
+use seawall_cache::front::reader::{self as front, Looked, Missed, Reader, Rest};
 use seawall_cache::front::word::{Reads, Word};
 use seawall_cache::shared::{Cache, CachedFile};
 use seawall_core::Errno;

@@ -1,4 +1,4 @@
-//! The block cache, as this process uses it: [`mod@read`] looks there first, and whatever may change a file says so
+//! The block cache, as this process uses it: [`read_through`] looks there first, and whatever may change a file says so
 //! ([`mod@change`]). `docs/CACHE.md` says what it must do and why; what all fronts do is `seawall_cache::front`, the zone
 //! itself `seawall_cache::shared`.
 //!
@@ -15,7 +15,7 @@ mod change;
 mod disk;
 pub mod pin;
 mod reach;
-mod read;
+mod read_through;
 mod streams;
 pub mod table;
 pub mod zone;
@@ -23,7 +23,7 @@ pub mod zone;
 use core::ffi::c_int;
 
 pub use change::{Span, append_or_unknown, change, change_named, change_opened, sync, unseen, write};
-pub use read::{Wanted, read};
+pub use read_through::{Wanted, read};
 pub use streams::{before_fork, closed, is_open as is_stream, opened as stream};
 pub use table::reset;
 pub use zone::may_be;

@@ -6,13 +6,13 @@
 
 mod keys;
 mod lines;
-mod read;
+mod parse;
 mod size;
 
 use serde::{Deserialize, Serialize};
 
 pub use keys::{Key, NO_MEANING, SETTINGS};
-pub use read::{Mistake, Read};
+pub use parse::{Mistake, Parsed};
 pub use size::Size;
 
 /// How many columns an update changes.

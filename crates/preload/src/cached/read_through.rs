@@ -1,5 +1,5 @@
 //! A read, as this process makes it: which ones go through the cache, into whose memory, by which system calls. The steps
-//! are [`seawall_cache::front::read`]'s.
+//! are [`seawall_cache::front::reader`]'s.
 //!
 //! Only whole blocks, at offsets of blocks; any other read is the kernel's, and so is every doubt: a descriptor that cannot
 //! be read, memory that cannot be written. So is read(2), whose position in the file may belong to several processes.
@@ -7,7 +7,9 @@
 use core::ffi::c_int;
 
 use libc::iovec;
-use seawall_cache::front::read::{self as front, BLOCKS_MAX, How, Looked, Missed, Reader, SMALLEST, Source};
+use seawall_cache::front::reader::{
+    self as front, BLOCKS_MAX, How, Looked, Missed, Reader, SMALLEST, Source,
+};
 use seawall_cache::front::word::{Answer, Reads, Word, mark};
 use seawall_cache::shared::{Cache, CachedFile};
 use seawall_core::Errno;

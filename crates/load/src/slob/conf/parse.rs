@@ -9,7 +9,7 @@ use super::{Conf, keys};
 
 /// What was read.
 #[derive(Clone, Debug, Default)]
-pub struct Read {
+pub struct Parsed {
     /// The parameters.
     pub conf: Conf,
     /// What in the file has no effect, in words.
@@ -32,31 +32,32 @@ pub struct Mistake {
 
 impl Conf {
     /// Reads a file.
-    pub fn load(path: &Path) -> Result<Read> {
+    pub fn load(path: &Path) -> Result<Parsed> {
         let name = || format!("{}", path.display());
         let text = std::fs::read_to_string(path).with_context(name)?;
         Self::parse(&text).with_context(name)
     }
 
     /// Reads a file's text. What it does not set has its default.
-    pub fn parse(text: &str) -> Result<Read, Mistake> {
-        let mut read = Read::default();
+    pub fn parse(text: &str) -> Result<Parsed, Mistake> {
+        let mut parsed = Parsed::default();
         let mut not_settings = Vec::new();
         for (line, number) in text.lines().zip(1..) {
             match lines::read(line) {
                 Line::Command => not_settings.push(number.to_string()),
                 Line::Settings(all) => {
                     for setting in all {
-                        read.take(setting, number)?;
+                        parsed.take(setting, number)?;
                     }
                 }
             }
         }
         if !not_settings.is_empty() {
-            read.warnings
+            parsed
+                .warnings
                 .push(format!("neither setting nor comment, ignored: line {}", not_settings.join(", ")));
         }
-        Ok(read)
+        Ok(parsed)
     }
 
     /// Sets one parameter by its name, as the command line does. An unknown name is a mistake here.
@@ -68,7 +69,7 @@ impl Conf {
     }
 }
 
-impl Read {
+impl Parsed {
     fn take(&mut self, setting: Setting, line: usize) -> Result<(), Mistake> {
         let Setting { key: name, value, is_unclosed, wants_expansion } = setting;
         if is_unclosed {
@@ -121,10 +122,10 @@ mod tests {
 
     #[test]
     fn what_has_no_effect_is_said() {
-        let read =
+        let parsed =
             Conf::parse("RED0_STRESS=HEAVY\nFOO=1\nSTATSPACK_LEVEL=5\nplease\nUPDATE_PCT=3").expect("read");
         assert_eq!(
-            read.warnings,
+            parsed.warnings,
             [
                 "line 1: RED0_STRESS is not known, ignored; did you mean REDO_STRESS?",
                 "line 2: FOO is not known, ignored",
@@ -132,7 +133,7 @@ mod tests {
                 "neither setting nor comment, ignored: line 4",
             ]
         );
-        assert_eq!(read.conf, Conf { update_pct: 3, ..Conf::default() });
+        assert_eq!(parsed.conf, Conf { update_pct: 3, ..Conf::default() });
     }
 
     #[test]
