@@ -269,7 +269,7 @@ fn the_server_is_killed() {
     kill(server);
     wait_for_end(server);
     const ENOTCONN: i32 = 107;
-    // By a ring, which is given up a little after its process: what comes meanwhile is aborted, or cancelled.
+    // By io_uring, which is given up a little after its process: what comes meanwhile is aborted, or cancelled.
     const UNDER_WAY: [i32; 3] = [103, 125, 5];
     let gone = file.sync_all().expect_err("nobody serves it");
     let is_said = |e: &i32| *e == ENOTCONN || UNDER_WAY.contains(e);

@@ -32,12 +32,12 @@ mod coherence;
 mod context;
 mod process;
 mod random;
-mod ring;
 mod runner;
 mod scene;
 mod smoke;
 mod stress;
 mod trace;
+mod uring;
 
 use std::process::ExitCode;
 

@@ -1,6 +1,6 @@
 //! Asynchronous writes make exactly their files untracked, and nothing that was acknowledged is lost by it.
 //!
-//! `native/ring.c`, linked to liburing, writes `a-wal` by requests while it writes `b-wal` by ordinary calls.
+//! `native/uring.c`, linked to liburing, writes `a-wal` by requests while it writes `b-wal` by ordinary calls.
 //! Each mode is played twice: to look at the files' states, and through a power cut at its end.
 
 mod common;
@@ -20,7 +20,7 @@ fn skipped() -> bool {
     std::env::var_os("SEAWALL_CONTRACT_BARE").is_some()
 }
 
-fn ring(program: &Path, mode: &str, directory: &Path) -> Command {
+fn requests(program: &Path, mode: &str, directory: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg(mode).arg(directory);
     command
@@ -48,10 +48,10 @@ fn state(pool: &Pool, name: &str) -> State {
 /// The states that `names` are in when `mode` has been played.
 fn states<const N: usize>(mode: &str, names: [&str; N]) -> Option<[State; N]> {
     let work = Work::new(mode);
-    let program = work.ring_program().filter(|_| !skipped())?;
+    let program = work.uring_program().filter(|_| !skipped())?;
     let directory = work.directory("data");
     let pool = Pool::new(&format!("async-{mode}"), POOL);
-    let command = ring(&program, mode, &directory);
+    let command = requests(&program, mode, &directory);
     let mut run = Running::start(&mut pool.around(&directory, &command), mode);
     run.wait_for("ready", LIMIT);
     run.tell("go");
@@ -60,12 +60,12 @@ fn states<const N: usize>(mode: &str, names: [&str; N]) -> Option<[State; N]> {
 }
 
 fn survives(mode: &str) {
-    if skipped() || Work::new("probe").ring_program().is_none() {
+    if skipped() || Work::new("probe").uring_program().is_none() {
         return;
     }
-    let build = |work: &Work| -> PathBuf { work.ring_program().expect("it could be built before") };
+    let build = |work: &Work| -> PathBuf { work.uring_program().expect("it could be built before") };
     let mut crash =
-        Crash::play_program(mode, POOL, false, |work, directory| ring(&build(work), mode, directory));
+        Crash::play_program(mode, POOL, false, |work, directory| requests(&build(work), mode, directory));
     let expected = crash.cut_power();
     let said = crash.pool.replay();
     crash.compare(&expected, "after the replay", &said.output());
@@ -99,15 +99,15 @@ macro_rules! modes {
 }
 
 modes! { one:
-    a_ring_holds_the_file_it_writes: "ring",
+    an_io_uring_holds_the_file_it_writes: "uring",
     submissions_that_wait_hold_as_well: "wait",
-    space_calls_and_syncs_of_a_ring: "operations",
+    space_calls_and_syncs_of_an_io_uring: "operations",
     libaio_holds_the_file_it_writes: "aio",
 }
 
 modes! { all:
-    a_raw_ring_holds_everything: "raw",
-    a_ring_with_a_kernel_thread_holds_everything: "sqpoll",
+    a_raw_io_uring_holds_everything: "raw",
+    an_io_uring_with_a_kernel_thread_holds_everything: "sqpoll",
     registered_files_hold_everything: "registered",
     linked_requests_hold_everything: "linked",
     requests_for_a_worker_hold_everything: "worker",

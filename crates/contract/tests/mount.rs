@@ -63,7 +63,7 @@ fn every_case_agrees_on_a_mount_with_a_block_cache() {
 
 #[test]
 fn every_case_agrees_with_requests_by_io_uring() {
-    every_case_agrees(&Pool::new("ring", "256M"), Mount::by_ring);
+    every_case_agrees(&Pool::new("uring", "256M"), Mount::by_uring);
 }
 
 fn every_case_agrees(pool: &Pool, mounted: Mounted) {
@@ -109,7 +109,7 @@ fn random_operations_agree_with_a_block_cache() {
 
 #[test]
 fn random_operations_agree_with_requests_by_io_uring() {
-    random_operations_agree(&Pool::cached("ring-stress", "64M"), Mount::by_ring);
+    random_operations_agree(&Pool::cached("uring-stress", "64M"), Mount::by_uring);
 }
 
 fn random_operations_agree(pool: &Pool, mounted: Mounted) {
@@ -146,7 +146,7 @@ fn what_is_read_is_what_was_last_written_with_a_block_cache() {
 
 #[test]
 fn what_is_read_is_what_was_last_written_with_requests_by_io_uring() {
-    what_is_read_was_written(&Pool::new("ring-coherence", "256M"), Mount::by_ring);
+    what_is_read_was_written(&Pool::new("uring-coherence", "256M"), Mount::by_uring);
 }
 
 fn what_is_read_was_written(pool: &Pool, mounted: Mounted) {
@@ -178,7 +178,7 @@ fn the_smoke_agrees_with_its_model_on_a_mount_with_a_block_cache() {
 
 #[test]
 fn the_smoke_agrees_with_requests_by_io_uring() {
-    the_smoke_agrees(&Pool::new("ring-smoke", "16M"), Mount::by_ring);
+    the_smoke_agrees(&Pool::new("uring-smoke", "16M"), Mount::by_uring);
 }
 
 fn the_smoke_agrees(pool: &Pool, mounted: Mounted) {
@@ -192,7 +192,7 @@ fn the_smoke_agrees(pool: &Pool, mounted: Mounted) {
     mount.unmount().expect_success("seawall umount");
 }
 
-/// A ring is given up a little after its process: what comes meanwhile is aborted, or cancelled.
+/// An io_uring is given up a little after its process: what comes meanwhile is aborted, or cancelled.
 fn wait_until_given_up(at: &Path) {
     const LIMIT: Duration = Duration::from_secs(10);
     let begin = std::time::Instant::now();
@@ -242,7 +242,7 @@ fn survives(scene: &str, mounted: Mounted) {
 
 #[test]
 fn an_fsync_is_durable_with_requests_by_io_uring() {
-    survives("fsync", Mount::by_ring);
+    survives("fsync", Mount::by_uring);
 }
 
 macro_rules! crash_tests {

@@ -203,8 +203,8 @@ impl Filesystem for Adapter {
         let _ = config.set_max_write(LONGEST_WRITE);
         let _ = config.set_max_background(BACKGROUND);
         // Where the kernel is told not to have it, it does not offer it.
-        if self.0.by_ring.load(Relaxed) && config.add_capabilities(InitFlags::FUSE_OVER_IO_URING).is_err() {
-            self.0.by_ring.store(false, Relaxed);
+        if self.0.by_uring.load(Relaxed) && config.add_capabilities(InitFlags::FUSE_OVER_IO_URING).is_err() {
+            self.0.by_uring.store(false, Relaxed);
         }
         // Without it a file that is written past the kernel's cache could not be mapped.
         let direct = config.add_capabilities(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP).is_ok();

@@ -25,14 +25,14 @@
 //!   a real fsync of the backing file.
 //! * The kernel writes through (no write-back cache): a write(2) has been published, and logged, when it returns.
 //!   Only stores into shared mappings are kept back, and an fsync or msync brings them to us first.
-//! * The mount sees every write of every program. So a mapping, a stream or a ring does not take a file out of the
+//! * The mount sees every write of every program. So a mapping, a stream or io_uring does not take a file out of the
 //!   log, as it must with the preload.
 //! * Locks (POSIX, OFD, flock) are the kernel's, on the mount's inodes: all programs that use the mount see them.
 //!
 //! Not handled here: what a record is (`seawall-core`), guards and foreign writers (`seawall-daemon`), starting and
 //! replacing the daemon (the command line).
 
-#![deny(unsafe_code)] // Allowed in two places: `passing` and `ring::sys`.
+#![deny(unsafe_code)] // Allowed in two places: `passing` and `uring::sys`.
 #![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
 
 #[macro_use(errln)]
@@ -57,16 +57,16 @@ mod node;
 mod pages;
 mod passing;
 mod rights;
-mod ring;
 mod seen;
 mod serve;
 mod settle;
 mod stored;
+mod uring;
 mod ways;
 mod workers;
 
 pub use flags::Flag;
 pub use log::Discover;
-pub use ring::FuseUring;
 pub use serve::{Mount, Options};
+pub use uring::FuseUring;
 pub use ways::Ways;

@@ -180,7 +180,7 @@ fn detach_if_dead(place: &Path) -> Result<(), Refused> {
 /// True for a mount of ours whose process has died.
 pub fn is_dead(place: &Path) -> bool {
     use rustix::io::Errno;
-    // The kernel takes its rings down behind the end of the process; until then it says that a request came to nothing.
+    // The kernel takes its io_urings down behind the end of the process; until then it says that a request came to nothing.
     // A process that lives says none of these.
     let dead = |e| matches!(e, Errno::NOTCONN | Errno::CANCELED | Errno::CONNABORTED);
     // What stat(2) says may be remembered from its life; this is always asked of the process.

@@ -1,6 +1,6 @@
 //! Files that the kernel reads and writes past us: each has a number, which it takes from us and is given back.
 //!
-//! fuser gives a number back by the descriptor that its request came by; of a request that came by a ring that is
+//! fuser gives a number back by the descriptor that its request came by; of a request that came by io_uring that is
 //! none of the kernel's. So it is done here, by the one that the mount was made with.
 
 #![allow(unsafe_code)]

@@ -15,7 +15,7 @@ use crate::fs::Fs;
 use crate::log::{Discover, Log};
 use crate::mountpoint::{self, Refused};
 use crate::node::Nodes;
-use crate::ring::{self, FuseUring, Rings};
+use crate::uring::{self, FuseUring, Urings};
 use crate::ways::{self, Ways};
 
 /// Threads that read requests. What may wait runs elsewhere, so few are enough.
@@ -40,7 +40,7 @@ pub struct Mount {
     session: Session<Adapter>,
     fs: Arc<Fs>,
     ways: Ways,
-    rings: Vec<std::thread::JoinHandle<()>>,
+    urings: Vec<std::thread::JoinHandle<()>>,
 }
 
 impl Mount {
@@ -56,33 +56,33 @@ impl Mount {
             Nodes::new(&options.backing).map_err(|e| failed("opening the backing directory")(e.into()))?;
         let log = Log::join(pool, discover).map_err(failed("joining the log"))?;
         let fs = Fs::new(log, nodes);
-        let rings = prepare(options.fuse_uring, &fs);
-        if let (FuseUring::On, Err(error)) = (options.fuse_uring, &rings) {
-            return Err(no_ring(error));
+        let urings = prepare(options.fuse_uring, &fs);
+        if let (FuseUring::On, Err(error)) = (options.fuse_uring, &urings) {
+            return Err(no_uring(error));
         }
-        fs.by_ring.store(rings.is_ok(), Relaxed);
+        fs.by_uring.store(urings.is_ok(), Relaxed);
         let session = Session::new(Adapter(Arc::clone(&fs)), &options.mountpoint, &config(options));
         let session = session.map_err(|e| mountpoint::explain(e, options.allow_other))?;
         let device = session.as_fd().try_clone_to_owned().map_err(failed("keeping /dev/fuse open"))?;
         let device = fs.device.get_or_init(|| Arc::new(device));
         fs.pages.start(session.notifier()).map_err(failed("starting a thread"))?;
-        let rings = match rings {
-            Ok(rings) if fs.by_ring.load(Relaxed) => rings.start(device),
-            Ok(rings) => {
-                rings.end();
+        let urings = match urings {
+            Ok(urings) if fs.by_uring.load(Relaxed) => urings.start(device),
+            Ok(urings) => {
+                urings.end();
                 Err(not_offered())
             }
             Err(error) => Err(error),
         };
-        if let (FuseUring::On, Err(error)) = (options.fuse_uring, &rings) {
-            return Err(no_ring(error));
+        if let (FuseUring::On, Err(error)) = (options.fuse_uring, &urings) {
+            return Err(no_uring(error));
         }
         let readahead = ways::read_ahead(&options.mountpoint);
-        let told = rings.as_ref().map(Vec::len).map_err(io::Error::to_string);
-        let rings = rings.unwrap_or_default();
+        let told = urings.as_ref().map(Vec::len).map_err(io::Error::to_string);
+        let urings = urings.unwrap_or_default();
         let ways =
-            Ways { passthrough: fs.passthrough.load(Relaxed), readahead, threads: THREADS, rings: told };
-        Ok(Self { session, fs, ways, rings })
+            Ways { passthrough: fs.passthrough.load(Relaxed), readahead, threads: THREADS, urings: told };
+        Ok(Self { session, fs, ways, urings })
     }
 
     /// Which of the kernel's ways to be fast are in use.
@@ -96,8 +96,8 @@ impl Mount {
     /// If the kernel's side fails.
     pub fn serve(self) -> io::Result<()> {
         let done = self.session.run();
-        for ring in self.rings {
-            let _ = ring.join();
+        for uring in self.urings {
+            let _ = uring.join();
         }
         self.fs.workers.finish();
         self.fs.log.leave();
@@ -105,7 +105,7 @@ impl Mount {
     }
 }
 
-fn no_ring(why: &io::Error) -> Refused {
+fn no_uring(why: &io::Error) -> Refused {
     Refused::Failed { what: "FUSE over io_uring (--fuse-uring on)", error: io::Error::other(why.to_string()) }
 }
 
@@ -113,15 +113,15 @@ fn not_offered() -> io::Error {
     io::Error::other("this kernel's FUSE does not offer io_uring")
 }
 
-/// A ring for each processor, if that is wanted.
-fn prepare(wanted: FuseUring, fs: &Arc<Fs>) -> io::Result<Rings> {
+/// An io_uring for each processor, if that is wanted.
+fn prepare(wanted: FuseUring, fs: &Arc<Fs>) -> io::Result<Urings> {
     if wanted == FuseUring::Off {
         return Err(io::Error::other("--fuse-uring off"));
     }
-    if !ring::is_allowed() {
+    if !uring::is_allowed() {
         return Err(io::Error::other("no io_uring: the module fuse has enable_uring off, or not at all"));
     }
-    Rings::new(fs).map_err(|error| io::Error::other(format!("no io_uring: {error}")))
+    Urings::new(fs).map_err(|error| io::Error::other(format!("no io_uring: {error}")))
 }
 
 /// Each inode that the kernel remembers keeps a descriptor of ours open: as many as we are allowed.

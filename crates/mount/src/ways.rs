@@ -5,7 +5,7 @@
 //! | passthrough: a file that no preset wants is read and written past us | root, Linux 6.9 | it goes through us |
 //! | long readahead: fewer requests for a file that is read from end to end | root | 128 KiB at a time |
 //! | several threads, each with a queue of its own | Linux 4.5 | – |
-//! | requests by a ring for each processor (`crate::ring`) | `enable_uring` of the module fuse, Linux 6.14 | a read and a write for each |
+//! | requests by an io_uring for each processor (`crate::uring`) | `enable_uring` of the module fuse, Linux 6.14 | a read and a write for each |
 //!
 //! Never used: the write-back cache. A write(2) that has returned would be neither logged nor published, and the log
 //! would not hold the order of writes any more.
@@ -30,8 +30,8 @@ pub struct Ways {
     pub readahead: u32,
     /// That read requests.
     pub threads: usize,
-    /// Rings that requests come by, or why they come by /dev/fuse.
-    pub rings: Result<usize, String>,
+    /// How many io_urings requests come by, or why they come by /dev/fuse.
+    pub urings: Result<usize, String>,
 }
 
 impl fmt::Display for Ways {
@@ -41,8 +41,8 @@ impl fmt::Display for Ways {
             false => "every file goes through the mount's process (passing needs root and Linux 6.9)",
         };
         write!(f, "{passthrough}; readahead {} KiB; ", self.readahead)?;
-        match &self.rings {
-            Ok(rings) => write!(f, "requests by io_uring, {rings} rings"),
+        match &self.urings {
+            Ok(urings) => write!(f, "requests by io_uring, {urings} queues"),
             Err(why) => write!(f, "requests by /dev/fuse, {} threads ({why})", self.threads),
         }
     }

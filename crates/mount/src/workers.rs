@@ -31,7 +31,7 @@ struct Queue {
 #[derive(Clone)]
 pub struct Workers {
     shared: Arc<(Mutex<Queue>, Condvar)>,
-    /// Where they may run: whoever starts one may be bound to a processor (`crate::ring`).
+    /// Where they may run: whoever starts one may be bound to a processor (`crate::uring`).
     anywhere: Option<CpuSet>,
 }
 

@@ -1,7 +1,7 @@
 //! What this process may write at times that nobody sees: by requests that were submitted (libaio, io_uring, POSIX aio),
-//! by rings that cannot be looked into.
+//! by io_urings that cannot be looked into.
 //!
-//! State alone: who notes is [`asynchronous`](crate::asynchronous) and [`rings`](crate::rings), who asks is
+//! State alone: who notes is [`asynchronous`](crate::asynchronous) and [`io_uring`](crate::io_uring), who asks is
 //! [`classify`](crate::classify).
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence};

@@ -244,7 +244,7 @@ pub const CELL_BYTES: usize = 8;
 /// Bytes of an operation: owner, kind, and two numbers; a line of its own.
 pub const OPERATION_BYTES: usize = 64;
 
-/// Bytes of the samples, a ring: a line for its cursor, and the entries.
+/// Bytes of the samples, a circular buffer: a line for its cursor, and the entries.
 pub const SAMPLE_BYTES: usize = 4096;
 
 #[cfg(test)]

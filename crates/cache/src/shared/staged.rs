@@ -78,12 +78,12 @@ impl Cache {
             self.staged_word(number, field).store(value, Relaxed);
         }
         self.staged_word(number, IS_READY).store(1, Release);
-        self.ring();
+        self.wake_daemon();
         Offered::Staged
     }
 
     /// Wakes the daemon's thread, if it sleeps.
-    pub fn ring(&self) {
+    pub fn wake_daemon(&self) {
         if self.bell().swap(0, SeqCst) == 1 {
             let _ = futex::wake(self.bell(), futex::Flags::empty(), 1);
         }

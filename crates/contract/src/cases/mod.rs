@@ -37,7 +37,6 @@ mod passing;
 mod permission;
 mod posix_aio;
 mod process;
-mod ring;
 mod seek;
 mod set_id;
 mod signals;
@@ -51,6 +50,7 @@ mod tools;
 mod transfer;
 mod truncate;
 mod unlink;
+mod uring;
 mod vectored;
 mod write;
 
@@ -95,7 +95,7 @@ pub fn all() -> Vec<Case> {
         transfer::cases(),
         sync::cases(),
         kernel_aio::cases(),
-        ring::cases(),
+        uring::cases(),
         posix_aio::cases(),
         syscalls::cases(),
         stdio::cases(),

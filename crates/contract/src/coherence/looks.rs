@@ -10,7 +10,7 @@ use super::memory::{BLOCK, BLOCKS, Memory};
 use super::model::Model;
 use crate::aio::{self, Aio};
 use crate::random::Random;
-use crate::ring::{self, Ring};
+use crate::uring::{self, Uring};
 
 /// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub enum Way {
     Opened,
     Direct,
     Aio,
-    Ring,
-    BufferedRing,
+    Uring,
+    BufferedUring,
     Mapped,
     MappedAnew,
     Spliced,
@@ -34,8 +34,8 @@ pub const ALL: [Way; 11] = [
     Way::Opened,
     Way::Direct,
     Way::Aio,
-    Way::Ring,
-    Way::BufferedRing,
+    Way::Uring,
+    Way::BufferedUring,
     Way::Mapped,
     Way::MappedAnew,
     Way::Spliced,
@@ -53,7 +53,7 @@ pub struct Looker<'p> {
     copy: Files,
     pipe: Pipe,
     aio: Aio,
-    ring: Ring,
+    uring: Uring,
     memory: Memory,
 }
 
@@ -69,7 +69,7 @@ impl<'p> Looker<'p> {
             copy: Files::aside(&paths.side(&format!("copy{i}")))?,
             pipe: Pipe::new()?,
             aio: Aio::new().ok_or("no libaio")?,
-            ring: Ring::new().ok_or("no io_uring")?,
+            uring: Uring::new().ok_or("no io_uring")?,
             memory: Memory::new(),
             paths,
         })
@@ -115,8 +115,8 @@ impl<'p> Looker<'p> {
                 );
                 said("libaio", self.aio.submit(block))
             }
-            Way::Ring => by_ring(&self.ring, self.direct.fd(), into, offset),
-            Way::BufferedRing => by_ring(&self.ring, self.buffered.fd(), into, offset),
+            Way::Uring => by_uring(&self.uring, self.direct.fd(), into, offset),
+            Way::BufferedUring => by_uring(&self.uring, self.buffered.fd(), into, offset),
             Way::Mapped => {
                 self.mapping.load(into, offset);
                 Ok(length)
@@ -162,8 +162,8 @@ impl<'p> Looker<'p> {
     }
 }
 
-fn by_ring(ring: &Ring, fd: c_int, into: &mut [u8], offset: usize) -> Result<usize, String> {
-    said("io_uring", ring.run(ring::entry(ring::READ, fd, into, offset as u64)).into())
+fn by_uring(uring: &Uring, fd: c_int, into: &mut [u8], offset: usize) -> Result<usize, String> {
+    said("io_uring", uring.run(uring::entry(uring::READ, fd, into, offset as u64)).into())
 }
 
 /// By a pipe, which `put` puts some into.

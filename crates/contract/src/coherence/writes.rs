@@ -10,7 +10,7 @@ use super::memory::{BLOCK, BLOCKS, Memory};
 use super::model::Model;
 use crate::aio::{self, Aio};
 use crate::random::Random;
-use crate::ring::{self, Ring};
+use crate::uring::{self, Uring};
 
 /// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +20,8 @@ pub enum Way {
     Synced,
     DirectSynced,
     Aio,
-    Ring,
-    BufferedRing,
+    Uring,
+    BufferedUring,
     Stored,
     Spliced,
     Sent,
@@ -41,8 +41,8 @@ pub const ALL: [Way; 16] = [
     Way::Synced,
     Way::DirectSynced,
     Way::Aio,
-    Way::Ring,
-    Way::BufferedRing,
+    Way::Uring,
+    Way::BufferedUring,
     Way::Stored,
     Way::Spliced,
     Way::Sent,
@@ -87,7 +87,7 @@ pub struct Writer<'p> {
     behind: Option<Files>,
     pipe: Pipe,
     aio: Aio,
-    ring: Ring,
+    uring: Uring,
     memory: Memory,
 }
 
@@ -107,7 +107,7 @@ impl<'p> Writer<'p> {
             behind: paths.behind.as_ref().map(|path| Files::open(path, O_RDWR)).transpose()?,
             pipe: Pipe::new()?,
             aio: Aio::new().ok_or("no libaio")?,
-            ring: Ring::new().ok_or("no io_uring")?,
+            uring: Uring::new().ok_or("no io_uring")?,
             memory: Memory::new(),
             paths,
         })
@@ -139,8 +139,8 @@ impl<'p> Writer<'p> {
             Way::DirectSynced => self.direct_synced.write(bytes, offset),
             Way::Behind => self.behind.as_ref().expect("there is one").write(bytes, offset),
             Way::Aio => self.by_aio(bytes, offset),
-            Way::Ring => self.by_ring(self.direct.fd(), bytes, offset),
-            Way::BufferedRing => self.by_ring(fd, bytes, offset),
+            Way::Uring => self.by_uring(self.direct.fd(), bytes, offset),
+            Way::BufferedUring => self.by_uring(fd, bytes, offset),
             Way::Stored => self.mapping.store(bytes, offset),
             Way::Spliced => self.by_splice(bytes, offset),
             Way::Sent => self.by_sendfile(bytes, offset),
@@ -185,8 +185,8 @@ impl<'p> Writer<'p> {
         all("libaio", bytes.len(), self.aio.submit_all(&mut blocks))
     }
 
-    fn by_ring(&self, fd: c_int, bytes: &[u8], offset: usize) -> Result<(), String> {
-        let done = self.ring.run(ring::entry(ring::WRITE, fd, bytes, offset as u64));
+    fn by_uring(&self, fd: c_int, bytes: &[u8], offset: usize) -> Result<(), String> {
+        let done = self.uring.run(uring::entry(uring::WRITE, fd, bytes, offset as u64));
         all("io_uring", bytes.len(), done.into())
     }
 

@@ -67,7 +67,7 @@ impl Mount {
     }
 
     /// The same, with requests by io_uring.
-    pub fn by_ring(pool: &Pool, size: &str, backing: &Path, at: &Path) -> Option<Mount> {
+    pub fn by_uring(pool: &Pool, size: &str, backing: &Path, at: &Path) -> Option<Mount> {
         let Some(_allowed) = Allowed::new() else {
             eprintln!("skipped: needs root, and a kernel with FUSE over io_uring: {SETTING}");
             return None;

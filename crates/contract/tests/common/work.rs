@@ -45,9 +45,9 @@ impl Work {
         self.build(&["native", "cancel"], &["-shared", "-fPIC"], "-lpthread")
     }
 
-    /// Builds `native/ring.c`; `None`, with the reason printed, where there is no C compiler or no liburing.
-    pub fn ring_program(&self) -> Option<PathBuf> {
-        self.build(&["ring"], &[], "-luring")
+    /// Builds `native/uring.c`; `None`, with the reason printed, where there is no C compiler or no liburing.
+    pub fn uring_program(&self) -> Option<PathBuf> {
+        self.build(&["uring"], &[], "-luring")
     }
 
     fn build(&self, names: &[&str], options: &[&str], library: &str) -> Option<PathBuf> {

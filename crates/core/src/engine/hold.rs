@@ -1,4 +1,4 @@
-//! Holds: while a mapping, a stream or a ring can write a file unseen, the file stays out of the log.
+//! Holds: while a mapping, a stream or io_uring can write a file unseen, the file stays out of the log.
 //!
 //! A hold is an entry that names process and file, so that the daemon can end the holds of the dead.
 

@@ -194,7 +194,7 @@ impl Inside<'_> {
 
 /// Holds.
 impl Inside<'_> {
-    /// One more mapping, stream or ring keeps it out of the log.
+    /// One more mapping, stream or io_uring keeps it out of the log.
     pub(crate) fn is_held(&self) {
         self.assert_out();
         self.slot().sticky().fetch_add(1, SeqCst);

@@ -38,7 +38,7 @@ words! {
     newest: u64 @ 16,
     /// Counts untracked writes and changes of names, so that a real fsync knows whether one began meanwhile.
     epoch: u64 @ 24,
-    /// Sticky holds: mappings, streams, asynchronous rings.
+    /// Sticky holds: mappings, streams, io_uring.
     sticky: u32 @ 32,
     /// Generation of the slot: descriptors that remember another one classify anew.
     uses: u32 @ 36,
@@ -170,7 +170,7 @@ impl<'a> Slot<'a> {
         self.solid_bytes().load(Acquire)
     }
 
-    /// How many hold it out of the log: mappings, streams, rings.
+    /// How many hold it out of the log: mappings, streams, io_uring.
     pub fn holds(self) -> u32 {
         self.sticky().load(Acquire)
     }

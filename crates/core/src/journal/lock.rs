@@ -8,7 +8,7 @@
 //! everybody by the other. Whoever comes by while the lock is free leads at once: then the heir finds the lock taken
 //! and sleeps on. A wake-up that is lost with an heir that is killed costs a nap, never more.
 //!
-//! Bells ring after the lock is free, and who waits looks at its bell *before* it looks whether it was served: what
+//! The bells wake sleepers after the lock is free, and who waits looks at its bell *before* it looks whether it was served: what
 //! happens in between is seen by its number.
 //!
 

@@ -1,6 +1,6 @@
 //! What the disk takes: a plain program writes the same bytes through the page cache and syncs them.
 //!
-//! As many bytes between two syncs as the destager gets: it is rung when half of the log is used. A block that is
+//! As many bytes between two syncs as the destager gets: it is woken when half of the log is used. A block that is
 //! written twice in between reaches the disk once, here as there, so the two can be compared.
 
 use std::fs::{self, File};

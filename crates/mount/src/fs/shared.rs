@@ -34,8 +34,8 @@ pub struct Fs {
     pub pages: Pages,
     /// What the mount was made with.
     pub device: OnceLock<Arc<OwnedFd>>,
-    /// Requests are to come by a ring, if the kernel lets them.
-    pub by_ring: AtomicBool,
+    /// Requests are to come by io_uring, if the kernel lets them.
+    pub by_uring: AtomicBool,
 }
 
 impl Fs {
@@ -51,7 +51,7 @@ impl Fs {
             direct: AtomicBool::new(false),
             pages: Pages::default(),
             device: OnceLock::new(),
-            by_ring: AtomicBool::new(false),
+            by_uring: AtomicBool::new(false),
         })
     }
 

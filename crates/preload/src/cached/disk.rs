@@ -1,7 +1,7 @@
 //! Blocks of a cache that lie on a disk, read past the page cache by a descriptor that the daemon sends when a file is
 //! entered.
 //!
-//! By a plain pread: a hit is one read, for which whoever reads has to wait in any case. A ring would add a system call to it,
+//! By a plain pread: a hit is one read, for which whoever reads has to wait in any case. An io_uring would add a system call to it,
 //! and a mapping that every fork copies.
 
 use core::cell::UnsafeCell;

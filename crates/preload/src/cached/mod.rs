@@ -6,7 +6,7 @@
 //! |---|---|
 //! | not entered, as far as the descriptor remembers ([`table`]) | counted in its cell meanwhile |
 //! | entered | announced |
-//! | written unseen (a mapping, a ring, a stream) | its cell pinned, and the file distrusted |
+//! | written unseen (a mapping, io_uring, a stream) | its cell pinned, and the file distrusted |
 //!
 //! A process without a cache pays one load. Nothing here allocates, waits or keeps a lock; the daemon is asked only by
 //! who reads, once a descriptor.

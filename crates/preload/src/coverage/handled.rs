@@ -214,7 +214,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "uring",
-        "submissions are read before liburing makes them: the files that they write are out of the log until the process ends; no ring under the policy atomic (ENOSYS)",
+        "submissions are read before liburing makes them: the files that they write are out of the log until the process ends; no io_uring under the policy atomic (ENOSYS)",
         &[
             "io_uring_queue_init",
             "io_uring_queue_init_params",

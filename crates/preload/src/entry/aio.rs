@@ -9,7 +9,7 @@ use seawall_core::Errno;
 use super::{entry, real_or};
 use crate::asynchronous::announce;
 use crate::sys::unsafe_call;
-use crate::{app, errno, journal, rings};
+use crate::{app, errno, io_uring, journal};
 
 const LIO_WRITE: c_int = 1;
 const IOCB_CMD_PWRITE: u16 = 1;
@@ -55,7 +55,7 @@ entry! {
         }
     }
 
-    /// libaio's, as the following: no context where rings are refused.
+    /// libaio's, as the following: no context where io_uring is refused.
     fn io_setup (events: c_int, context: *mut c_ulong) -> c_int {
         match context_of(events as usize, context) {
             Ok(_) => 0,
@@ -101,7 +101,7 @@ unsafe fn listed(blocks: *const *mut libc::aiocb, n: c_int) {
 
 /// io_setup(2).
 pub fn context_of(events: usize, context: *mut c_ulong) -> Result<usize, Errno> {
-    if rings::are_refused() { Err(Errno::NOSYS) } else { unsafe_call!(SYS_io_setup, events, context) }
+    if io_uring::are_refused() { Err(Errno::NOSYS) } else { unsafe_call!(SYS_io_setup, events, context) }
 }
 
 /// Holds the files that these blocks write. A sync whose log cannot be made durable becomes one that fails. The kernel

@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 use super::origin::fresh;
 use super::{entry, real_or};
-use crate::{cached, classify, holds, owner, rings, session, unseen};
+use crate::{cached, classify, holds, io_uring, owner, session, unseen};
 
 type Pid = libc::pid_t;
 
@@ -57,7 +57,7 @@ pub fn after(pid: Pid) -> Pid {
         holds::after_fork();
         classify::hold_again();
         if unseen::may_be_any() {
-            rings::hold_all();
+            io_uring::hold_all();
         }
     }
     pid

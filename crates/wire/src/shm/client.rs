@@ -32,7 +32,7 @@ impl<'a> Client<'a> {
     }
 }
 
-/// View of a hold: one process keeps one file out of the log (a writable mapping, a stream, a ring).
+/// View of a hold: one process keeps one file out of the log (a writable mapping, a stream, io_uring).
 #[derive(Clone, Copy)]
 pub struct Hold<'a> {
     region: &'a Region,

@@ -17,7 +17,7 @@ pub struct Shape {
     pub clients: u32,
     /// Registered directories.
     pub roots: u32,
-    /// Sticky holds (mappings, streams, rings) at once, over all processes.
+    /// Sticky holds (mappings, streams, io_uring) at once, over all processes.
     pub holds: u32,
 }
 

@@ -60,7 +60,7 @@ fn understood(line: &[u8], from: &Path, pid: u32) -> Option<Served> {
     })
 }
 
-/// A ring has a thread of its own, which is called so.
+/// An io_uring of the mount has a thread of its own, which is called so.
 fn way(pid: u32) -> &'static str {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let mut names = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());

@@ -1,4 +1,4 @@
-//! Whether requests come by a ring.
+//! Whether requests come by io_uring.
 
 /// What was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -99,7 +99,7 @@ fn without_io_uring() {
     }
 }
 
-/// The machine says that it has more processors than there can be, or the setting that there are rings.
+/// The machine says that it has more processors than there can be, or the setting that io_uring may be used.
 #[test]
 fn a_kernel_that_has_less_than_it_says() {
     let Some(m) = with_setting("Y\n") else { return };

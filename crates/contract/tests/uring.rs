@@ -18,21 +18,21 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// The last queue that is registered makes the kernel send all that had to wait. Whoever waits here goes before the
 /// thread that registers, on its processor: its request is there before the registration has returned.
 #[test]
-fn a_request_that_waits_for_the_rings_is_answered() {
+fn a_request_that_waits_for_the_io_urings_is_answered() {
     isolate();
-    let pool = Pool::new("ring-begins", "16M");
-    let work = Work::new("ring-begins");
+    let pool = Pool::new("uring-begins", "16M");
+    let work = Work::new("uring-begins");
     let (backing, at) = (work.directory("backing"), work.directory("mount"));
     for _ in 0..BEGINNINGS {
         let (tell, told) = channel();
         let askers: Vec<_> = processors().into_iter().map(|cpu| asker(cpu, &at, tell.clone())).collect();
         drop(tell);
-        let Some(mount) = Mount::by_ring(&pool, "16M", &backing, &at) else { return };
+        let Some(mount) = Mount::by_uring(&pool, "16M", &backing, &at) else { return };
         for _ in &askers {
             if told.recv_timeout(LIMIT).is_err() {
                 // Else they, and so this process, wait for ever.
                 pool.kill_everything();
-                panic!("a statfs that came while the rings were registered was not answered");
+                panic!("a statfs that came while the io_urings were registered was not answered");
             }
         }
         askers.into_iter().for_each(|asker| asker.join().expect("it has told"));

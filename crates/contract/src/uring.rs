@@ -38,8 +38,8 @@ pub struct Sqe {
     rest: [u64; 3],
 }
 
-/// A ring of four.
-pub struct Ring {
+/// One of four entries.
+pub struct Uring {
     fd: c_int,
     submission: *mut u8,
     completion: *mut u8,
@@ -47,9 +47,9 @@ pub struct Ring {
     parameters: Parameters,
 }
 
-impl Ring {
+impl Uring {
     /// `None` where a front refuses.
-    pub fn new() -> Option<Ring> {
+    pub fn new() -> Option<Uring> {
         let mut parameters = Parameters::default();
         // SAFETY: the kernel fills in the parameters; the three mappings are the ones it describes.
         unsafe {
@@ -66,7 +66,7 @@ impl Ring {
             if [submission, completion, entries].contains(&libc::MAP_FAILED) {
                 return None;
             }
-            Some(Ring {
+            Some(Uring {
                 fd,
                 submission: submission.cast(),
                 completion: completion.cast(),

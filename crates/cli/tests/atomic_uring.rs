@@ -1,4 +1,4 @@
-//! Under the policy `atomic` nobody gets a ring: every write of a data file goes through the log.
+//! Under the policy `atomic` nobody gets an io_uring: every write of a data file goes through the log.
 
 mod common;
 
@@ -11,7 +11,7 @@ use common::{Place, cc};
 /// What the program said, and its data file as `status` shows it.
 fn answers(policy: &str) -> Option<(Vec<String>, serde_json::Value)> {
     let place = Place::new();
-    let program = cc(&place, "rings", include_str!("programs/rings.c"), &["-ldl"])?;
+    let program = cc(&place, "uring", include_str!("programs/uring.c"), &["-ldl"])?;
     fs::write(place.file("ib_logfile0"), [0; 4096]).expect("what a guard stands in for");
     let mut run = place.command(&["run", "--pool", place.pool(), "--preset", "mariadb", "--data", "."]);
     run.args(["--policy", policy, "--"]).arg(program).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -27,7 +27,7 @@ fn answers(policy: &str) -> Option<(Vec<String>, serde_json::Value)> {
 }
 
 #[test]
-fn under_atomic_there_are_no_rings_and_data_files_stay_in_the_log() {
+fn under_atomic_there_is_no_io_uring_and_data_files_stay_in_the_log() {
     let Some((said, file)) = answers("atomic") else { return };
     const ENOSYS: u32 = 38;
     let refused = format!(" {ENOSYS}");

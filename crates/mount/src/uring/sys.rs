@@ -127,7 +127,7 @@ impl Arrived {
 
 /// One processor's.
 pub struct Queue {
-    ring: IoUring<squeue::Entry128, cqueue::Entry>,
+    uring: IoUring<squeue::Entry128, cqueue::Entry>,
     number: u16,
     wake: OwnedFd,
     /// What came while the entries were registered: with the last queue's the kernel begins to send requests.
@@ -140,9 +140,9 @@ impl Queue {
     /// # Errors
     /// What the kernel says: no io_uring, or not for us.
     pub fn new(number: u16, depth: usize, wake: OwnedFd) -> io::Result<Self> {
-        let ring = IoUring::builder().build((depth as u32 + 1).next_power_of_two())?;
-        ring.submitter().register_files_sparse(1)?;
-        Ok(Self { ring, number, wake, early: Arrived::default() })
+        let uring = IoUring::builder().build((depth as u32 + 1).next_power_of_two())?;
+        uring.submitter().register_files_sparse(1)?;
+        Ok(Self { uring, number, wake, early: Arrived::default() })
     }
 
     /// Gives new entries to the kernel, for requests that come by `device`. Returns how many it took: some.
@@ -155,12 +155,12 @@ impl Queue {
         entries: Vec<&'static mut UringEntry>,
     ) -> io::Result<usize> {
         let count = entries.len();
-        self.ring.submitter().register_files_update(0, &[device.as_raw_fd()])?;
+        self.uring.submitter().register_files_update(0, &[device.as_raw_fd()])?;
         self.listen()?;
         for entry in entries {
             self.push(REGISTER, entry)?;
         }
-        while !self.ring.submission().is_empty() {
+        while !self.uring.submission().is_empty() {
             self.tell(0)?;
         }
         // A refusal is there at once. A request may be, too.
@@ -207,7 +207,7 @@ impl Queue {
 
     fn arrived(&mut self) -> Arrived {
         let mut arrived = Arrived::default();
-        for seen in self.ring.completion() {
+        for seen in self.uring.completion() {
             match (seen.user_data(), seen.result()) {
                 (WOKEN, _) => arrived.woken = true,
                 (at, result) => {
@@ -223,7 +223,7 @@ impl Queue {
     /// Tells the kernel what was pushed, and waits for so many completions. Less may be there, after a signal, or while
     /// the kernel has no memory to take a request.
     fn tell(&self, wait_for: usize) -> io::Result<()> {
-        match self.ring.submit_and_wait(wait_for) {
+        match self.uring.submit_and_wait(wait_for) {
             Err(error) if !is_for_now(&error) => Err(error),
             _ => Ok(()),
         }
@@ -251,7 +251,7 @@ impl Queue {
 
     fn submit(&mut self, entry: &squeue::Entry128) -> io::Result<()> {
         // SAFETY: what it points to, an entry of this module or nothing, is never freed.
-        while unsafe { self.ring.submission().push(entry) }.is_err() {
+        while unsafe { self.uring.submission().push(entry) }.is_err() {
             self.tell(0)?;
         }
         Ok(())

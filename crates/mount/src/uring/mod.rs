@@ -1,4 +1,4 @@
-//! Requests by a ring for each processor (FUSE over io_uring, Linux 6.14): a request is answered on the processor
+//! Requests by an io_uring for each processor (FUSE over io_uring, Linux 6.14): a request is answered on the processor
 //! that made it, and the answer and the next request are one system call.
 //!
 //! ```text
@@ -51,14 +51,14 @@ pub fn is_allowed() -> bool {
 }
 
 /// One processor's queue, and its thread, which waits to be told of the device.
-struct Ring {
+struct Uring {
     desk: Arc<Desk>,
     device: Sender<Arc<OwnedFd>>,
     registered: Receiver<io::Result<()>>,
     thread: JoinHandle<()>,
 }
 
-impl Ring {
+impl Uring {
     fn new(number: u16, fs: &Arc<Fs>) -> io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let queue = Queue::new(number, DEPTH, wake.try_clone()?)?;
@@ -74,7 +74,7 @@ impl Ring {
                 && let Err(error) = served.serve(&device, &tell)
             {
                 // Requests of this processor would wait for ever: the kernel ends them with the process.
-                errln!("seawall: the mount's ring {number} ended: {error}");
+                errln!("seawall: the mount's io_uring {number} ended: {error}");
                 std::process::exit(1);
             }
         })?;
@@ -94,26 +94,26 @@ impl Ring {
 }
 
 /// Queues that are not in use yet.
-pub struct Rings(Vec<Ring>);
+pub struct Urings(Vec<Uring>);
 
-impl Rings {
+impl Urings {
     /// One for each processor that there can be. All that they need is made here: once a mount has said that it has
     /// queues, the kernel waits for them with every request.
     ///
     /// # Errors
     /// What the kernel says: no io_uring, or not for us; no socket that is long enough; too many threads.
     pub fn new(fs: &Arc<Fs>) -> io::Result<Self> {
-        let mut rings = Self(Vec::new());
+        let mut urings = Self(Vec::new());
         for number in 0..processors::count()? {
-            match Ring::new(number, fs) {
-                Ok(ring) => rings.0.push(ring),
+            match Uring::new(number, fs) {
+                Ok(uring) => urings.0.push(uring),
                 Err(error) => {
-                    rings.end();
+                    urings.end();
                     return Err(error);
                 }
             }
         }
-        Ok(rings)
+        Ok(urings)
     }
 
     /// Takes requests from now on.
@@ -128,15 +128,15 @@ impl Rings {
                 return Err(error);
             }
             // The kernel has fewer, whatever it says elsewhere, and began with the last of them.
-            self.0.drain(number..).for_each(Ring::end);
+            self.0.drain(number..).for_each(Uring::end);
             break;
         }
-        Ok(self.0.into_iter().map(|ring| ring.thread).collect())
+        Ok(self.0.into_iter().map(|uring| uring.thread).collect())
     }
 
     /// They are not wanted.
     pub fn end(self) {
-        self.0.into_iter().for_each(Ring::end);
+        self.0.into_iter().for_each(Uring::end);
     }
 }
 

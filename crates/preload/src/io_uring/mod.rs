@@ -1,9 +1,9 @@
 //! io_uring: submissions are read before liburing makes them, and hold the files that they write. Where that
 //! cannot be done, every managed file that the process has open for writing, now or later, stays out of the log
-//! until the process ends: a ring by `syscall`, one with a kernel thread (SQPOLL), registered files, requests
+//! until the process ends: one made by `syscall`, one with a kernel thread (SQPOLL), registered files, requests
 //! whose descriptor is looked up later, a liburing that looks otherwise than we know.
 //!
-//! Under the policy `atomic` there is no ring: [`are_refused`].
+//! Under the policy `atomic` there is none: [`are_refused`].
 
 use seawall_wire::shm::Policy;
 
@@ -11,9 +11,9 @@ use crate::{classify, session, sys, unseen};
 
 mod submission;
 
-pub use submission::{Ring, can_be_seen};
+pub use submission::{IoUring, can_be_seen};
 
-/// True if this process gets no ring (io_uring, or libaio's context): a root's policy is atomic, so that no write
+/// True if this process gets neither an io_uring nor a context of libaio's: a root's policy is atomic, so that no write
 /// of its files may go around the log. InnoDB then makes its requests by threads and pwrite(2) instead.
 pub fn are_refused() -> bool {
     session::engine().is_some_and(|engine| {
@@ -30,13 +30,13 @@ pub fn hide() {
     }
 }
 
-/// To be called when liburing has set a ring up, before the application has it.
+/// To be called when liburing has set an io_uring up, before the application has it.
 ///
 /// # Safety
-/// The ring of a successful set-up.
-pub unsafe fn made(ring: *const Ring) {
+/// That of a successful set-up.
+pub unsafe fn made(uring: *const IoUring) {
     // SAFETY: the caller's.
-    if !session::is_off() && !unsafe { ring.as_ref().is_some_and(|ring| ring.is_as_known()) } {
+    if !session::is_off() && !unsafe { uring.as_ref().is_some_and(|uring| uring.is_as_known()) } {
         hide();
     }
 }
@@ -44,14 +44,14 @@ pub unsafe fn made(ring: *const Ring) {
 /// To be called before a submission.
 ///
 /// # Safety
-/// The ring that liburing is about to be given.
+/// The one that liburing is about to be given.
 #[inline]
-pub unsafe fn submitting(ring: *const Ring) {
+pub unsafe fn submitting(uring: *const IoUring) {
     if session::is_off() || unseen::may_be_any() {
         return;
     }
-    // SAFETY: the caller's; a ring that is not as known has made all of them `unseen`.
-    if !unsafe { (*ring).announce() } {
+    // SAFETY: the caller's; one that is not as known has made all of them `unseen`.
+    if !unsafe { (*uring).announce() } {
         hide();
     }
 }

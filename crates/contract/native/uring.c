@@ -1,5 +1,5 @@
 /* A program that writes a-wal by asynchronous requests and b-wal by ordinary calls, linked to liburing as
- * databases are. Built and run by the test driver: ring MODE DIRECTORY. */
+ * databases are. Built and run by the test driver: uring MODE DIRECTORY. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <liburing.h>
@@ -89,7 +89,7 @@ static void linked(int fd) {
     reap(PAGE);
 }
 
-/* A ring of our own making: nothing goes through liburing. */
+/* An io_uring of our own making: nothing goes through liburing. */
 static void raw(int fd) {
     struct io_uring_params params = {0};
     must("io_uring_setup", syscall(SYS_io_uring_setup, 4, &params) >= 0);
@@ -110,7 +110,7 @@ static void by_kernel_aio(int fd) {
     }
 }
 
-/* Written by the ring under a name that is nobody's, then renamed to one that is managed. */
+/* Written by io_uring under a name that is nobody's, then renamed to one that is managed. */
 static int renamed(void) {
     int fd = open("c-shm", O_RDWR | O_CREAT, 0644);
     must("c-shm", fd >= 0);
@@ -147,7 +147,7 @@ static void act(const char *mode, int a) {
 }
 
 int main(int count, char **words) {
-    must("usage: ring MODE DIRECTORY", count == 3 && chdir(words[2]) == 0);
+    must("usage: uring MODE DIRECTORY", count == 3 && chdir(words[2]) == 0);
     int a = make("a-wal"), b = make("b-wal"), here = open(".", O_RDONLY);
     must("directory", fsync(here) == 0);
     puts("ready");

@@ -2,12 +2,12 @@
 //! then the case writes with pwrite, as databases do.
 
 use crate::context::{Context, open_quietly};
-use crate::ring::{FSYNC, READ, Ring, WRITE, entry, truncation};
+use crate::uring::{FSYNC, READ, Uring, WRITE, entry, truncation};
 use std::ffi::c_int;
 
-fn write_by(ring: Option<&Ring>, fd: c_int, page: &[u8], offset: u64) -> i64 {
-    match ring {
-        Some(ring) => i64::from(ring.run(entry(WRITE, fd, page, offset))),
+fn write_by(uring: Option<&Uring>, fd: c_int, page: &[u8], offset: u64) -> i64 {
+    match uring {
+        Some(uring) => i64::from(uring.run(entry(WRITE, fd, page, offset))),
         // SAFETY: plain call on a borrowed buffer.
         None => unsafe { libc::pwrite(fd, page.as_ptr().cast(), page.len(), offset as i64) as i64 },
     }
@@ -17,27 +17,27 @@ fn writes_and_syncs(cx: &Context) {
     let fd = cx.file("a");
     cx.pwrite(fd, b'B', 5000, 0);
     cx.fsync(fd);
-    let ring = Ring::new();
+    let uring = Uring::new();
     let page = [b'u'; 3000];
     for offset in [0, 7000, 20_000] {
-        cx.note(format_args!("wrote {}", write_by(ring.as_ref(), fd, &page, offset)));
+        cx.note(format_args!("wrote {}", write_by(uring.as_ref(), fd, &page, offset)));
         cx.pwrite(fd, b'C', 10, offset as i64 + 100);
         cx.fdatasync(fd);
     }
-    let synced = ring.as_ref().map_or(0, |ring| ring.run(entry(FSYNC, fd, &[], 0)));
+    let synced = uring.as_ref().map_or(0, |uring| uring.run(entry(FSYNC, fd, &[], 0)));
     cx.note(format_args!("synced {synced}"));
     cx.show(fd);
     cx.write_sync_show(fd);
 }
 
-fn ring_made_first(cx: &Context) {
-    let ring = Ring::new();
+fn made_before_the_file(cx: &Context) {
+    let uring = Uring::new();
     let fd = cx.file("a");
     cx.pwrite(fd, b'B', 100, 0);
-    cx.note(format_args!("wrote {}", write_by(ring.as_ref(), fd, &[b'u'; 50], 20)));
+    cx.note(format_args!("wrote {}", write_by(uring.as_ref(), fd, &[b'u'; 50], 20)));
     cx.fsync(fd);
-    // Where the kernel is too old for it, ftruncate says what the ring would have said.
-    let cut = ring.as_ref().map_or(-1, |ring| ring.run(truncation(fd, 4000)));
+    // Where the kernel is too old for it, ftruncate says what io_uring would have said.
+    let cut = uring.as_ref().map_or(-1, |uring| uring.run(truncation(fd, 4000)));
     if cut != 0 {
         // SAFETY: plain call.
         unsafe { libc::ftruncate(fd, 4000) };
@@ -54,8 +54,8 @@ fn a_read_meets_the_end(cx: &Context) {
     cx.pwrite(writer, b'B', 4096, 4096);
     let reader = open_quietly(&cx.path("a"), libc::O_RDONLY);
     let mut into = vec![b'.'; 32_768];
-    let got = match Ring::new() {
-        Some(ring) => i64::from(ring.run(entry(READ, reader, &into, 0))),
+    let got = match Uring::new() {
+        Some(uring) => i64::from(uring.run(entry(READ, reader, &into, 0))),
         // SAFETY: plain call on a buffer of ours.
         None => unsafe { libc::pread(reader, into.as_mut_ptr().cast(), into.len(), 0) as i64 },
     };
@@ -63,4 +63,4 @@ fn a_read_meets_the_end(cx: &Context) {
     cx.note(format_args!("read {got}: {blocks}"));
 }
 
-family!("ring" => [writes_and_syncs, ring_made_first, a_read_meets_the_end]);
+family!("io_uring" => [writes_and_syncs, made_before_the_file, a_read_meets_the_end]);

@@ -1,4 +1,4 @@
-//! What lies in an entry of the ring, as the kernel's `fuse.h` has it.
+//! What lies in an entry of the io_uring, as the kernel's `fuse.h` has it.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 

@@ -1,8 +1,8 @@
-//! What is about to be submitted to a ring of liburing's: read from its memory before the kernel does.
+//! What is about to be submitted to an io_uring of liburing's: read from its memory before the kernel does.
 //!
-//! Input: the application's `struct io_uring`, checked once at set-up by [`Ring::is_as_known`]. Output: whether
+//! Input: the application's `struct io_uring`, checked once at set-up by [`IoUring::is_as_known`]. Output: whether
 //! the writes among the pending entries go to files that could be named, and were held. "No" sends the caller
-//! back to the rule for rings that cannot be seen.
+//! back to the rule for those that cannot be seen.
 
 use core::ffi::c_int;
 use core::mem::offset_of;
@@ -12,7 +12,7 @@ use crate::{asynchronous, journal};
 
 /// The beginning of liburing's `struct io_uring`: alike in all its versions up to 2.12.
 #[repr(C)]
-pub struct Ring {
+pub struct IoUring {
     head: *const AtomicU32,
     tail: *const AtomicU32,
     mask: *const u32,
@@ -26,7 +26,7 @@ pub struct Ring {
     bytes: usize,
     at: *const u8,
 }
-const _: () = assert!(offset_of!(Ring, sqes) == 56 && offset_of!(Ring, at) == 80);
+const _: () = assert!(offset_of!(IoUring, sqes) == 56 && offset_of!(IoUring, at) == 80);
 
 /// The kernel's `struct io_uring_sqe`.
 #[repr(C)]
@@ -56,7 +56,7 @@ const ASYNC: u8 = 1 << 4;
 /// NO_SQARRAY. Not SQPOLL, whose thread reads entries when it likes, nor what we do not know.
 const KNOWN_SETUP: u32 = 0x1_3bf9;
 
-/// True if a ring of these set-up flags can be seen.
+/// True if an io_uring of these set-up flags can be seen.
 pub const fn can_be_seen(setup_flags: u32) -> bool {
     setup_flags & !KNOWN_SETUP == 0
 }
@@ -98,11 +98,11 @@ const fn meaning(opcode: u8) -> Meaning {
     }
 }
 
-impl Ring {
-    /// True if a ring that liburing has just set up looks as described above.
+impl IoUring {
+    /// True if the one that liburing has just set up looks as described above.
     ///
     /// # Safety
-    /// A ring that was set up with success; of another layout perhaps, but as long.
+    /// It was set up with success; of another layout perhaps, but as long.
     pub unsafe fn is_as_known(&self) -> bool {
         let inside = |at: *const u32| {
             let offset = (at as usize).wrapping_sub(self.at as usize);
@@ -126,7 +126,7 @@ impl Ring {
     /// Everything that the kernel has not consumed is looked at, so also what an earlier submission left over.
     ///
     /// # Safety
-    /// A ring whose layout was found to be known, in the hands of the calling thread, as liburing demands.
+    /// One whose layout was found to be known, in the hands of the calling thread, as liburing demands.
     pub unsafe fn announce(&self) -> bool {
         // SAFETY: set up by liburing and mapped.
         let (head, mask) = unsafe { ((*self.head).load(Acquire), *self.mask) };
@@ -137,7 +137,7 @@ impl Ring {
         let mut follows = false;
         (0..pending).all(|i| {
             let at = (head.wrapping_add(i) & mask) as usize;
-            // SAFETY: one of the ring's entries; the application gave it away by asking for its submission.
+            // SAFETY: one of its entries; the application gave it away by asking for its submission.
             let entry = unsafe { &mut *self.sqes.add(at) };
             let known = entry.announce(follows);
             follows = entry.flags & (LINK | HARDLINK) != 0;
