@@ -59,7 +59,7 @@ fn a_renamed_database_has_its_guard_before_it_has_its_name() {
     assert_eq!(fs::read(place.file("y-wal")).expect("read").len(), 20 * 4096);
 }
 
-/// The guard is where the journal is to be: the journal goes beside it.
+/// The guard is where SQLite's journal is to be: that goes beside it.
 #[test]
 fn a_renamed_journal_is_beside_its_guard() {
     let place = Place::new();

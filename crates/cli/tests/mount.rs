@@ -151,7 +151,7 @@ fn what_was_written_in_the_backing_directory_is_seen_at_the_next_open() {
     m.umount().succeeds();
 }
 
-/// A guard goes up while its database's journal is made, renamed and removed by another thread.
+/// A guard goes up while its SQLite database's journal is made, renamed and removed by another thread.
 #[test]
 fn names_stand_still_while_a_guard_goes_up() {
     const DATABASES: usize = 60;

@@ -1,8 +1,8 @@
 //! What a sync's success is worth.
 //!
-//! ext4 tells the failure of a journal commit to those who wait for that very commit. A sync that comes later
+//! ext4 tells the failure of a commit of its journal to those who wait for that very commit. A sync that comes later
 //! finds the commit over and succeeds (`jbd2_complete_transaction`), although a size or a new block that it
-//! stood for is lost: until something else wants to change metadata and finds the journal dead. The database
+//! stood for is lost: until something else wants to change metadata and finds ext4's journal dead. The database
 //! may have heard the error on another file, or nobody has. Records must not be retired on such a word, so
 //! whoever retires asks for a change of metadata as well.
 
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 /// fdatasync(2), and then [`check`].
 ///
 /// # Errors
-/// What the kernel said; EIO if the journal is dead.
+/// What the kernel said; EIO if the file system's journal is dead.
 pub fn fdatasync(fd: BorrowedFd<'_>) -> Result<(), Errno> {
     match sim::syncs(fd.as_raw_fd()) {
         None => rustix::fs::fdatasync(fd)?,

@@ -189,7 +189,7 @@ fn a_sync_that_fails_outside_the_log_is_the_kernels_alone() {
     assert!(world.fsync(&m), "asked again, and believed: nothing but the kernel stood for it");
 }
 
-/// ext4 after a journal commit failed: it told whoever waited for that commit, and says yes to everybody else
+/// ext4 after a commit of its journal failed: it told whoever waited for that commit, and says yes to everybody else
 /// until it is given something to write.
 struct Aborted;
 

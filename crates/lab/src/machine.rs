@@ -108,7 +108,7 @@ fn filesystem(path: &Path) -> String {
     if kind.is_empty() { String::new() } else { format!("{kind}{} on {device}", journal(kind, path)) }
 }
 
-/// Who syncs on an ext4 without a journal waits for no commit of it: figures of both are not comparable.
+/// Whoever syncs on an ext4 without a journal of its own waits for no commit of it: figures of both are not comparable.
 fn journal(kind: &str, path: &Path) -> &'static str {
     let task = || {
         let device = fs::canonicalize(block_device(path)?).ok()?;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use seawall_load::ledger::Verdict;
-use seawall_load::sqlite::{Journal, Report};
+use seawall_load::sqlite::{JournalMode, Report};
 
 use crate::compare::slices;
 use crate::lab::Lab;
@@ -16,7 +16,7 @@ use crate::side::{self, Preset, Side};
 /// One run's shape.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    pub journal: Journal,
+    pub journal: JournalMode,
     pub seconds: f64,
 }
 
@@ -29,13 +29,13 @@ impl Shape {
 }
 
 /// Where a side's database of a journal mode is; the file is `bank.db`.
-pub fn dir(lab: &Lab, side: Side, journal: Journal) -> PathBuf {
+pub fn dir(lab: &Lab, side: Side, journal: JournalMode) -> PathBuf {
     lab.data(side, &format!("sqlite-{}-{}", side.name(), journal.pragma()))
 }
 
 /// Creates the database of one side and journal mode (not measured, on the bare file system). Returns
 /// SQLite's version.
-pub fn create(lab: &Lab, side: Side, journal: Journal) -> Result<String> {
+pub fn create(lab: &Lab, side: Side, journal: JournalMode) -> Result<String> {
     let dir = dir(lab, side, journal);
     lab.fresh_dir(&dir)?;
     let mut load = lab.command(&lab.tools.load);
@@ -53,7 +53,7 @@ pub fn measure(lab: &Lab, side: Side, shape: Shape) -> Result<Report> {
 }
 
 /// What the load reported as committed is there, and the database is sound.
-pub fn check_work(lab: &Lab, side: Side, journal: Journal, reported: u64) -> Result<()> {
+pub fn check_work(lab: &Lab, side: Side, journal: JournalMode, reported: u64) -> Result<()> {
     check(lab, &dir(lab, side, journal).join("bank.db"), reported)
 }
 

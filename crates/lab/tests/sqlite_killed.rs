@@ -6,18 +6,18 @@ use common::{Place, assert_complete};
 use seawall_lab::crash::{ProgramLoad, check_sqlite};
 use seawall_lab::side::Side;
 use seawall_lab::sqlite;
-use seawall_load::sqlite::Journal;
+use seawall_load::sqlite::JournalMode;
 
 /// Commits before the kill.
 const SOME: usize = 300;
 
-fn under_load(place: &Place, journal: Journal) -> ProgramLoad {
+fn under_load(place: &Place, journal: JournalMode) -> ProgramLoad {
     let load = ProgramLoad::sqlite(&place.lab, Side::Seawall, journal, &place.ledger()).expect("starts");
     load.wait_for_commits(SOME).expect("commits");
     load
 }
 
-fn the_program_killed(journal: Journal) {
+fn the_program_killed(journal: JournalMode) {
     let place = Place::new();
     under_load(&place, journal).kill().expect("killed");
     let dir = sqlite::dir(&place.lab, Side::Seawall, journal);
@@ -27,7 +27,7 @@ fn the_program_killed(journal: Journal) {
     assert_eq!(check().missing, 1, "the check can fail");
 }
 
-fn everything_killed(place: &Place, journal: Journal, lose: impl FnOnce()) {
+fn everything_killed(place: &Place, journal: JournalMode, lose: impl FnOnce()) {
     under_load(place, journal).kill_with(&[place.daemon()]).expect("killed");
     lose();
     let dir = sqlite::dir(&place.lab, Side::Seawall, journal);
@@ -41,32 +41,32 @@ fn everything_killed(place: &Place, journal: Journal, lose: impl FnOnce()) {
 
 #[test]
 fn wal_mode_the_program_killed() {
-    the_program_killed(Journal::Wal);
+    the_program_killed(JournalMode::Wal);
 }
 
 #[test]
 fn delete_mode_the_program_killed() {
-    the_program_killed(Journal::Delete);
+    the_program_killed(JournalMode::Delete);
 }
 
 #[test]
 fn wal_mode_everything_killed_at_once_then_replayed() {
-    everything_killed(&Place::new(), Journal::Wal, || ());
+    everything_killed(&Place::new(), JournalMode::Wal, || ());
 }
 
 #[test]
 fn delete_mode_everything_killed_at_once_then_replayed() {
-    everything_killed(&Place::new(), Journal::Delete, || ());
+    everything_killed(&Place::new(), JournalMode::Delete, || ());
 }
 
 #[test]
 fn on_a_block_device_wal_mode_everything_killed_then_replayed_from_the_device_alone() {
     let place = Place::on_block();
-    everything_killed(&place, Journal::Wal, || place.lose_memory());
+    everything_killed(&place, JournalMode::Wal, || place.lose_memory());
 }
 
 #[test]
 fn on_a_block_device_delete_mode_everything_killed_then_replayed_from_the_device_alone() {
     let place = Place::on_block();
-    everything_killed(&place, Journal::Delete, || place.lose_memory());
+    everything_killed(&place, JournalMode::Delete, || place.lose_memory());
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
-use crate::sqlite::{Journal, Synchronous};
+use crate::sqlite::{JournalMode, Synchronous};
 
 /// A database to put under load.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub struct SqliteFile {
     /// The file.
     pub path: PathBuf,
     /// `PRAGMA journal_mode`.
-    pub journal: Journal,
+    pub journal: JournalMode,
     /// `PRAGMA synchronous`.
     pub synchronous: Synchronous,
 }
@@ -84,8 +84,8 @@ pub struct TargetOptions {
     #[arg(long, help_heading = HEADING)]
     pub db: Option<PathBuf>,
     /// SQLite: journal mode
-    #[arg(long, value_enum, default_value_t = Journal::Wal, help_heading = HEADING)]
-    pub journal: Journal,
+    #[arg(long, value_enum, default_value_t = JournalMode::Wal, help_heading = HEADING)]
+    pub journal: JournalMode,
     /// SQLite: `PRAGMA synchronous`
     #[arg(long, value_enum, default_value_t = Synchronous::Full, help_heading = HEADING)]
     pub synchronous: Synchronous,

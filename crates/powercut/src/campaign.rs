@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use seawall_load::sqlite::Journal;
+use seawall_load::sqlite::JournalMode;
 use seawall_load::store::Store;
 use serde::{Deserialize, Serialize};
 
@@ -198,7 +198,7 @@ impl Campaign<'_> {
         }
         self.disk.wait_closed()?;
         let mut plan = plan::draw(database, Side::Synced, self.options.front, 0, 0);
-        plan.journal = Journal::Wal;
+        plan.journal = JournalMode::Wal;
         let boot_id = "00000000-0000-4000-a000-000000000000".to_owned();
         let boot = Boot { disk: self.disk.file().to_owned(), boot_id, task: Task::Install, plan };
         let machine = Machine::start(&boot)?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use seawall_load::sqlite::Journal;
+use seawall_load::sqlite::JournalMode;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::Loss;
@@ -82,8 +82,8 @@ pub enum Trouble {
     MountKilled,
 }
 
-const JOURNALS: [Journal; 5] =
-    [Journal::Wal, Journal::Delete, Journal::Wal, Journal::Truncate, Journal::Persist];
+const JOURNALS: [JournalMode; 5] =
+    [JournalMode::Wal, JournalMode::Delete, JournalMode::Wal, JournalMode::Truncate, JournalMode::Persist];
 
 /// One round.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -101,7 +101,7 @@ pub struct Plan {
     #[serde(default)]
     pub medium: Medium,
     /// SQLite's journal mode.
-    pub journal: Journal,
+    pub journal: JournalMode,
     /// The database's settings that differ from round to round.
     pub settings: Vec<(String, String)>,
     /// The pool's size in MiB.
@@ -244,7 +244,7 @@ impl Plan {
     /// writes through a mapping does not).
     fn plain(self) -> Self {
         Plan {
-            journal: Journal::Wal,
+            journal: JournalMode::Wal,
             cut_after: self.cut_after.max(Duration::from_millis(500)),
             early: false,
             cut_again: None,

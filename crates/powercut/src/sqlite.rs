@@ -2,7 +2,7 @@
 //!
 //! Two programs write the same database. In the rollback journal's modes the load says `synchronous=EXTRA`:
 //! SQLite documents that FULL may undo the last commit there, because the directory is not synced after the
-//! journal was removed. That is the database's choice, not the disk's or Seawall's.
+//! rollback journal was removed. That is the database's choice, not the disk's or Seawall's.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use seawall_load::ledger::Verdict;
-use seawall_load::sqlite::Journal;
+use seawall_load::sqlite::JournalMode;
 
 use crate::boot::{Boot, Checked};
 use crate::cut::{ledger_length, until_the_cut};
@@ -90,7 +90,7 @@ fn on(boot: &Boot, side: Side, place: &Place, arguments: Vec<OsString>) -> Resul
 fn writer(boot: &Boot, side: Side, place: &Place, client: &str, seconds: &str) -> Result<Command> {
     let synchronous = match (side, boot.plan.journal) {
         (Side::Unsafe, _) => "off",
-        (_, Journal::Wal) => "full",
+        (_, JournalMode::Wal) => "full",
         _ => "extra",
     };
     let mut arguments: Vec<OsString> =

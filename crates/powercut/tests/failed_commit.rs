@@ -1,4 +1,4 @@
-//! ext4 tells the failure of a journal commit to one sync only. The next one, of another file whose size went
+//! ext4 tells the failure of a commit of its journal to one sync only. The next one, of another file whose size went
 //! down with the same commit, succeeds: records must not be retired on that.
 
 mod common;

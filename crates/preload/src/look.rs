@@ -81,7 +81,7 @@ impl Seen {
     }
 
     /// A change of the owner: if it is another one, the file leaves the log for good. To those that it has, which is what
-    /// SQLite does as root whenever it opens a journal, it is none.
+    /// SQLite does as root whenever it opens its rollback journal, it is none.
     pub fn own(&self, (uid, gid): Owners, op: impl FnOnce() -> c_int) -> c_int {
         if self.stat.is_owned_already(uid, gid) {
             return op();

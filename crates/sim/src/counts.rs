@@ -71,7 +71,7 @@ counts! {
     dropped,
     /// files left by a disk that garbled what it was writing of them
     garbled,
-    /// journals that failed a commit
+    /// journals of file systems that failed a commit
     aborted,
     /// files whose slot was given up
     evicted,

@@ -230,7 +230,7 @@ impl Daemon {
         }
     }
 
-    /// As the daemon's own sync: a success is believed only while the journal lives.
+    /// As the daemon's own sync: a success is believed only while the file system's journal lives.
     fn sync_for_certain(&self, index: usize) -> Result<(), Errno> {
         let cache = Rc::clone(&self.world.files.borrow()[index].cache);
         certain::fdatasync(cache.as_fd())

@@ -20,7 +20,7 @@ use crate::block::Block;
 use crate::explore::{REPLAY, identified, registered_root};
 use crate::fiber::{Fiber, State};
 use crate::pending::THREADS;
-use crate::world::{Journal, World, map_shared};
+use crate::world::{FsJournal, World, map_shared};
 use crate::{Change, Pending, Plan, Survival, space};
 
 /// Bytes of a journal, by seed: so small that a lap is over soon, that it fills, and that reading it takes no time.
@@ -208,7 +208,7 @@ fn cut(world: &World) {
     let rng = &world.rng;
     world.count(|c| c.cuts += 1);
     world.tell(|| "power cut".into());
-    world.journal.set(Journal::Whole);
+    world.journal.set(FsJournal::Whole);
     if let Some(block) = &world.block {
         world.peek(|| block.cut(world));
     } else {

@@ -25,7 +25,7 @@ use crate::pending::{Pending, THREADS};
 use crate::{Plan, Rng};
 
 pub use files::SimFile;
-pub use syncs::Journal;
+pub use syncs::FsJournal;
 
 const EIO: i32 = 5;
 
@@ -97,8 +97,8 @@ pub struct World {
     /// One failed sync in this many; 0 for none.
     pub failures: Cell<u64>,
     /// The journal of the file system under all files.
-    pub journal: Cell<Journal>,
-    /// One failed journal commit in this many syncs; 0 for none.
+    pub journal: Cell<FsJournal>,
+    /// One failed commit of it in this many syncs; 0 for none.
     pub commits: Cell<u64>,
     /// One exploration in this many points.
     pub sparse: Cell<u64>,
@@ -166,7 +166,7 @@ impl World {
             quiet: Cell::new(false),
             haste: Cell::new(40),
             failures: Cell::new(0),
-            journal: Cell::new(Journal::Whole),
+            journal: Cell::new(FsJournal::Whole),
             commits: Cell::new(0),
             sparse: Cell::new(1),
             counts: RefCell::default(),

@@ -5,7 +5,7 @@
 //!       ▲ Wants, After
 //! SERVICE.service          ExecStartPre   the pool is served and the data registered, or the start fails
 //!                          the preload is in the environment
-//!                          ExecStartPost  the preload is in the process, or a warning in the journal
+//!                          ExecStartPost  the preload is in the process, or a warning in systemd's journal
 //!                          ExecStopPost   drained, guards down
 //! ```
 //!

@@ -2,8 +2,8 @@
 //!
 //! | hook | if it fails |
 //! |---|---|
-//! | `service start` | the service does not start; the reason is in its journal |
-//! | `service check` | nothing; it warns in the journal |
+//! | `service start` | the service does not start; the reason is in systemd's journal |
+//! | `service check` | nothing; it warns in systemd's journal |
 //! | `service stop` | nothing; the log is kept, and the next start, or `seawall recover`, goes on with it |
 
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! `seawall daemon`: what `run` and systemd start. Ends by itself when nobody needs it, or is told to stay.
 //!
 //! Started by `run`: until it listens it says on stderr what is wrong; then it lets go of stderr, which tells
-//! whoever started it that it is ready. As a service it goes on talking to the journal, and says that it is
+//! whoever started it that it is ready. As a service it goes on talking to systemd's journal, and says that it is
 //! ready as systemd wants to hear it. Exit code 3: the pool is in use by another daemon.
 
 use std::os::fd::OwnedFd;
@@ -34,7 +34,7 @@ pub struct Daemon {
     /// Do not register the pool for recovery at the start of the machine
     #[arg(long)]
     no_boot: bool,
-    /// As a service of systemd: stay, talk to the journal, serve the pool's owner from /run/seawalld
+    /// As a service of systemd: stay, talk to systemd's journal, serve the pool's owner from /run/seawalld
     #[arg(long)]
     service: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-/* A write-ahead log whose owner is set to whom it belongs to already, as SQLite does as root at every open of a journal,
+/* A write-ahead log whose owner is set to whom it belongs to already, as SQLite does as root at every open of its journal,
  * and whose mode is changed then. Ends when its input does. */
 #include <fcntl.h>
 #include <stdio.h>

@@ -66,8 +66,8 @@ fn errors(cx: &Context) {
     cx.write_sync_show(fd);
 }
 
-/// SQLite's delete mode: the journal's unlink is the commit.
-fn journal_cycle(cx: &Context) {
+/// SQLite's delete mode: the rollback journal's unlink is the commit.
+fn rollback_journal_cycle(cx: &Context) {
     let directory = cx.open(&cx.directory(), libc::O_RDONLY);
     for fill in [b'1', b'2', b'3'] {
         let journal = cx.open(&cx.path("journal"), O_RDWR | O_CREAT);
@@ -103,6 +103,6 @@ fn many_short_lives(cx: &Context) {
 }
 
 family!("unlink" => [
-    open_file_lives_on, name_comes_back, old_and_new_side_by_side, aliases, errors, journal_cycle,
+    open_file_lives_on, name_comes_back, old_and_new_side_by_side, aliases, errors, rollback_journal_cycle,
     many_short_lives,
 ]);

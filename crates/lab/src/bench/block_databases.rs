@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use seawall_load::installed::Tool;
-use seawall_load::sqlite::{Journal, Report};
+use seawall_load::sqlite::{JournalMode, Report};
 
 use super::slow_disk::SlowDisk;
 use super::stores::with_rates;
@@ -191,7 +191,7 @@ impl<'a> Scene<'a> {
         self.lab.fresh_dir(&dir)?;
         let place = |n: u32| dir.join(format!("bank{n}.db"));
         let command = |n: u32| {
-            let shape = sqlite::Shape { journal: Journal::Wal, seconds: self.seconds as f64 };
+            let shape = sqlite::Shape { journal: JournalMode::Wal, seconds: self.seconds as f64 };
             let args = sqlite::arguments(&place(n), side, shape);
             side::command(self.lab, side, Preset::Sqlite, &dir, &self.lab.tools.load, args)
         };

@@ -1,7 +1,7 @@
 //! `postgres` and `sqlite`: transactions a second on every side.
 
 use anyhow::Result;
-use seawall_load::sqlite::Journal;
+use seawall_load::sqlite::JournalMode;
 
 use super::{Fields, Scope, SectionResult};
 use crate::compare::{self, Clusters, Three};
@@ -58,7 +58,7 @@ pub fn postgres(lab: &Lab, scope: Scope) -> Result<SectionResult> {
 }
 
 fn sqlite_shapes(scope: Scope) -> Vec<Shape> {
-    let all = [Journal::Wal, Journal::Delete, Journal::Truncate, Journal::Persist];
+    let all = [JournalMode::Wal, JournalMode::Delete, JournalMode::Truncate, JournalMode::Persist];
     let journals = if scope.quick { &all[..1] } else { &all[..] };
     let seconds = if scope.quick { 0.5 } else { 2.0 };
     journals.iter().map(|&journal| Shape { journal, seconds }).collect()

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use seawall_load::sqlite::{Journal, Report};
+use seawall_load::sqlite::{JournalMode, Report};
 
 use super::runs::Runs;
 use super::{Fields, Scope, SectionResult};
@@ -22,7 +22,7 @@ use crate::table::{self, short};
 
 /// What the section takes on the disk.
 pub const SPACE: u64 = 1 << 30;
-const JOURNALS: [Journal; 2] = [Journal::Wal, Journal::Delete];
+const JOURNALS: [JournalMode; 2] = [JournalMode::Wal, JournalMode::Delete];
 /// Whoever waits for the disk is cut off.
 const SECONDS: &str = "10";
 
@@ -89,7 +89,7 @@ struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    fn row(&self, journal: Journal) -> Result<Row> {
+    fn row(&self, journal: JournalMode) -> Result<Row> {
         let mut row = Row { journal, runs: Runs::default() };
         for round in 0..self.scope.rounds {
             for who in order(&measured(), round) {
@@ -103,7 +103,7 @@ impl Scene<'_> {
         Ok(row)
     }
 
-    fn measure(&self, journal: Journal, who: Who) -> Result<Report> {
+    fn measure(&self, journal: JournalMode, who: Who) -> Result<Report> {
         let dir = self.lab.data(who.side(), &format!("first-{}-{}", who.key(), journal.pragma()));
         self.lab.fresh_dir(&dir)?;
         if who == Who::Root {
@@ -116,7 +116,7 @@ impl Scene<'_> {
         serde_json::from_slice(&json).context("the SQLite load's report")
     }
 
-    fn load(&self, journal: Journal, who: Who, dir: &Path) -> Command {
+    fn load(&self, journal: JournalMode, who: Who, dir: &Path) -> Command {
         let (lab, program) = (self.lab, &self.lab.tools.load);
         let mut load = match who {
             Who::Fs | Who::Mount | Who::Unsafe => lab.command(program),
@@ -133,7 +133,7 @@ impl Scene<'_> {
 
 /// The runs of one journal mode.
 struct Row {
-    journal: Journal,
+    journal: JournalMode,
     runs: Runs<Who, Report>,
 }
 
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_keys_are_those_of_the_page_whoever_was_measured() {
-        let row = Row { journal: Journal::Wal, runs: Runs::default() };
+        let row = Row { journal: JournalMode::Wal, runs: Runs::default() };
         row.fields().assert_keys(keys::FIRST_WRITE);
         assert_eq!(row.lines().len(), Who::ALL.len());
     }

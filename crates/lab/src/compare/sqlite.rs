@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use seawall_load::sqlite::Journal;
+use seawall_load::sqlite::JournalMode;
 
 use super::{Samples, Three, Work, in_turns};
 use crate::lab::Lab;
@@ -12,7 +12,7 @@ use crate::sqlite;
 use crate::table::thousands;
 
 /// Creates the SQLite databases of all sides. Returns SQLite's version.
-pub fn create_sqlite(lab: &Lab, journals: &[Journal]) -> Result<String> {
+pub fn create_sqlite(lab: &Lab, journals: &[JournalMode]) -> Result<String> {
     let mut version = String::new();
     for journal in journals {
         for side in Side::CONTROLLED {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use seawall_load::ledger::Verdict;
-use seawall_load::sqlite::Journal;
+use seawall_load::sqlite::JournalMode;
 
 use super::{LIMIT, ProgramLoad};
 use crate::lab::Lab;
@@ -14,7 +14,7 @@ use crate::sqlite::{self, Shape};
 
 impl ProgramLoad {
     /// Starts the SQLite load on an empty database of `side`'s, so that the ledger is complete.
-    pub fn sqlite(lab: &Lab, side: Side, journal: Journal, ledger: &Path) -> Result<Self> {
+    pub fn sqlite(lab: &Lab, side: Side, journal: JournalMode, ledger: &Path) -> Result<Self> {
         sqlite::create(lab, side, journal)?;
         let shape = Shape { journal, seconds: LIMIT.as_secs_f64() };
         let command = sqlite::load(lab, side, shape, Some(ledger))?;

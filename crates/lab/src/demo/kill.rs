@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use seawall_load::ledger::Verdict;
-use seawall_load::sqlite::Journal;
+use seawall_load::sqlite::JournalMode;
 use serde::{Deserialize, Serialize};
 
 use crate::compare::Clusters;
@@ -89,11 +89,11 @@ pub fn sqlite(lab: &Lab) -> Result<KillReport> {
     let what = "the SQLite program";
     lab.progress.doing(&format!("kill -9 of {what} at full load"));
     let ledger = lab.work.log("ledger-sqlite");
-    let load = ProgramLoad::sqlite(lab, Side::Seawall, Journal::Wal, &ledger)?;
+    let load = ProgramLoad::sqlite(lab, Side::Seawall, JournalMode::Wal, &ledger)?;
     process::pause(LOAD_TIME / 2)?;
     let processes = load.kill()?;
     let verdict =
-        check_sqlite(lab, Side::Seawall, &crate::sqlite::dir(lab, Side::Seawall, Journal::Wal), &ledger)?;
+        check_sqlite(lab, Side::Seawall, &crate::sqlite::dir(lab, Side::Seawall, JournalMode::Wal), &ledger)?;
     ensure!(verdict.acknowledged > 0, "nothing was committed before the kill");
     finish(
         lab,

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use seawall_load::sqlite::Journal;
+use seawall_load::sqlite::JournalMode;
 
 use crate::cli::{DemoOptions, DemoPart};
 use crate::compare::{self, Clusters};
@@ -27,7 +27,7 @@ pub use kill::{BareStart, KillReport};
 pub use report::{DemoReport, Row};
 
 const CLIENTS: [usize; 3] = [1, 4, 16];
-const JOURNALS: [Journal; 2] = [Journal::Wal, Journal::Delete];
+const JOURNALS: [JournalMode; 2] = [JournalMode::Wal, JournalMode::Delete];
 const KILL_STEPS: usize = 3;
 
 /// Runs the demo.

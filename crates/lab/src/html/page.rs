@@ -201,7 +201,7 @@ fn method(report: &DemoReport) -> String {
             "SQLite",
             "the distribution\u{2019}s library, one writer, one update and one insert a commit, \
              <code>synchronous=FULL</code>; the unsafe side <code>OFF</code>; in DELETE mode every commit creates and \
-             removes a journal file, whose syncs stay the kernel\u{2019}s"
+             removes a rollback journal, whose syncs stay the kernel\u{2019}s"
                 .to_owned(),
         ),
     ];

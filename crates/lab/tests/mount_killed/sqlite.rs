@@ -7,7 +7,7 @@ use seawall_lab::crash::{ProgramLoad, check_sqlite};
 use seawall_lab::lab::Lab;
 use seawall_lab::side::{Preset, Side};
 use seawall_load::ledger::Verdict;
-use seawall_load::sqlite::Journal;
+use seawall_load::sqlite::JournalMode;
 
 use super::Database;
 
@@ -15,7 +15,7 @@ use super::Database;
 struct Sqlite<const WAL: bool>;
 
 impl<const WAL: bool> Sqlite<WAL> {
-    const JOURNAL: Journal = if WAL { Journal::Wal } else { Journal::Delete };
+    const JOURNAL: JournalMode = if WAL { JournalMode::Wal } else { JournalMode::Delete };
 }
 
 impl<const WAL: bool> Database for Sqlite<WAL> {

@@ -25,21 +25,21 @@ use crate::latency::Summary;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "SQLite's own words")]
-pub enum Journal {
+pub enum JournalMode {
     Wal,
     Delete,
     Truncate,
     Persist,
 }
 
-impl Journal {
+impl JournalMode {
     /// The word for `PRAGMA journal_mode`.
     pub fn pragma(self) -> &'static str {
         match self {
-            Journal::Wal => "wal",
-            Journal::Delete => "delete",
-            Journal::Truncate => "truncate",
-            Journal::Persist => "persist",
+            JournalMode::Wal => "wal",
+            JournalMode::Delete => "delete",
+            JournalMode::Truncate => "truncate",
+            JournalMode::Persist => "persist",
         }
     }
 }
@@ -49,7 +49,7 @@ impl Journal {
 #[serde(rename_all = "lowercase")]
 pub enum Synchronous {
     /// Durable with a write-ahead log. With a rollback journal the last commit may be undone by a power
-    /// cut: the journal's removal, which is the commit, is not synced.
+    /// cut: that journal's removal, which is the commit, is not synced.
     Full,
     /// Durable in every journal mode.
     Extra,
@@ -74,8 +74,8 @@ pub struct Options {
     #[arg(long)]
     pub db: PathBuf,
     /// Journal mode
-    #[arg(long, value_enum, default_value_t = Journal::Wal)]
-    pub journal: Journal,
+    #[arg(long, value_enum, default_value_t = JournalMode::Wal)]
+    pub journal: JournalMode,
     /// `PRAGMA synchronous`
     #[arg(long, value_enum, default_value_t = Synchronous::Full)]
     pub synchronous: Synchronous,
@@ -103,7 +103,7 @@ pub struct Options {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// Journal mode.
-    pub journal: Journal,
+    pub journal: JournalMode,
     /// Synchronous setting.
     pub synchronous: Synchronous,
     /// The library's version.

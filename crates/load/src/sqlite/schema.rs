@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use rusqlite::Connection;
 
-use super::{Journal, Options, Synchronous};
+use super::{JournalMode, Options, Synchronous};
 use crate::block::mix;
 
 const TABLES: &str = "
@@ -28,7 +28,7 @@ pub fn open(options: &Options) -> Result<Connection> {
 /// Opens a database, which is made when it is not there. Others' locks are waited for so long.
 pub(crate) fn connect(
     path: &Path,
-    journal: Journal,
+    journal: JournalMode,
     synchronous: Synchronous,
     limit: Duration,
 ) -> Result<Connection> {

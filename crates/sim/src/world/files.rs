@@ -10,7 +10,7 @@ use seawall_core::FileRef;
 use seawall_core::file::{Flag, State};
 use seawall_media::Identity;
 
-use super::{Journal, World};
+use super::{FsJournal, World};
 use crate::metadata::Metadata;
 use crate::{Change, Disk, Model, Survival, explore};
 
@@ -182,8 +182,8 @@ impl World {
     /// Changes page cache and disk model alike, as the kernel does for a published change.
     pub fn change(&self, index: usize, change: &Change) {
         self.look(index);
-        if self.journal.get() == Journal::Aborted && self.rng.one_in(8) {
-            self.journal.set(Journal::Noticed);
+        if self.journal.get() == FsJournal::Aborted && self.rng.one_in(8) {
+            self.journal.set(FsJournal::Noticed);
         }
         let mut files = self.files.borrow_mut();
         let file = &mut files[index];

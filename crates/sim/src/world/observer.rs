@@ -3,7 +3,7 @@
 use seawall_core::Scope;
 use seawall_media::sim::Observer;
 
-use super::{EIO, Journal, Mutant, Site, World};
+use super::{EIO, FsJournal, Mutant, Site, World};
 use crate::fiber;
 use crate::image::visible;
 use crate::pending::LINE;
@@ -132,10 +132,10 @@ impl Observer for World {
 
     fn confirms(&self, fd: i32) -> Option<Result<(), i32>> {
         let index = self.descriptors.borrow().get(&fd).copied()?;
-        if self.journal.get() == Journal::Whole {
+        if self.journal.get() == FsJournal::Whole {
             return Some(Ok(()));
         }
-        self.journal.set(Journal::Noticed);
+        self.journal.set(FsJournal::Noticed);
         // The commit may have failed after this file's own sync: its records stay all the same.
         self.files.borrow_mut()[index].errors += 1;
         Some(Err(EIO))

@@ -1,4 +1,4 @@
-//! Syncs and write-backs, and how they fail: a page that is dropped, a journal that is gone, an error that is told once.
+//! Syncs and write-backs, and how they fail: a page that is dropped, a file system's journal that is gone, an error that is told once.
 
 use std::os::unix::fs::FileExt;
 
@@ -13,7 +13,7 @@ const DAEMON: usize = THREADS;
 
 /// The state of the file system's journal. Once a commit failed, none succeeds any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Journal {
+pub enum FsJournal {
     /// All commits succeeded.
     Whole,
     /// One did not, and only whoever waited for it knows.
@@ -39,7 +39,9 @@ impl World {
             self.lose_pages(index);
         }
         if let Some(answer) = self.journal(index) {
-            self.tell(|| format!("real sync of file {index}: {answer:?}, and the journal is gone"));
+            self.tell(|| {
+                format!("real sync of file {index}: {answer:?}, and the file system's journal is gone")
+            });
             self.point();
             return answer;
         }
@@ -72,7 +74,9 @@ impl World {
         self.step();
         if let Some(answer) = self.journal(index) {
             self.tell(|| {
-                format!("sync of the directory of file {index}: {answer:?}, and the journal is gone")
+                format!(
+                    "sync of the directory of file {index}: {answer:?}, and the file system's journal is gone"
+                )
             });
             return answer;
         }
@@ -112,15 +116,15 @@ impl World {
         self.count(|c| c.failed += 1);
     }
 
-    /// What a sync says once a journal commit has failed: an error to whoever waited for the commit, a lie to
+    /// What a sync says once a commit of the file system's journal has failed: an error to whoever waited for the commit, a lie to
     /// everybody else, until the file system notices. Nothing is put on disk any more.
     fn journal(&self, index: usize) -> Option<Result<(), i32>> {
         let (commits, before) = (self.commits.get(), self.journal.get());
-        if before == Journal::Whole && commits > 0 && fiber::inside() && self.rng.one_in(commits) {
-            self.journal.set(Journal::Aborted);
+        if before == FsJournal::Whole && commits > 0 && fiber::inside() && self.rng.one_in(commits) {
+            self.journal.set(FsJournal::Aborted);
             self.count(|c| c.aborted += 1);
         }
-        if self.journal.get() == Journal::Whole {
+        if self.journal.get() == FsJournal::Whole {
             return None;
         }
         let tracked = self.is_tracked(index);
@@ -130,7 +134,7 @@ impl World {
         if !tracked || file.model.has_unlogged() {
             file.model.unpromised = Some("the file system's journal is gone");
         }
-        Some(if before == Journal::Aborted { Ok(()) } else { Err(EIO) })
+        Some(if before == FsJournal::Aborted { Ok(()) } else { Err(EIO) })
     }
 
     /// As the kernel does since 4.13: an error is reported once to each description that was open then.

@@ -11,7 +11,7 @@ use crate::slob::pick::Rows;
 use crate::slob::stamp::COLUMNS;
 use crate::slob::store::{Session, Table};
 use crate::slob::{CommitMode, RedoStress};
-use crate::sqlite::Journal;
+use crate::sqlite::JournalMode;
 use crate::target::SqliteFile;
 
 pub struct SqliteSession {
@@ -28,7 +28,7 @@ impl SqliteSession {
         file: &SqliteFile,
     ) -> Result<Self, Failure> {
         if mode == CommitMode::Asynchronous {
-            if file.journal != Journal::Wal {
+            if file.journal != JournalMode::Wal {
                 return Err(Failure::Other(anyhow!(
                     "SQLite has asynchronous commits in journal mode WAL only (synchronous=NORMAL)"
                 )));
