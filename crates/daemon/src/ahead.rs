@@ -11,17 +11,15 @@
 //! A sync here is like one that the database makes: nothing but its success takes a file into the log, and a write that
 //! was not seen meanwhile keeps it out.
 
-use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use seawall_core::{FileRef, Scope, certain, policy};
-use seawall_media::locks::{self, lock};
 use seawall_wire::shm::Preset;
 
 use crate::state::Daemon;
@@ -30,44 +28,6 @@ use crate::{evict, register};
 /// Segments of one directory that are synced: a gigabyte, PostgreSQL's default for `max_wal_size`. The others are when
 /// they are used.
 const MOST: usize = 64;
-
-/// Segments that were written first in their directory.
-#[derive(Default)]
-pub(crate) struct Ahead {
-    first: Mutex<Wanted>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct Wanted {
-    first: VecDeque<PathBuf>,
-    over: bool,
-}
-
-impl Ahead {
-    fn ask(&self, first: &Path) {
-        lock(&self.first).first.push_back(first.to_owned());
-        self.changed.notify_all();
-    }
-
-    /// The thread ends when it has done the file that it is at.
-    pub fn end(&self) {
-        lock(&self.first).over = true;
-        self.changed.notify_all();
-    }
-
-    fn is_over(&self) -> bool {
-        lock(&self.first).over
-    }
-
-    fn next(&self) -> Option<PathBuf> {
-        let mut wanted = lock(&self.first);
-        while wanted.first.is_empty() && !wanted.over {
-            wanted = locks::wait(&self.changed, wanted);
-        }
-        if wanted.over { None } else { wanted.first.pop_front() }
-    }
-}
 
 /// Runs until the daemon ends.
 pub(crate) fn run(daemon: &Arc<Daemon>) {

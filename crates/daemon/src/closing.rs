@@ -3,31 +3,11 @@
 //! Only when nobody can write any more. Registration is excluded meanwhile, so a client that comes too early
 //! registers anew afterwards, and that raises the guard again.
 
-use std::collections::BTreeSet;
-use std::os::unix::fs::MetadataExt;
-
 use seawall_media::locks::lock;
 
 use crate::errors::DaemonError;
 use crate::state::Daemon;
-use crate::{cache, destaging, foreign, journal, register, roots, watchdog};
-
-/// Processes that use the log, or could: clients, those that just said Hello, and those that have the pool
-/// mapped (children of clients that did not write yet).
-pub(crate) fn users(daemon: &Daemon) -> Vec<u32> {
-    let mut all: BTreeSet<u32> = daemon.clients().into_iter().collect();
-    all.extend(daemon.lifetime.greeted());
-    if let Ok(pool) = daemon.pool.file.metadata() {
-        all.extend(foreign::mappers(pool.dev(), pool.ino()));
-    }
-    // Of a daemon that died in a stand-still: it is being ended as well.
-    all.into_iter().filter(|pid| !watchdog::is_one(*pid)).collect()
-}
-
-/// True if nobody uses the log.
-pub(crate) fn is_deserted(daemon: &Daemon) -> bool {
-    users(daemon).is_empty()
-}
+use crate::{cache, destaging, forget, journal, roots};
 
 /// Retires and forgets every file, then lowers the guards. The caller made sure that nobody is left.
 ///
@@ -41,7 +21,7 @@ pub(crate) fn close(daemon: &Daemon) -> Result<(), DaemonError> {
         if daemon.engine.is_dirty(file.reference) {
             undrained.push(file.current_path().display().to_string());
         } else {
-            register::forget(daemon, file.reference.slot);
+            forget::forget(daemon, file.reference.slot);
         }
     }
     // Slots without a descriptor: found by nobody after a take-over.
@@ -65,7 +45,7 @@ pub(crate) fn close(daemon: &Daemon) -> Result<(), DaemonError> {
 /// Removes what belongs to this boot, unless somebody came meanwhile. The log was closed, or not used yet.
 pub(crate) fn forget_boot(daemon: &Daemon) {
     if journal::give_up(daemon) {
-        let _ = std::fs::remove_file(&daemon.shm_path);
+        daemon.lent.remove_memory();
     }
 }
 

@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
 
 use rustix::thread::futex;
-use seawall_core::destage::{Destager, Round, count_free};
+use seawall_core::destage::{Destager, Round};
 use seawall_media::locks::lock;
 
 use crate::ages::Ages;
-use crate::files::Descriptors;
-use crate::register::forget_unlinked;
-use crate::state::{Daemon, FILL_STEP};
+use crate::descriptors::Descriptors;
+use crate::forget::forget_unlinked;
+use crate::state::Daemon;
 
 /// Pause after a round that found something while there is room: as between the looks of the kernel's own
 /// write-back (`vm.dirty_writeback_centisecs`).
@@ -51,10 +51,10 @@ pub(crate) fn round(daemon: &Daemon) -> Round {
 
 fn make_round(daemon: &Daemon, mut files: Descriptors<'_>) -> Round {
     let _alone = lock(&daemon.destaging);
-    let step = fill_step(daemon);
+    let step = daemon.fill.step(&daemon.engine);
     let round = Destager::new(&daemon.engine, daemon.me()).round(&mut files);
     if round.synced > 0 || round.dirty > 0 {
-        daemon.fill[step].fetch_add(1, Relaxed);
+        daemon.fill.count(step);
     }
     if round.readmitted > 0 {
         let n = round.readmitted;
@@ -67,13 +67,6 @@ fn make_round(daemon: &Daemon, mut files: Descriptors<'_>) -> Round {
         daemon.log.say_once(&text, &text);
     }
     round
-}
-
-/// How full the log is: the step that is counted.
-fn fill_step(daemon: &Daemon) -> usize {
-    let (all, free) = (daemon.engine.layout().segments.max(1), count_free(&daemon.engine));
-    let percent = (all.saturating_sub(free) as usize * 100) / all as usize;
-    (percent / FILL_STEP).min(daemon.fill.len() - 1)
 }
 
 /// Rounds until nothing is left, or writers are faster for too long.

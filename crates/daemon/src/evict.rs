@@ -12,21 +12,18 @@
 //! The caller holds `registering`.
 
 use std::os::fd::AsFd;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::time::Duration;
 
 use nix::libc::{F_RDLCK, F_UNLCK};
 use rustix::process::{Resource, getrlimit};
 
 use seawall_core::file::Slot;
 
-use crate::state::{Daemon, real_sync};
-use crate::{cache, process, register, sys};
+use crate::parts::files::real_sync;
+use crate::state::Daemon;
+use crate::{cache, forget, sys};
 
 /// Descriptors that are not for files: pool, sockets, connections, clients.
 const RESERVED: u64 = 256;
-/// After a look that found nothing, none is taken for this long: it asks the kernel about every file.
-const PAUSE: Duration = Duration::from_millis(200);
 
 /// Files that can be managed at a time: each takes an entry and two descriptors.
 pub(crate) fn capacity(daemon: &Daemon) -> usize {
@@ -39,22 +36,10 @@ pub(crate) fn capacity(daemon: &Daemon) -> usize {
 
 /// True if one more file can be managed, after an eviction if need be.
 pub(crate) fn has_room(daemon: &Daemon) -> bool {
-    if daemon.files.count() < capacity(daemon) {
+    if daemon.files.count() < capacity(daemon) || daemon.crowding.try_again(|| make_room(daemon)) {
         return true;
     }
-    let now = process::now_ns();
-    if now < daemon.crowded_until.load(Acquire) {
-        return turn_away(daemon);
-    }
-    if make_room(daemon) {
-        return true;
-    }
-    daemon.crowded_until.store(now + PAUSE.as_nanos() as u64, Relaxed);
-    turn_away(daemon)
-}
-
-fn turn_away(daemon: &Daemon) -> bool {
-    daemon.turned_away.fetch_add(1, Relaxed);
+    daemon.crowding.count_turned_away();
     daemon.log.say_once(
         "crowded",
         format!(
@@ -83,8 +68,8 @@ pub(crate) fn evict(daemon: &Daemon, slot: u32) -> bool {
     }
     let gone = daemon.engine.evict(daemon.me(), managed.reference, || real_sync(&managed));
     if gone {
-        register::strike_out(daemon, slot, (managed.dev, managed.ino));
-        daemon.evicted.fetch_add(1, Relaxed);
+        forget::strike_out(daemon, slot, (managed.dev, managed.ino));
+        daemon.crowding.count_evicted();
     }
     sys::lease(managed.file.as_fd(), F_UNLCK);
     gone

@@ -17,9 +17,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use seawall_core::file::{Flag, KeptOut};
 use seawall_core::table::RootEntry;
@@ -29,7 +27,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::destaging;
 use crate::errors::DaemonError;
-use crate::files::Managed;
+use crate::parts::files::Managed;
+use crate::parts::freeze::Frozen;
+use crate::parts::roots::is_in_use;
 use crate::state::Daemon;
 
 /// The body of a Freeze request.
@@ -77,48 +77,12 @@ pub struct FrozenStatus {
     pub seconds_left: Option<u64>,
 }
 
-/// The freeze under way, if there is one.
-#[derive(Default)]
-pub(crate) struct Freeze {
-    /// Freezing and thawing exclude each other.
-    turn: Mutex<()>,
-    now: Mutex<Option<Frozen>>,
-    count: AtomicU64,
-}
-
-#[derive(Clone)]
-struct Frozen {
-    id: u64,
-    /// `None`: whatever the pool has.
-    directory: Option<PathBuf>,
-    since: Instant,
-    lasts: Option<Duration>,
-}
-
-impl Frozen {
-    fn covers(&self, root: &RootEntry) -> bool {
-        let Some(dir) = &self.directory else { return true };
-        root.data.starts_with(dir) || root.path.starts_with(dir)
-    }
-
-    fn is_over(&self) -> bool {
-        self.lasts.is_some_and(|lasts| self.since.elapsed() >= lasts)
-    }
-}
-
-impl Freeze {
-    /// True if files of this directory are not to be registered now. The caller holds `registering`.
-    pub fn covers(&self, root: &RootEntry) -> bool {
-        lock(&self.now).as_ref().is_some_and(|frozen| frozen.covers(root))
-    }
-}
-
 /// Freezes. The number of the freeze is for [`thaw_own`].
 ///
 /// # Errors
 /// There is nothing to freeze, it is frozen already, or the disk did not take a file: then all is as before.
 pub(crate) fn freeze(daemon: &Daemon, wanted: Wanted) -> Result<(u64, Answered), DaemonError> {
-    let _turn = lock(&daemon.freeze.turn);
+    let _turn = daemon.freeze.turn();
     let directories = check(daemon, wanted.directory.as_deref())?;
     // What can be done while nobody waits.
     destaging::round(daemon);
@@ -161,23 +125,17 @@ fn check(daemon: &Daemon, directory: Option<&Path>) -> Result<Vec<PathBuf>, Daem
 fn is_used(daemon: &Daemon, root: &RootEntry) -> bool {
     let all = daemon.roots.all();
     let mut numbers = all.iter().filter(|(_, other)| *other == root).map(|(i, _)| *i);
-    numbers.any(|i| daemon.engine.shm().root(i).is_some_and(|slot| slot.kind().is_some()))
+    numbers.any(|i| is_in_use(daemon.engine.shm(), i))
 }
 
 /// From now on nothing new comes.
 fn begin(daemon: &Daemon, wanted: Wanted) -> Result<u64, DaemonError> {
     let _alone = lock(&daemon.registering);
-    let mut now = lock(&daemon.freeze.now);
-    if let Some(frozen) = now.as_ref() {
-        let path = frozen.directory.clone().unwrap_or_else(|| daemon.pool.path.clone());
-        return Err(DaemonError::Directory {
-            path,
-            why: "it is frozen already: `seawall thaw` first".into(),
-        });
-    }
-    let id = daemon.freeze.count.fetch_add(1, Relaxed);
     let lasts = wanted.seconds.map(Duration::from_secs);
-    *now = Some(Frozen { id, directory: wanted.directory, since: Instant::now(), lasts });
+    let id = daemon.freeze.begin(wanted.directory, lasts).map_err(|frozen| DaemonError::Directory {
+        path: frozen.directory().unwrap_or(&daemon.pool.path).to_owned(),
+        why: "it is frozen already: `seawall thaw` first".into(),
+    })?;
     // Whoever copies needs the daemon, though the database may end meanwhile.
     daemon.lifetime.hold();
     Ok(id)
@@ -223,30 +181,30 @@ pub(crate) fn thaw(daemon: &Daemon) -> Answered {
 
 /// Ends this freeze.
 pub(crate) fn thaw_own(daemon: &Daemon, id: u64) -> Answered {
-    thaw_if(daemon, |frozen| frozen.id == id)
+    thaw_if(daemon, |frozen| frozen.id() == id)
 }
 
 /// Ends a freeze whose time is over.
 pub(crate) fn review(daemon: &Daemon) {
-    let is_over = lock(&daemon.freeze.now).as_ref().is_some_and(Frozen::is_over);
+    let is_over = daemon.freeze.now().as_ref().is_some_and(Frozen::is_over);
     if is_over && thaw_if(daemon, Frozen::is_over).frozen {
         daemon.log.say("the freeze had reached its limit (--for)");
     }
 }
 
 fn thaw_if(daemon: &Daemon, wanted: impl FnOnce(&Frozen) -> bool) -> Answered {
-    let _turn = lock(&daemon.freeze.turn);
+    let _turn = daemon.freeze.turn();
     end_if(daemon, wanted)
 }
 
 fn end_if(daemon: &Daemon, wanted: impl FnOnce(&Frozen) -> bool) -> Answered {
     let _alone = lock(&daemon.registering);
-    let frozen = lock(&daemon.freeze.now).clone().filter(wanted);
+    let frozen = daemon.freeze.now().filter(wanted);
     let Some(frozen) = frozen else {
         return Answered { frozen: false, directories: Vec::new(), left_out: Vec::new() };
     };
     let left_out = let_back(daemon);
-    lock(&daemon.freeze.now).take();
+    daemon.freeze.end();
     daemon.lifetime.release();
     let roots = daemon.roots.all();
     let mut directories: Vec<_> =
@@ -272,7 +230,7 @@ fn let_back(daemon: &Daemon) -> Vec<String> {
         let (path, slot) = (file.current_path(), file.reference.slot);
         let Some(root) = daemon.roots.get(file.root) else { continue };
         // Out of the log for a stranger too: the guard comes back when that has gone.
-        let is_watched = daemon.guards.is_aside(slot) && lock(&daemon.foreign).holds(slot);
+        let is_watched = daemon.guards.is_aside(slot) && daemon.foreign.holds(slot);
         let raised = match is_watched {
             true => Ok(()),
             false => daemon.guards.come_back(slot, &root, &path, &daemon.claim()),
@@ -289,14 +247,17 @@ fn let_back(daemon: &Daemon) -> Vec<String> {
 }
 
 pub(crate) fn status(daemon: &Daemon) -> Option<FrozenStatus> {
-    let frozen = lock(&daemon.freeze.now).clone()?;
+    let frozen = daemon.freeze.now()?;
     let roots = daemon.roots.all();
     let covered = roots.values().filter(|root| frozen.covers(root));
     let mut directories: Vec<_> = covered.map(|root| root.data.clone()).collect();
     directories.dedup();
-    let since = frozen.since.elapsed();
-    let left = frozen.lasts.map(|lasts| lasts.saturating_sub(since).as_secs());
-    Some(FrozenStatus { directories, seconds: since.as_secs(), seconds_left: left })
+    let (since, left) = frozen.age();
+    Some(FrozenStatus {
+        directories,
+        seconds: since.as_secs(),
+        seconds_left: left.map(|left| left.as_secs()),
+    })
 }
 
 fn list(paths: &[PathBuf]) -> String {

@@ -11,12 +11,11 @@
 //! | a client removes the directory, or renames another one over it | what protects nothing any more goes at once ([`lower_left`]) |
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use nix::libc::{F_RDLCK, F_UNLCK};
 use seawall_core::FileRef;
@@ -24,21 +23,10 @@ use seawall_core::file::{KeptOut, Slot};
 use seawall_core::table::RootEntry;
 use seawall_media::locks::lock;
 
-use crate::files::{Managed, path_of};
 use crate::guard::GuardError;
+use crate::parts::files::{Managed, path_of};
 use crate::state::Daemon;
-use crate::{evict, register, sys, warden};
-
-/// How long the files of a guard are closed and still before it goes: a database that opens them again a moment later
-/// pays for raising it again.
-const STILL: Duration = Duration::from_millis(600);
-
-/// What was last seen of each file that a guard protects, and since when.
-#[derive(Default)]
-pub(crate) struct Stillness(Mutex<HashMap<u32, (Seen, Instant)>>);
-
-/// Changes with every write and sync.
-type Seen = (FileRef, [u64; 4]);
+use crate::{evict, forget, outside, sys};
 
 /// One look at them all, some times a second.
 pub(crate) fn review(daemon: &Daemon) {
@@ -101,12 +89,8 @@ fn leave_for_good(daemon: &Daemon, file: &Managed, now: &Path) {
 
 /// The files of each guard that nobody has open for writing, once they have been still for a moment.
 fn still(daemon: &Daemon) -> Vec<Vec<Arc<Managed>>> {
-    let groups = daemon.guards.groups();
-    let mut seen = lock(&daemon.stillness.0);
-    let protected: BTreeSet<u32> = groups.iter().flatten().copied().collect();
-    seen.retain(|slot, _| protected.contains(slot));
-    let still = groups.into_iter().filter(|group| is_still(daemon, group, &mut seen));
-    let files = still.map(|group| {
+    let still = daemon.stillness.still(daemon.guards.groups(), &daemon.files, &daemon.engine);
+    let files = still.into_iter().map(|group| {
         let mut files: Vec<_> = group.iter().filter_map(|slot| daemon.files.get(*slot)).collect();
         // What was written last is the likeliest to be open, and one is enough.
         files.sort_by_key(|file| Reverse(last_lsn(daemon, file)));
@@ -132,28 +116,6 @@ fn let_go(daemon: &Daemon, still: &[Vec<Arc<Managed>>]) {
     }
 }
 
-/// All are looked at: the time of each begins with its own last change.
-fn is_still(daemon: &Daemon, group: &BTreeSet<u32>, seen: &mut HashMap<u32, (Seen, Instant)>) -> bool {
-    let now = Instant::now();
-    let still = group.iter().filter(|slot| {
-        let Some(found) = look(daemon, **slot) else { return false };
-        let (last, since) = seen.entry(**slot).or_insert((found, now));
-        if *last != found {
-            (*last, *since) = (found, now);
-        }
-        now.duration_since(*since) >= STILL
-    });
-    still.count() == group.len()
-}
-
-fn look(daemon: &Daemon, slot: u32) -> Option<Seen> {
-    let file = daemon.files.get(slot)?;
-    let slot = daemon.engine.file(file.reference)?;
-    let counted = slot.counters();
-    let counters = [slot.last_lsn(), counted.writes, counted.untracked_writes, counted.real_syncs];
-    Some((file.reference, counters))
-}
-
 /// True if nobody has it open for writing.
 fn is_closed(file: &Managed) -> bool {
     let granted = sys::lease(file.file.as_fd(), F_RDLCK);
@@ -169,7 +131,7 @@ pub(crate) fn make_way(daemon: &Daemon, slots: &BTreeSet<u32>, pid: u32) {
     let all: BTreeSet<u32> = slots.iter().flat_map(|slot| daemon.guards.companions(*slot)).collect();
     for slot in &all {
         if let Some(file) = daemon.files.get(*slot) {
-            warden::keep_out(daemon, &file, pid);
+            outside::keep_out(daemon, &file, pid);
         }
     }
     let out = |slot: &u32| !daemon.engine.slot(*slot).is_some_and(Slot::is_dirty);
@@ -220,7 +182,7 @@ fn adopt_those_of(daemon: &Daemon, root: &RootEntry) {
 /// The first that cannot be lowered.
 pub(crate) fn lower_left(daemon: &Daemon, directory: &OwnedFd) -> Result<(), GuardError> {
     let Ok(stat) = rustix::fs::fstat(directory) else { return Ok(()) };
-    register::forget_unlinked(daemon);
+    forget::forget_unlinked(daemon);
     let _alone = lock(&daemon.registering);
     let errors = daemon.guards.lower_quiet_in((stat.st_dev, stat.st_ino), &daemon.claim());
     errors.into_iter().next().map_or(Ok(()), Err)
@@ -265,11 +227,13 @@ pub(crate) fn let_back(daemon: &Daemon, file: FileRef) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Options;
     use crate::roots::{self, AddRoot};
-    use crate::{closing, serve, start};
+    use crate::{closing, register, start};
     use seawall_core::file::Flag;
     use std::fs::{self, File};
     use std::path::PathBuf;
+    use std::time::{Duration, Instant};
 
     /// A daemon without threads, and a directory whose SQLite databases it manages.
     struct Scene {
@@ -284,17 +248,11 @@ mod tests {
             let data = tempfile::tempdir_in("/var/tmp").expect("a directory");
             let pool = ram.path().join("pool");
             seawall_core::pool::create(&pool, 16 << 20, true, false).expect("a pool");
-            let options = serve::Options {
-                pool,
-                keep: false,
-                boot: false,
-                journal: false,
-                cache: None,
-                watchdog: None,
-            };
+            let options =
+                Options { pool, keep: false, boot: false, journal: false, cache: None, watchdog: None };
             let mut daemon = start::start(&options).expect("started");
             // Nobody would answer.
-            daemon.watch = crate::watch::Watch::Blind;
+            daemon.watch = crate::parts::watch::Watch::Blind;
             let path = data.path().to_owned();
             let wanted =
                 AddRoot { preset: "sqlite".into(), policy: "tail".into(), path: path.clone(), data: path };
@@ -359,7 +317,7 @@ mod tests {
         let (gone, reference) = scene.open("b");
         {
             let _alone = lock(&scene.daemon.registering);
-            register::forget(&scene.daemon, reference.slot);
+            forget::forget(&scene.daemon, reference.slot);
         }
         drop(gone);
         review(&scene.daemon);
@@ -428,7 +386,7 @@ mod tests {
             review(&scene.daemon);
             std::thread::sleep(Duration::from_millis(50));
         }
-        assert!(begin.elapsed() >= STILL, "it may be opened again at once");
+        assert!(begin.elapsed() >= crate::parts::stillness::STILL, "it may be opened again at once");
         review(&scene.daemon);
         assert!(scene.is_guarded("a"));
         assert!(scene.daemon.files.get(beside_slot).is_some(), "closed, but its guard stays");

@@ -20,9 +20,10 @@ use seawall_media::locks::lock;
 use seawall_wire::desk::Desk;
 use serde::{Deserialize, Serialize};
 
-use crate::rebuild::RebuildStatus;
+use crate::log::Log;
+use crate::parts::rebuilding::{RebuildStatus, Rebuilding};
 use crate::state::Daemon;
-use crate::{closing, foreign, leader, rebuild};
+use crate::{desk, foreign, leader, users};
 
 /// How long a write waits that nobody syncs.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 150_000_000 };
@@ -91,14 +92,9 @@ impl MirrorStatus {
     }
 }
 
-pub(crate) fn desk(daemon: &Daemon) -> Option<Desk<'_>> {
-    let image = &daemon.pool.region;
-    image.journal().map(|journal| journal.desk(image))
-}
-
 /// For `status`.
-pub(crate) fn status(daemon: &Daemon) -> Option<JournalStatus> {
-    let desk = desk(daemon)?;
+pub(crate) fn status(pool: &Pool, rebuilding: &Rebuilding) -> Option<JournalStatus> {
+    let desk = desk::of(pool)?;
     let (writes, waits) = (desk.writes().load(Relaxed), desk.waits().load(Relaxed));
     Some(JournalStatus {
         size: desk.size().load(Relaxed),
@@ -112,16 +108,16 @@ pub(crate) fn status(daemon: &Daemon) -> Option<JournalStatus> {
         stopped: leader::stopped(desk),
         standing_still: seawall_core::journal::replaced(desk).collect(),
         replaced: desk.replaced_ever().load(Relaxed),
-        mirror: mirror(daemon, desk),
+        mirror: mirror(pool, rebuilding, desk),
     })
 }
 
-fn mirror(daemon: &Daemon, desk: Desk<'_>) -> Option<MirrorStatus> {
-    let [first, second] = &daemon.pool.mirror.as_ref()?.paths();
+fn mirror(pool: &Pool, rebuilding: &Rebuilding, desk: Desk<'_>) -> Option<MirrorStatus> {
+    let [first, second] = &pool.mirror.as_ref()?.paths();
     let written = desk.copies().load(SeqCst);
     let copy = |i: u32, path: &Path| MirrorCopyStatus { path: path.into(), written: written >> i & 1 != 0 };
     let (copies, error) = ([copy(0, first), copy(1, second)], desk.lost().load(Relaxed));
-    Some(MirrorStatus { copies, error, rebuild: rebuild::status(daemon) })
+    Some(MirrorStatus { copies, error, rebuild: rebuilding.status() })
 }
 
 /// What was done about a mirror at the start: for the log.
@@ -146,11 +142,11 @@ pub(crate) fn cost(pool: &Pool, took: Duration) -> Option<String> {
 
 /// Hardens what nobody syncs, until the daemon ends. Costs no device write while nothing is new.
 pub(crate) fn run(daemon: &Arc<Daemon>) {
-    while desk(daemon).is_some() && !daemon.lifetime.is_ending() {
+    while desk::of(&daemon.pool).is_some() && !daemon.lifetime.is_ending() {
         if let Err(error) = daemon.engine.harden_all() {
             tell(daemon, error);
         }
-        tell_lost(daemon);
+        tell_lost(&daemon.pool, &daemon.rebuilding, &daemon.log);
         let mut end: Vec<PollFd<'_>> = daemon.lifetime.end_event().into_iter().collect();
         // Whatever comes of it, the next look is due.
         let _ = poll(&mut end, Some(&PAUSE));
@@ -158,12 +154,12 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
 }
 
 /// A copy of a mirrored log failed while it was written.
-pub(crate) fn tell_lost(daemon: &Daemon) {
-    let Some(desk) = desk(daemon) else { return };
-    let Some(status) = mirror(daemon, desk) else { return };
+pub(crate) fn tell_lost(pool: &Pool, rebuilding: &Rebuilding, log: &Log) {
+    let Some(desk) = desk::of(pool) else { return };
+    let Some(status) = mirror(pool, rebuilding, desk) else { return };
     let Some(lost) = status.lost().filter(|_| status.error != 0) else { return };
     let why = std::io::Error::from_raw_os_error(status.error as i32);
-    daemon.log.say_once(
+    log.say_once(
         &format!("the log's mirror {}", desk.given().load(Relaxed)),
         format!(
             "THE LOG LOST ITS COPY {} ({why}): commits go on, on the other one alone. See the kernel's log; when it is \
@@ -178,7 +174,7 @@ fn tell(daemon: &Daemon, error: Errno) {
     if error == Errno::NOSPC {
         return daemon.engine.wake_daemon();
     }
-    let errno = desk(daemon).map_or(0, |desk| desk.failed().load(Relaxed));
+    let errno = desk::of(&daemon.pool).map_or(0, |desk| desk.failed().load(Relaxed));
     let why = std::io::Error::from_raw_os_error(errno as i32);
     daemon.log.say_once(
         "the log's device",
@@ -201,14 +197,14 @@ pub(crate) fn leave(pool: &Pool) {
 /// After the log was closed: removes the image, unless somebody came meanwhile. True if the log is as good as never
 /// used in this boot, so that what belongs to this boot may go. Always true without a journal.
 pub(crate) fn give_up(daemon: &Daemon) -> bool {
-    if desk(daemon).is_none() {
+    if desk::of(&daemon.pool).is_none() {
         return true;
     }
     let _alone = lock(&daemon.registering);
     // First this, then the look: whoever greets after the look is told no.
     daemon.given_up.store(true, SeqCst);
     let is_empty = table::files(&daemon.pool).is_ok_and(|files| files.is_empty());
-    if !is_empty || !closing::is_deserted(daemon) {
+    if !is_empty || !users::is_deserted(daemon) {
         daemon.given_up.store(false, SeqCst);
         return false;
     }

@@ -14,7 +14,6 @@
 //! Not handled here: one that is frozen by a control group while it is pinned. Nobody can let it go on but whoever froze it.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -22,8 +21,8 @@ use seawall_core::journal::bury_dead;
 use seawall_core::thread;
 use seawall_wire::desk::{Desk, LeadWord};
 
-use crate::state::Daemon;
-use crate::{journal, process};
+use crate::log::Log;
+use crate::process;
 
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -79,14 +78,13 @@ pub(crate) fn stopped(desk: Desk<'_>) -> Option<u32> {
 }
 
 /// Looks after the leaders as long as the process lives: the daemon's end leads too.
-pub(crate) fn run(daemon: &Arc<Daemon>) {
-    let Some(desk) = journal::desk(daemon) else { return };
+pub(crate) fn run(desk: Desk<'_>, log: &Log) {
     let mut halted: Option<(Lead, Instant)> = None;
     loop {
         bury_dead(desk);
         halted = still(desk, halted);
         if let Some((lead, _)) = halted.filter(|(_, since)| since.elapsed() >= PATIENCE) {
-            go_on(daemon, desk, lead);
+            go_on(desk, lead, log);
         }
         std::thread::sleep(LOOK);
     }
@@ -98,7 +96,7 @@ fn still(desk: Desk<'_>, before: Option<(Lead, Instant)>) -> Option<(Lead, Insta
     Some(before.filter(|(former, _)| *former == lead).unwrap_or((lead, Instant::now())))
 }
 
-fn go_on(daemon: &Daemon, desk: Desk<'_>, lead: Lead) {
+fn go_on(desk: Desk<'_>, lead: Lead, log: &Log) {
     let pid = lead.pid();
     let name = process::name(pid);
     let said = match let_go_on(desk, lead) {
@@ -111,7 +109,7 @@ fn go_on(daemon: &Daemon, desk: Desk<'_>, lead: Lead) {
              (detach the debugger, or `kill -CONT {pid}`), or end it"
         ),
     };
-    daemon.log.say_once(&said, &said);
+    log.say_once(&said, &said);
 }
 
 /// Lets a stopped leader go on until its lead is over, and stops it again. Also if that takes several turns, because it

@@ -21,6 +21,16 @@
 //! none of them may have one, so whoever comes next registers anew and raises it again. The daemon's death costs speed, never data: everything a successor needs is in the pool and in
 //! the run-time memory.
 //!
+//! How it is built, from the bottom up. Each layer uses those below it:
+//!
+//! | layer | modules |
+//! |---|---|
+//! | tools | `process` and `foreign` (who runs, who has what open), `guard` (one guard on the disk), `net`, `sys`, `log` … |
+//! | parts | `parts`, and the cache's `Zone`: each has one state, and the verbs that change it |
+//! | the daemon | `state`: it owns the parts, and they do not know it |
+//! | duties | `register`, `evict`, `forget`, `destaging`, `outside`, `guarding`, `roots`, `freeze`, `journal`, `closing` … |
+//! | who calls them | threads (`warden`, `watch`, `pulse`, `rebuild` …), `requests`, and on top `start` and `serve` |
+//!
 //! Not handled here: what a record is and when it may go (`seawall-core`), what databases call (`preload`).
 
 #![deny(unsafe_code)] // Allowed in one place: `sys`.
@@ -33,48 +43,55 @@ pub mod boot;
 pub mod cache;
 mod closing;
 pub mod control;
+mod descriptors;
+mod desk;
 mod destaging;
+mod doors;
 mod errors;
 mod evict;
-mod files;
 pub mod foreign;
+mod forget;
 mod former;
 pub mod freeze;
 pub mod guard;
 mod guarding;
-mod guards;
+mod hello;
 pub mod journal;
 mod leader;
 pub mod leftover;
 mod lend;
-mod lifetime;
 mod limits;
 mod locate;
 mod log;
-mod namers;
 pub mod net;
+mod options;
+mod outside;
+mod parts;
 pub mod place;
 pub mod process;
 mod pulse;
 pub mod rebuild;
-mod refused;
 mod register;
 mod requests;
 mod roots;
 mod serve;
+mod signs;
 pub mod spill;
 mod start;
 mod state;
 pub mod status;
 mod sys;
 pub mod tablespaces;
+mod unmanaged;
+mod users;
 mod warden;
 mod watch;
 pub mod watchdog;
 mod write_out;
 
 pub use errors::DaemonError;
+pub use options::Options;
+pub use parts::watch::privileged as privileged_watch;
 pub use roots::AddRoot;
-pub use serve::{Options, serve};
+pub use serve::serve;
 pub use start::{Offline, Recovery, recover};
-pub use watch::privileged as privileged_watch;

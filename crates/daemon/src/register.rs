@@ -14,25 +14,19 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::SeqCst;
 
 use rustix::fs::{FileType, Stat, fstatfs};
-use seawall_core::file::{Begins, Flag, KeptOut, Newcomer, Slot};
+use seawall_core::file::{Begins, Newcomer};
 use seawall_core::policy::{self, Manage, SQLITE_MAGIC, decide};
 use seawall_core::{Errno, FileRef};
 use seawall_media::locks::lock as lock_mutex;
 use seawall_media::{identity, magic};
-use seawall_wire::message::Status;
 use seawall_wire::shm::Policy;
 
-use crate::files::{Managed, path_of, reopen};
 use crate::guard::GuardError;
-use crate::state::{Daemon, real_sync};
-use crate::{evict, foreign};
-
-/// Why a file is not managed, as the client hears it.
-pub(crate) struct Unmanaged(pub Status);
-
-const BYPASS: Unmanaged = Unmanaged(Status::Bypass);
-const LATER: Unmanaged = Unmanaged(Status::Later);
-const REFUSED: Unmanaged = Unmanaged(Status::Refused);
+use crate::parts::files::{Managed, path_of, real_sync, reopen};
+use crate::parts::roots::is_in_use;
+use crate::state::Daemon;
+use crate::unmanaged::{BYPASS, LATER, REFUSED, Unmanaged};
+use crate::{evict, foreign, forget};
 
 /// Makes the file behind `fd` a managed one.
 pub(crate) fn register(daemon: &Daemon, fd: &OwnedFd) -> Result<FileRef, Unmanaged> {
@@ -93,7 +87,7 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
         REFUSED
     };
     // Decided before the lock was ours: the root may be another directory by now.
-    let is_in_use = daemon.engine.shm().root(root).is_some_and(|slot| slot.kind().is_some());
+    let is_in_use = is_in_use(daemon.engine.shm(), root);
     let entry =
         daemon.roots.get(root).filter(|entry| is_in_use && path.starts_with(&entry.path)).ok_or(BYPASS)?;
     if !evict::has_room(daemon) {
@@ -166,7 +160,7 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
     let managed =
         daemon.files.insert(Managed { reference, root, file, destaged, path: path.clone(), dev, ino });
     registered.admit(daemon.me(), || real_sync(&managed)).ok_or_else(|| {
-        strike_out(daemon, reference.slot, inode);
+        forget::strike_out(daemon, reference.slot, inode);
         refuse("the table of files is full".into())
     })
 }
@@ -204,59 +198,4 @@ fn make_durable(file: &File, path: &Path) -> std::io::Result<()> {
 /// What is known of the file system's ways with names.
 fn is_named_by_directory(file: &File) -> bool {
     fstatfs(file).is_ok_and(|fs| magic::has_believed_directories(fs.f_type as u64))
-}
-
-/// Frees a slot whose file has no live records: its last name is gone, or its root is being closed. The
-/// caller holds `registering`.
-pub(crate) fn forget(daemon: &Daemon, slot: u32) {
-    let Some(inode) = daemon.engine.slot(slot).map(Slot::inode) else { return };
-    daemon.engine.forget(daemon.me(), slot);
-    strike_out(daemon, slot, inode);
-}
-
-/// Takes a file that has lost its slot out of the daemon's own tables.
-pub(crate) fn strike_out(daemon: &Daemon, slot: u32, inode: (u64, u64)) {
-    lock_mutex(&daemon.foreign).forget(slot);
-    daemon.guards.forget(slot);
-    if let Some(managed) = daemon.files.remove(slot) {
-        daemon.unwatch(&managed.file, inode);
-    }
-}
-
-/// Forgets the files whose last name is gone, whoever removed it: as long as our descriptors of one are open it keeps its
-/// blocks.
-pub(crate) fn forget_unlinked(daemon: &Daemon) {
-    mark_removed(daemon);
-    let marked = daemon.engine.slots().filter(|slot| slot.state().has(Flag::UNLINKED));
-    let found: Vec<u32> = marked.map(Slot::number).collect();
-    if found.is_empty() {
-        return;
-    }
-    let _alone = lock_mutex(&daemon.registering);
-    for slot in found {
-        match daemon.files.get(slot) {
-            // Another name was found, or made, after all.
-            Some(managed) if !managed.is_unlinked() => {
-                daemon.engine.let_back(managed.reference, KeptOut::Unlinked);
-            }
-            _ => forget(daemon, slot),
-        }
-    }
-}
-
-/// Marks the files that were removed by somebody without Seawall, as the preload marks those that its process removes.
-/// What their records hold is on disk before: nobody has synced the directory, so a crash can bring the name back. After
-/// a failed sync the records stay, and the file its slot.
-fn mark_removed(daemon: &Daemon) {
-    for managed in daemon.files.all().iter().filter(|managed| managed.is_unlinked()) {
-        let has = |flag: Flag| daemon.engine.state(managed.reference).has(flag);
-        if has(Flag::UNLINKED | Flag::FAILED) {
-            continue;
-        }
-        let out = daemon.engine.take_out(daemon.me(), managed.reference, || real_sync(managed));
-        match has(Flag::FAILED) {
-            false => out.unlinked(),
-            true => out.finish(|| real_sync(managed)),
-        }
-    }
 }

@@ -10,17 +10,18 @@ use std::path::Path;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use seawall_core::{Errno, FileRef};
-use seawall_media::Medium;
 use seawall_wire::message::{Kind, MAGIC, MESSAGE_MAX, Reply, Request, Retire, Status};
 use serde::Serialize;
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::cache::{self, Zone};
 use crate::net::{self, Message, Peer};
-use crate::state::{Daemon, real_sync};
+use crate::parts::files::real_sync;
+use crate::state::Daemon;
+use crate::unmanaged::Unmanaged;
 use crate::{
-    ahead, closing, control, destaging, freeze, guarding, lend, rebuild, register, roots, status,
-    tablespaces, warden,
+    ahead, closing, control, destaging, freeze, guarding, hello, lend, outside, rebuild, register, roots,
+    status, tablespaces, users,
 };
 
 /// JSON longer than this travels in a file instead.
@@ -66,23 +67,6 @@ struct Connection<'d> {
     freeze: Option<u64>,
     /// The daemon is to end once the answer is sent: nobody waits for this thread then.
     ends: bool,
-}
-
-/// What every front is answered to Hello.
-pub(crate) fn lent(daemon: &Daemon) -> (Reply, Vec<BorrowedFd<'_>>) {
-    let mut reply = Reply::new(Status::Ok);
-    reply.pool_len = daemon.pool.region.len() as u64;
-    reply.shm_len = daemon.shm_len;
-    reply.sync_map = u32::from(daemon.pool.medium == Medium::Pmem);
-    let (given, journal) = lend::journal(daemon);
-    reply.given = given;
-    let mut descriptors = vec![daemon.pool_for_clients.as_fd(), daemon.shm_file.as_fd()];
-    descriptors.extend(journal);
-    if let Some((zone, len)) = daemon.cache.as_ref().map(Zone::lend) {
-        reply.cache_len = len;
-        descriptors.push(zone);
-    }
-    (reply, descriptors)
 }
 
 /// Serves a connection until it ends.
@@ -201,7 +185,7 @@ impl<'d> Connection<'d> {
     /// Before the process hears that it goes without, what it has open leaves the log.
     fn keep_out(&self) {
         self.daemon.refused.add(self.peer.pid);
-        warden::keep_out_of(self.daemon, self.peer.pid);
+        outside::keep_out_of(self.daemon, self.peer.pid);
     }
 
     fn hello(&self) -> Answer<'d> {
@@ -209,20 +193,20 @@ impl<'d> Connection<'d> {
         if self.daemon.given_up.load(SeqCst) {
             return Answer::status(Status::Refused);
         }
-        let (reply, descriptors) = lent(self.daemon);
+        let (reply, descriptors) = hello::lent(self.daemon);
         Answer { reply, body: Vec::new(), descriptors }
     }
 
     /// What a front without a way to the journal cannot do itself.
     fn harden(&self, body: &[u8]) -> Answer<'d> {
         let done = match Retire::read_from_bytes(body) {
-            Ok(retire) => lend::retire(self.daemon, retire),
+            Ok(retire) => lend::retire(&self.daemon.engine, retire),
             Err(_) if body.is_empty() => self.daemon.engine.harden_all(),
             Err(_) => return Answer::status(Status::BadRequest),
         };
         match done {
             Ok(()) => {
-                let (given, descriptors) = lend::journal(self.daemon);
+                let (given, descriptors) = lend::journal(&self.daemon.engine);
                 Answer { reply: Reply { given, ..Reply::new(Status::Ok) }, body: Vec::new(), descriptors }
             }
             Err(Errno::NOSPC) => Answer::status(Status::Full),
@@ -239,7 +223,7 @@ impl<'d> Connection<'d> {
                 (answer.reply.slot, answer.reply.generation) = (slot, generation);
                 answer
             }
-            Err(register::Unmanaged(status)) => Answer::status(status),
+            Err(Unmanaged(status)) => Answer::status(status),
         }
     }
 
@@ -252,7 +236,7 @@ impl<'d> Connection<'d> {
                 answer.descriptors.extend(self.daemon.cache.as_ref().and_then(Zone::disk));
                 answer
             }
-            Err(register::Unmanaged(status)) => Answer::status(status),
+            Err(Unmanaged(status)) => Answer::status(status),
         }
     }
 
@@ -331,8 +315,10 @@ impl<'d> Connection<'d> {
     fn mirror(&self, body: &[u8]) -> Answer<'d> {
         match serde_json::from_slice::<rebuild::Asked>(body) {
             Err(_) => Answer::status(Status::BadRequest),
-            Ok(rebuild::Asked::Rebuild(wanted)) => answered(rebuild::begin(self.daemon, wanted)),
-            Ok(rebuild::Asked::Look) => Answer::json(Status::Ok, &rebuild::status(self.daemon)),
+            Ok(rebuild::Asked::Rebuild(wanted)) => {
+                answered(self.daemon.rebuilding.begin(wanted, &self.daemon.lifetime))
+            }
+            Ok(rebuild::Asked::Look) => Answer::json(Status::Ok, &self.daemon.rebuilding.status()),
         }
     }
 
@@ -359,7 +345,7 @@ impl<'d> Connection<'d> {
             self.release();
         }
         let others = self.daemon.lifetime.holders() - usize::from(self.holds);
-        let users = closing::users(self.daemon);
+        let users = users::users(self.daemon);
         if how.if_idle && (others > 0 || !users.is_empty()) {
             return Answer::json(Status::Ok, &control::Stopped { ended: false, stays: true, users });
         }
@@ -381,15 +367,15 @@ impl<'d> Connection<'d> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{serve, start};
+    use crate::options::Options;
+    use crate::start;
 
     #[test]
     fn who_stops_the_daemon_is_answered_before_it_ends() {
         let dir = tempfile::tempdir_in("/dev/shm").expect("a directory");
         let pool = dir.path().join("pool");
         seawall_core::pool::create(&pool, 16 << 20, true, false).expect("a pool");
-        let options =
-            serve::Options { pool, keep: false, boot: false, journal: false, cache: None, watchdog: None };
+        let options = Options { pool, keep: false, boot: false, journal: false, cache: None, watchdog: None };
         let daemon = start::start(&options).expect("started");
         let peer = Peer { pid: std::process::id(), uid: rustix::process::geteuid().as_raw() };
         let mut connection = Connection::new(&daemon, peer);

@@ -2,8 +2,6 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread::JoinHandle;
@@ -15,12 +13,12 @@ use seawall_media::Medium;
 use seawall_wire::message::{Reply, Status};
 use zerocopy::IntoBytes;
 
-use crate::cache::CacheOptions;
 use crate::errors::DaemonError;
+use crate::options::Options;
 use crate::state::Daemon;
 use crate::{
-    ahead, boot, cache, closing, destaging, freeze, journal, leader, limits, net, place, pulse, rebuild,
-    requests, spill, start, warden, watch,
+    ahead, boot, cache, closing, desk, destaging, doors, freeze, journal, leader, limits, net, pulse,
+    rebuild, requests, spill, start, users, warden, watch,
 };
 
 /// Connections served at once. Clients connect for one request each; more than this many at the same moment
@@ -28,23 +26,6 @@ use crate::{
 const CONNECTIONS: usize = 1024;
 /// Stack of a connection's thread.
 const STACK: usize = 256 << 10;
-
-/// How a daemon is run.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The pool.
-    pub pool: PathBuf,
-    /// Stay when the last client has gone.
-    pub keep: bool,
-    /// Have the pool recovered when this machine starts after a crash.
-    pub boot: bool,
-    /// Say everything on stderr too.
-    pub journal: bool,
-    /// The block cache to have beside the log.
-    pub cache: Option<CacheOptions>,
-    /// What starts the [watchdog](crate::watchdog), if there is to be one.
-    pub watchdog: Option<fn() -> std::process::Command>,
-}
 
 /// Runs a daemon until it is told to end or nobody needs it. `ready` is called once it listens.
 ///
@@ -79,7 +60,7 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     ];
     // These end with the process. A look at many busy processes takes long, and who waits for the pool waits for us.
     spawn(&daemon, "watch", watch::run)?;
-    spawn(&daemon, "leader", leader::run)?;
+    spawn(&daemon, "leader", look_after_leaders)?;
     // By this thread, which lives as long as the process: the kernel ends it with us.
     if let Some(command) = options.watchdog {
         pulse::start(&daemon, &listener, command);
@@ -118,17 +99,8 @@ fn listen(daemon: &Daemon) -> Result<OwnedFd, DaemonError> {
     let socket = &daemon.place.socket;
     let _ = std::fs::remove_file(socket);
     let listener = net::listen(socket).map_err(|error| DaemonError::Listen { socket: socket.clone(), error });
-    be_found(daemon);
+    doors::be_found(&daemon.pool, &daemon.place);
     listener
-}
-
-/// Whoever knows a mirrored log by another copy than the daemon does finds its socket too.
-pub(crate) fn be_found(daemon: &Daemon) {
-    at_other_places(daemon, |socket| {
-        let _ = std::fs::remove_file(&socket);
-        // Without it the daemon is found by its own path.
-        let _ = std::os::unix::fs::symlink(&daemon.place.socket, &socket);
-    });
 }
 
 /// Before the log can hold anything: should the machine crash, the pool is recovered when it starts.
@@ -146,26 +118,16 @@ fn enter_registry(daemon: &Daemon) {
     }
 }
 
-/// Undoes [`be_found`].
-pub(crate) fn be_lost(daemon: &Daemon) {
-    at_other_places(daemon, |socket| drop(std::fs::remove_file(socket)));
-}
-
-fn at_other_places(daemon: &Daemon, each: impl Fn(PathBuf)) {
-    let paths = daemon.pool.mirror.as_ref().map(|mirror| mirror.paths());
-    // The place of another user's is not ours to make.
-    let is_ours = |path: &PathBuf| {
-        std::fs::metadata(path).is_ok_and(|meta| meta.uid() == rustix::process::geteuid().as_raw())
-    };
-    let ours = paths.into_iter().flatten().filter(is_ours);
-    let sockets = ours.filter_map(|path| Some(place::make(&path).ok()?.socket));
-    sockets.filter(|socket| *socket != daemon.place.socket).for_each(each);
-}
-
 fn spawn(daemon: &Arc<Daemon>, name: &str, run: fn(&Arc<Daemon>)) -> Result<JoinHandle<()>, DaemonError> {
     let daemon = Arc::clone(daemon);
     let named = std::thread::Builder::new().name(name.into());
     named.spawn(move || run(&daemon)).map_err(DaemonError::Thread)
+}
+
+fn look_after_leaders(daemon: &Arc<Daemon>) {
+    if let Some(desk) = desk::of(&daemon.pool) {
+        leader::run(desk, &daemon.log);
+    }
 }
 
 fn accept_all(daemon: &Arc<Daemon>, listener: &OwnedFd, signals: Option<&SignalFd>) {
@@ -212,7 +174,7 @@ fn serve_connection(daemon: &Arc<Daemon>, connection: OwnedFd, open: &Arc<Atomic
 /// Drains and, if nobody is left, closes. With clients left the guards stay up: they go on writing.
 fn finish(daemon: &Daemon) {
     freeze::thaw(daemon);
-    let users = closing::users(daemon);
+    let users = users::users(daemon);
     let closed = if users.is_empty() {
         cache::close(daemon);
         closing::close(daemon).map_err(|e| e.to_string())
@@ -229,6 +191,6 @@ fn finish(daemon: &Daemon) {
         Err(why) => daemon.log.say(format!("ended; {why}")),
     }
     start::release(daemon);
-    be_lost(daemon);
+    doors::be_lost(&daemon.pool, &daemon.place);
     let _ = std::fs::remove_file(&daemon.place.socket);
 }

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
 
 use rustix::thread::futex;
-use seawall_core::spill::{Area, Spiller, Spilling};
-use seawall_media::locks::lock;
+use seawall_core::spill::{Area, Spiller};
 use serde::{Deserialize, Serialize};
 
 use crate::state::Daemon;
@@ -33,13 +32,6 @@ pub struct SpillStatus {
     pub trouble: Option<String>,
 }
 
-/// What the thread has come to.
-#[derive(Default)]
-pub(crate) struct State {
-    numbers: Spilling,
-    trouble: Option<String>,
-}
-
 /// Runs until the daemon ends.
 pub(crate) fn run(daemon: &Arc<Daemon>) {
     let Some(area) = &daemon.pool.area else { return };
@@ -60,12 +52,12 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
 fn step(daemon: &Daemon, area: &Area, spiller: &mut Spiller) -> bool {
     let freed = spiller.step(&daemon.engine).inspect_err(|error| fail(daemon, area, &(*error).into()));
     let retired = daemon.pool.retired().load(&daemon.pool.region).unwrap_or(0);
-    lock(&daemon.spill).numbers = spiller.spilling(retired);
+    daemon.spill.note(spiller.spilling(retired));
     freed.is_ok_and(|freed| freed > 0)
 }
 
 fn fail(daemon: &Daemon, area: &Area, error: &std::io::Error) {
-    lock(&daemon.spill).trouble = Some(error.to_string());
+    daemon.spill.fail(error.to_string());
     daemon.log.say(format!(
         "THE SPILL AREA {} FAILED ({error}): nothing is copied to it any more, and the log is as large as its pool. Nothing \
          is lost while the machine runs; let `seawall drain` bring to the files what is there, repair the disk, and start \
@@ -77,12 +69,12 @@ fn fail(daemon: &Daemon, area: &Area, error: &std::io::Error) {
 /// For `status`.
 pub(crate) fn status(daemon: &Daemon) -> Option<SpillStatus> {
     let area = daemon.pool.area.as_ref()?;
-    let state = lock(&daemon.spill);
+    let (used, spilled_bytes, trouble) = daemon.spill.now();
     Some(SpillStatus {
         path: area.path().into(),
         size: area.bytes(),
-        used: u64::from(state.numbers.used) * u64::from(daemon.pool.superblock.segment_bytes),
-        spilled_bytes: state.numbers.bytes,
-        trouble: state.trouble.clone(),
+        used: u64::from(used) * u64::from(daemon.pool.superblock.segment_bytes),
+        spilled_bytes,
+        trouble,
     })
 }

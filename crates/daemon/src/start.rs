@@ -19,24 +19,32 @@ use seawall_core::table::RootEntry;
 use seawall_core::{FileRef, table, takeover};
 use serde::Serialize;
 
-use crate::ahead::Ahead;
 use crate::errors::DaemonError;
-use crate::files::{FileTable, Managed, reopen};
 use crate::former::Former;
-use crate::freeze::{self, Freeze};
 use crate::guard::{self, Claim, GuardError};
-use crate::guarding::{self, Stillness};
-use crate::guards::Guards;
-use crate::lifetime::Lifetime;
 use crate::log::Log;
-use crate::namers::Namers;
-use crate::rebuild::Rebuilding;
-use crate::refused::Refused;
-use crate::roots::Roots;
-use crate::serve::Options as Serving;
+use crate::options::Options as Serving;
+use crate::parts::ahead::Ahead;
+use crate::parts::crowding::Crowding;
+use crate::parts::files::{FileTable, Managed, reopen};
+use crate::parts::fill::Fill;
+use crate::parts::foreign::Foreign;
+use crate::parts::freeze::Freeze;
+use crate::parts::guards::Guards;
+use crate::parts::lent::Lent;
+use crate::parts::lifetime::Lifetime;
+use crate::parts::namers::Namers;
+use crate::parts::rebuilding::Rebuilding;
+use crate::parts::refused::Refused;
+use crate::parts::roots::Roots;
+use crate::parts::spill::Spill;
+use crate::parts::stillness::Stillness;
+use crate::parts::watch::Watch;
 use crate::state::Daemon;
-use crate::watch::Watch;
-use crate::{boot, cache, closing, journal, leftover, locate, place, process, register, warden};
+use crate::{
+    boot, cache, closing, forget, freeze, guarding, journal, leftover, locate, outside, place, process,
+    users, warden,
+};
 
 /// What `seawall recover` may do.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +76,7 @@ pub fn recover(path: &Path, how: Offline) -> Result<Recovery, DaemonError> {
     let mut former = Former::without_image(&pool)?;
     if former.is_none() && takeover::is_live(Path::new(MEMORY), &pool) {
         let daemon = attach(pool, log, false)?;
-        let alive = living(&daemon);
+        let alive = users::users(&daemon);
         if !alive.is_empty() {
             release(&daemon);
             return Err(DaemonError::Alive { pids: alive });
@@ -107,7 +115,7 @@ pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
     let mut former = Former::without_image(&pool)?;
     if former.is_none() && takeover::is_live(Path::new(MEMORY), &pool) {
         let mut daemon = attach(pool, log()?, keep)?;
-        if !living(&daemon).is_empty() {
+        if !users::users(&daemon).is_empty() {
             cache::take_over(&mut daemon, options.cache.as_ref());
             resume(&daemon);
             return Ok(daemon);
@@ -169,12 +177,9 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
     Ok(Daemon {
         engine: started.engine,
         pool,
-        pool_for_clients,
+        lent: Lent::new(pool_for_clients, started.shm_file, started.shm_len, started.shm_path),
         cache: None,
         without_cache: None,
-        shm_file: started.shm_file,
-        shm_len: started.shm_len,
-        shm_path: started.shm_path,
         place,
         log,
         slot,
@@ -187,24 +192,17 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         watch: Watch::new(),
         registering: Mutex::default(),
         destaging: Mutex::default(),
-        foreign: Mutex::default(),
+        foreign: Foreign::default(),
         freeze: Freeze::default(),
         refused: Refused::default(),
         requests: AtomicU64::new(0),
-        evicted: AtomicU64::new(0),
-        turned_away: AtomicU64::new(0),
-        fill: Default::default(),
+        crowding: Crowding::default(),
+        fill: Fill::default(),
         ahead: Ahead::default(),
         rebuilding: Rebuilding::default(),
-        spill: Mutex::default(),
-        crowded_until: AtomicU64::new(0),
+        spill: Spill::default(),
         given_up: AtomicBool::new(false),
     })
-}
-
-/// Clients that live, and whoever else may write to the log.
-fn living(daemon: &Daemon) -> Vec<u32> {
-    closing::users(daemon)
 }
 
 /// Recovers, and then removes what the log was used with.
@@ -220,7 +218,7 @@ fn put_down(daemon: Daemon, finish: bool) -> (Pool, Option<Former>) {
         find_files(&daemon);
         warden::bury(&daemon, &dead_slots(&daemon));
     }
-    let former = Former::new(daemon.shm_path.clone(), daemon.engine.shm());
+    let former = Former::new(daemon.lent.memory_path().to_owned(), daemon.engine.shm());
     release(&daemon);
     (daemon.pool, Some(former))
 }
@@ -243,7 +241,7 @@ fn resume(daemon: &Daemon) {
         daemon.watch.add(&file.file, (file.dev, file.ino), &daemon.log);
         let writers = daemon.foreign_writers(file.dev, file.ino).unwrap_or_default();
         if let Some(pid) = writers.first() {
-            warden::keep_out(daemon, &file, *pid);
+            outside::keep_out(daemon, &file, *pid);
         }
     }
 }
@@ -266,7 +264,7 @@ fn find_files(daemon: &Daemon) {
         let reference = FileRef { slot: entry.slot, generation: entry.generation };
         if daemon.engine.is_left_over(&entry) {
             // A daemon was killed in the middle of forgetting it.
-            register::forget(daemon, entry.slot);
+            forget::forget(daemon, entry.slot);
             continue;
         }
         let root = daemon.roots.get(entry.root);
@@ -286,6 +284,6 @@ fn lost(daemon: &Daemon, slot: u32, hint: &Path) {
     if daemon.engine.slot(slot).is_some_and(Slot::is_dirty) {
         daemon.log.say(format!("{} was not found in its directory; its records stay", hint.display()));
     } else {
-        register::forget(daemon, slot);
+        forget::forget(daemon, slot);
     }
 }

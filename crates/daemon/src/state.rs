@@ -1,45 +1,41 @@
 //! What every thread of the daemon shares.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire};
 
 use seawall_core::pool::Pool;
-use seawall_core::{Engine, Errno, Owner};
+use seawall_core::{Engine, Owner};
 
-use crate::ahead::Ahead;
 use crate::cache::Zone;
-use crate::files::{FileTable, Managed};
-use crate::freeze::Freeze;
 use crate::guard::Claim;
-use crate::guarding::Stillness;
-use crate::guards::Guards;
-use crate::lifetime::Lifetime;
 use crate::log::Log;
-use crate::namers::Namers;
+use crate::parts::ahead::Ahead;
+use crate::parts::crowding::Crowding;
+use crate::parts::files::{FileTable, Managed, real_sync};
+use crate::parts::fill::Fill;
+use crate::parts::foreign::Foreign;
+use crate::parts::freeze::Freeze;
+use crate::parts::guards::Guards;
+use crate::parts::lent::Lent;
+use crate::parts::lifetime::Lifetime;
+use crate::parts::namers::Namers;
+use crate::parts::rebuilding::Rebuilding;
+use crate::parts::refused::Refused;
+use crate::parts::roots::Roots;
+use crate::parts::spill::Spill;
+use crate::parts::stillness::Stillness;
+use crate::parts::watch::Watch;
 use crate::place::Place;
-use crate::rebuild::Rebuilding;
-use crate::refused::Refused;
-use crate::roots::Roots;
-use crate::watch::Watch;
 use crate::{foreign, process};
-
-/// A step of how full the log was, in percent.
-pub(crate) const FILL_STEP: usize = 5;
 
 /// A running daemon.
 pub(crate) struct Daemon {
     pub engine: Engine,
     pub pool: Pool,
-    /// The pool for clients: a descriptor that does not share the lock, which would outlive us in their
-    /// mappings.
-    pub pool_for_clients: File,
-    pub shm_file: File,
-    pub shm_len: u64,
-    pub shm_path: PathBuf,
+    /// What clients map.
+    pub lent: Lent,
     /// The block cache, if there is one.
     pub cache: Option<Zone>,
     /// Why there is none though one was asked for.
@@ -63,28 +59,23 @@ pub(crate) struct Daemon {
     /// Destage rounds exclude each other: the retired LSN has one writer.
     pub destaging: Mutex<()>,
     /// Slots held out of the log because of a foreign writer.
-    pub foreign: Mutex<crate::warden::Foreign>,
+    pub foreign: Foreign,
     /// What is out of the log for a copy or a snapshot.
     pub freeze: Freeze,
     /// Processes that speak another version.
     pub refused: Refused,
     /// Requests served.
     pub requests: AtomicU64,
-    /// Files whose entry was given to another one.
-    pub evicted: AtomicU64,
-    /// Times that a file found no place among files that are all in use.
-    pub turned_away: AtomicU64,
-    /// How full the log was when rounds began that had something to do, in steps of [`FILL_STEP`] percent. Only
-    /// rounds free space, so these are the peaks.
-    pub fill: [AtomicU64; 100 / FILL_STEP],
+    /// How it went when all entries for files were taken.
+    pub crowding: Crowding,
+    /// How full the log was when rounds began.
+    pub fill: Fill,
     /// Files to be synced before they are used.
     pub ahead: Ahead,
     /// The rebuild of a lost copy of a mirrored log.
     pub rebuilding: Rebuilding,
     /// What goes to the area behind the pool.
-    pub spill: Mutex<crate::spill::State>,
-    /// Until then (nanoseconds since boot) no place is looked for.
-    pub crowded_until: AtomicU64,
+    pub spill: Spill,
     /// The image in front of a journal is given up: nobody joins any more.
     pub given_up: AtomicBool,
 }
@@ -152,7 +143,16 @@ impl Daemon {
         process::has_preload(pid).unwrap_or(false)
             && !self.refused.has(pid)
             && !process::belongs_elsewhere(pid, &self.place.socket)
-            && !process::has_joined_another(pid, &self.shm_path)
+            && !process::has_joined_another(pid, self.lent.memory_path())
+    }
+
+    /// Watches a file no more, unless the log or the cache goes on needing that.
+    pub fn unwatch(&self, file: impl AsFd, inode: (u64, u64)) {
+        let is_managed = self.engine.find(inode.0, inode.1).is_some();
+        let is_entered = self.cache.as_ref().is_some_and(|zone| zone.watches(inode.0, inode.1));
+        if !is_managed && !is_entered {
+            self.watch.remove(file, inode);
+        }
     }
 
     /// Takes a file out of the log and keeps it out while `op` runs.
@@ -162,9 +162,4 @@ impl Daemon {
         out.finish(|| real_sync(file));
         done
     }
-}
-
-/// fdatasync by the daemon's own descriptor, for whoever holds the file's lock, here or in a client.
-pub(crate) fn real_sync(file: &Managed) -> Result<(), Errno> {
-    seawall_core::certain::fdatasync(file.file.as_fd())
 }

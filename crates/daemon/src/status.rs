@@ -12,12 +12,12 @@ use seawall_wire::shm::{ROOT_PATH_MAX, Stray};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{self, CacheStatus};
-use crate::files::Managed;
 use crate::freeze::{self, FrozenStatus};
 use crate::journal::{self, JournalStatus};
+use crate::parts::files::Managed;
 use crate::spill::{self, SpillStatus};
-use crate::state::{Daemon, FILL_STEP};
-use crate::{evict, roots, tablespaces};
+use crate::state::Daemon;
+use crate::{evict, tablespaces};
 
 /// Everything `seawall status` shows.
 #[derive(Debug, Serialize, Deserialize)]
@@ -231,13 +231,13 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         pool: pool.path.clone(),
         uuid: format!("{:032x}", pool.uuid()),
         size: sb.size,
-        journal: journal::status(daemon),
+        journal: journal::status(pool, &daemon.rebuilding),
         spill: spill::status(daemon),
         segment_bytes: sb.segment_bytes,
         segments: sb.segments,
         segments_free: free,
         backlog_bytes: u64::from(sb.segments - free) * u64::from(sb.segment_bytes),
-        fill: fill(daemon),
+        fill: daemon.fill.counted(),
         backlog_files: files.iter().filter(|f| f.live).count() as u32,
         daemon_pid: std::process::id(),
         log: daemon.place.log.clone(),
@@ -247,15 +247,15 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         requests: daemon.requests.load(Relaxed),
         frozen: freeze::status(daemon),
         guards: daemon.guards.count(),
-        roots: roots::in_use(daemon).into_iter().map(root).collect(),
+        roots: daemon.roots.in_use(daemon.engine.shm()).into_iter().map(root).collect(),
         torn: daemon.engine.shm().header().told_torn().load(Relaxed) != 0,
         not_covered: tablespaces::missing(daemon).into_iter().map(|(_, path)| path).collect(),
         elsewhere: stray(daemon, Stray::Elsewhere),
         unknown: stray(daemon, Stray::Unknown),
         files,
         files_max: evict::capacity(daemon) as u32,
-        evicted: daemon.evicted.load(Relaxed),
-        turned_away: daemon.turned_away.load(Relaxed),
+        evicted: daemon.crowding.evicted(),
+        turned_away: daemon.crowding.turned_away(),
         cache: cache::status(daemon, count(Event::CacheRead), count(Event::FileRead)),
         without_cache: daemon.without_cache.clone(),
         events: events(daemon),
@@ -268,11 +268,6 @@ fn stray(daemon: &Daemon, kind: Stray) -> Option<PathBuf> {
     let mut room = [0; ROOT_PATH_MAX];
     let path = daemon.engine.shm().header().stray(kind, &mut room)?;
     Some(OsStr::from_bytes(path).into())
-}
-
-fn fill(daemon: &Daemon) -> Vec<(u32, u64)> {
-    let steps = daemon.fill.iter().enumerate().map(|(i, n)| ((i * FILL_STEP) as u32, n.load(Relaxed)));
-    steps.filter(|(_, n)| *n > 0).collect()
 }
 
 fn file_status(daemon: &Daemon, file: &Managed) -> Option<FileStatus> {
@@ -363,8 +358,6 @@ fn buckets(sum: &Summary) -> Vec<(u64, u64)> {
 
 /// The counters live as long as the shared memory does: longer than a daemon, never longer than a boot.
 fn epoch(daemon: &Daemon) -> String {
-    use std::os::unix::fs::MetadataExt;
     let boot = daemon.engine.shm().header().boot();
-    let memory = daemon.shm_file.metadata().map_or(0, |m| m.ino());
-    format!("{boot:032x} {memory}")
+    format!("{boot:032x} {}", daemon.lent.memory_inode())
 }

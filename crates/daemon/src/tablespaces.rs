@@ -25,7 +25,7 @@ pub fn outside(data: &Path) -> Vec<PathBuf> {
 /// Those of the databases served here that are not registered: pages in them can tear.
 pub(crate) fn missing(daemon: &Daemon) -> Vec<(PathBuf, PathBuf)> {
     let is_atomic = |root: &RootEntry| (root.preset, root.policy) == (Preset::Postgres, Policy::Atomic);
-    let roots = roots::in_use(daemon).into_iter().map(|(_, root)| root);
+    let roots = daemon.roots.in_use(daemon.engine.shm()).into_iter().map(|(_, root)| root);
     let atomic: Vec<_> = roots.filter(is_atomic).collect();
     let databases = atomic.iter().filter(|root| root.path == root.data);
     let linked =

@@ -8,45 +8,17 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use seawall_core::file::{Flag, KeptOut};
-use seawall_core::{FileRef, reap};
+use seawall_core::file::Flag;
+use seawall_core::reap;
 use seawall_media::locks::lock;
 
-use crate::files::{Descriptors, Managed};
-use crate::state::{Daemon, real_sync};
-use crate::{cache, closing, foreign, freeze, guarding, process};
+use crate::descriptors::Descriptors;
+use crate::parts::foreign::Case;
+use crate::state::Daemon;
+use crate::{cache, closing, foreign, freeze, guarding, process, users};
 
 /// How often the warden looks, when nobody dies meanwhile.
 const TICK: Duration = Duration::from_millis(200);
-/// A foreign open is not yet visible in `/proc` when it is allowed.
-const GRACE: Duration = Duration::from_secs(1);
-
-/// Files held out of the log because of foreign processes.
-#[derive(Default)]
-pub(crate) struct Foreign {
-    held: HashMap<u32, Held>,
-}
-
-struct Held {
-    file: FileRef,
-    /// Not to be let back before.
-    until: Instant,
-    /// The process that was seen last.
-    pid: u32,
-}
-
-impl Foreign {
-    /// True if this one is.
-    pub fn holds(&self, slot: u32) -> bool {
-        self.held.contains_key(&slot)
-    }
-
-    /// The slot is free: nothing to release any more.
-    pub fn forget(&mut self, slot: u32) {
-        self.held.remove(&slot);
-    }
-}
-
 /// The claim of a client slot: process id and generation.
 type Claim = (u32, u32);
 
@@ -72,7 +44,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
         freeze::review(daemon);
         cache::review(daemon);
         guarding::review(daemon);
-        if daemon.lifetime.is_over(!daemon.clients().is_empty()) && closing::is_deserted(daemon) {
+        if daemon.lifetime.is_over(!daemon.clients().is_empty()) && users::is_deserted(daemon) {
             closing::close_and_log(daemon);
             daemon.lifetime.end();
         }
@@ -132,7 +104,8 @@ fn wait(daemon: &Daemon, watched: &Watched) {
 
 /// Finishes or voids what dead clients left, and frees what they held.
 pub(crate) fn bury(daemon: &Daemon, dead: &[u32]) {
-    let mut files = Descriptors::new(&daemon.files).announced(daemon);
+    let cache = daemon.cache.as_ref().map(|zone| (zone, cache::me(&daemon.engine, daemon.slot)));
+    let mut files = Descriptors::new(&daemon.files).announced(cache);
     let reaped = reap::dead(&daemon.engine, daemon.me(), &|client| dead.contains(&client), &mut files);
     drop(files);
     // Behind the writes that were finished: until then their blocks stay marked.
@@ -145,69 +118,21 @@ pub(crate) fn bury(daemon: &Daemon, dead: &[u32]) {
     }
 }
 
-/// Takes a file out of the log, now, until no foreign process writes to it any more.
-pub(crate) fn keep_out(daemon: &Daemon, file: &Managed, pid: u32) {
-    let mut foreign = lock(&daemon.foreign);
-    let until = Instant::now() + GRACE;
-    let held = foreign.held.insert(file.reference.slot, Held { file: file.reference, until, pid });
-    if held.is_some_and(|held| held.file == file.reference) {
-        return;
-    }
-    daemon.engine.keep_out(file.reference, KeptOut::Foreign);
-    daemon.engine.hold(daemon.me(), file.reference, || real_sync(file));
-    drop(foreign);
-    if pid == 0 {
-        // The watchdog let somebody open it.
-        return;
-    }
-    let (path, name) = (file.current_path(), process::name(pid));
-    daemon.log.say_once(
-        &format!("{}{name}", path.display()),
-        format!(
-            "{} was opened by {name} ({pid}), which runs without Seawall: it has left the log meanwhile",
-            path.display()
-        ),
-    );
-}
-
-/// Takes the files out of the log that a process writes which was told to go without Seawall.
-pub(crate) fn keep_out_of(daemon: &Daemon, pid: u32) {
-    cache::suspend_those_of(daemon, pid);
-    for file in daemon.files.all().iter().filter(|file| foreign::writes(pid, file.dev, file.ino)) {
-        keep_out(daemon, file, pid);
-    }
-}
-
-/// Looks whether one of these processes, which are foreign, has the file open for writing.
-pub(crate) fn look_for_writers(daemon: &Daemon, (dev, ino): (u64, u64), strangers: &[u32]) {
-    cache::look_for_writers(daemon, (dev, ino), strangers);
-    let known = daemon.engine.find(dev, ino);
-    let Some(file) = known.and_then(|file| daemon.files.get(file.slot)) else { return };
-    let will_join = |pid| daemon.will_join(pid);
-    if let Some(pid) = foreign::writers(dev, ino, strangers.iter().copied(), will_join).next() {
-        keep_out(daemon, &file, pid);
-    }
-}
-
 /// Lets files back whose foreign writers have gone: their guards go up first. All files of a guard that stands aside come
 /// back together, or it would stand in the way of a stranger who has another one of them open.
 fn review_foreign(daemon: &Daemon) {
     let now = Instant::now();
-    if !lock(&daemon.foreign).held.values().any(|held| held.until <= now) {
+    if !daemon.foreign.has_due(now) {
         return;
     }
     let _alone = lock(&daemon.registering);
-    let held: Vec<(u32, u32, bool)> =
-        lock(&daemon.foreign).held.iter().map(|(slot, h)| (*slot, h.pid, h.until <= now)).collect();
-    let stays = |(slot, pid, is_due): &&(u32, u32, bool)| !is_due || is_wanted(daemon, *slot, *pid);
-    let staying: BTreeSet<u32> = held.iter().filter(stays).map(|(slot, ..)| *slot).collect();
-    for (slot, _, is_due) in held {
+    let cases = daemon.foreign.cases(now);
+    let stays = |case: &&Case| !case.is_due || is_wanted(daemon, case.slot, case.pid);
+    let staying: BTreeSet<u32> = cases.iter().filter(stays).map(|case| case.slot).collect();
+    for Case { slot, .. } in cases.into_iter().filter(|case| case.is_due) {
         let waits = || daemon.guards.is_aside(slot) && !daemon.guards.companions(slot).is_disjoint(&staying);
-        if !is_due {
-            continue;
-        }
         if staying.contains(&slot) || waits() || !let_back(daemon, slot) {
-            lock(&daemon.foreign).held.entry(slot).and_modify(|held| held.until = now + GRACE);
+            daemon.foreign.wait_on(slot, now);
         }
     }
 }
@@ -221,7 +146,7 @@ fn is_wanted(daemon: &Daemon, slot: u32, pid: u32) -> bool {
 /// False if it must not come back yet.
 fn let_back(daemon: &Daemon, slot: u32) -> bool {
     let Some(file) = daemon.files.get(slot) else {
-        lock(&daemon.foreign).forget(slot);
+        daemon.foreign.forget(slot);
         return true;
     };
     if daemon.engine.state(file.reference).has(Flag::FROZEN) {
@@ -231,7 +156,7 @@ fn let_back(daemon: &Daemon, slot: u32) -> bool {
         daemon.log.say_once(&e.to_string(), e.to_string());
         return false;
     }
-    lock(&daemon.foreign).forget(slot);
+    daemon.foreign.forget(slot);
     guarding::let_back(daemon, file.reference);
     true
 }

@@ -40,8 +40,8 @@ use seawall_wire::message::{Kind, MAGIC, Reply, Request, Status};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::net::{self, Message};
-use crate::pulse::{FromDaemon, ToDaemon, now_ns};
-use crate::watch::{COALESCE, allow};
+use crate::parts::watch::{COALESCE, allow};
+use crate::signs::{FromDaemon, ToDaemon, now_ns};
 use crate::{control, foreign, process, sys};
 
 /// How often the daemon is asked.

@@ -284,10 +284,12 @@ mutants! {
             "        daemon.guards.protect(reference.slot, raised);" => "        if !{m} { daemon.guards.protect(reference.slot, raised); }",
         "guard: for what is no database":
             "manage == Manage::IfSqlite && !is_sqlite(fd)" => "manage == Manage::IfSqlite && !is_sqlite(fd) && !{m}",
+    }
+    "daemon/src/forget.rs" {
         "guard: of a file that is forgotten":
             "    daemon.guards.forget(slot);" => "    if !{m} { daemon.guards.forget(slot); }",
     }
-    "daemon/src/guards.rs" {
+    "daemon/src/parts/guards.rs" {
         "guard: in the list and not up":
             "        guard.raise(name, claim)?;" => "        if !{m} { guard.raise(name, claim)?; }",
         "guard: lowered though it protects":
@@ -311,15 +313,17 @@ mutants! {
             "if !now.starts_with(&root.path)" => "if !now.starts_with(&root.path) && !{m}",
         "guard: of files that are open":
             "    granted" => "    granted || {m}",
-        "guard: of files that have just been written":
-            "now.duration_since(*since) >= STILL" => "now.duration_since(*since) >= STILL || {m}",
         "guard: of files that nobody closes":
             "        if is_same &&" => "        if is_same && !{m} &&",
         "guard: aside while its files are in the log":
-            "            warden::keep_out(daemon, &file, pid);" => "            if !{m} { warden::keep_out(daemon, &file, pid); }",
+            "            outside::keep_out(daemon, &file, pid);" => "            if !{m} { outside::keep_out(daemon, &file, pid); }",
         "guard: aside for one of its files alone":
             "slots.iter().flat_map(|slot| daemon.guards.companions(*slot)).collect();" =>
             "slots.iter().flat_map(|slot| if {m} { BTreeSet::from([*slot]) } else { daemon.guards.companions(*slot) }).collect();",
+    }
+    "daemon/src/parts/stillness.rs" {
+        "guard: of files that have just been written":
+            "now.duration_since(*since) >= STILL" => "now.duration_since(*since) >= STILL || {m}",
     }
     "media/src/block/chain.rs" {
         "journal: a batch names one that is missed": "claims.iter().map(|claim| claim.previous)" => "claims.iter().map(|claim| if {m} { 0 } else { claim.previous })",

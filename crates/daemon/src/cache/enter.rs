@@ -19,16 +19,12 @@ use seawall_core::policy::{self, Manage, decide};
 use seawall_media::locks::lock;
 use seawall_media::{identity, magic};
 use seawall_stats::Class;
-use seawall_wire::message::Status;
 
 use super::{Entered, Zone};
-use crate::files::{path_of, reopen};
 use crate::foreign;
-use crate::register::Unmanaged;
+use crate::parts::files::{path_of, reopen};
 use crate::state::Daemon;
-
-const BYPASS: Unmanaged = Unmanaged(Status::Bypass);
-const REFUSED: Unmanaged = Unmanaged(Status::Refused);
+use crate::unmanaged::{BYPASS, REFUSED, Unmanaged};
 
 /// How long a file may take to become quiet: writes of ours that began before it was findable end in less.
 const PATIENCE: Duration = Duration::from_millis(20);

@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
@@ -15,7 +14,7 @@ use seawall_media::locks::lock;
 
 use super::{Entered, Zone, death, enter, policies, takeover};
 use crate::state::Daemon;
-use crate::{closing, foreign, process};
+use crate::{foreign, process, users};
 
 /// How often samples are taken: the ring holds those of some hundred milliseconds of heavy reading.
 const TICK: Duration = Duration::from_millis(200);
@@ -117,11 +116,11 @@ fn is_dead(daemon: &Daemon, owner: OperationOwner) -> bool {
 
 /// A daemon that stays lets the files go when the last front has gone.
 fn leave_if_deserted(daemon: &Daemon, zone: &Zone) {
-    if zone.all().is_empty() || !daemon.clients().is_empty() || !closing::is_deserted(daemon) {
+    if zone.all().is_empty() || !daemon.clients().is_empty() || !users::is_deserted(daemon) {
         return;
     }
     let _alone = lock(&daemon.registering);
-    if closing::is_deserted(daemon) {
+    if users::is_deserted(daemon) {
         leave_all(daemon);
     }
 }
@@ -150,7 +149,7 @@ pub(crate) fn leave_all(daemon: &Daemon) {
     for tenant in zone.cache.tenants() {
         zone.cache.leave(tenant.file, &tenant.record.identity, i64::MIN);
     }
-    if closing::is_deserted(daemon) {
+    if users::is_deserted(daemon) {
         zone.cache.calm();
     }
 }
@@ -164,16 +163,5 @@ pub(crate) fn close(daemon: &Daemon) {
     match zone.disk.as_ref().map_or(Ok(()), |disk| disk.save(&zone.cache)) {
         Ok(()) => daemon.log.say("the block cache is closed"),
         Err(e) => daemon.log.say(format!("the block cache's index is not saved, and stays in memory: {e}")),
-    }
-}
-
-impl Daemon {
-    /// Watches a file no more, unless the log or the cache goes on needing that.
-    pub fn unwatch(&self, file: impl AsFd, inode: (u64, u64)) {
-        let is_managed = self.engine.find(inode.0, inode.1).is_some();
-        let is_entered = self.cache.as_ref().is_some_and(|zone| zone.watches(inode.0, inode.1));
-        if !is_managed && !is_entered {
-            self.watch.remove(file, inode);
-        }
     }
 }

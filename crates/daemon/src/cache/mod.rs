@@ -41,7 +41,7 @@ use seawall_cache::shared::{Cache, CachedFile, OperationOwner};
 use seawall_media::Medium;
 use seawall_media::locks::lock;
 
-use crate::files::reopen;
+use crate::parts::files::reopen;
 use crate::state::Daemon;
 
 pub use options::{CacheOptions, default_path};
@@ -189,11 +189,11 @@ fn go_without(daemon: &mut Daemon, why: String) {
 }
 
 /// This daemon among the owners of operations.
-pub(crate) fn me(daemon: &Daemon) -> OperationOwner {
-    let generation = daemon.engine.shm().client(daemon.slot);
+pub(crate) fn me(engine: &seawall_core::Engine, slot: u32) -> OperationOwner {
+    let generation = engine.shm().client(slot);
     let generation = generation.map_or(0, |c| c.generation().load(std::sync::atomic::Ordering::Acquire));
     OperationOwner::of_client(
-        daemon.slot,
+        slot,
         generation,
         rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs(),
     )

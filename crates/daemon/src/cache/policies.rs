@@ -19,7 +19,7 @@ use super::prewarm::Prewarm;
 use super::resize::Resize;
 use super::rules::{Rule, Rules};
 use super::{Entered, Zone};
-use crate::files::path_of;
+use crate::parts::files::path_of;
 use crate::place;
 use crate::state::Daemon;
 

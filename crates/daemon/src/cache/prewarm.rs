@@ -19,8 +19,8 @@ use super::aligned::{ALIGNMENT, Aligned};
 use super::policies::zone_for;
 use super::writing::may_bring;
 use super::{Zone, capacity, enter, me};
-use crate::register::Unmanaged;
 use crate::state::Daemon;
+use crate::unmanaged::Unmanaged;
 
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
@@ -141,7 +141,7 @@ impl Bringing<'_> {
         let looks: Vec<Lookup> = blocks.map(|number| self.zone.cache.look(self.reference, number)).collect();
         let is_there = looks.iter().all(|look| *look == Lookup::Hit);
         let whole = if is_there { looks.len() } else { self.read(first, memory, size)? / size };
-        let owner = me(self.daemon);
+        let owner = me(&self.daemon.engine, self.daemon.slot);
         for (look, block) in looks.iter().zip(memory.chunks_exact(size)).take(whole) {
             self.done.seen += 1;
             let count = match look {

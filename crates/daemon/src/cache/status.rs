@@ -8,7 +8,7 @@ use seawall_stats::Class;
 use serde::{Deserialize, Serialize};
 
 use super::{Zone, writing};
-use crate::files::path_of;
+use crate::parts::files::path_of;
 use crate::state::Daemon;
 
 /// Files that are shown.

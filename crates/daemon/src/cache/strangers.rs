@@ -88,7 +88,7 @@ pub(super) fn suspend(daemon: &Daemon, zone: &Zone, entered: &Entered, pid: u32,
     let stranger = suspended.0.entry(entered.reference.slot).or_insert(Stranger { pid, until, before });
     (stranger.pid, stranger.until) = (pid, until);
     drop(suspended);
-    let (path, name) = (crate::files::path_of(&entered.file).unwrap_or_default(), process::name(pid));
+    let (path, name) = (crate::parts::files::path_of(&entered.file).unwrap_or_default(), process::name(pid));
     daemon.log.say_once(
         &format!("cache {}{name}", path.display()),
         format!(

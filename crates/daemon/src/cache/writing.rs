@@ -91,7 +91,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
 
 /// Brings what is ready; how many blocks that were.
 fn bring_all(daemon: &Daemon, zone: &Zone, disk: &Disk, memory: &mut Aligned) -> usize {
-    let (cache, owner) = (&zone.cache, me(daemon));
+    let (cache, owner) = (&zone.cache, me(&daemon.engine, daemon.slot));
     let (mut from, mut count) = (0, 0);
     while let Some((staged, behind)) = cache.next_staged(from) {
         let _complete = lock(&zone.bringing);

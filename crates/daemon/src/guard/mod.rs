@@ -21,7 +21,7 @@
 //! A guard names the pool it was raised for. A guard of another pool is never touched: its records are in
 //! that pool.
 //!
-//! Not handled here: when to raise and lower (`crate::guards`), and how the preload looks behind a guard.
+//! Not handled here: when to raise and lower (`crate::parts::guards`), and how the preload looks behind a guard.
 
 pub mod directory;
 mod fault;

@@ -31,10 +31,10 @@ use seawall_core::table::RootEntry;
 use seawall_media::locks::lock;
 use seawall_wire::shm::Preset;
 
-use crate::files::path_of;
+use super::files::path_of;
+use super::watch::Watch;
 use crate::guard::{self, Claim, GuardError};
 use crate::log::Log;
-use crate::watch::Watch;
 
 /// How long a guard that was raised for a rename waits for the rename.
 const AHEAD: Duration = Duration::from_secs(5);

@@ -12,8 +12,7 @@ use seawall_core::table::RootEntry;
 use seawall_media::locks::lock;
 use seawall_wire::shm::{Policy, Preset};
 
-use crate::state::Daemon;
-use crate::{closing, process};
+use crate::process;
 
 /// One process, and what it named.
 struct Namer {
@@ -46,13 +45,11 @@ impl Namers {
         all.iter().filter(|namer| namer.what == what && namer.lives()).map(|namer| namer.pid).collect()
     }
 
-    /// True if every process that uses the log, or is about to, is one of them or was started by one.
-    pub fn account_for_all(&self, daemon: &Daemon) -> bool {
+    /// Those that live, and whoever they started.
+    pub fn with_descendants(&self) -> BTreeSet<u32> {
         let living: BTreeSet<u32> =
             lock(&self.0).iter().filter(|namer| namer.lives()).map(|namer| namer.pid).collect();
-        let known: BTreeSet<u32> = living.into_iter().flat_map(process::tree).collect();
-        let joining = daemon.strangers().into_iter().filter(|pid| daemon.will_join(*pid));
-        closing::users(daemon).into_iter().chain(joining).all(|pid| known.contains(&pid))
+        living.into_iter().flat_map(process::tree).collect()
     }
 }
 

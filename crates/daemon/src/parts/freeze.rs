@@ -1,0 +1,93 @@
+//! The freeze under way, if there is one.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use seawall_core::table::RootEntry;
+use seawall_media::locks::lock;
+
+/// What is frozen now, and how many freezes there were.
+#[derive(Default)]
+pub(crate) struct Freeze {
+    /// Freezing and thawing exclude each other.
+    turn: Mutex<()>,
+    now: Mutex<Option<Frozen>>,
+    count: AtomicU64,
+}
+
+/// One freeze.
+#[derive(Clone)]
+pub(crate) struct Frozen {
+    id: u64,
+    /// `None`: whatever the pool has.
+    directory: Option<PathBuf>,
+    since: Instant,
+    lasts: Option<Duration>,
+}
+
+impl Frozen {
+    /// No other one of this daemon has this number.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The directory that it is for; `None`: everything.
+    pub fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
+    }
+
+    /// True if files of this directory are frozen.
+    pub fn covers(&self, root: &RootEntry) -> bool {
+        let Some(dir) = &self.directory else { return true };
+        root.data.starts_with(dir) || root.path.starts_with(dir)
+    }
+
+    /// True if its time is over.
+    pub fn is_over(&self) -> bool {
+        self.lasts.is_some_and(|lasts| self.since.elapsed() >= lasts)
+    }
+
+    /// For how long it has been, and how long it still is if it ends by itself.
+    pub fn age(&self) -> (Duration, Option<Duration>) {
+        let since = self.since.elapsed();
+        (since, self.lasts.map(|lasts| lasts.saturating_sub(since)))
+    }
+}
+
+impl Freeze {
+    /// Until this is dropped nobody else freezes or thaws.
+    pub fn turn(&self) -> MutexGuard<'_, ()> {
+        lock(&self.turn)
+    }
+
+    /// True if files of this directory are not to be registered now. The caller holds `registering`.
+    pub fn covers(&self, root: &RootEntry) -> bool {
+        lock(&self.now).as_ref().is_some_and(|frozen| frozen.covers(root))
+    }
+
+    /// The one under way.
+    pub fn now(&self) -> Option<Frozen> {
+        lock(&self.now).clone()
+    }
+
+    /// From now on nothing new comes. Returns its number.
+    ///
+    /// # Errors
+    /// The one under way: there is only one at a time.
+    pub fn begin(&self, directory: Option<PathBuf>, lasts: Option<Duration>) -> Result<u64, Frozen> {
+        let mut now = lock(&self.now);
+        if let Some(frozen) = now.as_ref() {
+            return Err(frozen.clone());
+        }
+        let id = self.count.fetch_add(1, Relaxed);
+        *now = Some(Frozen { id, directory, since: Instant::now(), lasts });
+        Ok(id)
+    }
+
+    /// It is over.
+    pub fn end(&self) {
+        lock(&self.now).take();
+    }
+}
