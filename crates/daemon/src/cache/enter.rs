@@ -5,8 +5,6 @@
 //! more, for what it is now; served. Refused files are asked for again, so a step that fails leaves nothing behind but
 //! an entry that writers find.
 
-use std::fs::File;
-use std::hash::Hasher;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -14,13 +12,14 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FileType, Stat, fstat, fstatfs};
 use seawall_cache::set::Policy;
-use seawall_cache::shared::{CachedFile, Identity, Preparing};
+use seawall_cache::shared::{CachedFile, Preparing};
 use seawall_core::policy::{self, Manage, decide};
 use seawall_media::locks::lock;
-use seawall_media::{identity, magic};
+use seawall_media::magic;
 use seawall_stats::Class;
 
-use super::{Entered, Zone};
+use super::identity::now;
+use super::zone::{Entered, Zone, capacity};
 use crate::foreign;
 use crate::parts::files::{path_of, reopen};
 use crate::state::Daemon;
@@ -46,7 +45,7 @@ pub(crate) fn enter(daemon: &Daemon, fd: &OwnedFd) -> Result<CachedFile, Unmanag
         return Err(REFUSED);
     }
     let _alone = lock(&zone.entering);
-    if daemon.lifetime.is_ending() || lock(&zone.entered).len() >= capacity() {
+    if daemon.lifetime.is_ending() || zone.count() >= capacity() {
         return Err(REFUSED);
     }
     let who = now(fd).ok_or(BYPASS)?;
@@ -66,17 +65,11 @@ pub(crate) fn enter(daemon: &Daemon, fd: &OwnedFd) -> Result<CachedFile, Unmanag
     zone.policies.give(&zone.cache, reference, policy);
     if preparing.is_served() {
         // Of a former daemon, and nobody watched it meanwhile.
-        super::takeover::compare(zone, reference, &now);
+        zone.resume(reference, &now);
     }
     zone.cache.serve(&preparing, &now);
     zone.insert(adopted);
     Ok(reference)
-}
-
-/// Files that can be entered at a time, each with a descriptor of ours: a third of those we may have.
-pub(crate) fn capacity() -> usize {
-    use rustix::process::{Resource, getrlimit};
-    (getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 3) as usize
 }
 
 /// A cached block of a file in RAM would be a second copy there.
@@ -138,47 +131,4 @@ fn is_quiet(zone: &Zone, preparing: &Preparing) -> bool {
         std::thread::sleep(Duration::from_millis(1));
     }
     true
-}
-
-/// Who a file is, and what it is now.
-pub(super) fn now(fd: impl AsFd) -> Option<Identity> {
-    let stat = fstat(&fd).ok()?;
-    let who = identity(&fd).ok()?;
-    let ns = |seconds: i64, ns: u64| seconds.saturating_mul(1_000_000_000).saturating_add(ns as i64);
-    Some(Identity {
-        fs: who.fs,
-        inode: stat.st_ino,
-        generation: generation(who.kind, &who.handle),
-        size: stat.st_size as u64,
-        mtime_ns: ns(stat.st_mtime, stat.st_mtime_nsec),
-        ctime_ns: ns(stat.st_ctime, stat.st_ctime_nsec),
-    })
-}
-
-/// The handle has it, with more, and in another place on every file system: all of it in one number.
-fn generation(kind: i32, handle: &[u8]) -> u64 {
-    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
-    hash.write(&kind.to_le_bytes());
-    hash.write(handle);
-    hash.finish()
-}
-
-/// FNV-1a: the number must come out the same in every build.
-struct Fnv(u64);
-
-impl Hasher for Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-/// True if no name of the file is left.
-pub(super) fn is_unlinked(file: &File) -> bool {
-    fstat(file).is_ok_and(|stat| stat.st_nlink == 0)
 }

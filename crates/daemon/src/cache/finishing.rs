@@ -2,7 +2,7 @@
 
 use seawall_cache::shared::{Cell, Changing, OperationOwner, Version};
 
-use super::Zone;
+use super::zone::Zone;
 
 /// A file is being written by this daemon, until it is dropped.
 pub(crate) struct Announced<'a> {

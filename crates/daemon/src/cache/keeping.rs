@@ -12,7 +12,10 @@ use seawall_cache::shared::OperationOwner;
 use seawall_cache::trace::Access;
 use seawall_media::locks::lock;
 
-use super::{Entered, Zone, death, enter, policies, takeover};
+use super::applying::apply;
+use super::identity::{is_unlinked, now};
+use super::zone::{Entered, Zone};
+use super::{death, takeover};
 use crate::state::Daemon;
 use crate::{foreign, process, users};
 
@@ -26,9 +29,9 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Runs until the daemon ends.
 pub(crate) fn run(daemon: &Arc<Daemon>) {
     let Some(zone) = &daemon.cache else { return };
-    policies::tell(daemon, zone);
+    zone.policies.tell(&daemon.log);
     takeover::find_files(daemon, zone);
-    policies::apply(zone);
+    apply(zone);
     let (mut seen, mut noted, mut looked) = (0, Instant::now(), Instant::now());
     while !daemon.lifetime.is_ending() {
         let (samples, next) = zone.cache.samples(seen);
@@ -44,7 +47,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
         if noted.elapsed() >= NOTE {
             noted = Instant::now();
             note_all(zone);
-            policies::apply(zone);
+            apply(zone);
             reap(daemon);
             leave_if_deserted(daemon, zone);
         }
@@ -72,7 +75,7 @@ fn note_all(zone: &Zone) {
         let is_trusted = !zone.cache.is_suspended(entered.reference);
         // The clock first: what changes after that changes the times.
         let at = clock_ns();
-        if let Some(now) = enter::now(&entered.file).filter(|_| is_trusted) {
+        if let Some(now) = now(&entered.file).filter(|_| is_trusted) {
             zone.cache.note(entered.reference, &now, at);
         }
     }
@@ -80,7 +83,7 @@ fn note_all(zone: &Zone) {
 
 /// Forgets files that nobody can open any more and nobody has open.
 fn forget_gone(daemon: &Daemon, zone: &Zone) {
-    for entered in zone.all().iter().filter(|entered| enter::is_unlinked(&entered.file)) {
+    for entered in zone.all().iter().filter(|entered| is_unlinked(&entered.file)) {
         let _alone = lock(&zone.entering);
         if foreign::is_only_open(&entered.file) {
             zone.cache.forget(entered.reference);
@@ -139,8 +142,8 @@ pub(crate) fn leave_all(daemon: &Daemon) {
             zone.cache.end_sync(file, number, is_done);
         }
         let at = clock_ns();
-        match enter::now(&entered.file) {
-            Some(now) if !enter::is_unlinked(&entered.file) => zone.cache.leave(file, &now, at),
+        match now(&entered.file) {
+            Some(now) if !is_unlinked(&entered.file) => zone.cache.leave(file, &now, at),
             _ => zone.cache.forget(file),
         }
         drop_entered(daemon, zone, &entered);

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use seawall_cache::shared::Layout;
 
-use super::CacheError;
-use super::resize::{least_of, ways_of};
+use super::error::CacheError;
+use super::room::{least_of, ways_of};
 use crate::place::beside;
 
 /// A cache that was asked for.
@@ -68,7 +68,7 @@ pub fn default_path(pool: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::resize::room_of;
+    use crate::cache::room::room_of;
 
     #[test]
     fn it_begins_with_a_place_in_each_set_at_least() {

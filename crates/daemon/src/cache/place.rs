@@ -10,10 +10,11 @@ use seawall_cache::shared::{Header, Layout, StoreHeader};
 use seawall_media::Medium;
 use zerocopy::{FromBytes, IntoBytes};
 
+use super::error::{CacheError, failed};
+use super::file::medium;
 use super::options::{CacheOptions, default_path};
 use super::store::is_device;
-use super::zone::{CacheError, failed, medium};
-use super::{disk, policies};
+use super::{on_disk, policies};
 use crate::foreign;
 
 /// Whether a pool on this medium can have such a cache: the zone's layout.
@@ -97,7 +98,7 @@ pub fn remove(path: &Path) -> Result<bool, CacheError> {
     let Some(file) = open_any(path).map_err(failed(path, "opening"))? else { return Ok(false) };
     if is_device(path) || is_store(&file) {
         drop(file);
-        let is_removed = disk::remove(path)?;
+        let is_removed = on_disk::remove(path)?;
         remove_policies(path)?;
         return Ok(is_removed);
     }

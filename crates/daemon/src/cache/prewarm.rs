@@ -16,9 +16,10 @@ use seawall_wire::message::Status;
 use serde::{Deserialize, Serialize};
 
 use super::aligned::{ALIGNMENT, Aligned};
-use super::policies::zone_for;
-use super::writing::may_bring;
-use super::{Zone, capacity, enter, me};
+use super::applying::zone_for;
+use super::enter::enter;
+use super::owner::me;
+use super::zone::{Zone, capacity};
 use crate::state::Daemon;
 use crate::unmanaged::Unmanaged;
 
@@ -162,10 +163,9 @@ impl Bringing<'_> {
         let cache = &self.zone.cache;
         match &self.zone.disk {
             None => cache.offer_early(owner, token, block),
-            Some(_) if !may_bring(self.zone) => Offered::Passed,
-            Some(disk) => {
-                cache.bring_early(owner, token, block, |at, block| disk.write(self.daemon, cache, at, block))
-            }
+            Some(_) if !self.zone.may_bring() => Offered::Passed,
+            Some(disk) => cache
+                .bring_early(owner, token, block, |at, block| disk.write(cache, &self.daemon.log, at, block)),
         }
     }
 

@@ -7,7 +7,9 @@ use seawall_media::locks::lock;
 use seawall_stats::Class;
 use serde::{Deserialize, Serialize};
 
-use super::{Zone, writing};
+use super::budget::Budget;
+use super::disk::Disk;
+use super::zone::Zone;
 use crate::parts::files::path_of;
 use crate::state::Daemon;
 
@@ -130,7 +132,7 @@ pub(crate) fn status(daemon: &Daemon, hits: u64, misses: u64) -> Option<CacheSta
         admitted: zone.cache.admitted(),
         failures: zone.cache.failures(),
         disk_errors: zone.cache.disk_errors(),
-        write_budget: zone.disk.as_ref().and_then(|disk| disk.budget).map(writing::Budget::day),
+        write_budget: zone.disk.as_ref().and_then(Disk::budget).map(Budget::day),
         write_budget_left: zone.cache.allowance().0,
         over_budget: zone.cache.over_budget(),
         dropped: zone.cache.dropped(),
@@ -145,9 +147,7 @@ fn by_file(zone: &Zone, mut tenants: Vec<Tenant>) -> Vec<CachedFileStatus> {
     let reads = |tenant: &Tenant| tenant.record.hits.saturating_add(tenant.record.misses);
     tenants.sort_by_key(|tenant| std::cmp::Reverse(reads(tenant)));
     tenants.truncate(FILES_MAX);
-    let entered = lock(&zone.entered).clone();
-    let path =
-        |slot: u32| entered.get(&slot).and_then(|entered| path_of(&entered.file).ok()).unwrap_or_default();
+    let path = |slot: u32| zone.get(slot).and_then(|entered| path_of(&entered.file).ok()).unwrap_or_default();
     let status = |tenant: &Tenant| CachedFileStatus {
         id: format!("{}.{}", tenant.file.slot, tenant.file.tenant),
         path: path(tenant.file.slot),

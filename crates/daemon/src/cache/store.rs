@@ -16,7 +16,7 @@ use seawall_media::Region;
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::aligned::Aligned;
-use super::zone::{CacheError, failed};
+use super::error::{CacheError, failed};
 
 /// Bytes that are read or written at once.
 const PIECE: usize = 1 << 20;

@@ -7,40 +7,17 @@
 //!
 //! Who is there already when a file is entered is looked for then.
 
-use std::collections::HashMap;
-use std::time::{Duration, Instant};
-
 use seawall_cache::shared::Identity;
 use seawall_media::locks::lock;
 
-use super::enter::now;
-use super::{Entered, Zone};
+use super::identity::now;
+use super::zone::{Entered, Zone};
+use crate::parts::files::path_of;
 use crate::state::Daemon;
 use crate::{foreign, process};
 
-/// A foreign open is not yet visible in `/proc` when it is allowed.
-const GRACE: Duration = Duration::from_secs(1);
 /// How long a file must have been left alone for its times to show another change.
 const SETTLED_NS: i64 = 50_000_000;
-
-/// Files that are suspended, by slot.
-#[derive(Default)]
-pub(super) struct Suspended(HashMap<u32, Stranger>);
-
-struct Stranger {
-    pid: u32,
-    /// Not to be served again before.
-    until: Instant,
-    /// What the file was before the stranger could write it; `None` if that is not known.
-    before: Option<Identity>,
-}
-
-impl Suspended {
-    /// The slot is another file's, or nobody's.
-    pub fn forget(&mut self, slot: u32) {
-        self.0.remove(&slot);
-    }
-}
 
 /// A stranger is about to open a file; it waits until this returns.
 pub(crate) fn opened(daemon: &Daemon, (dev, ino): (u64, u64), pid: u32) {
@@ -81,14 +58,12 @@ pub(crate) fn suspend_those_of(daemon: &Daemon, pid: u32) {
     }
 }
 
-pub(super) fn suspend(daemon: &Daemon, zone: &Zone, entered: &Entered, pid: u32, before: Option<Identity>) {
+fn suspend(daemon: &Daemon, zone: &Zone, entered: &Entered, pid: u32, before: Option<Identity>) {
     let mut suspended = lock(&zone.suspended);
     zone.cache.suspend(entered.reference);
-    let until = Instant::now() + GRACE;
-    let stranger = suspended.0.entry(entered.reference.slot).or_insert(Stranger { pid, until, before });
-    (stranger.pid, stranger.until) = (pid, until);
+    suspended.note(entered.reference.slot, pid, before);
     drop(suspended);
-    let (path, name) = (crate::parts::files::path_of(&entered.file).unwrap_or_default(), process::name(pid));
+    let (path, name) = (path_of(&entered.file).unwrap_or_default(), process::name(pid));
     daemon.log.say_once(
         &format!("cache {}{name}", path.display()),
         format!(
@@ -108,23 +83,21 @@ fn settled(entered: &Entered) -> Option<Identity> {
 /// Serves the files again whose strangers have gone.
 pub(crate) fn review(daemon: &Daemon) {
     let Some(zone) = &daemon.cache else { return };
-    let is_due = |stranger: &Stranger| stranger.until <= Instant::now();
-    let due: Vec<(u32, u32)> =
-        lock(&zone.suspended).0.iter().filter(|(_, s)| is_due(s)).map(|(slot, s)| (*slot, s.pid)).collect();
+    let due = lock(&zone.suspended).due();
     for (slot, pid) in due {
-        let entered = lock(&zone.entered).get(&slot).cloned();
-        let Some(entered) = entered else { continue };
+        let Some(entered) = zone.get(slot) else { continue };
         // Whose descriptors may not be seen counts as a writer for as long as it lives.
         let stays = foreign::is_hidden(pid) || daemon.may_have_foreign_writers(entered.dev, entered.ino);
         let now = now(&entered.file);
         let mut suspended = lock(&zone.suspended);
-        let Some(stranger) = suspended.0.get_mut(&slot).filter(|stranger| is_due(stranger)) else { continue };
-        if stays {
-            stranger.until = Instant::now() + GRACE;
+        if !suspended.is_due(slot) {
             continue;
         }
-        let is_same = now.is_some() && stranger.before == now;
-        zone.cache.resume(entered.reference, is_same);
-        suspended.0.remove(&slot);
+        if stays {
+            suspended.wait_on(slot);
+            continue;
+        }
+        zone.cache.resume(entered.reference, suspended.is_as_before(slot, now));
+        suspended.forget(slot);
     }
 }

@@ -6,41 +6,14 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::atomic::Ordering::{Acquire, SeqCst};
 
-use seawall_cache::shared::{CachedFile, Identity, Tenant};
+use seawall_cache::shared::Tenant;
 use seawall_media::locks::lock;
 
-use super::{CacheOptions, Zone, default_path, enter, zone};
+use super::enter::adopt;
+use super::identity;
+use super::zone::Zone;
 use crate::state::Daemon;
-
-/// Takes over the zone that the clients have, if it is found; without it nothing is cached until they have ended.
-pub(crate) fn take_over(daemon: &mut Daemon, wanted: Option<&CacheOptions>) {
-    let header = daemon.engine.shm().header();
-    let id = header.cache_zone().load(Acquire);
-    if id == 0 {
-        if wanted.is_some() {
-            super::go_without(daemon, "processes live that started without one".into());
-        }
-        return;
-    }
-    let places = wanted.map(|wanted| wanted.at(&daemon.pool.path)).into_iter();
-    let places = places.chain([default_path(&daemon.pool.path)]);
-    let found = places.into_iter().find_map(|path| zone::join(daemon, wanted, &path, id));
-    let Some(found) = found else {
-        // Whoever comes now has no zone, and writes without a word: the others may never be served again.
-        header.cache_zone().store(0, SeqCst);
-        super::go_without(
-            daemon,
-            "that of the processes that live was not found: nothing is cached until they have ended".into(),
-        );
-        return;
-    };
-    for tenant in found.cache.tenants() {
-        found.cache.suspend(tenant.file);
-    }
-    daemon.cache = Some(found);
-}
 
 /// Opens the files again that a former daemon had entered. Not before the thread that answers opens is about to run:
 /// ours wait for it too.
@@ -91,14 +64,9 @@ fn found(daemon: &Daemon, zone: &Zone, path: &Path, tenant: &Tenant) -> bool {
         // Somebody has asked for it already.
         return true;
     }
-    let Some(entered) = enter::adopt(daemon, &file, &stat, tenant.file) else { return false };
-    let Some(now) = enter::now(&file).filter(|now| tenant.record.is(now)) else { return false };
-    compare(zone, tenant.file, &now);
+    let Some(entered) = adopt(daemon, &file, &stat, tenant.file) else { return false };
+    let Some(now) = identity::now(&file).filter(|now| tenant.record.is(now)) else { return false };
+    zone.resume(tenant.file, &now);
     zone.insert(entered);
     true
-}
-
-/// Serves a file again that nobody watched for a while: with its blocks if it is as it was noted.
-pub(super) fn compare(zone: &Zone, file: CachedFile, now: &Identity) {
-    zone.cache.resume(file, zone.cache.is_as_noted(file, now));
 }

@@ -1,263 +1,154 @@
-//! The zone's file: found again, or made anew.
-//!
-//! | what is there | what is done |
-//! |---|---|
-//! | nothing | made |
-//! | a zone of that size | found again: warm |
-//! | a zone of another size, version, medium or boot, or a damaged one | made anew, which the log says |
-//! | something else | refused, unless the name is ours |
-//! | any of these, and a process has it mapped | refused |
-//!
-//! One on a disk is [another matter](disk).
+//! A cache that is in use, and the files that are entered.
 
-use std::fmt;
-use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
-use rustix::fs::{FlockOperation, OFlags, flock, fstatfs};
-use seawall_cache::shared::{Cache, Header, Layout, OpenError, Recovered};
-use seawall_core::pool::boot;
-use seawall_media::{Medium, Region, magic, probe};
+use rustix::process::{Resource, getrlimit};
+use seawall_cache::advisory::Advisory;
+use seawall_cache::shared::{Cache, CachedFile, Identity};
+use seawall_media::Medium;
+use seawall_media::locks::lock;
 
-use super::bytes::Bytes;
-use super::options::CacheOptions;
-use super::resize::{Room, room_of};
-use super::store::is_device;
-use super::{Zone, default_path, disk};
-use crate::foreign;
-use crate::place::beside;
-use crate::state::Daemon;
+use super::disk::Disk;
+use super::error::{CacheError, failed};
+use super::policies::Policies;
+use super::room::room_of;
+use super::suspended::Suspended;
+use crate::parts::files::reopen;
 
-/// Why there is no cache.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // Each variant's text is its documentation.
-pub enum CacheError {
-    #[error("a block cache has 64M to 16T, not {}: for example --cache 1G", Bytes(*.0))]
-    Size(u64),
-    #[error("a block cache that can grow to {} has {} at least, and not {}: its index has room for the largest size from the \
-         start; give it more with --cache, or less with --cache-max", Bytes(*.most), Bytes(*.least), Bytes(*.size))]
-    Few { size: u64, most: u64, least: u64 },
-    #[error(
-        "the pool {0} is a log on a block device, and a block cache beside it would be as slow as its disk: say where \
-         it is to lie with --cache-path, on a disk that is faster than the database's (a file, or a device)"
-    )]
-    Block(PathBuf),
-    #[error(
-        "{path} would be on an ordinary file system: put the block cache on persistent memory (a DAX mount), in RAM \
-         (/dev/shm), or on a disk that is faster than the database's, with --cache-path"
-    )]
-    NotMemory { path: PathBuf },
-    #[error(
-        "{path} is on a file system that reads and writes nothing past the page cache (O_DIRECT): put the block cache on \
-         ext4, XFS or a device, with --cache-path"
-    )]
-    NotDirect { path: PathBuf },
-    #[error("the device {path} cannot be a block cache: {by}")]
-    UsedDevice { path: PathBuf, by: &'static str },
-    #[error("the block cache {path} is memory, which is not worn by writes: leave --cache-write-budget out")]
-    Budget { path: PathBuf },
-    #[error("{0} is no block cache, and is left alone: remove it, or name another place with --cache-path")]
-    NotAZone(PathBuf),
-    #[error(fmt = in_use)]
-    InUse { path: PathBuf, pids: Vec<u32> },
-    #[error("there is no room for {} at {path}: ask for less, or name another place with --cache-path", Bytes(*.size))]
-    NoRoom { path: PathBuf, size: u64 },
-    #[error("{doing} the block cache {path}: {error}{}", hint(.error))]
-    Io { path: PathBuf, doing: &'static str, error: io::Error },
+/// A cache that is in use.
+pub(crate) struct Zone {
+    pub(super) cache: Cache,
+    pub(super) path: PathBuf,
+    /// Bytes that it can have.
+    pub(super) most: u64,
+    /// Bytes of what is mapped: all of it, or the index of one on a disk.
+    len: u64,
+    pub(super) medium: Medium,
+    /// Where its blocks lie, if not in the mapping.
+    pub(super) disk: Option<Disk>,
+    /// What is mapped; holds the lock, if there is no disk.
+    file: File,
+    /// For clients: a descriptor that does not share the lock, which would outlive us in their mappings.
+    for_clients: File,
+    entered: Mutex<BTreeMap<u32, Arc<Entered>>>,
+    /// Entering and judging strangers exclude each other.
+    pub(super) entering: Mutex<()>,
+    pub(super) suspended: Mutex<Suspended>,
+    pub(super) advisory: Mutex<Advisory>,
+    pub(super) policies: Policies,
+    /// Blocks that this daemon brings, and the end of all files, exclude each other: a zone that is closed stays as it is.
+    pub(super) bringing: Mutex<()>,
 }
 
-fn in_use(path: &Path, pids: &[u32], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    match pids {
-        [] => write!(f, "the block cache {} is in use by another daemon", path.display()),
-        pids => write!(f, "processes {pids:?} still use the block cache {}: stop them first", path.display()),
+/// A file that is entered.
+pub(crate) struct Entered {
+    pub reference: CachedFile,
+    /// The daemon's descriptor, for reading.
+    pub file: File,
+    pub dev: u64,
+    pub ino: u64,
+}
+
+impl Zone {
+    /// A zone that is whole. `most` is what the cache can have.
+    pub(super) fn new(
+        cache: Cache,
+        file: File,
+        path: PathBuf,
+        (medium, most): (Medium, u64),
+        disk: Option<Disk>,
+    ) -> Result<Self, CacheError> {
+        let for_clients = reopen(&file, true).map_err(failed(&path, "opening"))?;
+        Ok(Self {
+            most,
+            len: file.metadata().map_err(failed(&path, "asking for the size of"))?.len(),
+            medium,
+            advisory: Mutex::new(Advisory::new(cache.blocks())),
+            policies: Policies::load(disk.as_ref().map_or(path.as_path(), Disk::beside)),
+            disk,
+            bringing: Mutex::default(),
+            cache,
+            path,
+            file,
+            for_clients,
+            entered: Mutex::default(),
+            entering: Mutex::default(),
+            suspended: Mutex::default(),
+        })
+    }
+
+    /// What a client maps, and how much of it. The client has been greeted: whoever looks under the same lock whether
+    /// anybody is attached has either seen it, or is done.
+    pub fn lend(&self) -> (BorrowedFd<'_>, u64) {
+        let _alone = lock(&self.entering);
+        (self.for_clients.as_fd(), self.len)
+    }
+
+    /// What a client reads blocks by that lie on a disk.
+    pub fn disk(&self) -> Option<BorrowedFd<'_>> {
+        self.disk.as_ref().map(|disk| disk.store().lend())
+    }
+
+    /// Serves a file again that nobody watched for a while: with its blocks if it is as it was noted.
+    pub(super) fn resume(&self, file: CachedFile, now: &Identity) {
+        self.cache.resume(file, self.cache.is_as_noted(file, now));
+    }
+
+    /// How many files are entered.
+    pub(super) fn count(&self) -> usize {
+        lock(&self.entered).len()
+    }
+
+    /// The one in this slot.
+    pub(super) fn get(&self, slot: u32) -> Option<Arc<Entered>> {
+        lock(&self.entered).get(&slot).cloned()
+    }
+
+    /// All files that are entered.
+    pub(super) fn all(&self) -> Vec<Arc<Entered>> {
+        lock(&self.entered).values().cloned().collect()
+    }
+
+    /// The one with this device and inode.
+    pub(super) fn by_inode(&self, dev: u64, ino: u64) -> Option<Arc<Entered>> {
+        lock(&self.entered).values().find(|entered| (entered.dev, entered.ino) == (dev, ino)).cloned()
+    }
+
+    pub(super) fn insert(&self, entered: Entered) {
+        lock(&self.entered).insert(entered.reference.slot, Arc::new(entered));
+    }
+
+    pub(super) fn remove(&self, slot: u32) {
+        lock(&self.entered).remove(&slot);
+        lock(&self.suspended).forget(slot);
+    }
+
+    /// True if the file is watched for the cache.
+    pub fn watches(&self, dev: u64, ino: u64) -> bool {
+        self.by_inode(dev, ino).is_some()
+    }
+
+    /// For a block that this daemon brings by itself: true if it may.
+    pub(super) fn may_bring(&self) -> bool {
+        self.disk.as_ref().is_none_or(|disk| disk.may_write(&self.cache))
+    }
+
+    /// Bytes of the cache now.
+    pub fn size(&self) -> u64 {
+        room_of(self.cache.layout(), self.cache.ways(), self.most)
+    }
+
+    /// What its blocks lie in.
+    pub(super) fn room(&self) -> &File {
+        self.disk.as_ref().map_or(&self.file, |disk| disk.store().file())
     }
 }
 
-fn hint(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::NotFound => " (its directory must be there)",
-        io::ErrorKind::IsADirectory => " (name a file in it, which is made)",
-        _ => "",
-    }
-}
-
-pub(super) fn failed(path: &Path, doing: &'static str) -> impl Fn(io::Error) -> CacheError {
-    let path = path.to_owned();
-    move |error| CacheError::Io { path: path.clone(), doing, error }
-}
-
-/// Opens or makes the zone, which nobody uses.
-pub(super) fn open(daemon: &Daemon, wanted: &CacheOptions) -> Result<Zone, CacheError> {
-    let layout = super::place::layout(wanted, &daemon.pool.path, daemon.pool.medium)?;
-    let path = wanted.at(&daemon.pool.path);
-    if super::place::is_on_disk(wanted, &path)? {
-        return disk::open(daemon, wanted, path);
-    }
-    if let Some(file) = existing(&path)? {
-        let is_our_name = path == default_path(&daemon.pool.path);
-        match find_again(&file, &path, layout) {
-            Ok((cache, found)) => {
-                tell(daemon, &path, &found);
-                let medium = medium(&file, &path)?;
-                let room = Room { file: &file, path: &path, medium, most: wanted.most() };
-                room.resize(&cache, wanted.ways())?;
-                return zone(cache, file, path);
-            }
-            Err(Unusable::NotAZone) if !is_our_name => return Err(CacheError::NotAZone(path)),
-            Err(Unusable::NotAZone) => daemon.log.say("the block cache is made anew: what is there is none"),
-            Err(Unusable::For(why)) => daemon.log.say(format!("the block cache is made anew: {why}")),
-        }
-        // Its room is needed for the new one.
-        std::fs::remove_file(&path).map_err(failed(&path, "removing"))?;
-    }
-    let (cache, file) = make(&path, wanted, layout)?;
-    daemon.log.say(format!("made the block cache {}, {} bytes", path.display(), wanted.size));
-    zone(cache, file, path)
-}
-
-/// Joins the zone that living clients have, if this is it.
-pub(super) fn join(daemon: &Daemon, wanted: Option<&CacheOptions>, path: &Path, id: u64) -> Option<Zone> {
-    if is_device(path) {
-        return disk::join(daemon, wanted, path, id);
-    }
-    let file = open_file(path).ok().flatten()?;
-    if medium(&file, path).ok()? == Medium::Block {
-        drop(file);
-        return disk::join(daemon, wanted, path, id);
-    }
-    flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-    let len = file.metadata().ok()?.len();
-    let cache = Cache::join(map(&file, path, len, medium(&file, path).ok()?).ok()?).ok()?;
-    let is_it = cache.id() == id;
-    is_it.then(|| zone(cache, file, path.to_owned()).ok())?
-}
-
-/// Why a zone is not found again.
-enum Unusable {
-    NotAZone,
-    For(String),
-}
-
-fn zone(cache: Cache, file: File, path: PathBuf) -> Result<Zone, CacheError> {
-    let medium = medium(&file, &path)?;
-    let size = file.metadata().map_err(failed(&path, "asking for the size of"))?.len();
-    Zone::new(cache, file, path, (medium, size), None)
-}
-
-pub(super) fn tell(daemon: &Daemon, path: &Path, found: &Recovered) {
-    let Recovered { kept, dropped, was_cut } = found;
-    let why = if *was_cut { ", as far as they are known to be on the disk" } else { "" };
-    daemon
-        .log
-        .say(format!("found the block cache {} with {kept} blocks{why}; {dropped} dropped", path.display()));
-}
-
-/// The file at `path`, locked, and used by nobody.
-fn existing(path: &Path) -> Result<Option<File>, CacheError> {
-    let Some(file) = open_file(path).map_err(failed(path, "opening"))? else { return Ok(None) };
-    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|e| match e {
-        rustix::io::Errno::WOULDBLOCK => CacheError::InUse { path: path.into(), pids: Vec::new() },
-        e => failed(path, "locking")(e.into()),
-    })?;
-    let stat = file.metadata().map_err(failed(path, "asking for the size of"))?;
-    let pids = foreign::mappers(stat.dev(), stat.ino());
-    if pids.is_empty() { Ok(Some(file)) } else { Err(CacheError::InUse { path: path.into(), pids }) }
-}
-
-pub(super) fn open_file(path: &Path) -> io::Result<Option<File>> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let opened = OpenOptions::new().read(true).write(true).custom_flags(flags.bits() as i32).open(path);
-    let file = match opened {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        file => file?,
-    };
-    let stat = file.metadata()?;
-    if !stat.is_file() || stat.uid() != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::new(ErrorKind::PermissionDenied, "it is not a file of this user"));
-    }
-    Ok(Some(file))
-}
-
-fn find_again(file: &File, path: &Path, layout: Layout) -> Result<(Cache, Recovered), Unusable> {
-    let unusable = |e: &dyn fmt::Display| Unusable::For(e.to_string());
-    let len = file.metadata().map_err(|e| unusable(&e))?.len();
-    if len < Header::BYTES as u64 {
-        return Err(Unusable::NotAZone);
-    }
-    let medium = medium(file, path).map_err(|e| unusable(&e))?;
-    let region = map(file, path, len, medium).map_err(|e| unusable(&e))?;
-    let joined = Cache::join(region).map_err(|e| match e {
-        OpenError::NotAZone => Unusable::NotAZone,
-        e => unusable(&e),
-    })?;
-    if joined.layout() != layout {
-        return Err(Unusable::For("it is of another size, or of blocks of another size".into()));
-    }
-    if joined.is_durable() != (medium == Medium::Pmem) {
-        return Err(Unusable::For("it was made on another medium".into()));
-    }
-    if joined.off().is_some() {
-        return Err(Unusable::For("it was switched off".into()));
-    }
-    drop(joined);
-    let region = map(file, path, len, medium).map_err(|e| unusable(&e))?;
-    Cache::recover(region, boot()).map_err(|e| unusable(&e))
-}
-
-/// A new zone, which gets its name when it is whole.
-fn make(path: &Path, wanted: &CacheOptions, layout: Layout) -> Result<(Cache, File), CacheError> {
-    let temporary = beside(path, ".new");
-    let made = make_at(&temporary, path, wanted, layout);
-    if made.is_err() {
-        // What failed is told; that this is left too would help nobody.
-        let _ = std::fs::remove_file(&temporary);
-    }
-    made
-}
-
-fn make_at(
-    temporary: &Path,
-    path: &Path,
-    wanted: &CacheOptions,
-    layout: Layout,
-) -> Result<(Cache, File), CacheError> {
-    let (most, ways) = (wanted.most(), wanted.ways());
-    let new =
-        OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(temporary);
-    let file = new.map_err(failed(path, "making"))?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|e| failed(path, "locking")(e.into()))?;
-    file.set_len(most).map_err(failed(path, "making"))?;
-    let medium = medium(&file, path)?;
-    Room { file: &file, path, medium, most }.take(0, room_of(layout, ways, most))?;
-    let region = map(&file, path, most, medium)?;
-    let uuid = uuid().map_err(failed(path, "drawing a UUID for"))?;
-    let cache = Cache::create(region, layout, uuid, boot(), medium == Medium::Pmem);
-    let cache = cache.map_err(|e| failed(path, "making")(io::Error::other(e)))?;
-    cache.resize(ways);
-    std::fs::rename(temporary, path).map_err(failed(path, "naming"))?;
-    Ok((cache, file))
-}
-
-pub(super) fn uuid() -> io::Result<[u8; 16]> {
-    use std::io::Read;
-    let mut uuid = [0; 16];
-    File::open("/dev/urandom")?.read_exact(&mut uuid)?;
-    Ok(uuid)
-}
-
-/// Persistent memory, or RAM that is named as such: a file of an ordinary file system is neither, but on a disk.
-pub(super) fn medium(file: &File, path: &Path) -> Result<Medium, CacheError> {
-    let probed = probe(file).map_err(|e| failed(path, "probing")(io::Error::other(e)))?;
-    let is_ram = || fstatfs(file).is_ok_and(|fs| fs.f_type as u64 == magic::TMPFS);
-    if probed.medium == Medium::Pmem || is_ram() {
-        return Ok(probed.medium);
-    }
-    Ok(Medium::Block)
-}
-
-pub(super) fn map(file: &File, path: &Path, len: u64, medium: Medium) -> Result<Region, CacheError> {
-    Region::map(file, len, medium == Medium::Pmem)
-        .map_err(|e| failed(path, "mapping")(io::Error::other(format!("{e:?}"))))
+/// Files that can be entered at a time, each with a descriptor of ours: a third of those we may have.
+pub(crate) fn capacity() -> usize {
+    (getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 3) as usize
 }
