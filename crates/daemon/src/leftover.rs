@@ -9,11 +9,9 @@ use seawall_core::stand_in::REDO_LOG;
 use seawall_core::table::RootEntry;
 use seawall_wire::shm::Preset;
 
-use crate::guard::{Claim, GuardError, stand_in};
+use crate::guard::stand_in::{self, PG_VERSION};
+use crate::guard::{Claim, GuardError};
 use crate::place::beside;
-
-/// PostgreSQL's version, which it reads first of all.
-pub(crate) const PG_VERSION: &str = "PG_VERSION";
 
 /// The files that texts once stood in for.
 const FORMER: [(Preset, &str); 2] = [(Preset::Postgres, PG_VERSION), (Preset::Mariadb, REDO_LOG)];

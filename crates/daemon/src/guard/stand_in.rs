@@ -27,13 +27,14 @@ use rustix::fs::{CWD, RenameFlags, XattrFlags, fsetxattr, lgetxattr, lsetxattr, 
 use seawall_core::stand_in::{self, MARK};
 use seawall_wire::shm::Preset;
 
-use crate::leftover;
 use crate::place::beside;
 
 use super::fault::{GuardError, directory_of, fault, refuse_other, remove, sync_directory};
 use super::innodb;
 use super::text::Claim;
 
+/// PostgreSQL's version, which it reads first of all. Only older versions of Seawall stood a text in for it.
+pub(crate) const PG_VERSION: &str = "PG_VERSION";
 /// Tries to meet a database that makes and removes its file at the same time.
 const RACES: u32 = 1000;
 
@@ -161,7 +162,7 @@ fn guarded_by(preset: Preset, path: &Path) -> Option<PathBuf> {
 }
 
 fn check_true_file(preset: Preset, n: &Names<'_>) -> Result<(), GuardError> {
-    let is_version = n.file.file_name().is_some_and(|name| name == leftover::PG_VERSION);
+    let is_version = n.file.file_name().is_some_and(|name| name == PG_VERSION);
     if Names::at(&n.aside) == Found::TrueFile || stand_in::may_be_removed(preset) && !is_version {
         return Ok(());
     }
@@ -354,7 +355,7 @@ mod tests {
     #[test]
     fn a_version_that_an_older_seawall_kept_aside_is_missed() {
         let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
-        let file = dir.path().join(leftover::PG_VERSION);
+        let file = dir.path().join(PG_VERSION);
         fs::write(&file, claim(1).text("kept aside")).expect("written");
         let error = lower(Preset::Postgres, &file, Some(&claim(1))).expect_err("broken").to_string();
         assert!(error.contains("for example 15"), "{error}");
