@@ -22,6 +22,7 @@ use rustix::io::Errno;
 use seawall_core::{FileRef, Scope, certain, policy};
 use seawall_wire::shm::Preset;
 
+use crate::parts::files::FileTable;
 use crate::state::Daemon;
 use crate::{evict, register};
 
@@ -48,7 +49,8 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
 
 /// True while a file beside it is managed, and the table has room for whatever else the database may write.
 fn is_wanted(daemon: &Daemon, path: &Path) -> bool {
-    !is_first(daemon, path) && daemon.files.count() < evict::capacity(daemon) / 2
+    !is_first(&daemon.files, path)
+        && daemon.files.count() < evict::capacity(&daemon.pool, daemon.cache.as_ref()) / 2
 }
 
 /// A client's file was registered just now.
@@ -62,14 +64,14 @@ pub(crate) fn registered(daemon: &Daemon, fd: &OwnedFd, file: FileRef) {
     let below = managed.path.strip_prefix(&root.path).unwrap_or(&managed.path).as_os_str().as_bytes();
     if policy::is_new_segment(below) && rustix::fs::fstat(fd).is_ok_and(|stat| stat.st_size == 0) {
         sync(daemon, file);
-    } else if policy::is_segment(below) && is_first(daemon, &managed.path) {
+    } else if policy::is_segment(below) && is_first(&daemon.files, &managed.path) {
         daemon.ahead.ask(&managed.path);
     }
 }
 
 /// True if no other file of its directory is managed.
-fn is_first(daemon: &Daemon, path: &Path) -> bool {
-    !daemon.files.all().iter().any(|other| other.path != path && other.path.parent() == path.parent())
+fn is_first(files: &FileTable, path: &Path) -> bool {
+    !files.all().iter().any(|other| other.path != path && other.path.parent() == path.parent())
 }
 
 /// The segments of the directory behind `first`, in the order in which they will be used.

@@ -1,10 +1,11 @@
 //! The destage thread: rounds as often as the log needs them, seldom when it does not.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use rustix::thread::futex;
+use seawall_core::Engine;
 use seawall_core::destage::{Destager, Round};
 use seawall_media::locks::lock;
 
@@ -33,10 +34,11 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
             return;
         }
         let files = Descriptors::new(&daemon.files);
-        let files = if is_short(daemon) { files.when_pressed(&mut ages) } else { files.when_old(&mut ages) };
+        let files =
+            if is_short(&daemon.engine) { files.when_pressed(&mut ages) } else { files.when_old(&mut ages) };
         let round = make_round(daemon, files);
         forget_unlinked(daemon);
-        if is_short(daemon) && round.freed > 0 {
+        if is_short(&daemon.engine) && round.freed > 0 {
             continue;
         }
         let found = round.synced > 0 || round.dirty > 0;
@@ -80,21 +82,21 @@ pub(crate) fn drain(daemon: &Daemon) -> Round {
     }
 }
 
-fn is_short(daemon: &Daemon) -> bool {
-    daemon.engine.shm().header().free_segments().load(Relaxed) < daemon.engine.layout().segments / 2
+fn is_short(engine: &Engine) -> bool {
+    engine.shm().header().free_segments().load(Relaxed) < engine.layout().segments / 2
 }
 
 /// Until the bell rings. Whoever removed a file to get its space back does not wait for the next round.
 fn wait_and_look(daemon: &Daemon, bell: u32, pause: Duration) {
     let begin = Instant::now();
     while daemon.engine.shm().header().bell().load(Acquire) == bell && begin.elapsed() < pause {
-        wait(daemon, bell, LOOK.min(pause.saturating_sub(begin.elapsed())));
+        wait(daemon.engine.shm().header().bell(), bell, LOOK.min(pause.saturating_sub(begin.elapsed())));
         forget_unlinked(daemon);
     }
 }
 
-fn wait(daemon: &Daemon, bell: u32, pause: Duration) {
+fn wait(bell: &AtomicU32, rung: u32, pause: Duration) {
     let time = futex::Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) };
     // Woken, timed out, or rung already: in every case the caller looks.
-    let _ = futex::wait(daemon.engine.shm().header().bell(), futex::Flags::empty(), bell, Some(&time));
+    let _ = futex::wait(bell, futex::Flags::empty(), rung, Some(&time));
 }

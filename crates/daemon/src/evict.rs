@@ -17,7 +17,9 @@ use nix::libc::{F_RDLCK, F_UNLCK};
 use rustix::process::{Resource, getrlimit};
 
 use seawall_core::file::Slot;
+use seawall_core::pool::Pool;
 
+use crate::cache::Zone;
 use crate::parts::files::real_sync;
 use crate::state::Daemon;
 use crate::{cache, forget, sys};
@@ -26,26 +28,26 @@ use crate::{cache, forget, sys};
 const RESERVED: u64 = 256;
 
 /// Files that can be managed at a time: each takes an entry and two descriptors.
-pub(crate) fn capacity(daemon: &Daemon) -> usize {
+pub(crate) fn capacity(pool: &Pool, cache: Option<&Zone>) -> usize {
     let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     // The block cache has one for each of its files, a third of all at most.
-    let for_cache = if daemon.cache.is_some() { cache::capacity() as u64 } else { 0 };
+    let for_cache = if cache.is_some() { cache::capacity() as u64 } else { 0 };
     let files = descriptors.saturating_sub(RESERVED + for_cache) / 2;
-    files.clamp(1, u64::from(daemon.pool.superblock.files)) as usize
+    files.clamp(1, u64::from(pool.superblock.files)) as usize
 }
 
 /// True if one more file can be managed, after an eviction if need be.
 pub(crate) fn has_room(daemon: &Daemon) -> bool {
-    if daemon.files.count() < capacity(daemon) || daemon.crowding.try_again(|| make_room(daemon)) {
+    let capacity = capacity(&daemon.pool, daemon.cache.as_ref());
+    if daemon.files.count() < capacity || daemon.crowding.try_again(|| make_room(daemon)) {
         return true;
     }
     daemon.crowding.count_turned_away();
     daemon.log.say_once(
         "crowded",
         format!(
-            "all {} files that can be managed are in use: others are left to the kernel, their fsyncs are real. \
-             A larger pool manages more (4096 from 1 GiB on); so does a higher limit of open files",
-            capacity(daemon)
+            "all {capacity} files that can be managed are in use: others are left to the kernel, their fsyncs are \
+             real. A larger pool manages more (4096 from 1 GiB on); so does a higher limit of open files"
         ),
     );
     false

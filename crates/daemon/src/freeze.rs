@@ -22,14 +22,14 @@ use std::time::Duration;
 use seawall_core::file::{Flag, KeptOut};
 use seawall_core::table::RootEntry;
 use seawall_media::locks::lock;
-use seawall_wire::shm::Policy;
+use seawall_wire::shm::{Policy, Shm};
 use serde::{Deserialize, Serialize};
 
 use crate::destaging;
 use crate::errors::DaemonError;
 use crate::parts::files::Managed;
-use crate::parts::freeze::Frozen;
-use crate::parts::roots::is_in_use;
+use crate::parts::freeze::{Freeze, Frozen};
+use crate::parts::roots::{Roots, is_in_use};
 use crate::state::Daemon;
 
 /// The body of a Freeze request.
@@ -107,7 +107,9 @@ fn check(daemon: &Daemon, directory: Option<&Path>) -> Result<Vec<PathBuf>, Daem
     if let (Some(dir), []) = (directory, roots.as_slice()) {
         return Err(refuse(dir, "nothing of it is in this pool: `seawall status` names the directories"));
     }
-    if let Some(root) = roots.iter().find(|root| root.policy == Policy::Atomic && is_used(daemon, root)) {
+    let shm = daemon.engine.shm();
+    let is_atomic = |root: &&&RootEntry| root.policy == Policy::Atomic && is_used(&daemon.roots, shm, root);
+    if let Some(root) = roots.iter().find(is_atomic) {
         return Err(refuse(
             &root.data,
             "it runs with the policy atomic: out of the log its pages could be torn, which the database may rely on not \
@@ -122,10 +124,10 @@ fn check(daemon: &Daemon, directory: Option<&Path>) -> Result<Vec<PathBuf>, Daem
 }
 
 /// Roots of a policy that a database had once are withdrawn, and stay in the table.
-fn is_used(daemon: &Daemon, root: &RootEntry) -> bool {
-    let all = daemon.roots.all();
+fn is_used(roots: &Roots, shm: &Shm, root: &RootEntry) -> bool {
+    let all = roots.all();
     let mut numbers = all.iter().filter(|(_, other)| *other == root).map(|(i, _)| *i);
-    numbers.any(|i| is_in_use(daemon.engine.shm(), i))
+    numbers.any(|i| is_in_use(shm, i))
 }
 
 /// From now on nothing new comes.
@@ -246,9 +248,10 @@ fn let_back(daemon: &Daemon) -> Vec<String> {
     left_out
 }
 
-pub(crate) fn status(daemon: &Daemon) -> Option<FrozenStatus> {
-    let frozen = daemon.freeze.now()?;
-    let roots = daemon.roots.all();
+/// For `status`.
+pub(crate) fn status(freeze: &Freeze, roots: &Roots) -> Option<FrozenStatus> {
+    let frozen = freeze.now()?;
+    let roots = roots.all();
     let covered = roots.values().filter(|root| frozen.covers(root));
     let mut directories: Vec<_> = covered.map(|root| root.data.clone()).collect();
     directories.dedup();

@@ -18,9 +18,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nix::libc::{F_RDLCK, F_UNLCK};
-use seawall_core::FileRef;
 use seawall_core::file::{KeptOut, Slot};
 use seawall_core::table::RootEntry;
+use seawall_core::{Engine, FileRef};
 use seawall_media::locks::lock;
 
 use crate::guard::GuardError;
@@ -93,14 +93,14 @@ fn still(daemon: &Daemon) -> Vec<Vec<Arc<Managed>>> {
     let files = still.into_iter().map(|group| {
         let mut files: Vec<_> = group.iter().filter_map(|slot| daemon.files.get(*slot)).collect();
         // What was written last is the likeliest to be open, and one is enough.
-        files.sort_by_key(|file| Reverse(last_lsn(daemon, file)));
+        files.sort_by_key(|file| Reverse(last_lsn(&daemon.engine, file)));
         files
     });
     files.filter(|files| files.iter().all(|file| is_closed(file))).collect()
 }
 
-fn last_lsn(daemon: &Daemon, file: &Managed) -> u64 {
-    daemon.engine.file(file.reference).map_or(0, Slot::last_lsn)
+fn last_lsn(engine: &Engine, file: &Managed) -> u64 {
+    engine.file(file.reference).map_or(0, Slot::last_lsn)
 }
 
 /// Gives up their entries, and so the guards go. The caller holds `registering`.

@@ -16,13 +16,13 @@ use std::sync::atomic::Ordering::SeqCst;
 use rustix::fs::{FileType, Stat, fstatfs};
 use seawall_core::file::{Begins, Newcomer};
 use seawall_core::policy::{self, Manage, SQLITE_MAGIC, decide};
-use seawall_core::{Errno, FileRef};
+use seawall_core::{Engine, Errno, FileRef};
 use seawall_media::locks::lock as lock_mutex;
 use seawall_media::{identity, magic};
 use seawall_wire::shm::Policy;
 
 use crate::guard::GuardError;
-use crate::parts::files::{Managed, path_of, real_sync, reopen};
+use crate::parts::files::{FileTable, Managed, path_of, real_sync, reopen};
 use crate::parts::roots::is_in_use;
 use crate::state::Daemon;
 use crate::unmanaged::{BYPASS, LATER, REFUSED, Unmanaged};
@@ -52,7 +52,7 @@ pub(crate) fn register_if(
     if daemon.given_up.load(SeqCst) || !wanted(&path) {
         return Err(REFUSED);
     }
-    if let Some(known) = known(daemon, &stat) {
+    if let Some(known) = known(&daemon.engine, &daemon.files, &stat) {
         return Ok(known);
     }
     if daemon.roots.get(root).is_some_and(|root| daemon.freeze.covers(&root)) {
@@ -73,9 +73,9 @@ fn is_sqlite(fd: &OwnedFd) -> bool {
 }
 
 /// The slot it has already: another process was quicker.
-fn known(daemon: &Daemon, stat: &Stat) -> Option<FileRef> {
-    let known = daemon.engine.find(stat.st_dev, stat.st_ino)?;
-    daemon.files.get(known.slot).map(|managed| managed.reference)
+fn known(engine: &Engine, files: &FileTable, stat: &Stat) -> Option<FileRef> {
+    let known = engine.find(stat.st_dev, stat.st_ino)?;
+    files.get(known.slot).map(|managed| managed.reference)
 }
 
 fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> Result<FileRef, Unmanaged> {

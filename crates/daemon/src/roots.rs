@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use seawall_core::table::{self, RootEntry, TableError};
 use seawall_media::identity;
 use seawall_media::locks::lock;
-use seawall_wire::shm::{Policy, Preset};
+use seawall_wire::shm::{Policy, Preset, Shm};
 use serde::{Deserialize, Serialize};
 
 use crate::errors::DaemonError;
 use crate::guard::{self, Claim, GuardError};
-use crate::parts::roots::withdraw;
+use crate::parts::roots::{Roots, withdraw};
 use crate::state::Daemon;
 use crate::{evict, forget, users};
 
@@ -39,7 +39,7 @@ pub(crate) fn add(daemon: &Daemon, wanted: &AddRoot, by: Option<u32>) -> Result<
     refuse_other_pool(&root, &daemon.claim())?;
     let _alone = lock(&daemon.registering);
     withdraw_other_policies(daemon, &root, by)?;
-    withdraw_replaced(daemon, &root);
+    withdraw_replaced(&daemon.roots, daemon.engine.shm(), &root);
     withdraw_unnamed(daemon);
     let i = match table::add_root(&daemon.pool, &root) {
         Err(TableError::Full(_)) if daemon.roots.forget_gone(&daemon.pool, daemon.engine.shm())? > 0 => {
@@ -86,14 +86,9 @@ fn withdraw_other_policies(daemon: &Daemon, root: &RootEntry, by: Option<u32>) -
 
 /// A directory that was made again takes the place of the one that had its name: a file below it must not be
 /// registered as that one's, where recovery would look for it in vain.
-fn withdraw_replaced(daemon: &Daemon, root: &RootEntry) {
+fn withdraw_replaced(roots: &Roots, shm: &Shm, root: &RootEntry) {
     let is_replaced = |r: &RootEntry| r.path == root.path && r.identity != root.identity;
-    daemon
-        .roots
-        .in_use(daemon.engine.shm())
-        .iter()
-        .filter(|(_, r)| is_replaced(r))
-        .for_each(|(i, _)| withdraw(daemon.engine.shm(), *i));
+    roots.in_use(shm).iter().filter(|(_, r)| is_replaced(r)).for_each(|(i, _)| withdraw(shm, *i));
 }
 
 /// Withdraws the directories that nobody who runs has named. One that a process may use after all stays, and so

@@ -9,12 +9,16 @@ use std::thread::JoinHandle;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec};
+use seawall_core::pool::Pool;
 use seawall_media::Medium;
 use seawall_wire::message::{Reply, Status};
 use zerocopy::IntoBytes;
 
 use crate::errors::DaemonError;
+use crate::log::Log;
 use crate::options::Options;
+use crate::parts::lifetime::Lifetime;
+use crate::place::Place;
 use crate::state::Daemon;
 use crate::{
     ahead, boot, cache, closing, desk, destaging, doors, freeze, journal, leader, limits, net, pulse,
@@ -38,9 +42,9 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     limits::check(std::fs::metadata(&options.pool).map_or(0, |pool| pool.len()))?;
     let signals = block_signals();
     let daemon = Arc::new(start::start(options)?);
-    let listener = listen(&daemon)?;
+    let listener = listen(&daemon.pool, &daemon.place)?;
     if options.boot {
-        enter_registry(&daemon);
+        enter_registry(&daemon.pool, &daemon.log);
     }
     daemon.log.say(format!(
         "listening; pool {} ({}), foreign writers by {}",
@@ -95,23 +99,23 @@ fn block_signals() -> io::Result<SignalFd> {
 }
 
 /// The pool's lock is ours, so a socket of that name is a dead daemon's.
-fn listen(daemon: &Daemon) -> Result<OwnedFd, DaemonError> {
-    let socket = &daemon.place.socket;
+fn listen(pool: &Pool, place: &Place) -> Result<OwnedFd, DaemonError> {
+    let socket = &place.socket;
     let _ = std::fs::remove_file(socket);
     let listener = net::listen(socket).map_err(|error| DaemonError::Listen { socket: socket.clone(), error });
-    doors::be_found(&daemon.pool, &daemon.place);
+    doors::be_found(pool, place);
     listener
 }
 
 /// Before the log can hold anything: should the machine crash, the pool is recovered when it starts.
-fn enter_registry(daemon: &Daemon) {
-    if daemon.pool.medium == Medium::Emulated {
+fn enter_registry(pool: &Pool, log: &Log) {
+    if pool.medium == Medium::Emulated {
         return;
     }
-    match boot::enter(&daemon.pool.path) {
-        Ok(true) => daemon.log.say("registered: recovered when this machine starts after a crash"),
+    match boot::enter(&pool.path) {
+        Ok(true) => log.say("registered: recovered when this machine starts after a crash"),
         Ok(false) => {}
-        Err(e) => daemon.log.say(format!(
+        Err(e) => log.say(format!(
             "not registered, so not recovered when this machine starts, only when the database does: {}: {e}",
             boot::registry().display()
         )),
@@ -137,7 +141,7 @@ fn accept_all(daemon: &Arc<Daemon>, listener: &OwnedFd, signals: Option<&SignalF
             daemon.log.say(format!("signal {}", signal.ssi_signo));
             return;
         }
-        if wait(daemon, listener, signals)
+        if wait(&daemon.lifetime, listener, signals)
             && let Ok(connection) = net::accept(listener)
         {
             serve_connection(daemon, connection, &open);
@@ -146,10 +150,10 @@ fn accept_all(daemon: &Arc<Daemon>, listener: &OwnedFd, signals: Option<&SignalF
 }
 
 /// True if a connection waits. Looks up now and then, should the event of the end be missing.
-fn wait(daemon: &Daemon, listener: &OwnedFd, signals: Option<&SignalFd>) -> bool {
+fn wait(lifetime: &Lifetime, listener: &OwnedFd, signals: Option<&SignalFd>) -> bool {
     let mut fds = vec![PollFd::new(listener, PollFlags::IN)];
     fds.extend(signals.map(|s| PollFd::new(s, PollFlags::IN)));
-    fds.extend(daemon.lifetime.end_event());
+    fds.extend(lifetime.end_event());
     let tick = Timespec { tv_sec: 1, tv_nsec: 0 };
     rustix::event::poll(&mut fds, Some(&tick)).is_ok() && !fds[0].revents().is_empty()
 }

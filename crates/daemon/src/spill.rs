@@ -8,9 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
 
 use rustix::thread::futex;
+use seawall_core::Errno;
+use seawall_core::pool::Pool;
 use seawall_core::spill::{Area, Spiller};
 use serde::{Deserialize, Serialize};
 
+use crate::log::Log;
+use crate::parts::spill::Spill;
 use crate::state::Daemon;
 
 /// Between looks that nobody rings for.
@@ -38,7 +42,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
     let mut spiller = match Spiller::open(&daemon.pool) {
         Ok(Some(spiller)) => spiller,
         Ok(None) => return,
-        Err(error) => return fail(daemon, area, &error),
+        Err(error) => return fail(&daemon.spill, &daemon.log, area, &error),
     };
     while !daemon.lifetime.is_ending() {
         let bell = daemon.engine.shm().header().bell().load(Acquire);
@@ -50,15 +54,16 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
 
 /// One write to the area, after which the numbers are anew: a burst may last. False if there was nothing to do.
 fn step(daemon: &Daemon, area: &Area, spiller: &mut Spiller) -> bool {
-    let freed = spiller.step(&daemon.engine).inspect_err(|error| fail(daemon, area, &(*error).into()));
+    let fail = |error: &Errno| fail(&daemon.spill, &daemon.log, area, &(*error).into());
+    let freed = spiller.step(&daemon.engine).inspect_err(fail);
     let retired = daemon.pool.retired().load(&daemon.pool.region).unwrap_or(0);
     daemon.spill.note(spiller.spilling(retired));
     freed.is_ok_and(|freed| freed > 0)
 }
 
-fn fail(daemon: &Daemon, area: &Area, error: &std::io::Error) {
-    daemon.spill.fail(error.to_string());
-    daemon.log.say(format!(
+fn fail(spill: &Spill, log: &Log, area: &Area, error: &std::io::Error) {
+    spill.fail(error.to_string());
+    log.say(format!(
         "THE SPILL AREA {} FAILED ({error}): nothing is copied to it any more, and the log is as large as its pool. Nothing \
          is lost while the machine runs; let `seawall drain` bring to the files what is there, repair the disk, and start \
          the daemon again",
@@ -67,13 +72,13 @@ fn fail(daemon: &Daemon, area: &Area, error: &std::io::Error) {
 }
 
 /// For `status`.
-pub(crate) fn status(daemon: &Daemon) -> Option<SpillStatus> {
-    let area = daemon.pool.area.as_ref()?;
-    let (used, spilled_bytes, trouble) = daemon.spill.now();
+pub(crate) fn status(pool: &Pool, spill: &Spill) -> Option<SpillStatus> {
+    let area = pool.area.as_ref()?;
+    let (used, spilled_bytes, trouble) = spill.now();
     Some(SpillStatus {
         path: area.path().into(),
         size: area.bytes(),
-        used: u64::from(used) * u64::from(daemon.pool.superblock.segment_bytes),
+        used: u64::from(used) * u64::from(pool.superblock.segment_bytes),
         spilled_bytes,
         trouble,
     })

@@ -16,7 +16,7 @@ use seawall_core::file::{KeptOut, Slot};
 use seawall_core::pool::{self, MEMORY, Pool, PoolError};
 use seawall_core::recover::{self, Mode, Options, Report};
 use seawall_core::table::RootEntry;
-use seawall_core::{FileRef, table, takeover};
+use seawall_core::{Engine, FileRef, table, takeover};
 use serde::Serialize;
 
 use crate::errors::DaemonError;
@@ -216,7 +216,7 @@ fn close(pool: &Pool, former: Option<Former>, options: Options) -> Result<Report
 fn put_down(daemon: Daemon, finish: bool) -> (Pool, Option<Former>) {
     if finish {
         find_files(&daemon);
-        warden::bury(&daemon, &dead_slots(&daemon));
+        warden::bury(&daemon, &dead_slots(&daemon.engine, daemon.slot));
     }
     let former = Former::new(daemon.lent.memory_path().to_owned(), daemon.engine.shm());
     release(&daemon);
@@ -235,7 +235,7 @@ fn resume(daemon: &Daemon) {
     find_files(daemon);
     guarding::adopt(daemon);
     freeze::end_former(daemon);
-    warden::bury(daemon, &dead_slots(daemon));
+    warden::bury(daemon, &dead_slots(&daemon.engine, daemon.slot));
     for file in daemon.files.all() {
         daemon.engine.let_back(file.reference, KeptOut::Foreign);
         daemon.watch.add(&file.file, (file.dev, file.ino), &daemon.log);
@@ -246,12 +246,12 @@ fn resume(daemon: &Daemon) {
     }
 }
 
-fn dead_slots(daemon: &Daemon) -> Vec<u32> {
-    let shm = daemon.engine.shm();
+fn dead_slots(engine: &Engine, own: u32) -> Vec<u32> {
+    let shm = engine.shm();
     let is_dead = |i: &u32| {
         shm.client(*i).is_some_and(|c| {
             let pid = c.pid().load(Acquire);
-            pid != 0 && *i != daemon.slot && !process::is_same(pid, c.since().load(Acquire))
+            pid != 0 && *i != own && !process::is_same(pid, c.since().load(Acquire))
         })
     };
     (0..shm.shape().clients).filter(is_dead).collect()

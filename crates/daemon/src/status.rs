@@ -5,16 +5,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
+use seawall_core::Engine;
 use seawall_core::destage::count_free;
 use seawall_core::file::{Flag, State};
 use seawall_stats::{Class, EVENTS, Event, Row, Summary, bucket_floor_ns};
-use seawall_wire::shm::{ROOT_PATH_MAX, Stray};
+use seawall_wire::shm::{ROOT_PATH_MAX, Shm, Stray};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{self, CacheStatus};
 use crate::freeze::{self, FrozenStatus};
 use crate::journal::{self, JournalStatus};
 use crate::parts::files::Managed;
+use crate::parts::lent::Lent;
+use crate::parts::roots::Roots;
 use crate::spill::{self, SpillStatus};
 use crate::state::Daemon;
 use crate::{evict, tablespaces};
@@ -212,18 +215,21 @@ pub struct ClassEventStatus {
 }
 
 pub(crate) fn status(daemon: &Daemon) -> Status {
-    let (pool, free) = (&daemon.pool, count_free(&daemon.engine));
-    let files: Vec<_> = daemon.files.all().iter().filter_map(|file| file_status(daemon, file)).collect();
+    let (engine, pool) = (&daemon.engine, &daemon.pool);
+    let (shm, free) = (engine.shm(), count_free(engine));
+    let all = daemon.files.all();
+    let files: Vec<_> = all.iter().filter_map(|file| file_status(engine, &daemon.roots, file)).collect();
     let mut clients: Vec<_> = daemon.clients().into_iter().collect();
     clients.sort_unstable();
     let root = |(i, r): (u32, seawall_core::table::RootEntry)| RootStatus {
         preset: r.preset.name().into(),
         policy: r.policy.name().into(),
         path: r.path,
-        registered: daemon.engine.shm().root(i).map_or(0, |slot| slot.registered().load(Relaxed)),
+        registered: shm.root(i).map_or(0, |slot| slot.registered().load(Relaxed)),
     };
     let sb = &pool.superblock;
-    let count = |event| summary(daemon, event, &Class::ALL).count;
+    let count = |event| summary(shm, event, &Class::ALL).count;
+    let cached = |zone| cache::status(zone, count(Event::CacheRead), count(Event::FileRead));
     Status {
         medium: pool.medium.label().into(),
         medium_name: pool.medium.name().into(),
@@ -232,7 +238,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         uuid: format!("{:032x}", pool.uuid()),
         size: sb.size,
         journal: journal::status(pool, &daemon.rebuilding),
-        spill: spill::status(daemon),
+        spill: spill::status(pool, &daemon.spill),
         segment_bytes: sb.segment_bytes,
         segments: sb.segments,
         segments_free: free,
@@ -245,38 +251,38 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         clients,
         refused: daemon.refused.count(),
         requests: daemon.requests.load(Relaxed),
-        frozen: freeze::status(daemon),
+        frozen: freeze::status(&daemon.freeze, &daemon.roots),
         guards: daemon.guards.count(),
-        roots: daemon.roots.in_use(daemon.engine.shm()).into_iter().map(root).collect(),
-        torn: daemon.engine.shm().header().told_torn().load(Relaxed) != 0,
-        not_covered: tablespaces::missing(daemon).into_iter().map(|(_, path)| path).collect(),
-        elsewhere: stray(daemon, Stray::Elsewhere),
-        unknown: stray(daemon, Stray::Unknown),
+        roots: daemon.roots.in_use(shm).into_iter().map(root).collect(),
+        torn: shm.header().told_torn().load(Relaxed) != 0,
+        not_covered: tablespaces::missing(&daemon.roots, shm).into_iter().map(|(_, path)| path).collect(),
+        elsewhere: stray(shm, Stray::Elsewhere),
+        unknown: stray(shm, Stray::Unknown),
         files,
-        files_max: evict::capacity(daemon) as u32,
+        files_max: evict::capacity(pool, daemon.cache.as_ref()) as u32,
         evicted: daemon.crowding.evicted(),
         turned_away: daemon.crowding.turned_away(),
-        cache: cache::status(daemon, count(Event::CacheRead), count(Event::FileRead)),
+        cache: daemon.cache.as_ref().map(cached),
         without_cache: daemon.without_cache.clone(),
-        events: events(daemon),
-        class_events: class_events(daemon),
-        epoch: epoch(daemon),
+        events: events(shm),
+        class_events: class_events(shm),
+        epoch: epoch(shm, &daemon.lent),
     }
 }
 
-fn stray(daemon: &Daemon, kind: Stray) -> Option<PathBuf> {
+fn stray(shm: &Shm, kind: Stray) -> Option<PathBuf> {
     let mut room = [0; ROOT_PATH_MAX];
-    let path = daemon.engine.shm().header().stray(kind, &mut room)?;
+    let path = shm.header().stray(kind, &mut room)?;
     Some(OsStr::from_bytes(path).into())
 }
 
-fn file_status(daemon: &Daemon, file: &Managed) -> Option<FileStatus> {
-    let slot = daemon.engine.file(file.reference)?;
+fn file_status(engine: &Engine, roots: &Roots, file: &Managed) -> Option<FileStatus> {
+    let slot = engine.file(file.reference)?;
     let (state, counted) = (slot.state(), slot.counters());
     let (last_lsn, watermark) = (slot.last_lsn(), slot.watermark());
     Some(FileStatus {
         id: format!("{}.{}", file.reference.slot, file.reference.generation),
-        preset: daemon.roots.get(file.root).map(|r| r.preset.name().into()).unwrap_or_default(),
+        preset: roots.get(file.root).map(|r| r.preset.name().into()).unwrap_or_default(),
         class: slot.class().name().into(),
         path: file.current_path(),
         tracked: state.has(Flag::TRACKED),
@@ -310,14 +316,14 @@ fn flag_names(state: State, holds: u32) -> Vec<String> {
     set.chain((holds > 0).then(|| "mapped or streamed".into())).collect()
 }
 
-fn events(daemon: &Daemon) -> Vec<EventStatus> {
-    EVENTS.iter().map(|row| event_status(row, &summary(daemon, row.event, &Class::ALL))).collect()
+fn events(shm: &Shm) -> Vec<EventStatus> {
+    EVENTS.iter().map(|row| event_status(row, &summary(shm, row.event, &Class::ALL))).collect()
 }
 
-fn class_events(daemon: &Daemon) -> Vec<ClassEventStatus> {
+fn class_events(shm: &Shm) -> Vec<ClassEventStatus> {
     let of_class = |class: Class| {
         let event = move |row: &Row| {
-            let sum = summary(daemon, row.event, &[class]);
+            let sum = summary(shm, row.event, &[class]);
             (sum.count > 0)
                 .then(|| ClassEventStatus { class: class.name().into(), event: event_status(row, &sum) })
         };
@@ -327,8 +333,7 @@ fn class_events(daemon: &Daemon) -> Vec<ClassEventStatus> {
 }
 
 /// All lanes' histograms, and the daemon's.
-fn summary(daemon: &Daemon, event: Event, classes: &[Class]) -> Summary {
-    let shm = daemon.engine.shm();
+fn summary(shm: &Shm, event: Event, classes: &[Class]) -> Summary {
     let mut sum = Summary::new();
     for lane in 0..=shm.shape().lanes {
         classes.iter().for_each(|class| sum.add(shm.stats(lane), event, *class));
@@ -357,7 +362,7 @@ fn buckets(sum: &Summary) -> Vec<(u64, u64)> {
 }
 
 /// The counters live as long as the shared memory does: longer than a daemon, never longer than a boot.
-fn epoch(daemon: &Daemon) -> String {
-    let boot = daemon.engine.shm().header().boot();
-    format!("{boot:032x} {}", daemon.lent.memory_inode())
+fn epoch(shm: &Shm, lent: &Lent) -> String {
+    let boot = shm.header().boot();
+    format!("{boot:032x} {}", lent.memory_inode())
 }

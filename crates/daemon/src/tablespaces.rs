@@ -8,9 +8,10 @@
 use std::path::{Path, PathBuf};
 
 use seawall_core::table::RootEntry;
-use seawall_wire::shm::{Policy, Preset};
+use seawall_wire::shm::{Policy, Preset, Shm};
 
 use crate::errors::DaemonError;
+use crate::parts::roots::Roots;
 use crate::roots::{self, AddRoot};
 use crate::state::Daemon;
 
@@ -23,9 +24,9 @@ pub fn outside(data: &Path) -> Vec<PathBuf> {
 }
 
 /// Those of the databases served here that are not registered: pages in them can tear.
-pub(crate) fn missing(daemon: &Daemon) -> Vec<(PathBuf, PathBuf)> {
+pub(crate) fn missing(roots: &Roots, shm: &Shm) -> Vec<(PathBuf, PathBuf)> {
     let is_atomic = |root: &RootEntry| (root.preset, root.policy) == (Preset::Postgres, Policy::Atomic);
-    let roots = daemon.roots.in_use(daemon.engine.shm()).into_iter().map(|(_, root)| root);
+    let roots = roots.in_use(shm).into_iter().map(|(_, root)| root);
     let atomic: Vec<_> = roots.filter(is_atomic).collect();
     let databases = atomic.iter().filter(|root| root.path == root.data);
     let linked =
@@ -47,7 +48,10 @@ fn has_files(dir: &Path, depth: u32) -> bool {
 
 /// Registers them. The first that could not be is returned, all of them are told.
 pub(crate) fn look(daemon: &Daemon) -> Result<(), DaemonError> {
-    missing(daemon).into_iter().map(|(data, path)| register(daemon, data, path)).fold(Ok(()), Result::and)
+    missing(&daemon.roots, daemon.engine.shm())
+        .into_iter()
+        .map(|(data, path)| register(daemon, data, path))
+        .fold(Ok(()), Result::and)
 }
 
 fn register(daemon: &Daemon, data: PathBuf, path: PathBuf) -> Result<(), DaemonError> {

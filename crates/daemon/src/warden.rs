@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use seawall_core::file::Flag;
-use seawall_core::reap;
+use seawall_core::{Engine, reap};
 use seawall_media::locks::lock;
 
 use crate::descriptors::Descriptors;
 use crate::parts::foreign::Case;
+use crate::parts::lifetime::Lifetime;
 use crate::state::Daemon;
 use crate::{cache, closing, foreign, freeze, guarding, process, users};
 
@@ -36,7 +37,7 @@ struct Watched {
 pub(crate) fn run(daemon: &Arc<Daemon>) {
     let mut watched = Watched::default();
     while !daemon.lifetime.is_ending() {
-        let dead = dead_clients(daemon, &mut watched);
+        let dead = dead_clients(&daemon.engine, daemon.slot, &mut watched);
         if !dead.is_empty() {
             bury(daemon, &dead);
         }
@@ -48,15 +49,15 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
             closing::close_and_log(daemon);
             daemon.lifetime.end();
         }
-        wait(daemon, &watched);
+        wait(&daemon.lifetime, &watched);
     }
 }
 
 /// Client slots whose process has ended. Opens a descriptor for every new client.
-fn dead_clients(daemon: &Daemon, watched: &mut Watched) -> Vec<u32> {
-    let shm = daemon.engine.shm();
+fn dead_clients(engine: &Engine, own: u32, watched: &mut Watched) -> Vec<u32> {
+    let shm = engine.shm();
     let mut dead = Vec::new();
-    for i in (0..shm.shape().clients).filter(|i| *i != daemon.slot) {
+    for i in (0..shm.shape().clients).filter(|i| *i != own) {
         let Some(client) = shm.client(i) else { continue };
         let claim = (client.pid().load(Acquire), client.generation().load(Acquire));
         if claim.0 == 0 {
@@ -92,9 +93,9 @@ fn has_ended(fd: &OwnedFd) -> bool {
     rustix::event::poll(&mut one, Some(&Timespec::default())).is_ok_and(|n| n > 0)
 }
 
-fn wait(daemon: &Daemon, watched: &Watched) {
+fn wait(lifetime: &Lifetime, watched: &Watched) {
     let clients = watched.alive.values().map(|(_, fd)| PollFd::new(fd, PollFlags::IN));
-    let mut all: Vec<_> = clients.chain(daemon.lifetime.end_event()).collect();
+    let mut all: Vec<_> = clients.chain(lifetime.end_event()).collect();
     let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
     // A signal or too many descriptors: looking again a little later is right in both cases.
     if rustix::event::poll(&mut all, Some(&tick)).is_err() {

@@ -44,6 +44,7 @@ use seawall_media::locks::lock;
 
 use crate::asleep::Asleep;
 use crate::parts::guards;
+use crate::parts::lifetime::Lifetime;
 use crate::parts::watch::{COALESCE, Watch, allow};
 use crate::state::Daemon;
 use crate::{cache, guarding, outside, process};
@@ -71,11 +72,11 @@ const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 const TICK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Waits for events. False when everything else has ended.
-fn is_called(daemon: &Daemon, group: impl AsFd) -> bool {
-    while !daemon.lifetime.is_finished() {
+fn is_called(lifetime: &Lifetime, group: impl AsFd) -> bool {
+    while !lifetime.is_finished() {
         let mut fds = vec![PollFd::new(&group, PollFlags::IN)];
-        let is_near = daemon.lifetime.is_ending();
-        let end = daemon.lifetime.end_event().filter(|_| !is_near);
+        let is_near = lifetime.is_ending();
+        let end = lifetime.end_event().filter(|_| !is_near);
         let limit = match (is_near, &end) {
             (true, _) => Some(&LOOK),
             (false, Some(_)) => None,
@@ -90,7 +91,7 @@ fn is_called(daemon: &Daemon, group: impl AsFd) -> bool {
 }
 
 fn permissions(daemon: &Arc<Daemon>, fanotify: &Fanotify) {
-    while is_called(daemon, fanotify) {
+    while is_called(&daemon.lifetime, fanotify) {
         let events = match fanotify.read_events() {
             Ok(events) => events,
             // The watchdog has read them.
@@ -176,7 +177,7 @@ fn make_safe(daemon: &Daemon, stat: &Stat, pid: u32) {
 
 fn reports(daemon: &Daemon, inotify: &Inotify, inodes: &Mutex<HashMap<WatchDescriptor, Inode>>) {
     let mut asleep = Asleep::default();
-    while is_called(daemon, inotify) {
+    while is_called(&daemon.lifetime, inotify) {
         std::thread::sleep(COALESCE);
         let opened = opened(inotify, inodes);
         wait_for_registration(daemon);

@@ -13,6 +13,7 @@ use super::policies::Wanted;
 use super::rules::Rule;
 use super::zone::{Entered, Zone};
 use crate::parts::files::path_of;
+use crate::parts::roots::Roots;
 use crate::state::Daemon;
 
 /// What holds.
@@ -148,18 +149,18 @@ pub(crate) fn list(daemon: &Daemon) -> Result<Listed, String> {
         block_bytes: layout.block_bytes,
         blocks: zone.cache.blocks(),
         kept_max: zone.cache.kept_max(),
-        directories: directories(daemon),
+        directories: directories(&daemon.roots),
         policies,
         others,
     })
 }
 
-fn directories(daemon: &Daemon) -> Vec<Directory> {
+fn directories(roots: &Roots) -> Vec<Directory> {
     let of = |root: seawall_core::table::RootEntry| Directory {
         preset: root.preset.name().into(),
         data: root.data,
     };
-    let mut directories: Vec<_> = daemon.roots.all().into_values().map(of).collect();
+    let mut directories: Vec<_> = roots.all().into_values().map(of).collect();
     directories.sort_by(|a, b| a.data.cmp(&b.data));
     directories.dedup();
     directories

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
+use super::zone::Zone;
 use crate::state::Daemon;
 use crate::sys;
 
@@ -22,8 +23,6 @@ pub(crate) fn announce(daemon: &Arc<Daemon>) {
 static NOBODY: AtomicU32 = AtomicU32::new(0);
 
 /// Nobody is served any more.
-pub(crate) fn revoke(daemon: &Daemon) {
-    if let Some(zone) = &daemon.cache {
-        zone.cache.watcher().store(0, SeqCst);
-    }
+pub(super) fn revoke(zone: &Zone) {
+    zone.cache.watcher().store(0, SeqCst);
 }

@@ -22,6 +22,7 @@ use super::identity::now;
 use super::zone::{Entered, Zone, capacity};
 use crate::foreign;
 use crate::parts::files::{path_of, reopen};
+use crate::parts::roots::Roots;
 use crate::state::Daemon;
 use crate::unmanaged::{BYPASS, REFUSED, Unmanaged};
 
@@ -81,7 +82,7 @@ fn is_in_memory(fd: &OwnedFd) -> bool {
 /// What the database uses it for. Bypass outside of its directories, and for logs: they are written, and read once.
 fn class_of(daemon: &Daemon, path: &Path) -> Result<Class, Unmanaged> {
     let Some((root, manage)) = decide(daemon.engine.shm(), path.as_os_str().as_bytes()) else {
-        return beside_the_log(daemon, path).ok_or(BYPASS);
+        return beside_the_log(&daemon.roots, path).ok_or(BYPASS);
     };
     let root = daemon.roots.get(root).ok_or(BYPASS)?;
     let below = path.strip_prefix(&root.path).unwrap_or(path);
@@ -94,8 +95,8 @@ fn class_of(daemon: &Daemon, path: &Path) -> Result<Class, Unmanaged> {
 }
 
 /// Of some databases the log manages one directory only; the others belong to them all the same.
-fn beside_the_log(daemon: &Daemon, path: &Path) -> Option<Class> {
-    daemon.roots.all().into_values().any(|root| path.starts_with(&root.data)).then_some(Class::Data)
+fn beside_the_log(roots: &Roots, path: &Path) -> Option<Class> {
+    roots.all().into_values().any(|root| path.starts_with(&root.data)).then_some(Class::Data)
 }
 
 /// Watches the file, and makes sure that no stranger writes it already.

@@ -10,12 +10,14 @@ use std::time::{Duration, Instant};
 use rustix::event::Timespec;
 use seawall_cache::shared::OperationOwner;
 use seawall_cache::trace::Access;
+use seawall_core::Engine;
 use seawall_media::locks::lock;
 
 use super::applying::apply;
 use super::identity::{is_unlinked, now};
 use super::zone::{Entered, Zone};
 use super::{death, takeover};
+use crate::parts::lifetime::Lifetime;
 use crate::state::Daemon;
 use crate::{foreign, process, users};
 
@@ -51,12 +53,12 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
             reap(daemon);
             leave_if_deserted(daemon, zone);
         }
-        wait(daemon);
+        wait(&daemon.lifetime);
     }
 }
 
-fn wait(daemon: &Daemon) {
-    let mut end: Vec<_> = daemon.lifetime.end_event().into_iter().collect();
+fn wait(lifetime: &Lifetime) {
+    let mut end: Vec<_> = lifetime.end_event().into_iter().collect();
     let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
     if end.is_empty() || rustix::event::poll(&mut end, Some(&tick)).is_err() {
         std::thread::sleep(TICK);
@@ -102,15 +104,15 @@ pub(crate) fn reap(daemon: &Daemon) {
     let Some(zone) = &daemon.cache else { return };
     let known: RefCell<HashMap<u32, bool>> = RefCell::default();
     let is_dead = |owner: OperationOwner| {
-        let ask = || is_dead(daemon, owner);
+        let ask = || is_dead(&daemon.engine, owner);
         *known.borrow_mut().entry(owner.process()).or_insert_with(ask)
     };
     zone.cache.reap(is_dead);
 }
 
-fn is_dead(daemon: &Daemon, owner: OperationOwner) -> bool {
+fn is_dead(engine: &Engine, owner: OperationOwner) -> bool {
     let (slot, generation) = owner.client();
-    let Some(client) = daemon.engine.shm().client(slot) else { return true };
+    let Some(client) = engine.shm().client(slot) else { return true };
     let pid = client.pid().load(Acquire);
     pid == 0
         || client.generation().load(Acquire) as u16 != generation
@@ -160,7 +162,7 @@ pub(crate) fn leave_all(daemon: &Daemon) {
 /// The zone is closed for good: nobody is attached, and nobody will be.
 pub(crate) fn close(daemon: &Daemon) {
     let Some(zone) = &daemon.cache else { return };
-    death::revoke(daemon);
+    death::revoke(zone);
     leave_all(daemon);
     zone.cache.close();
     match zone.disk.as_ref().map_or(Ok(()), |disk| disk.save(&zone.cache)) {

@@ -11,7 +11,6 @@ use super::budget::Budget;
 use super::disk::Disk;
 use super::zone::Zone;
 use crate::parts::files::path_of;
-use crate::state::Daemon;
 
 /// Files that are shown.
 const FILES_MAX: usize = 1000;
@@ -111,12 +110,11 @@ pub struct AdvisoryStatus {
 }
 
 /// `hits` and `misses` as the wait events count them.
-pub(crate) fn status(daemon: &Daemon, hits: u64, misses: u64) -> Option<CacheStatus> {
-    let zone = daemon.cache.as_ref()?;
+pub(crate) fn status(zone: &Zone, hits: u64, misses: u64) -> CacheStatus {
     let layout = zone.cache.layout();
     let tenants: Vec<Tenant> = zone.cache.tenants().collect();
     let files_not_served = tenants.iter().filter(|tenant| not_served(tenant).is_some()).count();
-    Some(CacheStatus {
+    CacheStatus {
         path: zone.path.clone(),
         medium_name: zone.medium.name().into(),
         size: zone.size(),
@@ -140,7 +138,7 @@ pub(crate) fn status(daemon: &Daemon, hits: u64, misses: u64) -> Option<CacheSta
         advisory: advisory(zone),
         zone: format!("{:016x}", zone.cache.id()),
         by_file: by_file(zone, tenants),
-    })
+    }
 }
 
 fn by_file(zone: &Zone, mut tenants: Vec<Tenant>) -> Vec<CachedFileStatus> {

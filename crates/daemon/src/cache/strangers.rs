@@ -12,6 +12,7 @@ use seawall_media::locks::lock;
 
 use super::identity::now;
 use super::zone::{Entered, Zone};
+use crate::log::Log;
 use crate::parts::files::path_of;
 use crate::state::Daemon;
 use crate::{foreign, process};
@@ -25,7 +26,7 @@ pub(crate) fn opened(daemon: &Daemon, (dev, ino): (u64, u64), pid: u32) {
     // A file is watched before it is entered: an open in between is judged when it is.
     drop(lock(&zone.entering));
     if let Some(entered) = zone.by_inode(dev, ino) {
-        suspend(daemon, zone, &entered, pid, settled(&entered));
+        suspend(zone, &daemon.log, &entered, pid, settled(&entered));
     }
 }
 
@@ -34,7 +35,7 @@ pub(crate) fn opened_unseen(daemon: &Daemon, (dev, ino): (u64, u64), pid: u32) {
     let Some(zone) = &daemon.cache else { return };
     drop(lock(&zone.entering));
     if let Some(entered) = zone.by_inode(dev, ino) {
-        suspend(daemon, zone, &entered, pid, None);
+        suspend(zone, &daemon.log, &entered, pid, None);
     }
 }
 
@@ -45,7 +46,7 @@ pub(crate) fn look_for_writers(daemon: &Daemon, (dev, ino): (u64, u64), stranger
     let Some(entered) = zone.by_inode(dev, ino) else { return };
     let will_join = |pid| daemon.will_join(pid);
     if let Some(pid) = foreign::writers(dev, ino, strangers.iter().copied(), will_join).next() {
-        suspend(daemon, zone, &entered, pid, None);
+        suspend(zone, &daemon.log, &entered, pid, None);
     }
 }
 
@@ -54,17 +55,17 @@ pub(crate) fn suspend_those_of(daemon: &Daemon, pid: u32) {
     let Some(zone) = &daemon.cache else { return };
     drop(lock(&zone.entering));
     for entered in zone.all().iter().filter(|entered| foreign::writes(pid, entered.dev, entered.ino)) {
-        suspend(daemon, zone, entered, pid, None);
+        suspend(zone, &daemon.log, entered, pid, None);
     }
 }
 
-fn suspend(daemon: &Daemon, zone: &Zone, entered: &Entered, pid: u32, before: Option<Identity>) {
+fn suspend(zone: &Zone, log: &Log, entered: &Entered, pid: u32, before: Option<Identity>) {
     let mut suspended = lock(&zone.suspended);
     zone.cache.suspend(entered.reference);
     suspended.note(entered.reference.slot, pid, before);
     drop(suspended);
     let (path, name) = (path_of(&entered.file).unwrap_or_default(), process::name(pid));
-    daemon.log.say_once(
+    log.say_once(
         &format!("cache {}{name}", path.display()),
         format!(
             "{} was opened by {name} ({pid}), which runs without Seawall: not cached meanwhile",
