@@ -11,6 +11,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
 
 pub mod desk;
+pub mod keeper;
 pub mod message;
 pub mod shm;
 mod words;

@@ -82,8 +82,13 @@ impl BatchHeader {
 
     /// The header at `position`, or `None` if there is no valid one of this pool.
     pub fn parse(line: &[u8], position: u64, pool: u64) -> Option<Self> {
+        Self::of(line, pool).filter(|h| h.position == position)
+    }
+
+    /// The same, wherever it lies in the journal.
+    pub fn of(line: &[u8], pool: u64) -> Option<Self> {
         let (h, _) = Self::read_from_prefix(line).ok()?;
-        let valid = h.magic == MAGIC && h.position == position && h.pool == pool && h.checksum == h.sum();
+        let valid = h.magic == MAGIC && h.pool == pool && h.checksum == h.sum();
         let numbers = h.previous < h.number && h.number <= Self::LAST_NUMBER;
         (valid && numbers && (h.data as usize).is_multiple_of(LINE)).then_some(h)
     }

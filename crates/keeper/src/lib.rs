@@ -1,0 +1,8 @@
+//! Copies of logs in the memory of other hosts.
+#![forbid(unsafe_code)]
+#![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
+
+pub mod copy;
+pub mod meta;
+pub mod plan;
+pub mod quorum;

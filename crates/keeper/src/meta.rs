@@ -1,0 +1,93 @@
+//! What a keeper must not forget, whatever it loses: whom it promised what.
+//!
+//! One small file for each log, replaced as a whole, durable before the promise is answered.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use seawall_wire::keeper::{Epoch, Position};
+use serde::{Deserialize, Serialize};
+
+/// Of one log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// The log's UUID.
+    pub log: String,
+    /// Bytes of its image.
+    pub image: u64,
+    /// Who made it, by its certificate; empty: anybody, in clear text.
+    pub owner: String,
+    /// What was promised: counter and writer.
+    pub promised: (u64, u64),
+    /// The log's keepers, as its writer said with that promise.
+    pub roster: Roster,
+    /// Written by a clean end, and taken away before the next start answers anybody: up to there its own files have all
+    /// that it ever confirmed.
+    pub closed_at: Option<(u64, u64, u64)>,
+}
+
+/// Who keeps a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Roster {
+    /// How many of them confirm a batch before it is acknowledged.
+    pub acks: usize,
+    /// All of them.
+    pub members: Vec<Member>,
+}
+
+/// One keeper of a log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Who it is: what its directory says.
+    pub id: String,
+    /// Where it is reached.
+    pub address: String,
+    /// It has no data.
+    pub witness: bool,
+}
+
+impl Meta {
+    /// The epoch that was promised.
+    pub fn promised(&self) -> Epoch {
+        Epoch { counter: self.promised.0, writer: self.promised.1 }
+    }
+
+    /// Where the copy was at a clean end.
+    pub fn closed_at(&self) -> Option<Position> {
+        self.closed_at.map(|(counter, writer, number)| Position { epoch: Epoch { counter, writer }, number })
+    }
+
+    /// Reads it. `None` if there is none.
+    ///
+    /// # Errors
+    /// What cannot be read is damaged: without it nobody knows what was promised.
+    pub fn read(path: &Path) -> io::Result<Option<Self>> {
+        let text = match fs::read(path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        serde_json::from_slice(&text).map(Some).map_err(io::Error::from)
+    }
+
+    /// Puts it in the place of what is there, durably.
+    ///
+    /// # Errors
+    /// What is there then is what was there, or this.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        let text = serde_json::to_vec_pretty(self)?;
+        replace(path, &text)
+    }
+}
+
+/// Puts a file in the place of another one, durably.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let next = path.with_extension("new");
+    let mut file = File::create(&next)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&next, path)?;
+    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    File::open(directory)?.sync_all()
+}

@@ -1,0 +1,134 @@
+//! How many keepers are enough, and for what.
+//!
+//! Of *n* keepers *w* have to confirm a batch before it is acknowledged. Any *n − w + 1* of them have one among them that
+//! confirmed it: so many promises fence a writer, since it never finds *w* again, and know of everything that it
+//! acknowledged. That holds for keepers that have kept all that they ever confirmed, and for no others.
+
+use seawall_wire::keeper::{Position, State};
+use thiserror::Error;
+
+/// How many there are, and how many of them have to confirm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quorum {
+    /// Keepers of the log, witnesses among them.
+    pub keepers: usize,
+    /// How many confirm a batch before it is acknowledged.
+    pub acks: usize,
+}
+
+impl Quorum {
+    /// How many promises fence a writer, and know of everything that it acknowledged.
+    pub fn takes(self) -> usize {
+        (self.keepers + 1).saturating_sub(self.acks)
+    }
+
+    /// How many of the hosts may be lost, besides the writer's, with nothing that was acknowledged lost.
+    pub fn survives(self) -> usize {
+        self.acks.saturating_sub(1)
+    }
+}
+
+/// Why the newest copy cannot be told.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Unknown {
+    /// A commit may be acknowledged of which none of these knows.
+    #[error(
+        "{answered} of {keepers} keepers answered with all that they ever confirmed, and {needed} are needed: \
+         what the others alone know might be missing"
+    )]
+    TooFew {
+        /// Keepers that answered, and have kept everything.
+        answered: usize,
+        /// All.
+        keepers: usize,
+        /// How many it takes.
+        needed: usize,
+    },
+    /// A witness knows of a newer one than any copy that was found.
+    #[error(
+        "a witness knows of batch {}, and the newest copy that answered ends at {}: \
+         the keeper that has it must come back",
+        .newest.number, .found.number
+    )]
+    OnlyAWitness {
+        /// The newest position.
+        newest: Position,
+        /// The newest that a copy has.
+        found: Position,
+    },
+}
+
+/// The newest position of the log, and who has it, of what keepers answered that gave their promise: `None` for those that
+/// did not.
+///
+/// # Errors
+/// [`Unknown`].
+pub fn newest(quorum: Quorum, answers: &[Option<State>]) -> Result<(Position, Vec<usize>), Unknown> {
+    let kept =
+        || answers.iter().enumerate().filter_map(|(i, state)| Some((i, state.filter(State::is_kept)?)));
+    let (answered, needed, keepers) = (kept().count(), quorum.takes(), quorum.keepers);
+    if answered < needed || answered == 0 {
+        return Err(Unknown::TooFew { answered, keepers, needed });
+    }
+    let copies = || kept().filter(|(_, state)| !state.is_witness());
+    let newest = kept().map(|(_, state)| state.position).max().unwrap_or_default();
+    let found = copies().map(|(_, state)| state.position).max().unwrap_or_default();
+    let holders: Vec<usize> = copies().filter(|(_, s)| s.position == newest).map(|(i, _)| i).collect();
+    if holders.is_empty() { Err(Unknown::OnlyAWitness { newest, found }) } else { Ok((newest, holders)) }
+}
+
+/// Up to which batch enough have confirmed. `confirmed` is how far each one did, and whether it has the data: of a batch at
+/// least one must.
+pub fn acknowledged(acks: usize, confirmed: &[(u64, bool)]) -> u64 {
+    let candidates = confirmed.iter().map(|(number, _)| *number);
+    let is_enough = |number: u64| {
+        let have = confirmed.iter().filter(|(at, _)| *at >= number);
+        have.clone().count() >= acks && have.clone().any(|(_, has_data)| *has_data)
+    };
+    candidates.filter(|number| is_enough(*number)).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use seawall_wire::keeper::{Epoch, state};
+    use zerocopy::FromZeros as _;
+
+    use super::*;
+
+    fn at(counter: u64, number: u64, flags: u32) -> Option<State> {
+        let mut state = State::new_zeroed();
+        state.position = Position { epoch: Epoch { counter, writer: 1 }, number };
+        state.flags = flags;
+        Some(state)
+    }
+
+    #[test]
+    fn a_quorum_to_fence_meets_each_one_that_confirms() {
+        for keepers in 1..=8 {
+            for acks in 1..=keepers {
+                let quorum = Quorum { keepers, acks };
+                assert!(quorum.takes() + acks > keepers && quorum.takes() + acks - 1 <= keepers);
+            }
+        }
+    }
+
+    #[test]
+    fn the_newest_is_by_the_epoch_of_its_batch_and_then_by_its_number() {
+        let quorum = Quorum { keepers: 3, acks: 2 };
+        let kept = state::KEPT;
+        let found = newest(quorum, &[at(1, 90, kept), at(2, 7, kept), None]);
+        assert_eq!(found.map(|(at, who)| (at.number, who)), Ok((7, vec![1])));
+        let lost = newest(quorum, &[at(1, 90, kept), at(2, 7, 0), None]);
+        assert_eq!(lost, Err(Unknown::TooFew { answered: 1, keepers: 3, needed: 2 }));
+        let witness = newest(quorum, &[at(1, 90, kept), at(2, 7, kept | state::WITNESS), None]);
+        assert!(matches!(witness, Err(Unknown::OnlyAWitness { .. })), "{witness:?}");
+    }
+
+    #[test]
+    fn what_is_acknowledged_has_enough_copies_and_one_with_data() {
+        assert_eq!(acknowledged(2, &[(5, true), (9, true), (7, true)]), 7);
+        assert_eq!(acknowledged(2, &[(5, true), (9, false), (7, false)]), 5);
+        assert_eq!(acknowledged(3, &[(5, true), (9, true)]), 0);
+        assert_eq!(acknowledged(1, &[(9, false), (4, true)]), 4);
+    }
+}
