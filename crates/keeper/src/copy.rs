@@ -273,3 +273,6 @@ fn zeros(bytes: u64) -> Vec<u8> {
     // The kernel gives these pages when they are first written.
     vec![0; usize::try_from(bytes).unwrap_or(0)]
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,3 +40,43 @@ pub fn plan(head: Head, state: &State) -> Plan {
         _ => Plan::Copy,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use seawall_wire::keeper::state;
+    use zerocopy::FromZeros as _;
+
+    use super::*;
+
+    fn of(counter: u64, number: u64, flags: u32) -> State {
+        let mut state = State::new_zeroed();
+        state.position = Position { epoch: Epoch { counter, writer: 1 }, number };
+        state.flags = flags;
+        state
+    }
+
+    #[test]
+    fn what_a_keeper_has_decides_what_it_gets() {
+        let epoch = Epoch { counter: 5, writer: 1 };
+        let base = Position { epoch: Epoch { counter: 4, writer: 1 }, number: 70 };
+        let begun = Head { epoch, base, begun: 71, last: 71 };
+        let written = Head { last: 75, ..begun };
+        let kept = state::KEPT;
+        for (head, state, expected) in [
+            (begun, of(4, 70, kept), Plan::Adopt),
+            (written, of(4, 70, kept), Plan::Copy),
+            (begun, of(4, 69, kept), Plan::Copy),
+            (begun, of(3, 70, kept), Plan::Copy),
+            (begun, of(3, 71, kept), Plan::Copy),
+            (written, of(5, 75, kept), Plan::Counts),
+            (written, of(5, 76, kept), Plan::Counts),
+            (written, of(5, 74, kept), Plan::Copy),
+            (written, of(5, 75, 0), Plan::Copy),
+            (begun, of(4, 70, 0), Plan::Copy),
+            (written, of(4, 70, state::WITNESS), Plan::Adopt),
+            (written, of(5, 75, kept | state::WITNESS), Plan::Counts),
+        ] {
+            assert_eq!(plan(head, &state), expected, "{head:?} {state:?}");
+        }
+    }
+}
