@@ -21,6 +21,7 @@ use seawall_media::LINE;
 use seawall_wire::shm::{Lane, SegmentState};
 
 use crate::certain::fdatasync;
+use crate::engine::{Entering, counted};
 use crate::file::Inside;
 use crate::format::{RecordFlags, RecordHeader, RecordKind};
 use crate::{Engine, FileRef, Owner};
@@ -80,7 +81,7 @@ pub fn dead(engine: &Engine, who: Owner, is_dead: &dyn Fn(u32) -> bool, files: &
             reaped.locks += 1;
         }
     }
-    reaped.holds = holds(engine, &gone);
+    reaped.holds = holds(engine, who, &gone, files);
     if reaped.holds > 0 {
         // The destager takes files back that belong into the log: now, not at its next round.
         engine.wake_daemon();
@@ -184,7 +185,9 @@ fn close(engine: &Engine, lane: Lane<'_>) {
     lane.owner().store(0, Release);
 }
 
-fn holds(engine: &Engine, gone: &[u32]) -> u32 {
+/// Ends the holds of these clients. One that died between its entry and the file's count, or the other way around, left
+/// them different: subtracting would let a file return that another process still has mapped.
+fn holds(engine: &Engine, who: Owner, gone: &[u32], files: &mut dyn Writable) -> u32 {
     let mut ended = 0;
     for hold in engine.shm().holds() {
         let client = hold.client().load(Acquire);
@@ -192,8 +195,11 @@ fn holds(engine: &Engine, gone: &[u32]) -> u32 {
             continue;
         }
         let file = FileRef { slot: hold.slot().load(Acquire), generation: hold.generation().load(Acquire) };
-        if let Some(slot) = engine.file(file) {
-            slot.holds_end(hold.count().load(Acquire));
+        if let Entering::Alone(inside) = engine.enter(who, file) {
+            if inside.inherited() {
+                retire(engine, &inside, files);
+            }
+            inside.holds_are(counted(engine, file, gone));
         }
         hold.client().store(0, Release);
         ended += 1;

@@ -277,3 +277,33 @@ fn a_write_that_a_handler_interrupted_is_whole() {
     assert_eq!(std::fs::read(&m.path).expect("read"), b"the outer one");
     assert!(world.fsync(&m), "the next sync is real");
 }
+
+/// A process that is killed between a hold's entry and the file's own count of its holds. Both ways round the reaper took
+/// away what was not there: the file stayed out for good, or came back while another process had it mapped.
+#[test]
+fn regression_holds_of_the_dead_are_counted_and_not_subtracted() {
+    for (entry_says, file_says) in [(2, 1), (1, 2)] {
+        let world = World::new(16 << 20);
+        let m = world.manage("wal");
+        world.fsync(&m);
+        let client = world.engine.claim_client(999_999, 0).expect("a client");
+        let (dead, other) = (Owner::new(client, 1 << 4), world.who(3));
+        for who in [other, dead] {
+            world.engine.hold(who, m.name, || Ok(()));
+        }
+        let holds = || world.engine.shm().holds().filter(|hold| hold.client().load(SeqCst) == client + 1);
+        let hold = holds().next().expect("its entry");
+        hold.count().store(entry_says, SeqCst);
+        if file_says > 1 {
+            world.engine.hold(dead, m.name, || Ok(()));
+            hold.count().store(entry_says, SeqCst);
+        }
+        let reaped = reap::dead(&world.engine, world.who(1), &|of| of == client, &mut Again(&m));
+        assert_eq!((reaped.holds, holds().count()), (1, 0));
+        assert!(world.fsync(&m) && world.fsync(&m), "the other one has it mapped");
+        assert!(!world.is_tracked(&m), "entry {entry_says}, file {file_says}");
+        world.engine.release(other, m.name);
+        world.fsync(&m);
+        assert!(world.is_tracked(&m), "nobody has it mapped");
+    }
+}

@@ -268,6 +268,9 @@ mutants! {
         "spill: a slot that is not what it was": "            None => damage.push(Damage::Slot { slot }), //" => "            None => if !{m} { damage.push(Damage::Slot { slot }) }, //",
     }
     "core/src/reap.rs" {
+        "reap: holds are subtracted":
+            "inside.holds_are(counted(engine, file, gone));" =>
+            "let was = inside.slot().holds(); inside.holds_are(if {m} { was.wrapping_sub(hold.count().load(Acquire)) } else { counted(engine, file, gone) });",
         "fsync: reap": "    fdatasync(file.as_fd())" => "    if {m} { Ok(()) } else { fdatasync(file.as_fd()) }",
         "reap: retires what was not published": "            retire(engine, &inside, files);\n            // The dead" => "            if !{m} { retire(engine, &inside, files); }\n            // The dead",
         "atomic: the reaper takes back": "            engine.rejoin(&inside, || sync(slot.number(), files));" => "            if !{m} { engine.rejoin(&inside, || sync(slot.number(), files)); }",

@@ -1,6 +1,7 @@
 //! Holds: while a mapping, a stream or io_uring can write a file unseen, the file stays out of the log.
 //!
-//! A hold is an entry that names process and file, so that the daemon can end the holds of the dead.
+//! A hold is an entry that names process and file, so that the daemon can end the holds of the dead. The file's own count
+//! says the same, for a quick look; whoever dies between the two leaves them different, so the daemon counts the entries.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
@@ -42,7 +43,7 @@ impl Engine {
         };
         let mine = self.shm().holds().find(|hold| is(hold, who, file));
         let Some(hold) = mine.filter(|hold| hold.count().load(Acquire) > 0) else { return };
-        slot.holds_end(1);
+        slot.hold_ends();
         if hold.count().fetch_sub(1, SeqCst) == 1 {
             hold.client().store(0, SeqCst);
         }
@@ -62,6 +63,20 @@ impl Engine {
         free.generation().store(file.generation, SeqCst);
         Some(free)
     }
+}
+
+/// How many holds a file has, by their entries, without those of these clients. Whoever holds the file's lock knows that
+/// nobody else is in the middle of a step.
+#[cfg(feature = "std")]
+pub(crate) fn counted(engine: &Engine, file: FileRef, without: &[u32]) -> u32 {
+    let is_of = |hold: &Hold<'_>| {
+        let client = hold.client().load(Acquire);
+        client != 0
+            && !without.contains(&(client - 1))
+            && hold.slot().load(Acquire) == file.slot
+            && hold.generation().load(Acquire) == file.generation
+    };
+    engine.shm().holds().filter(is_of).map(|hold| hold.count().load(Acquire)).sum()
 }
 
 fn is(hold: &Hold<'_>, who: Owner, file: FileRef) -> bool {

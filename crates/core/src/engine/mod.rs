@@ -21,6 +21,8 @@ mod write;
 pub use attach::{AttachError, Engine};
 #[cfg(feature = "std")]
 pub(crate) use enter::Entering;
+#[cfg(feature = "std")]
+pub(crate) use hold::counted;
 pub use join::JoinError;
 pub use out::Out;
 #[cfg(feature = "std")]

@@ -199,14 +199,22 @@ impl Inside<'_> {
         self.assert_out();
         self.slot().sticky().fetch_add(1, SeqCst);
     }
+
+    /// It has so many holds: they were counted, since somebody died who may have been in the middle of a step. What the
+    /// dead wrote a sync does not cover that began before.
+    #[cfg(feature = "std")]
+    pub(crate) fn holds_are(&self, count: u32) {
+        self.slot().raise_epoch();
+        self.slot().sticky().store(count, SeqCst);
+    }
 }
 
 impl Slot<'_> {
-    /// So many of its holds are over. What they wrote a sync does not cover that began before.
-    pub(crate) fn holds_end(self, count: u32) {
+    /// One of its holds is over. What it wrote a sync does not cover that began before.
+    pub(crate) fn hold_ends(self) {
         self.raise_epoch();
-        let before = self.sticky().fetch_sub(count, SeqCst);
-        debug_assert!(before >= count, "no more holds end than there were");
+        let before = self.sticky().fetch_sub(1, SeqCst);
+        debug_assert!(before > 0, "no more holds end than there were");
     }
 
     /// Nobody can be found who would end a hold: the file stays out for good.

@@ -29,7 +29,7 @@
 //! | [`leave`](Inside::leave) | whoever changes it otherwise | | untracked; no live records, or FAILED |
 //! | [`retire`](Inside::retire) | the same, the reaper | | no live records, or FAILED |
 //! | [`synced`](Inside::synced) | whoever has synced it | the sync began after what it covers | what it covers is retired; tracked, if nothing was changed since |
-//! | [`is_held`](Inside::is_held), [`holds_end`](Slot::holds_end) | a mapping, a stream, io_uring | untracked | untracked as long as there is one |
+//! | [`is_held`](Inside::is_held), [`hold_ends`](Slot::hold_ends), [`holds_are`](Inside::holds_are) | a mapping, a stream, io_uring | untracked | untracked as long as there is one |
 //! | [`disturb`](Slot::disturb) | anybody | | the next fsync is real, also the one after a sync that is under way |
 //! | [`renamed`](Slot::renamed), [`named`](Inside::named) | who renames; who syncs | no more are durable than there were | |
 //! | [`keep_out`](Slot::keep_out), [`let_back`](Slot::let_back) | anybody | | never tracked; may be tracked again |
