@@ -14,12 +14,13 @@ use seawall_core::format::{SpillEntry, slot_at};
 use seawall_core::pool::Pool;
 
 use crate::Rng;
-use crate::world::World;
 
 const SECTOR: usize = 512;
-const EIO: i32 = 5;
 /// Where, and what.
 type Written = (u64, Vec<u8>);
+
+/// A write failed.
+pub struct Failed;
 
 /// The disk.
 pub struct AreaDisk {
@@ -86,6 +87,28 @@ impl AreaDisk {
         true
     }
 
+    /// A write begins.
+    pub fn begin<'a>(&'a self, rng: &'a Rng, at: u64, bytes: &[u8]) -> UnderWay<'a> {
+        *self.under_way.borrow_mut() = Some((at, bytes.to_vec()));
+        UnderWay { rng, disk: self }
+    }
+
+    fn fails(&self, rng: &Rng) -> bool {
+        let failures = self.failures.get();
+        failures > 0 && rng.one_in(failures)
+    }
+
+    /// Lets `f` see the disk as a power cut now leaves it.
+    pub fn as_cut<R>(&self, rng: &Rng, f: impl FnOnce() -> R) -> R {
+        if let Some(torn) = self.tear(rng) {
+            self.alter(&torn);
+        }
+        let result = f();
+        let before = std::mem::take(&mut *self.before.borrow_mut());
+        before.iter().rev().for_each(|written| self.put(written));
+        result
+    }
+
     /// From now on one write in so many fails.
     pub fn may_fail(&self, failures: u64) {
         self.failures.set(failures);
@@ -102,61 +125,31 @@ impl AreaDisk {
 }
 
 /// A write that may be cut short by its thread's death.
-struct UnderWay<'a> {
-    world: &'a World,
+pub struct UnderWay<'a> {
+    rng: &'a Rng,
     disk: &'a AreaDisk,
+}
+
+impl UnderWay<'_> {
+    /// It is over: it is on the disk, or it fails, and any of its sectors may be there.
+    pub fn end(self) -> Result<(), Failed> {
+        let fails = self.disk.fails(self.rng);
+        let torn = if fails { self.disk.tear(self.rng) } else { None };
+        let written = self.disk.under_way.take();
+        if let Some(written) = torn.or(written) {
+            self.disk.put(&written);
+        }
+        if fails { Err(Failed) } else { Ok(()) }
+    }
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         // Whoever issued it is gone, or it is done: the kernel does all of it, or never began.
         if let Some(write) = self.disk.under_way.take()
-            && self.world.rng.one_in(2)
+            && self.rng.one_in(2)
         {
             self.disk.put(&write);
         }
-    }
-}
-
-impl World {
-    /// A durable write to the area.
-    pub fn write_area(&self, disk: &AreaDisk, at: u64, bytes: &[u8]) -> Result<(), i32> {
-        self.tell(|| format!("area write {at}+{}", bytes.len()));
-        self.count(|c| c.area_writes += 1);
-        self.point();
-        let under_way = UnderWay { world: self, disk };
-        *disk.under_way.borrow_mut() = Some((at, bytes.to_vec()));
-        for _ in 0..3 {
-            // Disks are slow: others go on meanwhile.
-            self.point();
-            self.give_way();
-        }
-        let failures = disk.failures.get();
-        let fails = failures > 0 && self.rng.one_in(failures);
-        let torn = if fails { disk.tear(&self.rng) } else { None };
-        let written = disk.under_way.take();
-        drop(under_way);
-        if let Some(written) = torn.or(written) {
-            disk.put(&written);
-        }
-        self.point();
-        if !fails {
-            return Ok(());
-        }
-        self.count(|c| c.area_failures += 1);
-        self.tell(|| format!("area write {at} fails"));
-        Err(EIO)
-    }
-
-    /// Lets `f` see the area as a power cut now leaves it.
-    pub fn with_area<R>(&self, f: impl FnOnce() -> R) -> R {
-        let Some(disk) = &self.area else { return f() };
-        if let Some(torn) = disk.tear(&self.rng) {
-            disk.alter(&torn);
-        }
-        let result = f();
-        let before = std::mem::take(&mut *disk.before.borrow_mut());
-        before.iter().rev().for_each(|written| disk.put(written));
-        result
     }
 }

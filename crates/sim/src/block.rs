@@ -27,21 +27,21 @@ use std::sync::atomic::Ordering::SeqCst;
 use seawall_core::pool::Pool;
 use seawall_core::pool::block::mirror::{Verdict, decide};
 use seawall_media::Region;
-use seawall_media::block::{ANCHOR_BYTES, Anchor, JournalError, Mirror, RING_AT, read};
+use seawall_media::block::{ANCHOR_BYTES, Anchor, JournalError, Mirror, read};
 use seawall_wire::desk::Desk;
 
 use lies::{History, Latest};
 
+pub use lies::Lie;
+
 use crate::Rng;
-use crate::image::units_of;
+use crate::image::{Image, units_of};
 use crate::pending::{LINE, Units};
-use crate::world::World;
 
 /// What a device writes whole.
 const SECTOR: usize = 512;
-const EIO: i32 = 5;
 /// The device, where, and what.
-type Written = (usize, u64, Vec<u8>);
+pub type Written = (usize, u64, Vec<u8>);
 /// The desk's words.
 const WORDS: usize = 4096;
 
@@ -129,7 +129,7 @@ impl Block {
     }
 
     /// The same of devices with this content.
-    fn read_of(&self, contents: &[Vec<u8>]) -> Result<BTreeMap<u32, Units>, JournalError> {
+    pub fn read_of(&self, contents: &[Vec<u8>]) -> Result<BTreeMap<u32, Units>, JournalError> {
         let lines = |i: usize| self.lines_of(&contents[i]).map(|(_, lines)| lines);
         if self.devices.len() == 1 {
             return lines(0);
@@ -163,7 +163,7 @@ impl Block {
     }
 
     /// What the devices hold, with these writes on top of it, torn or not.
-    fn contents(&self, torn: &[Written]) -> Vec<Vec<u8>> {
+    pub fn contents(&self, torn: &[Written]) -> Vec<Vec<u8>> {
         let read = |device: &Device| {
             let mut content = vec![0; self.len as usize];
             device.journal.read_exact_at(&mut content, 0).expect("the journal");
@@ -192,7 +192,7 @@ impl Block {
     }
 
     /// What of the writes under way is on the devices if the power goes now.
-    fn tear(&self, rng: &Rng) -> Vec<Written> {
+    pub fn tear(&self, rng: &Rng) -> Vec<Written> {
         self.under_way.borrow().values().map(|write| self.torn(write, rng)).collect()
     }
 
@@ -210,7 +210,8 @@ impl Block {
         (*copy, *at, bytes)
     }
 
-    fn put(&self, (copy, at, bytes): &Written) {
+    /// This is on the device now.
+    pub fn put(&self, (copy, at, bytes): &Written) {
         let device = &self.devices[*copy];
         let mut old = vec![0; bytes.len()];
         device.journal.read_exact_at(&mut old, *at).expect("the journal");
@@ -219,7 +220,7 @@ impl Block {
     }
 
     /// Which device a descriptor is of.
-    fn device_of(&self, fd: i32) -> usize {
+    pub fn device_of(&self, fd: i32) -> usize {
         if self.devices.len() == 1 {
             return 0;
         }
@@ -229,7 +230,7 @@ impl Block {
     }
 
     /// True if a write to this device fails.
-    fn fails(&self, copy: usize, rng: &Rng) -> bool {
+    pub fn fails(&self, copy: usize, rng: &Rng) -> bool {
         let failures = self.failures.get();
         match self.doomed.get() {
             Some(doomed) => doomed == copy,
@@ -298,36 +299,53 @@ impl Block {
         self.has_failed.set(false);
     }
 
-    /// The power goes: what is on the device stays. It fails no more.
-    pub fn cut(&self, world: &World) {
-        self.tear(&world.rng).iter().for_each(|torn| self.put(torn));
+    /// The power goes: of the writes under way what is on the device stays.
+    pub fn stop(&self, rng: &Rng) {
+        self.tear(rng).iter().for_each(|torn| self.put(torn));
         self.under_way.take();
-        self.lie_in_earnest(world);
+    }
+
+    /// It fails no more.
+    pub fn calm(&self) {
         self.failures.set(0);
         self.doomed.set(None);
         self.rebuilt.set(None);
-        self.settle(world);
+    }
+
+    /// The power was off: what is there is there.
+    pub fn forget(&self) {
         self.devices.iter().for_each(|device| device.latest.forget());
     }
 
+    /// A write begins.
+    pub fn begin<'a>(&'a self, rng: &'a Rng, thread: usize, written: Written) -> UnderWay<'a> {
+        self.under_way.borrow_mut().insert(thread, written);
+        UnderWay { rng, block: self, thread }
+    }
+
+    /// True if the log is not mirrored.
+    pub fn is_alone(&self) -> bool {
+        self.devices.len() == 1
+    }
+
     /// The device's content is what is persisted.
-    fn settle(&self, world: &World) {
-        match self.read() {
-            Ok(now) => {
-                let changed = self.changed(world, &now);
-                world.image.settle(&changed);
-                *self.lines.borrow_mut() = now;
-            }
-            Err(e) => world.violate(format!("the journal: {e}")),
-        }
+    ///
+    /// # Errors
+    /// It cannot be read as a journal.
+    pub fn settle(&self, image: &Image) -> Result<(), JournalError> {
+        let now = self.read()?;
+        let changed = self.changed(image, &now);
+        image.settle(&changed);
+        *self.lines.borrow_mut() = now;
+        Ok(())
     }
 
     /// The lines in which an image differs from the persisted one.
-    fn changed(&self, world: &World, now: &BTreeMap<u32, Units>) -> Vec<(u32, Units)> {
+    pub fn changed(&self, image: &Image, now: &BTreeMap<u32, Units>) -> Vec<(u32, Units)> {
         let before = self.lines.borrow();
         let gone = before.keys().filter(|line| !now.contains_key(line)).map(|line| (*line, [0; 8]));
         let new = now.iter().map(|(line, units)| (*line, *units));
-        gone.chain(new).filter(|(line, units)| world.image.line(*line) != *units).collect()
+        gone.chain(new).filter(|(line, units)| image.line(*line) != *units).collect()
     }
 
     /// Keeps the desk's words as they are: a kill is about to tidy them up.
@@ -358,16 +376,34 @@ impl Block {
 }
 
 /// A write that may be cut short by its thread's death.
-struct UnderWay<'a> {
-    world: &'a World,
+pub struct UnderWay<'a> {
+    rng: &'a Rng,
     block: &'a Block,
     thread: usize,
 }
 
 impl UnderWay<'_> {
-    /// It is over.
     fn take(&self) -> Option<Written> {
         self.block.under_way.borrow_mut().remove(&self.thread)
+    }
+
+    /// It is done.
+    pub fn end(self) {
+        if let Some(written) = self.take() {
+            self.block.put(&written);
+        }
+    }
+
+    /// It fails, or the flush behind it: any of its sectors may be there.
+    pub fn fail(self, copy: usize) {
+        let block = self.block;
+        if let Some(write) = self.take() {
+            block.put(&block.torn(&write, self.rng));
+        }
+        match block.devices.len() {
+            1 => block.has_failed.set(true),
+            _ => block.doomed.set(Some(copy)),
+        }
     }
 }
 
@@ -375,7 +411,7 @@ impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         // Whoever issued it is gone, or it is done: the kernel does all of it, or never began.
         if let Some(write) = self.take()
-            && self.world.rng.one_in(2)
+            && self.rng.one_in(2)
         {
             self.block.put(&write);
         }
@@ -385,93 +421,4 @@ impl Drop for UnderWay<'_> {
 /// True for a copy that goes on alone.
 fn decide_alone(said: Option<Mirror>) -> bool {
     said.is_some_and(|said| decide(said, None) == Verdict::Alone)
-}
-
-impl World {
-    /// A durable write.
-    pub fn write_block(&self, fd: i32, position: u64, bytes: &[u8]) -> Result<(), i32> {
-        let Some(block) = &self.block else { return Err(EIO) };
-        let copy = block.device_of(fd);
-        if self.is_quiet() {
-            block.put(&(copy, position, bytes.to_vec()));
-            block.settle(self);
-            return Ok(());
-        }
-        self.count(|c| c.device_writes += 1);
-        if position < RING_AT {
-            self.count(|c| c.cleaned += 1);
-        } else if self.company() > 1 {
-            self.count(|c| c.shared += 1);
-        }
-        self.tell(|| format!("device write {position}+{}", bytes.len()));
-        self.point();
-        let under_way = UnderWay { world: self, block, thread: self.thread.get() };
-        block.under_way.borrow_mut().insert(under_way.thread, (copy, position, bytes.to_vec()));
-        self.point();
-        if self.rng.one_in(2) {
-            // Devices are slow: others go on meanwhile, in a crowd all of them.
-            (0..if self.crowded { self.rng.below(40) } else { 1 }).for_each(|_| self.give_way());
-            self.point();
-        }
-        if block.fails(copy, &self.rng) {
-            return self.fail_block(&under_way, copy, position);
-        }
-        let written = under_way.take();
-        drop(under_way);
-        if let Some(written) = written {
-            block.put(&written);
-        }
-        self.peek(|| block.settle(self));
-        self.point();
-        Ok(())
-    }
-
-    /// The write under way fails, or the flush behind it: any of its sectors may be there.
-    fn fail_block(&self, under_way: &UnderWay<'_>, copy: usize, position: u64) -> Result<(), i32> {
-        let block = under_way.block;
-        self.count(|c| c.device_failures += 1);
-        self.tell(|| format!("device write {position} fails"));
-        if let Some(write) = under_way.take() {
-            block.put(&block.torn(&write, &self.rng));
-        }
-        match block.devices.len() {
-            1 => block.has_failed.set(true),
-            _ => block.doomed.set(Some(copy)),
-        }
-        self.peek(|| block.settle(self));
-        self.point();
-        Err(EIO)
-    }
-
-    /// True if the log's device failed since the log was recovered.
-    pub fn log_has_failed(&self) -> bool {
-        self.block.as_ref().is_some_and(Block::has_failed)
-    }
-
-    /// The lines of the pool that a power cut now leaves other than persisted. `None`: it is over.
-    pub fn survivors(&self) -> Option<Vec<(u32, Units)>> {
-        let Some(block) = &self.block else {
-            let survival = crate::Survival::draw(&self.rng);
-            return Some(self.pending.borrow().crash(survival, &self.rng, |line| self.image.line(line)));
-        };
-        if block.devices.len() == 1 && self.rng.one_in(8) {
-            block.lie(self);
-        }
-        let (torn, liar) = (block.tear(&self.rng), block.liar(&self.rng));
-        if torn.is_empty() && liar.is_none() {
-            // Between writes the device holds what is persisted.
-            return Some(Vec::new());
-        }
-        let mut contents = block.contents(&torn);
-        if let Some(liar) = liar {
-            contents[liar] = block.believable(self, liar, &contents)?;
-        }
-        match block.read_of(&contents) {
-            Ok(now) => Some(block.changed(self, &now)),
-            Err(e) => {
-                self.violate(format!("a power cut in a device write: {e}"));
-                None
-            }
-        }
-    }
 }

@@ -7,9 +7,9 @@ use rustix::fs::SeekFrom;
 use seawall_core::file::{Flag, Slot};
 use seawall_core::{At, Engine, Errno, FileRef, Owner, Scope, Syncing, certain};
 
-use crate::run::CROWD;
+use crate::plan::CROWD;
 use crate::world::World;
-use crate::{Change, explore};
+use crate::{Change, names};
 
 /// Longest offset a write begins at.
 const SPAN: u64 = 12 << 10;
@@ -110,7 +110,7 @@ impl Client {
     fn choose(&self) -> Option<Open> {
         let files = self.world.files.borrow();
         let find = |index| {
-            let (dev, ino) = explore::inode(index);
+            let (dev, ino) = names::inode(index);
             self.world.peek(|| self.engine.find(dev, ino))
         };
         let usable: Vec<Open> = files

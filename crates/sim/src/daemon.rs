@@ -18,7 +18,7 @@ use seawall_core::{Engine, Errno, FileRef, Owner, Scope, certain, table};
 use seawall_stats::Class;
 
 use crate::world::World;
-use crate::{explore, rebuild};
+use crate::{names, rebuild};
 
 /// While it lives nobody opens the file for writing. The kernel ends those of the dead.
 struct Lease<'a> {
@@ -194,8 +194,8 @@ impl Daemon {
         let registered = self.engine.register(&Newcomer {
             root: 0,
             identity: &identity,
-            hint: &explore::hint(index),
-            inode: explore::inode(index),
+            hint: &names::hint(index),
+            inode: names::inode(index),
             class: Class::Other,
             begins: match self.world.atomic {
                 true if refused => Begins::Failed,

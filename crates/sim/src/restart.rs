@@ -17,8 +17,9 @@ use seawall_core::{Engine, pool};
 use seawall_wire::shm::SegmentState;
 
 use crate::block::Block;
-use crate::explore::{REPLAY, identified, registered_root};
+use crate::explore::REPLAY;
 use crate::fiber::{Fiber, State};
+use crate::names::{identified, registered_root};
 use crate::pending::THREADS;
 use crate::world::{FsJournal, World, map_shared};
 use crate::{Change, Pending, Plan, Survival, space};
@@ -210,7 +211,7 @@ fn cut(world: &World) {
     world.tell(|| "power cut".into());
     world.journal.set(FsJournal::Whole);
     if let Some(block) = &world.block {
-        world.peek(|| block.cut(world));
+        world.peek(|| world.cut_block(block));
     } else {
         let lines = world.pending.borrow().crash(Survival::draw(rng), rng, |line| world.image.line(line));
         let unsure: Vec<u32> = world.pending.borrow().unsure().collect();

@@ -8,76 +8,14 @@ use seawall_media::sim;
 use crate::counts::Counts;
 use crate::daemon::Daemon;
 use crate::pending::THREADS;
+use crate::plan::{CROWD, Plan, Site};
 use crate::restart::{Scene, cut_and_recover, start};
 use crate::space;
 use crate::threads::Threads;
-use crate::world::{Mutant, Site, World};
+use crate::world::World;
 
 /// Steps that are made when the log's device has failed.
 const AFTER_A_FAILURE: u64 = 300;
-
-/// Processes of a crowd, and files.
-pub const CROWD: u64 = 6;
-
-/// What to run.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// Everything follows from it.
-    pub seed: u64,
-    /// Power cuts that are gone through.
-    pub lives: u32,
-    /// Operations of each logical thread in a life.
-    pub operations: u64,
-    /// A verb that is broken.
-    pub mutant: Mutant,
-    /// Note the sites of all verbs.
-    pub survey: bool,
-    /// The log is a journal on a block device.
-    pub block: bool,
-    /// It is mirrored on a second one.
-    pub mirror: bool,
-    /// A spill area is behind it, on another disk.
-    pub spill: bool,
-    /// Remember what happened last.
-    pub trace: bool,
-}
-
-impl Plan {
-    /// The same on a block device.
-    pub fn on_block(seed: u64) -> Self {
-        Self { block: true, ..Self::of(seed) }
-    }
-
-    /// The same on two block devices.
-    pub fn mirrored(seed: u64) -> Self {
-        Self { mirror: true, ..Self::on_block(seed) }
-    }
-
-    /// With a spill area behind a pool in memory.
-    pub fn spilling(seed: u64) -> Self {
-        Self { spill: true, ..Self::of(seed) }
-    }
-
-    /// True if many commit at once, each to a file of its own: they share device writes, and fill the log.
-    pub fn is_crowded(&self) -> bool {
-        self.seed % 4 == 2
-    }
-
-    /// The usual size.
-    pub fn of(seed: u64) -> Self {
-        Self {
-            seed,
-            lives: 3,
-            operations: 40,
-            mutant: Mutant::None,
-            survey: false,
-            block: false,
-            mirror: false,
-            spill: false,
-            trace: false,
-        }
-    }
-}
 
 /// What came of it.
 #[derive(Debug, Default)]

@@ -1,7 +1,9 @@
 //! The simulated machine: observes the verbs (`observer`), keeps what is persisted and what is on disk (`files`,
-//! `syncs`), and decides at every step whether to cut the power (in a copy), to kill the thread, or to let another
+//! `syncs`, `devices`), and decides at every step whether to cut the power (in a copy), to kill the thread, or to let another
 //! one run (`turns`).
 
+mod devices;
+mod file;
 mod files;
 mod observer;
 mod syncs;
@@ -17,35 +19,20 @@ use seawall_core::pool::Pool;
 use seawall_core::{Engine, Owner};
 use seawall_media::Region;
 
+use crate::Rng;
 use crate::area::AreaDisk;
 use crate::block::Block;
 use crate::counts::Counts;
 use crate::image::Image;
 use crate::pending::{Pending, THREADS};
-use crate::{Plan, Rng};
+use crate::plan::{Mutant, Plan, Site};
 
-pub use files::SimFile;
-pub use syncs::FsJournal;
+pub use file::{FsJournal, SimFile};
 
 const EIO: i32 = 5;
 
 /// Events that are remembered.
 const LONGEST_STORY: usize = 80;
-
-/// A line of source, as `file:line`.
-pub type Site = String;
-
-/// A verb that does not do its work.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Mutant {
-    /// Everything works.
-    #[default]
-    None,
-    /// The fence at this line waits for nothing.
-    Fence(Site),
-    /// The store or flush at this line starts no write-back.
-    Flush(Site),
-}
 
 /// The machine.
 pub struct World {

@@ -19,7 +19,6 @@ use seawall_media::block::BatchHeader;
 use super::{Block, SECTOR};
 use crate::Rng;
 use crate::pending::Units;
-use crate::world::World;
 
 /// Writes that such a device may not have yet.
 const LATEST: usize = 6;
@@ -35,6 +34,14 @@ struct Done {
     /// The newest batch that it vouches for: the last one that counted when it was done, or, of a batch that somebody wrote
     /// who had been replaced, the one that it names. `None` of one that failed: what is left of that vouches for nothing.
     last: Option<u64>,
+}
+
+/// What came of a lie.
+pub enum Lie {
+    /// The reader says that something is missed.
+    Found,
+    /// It takes what is left for all there was; the error says why it must not.
+    Believed(Result<(), String>),
 }
 
 /// What a device did lately.
@@ -126,26 +133,23 @@ fn are_one(a: &Image, b: &Image) -> bool {
 
 impl Block {
     /// One power cut here and now, of a device that lied.
-    pub fn lie(&self, world: &World) {
+    pub fn lie(&self, rng: &Rng) -> Lie {
         let [mut device] = self.contents(&[]).try_into().expect("one device");
-        let vouched = self.devices[0].latest.lose(&world.rng, &mut device);
-        let found = self.lines_of(&device);
-        world.count(|c| match found {
-            Ok(_) => c.lies_believed += 1,
-            Err(_) => c.lies_found += 1,
-        });
-        let Ok((last, image)) = found else { return };
+        let vouched = self.devices[0].latest.lose(rng, &mut device);
+        let Ok((last, image)) = self.lines_of(&device) else { return Lie::Found };
         if let Some(vouched) = vouched.filter(|vouched| *vouched > last) {
-            world.violate(format!(
+            return Lie::Believed(Err(format!(
                 "a device that lied had batch {vouched}, and is believed that {last} is the last one"
-            ));
+            )));
         }
         if self.history.never_was(last, &image) {
-            world.violate(format!(
+            return Lie::Believed(Err(format!(
                 "a device that lied is believed: what is read up to batch {last} never was"
-            ));
+            )));
         }
+        Lie::Believed(Ok(()))
     }
+
     /// Which copy of a mirrored log lies at this power cut, if one does. The other one is whole: what a device that is
     /// left alone loses is lost.
     pub fn liar(&self, rng: &Rng) -> Option<usize> {
@@ -162,23 +166,15 @@ impl Block {
 
     /// What is left of the copy that lied. `None` if it now says, of a time that is over, that it is alone, as the other
     /// one does: the pool is refused then, and nobody is misled.
-    pub fn believable(&self, world: &World, liar: usize, contents: &[Vec<u8>]) -> Option<Vec<u8>> {
+    pub fn believable(&self, rng: &Rng, liar: usize, contents: &[Vec<u8>]) -> Option<Vec<u8>> {
         let mut contents = contents.to_vec();
-        self.devices[liar].latest.lose(&world.rng, &mut contents[liar]);
+        self.devices[liar].latest.lose(rng, &mut contents[liar]);
         let is_split = self.verdict(&contents).1 == Verdict::Split;
-        world.count(|c| match is_split {
-            true => c.lies_found += 1,
-            false => c.lies_outvoted += 1,
-        });
         (!is_split).then(|| contents.swap_remove(liar))
     }
 
-    /// The power goes, and one copy of a mirrored log loses what it had confirmed.
-    pub fn lie_in_earnest(&self, world: &World) {
-        let Some(liar) = self.liar(&world.rng) else { return };
-        if let Some(left) = self.believable(world, liar, &self.contents(&[])) {
-            world.tell(|| format!("copy {liar} had lied"));
-            self.devices[liar].journal.write_all_at(&left, 0).expect("room");
-        }
+    /// This is what is left of a copy that lied.
+    pub fn leave(&self, liar: usize, left: &[u8]) {
+        self.devices[liar].journal.write_all_at(left, 0).expect("room");
     }
 }

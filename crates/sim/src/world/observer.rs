@@ -3,10 +3,12 @@
 use seawall_core::Scope;
 use seawall_media::sim::Observer;
 
-use super::{EIO, FsJournal, Mutant, Site, World};
+use super::file::FsJournal;
+use super::{EIO, World};
 use crate::fiber;
 use crate::image::visible;
 use crate::pending::LINE;
+use crate::plan::{Mutant, Site};
 
 /// `core/src/persist.rs:18`.
 fn named(site: seawall_media::sim::Site) -> Site {

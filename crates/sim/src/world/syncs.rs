@@ -4,23 +4,13 @@ use std::os::unix::fs::FileExt;
 
 use seawall_core::Scope;
 
+use super::file::FsJournal;
 use super::{EIO, World};
 use crate::fiber;
 use crate::pending::THREADS;
 
 /// Who the daemon is among a file's open descriptions: a new daemon counts as the old one.
 const DAEMON: usize = THREADS;
-
-/// The state of the file system's journal. Once a commit failed, none succeeds any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FsJournal {
-    /// All commits succeeded.
-    Whole,
-    /// One did not, and only whoever waited for it knows.
-    Aborted,
-    /// The file system knows too.
-    Noticed,
-}
 
 impl World {
     /// A real sync of file `index` by the thread that runs; it may fail.

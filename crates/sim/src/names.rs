@@ -1,0 +1,46 @@
+//! Who the simulated files are, in every life: the directory that is registered, and what tells one of its files.
+
+use std::path::PathBuf;
+
+use seawall_core::table::{FileEntry, RootEntry};
+use seawall_media::Identity;
+use seawall_wire::shm::{Policy, Preset};
+
+/// The number of the simulated file behind a table entry: what names it must be as it was registered.
+///
+/// # Errors
+/// It is not.
+pub fn identified(root: Option<&RootEntry>, entry: &FileEntry) -> Result<usize, String> {
+    let known = root.ok_or("its directory is not registered")? == &registered_root();
+    let handle: [u8; 4] = entry.identity.handle.as_slice().try_into().map_err(|_| "not a simulated file")?;
+    let index = u32::from_le_bytes(handle) as usize;
+    let same = entry.identity == identity(index) && entry.path == hint(index);
+    if known && same { Ok(index) } else { Err("it is not what was registered".into()) }
+}
+
+/// The directory of all simulated files.
+pub fn registered_root() -> RootEntry {
+    RootEntry {
+        preset: Preset::Postgres,
+        policy: Policy::Tail,
+        path: "/simulated".into(),
+        uid: 0,
+        data: "/simulated".into(),
+        identity: Identity { fs: [7; 16], kind: 1, handle: vec![9; 8] },
+    }
+}
+
+/// Who a simulated file is.
+pub fn identity(index: usize) -> Identity {
+    Identity { fs: [7; 16], kind: 1, handle: (index as u32).to_le_bytes().to_vec() }
+}
+
+/// Its st_dev and st_ino.
+pub fn inode(index: usize) -> (u64, u64) {
+    (7, index as u64 + 1)
+}
+
+/// Where it is.
+pub fn hint(index: usize) -> PathBuf {
+    format!("file{index}").into()
+}

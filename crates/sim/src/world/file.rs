@@ -1,0 +1,66 @@
+//! A file of the simulated machine, and the journal of the file system that all of them lie on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::rc::Rc;
+
+use seawall_core::FileRef;
+use seawall_media::Identity;
+
+use crate::metadata::Metadata;
+use crate::{Disk, Model};
+
+/// A managed file.
+pub struct SimFile {
+    /// The page cache: a memory file, so that positions and sizes are the kernel's.
+    pub cache: Rc<File>,
+    /// Below it.
+    pub disk: Disk,
+    /// What it should hold.
+    pub model: Model,
+    /// Its present slot.
+    pub name: Option<FileRef>,
+    /// Who it is.
+    pub identity: Identity,
+    /// Its last name is gone.
+    pub unlinked: bool,
+    /// Threads that have it open for writing.
+    pub open: u32,
+    /// The daemon keeps it from being opened.
+    pub leased: bool,
+    /// Its cache is written by a descriptor that does not tell us.
+    pub watched: bool,
+    /// A process died inside a change of it.
+    pub wounded: bool,
+    /// Threads inside a change of it that the kernel did a part of.
+    pub partly: u32,
+    /// Neither its inode nor its name was ever synced.
+    pub fresh: bool,
+    /// Renames of it.
+    pub renamed: Metadata,
+    /// Changes of its attributes.
+    pub touched: Metadata,
+    /// It was out of the log for want of room when last looked at.
+    pub left_full: bool,
+    /// It was outside the log for a reason when last looked at, and nobody took it back yet.
+    pub excused: bool,
+    /// Threads that hold it out of the log, or died while they did: then somebody has to take it back first.
+    pub holders: BTreeSet<usize>,
+    /// Write-backs of it that failed. If it is removed then, its records may be refused by name.
+    pub errors: u64,
+    /// How many of them each open description has been told, by logical thread; the daemon's threads are one more.
+    pub(super) told: BTreeMap<usize, u64>,
+    /// Who was told last.
+    pub(super) told_last: Option<usize>,
+}
+
+/// The state of the file system's journal. Once a commit failed, none succeeds any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FsJournal {
+    /// All commits succeeded.
+    Whole,
+    /// One did not, and only whoever waited for it knows.
+    Aborted,
+    /// The file system knows too.
+    Noticed,
+}
