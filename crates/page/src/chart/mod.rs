@@ -8,6 +8,10 @@ mod frame;
 mod over_time;
 mod spread;
 
+pub use distribution::Distribution;
+pub use over_time::OverTime;
+pub use spread::Spread;
+
 /// A chart.
 #[derive(Clone, Debug)]
 pub enum Chart {
@@ -21,47 +25,14 @@ pub enum Chart {
     Spread(Spread),
 }
 
-/// Repeated measurements, a row each.
-#[derive(Clone, Debug, Default)]
-pub struct Spread {
-    /// What it shows.
-    pub title: String,
-    /// The unit of the values.
-    pub unit: String,
-    /// Names and values.
-    pub rows: Vec<(String, Vec<f64>)>,
-}
-
-/// Series over the same points in time.
-#[derive(Clone, Debug, Default)]
-pub struct OverTime {
-    /// What it shows.
-    pub title: String,
-    /// The unit of the values.
-    pub unit: String,
-    /// Seconds since the beginning, rising.
-    pub seconds: Vec<f64>,
-    /// Names, and a value for each point.
-    pub series: Vec<(String, Vec<f64>)>,
-}
-
-/// Shares of waits by duration.
-#[derive(Clone, Debug, Default)]
-pub struct Distribution {
-    /// What it shows.
-    pub title: String,
-    /// Names, and (lower border in ns, count), rising.
-    pub series: Vec<(String, Vec<(u64, u64)>)>,
-}
-
 impl Chart {
     /// The chart as a `figure`.
     pub fn svg(&self) -> String {
         match self {
-            Self::Lines(data) => over_time::draw(data, false),
-            Self::Stacked(data) => over_time::draw(data, true),
-            Self::Distribution(data) => distribution::draw(data),
-            Self::Spread(data) => spread::draw(data),
+            Self::Lines(data) => data.draw(false),
+            Self::Stacked(data) => data.draw(true),
+            Self::Distribution(data) => data.draw(),
+            Self::Spread(data) => data.draw(),
         }
     }
 }

@@ -2,38 +2,53 @@
 
 use std::fmt::Write;
 
-use super::OverTime;
 use super::frame::{BOTTOM, HEIGHT, LEFT, RIGHT, class, figure, vertical_axis, y};
 use crate::escape;
 use crate::scale::{digits, ticks};
 
-pub fn draw(data: &OverTime, stacked: bool) -> String {
-    let tops = upper_edges(data, stacked);
-    let highest = tops.iter().flatten().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
-    let top = match highest {
-        // A share is of a whole: half of it shall look like half.
-        highest if data.unit.starts_with('%') => f64::max(highest, 100.0),
-        0.0 => 1.0,
-        highest => highest * 1.06,
-    };
-    let mut plane = vertical_axis(top) + &time_axis(data);
-    let zero = vec![0.0; data.seconds.len()];
-    for (i, (name, values)) in data.series.iter().enumerate() {
-        let below = if i == 0 { &zero } else { &tops[i - 1] };
-        let shape = if stacked { area(data, &tops[i], below, top) } else { path(data, &tops[i], top) };
-        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-        let kind = if stacked { "area" } else { "line" };
-        let _ = writeln!(
-            plane,
-            "<path d=\"{shape}\" class=\"{kind} {}\"><title>{}: {} {} on average</title></path>",
-            class(i),
-            escape(name),
-            digits(mean),
-            escape(&data.unit)
-        );
+/// Series over the same points in time.
+#[derive(Clone, Debug, Default)]
+pub struct OverTime {
+    /// What it shows.
+    pub title: String,
+    /// The unit of the values.
+    pub unit: String,
+    /// Seconds since the beginning, rising.
+    pub seconds: Vec<f64>,
+    /// Names, and a value for each point.
+    pub series: Vec<(String, Vec<f64>)>,
+}
+
+impl OverTime {
+    /// Lines, or the series on top of each other.
+    pub(super) fn draw(&self, stacked: bool) -> String {
+        let tops = upper_edges(self, stacked);
+        let highest = tops.iter().flatten().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
+        let top = match highest {
+            // A share is of a whole: half of it shall look like half.
+            highest if self.unit.starts_with('%') => f64::max(highest, 100.0),
+            0.0 => 1.0,
+            highest => highest * 1.06,
+        };
+        let mut plane = vertical_axis(top) + &time_axis(self);
+        let zero = vec![0.0; self.seconds.len()];
+        for (i, (name, values)) in self.series.iter().enumerate() {
+            let below = if i == 0 { &zero } else { &tops[i - 1] };
+            let shape = if stacked { area(self, &tops[i], below, top) } else { path(self, &tops[i], top) };
+            let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+            let kind = if stacked { "area" } else { "line" };
+            let _ = writeln!(
+                plane,
+                "<path d=\"{shape}\" class=\"{kind} {}\"><title>{}: {} {} on average</title></path>",
+                class(i),
+                escape(name),
+                digits(mean),
+                escape(&self.unit)
+            );
+        }
+        let names: Vec<&str> = self.series.iter().map(|(name, _)| name.as_str()).collect();
+        figure(&self.title, &self.unit, &names, &plane, HEIGHT)
     }
-    let names: Vec<&str> = data.series.iter().map(|(name, _)| name.as_str()).collect();
-    figure(&data.title, &data.unit, &names, &plane, HEIGHT)
 }
 
 /// Where each series ends: its values, or the sum of those up to it.
@@ -100,14 +115,14 @@ mod tests {
         let data = OverTime { seconds: vec![0.0, 1.0], series, ..OverTime::default() };
         assert_eq!(upper_edges(&data, true)[1], [11.0, 22.0]);
         assert_eq!(upper_edges(&data, false)[1], [10.0, 20.0]);
-        assert!(!draw(&data, true).contains("NaN"));
+        assert!(!data.draw(true).contains("NaN"));
     }
 
     #[test]
     fn one_point_or_none_is_drawn_without_a_fault() {
         for seconds in [vec![], vec![0.0]] {
             let series = vec![("a".into(), vec![0.0; seconds.len()])];
-            assert!(!draw(&OverTime { seconds, series, ..OverTime::default() }, true).contains("NaN"));
+            assert!(!OverTime { seconds, series, ..OverTime::default() }.draw(true).contains("NaN"));
         }
     }
 }
