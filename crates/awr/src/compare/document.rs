@@ -4,7 +4,8 @@ use seawall_page::chart::{Chart, Spread};
 use seawall_page::scale::{digits, time};
 use seawall_page::{Block, Document, Section, Table};
 
-use super::{Comparison, EventPair, block_cache, events, percent_difference};
+use super::comparison::{Comparison, EventPair, percent_difference};
+use super::{block_cache, events};
 use crate::period::{Event, Period};
 use crate::report::{header_facts, short_version, words};
 

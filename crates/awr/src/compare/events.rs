@@ -1,6 +1,6 @@
 //! Events of two periods, paired.
 
-use super::EventPair;
+use super::comparison::EventPair;
 use crate::period::{Event, Period};
 use crate::report::sampling_error;
 

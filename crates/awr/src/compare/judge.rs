@@ -6,7 +6,8 @@
 use seawall_page::Weight;
 use seawall_page::scale::{digits, time};
 
-use super::{Comparison, EventPair, Known, Verdict, What, percent_difference};
+use super::comparison::{Comparison, EventPair, Known, LoadPair, percent_difference};
+use super::verdict::{Verdict, What};
 use crate::findings::factor_without;
 use crate::period::Period;
 
@@ -132,8 +133,7 @@ fn spread(c: &Comparison) -> Option<([String; 2], bool)> {
 fn equal_work(c: &Comparison) -> Option<Verdict> {
     let work = ["Redo size", "Logical reads", "Block changes", "Rows changed", "Executes"];
     let rows: Vec<_> = c.load.iter().filter(|row| work.iter().any(|w| row.name.starts_with(w))).collect();
-    let apart =
-        |row: &&&super::LoadPair| percent_difference(row.per_transaction).is_some_and(|d| d.abs() > EQUAL);
+    let apart = |row: &&&LoadPair| percent_difference(row.per_transaction).is_some_and(|d| d.abs() > EQUAL);
     let known = rows.iter().filter(|row| percent_difference(row.per_transaction).is_some()).count();
     let unequal: Vec<_> = rows
         .iter()

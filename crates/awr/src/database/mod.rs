@@ -4,6 +4,7 @@
 //! are doing. Everything is read with the privileges of a monitoring role; nothing is changed.
 
 mod address;
+mod connection;
 mod mariadb;
 mod postgres;
 mod redis;
@@ -11,37 +12,8 @@ mod redis;
 use anyhow::Result;
 
 pub use address::Address;
+pub use connection::Database;
 pub use postgres::MARK;
-
-use crate::model::{Sample, Snapshot, Target};
-
-/// A connection to a database.
-pub trait Database: Send {
-    /// Which one it is.
-    ///
-    /// # Errors
-    /// If it does not answer.
-    fn target(&mut self) -> Result<Target>;
-
-    /// Adds its readings.
-    ///
-    /// # Errors
-    /// If it does not answer. What it refuses to show becomes a note, no error.
-    fn capture(&mut self, snapshot: &mut Snapshot) -> Result<()>;
-
-    /// What its sessions are doing now, if it can say.
-    ///
-    /// # Errors
-    /// If it does not answer.
-    fn sample(&mut self) -> Result<Vec<Sample>> {
-        Ok(Vec::new())
-    }
-
-    /// Whether it can say at all: a look that cannot see anything is no look at an idle database.
-    fn can_sample(&self) -> bool {
-        true
-    }
-}
 
 /// Connects.
 ///

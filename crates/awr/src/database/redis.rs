@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::database::Database;
+use crate::database::connection::Database;
 use crate::machine::{self, process};
 use crate::model::{Reading, Sample, Snapshot, Target};
 

@@ -2,7 +2,7 @@
 
 use seawall_page::scale::{bytes, digits};
 
-use super::{Finding, Kind, Sure, WORTH, benefit};
+use super::finding::{Finding, Kind, Sure, WORTH, benefit};
 use crate::period::{BlockCache, CacheSize, Period};
 
 /// Sampled reads from which on an estimate counts; each stands for 64.

@@ -1,6 +1,6 @@
 //! What would make the next report say more.
 
-use super::{Finding, Kind, Sure};
+use super::finding::{Finding, Kind, Sure};
 use crate::period::Period;
 
 /// Sources that are off.

@@ -2,7 +2,7 @@
 
 use seawall_page::scale::{bytes, digits, time};
 
-use super::{Finding, Kind, Sure, WORTH, benefit, sure_of};
+use super::finding::{Finding, Kind, Sure, WORTH, benefit, sure_of};
 use crate::period::Period;
 
 /// Sessions wait until their commit is on disk.

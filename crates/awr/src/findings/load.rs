@@ -2,7 +2,7 @@
 
 use seawall_page::scale::{bytes, digits};
 
-use super::{Finding, Kind, Sure, WORTH, benefit, sure_of};
+use super::finding::{Finding, Kind, Sure, WORTH, benefit, sure_of};
 use crate::period::Period;
 
 /// Sum of the events of a class.

@@ -1,6 +1,6 @@
 //! The machine's troubles.
 
-use super::{Finding, Kind, Sure};
+use super::finding::{Finding, Kind, Sure};
 use crate::period::Period;
 
 /// A disk that is busy all the time, with a queue.

@@ -2,7 +2,7 @@
 
 use seawall_page::scale::digits;
 
-use super::{Finding, Kind, WORTH, benefit, sure_of};
+use super::finding::{Finding, Kind, WORTH, benefit, sure_of};
 use crate::period::Period;
 
 /// Sessions wait for pages.

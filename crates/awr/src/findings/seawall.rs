@@ -2,7 +2,7 @@
 
 use seawall_page::scale::{digits, time};
 
-use super::{Finding, Kind, Sure};
+use super::finding::{Finding, Kind, Sure};
 use crate::period::Period;
 
 /// The log was too small for the burst, or the disk too slow for the load.

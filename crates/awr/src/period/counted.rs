@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Event, Period};
+use super::figures::{Event, Period};
 use crate::delta::Deltas;
 use crate::names;
 

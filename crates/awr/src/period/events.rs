@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use super::counted;
+use super::figures::{Event, Load, Period};
 use super::sampled::{Sampled, Seen};
-use super::{Event, Load, Period, counted};
 use crate::delta::Deltas;
 
 /// Fills in both lists.

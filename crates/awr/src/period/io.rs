@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{File, Period};
+use super::figures::{File, Period};
 use crate::delta::{Delta, Deltas};
 use crate::names;
 

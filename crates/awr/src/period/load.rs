@@ -1,6 +1,6 @@
 //! The load profile, and instance efficiency.
 
-use super::{Load, Period};
+use super::figures::{Load, Period};
 use crate::delta::Deltas;
 use crate::model::Snapshot;
 

@@ -2,9 +2,47 @@
 
 use std::collections::BTreeMap;
 
-use super::{Disk, Machine};
+use serde::{Deserialize, Serialize};
+
 use crate::delta::{Delta, Deltas};
 use crate::model::Snapshot;
+
+/// The machine, as sar says it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Machine {
+    /// CPUs.
+    pub cpus: f64,
+    /// Words about it.
+    pub facts: BTreeMap<String, String>,
+    /// Percent of CPU time by state.
+    pub cpu: BTreeMap<String, f64>,
+    /// Disks.
+    pub disks: Vec<Disk>,
+    /// Percent of the time in which somebody was held up.
+    pub pressure: BTreeMap<String, f64>,
+    /// Bytes at the end.
+    pub memory: BTreeMap<String, f64>,
+    /// Per second.
+    pub rates: BTreeMap<String, f64>,
+    /// Load average at the beginning and the end.
+    pub load: [f64; 2],
+}
+
+/// A disk, as `sar -d` says it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "sysstat's own words")]
+pub struct Disk {
+    pub name: String,
+    pub tps: f64,
+    pub read_kb_s: f64,
+    pub write_kb_s: f64,
+    pub request_kb: f64,
+    pub queue: f64,
+    pub await_ms: f64,
+    pub util: f64,
+    pub flushes_s: f64,
+}
 
 /// Everything of the machine.
 pub fn machine(snapshots: &[Snapshot], deltas: &Deltas, elapsed_s: f64) -> Machine {

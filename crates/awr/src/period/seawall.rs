@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{File, Seawall, Wait};
+use super::figures::{File, Seawall, Wait};
 use crate::delta::{Delta, Deltas};
 use crate::model::Snapshot;
 use crate::seawall::{buckets, fill};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{File, Period, Statement};
+use super::figures::{File, Period, Statement};
 use crate::database::MARK;
 use crate::delta::{Delta, Deltas};
 

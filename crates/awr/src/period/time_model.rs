@@ -2,7 +2,7 @@
 //!
 //! Rows are parts of each other and overlap, as in AWR. What the database does not time is absent.
 
-use super::Period;
+use super::figures::Period;
 use crate::delta::Deltas;
 
 /// Kinds whose counters are instance activity.

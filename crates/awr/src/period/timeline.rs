@@ -2,13 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use super::Timeline;
+use serde::{Deserialize, Serialize};
+
 use super::elapsed::passed;
 use super::machine::{cpu_shares, disk};
 use crate::delta::Deltas;
 use crate::model::Snapshot;
 use crate::names;
 use crate::repository::Samples;
+
+/// How a period went.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Timeline {
+    /// Sessions in a statement, on average, by wait class: seconds since the beginning, and series.
+    pub activity: (Vec<f64>, Vec<(String, Vec<f64>)>),
+    /// Percent of CPU time by state.
+    pub cpu: (Vec<f64>, Vec<(String, Vec<f64>)>),
+    /// Percent of the time in which a disk was busy.
+    pub disks: (Vec<f64>, Vec<(String, Vec<f64>)>),
+}
 
 /// More points than a chart is wide do not help.
 const POINTS: i64 = 120;

@@ -3,7 +3,8 @@
 use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
-use super::{Repository, RepositoryError, Result};
+use super::error::RepositoryError;
+use super::file::{Repository, Result};
 
 /// A period with a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +60,7 @@ impl Repository {
             Some(baseline) => Ok(baseline),
             None => {
                 let have = self.baselines()?.into_iter().map(|b| b.name).collect();
-                Err(RepositoryError::NoBaseline { path: self.path.clone(), name: name.into(), have })
+                Err(RepositoryError::NoBaseline { path: self.path().into(), name: name.into(), have })
             }
         }
     }

@@ -6,8 +6,11 @@ use std::io::{BufRead, Write};
 use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
-use super::error::Raw;
-use super::{Baseline, Repository, RepositoryError, Result, Samples, samples, schema, snapshots};
+use super::baseline::Baseline;
+use super::error::{Raw, RepositoryError};
+use super::file::{Repository, Result};
+use super::samples::{self, Samples};
+use super::{schema, snapshots};
 use crate::model::Snapshot;
 
 const FORMAT: &str = "seawall snapshots";

@@ -3,7 +3,7 @@
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
 
-use super::{Repository, Result};
+use super::file::{Repository, Result};
 use crate::model::{Sample, Snapshot};
 use crate::period::passed;
 

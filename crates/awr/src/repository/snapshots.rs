@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 
-use super::error::Raw;
-use super::{Repository, RepositoryError, Result};
+use super::error::{Raw, RepositoryError};
+use super::file::{Repository, Result};
 use crate::model::{Reading, Snapshot};
 
 /// A snapshot in a list.
@@ -135,7 +135,7 @@ impl Repository {
     fn missing(&self, name: &str) -> RepositoryError {
         let have = self.list().unwrap_or_default();
         let have = have.first().zip(have.last()).map(|(first, last)| (first.id, last.id));
-        RepositoryError::NoSnapshot { path: self.path.clone(), name: name.into(), have }
+        RepositoryError::NoSnapshot { path: self.path().into(), name: name.into(), have }
     }
 }
 

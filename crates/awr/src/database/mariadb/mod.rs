@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::Result;
 use client::Client;
 
-use crate::database::Database;
+use crate::database::connection::Database;
 use crate::machine::{self, process};
 use crate::model::{Reading, Sample, Snapshot, Target};
 

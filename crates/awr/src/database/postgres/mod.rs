@@ -14,7 +14,7 @@ use anyhow::{Context, Result, anyhow};
 use postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use crate::block_cache::CACHE;
-use crate::database::Database;
+use crate::database::connection::Database;
 use crate::machine::{self, process};
 use crate::model::{Reading, Sample, Snapshot, Target};
 
