@@ -3,8 +3,6 @@
 //! Only when nobody can write any more. Registration is excluded meanwhile, so a client that comes too early
 //! registers anew afterwards, and that raises the guard again.
 
-use seawall_media::locks::lock;
-
 use crate::errors::DaemonError;
 use crate::state::Daemon;
 use crate::{cache, destaging, forget, journal, roots};
@@ -14,7 +12,7 @@ use crate::{cache, destaging, forget, journal, roots};
 /// # Errors
 /// What the disk did not take: those files stay registered, and their guards up.
 pub(crate) fn close(daemon: &Daemon) -> Result<(), DaemonError> {
-    let _alone = lock(&daemon.registering);
+    let _alone = daemon.registering.turn();
     let mut undrained = Vec::new();
     for file in daemon.files.all() {
         daemon.without_log(&file, || ());

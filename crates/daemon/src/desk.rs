@@ -1,4 +1,4 @@
-//! Where those who write a pool's journal meet.
+//! The place where the writers of a pool's journal meet.
 
 use seawall_core::pool::Pool;
 use seawall_wire::desk::Desk;

@@ -9,7 +9,7 @@
 //! | a thread inside, dead or alive | the file's lock is free |
 //! | the log | its records are retired first |
 //!
-//! The caller holds `registering`.
+//! The caller has the turn of `registering`.
 
 use std::os::fd::AsFd;
 
@@ -62,7 +62,7 @@ pub(crate) fn make_room(daemon: &Daemon) -> bool {
     idle.into_iter().any(|(_, slot)| evict(daemon, slot))
 }
 
-/// Takes the entry of one file away, if nobody can write it. The caller holds `registering`.
+/// Takes the entry of one file away, if nobody can write it. The caller has the turn of `registering`.
 pub(crate) fn evict(daemon: &Daemon, slot: u32) -> bool {
     let Some(managed) = daemon.files.get(slot) else { return false };
     if !sys::lease(managed.file.as_fd(), F_RDLCK) {

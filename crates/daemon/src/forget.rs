@@ -3,13 +3,12 @@
 //! Only when its file has no live records any more: its last name is gone, its directory is given up, or the log is closed.
 
 use seawall_core::file::{Flag, KeptOut, Slot};
-use seawall_media::locks::lock;
 
 use crate::parts::files::real_sync;
 use crate::state::Daemon;
 
 /// Frees a slot whose file has no live records: its last name is gone, or its root is being closed. The
-/// caller holds `registering`.
+/// caller has the turn of `registering`.
 pub(crate) fn forget(daemon: &Daemon, slot: u32) {
     let Some(inode) = daemon.engine.slot(slot).map(Slot::inode) else { return };
     daemon.engine.forget(daemon.me(), slot);
@@ -18,7 +17,7 @@ pub(crate) fn forget(daemon: &Daemon, slot: u32) {
 
 /// Takes a file that has lost its slot out of the daemon's own tables.
 pub(crate) fn strike_out(daemon: &Daemon, slot: u32, inode: (u64, u64)) {
-    daemon.foreign.forget(slot);
+    daemon.held_out.forget(slot);
     daemon.guards.forget(slot);
     if let Some(managed) = daemon.files.remove(slot) {
         daemon.unwatch(&managed.file, inode);
@@ -34,7 +33,7 @@ pub(crate) fn forget_unlinked(daemon: &Daemon) {
     if found.is_empty() {
         return;
     }
-    let _alone = lock(&daemon.registering);
+    let _alone = daemon.registering.turn();
     for slot in found {
         match daemon.files.get(slot) {
             // Another name was found, or made, after all.

@@ -21,7 +21,6 @@ use std::time::Duration;
 
 use seawall_core::file::{Flag, KeptOut};
 use seawall_core::table::RootEntry;
-use seawall_media::locks::lock;
 use seawall_wire::shm::{Policy, Shm};
 use serde::{Deserialize, Serialize};
 
@@ -132,7 +131,7 @@ fn is_used(roots: &Roots, shm: &Shm, root: &RootEntry) -> bool {
 
 /// From now on nothing new comes.
 fn begin(daemon: &Daemon, wanted: Wanted) -> Result<u64, DaemonError> {
-    let _alone = lock(&daemon.registering);
+    let _alone = daemon.registering.turn();
     let lasts = wanted.seconds.map(Duration::from_secs);
     let id = daemon.freeze.begin(wanted.directory, lasts).map_err(|frozen| DaemonError::Directory {
         path: frozen.directory().unwrap_or(&daemon.pool.path).to_owned(),
@@ -164,7 +163,7 @@ fn take_out(daemon: &Daemon) -> Result<(), DaemonError> {
 }
 
 fn lower_guards(daemon: &Daemon) -> Result<(), DaemonError> {
-    let _alone = lock(&daemon.registering);
+    let _alone = daemon.registering.turn();
     let covered = |i: u32| daemon.roots.get(i).is_some_and(|root| daemon.freeze.covers(&root));
     let files = daemon.files.all();
     let frozen: BTreeSet<u32> =
@@ -200,7 +199,7 @@ fn thaw_if(daemon: &Daemon, wanted: impl FnOnce(&Frozen) -> bool) -> Answered {
 }
 
 fn end_if(daemon: &Daemon, wanted: impl FnOnce(&Frozen) -> bool) -> Answered {
-    let _alone = lock(&daemon.registering);
+    let _alone = daemon.registering.turn();
     let frozen = daemon.freeze.now().filter(wanted);
     let Some(frozen) = frozen else {
         return Answered { frozen: false, directories: Vec::new(), left_out: Vec::new() };
@@ -219,12 +218,12 @@ fn end_if(daemon: &Daemon, wanted: impl FnOnce(&Frozen) -> bool) -> Answered {
 
 /// After a take-over: a freeze of the former daemon's is over.
 pub(crate) fn end_former(daemon: &Daemon) {
-    let _alone = lock(&daemon.registering);
+    let _alone = daemon.registering.turn();
     let_back(daemon);
 }
 
 /// Raises the guards of all frozen files, and takes their mark off. Files whose guard cannot be raised keep it, so their
-/// syncs stay real; they are returned. The caller holds `registering`.
+/// syncs stay real; they are returned. The caller has the turn of `registering`.
 fn let_back(daemon: &Daemon) -> Vec<String> {
     let is_frozen = |file: &Managed| daemon.engine.state(file.reference).has(Flag::FROZEN);
     let mut left_out = Vec::new();
@@ -232,7 +231,7 @@ fn let_back(daemon: &Daemon) -> Vec<String> {
         let (path, slot) = (file.current_path(), file.reference.slot);
         let Some(root) = daemon.roots.get(file.root) else { continue };
         // Out of the log for a stranger too: the guard comes back when that has gone.
-        let is_watched = daemon.guards.is_aside(slot) && daemon.foreign.holds(slot);
+        let is_watched = daemon.guards.is_aside(slot) && daemon.held_out.holds(slot);
         let raised = match is_watched {
             true => Ok(()),
             false => daemon.guards.come_back(slot, &root, &path, &daemon.claim()),

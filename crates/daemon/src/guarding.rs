@@ -21,7 +21,6 @@ use nix::libc::{F_RDLCK, F_UNLCK};
 use seawall_core::file::{KeptOut, Slot};
 use seawall_core::table::RootEntry;
 use seawall_core::{Engine, FileRef};
-use seawall_media::locks::lock;
 
 use crate::guard::GuardError;
 use crate::parts::files::{Managed, path_of};
@@ -33,7 +32,7 @@ pub(crate) fn review(daemon: &Daemon) {
     let still = still(daemon);
     // While registrations go on.
     still.iter().flatten().for_each(|file| daemon.without_log(file, || ()));
-    let alone = lock(&daemon.registering);
+    let alone = daemon.registering.turn();
     follow_all(daemon);
     let_go(daemon, &still);
     let mut errors = daemon.guards.keep_up(&daemon.claim());
@@ -46,7 +45,7 @@ pub(crate) fn review(daemon: &Daemon) {
     }
 }
 
-/// Every guard goes where its files are. The caller holds `registering`.
+/// Every guard goes where its files are. The caller has the turn of `registering`.
 pub(crate) fn follow_all(daemon: &Daemon) {
     let (roots, claim) = (daemon.roots.all(), daemon.claim());
     for slot in daemon.guards.beside() {
@@ -103,7 +102,7 @@ fn last_lsn(engine: &Engine, file: &Managed) -> u64 {
     engine.file(file.reference).map_or(0, Slot::last_lsn)
 }
 
-/// Gives up their entries, and so the guards go. The caller holds `registering`.
+/// Gives up their entries, and so the guards go. The caller has the turn of `registering`.
 fn let_go(daemon: &Daemon, still: &[Vec<Arc<Managed>>]) {
     for files in still {
         // Another one may have come to the same guard.
@@ -126,7 +125,7 @@ fn is_closed(file: &Managed) -> bool {
 }
 
 /// A stranger, `pid`, is about to meet the guard of these files: they leave the log, all that have the same guard, and it
-/// steps aside. The caller holds `registering`.
+/// steps aside. The caller has the turn of `registering`.
 pub(crate) fn make_way(daemon: &Daemon, slots: &BTreeSet<u32>, pid: u32) {
     let all: BTreeSet<u32> = slots.iter().flat_map(|slot| daemon.guards.companions(*slot)).collect();
     for slot in &all {
@@ -151,7 +150,7 @@ pub(crate) fn come_back(daemon: &Daemon, file: &Managed) -> Result<(), GuardErro
 
 /// Files that an earlier daemon managed: their guards are known again. What cannot be guarded is kept out of the log.
 pub(crate) fn adopt(daemon: &Daemon) {
-    let _alone = lock(&daemon.registering);
+    let _alone = daemon.registering.turn();
     for file in daemon.files.all().iter().filter(|file| !file.is_unlinked()) {
         if let Err(e) = come_back(daemon, file) {
             daemon.without_log(file, || daemon.engine.keep_out(file.reference, KeptOut::Frozen));
@@ -183,7 +182,7 @@ fn adopt_those_of(daemon: &Daemon, root: &RootEntry) {
 pub(crate) fn lower_left(daemon: &Daemon, directory: &OwnedFd) -> Result<(), GuardError> {
     let Ok(stat) = rustix::fs::fstat(directory) else { return Ok(()) };
     forget::forget_unlinked(daemon);
-    let _alone = lock(&daemon.registering);
+    let _alone = daemon.registering.turn();
     let errors = daemon.guards.lower_quiet_in((stat.st_dev, stat.st_ino), &daemon.claim());
     errors.into_iter().next().map_or(Ok(()), Err)
 }
@@ -198,7 +197,7 @@ pub(crate) fn renaming(
     directory: &OwnedFd,
     name: &Path,
 ) -> Result<(), GuardError> {
-    let _alone = lock(&daemon.registering);
+    let _alone = daemon.registering.turn();
     let managed = daemon.files.get(file.slot).filter(|managed| managed.reference == file);
     let (Some(managed), Ok(directory)) = (managed, path_of(directory)) else { return Ok(()) };
     let Some(root) = daemon.roots.get(managed.root) else { return Ok(()) };
@@ -288,7 +287,7 @@ mod tests {
         }
 
         fn aside(&self, slots: &BTreeSet<u32>) {
-            let _alone = lock(&self.daemon.registering);
+            let _alone = self.daemon.registering.turn();
             make_way(&self.daemon, slots, std::process::id());
         }
     }
@@ -316,7 +315,7 @@ mod tests {
         let (_file, _) = scene.open("a");
         let (gone, reference) = scene.open("b");
         {
-            let _alone = lock(&scene.daemon.registering);
+            let _alone = scene.daemon.registering.turn();
             forget::forget(&scene.daemon, reference.slot);
         }
         drop(gone);

@@ -16,7 +16,6 @@ use std::time::Duration;
 use rustix::event::{PollFd, Timespec, poll};
 use seawall_core::pool::Pool;
 use seawall_core::{Errno, table};
-use seawall_media::locks::lock;
 use seawall_wire::desk::Desk;
 use serde::{Deserialize, Serialize};
 
@@ -200,12 +199,12 @@ pub(crate) fn give_up(daemon: &Daemon) -> bool {
     if desk::of(&daemon.pool).is_none() {
         return true;
     }
-    let _alone = lock(&daemon.registering);
+    let _alone = daemon.registering.turn();
     // First this, then the look: whoever greets after the look is told no.
-    daemon.given_up.store(true, SeqCst);
+    daemon.registering.give_up();
     let is_empty = table::files(&daemon.pool).is_ok_and(|files| files.is_empty());
     if !is_empty || !users::is_deserted(daemon) {
-        daemon.given_up.store(false, SeqCst);
+        daemon.registering.go_on();
         return false;
     }
     if let Err(error) = daemon.pool.remove_image() {

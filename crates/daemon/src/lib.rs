@@ -29,7 +29,7 @@
 //! | parts | `parts`, and the cache's `Zone`: each has one state, and the verbs that change it |
 //! | the daemon | `state`: it owns the parts, and they do not know it |
 //! | duties | `register`, `evict`, `forget`, `destaging`, `outside`, `guarding`, `roots`, `freeze`, `journal`, `closing` … |
-//! | who calls them | threads (`warden`, `watch`, `pulse`, `rebuild` …), `requests`, and on top `start` and `serve` |
+//! | callers | threads (`warden`, `watch`, `pulse`, `rebuild` …), `requests`, and on top `start` and `serve` |
 //!
 //! Not handled here: what a record is and when it may go (`seawall-core`), what databases call (`preload`).
 

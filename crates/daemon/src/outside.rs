@@ -6,7 +6,7 @@ use crate::{cache, foreign, process};
 
 /// Takes a file out of the log, now, until no foreign process writes to it any more.
 pub(crate) fn keep_out(daemon: &Daemon, file: &Managed, pid: u32) {
-    let is_new = daemon.foreign.hold(&daemon.engine, daemon.me(), file, pid);
+    let is_new = daemon.held_out.hold(&daemon.engine, daemon.me(), file, pid);
     // 0: the watchdog let somebody open it.
     if !is_new || pid == 0 {
         return;

@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use seawall_core::file::Flag;
-use seawall_media::locks::lock;
 use zerocopy::IntoBytes;
 
 use crate::parts::watch::Watch;
@@ -96,10 +95,10 @@ fn opened(daemon: &Daemon, inode: (u64, u64), pid: u32) {
 
 fn catch_up(daemon: &Daemon, waited: Duration) {
     // A registration that was under way has looked for writers before.
-    drop(lock(&daemon.registering));
+    daemon.registering.wait();
     for file in daemon.files.all() {
         let is_out = daemon.engine.state(file.reference).has(Flag::FOREIGN);
-        if is_out && !daemon.foreign.holds(file.reference.slot) {
+        if is_out && !daemon.held_out.holds(file.reference.slot) {
             outside::keep_out(daemon, &file, 0);
         }
     }

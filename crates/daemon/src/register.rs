@@ -11,13 +11,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::SeqCst;
 
 use rustix::fs::{FileType, Stat, fstatfs};
 use seawall_core::file::{Begins, Newcomer};
 use seawall_core::policy::{self, Manage, SQLITE_MAGIC, decide};
 use seawall_core::{Engine, Errno, FileRef};
-use seawall_media::locks::lock as lock_mutex;
 use seawall_media::{identity, magic};
 use seawall_wire::shm::Policy;
 
@@ -48,8 +46,8 @@ pub(crate) fn register_if(
         None | Some((_, Manage::Bypass)) => return Err(BYPASS),
         Some(decided) => decided,
     };
-    let _alone = lock_mutex(&daemon.registering);
-    if daemon.given_up.load(SeqCst) || !wanted(&path) {
+    let _alone = daemon.registering.turn();
+    if daemon.registering.is_given_up() || !wanted(&path) {
         return Err(REFUSED);
     }
     if let Some(known) = known(&daemon.engine, &daemon.files, &stat) {

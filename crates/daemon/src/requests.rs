@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::Relaxed;
 
 use seawall_core::{Errno, FileRef};
 use seawall_wire::message::{Kind, MAGIC, MESSAGE_MAX, Reply, Request, Retire, Status};
@@ -190,7 +190,7 @@ impl<'d> Connection<'d> {
 
     fn hello(&self) -> Answer<'d> {
         self.daemon.lifetime.greet(self.peer.pid);
-        if self.daemon.given_up.load(SeqCst) {
+        if self.daemon.registering.is_given_up() {
             return Answer::status(Status::Refused);
         }
         let (reply, descriptors) = hello::lent(self.daemon);

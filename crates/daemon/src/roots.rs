@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use seawall_core::table::{self, RootEntry, TableError};
 use seawall_media::identity;
-use seawall_media::locks::lock;
 use seawall_wire::shm::{Policy, Preset, Shm};
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +36,7 @@ pub struct AddRoot {
 pub(crate) fn add(daemon: &Daemon, wanted: &AddRoot, by: Option<u32>) -> Result<u32, DaemonError> {
     let (root, dev) = examine(wanted)?;
     refuse_other_pool(&root, &daemon.claim())?;
-    let _alone = lock(&daemon.registering);
+    let _alone = daemon.registering.turn();
     withdraw_other_policies(daemon, &root, by)?;
     withdraw_replaced(&daemon.roots, daemon.engine.shm(), &root);
     withdraw_unnamed(daemon);
@@ -92,7 +91,7 @@ fn withdraw_replaced(roots: &Roots, shm: &Shm, root: &RootEntry) {
 }
 
 /// Withdraws the directories that nobody who runs has named. One that a process may use after all stays, and so
-/// does one with a file that cannot be given up. The caller holds `registering`.
+/// does one with a file that cannot be given up. The caller has the turn of `registering`.
 pub(crate) fn withdraw_unnamed(daemon: &Daemon) {
     let roots = daemon.roots.in_use(daemon.engine.shm());
     let unnamed: Vec<u32> =

@@ -1,4 +1,4 @@
-//! What a daemon and its [watchdog](crate::watchdog) say to each other.
+//! The messages between a daemon and its [watchdog](crate::watchdog).
 
 use rustix::time::{ClockId, clock_gettime};
 

@@ -9,7 +9,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire};
+use std::sync::atomic::{AtomicU64, Ordering::Acquire};
 use std::time::Instant;
 
 use seawall_core::file::{KeptOut, Slot};
@@ -28,14 +28,15 @@ use crate::parts::ahead::Ahead;
 use crate::parts::crowding::Crowding;
 use crate::parts::files::{FileTable, Managed, reopen};
 use crate::parts::fill::Fill;
-use crate::parts::foreign::Foreign;
 use crate::parts::freeze::Freeze;
 use crate::parts::guards::Guards;
+use crate::parts::held_out::HeldOut;
 use crate::parts::lent::Lent;
 use crate::parts::lifetime::Lifetime;
 use crate::parts::namers::Namers;
 use crate::parts::rebuilding::Rebuilding;
 use crate::parts::refused::Refused;
+use crate::parts::registering::Registering;
 use crate::parts::roots::Roots;
 use crate::parts::spill::Spill;
 use crate::parts::stillness::Stillness;
@@ -190,9 +191,9 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         namers: Namers::default(),
         lifetime: Lifetime::new(keep),
         watch: Watch::new(),
-        registering: Mutex::default(),
+        registering: Registering::default(),
         destaging: Mutex::default(),
-        foreign: Foreign::default(),
+        held_out: HeldOut::default(),
         freeze: Freeze::default(),
         refused: Refused::default(),
         requests: AtomicU64::new(0),
@@ -201,7 +202,6 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         ahead: Ahead::default(),
         rebuilding: Rebuilding::default(),
         spill: Spill::default(),
-        given_up: AtomicBool::new(false),
     })
 }
 

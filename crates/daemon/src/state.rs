@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::os::fd::AsFd;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire};
+use std::sync::atomic::{AtomicU64, Ordering::Acquire};
 
 use seawall_core::pool::Pool;
 use seawall_core::{Engine, Owner};
@@ -15,14 +15,15 @@ use crate::parts::ahead::Ahead;
 use crate::parts::crowding::Crowding;
 use crate::parts::files::{FileTable, Managed, real_sync};
 use crate::parts::fill::Fill;
-use crate::parts::foreign::Foreign;
 use crate::parts::freeze::Freeze;
 use crate::parts::guards::Guards;
+use crate::parts::held_out::HeldOut;
 use crate::parts::lent::Lent;
 use crate::parts::lifetime::Lifetime;
 use crate::parts::namers::Namers;
 use crate::parts::rebuilding::Rebuilding;
 use crate::parts::refused::Refused;
+use crate::parts::registering::Registering;
 use crate::parts::roots::Roots;
 use crate::parts::spill::Spill;
 use crate::parts::stillness::Stillness;
@@ -54,12 +55,12 @@ pub(crate) struct Daemon {
     pub namers: Namers,
     pub lifetime: Lifetime,
     pub watch: Watch,
-    /// Registration, forgetting and closing exclude each other.
-    pub registering: Mutex<()>,
+    /// Whose turn it is to register, to forget or to close.
+    pub registering: Registering,
     /// Destage rounds exclude each other: the retired LSN has one writer.
     pub destaging: Mutex<()>,
-    /// Slots held out of the log because of a foreign writer.
-    pub foreign: Foreign,
+    /// Files held out of the log because of a foreign writer.
+    pub held_out: HeldOut,
     /// What is out of the log for a copy or a snapshot.
     pub freeze: Freeze,
     /// Processes that speak another version.
@@ -76,8 +77,6 @@ pub(crate) struct Daemon {
     pub rebuilding: Rebuilding,
     /// What goes to the area behind the pool.
     pub spill: Spill,
-    /// The image in front of a journal is given up: nobody joins any more.
-    pub given_up: AtomicBool,
 }
 
 impl Daemon {

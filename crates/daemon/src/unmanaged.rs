@@ -5,9 +5,9 @@ use seawall_wire::message::Status;
 /// Why not, as the client hears it.
 pub(crate) struct Unmanaged(pub Status);
 
-/// It is nothing to us.
+/// The file is nothing to us.
 pub(crate) const BYPASS: Unmanaged = Unmanaged(Status::Bypass);
 /// The client asks again later.
 pub(crate) const LATER: Unmanaged = Unmanaged(Status::Later);
-/// It could be, and is not now.
+/// The file could be managed, and is not now.
 pub(crate) const REFUSED: Unmanaged = Unmanaged(Status::Refused);

@@ -1,4 +1,4 @@
-//! Who uses the log.
+//! The processes that use the log.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;

@@ -10,10 +10,9 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use seawall_core::file::Flag;
 use seawall_core::{Engine, reap};
-use seawall_media::locks::lock;
 
 use crate::descriptors::Descriptors;
-use crate::parts::foreign::Case;
+use crate::parts::held_out::Case;
 use crate::parts::lifetime::Lifetime;
 use crate::state::Daemon;
 use crate::{cache, closing, foreign, freeze, guarding, process, users};
@@ -123,17 +122,17 @@ pub(crate) fn bury(daemon: &Daemon, dead: &[u32]) {
 /// back together, or it would stand in the way of a stranger who has another one of them open.
 fn review_foreign(daemon: &Daemon) {
     let now = Instant::now();
-    if !daemon.foreign.has_due(now) {
+    if !daemon.held_out.has_due(now) {
         return;
     }
-    let _alone = lock(&daemon.registering);
-    let cases = daemon.foreign.cases(now);
+    let _alone = daemon.registering.turn();
+    let cases = daemon.held_out.cases(now);
     let stays = |case: &&Case| !case.is_due || is_wanted(daemon, case.slot, case.pid);
     let staying: BTreeSet<u32> = cases.iter().filter(stays).map(|case| case.slot).collect();
     for Case { slot, .. } in cases.into_iter().filter(|case| case.is_due) {
         let waits = || daemon.guards.is_aside(slot) && !daemon.guards.companions(slot).is_disjoint(&staying);
         if staying.contains(&slot) || waits() || !let_back(daemon, slot) {
-            daemon.foreign.wait_on(slot, now);
+            daemon.held_out.wait_on(slot, now);
         }
     }
 }
@@ -147,7 +146,7 @@ fn is_wanted(daemon: &Daemon, slot: u32, pid: u32) -> bool {
 /// False if it must not come back yet.
 fn let_back(daemon: &Daemon, slot: u32) -> bool {
     let Some(file) = daemon.files.get(slot) else {
-        daemon.foreign.forget(slot);
+        daemon.held_out.forget(slot);
         return true;
     };
     if daemon.engine.state(file.reference).has(Flag::FROZEN) {
@@ -157,7 +156,7 @@ fn let_back(daemon: &Daemon, slot: u32) -> bool {
         daemon.log.say_once(&e.to_string(), e.to_string());
         return false;
     }
-    daemon.foreign.forget(slot);
+    daemon.held_out.forget(slot);
     guarding::let_back(daemon, file.reference);
     true
 }

@@ -138,7 +138,8 @@ fn foreign_open(daemon: &Daemon, event: &FanotifyEvent) {
 
 /// True if every write of the file is to go through the log.
 fn is_atomic(daemon: &Daemon, (dev, ino): Inode) -> bool {
-    wait_for_registration(daemon);
+    // A file is watched before it has a slot: an open in between is judged when it has one.
+    daemon.registering.wait();
     daemon.engine.find(dev, ino).is_some_and(|file| daemon.engine.state(file).has(Flag::ATOMIC))
 }
 
@@ -152,14 +153,9 @@ fn judge_afterwards(daemon: &Daemon, event: &FanotifyEvent, inode: Inode) {
     outside::look_for_writers(daemon, inode, &daemon.strangers());
 }
 
-/// A file is watched before it has a slot: an open in between is judged when it has one.
-fn wait_for_registration(daemon: &Daemon) {
-    drop(lock(&daemon.registering));
-}
-
 /// What the stranger is about to see is out of the log, and no guard in its way, if that is one that steps aside.
 fn make_safe(daemon: &Daemon, stat: &Stat, pid: u32) {
-    let _alone = lock(&daemon.registering);
+    let _alone = daemon.registering.turn();
     let inode = (stat.st_dev, stat.st_ino);
     if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
         // Another daemon, or a command, looks for guards: it is to find them.
@@ -180,7 +176,8 @@ fn reports(daemon: &Daemon, inotify: &Inotify, inodes: &Mutex<HashMap<WatchDescr
     while is_called(&daemon.lifetime, inotify) {
         std::thread::sleep(COALESCE);
         let opened = opened(inotify, inodes);
-        wait_for_registration(daemon);
+        // As above: a file that was opened may not have its slot yet.
+        daemon.registering.wait();
         let begin = Instant::now();
         let mut strangers = daemon.strangers();
         let let_off = asleep.look(strangers.iter().copied());

@@ -10,9 +10,9 @@ use super::resize::Resize;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Asked {
-    /// What holds: [`Listed`].
+    /// What holds: [`Listed`](super::Listed).
     List,
-    /// Something else is to hold: [`Listed`].
+    /// Something else is to hold: [`Listed`](super::Listed).
     Set(Wanted),
     /// A part of a file is to be brought: [`Prewarmed`](super::Prewarmed).
     Prewarm(Prewarm),

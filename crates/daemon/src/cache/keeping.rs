@@ -124,7 +124,7 @@ fn leave_if_deserted(daemon: &Daemon, zone: &Zone) {
     if zone.all().is_empty() || !daemon.clients().is_empty() || !users::is_deserted(daemon) {
         return;
     }
-    let _alone = lock(&daemon.registering);
+    let _alone = daemon.registering.turn();
     if users::is_deserted(daemon) {
         leave_all(daemon);
     }

@@ -67,7 +67,7 @@ impl Policies {
         }
     }
 
-    /// All of them.
+    /// All rules.
     pub fn rules(&self) -> Rules {
         lock(&self.rules).clone()
     }

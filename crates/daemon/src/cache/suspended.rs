@@ -59,3 +59,31 @@ impl Suspended {
         now.is_some() && self.0.get(&slot).is_some_and(|stranger| stranger.before == now)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(size: u64) -> Identity {
+        Identity { fs: [7; 16], inode: 3, generation: 1, size, mtime_ns: 5, ctime_ns: 6 }
+    }
+
+    #[test]
+    fn of_several_strangers_the_first_knows_what_the_file_was() {
+        let mut suspended = Suspended::default();
+        suspended.note(4, 100, Some(file(8192)));
+        suspended.note(4, 101, Some(file(0)));
+        assert!(suspended.is_as_before(4, Some(file(8192))));
+        assert!(!suspended.is_as_before(4, Some(file(0))) && !suspended.is_as_before(4, None));
+        assert!(!suspended.is_due(4) && suspended.due().is_empty(), "the open may not be seen yet");
+        suspended.forget(4);
+        assert!(!suspended.is_as_before(4, Some(file(8192))) && !suspended.is_due(4));
+    }
+
+    #[test]
+    fn a_file_of_which_nothing_was_known_is_never_as_before() {
+        let mut suspended = Suspended::default();
+        suspended.note(4, 100, None);
+        assert!(!suspended.is_as_before(4, None) && !suspended.is_as_before(4, Some(file(0))));
+    }
+}

@@ -103,7 +103,7 @@ impl Zone {
         lock(&self.entered).len()
     }
 
-    /// The one in this slot.
+    /// The file in this slot.
     pub(super) fn get(&self, slot: u32) -> Option<Arc<Entered>> {
         lock(&self.entered).get(&slot).cloned()
     }
@@ -113,7 +113,7 @@ impl Zone {
         lock(&self.entered).values().cloned().collect()
     }
 
-    /// The one with this device and inode.
+    /// The file with this device and inode.
     pub(super) fn by_inode(&self, dev: u64, ino: u64) -> Option<Arc<Entered>> {
         lock(&self.entered).values().find(|entered| (entered.dev, entered.ino) == (dev, ino)).cloned()
     }

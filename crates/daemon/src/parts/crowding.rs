@@ -51,3 +51,21 @@ impl Crowding {
         found
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_that_found_nothing_is_not_taken_again_at_once() {
+        let crowding = Crowding::default();
+        assert!(
+            crowding.try_again(|| true) && crowding.try_again(|| true),
+            "a look that found a place may be taken again"
+        );
+        assert!(!crowding.try_again(|| false));
+        assert!(!crowding.try_again(|| panic!("it asks the kernel about every file")));
+        std::thread::sleep(PAUSE);
+        assert!(crowding.try_again(|| true));
+    }
+}

@@ -62,7 +62,7 @@ impl Freeze {
         lock(&self.turn)
     }
 
-    /// True if files of this directory are not to be registered now. The caller holds `registering`.
+    /// True if files of this directory are not to be registered now. The caller has the turn of `registering`.
     pub fn covers(&self, root: &RootEntry) -> bool {
         lock(&self.now).as_ref().is_some_and(|frozen| frozen.covers(root))
     }
@@ -89,5 +89,25 @@ impl Freeze {
     /// It is over.
     pub fn end(&self) {
         lock(&self.now).take();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_one_freeze_at_a_time_and_each_has_a_number_of_its_own() {
+        let freeze = Freeze::default();
+        assert!(freeze.now().is_none());
+        let first = freeze.begin(Some("/data".into()), None).ok().expect("begun");
+        let under_way = freeze.begin(None, None).expect_err("frozen already");
+        assert_eq!((under_way.id(), under_way.directory()), (first, Some(Path::new("/data"))));
+        assert!(!under_way.is_over(), "only a thaw ends it");
+        freeze.end();
+        let second = freeze.begin(None, Some(Duration::ZERO)).ok().expect("begun");
+        assert_ne!(first, second);
+        let now = freeze.now().expect("frozen");
+        assert!(now.is_over() && now.age().1 == Some(Duration::ZERO));
     }
 }

@@ -16,7 +16,7 @@
 //! Invariant: a file that may have a record has its guard up, at the name where the file is (within one look around,
 //! [`Guards::follow`], where a program without Seawall renamed it).
 //!
-//! Everything that changes which guards there are is called with `registering` held.
+//! A caller that changes which guards there are has the turn of `registering`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};

@@ -15,7 +15,7 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// These files, by slot.
 #[derive(Default)]
-pub(crate) struct Foreign(Mutex<HashMap<u32, Held>>);
+pub(crate) struct HeldOut(Mutex<HashMap<u32, Held>>);
 
 struct Held {
     file: FileRef,
@@ -35,7 +35,7 @@ pub(crate) struct Case {
     pub is_due: bool,
 }
 
-impl Foreign {
+impl HeldOut {
     /// True if this one is held.
     pub fn holds(&self, slot: u32) -> bool {
         lock(&self.0).contains_key(&slot)

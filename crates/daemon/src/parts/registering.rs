@@ -1,0 +1,41 @@
+//! Whose turn it is to change which files are managed, and whether anybody may join at all.
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Mutex, MutexGuard};
+
+use seawall_media::locks::lock;
+
+/// Registration, forgetting and closing exclude each other.
+#[derive(Default)]
+pub(crate) struct Registering {
+    turn: Mutex<()>,
+    /// The image in front of a journal is given up: nobody joins any more.
+    given_up: AtomicBool,
+}
+
+impl Registering {
+    /// Until this is dropped nobody else registers, forgets or closes.
+    pub fn turn(&self) -> MutexGuard<'_, ()> {
+        lock(&self.turn)
+    }
+
+    /// Waits for the registration that is under way, if one is.
+    pub fn wait(&self) {
+        drop(self.turn());
+    }
+
+    /// From now on nobody joins. The caller has the [turn](Self::turn).
+    pub fn give_up(&self) {
+        self.given_up.store(true, SeqCst);
+    }
+
+    /// Takes [`Self::give_up`] back.
+    pub fn go_on(&self) {
+        self.given_up.store(false, SeqCst);
+    }
+
+    /// True if nobody joins any more.
+    pub fn is_given_up(&self) -> bool {
+        self.given_up.load(SeqCst)
+    }
+}
