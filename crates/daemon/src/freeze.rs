@@ -82,7 +82,7 @@ pub struct FrozenStatus {
 /// There is nothing to freeze, it is frozen already, or the disk did not take a file: then all is as before.
 pub(crate) fn freeze(daemon: &Daemon, wanted: Wanted) -> Result<(u64, Answered), DaemonError> {
     let _turn = daemon.freeze.turn();
-    let directories = check(daemon, wanted.directory.as_deref())?;
+    let directories = check(&daemon.roots, daemon.engine.shm(), wanted.directory.as_deref())?;
     // What can be done while nobody waits.
     destaging::round(daemon);
     let id = begin(daemon, wanted)?;
@@ -96,19 +96,18 @@ pub(crate) fn freeze(daemon: &Daemon, wanted: Wanted) -> Result<(u64, Answered),
 }
 
 /// The directories that are to be frozen.
-fn check(daemon: &Daemon, directory: Option<&Path>) -> Result<Vec<PathBuf>, DaemonError> {
+fn check(roots: &Roots, shm: &Shm, directory: Option<&Path>) -> Result<Vec<PathBuf>, DaemonError> {
     let wanted = |root: &&RootEntry| {
         directory.is_none_or(|dir| root.data.starts_with(dir) || root.path.starts_with(dir))
     };
-    let roots = daemon.roots.all();
-    let roots: Vec<&RootEntry> = roots.values().filter(wanted).collect();
+    let all = roots.all();
+    let chosen: Vec<&RootEntry> = all.values().filter(wanted).collect();
     let refuse = |path: &Path, why: &str| DaemonError::Directory { path: path.into(), why: why.into() };
-    if let (Some(dir), []) = (directory, roots.as_slice()) {
+    if let (Some(dir), []) = (directory, chosen.as_slice()) {
         return Err(refuse(dir, "nothing of it is in this pool: `seawall status` names the directories"));
     }
-    let shm = daemon.engine.shm();
-    let is_atomic = |root: &&&RootEntry| root.policy == Policy::Atomic && is_used(&daemon.roots, shm, root);
-    if let Some(root) = roots.iter().find(is_atomic) {
+    let is_atomic = |root: &&&RootEntry| root.policy == Policy::Atomic && is_used(roots, shm, root);
+    if let Some(root) = chosen.iter().find(is_atomic) {
         return Err(refuse(
             &root.data,
             "it runs with the policy atomic: out of the log its pages could be torn, which the database may rely on not \
@@ -116,7 +115,7 @@ fn check(daemon: &Daemon, directory: Option<&Path>) -> Result<Vec<PathBuf>, Daem
              innodb_doublewrite = ON), start it with --policy tail, then freeze",
         ));
     }
-    let mut directories: Vec<PathBuf> = roots.into_iter().map(|root| root.data.clone()).collect();
+    let mut directories: Vec<PathBuf> = chosen.into_iter().map(|root| root.data.clone()).collect();
     directories.sort();
     directories.dedup();
     Ok(directories)

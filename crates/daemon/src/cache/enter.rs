@@ -17,6 +17,7 @@ use seawall_core::policy::{self, Manage, decide};
 use seawall_media::locks::lock;
 use seawall_media::magic;
 use seawall_stats::Class;
+use seawall_wire::shm::Shm;
 
 use super::identity::now;
 use super::zone::{Entered, Zone, capacity};
@@ -40,7 +41,7 @@ pub(crate) fn enter(daemon: &Daemon, fd: &OwnedFd) -> Result<CachedFile, Unmanag
         return Err(BYPASS);
     }
     let path = path_of(fd).map_err(|_| BYPASS)?;
-    let (class, policy) = (class_of(daemon, &path)?, zone.policies.of(&path));
+    let (class, policy) = (class_of(daemon.engine.shm(), &daemon.roots, &path)?, zone.policies.of(&path));
     if policy == Policy::None {
         // For now: somebody may think better of it while the file is open.
         return Err(REFUSED);
@@ -80,11 +81,11 @@ fn is_in_memory(fd: &OwnedFd) -> bool {
 }
 
 /// What the database uses it for. Bypass outside of its directories, and for logs: they are written, and read once.
-fn class_of(daemon: &Daemon, path: &Path) -> Result<Class, Unmanaged> {
-    let Some((root, manage)) = decide(daemon.engine.shm(), path.as_os_str().as_bytes()) else {
-        return beside_the_log(&daemon.roots, path).ok_or(BYPASS);
+fn class_of(shm: &Shm, roots: &Roots, path: &Path) -> Result<Class, Unmanaged> {
+    let Some((root, manage)) = decide(shm, path.as_os_str().as_bytes()) else {
+        return beside_the_log(roots, path).ok_or(BYPASS);
     };
-    let root = daemon.roots.get(root).ok_or(BYPASS)?;
+    let root = roots.get(root).ok_or(BYPASS)?;
     let below = path.strip_prefix(&root.path).unwrap_or(path);
     match policy::class(root.preset, below.as_os_str().as_bytes()) {
         Class::Log | Class::BinaryLog if manage != Manage::Bypass => Err(BYPASS),
