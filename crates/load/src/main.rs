@@ -7,10 +7,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
+use cli::output::print;
 use seawall_load::ledger::Verdict;
 use seawall_load::write::verify::{self, Expectation};
 use seawall_load::{etcd, mariadb, pg, redis, sqlite, stream, write};
-use serde::Serialize;
 
 /// Loads that check their own data
 ///
@@ -113,10 +113,4 @@ fn run(command: Command) -> Result<bool> {
 fn judge(verdict: &Verdict) -> Result<bool> {
     print(verdict)?;
     Ok(verdict.is_clean())
-}
-
-/// As JSON.
-pub(crate) fn print(result: &impl Serialize) -> Result<()> {
-    println!("{}", serde_json::to_string_pretty(result)?);
-    Ok(())
 }

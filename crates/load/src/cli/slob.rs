@@ -9,6 +9,7 @@ use seawall_load::slob::{self, CommitMode, Conf, RunOptions};
 use seawall_load::sys;
 use seawall_load::target::TargetOptions;
 
+use super::output::show;
 use super::progress::Shown;
 
 /// The SLOB method
@@ -90,7 +91,7 @@ impl Common {
         let conf = self.conf(&progress)?;
         let report = slob::setup(&self.check.target.target()?, &conf, &self.check.ledger, &progress)?;
         drop(progress);
-        super::show(&report, self.check.json)
+        show(&report, self.check.json)
     }
 
     /// The file's parameters, then those of the command line.
@@ -119,7 +120,7 @@ impl Run {
         let options = RunOptions { commit: self.commit, rate: self.rate, ledger: check.ledger.clone() };
         sys::catch_interrupts();
         let outcome = slob::run(&check.target.target()?, &conf, &options)?;
-        super::show(&outcome, check.json)?;
+        show(&outcome, check.json)?;
         if !self.check_after || !outcome.is_whole() {
             return Ok(outcome.is_whole());
         }
@@ -135,7 +136,7 @@ impl Check {
         let progress = Shown::new();
         let report = slob::check(&self.target.target()?, &self.ledger, &progress)?;
         drop(progress);
-        super::show(&report, self.json)?;
+        show(&report, self.json)?;
         Ok(report.is_clean())
     }
 }

@@ -8,6 +8,7 @@ use seawall_load::sys;
 use seawall_load::target::TargetOptions;
 use seawall_load::tprocc::{self, RunOptions, SetupOptions};
 
+use super::output::show;
 use super::progress::Shown;
 
 /// A TPROC-C-like mix: no figure from it is a result of TPC-C
@@ -86,7 +87,7 @@ impl Setup {
         let (target, ledger) = (self.common.target.target()?, &self.common.ledger);
         let report = tprocc::setup(&target, &self.options, ledger, &progress)?;
         drop(progress);
-        super::show(&report, self.common.json)
+        show(&report, self.common.json)
     }
 }
 
@@ -102,7 +103,7 @@ impl Run {
         };
         sys::catch_interrupts();
         let outcome = tprocc::run(&self.common.target.target()?, &options)?;
-        super::show(&outcome, self.common.json)?;
+        show(&outcome, self.common.json)?;
         if self.no_check || !outcome.is_whole() {
             return Ok(outcome.is_whole());
         }
@@ -115,7 +116,7 @@ impl Common {
         let progress = Shown::new();
         let report = tprocc::check(&self.target.target()?, &self.ledger, &progress)?;
         drop(progress);
-        super::show(&report, json)?;
+        show(&report, json)?;
         Ok(report.is_clean())
     }
 

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::Args;
 
-use super::{Connection, prefix_of};
+use super::connection::Connection;
+use super::keys::prefix_of;
 use crate::ledger::{self, Entry, Verdict};
 
 /// Pairs in one reply.

@@ -1,12 +1,47 @@
 //! The etcd ledger load.
 
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result, anyhow};
+use clap::Args;
+use serde::{Deserialize, Serialize};
 
-use super::{Connection, Options, Report, key_of, prefix_of, value_of};
+use super::connection::Connection;
+use super::keys::{key_of, prefix_of, value_of};
 use crate::ledger::{Entry, Writer};
+
+/// Options of `seawall-load ledger-etcd`.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// Where the server takes clients: `127.0.0.1:2379`
+    #[arg(long)]
+    pub connect: String,
+    /// Connections, each with its own sequence
+    #[arg(long, default_value_t = 4)]
+    pub clients: u32,
+    /// End after this many seconds
+    #[arg(long, default_value_t = 5.0)]
+    pub seconds: f64,
+    /// Bytes of a value
+    #[arg(long, default_value_t = 256)]
+    pub bytes: usize,
+    /// Note each acknowledged put in this file
+    #[arg(long)]
+    pub ledger: Option<PathBuf>,
+}
+
+/// The result of one run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Puts the server acknowledged.
+    pub acknowledged: u64,
+    /// From the first to the last.
+    pub seconds: f64,
+    /// Clients whose connection broke, with what they were told: expected when the server is killed.
+    pub disconnects: Vec<String>,
+}
 
 /// How a client ended.
 struct ClientEnd {

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::Figures;
+use super::figures::Figures;
 
 /// From `fillrandom : 35.1 micros/op 28465 ops/sec 1.0 seconds 28465 operations; …`, and the percentiles of
 /// `--histogram`.

@@ -5,6 +5,7 @@
 //! failed at has no figures, only an error.
 
 mod db_bench;
+mod figures;
 mod pgbench;
 mod redis_benchmark;
 mod sysbench;
@@ -13,8 +14,8 @@ use std::env;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use serde::{Deserialize, Serialize};
 
+pub use figures::Figures;
 pub use pgbench::latencies as pgbench_latencies;
 
 /// A load generator.
@@ -28,21 +29,6 @@ pub enum Tool {
     RedisBenchmark,
     /// RocksDB's own, one benchmark at a time. With `--histogram` for percentiles.
     DbBench,
-}
-
-/// What a run came to. Percentiles that the tool does not tell are absent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "quantile and unit")]
-pub struct Figures {
-    /// Transactions, requests or operations a second.
-    pub per_second: f64,
-    /// How many there were.
-    pub operations: Option<u64>,
-    pub mean_us: Option<f64>,
-    pub p50_us: Option<f64>,
-    pub p99_us: Option<f64>,
-    pub p999_us: Option<f64>,
-    pub max_us: Option<f64>,
 }
 
 impl Tool {
@@ -89,14 +75,6 @@ impl Tool {
 pub fn find_in_path(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|dir| dir.join(program)).find(|p| p.is_file())
-}
-
-/// The number behind `name` on a line that begins with it.
-fn number_after<T: std::str::FromStr>(said: &str, name: &str) -> Option<T> {
-    let rest = said.lines().find_map(|line| line.trim_start().strip_prefix(name))?;
-    let rest = rest.trim_start();
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-    rest[..end].trim_end_matches('.').parse().ok()
 }
 
 #[cfg(test)]

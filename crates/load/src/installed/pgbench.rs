@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Figures, number_after};
+use super::figures::{Figures, number_after};
 use crate::latency::{Recorder, Summary};
 
 /// The summary.

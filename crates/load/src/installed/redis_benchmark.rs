@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::Figures;
+use super::figures::Figures;
 
 /// The first command's line.
 pub fn read(said: &str) -> Result<Figures> {

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Figures, number_after};
+use super::figures::{Figures, number_after};
 
 /// The summary, and the histogram if there is one.
 pub fn read(said: &str) -> Result<Figures> {

@@ -1,12 +1,24 @@
 //! Compares the ledger with MariaDB's table, and has MariaDB check every row and index.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use clap::Args;
 
-use super::{CheckOptions, DATABASE, TABLES, client};
+use super::client::{DATABASE, TABLES, client};
 use crate::ledger::{self, Entry, Verdict};
+
+/// Options of `seawall-load check-mariadb`.
+#[derive(Clone, Debug, Args)]
+pub struct CheckOptions {
+    /// Where the server listens, as its user root
+    #[arg(long)]
+    pub socket: PathBuf,
+    /// The ledger its load wrote
+    #[arg(long)]
+    pub ledger: PathBuf,
+}
 
 /// Every ledger line must be in the database, and the database must be sound.
 pub fn check(options: &CheckOptions) -> Result<Verdict> {

@@ -1,14 +1,43 @@
 //! The MariaDB ledger load.
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use clap::Args;
+use serde::{Deserialize, Serialize};
 
-use super::{DATABASE, Options, Report, client};
+use super::client::{DATABASE, client};
 use crate::ledger::{Entry, Writer};
+
+/// Options of `seawall-load ledger-mariadb`.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// Where the server listens, as its user root
+    #[arg(long)]
+    pub socket: PathBuf,
+    /// Connections, each with its own sequence
+    #[arg(long, default_value_t = 4)]
+    pub clients: i32,
+    /// End after this many seconds
+    #[arg(long, default_value_t = 5.0)]
+    pub seconds: f64,
+    /// Note each acknowledged commit in this file
+    #[arg(long)]
+    pub ledger: PathBuf,
+}
+
+/// The result of one run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Commits the server acknowledged.
+    pub acknowledged: u64,
+    /// Clients that ended before their time: expected when the server is killed.
+    pub disconnects: u64,
+}
 
 const ACCOUNTS: i64 = 1000;
 

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use super::{Connection, Reply, count_of, set_of};
+use super::connection::{Connection, Reply};
+use super::keys::{count_of, set_of};
 use crate::ledger::{self, Entry, Verdict};
 
 /// Options of `seawall-load check-redis`.

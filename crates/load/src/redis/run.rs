@@ -1,12 +1,42 @@
 //! The Redis ledger load.
 
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result, anyhow};
+use clap::Args;
+use serde::{Deserialize, Serialize};
 
-use super::{Connection, Options, Report, count_of, set_of};
+use super::connection::Connection;
+use super::keys::{count_of, set_of};
 use crate::ledger::{Entry, Writer};
+
+/// Options of `seawall-load ledger-redis`.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// The server's socket
+    #[arg(long)]
+    pub socket: PathBuf,
+    /// Connections, each with its own sequence
+    #[arg(long, default_value_t = 4)]
+    pub clients: u32,
+    /// End after this many seconds
+    #[arg(long, default_value_t = 5.0)]
+    pub seconds: f64,
+    /// Note each acknowledged transaction in this file
+    #[arg(long)]
+    pub ledger: PathBuf,
+}
+
+/// The result of one run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Transactions the server acknowledged.
+    pub acknowledged: u64,
+    /// Clients whose connection broke, with what they were told: expected when the server is killed.
+    pub disconnects: Vec<String>,
+}
 
 /// How a client ended.
 struct ClientEnd {

@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use self::table::TableCheck;
 use super::ledger::Sums;
-use super::store::{self, Keeper, Loaded, Table};
+use super::store::{Keeper, Loaded, Table};
+use super::targets;
 use crate::progress::Progress;
 use crate::target::Target;
 
@@ -63,7 +64,7 @@ impl CheckReport {
 
 /// Checks the tables of the last setup against the ledger that it began.
 pub fn check(target: &Target, ledger: &Path, progress: &dyn Progress) -> Result<CheckReport> {
-    let database = store::open(target);
+    let database = targets::open(target);
     let mut keeper = database.keeper()?;
     let Some(loaded) = keeper.loaded()? else { bail!("the tables are not loaded: `setup` makes them") };
     let mut sums = Sums::read(ledger, loaded.setup, loaded.rows)?;

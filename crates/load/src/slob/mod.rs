@@ -18,6 +18,7 @@ pub mod pick;
 pub mod stamp;
 
 mod check;
+mod commit;
 mod layout;
 mod mariadb;
 mod postgres;
@@ -25,27 +26,13 @@ mod run;
 mod setup;
 mod sqlite;
 mod store;
+mod targets;
 mod text;
 
-use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
-
 pub use check::{CheckReport, check};
+pub use commit::CommitMode;
 pub use conf::{Conf, RedoStress, Size};
 pub use layout::Layout;
 pub use outcome::Outcome;
 pub use run::{RunOptions, run};
 pub use setup::{SetupReport, setup};
-
-/// When a session waits until what it committed is durable.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CommitMode {
-    /// After each operation, as applications do.
-    #[default]
-    PerOperation,
-    /// Each operation commits and nobody waits; one wait when the session ends, as SLOB in PL/SQL does
-    Asynchronous,
-    /// Everything a session does is one transaction, as pgio does
-    OneTransaction,
-}

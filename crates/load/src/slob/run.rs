@@ -13,7 +13,8 @@ use anyhow::{Result, anyhow, bail, ensure};
 use self::session::{Plan, Worked, Worker};
 use super::ledger;
 use super::outcome::{Outcome, RowCounts};
-use super::store::{self, Database, Keeper, Loaded};
+use super::store::{Database, Keeper, Loaded};
+use super::targets;
 use super::{CommitMode, Conf, Layout};
 use crate::counters::Counters;
 use crate::latency::Recorder;
@@ -36,7 +37,7 @@ pub struct RunOptions {
 /// error; only what keeps the run from beginning is an error of this function.
 pub fn run(target: &Target, conf: &Conf, options: &RunOptions) -> Result<Outcome> {
     ensure_possible(target, conf, options)?;
-    let database = store::open(target);
+    let database = targets::open(target);
     let mut keeper = database.keeper()?;
     let version = keeper.version()?;
     let layout = Layout::new(conf, keeper.block_bytes()?)?;

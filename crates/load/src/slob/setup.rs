@@ -9,7 +9,8 @@ use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 
 use super::ledger;
-use super::store::{self, Database, Keeper, Loaded, Table};
+use super::store::{Database, Keeper, Loaded, Table};
+use super::targets;
 use super::{Conf, Layout};
 use crate::progress::Progress;
 use crate::random::{Random, Shuffled};
@@ -39,7 +40,7 @@ pub fn setup(target: &Target, conf: &Conf, ledger: &Path, progress: &dyn Progres
         bail!("{why}");
     }
     let started = Instant::now();
-    let database = store::open(target);
+    let database = targets::open(target);
     let mut keeper = database.keeper()?;
     let layout = Layout::new(conf, keeper.block_bytes()?)?;
     keeper.create(conf.schemas)?;

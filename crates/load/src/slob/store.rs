@@ -7,7 +7,6 @@ use super::stamp::COLUMNS;
 use super::{CommitMode, RedoStress};
 use crate::counters::Counters;
 use crate::failure::Failure;
-use crate::target::Target;
 
 /// One of a schema's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,13 +116,4 @@ pub trait Keeper: Send {
     fn blocks(&mut self, schema: u32) -> Result<Option<u64>>;
     /// What the database's own checker finds wrong.
     fn integrity(&mut self, schemas: u32) -> Result<Vec<String>>;
-}
-
-/// The implementation for a target.
-pub fn open(target: &Target) -> Box<dyn Database + '_> {
-    match target {
-        Target::Postgres(connect) => Box::new(super::postgres::Postgres { connect }),
-        Target::Mariadb(server) => Box::new(super::mariadb::Mariadb { server }),
-        Target::Sqlite(file) => Box::new(super::sqlite::Sqlite { file }),
-    }
 }

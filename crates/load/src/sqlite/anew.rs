@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Options, schema};
+use super::options::Options;
+use super::schema;
 use crate::latency::Recorder;
 
 /// Others' locks are waited for so long: there are none.

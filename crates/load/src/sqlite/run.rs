@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{Options, Report, anew, schema};
+use super::options::{Options, Report};
+use super::{anew, schema};
 use crate::block::mix;
 use crate::latency::Recorder;
 use crate::ledger::{Entry, Writer};

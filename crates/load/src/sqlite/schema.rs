@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use rusqlite::Connection;
 
-use super::{JournalMode, Options, Synchronous};
+use super::options::{JournalMode, Options, Synchronous};
 use crate::block::mix;
 
 const TABLES: &str = "

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use self::conditions::CONDITIONS;
 use super::ledger::Acknowledged;
-use super::store::{self, Keeper};
+use super::store::Keeper;
+use super::targets;
 use crate::progress::Progress;
 use crate::target::Target;
 
@@ -60,7 +61,7 @@ impl CheckReport {
 
 /// Checks the tables of the last setup, and the ledger that it began.
 pub fn check(target: &Target, ledger: &Path, progress: &dyn Progress) -> Result<CheckReport> {
-    let database = store::open(target)?;
+    let database = targets::open(target)?;
     let mut keeper = database.keeper()?;
     let loaded = keeper.loaded()?.context("the tables are not loaded: `setup` makes them")?;
     let acknowledged = Acknowledged::read(ledger, loaded.setup)?;

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::rows::{Rows, Table, Value};
 use super::ledger;
-use super::store::{self, Database, Keeper, Loaded};
+use super::store::{Database, Keeper, Loaded};
+use super::targets;
 use super::{DISTRICTS, Scale};
 use crate::progress::Progress;
 use crate::random::Random;
@@ -61,7 +62,7 @@ pub fn setup(
     let scale = Scale { warehouses, items, customers };
     ensure!(warehouses > 0 && items > 0 && customers > 9 && loaders > 0, "too little to load");
     let started = Instant::now();
-    let database = store::open(target)?;
+    let database = targets::open(target)?;
     let mut keeper = database.keeper()?;
     keeper.create()?;
     let setup = Random::fresh_seed() | 1;

@@ -12,7 +12,8 @@ use anyhow::{Context, Result, anyhow, ensure};
 use self::user::{Flags, User, Worked};
 use super::ledger;
 use super::outcome::{KindOutcome, Outcome};
-use super::store::{self, Database, Keeper, Loaded};
+use super::store::{Database, Keeper, Loaded};
+use super::targets;
 use crate::counters::Counters;
 use crate::latency::Recorder;
 use crate::pace::{Limit, OpenLoop, Pace, interruption};
@@ -42,7 +43,7 @@ pub fn run(target: &Target, options: &RunOptions) -> Result<Outcome> {
     ensure!(options.users > 0 && options.seconds > 0.0 && options.rampup >= 0.0, "nobody would do anything");
     ensure!(options.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite()), "a rate is above 0");
     ensure!(options.rate.is_none() || !options.keying, "keying and a rate exclude each other");
-    let database = store::open(target)?;
+    let database = targets::open(target)?;
     let mut keeper = database.keeper()?;
     let loaded = keeper.loaded()?.context("the tables are not loaded: run `setup` first")?;
     let ledger = ledger::Writer::open(&options.ledger, loaded.setup)?;

@@ -1,13 +1,12 @@
 //! What the mix needs of a database.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use super::Scale;
 use super::input::Transaction;
 use super::load::Rows;
 use crate::counters::Counters;
 use crate::failure::Failure;
-use crate::target::Target;
 
 /// What a transaction that was committed says (but the third, which was rolled back as it should be).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,15 +64,4 @@ pub trait Keeper: Send {
     fn numbers(&mut self, sql: &str) -> Result<Vec<Vec<u64>>>;
     /// What the database's own checker finds wrong.
     fn integrity(&mut self) -> Result<Vec<String>>;
-}
-
-/// The implementation for a target.
-pub fn open(target: &Target) -> Result<Box<dyn Database + '_>> {
-    match target {
-        Target::Postgres(connect) => Ok(Box::new(super::postgres::Postgres { connect })),
-        Target::Mariadb(server) => Ok(Box::new(super::mariadb::Mariadb { server })),
-        Target::Sqlite(_) => {
-            bail!("the TPROC-C-like mix runs on PostgreSQL and MariaDB: SQLite has no procedures")
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use rusqlite::Connection;
 
-use super::{LOADED, WAITS, index_name, table_name};
+use super::names::{LOADED, WAITS, index_name, table_name};
 use crate::counters::Counters;
 use crate::slob::stamp::{COLUMNS, Stamp};
 use crate::slob::store::{Keeper, Loaded, Row, Table};

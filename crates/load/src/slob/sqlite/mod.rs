@@ -4,6 +4,7 @@
 //! There is one writer at a time: sessions that update wait for each other.
 
 mod keeper;
+mod names;
 mod session;
 
 use std::time::Duration;
@@ -11,15 +12,11 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use rusqlite::Connection;
 
-use super::store::{Database, Keeper, Session, Table, schema_name};
+use super::store::{Database, Keeper, Session};
 use super::{CommitMode, RedoStress};
 use crate::failure::Failure;
 use crate::target::SqliteFile;
 
-/// The table of what belongs to no schema.
-const LOADED: &str = "seawall_slob_loaded";
-/// What is written to wait for everything before it.
-const WAITS: &str = "seawall_slob_waits";
 /// A writer's turn comes sooner.
 const BUSY_LIMIT: Duration = Duration::from_secs(60);
 
@@ -48,14 +45,4 @@ impl Database for Sqlite<'_> {
     fn loaders_max(&self) -> u32 {
         1
     }
-}
-
-/// A table's name.
-fn table_name(schema: u32, table: Table) -> String {
-    format!("{}_{}", schema_name(schema), table.name())
-}
-
-/// The name of the index on `custid`.
-fn index_name(schema: u32) -> String {
-    format!("{}_custid", schema_name(schema))
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use anyhow::anyhow;
 use rusqlite::{Connection, params_from_iter};
 
-use super::{WAITS, index_name, table_name};
+use super::names::{WAITS, index_name, table_name};
 use crate::failure::Failure;
 use crate::slob::pick::Rows;
 use crate::slob::stamp::COLUMNS;
