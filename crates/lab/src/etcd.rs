@@ -10,8 +10,9 @@ use anyhow::{Context, Result, bail};
 use seawall_load::etcd::Connection;
 
 use crate::lab::Lab;
+use crate::launch;
 use crate::process::{self, Running, start_captured};
-use crate::side::{self, Preset, Side};
+use crate::side::{Preset, Side};
 use crate::tools::find_in_path;
 
 const UNSAFE: &str = "--unsafe-no-fsync";
@@ -64,7 +65,7 @@ impl Server {
         if side == Side::Unsafe {
             args.push(UNSAFE.to_owned());
         }
-        let mut command = side::command(lab, side, Preset::Etcd, data, &program, args)?;
+        let mut command = launch::command(lab, side, Preset::Etcd, data, &program, args)?;
         // On a processor that it does not know etcd asks for this.
         command.env("ETCD_UNSUPPORTED_ARCH", std::env::consts::ARCH);
         let server = start_captured(command, "etcd", libc::SIGTERM)?;

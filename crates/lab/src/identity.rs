@@ -3,7 +3,7 @@
 //! PostgreSQL refuses root. On a machine where we are root, everything measured (on every side, the
 //! raw writes too) runs as the distribution's `postgres` user; otherwise as ourselves.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::fs;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -51,6 +51,20 @@ impl Identity {
         if let Some((uid, gid)) = self.other {
             command.uid(uid).gid(gid);
         }
+    }
+
+    /// A command as this user, without variables that would steer databases or loaders.
+    pub fn command(&self, program: &OsStr) -> Command {
+        let mut command = Command::new(program);
+        for (name, _) in std::env::vars_os() {
+            let steering = name.as_encoded_bytes().starts_with(b"PG") || name == "LD_PRELOAD";
+            if steering {
+                command.env_remove(name);
+            }
+        }
+        command.env("LC_ALL", "C").current_dir("/");
+        self.apply(&mut command);
+        command
     }
 
     /// Gives a file or directory to this user.

@@ -9,7 +9,6 @@ use anyhow::{Context, Result};
 use crate::cli::Common;
 use crate::identity::Identity;
 use crate::machine::Machine;
-use crate::mount;
 use crate::pool::Pool;
 use crate::progress::Progress;
 use crate::side::Side;
@@ -62,7 +61,7 @@ impl Lab {
 
     /// A command as the databases' user, in the work directory, in a plain environment.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
-        let mut command = plain_command(&self.identity, program.as_ref());
+        let mut command = self.identity.command(program.as_ref());
         command.current_dir(self.work.path());
         command
     }
@@ -76,12 +75,12 @@ impl Lab {
 
     /// A directory for data of a side, not created: on the mount's side it is below the mountpoint.
     pub fn data(&self, side: Side, name: &str) -> PathBuf {
-        if side == Side::Mount { mount::place(self).join(name) } else { self.work.data(name) }
+        if side == Side::Mount { self.work.mountpoint().join(name) } else { self.work.data(name) }
     }
 
     /// Creates an empty directory for data of the measured user.
     pub fn fresh_dir(&self, path: &Path) -> Result<()> {
-        if path == mount::place(self) {
+        if path == self.work.mountpoint() {
             return Ok(()); // whoever mounts begins with an empty one
         }
         if path.exists() {
@@ -97,18 +96,4 @@ fn ensure_writable(out: &Path) -> Result<()> {
     let tried = std::fs::create_dir_all(out).and_then(|()| std::fs::write(&probe, ""));
     let _ = std::fs::remove_file(&probe);
     tried.with_context(|| format!("results cannot be written to {}: choose another --out", out.display()))
-}
-
-/// A command as `identity`, without variables that would steer databases or loaders.
-pub fn plain_command(identity: &Identity, program: &OsStr) -> Command {
-    let mut command = Command::new(program);
-    for (name, _) in std::env::vars_os() {
-        let steering = name.as_encoded_bytes().starts_with(b"PG") || name == "LD_PRELOAD";
-        if steering {
-            command.env_remove(name);
-        }
-    }
-    command.env("LC_ALL", "C").current_dir("/");
-    identity.apply(&mut command);
-    command
 }

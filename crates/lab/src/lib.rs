@@ -2,7 +2,7 @@
 //!
 //! The demo and the benchmarks run the same programs on several sides (the bare file system, Seawall, an
 //! unsafe upper bound) in one run, interleaved, and print medians with their spread and the medium's honest
-//! name beside every figure. [`side`] is what differs between sides, and the only thing that does.
+//! name beside every figure. [`launch`] is what differs between sides, and the only thing that does.
 //! [`crash`] kills databases at full load and proves from an outside ledger what is left; the tests use it
 //! too, which is why this is a library.
 
@@ -25,6 +25,7 @@ pub mod identity;
 pub mod installed;
 pub mod interval;
 pub mod lab;
+pub mod launch;
 pub mod machine;
 pub mod mariadb;
 pub mod mount;

@@ -26,7 +26,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// Where the lab's mount is: data of the mount's side is below.
 pub fn place(lab: &Lab) -> PathBuf {
-    lab.work.data("mount")
+    lab.work.mountpoint()
 }
 
 /// A mount; dropping it unmounts.

@@ -9,7 +9,6 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::identity::Identity;
-use crate::lab::plain_command;
 use crate::process::{self, run};
 use crate::tools::Tools;
 
@@ -136,7 +135,7 @@ impl Pool {
 
     /// A `seawall` command.
     pub fn seawall(&self) -> Command {
-        let mut command = plain_command(&self.identity, self.tools.seawall.as_os_str());
+        let mut command = self.identity.command(self.tools.seawall.as_os_str());
         if let Some(preload) = &self.tools.preload {
             command.env("SEAWALL_PRELOAD", preload);
         }

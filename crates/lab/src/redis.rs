@@ -8,8 +8,9 @@ use anyhow::{Context, Result, bail};
 use seawall_load::redis::Connection;
 
 use crate::lab::Lab;
+use crate::launch;
 use crate::process::{self, Running, start_captured};
-use crate::side::{self, Preset, Side};
+use crate::side::{Preset, Side};
 use crate::tools::find_in_path;
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -67,7 +68,7 @@ impl Server {
             Fsync::Always => "always",
             Fsync::No => "no",
         };
-        let mut command = side::command(lab, side, Preset::Redis, data, &program, SETTINGS)?;
+        let mut command = launch::command(lab, side, Preset::Redis, data, &program, SETTINGS)?;
         place(&mut command, lab, side.name(), data);
         command.args(["--appendfsync", fsync]);
         Self::launch(lab, side.name(), command)

@@ -1,15 +1,6 @@
-//! The sides of a comparison. What differs between them is decided here and nowhere else.
+//! The sides of a comparison, the presets, and the order in which sides take turns.
 
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
-use std::process::Command;
-
-use anyhow::Result;
 use serde::{Deserialize, Serialize};
-
-use crate::lab::Lab;
-use crate::pool::Pool;
-use crate::tools::eatmydata_library;
 
 /// One side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -120,39 +111,6 @@ impl Preset {
             _ => "tail",
         }
     }
-}
-
-/// The program to run, as this side runs it.
-pub fn command<S: AsRef<OsStr>>(
-    lab: &Lab,
-    side: Side,
-    preset: Preset,
-    data: &Path,
-    program: &Path,
-    args: impl IntoIterator<Item = S>,
-) -> Result<Command> {
-    let args: Vec<OsString> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
-    let mut command = match side {
-        Side::Fs | Side::Mount | Side::Unsafe | Side::Control => lab.command(program),
-        Side::Eatmydata => {
-            let mut command = lab.command(program);
-            command.env("LD_PRELOAD", eatmydata_library()?);
-            command
-        }
-        Side::Seawall => under(lab, &lab.pool, (preset.name(), preset.policy()), data, program),
-    };
-    command.args(args);
-    Ok(command)
-}
-
-/// The program to run under `seawall run` on a pool, by preset and policy; its arguments follow.
-pub fn under(lab: &Lab, pool: &Pool, (preset, policy): (&str, &str), data: &Path, program: &Path) -> Command {
-    let mut command = pool.seawall();
-    command.current_dir(lab.work.path());
-    command.args(["run", "--quiet", "--preset", preset, "--policy", policy]).args(pool.by_name());
-    command.args(pool.run_options());
-    command.arg("--pool").arg(pool.path()).arg("--data").arg(data).arg("--").arg(program);
-    command
 }
 
 #[cfg(test)]

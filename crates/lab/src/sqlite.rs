@@ -10,8 +10,9 @@ use seawall_load::sqlite::{JournalMode, Report};
 
 use crate::compare::slices;
 use crate::lab::Lab;
+use crate::launch;
 use crate::process::run;
-use crate::side::{self, Preset, Side};
+use crate::side::{Preset, Side};
 
 /// One run's shape.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +76,7 @@ pub fn load(lab: &Lab, side: Side, shape: Shape, ledger: Option<&Path>) -> Resul
     if let Some(ledger) = ledger {
         args.extend(["--ledger".into(), ledger.into()]);
     }
-    side::command(lab, side, Preset::Sqlite, &dir, &lab.tools.load, args)
+    launch::command(lab, side, Preset::Sqlite, &dir, &lab.tools.load, args)
 }
 
 /// The load's arguments.

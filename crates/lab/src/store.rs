@@ -7,8 +7,9 @@ use anyhow::{Result, ensure};
 use seawall_load::store::{SETTINGS, Store};
 
 use crate::lab::Lab;
+use crate::launch;
 use crate::process::run;
-use crate::side::{self, Preset, Side};
+use crate::side::{Preset, Side};
 
 /// A store's program, built.
 pub struct Program {
@@ -32,7 +33,7 @@ impl Program {
             Store::Lmdb => Preset::Lmdb,
         };
         let all = [data.as_os_str()].into_iter().chain(args.iter().map(AsRef::as_ref));
-        let mut command = side::command(lab, side, preset, data, &self.path, all)?;
+        let mut command = launch::command(lab, side, preset, data, &self.path, all)?;
         command.env(SETTINGS, self.settings);
         Ok(command)
     }

@@ -59,6 +59,11 @@ impl WorkDir {
         &self.path
     }
 
+    /// Where the lab's mount is, not created.
+    pub fn mountpoint(&self) -> PathBuf {
+        self.data("mount")
+    }
+
     /// A directory for one side's data, not created.
     pub fn data(&self, name: &str) -> PathBuf {
         self.path.join("data").join(name)

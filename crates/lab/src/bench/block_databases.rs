@@ -21,9 +21,10 @@ use super::{Fields, Scope, SectionResult, databases};
 use crate::compare::{self, Three, Turns};
 use crate::installed::{random_puts, read};
 use crate::lab::Lab;
+use crate::launch;
 use crate::pg::{self, Bench, Cluster, Template, Test};
 use crate::process;
-use crate::side::{self, Preset, Side};
+use crate::side::{Preset, Side};
 use crate::spread::Spread;
 use crate::sqlite;
 use crate::table::short;
@@ -193,7 +194,7 @@ impl<'a> Scene<'a> {
         let command = |n: u32| {
             let shape = sqlite::Shape { journal: JournalMode::Wal, seconds: self.seconds as f64 };
             let args = sqlite::arguments(&place(n), side, shape);
-            side::command(self.lab, side, Preset::Sqlite, &dir, &self.lab.tools.load, args)
+            launch::command(self.lab, side, Preset::Sqlite, &dir, &self.lab.tools.load, args)
         };
         let said = together("the SQLite load", (0..PROGRAMS).map(command))?;
         let mut all = Run { per_second: 0.0, commits: 0 };
@@ -211,7 +212,7 @@ impl<'a> Scene<'a> {
         self.lab.fresh_dir(&dir)?;
         let command = |n: u32| {
             let args = random_puts(&dir.join(n.to_string()), 1, self.seconds, !side.is_unsafe());
-            side::command(self.lab, side, Preset::Rocksdb, &dir, &self.db_bench, args)
+            launch::command(self.lab, side, Preset::Rocksdb, &dir, &self.db_bench, args)
         };
         let said = together("db_bench", (0..PROGRAMS).map(command))?;
         let mut all = Run { per_second: 0.0, commits: 0 };

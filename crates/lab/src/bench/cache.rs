@@ -13,9 +13,10 @@ use seawall_load::write;
 use super::{Fields, Scope, SectionResult};
 use crate::compare::{Work, in_turns, ratios};
 use crate::lab::Lab;
+use crate::launch::under;
 use crate::pool::Pool;
 use crate::process::run as run_process;
-use crate::side::{Preset, order, under};
+use crate::side::{Preset, order};
 use crate::spread::Spread;
 use crate::table::{self, short};
 

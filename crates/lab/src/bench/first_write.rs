@@ -13,10 +13,11 @@ use super::runs::Runs;
 use super::{Fields, Scope, SectionResult};
 use crate::identity::Identity;
 use crate::lab::Lab;
+use crate::launch::under;
 use crate::mount::Mount;
 use crate::pool::Pool;
 use crate::process::run as run_process;
-use crate::side::{Preset, Side, order, under};
+use crate::side::{Preset, Side, order};
 use crate::spread::Spread;
 use crate::table::{self, short};
 

@@ -19,8 +19,9 @@ use super::late;
 use super::measure::run_load;
 use super::{Fields, Scope, SectionResult};
 use crate::lab::Lab;
+use crate::launch;
 use crate::process;
-use crate::side::{self, Preset, Side};
+use crate::side::{Preset, Side};
 use crate::spread::Spread;
 use crate::table::{self, short};
 
@@ -99,7 +100,7 @@ fn one(lab: &Lab, (side, disturbed): (Side, bool), scope: Scope, round: usize) -
         dir = dir.display()
     );
     lab.settle()?;
-    let command = side::command(lab, side, Preset::Sqlite, &dir, Path::new("/bin/sh"), ["-c", &script])?;
+    let command = launch::command(lab, side, Preset::Sqlite, &dir, Path::new("/bin/sh"), ["-c", &script])?;
     let (done, late) = late::beside(|| beside_stops(&dir, disturbed, command));
     done.with_context(|| what.clone())?;
     let reports: Vec<Report> = (STOPPED..WRITERS).map(|i| report(&dir, i)).collect::<Result<_>>()?;

@@ -14,8 +14,9 @@ use seawall_load::write::{Pattern, Report};
 
 use super::Fields;
 use crate::lab::Lab;
+use crate::launch;
 use crate::process::run as run_process;
-use crate::side::{self, Preset, Side};
+use crate::side::{Preset, Side};
 use crate::spread::Spread;
 use crate::table::short;
 
@@ -110,7 +111,7 @@ pub fn measure_around(
     }
     args.extend(limits.iter().flat_map(|(limit, value)| [limit.into(), value.into()]));
     lab.settle()?;
-    let command = side::command(lab, side, Preset::Sqlite, &dir, &lab.tools.load, args)?;
+    let command = launch::command(lab, side, Preset::Sqlite, &dir, &lab.tools.load, args)?;
     let before = log_end(lab, side)?;
     let json = run(command).with_context(|| what.clone())?;
     let report: Report = serde_json::from_slice(&json).context("the write load's report")?;

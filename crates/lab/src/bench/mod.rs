@@ -23,6 +23,7 @@ mod mount;
 mod page;
 mod placed;
 mod runs;
+mod scope;
 mod slow_disk;
 pub mod snap;
 mod spill;
@@ -43,6 +44,7 @@ use crate::progress::Progress;
 use fields::Fields;
 pub use measure::word;
 pub use page::write as write_page;
+use scope::{Scope, SectionResult};
 
 /// Everything measured, as written to `bench.json`.
 #[derive(Serialize)]
@@ -59,18 +61,6 @@ struct Results {
     #[serde(flatten)]
     sections: Fields<Vec<Fields>>,
 }
-
-/// What a section needs to know about the run.
-#[derive(Clone, Copy)]
-struct Scope {
-    quick: bool,
-    rounds: usize,
-    /// The pool's size in bytes.
-    pool: u64,
-}
-
-/// A section's rows and its table.
-type SectionResult = (Vec<Fields>, String);
 
 /// What the bench knows of a section before it runs it.
 struct Part {

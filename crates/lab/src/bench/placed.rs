@@ -9,9 +9,10 @@ use seawall_load::write::{Pattern, Report};
 
 use super::measure::word;
 use crate::lab::Lab;
+use crate::launch::under;
 use crate::pool::Pool;
 use crate::process::run;
-use crate::side::{Preset, under};
+use crate::side::Preset;
 
 /// A WAL-like name: the preset logs such a file from its first write on.
 const NAME: &str = "load.db-wal";

@@ -12,9 +12,10 @@ use super::{Fields, Scope, SectionResult, databases};
 use crate::compare::{self, Three, Turns};
 use crate::installed::{Sets, random_puts, read};
 use crate::lab::Lab;
+use crate::launch;
 use crate::process::run;
 use crate::redis::{Fsync, Server};
-use crate::side::{self, Preset, Side};
+use crate::side::{Preset, Side};
 use crate::store::Program;
 
 const REDIS: [Sets; 3] =
@@ -83,7 +84,7 @@ pub fn rocksdb(lab: &Lab, scope: Scope) -> Result<SectionResult> {
         compare::rates(lab, "RocksDB", &ROCKSDB, Turns::whole(scope.rounds), title, |side, threads| {
             lab.fresh_dir(&data)?;
             let args = random_puts(&data, *threads, seconds(scope), !side.is_unsafe());
-            let command = side::command(lab, side, Preset::Rocksdb, &data, &program, args)?;
+            let command = launch::command(lab, side, Preset::Rocksdb, &data, &program, args)?;
             Ok(read(Tool::DbBench, &run(command, "db_bench")?)?.per_second)
         })?;
     let rows = ROCKSDB.iter().zip(&results).map(|(threads, rates)| rocksdb_row(*threads, rates));

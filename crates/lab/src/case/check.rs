@@ -5,7 +5,7 @@ use std::ops::Range;
 use seawall_load::write::parse_bytes;
 use toml::Spanned;
 
-use super::parse::Wrong;
+use super::wrong::Wrong;
 use super::{Case, Configuration, Devices, Front, Load, Measure, Medium, Product, Role, Slicing, Wal};
 
 type Checked = Result<(), Wrong>;

@@ -7,7 +7,7 @@ use seawall_load::slob::{CommitMode, Conf};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::parse::Wrong;
+use super::wrong::Wrong;
 use super::{Product, Setting};
 use crate::pg::Test;
 

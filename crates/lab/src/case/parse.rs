@@ -26,12 +26,6 @@ fn quoted(line: Option<usize>, text: &str) -> String {
     line.map(|line| format!("\n    {line} | {}", text.trim_end())).unwrap_or_default()
 }
 
-/// Something wrong at a place of the text.
-pub(super) struct Wrong {
-    pub at: Range<usize>,
-    pub what: String,
-}
-
 /// The case in `text`, which came from `file`.
 ///
 /// # Errors

@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::Result;
 use seawall_load::ledger::Verdict;
 
-use super::{LIMIT, ProgramLoad};
+use super::program::ProgramLoad;
+use super::waiting::{self, LIMIT};
 use crate::etcd::Server;
 use crate::lab::Lab;
 use crate::process::{run, start_captured};
@@ -34,7 +35,7 @@ pub fn check_etcd(lab: &Lab, side: Side, data: &Path, ledger: &Path) -> Result<V
     let server = Server::start_with(lab, side, data, SNAPSHOTS)?;
     let mut check = lab.command(&lab.tools.load);
     check.args(["check-etcd", "--connect", server.address(), "--ledger"]).arg(ledger);
-    let verdict = super::verdict(start_captured(check, "the etcd check", libc::SIGTERM)?.wait()?)?;
+    let verdict = waiting::verdict(start_captured(check, "the etcd check", libc::SIGTERM)?.wait()?)?;
     server.stop()?;
     let mut checker = lab.command("etcdctl");
     checker.env("ETCDCTL_API", "3").args(["snapshot", "status"]).arg(data.join("member/snap/db"));

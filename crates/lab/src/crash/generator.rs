@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::LIMIT;
+use super::waiting::LIMIT;
 use crate::lab::Lab;
 use crate::mariadb::Server;
 use crate::pg::Cluster;

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use seawall_load::ledger::{self, Entry, Verdict};
 use seawall_load::mariadb::{DATABASE, Report, TABLES};
 
-use super::LIMIT;
+use super::waiting::{LIMIT, verdict, wait_for_commits};
 use crate::lab::Lab;
 use crate::mariadb::Server;
 use crate::process::{Running, run, start_captured};
@@ -31,7 +31,7 @@ impl MariadbLoad {
 
     /// Waits until this many more commits were acknowledged.
     pub fn wait_for_commits(&self, more: usize) -> Result<()> {
-        super::wait_for_commits(&self.ledger, more)
+        wait_for_commits(&self.ledger, more)
     }
 
     /// Waits for its end: it lost its connections.
@@ -48,7 +48,7 @@ impl MariadbLoad {
 pub fn check_mariadb(lab: &Lab, server: &Server<'_>, ledger: &Path) -> Result<Verdict> {
     let mut check = lab.command(&lab.tools.load);
     check.arg("check-mariadb").arg("--socket").arg(server.socket()).arg("--ledger").arg(ledger);
-    super::verdict(start_captured(check, "the MariaDB check", libc::SIGTERM)?.wait()?)
+    verdict(start_captured(check, "the MariaDB check", libc::SIGTERM)?.wait()?)
 }
 
 /// What a stopped server's files must pass: the checksum of every page, and the binary logs, readable to their

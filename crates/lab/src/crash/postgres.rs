@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use seawall_load::ledger::Verdict;
 use seawall_load::pg::Report;
 
-use super::LIMIT;
+use super::waiting::{LIMIT, verdict, wait_for_commits};
 use crate::lab::Lab;
 use crate::pg::{Bench, Cluster, Test};
 use crate::process::{Running, start_captured};
@@ -36,7 +36,7 @@ impl PostgresLoad {
 
     /// Waits until this many more commits were acknowledged.
     pub fn wait_for_commits(&self, more: usize) -> Result<()> {
-        super::wait_for_commits(&self.ledger, more)
+        wait_for_commits(&self.ledger, more)
     }
 
     /// Waits for the end of both, which lost their connections.
@@ -54,5 +54,5 @@ impl PostgresLoad {
 pub fn check_postgres(lab: &Lab, cluster: &Cluster, ledger: &Path) -> Result<Verdict> {
     let mut check = lab.command(&lab.tools.load);
     check.arg("check-pg").arg("--connect").arg(cluster.connection()).arg("--ledger").arg(ledger);
-    super::verdict(start_captured(check, "the PostgreSQL check", libc::SIGTERM)?.wait()?)
+    verdict(start_captured(check, "the PostgreSQL check", libc::SIGTERM)?.wait()?)
 }

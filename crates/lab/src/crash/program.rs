@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::LIMIT;
+use super::waiting::{LIMIT, wait_for_commits};
 use crate::process::{self, Running, start_captured};
 
 /// The program, and what writes to it if that is another one.
@@ -33,7 +33,7 @@ impl ProgramLoad {
 
     /// Waits until this many more commits were acknowledged.
     pub fn wait_for_commits(&self, more: usize) -> Result<()> {
-        super::wait_for_commits(&self.ledger, more)
+        wait_for_commits(&self.ledger, more)
     }
 
     /// The program's own processes.

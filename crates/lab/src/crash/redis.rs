@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::Result;
 use seawall_load::ledger::Verdict;
 
-use super::{LIMIT, ProgramLoad};
+use super::program::ProgramLoad;
+use super::waiting::{self, LIMIT};
 use crate::lab::Lab;
 use crate::process::{run, start_captured};
 use crate::redis::{Fsync, Server};
@@ -29,7 +30,7 @@ pub fn check_redis(lab: &Lab, side: Side, data: &Path, ledger: &Path) -> Result<
     let server = Server::start(lab, side, data, Fsync::Always)?;
     let mut check = lab.command(&lab.tools.load);
     check.arg("check-redis").arg("--socket").arg(server.socket()).arg("--ledger").arg(ledger);
-    let verdict = super::verdict(start_captured(check, "the Redis check", libc::SIGTERM)?.wait()?)?;
+    let verdict = waiting::verdict(start_captured(check, "the Redis check", libc::SIGTERM)?.wait()?)?;
     server.stop()?;
     let mut checker = lab.command("redis-check-aof");
     checker.arg(data.join("appendonlydir/appendonly.aof.manifest"));

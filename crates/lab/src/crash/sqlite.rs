@@ -6,10 +6,12 @@ use anyhow::Result;
 use seawall_load::ledger::Verdict;
 use seawall_load::sqlite::JournalMode;
 
-use super::{LIMIT, ProgramLoad};
+use super::program::ProgramLoad;
+use super::waiting::{LIMIT, verdict};
 use crate::lab::Lab;
+use crate::launch;
 use crate::process::start_captured;
-use crate::side::{self, Preset, Side};
+use crate::side::{Preset, Side};
 use crate::sqlite::{self, Shape};
 
 impl ProgramLoad {
@@ -27,6 +29,6 @@ pub fn check_sqlite(lab: &Lab, side: Side, dir: &Path, ledger: &Path) -> Result<
     let db = dir.join("bank.db");
     let args =
         ["check-sqlite".as_ref(), "--db".as_ref(), db.as_os_str(), "--ledger".as_ref(), ledger.as_os_str()];
-    let check = side::command(lab, side, Preset::Sqlite, dir, &lab.tools.load, args)?;
-    super::verdict(start_captured(check, "the SQLite check", libc::SIGTERM)?.wait()?)
+    let check = launch::command(lab, side, Preset::Sqlite, dir, &lab.tools.load, args)?;
+    verdict(start_captured(check, "the SQLite check", libc::SIGTERM)?.wait()?)
 }

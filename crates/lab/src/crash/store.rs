@@ -6,7 +6,8 @@ use anyhow::Result;
 use seawall_load::ledger::Verdict;
 use seawall_load::store::Store;
 
-use super::{LIMIT, ProgramLoad};
+use super::program::ProgramLoad;
+use super::waiting::LIMIT;
 use crate::lab::Lab;
 use crate::process::run;
 use crate::side::Side;

@@ -2,37 +2,29 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use seawall_load::write::{Pattern, Report};
 
 use super::plain;
-use super::plan::{Load, Pace, Policy};
+use super::plan::{BLOCK_BYTES, Load, Pace, Policy, file_bytes};
 use super::postgres;
 use super::report::{Endured, Latencies, Work};
-use super::sample::Watch;
+use super::sample::{Watch, watch_over};
 use super::written::Written;
 use crate::bench::word;
 use crate::lab::Lab;
-use crate::process::{self, Ended, Running, descendants, pause};
-use crate::side::{self, Side};
+use crate::launch;
+use crate::process::{self, descendants};
+use crate::side::Side;
 
-/// Bytes of one write.
-pub const BLOCK_BYTES: u64 = 8192;
 /// The load sleeps and spins between operations; more it cannot keep up with.
 const RATE_OPS_MAX: f64 = 20_000.0;
 /// The plain program runs for a tenth of the load's time, and not longer than this.
 const PLAIN_MAX: f64 = 30.0;
 /// The part of the time that the control gets.
 const CONTROL: f64 = 0.2;
-/// Between two looks.
-const TICK: Duration = Duration::from_secs(1);
-
-/// The file of the write load: larger than the log, small enough to stay in the page cache.
-pub fn file_bytes(pool: u64) -> u64 {
-    2 * pool
-}
 
 /// What a run needs on the disk: the load's file, the plain program's, a cluster with its WAL.
 pub fn space(pool: u64) -> u64 {
@@ -98,7 +90,7 @@ fn write(
     let control: Report = serde_json::from_slice(&process::run(control, "the control")?)?;
     lab.settle()?;
     let args = paced(lasts.as_secs_f64() * (1.0 - CONTROL), "fdatasync");
-    let command = side::command(lab, Side::Seawall, policy.preset(), &data, &lab.tools.load, args)?;
+    let command = launch::command(lab, Side::Seawall, policy.preset(), &data, &lab.tools.load, args)?;
     let running = process::start_captured(command, "the write load", libc::SIGTERM)?;
     let ended = watch_over(running, watch, descendants)?;
     let json = ended.success("the write load")?;
@@ -127,23 +119,4 @@ fn directory(lab: &Lab, policy: Policy) -> Result<(PathBuf, PathBuf, &'static st
         Policy::Tail => (data.clone(), data.join("pg_wal"), "000000010000000000000001"),
         Policy::Atomic => (data.clone(), data.join("base/5"), "16384"),
     })
-}
-
-/// Looks once a second until the process has ended. `clients` tells the load's processes.
-pub fn watch_over(
-    mut running: Running,
-    watch: &mut Watch<'_>,
-    clients: impl Fn(u32) -> Vec<u32>,
-) -> Result<Ended> {
-    let pid = running.pid();
-    loop {
-        let next = Instant::now() + TICK;
-        watch.look(&clients(pid))?;
-        while Instant::now() < next {
-            if running.has_ended()? {
-                return running.wait();
-            }
-            pause(Duration::from_millis(10))?;
-        }
-    }
 }

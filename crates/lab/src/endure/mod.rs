@@ -18,27 +18,14 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use serde::Serialize;
 
 use crate::cli::{Common, EndureOptions};
 use crate::lab::Lab;
-use crate::machine::Machine;
 use crate::progress::Progress;
 use crate::tools;
 pub use growth::Growth;
 pub use plan::Load;
-pub use report::{Endured, Latencies};
-
-/// Everything measured, as written to the JSON file.
-#[derive(Serialize)]
-pub struct Results {
-    /// The pool's medium, as `seawall status` names it.
-    pub medium: String,
-    pub machine: Machine,
-    pub pool_mb: u64,
-    pub minutes: f64,
-    pub loads: Vec<Endured>,
-}
+pub use report::{Endured, Latencies, Results};
 
 /// Runs the chosen loads, one after the other, each for an equal part of the time.
 pub fn run(options: &EndureOptions) -> Result<()> {

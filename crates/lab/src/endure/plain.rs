@@ -11,7 +11,7 @@ use anyhow::Result;
 use seawall_load::block::mix;
 use seawall_load::write::Pattern;
 
-use super::load::{BLOCK_BYTES, file_bytes};
+use super::plan::{BLOCK_BYTES, file_bytes};
 use crate::lab::Lab;
 use crate::process::check_interrupted;
 

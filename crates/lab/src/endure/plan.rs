@@ -6,6 +6,14 @@ use seawall_load::write::Pattern;
 
 use crate::side::Preset;
 
+/// Bytes of one write.
+pub const BLOCK_BYTES: u64 = 8192;
+
+/// The file of the write load: larger than the log, small enough to stay in the page cache.
+pub fn file_bytes(pool: u64) -> u64 {
+    2 * pool
+}
+
 /// What is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {

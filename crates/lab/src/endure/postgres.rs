@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use seawall_load::latency::Recorder;
 
-use super::load::watch_over;
 use super::plan::Policy;
 use super::report::{Latencies, Work};
-use super::sample::Watch;
+use super::sample::{Watch, watch_over};
 use crate::lab::Lab;
 use crate::pg::{Bench, Cluster, Template, Test, Variant, check_work, transactions};
 use crate::process::{self, descendants};

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use seawall_load::latency::Summary;
 use serde::Serialize;
 
-use super::Results;
 use super::growth::Growth;
 use super::plan::Load;
 use super::sample::{Sample, Watch};
 use super::written::Written;
+use crate::machine::Machine;
 use crate::table::{self, short, thousands};
 
 /// What the application did, and how long it took.
@@ -67,6 +67,17 @@ pub struct Endured {
     pub left: u64,
     /// Writes that went around it.
     pub around: u64,
+}
+
+/// Everything measured, as written to the JSON file.
+#[derive(Serialize)]
+pub struct Results {
+    /// The pool's medium, as `seawall status` names it.
+    pub medium: String,
+    pub machine: Machine,
+    pub pool_mb: u64,
+    pub minutes: f64,
+    pub loads: Vec<Endured>,
 }
 
 /// A figure's name, and where it is in a sample.

@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use serde::Deserialize;
@@ -13,6 +13,10 @@ use serde::Deserialize;
 use super::growth::Growth;
 use crate::lab::Lab;
 use crate::machine;
+use crate::process::{Ended, Running, pause};
+
+/// Between two looks.
+const TICK: Duration = Duration::from_secs(1);
 
 /// What was seen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -165,4 +169,23 @@ fn cpu_seconds(pid: u32) -> f64 {
 fn busy_ms(device: &Path) -> f64 {
     let text = fs::read_to_string(device).unwrap_or_default();
     text.split_whitespace().nth(9).and_then(|ms| ms.parse().ok()).unwrap_or(0.0)
+}
+
+/// Looks once a second until the process has ended. `clients` tells the load's processes.
+pub fn watch_over(
+    mut running: Running,
+    watch: &mut Watch<'_>,
+    clients: impl Fn(u32) -> Vec<u32>,
+) -> Result<Ended> {
+    let pid = running.pid();
+    loop {
+        let next = Instant::now() + TICK;
+        watch.look(&clients(pid))?;
+        while Instant::now() < next {
+            if running.has_ended()? {
+                return running.wait();
+            }
+            pause(Duration::from_millis(10))?;
+        }
+    }
 }

@@ -9,8 +9,9 @@ use anyhow::{Context, Result, ensure};
 
 use super::{DATABASE, SETTINGS, TAIL, UNSAFE, Variant, program};
 use crate::lab::Lab;
+use crate::launch;
 use crate::process::{self, Running, run};
-use crate::side::{self, Side};
+use crate::side::Side;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -152,7 +153,7 @@ fn command(lab: &Lab, side: Side, data: &Path, variant: &Variant) -> Result<Comm
     let unsafe_ones = if side.is_unsafe() { &UNSAFE[..] } else { &[] };
     let args: Vec<&str> =
         SETTINGS.iter().chain(unsafe_ones).chain(variant.settings).chain(on_seawall).copied().collect();
-    let mut command = side::command(lab, side, variant.preset, data, &program()?, args)?;
+    let mut command = launch::command(lab, side, variant.preset, data, &program()?, args)?;
     place(&mut command, lab, side.name(), data);
     Ok(command)
 }

@@ -9,8 +9,9 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::{DATABASE, SETTINGS, SUPERUSER, TAIL, Variant};
 use crate::lab::Lab;
+use crate::launch;
 use crate::process::{self, Running, run};
-use crate::side::{self, Side};
+use crate::side::Side;
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(60);
@@ -213,7 +214,7 @@ fn server_command(lab: &Lab, bin: &Path, side: Side, data: &Path, variant: &Vari
     set("port", port(side));
     set("unix_socket_directories", &lab.work.sockets().to_string_lossy());
     set("fsync", if side.is_unsafe() { "off" } else { "on" });
-    side::command(lab, side, variant.preset, data, &bin.join("postgres"), args)
+    launch::command(lab, side, variant.preset, data, &bin.join("postgres"), args)
 }
 
 /// Names the socket file, so that the sides' servers can run at the same time; no network address is listened on.

@@ -13,7 +13,7 @@ use super::load::Pgbench;
 use super::prepare::Prepared;
 use super::record::Turn;
 use super::server::Server;
-use super::turn::Stage;
+use super::stage::Stage;
 use crate::case::{Crash, Measure};
 use crate::pg::Cluster;
 use crate::pg::transactions::Transaction;

@@ -10,7 +10,7 @@ use super::load;
 use super::prepare::Prepared;
 use super::record::Killed;
 use super::server::Server;
-use super::turn::Stage;
+use super::stage::Stage;
 use crate::crash::Generator;
 
 /// Acknowledged orders and payments before the kill.

@@ -16,6 +16,7 @@ pub mod record;
 mod run;
 mod server;
 pub mod slices;
+mod stage;
 mod throttle;
 mod turn;
 

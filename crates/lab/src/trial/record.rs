@@ -13,8 +13,27 @@ use anyhow::{Context, Result};
 use seawall_awr::placement::Placement;
 use serde::{Deserialize, Serialize};
 
-use super::slices::Slice;
 use crate::machine::Machine;
+
+/// What was the matter in a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Label {
+    /// The recorder was stopped.
+    Without,
+    /// It ran.
+    With,
+    /// It was stopped: what [`Label::With`] is compared with, compared in the same way.
+    Control,
+}
+
+/// A part of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Slice {
+    pub label: Label,
+    /// Transactions a second.
+    pub rate: f64,
+}
 
 /// Version of the lines.
 pub const FORMAT: u32 = 1;

@@ -14,7 +14,7 @@ use crate::case::{Case, Configuration, Front, Product};
 use crate::lab::Lab;
 use crate::pg::{Cluster, Launch, SETTINGS};
 use crate::pool::Pool;
-use crate::{mariadb, redis, side};
+use crate::{launch, mariadb, redis};
 
 /// One server runs at a time.
 const PORT: &str = "5440";
@@ -144,7 +144,7 @@ pub fn command(lab: &Lab, prepared: &Prepared, program: &Path, data: &Path) -> R
         return Ok(lab.command(program));
     }
     let pool = prepared.pool.as_ref().context("a preload without a pool")?;
-    Ok(side::under(lab, pool, (prepared.product.preset(), policy(prepared)), data, program))
+    Ok(launch::under(lab, pool, (prepared.product.preset(), policy(prepared)), data, program))
 }
 
 fn postgres<'a>(

@@ -8,33 +8,13 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
-use serde::{Deserialize, Serialize};
 
 use super::load::{Loaded, Pgbench};
+pub use super::record::{Label, Slice};
 use crate::bench::snap::Snap;
 use crate::case::Slicing;
 use crate::pg::transactions::Transaction;
 use crate::process;
-
-/// What was the matter in a slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Label {
-    /// The recorder was stopped.
-    Without,
-    /// It ran.
-    With,
-    /// It was stopped: what [`Label::With`] is compared with, compared in the same way.
-    Control,
-}
-
-/// A part of a load.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Slice {
-    pub label: Label,
-    /// Transactions a second.
-    pub rate: f64,
-}
 
 /// How a load is cut.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,5 @@
 //! One configuration under load, once: a restarted server, a checkpoint, nothing left to write, then the load.
 
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -13,20 +12,12 @@ use super::prepare::Prepared;
 use super::record::{Run, Turn};
 use super::server::Server;
 use super::slices;
+use super::stage::Stage;
 use crate::bench::snap::Snap;
-use crate::case::{Case, Load, Measure, Product};
+use crate::case::{Load, Measure, Product};
 use crate::lab::Lab;
 use crate::machine;
 use crate::process;
-
-/// Everything a turn needs.
-pub struct Stage<'a> {
-    pub lab: &'a Lab,
-    /// PostgreSQL's programs; of another database, its program.
-    pub bin: &'a Path,
-    pub case: &'a Case,
-    pub run: &'a Run,
-}
 
 /// How long others' use of the CPUs is looked at.
 const LOOK: Duration = Duration::from_millis(300);

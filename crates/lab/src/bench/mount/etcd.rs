@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use seawall_load::etcd::Report;
 
-use super::Row;
+use super::row::Row;
 use crate::bench::Scope;
 use crate::bench::slow_disk::SlowDisk;
 use crate::etcd::{self, Server};

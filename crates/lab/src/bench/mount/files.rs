@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use seawall_load::stream::Report;
 use seawall_load::write::Pattern;
 
-use super::Row;
+use super::row::Row;
 use crate::bench::Scope;
 use crate::bench::measure::{self, Shape, describe, word};
 use crate::lab::Lab;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 
-use super::Row;
+use super::row::Row;
 use crate::bench::Scope;
 use crate::lab::Lab;
 use crate::mount::Mount;

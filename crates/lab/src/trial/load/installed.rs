@@ -17,7 +17,7 @@ use crate::process;
 use crate::redis;
 use crate::trial::prepare::Prepared;
 use crate::trial::server::{self, Database, Server};
-use crate::trial::turn::Stage;
+use crate::trial::stage::Stage;
 
 fn tables(load: &Sysbench) -> Tables {
     Tables { tables: load.tables, rows: load.rows }

@@ -16,7 +16,7 @@ use crate::pg::transactions::{self, Transaction};
 use crate::pg::{Bench, Cluster, check_work};
 use crate::process::{self, Running};
 use crate::trial::prepare::Prepared;
-use crate::trial::turn::Stage;
+use crate::trial::stage::Stage;
 
 /// Makes the load's tables on a running server.
 pub fn create(lab: &Lab, case: &Case, cluster: &Cluster<'_>) -> Result<()> {
