@@ -22,7 +22,8 @@
 
 use seawall_media::LINE;
 use seawall_media::block::BatchHeader;
-use seawall_wire::keeper::{Epoch, Position, Refusal};
+use seawall_wire::keeper::{Epoch, Frame, Kind, Position, Refusal};
+use zerocopy::FromBytes as _;
 
 /// A promise as one connection has it. A later one, of whomever, ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,6 +231,35 @@ impl Copy {
         if self.is_witness() { Err(Refusal::Witness) } else { Ok(()) }
     }
 
+    /// Looks whether whoever has this turn may have it forgotten.
+    ///
+    /// # Errors
+    /// [`Refusal::Fenced`].
+    pub fn may_forget(&self, turn: Turn) -> Result<(), Refusal> {
+        self.check(turn)
+    }
+
+    /// Does once more what a frame had it do, as its own file tells. Whoever promised what is not in there.
+    ///
+    /// # Errors
+    /// [`Refusal`]: it cannot have been taken, so the file is damaged.
+    pub fn replay(&mut self, frame: &Frame, body: &[u8]) -> Result<(), Refusal> {
+        let turn = if self.promised == frame.epoch {
+            Turn { epoch: frame.epoch, number: self.turns }
+        } else {
+            self.may_promise(frame.epoch)?;
+            self.promise(frame.epoch)
+        };
+        match frame.kind() {
+            Some(Kind::Adopt) => self.adopt(turn, position(body)?, frame.number),
+            Some(Kind::Batch) => self.batch(turn, frame.number, frame.previous, body).map(drop),
+            Some(Kind::Begin) => self.begin(turn),
+            Some(Kind::Piece) => self.piece(turn, frame.number, body),
+            Some(Kind::Complete) => self.complete(turn, frame.number),
+            _ => Err(Refusal::Malformed),
+        }
+    }
+
     /// The first stretch of the image from `from` on that is not of zeros, at most `most` bytes of whole lines: where it
     /// begins, and it.
     pub fn stretch(&self, from: u64, most: usize) -> Option<(u64, &[u8])> {
@@ -254,6 +284,11 @@ impl Copy {
             Err(Refusal::Fenced)
         }
     }
+}
+
+/// The position at the front of these bytes.
+pub(crate) fn position(bytes: &[u8]) -> Result<Position, Refusal> {
+    Position::read_from_prefix(bytes).map(|(position, _)| position).map_err(|_| Refusal::Malformed)
 }
 
 /// Applies a batch to an image: all of it, or nothing.

@@ -3,6 +3,11 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
 
 pub mod copy;
+pub mod keeper;
+pub mod log;
 pub mod meta;
+pub mod peer;
 pub mod plan;
 pub mod quorum;
+pub mod server;
+pub mod spool;

@@ -22,6 +22,8 @@ pub struct Meta {
     pub promised: (u64, u64),
     /// The log's keepers, as its writer said with that promise.
     pub roster: Roster,
+    /// It confirmed only what its file had.
+    pub affirmed: bool,
     /// Written by a clean end, and taken away before the next start answers anybody: up to there its own files have all
     /// that it ever confirmed.
     pub closed_at: Option<(u64, u64, u64)>,

@@ -5,8 +5,8 @@
 //!
 //! | from the writer | body | answer |
 //! |---|---|---|
-//! | `Hello` | a [`Greeting`] | `Welcome`, with a [`State`] behind it |
-//! | `Promise` | | `Promised`, with a [`State`] |
+//! | `Hello` | a [`Greeting`] | `Welcome`, with a [`State`] and the log's keepers behind it |
+//! | `Promise` | the log's keepers, as JSON; nothing: as they were | `Promised`, with a [`State`] and the keepers behind it |
 //! | `Adopt` | a [`Position`]: where the copy must be | `Ack` |
 //! | `Batch` | a batch of a journal, as `seawall_media::block` makes them | `Ack` |
 //! | `Begin` | | `Ack`: a second image is made, of zeros; batches go there as well |
@@ -15,6 +15,7 @@
 //! | `Ask` | | `Ack`: where the copy is now |
 //! | `Fetch` | | any number of `Piece`, then `Complete` |
 //! | `Forget` | | `Ack`: the log is gone |
+//! | `Report` | | `Reported`: all that it keeps, as JSON |
 //!
 //! Any of them may be answered by `Refused`, with a [`Refusal`] in `code` and a text behind it; after that the connection
 //! ends. Numbers are little endian. Everything here came from somewhere else: it may say anything.
@@ -73,14 +74,16 @@ pub enum Kind {
     Ask = 8,
     Fetch = 9,
     Forget = 10,
+    Report = 11,
     Welcome = 33,
     Promised = 34,
     Ack = 35,
     Refused = 36,
+    Reported = 37,
 }
 
 impl Kind {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 16] = [
         Self::Hello,
         Self::Promise,
         Self::Adopt,
@@ -91,10 +94,12 @@ impl Kind {
         Self::Ask,
         Self::Fetch,
         Self::Forget,
+        Self::Report,
         Self::Welcome,
         Self::Promised,
         Self::Ack,
         Self::Refused,
+        Self::Reported,
     ];
 
     /// The kind with this number.

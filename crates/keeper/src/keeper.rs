@@ -1,0 +1,374 @@
+//! All logs of a keeper, and who it is.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use rustix::fs::FlockOperation;
+use seawall_media::locks::lock;
+use seawall_wire::keeper::{Greeting, KEEPER_VERSION, Refusal, State};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::log::{Harden, Identity, Log, Refused, meta_of};
+use crate::meta::{Meta, Roster, replace};
+
+/// What a keeper does for its logs.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// When its own disk has what it confirms.
+    pub harden: Harden,
+    /// It keeps numbers and no data.
+    pub witness: bool,
+    /// Bytes of memory for all images. Each takes twice its length: a copy is brought up to date beside the old one.
+    pub quota: u64,
+}
+
+/// Why a keeper does not start.
+#[derive(Debug, Error)]
+pub enum KeeperError {
+    /// Its directory.
+    #[error("{}: {error}", path.display())]
+    Directory {
+        /// What.
+        path: PathBuf,
+        /// What was said.
+        error: io::Error,
+    },
+    /// Another one runs there.
+    #[error("{}: another keeper runs there", .0.display())]
+    Taken(PathBuf),
+    /// What it must not forget cannot be read.
+    #[error(
+        "{}: {error}: what was promised there is not known any more. As long as a writer of that log may be alive its \
+         keepers must not forget: restore the file, or remove the directory if the log is gone",
+        path.display()
+    )]
+    Forgotten {
+        /// What.
+        path: PathBuf,
+        /// What was said.
+        error: io::Error,
+    },
+}
+
+/// A keeper.
+pub struct Keeper {
+    directory: PathBuf,
+    _lock: File,
+    who: Identity,
+    options: Options,
+    logs: Mutex<BTreeMap<[u8; 16], Arc<Mutex<Log>>>>,
+}
+
+/// What a keeper says of itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Who it is.
+    pub id: String,
+    /// Its host.
+    pub host: String,
+    /// It keeps numbers and no data.
+    pub witness: bool,
+    /// When its own disk has what it confirms: `memory`, `noaffirm`, `affirm`.
+    pub harden: String,
+    /// Bytes for images, and how many of them are in use.
+    pub quota: u64,
+    /// Bytes that are in use.
+    pub used: u64,
+    /// Each log.
+    pub logs: Vec<LogReport>,
+}
+
+/// One log of a [`Report`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LogReport {
+    /// Its UUID.
+    pub log: String,
+    /// Bytes of the image.
+    pub image: u64,
+    /// The writer that has the promise: its turn, and its number.
+    pub promised: (u64, u64),
+    /// The newest batch: its writer's turn, that one's number, and its own.
+    pub position: (u64, u64, u64),
+    /// It has everything that it ever confirmed.
+    pub kept: bool,
+    /// It is being brought up to date.
+    pub joining: bool,
+    /// Up to which batch the file is durable.
+    pub hardened: u64,
+    /// What its disk said, if that failed.
+    pub trouble: Option<String>,
+    /// Who keeps it.
+    pub roster: Roster,
+}
+
+impl Keeper {
+    /// Opens a keeper's directory, or makes it.
+    ///
+    /// # Errors
+    /// [`KeeperError`].
+    pub fn open(directory: &Path, options: Options) -> Result<Self, KeeperError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |error| KeeperError::Directory { path, error }
+        };
+        fs::create_dir_all(directory).map_err(failed(directory))?;
+        let lock = File::open(directory).map_err(failed(directory))?;
+        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| KeeperError::Taken(directory.to_owned()))?;
+        let id = identity(directory).map_err(failed(directory))?;
+        let mut host = [0; 64];
+        let name = rustix::system::uname();
+        let name = name.nodename().to_bytes();
+        let len = name.len().min(host.len());
+        host[..len].copy_from_slice(&name[..len]);
+        let mut logs = BTreeMap::new();
+        for entry in fs::read_dir(directory).map_err(failed(directory))? {
+            let path = entry.map_err(failed(directory))?.path();
+            let Some(uuid) = path.file_name().and_then(|name| parse_uuid(name.to_str()?)) else { continue };
+            let forgotten = |error| KeeperError::Forgotten { path: meta_of(&path), error };
+            // A directory without a promise is one that was being made.
+            let Some(meta) = Meta::read(&meta_of(&path)).map_err(forgotten)? else { continue };
+            let log = Log::open(&path, meta, low_half(uuid), options.harden, options.witness);
+            logs.insert(uuid, Arc::new(Mutex::new(log.map_err(failed(&path))?)));
+        }
+        let who = Identity { id, host };
+        Ok(Self { directory: directory.into(), _lock: lock, who, options, logs: Mutex::new(logs) })
+    }
+
+    /// Who it is.
+    pub fn id(&self) -> String {
+        uuid_text(self.who.id)
+    }
+
+    /// What it does for its logs.
+    pub fn options(&self) -> Options {
+        self.options
+    }
+
+    /// The log that somebody asks for, who is `owner` by its certificate; made if it is to be.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn greet(&self, greeting: &Greeting, owner: &str) -> Result<Arc<Mutex<Log>>, Refused> {
+        if greeting.version != KEEPER_VERSION {
+            let why = format!(
+                "this keeper speaks version {KEEPER_VERSION}, and was asked in version {}",
+                greeting.version
+            );
+            return Err(Refused::new(Refusal::Version, why));
+        }
+        if greeting.keeper != [0; 16] && greeting.keeper != self.who.id {
+            let why =
+                format!("here is keeper {}, and {} was expected", self.id(), uuid_text(greeting.keeper));
+            return Err(Refused::new(Refusal::Differs, why));
+        }
+        let mut logs = lock(&self.logs);
+        match logs.get(&greeting.log) {
+            Some(log) => self.known(log, greeting, owner),
+            None if greeting.make == 0 => Err(Refused::new(
+                Refusal::Unknown,
+                format!("log {} is not kept here", uuid_text(greeting.log)),
+            )),
+            None => {
+                let log = Arc::new(Mutex::new(self.make(greeting, owner, &logs)?));
+                logs.insert(greeting.log, Arc::clone(&log));
+                Ok(log)
+            }
+        }
+    }
+
+    fn known(
+        &self,
+        log: &Arc<Mutex<Log>>,
+        greeting: &Greeting,
+        owner: &str,
+    ) -> Result<Arc<Mutex<Log>>, Refused> {
+        let held = lock(log);
+        if held.meta().owner != owner {
+            let why = format!("log {} was made with another certificate", held.meta().log);
+            return Err(Refused::new(Refusal::Forbidden, why));
+        }
+        if greeting.make != 0 && greeting.image != held.meta().image {
+            let why = format!(
+                "log {} is here already, with an image of {} bytes",
+                held.meta().log,
+                held.meta().image
+            );
+            return Err(Refused::new(Refusal::Differs, why));
+        }
+        drop(held);
+        Ok(Arc::clone(log))
+    }
+
+    fn make(
+        &self,
+        greeting: &Greeting,
+        owner: &str,
+        logs: &BTreeMap<[u8; 16], Arc<Mutex<Log>>>,
+    ) -> Result<Log, Refused> {
+        let (used, wanted) = (self.used(logs), greeting.image.saturating_mul(2));
+        let is_sane =
+            greeting.image > 0 && greeting.image.is_multiple_of(4096) && usize::try_from(wanted).is_ok();
+        if !is_sane {
+            return Err(Refused::new(Refusal::Malformed, format!("an image of {} bytes", greeting.image)));
+        }
+        if !self.options.witness && used.saturating_add(wanted) > self.options.quota {
+            let why = format!(
+                "a log of {} bytes takes {wanted} here, and {used} of {} are in use (--quota)",
+                greeting.image, self.options.quota
+            );
+            return Err(Refused::new(Refusal::Quota, why));
+        }
+        let log = uuid_text(greeting.log);
+        let meta = Meta {
+            log: log.clone(),
+            image: greeting.image,
+            owner: owner.to_owned(),
+            promised: (0, 0),
+            roster: Roster::default(),
+            affirmed: self.options.harden == Harden::Affirm,
+            closed_at: None,
+        };
+        let path = self.directory.join(log);
+        Log::create(&path, meta, low_half(greeting.log), self.options.harden, self.options.witness)
+            .map_err(|e| Refused::new(Refusal::Disk, format!("{}: {e}", path.display())))
+    }
+
+    fn used(&self, logs: &BTreeMap<[u8; 16], Arc<Mutex<Log>>>) -> u64 {
+        if self.options.witness {
+            0
+        } else {
+            logs.values().map(|log| 2 * lock(log).copy().image_bytes()).sum()
+        }
+    }
+
+    /// The state of a log, as its writer sees it.
+    pub fn state(&self, log: &Log) -> State {
+        log.state(self.who)
+    }
+
+    /// Removes a log: nobody needs it any more.
+    ///
+    /// # Errors
+    /// [`Refused`]: the disk.
+    pub fn forget(&self, uuid: [u8; 16]) -> Result<(), Refused> {
+        let mut logs = lock(&self.logs);
+        let path = self.directory.join(uuid_text(uuid));
+        let failed = |e: io::Error| Refused::new(Refusal::Disk, format!("{}: {e}", path.display()));
+        logs.remove(&uuid);
+        // The promise last: without it the rest is nothing.
+        fs::remove_file(path.join("copy")).or_else(|e| match e.kind() {
+            io::ErrorKind::NotFound => Ok(()),
+            _ => Err(failed(e)),
+        })?;
+        fs::remove_dir_all(&path).map_err(failed)
+    }
+
+    /// Makes durable what is not, and files shorter that have grown. To be called again and again by one thread; true
+    /// while there is more to do at once.
+    pub fn tidy(&self) -> bool {
+        let logs: Vec<_> = {
+            let logs = lock(&self.logs);
+            logs.values().cloned().collect()
+        };
+        let mut more = false;
+        for log in logs {
+            let behind = lock(&log).behind();
+            if let Some((file, at)) = behind {
+                // Without the log's lock: it goes on meanwhile.
+                let done = file.sync_data();
+                lock(&log).is_behind_no_more(at, done);
+            }
+            more |= lock(&log).shorten();
+        }
+        more
+    }
+
+    /// A clean end of all of them. Nobody is served any more.
+    ///
+    /// # Errors
+    /// The first that failed; the others were closed all the same.
+    pub fn close(&self) -> Result<(), Refused> {
+        let logs = lock(&self.logs);
+        let ends: Vec<_> = logs.values().map(|log| lock(log).close()).collect();
+        ends.into_iter().collect()
+    }
+
+    /// What it keeps.
+    pub fn report(&self) -> Report {
+        let logs = lock(&self.logs);
+        let harden = match self.options.harden {
+            Harden::Memory => "memory",
+            Harden::NoAffirm => "noaffirm",
+            Harden::Affirm => "affirm",
+        };
+        let end = self.who.host.iter().position(|byte| *byte == 0).unwrap_or(self.who.host.len());
+        Report {
+            id: self.id(),
+            host: String::from_utf8_lossy(&self.who.host[..end]).into_owned(),
+            witness: self.options.witness,
+            harden: harden.into(),
+            quota: self.options.quota,
+            used: self.used(&logs),
+            logs: logs.values().map(|log| report_of(&lock(log))).collect(),
+        }
+    }
+}
+
+fn report_of(log: &Log) -> LogReport {
+    let (copy, meta) = (log.copy(), log.meta());
+    let (promised, at) = (copy.promised(), copy.position());
+    LogReport {
+        log: meta.log.clone(),
+        image: meta.image,
+        promised: (promised.counter, promised.writer),
+        position: (at.epoch.counter, at.epoch.writer, at.number),
+        kept: copy.is_kept(),
+        joining: copy.is_joining(),
+        hardened: log.hardened(),
+        trouble: log.trouble().map(str::to_owned),
+        roster: meta.roster.clone(),
+    }
+}
+
+/// The keeper's number: drawn once, and kept in its directory.
+fn identity(directory: &Path) -> io::Result<[u8; 16]> {
+    let path = directory.join("keeper.id");
+    match fs::read_to_string(&path) {
+        Ok(text) => parse_uuid(text.trim()).ok_or_else(|| io::Error::other("keeper.id is damaged")),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            let id = random_uuid();
+            replace(&path, format!("{}\n", uuid_text(id)).as_bytes())?;
+            Ok(id)
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// Sixteen random bytes.
+pub fn random_uuid() -> [u8; 16] {
+    let mut id = [0; 16];
+    let got = rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty());
+    assert!(got == Ok(id.len()), "no random bytes: {got:?}");
+    id
+}
+
+/// A UUID as it is written: as `seawall inspect` does.
+pub fn uuid_text(uuid: [u8; 16]) -> String {
+    format!("{:032x}", u128::from_le_bytes(uuid))
+}
+
+/// The UUID that is written so.
+pub fn parse_uuid(text: &str) -> Option<[u8; 16]> {
+    let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hex.then(|| u128::from_str_radix(text, 16).ok().map(u128::to_le_bytes)).flatten()
+}
+
+/// What frames and batches say of a log.
+pub fn low_half(uuid: [u8; 16]) -> u64 {
+    u128::from_le_bytes(uuid) as u64
+}

@@ -1,0 +1,331 @@
+//! One log on a keeper: its copy, what must not be forgotten of it, and its file.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use seawall_wire::keeper::{Epoch, Frame, Kind, Position, Refusal, State, ack, state};
+use thiserror::Error;
+use zerocopy::FromZeros as _;
+
+use crate::copy::{Copy, Taken, Turn, position};
+use crate::meta::{Meta, Roster};
+use crate::spool::Spool;
+
+/// When a keeper's own disk has what it confirms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Harden {
+    /// Never: a copy lives as long as the keeper runs.
+    Memory,
+    /// Some time later.
+    NoAffirm,
+    /// Before it confirms.
+    Affirm,
+}
+
+/// Why something was not done, in words.
+#[derive(Debug, Error)]
+#[error("{why}")]
+pub struct Refused {
+    /// For the program that asked.
+    pub refusal: Refusal,
+    /// For whoever reads it.
+    pub why: String,
+}
+
+impl Refused {
+    pub(crate) fn new(refusal: Refusal, why: impl Into<String>) -> Self {
+        Self { refusal, why: why.into() }
+    }
+
+    fn disk(path: &Path, error: &io::Error) -> Self {
+        Self::new(Refusal::Disk, format!("{}: {error}", path.display()))
+    }
+}
+
+/// What is answered.
+pub enum Reply {
+    /// A frame, and what is behind it.
+    Frame(Frame, Vec<u8>),
+    /// Nothing.
+    None,
+    /// The image, as [`Log::stretch`] gives it.
+    Image,
+}
+
+/// Who a keeper is, for [`State`].
+#[derive(Clone, Copy)]
+pub(crate) struct Identity {
+    pub id: [u8; 16],
+    pub host: [u8; 64],
+}
+
+/// One log.
+pub struct Log {
+    directory: PathBuf,
+    meta: Meta,
+    copy: Copy,
+    harden: Harden,
+    spool: Option<Spool>,
+    /// Its disk failed: what it said.
+    trouble: Option<String>,
+    /// Up to which batch of the copy's epoch its file is durable.
+    hardened: u64,
+}
+
+impl Log {
+    /// Makes a log that is not here yet. `low` is its UUID's low half.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn create(directory: &Path, meta: Meta, low: u64, harden: Harden, witness: bool) -> io::Result<Self> {
+        fs::create_dir_all(directory)?;
+        let copy = Copy::new(low, meta.image, witness);
+        let keeps = harden != Harden::Memory && !witness;
+        let spool = keeps.then(|| Spool::create(&copy_of(directory), meta.image)).transpose()?;
+        meta.write(&meta_of(directory))?;
+        Ok(Self { directory: directory.into(), meta, copy, harden, spool, trouble: None, hardened: 0 })
+    }
+
+    /// Opens what a former run left. What it may have confirmed and does not have any more makes it one that has not kept
+    /// everything.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn open(
+        directory: &Path,
+        mut meta: Meta,
+        low: u64,
+        harden: Harden,
+        witness: bool,
+    ) -> io::Result<Self> {
+        let promised = meta.promised();
+        let empty = Copy::new(low, meta.image, witness);
+        let path = copy_of(directory);
+        let keeps = harden != Harden::Memory && !witness;
+        let found = path.exists().then(|| Spool::open(&path, empty)).transpose()?;
+        let (copy, spool, trouble) = match found {
+            Some((spool, found)) => (found.copy, Some(spool), found.trouble),
+            None => (Copy::new(low, meta.image, witness), None, None),
+        };
+        let is_whole = trouble.is_none() && (meta.affirmed || meta.closed_at() == Some(copy.position()));
+        // A log that nobody promised anything was never confirmed anything.
+        let is_kept = is_whole || promised == Epoch::default();
+        let hardened = copy.position().number;
+        let copy = if is_kept { copy.kept(promised) } else { copy.lost(promised) };
+        // From now on an end that is not clean counts.
+        (meta.closed_at, meta.affirmed) = (None, harden == Harden::Affirm);
+        meta.write(&meta_of(directory))?;
+        let spool = match spool {
+            _ if !keeps => None,
+            // What it has not kept is not gone on with.
+            Some(spool) if is_kept => Some(spool),
+            _ => Some(Spool::create(&path, meta.image)?),
+        };
+        Ok(Self { directory: directory.into(), meta, copy, harden, spool, trouble, hardened })
+    }
+
+    /// What is known of it durably.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// The copy.
+    pub fn copy(&self) -> &Copy {
+        &self.copy
+    }
+
+    /// What its disk said, if that failed.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// Up to which batch of the copy's epoch its file is durable.
+    pub fn hardened(&self) -> u64 {
+        self.hardened
+    }
+
+    /// The state, as a writer sees it.
+    pub(crate) fn state(&self, who: Identity) -> State {
+        let mut said = State::new_zeroed();
+        (said.keeper, said.host, said.version) = (who.id, who.host, seawall_wire::keeper::KEEPER_VERSION);
+        (said.promised, said.position) = (self.copy.promised(), self.copy.position());
+        (said.hardened, said.image) = (self.hardened, self.copy.image_bytes());
+        let flags = [
+            (self.copy.is_kept(), state::KEPT),
+            (self.copy.is_witness(), state::WITNESS),
+            (self.harden == Harden::Affirm, state::AFFIRM),
+        ];
+        said.flags = flags.iter().filter(|(is, _)| *is).map(|(_, flag)| flag).sum();
+        said
+    }
+
+    /// Promises an epoch that nobody older changes the copy; durable when this returns.
+    ///
+    /// # Errors
+    /// [`Refused`]: a newer writer has the promise; or the disk.
+    pub fn promise(&mut self, epoch: Epoch, roster: Option<Roster>) -> Result<Turn, Refused> {
+        let newer = self.copy.promised();
+        self.copy.may_promise(epoch).map_err(|refusal| {
+            Refused::new(
+                refusal,
+                format!("writer {:016x} has this log since its turn {}", newer.writer, newer.counter),
+            )
+        })?;
+        let mut meta = self.meta.clone();
+        meta.promised = (epoch.counter, epoch.writer);
+        meta.roster = roster.unwrap_or(meta.roster);
+        if meta != self.meta {
+            meta.write(&meta_of(&self.directory)).map_err(|e| Refused::disk(&self.directory, &e))?;
+            self.meta = meta;
+        }
+        Ok(self.copy.promise(epoch))
+    }
+
+    /// Answers a frame of whoever has this turn.
+    ///
+    /// # Errors
+    /// [`Refused`]; nothing was changed then.
+    pub fn answer(&mut self, turn: Turn, frame: &Frame, body: &[u8]) -> Result<Reply, Refused> {
+        let at = self.copy.position();
+        let refused = |refusal| Refused::new(refusal, format!("{:?} for a copy at {at:?}", frame.kind()));
+        if frame.epoch != turn.epoch() {
+            return Err(refused(Refusal::Malformed));
+        }
+        if frame.kind() == Some(Kind::Fetch) {
+            self.copy.may_fetch(turn).map_err(refused)?;
+            return Ok(Reply::Image);
+        }
+        let flags = take(&mut self.copy, turn, frame, body).map_err(refused)?;
+        if self.harden == Harden::Affirm {
+            self.spool(frame, body)?;
+            if frame.kind() != Some(Kind::Piece) {
+                self.harden()?;
+            }
+        }
+        if frame.kind() == Some(Kind::Piece) {
+            return Ok(Reply::None);
+        }
+        let ack = Frame::new(Kind::Ack, frame.log, turn.epoch());
+        let ack = ack.numbered(self.copy.position().number, self.hardened).with_code(flags);
+        Ok(Reply::Frame(ack, Vec::new()))
+    }
+
+    /// To be called when the answer was sent: what can wait until then.
+    pub fn answered(&mut self, frame: &Frame, body: &[u8]) {
+        if self.harden == Harden::NoAffirm {
+            // What it says is in `trouble`.
+            let _ = self.spool(frame, body);
+        }
+    }
+
+    /// Looks whether whoever has this turn may have the log forgotten.
+    ///
+    /// # Errors
+    /// [`Refused`] if the turn is over.
+    pub(crate) fn may_forget(&self, turn: Turn) -> Result<(), Refused> {
+        self.copy.may_forget(turn).map_err(|refusal| Refused::new(refusal, "somebody else's turn began"))
+    }
+
+    /// A stretch of the image, for whoever may read it.
+    ///
+    /// # Errors
+    /// [`Refused`] if the turn is over.
+    pub fn stretch(&self, turn: Turn, from: u64, most: usize) -> Result<Option<(u64, Vec<u8>)>, Refused> {
+        self.copy.may_fetch(turn).map_err(|refusal| Refused::new(refusal, "somebody else's turn began"))?;
+        Ok(self.copy.stretch(from, most).map(|(at, bytes)| (at, bytes.to_vec())))
+    }
+
+    /// The file, to be made durable while the log goes on; and up to which batch it will be then.
+    pub fn behind(&self) -> Option<(File, Position)> {
+        let spool = self.spool.as_ref().filter(|_| self.trouble.is_none())?;
+        let at = self.copy.position();
+        (at.number != self.hardened).then(|| Some((spool.again().ok()?, at))).flatten()
+    }
+
+    /// That was done, or not.
+    pub fn is_behind_no_more(&mut self, at: Position, done: io::Result<()>) {
+        match done {
+            Ok(()) if at.epoch == self.copy.position().epoch => self.hardened = self.hardened.max(at.number),
+            Ok(()) => {}
+            Err(e) => self.trouble = Some(e.to_string()),
+        }
+    }
+
+    /// A step towards a shorter file. True while there is more to do.
+    pub fn shorten(&mut self) -> bool {
+        let is_due = self.trouble.is_none() && !self.copy.is_joining();
+        let Some(spool) = self.spool.as_mut().filter(|_| is_due) else { return false };
+        match spool.shorten(&self.copy) {
+            Ok(more) => more,
+            Err(e) => {
+                self.trouble = Some(e.to_string());
+                false
+            }
+        }
+    }
+
+    /// A clean end: its file has everything, and says so.
+    ///
+    /// # Errors
+    /// [`Refused`]: the disk. Then the next start has not kept everything.
+    pub fn close(&mut self) -> Result<(), Refused> {
+        if self.spool.is_none() || self.trouble.is_some() || !self.copy.is_kept() {
+            return Ok(());
+        }
+        self.harden()?;
+        let at = self.copy.position();
+        self.meta.closed_at = Some((at.epoch.counter, at.epoch.writer, at.number));
+        self.meta.write(&meta_of(&self.directory)).map_err(|e| Refused::disk(&self.directory, &e))
+    }
+
+    fn spool(&mut self, frame: &Frame, body: &[u8]) -> Result<(), Refused> {
+        let is_kept_there = matches!(
+            frame.kind(),
+            Some(Kind::Batch | Kind::Adopt | Kind::Begin | Kind::Piece | Kind::Complete)
+        );
+        let Some(spool) = self.spool.as_mut().filter(|_| is_kept_there) else { return Ok(()) };
+        if let Some(trouble) = &self.trouble {
+            return Err(Refused::new(Refusal::Disk, trouble.clone()));
+        }
+        spool.append(frame, body).map_err(|e| self.failed(&e))
+    }
+
+    fn harden(&mut self) -> Result<(), Refused> {
+        let Some(spool) = &self.spool else { return Ok(()) };
+        spool.harden().map_err(|e| self.failed(&e))?;
+        self.hardened = self.copy.position().number;
+        Ok(())
+    }
+
+    fn failed(&mut self, error: &io::Error) -> Refused {
+        self.trouble = Some(error.to_string());
+        Refused::disk(&copy_of(&self.directory), error)
+    }
+}
+
+/// Has the copy do what a frame says; the flags of the answer.
+fn take(copy: &mut Copy, turn: Turn, frame: &Frame, body: &[u8]) -> Result<u32, Refusal> {
+    match frame.kind() {
+        Some(Kind::Batch) => {
+            let taken = copy.batch(turn, frame.number, frame.previous, body)?;
+            return Ok(if taken == Taken::Second { ack::JOINING } else { 0 });
+        }
+        Some(Kind::Adopt) => copy.adopt(turn, position(body)?, frame.number)?,
+        Some(Kind::Begin) => copy.begin(turn)?,
+        Some(Kind::Piece) => copy.piece(turn, frame.number, body)?,
+        Some(Kind::Complete) => copy.complete(turn, frame.number)?,
+        Some(Kind::Ask) => {}
+        _ => return Err(Refusal::Malformed),
+    }
+    Ok(0)
+}
+
+/// The file with what must not be forgotten of a log.
+pub(crate) fn meta_of(directory: &Path) -> PathBuf {
+    directory.join("promise.json")
+}
+
+fn copy_of(directory: &Path) -> PathBuf {
+    directory.join("copy")
+}

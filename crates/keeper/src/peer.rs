@@ -1,0 +1,249 @@
+//! A keeper, as a writer or a takeover sees it: one connection, one request after the other.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::time::Duration;
+
+use seawall_media::LINE;
+use seawall_wire::keeper::{Epoch, Frame, Greeting, KEEPER_VERSION, Kind, Position, Refusal, State};
+use thiserror::Error;
+use zerocopy::{FromBytes as _, IntoBytes as _};
+
+use crate::keeper::{Report, low_half};
+use crate::meta::Roster;
+
+/// What a keeper did not do.
+#[derive(Debug, Error)]
+pub enum PeerError {
+    /// It is not reached, or was lost.
+    #[error("keeper {address}: {error}")]
+    Lost {
+        /// Where.
+        address: String,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// It refuses.
+    #[error("keeper {address}: {why}")]
+    Refused {
+        /// Where.
+        address: String,
+        /// Why, for a program.
+        refusal: Option<Refusal>,
+        /// Why.
+        why: String,
+    },
+    /// What it said is no answer.
+    #[error("keeper {address}: it answered what makes no sense: is that a keeper of this version?")]
+    Nonsense {
+        /// Where.
+        address: String,
+    },
+}
+
+impl PeerError {
+    /// True if a newer writer has the promise.
+    pub fn is_fenced(&self) -> bool {
+        matches!(self, Self::Refused { refusal: Some(Refusal::Fenced), .. })
+    }
+}
+
+/// A connection.
+pub struct Peer {
+    address: String,
+    stream: TcpStream,
+    log: u64,
+    epoch: Epoch,
+}
+
+impl Peer {
+    /// Connects to `HOST:PORT`, and waits so long for each answer.
+    ///
+    /// # Errors
+    /// [`PeerError::Lost`].
+    pub fn connect(address: &str, patience: Duration) -> Result<Self, PeerError> {
+        let lost = |error| PeerError::Lost { address: address.to_owned(), error };
+        let places = address.to_socket_addrs().map_err(lost)?;
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        for place in places {
+            match TcpStream::connect_timeout(&place, patience) {
+                Ok(stream) => {
+                    stream.set_nodelay(true).map_err(lost)?;
+                    stream.set_read_timeout(Some(patience)).map_err(lost)?;
+                    stream.set_write_timeout(Some(patience)).map_err(lost)?;
+                    return Ok(Self { address: address.to_owned(), stream, log: 0, epoch: Epoch::default() });
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(lost(last))
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Says of which log it is about. `make`: the log is made there if it is not, with an image of so many bytes.
+    /// `keeper`: who is expected there.
+    ///
+    /// # Errors
+    /// [`PeerError`].
+    pub fn greet(
+        &mut self,
+        log: [u8; 16],
+        make: Option<u64>,
+        keeper: Option<[u8; 16]>,
+    ) -> Result<(State, Roster), PeerError> {
+        let greeting = Greeting {
+            version: KEEPER_VERSION,
+            make: u32::from(make.is_some()),
+            log,
+            image: make.unwrap_or(0),
+            keeper: keeper.unwrap_or_default(),
+        };
+        self.log = low_half(log);
+        self.ask(Kind::Hello, (0, 0), greeting.as_bytes())?;
+        self.state(Kind::Welcome)
+    }
+
+    /// Asks for the promise, and says who keeps the log; `None`: who did so far.
+    ///
+    /// # Errors
+    /// [`PeerError`]; [fenced](PeerError::is_fenced) if a newer writer has it.
+    pub fn promise(&mut self, epoch: Epoch, roster: Option<&Roster>) -> Result<(State, Roster), PeerError> {
+        self.epoch = epoch;
+        let body = roster.map(serde_json::to_vec).transpose();
+        let body = body.map_err(|e| self.lost(e.into()))?.unwrap_or_default();
+        self.ask(Kind::Promise, (0, 0), &body)?;
+        self.state(Kind::Promised)
+    }
+
+    /// Has a copy that is at `from` be at this writer's `number`.
+    ///
+    /// # Errors
+    /// [`PeerError`].
+    pub fn adopt(&mut self, from: Position, number: u64) -> Result<(), PeerError> {
+        self.ask(Kind::Adopt, (number, 0), from.as_bytes())?;
+        self.answer(Kind::Ack).map(drop)
+    }
+
+    /// Begins an image of zeros beside the copy.
+    ///
+    /// # Errors
+    /// [`PeerError`].
+    pub fn begin(&mut self) -> Result<(), PeerError> {
+        self.ask(Kind::Begin, (0, 0), &[])?;
+        self.answer(Kind::Ack).map(drop)
+    }
+
+    /// Bytes of that image. Not answered.
+    ///
+    /// # Errors
+    /// [`PeerError`].
+    pub fn piece(&mut self, at: u64, bytes: &[u8]) -> Result<(), PeerError> {
+        self.ask(Kind::Piece, (at, 0), bytes)
+    }
+
+    /// That image is the copy, at `number`.
+    ///
+    /// # Errors
+    /// [`PeerError`].
+    pub fn complete(&mut self, number: u64) -> Result<(), PeerError> {
+        self.ask(Kind::Complete, (number, 0), &[])?;
+        self.answer(Kind::Ack).map(drop)
+    }
+
+    /// A batch that follows `previous`; where the copy is then.
+    ///
+    /// # Errors
+    /// [`PeerError`].
+    pub fn batch(&mut self, number: u64, previous: u64, bytes: &[u8]) -> Result<u64, PeerError> {
+        self.ask(Kind::Batch, (number, previous), bytes)?;
+        self.answer(Kind::Ack).map(|(frame, _)| frame.number)
+    }
+
+    /// Reads the image: what is not of zeros, and where.
+    ///
+    /// # Errors
+    /// [`PeerError`].
+    pub fn fetch(&mut self, mut take: impl FnMut(u64, &[u8])) -> Result<(), PeerError> {
+        self.ask(Kind::Fetch, (0, 0), &[])?;
+        loop {
+            let (frame, body) = self.hear()?;
+            match frame.kind() {
+                Some(Kind::Piece) => take(frame.number, &body),
+                Some(Kind::Complete) => return Ok(()),
+                _ => return Err(self.nonsense()),
+            }
+        }
+    }
+
+    /// Has the keeper forget the log.
+    ///
+    /// # Errors
+    /// [`PeerError`].
+    pub fn forget(&mut self) -> Result<(), PeerError> {
+        self.ask(Kind::Forget, (0, 0), &[])?;
+        self.answer(Kind::Ack).map(drop)
+    }
+
+    /// All that it keeps.
+    ///
+    /// # Errors
+    /// [`PeerError`].
+    pub fn report(&mut self) -> Result<Report, PeerError> {
+        self.ask(Kind::Report, (0, 0), &[])?;
+        let (_, body) = self.answer(Kind::Reported)?;
+        serde_json::from_slice(&body).map_err(|_| self.nonsense())
+    }
+
+    /// The connection, for whoever sends batches by itself.
+    pub fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
+    fn ask(&mut self, kind: Kind, (number, previous): (u64, u64), body: &[u8]) -> Result<(), PeerError> {
+        let frame = Frame::new(kind, self.log, self.epoch).numbered(number, previous).followed_by(body.len());
+        let mut bytes = frame.seal().to_vec();
+        bytes.extend_from_slice(body);
+        self.stream.write_all(&bytes).map_err(|e| self.lost(e))
+    }
+
+    fn state(&mut self, kind: Kind) -> Result<(State, Roster), PeerError> {
+        let (_, body) = self.answer(kind)?;
+        let (state, rest) = State::read_from_prefix(&body).map_err(|_| self.nonsense())?;
+        let roster = serde_json::from_slice(rest).map_err(|_| self.nonsense())?;
+        Ok((state, roster))
+    }
+
+    fn answer(&mut self, kind: Kind) -> Result<(Frame, Vec<u8>), PeerError> {
+        let (frame, body) = self.hear()?;
+        if frame.kind() == Some(kind) { Ok((frame, body)) } else { Err(self.nonsense()) }
+    }
+
+    fn hear(&mut self) -> Result<(Frame, Vec<u8>), PeerError> {
+        let mut line = [0; LINE];
+        self.stream.read_exact(&mut line).map_err(|e| self.lost(e))?;
+        let frame = Frame::parse(&line).ok_or_else(|| self.nonsense())?;
+        let mut body = vec![0; frame.len as usize];
+        self.stream.read_exact(&mut body).map_err(|e| self.lost(e))?;
+        if frame.kind() == Some(Kind::Refused) {
+            let (address, refusal) = (self.address.clone(), Refusal::from_word(frame.code));
+            return Err(PeerError::Refused {
+                address,
+                refusal,
+                why: String::from_utf8_lossy(&body).into_owned(),
+            });
+        }
+        Ok((frame, body))
+    }
+
+    fn lost(&self, error: io::Error) -> PeerError {
+        PeerError::Lost { address: self.address.clone(), error }
+    }
+
+    fn nonsense(&self) -> PeerError {
+        PeerError::Nonsense { address: self.address.clone() }
+    }
+}
