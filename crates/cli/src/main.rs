@@ -42,6 +42,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed (verify: damaged), 2 wron
 enum Command {
     /// Make a pool
     Init(commands::init::Init),
+    Keeper(commands::keeper::KeeperArgs),
     /// Run a command with Seawall: recover if needed, preload, drain and close at its end
     Run(run::Run),
     /// Put Seawall permanently under a service of systemd, from its next start on
@@ -148,6 +149,7 @@ fn command() -> ExitCode {
         Command::Freeze(how) => return commands::freeze::freeze(&how).unwrap_or_else(failure),
         Command::Thaw(how) => commands::freeze::thaw(&how),
         Command::Init(init) => commands::init::init(&init),
+        Command::Keeper(how) => commands::keeper::keeper(&how),
         Command::Attach(how) => attach::attach(&how),
         Command::Detach(how) => attach::detach(&how),
         Command::Service(hook) => attach::hook(&hook),

@@ -14,6 +14,7 @@ use seawall_core::spill::Plan;
 use seawall_media::{Medium, dax_mounts, probe};
 
 use seawall_daemon::control::Control;
+use seawall_daemon::kept;
 
 use crate::{beside, size, user};
 
@@ -300,6 +301,7 @@ fn remake_if_it_has_another_size(path: &Path, wanted: &Wanted) -> Result<()> {
     let is_journal = pool::block::is_journal(path)?;
     let has = match pool::block::sizes(path)? {
         Some(sizes) => sizes.image,
+        None if let Some(image) = kept::size(path)? => image,
         None => std::fs::metadata(path).with_context(|| path.display().to_string())?.len(),
     };
     if has == size {
@@ -410,6 +412,9 @@ fn or_exists(made: Result<(), PoolError>) -> Result<()> {
 /// # Errors
 /// If the file cannot be opened or mapped.
 pub fn medium(path: &Path) -> Result<(Medium, String)> {
+    if let Some(because) = kept::describe(path)? {
+        return Ok((Medium::Replicated, because));
+    }
     if pool::block::is_journal(path)? {
         return Ok((Medium::Block, pool::block::describe(path)?));
     }
@@ -424,6 +429,9 @@ pub fn medium(path: &Path) -> Result<(Medium, String)> {
 /// # Errors
 /// If it cannot be read.
 pub fn how_large(path: &Path) -> Result<String> {
+    if let Some(image) = kept::size(path)? {
+        return Ok(format!("{} in memory", size::human(image)));
+    }
     match pool::block::sizes(path)? {
         Some(sizes) => {
             let (image, journal) = (size::human(sizes.image), size::human(sizes.journal));

@@ -21,6 +21,7 @@ mod file;
 mod machine;
 mod mappings;
 mod opened;
+pub mod replicated;
 mod steps;
 
 pub use create::{create, create_with_area};

@@ -9,6 +9,7 @@ use seawall_core::takeover::StartError;
 
 use crate::cache::CacheError;
 use crate::guard::GuardError;
+use crate::kept::KeptError;
 
 /// An error of the daemon.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +17,8 @@ use crate::guard::GuardError;
 pub enum DaemonError {
     #[error(transparent)]
     Pool(PoolError),
+    #[error(transparent)]
+    Kept(KeptError),
     #[error(transparent)]
     Recover(RecoverError),
     #[error(transparent)]
@@ -59,6 +62,15 @@ macro_rules! from {
             }
         }
     )*};
+}
+impl From<KeptError> for DaemonError {
+    fn from(e: KeptError) -> Self {
+        match e {
+            // As of any other pool.
+            KeptError::Pool(e) => Self::Pool(e),
+            e => Self::Kept(e),
+        }
+    }
 }
 from!(PoolError => Pool, RecoverError => Recover, StartError => Start, TableError => Table, GuardError => Guard,
     CacheError => Cache);

@@ -57,6 +57,7 @@ pub mod guard;
 mod guarding;
 mod hello;
 pub mod journal;
+pub mod kept;
 mod leader;
 pub mod leftover;
 mod lend;

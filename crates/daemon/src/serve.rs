@@ -21,7 +21,7 @@ use crate::parts::lifetime::Lifetime;
 use crate::place::Place;
 use crate::state::Daemon;
 use crate::{
-    ahead, boot, cache, closing, desk, destaging, doors, freeze, journal, leader, limits, net, pulse,
+    ahead, boot, cache, closing, desk, destaging, doors, freeze, journal, kept, leader, limits, net, pulse,
     rebuild, requests, spill, start, users, warden, watch,
 };
 
@@ -60,6 +60,8 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
         spawn(&daemon, "cache", cache::run)?,
         spawn(&daemon, "bring", cache::bring)?,
         spawn(&daemon, "rebuild", rebuild::run)?,
+        spawn(&daemon, "copies", kept::run)?,
+        spawn(&daemon, "lead", kept::lead)?,
         spawn(&daemon, "spill", spill::run)?,
     ];
     // These end with the process. A look at many busy processes takes long, and who waits for the pool waits for us.

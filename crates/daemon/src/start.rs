@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Acquire};
 use std::time::Instant;
 
 use seawall_core::file::{KeptOut, Slot};
-use seawall_core::pool::{self, MEMORY, Pool, PoolError};
+use seawall_core::pool::{MEMORY, Pool, PoolError};
 use seawall_core::recover::{self, Mode, Options, Report};
 use seawall_core::table::RootEntry;
 use seawall_core::{Engine, FileRef, table, takeover};
@@ -43,7 +43,7 @@ use crate::parts::stillness::Stillness;
 use crate::parts::watch::Watch;
 use crate::state::Daemon;
 use crate::{
-    boot, cache, closing, forget, freeze, guarding, journal, leftover, locate, outside, place, process,
+    boot, cache, closing, forget, freeze, guarding, journal, kept, leftover, locate, outside, place, process,
     users, warden,
 };
 
@@ -71,12 +71,12 @@ pub struct Recovery {
 /// # Errors
 /// [`DaemonError`]: the log and the guards stay as they are.
 pub fn recover(path: &Path, how: Offline) -> Result<Recovery, DaemonError> {
-    let mut pool = pool::open(path)?;
+    let (mut pool, kept) = kept::open(path)?;
     let log =
         Log::open(&place(path)?.log).map_err(|error| DaemonError::Place { pool: path.into(), error })?;
     let mut former = Former::without_image(&pool)?;
     if former.is_none() && takeover::is_live(Path::new(MEMORY), &pool) {
-        let daemon = attach(pool, log, false)?;
+        let daemon = attach((pool, kept.clone()), log, false)?;
         let alive = users::users(&daemon);
         if !alive.is_empty() {
             release(&daemon);
@@ -101,7 +101,7 @@ pub fn recover(path: &Path, how: Offline) -> Result<Recovery, DaemonError> {
 pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
     let (path, keep) = (options.pool.as_path(), options.keep);
     let begin = Instant::now();
-    let mut pool = pool::open(path)?;
+    let (mut pool, kept) = kept::open(path)?;
     let log_path = place(path)?.log;
     let cost = journal::cost(&pool, begin.elapsed());
     let notes = journal::notes(&pool);
@@ -115,7 +115,7 @@ pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
     };
     let mut former = Former::without_image(&pool)?;
     if former.is_none() && takeover::is_live(Path::new(MEMORY), &pool) {
-        let mut daemon = attach(pool, log()?, keep)?;
+        let mut daemon = attach((pool, kept.clone()), log()?, keep)?;
         if !users::users(&daemon).is_empty() {
             cache::take_over(&mut daemon, options.cache.as_ref());
             resume(&daemon);
@@ -128,7 +128,7 @@ pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
     // Also when no file is registered any more: a cut may come between the last file's leave and its guard's.
     let claim = Claim { uuid: pool.uuid(), pool: pool.path.clone() };
     let left = lower_all(&table::roots(&pool)?, &claim);
-    let mut daemon = attach(pool, log()?, keep)?;
+    let mut daemon = attach((pool, kept), log()?, keep)?;
     // Behind the recovery: what that wrote is not what was cached.
     if let Err(e) = cache::open(&mut daemon, options.cache.as_ref()) {
         closing::forget_boot(&daemon);
@@ -164,7 +164,7 @@ fn place(path: &Path) -> Result<place::Place, DaemonError> {
 }
 
 /// Joins pool and run-time memory, and takes a client slot.
-fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
+fn attach((mut pool, kept): kept::Opened, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
     let place = place(&pool.path)?;
     let started = takeover::start(&mut pool, Path::new(MEMORY))?;
     let slot = started
@@ -179,6 +179,7 @@ fn attach(mut pool: Pool, log: Log, keep: bool) -> Result<Daemon, DaemonError> {
         engine: started.engine,
         pool,
         lent: Lent::new(pool_for_clients, started.shm_file, started.shm_len, started.shm_path),
+        kept,
         cache: None,
         without_cache: None,
         place,

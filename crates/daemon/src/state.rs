@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 use std::os::fd::AsFd;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire};
+use std::sync::{Arc, Mutex};
 
 use seawall_core::pool::Pool;
 use seawall_core::{Engine, Owner};
@@ -18,6 +18,7 @@ use crate::parts::fill::Fill;
 use crate::parts::freeze::Freeze;
 use crate::parts::guards::Guards;
 use crate::parts::held_out::HeldOut;
+use crate::parts::kept::Kept;
 use crate::parts::lent::Lent;
 use crate::parts::lifetime::Lifetime;
 use crate::parts::namers::Namers;
@@ -37,6 +38,8 @@ pub(crate) struct Daemon {
     pub pool: Pool,
     /// What clients map.
     pub lent: Lent,
+    /// Who keeps copies of the log on other hosts.
+    pub kept: Option<Arc<Kept>>,
     /// The block cache, if there is one.
     pub cache: Option<Zone>,
     /// Why there is none though one was asked for.

@@ -16,6 +16,7 @@ use crate::cache::{self, CacheStatus};
 use crate::freeze::{self, FrozenStatus};
 use crate::journal::{self, JournalStatus};
 use crate::parts::files::Managed;
+use crate::parts::kept::KeptStatus;
 use crate::parts::lent::Lent;
 use crate::parts::roots::Roots;
 use crate::spill::{self, SpillStatus};
@@ -41,6 +42,9 @@ pub struct Status {
     /// What the device was given, if the pool lies on one.
     #[serde(default)]
     pub journal: Option<JournalStatus>,
+    /// The keepers of the log, if it has any.
+    #[serde(default)]
+    pub kept: Option<KeptStatus>,
     /// The spill area, if the pool has one.
     #[serde(default)]
     pub spill: Option<SpillStatus>,
@@ -238,6 +242,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         uuid: format!("{:032x}", pool.uuid()),
         size: sb.size,
         journal: journal::status(pool, &daemon.rebuilding),
+        kept: daemon.kept.as_ref().map(|kept| kept.status()),
         spill: spill::status(pool, &daemon.spill),
         segment_bytes: sb.segment_bytes,
         segments: sb.segments,

@@ -3,6 +3,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
 
 pub mod copy;
+pub mod descriptor;
 pub mod keeper;
 pub mod log;
 pub mod meta;
@@ -11,3 +12,5 @@ pub mod plan;
 pub mod quorum;
 pub mod server;
 pub mod spool;
+pub mod turn;
+pub mod writer;

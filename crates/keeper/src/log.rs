@@ -8,7 +8,7 @@ use seawall_wire::keeper::{Epoch, Frame, Kind, Position, Refusal, State, ack, st
 use thiserror::Error;
 use zerocopy::FromZeros as _;
 
-use crate::copy::{Copy, Taken, Turn, position};
+use crate::copy::{Copy, Turn, position};
 use crate::meta::{Meta, Roster};
 use crate::spool::Spool;
 
@@ -307,10 +307,7 @@ impl Log {
 /// Has the copy do what a frame says; the flags of the answer.
 fn take(copy: &mut Copy, turn: Turn, frame: &Frame, body: &[u8]) -> Result<u32, Refusal> {
     match frame.kind() {
-        Some(Kind::Batch) => {
-            let taken = copy.batch(turn, frame.number, frame.previous, body)?;
-            return Ok(if taken == Taken::Second { ack::JOINING } else { 0 });
-        }
+        Some(Kind::Batch) => drop(copy.batch(turn, frame.number, frame.previous, body)?),
         Some(Kind::Adopt) => copy.adopt(turn, position(body)?, frame.number)?,
         Some(Kind::Begin) => copy.begin(turn)?,
         Some(Kind::Piece) => copy.piece(turn, frame.number, body)?,
@@ -318,7 +315,9 @@ fn take(copy: &mut Copy, turn: Turn, frame: &Frame, body: &[u8]) -> Result<u32, 
         Some(Kind::Ask) => {}
         _ => return Err(Refusal::Malformed),
     }
-    Ok(0)
+    // The number in the answer is the copy's; until that is of this turn it says nothing.
+    let counts = !copy.is_joining() && copy.position().epoch == turn.epoch();
+    Ok(if counts { 0 } else { ack::JOINING })
 }
 
 /// The file with what must not be forgotten of a log.

@@ -19,6 +19,8 @@ pub enum Medium {
     Pmem,
     /// A block device, or an ordinary file on one: what a journal holds survives.
     Block,
+    /// Memory of this host, with copies that other hosts keep.
+    Replicated,
     /// Memory that stands in for it.
     Emulated,
 }
@@ -29,6 +31,7 @@ impl Medium {
         match self {
             Self::Pmem => "pmem",
             Self::Block => "block",
+            Self::Replicated => "replicated",
             Self::Emulated => "emulated",
         }
     }
@@ -38,6 +41,9 @@ impl Medium {
         match self {
             Self::Pmem => "pmem (persistent memory: survives power loss)",
             Self::Block => "block (survives power loss if the device honours flush)",
+            Self::Replicated => {
+                "replicated (memory of this and other hosts: `seawall status` says which losses it survives)"
+            }
             Self::Emulated => "emulated (RAM: survives a crash of the database, not of the machine)",
         }
     }

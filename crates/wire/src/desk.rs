@@ -13,6 +13,7 @@
 use seawall_media::Region;
 use seawall_media::block::{ANCHOR_BYTES, EXTENT_BYTES};
 
+use crate::keeper::{Epoch, Position};
 use crate::words::words;
 
 /// View of the desk.
@@ -119,6 +120,22 @@ words!(Desk {
     stretch_waits: u64 @ 296,
     /// Ticks for 1024 syncs in the last stretch that was no trial.
     pace: u64 @ 304,
+    /// Of a log that other hosts keep: its writer's turn, see [`Desk::turn`].
+    turn_counter: u64 @ 312,
+    /// The same: the writer.
+    turn_writer: u64 @ 320,
+    /// The same: the turn of the newest batch that it began with.
+    base_counter: u64 @ 328,
+    /// The same: that turn's writer.
+    base_writer: u64 @ 336,
+    /// The same: that batch.
+    base_number: u64 @ 344,
+    /// The same: the number that the log had when the turn began.
+    turn_begun: u64 @ 352,
+    /// The same: the newest capture that somebody waits for who cannot lead.
+    wanted: u64 @ 360,
+    /// Futex of whoever leads for them: 1 while it sleeps.
+    dozes: u32 @ 368,
 });
 
 /// View of a seat: what one leader has to itself, and what others must know of it.
@@ -320,6 +337,26 @@ impl<'a> Desk<'a> {
                 return (last, end);
             }
         }
+    }
+
+    /// Of a log that other hosts keep: its writer's turn, the copy that it began with, and the number that the log had then.
+    pub fn turn(&self) -> (Epoch, Position, u64) {
+        use core::sync::atomic::Ordering::SeqCst;
+        let word = |word: &core::sync::atomic::AtomicU64| word.load(SeqCst);
+        let epoch = Epoch { counter: word(self.turn_counter()), writer: word(self.turn_writer()) };
+        let base = Epoch { counter: word(self.base_counter()), writer: word(self.base_writer()) };
+        (epoch, Position { epoch: base, number: word(self.base_number()) }, word(self.turn_begun()))
+    }
+
+    /// Says so, before anything of that turn is written.
+    pub fn set_turn(&self, epoch: Epoch, base: Position, begun: u64) {
+        use core::sync::atomic::Ordering::SeqCst;
+        self.turn_counter().store(epoch.counter, SeqCst);
+        self.turn_writer().store(epoch.writer, SeqCst);
+        self.base_counter().store(base.epoch.counter, SeqCst);
+        self.base_writer().store(base.epoch.writer, SeqCst);
+        self.base_number().store(base.number, SeqCst);
+        self.turn_begun().store(begun, SeqCst);
     }
 
     /// Who leads, and its process and thread.

@@ -180,7 +180,7 @@ const _: () = assert!(size_of::<Frame>() == LINE && size_of::<State>() == 3 * LI
 
 /// Flags of an `Ack`.
 pub mod ack {
-    /// The batch went to the second image only: it does not count.
+    /// The copy is not the writer's yet: a second image is being made, or none was begun. The answer's number says nothing.
     pub const JOINING: u32 = 1;
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use seawall_core::pool;
+use seawall_daemon::kept;
 
 use crate::{pool as pools, size};
 
@@ -22,6 +23,15 @@ pub struct Init {
     /// With --block: a second copy of the log, on another device, so that the log survives the loss of one
     #[arg(long, value_name = "PATH", requires = "block")]
     mirror: Option<PathBuf>,
+    /// In memory, with copies that keepers on other hosts keep (`seawall keeper serve`): HOST:PORT, several times
+    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["emulated", "spill", "block", "force"])]
+    keeper: Vec<String>,
+    /// With --keeper: how many of them confirm a commit before it is acknowledged; without it more than half
+    #[arg(long, requires = "keeper")]
+    acks: Option<usize>,
+    /// With --keeper: speak in clear text with other hosts
+    #[arg(long, requires = "keeper")]
+    clear_text: bool,
     #[command(flatten)]
     spill: pools::Spill,
     /// Allow memory that does not survive power loss: for trying, testing, measuring
@@ -32,9 +42,18 @@ pub struct Init {
     force: bool,
 }
 
+fn make_kept(how: &Init, size: u64) -> Result<()> {
+    for keeper in &how.keeper {
+        super::keeper::check_clear_text(keeper, how.clear_text)?;
+    }
+    let acks = how.acks.unwrap_or(how.keeper.len() / 2 + 1);
+    Ok(kept::create(&how.pool, size, &how.keeper, acks)?)
+}
+
 /// Makes it and says what it survives.
 pub fn init(how: &Init) -> Result<()> {
     match how.size.filter(|_| !how.block) {
+        Some(size) if !how.keeper.is_empty() => make_kept(how, size)?,
         Some(size) => {
             let area = how.spill.plan(size);
             pool::create_with_area(&how.pool, size, how.emulated, how.force, area.as_ref())?;

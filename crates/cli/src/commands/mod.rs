@@ -9,6 +9,7 @@ pub mod generate;
 pub mod guard;
 pub mod init;
 pub mod inspect;
+pub mod keeper;
 pub mod lab;
 pub mod mirror;
 pub mod mount;

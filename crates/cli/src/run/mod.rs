@@ -165,7 +165,8 @@ pub fn say_what_it_survives(pool: &Path, quiet: bool) -> Result<()> {
     match medium {
         Medium::Pmem => return Ok(()),
         Medium::Block if quiet => return Ok(()),
-        Medium::Block => {
+        Medium::Replicated if quiet => return Ok(()),
+        Medium::Block | Medium::Replicated => {
             errln!("seawall: the log {} is on {}", pool.display(), medium.label());
             return Ok(());
         }

@@ -132,6 +132,14 @@ impl Engine {
         Ok(journal.harden(&self.log, newest).map(drop)?)
     }
 
+    /// Leads for processes that do not reach the copies of the log, while `goes_on`.
+    #[cfg(feature = "std")]
+    pub fn lead_for_others(&self, goes_on: impl Fn() -> bool) {
+        if let Some(journal) = self.log.pool.journal() {
+            journal.lead_for_others(&self.log, goes_on);
+        }
+    }
+
     /// True while a thread of this process leads: it writes by the descriptor that it found.
     pub fn leads_here(&self) -> bool {
         self.log.pool.journal().is_some_and(|journal| journal.is_led_by_us(&self.log.pool))

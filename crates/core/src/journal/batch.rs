@@ -56,6 +56,10 @@ impl Journal {
         if draft.is_empty() {
             return Ok(());
         }
+        #[cfg(feature = "std")]
+        if let Some(copies) = self.way.copies() {
+            return self.send(image, lead, draft, copies);
+        }
         let desk = self.desk(image);
         let block = desk.block().load(Relaxed);
         let (last, end) = desk.newest();

@@ -43,6 +43,9 @@ impl Journal {
     /// EIO once the device failed; ENOSPC if there is no room to make room.
     pub fn clean_if_due(&self, log: &Log) -> Result<bool, Errno> {
         let desk = self.desk(&log.pool);
+        if self.has_no_ring(&log.pool) {
+            return Ok(false);
+        }
         let due = used(desk) > ring(desk).bytes() / WORTH;
         if due {
             self.clean(log)?;
@@ -55,6 +58,9 @@ impl Journal {
     /// # Errors
     /// As for [`clean_if_due`](Self::clean_if_due).
     pub fn clean(&self, log: &Log) -> Result<(), Errno> {
+        if self.has_no_ring(&log.pool) {
+            return Ok(());
+        }
         if !self.is_cleanable(log) {
             return Err(Errno::NOSPC);
         }
@@ -72,6 +78,15 @@ impl Journal {
     /// # Errors
     /// As for [`clean_if_due`](Self::clean_if_due).
     pub fn close(&self, image: &Region, layout: Layout, change: impl FnOnce()) -> Result<(), Errno> {
+        if self.has_no_ring(image) {
+            change();
+            // What became zeros too: a copy is changed in place.
+            return self.leading(image, |lead| {
+                let mut draft = self.draft(image, lead);
+                self.add(image, lead, &mut draft, (0, layout.segments_at()), Room::Cleaning)?;
+                self.write(image, lead, draft, Room::Cleaning)
+            });
+        }
         let start = self.start(image)?;
         change();
         self.tables(image, layout)?;

@@ -7,6 +7,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use core::sync::atomic::fence;
 
 use rustix::io::Errno;
+use rustix::thread::futex;
+use seawall_stats::ticks;
+use seawall_wire::desk::Desk;
 
 use super::company;
 use super::handle::Journal;
@@ -23,6 +26,21 @@ pub enum Unhardened {
     Failed,
     /// This process does not reach the device, and the daemon did not do it either.
     OutOfReach,
+}
+
+/// Naps after which the daemon is asked over its socket: some 50 ms.
+const PATIENCE: u32 = 25;
+/// How long whoever leads for others looks for them before it sleeps.
+#[cfg(feature = "std")]
+const AWAKE_NS: u64 = 30_000;
+/// How long it sleeps between two looks whether it goes on.
+#[cfg(feature = "std")]
+const DOZE: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+fn wake_leader(desk: Desk<'_>) {
+    if desk.dozes().swap(0, SeqCst) != 0 {
+        let _ = futex::wake(desk.dozes(), futex::Flags::empty(), 1);
+    }
 }
 
 impl From<Unhardened> for Errno {
@@ -45,7 +63,12 @@ impl Journal {
         if lsn <= desk.hardened().load(Acquire) {
             return Ok(None);
         }
-        let done = match (self.wait(log), self.way.lender()) {
+        let waited = match self.way.lender() {
+            // Only the daemon reaches the keepers, and is awake.
+            Some(_) if self.has_no_ring(&log.pool) => self.wait_for_daemon(log),
+            _ => self.wait(log),
+        };
+        let done = match (waited, self.way.lender()) {
             (Err(Errno::BADF), Some(lender)) => lender.harden().map(|()| 0),
             (done, _) => done,
         };
@@ -87,6 +110,57 @@ impl Journal {
                 }
                 None => wait.nap(),
             }
+        }
+    }
+
+    /// Waits for a capture that begins from now on, and that the daemon leads.
+    ///
+    /// # Errors
+    /// EIO once the copies failed; EBADF if it does not come for a while: the daemon may be another one by now.
+    fn wait_for_daemon(&self, log: &Log) -> Result<u64, Errno> {
+        let desk = self.desk(&log.pool);
+        // As in `wait`.
+        fence(SeqCst);
+        let ticket = desk.begun().load(SeqCst) + 1;
+        company::join(desk);
+        let (mut wait, begin) = (Wait::new(desk, self.client(), false), ticks());
+        desk.wanted().fetch_max(ticket, SeqCst);
+        wake_leader(desk);
+        while wait.naps() < PATIENCE {
+            wait.look(ticket);
+            if desk.done().load(Acquire) >= ticket {
+                return Ok(ticks().wrapping_sub(begin));
+            }
+            if desk.failed().load(Acquire) != 0 {
+                return Err(Errno::IO);
+            }
+            wait.doze();
+        }
+        Err(Errno::BADF)
+    }
+
+    /// Leads for those who cannot, while `goes_on`. Looks for them for a while before it sleeps.
+    #[cfg(feature = "std")]
+    pub fn lead_for_others(&self, log: &Log, goes_on: impl Fn() -> bool) {
+        let (desk, clock) = (self.desk(&log.pool), log.shm.header().clock());
+        let is_wanted =
+            || desk.done().load(Acquire) < desk.wanted().load(SeqCst) && desk.failed().load(Acquire) == 0;
+        while goes_on() {
+            let begin = ticks();
+            while !is_wanted() && clock.ns(ticks().wrapping_sub(begin)) < AWAKE_NS {
+                core::hint::spin_loop();
+            }
+            if is_wanted() {
+                // What comes of it, those who wait see by themselves.
+                let _ = self.wait(log);
+                continue;
+            }
+            desk.dozes().store(1, SeqCst);
+            if !is_wanted() {
+                // Woken or timed out: the next look is due.
+                let _ = futex::wait(desk.dozes(), futex::Flags::empty(), 1, Some(&DOZE));
+            }
+            desk.dozes().store(0, SeqCst);
         }
     }
 

@@ -213,6 +213,20 @@ impl<'a> Wait<'a> {
         self.leads_next |= woken.is_ok();
     }
 
+    /// Sleeps until a leader is through, at most for a nap.
+    pub(super) fn doze(&mut self) {
+        let (bell, sleepers) = self.desk.bell(self.capture);
+        sleepers.store(1, SeqCst);
+        if futex::wait(bell, futex::Flags::empty(), self.bell, Some(&NAP)) == Err(Errno::TIMEDOUT) {
+            self.naps += 1;
+        }
+    }
+
+    /// How many whole naps nobody rang.
+    pub(super) fn naps(&self) -> u32 {
+        self.naps
+    }
+
     /// Waits a little, at most until a leader is through. The caller looks again.
     pub(super) fn nap(&mut self) {
         if sim::waits() {

@@ -38,6 +38,8 @@ mod capture;
 #[cfg(feature = "std")]
 pub mod clean;
 mod company;
+#[cfg(feature = "std")]
+mod copies;
 #[cfg(all(test, feature = "std"))]
 mod desk_memory;
 mod handle;
@@ -57,6 +59,8 @@ mod tables;
 mod way;
 mod writer;
 
+#[cfg(feature = "std")]
+pub use copies::{Copies, Sending, Standing};
 pub use handle::{GIVEN_UP, Journal};
 pub use harden::Unhardened;
 #[cfg(feature = "std")]

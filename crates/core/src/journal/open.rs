@@ -7,12 +7,13 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
-use seawall_media::Region;
 use seawall_media::block::{
     ANCHOR_BYTES, Anchor, Device, JournalError, Mirror, MirrorState, RING_AT, Recovered, probe_block, read,
     size_of,
 };
+use seawall_media::{LINE, Region};
 use seawall_wire::desk::{Desk, LastWord};
+use seawall_wire::keeper::{Epoch, Position};
 
 use super::handle::Journal;
 use super::way::{Pair, Way};
@@ -132,6 +133,20 @@ pub fn lay_out(desk: Desk<'_>, found: &Recovered) {
     let next =
         if last.number() == found.last { last.fenced() } else { LastWord::new(found.last, last.seat()) };
     desk.last().store(next.0, SeqCst);
+}
+
+/// Fills the desk in, for a log of which other hosts have copies: whose turn begins, with which of them, and the number that
+/// the log has now.
+pub fn lay_out_kept(desk: Desk<'_>, uuid: [u8; 16], (epoch, base, last): (Epoch, Position, u64)) {
+    desk.set_turn(epoch, base, last);
+    let uuid = u128::from_le_bytes(uuid);
+    desk.block().store(LINE as u32, SeqCst);
+    desk.size().store(0, SeqCst);
+    desk.uuid_low().store(uuid as u64, SeqCst);
+    desk.uuid_high().store((uuid >> 64) as u64, SeqCst);
+    desk.claimed().store(last, SeqCst);
+    desk.last().store(LastWord::new(last, 0).0, SeqCst);
+    desk.failed().store(0, SeqCst);
 }
 
 /// The copies that count, a bit each, as one of them says.

@@ -11,6 +11,9 @@ use seawall_media::block::Device;
 
 use rustix::io::Errno;
 
+#[cfg(feature = "std")]
+use super::copies::Copies;
+
 /// What a front that cannot rely on its descriptors has instead.
 pub trait Lender: Sync {
     /// The journal's device, of a mirrored one that of its first copy, if its descriptor is still what it was.
@@ -72,6 +75,9 @@ pub enum Way {
     /// By two that are its own: those of both copies, shared by all journals of the pool in this process.
     #[cfg(feature = "std")]
     Mirrored(Arc<Pair>),
+    /// There is no device: other hosts keep copies, which this process reaches.
+    #[cfg(feature = "std")]
+    Kept(Arc<dyn Copies>),
     /// By one among an application's, or by the daemon.
     Lent(&'static dyn Lender),
 }
@@ -86,6 +92,8 @@ impl Way {
             Self::Own(device) => Ok(device.as_fd()),
             #[cfg(feature = "std")]
             Self::Mirrored(pair) => Ok(pair.newest().devices[0].as_fd()),
+            #[cfg(feature = "std")]
+            Self::Kept(_) => Err(Errno::BADF),
             Self::Lent(lender) => lender.device().ok_or(Errno::BADF),
         }
     }
@@ -96,6 +104,8 @@ impl Way {
             Self::Own(_) => None,
             #[cfg(feature = "std")]
             Self::Mirrored(pair) => Some(pair.newest().devices[1].as_fd()),
+            #[cfg(feature = "std")]
+            Self::Kept(_) => None,
             Self::Lent(lender) => lender.mirror(),
         }
     }
@@ -106,6 +116,8 @@ impl Way {
             Self::Own(_) => None,
             #[cfg(feature = "std")]
             Self::Mirrored(pair) => Some(pair.newest().given),
+            #[cfg(feature = "std")]
+            Self::Kept(_) => None,
             Self::Lent(lender) => Some(lender.given()),
         }
     }
@@ -120,7 +132,7 @@ impl Way {
                 let newest = pair.newest();
                 (newest.given, newest.devices.iter().map(AsFd::as_fd).collect())
             }
-            Self::Lent(_) => (0, Vec::new()),
+            Self::Kept(_) | Self::Lent(_) => (0, Vec::new()),
         }
     }
 
@@ -133,8 +145,18 @@ impl Way {
         Ok(match self {
             Self::Own(device) => Self::Own(Device::new(device.as_fd().try_clone_to_owned()?)),
             Self::Mirrored(pair) => Self::Mirrored(Arc::clone(pair)),
+            Self::Kept(copies) => Self::Kept(Arc::clone(copies)),
             Self::Lent(lender) => Self::Lent(*lender),
         })
+    }
+
+    /// Whoever keeps copies on other hosts.
+    #[cfg(feature = "std")]
+    pub(super) fn copies(&self) -> Option<&dyn Copies> {
+        match self {
+            Self::Kept(copies) => Some(&**copies),
+            _ => None,
+        }
     }
 
     /// Who leads where this process cannot.

@@ -32,6 +32,10 @@ impl<'a> Writer<'a> {
         if way.given().is_some_and(|given| given != desk.given().load(SeqCst)) {
             return Err(Errno::BADF);
         }
+        #[cfg(feature = "std")]
+        if way.copies().is_some() {
+            return Ok(Self { lead, devices: [None, None], lent: false, spent: Cell::new(0) });
+        }
         let wanted = written(desk) | joining(desk);
         let devices = [
             if wanted & 1 != 0 { Some(way.device()?) } else { None },

@@ -1,0 +1,182 @@
+//! A pool of which other hosts keep copies: an image in memory here, and no device.
+//!
+//! The pool's file says who keeps it; whoever opens it has reached them, and brings what they have. In the boot that used
+//! it the image is newer than the copies, so it is taken as it is; else it is made from the newest one.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+
+use rustix::fs::FallocateFlags;
+use seawall_media::{Medium, Region};
+use seawall_wire::desk::Desk;
+use seawall_wire::keeper::{Epoch, Position};
+
+use super::block::kinds::Image;
+use super::block::{image_path, nameless};
+use super::error::PoolError;
+use super::file::directory;
+use super::machine::{boot, host};
+use super::mappings::{mapped_by_others, open_own, users_of_memory};
+use super::opened::Pool;
+use super::steps::{io as failing, map_error};
+use crate::format::{Cell, Layout, Superblock};
+use crate::journal::{Copies, GIVEN_UP, Journal, Way, bury_dead, open as journal_open};
+use crate::store::Store;
+
+/// An image in memory.
+pub struct InMemory {
+    file: File,
+    region: Region,
+    path: PathBuf,
+    bytes: u64,
+    made: bool,
+}
+
+impl InMemory {
+    /// The image of the log with this UUID, if this boot used it.
+    ///
+    /// # Errors
+    /// [`PoolError`]: its copies failed, and processes have it mapped that were told so.
+    pub fn existing(memory: &Path, uuid: [u8; 16], bytes: u64) -> Result<Option<Self>, PoolError> {
+        let path = image_path(memory, uuid);
+        let layout = layout(&path, bytes)?;
+        let all = journal_open::memory_bytes(bytes, layout);
+        let found = open_own(&path).map_err(failing(&path, "opening the image"))?;
+        let Some((file, _)) = found.filter(|(_, len)| *len == all) else { return Ok(None) };
+        let region = Region::map(&file, all, false).map_err(|e| map_error(&path, e))?;
+        let is_ours = Superblock::read(&region).is_ok_and(|sb| sb.boot == boot() && sb.uuid == uuid);
+        let desk = Desk::new(&region, bytes as usize);
+        if !is_ours || desk.failed().load(SeqCst) == GIVEN_UP {
+            return Ok(None);
+        }
+        if desk.failed().load(SeqCst) != 0 {
+            let users = mapped_by_others(&file).map_err(failing(&path, "looking for users of"))?;
+            if !users.is_empty() {
+                let error = io::Error::from_raw_os_error(desk.failed().load(SeqCst) as i32);
+                return Err(PoolError::DeviceFailed { path, error, users });
+            }
+            // Whatever it holds that the copies lack, the files have, and are synced next.
+            desk.failed().store(0, SeqCst);
+        }
+        bury_dead(desk);
+        Ok(Some(Self { file, region, path, bytes, made: false }))
+    }
+
+    /// Makes the image: `fill` brings what the newest copy has, into zeros, and says whose turn begins with which copy, and
+    /// which number the log has then.
+    ///
+    /// # Errors
+    /// [`PoolError`]; what `fill` says.
+    pub fn make<E: From<PoolError>>(
+        memory: &Path,
+        uuid: [u8; 16],
+        bytes: u64,
+        fill: impl FnOnce(&Region) -> Result<(Epoch, Position, u64), E>,
+    ) -> Result<Self, E> {
+        let path = image_path(memory, uuid);
+        let layout = layout(&path, bytes)?;
+        let all = journal_open::memory_bytes(bytes, layout);
+        let pids = users_of_memory(&path).map_err(failing(&path, "looking for users of"))?;
+        if !pids.is_empty() {
+            return Err(PoolError::Orphans { path, pids }.into());
+        }
+        let temporary = path.with_extension("new");
+        for old in [&temporary, &path] {
+            match std::fs::remove_file(old) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    return Err(failing(old, "removing")(e).into());
+                }
+                _ => {}
+            }
+        }
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create_new(true).mode(0o600);
+        let file = options.open(&temporary).map_err(failing(&temporary, "creating"))?;
+        // A full memory must not become a SIGBUS in a database.
+        rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, all).map_err(|e| PoolError::NoRoom {
+            path: directory(&path).into(),
+            bytes: all,
+            error: e.into(),
+        })?;
+        let region = Region::map(&file, all, false).map_err(|e| map_error(&path, e))?;
+        region.collapse();
+        let turn = fill(&region)?;
+        journal_open::lay_out_kept(Desk::new(&region, bytes as usize), uuid, turn);
+        std::fs::rename(&temporary, &path).map_err(failing(&path, "naming"))?;
+        Ok(Self { file, region, path, bytes, made: true })
+    }
+
+    /// Its memory: the image, and the desk behind it.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// What its writers share.
+    pub fn desk(&self) -> Desk<'_> {
+        Desk::new(&self.region, self.bytes as usize)
+    }
+
+    /// The pool whose file is at `path`, and is locked by `lock`; `copies` are reached. `because` says what it survives.
+    ///
+    /// # Errors
+    /// [`PoolError`].
+    pub fn open(
+        self,
+        path: &Path,
+        lock: File,
+        copies: Arc<dyn Copies>,
+        because: String,
+    ) -> Result<Pool, PoolError> {
+        let Self { file, region, path: at, bytes, made } = self;
+        let superblock =
+            Superblock::read(&region).map_err(|error| PoolError::Superblock { path: path.into(), error })?;
+        if superblock.host != host() {
+            return Err(PoolError::OtherHost { path: path.into() });
+        }
+        let journal = Journal::new(Way::Kept(copies), bytes as usize);
+        Ok(Pool {
+            region: Store::journaled(region, journal),
+            file,
+            image: Some(Image { path: at, made, read: None }),
+            lock: Some(lock),
+            mirror: None,
+            area: None,
+            path: path.into(),
+            superblock,
+            medium: Medium::Replicated,
+            because,
+        })
+    }
+}
+
+/// The first content of a new log's image of so many bytes: tables that are empty. Reads it in stretches that are not of
+/// zeros.
+///
+/// # Errors
+/// [`PoolError`]; what `take` says.
+pub fn format<E: From<PoolError>>(
+    path: &Path,
+    uuid: [u8; 16],
+    bytes: u64,
+    mut take: impl FnMut(u64, &[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let layout = layout(path, bytes)?;
+    let memory = nameless(bytes).map_err(failing(path, "making an image of"))?;
+    let region = Region::map(&memory, bytes, false).map_err(|e| map_error(path, e))?;
+    let owner = rustix::process::getuid().as_raw();
+    let mut superblock = Superblock::new(layout, bytes, uuid, host(), Superblock::JOURNALED, owner);
+    Cell::at(Layout::retired()).format(&region, 0);
+    superblock.write(&region);
+    superblock.write(&region);
+    let mut first = vec![0; Layout::root(0)];
+    region.read(0, &mut first);
+    take(0, &first)
+}
+
+fn layout(path: &Path, bytes: u64) -> Result<Layout, PoolError> {
+    Layout::for_size(bytes).ok_or_else(|| PoolError::Size { path: path.into(), size: bytes })
+}

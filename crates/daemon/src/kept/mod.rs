@@ -1,0 +1,56 @@
+//! A log that keepers on other hosts keep: how it is made and opened, and what a thread does for it.
+
+mod opening;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use seawall_core::journal::Standing;
+use seawall_keeper::writer::Role;
+
+pub use opening::{KeptError, create, describe, size};
+pub(crate) use opening::{Opened, open};
+
+pub use crate::parts::kept::{KeeperStatus, KeptStatus};
+
+use crate::log::Log;
+use crate::parts::kept::AGAIN;
+use crate::state::Daemon;
+
+/// Bytes of an image that are sent in one go while commits wait, and the rest after each.
+const STEP: usize = 1 << 20;
+const REST: Duration = Duration::from_millis(8);
+
+/// Brings keepers up to date that came back, until the daemon ends.
+pub(crate) fn run(daemon: &Arc<Daemon>) {
+    let Some(kept) = &daemon.kept else { return };
+    let mut said = Vec::new();
+    while !daemon.lifetime.is_ending() {
+        let is_joining = kept.look();
+        tell(&kept.roles(), &mut said, &daemon.log);
+        if is_joining && let Some(journal) = daemon.engine.pool().journal() {
+            let step = |standing: &Standing<'_>| kept.bring(standing, STEP);
+            // An error is everybody's, and said by those who commit.
+            let _ = journal.standing(daemon.engine.pool(), step);
+        }
+        std::thread::sleep(if is_joining { REST } else { AGAIN });
+    }
+}
+
+/// Leads for fronts, which do not reach the keepers, until the daemon ends.
+pub(crate) fn lead(daemon: &Arc<Daemon>) {
+    if daemon.kept.is_some() {
+        daemon.engine.lead_for_others(|| !daemon.lifetime.is_ending());
+    }
+}
+
+/// Says in the log what became of keepers.
+fn tell(now: &[(String, Role, String)], said: &mut Vec<Role>, log: &Log) {
+    for (i, (address, role, trouble)) in now.iter().enumerate() {
+        if said.get(i) != Some(role) {
+            let trouble = if trouble.is_empty() { String::new() } else { format!(": {trouble}") };
+            log.say(format!("keeper {address} {}{trouble}", role.name()));
+        }
+    }
+    *said = now.iter().map(|(_, role, _)| *role).collect();
+}

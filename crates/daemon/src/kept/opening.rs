@@ -1,0 +1,241 @@
+//! A log that keepers keep is made, and opened.
+//!
+//! | image of this boot | what is done |
+//! |---|---|
+//! | found | the turn goes on: keepers that have promised it are asked again; one that promised a newer one ends it |
+//! | none | a new turn: whoever wrote before is fenced, and the newest copy is fetched |
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::fs::FlockOperation;
+use seawall_core::pool::replicated::{self, InMemory};
+use seawall_core::pool::{self, MEMORY, Pool, PoolError};
+use seawall_keeper::descriptor::Descriptor;
+use seawall_keeper::keeper::{low_half, random_uuid, uuid_text};
+use seawall_keeper::meta::{Member, Roster};
+use seawall_keeper::peer::{Peer, PeerError};
+use seawall_keeper::plan::Head;
+use seawall_keeper::turn::{self, PATIENCE, Promised, TurnError};
+use seawall_keeper::writer::{Source, WriteError, Writer};
+use seawall_media::Region;
+use seawall_wire::keeper::{Epoch, Position};
+
+use crate::parts::kept::Kept;
+use crate::parts::survives;
+
+/// A pool, and its keepers, if it has any.
+pub(crate) type Opened = (Pool, Option<Arc<Kept>>);
+
+/// How long keepers may take to get an image at a start.
+const BROUGHT: Duration = Duration::from_secs(60);
+
+/// Why a log that keepers keep was not made or opened.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // Each variant's text is its documentation.
+pub enum KeptError {
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    #[error("{}: {error}", path.display())]
+    File { path: PathBuf, error: io::Error },
+    #[error("{0}. To begin with, every keeper of a new log must be reached")]
+    Making(PeerError),
+    #[error("{0}")]
+    Keeper(#[from] PeerError),
+    #[error("{0}")]
+    Turn(#[from] TurnError),
+    #[error("{0}")]
+    Write(#[from] WriteError),
+    #[error("keeper {0} is named twice: each copy must lie on a host of its own")]
+    Twice(String),
+    #[error("{acks} of {keepers} keepers cannot confirm: choose 1 to {keepers} (--acks)")]
+    Acks { acks: usize, keepers: usize },
+    #[error("every keeper is a witness, and none has data: start one without --witness")]
+    NoData,
+}
+
+/// Makes a log of an image of so many bytes at these keepers, `HOST:PORT`, and the pool's file at `path`.
+///
+/// # Errors
+/// [`KeptError`]. What was made at some keepers is left there, and is nobody's.
+pub fn create(path: &Path, image: u64, addresses: &[String], acks: usize) -> Result<(), KeptError> {
+    let keepers = addresses.len();
+    if !(1..=keepers).contains(&acks) {
+        return Err(KeptError::Acks { acks, keepers });
+    }
+    if path.exists() {
+        return Err(PoolError::Exists(path.into()).into());
+    }
+    let uuid = random_uuid();
+    let reach = |address: &String| {
+        let mut peer = Peer::connect(address, PATIENCE)?;
+        let (state, _) = peer.greet(uuid, Some(image), None)?;
+        Ok((peer, state))
+    };
+    let mut peers = addresses.iter().map(reach).collect::<Result<Vec<_>, _>>().map_err(KeptError::Making)?;
+    let member = |(peer, state): &(Peer, seawall_wire::keeper::State)| Member {
+        id: uuid_text(state.keeper),
+        address: peer.address().to_owned(),
+        witness: state.is_witness(),
+    };
+    let members: Vec<Member> = peers.iter().map(member).collect();
+    for (i, member) in members.iter().enumerate() {
+        if members[..i].iter().any(|other| other.id == member.id) {
+            return Err(KeptError::Twice(member.address.clone()));
+        }
+    }
+    if members.iter().all(|member| member.witness) {
+        return Err(KeptError::NoData);
+    }
+    let roster = Roster { acks, members };
+    let epoch = Epoch { counter: 1, writer: low_half(random_uuid()).max(1) };
+    for (peer, state) in &mut peers {
+        peer.promise(epoch, Some(&roster)).map_err(KeptError::Making)?;
+        if state.is_witness() {
+            peer.adopt(Position::default(), 1)?;
+            continue;
+        }
+        peer.begin()?;
+        replicated::format::<KeptError>(path, uuid, image, |at, bytes| Ok(peer.piece(at, bytes)?))?;
+        peer.complete(1)?;
+    }
+    let made = Descriptor::new(uuid_text(uuid), image, roster);
+    made.create(path).map_err(|error| KeptError::File { path: path.into(), error })
+}
+
+fn read(path: &Path) -> Result<Option<Descriptor>, KeptError> {
+    if !Descriptor::is_at(path) {
+        return Ok(None);
+    }
+    let failed = |error| KeptError::File { path: path.into(), error };
+    let file = File::open(path).map_err(failed)?;
+    Descriptor::read(&file).map(Some).map_err(failed)
+}
+
+/// Who keeps a log, and what that survives, in words, as far as its file says. `None`: it is another kind of pool.
+///
+/// # Errors
+/// [`KeptError::File`].
+pub fn describe(path: &Path) -> Result<Option<String>, KeptError> {
+    Ok(read(path)?.map(|said| survives::text(said.quorum(), &said.roster, &[])))
+}
+
+/// Bytes of the image of a log that keepers keep. `None`: it is another kind of pool.
+///
+/// # Errors
+/// [`KeptError::File`].
+pub fn size(path: &Path) -> Result<Option<u64>, KeptError> {
+    Ok(read(path)?.map(|said| said.image))
+}
+
+/// Opens a pool, whatever it lies on.
+///
+/// # Errors
+/// [`KeptError`].
+pub(crate) fn open(path: &Path) -> Result<Opened, KeptError> {
+    if !Descriptor::is_at(path) {
+        return Ok((pool::open(path)?, None));
+    }
+    let failed = |error| KeptError::File { path: path.into(), error };
+    let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|_| PoolError::InUse(path.into()))?;
+    let said = Descriptor::read(&file).map_err(failed)?;
+    match InMemory::existing(Path::new(MEMORY), said.uuid(), said.image)? {
+        Some(image) => go_on(path, file, &said, image),
+        None => begin(path, file, &said),
+    }
+}
+
+/// The image is of this boot: its turn goes on.
+fn go_on(path: &Path, file: File, said: &Descriptor, image: InMemory) -> Result<Opened, KeptError> {
+    let (epoch, base, begun) = image.desk().turn();
+    let head = Head { epoch, base, begun, last: image.desk().newest().0.number() };
+    let reached = turn::reach(said.uuid(), &said.roster).into_iter();
+    let promised =
+        reached.map(|reached| reached.and_then(|(peer, ..)| turn::promise(peer, epoch, &said.roster)));
+    finish(path, file, said, image, (head, promised.collect()))
+}
+
+/// A new turn, with the newest copy.
+fn begin(path: &Path, file: File, said: &Descriptor) -> Result<Opened, KeptError> {
+    let mut begun = turn::begin(said.uuid(), &said.roster)?;
+    let head = begun.head;
+    let image = InMemory::make(Path::new(MEMORY), said.uuid(), said.image, |region| {
+        fetch(region, said.image, &mut begun.keepers, &begun.newest)?;
+        Ok::<_, KeptError>((head.epoch, head.base, head.begun))
+    })?;
+    finish(path, file, said, image, (head, begun.keepers))
+}
+
+/// Brings the newest copy, from the first keeper that can give it.
+fn fetch(
+    region: &Region,
+    image: u64,
+    keepers: &mut [Result<Promised, PeerError>],
+    newest: &[usize],
+) -> Result<(), KeptError> {
+    let mut last = None;
+    for keeper in newest {
+        let Ok(promised) = &mut keepers[*keeper] else { continue };
+        region.zero(0, image as usize);
+        let fetched = promised.peer.fetch(|at, bytes| {
+            if at.checked_add(bytes.len() as u64).is_some_and(|end| end <= image) {
+                region.copy_in(at as usize, bytes);
+            }
+        });
+        match fetched {
+            Ok(()) => return Ok(()),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.map_or(KeptError::NoData, KeptError::Keeper))
+}
+
+/// Enough keepers have what the image has, before anything else happens.
+fn finish(
+    path: &Path,
+    file: File,
+    said: &Descriptor,
+    image: InMemory,
+    (head, reached): (Head, Vec<Result<Promised, PeerError>>),
+) -> Result<Opened, KeptError> {
+    let mut writer = Writer::new(low_half(said.uuid()), head, said.roster.clone());
+    for (keeper, reached) in reached.into_iter().enumerate() {
+        writer.arrives(keeper, reached);
+    }
+    let begin = Instant::now();
+    while !writer.hear(Duration::from_millis(20)) {
+        writer.bring(&Whole(image.region(), said.image as usize), usize::MAX);
+        writer.give_up_silent();
+        let late = || (begin.elapsed() > BROUGHT || !writer.may_become_enough()).then(|| writer.too_few());
+        if let Some(error) = writer.fenced().or_else(late) {
+            return Err(error.into());
+        }
+    }
+    let because = survives::text(writer.quorum(), writer.roster(), &writer.report());
+    let kept =
+        Kept::start(said.uuid(), writer).map_err(|error| KeptError::File { path: path.into(), error })?;
+    let pool =
+        image.open(path, file, Arc::clone(&kept) as Arc<dyn seawall_core::journal::Copies>, because)?;
+    Ok((pool, Some(kept)))
+}
+
+/// An image that nobody changes.
+struct Whole<'a>(&'a Region, usize);
+
+impl Source for Whole<'_> {
+    fn stretch(&self, from: u64, bytes: &mut Vec<u8>) -> Option<u64> {
+        const PIECE: usize = 64 << 10;
+        let Self(region, end) = *self;
+        let from = usize::try_from(from).ok()?;
+        (from..end).step_by(PIECE).find_map(|at| {
+            bytes.resize(PIECE.min(end - at), 0);
+            region.read(at, bytes);
+            bytes.iter().any(|byte| *byte != 0).then_some(at as u64)
+        })
+    }
+}

@@ -1,0 +1,29 @@
+//! What a log that keepers keep survives, in words.
+
+use seawall_keeper::meta::Roster;
+use seawall_keeper::quorum::Quorum;
+use seawall_keeper::writer::{LinkReport, Role};
+
+/// In words. Keepers that were never reached are taken for such that keep their copy in memory.
+pub(crate) fn text(quorum: Quorum, roster: &Roster, links: &[LinkReport]) -> String {
+    let witnesses = roster.members.iter().filter(|member| member.witness).count();
+    let affirming =
+        links.iter().filter(|link| link.state.is_some_and(|s| s.affirms() && !s.is_witness())).count();
+    // Of any `acks` keepers that confirm, so many affirm at least.
+    let others = quorum.keepers - affirming;
+    let affirmed = quorum.acks.saturating_sub(others);
+    let hosts = match quorum.survives() {
+        0 => "the loss of this host; not that of a keeper at the same time".to_owned(),
+        1 => "the loss of this host and of one keeper at the same time".to_owned(),
+        more => format!("the loss of this host and of {more} keepers at the same time"),
+    };
+    let power = match affirmed {
+        0 => "a power cut of all of them at once is not survived",
+        _ => "a power cut of all of them at once is survived, since each commit is on the disk of a keeper",
+    };
+    let counting = links.iter().filter(|link| link.role == Role::Counts).count();
+    let witness = if witnesses == 0 { String::new() } else { format!(" ({witnesses} without data)") };
+    let (acks, keepers) = (quorum.acks, quorum.keepers);
+    let reached = if links.is_empty() { String::new() } else { format!("; {counting} are reached now") };
+    format!("{acks} of {keepers} keepers{witness} confirm each commit: survives {hosts}; {power}{reached}")
+}

@@ -1,0 +1,116 @@
+//! To begin a turn: reach the keepers, fence whoever wrote before, and find the newest copy.
+
+use std::thread;
+use std::time::Duration;
+
+use seawall_wire::keeper::{Epoch, State};
+use thiserror::Error;
+
+use crate::keeper::{low_half, parse_uuid, random_uuid};
+use crate::meta::Roster;
+use crate::peer::{Peer, PeerError};
+use crate::plan::Head;
+use crate::quorum::{self, Quorum, Unknown};
+
+/// How long a keeper is waited for that does not answer.
+pub const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Why no turn began.
+#[derive(Debug, Error)]
+pub enum TurnError {
+    /// Too few keepers, or none with the newest copy.
+    #[error("{why}{}", said(.keepers))]
+    Unknown {
+        /// Why.
+        why: Unknown,
+        /// What kept the others from answering.
+        keepers: Vec<PeerError>,
+    },
+    /// Somebody else has the log.
+    #[error(
+        "another writer has this log by now, on this or another host: {0}. What it acknowledges is not seen here"
+    )]
+    Fenced(PeerError),
+    /// One that was needed went away.
+    #[error(transparent)]
+    Peer(PeerError),
+}
+
+fn said(keepers: &[PeerError]) -> String {
+    keepers.iter().map(|error| format!("; {error}")).collect()
+}
+
+/// A keeper that gave its promise.
+pub struct Promised {
+    /// The connection.
+    pub peer: Peer,
+    /// What it had.
+    pub state: State,
+}
+
+/// A turn that has begun.
+pub struct Begun {
+    /// Where the log is.
+    pub head: Head,
+    /// Keepers that have promised, in the roster's order; `None`: what kept it.
+    pub keepers: Vec<Result<Promised, PeerError>>,
+    /// Those of them with the newest copy.
+    pub newest: Vec<usize>,
+}
+
+/// Connects to every keeper of a log, at the same time. In the roster's order.
+pub fn reach(log: [u8; 16], roster: &Roster) -> Vec<Result<(Peer, State, Roster), PeerError>> {
+    let connect = |address: &str, id: &str| {
+        let mut peer = Peer::connect(address, PATIENCE)?;
+        let (state, roster) = peer.greet(log, None, parse_uuid(id))?;
+        Ok((peer, state, roster))
+    };
+    thread::scope(|scope| {
+        let members = roster.members.iter();
+        let threads: Vec<_> =
+            members.map(|member| scope.spawn(|| connect(&member.address, &member.id))).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| unreachable!("a panic ends the process")))
+            .collect()
+    })
+}
+
+/// A new turn: nobody who wrote before writes any more when this returns.
+///
+/// # Errors
+/// [`TurnError`]. The former writer may be fenced all the same.
+pub fn begin(log: [u8; 16], roster: &Roster) -> Result<Begun, TurnError> {
+    let reached = reach(log, roster);
+    let counter = reached.iter().flatten().map(|(_, state, _)| state.promised.counter).max().unwrap_or(0) + 1;
+    let epoch = Epoch { counter, writer: low_half(random_uuid()).max(1) };
+    let keepers: Vec<Result<Promised, PeerError>> = reached
+        .into_iter()
+        .map(|reached| reached.and_then(|(peer, ..)| promise(peer, epoch, roster)))
+        .collect();
+    let quorum = Quorum { keepers: roster.members.len(), acks: roster.acks };
+    let answers: Vec<Option<State>> =
+        keepers.iter().map(|keeper| keeper.as_ref().ok().map(|keeper| keeper.state)).collect();
+    match quorum::newest(quorum, &answers) {
+        Ok((base, newest)) => {
+            let begun = base.number + 1;
+            Ok(Begun { head: Head { epoch, base, begun, last: begun }, keepers, newest })
+        }
+        Err(why) => {
+            let mut errors: Vec<PeerError> = keepers.into_iter().filter_map(Result::err).collect();
+            match errors.iter().position(PeerError::is_fenced) {
+                Some(at) => Err(TurnError::Fenced(errors.swap_remove(at))),
+                None => Err(TurnError::Unknown { why, keepers: errors }),
+            }
+        }
+    }
+}
+
+/// Asks a keeper for its promise.
+///
+/// # Errors
+/// [`PeerError`].
+pub fn promise(mut peer: Peer, epoch: Epoch, roster: &Roster) -> Result<Promised, PeerError> {
+    let (state, _) = peer.promise(epoch, Some(roster))?;
+    Ok(Promised { peer, state })
+}

@@ -1,0 +1,452 @@
+//! A writer's turn: batches go to every keeper at once, and count when enough have confirmed them.
+//!
+//! | a keeper | gets batches | its word counts |
+//! |---|---|---|
+//! | down: lost, or not reached yet | no | no |
+//! | joins: it is sent an image, a stretch at a time | yes, into that image | no |
+//! | waits: it was told that it has everything | yes | from its answer to that on |
+//! | counts | yes | yes |
+//! | fenced: a newer writer has its promise | no, in this turn never again | no |
+//!
+//! Whoever calls leads the log: nobody else sends a batch meanwhile. A keeper that takes no more bytes, or whose answers
+//! cannot be read, is lost, and comes back with a new connection; nobody waits for one that is not needed.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use seawall_media::LINE;
+use seawall_wire::keeper::{Frame, Kind, Refusal, State, ack};
+use thiserror::Error;
+use zerocopy::IntoBytes as _;
+
+use crate::meta::Roster;
+use crate::peer::PeerError;
+use crate::plan::{Head, Plan, plan};
+use crate::quorum::{self, Quorum};
+use crate::turn::Promised;
+
+/// A keeper whose connection takes no more bytes for as long is lost.
+const STALL: Duration = Duration::from_millis(40);
+/// One that does not answer for as long is lost; enough others are waited for no longer than it takes.
+const SILENCE: Duration = Duration::from_secs(5);
+/// Bytes that a connection takes while its keeper is busy.
+const SEND_BUFFER: usize = 8 << 20;
+/// How long an answer is looked for before the thread sleeps.
+const SPIN: Duration = Duration::from_micros(25);
+
+/// Where an image comes from that a keeper is to have.
+pub trait Source {
+    /// The next stretch from `from` on that is not of zeros: where it is. None of it is newer than the newest batch that
+    /// counts.
+    fn stretch(&self, from: u64, bytes: &mut Vec<u8>) -> Option<u64>;
+}
+
+/// Why a batch does not count, and none will.
+#[derive(Debug, Error)]
+pub enum WriteError {
+    /// Newer writers have so many keepers that the others are not enough.
+    #[error("another writer took the log over: {0}")]
+    Fenced(String),
+    /// Too few are reached.
+    #[error("{counting} of {acks} keepers that must confirm are reached: {why}")]
+    TooFew {
+        /// How many are.
+        counting: usize,
+        /// How many must be.
+        acks: usize,
+        /// What keeps the others.
+        why: String,
+    },
+}
+
+/// What a keeper is to the writer now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Not reached.
+    Down,
+    /// It gets an image.
+    Joins,
+    /// It was told that it has everything.
+    Waits,
+    /// Its word counts.
+    Counts,
+    /// A newer writer has its promise.
+    Fenced,
+}
+
+impl Role {
+    /// One word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Down => "down",
+            Self::Joins => "joins",
+            Self::Waits => "waits",
+            Self::Counts => "counts",
+            Self::Fenced => "fenced",
+        }
+    }
+}
+
+/// One keeper.
+struct Link {
+    role: Role,
+    stream: Option<TcpStream>,
+    /// What of an answer has come.
+    heard: ([u8; LINE], usize),
+    state: Option<State>,
+    confirmed: u64,
+    hardened: u64,
+    /// How far the image is sent.
+    sent_to: u64,
+    /// The newest batch sent, and when.
+    asked: (u64, Instant),
+    answers: Answers,
+    trouble: String,
+}
+
+/// How long a keeper took to confirm.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answers {
+    /// How many batches it confirmed.
+    pub count: u64,
+    /// All of the time.
+    pub total: Duration,
+    /// The longest.
+    pub longest: Duration,
+}
+
+/// What is known of a keeper, for people.
+#[derive(Clone, Debug)]
+pub struct LinkReport {
+    /// What it is now.
+    pub role: Role,
+    /// Its state when it gave its promise.
+    pub state: Option<State>,
+    /// The newest batch that it confirmed, and that its disk has.
+    pub confirmed: u64,
+    /// That.
+    pub hardened: u64,
+    /// How long it took.
+    pub answers: Answers,
+    /// What was wrong last.
+    pub trouble: String,
+}
+
+/// A writer with its keepers.
+pub struct Writer {
+    log: u64,
+    head: Head,
+    quorum: Quorum,
+    roster: Roster,
+    links: Vec<Link>,
+    /// The newest batch that was sent, whether it counts or not.
+    sent: u64,
+    /// It, until it counts.
+    under_way: Option<(Frame, Vec<u8>)>,
+    buffer: Vec<u8>,
+}
+
+impl Writer {
+    /// The writer of the log whose UUID has this low half. Nobody is reached yet.
+    pub fn new(log: u64, head: Head, roster: Roster) -> Self {
+        let link = |_: &_| Link {
+            role: Role::Down,
+            stream: None,
+            heard: ([0; LINE], 0),
+            state: None,
+            confirmed: 0,
+            hardened: 0,
+            sent_to: 0,
+            asked: (0, Instant::now()),
+            answers: Answers::default(),
+            trouble: "not reached yet".into(),
+        };
+        let quorum = Quorum { keepers: roster.members.len(), acks: roster.acks };
+        let links = roster.members.iter().map(link).collect();
+        Self { log, head, quorum, roster, links, sent: head.last, under_way: None, buffer: Vec::new() }
+    }
+
+    /// Where its log is.
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// Who keeps it.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// How many are enough.
+    pub fn quorum(&self) -> Quorum {
+        self.quorum
+    }
+
+    /// Keepers that are to be connected to, in the roster's order.
+    pub fn missing(&self) -> Vec<usize> {
+        let links = self.links.iter().enumerate();
+        links.filter(|(_, link)| link.role == Role::Down).map(|(i, _)| i).collect()
+    }
+
+    /// True if some keeper is to be sent an image.
+    pub fn is_joining(&self) -> bool {
+        self.links.iter().any(|link| link.role == Role::Joins)
+    }
+
+    /// How many count.
+    pub fn counting(&self) -> usize {
+        self.links.iter().filter(|link| link.role == Role::Counts).count()
+    }
+
+    /// What is known of each keeper, in the roster's order.
+    pub fn report(&self) -> Vec<LinkReport> {
+        let report = |link: &Link| LinkReport {
+            role: link.role,
+            state: link.state,
+            confirmed: link.confirmed,
+            hardened: link.hardened,
+            answers: link.answers,
+            trouble: link.trouble.clone(),
+        };
+        self.links.iter().map(report).collect()
+    }
+
+    /// A keeper was reached, or not. A batch that is under way is sent to it too.
+    pub fn arrives(&mut self, keeper: usize, reached: Result<Promised, PeerError>) {
+        let (head, log) = (self.head, self.log);
+        let link = &mut self.links[keeper];
+        let promised = match reached {
+            Ok(promised) => promised,
+            Err(error) => {
+                link.role = if error.is_fenced() { Role::Fenced } else { Role::Down };
+                link.trouble = error.to_string();
+                return;
+            }
+        };
+        let stream = promised.peer.into_stream();
+        if let Err(error) = prepare(&stream) {
+            link.trouble = error.to_string();
+            return;
+        }
+        let (state, what) = (promised.state, plan(head, &promised.state));
+        (link.stream, link.state, link.heard) = (Some(stream), Some(state), ([0; LINE], 0));
+        (link.confirmed, link.sent_to, link.asked) = (0, 0, (0, Instant::now()));
+        link.trouble.clear();
+        link.role = match what {
+            Plan::Counts => Role::Counts,
+            Plan::Adopt => Role::Waits,
+            Plan::Copy => Role::Joins,
+        };
+        match what {
+            Plan::Counts => link.confirmed = state.position.number,
+            Plan::Adopt => {
+                let frame = Frame::new(Kind::Adopt, log, head.epoch).numbered(head.last, 0);
+                link.send(&frame, head.base.as_bytes());
+            }
+            Plan::Copy => link.send(&Frame::new(Kind::Begin, log, head.epoch), &[]),
+        }
+        if let Some((frame, batch)) = &self.under_way {
+            link.ask(frame, batch);
+        }
+    }
+
+    /// Sends joining keepers some more of the image, at most so many bytes each. The log stands meanwhile.
+    pub fn bring(&mut self, source: &dyn Source, most: usize) {
+        let (head, log, sent) = (self.head, self.log, self.sent);
+        let mut bytes = std::mem::take(&mut self.buffer);
+        for link in self.links.iter_mut().filter(|link| link.role == Role::Joins) {
+            let mut left = most;
+            while link.role == Role::Joins && left > 0 {
+                let Some(at) = source.stretch(link.sent_to, &mut bytes) else {
+                    // It has what counts, and what was sent since.
+                    link.role = Role::Waits;
+                    link.send(&Frame::new(Kind::Complete, log, head.epoch).numbered(sent, 0), &[]);
+                    break;
+                };
+                link.send(&Frame::new(Kind::Piece, log, head.epoch).numbered(at, 0), &bytes);
+                link.sent_to = at + bytes.len() as u64;
+                left = left.saturating_sub(bytes.len());
+            }
+        }
+        self.buffer = bytes;
+    }
+
+    /// Sends a batch to everybody. It is under way until it [counts](Self::hear).
+    pub fn send(&mut self, number: u64, previous: u64, batch: Vec<u8>) {
+        assert!(number > self.sent && previous == self.head.last, "{number} after {:?}", self.head);
+        self.sent = number;
+        let frame = Frame::new(Kind::Batch, self.log, self.head.epoch).numbered(number, previous);
+        self.links.iter_mut().for_each(|link| link.ask(&frame, &batch));
+        self.under_way = Some((frame, batch));
+    }
+
+    /// Hears what keepers answered; waits for some of it at most so long. True if the newest batch counts now.
+    pub fn hear(&mut self, limit: Duration) -> bool {
+        let begin = Instant::now();
+        loop {
+            for link in &mut self.links {
+                link.hear(&self.head);
+            }
+            if self.is_acknowledged() {
+                (self.head.last, self.under_way) = (self.sent, None);
+                return true;
+            }
+            let spent = begin.elapsed();
+            if spent >= limit {
+                return false;
+            }
+            if spent < SPIN.min(limit) {
+                std::hint::spin_loop();
+                continue;
+            }
+            let streams = self.links.iter().filter_map(|link| link.stream.as_ref());
+            let mut polled: Vec<PollFd<'_>> =
+                streams.map(|stream| PollFd::new(stream, PollFlags::IN)).collect();
+            let left = limit - spent;
+            let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+            // Whatever comes of it, the next look is due.
+            let _ = poll(&mut polled, Some(&left));
+        }
+    }
+
+    /// True if enough have confirmed the newest batch.
+    fn is_acknowledged(&self) -> bool {
+        let counting = self.links.iter().filter(|link| link.role == Role::Counts);
+        let confirmed: Vec<(u64, bool)> = counting
+            .map(|link| (link.confirmed, link.state.is_some_and(|state| !state.is_witness())))
+            .collect();
+        quorum::acknowledged(self.quorum.acks, &confirmed) >= self.sent
+    }
+
+    /// Gives up those that do not answer.
+    pub fn give_up_silent(&mut self) {
+        for link in &mut self.links {
+            let waits = link.stream.is_some() && link.asked.0 > link.confirmed && link.role != Role::Joins;
+            if waits && link.asked.1.elapsed() > SILENCE {
+                link.lose("it does not answer".into());
+            }
+        }
+    }
+
+    /// Why no batch will count any more, if that is so: newer writers have too many of the keepers.
+    pub fn fenced(&self) -> Option<WriteError> {
+        let fenced = || self.links.iter().filter(|link| link.role == Role::Fenced);
+        let left = self.quorum.keepers - fenced().count();
+        let why = || fenced().next().map_or_else(String::new, |link| link.trouble.clone());
+        (left < self.quorum.acks).then(|| WriteError::Fenced(why()))
+    }
+
+    /// True while those that count, and those that are being brought up to date, are enough.
+    pub fn may_become_enough(&self) -> bool {
+        let may = |link: &&Link| matches!(link.role, Role::Joins | Role::Waits | Role::Counts);
+        self.links.iter().filter(may).count() >= self.quorum.acks
+    }
+
+    /// Why too few count, in words.
+    pub fn too_few(&self) -> WriteError {
+        let lost = self.links.iter().zip(&self.roster.members).filter(|(link, _)| link.role != Role::Counts);
+        let why: Vec<String> =
+            lost.map(|(link, member)| format!("{} {}", member.address, link.trouble)).collect();
+        WriteError::TooFew { counting: self.counting(), acks: self.quorum.acks, why: why.join("; ") }
+    }
+}
+
+impl Link {
+    /// Sends a batch, if it gets any.
+    fn ask(&mut self, frame: &Frame, batch: &[u8]) {
+        if matches!(self.role, Role::Joins | Role::Waits | Role::Counts) {
+            let is_witness = self.state.is_some_and(|state| state.is_witness());
+            self.asked = (frame.number, Instant::now());
+            self.send(frame, if is_witness { &[] } else { batch });
+        }
+    }
+
+    /// Sends a frame and what is behind it. A keeper that takes no more is lost.
+    fn send(&mut self, frame: &Frame, body: &[u8]) {
+        let Some(stream) = &self.stream else { return };
+        let line = frame.followed_by(body.len()).seal();
+        let sent = send_all(stream, &line).and_then(|()| send_all(stream, body));
+        if let Err(error) = sent {
+            self.lose(error.to_string());
+        }
+    }
+
+    /// Reads the answers that are there.
+    fn hear(&mut self, head: &Head) {
+        while let Some(mut stream) = self.stream.as_ref() {
+            let (line, len) = &mut self.heard;
+            match stream.read(&mut line[*len..]) {
+                Ok(0) => return self.lose("it hung up".into()),
+                Ok(more) => *len += more,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return self.lose(error.to_string()),
+            }
+            if *len == LINE {
+                let frame = Frame::parse(line);
+                *len = 0;
+                self.take(head, frame);
+            }
+        }
+    }
+
+    fn take(&mut self, head: &Head, frame: Option<Frame>) {
+        let Some(frame) = frame else { return self.lose("it answered what makes no sense".into()) };
+        match frame.kind() {
+            Some(Kind::Ack) => {}
+            Some(Kind::Refused) => {
+                let is_fenced = Refusal::from_word(frame.code) == Some(Refusal::Fenced);
+                self.lose(format!("it refused: {:?}", Refusal::from_word(frame.code)));
+                self.role = if is_fenced { Role::Fenced } else { Role::Down };
+                return;
+            }
+            _ => return self.lose("it answered what was not asked".into()),
+        }
+        if frame.code & ack::JOINING != 0 || frame.epoch != head.epoch {
+            return;
+        }
+        if self.role == Role::Waits && frame.number >= head.last {
+            self.role = Role::Counts;
+        }
+        if self.role == Role::Counts && frame.number > self.confirmed {
+            (self.confirmed, self.hardened) = (frame.number, frame.previous);
+            if self.confirmed >= self.asked.0 {
+                let took = self.asked.1.elapsed();
+                self.answers.count += 1;
+                self.answers.total += took;
+                self.answers.longest = self.answers.longest.max(took);
+            }
+        }
+    }
+
+    fn lose(&mut self, why: String) {
+        (self.role, self.stream, self.trouble) = (Role::Down, None, why);
+    }
+}
+
+fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_nonblocking(true)?;
+    rustix::net::sockopt::set_socket_send_buffer_size(stream, SEND_BUFFER).map_err(io::Error::from)
+}
+
+fn send_all(mut stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    let begin = Instant::now();
+    while !bytes.is_empty() {
+        match stream.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(sent) => bytes = &bytes[sent..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if begin.elapsed() > STALL {
+                    return Err(io::Error::other("it takes no more bytes"));
+                }
+                let nap = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+                let _ = poll(&mut [PollFd::new(stream, PollFlags::OUT)], Some(&nap));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
