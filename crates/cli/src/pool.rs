@@ -14,7 +14,7 @@ use seawall_core::spill::Plan;
 use seawall_media::{Medium, dax_mounts, probe};
 
 use seawall_daemon::control::Control;
-use seawall_daemon::kept;
+use seawall_daemon::kept::{self, KeptError};
 
 use crate::{beside, size, user};
 
@@ -124,15 +124,15 @@ impl Spill {
     }
 
     /// A pool that is there must have the area that was asked for.
-    fn check(&self, at: &Path) -> Result<(), PoolError> {
+    fn check(&self, at: &Path) -> Result<(), KeptError> {
         let Some(wanted) = &self.spill else { return Ok(()) };
-        let there = pool::open_read_only(at)?.area.map(|area| area.path().to_owned());
+        let there = kept::open_read_only(at)?.area.map(|area| area.path().to_owned());
         let why = match there {
             Some(there) if real(&there) == real(wanted) => return Ok(()),
             Some(there) => format!("its spill area is {}", there.display()),
             None => "it exists already, without a spill area: only a new pool is given one".into(),
         };
-        Err(PoolError::Spill { path: at.into(), why })
+        Err(PoolError::Spill { path: at.into(), why }.into())
     }
 }
 
@@ -220,11 +220,11 @@ impl Wanted {
     ///
     /// # Errors
     /// [`PoolError`].
-    pub fn check(&self, at: &Path) -> Result<(), PoolError> {
+    pub fn check(&self, at: &Path) -> Result<(), KeptError> {
         self.spill.check(at)?;
         match &self.block {
-            Some(named) if !pool::block::is_journal(at)? => Err(PoolError::NotALog(named.clone())),
-            _ => self.mirror.as_deref().map_or(Ok(()), |mirror| check_mirror(at, mirror)),
+            Some(named) if !pool::block::is_journal(at)? => Err(PoolError::NotALog(named.clone()).into()),
+            _ => Ok(self.mirror.as_deref().map_or(Ok(()), |mirror| check_mirror(at, mirror))?),
         }
     }
 }

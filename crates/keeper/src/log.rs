@@ -236,6 +236,11 @@ impl Log {
         Ok(self.copy.stretch(from, most).map(|(at, bytes)| (at, bytes.to_vec())))
     }
 
+    /// A stretch of the image for somebody who only looks, while whoever has the promise may go on.
+    pub fn peek(&self, from: u64, most: usize) -> Option<(u64, Vec<u8>)> {
+        self.copy.stretch(from, most).map(|(at, bytes)| (at, bytes.to_vec()))
+    }
+
     /// The file, to be made durable while the log goes on; and up to which batch it will be then.
     pub fn behind(&self) -> Option<(File, Position)> {
         let spool = self.spool.as_ref().filter(|_| self.trouble.is_none())?;

@@ -168,6 +168,9 @@ impl Connection<'_> {
         if frame.kind() == Some(Kind::Promise) {
             return self.promise(&log, frame, body);
         }
+        if frame.kind() == Some(Kind::Fetch) && self.turn.is_none() {
+            return self.image(&log, None, frame);
+        }
         let Some(turn) = self.turn else {
             return Ok(Err(Refused::new(Refusal::Malformed, "nothing was promised on this connection")));
         };
@@ -178,7 +181,7 @@ impl Connection<'_> {
         match reply {
             Ok(Reply::Frame(answer, behind)) => self.send(&answer, &behind)?,
             Ok(Reply::None) => {}
-            Ok(Reply::Image) => return self.image(&log, turn, frame),
+            Ok(Reply::Image) => return self.image(&log, Some(turn), frame),
             Err(refused) => return Ok(Err(refused)),
         }
         lock(&log).answered(frame, body);
@@ -242,10 +245,14 @@ impl Connection<'_> {
         self.send(&Frame::new(Kind::Ack, frame.log, frame.epoch), &[]).map(Ok)
     }
 
-    fn image(&self, log: &Mutex<Log>, turn: Turn, frame: &Frame) -> io::Result<Result<(), Refused>> {
+    /// Sends the image: to whoever has the turn one that nobody changes, to anybody else what is there.
+    fn image(&self, log: &Mutex<Log>, turn: Option<Turn>, frame: &Frame) -> io::Result<Result<(), Refused>> {
         let mut at = 0;
         loop {
-            let stretch = lock(log).stretch(turn, at, PIECE);
+            let stretch = match turn {
+                Some(turn) => lock(log).stretch(turn, at, PIECE),
+                None => Ok(lock(log).peek(at, PIECE)),
+            };
             match stretch {
                 Err(refused) => return Ok(Err(refused)),
                 Ok(Some((from, bytes))) => {

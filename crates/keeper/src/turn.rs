@@ -76,6 +76,23 @@ pub fn reach(log: [u8; 16], roster: &Roster) -> Vec<Result<(Peer, State, Roster)
     })
 }
 
+/// The keeper with the newest copy among those that are reached now, for whoever only looks.
+///
+/// # Errors
+/// What keeps one of them from answering, if none does.
+pub fn newest_now(log: [u8; 16], roster: &Roster) -> Result<Peer, PeerError> {
+    let mut trouble = None;
+    let reached = reach(log, roster).into_iter().filter_map(|reached| match reached {
+        Ok((peer, state, _)) => (!state.is_witness()).then_some((state.position, peer)),
+        Err(error) => {
+            trouble = Some(error);
+            None
+        }
+    });
+    let found = reached.max_by_key(|(position, _)| *position).map(|(_, peer)| peer);
+    found.ok_or_else(|| trouble.unwrap_or(PeerError::Nonsense { address: "its keepers".into() }))
+}
+
 /// A new turn: nobody who wrote before writes any more when this returns.
 ///
 /// # Errors

@@ -13,7 +13,7 @@
 //! | `Piece` | an offset in the image, and bytes | none |
 //! | `Complete` | | `Ack`: the second image is the copy |
 //! | `Ask` | | `Ack`: where the copy is now |
-//! | `Fetch` | | any number of `Piece`, then `Complete` |
+//! | `Fetch` | | any number of `Piece`, then `Complete`; without a promise of a copy that may change meanwhile |
 //! | `Forget` | | `Ack`: the log is gone |
 //! | `Report` | | `Reported`: all that it keeps, as JSON |
 //!

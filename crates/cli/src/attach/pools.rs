@@ -5,7 +5,8 @@ use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use seawall_core::pool::{self as core, block};
+use seawall_core::pool::block;
+use seawall_daemon::kept;
 use seawall_media::dax_mounts;
 
 use super::drop_in::Attached;
@@ -93,7 +94,7 @@ fn check_second(machine: &Machine, how: &Attach, service: &Service, place: &Plac
 pub fn area(machine: &Machine, how: &Attach, place: &Place) -> Result<Option<PathBuf>> {
     let at = machine.at(&place.path);
     if at.exists() {
-        return Ok(core::open_read_only(&at)?.area.map(|area| area.path().to_owned()));
+        return Ok(kept::open_read_only(&at)?.area.map(|area| area.path().to_owned()));
     }
     Ok(how.wanted.spill().map(std::path::absolute).transpose()?)
 }

@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use anyhow::Result;
 use seawall_core::inspect::{self as offline, Inspection};
 use seawall_core::pool;
+use seawall_daemon::kept;
 use serde_json::json;
 
 use crate::{show, size};
 
 /// Reads a pool.
 pub fn look(path: &Path) -> Result<Inspection> {
-    Ok(offline::inspect(&pool::open_read_only(path)?))
+    Ok(offline::inspect(&kept::open_read_only(path)?))
 }
 
 /// Shows what a pool holds.
@@ -64,7 +65,8 @@ fn spill(area: &offline::SpillView) -> String {
 pub fn verify(ask: &Look) -> Result<ExitCode> {
     let mut found = look(&ask.pool)?;
     // Of a log on a device the image in memory may be whole and the device not.
-    let (journal, damage) = match pool::block::check(&ask.pool) {
+    let checked = if kept::size(&ask.pool)?.is_some() { Ok(None) } else { pool::block::check(&ask.pool) };
+    let (journal, damage) = match checked {
         Ok(journal) => (journal, None),
         Err(damage) => (None, Some(damage.to_string())),
     };

@@ -153,6 +153,50 @@ impl InMemory {
     }
 }
 
+/// The pool for whoever only looks: its image of this boot, else what `fill` brings of a copy, into memory of its own.
+/// `because` says what it survives.
+///
+/// # Errors
+/// [`PoolError`]; what `fill` says.
+pub fn view<E: From<PoolError>>(
+    (path, memory): (&Path, &Path),
+    (uuid, bytes): ([u8; 16], u64),
+    because: String,
+    fill: impl FnOnce(&Region) -> Result<(), E>,
+) -> Result<Pool, E> {
+    let at = image_path(memory, uuid);
+    let all = journal_open::memory_bytes(bytes, layout(&at, bytes)?);
+    let is_ours = |region: &Region| {
+        let is_given_up = || Desk::new(region, bytes as usize).failed().load(SeqCst) == GIVEN_UP;
+        Superblock::read(region).is_ok_and(|sb| sb.boot == boot() && sb.uuid == uuid) && !is_given_up()
+    };
+    let there = File::open(&at).ok().filter(|file| file.metadata().is_ok_and(|meta| meta.len() == all));
+    let mapped = there.and_then(|file| Some((Region::map_read_only(&file, all).ok()?, file)));
+    let (region, file) = match mapped.filter(|(region, _)| is_ours(region)) {
+        Some(mapped) => mapped,
+        None => {
+            let file = nameless(all).map_err(failing(path, "making an image of"))?;
+            let region = Region::map(&file, all, false).map_err(|e| map_error(&at, e))?;
+            fill(&region)?;
+            (region, file)
+        }
+    };
+    let superblock =
+        Superblock::read(&region).map_err(|error| PoolError::Superblock { path: path.into(), error })?;
+    Ok(Pool {
+        region: region.into(),
+        file,
+        image: None,
+        lock: None,
+        mirror: None,
+        area: None,
+        path: path.into(),
+        superblock,
+        medium: Medium::Replicated,
+        because,
+    })
+}
+
 /// The first content of a new log's image of so many bytes: tables that are empty. Reads it in stretches that are not of
 /// zeros.
 ///

@@ -8,7 +8,7 @@ use std::time::Duration;
 use seawall_core::journal::Standing;
 use seawall_keeper::writer::Role;
 
-pub use opening::{KeptError, create, describe, size};
+pub use opening::{KeptError, create, describe, open_read_only, size};
 pub(crate) use opening::{Opened, open};
 
 pub use crate::parts::kept::{KeeperStatus, KeptStatus};

@@ -131,6 +131,26 @@ pub fn size(path: &Path) -> Result<Option<u64>, KeptError> {
     Ok(read(path)?.map(|said| said.image))
 }
 
+/// Opens a pool for looking at it, whatever it lies on. It may be in use meanwhile.
+///
+/// # Errors
+/// [`KeptError`].
+pub fn open_read_only(path: &Path) -> Result<Pool, KeptError> {
+    let Some(said) = read(path)? else { return Ok(pool::open_read_only(path)?) };
+    let because = survives::text(said.quorum(), &said.roster, &[]);
+    replicated::view((path, Path::new(MEMORY)), (said.uuid(), said.image), because, |region| {
+        let mut peer = turn::newest_now(said.uuid(), &said.roster)?;
+        Ok(peer.fetch(|at, bytes| put(region, said.image, at, bytes))?)
+    })
+}
+
+/// Bytes of a copy; what would lie outside is nothing of this log's.
+fn put(region: &Region, image: u64, at: u64, bytes: &[u8]) {
+    if at.checked_add(bytes.len() as u64).is_some_and(|end| end <= image) {
+        region.copy_in(at as usize, bytes);
+    }
+}
+
 /// Opens a pool, whatever it lies on.
 ///
 /// # Errors
@@ -182,11 +202,7 @@ fn fetch(
     for keeper in newest {
         let Ok(promised) = &mut keepers[*keeper] else { continue };
         region.zero(0, image as usize);
-        let fetched = promised.peer.fetch(|at, bytes| {
-            if at.checked_add(bytes.len() as u64).is_some_and(|end| end <= image) {
-                region.copy_in(at as usize, bytes);
-            }
-        });
+        let fetched = promised.peer.fetch(|at, bytes| put(region, image, at, bytes));
         match fetched {
             Ok(()) => return Ok(()),
             Err(error) => last = Some(error),

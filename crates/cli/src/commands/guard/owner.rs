@@ -5,9 +5,9 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use seawall_core::pool;
 use seawall_core::table::{self, RootEntry};
 use seawall_daemon::guard::Claim;
+use seawall_daemon::kept;
 use seawall_media::identity;
 
 use crate::commands::inspect;
@@ -179,7 +179,7 @@ fn look(claim: &Claim) -> Owner {
             _ => Owner::Unreadable(e.to_string()),
         };
     }
-    let opened = match pool::open_read_only(&claim.pool) {
+    let opened = match kept::open_read_only(&claim.pool) {
         Ok(opened) => opened,
         Err(e) => return Owner::Unreadable(e.to_string()),
     };

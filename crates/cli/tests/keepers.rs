@@ -1,0 +1,208 @@
+//! A log of which keepers keep copies, as its user meets it: made, run on, killed, brought back from the keepers alone.
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use common::{Place, Writer, kill_everything, wait_for};
+
+/// A keeper that ends with this.
+struct Keeper {
+    process: Child,
+    directory: tempfile::TempDir,
+    address: String,
+    arguments: Vec<String>,
+}
+
+impl Keeper {
+    fn start(arguments: &[&str]) -> Self {
+        let directory = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
+        let (process, address) = spawn(&directory, "127.0.0.1:0", &arguments);
+        Self { process, directory, address, arguments }
+    }
+
+    fn kill(&mut self) {
+        self.process.kill().expect("killed");
+        self.process.wait().expect("reaped");
+    }
+
+    /// Begins anew, at the same address and in the same directory.
+    fn again(&mut self) {
+        (self.process, _) = spawn(&self.directory, &self.address, &self.arguments);
+    }
+
+    fn log(&self) -> serde_json::Value {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_seawall"));
+        let said = command.args(["keeper", "status", "--json", &self.address]).output().expect("it runs");
+        let report: serde_json::Value = serde_json::from_slice(&said.stdout).expect("a report");
+        report["logs"][0].clone()
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn spawn(directory: &tempfile::TempDir, listen: &str, arguments: &[String]) -> (Child, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_seawall"));
+    command.args(["keeper", "serve"]).arg(directory.path()).args(["--listen", listen]).args(arguments);
+    let mut process = command.stderr(Stdio::piped()).spawn().expect("a keeper starts");
+    let mut line = String::new();
+    BufReader::new(process.stderr.take().expect("piped")).read_line(&mut line).expect("it says where");
+    let address = line.trim().rsplit(' ').next().expect("an address").to_owned();
+    assert!(line.contains("keeper"), "{line}");
+    (process, address)
+}
+
+/// A place whose log these keep.
+fn kept_by(keepers: &[Keeper], acks: usize) -> Place {
+    let mut place = Place::bare();
+    place.pool = place.data.path().join("seawall.log");
+    let (pool, acks) = (place.pool().to_owned(), acks.to_string());
+    let mut arguments = vec!["init", &pool, "--size", "16M", "--acks", &acks];
+    keepers.iter().for_each(|keeper| arguments.extend(["--keeper", &keeper.address]));
+    assert!(place.seawall(&arguments).succeeds().out.contains("medium: replicated"));
+    place
+}
+
+/// As after the loss of the machine's memory, and of what the file had not been given by its disk.
+fn lose_memory(place: &Place) {
+    place.in_memory().iter().for_each(|path| fs::remove_file(path).expect("removed"));
+    let file = fs::File::options().write(true).open(place.file("x-wal")).expect("the file");
+    // The first sync of a new file is real: its first block was on the disk.
+    file.write_all_at(&[0; 19 * 4096], 4096).expect("rolled back");
+}
+
+fn role(place: &Place, keeper: usize) -> String {
+    place.status()["kept"]["keepers"][keeper]["role"].as_str().expect("a role").to_owned()
+}
+
+#[test]
+fn commits_are_at_enough_keepers_and_nothing_is_left_in_memory_after_a_clean_end() {
+    let keepers = [Keeper::start(&[]), Keeper::start(&[]), Keeper::start(&["--witness"])];
+    let place = kept_by(&keepers, 2);
+    let mut writer = Writer::start(&place);
+    writer.write(20);
+    let status = place.status();
+    assert_eq!(status["medium_name"], "replicated");
+    let kept = &status["kept"];
+    let survives = kept["survives"].as_str().expect("words");
+    assert!(survives.contains("the loss of this host and of one keeper at the same time"), "{survives}");
+    assert!(survives.contains("a power cut of all of them at once is not survived"), "{survives}");
+    assert_eq!((&kept["acks"], &kept["over"]), (&2.into(), &serde_json::Value::Null));
+    let last = kept["last"].as_u64().expect("a number");
+    for keeper in kept["keepers"].as_array().expect("keepers") {
+        assert_eq!(keeper["role"], "counts", "{keeper}");
+    }
+    assert!(keepers.iter().filter(|keeper| keeper.log()["position"][2].as_u64() >= Some(last)).count() >= 2);
+    writer.finish().succeeds();
+    assert_eq!(place.daemon(), None);
+    assert_eq!(place.in_memory(), Vec::<PathBuf>::new());
+    place.run(&["true"]).succeeds();
+}
+
+#[test]
+fn without_this_hosts_memory_the_keepers_bring_every_commit_back() {
+    let mut keepers = [Keeper::start(&[]), Keeper::start(&[]), Keeper::start(&[])];
+    let place = kept_by(&keepers, 2);
+    let mut writer = Writer::start(&place);
+    writer.write(20);
+    kill_everything(&place, writer);
+    assert!(place.guard().exists());
+    lose_memory(&place);
+    // One of those that may be lost.
+    keepers[0].kill();
+    let report = place.seawall(&["recover", "--replay", "--json", "--pool", place.pool()]).json();
+    assert_eq!(report["replayed"], true);
+    assert_eq!(Writer::found(&place), 20);
+    assert!(!place.guard().exists());
+    place.run(&["true"]).succeeds();
+}
+
+#[test]
+fn keepers_that_lost_what_they_confirmed_do_not_vote() {
+    let mut keepers = [Keeper::start(&["--harden", "memory"]), Keeper::start(&["--harden", "memory"])];
+    let place = kept_by(&keepers, 2);
+    let mut writer = Writer::start(&place);
+    writer.write(20);
+    kill_everything(&place, writer);
+    lose_memory(&place);
+    for keeper in &mut keepers {
+        keeper.kill();
+        keeper.again();
+        assert_eq!(keeper.log()["kept"], false);
+    }
+    let refused = place.seawall(&["recover", "--replay", "--pool", place.pool()]);
+    refused.fails(1, &["0 of 2 keepers answered with all that they ever confirmed, and 1 are needed"]);
+    assert!(place.guard().exists(), "the database does not start over what is missing");
+}
+
+#[test]
+fn a_keeper_that_comes_back_is_brought_up_to_date_while_commits_go_on() {
+    let mut keepers = [Keeper::start(&["--harden", "memory"]), Keeper::start(&[]), Keeper::start(&[])];
+    let place = kept_by(&keepers, 2);
+    let mut writer = Writer::start(&place);
+    writer.write(5);
+    keepers[0].kill();
+    writer.write(5);
+    wait_for("its loss to be seen", || role(&place, 0) == "down");
+    keepers[0].again();
+    assert_eq!(keepers[0].log()["kept"], false, "it began with nothing");
+    writer.write(2);
+    wait_for("it to count", || role(&place, 0) == "counts");
+    assert_eq!(keepers[0].log()["kept"], true);
+    // Now it is the one that matters.
+    keepers[1].kill();
+    writer.write(8);
+    kill_everything(&place, writer);
+    lose_memory(&place);
+    keepers[2].kill();
+    keepers[1].again();
+    let refused = place.seawall(&["recover", "--replay", "--pool", place.pool()]);
+    refused.fails(1, &["1 of 3 keepers answered with all that they ever confirmed, and 2 are needed"]);
+    keepers[2].again();
+    let report = place.seawall(&["recover", "--replay", "--json", "--pool", place.pool()]);
+    report.fails(1, &["1 of 3 keepers answered"]);
+}
+
+#[test]
+fn a_dead_daemon_is_replaced_and_the_log_goes_on() {
+    let keepers = [Keeper::start(&[]), Keeper::start(&[])];
+    let place = kept_by(&keepers, 2);
+    let mut writer = Writer::start(&place);
+    writer.outlives(2, &place);
+    writer.finish().succeeds().says(&["a new one has taken over"]);
+    assert_eq!(place.in_memory(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_what_to_do() {
+    let keeper = Keeper::start(&["--quota", "64M"]);
+    let witness = Keeper::start(&["--witness"]);
+    let mut place = Place::bare();
+    place.pool = place.data.path().join("seawall.log");
+    let init = |more: &[&str]| {
+        let pool = place.pool().to_owned();
+        place.seawall(&[&["init", &pool, "--size", "16M"], more].concat())
+    };
+    let (at, other) = (keeper.address.as_str(), witness.address.as_str());
+    init(&["--keeper", at, "--keeper", at]).fails(1, &["named twice", "a host of its own"]);
+    init(&["--keeper", at, "--acks", "2"]).fails(1, &["2 of 1 keepers cannot confirm", "--acks"]);
+    init(&["--keeper", other]).fails(1, &["every keeper is a witness"]);
+    init(&["--keeper", "127.0.0.1:1"])
+        .fails(1, &["127.0.0.1:1", "every keeper of a new log must be reached"]);
+    init(&["--keeper", "192.0.2.1:7000"]).fails(1, &["neither loopback nor link-local", "--clear-text"]);
+    init(&["--keeper", "nowhere.invalid:7000"]).fails(1, &["nowhere.invalid:7000"]);
+    let pool = place.pool().to_owned();
+    let large = place.seawall(&["init", &pool, "--size", "128M", "--keeper", at]);
+    large.fails(1, &["takes 268435456 here", "--quota"]);
+    assert!(!place.pool.exists());
+}
