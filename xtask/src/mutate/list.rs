@@ -334,7 +334,7 @@ mutants! {
         "journal: replaced, of attempts the last one counts": "(claim.previous, Reverse(claim.number))" => "(claim.previous, Reverse(if {m} { !claim.number } else { claim.number }))",
     }
     "core/src/journal/harden.rs" {
-        "journal: a capture that begins after the sync": "let ticket = desk.begun().load(SeqCst) + 1;" => "let ticket = desk.begun().load(SeqCst) + u64::from(!{m});",
+        "journal: a capture that begins after the sync": "    desk.begun().load(SeqCst) + 1\n" => "    desk.begun().load(SeqCst) + u64::from(!{m})\n",
         "journal: hardened only what nobody has under way": "        let stable = log.stable_lsn();" => "        let stable = if {m} { log.shm.header().next_lsn().load(SeqCst) - 1 } else { log.stable_lsn() };",
     }
     "core/src/journal/capture.rs" {

@@ -7,6 +7,7 @@ use seawall_core::path_text::Shown;
 use seawall_daemon::cache::{AdvisoryStatus, CacheStatus, CachedFileStatus};
 use seawall_daemon::control::ControlError;
 use seawall_daemon::journal::{JournalStatus, MirrorStatus};
+use seawall_daemon::kept::KeptStatus;
 use seawall_daemon::rebuild::RebuildStatus;
 use seawall_daemon::spill::SpillStatus;
 use seawall_daemon::status::{EventStatus, FileStatus, RootStatus, Status};
@@ -95,7 +96,8 @@ fn tell(s: &Status) -> Result<()> {
         ("pool", format!("{}, {}, {}", s.pool.display(), size::human(s.size), s.uuid)),
         ("log", format!("{used} of {} segments in use", s.segments)),
     ];
-    facts.extend(s.journal.as_ref().map(|journal| ("device", device(journal))));
+    facts.extend(s.journal.as_ref().filter(|_| s.kept.is_none()).map(|journal| ("device", device(journal))));
+    facts.extend(s.kept.iter().flat_map(keepers));
     facts.extend(s.spill.as_ref().map(|area| ("spill area", spill(area))));
     facts.extend([
         ("backlog", format!("{backlog} in segments, {} files to sync", s.backlog_files)),
@@ -145,6 +147,22 @@ fn tell(s: &Status) -> Result<()> {
         &s.events.iter().map(event).collect::<Vec<_>>(),
     );
     Ok(())
+}
+
+/// The keepers of a log, and what is wrong with them.
+fn keepers(kept: &KeptStatus) -> Vec<(&'static str, String)> {
+    let mut facts = vec![("survives", kept.survives.clone())];
+    facts.extend(kept.over.iter().map(|why| ("NO COMMITS", why.clone())));
+    for keeper in &kept.keepers {
+        let witness = if keeper.witness { ", a witness" } else { "" };
+        let trouble = if keeper.trouble.is_empty() { String::new() } else { format!(": {}", keeper.trouble) };
+        let answers = match keeper.answers {
+            0 => String::new(),
+            _ => format!(", answers in {:.0} us, {:.0} at most", keeper.mean_us, keeper.longest_us),
+        };
+        facts.push(("keeper", format!("{}{witness}, {}{answers}{trouble}", keeper.address, keeper.role)));
+    }
+    facts
 }
 
 /// The block cache, and what other sizes of it would give.

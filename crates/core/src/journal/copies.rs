@@ -1,22 +1,13 @@
-//! Copies of the log on other hosts: a batch is committed when enough of them have confirmed it, and there is no device.
-//!
-//! Who they are, how they are reached and how many are enough is the [`Copies`]'s. Here: what they are sent, and what a copy
-//! gets that is to be made anew while the log goes on ([`Standing`]). All of it is done by whoever leads, and cannot be
-//! replaced meanwhile: the order in which batches are sent is that of their numbers.
+//! Copies of the log on other hosts: who keeps them ([`Copies`]), what is [sent](Sending) there, and what a copy gets that is
+//! to be made anew while the log goes on ([`Standing`]).
 
-use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::Ordering::Relaxed;
 use std::vec::Vec;
 
 use rustix::io::Errno;
-use seawall_media::block::Draft;
-use seawall_media::{LINE, Region};
-use seawall_stats::ticks;
-use seawall_wire::desk::{Desk, LastWord};
+use seawall_media::Region;
+use seawall_wire::desk::Desk;
 
-use super::company;
-use super::handle::Journal;
-use super::lead::REPLACED;
-use super::writer::{Writer, fail};
 use crate::format::{Layout, SegmentHeader, Superblock};
 
 /// Bytes of a stretch.
@@ -41,8 +32,9 @@ pub struct Sending<'a> {
     pub standing: Standing<'a>,
     /// Its number.
     pub number: u64,
-    at: usize,
-    len: usize,
+    /// Where it lies in the image's memory, and its bytes.
+    pub(super) at: usize,
+    pub(super) len: usize,
 }
 
 impl Sending<'_> {
@@ -64,7 +56,7 @@ pub struct Standing<'a> {
 }
 
 impl<'a> Standing<'a> {
-    fn of(desk: Desk<'a>, image: &'a Region) -> Result<Self, Errno> {
+    pub(super) fn of(desk: Desk<'a>, image: &'a Region) -> Result<Self, Errno> {
         let superblock = Superblock::read(image).map_err(|_| Errno::IO)?;
         let last = desk.newest().0.number();
         Ok(Self { image, desk, layout: superblock.layout(), uuid_low: superblock.uuid_low(), last })
@@ -113,58 +105,5 @@ impl<'a> Standing<'a> {
         self.image.read(begin + from, bytes);
         // It may have begun anew meanwhile: what it holds then is in no batch.
         is_same_use()
-    }
-}
-
-impl Journal {
-    /// Acts while the log stands: nobody commits a batch or changes a table.
-    ///
-    /// # Errors
-    /// EIO once the copies failed; EBADF without a way to them.
-    pub fn standing<R>(&self, image: &Region, act: impl FnOnce(&Standing<'_>) -> R) -> Result<R, Errno> {
-        let lead = self.lead_pinned(image)?;
-        Standing::of(lead.desk(), image).map(|standing| act(&standing))
-    }
-
-    /// Sends a batch, and commits it.
-    ///
-    /// # Errors
-    /// [`REPLACED`] if somebody else leads by now: nothing was sent. Else as for [`Copies::write`].
-    pub(super) fn send(
-        &self,
-        image: &Region,
-        lead: &Writer<'_>,
-        draft: Draft<'_>,
-        copies: &dyn Copies,
-    ) -> Result<(), Errno> {
-        lead.pinned(|| self.send_pinned(image, lead, draft, copies))
-    }
-
-    fn send_pinned(
-        &self,
-        image: &Region,
-        lead: &Writer<'_>,
-        draft: Draft<'_>,
-        copies: &dyn Copies,
-    ) -> Result<(), Errno> {
-        let desk = self.desk(image);
-        let standing = Standing::of(desk, image)?;
-        let (last, data) = (desk.newest().0, draft.data() as u64);
-        let number = desk.claimed().fetch_add(1, SeqCst) + 1;
-        let len = draft.seal(number, last.number(), 0, desk.uuid_low().load(Relaxed), LINE as u32);
-        let at = desk.buffer(lead.seat()).0;
-        let began = ticks();
-        let sent = copies.write(&Sending { standing, number, at, len });
-        let ended = ticks();
-        lead.has_spent(ended.wrapping_sub(began));
-        sent.map_err(|error| fail(desk, error))?;
-        company::wrote(desk, began..ended);
-        let next = LastWord::new(number, lead.seat());
-        desk.last().compare_exchange(last.0, next.0, SeqCst, Relaxed).map_err(|_| REPLACED)?;
-        desk.replaced().store(0, Relaxed);
-        desk.writes().fetch_add(1, Relaxed);
-        desk.bytes().fetch_add(len as u64, Relaxed);
-        desk.data().fetch_add(data, Relaxed);
-        Ok(())
     }
 }

@@ -37,6 +37,12 @@ const AWAKE_NS: u64 = 30_000;
 #[cfg(feature = "std")]
 const DOZE: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
+/// The number of the next capture: what this thread stored is seen by any that begins after this look.
+fn draw_ticket(desk: Desk<'_>) -> u64 {
+    fence(SeqCst);
+    desk.begun().load(SeqCst) + 1
+}
+
 fn wake_leader(desk: Desk<'_>) {
     if desk.dozes().swap(0, SeqCst) != 0 {
         let _ = futex::wake(desk.dozes(), futex::Flags::empty(), 1);
@@ -82,9 +88,7 @@ impl Journal {
     /// Waits for a capture that begins from now on.
     fn wait(&self, log: &Log) -> Result<u64, Errno> {
         let desk = self.desk(&log.pool);
-        // What this thread stored is seen by any capture that begins after this look.
-        fence(SeqCst);
-        let ticket = desk.begun().load(SeqCst) + 1;
+        let ticket = draw_ticket(desk);
         let is_first = company::join(desk);
         let (mut wait, mut spent, clock) =
             (Wait::new(desk, self.client(), is_first), 0, log.shm.header().clock());
@@ -119,9 +123,7 @@ impl Journal {
     /// EIO once the copies failed; EBADF if it does not come for a while: the daemon may be another one by now.
     fn wait_for_daemon(&self, log: &Log) -> Result<u64, Errno> {
         let desk = self.desk(&log.pool);
-        // As in `wait`.
-        fence(SeqCst);
-        let ticket = desk.begun().load(SeqCst) + 1;
+        let ticket = draw_ticket(desk);
         company::join(desk);
         let (mut wait, begin) = (Wait::new(desk, self.client(), false), ticks());
         desk.wanted().fetch_max(ticket, SeqCst);

@@ -26,6 +26,7 @@
 //! | `lead` | who leads, in whose place, on which `seat` |
 //! | `capture` | what is taken: up to the cut |
 //! | `batch` | where it goes (`room`), the device write (`mirror`: one device or both), the commit |
+//! | `send` | the same of a log without a device: to whom it is sent (`copies`), the commit |
 //! | `lock` | who is woken |
 //!
 //! One write in flight is what makes it possible to tell a drive that lies (`seawall_media::block`). More would be of use
@@ -55,6 +56,8 @@ mod pace;
 pub mod rebuild;
 mod room;
 mod seat;
+#[cfg(feature = "std")]
+mod send;
 mod tables;
 mod way;
 mod writer;
