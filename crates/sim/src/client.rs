@@ -216,11 +216,12 @@ impl Client {
         let mut seq = None;
         self.begin(open, change.clone());
         let begun = self.engine.begin(self.who(), open.name, open.cache.as_fd());
+        let tracked = begun.is_tracked();
         let done = begun.log_write(at, Self::slices(data)).map(|logged| {
             seq = Some(self.publish(open, change));
             logged.finish(true);
         });
-        self.answered(open, "a write", done, seq);
+        self.answered(open, "a write", (done, tracked), seq);
     }
 
     fn truncate(&self, open: &Open, len: u64) {
@@ -228,11 +229,12 @@ impl Client {
         let mut seq = None;
         self.begin(open, change.clone());
         let begun = self.engine.begin(self.who(), open.name, open.cache.as_fd());
+        let tracked = begun.is_tracked();
         let done = begun.log_truncate(len).map(|logged| {
             seq = Some(self.publish(open, &change));
             logged.finish(true);
         });
-        self.answered(open, "a truncate", done, seq);
+        self.answered(open, "a truncate", (done, tracked), seq);
     }
 
     /// fallocate, which may make the file longer.
@@ -241,27 +243,39 @@ impl Client {
         let mut seq = None;
         self.begin(open, change.clone());
         let begun = self.engine.begin(self.who(), open.name, open.cache.as_fd());
+        let tracked = begun.is_tracked();
         let done = begun.log_allocate(end).map(|logged| {
             seq = Some(self.publish(open, &change));
             logged.finish(true);
         });
-        self.answered(open, "an allocation", done, seq);
+        self.answered(open, "an allocation", (done, tracked), seq);
     }
 
-    /// A change is over: all of it happened, or it was refused for a file that failed a sync outside the log.
-    fn answered(&self, open: &Open, what: &str, done: Result<(), Errno>, seq: Option<u64>) {
+    /// A change is over: all of it happened, or it was refused for a file that failed a sync outside the log, or whose
+    /// log did. `tracked`: a record of it was made.
+    fn answered(
+        &self,
+        open: &Open,
+        what: &str,
+        (done, tracked): (Result<(), Errno>, bool),
+        seq: Option<u64>,
+    ) {
         match done {
             Ok(()) => self.returned(open, seq),
-            Err(Errno::IO) if seq.is_none() && self.world.is_barred(open.index) => self.refused(open),
+            Err(Errno::IO) if seq.is_none() && self.world.is_barred(open.index) => {
+                self.refused(open, tracked)
+            }
             _ => self.world.violate(format!("{what} answered {done:?}")),
         }
     }
 
-    /// The kernel never heard of the change.
-    fn refused(&self, open: &Open) {
+    /// The kernel never heard of the change. Its record, if there is one, may be on a device that failed to confirm it, and
+    /// a power cut brings it back: whoever is told EIO knows of neither.
+    fn refused(&self, open: &Open, tracked: bool) {
         self.world.tell(|| format!("file {}: refused", open.index));
         self.world.count(|c| c.barred += 1);
-        self.world.files.borrow_mut()[open.index].model.end(self.thread);
+        let model = &mut self.world.files.borrow_mut()[open.index].model;
+        if tracked { model.perhaps(self.thread) } else { model.end(self.thread) }
     }
 
     fn begin(&self, open: &Open, change: Change) {
@@ -404,6 +418,7 @@ impl Client {
         self.begin(open, change.clone());
         let mut seq = None;
         let begun = self.engine.begin(self.who(), open.name, open.cache.as_fd());
+        let tracked = begun.is_tracked();
         let done = begun.log_write(At::Offset(at), Self::slices(&outer)).map(|logged| {
             let handler = || {
                 self.begin(open, within.clone());
@@ -426,7 +441,7 @@ impl Client {
             }
             logged.finish(true);
         });
-        self.answered(open, "a write with a signal in it", done, seq);
+        self.answered(open, "a write with a signal in it", (done, tracked), seq);
     }
 
     fn publish_unlogged(&self, open: &Open, change: &Change) {
@@ -445,6 +460,7 @@ impl Client {
         self.begin(open, change.clone());
         let mut partly = None;
         let begun = self.engine.begin(self.who(), open.name, open.cache.as_fd());
+        let tracked = begun.is_tracked();
         let done = begun.log_write(At::Offset(at as u64), Self::slices(&data)).map(|logged| {
             self.world.step();
             self.settle(open);
@@ -460,7 +476,7 @@ impl Client {
             logged.finish(false);
         });
         if partly.is_none() {
-            return self.answered(open, "a write that the kernel refuses", done, None);
+            return self.answered(open, "a write that the kernel refuses", (done, tracked), None);
         }
         drop(partly);
         self.world.look(open.index);

@@ -74,7 +74,7 @@ struct Step {
     seq: u64,
     change: Change,
     logged: bool,
-    /// It came to be, or it did not: nobody can tell, because who made it was killed.
+    /// It came to be, or it did not: nobody can tell, because whoever made it was killed, or told of an error.
     perhaps: bool,
 }
 
@@ -153,6 +153,14 @@ impl Model {
     pub fn end(&mut self, thread: usize) {
         if let Some(i) = self.begun.iter().rposition(|(t, _)| *t == thread) {
             self.begun.remove(i);
+        }
+    }
+
+    /// The thread's innermost change came to be, or not: nobody knows.
+    pub fn perhaps(&mut self, thread: usize) {
+        if let Some(i) = self.begun.iter().rposition(|(t, _)| *t == thread) {
+            let (_, change) = self.begun.remove(i);
+            self.step(change, true, true);
         }
     }
 
