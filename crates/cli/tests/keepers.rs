@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use common::mounts::{Mounts, tracked};
 use common::{Place, Writer, kill_everything, wait_for};
 
 /// A keeper that ends with this.
@@ -65,12 +66,17 @@ fn spawn(directory: &tempfile::TempDir, listen: &str, arguments: &[String]) -> (
 /// A place whose log these keep.
 fn kept_by(keepers: &[Keeper], acks: usize) -> Place {
     let mut place = Place::bare();
+    keep(&mut place, keepers, acks);
+    place
+}
+
+/// Has these keep the log of a place.
+fn keep(place: &mut Place, keepers: &[Keeper], acks: usize) {
     place.pool = place.data.path().join("seawall.log");
     let (pool, acks) = (place.pool().to_owned(), acks.to_string());
     let mut arguments = vec!["init", &pool, "--size", "16M", "--acks", &acks];
     keepers.iter().for_each(|keeper| arguments.extend(["--keeper", &keeper.address]));
     assert!(place.seawall(&arguments).succeeds().out.contains("medium: replicated"));
-    place
 }
 
 /// As after the loss of the machine's memory, and of what the file had not been given by its disk.
@@ -181,6 +187,26 @@ fn a_dead_daemon_is_replaced_and_the_log_goes_on() {
     writer.outlives(2, &place);
     writer.finish().succeeds().says(&["a new one has taken over"]);
     assert_eq!(place.in_memory(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_mount_commits_at_the_keepers_too() {
+    let Some(mut m) = Mounts::bare() else { return };
+    let keepers = [Keeper::start(&[]), Keeper::start(&[])];
+    keep(&mut m.place, &keepers, 2);
+    m.mount();
+    let file = tracked(&m.at("x-wal"));
+    let last = |place: &Place| place.status()["kept"]["last"].as_u64().expect("a number");
+    let before = last(&m.place);
+    for block in 0..10 {
+        file.write_all_at(&[7; 4096], block * 4096).expect("written");
+        file.sync_data().expect("synced");
+    }
+    assert_eq!(m.state("x-wal")["tracked"], true);
+    assert!(last(&m.place) >= before + 10, "each sync waited for a batch");
+    drop(file);
+    m.umount().succeeds();
+    assert_eq!(fs::read(m.behind("x-wal")).expect("read").len(), 10 * 4096);
 }
 
 #[test]

@@ -48,7 +48,9 @@ pub fn hello(daemon: &'static Daemon) -> io::Result<(Engine, Option<Cache>)> {
     let (pool, shm) = (descriptors.next(), descriptors.next());
     let journal = match (descriptors.next(), descriptors.next()) {
         (Some(first), Some(second)) => Some(lent::way(daemon, [first, second], reply.given)),
-        (first, _) => first.map(Device::new).map(Way::Own),
+        (Some(only), None) => Some(Way::Own(Device::new(only))),
+        // A log that keepers keep, or none.
+        (None, _) => Some(lent::by_daemon(daemon)),
     };
     let [pool, shm] = [&pool, &shm].map(|fd| fd.as_ref().map(AsFd::as_fd));
     Ok((Engine::join(&reply, pool, shm, journal).map_err(io::Error::other)?, cache))

@@ -1,7 +1,8 @@
 //! The devices of a mirrored log, as the daemon lends them: when a lost copy is rebuilt it lends others, and leads until
 //! these are here.
 //!
-//! Not handled here: a log on one device, whose descriptor is this process's own for good.
+//! A log that keepers keep has no device at all: the daemon leads. Not handled here: a log on one device, whose descriptor is
+//! this process's own for good.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard};
@@ -29,6 +30,28 @@ struct Lent {
 pub fn way(daemon: &'static Daemon, of: [OwnedFd; 2], given: u32) -> Way {
     let now = Mutex::new(&*Box::leak(Box::new(Devices { of, given })));
     Way::Lent(Box::leak(Box::new(Lent { daemon, now })))
+}
+
+/// Where only the daemon reaches whoever keeps the log.
+struct ByDaemon(&'static Daemon);
+
+/// The way to a log of which this process reaches nothing.
+pub fn by_daemon(daemon: &'static Daemon) -> Way {
+    Way::Lent(Box::leak(Box::new(ByDaemon(daemon))))
+}
+
+impl Lender for ByDaemon {
+    fn device(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn harden(&self) -> Result<(), Errno> {
+        self.0.harden(None, |_, _| ())
+    }
+
+    fn retire(&self, slot: u32, generation: u32, lsn: u64) -> Result<(), Errno> {
+        self.0.harden(Some(Retire { slot, generation, lsn }), |_, _| ())
+    }
 }
 
 impl Lent {
