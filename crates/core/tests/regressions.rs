@@ -6,6 +6,7 @@ use std::cell::Cell;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use common::{Calls, One, World, roll_back};
@@ -14,7 +15,7 @@ use seawall_core::format::{Layout, RootDescriptor, RootSlot};
 use seawall_core::reap::{self, Writable};
 use seawall_core::recover::{Damage, Mode, Options, RecoverError, recover};
 use seawall_core::{At, Errno, Owner, pool};
-use seawall_media::Region;
+use seawall_media::{Region, sim};
 
 struct Again<'a>(&'a common::Managed);
 
@@ -158,6 +159,48 @@ fn regression_a_lock_found_lost_after_a_sync_stays_lost() {
     world.pwrite(&m, 0, b"more", 0);
     assert_eq!(world.slot(&m).holder(), 0);
     assert!(!world.is_tracked(&m), "the file left the log first");
+}
+
+/// The process inside stands still. Another one, which comes back from its sync, takes the lock and cannot deal with what
+/// it finds; meanwhile the first one goes on. The lock used to be given back to it, after it had left: from there on it took
+/// itself for a signal handler of its own, retired nothing, and old records came back over what its syncs had acknowledged.
+#[test]
+fn regression_who_lost_its_lock_alive_is_not_inside_when_it_comes_again() {
+    struct StandsStill;
+    impl sim::Observer for StandsStill {
+        fn waits(&self) -> bool {
+            true
+        }
+        fn halts(&self) -> Option<bool> {
+            Some(true)
+        }
+    }
+    for goes_on_first in [true, false] {
+        let world = World::new(16 << 20);
+        let m = world.manage("wal");
+        assert!(world.fsync(&m), "now it is in the log");
+        world.pwrite(&m, 0, b"old", 0);
+        let enter = |thread| {
+            let entered = world.slot(&m).enter(world.engine.shm(), world.who(thread));
+            entered.alone().expect("this thread is not inside")
+        };
+        let stands_still = enter(0);
+        let before = sim::install(Some(Rc::new(StandsStill)));
+        let finds_it = enter(1);
+        sim::install(before);
+        assert!(finds_it.inherited());
+        let (first, second) = if goes_on_first { (stands_still, finds_it) } else { (finds_it, stands_still) };
+        drop(first);
+        drop(second);
+        world.pwrite(&m, 0, b"new", 0);
+        assert!(world.fsync(&m), "it never returns to the log");
+        let file = m.file.try_clone().expect("a descriptor");
+        let (report, _dir, _memory) = world.recover();
+        assert_eq!(report.expect("recovered").live, 0);
+        let mut content = [0; 3];
+        file.read_exact_at(&mut content, 0).expect("read");
+        assert_eq!(&content, b"new");
+    }
 }
 
 /// A mapping goes while the file is being synced: what was stored through it last may have come after the sync had

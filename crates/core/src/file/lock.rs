@@ -9,7 +9,8 @@
 //! ```
 //!
 //! What may not be trusted: that the holder still runs. A holder that lost its lock finds out when it
-//! releases, and then asks for a real sync, because its publish may have come late.
+//! releases, and then asks for a real sync, because its publish may have come late. It never gets the lock back: whoever
+//! took it may let go before it does, or after.
 //!
 //! A signal handler that writes to the file its own thread is writing finds itself as the owner: that is
 //! [`Entered::Nested`], and must not wait.
@@ -31,6 +32,10 @@ const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 const NAPS_UNTIL_STUCK: u32 = 1000;
 /// Naps between two looks whether the holder's process stands still, which makes it count as lost: some 30 ms.
 const NAPS_UNTIL_LOOK: u32 = 14;
+
+/// Names no thread, and counts as dead: goes back into the lock for a holder that was lost alive. The holder's own word would
+/// tell it when it comes again that it is inside already.
+const LOST_ALIVE: u64 = 1;
 
 /// How a file was entered.
 pub enum Entered<'a> {
@@ -86,7 +91,7 @@ impl<'a> Inside<'a> {
     }
 
     /// The file was retired: what the lost holder left has been dealt with. Without this the lock goes back to
-    /// the lost one, for the next to deal with.
+    /// the lost one if that is dead, else to nobody, for the next to deal with.
     #[inline]
     pub fn settled(&self) {
         self.lost.set(0);
@@ -137,7 +142,8 @@ fn wait<'a>(shm: &'a Shm, slot: Slot<'a>, owner: Owner) -> Entered<'a> {
                     if patience.stuck {
                         slot.set(Flag::STUCK);
                     }
-                    return Entered::Alone(Inside::new(slot, owner, holder, waited()));
+                    let lost = if patience.stuck { LOST_ALIVE } else { holder };
+                    return Entered::Alone(Inside::new(slot, owner, lost, waited()));
                 }
             }
             Err(_) => nap(slot, patience.spins),
