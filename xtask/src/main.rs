@@ -4,7 +4,7 @@
 //! crates/cache/traces/record.sh runs it.
 //! `cargo run -p xtask -- results [DIRECTORY]`: writes docs/RESULTS.md from what the campaigns said (out/).
 //! `cargo run -p xtask -- modules`: which files of a crate import each other in circles.
-//! `cargo run -p xtask -- mutate-fences [PART OF A NAME [POINTS]]`: breaks what keeps the promises, one thing at a time;
+//! `cargo run -p xtask -- mutate-fences [PARTS OF NAMES [POINTS]]`: breaks what keeps the promises, one thing at a time;
 //! the fates go to out/mutants.json.
 
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use xtask::{
 };
 
 const USAGE: &str = "usage: xtask docs | xtask cache-algorithms | xtask cache-trace STRACE PART_OF_PATH BLOCK_BYTES LIMIT OUT \
-    | xtask results [DIRECTORY] | xtask modules | xtask mutate-fences [PART OF A NAME [CRASH POINTS]]";
+    | xtask results [DIRECTORY] | xtask modules | xtask mutate-fences [PART OF A NAME[|…] [CRASH POINTS]]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

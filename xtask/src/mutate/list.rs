@@ -136,6 +136,7 @@ mutants! {
     }
     "core/src/file/lock.rs" {
         "lock: lost alive, known for good": "                    if patience.stuck {" => "                    if patience.stuck && !{m} {",
+        "lock: lost alive, it does not come back": "let lost = if patience.stuck {" => "let lost = if patience.stuck && !{m} {",
     }
     "core/src/engine/sync.rs" {
         "journal: a sync waits": "        if last <= slot.watermark() {" => "        if last <= slot.watermark() || {m} {",
@@ -566,6 +567,59 @@ mutants! {
     "cache/src/shared/unannounced.rs" {
         "cache: an unannounced write does not look at the version":
             "if now == known &&" => "if (now == known || {m}) &&",
+    }
+    "keeper/src/quorum.rs" {
+        "keeper: one promise too few":
+            "(self.keepers + 1).saturating_sub(self.acks)" =>
+            "(self.keepers + usize::from(!{m})).saturating_sub(self.acks).max(usize::from({m}))",
+        "keeper: one confirmation too few":
+            "have.clone().count() >= acks" => "have.clone().count() + usize::from({m}) >= acks",
+        "keeper: acknowledged by those without data":
+            "&& have.clone().any(" => "&& {m} || have.clone().count() >= acks && have.clone().any(",
+        "keeper: a lost copy votes":
+            "state.filter(State::is_kept)?" => "state.filter(|state| state.is_kept() || {m})?",
+        "keeper: a witness that knows of a newer one":
+            "let newest = kept().map(" => "let newest = kept().filter(|(_, state)| !({m} && state.is_witness())).map(",
+    }
+    "keeper/src/plan.rs" {
+        "keeper: plan: what is behind counts":
+            "at.number >= head.last;" => "(at.number >= head.last || {m});",
+        "keeper: plan: what is of another turn counts":
+            "at.epoch == head.epoch &&" => "(at.epoch == head.epoch || {m}) &&",
+        "keeper: plan: a lost copy counts":
+            "match state.is_kept() {" => "match state.is_kept() || {m} {",
+        "keeper: plan: adopted from anywhere":
+            "true if at == head.base &&" => "true if (at == head.base || {m}) &&",
+        "keeper: plan: adopted though something was written":
+            "head.last == head.begun =>" => "(head.last == head.begun || {m}) =>",
+    }
+    "keeper/src/copy.rs" {
+        "keeper: a promise goes back":
+            "if epoch < self.promised ||" => "if epoch < self.promised && !{m} ||",
+        "keeper: a second image outlives its turn":
+            "        self.second = None;" => "        if !{m} { self.second = None; }",
+        "keeper: a turn is its epoch":
+            "number: self.turns }) {" => "number: if {m} { turn.number } else { self.turns } }) {",
+        "keeper: a lost copy adopts":
+            "self.is_kept && self.position == from;" => "(self.is_kept || {m}) && self.position == from;",
+        "keeper: adopted from anywhere":
+            "&& self.position == from;" => "&& (self.position == from || {m});",
+        "keeper: adopting goes back":
+            "if !is_there || next < self.position {" => "if !is_there || next < self.position && !{m} {",
+        "keeper: a batch that names no predecessor":
+            "if number <= previous {" => "if number <= previous && !{m} {",
+        "keeper: a batch without its predecessor":
+            "at.number < previous ||" => "at.number < previous && !{m} ||",
+        "keeper: a batch of another epoch":
+            "if at.epoch != turn.epoch ||" => "if at.epoch != turn.epoch && !{m} ||",
+        "keeper: a batch for a lost copy":
+            "|| !self.is_kept {" => "|| !self.is_kept && !{m} {",
+        "keeper: a late batch":
+            "if at.number >= number {" => "if at.number >= number && !{m} {",
+        "keeper: a batch of another number":
+            "filter(|header| header.number == number)" => "filter(|header| header.number == number || {m})",
+        "keeper: a second image goes back":
+            "if next < self.position {" => "if next < self.position && !{m} {",
     }
 }
 

@@ -3,7 +3,10 @@
 //! Every flush and fence that the simulator reaches is broken at run time, by its line. Every checksum check,
 //! watermark, real fsync, row of the decision table and step of the protocol in [`list`] is broken in a copy of
 //! the sources ([`tree`]). Each mutant faces the simulator, and if it survives that, core's own tests; first it is
-//! looked for where it died before ([`deaths`]). Those of the block cache face its tests, those of guards the daemon's.
+//! looked for where it died before ([`deaths`]). Some face the tests of another crate, and nothing else ([`ALONE`]).
+//!
+//! What fails with nothing broken kills nobody: all tests are run so at first, and a seed in which a mutant dies is run
+//! once more without it.
 //!
 //! Output: a table, a JSON file, status 1 if a mutant survives. A survivor is a hole in the simulator or
 //! something needless: close the one or delete the other.
@@ -31,16 +34,28 @@ const SURVEY: &str = "8000";
 /// Who kills what the simulator does not.
 const TESTS: &str = "core's tests";
 
-/// What mutants of the block cache are called: they face its tests, which simulate what they need, and nothing else.
-const CACHE: &str = "cache: ";
-const CACHE_TESTS: &str = "the cache's tests";
+/// Mutants of one kind, which face the tests of one crate, and nothing else.
+struct Alone {
+    /// What they are called.
+    kind: &'static str,
+    package: &'static str,
+    /// Who kills them.
+    tests: &'static str,
+}
 
-/// What mutants of guards are called: they face the daemon's tests, and nothing else. The simulator has no names.
-const GUARD: &str = "guard: ";
-const GUARD_TESTS: &str = "the daemon's tests";
+const ALONE: [Alone; 3] = [
+    // Its tests simulate what they need.
+    Alone { kind: "cache: ", package: "seawall-cache", tests: "the cache's tests" },
+    // The simulator has no names.
+    Alone { kind: "guard: ", package: "seawall-daemon", tests: "the daemon's tests" },
+    // Its tests simulate writers, keepers and what is between them.
+    Alone { kind: "keeper: ", package: "seawall-keeper", tests: "the keepers' tests" },
+];
 
 /// What mutants of a journal on a block device are called: they run there.
 const JOURNAL: &str = "journal: ";
+/// The same for one on two devices.
+const MIRROR: &str = "mirror: ";
 /// The same as [`POINTS`] for those on a block device. Each device write takes the simulator as long as some hundred flushes.
 const JOURNAL_POINTS: &str = "15000";
 
@@ -63,12 +78,13 @@ pub struct Fate {
 struct Built {
     campaign: PathBuf,
     tests: Vec<PathBuf>,
-    cache_tests: Vec<PathBuf>,
-    guard_tests: Vec<PathBuf>,
+    /// Those of [`ALONE`].
+    others: Vec<(&'static Alone, Vec<PathBuf>)>,
     threads: String,
 }
 
-/// Runs all mutants whose name contains `only` against so many crash points; returns how many survived.
+/// Runs all mutants whose name contains `only`, or one of the parts that `|` separates in it, against so many crash points;
+/// returns how many survived.
 ///
 /// # Errors
 /// Whatever keeps them from being run.
@@ -84,7 +100,7 @@ pub fn run(root: &Path, only: &str, points: &str, json: &Path) -> Result<usize, 
     let mut deaths = Deaths::of(target(root).join("mutants-died.json"));
     let mut fates = Vec::new();
     for name in built.sites()?.into_iter().chain(MUTANTS.iter().map(|m| m.name.to_owned())) {
-        if name.contains(only) {
+        if is_wanted(&name, only) {
             let mut fate = built.face(&name, deaths.place(&name), points);
             fate.needless = needless(root, &name);
             deaths.note(&fate)?;
@@ -97,6 +113,10 @@ pub fn run(root: &Path, only: &str, points: &str, json: &Path) -> Result<usize, 
     let killed = fates.iter().filter(|fate| fate.killed_by.is_some()).count();
     println!("{} mutants, {killed} killed, {survivors} survived", fates.len());
     Ok(survivors)
+}
+
+fn is_wanted(name: &str, only: &str) -> bool {
+    only.split('|').any(|part| name.contains(part))
 }
 
 /// Why nobody needs what is at this site, if that is known.
@@ -115,6 +135,27 @@ fn target(root: &Path) -> PathBuf {
 /// True for a mutant of the spill area, by its name or its file's: it runs with one.
 fn is_of_spill(name: &str) -> bool {
     name.contains("spill")
+}
+
+/// The smaller number of points.
+fn fewer<'a>(a: &'a str, b: &'a str) -> &'a str {
+    let points = |text: &str| text.parse().unwrap_or(u64::MAX);
+    if points(a) < points(b) { a } else { b }
+}
+
+/// Whose tests alone it faces.
+fn alone(name: &str) -> Option<&'static Alone> {
+    ALONE.iter().find(|alone| name.starts_with(alone.kind))
+}
+
+/// On which media the simulator runs it.
+fn media(name: &str) -> &'static [&'static str] {
+    match () {
+        () if name.starts_with(JOURNAL) => &["--block"],
+        () if name.starts_with(MIRROR) => &["--mirror"],
+        () if is_of_spill(name) => &["--spill"],
+        () => &[],
+    }
 }
 
 fn is_site(name: &str) -> bool {
@@ -148,10 +189,11 @@ fn cargo(copy: &Path, words: &[&str]) -> Result<Output, String> {
 fn build(copy: &Path) -> Result<Built, String> {
     eprintln!("building the copy in which everything can be broken");
     cargo(copy, &["build", "--profile", "sim", "--package", "seawall-sim", "--bins"])?;
-    let (tests, cache_tests) = (build_tests(copy, "seawall-core")?, build_tests(copy, "seawall-cache")?);
-    let guard_tests = build_tests(copy, "seawall-daemon")?;
+    let tests = build_tests(copy, "seawall-core")?;
+    let others = ALONE.iter().map(|alone| Ok((alone, build_tests(copy, alone.package)?)));
+    let others = others.collect::<Result<_, String>>()?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from).to_string();
-    Ok(Built { campaign: copy.join("target/sim/campaign"), tests, cache_tests, guard_tests, threads })
+    Ok(Built { campaign: copy.join("target/sim/campaign"), tests, others, threads })
 }
 
 /// The test programs of a package.
@@ -187,10 +229,17 @@ impl Built {
             Some(Place::Tests) => self.tested(name),
             None => None,
         };
-        let points = if name.starts_with(JOURNAL) { JOURNAL_POINTS } else { points };
+        let is_on_block = name.starts_with(JOURNAL) || name.starts_with(MIRROR);
+        let points = if is_on_block { fewer(points, JOURNAL_POINTS) } else { points };
         let killed = killed.or_else(|| self.simulated(name, &["--points", points]));
         let killed = killed.or_else(|| self.tested(name));
-        let (killed_by, because) = killed.map_or((None, String::new()), |(by, because)| (Some(by), because));
+        let (killed_by, because) = match killed {
+            Some((_, because)) if self.fails_whole(name, &because) => {
+                (None, format!("with nothing broken as well: {because}"))
+            }
+            Some((by, because)) => (Some(by), because),
+            None => (None, String::new()),
+        };
         let because = because.chars().take(160).collect();
         Fate {
             mutant: name.to_owned(),
@@ -203,19 +252,13 @@ impl Built {
 
     /// Who died in the simulator.
     fn simulated(&self, name: &str, words: &[&str]) -> Option<(String, String)> {
-        if name.starts_with(CACHE) || name.starts_with(GUARD) {
+        if alone(name).is_some() {
             return None;
         }
         let mut sim = Command::new(&self.campaign);
-        sim.args(words).args(["--threads", &self.threads]).env("SEAWALL_MUTANT", name);
+        sim.args(words).args(media(name)).args(["--threads", &self.threads]).env("SEAWALL_MUTANT", name);
         if is_site(name) {
             sim.args(["--mutant", name]);
-        }
-        if name.starts_with(JOURNAL) {
-            sim.arg("--block");
-        }
-        if is_of_spill(name) {
-            sim.arg("--spill");
         }
         died(&mut sim, |text| {
             let first = text.lines().find(|line| line.starts_with("BROKEN"));
@@ -223,16 +266,25 @@ impl Built {
         })
     }
 
-    /// Who died in core's tests, or in the cache's or the daemon's, for one of theirs. A flush or a fence is broken by the simulator
-    /// only. With nothing broken all tests are run.
+    /// True if the seed in which a mutant died fails with nothing broken, too.
+    fn fails_whole(&self, name: &str, because: &str) -> bool {
+        let Some(seed) = because.strip_prefix("seed ").and_then(|rest| rest.split(':').next()) else {
+            return false;
+        };
+        let mut sim = Command::new(&self.campaign);
+        sim.args(["--seed", seed, "--points", "1", "--threads", "1"]).args(media(name));
+        !name.is_empty() && died(&mut sim, |_| Default::default()).is_some()
+    }
+
+    /// Who died in the tests that this one faces. A flush or a fence is broken by the simulator only. With nothing broken all
+    /// tests are run.
     fn tested(&self, name: &str) -> Option<(String, String)> {
-        let is_of = |kind: &str| name.is_empty() || name.starts_with(kind);
-        let is_core = !is_site(name) && !name.starts_with(CACHE) && !name.starts_with(GUARD);
+        let is_core = !is_site(name) && alone(name).is_none();
         let core = self.tests.iter().filter(|_| is_core).map(|test| (TESTS, test));
-        let cache = self.cache_tests.iter().filter(|_| is_of(CACHE)).map(|test| (CACHE_TESTS, test));
-        let guard = self.guard_tests.iter().filter(|_| is_of(GUARD)).map(|test| (GUARD_TESTS, test));
-        let tests = core.chain(cache).chain(guard);
-        tests.into_iter().find_map(|(whose, test)| {
+        let others = self.others.iter().filter(|(of, _)| name.is_empty() || name.starts_with(of.kind));
+        let others = others.flat_map(|(of, tests)| tests.iter().map(|test| (of.tests, test)));
+        let mut tests = core.chain(others);
+        tests.find_map(|(whose, test)| {
             died(Command::new(test).env("SEAWALL_MUTANT", name), |text| {
                 let failed =
                     text.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
@@ -249,4 +301,29 @@ fn died(command: &mut Command, tell: impl FnOnce(&str) -> (String, String)) -> O
         Err(e) => return Some(("nobody".into(), format!("it does not run: {e}"))),
     };
     (!output.status.success()).then(|| tell(&String::from_utf8_lossy(&output.stdout)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_wanted, media};
+
+    #[test]
+    fn several_parts_of_names_are_wanted_at_once() {
+        for (name, only, expected) in [
+            ("row R2: slot not used", "", true),
+            ("row R2: slot not used", "R2", true),
+            ("row R2: slot not used", "spill: |row R2", true),
+            ("row R1: retired", "spill: |row R2", false),
+        ] {
+            assert_eq!(is_wanted(name, only), expected, "{name} of {only}");
+        }
+    }
+
+    #[test]
+    fn who_is_of_a_medium_runs_there() {
+        assert_eq!(media("journal: tables"), ["--block"]);
+        assert_eq!(media("mirror: every copy has it"), ["--mirror"]);
+        assert_eq!(media("flush:core/src/spill/spiller.rs:82"), ["--spill"]);
+        assert!(media("check: cell").is_empty());
+    }
 }

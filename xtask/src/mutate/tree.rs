@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::list::{MUTANTS, Mutant};
 
-/// What is copied: the stages, what they stand on, the simulator, the block cache, and the daemon.
-const CRATES: [&str; 7] = ["media", "stats", "wire", "core", "sim", "cache", "daemon"];
+/// What is copied: the stages, what they stand on, the simulator, the block cache, the daemon, and the keeper.
+const CRATES: [&str; 8] = ["media", "stats", "wire", "core", "sim", "cache", "daemon", "keeper"];
 
 /// Says which mutant this process is.
 const CHOSEN: &str = r#"
