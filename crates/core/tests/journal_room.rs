@@ -136,3 +136,21 @@ fn cleaning_that_was_given_up_leaves_room_for_tables_and_for_cleaning() {
     }
     assert!(deaths > 10, "{deaths} died while they cleaned");
 }
+
+/// No table is changed and nothing is cleaned: there is no room for the batch that a sync needs.
+#[test]
+fn who_finds_the_journal_full_leaves_the_log_by_a_real_sync() {
+    let world = World::with_journal(IMAGE, JOURNAL);
+    let m = world.manage("live");
+    assert!(world.fsync(&m), "the first sync is real");
+    let is_real = || {
+        world.pwrite(&m, 0, &[2; 100_000], 0);
+        assert!(world.is_tracked(&m), "the memory has room");
+        world.fsync(&m)
+    };
+    let syncs = (1..100).find(|_| is_real()).expect("it is full at last");
+    assert!(syncs > 10, "{syncs}");
+    assert!(!world.is_tracked(&m));
+    let (report, _dir, _memory) = world.recover();
+    assert_eq!(report.expect("recovered").live, 0, "that sync retired them");
+}

@@ -2,24 +2,29 @@
 
 mod common;
 
+use std::cell::{Cell, RefCell};
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 
-use common::{Calls, Managed, World, roll_back};
+use common::{Managed, World, roll_back};
+use seawall_core::At;
 use seawall_core::format::{Layout, SpillEntry, slot_at};
 use seawall_core::inspect::inspect;
 use seawall_core::pool::{self, Pool, PoolError};
 use seawall_core::recover::{Damage, Mode, Options, RecoverError, recover};
 use seawall_core::spill::{Plan, Spiller};
-use seawall_core::{At, Errno};
+use seawall_media::sim;
 
 const REPLAY: Options = Options { mode: Mode::Replay, accept_loss: false };
 const SMALL: u64 = 16 << 20;
 /// One write: a few of them in a segment.
 const PIECE: usize = 15_000;
+/// Nearly a quarter of the log.
+const LONG: usize = 3 << 20;
 
 fn content(i: usize) -> Vec<u8> {
     (0..PIECE).map(|at| (at + i * 7) as u8 | 1).collect()
@@ -177,29 +182,84 @@ fn an_area_that_is_full_is_no_error_and_loses_nothing() {
     drop((dir, memory, disk));
 }
 
+/// The highest LSNs of what live slots hold.
+fn copied(pool: &Pool) -> Vec<u64> {
+    let last = |slot: u32| SpillEntry::of(pool.layout(), slot).load(&pool.region).expect("an entry").last_lsn;
+    live_slots(pool).into_iter().map(last).collect()
+}
+
+/// Records of so many files, each as long as one may be: together they need most of the log. All are under way until the
+/// end. Returns the first one's LSN.
+fn publish_most_of_the_log(world: &World, files: &[Managed]) -> u64 {
+    let long = vec![9; LONG];
+    let begin = |(thread, m): (usize, &Managed)| {
+        let begun = world.engine.begin(world.who(thread), m.name, m.file.as_fd());
+        std::mem::forget(begun.log_write(At::Offset(0), [&long[..]].into_iter()).expect("a record"));
+        assert!(world.is_tracked(m));
+        world.slot(m).last_lsn()
+    };
+    let lsns: Vec<u64> = (1..).zip(files).map(begin).collect();
+    lsns[0]
+}
+
 /// Who dies inside its publish is finished from its record, and the record is read in the pool.
 #[test]
 fn what_is_being_published_stays_in_the_pool() {
     let (world, m, mut spiller) = begin(64 << 20);
-    write(&world, &m, 0..(13 << 20) / PIECE);
-    // Longer than a segment: it fills some while it is under way.
-    let long = vec![9; 300_000];
-    let mut under_way = 0;
-    let publish = || {
-        under_way = world.slot(&m).last_lsn();
-        spiller.round(&world.engine).map(|freed| assert!(freed > 0))?;
-        m.file.write_at(&long, 0).map_err(|_| Errno::IO)
-    };
-    let slices = [&long[..]];
-    world
-        .engine
-        .write(world.who(1), m.name, m.file.as_fd(), At::Offset(0), slices.into_iter(), publish)
-        .expect("a write");
-    let last = |slot: u32| {
-        SpillEntry::of(world.pool.layout(), slot).load(&world.pool.region).expect("an entry").last_lsn
-    };
-    let copied = live_slots(&world.pool);
-    assert!(!copied.is_empty() && copied.iter().all(|slot| last(*slot) < under_way));
+    write(&world, &m, 0..(2 << 20) / PIECE);
+    let files = ["a", "b", "c", "d"].map(|name| world.manage(name));
+    files.iter().for_each(|m| assert!(world.fsync(m)));
+    let under_way = publish_most_of_the_log(&world, &files);
+    assert!(spiller.round(&world.engine).expect("a round") > 0);
+    assert_eq!(spiller.round(&world.engine), Ok(0), "though it is short of room");
+    assert!(copied(&world.pool).iter().all(|last| *last < under_way));
+}
+
+/// Acts at one access to a shared word.
+struct Acts<'a> {
+    left: Cell<u64>,
+    action: RefCell<Option<Box<dyn FnOnce() + 'a>>>,
+}
+
+impl sim::Observer for Acts<'_> {
+    fn touched(&self, _base: usize) {
+        self.left.set(self.left.get().saturating_sub(1));
+        if self.left.get() == 0
+            && let Some(action) = self.action.take()
+        {
+            action();
+        }
+    }
+}
+
+/// Between the look at a segment and the take it is destaged, used again, and full of what is being published.
+#[test]
+fn a_segment_that_is_used_again_meanwhile_stays_in_the_pool() {
+    let mut acted = 0;
+    for at in (1_u64..).step_by(131) {
+        let (world, m, mut spiller) = begin(64 << 20);
+        let files = ["a", "b", "c", "d"].map(|name| world.manage(name));
+        files.iter().for_each(|m| assert!(world.fsync(m)));
+        write(&world, &m, 0..(13 << 20) / PIECE);
+        let world = Rc::new((world, m));
+        let under_way = Rc::new(Cell::new(u64::MAX));
+        let (scene, lsn) = (Rc::clone(&world), Rc::clone(&under_way));
+        let action = move || {
+            let (world, m) = &*scene;
+            assert!(world.destage(m).freed > 100);
+            lsn.set(publish_most_of_the_log(world, &files));
+        };
+        let acts = Rc::new(Acts { left: Cell::new(at), action: RefCell::new(Some(Box::new(action))) });
+        sim::install(Some(Rc::clone(&acts) as Rc<dyn sim::Observer>));
+        spiller.step(&world.0.engine).expect("a step");
+        sim::install(None);
+        if acts.action.take().is_some() {
+            break;
+        }
+        acted += 1;
+        assert!(copied(&world.0.pool).iter().all(|last| *last < under_way.get()), "at {at}");
+    }
+    assert!(acted > 5, "{acted}");
 }
 
 #[test]

@@ -258,8 +258,8 @@ mutants! {
     "core/src/spill/spiller.rs" {
         "spill: what an earlier daemon wrote is persisted": "            pool.region.flush(at, len);" => "            if !{m} { pool.region.flush(at, len); }",
         "spill: a slot is free when it is retired": "        let is_free = |slot: &usize| self.slots[*slot].last_lsn <= retired;" => "        let is_free = |slot: &usize| {m} || self.slots[*slot].last_lsn <= retired;",
-        "spill: nothing that is being published": "            state == SegmentState::Full as u32 && (retired + 1..=stable).contains(&last(*i))" => "            state == SegmentState::Full as u32 && (retired + 1..=if {m} { u64::MAX - 1 } else { stable }).contains(&last(*i))",
-        "spill: nothing that was published since": "        let Some(header) = header.filter(|_| last_lsn <= stable) else {" => "        let Some(header) = header.filter(|_| {m} || last_lsn <= stable) else {",
+        "spill: nothing that is being published": "    last_lsn <= stable" => "    last_lsn <= stable || {m}",
+        "spill: nothing that was published since": "header.filter(|_| is_published(last_lsn, stable))" => "header.filter(|_| is_published(last_lsn, stable) || {m})",
         "spill: a write that failed": "            return Err(e);" => "            if !{m} { return Err(e); }",
         "spill: the entries": "        SpillEntry::change(engine.pool(), &entries);" => "        if !{m} { SpillEntry::change(engine.pool(), &entries); }",
         "spill: an heir finds what was being copied": "        let _ = segment.state().compare_exchange(mine, full, AcqRel, Relaxed);" => "        if !{m} { let _ = segment.state().compare_exchange(mine, full, AcqRel, Relaxed); }",

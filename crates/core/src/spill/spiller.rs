@@ -160,7 +160,7 @@ impl Spiller {
         let last = |i: u32| engine.shm().segment(i).map_or(0, |s| s.last_lsn().load(Acquire));
         let is_due = |i: &u32| {
             let state = engine.shm().segment(*i).map_or(0, |s| s.state().load(Acquire));
-            state == SegmentState::Full as u32 && (retired + 1..=stable).contains(&last(*i))
+            state == SegmentState::Full as u32 && last(*i) > retired && is_published(last(*i), stable)
         };
         let mut due: Vec<u32> = (0..self.layout.segments).filter(is_due).collect();
         due.sort_by_key(|i| last(*i));
@@ -182,7 +182,7 @@ impl Spiller {
         let last_lsn = shm.last_lsn().load(Acquire);
         let at = self.layout.segment(segment);
         let header = SegmentHeader::read(engine.pool(), at, self.uuid_low);
-        let Some(header) = header.filter(|_| last_lsn <= stable) else {
+        let Some(header) = header.filter(|_| is_published(last_lsn, stable)) else {
             // It is another use of it by now; or its header is damaged, which recovery is to find.
             shm.state().store(full, Release);
             return None;
@@ -198,6 +198,11 @@ impl Spiller {
         let used = self.slots.iter().filter(|slot| slot.last_lsn > retired).count() as u32;
         Spilling { used, slots: self.slots.len() as u32, bytes: self.bytes, failed: self.failed }
     }
+}
+
+/// Nobody is publishing anything that is in a segment with this highest LSN, or will after a death.
+fn is_published(last_lsn: u64, stable: u64) -> bool {
+    last_lsn <= stable
 }
 
 /// Nobody is copying anything: an earlier daemon of this boot was killed. What it was about to copy is full as before;
