@@ -42,6 +42,9 @@ impl Drop for Lease<'_> {
 /// A process that does not exist.
 pub const DEAD: u32 = 0x3fff_fff0;
 
+/// One round of spilling in so many ends at one of the fences behind its entries.
+const DIES_SPILLING: u64 = 6;
+
 /// The daemon.
 pub struct Daemon {
     /// The machine.
@@ -133,7 +136,15 @@ impl Daemon {
     fn spill(&self) {
         let spiller = &mut *self.spiller.borrow_mut();
         let Some(spiller) = spiller else { return };
+        // Whoever comes next then sees an entry that a power cut may still take back.
+        let dies = self.world.rng.one_in(DIES_SPILLING);
+        if dies {
+            self.world.light_fence(self.thread, 2);
+        }
         let done = spiller.round(&self.engine);
+        if dies {
+            self.world.put_out(self.thread);
+        }
         self.world.tell(|| format!("spilled {done:?}"));
         self.world.count(|c| c.spilled += u64::from(done.unwrap_or(0)));
     }

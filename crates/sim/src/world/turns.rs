@@ -90,8 +90,14 @@ impl World {
         if self.rng.one_in(2) {
             self.fuses.borrow_mut()[thread] = Some(self.rng.below(steps) as u32);
         } else {
-            self.fences_left.borrow_mut()[thread] = Some(self.rng.below(fences) as u32);
+            self.light_fence(thread, fences);
         }
+    }
+
+    /// Its process will be killed with stores under way to one of its next so many fences.
+    pub fn light_fence(&self, thread: usize, fences: u64) {
+        self.put_out(thread);
+        self.fences_left.borrow_mut()[thread] = Some(self.rng.below(fences) as u32);
     }
 
     /// It will not be killed.
