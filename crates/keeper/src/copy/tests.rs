@@ -155,3 +155,26 @@ fn a_witness_has_numbers_and_no_data() {
     assert_eq!((copy.begin(turn), copy.may_fetch(turn)), (Err(Refusal::Witness), Err(Refusal::Witness)));
     assert_eq!((copy.position().number, copy.stretch(0, LINE)), (11, None));
 }
+
+#[test]
+fn a_copy_never_goes_back() {
+    let (mut copy, turn) = at_ten();
+    let ten = copy.position();
+    for (number, previous) in [(11, 11), (10, 12), (1, 1)] {
+        let bytes = batch(2, 2, number, LOG);
+        assert_eq!(
+            copy.batch(turn, number, previous, &bytes),
+            Err(Refusal::Malformed),
+            "its own predecessor"
+        );
+    }
+    assert_eq!(copy.adopt(turn, ten, 9), Err(Refusal::Behind));
+    copy.begin(turn).expect("its turn");
+    assert_eq!(copy.complete(turn, 9), Err(Refusal::Malformed));
+    assert_eq!((copy.position(), bytes_of(&copy)[LINE]), (ten, 1), "its image neither");
+    let mut witness = Copy::new(LOG, IMAGE as u64, true);
+    let turn = promised(&mut witness, 1);
+    witness.adopt(turn, Position::default(), 10).expect("a witness learns where the log is");
+    assert_eq!(witness.adopt(turn, ten, 9), Err(Refusal::Behind));
+    assert_eq!(witness.position(), ten);
+}
