@@ -22,8 +22,8 @@
 
 use seawall_media::LINE;
 use seawall_media::block::BatchHeader;
-use seawall_wire::keeper::{Epoch, Frame, Kind, Position, Refusal};
-use zerocopy::FromBytes as _;
+use seawall_wire::keeper::{Epoch, Frame, Kind, Position, Refusal, State, state};
+use zerocopy::{FromBytes as _, FromZeros as _};
 
 /// A promise as one connection has it. A later one, of whomever, ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +117,15 @@ impl Copy {
     /// True while a second image is being made.
     pub fn is_joining(&self) -> bool {
         self.second.is_some()
+    }
+
+    /// All of that, as a writer is told it.
+    pub fn state(&self) -> State {
+        let mut said = State::new_zeroed();
+        (said.promised, said.position, said.image) = (self.promised, self.position, self.image_bytes);
+        let flags = [(self.is_kept, state::KEPT), (self.is_witness(), state::WITNESS)];
+        said.flags = flags.iter().filter(|(is, _)| *is).map(|(_, flag)| flag).sum();
+        said
     }
 
     /// Looks whether this epoch may have the promise.

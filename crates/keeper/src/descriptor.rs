@@ -71,7 +71,7 @@ impl Descriptor {
 
     /// How many are enough.
     pub fn quorum(&self) -> Quorum {
-        Quorum { keepers: self.roster.members.len(), acks: self.roster.acks }
+        self.roster.quorum()
     }
 }
 

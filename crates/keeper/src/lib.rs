@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
 
+pub mod answer;
 pub mod copy;
 pub mod descriptor;
 pub mod keeper;
@@ -13,4 +14,5 @@ pub mod quorum;
 pub mod server;
 pub mod spool;
 pub mod turn;
+pub mod wire;
 pub mod writer;

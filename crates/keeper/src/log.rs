@@ -4,11 +4,11 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use seawall_wire::keeper::{Epoch, Frame, Kind, Position, Refusal, State, ack, state};
+use seawall_wire::keeper::{Epoch, Frame, Kind, Position, Refusal, State, state};
 use thiserror::Error;
-use zerocopy::FromZeros as _;
 
-use crate::copy::{Copy, Turn, position};
+use crate::answer::{Answer, answer};
+use crate::copy::{Copy, Turn};
 use crate::meta::{Meta, Roster};
 use crate::spool::Spool;
 
@@ -41,16 +41,6 @@ impl Refused {
     fn disk(path: &Path, error: &io::Error) -> Self {
         Self::new(Refusal::Disk, format!("{}: {error}", path.display()))
     }
-}
-
-/// What is answered.
-pub enum Reply {
-    /// A frame, and what is behind it.
-    Frame(Frame, Vec<u8>),
-    /// Nothing.
-    None,
-    /// The image, as [`Log::stretch`] gives it.
-    Image,
 }
 
 /// Who a keeper is, for [`State`].
@@ -147,16 +137,12 @@ impl Log {
 
     /// The state, as a writer sees it.
     pub(crate) fn state(&self, who: Identity) -> State {
-        let mut said = State::new_zeroed();
+        let mut said = self.copy.state();
         (said.keeper, said.host, said.version) = (who.id, who.host, seawall_wire::keeper::KEEPER_VERSION);
-        (said.promised, said.position) = (self.copy.promised(), self.copy.position());
-        (said.hardened, said.image) = (self.hardened, self.copy.image_bytes());
-        let flags = [
-            (self.copy.is_kept(), state::KEPT),
-            (self.copy.is_witness(), state::WITNESS),
-            (self.harden == Harden::Affirm, state::AFFIRM),
-        ];
-        said.flags = flags.iter().filter(|(is, _)| *is).map(|(_, flag)| flag).sum();
+        said.hardened = self.hardened;
+        if self.harden == Harden::Affirm {
+            said.flags |= state::AFFIRM;
+        }
         said
     }
 
@@ -186,29 +172,20 @@ impl Log {
     ///
     /// # Errors
     /// [`Refused`]; nothing was changed then.
-    pub fn answer(&mut self, turn: Turn, frame: &Frame, body: &[u8]) -> Result<Reply, Refused> {
+    pub fn answer(&mut self, turn: Turn, frame: &Frame, body: &[u8]) -> Result<Answer, Refused> {
         let at = self.copy.position();
-        let refused = |refusal| Refused::new(refusal, format!("{:?} for a copy at {at:?}", frame.kind()));
-        if frame.epoch != turn.epoch() {
-            return Err(refused(Refusal::Malformed));
-        }
-        if frame.kind() == Some(Kind::Fetch) {
-            self.copy.may_fetch(turn).map_err(refused)?;
-            return Ok(Reply::Image);
-        }
-        let flags = take(&mut self.copy, turn, frame, body).map_err(refused)?;
+        let mut answer = answer(&mut self.copy, turn, frame, body)
+            .map_err(|refusal| Refused::new(refusal, format!("{:?} for a copy at {at:?}", frame.kind())))?;
         if self.harden == Harden::Affirm {
             self.spool(frame, body)?;
-            if frame.kind() != Some(Kind::Piece) {
+        }
+        if let Answer::Ack(ack) = &mut answer {
+            if self.harden == Harden::Affirm {
                 self.harden()?;
             }
+            ack.previous = self.hardened;
         }
-        if frame.kind() == Some(Kind::Piece) {
-            return Ok(Reply::None);
-        }
-        let ack = Frame::new(Kind::Ack, frame.log, turn.epoch());
-        let ack = ack.numbered(self.copy.position().number, self.hardened).with_code(flags);
-        Ok(Reply::Frame(ack, Vec::new()))
+        Ok(answer)
     }
 
     /// To be called when the answer was sent: what can wait until then.
@@ -307,22 +284,6 @@ impl Log {
         self.trouble = Some(error.to_string());
         Refused::disk(&copy_of(&self.directory), error)
     }
-}
-
-/// Has the copy do what a frame says; the flags of the answer.
-fn take(copy: &mut Copy, turn: Turn, frame: &Frame, body: &[u8]) -> Result<u32, Refusal> {
-    match frame.kind() {
-        Some(Kind::Batch) => drop(copy.batch(turn, frame.number, frame.previous, body)?),
-        Some(Kind::Adopt) => copy.adopt(turn, position(body)?, frame.number)?,
-        Some(Kind::Begin) => copy.begin(turn)?,
-        Some(Kind::Piece) => copy.piece(turn, frame.number, body)?,
-        Some(Kind::Complete) => copy.complete(turn, frame.number)?,
-        Some(Kind::Ask) => {}
-        _ => return Err(Refusal::Malformed),
-    }
-    // The number in the answer is the copy's; until that is of this turn it says nothing.
-    let counts = !copy.is_joining() && copy.position().epoch == turn.epoch();
-    Ok(if counts { 0 } else { ack::JOINING })
 }
 
 /// The file with what must not be forgotten of a log.

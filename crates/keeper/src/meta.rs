@@ -9,6 +9,8 @@ use std::path::Path;
 use seawall_wire::keeper::{Epoch, Position};
 use serde::{Deserialize, Serialize};
 
+use crate::quorum::Quorum;
+
 /// Of one log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
@@ -47,6 +49,13 @@ pub struct Member {
     pub address: String,
     /// It has no data.
     pub witness: bool,
+}
+
+impl Roster {
+    /// How many are enough.
+    pub fn quorum(&self) -> Quorum {
+        Quorum { keepers: self.members.len(), acks: self.acks }
+    }
 }
 
 impl Meta {

@@ -12,9 +12,10 @@ use seawall_media::locks::lock;
 use seawall_wire::keeper::{Frame, Greeting, Kind, Refusal, State};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
+use crate::answer::{self, Answer};
 use crate::copy::Turn;
 use crate::keeper::Keeper;
-use crate::log::{Log, Refused, Reply};
+use crate::log::{Log, Refused};
 use crate::meta::Roster;
 
 /// The most connections at a time.
@@ -177,11 +178,11 @@ impl Connection<'_> {
         if frame.kind() == Some(Kind::Forget) {
             return self.forget(&log, uuid, turn, frame);
         }
-        let reply = lock(&log).answer(turn, frame, body);
-        match reply {
-            Ok(Reply::Frame(answer, behind)) => self.send(&answer, &behind)?,
-            Ok(Reply::None) => {}
-            Ok(Reply::Image) => return self.image(&log, Some(turn), frame),
+        let answer = lock(&log).answer(turn, frame, body);
+        match answer {
+            Ok(Answer::Ack(ack)) => self.send(&ack, &[])?,
+            Ok(Answer::None) => {}
+            Ok(Answer::Image) => return self.image(&log, Some(turn), frame),
             Err(refused) => return Ok(Err(refused)),
         }
         lock(&log).answered(frame, body);
@@ -269,8 +270,7 @@ impl Connection<'_> {
     }
 
     fn refuse(&self, refused: &Refused) -> io::Result<()> {
-        let frame = Frame::new(Kind::Refused, 0, seawall_wire::keeper::Epoch::default());
-        self.send(&frame.with_code(refused.refusal as u32), refused.why.as_bytes())
+        self.send(&answer::refused(refused.refusal), refused.why.as_bytes())
     }
 
     fn send(&self, frame: &Frame, body: &[u8]) -> io::Result<()> {

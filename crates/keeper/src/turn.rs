@@ -99,20 +99,16 @@ pub fn newest_now(log: [u8; 16], roster: &Roster) -> Result<Peer, PeerError> {
 /// [`TurnError`]. The former writer may be fenced all the same.
 pub fn begin(log: [u8; 16], roster: &Roster) -> Result<Begun, TurnError> {
     let reached = reach(log, roster);
-    let counter = reached.iter().flatten().map(|(_, state, _)| state.promised.counter).max().unwrap_or(0) + 1;
-    let epoch = Epoch { counter, writer: low_half(random_uuid()).max(1) };
+    let states = reached.iter().flatten().map(|(_, state, _)| *state);
+    let epoch = next_epoch(states, low_half(random_uuid()).max(1));
     let keepers: Vec<Result<Promised, PeerError>> = reached
         .into_iter()
         .map(|reached| reached.and_then(|(peer, ..)| promise(peer, epoch, roster)))
         .collect();
-    let quorum = Quorum { keepers: roster.members.len(), acks: roster.acks };
     let answers: Vec<Option<State>> =
         keepers.iter().map(|keeper| keeper.as_ref().ok().map(|keeper| keeper.state)).collect();
-    match quorum::newest(quorum, &answers) {
-        Ok((base, newest)) => {
-            let begun = base.number + 1;
-            Ok(Begun { head: Head { epoch, base, begun, last: begun }, keepers, newest })
-        }
+    match choose(roster.quorum(), epoch, &answers) {
+        Ok((head, newest)) => Ok(Begun { head, keepers, newest }),
         Err(why) => {
             let mut errors: Vec<PeerError> = keepers.into_iter().filter_map(Result::err).collect();
             match errors.iter().position(PeerError::is_fenced) {
@@ -121,6 +117,26 @@ pub fn begin(log: [u8; 16], roster: &Roster) -> Result<Begun, TurnError> {
             }
         }
     }
+}
+
+/// The epoch that this writer asks for, when it found keepers in these states.
+pub fn next_epoch(found: impl Iterator<Item = State>, writer: u64) -> Epoch {
+    Epoch { counter: found.map(|state| state.promised.counter).max().unwrap_or(0) + 1, writer }
+}
+
+/// Where the log of a new turn is, and who has the copy that it begins with, of what keepers answered that gave their
+/// promise.
+///
+/// # Errors
+/// [`Unknown`].
+pub fn choose(
+    quorum: Quorum,
+    epoch: Epoch,
+    answers: &[Option<State>],
+) -> Result<(Head, Vec<usize>), Unknown> {
+    let (base, newest) = quorum::newest(quorum, answers)?;
+    let begun = base.number + 1;
+    Ok((Head { epoch, base, begun, last: begun }, newest))
 }
 
 /// Asks a keeper for its promise.

@@ -11,11 +11,10 @@
 //! Whoever calls leads the log: nobody else sends a batch meanwhile. A keeper that takes no more bytes, or whose answers
 //! cannot be read, is lost, and comes back with a new connection; nobody waits for one that is not needed.
 
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use seawall_media::LINE;
 use seawall_wire::keeper::{Frame, Kind, Refusal, State, ack};
 use thiserror::Error;
@@ -26,20 +25,17 @@ use crate::peer::PeerError;
 use crate::plan::{Head, Plan, plan};
 use crate::quorum::{self, Quorum};
 use crate::turn::Promised;
+use crate::wire::{self, Wire};
 
-/// A keeper whose connection takes no more bytes for as long is lost.
-const STALL: Duration = Duration::from_millis(40);
 /// One that does not answer for as long is lost; enough others are waited for no longer than it takes.
 const SILENCE: Duration = Duration::from_secs(5);
-/// Bytes that a connection takes while its keeper is busy.
-const SEND_BUFFER: usize = 8 << 20;
 /// How long an answer is looked for before the thread sleeps.
 const SPIN: Duration = Duration::from_micros(25);
 
 /// Where an image comes from that a keeper is to have.
 pub trait Source {
     /// The next stretch from `from` on that is not of zeros: where it is. None of it is newer than the newest batch that
-    /// counts.
+    /// was sent, or older than what that has in the same place: the keeper may have it already.
     fn stretch(&self, from: u64, bytes: &mut Vec<u8>) -> Option<u64>;
 }
 
@@ -90,9 +86,9 @@ impl Role {
 }
 
 /// One keeper.
-struct Link {
+struct Link<W> {
     role: Role,
-    stream: Option<TcpStream>,
+    wire: Option<W>,
     /// What of an answer has come.
     heard: ([u8; LINE], usize),
     state: Option<State>,
@@ -135,12 +131,12 @@ pub struct LinkReport {
 }
 
 /// A writer with its keepers.
-pub struct Writer {
+pub struct Writer<W = TcpStream> {
     log: u64,
     head: Head,
     quorum: Quorum,
     roster: Roster,
-    links: Vec<Link>,
+    links: Vec<Link<W>>,
     /// The newest batch that was sent, whether it counts or not.
     sent: u64,
     /// It, until it counts.
@@ -148,12 +144,12 @@ pub struct Writer {
     buffer: Vec<u8>,
 }
 
-impl Writer {
+impl<W: Wire> Writer<W> {
     /// The writer of the log whose UUID has this low half. Nobody is reached yet.
     pub fn new(log: u64, head: Head, roster: Roster) -> Self {
         let link = |_: &_| Link {
             role: Role::Down,
-            stream: None,
+            wire: None,
             heard: ([0; LINE], 0),
             state: None,
             confirmed: 0,
@@ -163,7 +159,7 @@ impl Writer {
             answers: Answers::default(),
             trouble: "not reached yet".into(),
         };
-        let quorum = Quorum { keepers: roster.members.len(), acks: roster.acks };
+        let quorum = roster.quorum();
         let links = roster.members.iter().map(link).collect();
         Self { log, head, quorum, roster, links, sent: head.last, under_way: None, buffer: Vec::new() }
     }
@@ -201,7 +197,7 @@ impl Writer {
 
     /// What is known of each keeper, in the roster's order.
     pub fn report(&self) -> Vec<LinkReport> {
-        let report = |link: &Link| LinkReport {
+        let report = |link: &Link<W>| LinkReport {
             role: link.role,
             state: link.state,
             confirmed: link.confirmed,
@@ -212,25 +208,19 @@ impl Writer {
         self.links.iter().map(report).collect()
     }
 
-    /// A keeper was reached, or not. A batch that is under way is sent to it too.
-    pub fn arrives(&mut self, keeper: usize, reached: Result<Promised, PeerError>) {
+    /// A keeper was not reached, or gave no promise.
+    pub fn misses(&mut self, keeper: usize, error: &PeerError) {
+        let link = &mut self.links[keeper];
+        link.role = if error.is_fenced() { Role::Fenced } else { Role::Down };
+        link.trouble = error.to_string();
+    }
+
+    /// A keeper gave its promise on this connection, and was in this state. A batch that is under way is sent to it too.
+    pub fn meets(&mut self, keeper: usize, wire: W, state: State) {
         let (head, log) = (self.head, self.log);
         let link = &mut self.links[keeper];
-        let promised = match reached {
-            Ok(promised) => promised,
-            Err(error) => {
-                link.role = if error.is_fenced() { Role::Fenced } else { Role::Down };
-                link.trouble = error.to_string();
-                return;
-            }
-        };
-        let stream = promised.peer.into_stream();
-        if let Err(error) = prepare(&stream) {
-            link.trouble = error.to_string();
-            return;
-        }
-        let (state, what) = (promised.state, plan(head, &promised.state));
-        (link.stream, link.state, link.heard) = (Some(stream), Some(state), ([0; LINE], 0));
+        let what = plan(head, &state);
+        (link.wire, link.state, link.heard) = (Some(wire), Some(state), ([0; LINE], 0));
         (link.confirmed, link.sent_to, link.asked) = (0, 0, (0, Instant::now()));
         link.trouble.clear();
         link.role = match what {
@@ -300,13 +290,7 @@ impl Writer {
                 std::hint::spin_loop();
                 continue;
             }
-            let streams = self.links.iter().filter_map(|link| link.stream.as_ref());
-            let mut polled: Vec<PollFd<'_>> =
-                streams.map(|stream| PollFd::new(stream, PollFlags::IN)).collect();
-            let left = limit - spent;
-            let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
-            // Whatever comes of it, the next look is due.
-            let _ = poll(&mut polled, Some(&left));
+            wire::wait(self.links.iter().filter_map(|link| link.wire.as_ref()), limit - spent);
         }
     }
 
@@ -322,7 +306,7 @@ impl Writer {
     /// Gives up those that do not answer.
     pub fn give_up_silent(&mut self) {
         for link in &mut self.links {
-            let waits = link.stream.is_some() && link.asked.0 > link.confirmed && link.role != Role::Joins;
+            let waits = link.wire.is_some() && link.asked.0 > link.confirmed && link.role != Role::Joins;
             if waits && link.asked.1.elapsed() > SILENCE {
                 link.lose("it does not answer".into());
             }
@@ -339,7 +323,7 @@ impl Writer {
 
     /// True while those that count, and those that are being brought up to date, are enough.
     pub fn may_become_enough(&self) -> bool {
-        let may = |link: &&Link| matches!(link.role, Role::Joins | Role::Waits | Role::Counts);
+        let may = |link: &&Link<W>| matches!(link.role, Role::Joins | Role::Waits | Role::Counts);
         self.links.iter().filter(may).count() >= self.quorum.acks
     }
 
@@ -352,7 +336,22 @@ impl Writer {
     }
 }
 
-impl Link {
+impl Writer {
+    /// A keeper was reached, or not.
+    pub fn arrives(&mut self, keeper: usize, reached: Result<Promised, PeerError>) {
+        let Promised { peer, state } = match reached {
+            Ok(promised) => promised,
+            Err(error) => return self.misses(keeper, &error),
+        };
+        let stream = peer.into_stream();
+        match wire::prepare(&stream) {
+            Ok(()) => self.meets(keeper, stream, state),
+            Err(error) => self.links[keeper].trouble = error.to_string(),
+        }
+    }
+}
+
+impl<W: Wire> Link<W> {
     /// Sends a batch, if it gets any.
     fn ask(&mut self, frame: &Frame, batch: &[u8]) {
         if matches!(self.role, Role::Joins | Role::Waits | Role::Counts) {
@@ -364,9 +363,9 @@ impl Link {
 
     /// Sends a frame and what is behind it. A keeper that takes no more is lost.
     fn send(&mut self, frame: &Frame, body: &[u8]) {
-        let Some(stream) = &self.stream else { return };
+        let Some(wire) = &self.wire else { return };
         let line = frame.followed_by(body.len()).seal();
-        let sent = send_all(stream, &line).and_then(|()| send_all(stream, body));
+        let sent = wire.send_all(&line).and_then(|()| wire.send_all(body));
         if let Err(error) = sent {
             self.lose(error.to_string());
         }
@@ -374,9 +373,9 @@ impl Link {
 
     /// Reads the answers that are there.
     fn hear(&mut self, head: &Head) {
-        while let Some(mut stream) = self.stream.as_ref() {
+        while let Some(wire) = &self.wire {
             let (line, len) = &mut self.heard;
-            match stream.read(&mut line[*len..]) {
+            match wire.read(&mut line[*len..]) {
                 Ok(0) => return self.lose("it hung up".into()),
                 Ok(more) => *len += more,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
@@ -421,32 +420,6 @@ impl Link {
     }
 
     fn lose(&mut self, why: String) {
-        (self.role, self.stream, self.trouble) = (Role::Down, None, why);
+        (self.role, self.wire, self.trouble) = (Role::Down, None, why);
     }
-}
-
-fn prepare(stream: &TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    stream.set_nonblocking(true)?;
-    rustix::net::sockopt::set_socket_send_buffer_size(stream, SEND_BUFFER).map_err(io::Error::from)
-}
-
-fn send_all(mut stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
-    let begin = Instant::now();
-    while !bytes.is_empty() {
-        match stream.write(bytes) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(sent) => bytes = &bytes[sent..],
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if begin.elapsed() > STALL {
-                    return Err(io::Error::other("it takes no more bytes"));
-                }
-                let nap = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
-                let _ = poll(&mut [PollFd::new(stream, PollFlags::OUT)], Some(&nap));
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }

@@ -1,115 +1,96 @@
-//! A simulated keeper: production's copy, a promise that survives, and connections that nobody closes in time.
+//! A simulated keeper: production's copy and its answers, and connections that nobody closes in time.
 
-use std::collections::VecDeque;
+use seawall_keeper::answer::{self, Answer, answer};
+use seawall_keeper::copy::{Copy, Turn};
+use seawall_media::LINE;
+use seawall_wire::keeper::{Frame, Kind, Refusal};
+use zerocopy::IntoBytes as _;
 
-use seawall_keeper::copy::{Copy, Taken, Turn};
-use seawall_wire::keeper::{Epoch, Position, Refusal, State, state};
-use zerocopy::FromZeros as _;
-
+use crate::pipe::Pipe;
 use crate::scratch::{IMAGE, LOG};
 
-#[derive(Clone, Debug)]
-pub enum Request {
-    Promise(Epoch),
-    Adopt(Position, u64),
-    Batch { number: u64, previous: u64, bytes: Vec<u8> },
-    Begin,
-    Piece(u64, Vec<u8>),
-    Complete(u64),
-    Fetch,
-}
-
-#[derive(Clone, Debug)]
-pub enum Answer {
-    Promised(State),
-    Ack { number: u64, counts: bool },
-    Image(Vec<u8>),
-    Refused(Refusal),
-}
-
 /// One connection as the keeper has it.
-#[derive(Default)]
 pub struct Conn {
-    pub requests: VecDeque<Request>,
-    pub answers: VecDeque<Answer>,
+    pub keeper: usize,
+    pub pipe: Pipe,
     turn: Option<Turn>,
-    pub is_broken: bool,
+    life: u64,
 }
 
 pub struct Keeper {
     pub copy: Copy,
-    pub is_witness: bool,
     /// It confirms only what survives its end.
-    pub affirms: bool,
+    affirms: bool,
+    /// Counts its starts: a connection lives in one of them.
+    life: u64,
 }
 
 impl Keeper {
     pub fn new(is_witness: bool, affirms: bool) -> Self {
-        Self { copy: Copy::new(LOG, IMAGE as u64, is_witness), is_witness, affirms }
+        Self { copy: Copy::new(LOG, IMAGE as u64, is_witness), affirms, life: 0 }
+    }
+
+    /// Somebody connects.
+    pub fn meet(&self, keeper: usize, pipe: Pipe) -> Conn {
+        Conn { keeper, pipe, turn: None, life: self.life }
     }
 
     /// It ends, and begins anew.
     pub fn restart(&mut self) {
         let promised = self.copy.promised();
+        self.life += 1;
         if !self.affirms {
-            self.copy = Copy::new(LOG, IMAGE as u64, self.is_witness).lost(promised);
+            self.copy = Copy::new(LOG, IMAGE as u64, self.copy.is_witness()).lost(promised);
         }
     }
 
-    pub fn state(&self) -> State {
-        let mut state = State::new_zeroed();
-        (state.promised, state.position) = (self.copy.promised(), self.copy.position());
-        state.flags = if self.copy.is_kept() { state::KEPT } else { 0 }
-            | if self.copy.is_witness() { state::WITNESS } else { 0 };
-        state
+    /// What a copy has of which everything can be told.
+    pub fn image(&self) -> Option<Vec<u8>> {
+        if self.copy.is_witness() || !self.copy.is_kept() {
+            return None;
+        }
+        let mut image = vec![0; IMAGE];
+        self.stretches(|at, bytes| image[at as usize..][..bytes.len()].copy_from_slice(bytes));
+        Some(image)
     }
 
     /// Serves the next request of a connection.
     pub fn serve(&mut self, conn: &mut Conn) {
-        let Some(request) = conn.requests.pop_front() else { return };
-        match self.answer(conn, request) {
-            Ok(Some(answer)) => conn.answers.push_back(answer),
-            Ok(None) => {}
-            Err(refusal) => {
-                conn.answers.push_back(Answer::Refused(refusal));
-                conn.requests.clear();
-                conn.is_broken = true;
-            }
+        if conn.life != self.life {
+            return conn.pipe.end(0);
+        }
+        let Some((frame, body)) = conn.pipe.request() else { return };
+        if let Err(refusal) = self.answer(conn, &frame, &body) {
+            conn.pipe.answer(&answer::refused(refusal), b"for a reason");
+            conn.pipe.end(0);
         }
     }
 
-    fn answer(&mut self, conn: &mut Conn, request: Request) -> Result<Option<Answer>, Refusal> {
-        let copy = &mut self.copy;
-        if let Request::Promise(epoch) = request {
-            copy.may_promise(epoch)?;
-            conn.turn = Some(copy.promise(epoch));
-            return Ok(Some(Answer::Promised(self.state())));
+    fn answer(&mut self, conn: &mut Conn, frame: &Frame, body: &[u8]) -> Result<(), Refusal> {
+        let said = |kind| Frame::new(kind, frame.log, frame.epoch);
+        if frame.kind() == Some(Kind::Promise) {
+            self.copy.may_promise(frame.epoch)?;
+            conn.turn = Some(self.copy.promise(frame.epoch));
+            conn.pipe.answer(&said(Kind::Promised), self.copy.state().as_bytes());
+            return Ok(());
         }
         let turn = conn.turn.ok_or(Refusal::Malformed)?;
-        let number = match request {
-            Request::Promise(_) => unreachable!("above"),
-            Request::Adopt(from, number) => copy.adopt(turn, from, number).map(|()| number)?,
-            Request::Begin => copy.begin(turn).map(|()| 0)?,
-            Request::Complete(number) => copy.complete(turn, number).map(|()| number)?,
-            Request::Piece(at, bytes) => {
-                copy.piece(turn, at, &bytes)?;
-                return Ok(None);
+        match answer(&mut self.copy, turn, frame, body)? {
+            Answer::Ack(ack) => conn.pipe.answer(&ack, &[]),
+            Answer::None => {}
+            Answer::Image => {
+                self.stretches(|at, bytes| conn.pipe.answer(&said(Kind::Piece).numbered(at, 0), bytes));
+                conn.pipe.answer(&said(Kind::Complete), &[]);
             }
-            Request::Batch { number, previous, bytes } => {
-                let bytes = if copy.is_witness() { &[] } else { &bytes[..] };
-                let counts = copy.batch(turn, number, previous, bytes)? != Taken::Second;
-                return Ok(Some(Answer::Ack { number: copy.position().number, counts }));
-            }
-            Request::Fetch => {
-                copy.may_fetch(turn)?;
-                let (mut image, mut at) = (vec![0; IMAGE], 0);
-                while let Some((begin, bytes)) = copy.stretch(at, IMAGE) {
-                    image[begin as usize..][..bytes.len()].copy_from_slice(bytes);
-                    at = begin + bytes.len() as u64;
-                }
-                return Ok(Some(Answer::Image(image)));
-            }
-        };
-        Ok(Some(Answer::Ack { number, counts: true }))
+        }
+        Ok(())
+    }
+
+    fn stretches(&self, mut take: impl FnMut(u64, &[u8])) {
+        let mut at = 0;
+        while let Some((begin, bytes)) = self.copy.stretch(at, 2 * LINE) {
+            take(begin, bytes);
+            at = begin + bytes.len() as u64;
+        }
     }
 }

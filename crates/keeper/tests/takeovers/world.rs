@@ -1,12 +1,17 @@
 //! All of them, and what must hold.
 
+use std::collections::BTreeMap;
+
 use seawall_keeper::quorum::Quorum;
-use seawall_wire::keeper::Epoch;
+use seawall_keeper::turn;
+use seawall_media::LINE;
+use seawall_wire::keeper::{Epoch, Position};
 
 use crate::Rng;
+use crate::host::{Host, Phase};
 use crate::keeper::{Conn, Keeper};
+use crate::pipe::Pipe;
 use crate::scratch::{Commit, LINES, Scratch, line_of};
-use crate::writer::{Phase, Writer};
 
 thread_local! {
     static SCRATCH: Scratch = Scratch::new();
@@ -17,13 +22,15 @@ pub struct World {
     rng: Rng,
     keepers: Vec<Keeper>,
     quorum: Quorum,
-    writers: Vec<Writer>,
-    /// Each with its keeper.
-    conns: Vec<(usize, Conn)>,
+    hosts: Vec<Host>,
+    conns: Vec<Conn>,
+    /// What copies at a position have.
+    images: BTreeMap<Position, Vec<u8>>,
     /// What was acknowledged, and by whose writer.
     acknowledged: Vec<(Epoch, Commit)>,
     pub takeovers: u64,
     pub refused: u64,
+    pub replaced: u64,
 }
 
 impl World {
@@ -40,11 +47,13 @@ impl World {
             rng,
             keepers,
             quorum,
-            writers: Vec::new(),
+            hosts: Vec::new(),
             conns: Vec::new(),
+            images: BTreeMap::new(),
             acknowledged: Vec::new(),
             takeovers: 0,
             refused: 0,
+            replaced: 0,
         };
         world.take_over();
         world
@@ -56,75 +65,100 @@ impl World {
 
     pub fn step(&mut self) {
         let keeper = self.rng.below(self.keepers.len());
-        let writer = self.rng.below(self.writers.len().min(3)) + self.writers.len().saturating_sub(3);
+        let host = self.rng.below(self.hosts.len().min(3)) + self.hosts.len().saturating_sub(3);
         match self.rng.below(100) {
             0 => match self.rng.below(25) {
                 0 => self.keepers[keeper].restart(),
                 1..=3 => self.take_over(),
-                4..=20 => self.writers[writer].connect(keeper, &mut self.conns),
-                _ => self.choose(writer),
+                4..=7 => self.replace(host),
+                _ => self.cut(),
             },
-            1 if self.rng.below(4) == 0 => {
-                // What a broken connection carried may be lost from any point on.
-                let conn = self.rng.below(self.conns.len());
-                let requests = &mut self.conns[conn].1.requests;
-                let left = self.rng.below(requests.len() + 1);
-                requests.truncate(left);
-                self.conns[conn].1.is_broken = true;
+            1..=3 => self.connect(host, keeper),
+            4..=45 => self.serve(),
+            46..=74 => self.hear(host, keeper),
+            75 | 76 => self.choose(host),
+            77..=84 => {
+                let most = if self.rng.below(4) == 0 { usize::MAX } else { 1 };
+                self.hosts[host].bring(most);
             }
-            1..=50 => {
-                // Old connections are served as well, late.
-                let newest = self.conns.len().min(10);
-                let conn = self.conns.len() - 1 - self.rng.below(newest);
-                let (keeper, conn) = &mut self.conns[conn];
-                self.keepers[*keeper].serve(conn);
-            }
-            51..=74 => self.hear(writer, keeper),
-            75 | 76 => self.choose(writer),
-            77..=85 => self.writers[writer].bring(keeper, &mut self.conns),
-            86..=91 => {
-                let by = self.writers[writer].epoch.writer;
-                self.writers[writer].write(by);
-            }
-            replaces => {
-                let conns = &mut self.conns;
-                SCRATCH.with(|scratch| self.writers[writer].lead(replaces == 99, scratch, conns));
-            }
+            85..=91 => self.hosts[host].write(),
+            _ => SCRATCH.with(|scratch| self.hosts[host].lead(scratch)),
         }
     }
 
     /// Somebody begins to take the log over, whoever has it.
     fn take_over(&mut self) {
-        // It looks at one of them for a number; two may draw the same one.
-        let keeper = self.rng.below(self.keepers.len());
-        let counter = self.keepers[keeper].copy.promised().counter + 1;
-        let epoch = Epoch { counter, writer: 1 + self.writers.len() as u64 };
-        let mut writer = Writer::new(epoch, self.quorum);
-        for keeper in 0..self.keepers.len() {
-            writer.connect(keeper, &mut self.conns);
-        }
-        self.writers.push(writer);
+        // It finds some of them, and nobody tells what they promise meanwhile: two may draw the same number.
+        let found = self.rng.below(self.keepers.len());
+        let states = self.keepers[found..].iter().map(|keeper| keeper.copy.state());
+        let epoch = turn::next_epoch(states, 1 + self.hosts.len() as u64);
+        self.hosts.push(Host::new(epoch, self.quorum.keepers, self.quorum.acks));
+        self.connect_to_all(self.hosts.len() - 1);
     }
 
-    fn choose(&mut self, writer: usize) {
-        if matches!(self.writers[writer].phase, Phase::Looks) && !self.writers[writer].choose(&mut self.conns)
-        {
+    /// A daemon is killed, and another one goes on.
+    fn replace(&mut self, host: usize) {
+        if self.hosts[host].is_replaced() {
+            self.replaced += 1;
+            self.connect_to_all(host);
+        }
+    }
+
+    fn connect_to_all(&mut self, host: usize) {
+        (0..self.keepers.len()).for_each(|keeper| self.connect(host, keeper));
+    }
+
+    fn connect(&mut self, host: usize, keeper: usize) {
+        if self.hosts[host].misses(keeper) {
+            let pipe = Pipe::default();
+            self.conns.push(self.keepers[keeper].meet(keeper, pipe.clone()));
+            self.hosts[host].connect(keeper, pipe);
+        }
+    }
+
+    /// One of the newest connections. Old ones are served as well, late.
+    fn some_conn(&mut self) -> usize {
+        self.conns.len() - 1 - self.rng.below(self.conns.len().min(10))
+    }
+
+    /// A connection breaks. What it carried may be lost from any byte on.
+    fn cut(&mut self) {
+        let at = self.some_conn();
+        let pipe = &self.conns[at].pipe;
+        let left = if self.rng.below(2) == 0 { usize::MAX } else { self.rng.below(pipe.on_the_way() + 1) };
+        pipe.end(left);
+    }
+
+    fn serve(&mut self) {
+        let at = self.some_conn();
+        let conn = &mut self.conns[at];
+        let keeper = &mut self.keepers[conn.keeper];
+        keeper.serve(conn);
+        let Some(image) = keeper.image() else { return };
+        let position = keeper.copy.position();
+        let other = self.images.entry(position).or_insert_with(|| image.clone());
+        assert!(*other == image, "seed {}: two copies at {position:?} differ", self.seed);
+    }
+
+    fn choose(&mut self, host: usize) {
+        if matches!(self.hosts[host].phase, Phase::Looks) && !self.hosts[host].choose() {
             self.refused += 1;
         }
     }
 
-    fn hear(&mut self, writer: usize, keeper: usize) {
-        let served = matches!(self.writers[writer].phase, Phase::Serves);
-        let acknowledged = self.writers[writer].hear(keeper, &mut self.conns);
-        if !served && matches!(self.writers[writer].phase, Phase::Serves) {
+    fn hear(&mut self, host: usize, keeper: usize) {
+        let served = matches!(self.hosts[host].phase, Phase::Serves);
+        let more = if self.rng.below(2) == 0 { usize::MAX / 2 } else { 1 + self.rng.below(2 * LINE) };
+        let acknowledged = self.hosts[host].hear(keeper, more);
+        if !served && matches!(self.hosts[host].phase, Phase::Serves) {
             self.takeovers += 1;
-            self.check(writer);
+            self.check(host);
         }
         // The last keeper's word may come late: then those who took over since have the commit.
-        let epoch = self.writers[writer].epoch;
+        let epoch = self.hosts[host].epoch;
         self.acknowledged.extend(acknowledged.into_iter().map(|commit| (epoch, commit)));
-        for newer in 0..self.writers.len() {
-            if self.writers[newer].epoch > epoch && matches!(self.writers[newer].phase, Phase::Serves) {
+        for newer in 0..self.hosts.len() {
+            if self.hosts[newer].epoch > epoch && matches!(self.hosts[newer].phase, Phase::Serves) {
                 self.check(newer);
             }
         }
@@ -132,8 +166,8 @@ impl World {
 
     /// The image holds everything that was acknowledged by this writer and those before it, and what was written before
     /// that.
-    fn check(&self, writer: usize) {
-        let (image, seed, us) = (&self.writers[writer].image, self.seed, self.writers[writer].epoch);
+    fn check(&self, host: usize) {
+        let (image, seed, us) = (&self.hosts[host].image, self.seed, self.hosts[host].epoch);
         let newest = image.iter().map(|commit| commit.order).max().unwrap_or(0);
         for (line, commit) in image.iter().enumerate() {
             let due = (0..LINES as u64)

@@ -1,0 +1,78 @@
+//! A connection to a keeper, as a writer uses it. Nobody sleeps in it for what has not come yet.
+
+use std::io::{self, Write as _};
+use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// A keeper whose connection takes no more bytes for as long is lost.
+const STALL: Duration = Duration::from_millis(40);
+/// Bytes that a connection takes while its keeper is busy.
+const SEND_BUFFER: usize = 8 << 20;
+
+/// A connection.
+pub trait Wire {
+    /// Sends these bytes.
+    ///
+    /// # Errors
+    /// The connection is lost, or takes no more.
+    fn send_all(&self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Reads what has come; 0: the other end hung up.
+    ///
+    /// # Errors
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is nothing yet; else the connection is lost.
+    fn read(&self, bytes: &mut [u8]) -> io::Result<usize>;
+
+    /// What to wait on for something to read, if there is such a thing.
+    fn as_fd(&self) -> Option<BorrowedFd<'_>>;
+}
+
+/// Makes a connection one that a writer can use.
+pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_nonblocking(true)?;
+    rustix::net::sockopt::set_socket_send_buffer_size(stream, SEND_BUFFER).map_err(io::Error::from)
+}
+
+/// Waits until one of these has something to read, or for so long.
+pub(crate) fn wait<'w>(wires: impl Iterator<Item = &'w (impl Wire + 'w)>, limit: Duration) {
+    let mut polled: Vec<PollFd<'_>> =
+        wires.filter_map(Wire::as_fd).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: i64::from(limit.subsec_nanos()) };
+    // Whatever comes of it, the next look is due.
+    let _ = poll(&mut polled, Some(&limit));
+}
+
+impl Wire for TcpStream {
+    fn send_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        let (begin, mut stream) = (Instant::now(), self);
+        while !bytes.is_empty() {
+            match stream.write(bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if begin.elapsed() > STALL {
+                        return Err(io::Error::other("it takes no more bytes"));
+                    }
+                    let nap = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+                    let _ = poll(&mut [PollFd::new(self, PollFlags::OUT)], Some(&nap));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
+        let mut stream = self;
+        io::Read::read(&mut stream, bytes)
+    }
+
+    fn as_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(std::os::fd::AsFd::as_fd(self))
+    }
+}
