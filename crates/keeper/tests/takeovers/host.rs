@@ -76,7 +76,9 @@ impl Host {
     pub fn misses(&self, keeper: usize) -> bool {
         let reached = &self.reached[keeper];
         let is_lost = || self.writer.as_ref().is_some_and(|writer| writer.missing().contains(&keeper));
-        !matches!(self.phase, Phase::Over) && (reached.pipe.is_none() || reached.is_met && is_lost())
+        // The copy is fetched from who has promised: whoever is lost and comes back may have lost it.
+        let is_due = !matches!(self.phase, Phase::Fetches(..) | Phase::Over);
+        is_due && (reached.pipe.is_none() || reached.is_met && is_lost())
     }
 
     /// Asks a keeper for its promise. What the former connection still carries is not called back.
