@@ -44,3 +44,34 @@ pub fn answer(copy: &mut Copy, turn: Turn, frame: &Frame, body: &[u8]) -> Result
 pub fn refused(refusal: Refusal) -> Frame {
     Frame::new(Kind::Refused, 0, Epoch::default()).with_code(refusal as u32)
 }
+
+#[cfg(test)]
+mod tests {
+    use seawall_media::LINE;
+    use seawall_wire::keeper::Position;
+    use zerocopy::IntoBytes as _;
+
+    use super::*;
+
+    const OLD: Epoch = Epoch { counter: 1, writer: 1 };
+    const NEW: Epoch = Epoch { counter: 2, writer: 2 };
+
+    #[test]
+    fn an_answer_counts_only_of_a_copy_that_is_of_this_turn_and_whole() {
+        let mut copy = Copy::new(7, LINE as u64, false);
+        let first = copy.promise(OLD);
+        let adopt = Frame::new(Kind::Adopt, 7, OLD).numbered(9, 0);
+        let adopted = answer(&mut copy, first, &adopt, Position::default().as_bytes());
+        assert!(matches!(adopted, Ok(Answer::Ack(ack)) if (ack.code, ack.number) == (0, 9)), "{adopted:?}");
+
+        let turn = copy.promise(NEW);
+        let mut ask = |kind, epoch| answer(&mut copy, turn, &Frame::new(kind, 7, epoch).numbered(5, 0), &[]);
+        let is_flagged = |answer| matches!(answer, Ok(Answer::Ack(ack)) if ack.code == ack::JOINING);
+        assert!(is_flagged(ask(Kind::Ask, NEW)), "the copy is of an older turn");
+        assert_eq!(ask(Kind::Ask, OLD), Err(Refusal::Malformed), "a frame of another turn");
+        assert!(is_flagged(ask(Kind::Begin, NEW)), "it has no second image yet");
+        let whole = ask(Kind::Complete, NEW);
+        assert!(matches!(whole, Ok(Answer::Ack(ack)) if (ack.code, ack.number) == (0, 5)), "{whole:?}");
+        assert!(is_flagged(ask(Kind::Begin, NEW)), "another second image is being made");
+    }
+}

@@ -147,3 +147,24 @@ pub fn promise(mut peer: Peer, epoch: Epoch, roster: &Roster) -> Result<Promised
     let (state, _) = peer.promise(epoch, Some(roster))?;
     Ok(Promised { peer, state })
 }
+
+#[cfg(test)]
+mod tests {
+    use seawall_wire::keeper::{Position, state};
+    use zerocopy::FromZeros as _;
+
+    use super::*;
+
+    #[test]
+    fn a_turn_is_newer_than_what_was_found_and_its_log_has_a_number_of_its_own() {
+        let mut found = State::new_zeroed();
+        let former = Epoch { counter: 4, writer: 9 };
+        (found.promised, found.position) = (former, Position { epoch: former, number: 70 });
+        found.flags = state::KEPT;
+        let epoch = next_epoch([State::new_zeroed(), found].into_iter(), 1);
+        assert!(epoch > former && epoch.counter == 5, "{epoch:?}");
+        let chosen = choose(Quorum { keepers: 1, acks: 1 }, epoch, &[Some(found)]);
+        let head = Head { epoch, base: found.position, begun: 71, last: 71 };
+        assert_eq!(chosen, Ok((head, vec![0])));
+    }
+}
