@@ -56,7 +56,7 @@ pub struct Standing<'a> {
 }
 
 impl<'a> Standing<'a> {
-    pub(super) fn of(desk: Desk<'a>, image: &'a Region) -> Result<Self, Errno> {
+    pub(crate) fn of(desk: Desk<'a>, image: &'a Region) -> Result<Self, Errno> {
         let superblock = Superblock::read(image).map_err(|_| Errno::IO)?;
         let last = desk.newest().0.number();
         Ok(Self { image, desk, layout: superblock.layout(), uuid_low: superblock.uuid_low(), last })

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
 use seawall_media::{Medium, Region};
 use seawall_wire::desk::Desk;
 use seawall_wire::keeper::{Epoch, Position};
@@ -23,8 +24,8 @@ use super::machine::{boot, host};
 use super::mappings::{mapped_by_others, open_own, users_of_memory};
 use super::opened::Pool;
 use super::steps::{io as failing, map_error};
-use crate::format::{Cell, Layout, Superblock};
-use crate::journal::{Copies, GIVEN_UP, Journal, Way, bury_dead, open as journal_open};
+use crate::format::{Cell, Layout, SegmentHeader, Superblock};
+use crate::journal::{Copies, GIVEN_UP, Journal, Standing, Way, bury_dead, open as journal_open};
 use crate::store::Store;
 
 /// An image in memory.
@@ -105,19 +106,25 @@ impl InMemory {
         let region = Region::map(&file, all, false).map_err(|e| map_error(&path, e))?;
         region.collapse();
         let turn = fill(&region)?;
-        journal_open::lay_out_kept(Desk::new(&region, bytes as usize), uuid, turn);
+        let desk = Desk::new(&region, bytes as usize);
+        journal_open::lay_out_kept(desk, uuid, turn);
+        has_all_segments(desk, &region, layout);
         std::fs::rename(&temporary, &path).map_err(failing(&path, "naming"))?;
         Ok(Self { file, region, path, bytes, made: true })
-    }
-
-    /// Its memory: the image, and the desk behind it.
-    pub fn region(&self) -> &Region {
-        &self.region
     }
 
     /// What its writers share.
     pub fn desk(&self) -> Desk<'_> {
         Desk::new(&self.region, self.bytes as usize)
+    }
+
+    /// The log between two batches, for a keeper that is to have its image. Nobody leads: the pool is not opened yet, and
+    /// fronts never do.
+    ///
+    /// # Errors
+    /// EIO if the image is damaged.
+    pub fn standing(&self) -> Result<Standing<'_>, Errno> {
+        Standing::of(self.desk(), &self.region)
     }
 
     /// The pool whose file is at `path`, and is locked by `lock`; `copies` are reached. `because` says what it survives.
@@ -219,6 +226,16 @@ pub fn format<E: From<PoolError>>(
     let mut first = vec![0; Layout::root(0)];
     region.read(0, &mut first);
     take(0, &first)
+}
+
+/// Whatever an image that was fetched holds is in batches that count, to the end of each segment.
+fn has_all_segments(desk: Desk<'_>, region: &Region, layout: Layout) {
+    let Ok(superblock) = Superblock::read(region) else { return };
+    for index in 0..layout.segments {
+        let header = SegmentHeader::read(region, layout.segment(index), superblock.uuid_low());
+        let cursor = header.map_or(0, |header| header.seq << 32 | u64::from(layout.segment_bytes));
+        desk.cursor(index).store(cursor, SeqCst);
+    }
 }
 
 fn layout(path: &Path, bytes: u64) -> Result<Layout, PoolError> {

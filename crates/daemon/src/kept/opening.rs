@@ -20,11 +20,11 @@ use seawall_keeper::meta::{Member, Roster};
 use seawall_keeper::peer::{Peer, PeerError};
 use seawall_keeper::plan::Head;
 use seawall_keeper::turn::{self, PATIENCE, Promised, TurnError};
-use seawall_keeper::writer::{Source, WriteError, Writer};
+use seawall_keeper::writer::{WriteError, Writer};
 use seawall_media::Region;
 use seawall_wire::keeper::{Epoch, Position};
 
-use crate::parts::kept::Kept;
+use crate::parts::kept::{Image, Kept};
 use crate::parts::survives;
 
 /// A pool, and its keepers, if it has any.
@@ -225,7 +225,9 @@ fn finish(
     }
     let begin = Instant::now();
     while !writer.hear(Duration::from_millis(20)) {
-        writer.bring(&Whole(image.region(), said.image as usize), usize::MAX);
+        let standing =
+            image.standing().map_err(|e| KeptError::File { path: path.into(), error: e.into() })?;
+        writer.bring(&Image(&standing), usize::MAX);
         writer.give_up_silent();
         let late = || (begin.elapsed() > BROUGHT || !writer.may_become_enough()).then(|| writer.too_few());
         if let Some(error) = writer.fenced().or_else(late) {
@@ -238,20 +240,4 @@ fn finish(
     let pool =
         image.open(path, file, Arc::clone(&kept) as Arc<dyn seawall_core::journal::Copies>, because)?;
     Ok((pool, Some(kept)))
-}
-
-/// An image that nobody changes.
-struct Whole<'a>(&'a Region, usize);
-
-impl Source for Whole<'_> {
-    fn stretch(&self, from: u64, bytes: &mut Vec<u8>) -> Option<u64> {
-        const PIECE: usize = 64 << 10;
-        let Self(region, end) = *self;
-        let from = usize::try_from(from).ok()?;
-        (from..end).step_by(PIECE).find_map(|at| {
-            bytes.resize(PIECE.min(end - at), 0);
-            region.read(at, bytes);
-            bytes.iter().any(|byte| *byte != 0).then_some(at as u64)
-        })
-    }
 }

@@ -131,7 +131,7 @@ impl State {
 }
 
 /// A log that stands, as an image for keepers.
-struct Image<'a>(&'a Standing<'a>);
+pub(crate) struct Image<'a>(pub &'a Standing<'a>);
 
 impl Source for Image<'_> {
     fn stretch(&self, from: u64, bytes: &mut Vec<u8>) -> Option<u64> {
