@@ -13,6 +13,8 @@ use common::{Place, SEAWALL, Said, wait_for};
 /// why; none may panic.
 const COMMANDS: &[&str] = &[
     "init {new} --size 16M --emulated",
+    "keeper serve {data}/keeper --listen nowhere",
+    "keeper status 127.0.0.1:1 --json",
     "run --quiet --emulated --pool {pool} --preset sqlite --data {data} -- true",
     "attach no-such-service",
     "detach no-such-service",

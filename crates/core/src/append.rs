@@ -354,3 +354,34 @@ impl<'d, I: Iterator<Item = &'d [u8]>> Slices<'d, I> {
         }
     }
 }
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+    use crate::pool;
+    use crate::takeover::start;
+
+    /// A write stands still, and another thread has its file's lock by now, which has not retired the record yet: as long
+    /// as that is so nothing may be retired past it.
+    #[test]
+    fn a_write_that_lost_its_lock_counts_until_its_record_is_retired() {
+        let memory = tempfile::tempdir_in("/dev/shm").expect("a directory");
+        let path = memory.path().join("pool");
+        pool::create(&path, Layout::MIN_SIZE, true, false).expect("made");
+        let mut pool = pool::open(&path).expect("opened");
+        let engine = start(&mut pool, memory.path()).expect("started").engine;
+        let (log, [first, second]) = (&engine.log, [1, 2].map(|client| Owner::new(client, 1 << 4)));
+        let lsn = log.shm.header().next_lsn().fetch_add(1, SeqCst);
+        let lane = log.shm.lane(3).expect("a lane");
+        lane.owner().store(first.word(), SeqCst);
+        lane.slot().store(0, SeqCst);
+        lane.lsn().store(lsn, SeqCst);
+        lane.inflight().store(lsn, SeqCst);
+        let slot = Slot::of(&log.shm, 0).expect("a slot");
+        assert!(slot.watermark() < lsn);
+        let _inside = slot.try_enter(second).expect("it has the lock");
+        assert_eq!(log.stable_lsn(), lsn - 1);
+        lane.inflight().store(0, SeqCst);
+        assert_eq!(log.stable_lsn(), lsn, "nothing is under way");
+    }
+}

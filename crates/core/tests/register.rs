@@ -96,3 +96,21 @@ fn regression_a_sync_of_a_slots_former_file_takes_no_other_one_into_the_log() {
     assert_eq!(round.readmitted, 0);
     assert!(!world.is_tracked(&next) && world.fsync(&next), "real: nobody has synced it");
 }
+
+/// Who waits for a file's lock while the file loses its slot does nothing to whatever has the slot then.
+#[test]
+fn who_waited_for_a_file_that_is_gone_by_then_changes_nothing() {
+    let world = World::new(POOL);
+    let m = world.manage("wal");
+    assert!(world.fsync(&m), "now it is in the log");
+    let slot = world.slot(&m);
+    let inside = slot.enter(world.engine.shm(), world.who(0)).alone().expect("nobody is inside");
+    std::thread::scope(|threads| {
+        threads.spawn(|| world.engine.hold(world.who(1), m.name, || Ok(())));
+        // Long enough for it to wait.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        world.engine.forget(world.who(0), m.name.slot);
+        drop(inside);
+    });
+    assert_eq!(slot.holds(), 0);
+}

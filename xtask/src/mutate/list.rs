@@ -392,7 +392,7 @@ mutants! {
         "cache: a write leaves its blocks":
             "        set.clear(ways);" => "        if !{m} { set.clear(ways); }",
         "cache: a killed block keeps its tag":
-            "        set.scrub(ways);" => "        if !{m} { set.scrub(ways); }",
+            "        set.scrub(ways, &seen);" => "        if !{m} { set.scrub(ways, &seen); }",
         "cache: a kill is not flushed":
             "    set.flush();" => "    if !{m} { set.flush(); }",
         "cache: a kill is not fenced":
@@ -404,7 +404,7 @@ mutants! {
         "cache: a fill without its token":
             "(word.version() == token.version).then(" => "(word.version() == token.version || {m}).then(",
         "cache: the old block stays valid":
-            "        set.clear(1 << way);" => "        if !{m} { set.clear(1 << way); }",
+            "        }\n        set.clear(1 << way);" => "        }\n        if !{m} { set.clear(1 << way); }",
         "cache: a place that is being filled is taken":
             "if before.filler().is_some()" => "if (before.filler().is_some() && !{m})",
         "cache: resize: a place that is none any more is filled":
@@ -444,7 +444,7 @@ mutants! {
         "cache: policy: what is left alone keeps its room":
             "            set.clear(passed);" => "            if !{m} { set.clear(passed); }",
         "cache: policy: what is left alone keeps its tag":
-            "            set.scrub(passed);" => "            if !{m} { set.scrub(passed); }",
+            "            set.scrub(passed, &seen);" => "            if !{m} { set.scrub(passed, &seen); }",
         "cache: policy: what is being filled is not kept":
             "memory.kept & (keep | filling)" => "memory.kept & (keep | if {m} { 0 } else { filling })",
         "cache: policy: what stays is not limited":
@@ -456,7 +456,7 @@ mutants! {
         "cache: resize: a place that is being filled is given back":
             "if (0..WAYS).any(|way| is_busy(&way)) {" => "if (0..WAYS).any(|way| is_busy(&way)) && !{m} {",
         "cache: resize: a place that is given back keeps its tag":
-            "        set.scrub(out);" => "        if !{m} { set.scrub(out); }",
+            "        set.scrub(out, &seen);" => "        if !{m} { set.scrub(out, &seen); }",
     }
     "cache/src/shared/lookup.rs" {
         "cache: a place that went to another block":
@@ -470,7 +470,7 @@ mutants! {
         "cache: a token while somebody writes":
             "now.is_open() && word.writers() == 0;" => "now.is_open() && (word.writers() == 0 || {m});",
         "cache: damage is counted by all who see it":
-            "        set.scrub(1 << seen.way);" => "        if !{m} { set.scrub(1 << seen.way); }",
+            "        set.scrub(1 << seen.way, &tags);" => "        if !{m} { set.scrub(1 << seen.way, &tags); }",
         "cache: damage is not counted":
             "        self.count_failure();" => "        if !{m} { self.count_failure(); }",
         "cache: disk: an error is not counted":
@@ -509,6 +509,8 @@ mutants! {
             "Self::PASSED | Self::DISTRUSTED" => "if {m} { 0 } else { Self::PASSED } | Self::DISTRUSTED",
     }
     "cache/src/shared/view.rs" {
+        "cache: a tag of another block is given up":
+            "            let tag = seen[way];" => "            let tag = if {m} { self.load_tag(way) } else { seen[way] };",
         "cache: who kept a reference is believed":
             "if word.tenant() == file.tenant { word }" => "if word.tenant() == file.tenant || {m} { word }",
     }

@@ -160,6 +160,9 @@ impl Cache {
         // places away looks for claims when he has said so.
         atomic::fence(SeqCst);
         if self.places() >> way & 1 == 0 {
+            // Its block is gone with the claim. If the place is one again before it was vacated, that block would be
+            // neither there nor let in.
+            set.clear(1 << way);
             set.tag(way).store(tag.given_up().0, SeqCst);
             return None;
         }

@@ -167,8 +167,9 @@ impl Cache {
     /// too sees that its tag is gone: one damage is counted once.
     #[cold]
     fn drop_from(&self, set: Set<'_>, seen: &Seen) {
+        let tags = set.tags(1 << seen.way);
         set.clear(1 << seen.way);
-        set.scrub(1 << seen.way);
+        set.scrub(1 << seen.way, &tags);
     }
 }
 

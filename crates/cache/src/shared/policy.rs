@@ -111,8 +111,9 @@ mod arranged {
         let (keep, passed) = (under(Policy::Keep), under(Policy::None));
         if passed != 0 {
             // Somebody may be filling one at this moment: it is as right as ever, and gone the next time.
+            let seen = set.tags(passed);
             set.clear(passed);
-            set.scrub(passed);
+            set.scrub(passed, &seen);
             set.flush();
         }
         let filling = (0..WAYS)

@@ -50,8 +50,9 @@ fn vacate(set: Set<'_>, places: u16) -> bool {
     }
     let out = set.load().valid() & !places;
     if out != 0 {
+        let seen = set.tags(out);
         set.clear(out);
-        set.scrub(out);
+        set.scrub(out, &seen);
         set.flush();
     }
     let mut memory = set.memory();

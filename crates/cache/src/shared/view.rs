@@ -137,13 +137,19 @@ impl<'a> Set<'a> {
         self.word().fetch_and(!u64::from(ways), SeqCst);
     }
 
-    /// Gives up the tags of these places, from which blocks were taken: should a bit of the set's word flip, it brings
-    /// none of them back. A place that somebody is filling is left alone.
-    pub fn scrub(self, mut ways: u16) {
+    /// The tags of these places, before blocks are taken out of them.
+    pub fn tags(self, ways: u16) -> [Tag; WAYS] {
+        core::array::from_fn(|way| if ways >> way & 1 == 1 { self.load_tag(way) } else { Tag(0) })
+    }
+
+    /// Gives up the tags of these places, from which blocks were [taken](Self::clear): should a bit of the set's word flip,
+    /// it brings none of them back. `seen` are the tags as they were before that: a place that got another block since is
+    /// that block's. With its tag given up and its bit set that one would be neither there nor let in.
+    pub fn scrub(self, mut ways: u16, seen: &[Tag; WAYS]) {
         while ways != 0 {
             let way = ways.trailing_zeros() as usize;
             ways &= ways - 1;
-            let tag = self.load_tag(way);
+            let tag = seen[way];
             if tag.is_filled() {
                 // Whoever was quicker has claimed it.
                 let _ = self.tag(way).compare_exchange(tag.0, tag.given_up().0, SeqCst, Relaxed);

@@ -62,8 +62,9 @@ fn kill(set: Set<'_>, number: u32) {
     let ways = set.which(set.load(), |way| set.key(way).load(Relaxed) as u32 == number);
     if ways != 0 {
         set.remember(fingerprint(number));
+        let seen = set.tags(ways);
         set.clear(ways);
-        set.scrub(ways);
+        set.scrub(ways, &seen);
     }
     set.flush();
 }
