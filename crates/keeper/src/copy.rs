@@ -22,7 +22,7 @@
 
 use seawall_media::LINE;
 use seawall_media::block::BatchHeader;
-use seawall_wire::keeper::{Epoch, Frame, Kind, Position, Refusal, State, state};
+use seawall_wire::keeper::{Epoch, Position, Refusal, State, state};
 use zerocopy::{FromBytes as _, FromZeros as _};
 
 /// A promise as one connection has it. A later one, of whomever, ends it.
@@ -248,25 +248,16 @@ impl Copy {
         self.check(turn)
     }
 
-    /// Does once more what a frame had it do, as its own file tells. Whoever promised what is not in there.
+    /// The turn of this epoch, for whoever does once more what its own file tells: whoever promised what is not in there.
     ///
     /// # Errors
-    /// [`Refusal`]: it cannot have been taken, so the file is damaged.
-    pub fn replay(&mut self, frame: &Frame, body: &[u8]) -> Result<(), Refusal> {
-        let turn = if self.promised == frame.epoch {
-            Turn { epoch: frame.epoch, number: self.turns }
-        } else {
-            self.may_promise(frame.epoch)?;
-            self.promise(frame.epoch)
-        };
-        match frame.kind() {
-            Some(Kind::Adopt) => self.adopt(turn, position(body)?, frame.number),
-            Some(Kind::Batch) => self.batch(turn, frame.number, frame.previous, body).map(drop),
-            Some(Kind::Begin) => self.begin(turn),
-            Some(Kind::Piece) => self.piece(turn, frame.number, body),
-            Some(Kind::Complete) => self.complete(turn, frame.number),
-            _ => Err(Refusal::Malformed),
+    /// [`Refusal::Fenced`] for an epoch that is older than one before: the file is damaged.
+    pub(crate) fn turn_of(&mut self, epoch: Epoch) -> Result<Turn, Refusal> {
+        if self.promised == epoch {
+            return Ok(Turn { epoch, number: self.turns });
         }
+        self.may_promise(epoch)?;
+        Ok(self.promise(epoch))
     }
 
     /// The first stretch of the image from `from` on that is not of zeros, at most `most` bytes of whole lines: where it

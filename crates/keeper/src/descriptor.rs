@@ -7,8 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::keeper::parse_uuid;
-use crate::meta::Roster;
-use crate::quorum::Quorum;
+use crate::meta::{Roster, sync_directory};
 
 /// What such a file begins with.
 const FRONT: &[u8] = b"{\n  \"replicated_log\": 1,";
@@ -59,19 +58,13 @@ impl Descriptor {
         let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
         file.write_all(&serde_json::to_vec_pretty(self)?)?;
         file.sync_all()?;
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+        sync_directory(path)
     }
 
     /// The log's UUID.
     pub fn uuid(&self) -> [u8; 16] {
         // Looked at when it was read.
         parse_uuid(&self.log).unwrap_or_default()
-    }
-
-    /// How many are enough.
-    pub fn quorum(&self) -> Quorum {
-        self.roster.quorum()
     }
 }
 
@@ -93,7 +86,7 @@ mod tests {
             Descriptor::is_at(&path) && !Descriptor::is_at(&other) && !Descriptor::is_at(directory.path())
         );
         assert_eq!(Descriptor::read(&File::open(&path).expect("there")).expect("read"), made);
-        assert_eq!(made.quorum().takes(), 2);
+        assert_eq!(made.roster.quorum().takes(), 2);
         let none = Descriptor { roster: Roster { acks: 3, ..made.roster.clone() }, ..made };
         fs::write(&path, serde_json::to_vec_pretty(&none).expect("text")).expect("written");
         assert!(Descriptor::read(&File::open(&path).expect("there")).is_err(), "more acks than keepers");

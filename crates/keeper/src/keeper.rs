@@ -301,17 +301,12 @@ impl Keeper {
     /// What it keeps.
     pub fn report(&self) -> Report {
         let logs = lock(&self.logs);
-        let harden = match self.options.harden {
-            Harden::Memory => "memory",
-            Harden::NoAffirm => "noaffirm",
-            Harden::Affirm => "affirm",
-        };
         let end = self.who.host.iter().position(|byte| *byte == 0).unwrap_or(self.who.host.len());
         Report {
             id: self.id(),
             host: String::from_utf8_lossy(&self.who.host[..end]).into_owned(),
             witness: self.options.witness,
-            harden: harden.into(),
+            harden: self.options.harden.name().into(),
             quota: self.options.quota,
             used: self.used(&logs),
             logs: logs.values().map(|log| report_of(&lock(log))).collect(),

@@ -23,6 +23,17 @@ pub enum Harden {
     Affirm,
 }
 
+impl Harden {
+    /// One word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::NoAffirm => "noaffirm",
+            Self::Affirm => "affirm",
+        }
+    }
+}
+
 /// Why something was not done, in words.
 #[derive(Debug, Error)]
 #[error("{why}")]
@@ -204,18 +215,20 @@ impl Log {
         self.copy.may_forget(turn).map_err(|refusal| Refused::new(refusal, "somebody else's turn began"))
     }
 
-    /// A stretch of the image, for whoever may read it.
+    /// A stretch of the image, for whoever has this turn; `None` for somebody who only looks, while whoever has the promise
+    /// may go on.
     ///
     /// # Errors
     /// [`Refused`] if the turn is over.
-    pub fn stretch(&self, turn: Turn, from: u64, most: usize) -> Result<Option<(u64, Vec<u8>)>, Refused> {
-        self.copy.may_fetch(turn).map_err(|refusal| Refused::new(refusal, "somebody else's turn began"))?;
+    pub fn stretch(
+        &self,
+        turn: Option<Turn>,
+        from: u64,
+        most: usize,
+    ) -> Result<Option<(u64, Vec<u8>)>, Refused> {
+        let may = turn.map_or(Ok(()), |turn| self.copy.may_fetch(turn));
+        may.map_err(|refusal| Refused::new(refusal, "somebody else's turn began"))?;
         Ok(self.copy.stretch(from, most).map(|(at, bytes)| (at, bytes.to_vec())))
-    }
-
-    /// A stretch of the image for somebody who only looks, while whoever has the promise may go on.
-    pub fn peek(&self, from: u64, most: usize) -> Option<(u64, Vec<u8>)> {
-        self.copy.stretch(from, most).map(|(at, bytes)| (at, bytes.to_vec()))
     }
 
     /// The file, to be made durable while the log goes on; and up to which batch it will be then.
@@ -262,10 +275,7 @@ impl Log {
     }
 
     fn spool(&mut self, frame: &Frame, body: &[u8]) -> Result<(), Refused> {
-        let is_kept_there = matches!(
-            frame.kind(),
-            Some(Kind::Batch | Kind::Adopt | Kind::Begin | Kind::Piece | Kind::Complete)
-        );
+        let is_kept_there = frame.kind().is_some_and(Kind::changes);
         let Some(spool) = self.spool.as_mut().filter(|_| is_kept_there) else { return Ok(()) };
         if let Some(trouble) = &self.trouble {
             return Err(Refused::new(Refusal::Disk, trouble.clone()));

@@ -99,6 +99,11 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&next, path)?;
-    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    File::open(directory)?.sync_all()
+    sync_directory(path)
+}
+
+/// Makes a file's name durable.
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }

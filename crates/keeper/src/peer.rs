@@ -11,6 +11,7 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::keeper::{Report, low_half};
 use crate::meta::Roster;
+use crate::wire::sealed;
 
 /// What a keeper did not do.
 #[derive(Debug, Error)]
@@ -204,10 +205,8 @@ impl Peer {
     }
 
     fn ask(&mut self, kind: Kind, (number, previous): (u64, u64), body: &[u8]) -> Result<(), PeerError> {
-        let frame = Frame::new(kind, self.log, self.epoch).numbered(number, previous).followed_by(body.len());
-        let mut bytes = frame.seal().to_vec();
-        bytes.extend_from_slice(body);
-        self.stream.write_all(&bytes).map_err(|e| self.lost(e))
+        let frame = Frame::new(kind, self.log, self.epoch).numbered(number, previous);
+        self.stream.write_all(&sealed(&frame, body)).map_err(|e| self.lost(e))
     }
 
     fn state(&mut self, kind: Kind) -> Result<(State, Roster), PeerError> {

@@ -79,11 +79,11 @@ pub fn newest(quorum: Quorum, answers: &[Option<State>]) -> Result<(Position, Ve
 
 /// Up to which batch enough have confirmed. `confirmed` is how far each one did, and whether it has the data: of a batch at
 /// least one must.
-pub fn acknowledged(acks: usize, confirmed: &[(u64, bool)]) -> u64 {
-    let candidates = confirmed.iter().map(|(number, _)| *number);
+pub fn acknowledged(acks: usize, confirmed: impl Iterator<Item = (u64, bool)> + Clone) -> u64 {
+    let candidates = confirmed.clone().map(|(number, _)| number);
     let is_enough = |number: u64| {
-        let have = confirmed.iter().filter(|(at, _)| *at >= number);
-        have.clone().count() >= acks && have.clone().any(|(_, has_data)| *has_data)
+        let have = confirmed.clone().filter(|(at, _)| *at >= number);
+        have.clone().count() >= acks && have.clone().any(|(_, has_data)| has_data)
     };
     candidates.filter(|number| is_enough(*number)).max().unwrap_or(0)
 }
@@ -126,9 +126,9 @@ mod tests {
 
     #[test]
     fn what_is_acknowledged_has_enough_copies_and_one_with_data() {
-        assert_eq!(acknowledged(2, &[(5, true), (9, true), (7, true)]), 7);
-        assert_eq!(acknowledged(2, &[(5, true), (9, false), (7, false)]), 5);
-        assert_eq!(acknowledged(3, &[(5, true), (9, true)]), 0);
-        assert_eq!(acknowledged(1, &[(9, false), (4, true)]), 4);
+        assert_eq!(acknowledged(2, [(5, true), (9, true), (7, true)].into_iter()), 7);
+        assert_eq!(acknowledged(2, [(5, true), (9, false), (7, false)].into_iter()), 5);
+        assert_eq!(acknowledged(3, [(5, true), (9, true)].into_iter()), 0);
+        assert_eq!(acknowledged(1, [(9, false), (4, true)].into_iter()), 4);
     }
 }

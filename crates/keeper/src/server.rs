@@ -17,6 +17,7 @@ use crate::copy::Turn;
 use crate::keeper::Keeper;
 use crate::log::{Log, Refused};
 use crate::meta::Roster;
+use crate::wire::sealed;
 
 /// The most connections at a time.
 const CONNECTIONS_MAX: usize = 256;
@@ -250,10 +251,7 @@ impl Connection<'_> {
     fn image(&self, log: &Mutex<Log>, turn: Option<Turn>, frame: &Frame) -> io::Result<Result<(), Refused>> {
         let mut at = 0;
         loop {
-            let stretch = match turn {
-                Some(turn) => lock(log).stretch(turn, at, PIECE),
-                None => Ok(lock(log).peek(at, PIECE)),
-            };
+            let stretch = lock(log).stretch(turn, at, PIECE);
             match stretch {
                 Err(refused) => return Ok(Err(refused)),
                 Ok(Some((from, bytes))) => {
@@ -274,13 +272,6 @@ impl Connection<'_> {
     }
 
     fn send(&self, frame: &Frame, body: &[u8]) -> io::Result<()> {
-        let line = frame.followed_by(body.len()).seal();
-        if body.is_empty() {
-            return (&mut &*self.stream).write_all(&line);
-        }
-        let mut bytes = Vec::with_capacity(line.len() + body.len());
-        bytes.extend_from_slice(&line);
-        bytes.extend_from_slice(body);
-        (&mut &*self.stream).write_all(&bytes)
+        (&mut &*self.stream).write_all(&sealed(frame, body))
     }
 }

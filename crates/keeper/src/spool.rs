@@ -13,9 +13,12 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use seawall_media::LINE;
-use seawall_wire::keeper::{Epoch, Frame, Kind};
+use seawall_wire::keeper::{Epoch, Frame, Kind, Refusal};
 
+use crate::answer::answer;
 use crate::copy::Copy;
+use crate::meta::sync_directory;
+use crate::wire::sealed;
 
 /// Bytes of a piece when it is written anew.
 const PIECE: usize = 256 << 10;
@@ -120,7 +123,7 @@ impl Spool {
             return Ok(true);
         };
         if let Some((from, bytes)) = copy.stretch(anew.at, PIECE) {
-            let frame = Frame::new(Kind::Piece, log, at.epoch).numbered(from, 0).followed_by(bytes.len());
+            let frame = Frame::new(Kind::Piece, log, at.epoch).numbered(from, 0);
             anew.bytes += put(&anew.file, anew.bytes, &frame, bytes)?;
             anew.at = from + bytes.len() as u64;
             self.anew = Some(anew);
@@ -147,10 +150,9 @@ impl Anew {
 
 /// Writes a frame and its body at an offset; how many bytes that were.
 fn put(file: &File, at: u64, frame: &Frame, body: &[u8]) -> io::Result<u64> {
-    let line = frame.followed_by(body.len()).seal();
-    file.write_all_at(&line, at)?;
-    file.write_all_at(body, at + LINE as u64)?;
-    Ok((LINE + body.len()) as u64)
+    let bytes = sealed(frame, body);
+    file.write_all_at(&bytes, at)?;
+    Ok(bytes.len() as u64)
 }
 
 /// Reads frames until one is not whole: the copy, where that is, and why if whole ones follow it.
@@ -169,12 +171,21 @@ fn load(file: &mut File, mut copy: Copy) -> io::Result<(Copy, u64, Option<String
         if bytes.read_exact(&mut body).is_err() {
             break None;
         }
-        if copy.replay(&frame, &body).is_err() {
+        if replay(&mut copy, &frame, &body).is_err() {
             break whole_ones_follow(file, at, copy.log())?;
         }
         at += (LINE + body.len()) as u64;
     };
     Ok((copy, at, trouble))
+}
+
+/// Has the copy do once more what a frame had it do.
+fn replay(copy: &mut Copy, frame: &Frame, body: &[u8]) -> Result<(), Refusal> {
+    if !frame.kind().is_some_and(Kind::changes) {
+        return Err(Refusal::Malformed);
+    }
+    let turn = copy.turn_of(frame.epoch)?;
+    answer(copy, turn, frame, body).map(drop)
 }
 
 /// What was written later than what is damaged says that this is no end.
@@ -189,8 +200,4 @@ fn whole_ones_follow(file: &File, at: u64, log: u64) -> io::Result<Option<String
         from += LINE as u64;
     }
     Ok(None)
-}
-
-fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -7,7 +7,7 @@ use seawall_wire::keeper::{Epoch, State};
 use thiserror::Error;
 
 use crate::keeper::{low_half, parse_uuid, random_uuid};
-use crate::meta::Roster;
+use crate::meta::{Member, Roster};
 use crate::peer::{Peer, PeerError};
 use crate::plan::Head;
 use crate::quorum::{self, Quorum, Unknown};
@@ -31,9 +31,6 @@ pub enum TurnError {
         "another writer has this log by now, on this or another host: {0}. What it acknowledges is not seen here"
     )]
     Fenced(PeerError),
-    /// One that was needed went away.
-    #[error(transparent)]
-    Peer(PeerError),
 }
 
 fn said(keepers: &[PeerError]) -> String {
@@ -58,17 +55,21 @@ pub struct Begun {
     pub newest: Vec<usize>,
 }
 
+/// Connects to a keeper of a log.
+///
+/// # Errors
+/// [`PeerError`]; somebody else may be there.
+pub fn connect(log: [u8; 16], member: &Member) -> Result<(Peer, State), PeerError> {
+    let mut peer = Peer::connect(&member.address, PATIENCE)?;
+    let (state, _) = peer.greet(log, None, parse_uuid(&member.id))?;
+    Ok((peer, state))
+}
+
 /// Connects to every keeper of a log, at the same time. In the roster's order.
-pub fn reach(log: [u8; 16], roster: &Roster) -> Vec<Result<(Peer, State, Roster), PeerError>> {
-    let connect = |address: &str, id: &str| {
-        let mut peer = Peer::connect(address, PATIENCE)?;
-        let (state, roster) = peer.greet(log, None, parse_uuid(id))?;
-        Ok((peer, state, roster))
-    };
+pub fn reach(log: [u8; 16], roster: &Roster) -> Vec<Result<(Peer, State), PeerError>> {
     thread::scope(|scope| {
         let members = roster.members.iter();
-        let threads: Vec<_> =
-            members.map(|member| scope.spawn(|| connect(&member.address, &member.id))).collect();
+        let threads: Vec<_> = members.map(|member| scope.spawn(move || connect(log, member))).collect();
         threads
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|_| unreachable!("a panic ends the process")))
@@ -83,7 +84,7 @@ pub fn reach(log: [u8; 16], roster: &Roster) -> Vec<Result<(Peer, State, Roster)
 pub fn newest_now(log: [u8; 16], roster: &Roster) -> Result<Peer, PeerError> {
     let mut trouble = None;
     let reached = reach(log, roster).into_iter().filter_map(|reached| match reached {
-        Ok((peer, state, _)) => (!state.is_witness()).then_some((state.position, peer)),
+        Ok((peer, state)) => (!state.is_witness()).then_some((state.position, peer)),
         Err(error) => {
             trouble = Some(error);
             None
@@ -99,11 +100,11 @@ pub fn newest_now(log: [u8; 16], roster: &Roster) -> Result<Peer, PeerError> {
 /// [`TurnError`]. The former writer may be fenced all the same.
 pub fn begin(log: [u8; 16], roster: &Roster) -> Result<Begun, TurnError> {
     let reached = reach(log, roster);
-    let states = reached.iter().flatten().map(|(_, state, _)| *state);
+    let states = reached.iter().flatten().map(|(_, state)| *state);
     let epoch = next_epoch(states, low_half(random_uuid()).max(1));
     let keepers: Vec<Result<Promised, PeerError>> = reached
         .into_iter()
-        .map(|reached| reached.and_then(|(peer, ..)| promise(peer, epoch, roster)))
+        .map(|reached| reached.and_then(|(peer, _)| promise(peer, epoch, roster)))
         .collect();
     let answers: Vec<Option<State>> =
         keepers.iter().map(|keeper| keeper.as_ref().ok().map(|keeper| keeper.state)).collect();

@@ -6,6 +6,8 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use seawall_media::LINE;
+use seawall_wire::keeper::Frame;
 
 /// A keeper whose connection takes no more bytes for as long is lost.
 const STALL: Duration = Duration::from_millis(40);
@@ -28,6 +30,14 @@ pub trait Wire {
 
     /// What to wait on for something to read, if there is such a thing.
     fn as_fd(&self) -> Option<BorrowedFd<'_>>;
+}
+
+/// A frame with what is behind it, as it is sent: in one piece, or whoever waits for it is woken twice.
+pub fn sealed(frame: &Frame, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(LINE + body.len());
+    bytes.extend_from_slice(&frame.followed_by(body.len()).seal());
+    bytes.extend_from_slice(body);
+    bytes
 }
 
 /// Makes a connection one that a writer can use.

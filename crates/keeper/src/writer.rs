@@ -134,7 +134,6 @@ pub struct LinkReport {
 pub struct Writer<W = TcpStream> {
     log: u64,
     head: Head,
-    quorum: Quorum,
     roster: Roster,
     links: Vec<Link<W>>,
     /// The newest batch that was sent, whether it counts or not.
@@ -159,9 +158,8 @@ impl<W: Wire> Writer<W> {
             answers: Answers::default(),
             trouble: "not reached yet".into(),
         };
-        let quorum = roster.quorum();
         let links = roster.members.iter().map(link).collect();
-        Self { log, head, quorum, roster, links, sent: head.last, under_way: None, buffer: Vec::new() }
+        Self { log, head, roster, links, sent: head.last, under_way: None, buffer: Vec::new() }
     }
 
     /// Where its log is.
@@ -176,7 +174,7 @@ impl<W: Wire> Writer<W> {
 
     /// How many are enough.
     pub fn quorum(&self) -> Quorum {
-        self.quorum
+        self.roster.quorum()
     }
 
     /// Keepers that are to be connected to, in the roster's order.
@@ -297,10 +295,9 @@ impl<W: Wire> Writer<W> {
     /// True if enough have confirmed the newest batch.
     fn is_acknowledged(&self) -> bool {
         let counting = self.links.iter().filter(|link| link.role == Role::Counts);
-        let confirmed: Vec<(u64, bool)> = counting
-            .map(|link| (link.confirmed, link.state.is_some_and(|state| !state.is_witness())))
-            .collect();
-        quorum::acknowledged(self.quorum.acks, &confirmed) >= self.sent
+        let confirmed =
+            counting.map(|link| (link.confirmed, link.state.is_some_and(|state| !state.is_witness())));
+        quorum::acknowledged(self.roster.acks, confirmed) >= self.sent
     }
 
     /// Gives up those that do not answer.
@@ -316,15 +313,15 @@ impl<W: Wire> Writer<W> {
     /// Why no batch will count any more, if that is so: newer writers have too many of the keepers.
     pub fn fenced(&self) -> Option<WriteError> {
         let fenced = || self.links.iter().filter(|link| link.role == Role::Fenced);
-        let left = self.quorum.keepers - fenced().count();
+        let left = self.roster.members.len() - fenced().count();
         let why = || fenced().next().map_or_else(String::new, |link| link.trouble.clone());
-        (left < self.quorum.acks).then(|| WriteError::Fenced(why()))
+        (left < self.roster.acks).then(|| WriteError::Fenced(why()))
     }
 
     /// True while those that count, and those that are being brought up to date, are enough.
     pub fn may_become_enough(&self) -> bool {
         let may = |link: &&Link<W>| matches!(link.role, Role::Joins | Role::Waits | Role::Counts);
-        self.links.iter().filter(may).count() >= self.quorum.acks
+        self.links.iter().filter(may).count() >= self.roster.acks
     }
 
     /// Why too few count, in words.
@@ -332,7 +329,7 @@ impl<W: Wire> Writer<W> {
         let lost = self.links.iter().zip(&self.roster.members).filter(|(link, _)| link.role != Role::Counts);
         let why: Vec<String> =
             lost.map(|(link, member)| format!("{} {}", member.address, link.trouble)).collect();
-        WriteError::TooFew { counting: self.counting(), acks: self.quorum.acks, why: why.join("; ") }
+        WriteError::TooFew { counting: self.counting(), acks: self.roster.acks, why: why.join("; ") }
     }
 }
 
@@ -364,9 +361,7 @@ impl<W: Wire> Link<W> {
     /// Sends a frame and what is behind it. A keeper that takes no more is lost.
     fn send(&mut self, frame: &Frame, body: &[u8]) {
         let Some(wire) = &self.wire else { return };
-        let line = frame.followed_by(body.len()).seal();
-        let sent = wire.send_all(&line).and_then(|()| wire.send_all(body));
-        if let Err(error) = sent {
+        if let Err(error) = wire.send_all(&wire::sealed(frame, body)) {
             self.lose(error.to_string());
         }
     }

@@ -59,98 +59,81 @@ pub struct Position {
     pub number: u64,
 }
 
-/// What a frame is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-#[allow(missing_docs, reason = "the table above")]
-pub enum Kind {
-    Hello = 1,
-    Promise = 2,
-    Adopt = 3,
-    Batch = 4,
-    Begin = 5,
-    Piece = 6,
-    Complete = 7,
-    Ask = 8,
-    Fetch = 9,
-    Forget = 10,
-    Report = 11,
-    Welcome = 33,
-    Promised = 34,
-    Ack = 35,
-    Refused = 36,
-    Reported = 37,
+/// An enum whose values travel as numbers.
+macro_rules! numbered {
+    ($(#[$of:meta])* $name:ident { $($(#[$each:meta])* $variant:ident = $number:literal,)+ }) => {
+        $(#[$of])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u32)]
+        pub enum $name {
+            $($(#[$each])* $variant = $number,)+
+        }
+
+        impl $name {
+            /// The one with this number.
+            pub const fn from_word(word: u32) -> Option<Self> {
+                match word {
+                    $($number => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+    };
 }
 
-impl Kind {
-    const ALL: [Self; 16] = [
-        Self::Hello,
-        Self::Promise,
-        Self::Adopt,
-        Self::Batch,
-        Self::Begin,
-        Self::Piece,
-        Self::Complete,
-        Self::Ask,
-        Self::Fetch,
-        Self::Forget,
-        Self::Report,
-        Self::Welcome,
-        Self::Promised,
-        Self::Ack,
-        Self::Refused,
-        Self::Reported,
-    ];
-
-    /// The kind with this number.
-    pub fn from_word(word: u32) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| *kind as u32 == word)
+numbered! {
+    /// What a frame is.
+    #[allow(missing_docs, reason = "the table above")]
+    Kind {
+        Hello = 1,
+        Promise = 2,
+        Adopt = 3,
+        Batch = 4,
+        Begin = 5,
+        Piece = 6,
+        Complete = 7,
+        Ask = 8,
+        Fetch = 9,
+        Forget = 10,
+        Report = 11,
+        Welcome = 33,
+        Promised = 34,
+        Ack = 35,
+        Refused = 36,
+        Reported = 37,
     }
 }
 
-/// Why a keeper does not do what it was asked to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Refusal {
-    /// A newer writer has its promise. Behind the frame: that epoch's text.
-    Fenced = 1,
-    /// The copy is not where the batch begins: it has to be brought there first.
-    Behind = 2,
-    /// The log is not here, and was not to be made.
-    Unknown = 3,
-    /// There is no room for it.
-    Quota = 4,
-    /// Whoever asks may not.
-    Forbidden = 5,
-    /// Another version.
-    Version = 6,
-    /// Nothing that makes sense.
-    Malformed = 7,
-    /// Its own disk failed.
-    Disk = 8,
-    /// A witness has no data.
-    Witness = 9,
-    /// It is here already, and is another one.
-    Differs = 10,
+impl Kind {
+    /// True for a frame that changes a copy: a keeper's own file has these.
+    pub const fn changes(self) -> bool {
+        matches!(self, Self::Adopt | Self::Batch | Self::Begin | Self::Piece | Self::Complete)
+    }
 }
 
-impl Refusal {
-    const ALL: [Self; 10] = [
-        Self::Fenced,
-        Self::Behind,
-        Self::Unknown,
-        Self::Quota,
-        Self::Forbidden,
-        Self::Version,
-        Self::Malformed,
-        Self::Disk,
-        Self::Witness,
-        Self::Differs,
-    ];
-
-    /// The reason with this number.
-    pub fn from_word(word: u32) -> Option<Self> {
-        Self::ALL.into_iter().find(|refusal| *refusal as u32 == word)
+numbered! {
+    /// Why a keeper does not do what it was asked to.
+    Refusal {
+        /// A newer writer has its promise. Behind the frame: that epoch's text.
+        Fenced = 1,
+        /// The copy is not where the batch begins: it has to be brought there first.
+        Behind = 2,
+        /// The log is not here, and was not to be made.
+        Unknown = 3,
+        /// There is no room for it.
+        Quota = 4,
+        /// Whoever asks may not.
+        Forbidden = 5,
+        /// Another version.
+        Version = 6,
+        /// Nothing that makes sense.
+        Malformed = 7,
+        /// Its own disk failed.
+        Disk = 8,
+        /// A witness has no data.
+        Witness = 9,
+        /// It is here already, and is another one.
+        Differs = 10,
     }
 }
 
@@ -210,7 +193,7 @@ impl Frame {
         self
     }
 
-    /// The bytes to send.
+    /// The line to send.
     pub fn seal(mut self) -> [u8; LINE] {
         self.checksum = self.sum();
         let mut line = [0; LINE];

@@ -577,7 +577,7 @@ mutants! {
         "keeper: one confirmation too few":
             "have.clone().count() >= acks" => "have.clone().count() + usize::from({m}) >= acks",
         "keeper: acknowledged by those without data":
-            "have.clone().any(|(_, has_data)| *has_data)" => "({m} || have.clone().any(|(_, has_data)| *has_data))",
+            "have.clone().any(|(_, has_data)| has_data)" => "({m} || have.clone().any(|(_, has_data)| has_data))",
         "keeper: a lost copy votes":
             "state.filter(State::is_kept)?" => "state.filter(|state| state.is_kept() || {m})?",
         "keeper: a witness that knows of a newer one":

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
+use seawall_core::journal::Copies;
 use seawall_core::pool::replicated::{self, InMemory};
 use seawall_core::pool::{self, MEMORY, Pool, PoolError};
 use seawall_keeper::descriptor::Descriptor;
@@ -120,7 +121,7 @@ fn read(path: &Path) -> Result<Option<Descriptor>, KeptError> {
 /// # Errors
 /// [`KeptError::File`].
 pub fn describe(path: &Path) -> Result<Option<String>, KeptError> {
-    Ok(read(path)?.map(|said| survives::text(said.quorum(), &said.roster, &[])))
+    Ok(read(path)?.map(|said| survives::text(&said.roster, &[])))
 }
 
 /// Bytes of the image of a log that keepers keep. `None`: it is another kind of pool.
@@ -137,7 +138,7 @@ pub fn size(path: &Path) -> Result<Option<u64>, KeptError> {
 /// [`KeptError`].
 pub fn open_read_only(path: &Path) -> Result<Pool, KeptError> {
     let Some(said) = read(path)? else { return Ok(pool::open_read_only(path)?) };
-    let because = survives::text(said.quorum(), &said.roster, &[]);
+    let because = survives::text(&said.roster, &[]);
     replicated::view((path, Path::new(MEMORY)), (said.uuid(), said.image), because, |region| {
         let mut peer = turn::newest_now(said.uuid(), &said.roster)?;
         Ok(peer.fetch(|at, bytes| put(region, said.image, at, bytes))?)
@@ -176,7 +177,7 @@ fn go_on(path: &Path, file: File, said: &Descriptor, image: InMemory) -> Result<
     let head = Head { epoch, base, begun, last: image.desk().newest().0.number() };
     let reached = turn::reach(said.uuid(), &said.roster).into_iter();
     let promised =
-        reached.map(|reached| reached.and_then(|(peer, ..)| turn::promise(peer, epoch, &said.roster)));
+        reached.map(|reached| reached.and_then(|(peer, _)| turn::promise(peer, epoch, &said.roster)));
     finish(path, file, said, image, (head, promised.collect()))
 }
 
@@ -223,10 +224,9 @@ fn finish(
     for (keeper, reached) in reached.into_iter().enumerate() {
         writer.arrives(keeper, reached);
     }
-    let begin = Instant::now();
+    let failed = |error| KeptError::File { path: path.into(), error };
+    let (begin, standing) = (Instant::now(), image.standing().map_err(|e| failed(e.into()))?);
     while !writer.hear(Duration::from_millis(20)) {
-        let standing =
-            image.standing().map_err(|e| KeptError::File { path: path.into(), error: e.into() })?;
         writer.bring(&Image(&standing), usize::MAX);
         writer.give_up_silent();
         let late = || (begin.elapsed() > BROUGHT || !writer.may_become_enough()).then(|| writer.too_few());
@@ -234,10 +234,8 @@ fn finish(
             return Err(error.into());
         }
     }
-    let because = survives::text(writer.quorum(), writer.roster(), &writer.report());
-    let kept =
-        Kept::start(said.uuid(), writer).map_err(|error| KeptError::File { path: path.into(), error })?;
-    let pool =
-        image.open(path, file, Arc::clone(&kept) as Arc<dyn seawall_core::journal::Copies>, because)?;
+    let because = survives::text(writer.roster(), &writer.report());
+    let kept = Kept::start(said.uuid(), writer).map_err(failed)?;
+    let pool = image.open(path, file, Arc::clone(&kept) as Arc<dyn Copies>, because)?;
     Ok((pool, Some(kept)))
 }

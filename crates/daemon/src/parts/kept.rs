@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use seawall_core::Errno;
 use seawall_core::journal::{Copies, Sending, Standing};
-use seawall_keeper::keeper::parse_uuid;
-use seawall_keeper::peer::{Peer, PeerError};
-use seawall_keeper::turn::{PATIENCE, Promised, promise};
-use seawall_keeper::writer::{Role, Source, WriteError, Writer};
+use seawall_keeper::keeper::uuid_text;
+use seawall_keeper::meta::Member;
+use seawall_keeper::peer::PeerError;
+use seawall_keeper::turn::{Promised, connect, promise};
+use seawall_keeper::writer::{LinkReport, Role, Source, WriteError, Writer};
 use seawall_media::locks::{lock, wait_for};
 use serde::{Deserialize, Serialize};
 
@@ -175,8 +176,8 @@ impl Kept {
     /// What is known of the keepers.
     pub fn status(&self) -> KeptStatus {
         let state = lock(&self.state);
-        let (head, writer) = (state.writer.head(), &state.writer);
-        let of = |(link, member): (seawall_keeper::writer::LinkReport, &seawall_keeper::meta::Member)| {
+        let (head, writer, links) = (state.writer.head(), &state.writer, state.writer.report());
+        let of = |(link, member): (LinkReport, &Member)| {
             let mean = link.answers.total.as_secs_f64() * 1e6 / link.answers.count.max(1) as f64;
             KeeperStatus {
                 address: member.address.clone(),
@@ -192,13 +193,13 @@ impl Kept {
             }
         };
         KeptStatus {
-            log: seawall_keeper::keeper::uuid_text(self.log),
+            log: uuid_text(self.log),
             acks: writer.quorum().acks,
             epoch: head.epoch.counter,
             last: head.last,
-            survives: survives::text(writer.quorum(), writer.roster(), &writer.report()),
+            survives: survives::text(writer.roster(), &links),
             over: state.over.clone(),
-            keepers: writer.report().into_iter().zip(&writer.roster().members).map(of).collect(),
+            keepers: links.into_iter().zip(&writer.roster().members).map(of).collect(),
         }
     }
 
@@ -210,11 +211,8 @@ impl Kept {
                 (state.writer.missing(), state.writer.roster().clone(), state.writer.head())
             };
             for keeper in missing {
-                let member = &roster.members[keeper];
-                let reached = Peer::connect(&member.address, PATIENCE).and_then(|mut peer| {
-                    peer.greet(kept.log, None, parse_uuid(&member.id))?;
-                    promise(peer, head.epoch, &roster)
-                });
+                let reached = connect(kept.log, &roster.members[keeper]);
+                let reached = reached.and_then(|(peer, _)| promise(peer, head.epoch, &roster));
                 lock(&kept.state).arrivals.push((keeper, reached));
                 kept.arrived.notify_all();
             }

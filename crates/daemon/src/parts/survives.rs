@@ -1,11 +1,11 @@
 //! What a log that keepers keep survives, in words.
 
 use seawall_keeper::meta::Roster;
-use seawall_keeper::quorum::Quorum;
 use seawall_keeper::writer::{LinkReport, Role};
 
 /// In words. Keepers that were never reached are taken for such that keep their copy in memory.
-pub(crate) fn text(quorum: Quorum, roster: &Roster, links: &[LinkReport]) -> String {
+pub(crate) fn text(roster: &Roster, links: &[LinkReport]) -> String {
+    let quorum = roster.quorum();
     let witnesses = roster.members.iter().filter(|member| member.witness).count();
     let affirming =
         links.iter().filter(|link| link.state.is_some_and(|s| s.affirms() && !s.is_witness())).count();
