@@ -68,6 +68,8 @@ pub struct Log {
     copy: Copy,
     harden: Harden,
     spool: Option<Spool>,
+    /// Frames that the copy took and the file has not, in the order in which it took them.
+    unspooled: Vec<(Frame, Vec<u8>)>,
     /// Its disk failed: what it said.
     trouble: Option<String>,
     /// Up to which batch of the copy's epoch its file is durable.
@@ -85,7 +87,8 @@ impl Log {
         let keeps = harden != Harden::Memory && !witness;
         let spool = keeps.then(|| Spool::create(&copy_of(directory), meta.image)).transpose()?;
         meta.write(&meta_of(directory))?;
-        Ok(Self { directory: directory.into(), meta, copy, harden, spool, trouble: None, hardened: 0 })
+        let (directory, unspooled) = (directory.into(), Vec::new());
+        Ok(Self { directory, meta, copy, harden, spool, unspooled, trouble: None, hardened: 0 })
     }
 
     /// Opens what a former run left. What it may have confirmed and does not have any more makes it one that has not kept
@@ -123,7 +126,8 @@ impl Log {
             Some(spool) if is_kept => Some(spool),
             _ => Some(Spool::create(&path, meta.image)?),
         };
-        Ok(Self { directory: directory.into(), meta, copy, harden, spool, trouble, hardened })
+        let (directory, unspooled) = (directory.into(), Vec::new());
+        Ok(Self { directory, meta, copy, harden, spool, unspooled, trouble, hardened })
     }
 
     /// What is known of it durably.
@@ -187,8 +191,11 @@ impl Log {
         let at = self.copy.position();
         let mut answer = answer(&mut self.copy, turn, frame, body)
             .map_err(|refusal| Refused::new(refusal, format!("{:?} for a copy at {at:?}", frame.kind())))?;
+        if self.spool.is_some() && frame.kind().is_some_and(Kind::changes) {
+            self.unspooled.push((*frame, body.to_vec()));
+        }
         if self.harden == Harden::Affirm {
-            self.spool(frame, body)?;
+            self.spool_all()?;
         }
         if let Answer::Ack(ack) = &mut answer {
             if self.harden == Harden::Affirm {
@@ -199,12 +206,11 @@ impl Log {
         Ok(answer)
     }
 
-    /// To be called when the answer was sent: what can wait until then.
-    pub fn answered(&mut self, frame: &Frame, body: &[u8]) {
-        if self.harden == Harden::NoAffirm {
-            // What it says is in `trouble`.
-            let _ = self.spool(frame, body);
-        }
+    /// To be called when the answer was sent: what can wait until then. Whoever forgets it, or is slower than the next one to
+    /// answer, changes nothing of what the file has in the end.
+    pub fn answered(&mut self) {
+        // What the disk says is in `trouble`.
+        let _ = self.spool_all();
     }
 
     /// Looks whether whoever has this turn may have the log forgotten.
@@ -233,7 +239,8 @@ impl Log {
 
     /// The file, to be made durable while the log goes on; and up to which batch it will be then.
     pub fn behind(&self) -> Option<(File, Position)> {
-        let spool = self.spool.as_ref().filter(|_| self.trouble.is_none())?;
+        let has_all = self.trouble.is_none() && self.unspooled.is_empty();
+        let spool = self.spool.as_ref().filter(|_| has_all)?;
         let at = self.copy.position();
         (at.number != self.hardened).then(|| Some((spool.again().ok()?, at))).flatten()
     }
@@ -249,7 +256,7 @@ impl Log {
 
     /// A step towards a shorter file. True while there is more to do.
     pub fn shorten(&mut self) -> bool {
-        let is_due = self.trouble.is_none() && !self.copy.is_joining();
+        let is_due = self.trouble.is_none() && self.unspooled.is_empty() && !self.copy.is_joining();
         let Some(spool) = self.spool.as_mut().filter(|_| is_due) else { return false };
         match spool.shorten(&self.copy) {
             Ok(more) => more,
@@ -268,19 +275,22 @@ impl Log {
         if self.spool.is_none() || self.trouble.is_some() || !self.copy.is_kept() {
             return Ok(());
         }
+        self.spool_all()?;
         self.harden()?;
         let at = self.copy.position();
         self.meta.closed_at = Some((at.epoch.counter, at.epoch.writer, at.number));
         self.meta.write(&meta_of(&self.directory)).map_err(|e| Refused::disk(&self.directory, &e))
     }
 
-    fn spool(&mut self, frame: &Frame, body: &[u8]) -> Result<(), Refused> {
-        let is_kept_there = frame.kind().is_some_and(Kind::changes);
-        let Some(spool) = self.spool.as_mut().filter(|_| is_kept_there) else { return Ok(()) };
-        if let Some(trouble) = &self.trouble {
-            return Err(Refused::new(Refusal::Disk, trouble.clone()));
+    fn spool_all(&mut self) -> Result<(), Refused> {
+        for (frame, body) in std::mem::take(&mut self.unspooled) {
+            if let Some(trouble) = &self.trouble {
+                return Err(Refused::new(Refusal::Disk, trouble.clone()));
+            }
+            let Some(spool) = &mut self.spool else { return Ok(()) };
+            spool.append(&frame, &body).map_err(|e| self.failed(&e))?;
         }
-        spool.append(frame, body).map_err(|e| self.failed(&e))
+        Ok(())
     }
 
     fn harden(&mut self) -> Result<(), Refused> {
@@ -303,4 +313,49 @@ pub(crate) fn meta_of(directory: &Path) -> PathBuf {
 
 fn copy_of(directory: &Path) -> PathBuf {
     directory.join("copy")
+}
+
+#[cfg(test)]
+mod tests {
+    use seawall_media::LINE;
+    use zerocopy::IntoBytes as _;
+
+    use super::*;
+
+    const LOW: u64 = 7;
+
+    /// The thread of a connection may be slow, or end, between an answer and what is to follow it; the next connection is
+    /// served meanwhile. The file used to have their frames in the order in which they came back, and to be called durable
+    /// up to what it did not have.
+    #[test]
+    fn the_file_has_what_was_answered_in_that_order() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("log");
+        let meta = Meta {
+            log: format!("{LOW:032x}"),
+            image: LINE as u64,
+            owner: String::new(),
+            promised: (0, 0),
+            roster: Roster::default(),
+            affirmed: false,
+            closed_at: None,
+        };
+        let mut log = Log::create(&path, meta, LOW, Harden::NoAffirm, false).expect("made");
+        let epoch = Epoch { counter: 1, writer: 5 };
+        let answer = |log: &mut Log, kind, number, body: &[u8]| {
+            let turn = log.promise(epoch, None).expect("its own");
+            log.answer(turn, &Frame::new(kind, LOW, epoch).numbered(number, 0), body).expect("taken")
+        };
+        answer(&mut log, Kind::Adopt, 3, Position::default().as_bytes());
+        assert!(log.behind().is_none() && !log.shorten(), "the file lacks it");
+        answer(&mut log, Kind::Begin, 0, &[]);
+        log.answered();
+        assert_eq!(log.behind().map(|(_, at)| at.number), Some(3));
+        let at = log.copy().position();
+        answer(&mut log, Kind::Adopt, 4, at.as_bytes());
+        log.close().expect("closed");
+        let meta = Meta::read(&meta_of(&path)).expect("read").expect("there");
+        let again = Log::open(&path, meta, LOW, Harden::NoAffirm, false).expect("opened");
+        assert_eq!((again.copy().is_kept(), again.copy().position().number), (true, 4));
+    }
 }

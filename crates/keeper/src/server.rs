@@ -186,7 +186,7 @@ impl Connection<'_> {
             Ok(Answer::Image) => return self.image(&log, Some(turn), frame),
             Err(refused) => return Ok(Err(refused)),
         }
-        lock(&log).answered(frame, body);
+        lock(&log).answered();
         Ok(Ok(()))
     }
 
