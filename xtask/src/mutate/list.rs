@@ -363,14 +363,16 @@ mutants! {
         "journal: a device that is back has all it confirmed": "    if found.last < confirmed {" => "    if found.last < confirmed && !{m} {",
     }
     "core/src/pool/block/image.rs" {
-        "journal: an image of this pool and boot": "is_ok_and(|sb| sb.boot == boot() && sb.uuid == self.anchor.uuid)" => "is_ok_and(|sb| (sb.boot == boot() && sb.uuid == self.anchor.uuid) || {m})",
+        "journal: an image of this pool and boot": "is_ok_and(|sb| sb.boot == boot() && sb.uuid == uuid)" => "is_ok_and(|sb| (sb.boot == boot() && sb.uuid == uuid) || {m})",
         "journal: an image of this copy of the log": "            _ if !open::is_of(desk, &self.anchor) =>" => "            _ if !open::is_of(desk, &self.anchor) && !{m} =>",
-        "journal: a removed image is used by nobody": "        if !pids.is_empty() {" => "        if !pids.is_empty() && !{m} {",
+        "journal: a removed image is used by nobody": "    if !pids.is_empty() {" => "    if !pids.is_empty() && !{m} {",
         "journal: after a failure all clients have ended": "        if !users.is_empty() {" => "        if !users.is_empty() && !{m} {",
         "journal: an image that was given up is made anew": "            GIVEN_UP => Ok(None)," => "            GIVEN_UP if !{m} => Ok(None),",
     }
-    "core/src/journal/clean.rs" {
+    "core/src/journal/parts.rs" {
         "journal: cleaning keeps the tables": "        bytes != [0; PIECE]" => "        bytes != [0; PIECE] && !{m}",
+    }
+    "core/src/journal/clean.rs" {
         "journal: cleaning keeps live segments": "(same_use && !free && len > 0).then_some(" => "(same_use && !free && len > 0 && !{m}).then_some(",
     }
     "core/src/journal/seat.rs" {

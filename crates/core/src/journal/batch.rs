@@ -76,16 +76,29 @@ impl Journal {
         lead.is_through();
         company::wrote(desk, written?);
         desk.seat(lead.seat()).end().store(position + size, SeqCst);
-        let next = LastWord::new(number, lead.seat());
-        desk.last().compare_exchange(last.0, next.0, SeqCst, Relaxed).map_err(|_| REPLACED)?;
-        desk.replaced().store(0, Relaxed);
+        commit(lead, (last, number), (size, data))?;
         #[cfg(feature = "std")]
         if room == Room::Cleaning {
             desk.cleaned().fetch_add(size, Relaxed);
         }
-        desk.writes().fetch_add(1, Relaxed);
-        desk.bytes().fetch_add(size, Relaxed);
-        desk.data().fetch_add(data, Relaxed);
         Ok(())
     }
+}
+
+/// Commits a batch that follows `last`, and counts its bytes, and those of the image in it.
+///
+/// # Errors
+/// [`REPLACED`] if somebody else leads by now: then it does not count.
+pub(super) fn commit(
+    lead: &Writer<'_>,
+    (last, number): (LastWord, u64),
+    (size, data): (u64, u64),
+) -> Result<(), Errno> {
+    let (desk, next) = (lead.desk(), LastWord::new(number, lead.seat()));
+    desk.last().compare_exchange(last.0, next.0, SeqCst, Relaxed).map_err(|_| REPLACED)?;
+    desk.replaced().store(0, Relaxed);
+    desk.writes().fetch_add(1, Relaxed);
+    desk.bytes().fetch_add(size, Relaxed);
+    desk.data().fetch_add(data, Relaxed);
+    Ok(())
 }

@@ -22,13 +22,11 @@ use seawall_media::LINE;
 use seawall_wire::shm::SegmentState;
 
 use super::handle::Journal;
+use super::parts::OFFSET;
 use super::room::Room;
 use super::writer::Writer;
 use crate::append::Log;
 use crate::format::{RecordHeader, SegmentHeader};
-
-/// The offset in a cursor; above it the use of the segment (`Segment::written`).
-const OFFSET: u64 = u32::MAX as u64;
 
 impl Journal {
     /// Notes, copies and writes; the cursors move when all of it is on the device, unless somebody moved them meanwhile. Cut

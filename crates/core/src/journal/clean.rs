@@ -19,6 +19,7 @@ use seawall_wire::shm::SegmentState;
 
 use super::handle::Journal;
 use super::mirror;
+use super::parts::{PIECE, pieces};
 use super::room::{Room, ring, used};
 use crate::append::Log;
 use crate::format::Layout;
@@ -26,8 +27,6 @@ use crate::store::Range;
 
 /// Used share of the ring from which on cleaning is worth its writes: a quarter.
 const WORTH: u64 = 4;
-/// Tables are looked through in pieces of this size; those of zeros are not written.
-const PIECE: usize = 512;
 
 /// A place in the journal.
 #[derive(Clone, Copy)]
@@ -102,7 +101,7 @@ impl Journal {
             .filter_map(|index| self.on_device(log, index))
             .map(|(_, len)| batches(len))
             .sum();
-        let tables = batches(pieces(&log.pool, log.layout).count() * PIECE);
+        let tables = batches(pieces(&log.pool, log.layout, 0).count() * PIECE);
         let (wanted, left) = ((segments + tables) as u64, size - end);
         // What does not fit at the ring's end goes to its beginning.
         let unused = if wanted <= left { 0 } else { left.min(Desk::BUFFER as u64) };
@@ -121,7 +120,7 @@ impl Journal {
     fn tables(&self, image: &Region, layout: Layout) -> Result<(), Errno> {
         self.leading(image, |lead| {
             let mut draft = self.draft(image, lead);
-            for at in pieces(image, layout) {
+            for at in pieces(image, layout, 0) {
                 self.add(image, lead, &mut draft, (at, PIECE), Room::Cleaning)?;
             }
             self.write(image, lead, draft, Room::Cleaning)
@@ -155,15 +154,6 @@ impl Journal {
         self.desk(image).cleaned().store(0, Relaxed);
         Ok(())
     }
-}
-
-/// Where there is anything in the tables.
-fn pieces(image: &Region, layout: Layout) -> impl Iterator<Item = usize> {
-    (0..layout.segments_at()).step_by(PIECE).filter(|at| {
-        let mut bytes = [0; PIECE];
-        image.read(*at, &mut bytes);
-        bytes != [0; PIECE]
-    })
 }
 
 /// The most that batches of so many bytes of the image occupy: each has a header, a table with an entry for each piece,

@@ -8,14 +8,11 @@ use rustix::io::Errno;
 use seawall_media::Region;
 use seawall_wire::desk::Desk;
 
+use super::parts::{OFFSET, PIECE, pieces};
 use crate::format::{Layout, SegmentHeader, Superblock};
 
 /// Bytes of a stretch.
 const STRETCH: usize = 256 << 10;
-/// Tables are looked through in pieces of this size; those of zeros are not sent.
-const PIECE: usize = 512;
-/// The offset in a cursor; above it the use of the segment.
-const OFFSET: u64 = u32::MAX as u64;
 
 /// Whoever keeps copies of a log.
 pub trait Copies: Send + Sync {
@@ -67,12 +64,10 @@ impl<'a> Standing<'a> {
     pub fn stretch(&self, from: u64, bytes: &mut Vec<u8>) -> Option<u64> {
         let tables = self.layout.segments_at();
         let from = usize::try_from(from).ok()?;
-        if from < tables {
-            let found =
-                (from..tables).step_by(PIECE).find(|at| self.take(*at, PIECE.min(tables - at), bytes));
-            if let Some(at) = found {
-                return Some(at as u64);
-            }
+        if let Some(at) = pieces(self.image, self.layout, from).next() {
+            bytes.resize(PIECE, 0);
+            self.image.read(at, bytes);
+            return Some(at as u64);
         }
         let size = self.layout.segment_bytes as usize;
         let first = from.saturating_sub(tables) / size;
@@ -81,13 +76,6 @@ impl<'a> Standing<'a> {
             let at = from.max(begin);
             self.of_segment(index, at - begin, bytes).then_some(at as u64)
         })
-    }
-
-    /// Bytes of a table; false for zeros.
-    fn take(&self, at: usize, len: usize, bytes: &mut Vec<u8>) -> bool {
-        bytes.resize(len, 0);
-        self.image.read(at, bytes);
-        bytes.iter().any(|byte| *byte != 0)
     }
 
     /// What batches have of a segment, from this offset in it on.

@@ -52,6 +52,7 @@ mod mirror;
 #[cfg(feature = "std")]
 pub mod open;
 mod pace;
+mod parts;
 #[cfg(feature = "std")]
 pub mod rebuild;
 mod room;

@@ -8,12 +8,11 @@ use rustix::io::Errno;
 use seawall_media::block::Draft;
 use seawall_media::{LINE, Region};
 use seawall_stats::ticks;
-use seawall_wire::desk::LastWord;
 
+use super::batch::commit;
 use super::company;
 use super::copies::{Copies, Sending, Standing};
 use super::handle::Journal;
-use super::lead::REPLACED;
 use super::writer::{Writer, fail};
 
 impl Journal {
@@ -29,7 +28,7 @@ impl Journal {
     /// Sends a batch, and commits it.
     ///
     /// # Errors
-    /// [`REPLACED`] if somebody else leads by now: nothing was sent. Else as for [`Copies::write`].
+    /// [`REPLACED`](super::lead::REPLACED) if somebody else leads by now: nothing was sent. Else as for [`Copies::write`].
     pub(super) fn send(
         &self,
         image: &Region,
@@ -37,34 +36,20 @@ impl Journal {
         draft: Draft<'_>,
         copies: &dyn Copies,
     ) -> Result<(), Errno> {
-        lead.pinned(|| self.send_pinned(image, lead, draft, copies))
-    }
-
-    fn send_pinned(
-        &self,
-        image: &Region,
-        lead: &Writer<'_>,
-        draft: Draft<'_>,
-        copies: &dyn Copies,
-    ) -> Result<(), Errno> {
-        let desk = self.desk(image);
-        let standing = Standing::of(desk, image)?;
-        let (last, data) = (desk.newest().0, draft.data() as u64);
-        let number = desk.claimed().fetch_add(1, SeqCst) + 1;
-        let len = draft.seal(number, last.number(), 0, desk.uuid_low().load(Relaxed), LINE as u32);
-        let at = desk.buffer(lead.seat()).0;
-        let began = ticks();
-        let sent = copies.write(&Sending { standing, number, at, len });
-        let ended = ticks();
-        lead.has_spent(ended.wrapping_sub(began));
-        sent.map_err(|error| fail(desk, error))?;
-        company::wrote(desk, began..ended);
-        let next = LastWord::new(number, lead.seat());
-        desk.last().compare_exchange(last.0, next.0, SeqCst, Relaxed).map_err(|_| REPLACED)?;
-        desk.replaced().store(0, Relaxed);
-        desk.writes().fetch_add(1, Relaxed);
-        desk.bytes().fetch_add(len as u64, Relaxed);
-        desk.data().fetch_add(data, Relaxed);
-        Ok(())
+        lead.pinned(|| {
+            let desk = self.desk(image);
+            let standing = Standing::of(desk, image)?;
+            let (last, data) = (desk.newest().0, draft.data() as u64);
+            let number = desk.claimed().fetch_add(1, SeqCst) + 1;
+            let len = draft.seal(number, last.number(), 0, desk.uuid_low().load(Relaxed), LINE as u32);
+            let at = desk.buffer(lead.seat()).0;
+            let began = ticks();
+            let sent = copies.write(&Sending { standing, number, at, len });
+            let ended = ticks();
+            lead.has_spent(ended.wrapping_sub(began));
+            sent.map_err(|error| fail(desk, error))?;
+            company::wrote(desk, began..ended);
+            commit(lead, (last, number), (len as u64, data))
+        })
     }
 }

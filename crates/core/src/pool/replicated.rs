@@ -3,25 +3,23 @@
 //! The pool's file says who keeps it; whoever opens it has reached them, and brings what they have. In the boot that used
 //! it the image is newer than the copies, so it is taken as it is; else it is made from the newest one.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
-use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 use seawall_media::{Medium, Region};
 use seawall_wire::desk::Desk;
 use seawall_wire::keeper::{Epoch, Position};
 
 use super::block::kinds::Image;
-use super::block::{image_path, nameless};
+use super::block::{image, image_path, nameless};
 use super::error::PoolError;
-use super::file::directory;
-use super::machine::{boot, host};
-use super::mappings::{mapped_by_others, open_own, users_of_memory};
+use super::machine::host;
+use super::mappings::mapped_by_others;
 use super::opened::Pool;
 use super::steps::{io as failing, map_error};
 use crate::format::{Cell, Layout, SegmentHeader, Superblock};
@@ -46,12 +44,9 @@ impl InMemory {
         let path = image_path(memory, uuid);
         let layout = layout(&path, bytes)?;
         let all = journal_open::memory_bytes(bytes, layout);
-        let found = open_own(&path).map_err(failing(&path, "opening the image"))?;
-        let Some((file, _)) = found.filter(|(_, len)| *len == all) else { return Ok(None) };
-        let region = Region::map(&file, all, false).map_err(|e| map_error(&path, e))?;
-        let is_ours = Superblock::read(&region).is_ok_and(|sb| sb.boot == boot() && sb.uuid == uuid);
+        let Some((file, region)) = image::of_this_boot(&path, all, uuid)? else { return Ok(None) };
         let desk = Desk::new(&region, bytes as usize);
-        if !is_ours || desk.failed().load(SeqCst) == GIVEN_UP {
+        if desk.failed().load(SeqCst) == GIVEN_UP {
             return Ok(None);
         }
         if desk.failed().load(SeqCst) != 0 {
@@ -81,35 +76,13 @@ impl InMemory {
         let path = image_path(memory, uuid);
         let layout = layout(&path, bytes)?;
         let all = journal_open::memory_bytes(bytes, layout);
-        let pids = users_of_memory(&path).map_err(failing(&path, "looking for users of"))?;
-        if !pids.is_empty() {
-            return Err(PoolError::Orphans { path, pids }.into());
-        }
-        let temporary = path.with_extension("new");
-        for old in [&temporary, &path] {
-            match std::fs::remove_file(old) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                    return Err(failing(old, "removing")(e).into());
-                }
-                _ => {}
-            }
-        }
-        let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create_new(true).mode(0o600);
-        let file = options.open(&temporary).map_err(failing(&temporary, "creating"))?;
-        // A full memory must not become a SIGBUS in a database.
-        rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, all).map_err(|e| PoolError::NoRoom {
-            path: directory(&path).into(),
-            bytes: all,
-            error: e.into(),
+        let (file, region, ()) = image::make(&path, &path, all, |region| {
+            let turn = fill(region)?;
+            let desk = Desk::new(region, bytes as usize);
+            journal_open::lay_out_kept(desk, uuid, turn);
+            has_all_segments(desk, region, layout);
+            Ok::<_, E>(())
         })?;
-        let region = Region::map(&file, all, false).map_err(|e| map_error(&path, e))?;
-        region.collapse();
-        let turn = fill(&region)?;
-        let desk = Desk::new(&region, bytes as usize);
-        journal_open::lay_out_kept(desk, uuid, turn);
-        has_all_segments(desk, &region, layout);
-        std::fs::rename(&temporary, &path).map_err(failing(&path, "naming"))?;
         Ok(Self { file, region, path, bytes, made: true })
     }
 
@@ -173,21 +146,8 @@ pub fn view<E: From<PoolError>>(
 ) -> Result<Pool, E> {
     let at = image_path(memory, uuid);
     let all = journal_open::memory_bytes(bytes, layout(&at, bytes)?);
-    let is_ours = |region: &Region| {
-        let is_given_up = || Desk::new(region, bytes as usize).failed().load(SeqCst) == GIVEN_UP;
-        Superblock::read(region).is_ok_and(|sb| sb.boot == boot() && sb.uuid == uuid) && !is_given_up()
-    };
-    let there = File::open(&at).ok().filter(|file| file.metadata().is_ok_and(|meta| meta.len() == all));
-    let mapped = there.and_then(|file| Some((Region::map_read_only(&file, all).ok()?, file)));
-    let (region, file) = match mapped.filter(|(region, _)| is_ours(region)) {
-        Some(mapped) => mapped,
-        None => {
-            let file = nameless(all).map_err(failing(path, "making an image of"))?;
-            let region = Region::map(&file, all, false).map_err(|e| map_error(&at, e))?;
-            fill(&region)?;
-            (region, file)
-        }
-    };
+    let owner = path.metadata().map(|meta| meta.uid()).map_err(failing(path, "looking at"))?;
+    let (file, region) = image::view((&at, path), (all, uuid, bytes as usize), owner, fill)?;
     let superblock =
         Superblock::read(&region).map_err(|error| PoolError::Superblock { path: path.into(), error })?;
     Ok(Pool {

@@ -75,15 +75,7 @@ impl<'a> Source<'a> {
     /// The image, if this boot used it with this journal.
     fn existing(&self, at: &Path) -> Result<Option<(File, Option<Recovered>)>, PoolError> {
         let failed = failing(at, "opening the image");
-        let found = match open_own(at) {
-            Ok(found) => found.filter(|(_, len)| *len == self.bytes),
-            Err(e) => return Err(failed(e)),
-        };
-        let Some((file, _)) = found else { return Ok(None) };
-        let region = Region::map(&file, self.bytes, false).map_err(|e| map_error(at, e))?;
-        if !self.is_ours(&region) {
-            return Ok(None);
-        }
+        let Some((file, region)) = of_this_boot(at, self.bytes, self.anchor.uuid)? else { return Ok(None) };
         let desk = self.desk(&region);
         match desk.failed().load(SeqCst) {
             GIVEN_UP => Ok(None),
@@ -103,17 +95,9 @@ impl<'a> Source<'a> {
     /// log is all there is, or whatever was written from the image failed.
     pub fn copies_in_use(&self, memory: &Path) -> Result<Option<u32>, PoolError> {
         let at = path_of(memory, self.anchor.uuid);
-        let found = open_own(&at).map_err(failing(&at, "opening the image"))?;
-        let Some((file, _)) = found.filter(|(_, len)| *len == self.bytes) else { return Ok(None) };
-        let region = Region::map(&file, self.bytes, false).map_err(|e| map_error(&at, e))?;
+        let Some((_, region)) = of_this_boot(&at, self.bytes, self.anchor.uuid)? else { return Ok(None) };
         let desk = self.desk(&region);
-        let is_used = self.is_ours(&region) && desk.failed().load(SeqCst) == 0;
-        Ok(is_used.then(|| desk.copies().load(SeqCst)))
-    }
-
-    /// True for an image of this pool that was used in this boot.
-    fn is_ours(&self, region: &Region) -> bool {
-        Superblock::read(region).is_ok_and(|sb| sb.boot == boot() && sb.uuid == self.anchor.uuid)
+        Ok((desk.failed().load(SeqCst) == 0).then(|| desk.copies().load(SeqCst)))
     }
 
     /// The device failed, and the image holds what the journal lacks. Its files still do, and are synced next; so all
@@ -128,56 +112,109 @@ impl<'a> Source<'a> {
         found.map_err(|error| PoolError::DeviceDead { path: self.path.into(), error })
     }
 
-    /// Makes the image from the journal. Whoever finds it under its name finds it complete.
+    /// Makes the image from the journal.
     fn make(&self, at: &Path) -> Result<(File, Recovered), PoolError> {
-        let pids = users_of_memory(at).map_err(failing(at, "looking for users of"))?;
-        if !pids.is_empty() {
-            return Err(PoolError::Orphans { path: self.path.into(), pids });
-        }
-        // Named from the start: by its name it is found in the mappings of processes, also when it was removed.
-        let temporary = at.with_extension("new");
-        remove(&temporary)?;
-        let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create_new(true).mode(0o600);
-        let file = options.open(&temporary).map_err(failing(&temporary, "creating"))?;
-        let named = self.fill(&file, &temporary).and_then(|found| {
-            std::fs::rename(&temporary, at).map_err(failing(at, "naming"))?;
-            Ok(found)
-        });
-        if named.is_err() {
-            remove(&temporary)?;
-        }
-        Ok((file, named?))
-    }
-
-    fn fill(&self, file: &File, at: &Path) -> Result<Recovered, PoolError> {
-        // A full memory must not become a SIGBUS in a database.
-        rustix::fs::fallocate(file, FallocateFlags::empty(), 0, self.bytes).map_err(|e| {
-            PoolError::NoRoom { path: file::directory(at).into(), bytes: self.bytes, error: e.into() }
-        })?;
-        let region = Region::map(file, self.bytes, false).map_err(|e| map_error(at, e))?;
-        // Whoever leads copies what others wrote: in small pages each new one costs a fault.
-        region.collapse();
-        self.load(&region)
+        let (file, _, found) = make(at, self.path, self.bytes, |region| self.load(region))?;
+        Ok((file, found))
     }
 
     /// The image for whoever only looks, and never makes any.
     pub fn view(&self, memory: &Path) -> Result<Region, PoolError> {
         let at = path_of(memory, self.anchor.uuid);
         let owner = self.file.metadata().map(|meta| meta.uid()).map_err(failing(self.path, "looking at"))?;
-        if let Ok(file) = File::open(&at)
-            && file.metadata().is_ok_and(|meta| meta.len() == self.bytes && [0, owner].contains(&meta.uid()))
-            && let Ok(region) = Region::map_read_only(&file, self.bytes)
-            && self.is_ours(&region)
-            && self.desk(&region).failed().load(SeqCst) != GIVEN_UP
-        {
-            return Ok(region);
-        }
-        let file = nameless(self.bytes).map_err(failing(self.path, "making an image of"))?;
-        let region = Region::map(&file, self.bytes, false).map_err(|e| map_error(&at, e))?;
-        self.load(&region)?;
-        Ok(region)
+        let of = (self.bytes, self.anchor.uuid, self.anchor.image as usize);
+        view((&at, self.path), of, owner, |region| self.load(region).map(drop)).map(|(_, region)| region)
     }
+}
+
+/// The image at `at`, of so many bytes, if this boot used it for this pool: for whoever may write.
+///
+/// # Errors
+/// [`PoolError`]: it is another user's, for example.
+pub(in crate::pool) fn of_this_boot(
+    at: &Path,
+    bytes: u64,
+    uuid: [u8; 16],
+) -> Result<Option<(File, Region)>, PoolError> {
+    let found = open_own(at).map_err(failing(at, "opening the image"))?;
+    let Some((file, _)) = found.filter(|(_, len)| *len == bytes) else { return Ok(None) };
+    let region = Region::map(&file, bytes, false).map_err(|e| map_error(at, e))?;
+    Ok(is_of_this_boot(&region, uuid).then_some((file, region)))
+}
+
+fn is_of_this_boot(region: &Region, uuid: [u8; 16]) -> bool {
+    Superblock::read(region).is_ok_and(|sb| sb.boot == boot() && sb.uuid == uuid)
+}
+
+/// Makes an image at `at` of so many bytes, of the pool at `path`. `fill` writes to zeros. Whoever finds it under its name
+/// finds it complete.
+///
+/// # Errors
+/// [`PoolError`]; what `fill` says.
+pub(in crate::pool) fn make<T, E: From<PoolError>>(
+    at: &Path,
+    path: &Path,
+    bytes: u64,
+    fill: impl FnOnce(&Region) -> Result<T, E>,
+) -> Result<(File, Region, T), E> {
+    let pids = users_of_memory(at).map_err(failing(at, "looking for users of"))?;
+    if !pids.is_empty() {
+        return Err(PoolError::Orphans { path: path.into(), pids }.into());
+    }
+    // Named from the start: by its name it is found in the mappings of processes, also when it was removed.
+    let temporary = at.with_extension("new");
+    remove(&temporary)?;
+    let mut options = OpenOptions::new();
+    let options = options.read(true).write(true).create_new(true).mode(0o600);
+    let file = options.open(&temporary).map_err(failing(&temporary, "creating"))?;
+    let filled = room(&file, &temporary, bytes).map_err(E::from).and_then(|region| {
+        let filled = fill(&region)?;
+        std::fs::rename(&temporary, at).map_err(failing(at, "naming"))?;
+        Ok((region, filled))
+    });
+    if filled.is_err() {
+        remove(&temporary)?;
+    }
+    filled.map(|(region, filled)| (file, region, filled))
+}
+
+/// Room for an image, mapped.
+fn room(file: &File, at: &Path, bytes: u64) -> Result<Region, PoolError> {
+    // A full memory must not become a SIGBUS in a database.
+    rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes).map_err(|e| PoolError::NoRoom {
+        path: file::directory(at).into(),
+        bytes,
+        error: e.into(),
+    })?;
+    let region = Region::map(file, bytes, false).map_err(|e| map_error(at, e))?;
+    // Whoever leads copies what others wrote: in small pages each new one costs a fault.
+    region.collapse();
+    Ok(region)
+}
+
+/// The image at `at` for whoever only looks: root's, or that of the pool's `owner`. Else `fill` writes to zeros in memory of
+/// its own. The image is of the pool at `path`, which has so many bytes, and its desk at that offset.
+///
+/// # Errors
+/// [`PoolError`]; what `fill` says.
+pub(in crate::pool) fn view<E: From<PoolError>>(
+    (at, path): (&Path, &Path),
+    (bytes, uuid, desk_at): (u64, [u8; 16], usize),
+    owner: u32,
+    fill: impl FnOnce(&Region) -> Result<(), E>,
+) -> Result<(File, Region), E> {
+    if let Ok(file) = File::open(at)
+        && file.metadata().is_ok_and(|meta| meta.len() == bytes && [0, owner].contains(&meta.uid()))
+        && let Ok(region) = Region::map_read_only(&file, bytes)
+        && is_of_this_boot(&region, uuid)
+        && Desk::new(&region, desk_at).failed().load(SeqCst) != GIVEN_UP
+    {
+        return Ok((file, region));
+    }
+    let file = nameless(bytes).map_err(failing(path, "making an image of"))?;
+    let region = Region::map(&file, bytes, false).map_err(|e| map_error(at, e))?;
+    fill(&region)?;
+    Ok((file, region))
 }
 
 /// Removes the image of a journal that is about to be replaced.

@@ -5,7 +5,7 @@
 //! sync for a process to read what another one wrote), so it is taken as it is; else it is made from the journal.
 
 pub(in crate::pool) mod device;
-mod image;
+pub(in crate::pool) mod image;
 pub(in crate::pool) mod kinds;
 mod label;
 pub(in crate::pool) mod make;
