@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use rustix::fs::FlockOperation;
 use seawall_media::locks::lock;
+use seawall_media::random_uuid;
 use seawall_wire::keeper::{Greeting, KEEPER_VERSION, Refusal, State};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -336,20 +337,12 @@ fn identity(directory: &Path) -> io::Result<[u8; 16]> {
     match fs::read_to_string(&path) {
         Ok(text) => parse_uuid(text.trim()).ok_or_else(|| io::Error::other("keeper.id is damaged")),
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            let id = random_uuid();
+            let id = random_uuid()?;
             replace(&path, format!("{}\n", uuid_text(id)).as_bytes())?;
             Ok(id)
         }
         Err(e) => Err(e),
     }
-}
-
-/// Sixteen random bytes.
-pub fn random_uuid() -> [u8; 16] {
-    let mut id = [0; 16];
-    let got = rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty());
-    assert!(got == Ok(id.len()), "no random bytes: {got:?}");
-    id
 }
 
 /// A UUID as it is written: as `seawall inspect` does.

@@ -1,12 +1,14 @@
 //! To begin a turn: reach the keepers, fence whoever wrote before, and find the newest copy.
 
+use std::io;
 use std::thread;
 use std::time::Duration;
 
+use seawall_media::random_uuid;
 use seawall_wire::keeper::{Epoch, State};
 use thiserror::Error;
 
-use crate::keeper::{low_half, parse_uuid, random_uuid};
+use crate::keeper::{low_half, parse_uuid};
 use crate::meta::{Member, Roster};
 use crate::peer::{Peer, PeerError};
 use crate::plan::Head;
@@ -31,6 +33,9 @@ pub enum TurnError {
         "another writer has this log by now, on this or another host: {0}. What it acknowledges is not seen here"
     )]
     Fenced(PeerError),
+    /// The kernel gives no random numbers.
+    #[error("drawing a number for this writer: {0}")]
+    Random(#[from] io::Error),
 }
 
 fn said(keepers: &[PeerError]) -> String {
@@ -101,7 +106,7 @@ pub fn newest_now(log: [u8; 16], roster: &Roster) -> Result<Peer, PeerError> {
 pub fn begin(log: [u8; 16], roster: &Roster) -> Result<Begun, TurnError> {
     let reached = reach(log, roster);
     let states = reached.iter().flatten().map(|(_, state)| *state);
-    let epoch = next_epoch(states, low_half(random_uuid()).max(1));
+    let epoch = next_epoch(states, draw_writer()?);
     let keepers: Vec<Result<Promised, PeerError>> = reached
         .into_iter()
         .map(|reached| reached.and_then(|(peer, _)| promise(peer, epoch, roster)))
@@ -118,6 +123,14 @@ pub fn begin(log: [u8; 16], roster: &Roster) -> Result<Begun, TurnError> {
             }
         }
     }
+}
+
+/// A number for a writer, which no other one has.
+///
+/// # Errors
+/// If the kernel gives no random numbers.
+pub fn draw_writer() -> io::Result<u64> {
+    Ok(low_half(random_uuid()?).max(1))
 }
 
 /// The epoch that this writer asks for, when it found keepers in these states.

@@ -39,6 +39,8 @@ pub mod output;
 mod past;
 #[cfg(feature = "std")]
 mod probe;
+#[cfg(feature = "std")]
+mod random;
 mod region;
 pub mod signals;
 pub mod sim;
@@ -54,6 +56,8 @@ pub use line::LINE;
 pub use past::copy_past_cache;
 #[cfg(feature = "std")]
 pub use probe::{Medium, Probe, ProbeError, dax_mounts, probe};
+#[cfg(feature = "std")]
+pub use random::random_uuid;
 pub use region::{MapError, Region};
 pub use stream::Stream;
 

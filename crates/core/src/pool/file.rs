@@ -49,8 +49,5 @@ pub(super) fn fill(file: &File, size: u64) -> std::io::Result<()> {
 
 /// A new pool's UUID.
 pub(super) fn random_uuid(path: &Path) -> Result<[u8; 16], PoolError> {
-    use std::io::Read;
-    let mut uuid = [0; 16];
-    let filled = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut uuid));
-    filled.map(|()| uuid).map_err(io(path, "drawing a UUID for"))
+    seawall_media::random_uuid().map_err(io(path, "drawing a UUID for"))
 }

@@ -27,13 +27,6 @@ pub(super) fn open_file(path: &Path) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-pub(super) fn uuid() -> io::Result<[u8; 16]> {
-    use std::io::Read;
-    let mut uuid = [0; 16];
-    File::open("/dev/urandom")?.read_exact(&mut uuid)?;
-    Ok(uuid)
-}
-
 /// Persistent memory, or RAM that is named as such: a file of an ordinary file system is neither, but on a disk.
 pub(super) fn medium(file: &File, path: &Path) -> Result<Medium, CacheError> {
     let probed = probe(file).map_err(|e| failed(path, "probing")(io::Error::other(e)))?;

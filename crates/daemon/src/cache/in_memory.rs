@@ -19,10 +19,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use seawall_cache::shared::{Cache, Header, Layout, OpenError, Recovered};
 use seawall_core::pool::boot;
-use seawall_media::Medium;
+use seawall_media::{Medium, random_uuid};
 
 use super::error::{CacheError, failed};
-use super::file::{map, medium, open_file, tell, uuid};
+use super::file::{map, medium, open_file, tell};
 use super::options::{CacheOptions, default_path};
 use super::room::{Room, room_of};
 use super::zone::Zone;
@@ -145,7 +145,7 @@ fn make_at(
     let medium = medium(&file, path)?;
     Room { file: &file, path, medium, most }.take(0, room_of(layout, ways, most))?;
     let region = map(&file, path, most, medium)?;
-    let uuid = uuid().map_err(failed(path, "drawing a UUID for"))?;
+    let uuid = random_uuid().map_err(failed(path, "drawing a UUID for"))?;
     let cache = Cache::create(region, layout, uuid, boot(), medium == Medium::Pmem);
     let cache = cache.map_err(|e| failed(path, "making")(io::Error::other(e)))?;
     cache.resize(ways);

@@ -18,12 +18,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FallocateFlags, fallocate};
 use seawall_cache::shared::{Cache, Layout, Recovered, StoreHeader};
 use seawall_core::pool::boot;
-use seawall_media::{Medium, Region};
+use seawall_media::{Medium, Region, random_uuid};
 
 use super::budget::Budget;
 use super::disk::Disk;
 use super::error::{CacheError, failed};
-use super::file::{map, open_file, tell, uuid};
+use super::file::{map, open_file, tell};
 use super::options::{CacheOptions, default_path};
 use super::room::{Room, room_of};
 use super::store::{Store, is_device};
@@ -166,7 +166,7 @@ fn make_in(store: Store, wanted: &CacheOptions, layout: Layout, path: &Path) -> 
     store.lengthen(path, most)?;
     let room = Room { file: store.file(), path, medium: Medium::Block, most };
     room.take(0, room_of(layout, ways, most))?;
-    let uuid = uuid().map_err(failed(path, "drawing a UUID for"))?;
+    let uuid = random_uuid().map_err(failed(path, "drawing a UUID for"))?;
     let header = StoreHeader::new(uuid, most);
     store.set_header(&header).map_err(failed(path, "writing"))?;
     let index = || {

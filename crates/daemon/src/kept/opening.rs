@@ -16,13 +16,13 @@ use seawall_core::journal::Copies;
 use seawall_core::pool::replicated::{self, InMemory};
 use seawall_core::pool::{self, MEMORY, Pool, PoolError};
 use seawall_keeper::descriptor::Descriptor;
-use seawall_keeper::keeper::{low_half, random_uuid, uuid_text};
+use seawall_keeper::keeper::{low_half, uuid_text};
 use seawall_keeper::meta::{Member, Roster};
 use seawall_keeper::peer::{Peer, PeerError};
 use seawall_keeper::plan::Head;
 use seawall_keeper::turn::{self, PATIENCE, Promised, TurnError};
 use seawall_keeper::writer::{WriteError, Writer};
-use seawall_media::Region;
+use seawall_media::{Region, random_uuid};
 use seawall_wire::keeper::{Epoch, Position};
 
 use crate::parts::kept::{Image, Kept};
@@ -70,7 +70,8 @@ pub fn create(path: &Path, image: u64, addresses: &[String], acks: usize) -> Res
     if path.exists() {
         return Err(PoolError::Exists(path.into()).into());
     }
-    let uuid = random_uuid();
+    let failed = |error| KeptError::File { path: path.into(), error };
+    let uuid = random_uuid().map_err(failed)?;
     let reach = |address: &String| {
         let mut peer = Peer::connect(address, PATIENCE)?;
         let (state, _) = peer.greet(uuid, Some(image), None)?;
@@ -92,7 +93,7 @@ pub fn create(path: &Path, image: u64, addresses: &[String], acks: usize) -> Res
         return Err(KeptError::NoData);
     }
     let roster = Roster { acks, members };
-    let epoch = Epoch { counter: 1, writer: low_half(random_uuid()).max(1) };
+    let epoch = Epoch { counter: 1, writer: turn::draw_writer().map_err(failed)? };
     for (peer, state) in &mut peers {
         peer.promise(epoch, Some(&roster)).map_err(KeptError::Making)?;
         if state.is_witness() {
@@ -104,7 +105,7 @@ pub fn create(path: &Path, image: u64, addresses: &[String], acks: usize) -> Res
         peer.complete(1)?;
     }
     let made = Descriptor::new(uuid_text(uuid), image, roster);
-    made.create(path).map_err(|error| KeptError::File { path: path.into(), error })
+    made.create(path).map_err(failed)
 }
 
 fn read(path: &Path) -> Result<Option<Descriptor>, KeptError> {
