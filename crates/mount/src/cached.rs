@@ -34,7 +34,7 @@ impl Log {
 
     /// Runs a write to a node, or any other change of its content.
     pub fn changing<R>(&self, node: &Node, span: Span, op: impl FnOnce() -> R) -> R {
-        node.changing(|| match &self.cache {
+        node.changes.run(|| match &self.cache {
             None => op(),
             Some(cache) => change::write(cache, &Open { node, log: self }, || span, op),
         })

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use fuser::INodeNo;
@@ -22,7 +22,7 @@ use crate::class::Class;
 use crate::guards::Guards;
 use crate::held::Held;
 use crate::passing::Passed;
-use crate::seen::Seen;
+use crate::seen::{Changes, Seen};
 
 const SHARDS: usize = 16;
 const SUID_OR_SGID: u32 = 0o6000;
@@ -48,8 +48,8 @@ pub struct Node {
     privileged: AtomicBool,
     /// What the kernel may have in its cache of it.
     pub pages: Held,
-    /// Changes of its content or its times by us, each counted when it begins and when it ends.
-    pub changes: AtomicU64,
+    /// Changes of its content or its times by us.
+    pub changes: Changes,
 }
 
 /// How an inode is open. The kernel has one way for all descriptors of an inode.
@@ -78,7 +78,7 @@ impl Node {
             cached: AtomicU64::new(Word::UNKNOWN.bits()),
             privileged: AtomicBool::new(false),
             pages: Held::default(),
-            changes: AtomicU64::new(0),
+            changes: Changes::default(),
         };
         node.note_mode(stat.st_mode);
         node
@@ -121,22 +121,9 @@ impl Node {
         self.privileged.load(Relaxed)
     }
 
-    /// Runs what changes its content or its times.
-    pub fn changing<R>(&self, op: impl FnOnce() -> R) -> R {
-        self.changes.fetch_add(1, SeqCst);
-        let done = op();
-        self.changes.fetch_add(1, SeqCst);
-        done
-    }
-
     /// Remembers for the block cache.
     pub fn remember(&self, word: Word) {
         self.cached.store(word.bits(), Relaxed);
-    }
-
-    /// True if the kernel's pages of it are to be kept by the open whose descriptor this is. Asked once for each.
-    pub fn is_unchanged(&self, opens: &mut Opens, fd: impl AsFd) -> bool {
-        Seen::are_unchanged(&mut opens.seen, opens.count > 0, self.changes.load(SeqCst), fd)
     }
 
     /// Its present name in the backing file system; `None` if it has none any more.

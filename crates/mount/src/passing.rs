@@ -73,6 +73,4 @@ pub struct Opened {
     pub flags: FopenFlags,
     /// The backing file it may use by itself.
     pub backing: Option<Arc<Passed>>,
-    /// The kernel lets go of what it has of it in its cache.
-    pub is_fresh: bool,
 }

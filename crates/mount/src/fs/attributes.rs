@@ -65,7 +65,7 @@ impl Fs {
             || change.atime.is_some()
             || change.mtime.is_some();
         if others {
-            node.changing(|| self.owned_by(&node, change.uid, || rest(&node, change)))?;
+            node.changes.run(|| self.owned_by(&node, change.uid, || rest(&node, change)))?;
         }
         node.stat()
     }

@@ -262,14 +262,15 @@ impl Fs {
             return self.around_the_log(&handle.node, Span::Any, call);
         }
         let class = settle::find_out(&handle.node, &self.log, &self.nodes, Use::Change);
-        match (class.managed(), offset.checked_add(len)) {
+        // No content changes, but the size and the times.
+        handle.node.changes.run(|| match (class.managed(), offset.checked_add(len)) {
             (Some(managed), Some(end)) => {
                 let end = if grows { end } else { 0 };
                 let begun = self.log.engine.begin(self.log.me(), managed.file, handle.fd.as_fd());
                 Self::resized(begun.log_allocate(end)?, call)
             }
             _ => self.unlogged(&handle.node, call),
-        }
+        })
     }
 
     fn resized(change: Change<'_>, publish: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {

@@ -36,6 +36,7 @@ use crate::handle::Handle;
 use crate::names;
 use crate::node::{Node, Opens};
 use crate::passing::{Opened, Passed};
+use crate::seen::{Found, Seen};
 use crate::settle;
 
 impl Fs {
@@ -47,11 +48,7 @@ impl Fs {
         let node = self.nodes.get(number)?;
         let flags = OFlags::from_bits_retain(flags as u32);
         let fd = node.open(flags & OFlags::ACCMODE)?;
-        let opened = self.opened(Arc::clone(&node), fd, flags);
-        if opened.is_fresh {
-            self.pages.forget_attributes(node.number);
-        }
-        Ok(opened)
+        self.opened(node, fd, flags)
     }
 
     /// open(2) of a file that is not there yet.
@@ -76,11 +73,13 @@ impl Fs {
         let path = rustix::fs::open(proc_path(&fd), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         let (node, stat) = self.nodes.meet(path)?;
         let number = node.number;
-        Ok((stat, number, self.opened(node, fd, flags)))
+        Ok((stat, number, self.opened(node, fd, flags)?))
     }
 
-    fn opened(&self, node: Arc<Node>, fd: OwnedFd, flags: OFlags) -> Opened {
+    fn opened(&self, node: Arc<Node>, fd: OwnedFd, flags: OFlags) -> Result<Opened, Errno> {
         let mut opens = lock(&node.opens);
+        let is_open = opens.count > 0;
+        let found = Seen::open(&mut opens.seen, is_open, &node.changes, &fd)?;
         if opens.count == 0 {
             settle::reopened(&node);
             node.remember(Word::UNKNOWN);
@@ -95,17 +94,24 @@ impl Fs {
         let direct = opens.direct && writable;
         let passes = !opens.direct && self.passes(&node, &opens);
         let id = passes.then(|| self.share(&mut opens, &fd)).flatten();
-        let is_unchanged = node.is_unchanged(&mut opens, &fd);
-        let is_fresh = !direct && id.is_none() && !is_unchanged;
+        let keeps = match found {
+            Found::First | Found::Same => true,
+            // Before anybody else can have it open, and write it.
+            Found::ChangedWhileClosed => self.pages.drop_closed(node.number),
+            Found::Changed => false,
+        };
         let cache = if direct {
             FopenFlags::FOPEN_DIRECT_IO
-        } else if id.is_none() && is_unchanged {
+        } else if id.is_none() && keeps {
             FopenFlags::FOPEN_KEEP_CACHE
         } else {
             FopenFlags::empty()
         };
         opens.count += 1;
         drop(opens);
+        if matches!(found, Found::First | Found::Changed) {
+            self.pages.forget_attributes(node.number);
+        }
         let handle = self.handles.add(Handle {
             node,
             fd,
@@ -114,7 +120,7 @@ impl Fs {
             reading: Default::default(),
             stream: Stream::new(),
         });
-        Opened { handle, flags: cache | FopenFlags::FOPEN_NOFLUSH, backing: id, is_fresh }
+        Ok(Opened { handle, flags: cache | FopenFlags::FOPEN_NOFLUSH, backing: id })
     }
 
     /// True if a file that is written with O_DSYNC is to be written past the kernel's cache: a log, which is hardly read. Not
