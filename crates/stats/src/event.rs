@@ -11,6 +11,8 @@ pub enum Event {
     /// A logged write as its caller saw it: lock, append, persist, publish. On a block device the wait for the log in
     /// a sync, whoever wrote it; and a write that has to be durable at once.
     LogFileSync,
+    /// A batch of a log that other hosts keep: sent to all of them, and confirmed by enough, as whoever led saw it.
+    LogFileRemoteWrite,
     /// The real write into the page cache.
     Publish,
     /// A real fsync in the caller's path.
@@ -44,7 +46,7 @@ const fn row(event: Event, name: &'static str, stage: &'static str, help: &'stat
 }
 
 /// Every event, in the order of their numbers.
-pub const EVENTS: [Row; 9] = [
+pub const EVENTS: [Row; 10] = [
     row(
         Event::LogFileParallelWrite,
         "log file parallel write",
@@ -56,6 +58,12 @@ pub const EVENTS: [Row; 9] = [
         "log file sync",
         "engine",
         "a durable write as its caller saw it; on a block device: what a sync waited for the log",
+    ),
+    row(
+        Event::LogFileRemoteWrite,
+        "log file remote write",
+        "persist",
+        "a batch of the log sent to keepers on other hosts, until enough of them confirmed it",
     ),
     row(Event::Publish, "publish", "publish", "the write into the page cache"),
     row(Event::SyncReal, "sync real", "engine", "fsync calls that waited for the disk"),

@@ -12,7 +12,7 @@ const SUB_BITS: u32 = 2;
 const BUCKETS: usize = 36 << SUB_BITS;
 /// Count, sum, longest, then the buckets.
 const WORDS: usize = 3 + BUCKETS;
-const HISTOGRAM_BYTES: usize = WORDS * 8;
+pub(crate) const HISTOGRAM_BYTES: usize = WORDS * 8;
 
 /// Bytes of one lane's block: one histogram per class of file and event, rounded to whole lines.
 pub const BLOCK_BYTES: usize = (HISTOGRAM_BYTES * EVENTS.len() * Class::ALL.len()).next_multiple_of(64);
@@ -54,14 +54,7 @@ impl<'a> Block<'a> {
     /// recorded at the same moment may get lost.
     #[inline]
     pub fn record_shared(&self, event: Event, class: Class, ns: u64) {
-        let at = self.at + offset(event, class);
-        let add = |at: usize, n: u64| self.region.u64(at).fetch_add(n, Relaxed);
-        add(at, 1);
-        add(at + 8, ns);
-        if ns > self.region.u64(at + 16).load(Relaxed) {
-            self.region.u64(at + 16).fetch_max(ns, Relaxed);
-        }
-        add(at + 24 + bucket(ns) * 8, 1);
+        record_shared(self.region, self.at + offset(event, class), ns);
     }
 
     /// Counts an event whose duration is not worth a clock reading.
@@ -75,6 +68,18 @@ impl<'a> Block<'a> {
         let word = self.region.u64(at);
         word.store(word.load(Relaxed).wrapping_add(n), Relaxed);
     }
+}
+
+/// Adds one wait to the histogram at an offset, which several may write at the same moment.
+#[inline]
+pub(crate) fn record_shared(region: &Region, at: usize, ns: u64) {
+    let add = |at: usize, n: u64| region.u64(at).fetch_add(n, Relaxed);
+    add(at, 1);
+    add(at + 8, ns);
+    if ns > region.u64(at + 16).load(Relaxed) {
+        region.u64(at + 16).fetch_max(ns, Relaxed);
+    }
+    add(at + 24 + bucket(ns) * 8, 1);
 }
 
 /// The sum of one event over several blocks.
@@ -97,7 +102,11 @@ impl Summary {
 
     /// Adds one block's histogram of `event` on files of `class`.
     pub fn add(&mut self, block: Block<'_>, event: Event, class: Class) {
-        let word = |i: usize| block.region.u64(block.at + offset(event, class) + i * 8).load(Relaxed);
+        self.add_at(block.region, block.at + offset(event, class));
+    }
+
+    pub(crate) fn add_at(&mut self, region: &Region, at: usize) {
+        let word = |i: usize| region.u64(at + i * 8).load(Relaxed);
         self.count += word(0);
         self.sum_ns += word(1);
         self.longest_ns = self.longest_ns.max(word(2));
@@ -123,6 +132,13 @@ impl Summary {
     /// Bucket counts, smallest first; their lower borders are [`bucket_floor_ns`].
     pub fn buckets(&self) -> &[u64] {
         &self.buckets
+    }
+
+    /// The buckets that are not empty: the lower border of each in ns, and how many are in it.
+    #[cfg(feature = "std")]
+    pub fn filled(&self) -> std::vec::Vec<(u64, u64)> {
+        let all = self.buckets.iter().enumerate();
+        all.filter(|(_, n)| **n > 0).map(|(i, n)| (bucket_floor_ns(i), *n)).collect()
     }
 }
 

@@ -10,8 +10,10 @@ mod class;
 mod clock;
 mod event;
 mod histogram;
+mod tally;
 
 pub use class::Class;
 pub use clock::{Clock, ticks};
 pub use event::{EVENTS, Event, Row};
 pub use histogram::{BLOCK_BYTES, Block, Summary, bucket_floor_ns};
+pub use tally::Tally;

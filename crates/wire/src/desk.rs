@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! words, seats: one page │ of each seat: table of extents │ buffer of the batch in the making │ … │ an anchor │
-//! a cursor for each segment │ of each seat: notes for each segment │ …
+//! of each keeper: a tally │ a cursor for each segment │ of each seat: notes for each segment │ …
 //! ```
 //!
 //! Whoever leads sits on a seat, and what is on it is that thread's alone, also when another one has taken its place: it
@@ -12,8 +12,9 @@
 
 use seawall_media::Region;
 use seawall_media::block::{ANCHOR_BYTES, EXTENT_BYTES};
+use seawall_stats::Tally;
 
-use crate::keeper::{Epoch, Position};
+use crate::keeper::{Epoch, KEEPERS_MAX, Position};
 use crate::words::words;
 
 /// View of the desk.
@@ -239,7 +240,8 @@ impl<'a> Desk<'a> {
     const TABLE_BYTES: usize = Self::EXTENTS as usize * EXTENT_BYTES;
     const BUFFERS_AT: usize = Self::TABLES_AT + Self::SEATS as usize * Self::TABLE_BYTES;
     const ANCHOR_AT: usize = Self::BUFFERS_AT + Self::SEATS as usize * Self::BUFFER;
-    const CURSORS_AT: usize = Self::ANCHOR_AT + ANCHOR_BYTES;
+    const TALLIES_AT: usize = Self::ANCHOR_AT + ANCHOR_BYTES;
+    const CURSORS_AT: usize = Self::TALLIES_AT + KEEPERS_MAX * Tally::BYTES;
 
     /// Bytes it occupies behind a pool of so many segments.
     pub const fn bytes_for(segments: u32) -> usize {
@@ -282,6 +284,11 @@ impl<'a> Desk<'a> {
     /// Where in the memory an anchor is made. It belongs to the holder of the lock.
     pub fn anchor_page(&self) -> usize {
         self.at + Self::ANCHOR_AT
+    }
+
+    /// What is counted of the keeper with this number in the log's roster.
+    pub fn tally(&self, keeper: usize) -> Tally<'a> {
+        Tally::new(self.region, self.at + Self::TALLIES_AT + keeper % KEEPERS_MAX * Tally::BYTES)
     }
 
     /// How far segment `i` is on the device, in the form of [`Segment::written`](crate::shm::Segment::written).

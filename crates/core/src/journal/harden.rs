@@ -8,7 +8,7 @@ use core::sync::atomic::fence;
 
 use rustix::io::Errno;
 use rustix::thread::futex;
-use seawall_stats::ticks;
+use seawall_stats::{Class, Event, ticks};
 use seawall_wire::desk::Desk;
 
 use super::company;
@@ -60,7 +60,8 @@ impl From<Unhardened> for Errno {
 
 impl Journal {
     /// Returns when every record up to `lsn` that was whole when this was called is on the device: `None` if it was
-    /// there already, else how many ticks this thread spent on writing to it.
+    /// there already, else how many ticks this thread spent on writing to it: 0 where
+    /// other hosts keep the log.
     ///
     /// # Errors
     /// [`Unhardened`]. What was to be hardened may be on the device all the same.
@@ -78,7 +79,9 @@ impl Journal {
             (Err(Errno::BADF), Some(lender)) => lender.harden().map(|()| 0),
             (done, _) => done,
         };
-        done.map(Some).map_err(|error| match error {
+        // What keepers are waited for is recorded once for each batch: no device is written to.
+        let on_device = |spent| if self.has_no_ring(&log.pool) { 0 } else { spent };
+        done.map(|spent| Some(on_device(spent))).map_err(|error| match error {
             Errno::NOSPC => Unhardened::Full,
             _ if desk.failed().load(SeqCst) != 0 => Unhardened::Failed,
             _ => Unhardened::OutOfReach,
@@ -175,10 +178,22 @@ impl Journal {
         company::count(desk);
         let capture = desk.begun().fetch_add(1, SeqCst) + 1;
         let stable = log.stable_lsn();
-        self.capture(log, lead)?;
+        let before = lead.spent();
+        let captured = self.capture(log, lead);
+        self.waited_for_keepers(log, lead.spent() - before);
+        captured?;
         desk.leads().fetch_add(1, Relaxed);
         desk.hardened().fetch_max(stable, SeqCst);
         desk.done().fetch_max(capture, SeqCst);
         Ok(())
+    }
+
+    /// Records what sending batches to keepers took, until enough had confirmed them: by whoever leads, which may have no
+    /// lane.
+    fn waited_for_keepers(&self, log: &Log, spent: u64) {
+        if spent != 0 && self.has_no_ring(&log.pool) {
+            let all = log.shm.stats(log.shm.shape().lanes);
+            all.record_shared(Event::LogFileRemoteWrite, Class::Log, log.shm.header().clock().ns(spent));
+        }
     }
 }
