@@ -108,6 +108,23 @@ fn commits_are_at_enough_keepers_and_nothing_is_left_in_memory_after_a_clean_end
     for keeper in kept["keepers"].as_array().expect("keepers") {
         assert_eq!(keeper["role"], "counts", "{keeper}");
     }
+    let waits = status["events"].as_array().expect("waits").iter();
+    let remote = waits.clone().find(|wait| wait["name"] == "log file remote write").expect("it is there");
+    // The first sync of a new file is real.
+    assert!(remote["count"].as_u64() >= Some(19), "{remote}");
+    assert_eq!(
+        waits.filter(|wait| wait["name"] == "log file parallel write" && wait["count"] != 0).count(),
+        0
+    );
+    let of = |keeper: usize, what: &str| kept["keepers"][keeper][what].as_f64().expect("a number");
+    for keeper in 0..2 {
+        assert!(of(keeper, "sent_bytes") > 20.0 * 4096.0, "{kept}");
+        assert!(of(keeper, "p50_us") <= of(keeper, "p99_us"), "{kept}");
+        assert!(of(keeper, "p99_us") <= of(keeper, "longest_us"), "{kept}");
+    }
+    assert!(of(0, "answers") + of(1, "answers") > 0.0, "{kept}");
+    assert!(of(2, "sent_bytes") < 4096.0 * 20.0, "a witness gets no data: {kept}");
+    assert_eq!(kept["short_times"], 0);
     assert!(keepers.iter().filter(|keeper| keeper.log()["position"][2].as_u64() >= Some(last)).count() >= 2);
     writer.finish().succeeds();
     assert_eq!(place.daemon(), None);
@@ -165,6 +182,12 @@ fn a_keeper_that_comes_back_is_brought_up_to_date_while_commits_go_on() {
     writer.write(2);
     wait_for("it to count", || role(&place, 0) == "counts");
     assert_eq!(keepers[0].log()["kept"], true);
+    let kept = place.status()["kept"].clone();
+    assert_eq!(
+        (&kept["keepers"][0]["reconnects"], &kept["keepers"][1]["reconnects"]),
+        (&1.into(), &0.into())
+    );
+    assert_eq!(kept["short_times"], 0, "the two others were enough: {kept}");
     // Now it is the one that matters.
     keepers[1].kill();
     writer.write(8);

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use seawall_core::Engine;
 use seawall_core::destage::count_free;
 use seawall_core::file::{Flag, State};
-use seawall_stats::{Class, EVENTS, Event, Row, Summary, bucket_floor_ns};
+use seawall_stats::{Class, EVENTS, Event, Row, Summary};
 use seawall_wire::shm::{ROOT_PATH_MAX, Shm, Stray};
 use serde::{Deserialize, Serialize};
 
@@ -242,7 +242,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         uuid: format!("{:032x}", pool.uuid()),
         size: sb.size,
         journal: journal::status(pool, &daemon.rebuilding),
-        kept: daemon.kept.as_ref().map(|kept| kept.status()),
+        kept: kept(daemon),
         spill: spill::status(pool, &daemon.spill),
         segment_bytes: sb.segment_bytes,
         segments: sb.segments,
@@ -273,6 +273,11 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         class_events: class_events(shm),
         epoch: epoch(shm, &daemon.lent),
     }
+}
+
+fn kept(daemon: &Daemon) -> Option<KeptStatus> {
+    let image = daemon.engine.pool();
+    Some(daemon.kept.as_ref()?.status(image.journal()?.desk(image)))
 }
 
 fn stray(shm: &Shm, kind: Stray) -> Option<PathBuf> {
@@ -357,13 +362,8 @@ fn event_status(row: &Row, sum: &Summary) -> EventStatus {
         p999_ns: sum.quantile_ns(0.999),
         max_ns: sum.longest_ns,
         sum_ns: sum.sum_ns,
-        buckets: buckets(sum),
+        buckets: sum.filled(),
     }
-}
-
-fn buckets(sum: &Summary) -> Vec<(u64, u64)> {
-    let all = sum.buckets().iter().enumerate();
-    all.filter(|(_, n)| **n > 0).map(|(i, n)| (bucket_floor_ns(i), *n)).collect()
 }
 
 /// The counters live as long as the shared memory does: longer than a daemon, never longer than a boot.

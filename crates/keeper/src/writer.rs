@@ -11,6 +11,7 @@
 //! Whoever calls leads the log: nobody else sends a batch meanwhile. A keeper that takes no more bytes, or whose answers
 //! cannot be read, is lost, and comes back with a new connection; nobody waits for one that is not needed.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -98,19 +99,29 @@ struct Link<W> {
     sent_to: u64,
     /// The newest batch sent, and when.
     asked: (u64, Instant),
-    answers: Answers,
+    /// Batches that it has not confirmed: their numbers, when each was sent, and its bytes.
+    open: VecDeque<(u64, Instant, u64)>,
+    /// Bytes of them.
+    open_bytes: u64,
+    /// Bytes of all batches that it lacks, those included that were never sent to it.
+    lacks: u64,
+    /// When there was no answer to be read.
+    looked: Instant,
+    was_met: bool,
+    news: News,
     trouble: String,
 }
 
-/// How long a keeper took to confirm.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Answers {
-    /// How many batches it confirmed.
-    pub count: u64,
-    /// All of the time.
-    pub total: Duration,
-    /// The longest.
-    pub longest: Duration,
+/// What became known of a keeper, and was not said yet.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct News {
+    /// How long it took to confirm batches, each one. Answers that came while nobody listened are left out: when
+    /// they came is not known.
+    pub answers: Vec<Duration>,
+    /// Bytes that were sent.
+    pub sent: u64,
+    /// How often it was connected to again after it had been lost.
+    pub reconnects: u64,
 }
 
 /// What is known of a keeper, for people.
@@ -124,8 +135,8 @@ pub struct LinkReport {
     pub confirmed: u64,
     /// That.
     pub hardened: u64,
-    /// How long it took.
-    pub answers: Answers,
+    /// Bytes of the batches that it lacks.
+    pub lacks: u64,
     /// What was wrong last.
     pub trouble: String,
 }
@@ -155,7 +166,12 @@ impl<W: Wire> Writer<W> {
             hardened: 0,
             sent_to: 0,
             asked: (0, Instant::now()),
-            answers: Answers::default(),
+            open: VecDeque::new(),
+            open_bytes: 0,
+            lacks: 0,
+            looked: Instant::now(),
+            was_met: false,
+            news: News::default(),
             trouble: "not reached yet".into(),
         };
         let links = roster.members.iter().map(link).collect();
@@ -200,10 +216,15 @@ impl<W: Wire> Writer<W> {
             state: link.state,
             confirmed: link.confirmed,
             hardened: link.hardened,
-            answers: link.answers,
+            lacks: link.lacks,
             trouble: link.trouble.clone(),
         };
         self.links.iter().map(report).collect()
+    }
+
+    /// What became known of each keeper since this was called last, in the roster's order.
+    pub fn news(&mut self) -> impl Iterator<Item = News> {
+        self.links.iter_mut().map(|link| std::mem::take(&mut link.news))
     }
 
     /// A keeper was not reached, or gave no promise.
@@ -220,14 +241,16 @@ impl<W: Wire> Writer<W> {
         let what = plan(head, &state);
         (link.wire, link.state, link.heard) = (Some(wire), Some(state), ([0; LINE], 0));
         (link.confirmed, link.sent_to, link.asked) = (0, 0, (0, Instant::now()));
+        link.forget_open();
         link.trouble.clear();
+        link.news.reconnects += u64::from(std::mem::replace(&mut link.was_met, true));
         link.role = match what {
             Plan::Counts => Role::Counts,
             Plan::Adopt => Role::Waits,
             Plan::Copy => Role::Joins,
         };
         match what {
-            Plan::Counts => link.confirmed = state.position.number,
+            Plan::Counts => (link.confirmed, link.lacks) = (state.position.number, 0),
             Plan::Adopt => {
                 let frame = Frame::new(Kind::Adopt, log, head.epoch).numbered(head.last, 0);
                 link.send(&frame, head.base.as_bytes());
@@ -265,7 +288,10 @@ impl<W: Wire> Writer<W> {
         assert!(number > self.sent && previous == self.head.last, "{number} after {:?}", self.head);
         self.sent = number;
         let frame = Frame::new(Kind::Batch, self.log, self.head.epoch).numbered(number, previous);
-        self.links.iter_mut().for_each(|link| link.ask(&frame, &batch));
+        for link in &mut self.links {
+            link.lacks += link.share(&batch).len() as u64;
+            link.ask(&frame, &batch);
+        }
         self.under_way = Some((frame, batch));
     }
 
@@ -349,20 +375,28 @@ impl Writer {
 }
 
 impl<W: Wire> Link<W> {
+    /// What it gets of a batch.
+    fn share<'a>(&self, batch: &'a [u8]) -> &'a [u8] {
+        if self.state.is_some_and(|state| state.is_witness()) { &[] } else { batch }
+    }
+
     /// Sends a batch, if it gets any.
     fn ask(&mut self, frame: &Frame, batch: &[u8]) {
         if matches!(self.role, Role::Joins | Role::Waits | Role::Counts) {
-            let is_witness = self.state.is_some_and(|state| state.is_witness());
-            self.asked = (frame.number, Instant::now());
-            self.send(frame, if is_witness { &[] } else { batch });
+            let (body, now) = (self.share(batch), Instant::now());
+            self.asked = (frame.number, now);
+            self.open.push_back((frame.number, now, body.len() as u64));
+            self.open_bytes += body.len() as u64;
+            self.send(frame, body);
         }
     }
 
     /// Sends a frame and what is behind it. A keeper that takes no more is lost.
     fn send(&mut self, frame: &Frame, body: &[u8]) {
         let Some(wire) = &self.wire else { return };
-        if let Err(error) = wire.send_all(&wire::sealed(frame, body)) {
-            self.lose(error.to_string());
+        match wire.send_all(&wire::sealed(frame, body)) {
+            Ok(()) => self.news.sent += (LINE + body.len()) as u64,
+            Err(error) => self.lose(error.to_string()),
         }
     }
 
@@ -373,7 +407,10 @@ impl<W: Wire> Link<W> {
             match wire.read(&mut line[*len..]) {
                 Ok(0) => return self.lose("it hung up".into()),
                 Ok(more) => *len += more,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.looked = Instant::now();
+                    return;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return self.lose(error.to_string()),
             }
@@ -400,21 +437,41 @@ impl<W: Wire> Link<W> {
         if frame.code & ack::JOINING != 0 || frame.epoch != head.epoch {
             return;
         }
+        self.answered(frame.number);
         if self.role == Role::Waits && frame.number >= head.last {
             self.role = Role::Counts;
         }
         if self.role == Role::Counts && frame.number > self.confirmed {
             (self.confirmed, self.hardened) = (frame.number, frame.previous);
-            if self.confirmed >= self.asked.0 {
-                let took = self.asked.1.elapsed();
-                self.answers.count += 1;
-                self.answers.total += took;
-                self.answers.longest = self.answers.longest.max(took);
+            self.lacks = self.open_bytes;
+        }
+    }
+
+    /// Batches up to this number are not open any more. How long each took is news if it is known better than to a
+    /// quarter: the answer came since it was last looked for.
+    fn answered(&mut self, number: u64) {
+        let now = Instant::now();
+        let since_look = now.duration_since(self.looked);
+        while let Some((_, asked, bytes)) = self.open.front().copied().filter(|(open, _, _)| *open <= number)
+        {
+            self.open.pop_front();
+            self.open_bytes -= bytes;
+            let at_most = now.duration_since(asked);
+            let unknown = since_look.min(at_most);
+            if self.role == Role::Counts && unknown <= at_most / 4 {
+                self.news.answers.push(at_most - unknown / 2);
             }
         }
     }
 
     fn lose(&mut self, why: String) {
         (self.role, self.wire, self.trouble) = (Role::Down, None, why);
+        self.forget_open();
+    }
+
+    /// Nothing is answered any more of what was sent to it.
+    fn forget_open(&mut self) {
+        self.open.clear();
+        self.open_bytes = 0;
     }
 }

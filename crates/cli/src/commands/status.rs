@@ -7,7 +7,7 @@ use seawall_core::path_text::Shown;
 use seawall_daemon::cache::{AdvisoryStatus, CacheStatus, CachedFileStatus};
 use seawall_daemon::control::ControlError;
 use seawall_daemon::journal::{JournalStatus, MirrorStatus};
-use seawall_daemon::kept::KeptStatus;
+use seawall_daemon::kept::{KeeperStatus, KeptStatus};
 use seawall_daemon::rebuild::RebuildStatus;
 use seawall_daemon::spill::SpillStatus;
 use seawall_daemon::status::{EventStatus, FileStatus, RootStatus, Status};
@@ -153,16 +153,35 @@ fn tell(s: &Status) -> Result<()> {
 fn keepers(kept: &KeptStatus) -> Vec<(&'static str, String)> {
     let mut facts = vec![("survives", kept.survives.clone())];
     facts.extend(kept.over.iter().map(|why| ("NO COMMITS", why.clone())));
-    for keeper in &kept.keepers {
-        let witness = if keeper.witness { ", a witness" } else { "" };
-        let trouble = if keeper.trouble.is_empty() { String::new() } else { format!(": {}", keeper.trouble) };
-        let answers = match keeper.answers {
-            0 => String::new(),
-            _ => format!(", answers in {:.0} us, {:.0} at most", keeper.mean_us, keeper.longest_us),
-        };
-        facts.push(("keeper", format!("{}{witness}, {}{answers}{trouble}", keeper.address, keeper.role)));
+    if kept.short_times > 0 {
+        let text = format!("{} times, for {:.1} s in all", kept.short_times, kept.short_s);
+        facts.push(("too few keepers", text));
     }
+    facts.extend(kept.keepers.iter().map(|one| ("keeper", keeper(one))));
     facts
+}
+
+fn keeper(k: &KeeperStatus) -> String {
+    let mut text = k.address.clone();
+    if k.witness {
+        text += ", a witness";
+    }
+    text += &format!(", {}", k.role);
+    if k.answers > 0 {
+        let [p50, p99, longest] = [k.p50_us, k.p99_us, k.longest_us].map(|us| show::time((us * 1e3) as u64));
+        text += &format!(", answers in {p50} (p99 {p99}, longest {longest})");
+    }
+    text += &format!(", {} sent", size::human(k.sent_bytes));
+    if k.behind > 0 {
+        text += &format!(", {} batches behind ({})", k.behind, size::human(k.behind_bytes));
+    }
+    if k.reconnects > 0 {
+        text += &format!(", connected again {} times", k.reconnects);
+    }
+    if !k.trouble.is_empty() {
+        text += &format!(": {}", k.trouble);
+    }
+    text
 }
 
 /// The block cache, and what other sizes of it would give.

@@ -4,7 +4,7 @@
 //! their own; one whose copy is not up to date gets an image, a stretch at a time, while the log goes on.
 
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use seawall_core::Errno;
@@ -15,6 +15,8 @@ use seawall_keeper::peer::PeerError;
 use seawall_keeper::turn::{Promised, connect, promise};
 use seawall_keeper::writer::{LinkReport, Role, Source, WriteError, Writer};
 use seawall_media::locks::{lock, wait_for};
+use seawall_stats::Tally;
+use seawall_wire::desk::Desk;
 use serde::{Deserialize, Serialize};
 
 use super::survives;
@@ -40,6 +42,30 @@ struct State {
     arrivals: Vec<(usize, Result<Promised, PeerError>)>,
     /// Why nothing is written any more.
     over: Option<String>,
+    short: Short,
+}
+
+/// For how long too few keepers counted.
+#[derive(Default)]
+struct Short {
+    since: Option<Instant>,
+    before: Duration,
+    times: u64,
+}
+
+impl Short {
+    /// They are too few now, or not.
+    fn note(&mut self, is_short: bool) {
+        match (is_short, self.since) {
+            (true, None) => (self.since, self.times) = (Some(Instant::now()), self.times + 1),
+            (false, Some(since)) => (self.since, self.before) = (None, self.before + since.elapsed()),
+            _ => {}
+        }
+    }
+
+    fn total(&self) -> Duration {
+        self.before + self.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
 }
 
 /// What is known of the keepers, for `status`.
@@ -57,6 +83,12 @@ pub struct KeptStatus {
     pub survives: String,
     /// Why nothing is written any more.
     pub over: Option<String>,
+    /// For how long fewer keepers than that counted, since this daemon began: seconds.
+    #[serde(default)]
+    pub short_s: f64,
+    /// How often that began.
+    #[serde(default)]
+    pub short_times: u64,
     /// Each keeper.
     pub keepers: Vec<KeeperStatus>,
 }
@@ -74,14 +106,36 @@ pub struct KeeperStatus {
     pub affirms: bool,
     /// Batches that it lacks.
     pub behind: u64,
+    /// Bytes of those that were sent since this daemon began.
+    #[serde(default)]
+    pub behind_bytes: u64,
     /// Up to which batch its disk has them.
     pub hardened: u64,
-    /// Batches that it confirmed, and how long it took: all, and the longest; microseconds.
+    /// Bytes that were sent to it.
+    #[serde(default)]
+    pub sent_bytes: u64,
+    /// How often it was connected to again after it had been lost.
+    #[serde(default)]
+    pub reconnects: u64,
+    /// Batches of which it is known how long it took to confirm them. Answers that came while nobody listened, since
+    /// enough others had answered, are not among them.
     pub answers: u64,
-    /// That.
+    /// How long that took: the mean, in microseconds.
     pub mean_us: f64,
-    /// That.
+    /// The median.
+    #[serde(default)]
+    pub p50_us: f64,
+    /// 99 of 100 are shorter.
+    #[serde(default)]
+    pub p99_us: f64,
+    /// The longest.
     pub longest_us: f64,
+    /// All of them together, in nanoseconds.
+    #[serde(default)]
+    pub sum_ns: u64,
+    /// The histogram: the lower border of a bucket in nanoseconds, and how many were in it; no empty ones.
+    #[serde(default)]
+    pub buckets: Vec<(u64, u64)>,
     /// What was wrong last.
     pub trouble: String,
 }
@@ -96,24 +150,10 @@ impl Copies for Kept {
         }
         state.settle();
         state.writer.send(batch.number, batch.standing.last, bytes);
-        let begin = Instant::now();
-        loop {
-            let limit = if state.writer.counting() == 0 { Duration::ZERO } else { LOOK };
-            if state.writer.hear(limit) {
-                return Ok(());
-            }
-            state.settle();
-            state.writer.give_up_silent();
-            let too_long = || (begin.elapsed() > PROTECTED).then(|| state.writer.too_few());
-            if let Some(error) = state.writer.fenced().or_else(too_long) {
-                return state.end(&error);
-            }
-            if state.writer.counting() < state.writer.quorum().acks {
-                // Nothing can go on without them, so they get all of it at once.
-                state.writer.bring(&Image(&batch.standing), usize::MAX);
-                state = wait_for(&self.arrived, state, LOOK).0;
-            }
-        }
+        let (mut state, done) = self.wait(state, batch);
+        state.is_short();
+        state.count(&batch.standing);
+        done
     }
 }
 
@@ -122,6 +162,24 @@ impl State {
     fn settle(&mut self) {
         for (keeper, reached) in std::mem::take(&mut self.arrivals) {
             self.writer.arrives(keeper, reached);
+        }
+        self.is_short();
+    }
+
+    /// True while too few count. For how long is noted.
+    fn is_short(&mut self) -> bool {
+        let is_short = self.writer.counting() < self.writer.quorum().acks;
+        self.short.note(is_short);
+        is_short
+    }
+
+    /// What became known of the keepers is counted in the memory that all share who may lead.
+    fn count(&mut self, standing: &Standing<'_>) {
+        for (keeper, news) in self.writer.news().enumerate() {
+            let tally = standing.tally(keeper);
+            news.answers.iter().for_each(|took| tally.answered(took.as_nanos() as u64));
+            tally.sent(news.sent);
+            tally.reconnected(news.reconnects);
         }
     }
 
@@ -143,11 +201,38 @@ impl Source for Image<'_> {
 impl Kept {
     /// The keepers of the log with this UUID. A thread connects to those that are lost, as long as this is used.
     pub fn start(log: [u8; 16], writer: Writer) -> io::Result<Arc<Self>> {
-        let state = Mutex::new(State { writer, arrivals: Vec::new(), over: None });
+        let state = Mutex::new(State { writer, arrivals: Vec::new(), over: None, short: Short::default() });
         let kept = Arc::new(Self { log, state, arrived: Condvar::new() });
         let weak = Arc::downgrade(&kept);
         std::thread::Builder::new().name("keepers".into()).spawn(move || Self::reach_missing(&weak))?;
         Ok(kept)
+    }
+
+    /// Waits until enough have confirmed the batch that was sent.
+    fn wait<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        batch: &Sending<'_>,
+    ) -> (MutexGuard<'a, State>, Result<(), Errno>) {
+        let begin = Instant::now();
+        loop {
+            let limit = if state.writer.counting() == 0 { Duration::ZERO } else { LOOK };
+            if state.writer.hear(limit) {
+                return (state, Ok(()));
+            }
+            state.settle();
+            state.writer.give_up_silent();
+            let too_long = || (begin.elapsed() > PROTECTED).then(|| state.writer.too_few());
+            if let Some(error) = state.writer.fenced().or_else(too_long) {
+                let ended = state.end(&error);
+                return (state, ended);
+            }
+            if state.is_short() {
+                // Nothing can go on without them, so they get all of it at once.
+                state.writer.bring(&Image(&batch.standing), usize::MAX);
+                state = wait_for(&self.arrived, state, LOOK).0;
+            }
+        }
     }
 
     /// Hears what keepers say while nobody commits. True if one of them is to be sent an image.
@@ -155,12 +240,15 @@ impl Kept {
         let mut state = lock(&self.state);
         state.settle();
         state.writer.hear(Duration::ZERO);
+        state.is_short();
         state.writer.is_joining()
     }
 
     /// Sends keepers that are to have an image some more of it, at most so many bytes each.
     pub fn bring(&self, standing: &Standing<'_>, most: usize) {
-        lock(&self.state).writer.bring(&Image(standing), most);
+        let mut state = lock(&self.state);
+        state.writer.bring(&Image(standing), most);
+        state.count(standing);
     }
 
     /// What each keeper is, and what is wrong with it.
@@ -173,33 +261,25 @@ impl Kept {
             .collect()
     }
 
-    /// What is known of the keepers.
-    pub fn status(&self) -> KeptStatus {
+    /// What is known of the keepers; what is counted of them is on the log's desk.
+    pub fn status(&self, desk: Desk<'_>) -> KeptStatus {
         let state = lock(&self.state);
         let (head, writer, links) = (state.writer.head(), &state.writer, state.writer.report());
-        let of = |(link, member): (LinkReport, &Member)| {
-            let mean = link.answers.total.as_secs_f64() * 1e6 / link.answers.count.max(1) as f64;
-            KeeperStatus {
-                address: member.address.clone(),
-                role: link.role.name().into(),
-                witness: member.witness,
-                affirms: link.state.is_some_and(|state| state.affirms()),
-                behind: head.last.saturating_sub(link.confirmed),
-                hardened: link.hardened,
-                answers: link.answers.count,
-                mean_us: mean,
-                longest_us: link.answers.longest.as_secs_f64() * 1e6,
-                trouble: link.trouble,
-            }
+        let survives = survives::text(writer.roster(), &links);
+        let members = writer.roster().members.iter().enumerate();
+        let of = |(link, (i, member)): (LinkReport, (usize, &Member))| {
+            keeper(link, member, head.last, desk.tally(i))
         };
         KeptStatus {
             log: uuid_text(self.log),
             acks: writer.quorum().acks,
             epoch: head.epoch.counter,
             last: head.last,
-            survives: survives::text(writer.roster(), &links),
+            survives,
             over: state.over.clone(),
-            keepers: links.into_iter().zip(&writer.roster().members).map(of).collect(),
+            short_s: state.short.total().as_secs_f64(),
+            short_times: state.short.times,
+            keepers: links.into_iter().zip(members).map(of).collect(),
         }
     }
 
@@ -219,5 +299,53 @@ impl Kept {
             drop(kept);
             std::thread::sleep(AGAIN);
         }
+    }
+}
+
+fn keeper(link: LinkReport, member: &Member, last: u64, tally: Tally<'_>) -> KeeperStatus {
+    let (trips, us) = (tally.round_trips(), |ns: u64| ns as f64 / 1e3);
+    KeeperStatus {
+        address: member.address.clone(),
+        role: link.role.name().into(),
+        witness: member.witness,
+        affirms: link.state.is_some_and(|state| state.affirms()),
+        behind: last.saturating_sub(link.confirmed),
+        behind_bytes: link.lacks,
+        hardened: link.hardened,
+        sent_bytes: tally.sent_bytes(),
+        reconnects: tally.reconnects(),
+        answers: trips.count,
+        mean_us: us(trips.sum_ns.checked_div(trips.count).unwrap_or(0)),
+        p50_us: us(trips.quantile_ns(0.5)),
+        p99_us: us(trips.quantile_ns(0.99)),
+        longest_us: us(trips.longest_ns),
+        sum_ns: trips.sum_ns,
+        buckets: trips.filled(),
+        trouble: link.trouble,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_short_of_keepers_is_counted_once_however_often_it_is_seen() {
+        let mut short = Short::default();
+        short.note(false);
+        assert_eq!((short.times, short.total()), (0, Duration::ZERO));
+        short.note(true);
+        let since = short.since;
+        short.note(true);
+        assert_eq!((short.times, short.since), (1, since), "it goes on");
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(short.total() >= Duration::from_millis(2), "also before it is over");
+        short.note(false);
+        let total = short.total();
+        assert!(total >= Duration::from_millis(2));
+        short.note(false);
+        assert_eq!((short.times, short.total()), (1, total), "it is over");
+        short.note(true);
+        assert_eq!(short.times, 2);
     }
 }

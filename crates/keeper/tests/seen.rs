@@ -1,0 +1,127 @@
+//! What a writer tells of its keepers: how long they took, what was sent, what each of them lacks.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::rc::Rc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use seawall_keeper::meta::{Member, Roster};
+use seawall_keeper::plan::Head;
+use seawall_keeper::wire::Wire;
+use seawall_keeper::writer::{Role, Writer};
+use seawall_media::LINE;
+use seawall_wire::keeper::{Epoch, Frame, Kind, Position, State, state};
+use zerocopy::FromZeros as _;
+
+const EPOCH: Epoch = Epoch { counter: 3, writer: 1 };
+const ZERO: Duration = Duration::ZERO;
+/// So long that a quarter of it is more than a busy machine takes for the rest of a test.
+const LONG: Duration = Duration::from_secs(1);
+
+/// A connection that takes everything, and answers what a test says.
+#[derive(Clone, Default)]
+struct Line(Rc<RefCell<VecDeque<u8>>>);
+
+impl Line {
+    fn confirms(&self, number: u64) {
+        self.0.borrow_mut().extend(Frame::new(Kind::Ack, 7, EPOCH).numbered(number, 0).seal());
+    }
+}
+
+impl Wire for Line {
+    fn send_all(&self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn read(&self, into: &mut [u8]) -> io::Result<usize> {
+        let (mut bytes, len) = (self.0.borrow_mut(), into.len());
+        if bytes.len() < len {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        into.iter_mut().zip(bytes.drain(..len)).for_each(|(to, from)| *to = from);
+        Ok(len)
+    }
+
+    fn as_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+/// Two keepers of which one must confirm, both up to date at batch 10.
+fn writer() -> (Writer<Line>, [Line; 2]) {
+    let member = |witness| Member { id: String::new(), address: String::new(), witness };
+    let roster = Roster { acks: 1, members: vec![member(false), member(false)] };
+    let base = Position { epoch: EPOCH, number: 10 };
+    let mut writer = Writer::new(7, Head { epoch: EPOCH, base, begun: 10, last: 10 }, roster);
+    let lines = [Line::default(), Line::default()];
+    lines.iter().enumerate().for_each(|(i, line)| meet(&mut writer, i, line, 10));
+    (writer, lines)
+}
+
+fn meet(writer: &mut Writer<Line>, keeper: usize, line: &Line, number: u64) {
+    let mut at = State::new_zeroed();
+    (at.position, at.flags) = (Position { epoch: EPOCH, number }, state::KEPT);
+    writer.meets(keeper, line.clone(), at);
+}
+
+#[test]
+fn answers_are_timed_only_if_somebody_listened_when_they_came() {
+    let (mut writer, [first, second]) = writer();
+    writer.send(11, 10, vec![0; 100]);
+    sleep(LONG);
+    assert!(!writer.hear(ZERO), "nobody answered");
+    first.confirms(11);
+    second.confirms(11);
+    assert!(writer.hear(ZERO));
+    writer.send(12, 11, vec![0; 100]);
+    // They come at once, and are read later: nobody knows how much.
+    first.confirms(12);
+    second.confirms(12);
+    assert!(writer.hear(ZERO));
+    for news in writer.news() {
+        let [took] = news.answers[..] else { panic!("{news:?}") };
+        assert!(took > LONG / 2, "{took:?}");
+        assert_eq!(news.sent, 2 * (LINE as u64 + 100));
+    }
+    assert!(writer.news().all(|news| news == Default::default()), "it is said once");
+}
+
+#[test]
+fn each_batch_of_a_keeper_that_lags_is_timed() {
+    let (mut writer, [first, second]) = writer();
+    for number in 11..=14 {
+        writer.send(number, number - 1, vec![0; 100]);
+        first.confirms(number);
+        assert!(writer.hear(ZERO));
+    }
+    assert_eq!(writer.report().iter().map(|link| link.lacks).collect::<Vec<_>>(), [0, 400]);
+    sleep(LONG);
+    writer.hear(ZERO);
+    second.confirms(13);
+    writer.hear(ZERO);
+    let news: Vec<_> = writer.news().collect();
+    assert_eq!(news[1].answers.len(), 3);
+    assert!(news[1].answers.iter().all(|took| *took > LONG / 2), "{news:?}");
+    assert_eq!(writer.report()[1].lacks, 100);
+}
+
+#[test]
+fn what_a_lost_keeper_lacks_grows_until_it_counts_again() {
+    let (mut writer, [first, second]) = writer();
+    second.0.borrow_mut().extend([0; LINE]);
+    writer.hear(ZERO);
+    assert_eq!(writer.report()[1].role, Role::Down);
+    writer.send(11, 10, vec![0; 70]);
+    first.confirms(11);
+    assert!(writer.hear(ZERO));
+    assert_eq!(writer.report()[1].lacks, 70);
+    let again = Line::default();
+    meet(&mut writer, 1, &again, 11);
+    let report = &writer.report()[1];
+    assert_eq!((report.role, report.lacks), (Role::Counts, 0));
+    let reconnects: Vec<_> = writer.news().map(|news| news.reconnects).collect();
+    assert_eq!(reconnects, [0, 1]);
+}
