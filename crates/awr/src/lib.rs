@@ -14,6 +14,7 @@ pub mod compare;
 pub mod database;
 pub mod delta;
 pub mod findings;
+mod keepers;
 mod machine;
 pub mod metrics;
 pub mod model;

@@ -8,6 +8,7 @@ use seawall_daemon::status::{ClassEventStatus, EventStatus, FileStatus, Status};
 use seawall_wire::message::Kind;
 
 use crate::block_cache;
+use crate::keepers;
 use crate::model::{Reading, Snapshot};
 
 /// What the daemon of a pool says.
@@ -34,6 +35,7 @@ pub fn capture(pool: &Path, snapshot: &mut Snapshot) -> Result<()> {
     let files = status.files.iter().filter(|f| f.writes + f.absorbed + f.real_syncs + f.untracked_writes > 0);
     snapshot.add("seawall file", true, files.map(|file| self::file(file, &status.epoch)).collect());
     block_cache::capture(&status, snapshot);
+    keepers::capture(&status, snapshot);
     Ok(())
 }
 
@@ -53,7 +55,7 @@ fn log(s: &Status) -> Reading {
         .gauge("clients", s.clients.len() as f64)
         .fact("medium", &s.medium)
         .fact("medium_name", &s.medium_name)
-        .fact("because", &s.because)
+        .fact("because", s.kept.as_ref().map_or(&s.because, |kept| &kept.survives))
         .fact("pool", s.pool.display().to_string())
 }
 
@@ -73,7 +75,7 @@ fn class_event(of: &ClassEventStatus, epoch: &str) -> Reading {
 }
 
 /// What the name of a bucket's counter begins with; its lower border follows.
-const BUCKET: &str = "bucket ";
+pub(crate) const BUCKET: &str = "bucket ";
 /// The same of a step of how full the log was.
 const FILL: &str = "fill ";
 

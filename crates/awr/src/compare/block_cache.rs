@@ -3,8 +3,8 @@
 use seawall_page::scale::{bytes, digits, time};
 use seawall_page::{Section, Table};
 
+use super::cells::{dash, difference};
 use super::comparison::Comparison;
-use super::document::{dash, difference};
 use crate::period::{BlockCache, Period};
 use crate::report::cache_means;
 

@@ -4,8 +4,9 @@ use seawall_page::chart::{Chart, Spread};
 use seawall_page::scale::{digits, time};
 use seawall_page::{Block, Document, Section, Table};
 
-use super::comparison::{Comparison, EventPair, percent_difference};
-use super::{block_cache, events};
+use super::cells::{dash, difference};
+use super::comparison::{Comparison, EventPair};
+use super::{block_cache, events, keepers};
 use crate::period::{Event, Period};
 use crate::report::{header_facts, short_version, words};
 
@@ -23,6 +24,7 @@ pub fn document(c: &Comparison) -> Document {
             top_events(c),
             differences(c),
             background(c),
+            keepers::section(c),
             block_cache::section(c),
             statements(c),
             machine(c),
@@ -30,15 +32,6 @@ pub fn document(c: &Comparison) -> Document {
             limits(c),
         ],
     }
-}
-
-/// What is absent shows a dash, never zero.
-pub(super) fn dash(value: Option<String>) -> String {
-    value.unwrap_or_else(|| "-".into())
-}
-
-pub(super) fn difference(values: [Option<f64>; 2]) -> String {
-    dash(percent_difference(values).map(|d| format!("{d:+.1}")))
 }
 
 fn medium(c: &Comparison) -> Option<String> {

@@ -5,10 +5,12 @@
 //! and statements, and verdicts. A verdict never says more than one run on each side can show.
 
 mod block_cache;
+mod cells;
 mod comparison;
 mod document;
 mod events;
 mod judge;
+mod keepers;
 mod verdict;
 
 pub use comparison::{Changed, Comparison, EventPair, Known, LoadPair, StatementPair, percent_difference};

@@ -8,6 +8,7 @@ mod block_cache;
 mod capture;
 mod commit;
 mod finding;
+mod keepers;
 mod load;
 mod machine;
 mod reads;
@@ -21,7 +22,7 @@ use crate::period::Period;
 type Rule = (&'static str, fn(&Period) -> Option<Finding>);
 
 /// All of them. Each has a fixture that raises it and one that does not.
-const RULES: [Rule; 18] = [
+const RULES: [Rule; 21] = [
     ("waits for the log", commit::waits_for_the_log),
     ("waits for reads", reads::waits_for_reads),
     ("locks", load::locks),
@@ -33,6 +34,9 @@ const RULES: [Rule; 18] = [
     ("full pages", commit::full_pages),
     ("log full", seawall::log_full),
     ("around the log", seawall::around_the_log),
+    ("one keeper is slow", keepers::one_is_slow),
+    ("round trip to the keepers", keepers::round_trip),
+    ("short of copies", keepers::short_of_copies),
     ("block cache too small", block_cache::too_small),
     ("block cache too large", block_cache::too_large),
     ("block cache not serving", block_cache::not_serving),

@@ -1,7 +1,7 @@
 //! Each rule has a period that raises it, and one just short of it that does not.
 
 use super::*;
-use crate::period::{BlockCache, CacheSize, Disk, Event, File, Seawall, Statement, Wait};
+use crate::period::{BlockCache, CacheSize, Disk, Event, File, Keeper, Keepers, Seawall, Statement, Wait};
 
 /// 100 s of DB time in 100 s, all of it where nobody can complain.
 fn quiet() -> Period {
@@ -93,6 +93,44 @@ fn not_served(files: f64, off: &str) -> Period {
     with(|p| p.block_cache = Some(BlockCache { at_end, off: off.into(), ..BlockCache::default() }))
 }
 
+/// Keepers whose round trips take so many microseconds, of which so many confirm; how long a sync and a batch took.
+fn kept(acks: f64, trips_us: &[u64], [sync_us, remote_us]: [f64; 2]) -> Period {
+    let wait =
+        |name: &str, us: f64| Wait { name: name.into(), count: 1000.0, time_s: us / 1e3, ..Wait::default() };
+    let keeper = |(i, us): (usize, &u64)| Keeper {
+        address: format!("10.0.0.{i}:7700"),
+        role: "counts".into(),
+        round_trips: Wait { buckets: vec![(us * 1000, 1000)], ..wait("round trip", *us as f64) },
+        ..Keeper::default()
+    };
+    let each: Vec<_> = trips_us.iter().enumerate().map(keeper).collect();
+    let waits = vec![wait("log file sync", sync_us), wait("log file remote write", remote_us)];
+    with(|p| {
+        p.events = vec![event("log file sync", "Commit", 40.0)];
+        p.seawall = Some(Seawall { waits, ..Seawall::default() });
+        p.keepers = Some(Keepers { acks, counting: each.len() as f64, each, ..Keepers::default() });
+    })
+}
+
+fn short(seconds: f64) -> Period {
+    let mut period = kept(2.0, &[200, 200], [500.0, 200.0]);
+    period.keepers.as_mut().expect("keepers").short_s = seconds;
+    period
+}
+
+#[test]
+fn a_slow_keeper_is_named_only_if_its_word_is_needed() {
+    let slow = |acks: f64, trips: &[u64]| keepers::one_is_slow(&kept(acks, trips, [500.0, 200.0]));
+    let found = slow(3.0, &[200, 2000, 210]).expect("raised");
+    assert!(found.title.ends_with("10.0.0.1:7700") && found.action.contains("one keeper more"), "{found:?}");
+    assert_eq!(found.share, Some(40.0));
+    assert!(slow(2.0, &[200, 2000, 210]).is_none(), "two others confirm");
+    assert!(slow(1.0, &[2000, 2000]).is_none(), "all of them are slow: that is the round trip");
+    let mut period = kept(2.0, &[200, 2000], [500.0, 200.0]);
+    period.keepers.as_mut().expect("keepers").each[1].affirms = true;
+    assert!(keepers::one_is_slow(&period).expect("raised").action.contains("noaffirm"));
+}
+
 #[test]
 fn a_larger_block_cache_is_proposed_for_what_it_spares_and_only_on_enough_reads() {
     let found = block_cache::too_small(&block_cache(2000.0, [30.0, 40.0, 70.0], 60.0)).expect("raised");
@@ -169,6 +207,17 @@ fn cases() -> Vec<(&'static str, Period, Period)> {
             block_cache(2000.0, [89.5, 90.0, 91.0], 1.0),
             block_cache(2000.0, [88.0, 90.0, 91.0], 1.0),
         ),
+        (
+            "one keeper is slow",
+            kept(2.0, &[200, 700], [500.0, 200.0]),
+            kept(2.0, &[200, 500], [500.0, 200.0]),
+        ),
+        (
+            "round trip to the keepers",
+            kept(2.0, &[200, 200], [300.0, 200.0]),
+            kept(2.0, &[200, 200], [500.0, 200.0]),
+        ),
+        ("short of copies", short(1.5), short(0.0)),
         ("block cache not serving", not_served(1.0, ""), not_served(0.0, "")),
         ("disk is busy", disk(97.0), disk(50.0)),
         ("memory is short", memory(9.0), memory(0.5)),

@@ -64,6 +64,21 @@ impl Exposition {
     }
 }
 
+/// Of a histogram whose buckets have these lower borders in ns: one upper border for each power of two, in seconds, and how
+/// many are below.
+pub fn borders(buckets: &[(u64, u64)]) -> Vec<(f64, u64)> {
+    let mut octaves: BTreeMap<u32, u64> = BTreeMap::new();
+    for (floor, n) in buckets {
+        *octaves.entry(floor.max(&1).ilog2() + 1).or_default() += n;
+    }
+    let mut sum = 0;
+    let border = |(power, n): (u32, u64)| {
+        sum += n;
+        (2f64.powi(power as i32) / 1e9, sum)
+    };
+    octaves.into_iter().map(border).collect()
+}
+
 fn braces(labels: &[(&str, &str)], border: Option<&str>) -> String {
     let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     let all = labels.iter().copied().chain(border.map(|border| ("le", border)));

@@ -5,14 +5,14 @@
 
 mod block_cache;
 mod exposition;
+mod keepers;
 mod server;
 mod totals;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use exposition::{Exposition, Kind};
+use exposition::{Exposition, Kind, borders};
 use seawall_daemon::journal::JournalStatus;
 use seawall_daemon::spill::SpillStatus;
 use seawall_daemon::status::{EventStatus, Status};
@@ -127,6 +127,7 @@ impl Exporter {
         s.journal.iter().for_each(|journal| device(out, journal));
         s.spill.iter().for_each(|area| spill(out, area));
         s.events.iter().for_each(|event| wait(out, event));
+        keepers::export(out, s);
         block_cache::export(out, s, &mut self.cached);
         self.add_files(s);
         self.files.export(out, &FILE_COUNTERS, ("preset", "directory"));
@@ -197,22 +198,12 @@ fn spill(out: &mut Exposition, area: &SpillStatus) {
 
 /// A histogram with a border at every power of two.
 fn wait(out: &mut Exposition, event: &EventStatus) {
-    let mut buckets: BTreeMap<u32, u64> = BTreeMap::new();
-    for (floor, n) in &event.buckets {
-        *buckets.entry(floor.max(&1).ilog2() + 1).or_default() += n;
-    }
-    let mut sum = 0;
-    let borders = buckets.into_iter().map(|(power, n)| {
-        sum += n;
-        (2f64.powi(power as i32) / 1e9, sum)
-    });
-    let borders: Vec<_> = borders.collect();
     let help = "Waits, by Seawall's wait events.";
     out.histogram(
         "seawall_wait_seconds",
         help,
         ("event", &event.name),
-        &borders,
+        &borders(&event.buckets),
         event.sum_ns as f64 / 1e9,
         event.count,
     );

@@ -57,6 +57,43 @@ fn the_block_cache_is_exported_and_its_files_take_nothing_away() {
     assert!(!exposed(&mut Exporter::new(None, None), &[]).contains("seawall_cache"), "none is wanted");
 }
 
+fn kept() -> Status {
+    let keeper = |address: &str, role: &str| {
+        serde_json::json!({ "address": address, "role": role, "witness": false, "affirms": false, "behind": 3, "behind_bytes": 900,
+            "hardened": 0, "sent_bytes": 4096, "reconnects": 2, "answers": 7, "mean_us": 1.0, "p50_us": 1.0, "p99_us": 1.0,
+            "longest_us": 1.0, "sum_ns": 9000, "buckets": [[1024, 4], [1280, 2], [4096, 1]], "trouble": "" })
+    };
+    let kept = serde_json::json!({ "log": "l", "acks": 2, "counting": 1, "epoch": 4, "last": 9, "survives": "the loss of \"this\" host",
+        "over": null, "short_s": 1.5, "short_times": 1, "keepers": [keeper("a:1", "counts"), keeper("b:1", "down")] });
+    Status { kept: Some(serde_json::from_value(kept).expect("keepers")), ..status(&[]) }
+}
+
+#[test]
+fn keepers_are_exported_each_by_its_address() {
+    let mut out = Exposition::default();
+    Exporter::new(None, None).log(&mut out, &kept());
+    let text = out.text();
+    for line in [
+        "seawall_keepers_info{survives=\"the loss of \\\"this\\\" host\"} 1\n",
+        "seawall_keepers_needed 2\n",
+        "seawall_keepers_counting 1\n",
+        "seawall_keepers_failed 0\n",
+        "seawall_keepers_short_seconds_total 1.5\n",
+        "seawall_keepers_short_total 1\n",
+        "seawall_keeper_counts{keeper=\"a:1\"} 1\n",
+        "seawall_keeper_counts{keeper=\"b:1\"} 0\n",
+        "seawall_keeper_behind_batches{keeper=\"b:1\"} 3\n",
+        "seawall_keeper_behind_bytes{keeper=\"b:1\"} 900\n",
+        "seawall_keeper_sent_bytes_total{keeper=\"a:1\"} 4096\n",
+        "seawall_keeper_reconnects_total{keeper=\"a:1\"} 2\n",
+        "seawall_keeper_round_trip_seconds_bucket{keeper=\"a:1\",le=\"0.000002048\"} 6\n",
+        "seawall_keeper_round_trip_seconds_count{keeper=\"b:1\"} 7\n",
+    ] {
+        assert!(text.contains(line), "no {line:?} in\n{text}");
+    }
+    assert!(!exposed(&mut Exporter::new(None, None), &[]).contains("seawall_keeper"), "there are none");
+}
+
 #[test]
 fn a_copy_that_is_lost_and_its_rebuild_are_exported() {
     for (state, is_shown) in [("preparing", true), ("copying", true), ("done", false), ("failed", false)] {
@@ -110,6 +147,7 @@ fn the_dashboard_asks_for_nothing_that_is_not_exported() {
     let text = exposed(&mut Exporter::new(None, None), &[("1.1", 1)]);
     let mut out = Exposition::default();
     Exporter::new(None, None).log(&mut out, &cached("a", &[("1.1", 640)]));
+    Exporter::new(None, None).log(&mut out, &kept());
     let text = text + &out.text();
     let panels = value["panels"].as_array().expect("panels");
     let asked = panels
@@ -149,7 +187,8 @@ fn metrics_are_named_as_prometheus_wants_them() {
     let mut out = Exposition::default();
     let exporter = &mut Exporter::new(None, None);
     let of_files = status(&[("1.1", 1), ("2.1", 2)]);
-    exporter.log(&mut out, &Status { cache: cached("z", &[("1.1", 1)]).cache, ..of_files });
+    let (cache, kept) = (cached("z", &[("1.1", 1)]).cache, kept().kept);
+    exporter.log(&mut out, &Status { cache, kept, ..of_files });
     let mut snapshot = Snapshot::default();
     let reading = crate::model::Reading::new("mariadb status", "", "e").counter("Com_admin-x", 1.0);
     snapshot.add("mariadb status", true, vec![reading]);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::block_cache::BlockCache;
+use super::keepers::Keepers;
 use super::machine::Machine;
 use super::timeline::Timeline;
 use crate::model::Target;
@@ -49,6 +50,8 @@ pub struct Period {
     pub seawall: Option<Seawall>,
     /// Its block cache, if one was wanted.
     pub block_cache: Option<BlockCache>,
+    /// The keepers of its log, if other hosts keep it.
+    pub keepers: Option<Keepers>,
     /// Statements, longest first.
     pub statements: Vec<Statement>,
     /// Tables by what was read from outside the cache, by what was changed, and by scans of the whole.

@@ -9,6 +9,7 @@ mod charts;
 mod database;
 mod header;
 mod instance;
+mod keepers;
 mod machine;
 mod seawall;
 pub(crate) mod words;
@@ -37,6 +38,7 @@ pub fn document(period: &Period) -> Document {
         instance::wait_classes(period),
         database::background(period),
         seawall::part(period),
+        keepers::part(period),
         block_cache::part(period),
         database::statements(period),
         instance::io(period),

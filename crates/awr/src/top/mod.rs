@@ -4,13 +4,16 @@
 //! one frame of text that fits its terminal. The medium's label stands in every frame.
 
 mod block_cache;
+mod grown;
 mod history;
+mod keepers;
 mod screen;
 
+use grown::Grown;
 pub use history::History;
 use history::sparkline;
 pub use screen::{Paint, Screen};
-use seawall_daemon::status::{EventStatus, FileStatus, RootStatus, Status};
+use seawall_daemon::status::{FileStatus, RootStatus, Status};
 use seawall_page::scale::{bytes, digits, time};
 
 /// From this width on the longest wait has a column.
@@ -44,6 +47,7 @@ pub fn frame(before: &Look, now: &Look, seconds: f64, history: &mut History, scr
     out.line(paint, &format!("{log}{pool}"));
     out.line(Paint::Plain, &flows(&before.status, s, seconds));
     block_cache::line(&mut out, &before.status, s, seconds);
+    keepers::lines(&mut out, &before.status, s, seconds);
     let synced = |s: &Status| s.files.iter().map(|f| f.absorbed + f.real_syncs).sum::<u64>() as f64;
     let syncs = (synced(s) - synced(&before.status)).max(0.0) / seconds;
     let commits = now.transactions.zip(before.transactions).map(|(b, a)| (b - a).max(0.0) / seconds);
@@ -106,7 +110,8 @@ fn waits(out: &mut screen::Page, before: &Status, now: &Status, seconds: f64, hi
         let earlier = before.events.iter().find(|e| e.name == event.name);
         let count = event.count.saturating_sub(earlier.map_or(0, |e| e.count));
         let rates = history.add(&event.name, count as f64 / seconds);
-        let grown = Grown::of(earlier, event);
+        let grown =
+            Grown::of(earlier.map(|e| (e.buckets.as_slice(), e.sum_ns)), (&event.buckets, event.sum_ns));
         let show = |ns: Option<u64>| ns.map_or_else(|| "-".into(), |ns| time(ns as f64));
         let times =
             [grown.mean_ns(), grown.quantile_ns(0.5), grown.quantile_ns(0.99), grown.quantile_ns(0.999)];
@@ -120,42 +125,6 @@ fn waits(out: &mut screen::Page, before: &Status, now: &Status, seconds: f64, hi
             &sparkline(rates, room),
         );
         out.line(if count > 0 { Paint::Plain } else { Paint::Dim }, &text);
-    }
-}
-
-/// An event's histogram since the last look.
-struct Grown {
-    buckets: Vec<(u64, u64)>,
-    sum_ns: u64,
-}
-
-impl Grown {
-    fn of(before: Option<&EventStatus>, now: &EventStatus) -> Self {
-        let earlier = |floor: u64| {
-            let found = before.and_then(|e| e.buckets.iter().find(|(f, _)| *f == floor));
-            found.map_or(0, |(_, n)| *n)
-        };
-        let grown = now.buckets.iter().map(|(floor, n)| (*floor, n.saturating_sub(earlier(*floor))));
-        let sum_ns = now.sum_ns.saturating_sub(before.map_or(0, |e| e.sum_ns));
-        Self { buckets: grown.filter(|(_, n)| *n > 0).collect(), sum_ns }
-    }
-
-    fn total(&self) -> u64 {
-        self.buckets.iter().map(|(_, n)| n).sum()
-    }
-
-    fn mean_ns(&self) -> Option<u64> {
-        self.sum_ns.checked_div(self.total())
-    }
-
-    fn quantile_ns(&self, q: f64) -> Option<u64> {
-        let wanted = (q * self.total() as f64) as u64;
-        let mut seen = 0;
-        let holds = |(_, n): &&(u64, u64)| {
-            seen += n;
-            seen > wanted
-        };
-        self.buckets.iter().find(holds).or(self.buckets.last()).map(|(floor, _)| *floor)
     }
 }
 

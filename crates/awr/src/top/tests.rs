@@ -119,3 +119,35 @@ fn colour_changes_no_letter() {
     }
     assert_eq!(plain, coloured);
 }
+
+#[test]
+fn keepers_have_a_line_each_and_too_few_of_them_stand_out() {
+    let kept = |mut look: Look, answers: u64, counting: usize| {
+        let keeper = |address: &str, role: &str| {
+            serde_json::json!({ "address": address, "role": role, "witness": false, "affirms": false, "behind": 0, "hardened": 0,
+                "sent_bytes": answers * 8192, "reconnects": 0, "answers": answers, "mean_us": 1.0, "longest_us": 1.0,
+                "sum_ns": answers * 2000, "buckets": [[512, 90], [2048, answers]], "trouble": "" })
+        };
+        let kept = serde_json::json!({ "log": "l", "acks": 2, "counting": counting, "epoch": 4, "last": 9, "survives": "s",
+            "over": null, "short_s": 1.5, "short_times": 1, "keepers": [keeper("10.0.0.1:7700", "counts")] });
+        look.status.kept = Some(serde_json::from_value(kept).expect("keepers"));
+        look
+    };
+    let screen = Screen { width: 100, height: 40, colour: true };
+    let shown = |counting| {
+        let (before, now) = (kept(look(1, 1, 1.0), 100, 2), kept(look(2, 2, 2.0), 300, counting));
+        frame(&before, &now, 2.0, &mut History::default(), screen)
+    };
+    let text = shown(1);
+    let row = text.lines().find(|line| line.starts_with("10.0.0.1:7700")).expect("a row");
+    // 200 new answers in 2 s, all of them in one bucket.
+    let words: Vec<_> = row.split_whitespace().collect();
+    assert_eq!(words[1..6], ["100", "2.05", "µs", "2.05", "µs"], "{row}");
+    assert!(
+        text.contains("\u{1b}[1;31mkeepers 1 of 1 count, 2 confirm a commit   too few 1 times"),
+        "{text}"
+    );
+    assert!(
+        !frame(&look(1, 1, 1.0), &look(2, 2, 2.0), 2.0, &mut History::default(), screen).contains("keeper")
+    );
+}

@@ -75,6 +75,9 @@ pub struct KeptStatus {
     pub log: String,
     /// How many confirm a commit before it is acknowledged.
     pub acks: usize,
+    /// How many count now.
+    #[serde(default)]
+    pub counting: usize,
     /// The writer's turn.
     pub epoch: u64,
     /// The newest batch that counts.
@@ -265,7 +268,7 @@ impl Kept {
     pub fn status(&self, desk: Desk<'_>) -> KeptStatus {
         let state = lock(&self.state);
         let (head, writer, links) = (state.writer.head(), &state.writer, state.writer.report());
-        let survives = survives::text(writer.roster(), &links);
+        let survives = survives::promise(writer.roster(), &links);
         let members = writer.roster().members.iter().enumerate();
         let of = |(link, (i, member)): (LinkReport, (usize, &Member))| {
             keeper(link, member, head.last, desk.tally(i))
@@ -273,6 +276,7 @@ impl Kept {
         KeptStatus {
             log: uuid_text(self.log),
             acks: writer.quorum().acks,
+            counting: writer.counting(),
             epoch: head.epoch.counter,
             last: head.last,
             survives,

@@ -3,8 +3,15 @@
 use seawall_keeper::meta::Roster;
 use seawall_keeper::writer::{LinkReport, Role};
 
-/// In words. Keepers that were never reached are taken for such that keep their copy in memory.
+/// In words, and how many are reached now.
 pub(crate) fn text(roster: &Roster, links: &[LinkReport]) -> String {
+    let counting = links.iter().filter(|link| link.role == Role::Counts).count();
+    let reached = if links.is_empty() { String::new() } else { format!("; {counting} are reached now") };
+    promise(roster, links) + &reached
+}
+
+/// In words. Keepers that were never reached are taken for such that keep their copy in memory.
+pub(crate) fn promise(roster: &Roster, links: &[LinkReport]) -> String {
     let quorum = roster.quorum();
     let witnesses = roster.members.iter().filter(|member| member.witness).count();
     let affirming =
@@ -21,9 +28,7 @@ pub(crate) fn text(roster: &Roster, links: &[LinkReport]) -> String {
         0 => "a power cut of all of them at once is not survived",
         _ => "a power cut of all of them at once is survived, since each commit is on the disk of a keeper",
     };
-    let counting = links.iter().filter(|link| link.role == Role::Counts).count();
     let witness = if witnesses == 0 { String::new() } else { format!(" ({witnesses} without data)") };
     let (acks, keepers) = (quorum.acks, quorum.keepers);
-    let reached = if links.is_empty() { String::new() } else { format!("; {counting} are reached now") };
-    format!("{acks} of {keepers} keepers{witness} confirm each commit: survives {hosts}; {power}{reached}")
+    format!("{acks} of {keepers} keepers{witness} confirm each commit: survives {hosts}; {power}")
 }

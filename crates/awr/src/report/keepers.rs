@@ -1,0 +1,77 @@
+//! The keepers' section: what the log survives, and how long each of them took.
+
+use seawall_page::scale::{bytes, digits, time};
+use seawall_page::{Block, Note, Section, Table, Weight};
+
+use crate::period::{Keeper, Keepers, Period};
+
+/// Who kept the log, and what commits waited for.
+pub fn part(period: &Period) -> Section {
+    let mut section = Section::new("Seawall: Keepers");
+    let Some(keepers) = &period.keepers else { return section };
+    if !keepers.over.is_empty() {
+        let (title, lines) = ("No commit is acknowledged any more".into(), vec![keepers.over.clone()]);
+        section.blocks.push(Block::Note(Note { weight: Weight::Bad, title, lines }));
+    }
+    section.words(
+        "A batch goes to all keepers at once, and is acknowledged when enough of them have confirmed it. Round trips are from \
+         the sending of a batch to its confirmation, of each keeper, with its own work in between; answers that came while \
+         nobody listened, since enough others had answered, are not among them.",
+    );
+    section.blocks.push(Block::Facts(facts(keepers)));
+    let head = [
+        "<Keeper",
+        "<At the end",
+        "Round trips",
+        "Mean",
+        "p50",
+        "p99",
+        "Longest bucket",
+        "Sent",
+        "Per second",
+        "Behind at the end",
+        "Connected again",
+    ];
+    let mut table = Table::new("", &head);
+    keepers.each.iter().for_each(|keeper| table.row(row(period, keeper)));
+    section.table(table);
+    section
+}
+
+fn facts(k: &Keepers) -> Vec<(String, String)> {
+    let short = match k.short_times {
+        times if times > 0.0 || k.short_s > 0.0 => {
+            format!("{} times, {} s in all", digits(times), digits(k.short_s))
+        }
+        _ => "never".into(),
+    };
+    vec![
+        ("Survives".into(), k.survives.clone()),
+        ("Counted at the end".into(), format!("{} of {}, {} needed", k.counting, k.each.len(), k.acks)),
+        ("Too few keepers".into(), short),
+    ]
+}
+
+fn row(period: &Period, k: &Keeper) -> [String; 11] {
+    let (trips, dash) = (&k.round_trips, || "–".to_owned());
+    let quantile = |q: f64| trips.quantile_ns(q).map_or_else(dash, |ns| time(ns as f64));
+    let kind = if k.is_witness { ", a witness" } else { "" };
+    let trouble = if k.trouble.is_empty() { String::new() } else { format!(": {}", k.trouble) };
+    let behind = match k.behind {
+        n if n > 0.0 => format!("{} batches, {}", digits(n), bytes(k.behind_bytes)),
+        _ => "no".into(),
+    };
+    [
+        format!("{}{kind}", k.address),
+        format!("{}{trouble}", k.role),
+        digits(trips.count),
+        if trips.count > 0.0 { time(trips.mean_ns()) } else { dash() },
+        quantile(0.5),
+        quantile(0.99),
+        trips.buckets.last().map_or_else(dash, |(floor, _)| time(*floor as f64)),
+        bytes(k.sent),
+        format!("{}/s", bytes(period.per_second(k.sent))),
+        behind,
+        digits(k.reconnects),
+    ]
+}
