@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::keeper::parse_uuid;
 use crate::meta::{Roster, sync_directory};
+use crate::transport::Transport;
 
 /// What such a file begins with.
 const FRONT: &[u8] = b"{\n  \"replicated_log\": 1,";
@@ -22,12 +23,15 @@ pub struct Descriptor {
     pub image: u64,
     /// Who keeps it.
     pub roster: Roster,
+    /// How they are reached from this host.
+    #[serde(default, skip_serializing_if = "Transport::is_default")]
+    pub transport: Transport,
 }
 
 impl Descriptor {
     /// Of a new log.
-    pub fn new(log: String, image: u64, roster: Roster) -> Self {
-        Self { replicated_log: 1, log, image, roster }
+    pub fn new(log: String, image: u64, roster: Roster, transport: Transport) -> Self {
+        Self { replicated_log: 1, log, image, roster, transport }
     }
 
     /// True if this is such a file.
@@ -78,7 +82,8 @@ mod tests {
         let (path, other) = (directory.path().join("log"), directory.path().join("other"));
         let member = |id: &str| crate::meta::Member { id: id.into(), address: "a:1".into(), witness: false };
         let roster = Roster { acks: 1, members: vec![member("x"), member("y")] };
-        let made = Descriptor::new(format!("{:032x}", 77), 1 << 20, roster);
+        let transport = Transport::Tls("/certificates".into());
+        let made = Descriptor::new(format!("{:032x}", 77), 1 << 20, roster, transport);
         made.create(&path).expect("made");
         assert!(made.create(&path).is_err(), "it exists");
         fs::write(&other, "{}").expect("written");

@@ -16,6 +16,9 @@ use thiserror::Error;
 use crate::log::{Harden, Identity, Log, Refused, meta_of};
 use crate::meta::{Meta, Roster, replace};
 
+/// The most logs: a witness' take no room that a quota could limit.
+const LOGS_MAX: usize = 1024;
+
 /// What a keeper does for its logs.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -88,6 +91,9 @@ pub struct Report {
 pub struct LogReport {
     /// Its UUID.
     pub log: String,
+    /// Whose it is, by the certificate that made it; empty: anybody's, in clear text.
+    #[serde(default)]
+    pub owner: String,
     /// Bytes of the image.
     pub image: u64,
     /// The writer that has the promise: its turn, and its number.
@@ -190,7 +196,12 @@ impl Keeper {
     ) -> Result<Arc<Mutex<Log>>, Refused> {
         let held = lock(log);
         if held.meta().owner != owner {
-            let why = format!("log {} was made with another certificate", held.meta().log);
+            let why = format!(
+                "log {} is {}, and whoever asks is {}",
+                held.meta().log,
+                whose(&held.meta().owner),
+                whose(owner)
+            );
             return Err(Refused::new(Refusal::Forbidden, why));
         }
         if greeting.make != 0 && greeting.image != held.meta().image {
@@ -211,6 +222,9 @@ impl Keeper {
         owner: &str,
         logs: &BTreeMap<[u8; 16], Arc<Mutex<Log>>>,
     ) -> Result<Log, Refused> {
+        if logs.len() >= LOGS_MAX {
+            return Err(Refused::new(Refusal::Quota, format!("this keeper has {LOGS_MAX} logs already")));
+        }
         let (used, wanted) = (self.used(logs), greeting.image.saturating_mul(2));
         let is_sane =
             greeting.image > 0 && greeting.image.is_multiple_of(4096) && usize::try_from(wanted).is_ok();
@@ -320,6 +334,7 @@ fn report_of(log: &Log) -> LogReport {
     let (promised, at) = (copy.promised(), copy.position());
     LogReport {
         log: meta.log.clone(),
+        owner: meta.owner.clone(),
         image: meta.image,
         promised: (promised.counter, promised.writer),
         position: (at.epoch.counter, at.epoch.writer, at.number),
@@ -329,6 +344,11 @@ fn report_of(log: &Log) -> LogReport {
         trouble: log.trouble().map(str::to_owned),
         roster: meta.roster.clone(),
     }
+}
+
+/// In words, by whose certificate something was said.
+fn whose(owner: &str) -> String {
+    if owner.is_empty() { "nobody's, in clear text".into() } else { format!("owner {owner}'s") }
 }
 
 /// The keeper's number: drawn once, and kept in its directory.

@@ -5,6 +5,8 @@
 pub mod answer;
 pub mod copy;
 pub mod descriptor;
+mod door;
+pub mod guests;
 pub mod keeper;
 pub mod log;
 pub mod meta;
@@ -13,6 +15,9 @@ pub mod plan;
 pub mod quorum;
 pub mod server;
 pub mod spool;
+pub mod stream;
+pub mod tls;
+pub mod transport;
 pub mod turn;
 pub mod wire;
 pub mod writer;

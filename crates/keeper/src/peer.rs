@@ -1,7 +1,6 @@
 //! A keeper, as a writer or a takeover sees it: one connection, one request after the other.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
 use seawall_media::LINE;
@@ -11,6 +10,8 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::keeper::{Report, low_half};
 use crate::meta::Roster;
+use crate::stream::Stream;
+use crate::transport::Transport;
 use crate::wire::sealed;
 
 /// What a keeper did not do.
@@ -52,7 +53,7 @@ impl PeerError {
 /// A connection.
 pub struct Peer {
     address: String,
-    stream: TcpStream,
+    stream: Stream,
     log: u64,
     epoch: Epoch,
 }
@@ -62,22 +63,10 @@ impl Peer {
     ///
     /// # Errors
     /// [`PeerError::Lost`].
-    pub fn connect(address: &str, patience: Duration) -> Result<Self, PeerError> {
+    pub fn connect(address: &str, transport: &Transport, patience: Duration) -> Result<Self, PeerError> {
         let lost = |error| PeerError::Lost { address: address.to_owned(), error };
-        let places = address.to_socket_addrs().map_err(lost)?;
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        for place in places {
-            match TcpStream::connect_timeout(&place, patience) {
-                Ok(stream) => {
-                    stream.set_nodelay(true).map_err(lost)?;
-                    stream.set_read_timeout(Some(patience)).map_err(lost)?;
-                    stream.set_write_timeout(Some(patience)).map_err(lost)?;
-                    return Ok(Self { address: address.to_owned(), stream, log: 0, epoch: Epoch::default() });
-                }
-                Err(error) => last = error,
-            }
-        }
-        Err(lost(last))
+        let stream = transport.connect(address, patience).map_err(lost)?;
+        Ok(Self { address: address.to_owned(), stream, log: 0, epoch: Epoch::default() })
     }
 
     /// Where it is.
@@ -170,10 +159,15 @@ impl Peer {
     /// [`PeerError`].
     pub fn fetch(&mut self, mut take: impl FnMut(u64, &[u8])) -> Result<(), PeerError> {
         self.ask(Kind::Fetch, (0, 0), &[])?;
+        let mut next = 0;
         loop {
             let (frame, body) = self.hear()?;
             match frame.kind() {
-                Some(Kind::Piece) => take(frame.number, &body),
+                // In order, each with something in it: it comes to an end.
+                Some(Kind::Piece) if frame.number >= next && !body.is_empty() => {
+                    next = frame.number.saturating_add(body.len() as u64);
+                    take(frame.number, &body);
+                }
                 Some(Kind::Complete) => return Ok(()),
                 _ => return Err(self.nonsense()),
             }
@@ -200,13 +194,13 @@ impl Peer {
     }
 
     /// The connection, for whoever sends batches by itself.
-    pub fn into_stream(self) -> TcpStream {
+    pub fn into_stream(self) -> Stream {
         self.stream
     }
 
     fn ask(&mut self, kind: Kind, (number, previous): (u64, u64), body: &[u8]) -> Result<(), PeerError> {
         let frame = Frame::new(kind, self.log, self.epoch).numbered(number, previous);
-        self.stream.write_all(&sealed(&frame, body)).map_err(|e| self.lost(e))
+        (&self.stream).write_all(&sealed(&frame, body)).map_err(|e| self.lost(e))
     }
 
     fn state(&mut self, kind: Kind) -> Result<(State, Roster), PeerError> {
@@ -223,10 +217,10 @@ impl Peer {
 
     fn hear(&mut self) -> Result<(Frame, Vec<u8>), PeerError> {
         let mut line = [0; LINE];
-        self.stream.read_exact(&mut line).map_err(|e| self.lost(e))?;
+        (&self.stream).read_exact(&mut line).map_err(|e| self.lost(e))?;
         let frame = Frame::parse(&line).ok_or_else(|| self.nonsense())?;
         let mut body = vec![0; frame.len as usize];
-        self.stream.read_exact(&mut body).map_err(|e| self.lost(e))?;
+        (&self.stream).read_exact(&mut body).map_err(|e| self.lost(e))?;
         if frame.kind() == Some(Kind::Refused) {
             let (address, refusal) = (self.address.clone(), Refusal::from_word(frame.code));
             return Err(PeerError::Refused {

@@ -2,27 +2,37 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use rustix::net::sockopt;
 use seawall_media::LINE;
 use seawall_media::locks::lock;
-use seawall_wire::keeper::{Frame, Greeting, Kind, Refusal, State};
+use seawall_wire::keeper::{Frame, Greeting, KEEPERS_MAX, Kind, Refusal, State};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::answer::{self, Answer};
 use crate::copy::Turn;
+use crate::door::{Door, Trouble, part};
+use crate::guests::{Guests, Limits};
 use crate::keeper::Keeper;
 use crate::log::{Log, Refused};
 use crate::meta::Roster;
+use crate::stream::Stream;
+use crate::tls::files::Who;
 use crate::wire::sealed;
 
-/// The most connections at a time.
-const CONNECTIONS_MAX: usize = 256;
-/// Somebody who connects and says nothing is waited for as long.
-const GREETING: Duration = Duration::from_secs(10);
+/// Somebody who takes nothing of an answer for as long is gone.
+const TAKING: Duration = Duration::from_secs(30);
+/// A host that vanished is noticed after about a minute.
+const SILENT: (Duration, Duration, u32) = (Duration::from_secs(30), Duration::from_secs(10), 3);
+/// The most bytes behind a frame of somebody who has not said which log it is about.
+const STRANGERS_BODY: u32 = 1 << 10;
+/// The longest name of a keeper, with its port.
+const NAME_MAX: usize = 300;
 /// Bytes of a piece of an image.
 const PIECE: usize = 256 << 10;
 /// Time between two looks for what is not durable.
@@ -33,7 +43,8 @@ pub struct Server {
     keeper: Arc<Keeper>,
     listener: TcpListener,
     stop: Arc<AtomicBool>,
-    connections: Arc<Mutex<Vec<TcpStream>>>,
+    limits: Limits,
+    tls: Option<PathBuf>,
 }
 
 /// Ends a server from another thread.
@@ -53,13 +64,25 @@ impl Stop {
 }
 
 impl Server {
-    /// Listens.
+    /// Listens. What is spoken is clear text.
     ///
     /// # Errors
     /// The address is in use, or is none of this host.
     pub fn bind(keeper: Arc<Keeper>, address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
-        Ok(Self { keeper, listener, stop: Arc::default(), connections: Arc::default() })
+        Ok(Self { keeper, listener, stop: Arc::default(), limits: Limits::default(), tls: None })
+    }
+
+    /// The same by TLS alone, with the [files](crate::tls::files) of a directory.
+    pub fn with_tls(mut self, directory: PathBuf) -> Self {
+        self.tls = Some(directory);
+        self
+    }
+
+    /// The same with other limits.
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
     }
 
     /// Where it listens.
@@ -83,10 +106,14 @@ impl Server {
     /// # Errors
     /// What keeps it from serving; a disk at its end.
     pub fn run(self) -> Result<(), Refused> {
+        let guests = Arc::new(Guests::new(self.limits));
+        let door = Arc::new(Door::new(self.tls, self.limits.greeting));
         let tidier = {
-            let (keeper, stop) = (Arc::clone(&self.keeper), Arc::clone(&self.stop));
+            let (keeper, stop, guests) =
+                (Arc::clone(&self.keeper), Arc::clone(&self.stop), Arc::clone(&guests));
             thread::spawn(move || {
                 while !stop.load(SeqCst) {
+                    guests.cut_late();
                     if !keeper.tidy() {
                         thread::sleep(TIDY);
                     }
@@ -95,29 +122,23 @@ impl Server {
         };
         let mut threads = Vec::new();
         while !self.stop.load(SeqCst) {
-            let Ok((stream, _)) = self.listener.accept() else {
+            let Ok((socket, from)) = self.listener.accept() else {
                 // Out of descriptors: some come back when somebody leaves.
                 thread::sleep(TIDY);
                 continue;
             };
             threads.retain(|thread: &thread::JoinHandle<()>| !thread.is_finished());
-            if self.stop.load(SeqCst) || threads.len() >= CONNECTIONS_MAX {
+            if self.stop.load(SeqCst) {
                 continue;
             }
-            let Ok(again) = stream.try_clone() else { continue };
-            lock(&self.connections).push(again);
-            let (keeper, connections) = (Arc::clone(&self.keeper), Arc::clone(&self.connections));
+            let Ok(Some(guest)) = guests.admit(&socket, from.ip()) else { continue };
+            let (keeper, guests, door) = (Arc::clone(&self.keeper), Arc::clone(&guests), Arc::clone(&door));
             threads.push(thread::spawn(move || {
-                let peer = stream.peer_addr();
-                // What went wrong was said to whoever is there, or there is nobody to say it to.
-                let _ = Connection { keeper: &keeper, stream: &stream, log: None, turn: None }.serve();
-                let _ = stream.shutdown(Shutdown::Both);
-                lock(&connections).retain(|other| other.peer_addr().ok() != peer.as_ref().ok().copied());
+                receive(&keeper, &guests, &door, (guest, socket, from));
+                guests.leaves(guest);
             }));
         }
-        for connection in lock(&self.connections).iter() {
-            let _ = connection.shutdown(Shutdown::Both);
-        }
+        guests.cut_all();
         threads.into_iter().chain([tidier]).for_each(|thread| {
             let _ = thread.join();
         });
@@ -125,30 +146,87 @@ impl Server {
     }
 }
 
+/// Serves one connection to its end.
+fn receive(
+    keeper: &Keeper,
+    guests: &Guests,
+    door: &Door,
+    (guest, socket, from): (u64, TcpStream, SocketAddr),
+) {
+    let prepared = prepare(&socket);
+    let (stream, who) = match prepared.map_err(Trouble::from).and_then(|()| door.open(socket)) {
+        Ok(opened) => opened,
+        Err(trouble) => return door.say(from, &trouble),
+    };
+    // Who is late is cut off.
+    let ready = stream.socket().set_read_timeout(None);
+    let mut connection = Connection { keeper, guests, guest, stream: &stream, who, log: None, turn: None };
+    // Else it hung up, or was cut off.
+    if let Ok(Some(refused)) = ready.and_then(|()| connection.serve()) {
+        if refused.refusal == Refusal::Forbidden {
+            door.say(from, &Trouble::from(io::Error::other(refused.why)));
+        }
+        part(stream.socket());
+    }
+    let _ = stream.socket().shutdown(Shutdown::Both);
+}
+
+fn prepare(socket: &TcpStream) -> io::Result<()> {
+    let (after, between, times) = SILENT;
+    socket.set_nodelay(true)?;
+    socket.set_write_timeout(Some(TAKING))?;
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, after)?;
+    sockopt::set_tcp_keepintvl(socket, between)?;
+    Ok(sockopt::set_tcp_keepcnt(socket, times)?)
+}
+
 /// One connection.
 struct Connection<'k> {
     keeper: &'k Keeper,
-    stream: &'k TcpStream,
+    guests: &'k Guests,
+    guest: u64,
+    stream: &'k Stream,
+    /// By its certificate; `None`: what is spoken is clear text.
+    who: Option<Who>,
     log: Option<(Arc<Mutex<Log>>, [u8; 16])>,
     turn: Option<Turn>,
 }
 
 impl Connection<'_> {
-    fn serve(&mut self) -> io::Result<()> {
-        self.stream.set_nodelay(true)?;
-        self.stream.set_read_timeout(Some(GREETING))?;
-        rustix::net::sockopt::set_socket_keepalive(self.stream, true)?;
+    /// Answers until the other end hangs up. What it was refused, if that is the end.
+    fn serve(&mut self) -> io::Result<Option<Refused>> {
         let mut body = Vec::new();
         loop {
             let mut line = [0; LINE];
-            self.stream.read_exact(&mut line)?;
-            let Some(frame) = Frame::parse(&line) else {
-                return self.refuse(&Refused::new(Refusal::Malformed, "that is no frame of this version"));
+            (&mut &*self.stream).read_exact(&mut line)?;
+            let answered = match Frame::parse(&line) {
+                None => Err(Refused::new(Refusal::Malformed, "that is no frame of this version")),
+                Some(frame) if self.log.is_none() && frame.len > STRANGERS_BODY => {
+                    Err(Refused::new(Refusal::Malformed, "nobody said of which log"))
+                }
+                Some(frame) => {
+                    body.resize(frame.len as usize, 0);
+                    (&mut &*self.stream).read_exact(&mut body)?;
+                    self.answer(&frame, &body)?
+                }
             };
-            body.resize(frame.len as usize, 0);
-            self.stream.read_exact(&mut body)?;
-            if let Err(refused) = self.answer(&frame, &body)? {
-                return self.refuse(&refused);
+            if let Err(refused) = answered {
+                self.send(&answer::refused(refused.refusal), refused.why.as_bytes())?;
+                return Ok(Some(refused));
+            }
+        }
+    }
+
+    /// By which name it owns logs.
+    fn owner(&self) -> Result<&str, Refused> {
+        match &self.who {
+            None => Ok(""),
+            Some(Who::Owner(name)) => Ok(name),
+            Some(Who::Keeper(name)) => {
+                let why =
+                    format!("the certificate of {name} is a keeper's, which owns no log: use an owner's");
+                Err(Refused::new(Refusal::Forbidden, why))
             }
         }
     }
@@ -157,7 +235,11 @@ impl Connection<'_> {
     fn answer(&mut self, frame: &Frame, body: &[u8]) -> io::Result<Result<(), Refused>> {
         match frame.kind() {
             Some(Kind::Report) => {
-                let report = serde_json::to_vec(&self.keeper.report())?;
+                let mut report = self.keeper.report();
+                if let Some(Who::Owner(name)) = &self.who {
+                    report.logs.retain(|log| log.owner == *name);
+                }
+                let report = serde_json::to_vec(&report)?;
                 return self.send(&Frame::new(Kind::Reported, 0, frame.epoch), &report).map(Ok);
             }
             Some(Kind::Hello) => return self.hello(frame, body),
@@ -194,12 +276,15 @@ impl Connection<'_> {
         let Ok(greeting) = Greeting::read_from_bytes(body) else {
             return Ok(Err(Refused::new(Refusal::Version, "a greeting of another version")));
         };
-        let log = match self.keeper.greet(&greeting, "") {
+        let greeted = self.owner().and_then(|owner| {
+            let log = self.keeper.greet(&greeting, owner)?;
+            self.guests.knows(self.guest, greeting.log).map(|()| log)
+        });
+        let log = match greeted {
             Ok(log) => log,
             Err(refused) => return Ok(Err(refused)),
         };
         let state = self.state_of(&log)?;
-        self.stream.set_read_timeout(None)?;
         (self.log, self.turn) = (Some((log, greeting.log)), None);
         self.send(&Frame::new(Kind::Welcome, frame.log, frame.epoch), &state).map(Ok)
     }
@@ -208,7 +293,10 @@ impl Connection<'_> {
         let roster = match body.is_empty() {
             true => None,
             false => match serde_json::from_slice::<Roster>(body) {
-                Ok(roster) => Some(roster),
+                Ok(roster) if is_sane(&roster) => Some(roster),
+                Ok(_) => {
+                    return Ok(Err(Refused::new(Refusal::Malformed, "the log's keepers make no sense")));
+                }
                 Err(e) => {
                     return Ok(Err(Refused::new(Refusal::Malformed, format!("the log's keepers: {e}"))));
                 }
@@ -267,11 +355,16 @@ impl Connection<'_> {
         }
     }
 
-    fn refuse(&self, refused: &Refused) -> io::Result<()> {
-        self.send(&answer::refused(refused.refusal), refused.why.as_bytes())
-    }
-
     fn send(&self, frame: &Frame, body: &[u8]) -> io::Result<()> {
         (&mut &*self.stream).write_all(&sealed(frame, body))
     }
+}
+
+/// True for keepers that a log may have. They are written to the disk with each promise.
+fn is_sane(roster: &Roster) -> bool {
+    let members = &roster.members;
+    let is_short = |text: &str| text.len() <= NAME_MAX;
+    (1..=KEEPERS_MAX).contains(&members.len())
+        && (1..=members.len()).contains(&roster.acks)
+        && members.iter().all(|member| is_short(&member.id) && is_short(&member.address))
 }

@@ -13,6 +13,7 @@ use crate::meta::{Member, Roster};
 use crate::peer::{Peer, PeerError};
 use crate::plan::Head;
 use crate::quorum::{self, Quorum, Unknown};
+use crate::transport::Transport;
 
 /// How long a keeper is waited for that does not answer.
 pub const PATIENCE: Duration = Duration::from_secs(3);
@@ -64,17 +65,18 @@ pub struct Begun {
 ///
 /// # Errors
 /// [`PeerError`]; somebody else may be there.
-pub fn connect(log: [u8; 16], member: &Member) -> Result<(Peer, State), PeerError> {
-    let mut peer = Peer::connect(&member.address, PATIENCE)?;
+pub fn connect(log: [u8; 16], member: &Member, transport: &Transport) -> Result<(Peer, State), PeerError> {
+    let mut peer = Peer::connect(&member.address, transport, PATIENCE)?;
     let (state, _) = peer.greet(log, None, parse_uuid(&member.id))?;
     Ok((peer, state))
 }
 
 /// Connects to every keeper of a log, at the same time. In the roster's order.
-pub fn reach(log: [u8; 16], roster: &Roster) -> Vec<Result<(Peer, State), PeerError>> {
+pub fn reach(log: [u8; 16], roster: &Roster, transport: &Transport) -> Vec<Result<(Peer, State), PeerError>> {
     thread::scope(|scope| {
         let members = roster.members.iter();
-        let threads: Vec<_> = members.map(|member| scope.spawn(move || connect(log, member))).collect();
+        let threads: Vec<_> =
+            members.map(|member| scope.spawn(move || connect(log, member, transport))).collect();
         threads
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|_| unreachable!("a panic ends the process")))
@@ -86,9 +88,9 @@ pub fn reach(log: [u8; 16], roster: &Roster) -> Vec<Result<(Peer, State), PeerEr
 ///
 /// # Errors
 /// What keeps one of them from answering, if none does.
-pub fn newest_now(log: [u8; 16], roster: &Roster) -> Result<Peer, PeerError> {
+pub fn newest_now(log: [u8; 16], roster: &Roster, transport: &Transport) -> Result<Peer, PeerError> {
     let mut trouble = None;
-    let reached = reach(log, roster).into_iter().filter_map(|reached| match reached {
+    let reached = reach(log, roster, transport).into_iter().filter_map(|reached| match reached {
         Ok((peer, state)) => (!state.is_witness()).then_some((state.position, peer)),
         Err(error) => {
             trouble = Some(error);
@@ -103,8 +105,8 @@ pub fn newest_now(log: [u8; 16], roster: &Roster) -> Result<Peer, PeerError> {
 ///
 /// # Errors
 /// [`TurnError`]. The former writer may be fenced all the same.
-pub fn begin(log: [u8; 16], roster: &Roster) -> Result<Begun, TurnError> {
-    let reached = reach(log, roster);
+pub fn begin(log: [u8; 16], roster: &Roster, transport: &Transport) -> Result<Begun, TurnError> {
+    let reached = reach(log, roster, transport);
     let states = reached.iter().flatten().map(|(_, state)| *state);
     let epoch = next_epoch(states, draw_writer()?);
     let keepers: Vec<Result<Promised, PeerError>> = reached

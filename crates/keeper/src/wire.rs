@@ -1,13 +1,14 @@
 //! A connection to a keeper, as a writer uses it. Nobody sleeps in it for what has not come yet.
 
-use std::io::{self, Write as _};
-use std::net::TcpStream;
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use seawall_media::LINE;
 use seawall_wire::keeper::Frame;
+
+use crate::stream::Stream;
 
 /// A keeper whose connection takes no more bytes for as long is lost.
 const STALL: Duration = Duration::from_millis(40);
@@ -30,6 +31,11 @@ pub trait Wire {
 
     /// What to wait on for something to read, if there is such a thing.
     fn as_fd(&self) -> Option<BorrowedFd<'_>>;
+
+    /// True if there is something to read of which that does not tell.
+    fn has_more(&self) -> bool {
+        false
+    }
 }
 
 /// A frame with what is behind it, as it is sent: in one piece, or whoever waits for it is woken twice.
@@ -41,48 +47,49 @@ pub fn sealed(frame: &Frame, body: &[u8]) -> Vec<u8> {
 }
 
 /// Makes a connection one that a writer can use.
-pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    stream.set_nonblocking(true)?;
-    rustix::net::sockopt::set_socket_send_buffer_size(stream, SEND_BUFFER).map_err(io::Error::from)
+pub(crate) fn prepare(stream: &Stream) -> io::Result<()> {
+    let socket = stream.socket();
+    socket.set_nodelay(true)?;
+    socket.set_nonblocking(true)?;
+    rustix::net::sockopt::set_socket_send_buffer_size(socket, SEND_BUFFER).map_err(io::Error::from)
 }
 
 /// Waits until one of these has something to read, or for so long.
 pub(crate) fn wait<'w>(wires: impl Iterator<Item = &'w (impl Wire + 'w)>, limit: Duration) {
-    let mut polled: Vec<PollFd<'_>> =
-        wires.filter_map(Wire::as_fd).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    let mut polled = Vec::new();
+    for wire in wires {
+        if wire.has_more() {
+            return;
+        }
+        polled.extend(wire.as_fd().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+    }
     let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: i64::from(limit.subsec_nanos()) };
     // Whatever comes of it, the next look is due.
     let _ = poll(&mut polled, Some(&limit));
 }
 
-impl Wire for TcpStream {
-    fn send_all(&self, mut bytes: &[u8]) -> io::Result<()> {
-        let (begin, mut stream) = (Instant::now(), self);
-        while !bytes.is_empty() {
-            match stream.write(bytes) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(sent) => bytes = &bytes[sent..],
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if begin.elapsed() > STALL {
-                        return Err(io::Error::other("it takes no more bytes"));
-                    }
-                    let nap = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
-                    let _ = poll(&mut [PollFd::new(self, PollFlags::OUT)], Some(&nap));
-                }
-                Err(error) => return Err(error),
+impl Wire for Stream {
+    fn send_all(&self, bytes: &[u8]) -> io::Result<()> {
+        let begin = Instant::now();
+        self.give(bytes, |socket| {
+            if begin.elapsed() > STALL {
+                return Err(io::Error::other("it takes no more bytes"));
             }
-        }
-        Ok(())
+            let nap = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+            let _ = poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&nap));
+            Ok(())
+        })
     }
 
     fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
-        let mut stream = self;
-        io::Read::read(&mut stream, bytes)
+        self.take(bytes)
     }
 
     fn as_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(std::os::fd::AsFd::as_fd(self))
+        Some(std::os::fd::AsFd::as_fd(self.socket()))
+    }
+
+    fn has_more(&self) -> bool {
+        Self::has_more(self)
     }
 }

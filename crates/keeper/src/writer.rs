@@ -13,7 +13,6 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use seawall_media::LINE;
@@ -25,6 +24,7 @@ use crate::meta::Roster;
 use crate::peer::PeerError;
 use crate::plan::{Head, Plan, plan};
 use crate::quorum::{self, Quorum};
+use crate::stream::Stream;
 use crate::turn::Promised;
 use crate::wire::{self, Wire};
 
@@ -142,7 +142,7 @@ pub struct LinkReport {
 }
 
 /// A writer with its keepers.
-pub struct Writer<W = TcpStream> {
+pub struct Writer<W = Stream> {
     log: u64,
     head: Head,
     roster: Roster,

@@ -12,6 +12,7 @@ use seawall_keeper::log::{Harden, Refused};
 use seawall_keeper::meta::{Member, Roster};
 use seawall_keeper::peer::{Peer, PeerError};
 use seawall_keeper::server::{Server, Stop};
+use seawall_keeper::transport::Transport;
 use seawall_media::block::Draft;
 use seawall_media::{LINE, Region};
 use seawall_wire::keeper::{Epoch, Frame, Kind, Position, Refusal};
@@ -44,7 +45,7 @@ impl Running {
     }
 
     fn connect(&self) -> Peer {
-        Peer::connect(&self.address, PATIENCE).expect("connected")
+        Peer::connect(&self.address, &Transport::Near, PATIENCE).expect("connected")
     }
 }
 

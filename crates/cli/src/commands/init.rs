@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use seawall_core::pool;
 use seawall_daemon::kept;
 
@@ -29,9 +29,8 @@ pub struct Init {
     /// With --keeper: how many of them confirm a commit before it is acknowledged; without it more than half
     #[arg(long, requires = "keeper")]
     acks: Option<usize>,
-    /// With --keeper: speak in clear text with other hosts
-    #[arg(long, requires = "keeper")]
-    clear_text: bool,
+    #[command(flatten)]
+    security: super::keeper::Security,
     #[command(flatten)]
     spill: pools::Spill,
     /// Allow memory that does not survive power loss: for trying, testing, measuring
@@ -43,15 +42,15 @@ pub struct Init {
 }
 
 fn make_kept(how: &Init, size: u64) -> Result<()> {
-    for keeper in &how.keeper {
-        super::keeper::check_clear_text(keeper, how.clear_text)?;
-    }
     let acks = how.acks.unwrap_or(how.keeper.len() / 2 + 1);
-    Ok(kept::create(&how.pool, size, &how.keeper, acks)?)
+    Ok(kept::create(&how.pool, size, &how.keeper, acks, how.security.transport()?)?)
 }
 
 /// Makes it and says what it survives.
 pub fn init(how: &Init) -> Result<()> {
+    if how.keeper.is_empty() && !how.security.transport()?.is_default() {
+        bail!("--tls and --clear-text say how keepers are reached, and there are none (--keeper HOST:PORT)");
+    }
     match how.size.filter(|_| !how.block) {
         Some(size) if !how.keeper.is_empty() => make_kept(how, size)?,
         Some(size) => {

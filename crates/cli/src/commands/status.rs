@@ -151,7 +151,8 @@ fn tell(s: &Status) -> Result<()> {
 
 /// The keepers of a log, and what is wrong with them.
 fn keepers(kept: &KeptStatus) -> Vec<(&'static str, String)> {
-    let mut facts = vec![("survives", format!("{}; {} are reached now", kept.survives, kept.counting))];
+    let survives = format!("{}; {} are reached now", kept.survives, kept.counting);
+    let mut facts = vec![("survives", survives), ("keepers by", kept.transport.clone())];
     facts.extend(kept.over.iter().map(|why| ("NO COMMITS", why.clone())));
     if kept.short_times > 0 {
         let text = format!("{} times, for {:.1} s in all", kept.short_times, kept.short_s);

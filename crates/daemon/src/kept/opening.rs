@@ -20,6 +20,7 @@ use seawall_keeper::keeper::{low_half, uuid_text};
 use seawall_keeper::meta::{Member, Roster};
 use seawall_keeper::peer::{Peer, PeerError};
 use seawall_keeper::plan::Head;
+use seawall_keeper::transport::Transport;
 use seawall_keeper::turn::{self, PATIENCE, Promised, TurnError};
 use seawall_keeper::writer::{WriteError, Writer};
 use seawall_media::{Region, random_uuid};
@@ -58,11 +59,18 @@ pub enum KeptError {
     NoData,
 }
 
-/// Makes a log of an image of so many bytes at these keepers, `HOST:PORT`, and the pool's file at `path`.
+/// Makes a log of an image of so many bytes at these keepers, `HOST:PORT`, and the pool's file at `path`, which remembers
+/// how they are reached.
 ///
 /// # Errors
 /// [`KeptError`]. What was made at some keepers is left there, and is nobody's.
-pub fn create(path: &Path, image: u64, addresses: &[String], acks: usize) -> Result<(), KeptError> {
+pub fn create(
+    path: &Path,
+    image: u64,
+    addresses: &[String],
+    acks: usize,
+    transport: Transport,
+) -> Result<(), KeptError> {
     let keepers = addresses.len();
     if !(1..=keepers).contains(&acks) {
         return Err(KeptError::Acks { acks, keepers });
@@ -73,7 +81,7 @@ pub fn create(path: &Path, image: u64, addresses: &[String], acks: usize) -> Res
     let failed = |error| KeptError::File { path: path.into(), error };
     let uuid = random_uuid().map_err(failed)?;
     let reach = |address: &String| {
-        let mut peer = Peer::connect(address, PATIENCE)?;
+        let mut peer = Peer::connect(address, &transport, PATIENCE)?;
         let (state, _) = peer.greet(uuid, Some(image), None)?;
         Ok((peer, state))
     };
@@ -104,7 +112,7 @@ pub fn create(path: &Path, image: u64, addresses: &[String], acks: usize) -> Res
         replicated::format::<KeptError>(path, uuid, image, |at, bytes| Ok(peer.piece(at, bytes)?))?;
         peer.complete(1)?;
     }
-    let made = Descriptor::new(uuid_text(uuid), image, roster);
+    let made = Descriptor::new(uuid_text(uuid), image, roster, transport);
     made.create(path).map_err(failed)
 }
 
@@ -141,7 +149,7 @@ pub fn open_read_only(path: &Path) -> Result<Pool, KeptError> {
     let Some(said) = read(path)? else { return Ok(pool::open_read_only(path)?) };
     let because = survives::text(&said.roster, &[]);
     replicated::view((path, Path::new(MEMORY)), (said.uuid(), said.image), because, |region| {
-        let mut peer = turn::newest_now(said.uuid(), &said.roster)?;
+        let mut peer = turn::newest_now(said.uuid(), &said.roster, &said.transport)?;
         Ok(peer.fetch(|at, bytes| put(region, said.image, at, bytes))?)
     })
 }
@@ -176,7 +184,7 @@ pub(crate) fn open(path: &Path) -> Result<Opened, KeptError> {
 fn go_on(path: &Path, file: File, said: &Descriptor, image: InMemory) -> Result<Opened, KeptError> {
     let (epoch, base, begun) = image.desk().turn();
     let head = Head { epoch, base, begun, last: image.desk().newest().0.number() };
-    let reached = turn::reach(said.uuid(), &said.roster).into_iter();
+    let reached = turn::reach(said.uuid(), &said.roster, &said.transport).into_iter();
     let promised =
         reached.map(|reached| reached.and_then(|(peer, _)| turn::promise(peer, epoch, &said.roster)));
     finish(path, file, said, image, (head, promised.collect()))
@@ -184,7 +192,7 @@ fn go_on(path: &Path, file: File, said: &Descriptor, image: InMemory) -> Result<
 
 /// A new turn, with the newest copy.
 fn begin(path: &Path, file: File, said: &Descriptor) -> Result<Opened, KeptError> {
-    let mut begun = turn::begin(said.uuid(), &said.roster)?;
+    let mut begun = turn::begin(said.uuid(), &said.roster, &said.transport)?;
     let head = begun.head;
     let image = InMemory::make(Path::new(MEMORY), said.uuid(), said.image, |region| {
         fetch(region, said.image, &mut begun.keepers, &begun.newest)?;
@@ -236,7 +244,7 @@ fn finish(
         }
     }
     let because = survives::text(writer.roster(), &writer.report());
-    let kept = Kept::start(said.uuid(), writer).map_err(failed)?;
+    let kept = Kept::start(said.uuid(), writer, said.transport.clone()).map_err(failed)?;
     let pool = image.open(path, file, Arc::clone(&kept) as Arc<dyn Copies>, because)?;
     Ok((pool, Some(kept)))
 }

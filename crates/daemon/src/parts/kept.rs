@@ -12,6 +12,7 @@ use seawall_core::journal::{Copies, Sending, Standing};
 use seawall_keeper::keeper::uuid_text;
 use seawall_keeper::meta::Member;
 use seawall_keeper::peer::PeerError;
+use seawall_keeper::transport::Transport;
 use seawall_keeper::turn::{Promised, connect, promise};
 use seawall_keeper::writer::{LinkReport, Role, Source, WriteError, Writer};
 use seawall_media::locks::{lock, wait_for};
@@ -31,6 +32,7 @@ pub(crate) const AGAIN: Duration = Duration::from_millis(250);
 /// The keepers of a log.
 pub(crate) struct Kept {
     log: [u8; 16],
+    transport: Transport,
     state: Mutex<State>,
     /// Rung when somebody arrived.
     arrived: Condvar,
@@ -82,6 +84,8 @@ pub struct KeptStatus {
     pub epoch: u64,
     /// The newest batch that counts.
     pub last: u64,
+    /// How the keepers are reached: `TLS 1.3` or `clear text`.
+    pub transport: String,
     /// What that survives, in words.
     pub survives: String,
     /// Why nothing is written any more.
@@ -203,9 +207,9 @@ impl Source for Image<'_> {
 
 impl Kept {
     /// The keepers of the log with this UUID. A thread connects to those that are lost, as long as this is used.
-    pub fn start(log: [u8; 16], writer: Writer) -> io::Result<Arc<Self>> {
+    pub fn start(log: [u8; 16], writer: Writer, transport: Transport) -> io::Result<Arc<Self>> {
         let state = Mutex::new(State { writer, arrivals: Vec::new(), over: None, short: Short::default() });
-        let kept = Arc::new(Self { log, state, arrived: Condvar::new() });
+        let kept = Arc::new(Self { log, transport, state, arrived: Condvar::new() });
         let weak = Arc::downgrade(&kept);
         std::thread::Builder::new().name("keepers".into()).spawn(move || Self::reach_missing(&weak))?;
         Ok(kept)
@@ -279,6 +283,7 @@ impl Kept {
             counting: writer.counting(),
             epoch: head.epoch.counter,
             last: head.last,
+            transport: self.transport.name().into(),
             survives,
             over: state.over.clone(),
             short_s: state.short.total().as_secs_f64(),
@@ -295,7 +300,7 @@ impl Kept {
                 (state.writer.missing(), state.writer.roster().clone(), state.writer.head())
             };
             for keeper in missing {
-                let reached = connect(kept.log, &roster.members[keeper]);
+                let reached = connect(kept.log, &roster.members[keeper], &kept.transport);
                 let reached = reached.and_then(|(peer, _)| promise(peer, head.epoch, &roster));
                 lock(&kept.state).arrivals.push((keeper, reached));
                 kept.arrived.notify_all();

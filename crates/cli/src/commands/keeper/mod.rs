@@ -1,17 +1,20 @@
 //! `seawall keeper`: keeps copies of logs of other hosts, or asks one that does.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+mod cert;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use nix::sys::signal::{SigSet, Signal};
 use seawall_keeper::keeper::{Keeper, Options};
 use seawall_keeper::log;
 use seawall_keeper::peer::Peer;
 use seawall_keeper::server::Server;
+use seawall_keeper::tls::{self, files::Who};
+use seawall_keeper::transport::Transport;
 
 use crate::size;
 
@@ -29,6 +32,26 @@ pub struct KeeperArgs {
 enum What {
     Serve(Serve),
     Status(Status),
+    Cert(cert::Cert),
+}
+
+/// How connections to keepers are secured.
+#[derive(clap::Args)]
+pub struct Security {
+    /// Encrypt connections (TLS 1.3) with this host's certificates: a directory that `seawall keeper cert` made
+    #[arg(long, value_name = "DIR", conflicts_with = "clear_text")]
+    tls: Option<PathBuf>,
+    /// Speak in clear text with other hosts: whoever reaches the network between reads and writes the logs
+    #[arg(long)]
+    clear_text: bool,
+}
+
+impl Security {
+    /// How keepers are reached; by an absolute path, which later starts find from wherever they are called.
+    pub fn transport(&self) -> Result<Transport> {
+        let tls = self.tls.as_deref().map(std::path::absolute).transpose()?;
+        Ok(Transport::chosen(tls.as_deref(), self.clear_text))
+    }
 }
 
 /// Keep copies, until SIGTERM
@@ -48,9 +71,8 @@ struct Serve {
     /// Keep numbers and no data: a vote where two copies are enough
     #[arg(long)]
     witness: bool,
-    /// Speak in clear text with other hosts: whoever reaches the port reads and writes the logs
-    #[arg(long)]
-    clear_text: bool,
+    #[command(flatten)]
+    security: Security,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -71,6 +93,8 @@ struct Status {
     /// For programs
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    security: Security,
 }
 
 /// Does it.
@@ -78,28 +102,17 @@ pub fn keeper(how: &KeeperArgs) -> Result<()> {
     match &how.what {
         What::Serve(serve) => self::serve(serve),
         What::Status(status) => self::status(status),
+        What::Cert(cert) => cert::make(cert),
     }
-}
-
-/// Refuses what would send a log through a network in clear text, unless that was asked for.
-pub fn check_clear_text(address: &str, allowed: bool) -> Result<SocketAddr> {
-    let found = address.to_socket_addrs().with_context(|| format!("looking for {address}"))?.next();
-    let found = found.ok_or_else(|| anyhow!("{address} has no address"))?;
-    let is_near = match found {
-        SocketAddr::V4(v4) => v4.ip().is_loopback() || v4.ip().is_link_local(),
-        SocketAddr::V6(v6) => v6.ip().is_loopback() || v6.ip().is_unicast_link_local(),
-    };
-    if !is_near && !allowed {
-        bail!(
-            "{address} is neither loopback nor link-local, and what is sent there can be read and changed on the way: \
-             if that network is yours alone, say so with --clear-text"
-        );
-    }
-    Ok(found)
 }
 
 fn serve(how: &Serve) -> Result<()> {
-    let address = check_clear_text(&how.listen, how.clear_text)?;
+    let transport = how.security.transport()?;
+    let address = transport.place(&how.listen).with_context(|| format!("listening at {}", how.listen))?;
+    let said = match &transport {
+        Transport::Tls(directory) => Some((directory.clone(), tls::files::look(directory)?)),
+        Transport::Near | Transport::ClearText => None,
+    };
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGTERM);
     mask.add(Signal::SIGINT);
@@ -111,10 +124,23 @@ fn serve(how: &Serve) -> Result<()> {
     };
     let keeper =
         Arc::new(Keeper::open(&how.directory, Options { harden, witness: how.witness, quota: how.quota })?);
-    let server =
+    let mut server =
         Server::bind(Arc::clone(&keeper), address).with_context(|| format!("listening at {address}"))?;
+    let ends = said.as_ref().map(|(_, said)| tls::utc(said.valid_until));
+    if let Some((directory, said)) = said {
+        if let Who::Owner(name) = said.who {
+            bail!(
+                "{}: this is owner {name}'s: keepers have others (`seawall keeper cert keeper`)",
+                directory.display()
+            );
+        }
+        server = server.with_tls(directory);
+    }
     let (bound, stop) = (server.address()?, server.stop()?);
     errln!("seawall: keeper {} at {bound}", keeper.id());
+    if let Some(ends) = ends {
+        errln!("seawall: TLS 1.3 only; the keeper's certificate ends on {ends}");
+    }
     std::thread::spawn(move || {
         // It comes, or the process ends without it.
         let _ = mask.wait();
@@ -125,7 +151,7 @@ fn serve(how: &Serve) -> Result<()> {
 }
 
 fn status(how: &Status) -> Result<()> {
-    let report = Peer::connect(&how.address, PATIENCE)?.report()?;
+    let report = Peer::connect(&how.address, &how.security.transport()?, PATIENCE)?.report()?;
     if how.json {
         outln!("{}", serde_json::to_string_pretty(&report)?);
         return Ok(());
@@ -139,8 +165,9 @@ fn status(how: &Status) -> Result<()> {
         } else {
             ", LOST what it had: it does not vote until its writer brought it up to date"
         };
+        let owner = if log.owner.is_empty() { String::new() } else { format!(" of owner {}", log.owner) };
         outln!(
-            "log {}: {}, writer's turn {}, batch {}{kept}{}",
+            "log {}{owner}: {}, writer's turn {}, batch {}{kept}{}",
             log.log,
             size::human(log.image),
             log.promised.0,

@@ -1,0 +1,233 @@
+//! Keepers by TLS, as their administrator meets them: certificates made, a log made and run on, renewed under it, and each
+//! thing that can be wrong said where it is.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use common::{Place, SEAWALL, Said, Writer, kill_everything, wait_for};
+
+/// A keeper that ends with this, and what it said.
+struct Keeper {
+    process: Child,
+    directory: tempfile::TempDir,
+    address: String,
+    arguments: Vec<String>,
+}
+
+impl Keeper {
+    fn start(arguments: &[&str]) -> Self {
+        let directory = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
+        let (process, address) = spawn(directory.path(), "127.0.0.1:0", &arguments);
+        Self { process, directory, address, arguments }
+    }
+
+    fn with_tls(files: &Path) -> Self {
+        Self::start(&["--tls", files.to_str().expect("a path")])
+    }
+
+    fn kill(&mut self) {
+        self.process.kill().expect("killed");
+        self.process.wait().expect("reaped");
+    }
+
+    fn again(&mut self) {
+        (self.process, _) = spawn(self.directory.path(), &self.address, &self.arguments);
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.directory.path().join("stderr")).expect("read")
+    }
+
+    fn said(&self, words: &str) {
+        wait_for("the keeper to say so", || self.log().contains(words));
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn spawn(directory: &Path, listen: &str, arguments: &[String]) -> (Child, String) {
+    let log = fs::File::create(directory.join("stderr")).expect("a file");
+    let mut command = Command::new(SEAWALL);
+    command.args(["keeper", "serve"]).arg(directory).args(["--listen", listen]).args(arguments);
+    let process = command.stderr(log).spawn().expect("a keeper starts");
+    let address = || {
+        let said = fs::read_to_string(directory.join("stderr")).expect("read");
+        let line = said.lines().find(|line| line.contains(" at "))?;
+        line.rsplit_once(' ').map(|(_, address)| address.to_owned())
+    };
+    wait_for("a keeper to say where it is", || address().is_some());
+    (process, address().expect("it said so"))
+}
+
+fn seawall(arguments: &[&str]) -> Said {
+    Command::new(SEAWALL).args(arguments).output().expect("it runs").into()
+}
+
+/// Asserts that a command that succeeded printed these.
+#[track_caller]
+fn prints(said: &Said, words: &[&str]) {
+    said.succeeds();
+    for word in words {
+        assert!(said.out.contains(word), "{word:?} is not in {:?}", said.out);
+    }
+}
+
+/// A CA, a keeper's files, an owner's.
+struct Authority(tempfile::TempDir);
+
+impl Authority {
+    fn new() -> Self {
+        let made = Self(tempfile::tempdir().expect("a directory"));
+        prints(&made.cert(&["ca"], &[]), &["stays here", "cert keeper", "cert owner"]);
+        prints(&made.cert(&["keeper"], &["127.0.0.1", "localhost"]), &["--tls DIRECTORY"]);
+        prints(&made.cert(&["owner"], &["db1"]), &["take its logs over", "--tls DIRECTORY"]);
+        made
+    }
+
+    fn cert(&self, what: &[&str], more: &[&str]) -> Said {
+        seawall(&[&["keeper", "cert"], what, &[self.path("").to_str().expect("a path")], more].concat())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn keeper(&self) -> PathBuf {
+        self.path("keeper-127.0.0.1")
+    }
+
+    fn owner(&self) -> String {
+        self.path("owner-db1").display().to_string()
+    }
+}
+
+fn kept(keepers: &[Keeper], files: &str) -> Place {
+    let mut place = Place::bare();
+    place.pool = place.data.path().join("seawall.log");
+    let pool = place.pool().to_owned();
+    let mut arguments = vec!["init", &pool, "--size", "16M", "--tls", files];
+    keepers.iter().for_each(|keeper| arguments.extend(["--keeper", &keeper.address]));
+    prints(&place.seawall(&arguments), &["medium: replicated"]);
+    place
+}
+
+#[test]
+fn a_log_is_made_written_and_brought_back_by_tls_and_certificates_are_renewed_under_it() {
+    let ca = Authority::new();
+    let mut keepers = [Keeper::with_tls(&ca.keeper()), Keeper::with_tls(&ca.keeper())];
+    let place = kept(&keepers, &ca.owner());
+    let mut writer = Writer::start(&place);
+    writer.write(10);
+    let kept = |place: &Place| place.status()["kept"].clone();
+    assert_eq!(kept(&place)["transport"], "TLS 1.3");
+    // Keepers come back with new certificates, and are met with new ones.
+    prints(&ca.cert(&["keeper"], &["127.0.0.1", "--renew"]), &["nothing is restarted"]);
+    ca.cert(&["owner"], &["db1", "--renew"]).succeeds();
+    for (i, keeper) in keepers.iter_mut().enumerate() {
+        keeper.kill();
+        keeper.again();
+        wait_for("it to count", || kept(&place)["keepers"][i]["role"] == "counts");
+        writer.write(5);
+    }
+    let status = |more: &[&str]| seawall(&[&["keeper", "status", &keepers[0].address], more].concat());
+    prints(&status(&["--tls", &ca.owner()]), &["of owner db1"]);
+    prints(&status(&["--tls", ca.keeper().to_str().expect("a path")]), &["of owner db1"]);
+    status(&[]).fails(1, &["speaks TLS only", "--tls"]);
+    // Without this host's memory the keepers bring all of it back.
+    kill_everything(&place, writer);
+    place.in_memory().iter().for_each(|path| fs::remove_file(path).expect("removed"));
+    let report = place.seawall(&["recover", "--replay", "--json", "--pool", place.pool()]).json();
+    assert_eq!(report["replayed"], true);
+    assert_eq!(Writer::found(&place), 20);
+    place.run(&["true"]).succeeds();
+}
+
+#[test]
+fn a_keeper_whose_certificate_ends_is_down_until_it_is_renewed_and_says_why() {
+    let ca = Authority::new();
+    let mut keepers =
+        [Keeper::with_tls(&ca.keeper()), Keeper::with_tls(&ca.keeper()), Keeper::with_tls(&ca.keeper())];
+    let place = kept(&keepers, &ca.owner());
+    let mut writer = Writer::start(&place);
+    writer.write(2);
+    // Of another CA meanwhile.
+    let other = Authority::new();
+    let (mine, others) = (ca.path("owner-db1/tls.crt"), other.path("owner-db1/tls.crt"));
+    let (good, key) = (fs::read(&mine).expect("read"), fs::read(ca.path("owner-db1/tls.key")).expect("read"));
+    fs::copy(others, &mine).expect("copied");
+    fs::copy(other.path("owner-db1/tls.key"), ca.path("owner-db1/tls.key")).expect("copied");
+    keepers[0].kill();
+    writer.write(2);
+    keepers[0].again();
+    let link = || place.status()["kept"]["keepers"][0].clone();
+    wait_for("the daemon to be told", || {
+        link()["trouble"].as_str().is_some_and(|text| text.contains("does not believe the CA"))
+    });
+    keepers[0].said("was not signed by the CA that this host believes");
+    writer.write(2);
+    fs::write(&mine, good).expect("written");
+    fs::write(ca.path("owner-db1/tls.key"), key).expect("written");
+    wait_for("it to count", || link()["role"] == "counts");
+    writer.write(2);
+    writer.finish().succeeds();
+}
+
+#[test]
+fn what_is_wrong_is_said_with_what_to_do() {
+    let ca = Authority::new();
+    let (keeper, clear) = (Keeper::with_tls(&ca.keeper()), Keeper::start(&[]));
+    let mut place = Place::bare();
+    place.pool = place.data.path().join("seawall.log");
+    let pool = place.pool().to_owned();
+    let owner = ca.owner();
+    let init = |address: &str, more: &[&str]| {
+        place.seawall(&[&["init", &pool, "--size", "16M", "--keeper", address], more].concat())
+    };
+    init(&keeper.address, &[]).fails(1, &["speaks TLS only", "--tls"]);
+    keeper.said("speaks clear text, and this keeper speaks TLS only");
+    init(&clear.address, &["--tls", &owner]).fails(1, &["does not speak TLS", "started without --tls"]);
+    clear.said("speaks TLS, and this keeper was started without --tls");
+    init(&keeper.address, &["--tls", &owner, "--clear-text"]).fails(2, &["cannot be used with"]);
+    init(&keeper.address, &["--tls", "/nowhere"]).fails(1, &["/nowhere/ca.crt", "seawall keeper cert"]);
+    let keepers = ca.keeper().display().to_string();
+    init(&keeper.address, &["--tls", &keepers]).fails(1, &["a keeper's, which owns no log"]);
+    let other = Authority::new();
+    init(&keeper.address, &["--tls", &other.owner()]).fails(1, &["was not signed by the CA"]);
+    assert!(!place.pool.exists());
+    place.seawall(&["init", &pool, "--size", "16M", "--emulated", "--tls", &owner]).fails(1, &["--keeper"]);
+    // Another owner's.
+    init(&keeper.address, &["--tls", &owner]).succeeds();
+    ca.cert(&["owner"], &["db2"]).succeeds();
+    let text = fs::read_to_string(&pool).expect("read");
+    fs::write(&pool, text.replace("owner-db1", "owner-db2")).expect("written");
+    place.seawall(&["inspect", &pool]).fails(1, &["owner db1's", "owner db2's"]);
+    keeper.said("owner db1's, and whoever asks is owner db2's");
+    // Where certificates are made.
+    ca.cert(&["ca"], &[]).fails(1, &["it is there already", "--renew"]);
+    ca.cert(&["owner"], &["db1"]).fails(1, &["it is there already", "--renew", "nothing was changed"]);
+    ca.cert(&["owner"], &["db7", "--renew"]).fails(1, &["it is not there", "without --renew"]);
+    ca.cert(&["owner"], &["a/b"]).fails(1, &["no name for an owner"]);
+    ca.cert(&["keeper"], &["k1:7700"]).fails(1, &["without the port"]);
+    ca.cert(&["keeper"], &[]).fails(2, &["<NAMES>"]);
+    ca.cert(&["owner"], &["db8", "--days", "9000"]).fails(1, &["the CA's certificate ends on", "--days"]);
+    ca.cert(&["owner"], &["db8", "--days", "0"]).fails(2, &["--days"]);
+    seawall(&["keeper", "cert", "owner", "/nowhere", "db1"])
+        .fails(1, &["there is no CA", "keeper cert ca /nowhere"]);
+    prints(&seawall(&["keeper", "cert", "show", &owner]), &["owner db1", "valid from", "UTC"]);
+    // A keeper that could serve nobody does not start.
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = directory.path().to_str().expect("a path");
+    seawall(&["keeper", "serve", at, "--listen", "127.0.0.1:0", "--tls", "/nowhere"])
+        .fails(1, &["/nowhere/ca.crt"]);
+    seawall(&["keeper", "serve", at, "--listen", "0.0.0.0:0"])
+        .fails(1, &["neither loopback", "--tls", "--clear-text"]);
+}
