@@ -55,6 +55,7 @@ enum Command {
     Drain(commands::ask::Ask),
     /// Bring the files up to date after a crash and remove the guards
     Recover(commands::recover::Recover),
+    Takeover(commands::takeover::Takeover),
     /// Take a database out of the log while its files are copied or a snapshot of their file system is taken
     Freeze(commands::freeze::Freeze),
     /// End a freeze: its files go back into the log
@@ -147,6 +148,7 @@ fn command() -> ExitCode {
         }
         Command::Verify(look) => return commands::inspect::verify(&look).unwrap_or_else(failure),
         Command::Freeze(how) => return commands::freeze::freeze(&how).unwrap_or_else(failure),
+        Command::Takeover(how) => return commands::takeover::takeover(&how),
         Command::Thaw(how) => commands::freeze::thaw(&how),
         Command::Init(init) => commands::init::init(&init),
         Command::Keeper(how) => commands::keeper::keeper(&how),

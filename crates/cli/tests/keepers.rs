@@ -3,65 +3,12 @@
 mod common;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 
+use common::keepers::Keeper;
 use common::mounts::{Mounts, tracked};
 use common::{Place, Writer, kill_everything, wait_for};
-
-/// A keeper that ends with this.
-struct Keeper {
-    process: Child,
-    directory: tempfile::TempDir,
-    address: String,
-    arguments: Vec<String>,
-}
-
-impl Keeper {
-    fn start(arguments: &[&str]) -> Self {
-        let directory = tempfile::tempdir_in("/var/tmp").expect("a directory");
-        let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
-        let (process, address) = spawn(&directory, "127.0.0.1:0", &arguments);
-        Self { process, directory, address, arguments }
-    }
-
-    fn kill(&mut self) {
-        self.process.kill().expect("killed");
-        self.process.wait().expect("reaped");
-    }
-
-    /// Begins anew, at the same address and in the same directory.
-    fn again(&mut self) {
-        (self.process, _) = spawn(&self.directory, &self.address, &self.arguments);
-    }
-
-    fn log(&self) -> serde_json::Value {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_seawall"));
-        let said = command.args(["keeper", "status", "--json", &self.address]).output().expect("it runs");
-        let report: serde_json::Value = serde_json::from_slice(&said.stdout).expect("a report");
-        report["logs"][0].clone()
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn spawn(directory: &tempfile::TempDir, listen: &str, arguments: &[String]) -> (Child, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_seawall"));
-    command.args(["keeper", "serve"]).arg(directory.path()).args(["--listen", listen]).args(arguments);
-    let mut process = command.stderr(Stdio::piped()).spawn().expect("a keeper starts");
-    let mut line = String::new();
-    BufReader::new(process.stderr.take().expect("piped")).read_line(&mut line).expect("it says where");
-    let address = line.trim().rsplit(' ').next().expect("an address").to_owned();
-    assert!(line.contains("keeper"), "{line}");
-    (process, address)
-}
 
 /// A place whose log these keep.
 fn kept_by(keepers: &[Keeper], acks: usize) -> Place {

@@ -28,6 +28,8 @@ const COMMANDS: &[&str] = &[
     "recover --pool {pool}",
     "recover --pool {pool} --json",
     "recover --abandon {data}",
+    "takeover {pool}",
+    "takeover {data}/none --keeper 127.0.0.1:1 --dry-run --json",
     "freeze {data} -- true",
     "thaw {data}",
     "guard {data}",

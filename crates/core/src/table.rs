@@ -145,6 +145,23 @@ pub fn add_root(pool: &Pool, root: &RootEntry) -> Result<u32, TableError> {
         })?;
         return Ok(*i);
     }
+    let mut d = descriptor(root)?;
+    let free = (0..ROOTS).find(|i| !known.iter().any(|(used, _)| used == i));
+    let i = free.ok_or(TableError::Full(Zone::Roots))?;
+    pool.region.change(&[root_range(i)], |region| d.write(region, i))?;
+    Ok(i)
+}
+
+/// Has a directory's entry say where it is now: on another host, for example. Persisted when this returns.
+///
+/// # Errors
+/// [`TableError`].
+pub fn move_root(pool: &Pool, i: u32, root: &RootEntry) -> Result<(), TableError> {
+    let mut d = descriptor(root)?;
+    pool.region.change(&[root_range(i)], |region| d.write(region, i)).map_err(Into::into)
+}
+
+fn descriptor(root: &RootEntry) -> Result<RootDescriptor, TableError> {
     let id = &root.identity;
     let mut d = RootDescriptor::new(
         root.preset as u32,
@@ -156,10 +173,7 @@ pub fn add_root(pool: &Pool, root: &RootEntry) -> Result<u32, TableError> {
     )
     .ok_or(TableError::TooLong)?;
     d.policy = root.policy as u32;
-    let free = (0..ROOTS).find(|i| !known.iter().any(|(used, _)| used == i));
-    let i = free.ok_or(TableError::Full(Zone::Roots))?;
-    pool.region.change(&[root_range(i)], |region| d.write(region, i))?;
-    Ok(i)
+    Ok(d)
 }
 
 fn root_range(i: u32) -> Range {

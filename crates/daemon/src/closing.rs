@@ -31,7 +31,10 @@ pub(crate) fn close(daemon: &Daemon) -> Result<(), DaemonError> {
     destaging::round(daemon);
     cache::leave_all(daemon);
     roots::withdraw_unnamed(daemon);
-    let mut errors = daemon.guards.lower_quiet(&daemon.claim());
+    if !daemon.has_its_log() {
+        return Err(DaemonError::TakenOver);
+    }
+    let mut errors = daemon.guards.lower_quiet(&daemon.claim(), || true);
     errors.extend(daemon.guards.sync_lowered());
     match errors.into_iter().next() {
         _ if !undrained.is_empty() => Err(DaemonError::Undrained { files: undrained }),

@@ -49,6 +49,11 @@ pub enum DaemonError {
     Directory { path: PathBuf, why: String },
     #[error("processes {pids:?} still use the log: stop the database first")]
     Alive { pids: Vec<u32> },
+    #[error(
+        "nothing can be written to the log any more, since another host has it or too few keepers are left (see \
+         `seawall status`): the guards stay up, for they may be that host's"
+    )]
+    TakenOver,
     #[error("the disk refused to take: {}. Their records stay in the log and the guards stay up; see the \
          kernel's log for the disk's error", .files.join(", "))]
     Undrained { files: Vec<String> },

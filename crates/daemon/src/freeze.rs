@@ -167,9 +167,12 @@ fn lower_guards(daemon: &Daemon) -> Result<(), DaemonError> {
     let files = daemon.files.all();
     let frozen: BTreeSet<u32> =
         files.iter().filter(|file| covered(file.root)).map(|file| file.reference.slot).collect();
+    if !daemon.has_its_log() {
+        return Err(DaemonError::TakenOver);
+    }
     let mut errors = daemon.guards.step_aside(&frozen, &daemon.claim());
     // Of files that are gone.
-    errors.extend(daemon.guards.lower_quiet(&daemon.claim()));
+    errors.extend(daemon.guards.lower_quiet(&daemon.claim(), || true));
     errors.extend(daemon.guards.sync_lowered());
     errors.into_iter().next().map_or(Ok(()), |error| Err(error.into()))
 }

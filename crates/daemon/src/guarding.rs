@@ -35,8 +35,8 @@ pub(crate) fn review(daemon: &Daemon) {
     let alone = daemon.registering.turn();
     follow_all(daemon);
     let_go(daemon, &still);
-    let mut errors = daemon.guards.keep_up(&daemon.claim());
-    errors.extend(daemon.guards.lower_quiet(&daemon.claim()));
+    let mut errors = daemon.guards.keep_up(&daemon.claim(), || daemon.has_its_log());
+    errors.extend(daemon.guards.lower_quiet(&daemon.claim(), || daemon.has_its_log()));
     daemon.guards.watch(&daemon.watch, &daemon.log);
     drop(alone);
     errors.extend(daemon.guards.sync_lowered());
@@ -183,7 +183,8 @@ pub(crate) fn lower_left(daemon: &Daemon, directory: &OwnedFd) -> Result<(), Gua
     let Ok(stat) = rustix::fs::fstat(directory) else { return Ok(()) };
     forget::forget_unlinked(daemon);
     let _alone = daemon.registering.turn();
-    let errors = daemon.guards.lower_quiet_in((stat.st_dev, stat.st_ino), &daemon.claim());
+    let errors =
+        daemon.guards.lower_quiet_in((stat.st_dev, stat.st_ino), &daemon.claim(), || daemon.has_its_log());
     errors.into_iter().next().map_or(Ok(()), Err)
 }
 

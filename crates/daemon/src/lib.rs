@@ -83,6 +83,7 @@ mod state;
 pub mod status;
 mod sys;
 pub mod tablespaces;
+pub mod takeover;
 mod unmanaged;
 mod users;
 mod warden;

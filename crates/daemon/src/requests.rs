@@ -359,7 +359,11 @@ impl<'d> Connection<'d> {
                 self.ends = !stays;
                 Answer::json(Status::Ok, &control::Stopped { ended: true, stays, users })
             }
-            Err(e) => Answer::failed(e),
+            Err(e) => {
+                // What nobody can write any more is not waited for: the keepers have it.
+                self.ends |= self.daemon.kept.as_ref().is_some_and(|kept| kept.is_over());
+                Answer::failed(e)
+            }
         }
     }
 }

@@ -71,7 +71,15 @@ pub struct Recovery {
 /// # Errors
 /// [`DaemonError`]: the log and the guards stay as they are.
 pub fn recover(path: &Path, how: Offline) -> Result<Recovery, DaemonError> {
-    let (mut pool, kept) = kept::open(path)?;
+    recover_opened(path, kept::open(path)?, how)
+}
+
+/// [`recover`], of a pool that is open.
+pub(crate) fn recover_opened(
+    path: &Path,
+    (mut pool, kept): kept::Opened,
+    how: Offline,
+) -> Result<Recovery, DaemonError> {
     let log =
         Log::open(&place(path)?.log).map_err(|error| DaemonError::Place { pool: path.into(), error })?;
     let mut former = Former::without_image(&pool)?;

@@ -95,6 +95,11 @@ impl Daemon {
         Claim { uuid: self.pool.uuid(), pool: self.pool.path.clone() }
     }
 
+    /// True if the log is this host's at this moment: a guard that is lowered when it is not may be another host's.
+    pub fn has_its_log(&self) -> bool {
+        self.kept.is_none() || self.pool.confirm().is_ok()
+    }
+
     /// Process ids of the clients that live, without this daemon.
     pub fn clients(&self) -> HashSet<u32> {
         let shm = self.engine.shm();

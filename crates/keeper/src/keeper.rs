@@ -13,6 +13,7 @@ use seawall_wire::keeper::{Greeting, KEEPER_VERSION, Refusal, State};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::holder::Holder;
 use crate::log::{Harden, Identity, Log, Refused, meta_of};
 use crate::meta::{Meta, Roster, replace};
 
@@ -110,6 +111,12 @@ pub struct LogReport {
     pub trouble: Option<String>,
     /// Who keeps it.
     pub roster: Roster,
+    /// The host that has the promise.
+    #[serde(default)]
+    pub holder: Option<Holder>,
+    /// How many seconds ago something came from the writer; `None`: it is not connected.
+    #[serde(default)]
+    pub heard: Option<u64>,
 }
 
 impl Keeper {
@@ -244,6 +251,7 @@ impl Keeper {
             image: greeting.image,
             owner: owner.to_owned(),
             promised: (0, 0),
+            holder: None,
             roster: Roster::default(),
             affirmed: self.options.harden == Harden::Affirm,
             closed_at: None,
@@ -343,6 +351,8 @@ fn report_of(log: &Log) -> LogReport {
         hardened: log.hardened(),
         trouble: log.trouble().map(str::to_owned),
         roster: meta.roster.clone(),
+        holder: meta.holder.clone(),
+        heard: log.heard().map(|since| since.as_secs()),
     }
 }
 

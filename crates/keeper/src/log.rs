@@ -3,13 +3,15 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use seawall_wire::keeper::{Epoch, Frame, Kind, Position, Refusal, State, state};
 use thiserror::Error;
 
 use crate::answer::{Answer, answer};
 use crate::copy::{Copy, Turn};
-use crate::meta::{Meta, Roster};
+use crate::holder::Holder;
+use crate::meta::{Meta, Terms};
 use crate::spool::Spool;
 
 /// When a keeper's own disk has what it confirms.
@@ -72,6 +74,8 @@ pub struct Log {
     unspooled: Vec<(Frame, Vec<u8>)>,
     /// Its disk failed: what it said.
     trouble: Option<String>,
+    /// The turn of a writer that is connected, and when something of it came last.
+    heard: Option<(Turn, Instant)>,
     /// Up to which batch of the copy's epoch its file is durable.
     hardened: u64,
 }
@@ -88,7 +92,7 @@ impl Log {
         let spool = keeps.then(|| Spool::create(&copy_of(directory), meta.image)).transpose()?;
         meta.write(&meta_of(directory))?;
         let (directory, unspooled) = (directory.into(), Vec::new());
-        Ok(Self { directory, meta, copy, harden, spool, unspooled, trouble: None, hardened: 0 })
+        Ok(Self { directory, meta, copy, harden, spool, unspooled, trouble: None, heard: None, hardened: 0 })
     }
 
     /// Opens what a former run left. What it may have confirmed and does not have any more makes it one that has not kept
@@ -127,7 +131,7 @@ impl Log {
             _ => Some(Spool::create(&path, meta.image)?),
         };
         let (directory, unspooled) = (directory.into(), Vec::new());
-        Ok(Self { directory, meta, copy, harden, spool, unspooled, trouble, hardened })
+        Ok(Self { directory, meta, copy, harden, spool, unspooled, trouble, heard: None, hardened })
     }
 
     /// What is known of it durably.
@@ -165,22 +169,51 @@ impl Log {
     ///
     /// # Errors
     /// [`Refused`]: a newer writer has the promise; or the disk.
-    pub fn promise(&mut self, epoch: Epoch, roster: Option<Roster>) -> Result<Turn, Refused> {
+    pub fn promise(&mut self, epoch: Epoch, terms: Option<Terms>) -> Result<Turn, Refused> {
         let newer = self.copy.promised();
-        self.copy.may_promise(epoch).map_err(|refusal| {
-            Refused::new(
-                refusal,
-                format!("writer {:016x} has this log since its turn {}", newer.writer, newer.counter),
-            )
-        })?;
+        self.copy.may_promise(epoch).map_err(|refusal| Refused::new(refusal, self.who_has_it()))?;
+        self.is_as_found(epoch, terms.as_ref())?;
         let mut meta = self.meta.clone();
         meta.promised = (epoch.counter, epoch.writer);
-        meta.roster = roster.unwrap_or(meta.roster);
+        if newer != epoch {
+            meta.holder = terms.as_ref().and_then(|terms| terms.holder.clone()).map(Holder::since_now);
+        }
+        meta.roster = terms.map_or(meta.roster, |terms| terms.roster);
         if meta != self.meta {
             meta.write(&meta_of(&self.directory)).map_err(|e| Refused::disk(&self.directory, &e))?;
             self.meta = meta;
         }
-        Ok(self.copy.promise(epoch))
+        let turn = self.copy.promise(epoch);
+        self.heard = Some((turn, Instant::now()));
+        Ok(turn)
+    }
+
+    /// The connection of this turn has ended.
+    pub fn left(&mut self, turn: Turn) {
+        self.heard.take_if(|(heard, _)| *heard == turn);
+    }
+
+    /// How long ago something came from the writer, if it is connected.
+    pub fn heard(&self) -> Option<Duration> {
+        self.heard.map(|(_, when)| when.elapsed())
+    }
+
+    /// Two writers that found the same log may both ask for it. Once enough copies are of the turn of one of them that one
+    /// serves; it must not be fenced by the other one, who has not seen it.
+    fn is_as_found(&self, epoch: Epoch, terms: Option<&Terms>) -> Result<(), Refused> {
+        let Some((counter, writer)) = terms.and_then(|terms| terms.found) else { return Ok(()) };
+        let at = self.copy.position().epoch;
+        if at <= (Epoch { counter, writer }) || at == epoch {
+            return Ok(());
+        }
+        Err(Refused::new(Refusal::Taken, format!("{} by now", self.who_has_it())))
+    }
+
+    fn who_has_it(&self) -> String {
+        let Epoch { counter, writer } = self.copy.promised();
+        let holder = self.meta.holder.as_ref();
+        let host = holder.map_or_else(|| format!("writer {writer:016x}"), ToString::to_string);
+        format!("{host} has this log, in turn {counter}")
     }
 
     /// Answers a frame of whoever has this turn.
@@ -189,8 +222,11 @@ impl Log {
     /// [`Refused`]; nothing was changed then.
     pub fn answer(&mut self, turn: Turn, frame: &Frame, body: &[u8]) -> Result<Answer, Refused> {
         let at = self.copy.position();
-        let mut answer = answer(&mut self.copy, turn, frame, body)
-            .map_err(|refusal| Refused::new(refusal, format!("{:?} for a copy at {at:?}", frame.kind())))?;
+        let mut answer = answer(&mut self.copy, turn, frame, body).map_err(|refusal| match refusal {
+            Refusal::Fenced => Refused::new(refusal, self.who_has_it()),
+            _ => Refused::new(refusal, format!("{:?} for a copy at {at:?}", frame.kind())),
+        })?;
+        self.heard = Some((turn, Instant::now()));
         if self.spool.is_some() && frame.kind().is_some_and(Kind::changes) {
             self.unspooled.push((*frame, body.to_vec()));
         }
@@ -321,6 +357,7 @@ mod tests {
     use zerocopy::IntoBytes as _;
 
     use super::*;
+    use crate::meta::Roster;
 
     const LOW: u64 = 7;
 
@@ -336,6 +373,7 @@ mod tests {
             image: LINE as u64,
             owner: String::new(),
             promised: (0, 0),
+            holder: None,
             roster: Roster::default(),
             affirmed: false,
             closed_at: None,

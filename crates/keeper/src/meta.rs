@@ -9,6 +9,7 @@ use std::path::Path;
 use seawall_wire::keeper::{Epoch, Position};
 use serde::{Deserialize, Serialize};
 
+use crate::holder::Holder;
 use crate::quorum::Quorum;
 
 /// Of one log.
@@ -22,6 +23,9 @@ pub struct Meta {
     pub owner: String,
     /// What was promised: counter and writer.
     pub promised: (u64, u64),
+    /// The host that has that promise, as its writer said. `None`: it was given before hosts were named.
+    #[serde(default)]
+    pub holder: Option<Holder>,
     /// The log's keepers, as its writer said with that promise.
     pub roster: Roster,
     /// It confirmed only what its file had.
@@ -38,6 +42,21 @@ pub struct Roster {
     pub acks: usize,
     /// All of them.
     pub members: Vec<Member>,
+}
+
+/// What a writer says with the promise that it asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    /// Who keeps the log.
+    #[serde(flatten)]
+    pub roster: Roster,
+    /// The writer's host.
+    #[serde(default)]
+    pub holder: Option<Holder>,
+    /// The epoch of the newest copy that the writer found, counter and writer: a copy of a newer one refuses, since somebody
+    /// else has taken the log over meanwhile. `None`: whatever is there.
+    #[serde(default)]
+    pub found: Option<(u64, u64)>,
 }
 
 /// One keeper of a log.

@@ -8,8 +8,9 @@ use seawall_wire::keeper::{Epoch, Frame, Greeting, KEEPER_VERSION, Kind, Positio
 use thiserror::Error;
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
+use crate::holder::Holder;
 use crate::keeper::{Report, low_half};
-use crate::meta::Roster;
+use crate::meta::{Roster, Terms};
 use crate::stream::Stream;
 use crate::transport::Transport;
 use crate::wire::sealed;
@@ -48,6 +49,11 @@ impl PeerError {
     pub fn is_fenced(&self) -> bool {
         matches!(self, Self::Refused { refusal: Some(Refusal::Fenced), .. })
     }
+
+    /// True if somebody took the log over since it was looked at.
+    pub fn is_taken(&self) -> bool {
+        matches!(self, Self::Refused { refusal: Some(Refusal::Taken), .. })
+    }
 }
 
 /// A connection.
@@ -56,6 +62,7 @@ pub struct Peer {
     stream: Stream,
     log: u64,
     epoch: Epoch,
+    holder: Option<Holder>,
 }
 
 impl Peer {
@@ -66,12 +73,17 @@ impl Peer {
     pub fn connect(address: &str, transport: &Transport, patience: Duration) -> Result<Self, PeerError> {
         let lost = |error| PeerError::Lost { address: address.to_owned(), error };
         let stream = transport.connect(address, patience).map_err(lost)?;
-        Ok(Self { address: address.to_owned(), stream, log: 0, epoch: Epoch::default() })
+        Ok(Self { address: address.to_owned(), stream, log: 0, epoch: Epoch::default(), holder: None })
     }
 
     /// Where it is.
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// The host that has the log's promise, as the keeper said last.
+    pub fn holder(&self) -> Option<&Holder> {
+        self.holder.as_ref()
     }
 
     /// Says of which log it is about. `make`: the log is made there if it is not, with an image of so many bytes.
@@ -102,8 +114,23 @@ impl Peer {
     /// # Errors
     /// [`PeerError`]; [fenced](PeerError::is_fenced) if a newer writer has it.
     pub fn promise(&mut self, epoch: Epoch, roster: Option<&Roster>) -> Result<(State, Roster), PeerError> {
+        self.promise_if(epoch, roster, None)
+    }
+
+    /// The same, if the copy there is of no newer epoch than `found`.
+    ///
+    /// # Errors
+    /// [`PeerError`]; [taken](PeerError::is_taken) if it is.
+    pub fn promise_if(
+        &mut self,
+        epoch: Epoch,
+        roster: Option<&Roster>,
+        found: Option<Epoch>,
+    ) -> Result<(State, Roster), PeerError> {
         self.epoch = epoch;
-        let body = roster.map(serde_json::to_vec).transpose();
+        let found = found.map(|found| (found.counter, found.writer));
+        let terms = |roster: &Roster| Terms { roster: roster.clone(), holder: Some(Holder::here()), found };
+        let body = roster.map(terms).as_ref().map(serde_json::to_vec).transpose();
         let body = body.map_err(|e| self.lost(e.into()))?.unwrap_or_default();
         self.ask(Kind::Promise, (0, 0), &body)?;
         self.state(Kind::Promised)
@@ -206,8 +233,9 @@ impl Peer {
     fn state(&mut self, kind: Kind) -> Result<(State, Roster), PeerError> {
         let (_, body) = self.answer(kind)?;
         let (state, rest) = State::read_from_prefix(&body).map_err(|_| self.nonsense())?;
-        let roster = serde_json::from_slice(rest).map_err(|_| self.nonsense())?;
-        Ok((state, roster))
+        let terms: Terms = serde_json::from_slice(rest).map_err(|_| self.nonsense())?;
+        self.holder = terms.holder;
+        Ok((state, terms.roster))
     }
 
     fn answer(&mut self, kind: Kind) -> Result<(Frame, Vec<u8>), PeerError> {

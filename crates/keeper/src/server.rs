@@ -20,7 +20,7 @@ use crate::door::{Door, Trouble, part};
 use crate::guests::{Guests, Limits};
 use crate::keeper::Keeper;
 use crate::log::{Log, Refused};
-use crate::meta::Roster;
+use crate::meta::Terms;
 use crate::stream::Stream;
 use crate::tls::files::Who;
 use crate::wire::sealed;
@@ -193,6 +193,14 @@ struct Connection<'k> {
     turn: Option<Turn>,
 }
 
+impl Drop for Connection<'_> {
+    fn drop(&mut self) {
+        if let (Some((log, _)), Some(turn)) = (&self.log, self.turn) {
+            lock(log).left(turn);
+        }
+    }
+}
+
 impl Connection<'_> {
     /// Answers until the other end hangs up. What it was refused, if that is the end.
     fn serve(&mut self) -> io::Result<Option<Refused>> {
@@ -290,19 +298,22 @@ impl Connection<'_> {
     }
 
     fn promise(&mut self, log: &Mutex<Log>, frame: &Frame, body: &[u8]) -> io::Result<Result<(), Refused>> {
-        let roster = match body.is_empty() {
+        let terms = match body.is_empty() {
             true => None,
-            false => match serde_json::from_slice::<Roster>(body) {
-                Ok(roster) if is_sane(&roster) => Some(roster),
+            false => match serde_json::from_slice::<Terms>(body) {
+                Ok(terms) if is_sane(&terms) => Some(terms),
                 Ok(_) => {
-                    return Ok(Err(Refused::new(Refusal::Malformed, "the log's keepers make no sense")));
+                    return Ok(Err(Refused::new(
+                        Refusal::Malformed,
+                        "the log's keepers, or its writer's host, make no sense",
+                    )));
                 }
                 Err(e) => {
                     return Ok(Err(Refused::new(Refusal::Malformed, format!("the log's keepers: {e}"))));
                 }
             },
         };
-        let promised = lock(log).promise(frame.epoch, roster);
+        let promised = lock(log).promise(frame.epoch, terms);
         match promised {
             Ok(turn) => self.turn = Some(turn),
             Err(refused) => return Ok(Err(refused)),
@@ -311,12 +322,14 @@ impl Connection<'_> {
         self.send(&Frame::new(Kind::Promised, frame.log, frame.epoch), &state).map(Ok)
     }
 
-    /// The state, and the log's keepers behind it.
+    /// The state, and what was agreed with its writer behind it.
     fn state_of(&self, log: &Mutex<Log>) -> io::Result<Vec<u8>> {
         let log = lock(log);
         let state: State = self.keeper.state(&log);
         let mut bytes = state.as_bytes().to_vec();
-        serde_json::to_writer(&mut bytes, &log.meta().roster)?;
+        let meta = log.meta();
+        let terms = Terms { roster: meta.roster.clone(), holder: meta.holder.clone(), found: None };
+        serde_json::to_writer(&mut bytes, &terms)?;
         Ok(bytes)
     }
 
@@ -360,11 +373,13 @@ impl Connection<'_> {
     }
 }
 
-/// True for keepers that a log may have. They are written to the disk with each promise.
-fn is_sane(roster: &Roster) -> bool {
-    let members = &roster.members;
+/// True for keepers that a log may have, and a host's names. They are written to the disk with each promise.
+fn is_sane(terms: &Terms) -> bool {
+    let (roster, members) = (&terms.roster, &terms.roster.members);
     let is_short = |text: &str| text.len() <= NAME_MAX;
-    (1..=KEEPERS_MAX).contains(&members.len())
+    let is_name = |text: &str| is_short(text) && !text.chars().any(char::is_control);
+    terms.holder.as_ref().is_none_or(|holder| is_name(&holder.machine) && is_name(&holder.host))
+        && (1..=KEEPERS_MAX).contains(&members.len())
         && (1..=members.len()).contains(&roster.acks)
         && members.iter().all(|member| is_short(&member.id) && is_short(&member.address))
 }

@@ -8,6 +8,7 @@ use seawall_media::random_uuid;
 use seawall_wire::keeper::{Epoch, State};
 use thiserror::Error;
 
+use crate::holder::Holder;
 use crate::keeper::{low_half, parse_uuid};
 use crate::meta::{Member, Roster};
 use crate::peer::{Peer, PeerError};
@@ -34,6 +35,18 @@ pub enum TurnError {
         "another writer has this log by now, on this or another host: {0}. What it acknowledges is not seen here"
     )]
     Fenced(PeerError),
+    /// Another host has it, and nobody said that it is to be taken over.
+    #[error(
+        "{holder} has this log, in turn {turn}: what it acknowledged since then is not here, and a start here would take \
+         the log away from it. Nothing was replayed. Leave the database where it is; if that host is down, or gave it up, \
+         and its data is here: `seawall takeover`"
+    )]
+    Elsewhere {
+        /// That host.
+        holder: Holder,
+        /// Its turn.
+        turn: u64,
+    },
     /// The kernel gives no random numbers.
     #[error("drawing a number for this writer: {0}")]
     Random(#[from] io::Error),
@@ -49,6 +62,15 @@ pub struct Promised {
     pub peer: Peer,
     /// What it had.
     pub state: State,
+}
+
+/// Who may be fenced by a new turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Only writers of this host: a start.
+    Start,
+    /// Those of any host: a takeover.
+    TakeOver,
 }
 
 /// A turn that has begun.
@@ -103,28 +125,62 @@ pub fn newest_now(log: [u8; 16], roster: &Roster, transport: &Transport) -> Resu
 
 /// A new turn: nobody who wrote before writes any more when this returns.
 ///
+/// Of two that begin one at the same time at most one serves. Each asks only copies that are of no newer turn than those it
+/// found, until it has so many promises that the other one never finds enough any more.
+///
 /// # Errors
-/// [`TurnError`]. The former writer may be fenced all the same.
-pub fn begin(log: [u8; 16], roster: &Roster, transport: &Transport) -> Result<Begun, TurnError> {
+/// [`TurnError`]. The former writer may be fenced all the same, unless it is [`TurnError::Elsewhere`].
+pub fn begin(
+    log: [u8; 16],
+    roster: &Roster,
+    transport: &Transport,
+    claim: Claim,
+) -> Result<Begun, TurnError> {
     let reached = reach(log, roster, transport);
-    let states = reached.iter().flatten().map(|(_, state)| *state);
-    let epoch = next_epoch(states, draw_writer()?);
-    let keepers: Vec<Result<Promised, PeerError>> = reached
+    let states = || reached.iter().flatten().map(|(_, state)| *state);
+    if claim == Claim::Start
+        && let Some(elsewhere) = elsewhere(&reached)
+    {
+        return Err(elsewhere);
+    }
+    let epoch = next_epoch(states(), draw_writer()?);
+    let found = states().map(|state| state.position.epoch).max();
+    let mut keepers: Vec<Result<Promised, PeerError>> = reached
         .into_iter()
-        .map(|reached| reached.and_then(|(peer, _)| promise(peer, epoch, roster)))
+        .map(|reached| {
+            let (mut peer, _) = reached?;
+            let (state, _) = peer.promise_if(epoch, Some(roster), found)?;
+            Ok(Promised { peer, state })
+        })
         .collect();
+    let kept = keepers.iter().flatten().filter(|promised| promised.state.is_kept()).count();
+    if kept >= roster.quorum().takes() {
+        // Whoever took these was not enough, and never will be.
+        for (keeper, member) in keepers.iter_mut().zip(&roster.members) {
+            if keeper.as_ref().is_err_and(PeerError::is_taken) {
+                *keeper = connect(log, member, transport).and_then(|(peer, _)| promise(peer, epoch, roster));
+            }
+        }
+    }
     let answers: Vec<Option<State>> =
         keepers.iter().map(|keeper| keeper.as_ref().ok().map(|keeper| keeper.state)).collect();
     match choose(roster.quorum(), epoch, &answers) {
         Ok((head, newest)) => Ok(Begun { head, keepers, newest }),
         Err(why) => {
             let mut errors: Vec<PeerError> = keepers.into_iter().filter_map(Result::err).collect();
-            match errors.iter().position(PeerError::is_fenced) {
+            match errors.iter().position(|error| error.is_fenced() || error.is_taken()) {
                 Some(at) => Err(TurnError::Fenced(errors.swap_remove(at))),
                 None => Err(TurnError::Unknown { why, keepers: errors }),
             }
         }
     }
+}
+
+/// The host that has the log, if it is another one than this.
+fn elsewhere(reached: &[Result<(Peer, State), PeerError>]) -> Option<TurnError> {
+    let newest = reached.iter().flatten().max_by_key(|(_, state)| state.promised)?;
+    let holder = newest.0.holder().filter(|holder| !holder.is(&Holder::here()))?;
+    Some(TurnError::Elsewhere { holder: holder.clone(), turn: newest.1.promised.counter })
 }
 
 /// A number for a writer, which no other one has.

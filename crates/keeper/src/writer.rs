@@ -30,6 +30,8 @@ use crate::wire::{self, Wire};
 
 /// One that does not answer for as long is lost; enough others are waited for no longer than it takes.
 const SILENCE: Duration = Duration::from_secs(5);
+/// So many bytes of what a keeper says when it refuses are read.
+const REFUSAL_TEXT: usize = 512;
 /// How long an answer is looked for before the thread sleeps.
 const SPIN: Duration = Duration::from_micros(25);
 
@@ -428,7 +430,9 @@ impl<W: Wire> Link<W> {
             Some(Kind::Ack) => {}
             Some(Kind::Refused) => {
                 let is_fenced = Refusal::from_word(frame.code) == Some(Refusal::Fenced);
-                self.lose(format!("it refused: {:?}", Refusal::from_word(frame.code)));
+                let why = self.text(frame.len as usize);
+                let why = why.unwrap_or_else(|| format!("{:?}", Refusal::from_word(frame.code)));
+                self.lose(format!("it refused: {why}"));
                 self.role = if is_fenced { Role::Fenced } else { Role::Down };
                 return;
             }
@@ -462,6 +466,13 @@ impl<W: Wire> Link<W> {
                 self.news.answers.push(at_most - unknown / 2);
             }
         }
+    }
+
+    /// The text behind a refusal, as far as it has come with it.
+    fn text(&self, len: usize) -> Option<String> {
+        let mut bytes = vec![0; len.min(REFUSAL_TEXT)];
+        let read = self.wire.as_ref()?.read(&mut bytes).ok().filter(|read| *read > 0)?;
+        Some(String::from_utf8_lossy(&bytes[..read]).into_owned())
     }
 
     fn lose(&mut self, why: String) {

@@ -45,6 +45,8 @@ mod region;
 pub mod signals;
 pub mod sim;
 mod stream;
+#[cfg(feature = "std")]
+mod time;
 
 pub use aligned::HUGE_PAGE;
 pub use checksum::{Striped, crc32c, mix};
@@ -60,6 +62,8 @@ pub use probe::{Medium, Probe, ProbeError, dax_mounts, probe};
 pub use random::random_uuid;
 pub use region::{MapError, Region};
 pub use stream::Stream;
+#[cfg(feature = "std")]
+pub use time::utc;
 
 /// Asserts the size of a struct on a medium and the offsets of its fields, and names them for the pages.
 #[macro_export]

@@ -5,8 +5,8 @@
 //!
 //! | from the writer | body | answer |
 //! |---|---|---|
-//! | `Hello` | a [`Greeting`] | `Welcome`, with a [`State`] and the log's keepers behind it |
-//! | `Promise` | the log's keepers, as JSON; nothing: as they were | `Promised`, with a [`State`] and the keepers behind it |
+//! | `Hello` | a [`Greeting`] | `Welcome`, with a [`State`] and the log's keepers and the writer's host behind it |
+//! | `Promise` | the log's keepers and the writer's host, as JSON; nothing: as they were | `Promised`, with the same as a `Welcome` |
 //! | `Adopt` | a [`Position`]: where the copy must be | `Ack` |
 //! | `Batch` | a batch of a journal, as `seawall_media::block` makes them | `Ack` |
 //! | `Begin` | | `Ack`: a second image is made, of zeros; batches go there as well |
@@ -134,6 +134,8 @@ numbered! {
         Witness = 9,
         /// It is here already, and is another one.
         Differs = 10,
+        /// Somebody else took the log over since whoever asks for the promise has looked.
+        Taken = 11,
     }
 }
 

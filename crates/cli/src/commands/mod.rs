@@ -16,4 +16,5 @@ pub mod mount;
 pub mod recover;
 mod recover_all;
 pub mod status;
+pub mod takeover;
 pub mod tune;

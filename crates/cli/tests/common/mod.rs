@@ -5,6 +5,8 @@
 pub mod cluster;
 pub mod disk;
 pub mod front;
+pub mod hosts;
+pub mod keepers;
 pub mod mirrors;
 pub mod mounts;
 pub mod postgres;

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
-use seawall_media::Medium;
+use seawall_media::{LINE, Medium};
 
 use super::block::kinds::Image;
 use super::block::mirror::Mirrored;
-use super::machine::boot;
+use super::machine::{boot, host};
 use crate::format::{Cell, Layout, Superblock};
 use crate::spill::Area;
 use crate::store::Store;
@@ -77,6 +77,24 @@ impl Pool {
     /// What the medium said.
     pub fn mark_boot(&mut self) -> io::Result<()> {
         self.superblock.boot = boot();
+        self.write_superblock()
+    }
+
+    /// Remembers this host as the log's.
+    pub(super) fn move_here(&mut self) -> io::Result<()> {
+        self.superblock.host = host();
+        self.write_superblock()
+    }
+
+    /// Returns when the log has taken one more batch: up to then nobody else has taken it over.
+    ///
+    /// # Errors
+    /// What the medium said: it is another host's by now, for example.
+    pub fn confirm(&self) -> io::Result<()> {
+        self.region.change(&[(Layout::retired(), LINE)], |_| ()).map_err(Into::into)
+    }
+
+    fn write_superblock(&mut self) -> io::Result<()> {
         let Self { superblock, region, .. } = self;
         let both = (Layout::superblock(0), Layout::retired() - Layout::superblock(0));
         region.change(&[both], |region| superblock.write(region)).map_err(Into::into)

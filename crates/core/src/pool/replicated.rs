@@ -19,7 +19,7 @@ use super::block::kinds::Image;
 use super::block::{image, image_path, nameless};
 use super::error::PoolError;
 use super::machine::host;
-use super::mappings::mapped_by_others;
+use super::mappings::{mapped_by_others, users_of_memory};
 use super::opened::Pool;
 use super::steps::{io as failing, map_error};
 use crate::format::{Cell, Layout, SegmentHeader, Superblock};
@@ -101,24 +101,25 @@ impl InMemory {
     }
 
     /// The pool whose file is at `path`, and is locked by `lock`; `copies` are reached. `because` says what it survives.
+    /// `moves`: the log is taken over from another host, and is this one's from now on.
     ///
     /// # Errors
     /// [`PoolError`].
     pub fn open(
         self,
-        path: &Path,
-        lock: File,
+        (path, lock): (&Path, File),
         copies: Arc<dyn Copies>,
         because: String,
+        moves: bool,
     ) -> Result<Pool, PoolError> {
         let Self { file, region, path: at, bytes, made } = self;
         let superblock =
             Superblock::read(&region).map_err(|error| PoolError::Superblock { path: path.into(), error })?;
-        if superblock.host != host() {
+        if superblock.host != host() && !moves {
             return Err(PoolError::OtherHost { path: path.into() });
         }
         let journal = Journal::new(Way::Kept(copies), bytes as usize);
-        Ok(Pool {
+        let mut pool = Pool {
             region: Store::journaled(region, journal),
             file,
             image: Some(Image { path: at, made, read: None }),
@@ -129,7 +130,11 @@ impl InMemory {
             superblock,
             medium: Medium::Replicated,
             because,
-        })
+        };
+        if superblock.host != host() {
+            pool.move_here().map_err(failing(path, "moving to this host"))?;
+        }
+        Ok(pool)
     }
 }
 
@@ -147,7 +152,28 @@ pub fn view<E: From<PoolError>>(
     let at = image_path(memory, uuid);
     let all = journal_open::memory_bytes(bytes, layout(&at, bytes)?);
     let owner = path.metadata().map(|meta| meta.uid()).map_err(failing(path, "looking at"))?;
-    let (file, region) = image::view((&at, path), (all, uuid, bytes as usize), owner, fill)?;
+    let seen = image::view((&at, path), (all, uuid, bytes as usize), owner, fill)?;
+    Ok(looked_at(path, seen, because)?)
+}
+
+/// The pool for whoever only looks at what `fill` brings of a copy, into memory of its own. Its file need not be at `path`.
+///
+/// # Errors
+/// [`PoolError`]; what `fill` says.
+pub fn view_of_copy<E: From<PoolError>>(
+    path: &Path,
+    bytes: u64,
+    because: String,
+    fill: impl FnOnce(&Region) -> Result<(), E>,
+) -> Result<Pool, E> {
+    let all = journal_open::memory_bytes(bytes, layout(path, bytes)?);
+    let file = nameless(all).map_err(failing(path, "making an image of"))?;
+    let region = Region::map(&file, all, false).map_err(|e| map_error(path, e))?;
+    fill(&region)?;
+    Ok(looked_at(path, (file, region), because)?)
+}
+
+fn looked_at(path: &Path, (file, region): (File, Region), because: String) -> Result<Pool, PoolError> {
     let superblock =
         Superblock::read(&region).map_err(|error| PoolError::Superblock { path: path.into(), error })?;
     Ok(Pool {
@@ -162,6 +188,14 @@ pub fn view<E: From<PoolError>>(
         medium: Medium::Replicated,
         because,
     })
+}
+
+/// Other processes of this host that have the image of the log with this UUID in their memory, as far as we may look.
+///
+/// # Errors
+/// If that cannot be told.
+pub fn users(memory: &Path, uuid: [u8; 16]) -> io::Result<Vec<u32>> {
+    users_of_memory(&image_path(memory, uuid))
 }
 
 /// The first content of a new log's image of so many bytes: tables that are empty. Reads it in stretches that are not of

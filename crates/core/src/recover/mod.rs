@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 use rustix::io::Errno;
 
 use crate::pool::Pool;
-use crate::table::{self, TableError};
+use crate::table::{self, RootEntry, TableError};
 
 pub use fate::Fate;
 pub use report::{Mode, Options, RecoverError, Report};
@@ -80,6 +80,24 @@ pub fn recover_into(pool: &Pool, options: Options, locate: &impl Locate) -> Resu
     replay::sync(&targets)?;
     close(pool, &scan).map_err(TableError::from)?;
     locate.end();
+    Ok(report)
+}
+
+/// What a replay with these directories, by their indices, would find: what could not be put where it belongs is in
+/// `given_up`. Changes nothing.
+///
+/// # Errors
+/// [`RecoverError`]: nothing at all could be replayed.
+pub fn preview(pool: &Pool, roots: &BTreeMap<u32, RootEntry>) -> Result<Report, RecoverError> {
+    let files: BTreeMap<u32, _> = table::files(pool)?.into_iter().map(|f| (f.slot, f)).collect();
+    let scan = scan(pool, &files);
+    if let [_, ..] = scan.damage.as_slice() {
+        return Err(RecoverError::Damaged(scan.damage));
+    }
+    let mut report = Report { records: scan.records, torn: scan.torn, ..Report::default() };
+    report.live = scan.live.len() as u64;
+    let options = Options { mode: Mode::Replay, accept_loss: true };
+    resolve::all(pool, &Directories::of(pool), &scan, roots, &files, options, &mut report)?;
     Ok(report)
 }
 

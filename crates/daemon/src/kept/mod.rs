@@ -1,5 +1,6 @@
 //! A log that keepers on other hosts keep: how it is made and opened, and what a thread does for it.
 
+mod mark;
 mod opening;
 
 use std::sync::Arc;
@@ -8,8 +9,9 @@ use std::time::Duration;
 use seawall_core::journal::Standing;
 use seawall_keeper::writer::Role;
 
+pub(crate) use mark::Mark;
 pub use opening::{KeptError, create, describe, open_read_only, size};
-pub(crate) use opening::{Opened, open};
+pub(crate) use opening::{Opened, look_at_newest, open, take_over};
 
 pub use crate::parts::kept::{KeeperStatus, KeptStatus};
 
@@ -25,9 +27,15 @@ const REST: Duration = Duration::from_millis(8);
 pub(crate) fn run(daemon: &Arc<Daemon>) {
     let Some(kept) = &daemon.kept else { return };
     let mut said = Vec::new();
+    let mut over = None;
     while !daemon.lifetime.is_ending() {
         let is_joining = kept.look();
         tell(&kept.roles(), &mut said, &daemon.log);
+        let why = kept.over();
+        if why != over {
+            tell_over(why.as_deref(), &daemon.log);
+            over = why;
+        }
         if is_joining && let Some(journal) = daemon.engine.pool().journal() {
             let step = |standing: &Standing<'_>| kept.bring(standing, STEP);
             // An error is everybody's, and said by those who commit.
@@ -42,6 +50,15 @@ pub(crate) fn lead(daemon: &Arc<Daemon>) {
     if daemon.kept.is_some() {
         daemon.engine.lead_for_others(|| !daemon.lifetime.is_ending());
     }
+}
+
+/// Says in the log why nothing is written any more.
+fn tell_over(why: Option<&str>, log: &Log) {
+    let Some(why) = why else { return };
+    log.say(format!(
+        "NO COMMITS ANY MORE: {why}. Every sync that needs the log fails (EIO), and this host's guards stay as they are: \
+         stop the database and this daemon"
+    ));
 }
 
 /// Says in the log what became of keepers.

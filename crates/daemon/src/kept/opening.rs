@@ -21,11 +21,12 @@ use seawall_keeper::meta::{Member, Roster};
 use seawall_keeper::peer::{Peer, PeerError};
 use seawall_keeper::plan::Head;
 use seawall_keeper::transport::Transport;
-use seawall_keeper::turn::{self, PATIENCE, Promised, TurnError};
+use seawall_keeper::turn::{self, Claim, PATIENCE, Promised, TurnError};
 use seawall_keeper::writer::{WriteError, Writer};
 use seawall_media::{Region, random_uuid};
 use seawall_wire::keeper::{Epoch, Position};
 
+use super::mark::Mark;
 use crate::parts::kept::{Image, Kept};
 use crate::parts::survives;
 
@@ -51,6 +52,15 @@ pub enum KeptError {
     Turn(#[from] TurnError),
     #[error("{0}")]
     Write(#[from] WriteError),
+    #[error(
+        "{0}. What this host still has of the log is not used any more, and nothing was replayed. Leave the database where \
+         it is now; to have it here again, stop it there: `seawall takeover`"
+    )]
+    TakenOver(WriteError),
+    #[error(
+        "a takeover of this log was cut short on this host: run `seawall takeover` again, which goes on with it"
+    )]
+    CutShort,
     #[error("keeper {0} is named twice: each copy must lie on a host of its own")]
     Twice(String),
     #[error("{acks} of {keepers} keepers cannot confirm: choose 1 to {keepers} (--acks)")]
@@ -154,6 +164,18 @@ pub fn open_read_only(path: &Path) -> Result<Pool, KeptError> {
     })
 }
 
+/// What the newest copy of a log has that some keeper can give now, for whoever only looks. Its file need not be at `path`.
+///
+/// # Errors
+/// [`KeptError`].
+pub(crate) fn look_at_newest(path: &Path, said: &Descriptor) -> Result<Pool, KeptError> {
+    let because = survives::text(&said.roster, &[]);
+    replicated::view_of_copy(path, said.image, because, |region| {
+        let mut peer = turn::newest_now(said.uuid(), &said.roster, &said.transport)?;
+        Ok(peer.fetch(|at, bytes| put(region, said.image, at, bytes))?)
+    })
+}
+
 /// Bytes of a copy; what would lie outside is nothing of this log's.
 fn put(region: &Region, image: u64, at: u64, bytes: &[u8]) {
     if at.checked_add(bytes.len() as u64).is_some_and(|end| end <= image) {
@@ -169,15 +191,44 @@ pub(crate) fn open(path: &Path) -> Result<Opened, KeptError> {
     if !Descriptor::is_at(path) {
         return Ok((pool::open(path)?, None));
     }
+    let (file, said) = locked(path)?;
+    if Mark::of(said.uuid()).is_set() {
+        return Err(KeptError::CutShort);
+    }
+    match InMemory::existing(Path::new(MEMORY), said.uuid(), said.image)? {
+        Some(image) => go_on(path, file, &said, image),
+        None => begin(path, file, &said, Claim::Start),
+    }
+}
+
+/// Opens a log that keepers keep, whoever has it. True if it was this host's already, and its image of this boot is there.
+///
+/// # Errors
+/// [`KeptError`]. Once a former writer may be fenced, an error leaves that as it is.
+pub(crate) fn take_over(path: &Path) -> Result<(Opened, bool), KeptError> {
+    let (mut file, said) = locked(path)?;
+    let mark = Mark::of(said.uuid());
+    // What a takeover that was cut short left is no image of this boot, whatever it says of itself.
+    if !mark.is_set()
+        && let Some(image) = InMemory::existing(Path::new(MEMORY), said.uuid(), said.image)?
+    {
+        match go_on(path, file, &said, image) {
+            Err(KeptError::TakenOver(_)) => (file, _) = locked(path)?,
+            opened => return Ok((opened?, true)),
+        }
+    }
+    mark.set().map_err(|error| KeptError::File { path: mark.path().into(), error })?;
+    Ok((begin(path, file, &said, Claim::TakeOver)?, false))
+}
+
+/// The pool's file, locked, and what it says.
+fn locked(path: &Path) -> Result<(File, Descriptor), KeptError> {
     let failed = |error| KeptError::File { path: path.into(), error };
     let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
         .map_err(|_| PoolError::InUse(path.into()))?;
     let said = Descriptor::read(&file).map_err(failed)?;
-    match InMemory::existing(Path::new(MEMORY), said.uuid(), said.image)? {
-        Some(image) => go_on(path, file, &said, image),
-        None => begin(path, file, &said),
-    }
+    Ok((file, said))
 }
 
 /// The image is of this boot: its turn goes on.
@@ -187,18 +238,22 @@ fn go_on(path: &Path, file: File, said: &Descriptor, image: InMemory) -> Result<
     let reached = turn::reach(said.uuid(), &said.roster, &said.transport).into_iter();
     let promised =
         reached.map(|reached| reached.and_then(|(peer, _)| turn::promise(peer, epoch, &said.roster)));
-    finish(path, file, said, image, (head, promised.collect()))
+    let opened = finish((path, file), said, image, (head, promised.collect()), Claim::Start);
+    opened.map_err(|error| match error {
+        KeptError::Write(why @ WriteError::Fenced(_)) => KeptError::TakenOver(why),
+        error => error,
+    })
 }
 
 /// A new turn, with the newest copy.
-fn begin(path: &Path, file: File, said: &Descriptor) -> Result<Opened, KeptError> {
-    let mut begun = turn::begin(said.uuid(), &said.roster, &said.transport)?;
+fn begin(path: &Path, file: File, said: &Descriptor, claim: Claim) -> Result<Opened, KeptError> {
+    let mut begun = turn::begin(said.uuid(), &said.roster, &said.transport, claim)?;
     let head = begun.head;
     let image = InMemory::make(Path::new(MEMORY), said.uuid(), said.image, |region| {
         fetch(region, said.image, &mut begun.keepers, &begun.newest)?;
         Ok::<_, KeptError>((head.epoch, head.base, head.begun))
     })?;
-    finish(path, file, said, image, (head, begun.keepers))
+    finish((path, file), said, image, (head, begun.keepers), claim)
 }
 
 /// Brings the newest copy, from the first keeper that can give it.
@@ -223,11 +278,11 @@ fn fetch(
 
 /// Enough keepers have what the image has, before anything else happens.
 fn finish(
-    path: &Path,
-    file: File,
+    (path, file): (&Path, File),
     said: &Descriptor,
     image: InMemory,
     (head, reached): (Head, Vec<Result<Promised, PeerError>>),
+    claim: Claim,
 ) -> Result<Opened, KeptError> {
     let mut writer = Writer::new(low_half(said.uuid()), head, said.roster.clone());
     for (keeper, reached) in reached.into_iter().enumerate() {
@@ -245,6 +300,7 @@ fn finish(
     }
     let because = survives::text(writer.roster(), &writer.report());
     let kept = Kept::start(said.uuid(), writer, said.transport.clone()).map_err(failed)?;
-    let pool = image.open(path, file, Arc::clone(&kept) as Arc<dyn Copies>, because)?;
+    let pool =
+        image.open((path, file), Arc::clone(&kept) as Arc<dyn Copies>, because, claim == Claim::TakeOver)?;
     Ok((pool, Some(kept)))
 }

@@ -360,12 +360,19 @@ impl Guards {
         lock(&self.0).is_aside(slot)
     }
 
-    /// Puts up again what took a guard's place: a rename of the database's that met the raising, or somebody's hand.
-    pub fn keep_up(&self, claim: &Claim) -> Vec<GuardError> {
+    /// Puts up again what took a guard's place: a rename of the database's that met the raising, or somebody's hand. If the
+    /// log is `ours`: a host that took it over may have lowered it.
+    pub fn keep_up(&self, claim: &Claim, ours: impl FnOnce() -> bool) -> Vec<GuardError> {
         let all = lock(&self.0);
         let up = all.guards.iter().filter(|(_, guard)| guard.up);
-        let fallen =
-            up.filter(|(key, guard)| !guard::is_up(&at(&guard.dir, &key.1)) && guard.is_in_a_directory());
+        let has_fallen = |(key, guard): &(&Key, &Guard)| {
+            !guard::is_up(&at(&guard.dir, &key.1)) && guard.is_in_a_directory()
+        };
+        let fallen: Vec<_> = up.filter(has_fallen).collect();
+        if fallen.is_empty() || !ours() {
+            return Vec::new();
+        }
+        let fallen = fallen.into_iter();
         fallen.filter_map(|(key, guard)| guard.raise(&key.1, claim).err()).collect()
     }
 
@@ -379,18 +386,29 @@ impl Guards {
         synced.map(|(dir, error)| shown(error, dir, OsStr::new(""))).collect()
     }
 
-    /// Lowers those that protect nothing. What could not be lowered is returned and stays up.
-    pub fn lower_quiet(&self, claim: &Claim) -> Vec<GuardError> {
+    /// Lowers those that protect nothing, if the log is `ours`. What could not be lowered is returned and stays up.
+    pub fn lower_quiet(&self, claim: &Claim, ours: impl FnOnce() -> bool) -> Vec<GuardError> {
         let mut all = lock(&self.0);
         let quiet = all.quiet();
+        if quiet.is_empty() || !ours() {
+            return Vec::new();
+        }
         quiet.iter().filter_map(|key| all.lower(key, claim).err()).collect()
     }
 
     /// Those of them that stand in this directory.
-    pub fn lower_quiet_in(&self, directory: (u64, u64), claim: &Claim) -> Vec<GuardError> {
+    pub fn lower_quiet_in(
+        &self,
+        directory: (u64, u64),
+        claim: &Claim,
+        ours: impl FnOnce() -> bool,
+    ) -> Vec<GuardError> {
         let mut all = lock(&self.0);
         let quiet = all.quiet();
-        let here = quiet.iter().filter(|key| key.0 == directory);
-        here.filter_map(|key| all.lower(key, claim).err()).collect()
+        let here: Vec<&Key> = quiet.iter().filter(|key| key.0 == directory).collect();
+        if here.is_empty() || !ours() {
+            return Vec::new();
+        }
+        here.into_iter().filter_map(|key| all.lower(key, claim).err()).collect()
     }
 }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use seawall_core::Errno;
 use seawall_core::journal::{Copies, Sending, Standing};
+use seawall_keeper::holder::Holder;
 use seawall_keeper::keeper::uuid_text;
-use seawall_keeper::meta::Member;
+use seawall_keeper::meta::{Member, Roster};
 use seawall_keeper::peer::PeerError;
 use seawall_keeper::transport::Transport;
 use seawall_keeper::turn::{Promised, connect, promise};
@@ -18,6 +19,7 @@ use seawall_keeper::writer::{LinkReport, Role, Source, WriteError, Writer};
 use seawall_media::locks::{lock, wait_for};
 use seawall_stats::Tally;
 use seawall_wire::desk::Desk;
+use seawall_wire::keeper::Epoch;
 use serde::{Deserialize, Serialize};
 
 use super::survives;
@@ -26,6 +28,8 @@ use super::survives;
 const PROTECTED: Duration = Duration::from_secs(30);
 /// The longest wait for answers between two looks at what else there is to do.
 const LOOK: Duration = Duration::from_millis(20);
+/// One keeper is asked every so many tries whether another writer has the log.
+const LOOK_AROUND: usize = 8;
 /// Time between two tries to reach a keeper.
 pub(crate) const AGAIN: Duration = Duration::from_millis(250);
 
@@ -44,6 +48,8 @@ struct State {
     arrivals: Vec<(usize, Result<Promised, PeerError>)>,
     /// Why nothing is written any more.
     over: Option<String>,
+    /// Who has the log, if that is another writer, and in which turn.
+    taken_by: Option<(Option<Holder>, u64)>,
     short: Short,
 }
 
@@ -96,6 +102,9 @@ pub struct KeptStatus {
     /// How often that began.
     #[serde(default)]
     pub short_times: u64,
+    /// The host that took the log over.
+    #[serde(default)]
+    pub taken_by: Option<Holder>,
     /// Each keeper.
     pub keepers: Vec<KeeperStatus>,
 }
@@ -191,8 +200,24 @@ impl State {
     }
 
     fn end(&mut self, error: &WriteError) -> Result<(), Errno> {
-        self.over = Some(error.to_string());
+        self.over.get_or_insert_with(|| error.to_string());
         Err(Errno::IO)
+    }
+
+    fn over(&self) -> Option<String> {
+        let over = self.over.as_ref()?;
+        let Some((holder, turn)) = &self.taken_by else { return Some(over.clone()) };
+        let who = holder.as_ref().map_or_else(|| "another writer".to_owned(), ToString::to_string);
+        Some(format!("{who} took the log over, in turn {turn}"))
+    }
+
+    /// Somebody has a newer promise.
+    fn is_taken_by(&mut self, holder: Option<Holder>, epoch: Epoch) {
+        if epoch > self.writer.head().epoch
+            && self.taken_by.as_ref().is_none_or(|(_, turn)| *turn < epoch.counter)
+        {
+            self.taken_by = Some((holder, epoch.counter));
+        }
     }
 }
 
@@ -208,7 +233,8 @@ impl Source for Image<'_> {
 impl Kept {
     /// The keepers of the log with this UUID. A thread connects to those that are lost, as long as this is used.
     pub fn start(log: [u8; 16], writer: Writer, transport: Transport) -> io::Result<Arc<Self>> {
-        let state = Mutex::new(State { writer, arrivals: Vec::new(), over: None, short: Short::default() });
+        let (over, taken_by, short) = (None, None, Short::default());
+        let state = Mutex::new(State { writer, arrivals: Vec::new(), over, taken_by, short });
         let kept = Arc::new(Self { log, transport, state, arrived: Condvar::new() });
         let weak = Arc::downgrade(&kept);
         std::thread::Builder::new().name("keepers".into()).spawn(move || Self::reach_missing(&weak))?;
@@ -248,7 +274,26 @@ impl Kept {
         state.settle();
         state.writer.hear(Duration::ZERO);
         state.is_short();
+        if let Some(error) = state.writer.fenced() {
+            // Whoever commits hears of it; nobody may.
+            let _ = state.end(&error);
+        }
         state.writer.is_joining()
+    }
+
+    /// Why nothing is written any more, if that is so.
+    pub fn over(&self) -> Option<String> {
+        lock(&self.state).over()
+    }
+
+    /// The writer's turn.
+    pub fn turn(&self) -> u64 {
+        lock(&self.state).writer.head().epoch.counter
+    }
+
+    /// True if nothing is written any more.
+    pub fn is_over(&self) -> bool {
+        lock(&self.state).over.is_some()
     }
 
     /// Sends keepers that are to have an image some more of it, at most so many bytes each.
@@ -285,7 +330,8 @@ impl Kept {
             last: head.last,
             transport: self.transport.name().into(),
             survives,
-            over: state.over.clone(),
+            over: state.over(),
+            taken_by: state.taken_by.as_ref().and_then(|(holder, _)| holder.clone()),
             short_s: state.short.total().as_secs_f64(),
             short_times: state.short.times,
             keepers: links.into_iter().zip(members).map(of).collect(),
@@ -294,6 +340,7 @@ impl Kept {
 
     /// Connects to keepers that are not reached, again and again, until the log is used no more.
     fn reach_missing(kept: &Weak<Self>) {
+        let mut round = 0;
         while let Some(kept) = kept.upgrade() {
             let (missing, roster, head) = {
                 let state = lock(&kept.state);
@@ -305,8 +352,41 @@ impl Kept {
                 lock(&kept.state).arrivals.push((keeper, reached));
                 kept.arrived.notify_all();
             }
+            kept.look_for_another(&roster, head.epoch, round);
+            round += 1;
             drop(kept);
             std::thread::sleep(AGAIN);
+        }
+    }
+
+    /// Whether another writer has the log by now: asks one keeper now and then, each in its turn, so that a host that does
+    /// not commit learns of it too; and all of them as soon as one said so.
+    fn look_for_another(&self, roster: &Roster, epoch: Epoch, round: usize) {
+        let (fenced, known) = {
+            let state = lock(&self.state);
+            let fenced = state.writer.report().iter().any(|link| link.role == Role::Fenced);
+            (fenced, state.taken_by.is_some())
+        };
+        let keepers = 0..roster.members.len();
+        let asked: Vec<usize> = match (fenced, known) {
+            (_, true) if lock(&self.state).over.is_some() => return,
+            (true, _) | (_, true) => keepers.collect(),
+            _ if round % LOOK_AROUND == LOOK_AROUND - 1 => vec![round / LOOK_AROUND % keepers.len()],
+            _ => return,
+        };
+        for keeper in asked {
+            let Ok((peer, found)) = connect(self.log, &roster.members[keeper], &self.transport) else {
+                continue;
+            };
+            if found.promised <= epoch {
+                continue;
+            }
+            lock(&self.state).is_taken_by(peer.holder().cloned(), found.promised);
+            // It refuses, and says why.
+            if let Err(error) = promise(peer, epoch, roster) {
+                lock(&self.state).arrivals.push((keeper, Err(error)));
+                self.arrived.notify_all();
+            }
         }
     }
 }

@@ -167,10 +167,11 @@ fn status(how: &Status) -> Result<()> {
         };
         let owner = if log.owner.is_empty() { String::new() } else { format!(" of owner {}", log.owner) };
         outln!(
-            "log {}{owner}: {}, writer's turn {}, batch {}{kept}{}",
+            "log {}{owner}: {}, writer's turn {}{}, batch {}{kept}{}",
             log.log,
             size::human(log.image),
             log.promised.0,
+            log.holder.as_ref().map_or_else(String::new, |holder| format!(" ({holder})")),
             log.position.2,
             if log.joining { ", being brought up to date" } else { "" }
         );
