@@ -21,6 +21,8 @@ VM_ROUNDS   ?= 20
 ENDURE_MINUTES ?= 30
 # … and of readers that verify every block, with a block cache, under writers and kills.
 CACHE_MINUTES ?= 30
+# … and how often a log kept by other hosts is taken over, with something lost each time.
+TAKEOVER_ROUNDS ?= 200
 # What `make deb` packs.
 DEB_PROFILE ?= release
 DEB_VERSION ?= $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)-1
@@ -37,7 +39,7 @@ RELEASE := $(TARGET)/release
 
 # What the tests and the demo run, from the distribution: the databases, the unsafe upper bound, file
 # systems of our own, a C compiler.
-PACKAGES := build-essential e2fsprogs eatmydata etcd-client etcd-server fuse3 libsqlite3-dev liburing-dev mount musl-tools pkg-config postgresql postgresql-contrib \
+PACKAGES := build-essential e2fsprogs eatmydata etcd-client etcd-server fuse3 iproute2 libsqlite3-dev liburing-dev mount musl-tools pkg-config postgresql postgresql-contrib \
 	liblmdb-dev librocksdb-dev lmdb-utils mariadb-server redis-server rocksdb-tools sqlite3 sysbench
 # What the machine test runs besides: an emulator. (The guest's own packages are only unpacked.)
 SOAK_PACKAGES := qemu-system-x86
@@ -129,6 +131,7 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(CARGO) build $(CARGO_FLAGS) --package seawall-cli
 	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
 	SEAWALL_STRESS_SECONDS=$(STRESS_SECONDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-contract --test mount random_operations
+	SEAWALL_TAKEOVER_ROUNDS=$(TAKEOVER_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test takeover whoever_is_lost -- --nocapture
 	SEAWALL_CACHE_SOAK_MINUTES=$(CACHE_MINUTES) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test cache_soak -- --nocapture
 	$(RELEASE)/seawall-lab endure --minutes $(ENDURE_MINUTES) --json out/endure.json
 	$(MAKE) deps PACKAGES="$(BROWSER_PACKAGES)"

@@ -26,6 +26,10 @@ install -d "$units/basic.target.wants"
 ln -sf ../seawall-recover.service "$units/basic.target.wants/seawall-recover.service"
 install -m 644 "$here/systemd/seawall.tmpfiles" "$root/lib/tmpfiles.d/seawall.conf"
 
+# What cluster managers call for a log that keepers keep. Pacemaker looks in one place, whatever the prefix.
+install -D -m 755 "$here/pacemaker/seawall-log" "$destdir/usr/lib/ocf/resource.d/seawall/log"
+install -D -m 755 "$here/patroni/seawall-pre-promote" "$root/share/seawall/patroni/seawall-pre-promote"
+
 # mount -t fuse.seawall, umount, fstab: mount(8) looks in /sbin and /usr/sbin only.
 install -d "$root/sbin"
 for name in mount.fuse.seawall umount.fuse.seawall; do

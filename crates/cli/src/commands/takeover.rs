@@ -29,6 +29,10 @@ pub struct Takeover {
     /// Look at the keepers and for the data, say what would be done, and change nothing anywhere
     #[arg(long)]
     dry_run: bool,
+    /// Only fence whoever writes the log: before a replica is promoted, which has data of its own. Nothing is replayed, and no
+    /// pool's file is made
+    #[arg(long, conflicts_with_all = ["dry_run", "accept_loss", "data"])]
+    fence_only: bool,
     /// Give up the records of files that are gone, instead of refusing
     #[arg(long)]
     accept_loss: bool,
@@ -64,6 +68,17 @@ fn attempt(how: &Takeover) -> Result<ExitCode> {
     let wanted =
         Wanted { pool: how.pool.clone(), keepers: how.keeper.clone(), log: how.log.clone(), transport };
     let said = takeover::find(&wanted)?;
+    if how.fence_only {
+        let turn = takeover::fence(&said)?;
+        match how.json {
+            true => show::json(&json!({ "done": true, "code": 0, "log": said.log, "fenced_in_turn": turn }))?,
+            false => outln!(
+                "fenced, in turn {turn}: whoever wrote the log {} gets nothing confirmed any more",
+                said.log
+            ),
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut found = takeover::look(&how.pool, &said, &how.data, how.accept_loss)?;
     if !how.json {
         tell(&found);

@@ -46,7 +46,15 @@ impl Keeper {
     }
 
     pub fn log(&self) -> serde_json::Value {
-        let mut command = Command::new(SEAWALL);
+        self.log_by(Command::new(SEAWALL))
+    }
+
+    /// The same of one on this host.
+    pub fn log_on(&self, host: &Host) -> serde_json::Value {
+        self.log_by(host.outside(&[SEAWALL]))
+    }
+
+    fn log_by(&self, mut command: Command) -> serde_json::Value {
         let said = command.args(["keeper", "status", "--json", &self.address]).output().expect("it runs");
         let report: serde_json::Value = serde_json::from_slice(&said.stdout).expect("a report");
         report["logs"][0].clone()

@@ -9,6 +9,7 @@ pub mod hosts;
 pub mod keepers;
 pub mod mirrors;
 pub mod mounts;
+pub mod pair;
 pub mod postgres;
 pub mod scene;
 pub mod served;

@@ -22,7 +22,9 @@ use seawall_core::pool::replicated;
 use seawall_core::pool::{MEMORY, Pool};
 use seawall_core::table;
 use seawall_keeper::descriptor::Descriptor;
+use seawall_keeper::holder::Holder;
 use seawall_keeper::survey::Survey;
+use seawall_keeper::turn::{self, Claim};
 use serde::Serialize;
 
 pub use directories::Directory;
@@ -30,7 +32,7 @@ pub use error::TakeoverError;
 pub use find::{Wanted, find};
 pub use look::{Found, KeeperSeen, look};
 
-use crate::kept::{self, Mark};
+use crate::kept::{self, KeptError, Mark};
 use crate::start::{Offline, Recovery, recover_opened};
 
 /// What was done.
@@ -77,6 +79,24 @@ pub fn run(
     let mark = Mark::of(said.uuid());
     mark.clear().map_err(|error| TakeoverError::File { path: mark.path().into(), error })?;
     Ok(Done { turn, was_here, recovery })
+}
+
+/// Fences whoever writes the log, durably, and nothing else: its data is elsewhere. In which turn it is this host's now.
+///
+/// # Errors
+/// [`TakeoverError`].
+pub fn fence(said: &Descriptor) -> Result<u64, TakeoverError> {
+    let survey = Survey::of(&said.log, &said.roster, &said.transport);
+    let holder = survey.holder().and_then(|(_, holder)| holder);
+    if survey.heard().is_some() && holder.is_some_and(|holder| holder.is(&Holder::here())) {
+        return Err(TakeoverError::InUse(format!(
+            "the writer of the log {} is on this host, and connected",
+            said.log
+        )));
+    }
+    let begun = turn::begin(said.uuid(), &said.roster, &said.transport, Claim::TakeOver);
+    let begun = begun.map_err(|error| TakeoverError::of_opening(KeptError::Turn(error), holder))?;
+    Ok(begun.head.epoch.counter)
 }
 
 /// The log says where its directories are on this host.
