@@ -38,6 +38,9 @@ pub enum Command {
     /// Render the page again from a saved demo.json
     #[command(hide = true)]
     Render(RenderOptions),
+    /// Answer round trips, for the bench of a log in other hosts' memory
+    #[command(hide = true)]
+    Pong { at: std::net::SocketAddr },
     /// Rewrite the generated tables of docs/BENCHMARKS.md and docs/LAB.md
     #[command(hide = true)]
     Docs {
@@ -124,6 +127,7 @@ pub enum Section {
     Block,
     BlockDatabases,
     BlockSustained,
+    Replicated,
     Frozen,
     Spill,
     Cache,

@@ -46,6 +46,11 @@ impl Identity {
         self.other.is_some()
     }
 
+    /// The user and group that programs step down to, where we are root.
+    pub fn ids(&self) -> Option<(u32, u32)> {
+        self.other
+    }
+
     /// Makes a command run as this user.
     pub fn apply(&self, command: &mut Command) {
         if let Some((uid, gid)) = self.other {

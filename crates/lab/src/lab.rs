@@ -1,6 +1,7 @@
 //! What every part of the lab works with: programs, user, directories, pool, and the medium's name.
 
 use std::ffi::OsStr;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -49,10 +50,28 @@ impl Lab {
     }
 
     /// Does something with a pool of `size` bytes whose log lies on the disk under test.
-    pub fn on_block<R>(&mut self, size: u64, what: impl FnOnce(&Self) -> Result<R>) -> Result<R> {
+    pub fn on_block<R>(&mut self, size: u64, what: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
         let dir = self.work.data("log");
         self.identity.create_dir(&dir)?;
         let pool = Pool::on_block(&self.tools, &self.identity, size, dir.join("block.log"))?;
+        let usual = std::mem::replace(&mut self.pool, pool);
+        let done = what(self);
+        self.pool = usual;
+        done
+    }
+
+    /// Does something with a pool of `size` bytes whose log these keepers keep, so many of which confirm.
+    pub fn on_keepers<R>(
+        &mut self,
+        size: u64,
+        keepers: &[SocketAddr],
+        acks: u8,
+        what: impl FnOnce(&Self) -> Result<R>,
+    ) -> Result<R> {
+        let dir = self.work.data("kept-log");
+        self.identity.create_dir(&dir)?;
+        let path = dir.join("kept.log");
+        let pool = Pool::on_keepers(&self.tools, &self.identity, size, path, (keepers, acks))?;
         let usual = std::mem::replace(&mut self.pool, pool);
         let done = what(self);
         self.pool = usual;

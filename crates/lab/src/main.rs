@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use seawall_lab::cli::{Cli, Command};
-use seawall_lab::{bench, case, demo, endure, notebook, process, trial};
+use seawall_lab::{bench, case, demo, endure, net, notebook, process, trial};
 use seawall_media::{output, signals};
 
 fn main() -> ExitCode {
@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Command::Run(options) => trial::run(options),
         Command::Report(options) => notebook::report(options),
         Command::Where { paths } => trial::show_places(paths),
+        Command::Pong { at } => net::pong(*at),
         Command::Docs { pages } => pages.iter().try_for_each(|page| bench::write_page(page)),
     };
     process::kill_leftovers();

@@ -1,10 +1,12 @@
 //! The pools of one lab run: made, asked for their medium, drained, removed.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use seawall_media::Medium;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -64,6 +66,29 @@ impl Pool {
         Self::make(tools, identity, size, path, &["--block"])
     }
 
+    /// A pool whose log keepers at these addresses keep, and so many of them confirm; what says so lies at this place.
+    pub fn on_keepers(
+        tools: &Tools,
+        identity: &Identity,
+        size: u64,
+        path: PathBuf,
+        (keepers, acks): (&[SocketAddr], u8),
+    ) -> Result<Self> {
+        let named = keepers.iter().flat_map(|keeper| ["--keeper".to_owned(), keeper.to_string()]);
+        let options: Vec<String> = named.chain(["--acks".to_owned(), acks.to_string()]).collect();
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        let mut pool = Self::make(tools, identity, size, path, &options)?;
+        #[derive(Deserialize)]
+        struct Named {
+            log: String,
+        }
+        // Whoever only looks at such a log is sent all of it.
+        let named: Named =
+            serde_json::from_slice(&fs::read(&pool.path)?).context("the file of a kept log")?;
+        (pool.medium, pool.uuid) = (Medium::Replicated.label().into(), named.log);
+        Ok(pool)
+    }
+
     fn make(tools: &Tools, identity: &Identity, size: u64, path: PathBuf, options: &[&str]) -> Result<Self> {
         let emulated = options.contains(&"--emulated");
         let (tools, identity) = (tools.clone(), identity.clone());
@@ -79,10 +104,13 @@ impl Pool {
             area: None,
         };
         let mut init = pool.seawall();
-        init.arg("init").arg(&pool.path).args(["--size", &size.to_string(), "--force"]);
-        init.args(options);
+        init.arg("init").arg(&pool.path).args(["--size", &size.to_string()]).args(options);
+        // What keepers have is never started over.
+        init.args((!options.contains(&"--keeper")).then_some("--force"));
         run(init, "seawall init")?;
-        (pool.medium, pool.uuid) = pool.ask_medium()?;
+        if !options.contains(&"--keeper") {
+            (pool.medium, pool.uuid) = pool.ask_medium()?;
+        }
         Ok(pool)
     }
 

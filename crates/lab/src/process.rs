@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 pub use tree::{
-    adopt_orphans, command_line, descendants, is_alive, kill_and_wait, kill_leftovers, pids, reap_orphans,
+    adopt_orphans, command_line, cpu_seconds, descendants, is_alive, kill_and_wait, kill_leftovers, pids,
+    reap_orphans,
 };
 use tree::{disown, spawn};
 

@@ -32,7 +32,7 @@ use crate::tools::postgres_bin;
 
 const POSTGRES_CLIENTS: usize = 16;
 /// Programs at once: four for each of two CPUs, as busy small servers have.
-const PROGRAMS: u32 = 8;
+pub const PROGRAMS: u32 = 8;
 /// Bytes that the sides' databases and the log take on the disk.
 pub const SPACE: u64 = 8 << 30;
 
@@ -91,8 +91,8 @@ pub fn steps(scope: Scope) -> usize {
 }
 
 /// One run.
-struct Run {
-    per_second: f64,
+pub struct Run {
+    pub per_second: f64,
     /// Acknowledged.
     commits: u64,
 }
@@ -170,7 +170,7 @@ impl<'a> Scene<'a> {
     fn run(&mut self, side: Side, shape: Shape) -> Result<Run> {
         match shape {
             Shape::Postgres | Shape::PostgresSlow => self.postgres(shape, side),
-            Shape::Sqlite => self.sqlite(side),
+            Shape::Sqlite => sqlite_programs(self.lab, side, self.seconds),
             Shape::Rocksdb => self.rocksdb(side),
         }
     }
@@ -185,26 +185,6 @@ impl<'a> Scene<'a> {
         pg::check_work(&cluster, *reported)?;
         cluster.stop()?;
         Ok(Run { per_second: measured.tps, commits: measured.transactions })
-    }
-
-    fn sqlite(&self, side: Side) -> Result<Run> {
-        let dir = self.lab.data(side, "sqlite-many");
-        self.lab.fresh_dir(&dir)?;
-        let place = |n: u32| dir.join(format!("bank{n}.db"));
-        let command = |n: u32| {
-            let shape = sqlite::Shape { journal: JournalMode::Wal, seconds: self.seconds as f64 };
-            let args = sqlite::arguments(&place(n), side, shape);
-            launch::command(self.lab, side, Preset::Sqlite, &dir, &self.lab.tools.load, args)
-        };
-        let said = together("the SQLite load", (0..PROGRAMS).map(command))?;
-        let mut all = Run { per_second: 0.0, commits: 0 };
-        for (n, json) in (0..).zip(said) {
-            let report: Report = serde_json::from_slice(&json).context("the SQLite load's report")?;
-            sqlite::check(self.lab, &place(n), report.commits)?;
-            all.per_second += report.tps;
-            all.commits += report.commits;
-        }
-        Ok(all)
     }
 
     fn rocksdb(&self, side: Side) -> Result<Run> {
@@ -223,6 +203,27 @@ impl<'a> Scene<'a> {
         }
         Ok(all)
     }
+}
+
+/// Several SQLite programs at once, each with an empty database of its own.
+pub fn sqlite_programs(lab: &Lab, side: Side, seconds: u64) -> Result<Run> {
+    let dir = lab.data(side, "sqlite-many");
+    lab.fresh_dir(&dir)?;
+    let place = |n: u32| dir.join(format!("bank{n}.db"));
+    let command = |n: u32| {
+        let shape = sqlite::Shape { journal: JournalMode::Wal, seconds: seconds as f64 };
+        let args = sqlite::arguments(&place(n), side, shape);
+        launch::command(lab, side, Preset::Sqlite, &dir, &lab.tools.load, args)
+    };
+    let said = together("the SQLite load", (0..PROGRAMS).map(command))?;
+    let mut all = Run { per_second: 0.0, commits: 0 };
+    for (n, json) in (0..).zip(said) {
+        let report: Report = serde_json::from_slice(&json).context("the SQLite load's report")?;
+        sqlite::check(lab, &place(n), report.commits)?;
+        all.per_second += report.tps;
+        all.commits += report.commits;
+    }
+    Ok(all)
 }
 
 /// Runs them all at once: what each has printed.

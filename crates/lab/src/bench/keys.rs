@@ -123,6 +123,42 @@ pub const BLOCK_DATABASES: &[Key] = &[
     ),
 ];
 
+/// The objects of `replicated`.
+pub const REPLICATED: &[Key] = &[
+    one(
+        "what",
+        "`one writer`, `write`, `keepers' CPU`, `sqlite`, `redis`, `postgres`, `keeper lost` or `catching up`",
+    ),
+    one("load", "what commits"),
+    one("keepers", "keepers of the log"),
+    one("acks", "how many of them confirm a commit"),
+    one("delay_us", "what the way there takes longer in each direction, as it was asked for; 0: nothing"),
+    spread(
+        "round_trip_us",
+        "8 KiB out and 64 bytes back on that way, both ends blocking, in the same rounds, µs; null where it is not compared",
+    ),
+    spread("round_trip_spinning_us", "the same with both ends spinning"),
+    one("unit", "of `seawall` and `other`"),
+    spread(
+        "seawall",
+        "the figure of a log in other hosts' memory; `one writer`: the median of a write and its fdatasync",
+    ),
+    one(
+        "against",
+        "what it is compared with: the `bare` file system, the `unsafe` bound (`fsync=off`), the `round trip`, the same load \
+         `before`; of a longest commit how `late` a sleeping thread woke",
+    ),
+    spread("other", "its figure; null without any"),
+    spread(
+        "result",
+        "what the target is about: `seawall` / `other`; `one writer`: `seawall` − `other`; of the keepers' CPU, each one's, and \
+         of the longest commit: `seawall`. The median of the rounds'",
+    ),
+    one("target_is", "`at least` or `at most`"),
+    one("target", "what it has to reach"),
+    one("reached", "whether the median of `result` does"),
+];
+
 /// The objects of `block_sustained`.
 pub const BLOCK_SUSTAINED: &[Key] = &[
     one("disks", "`one` for log and data, or which of them lies on a slow one: `slow data`, `slow log`"),
@@ -398,7 +434,7 @@ pub const CACHE: &[Key] = &[
 ];
 
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 19] = [
+pub const SECTIONS: [(&str, &[Key]); 20] = [
     ("write_fdatasync", WRITE),
     ("sustained", SUSTAINED),
     ("postgres", POSTGRES),
@@ -414,6 +450,7 @@ pub const SECTIONS: [(&str, &[Key]); 19] = [
     ("block", BLOCK),
     ("block_databases", BLOCK_DATABASES),
     ("block_sustained", BLOCK_SUSTAINED),
+    ("replicated", REPLICATED),
     ("frozen", FROZEN),
     ("spill", SPILL),
     ("cache", CACHE),

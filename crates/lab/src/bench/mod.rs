@@ -22,6 +22,7 @@ mod measure;
 mod mount;
 mod page;
 mod placed;
+mod replicated;
 mod runs;
 mod scope;
 mod slow_disk;
@@ -78,7 +79,7 @@ struct Part {
     steps: fn(Scope) -> usize,
     /// How many bytes it needs on the disk.
     space: fn(Scope) -> u64,
-    run: fn(&Lab, Scope) -> Result<SectionResult>,
+    run: fn(&mut Lab, Scope) -> Result<SectionResult>,
 }
 
 /// A database's pool: the redo of a run stays in it, as it stays in the page cache on the unsafe side. How small
@@ -88,7 +89,7 @@ const DATABASE_POOL_BYTES: u64 = 1 << 30;
 const ATOMIC_POOL_BYTES: u64 = 4 << 30;
 
 /// All sections, in the order they are measured.
-const PARTS: [Part; 19] = [
+const PARTS: [Part; 20] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -97,7 +98,7 @@ const PARTS: [Part; 19] = [
         find: write::find_programs,
         steps: write::steps,
         space: |_| write::space(),
-        run: write::run,
+        run: |lab, scope| write::run(lab, scope),
     },
     Part {
         section: Section::Sustained,
@@ -107,7 +108,7 @@ const PARTS: [Part; 19] = [
         find: write::find_programs,
         steps: sustained::steps,
         space: sustained::space,
-        run: sustained::run,
+        run: |lab, scope| sustained::run(lab, scope),
     },
     Part {
         section: Section::Postgres,
@@ -117,7 +118,7 @@ const PARTS: [Part; 19] = [
         find: databases::find_postgres,
         steps: databases::postgres_steps,
         space: databases::postgres_space,
-        run: databases::postgres,
+        run: |lab, scope| databases::postgres(lab, scope),
     },
     Part {
         section: Section::PostgresAtomic,
@@ -127,7 +128,7 @@ const PARTS: [Part; 19] = [
         find: databases::find_postgres,
         steps: atomic::steps,
         space: |_| atomic::SPACE,
-        run: atomic::run,
+        run: |lab, scope| atomic::run(lab, scope),
     },
     Part {
         section: Section::Sqlite,
@@ -137,7 +138,7 @@ const PARTS: [Part; 19] = [
         find: || Ok(()),
         steps: databases::sqlite_steps,
         space: |_| 0,
-        run: databases::sqlite,
+        run: |lab, scope| databases::sqlite(lab, scope),
     },
     Part {
         section: Section::FirstWrite,
@@ -147,7 +148,7 @@ const PARTS: [Part; 19] = [
         find: || Ok(()),
         steps: first_write::steps,
         space: |_| first_write::SPACE,
-        run: first_write::run,
+        run: |lab, scope| first_write::run(lab, scope),
     },
     Part {
         section: Section::Mariadb,
@@ -157,7 +158,7 @@ const PARTS: [Part; 19] = [
         find: mariadb::find_programs,
         steps: mariadb::steps,
         space: |_| mariadb::SPACE,
-        run: mariadb::measure,
+        run: |lab, scope| mariadb::measure(lab, scope),
     },
     Part {
         section: Section::MariadbAtomic,
@@ -167,7 +168,7 @@ const PARTS: [Part; 19] = [
         find: mariadb::find_programs,
         steps: mariadb_atomic::steps,
         space: |_| mariadb_atomic::SPACE,
-        run: mariadb_atomic::run,
+        run: |lab, scope| mariadb_atomic::run(lab, scope),
     },
     Part {
         section: Section::Redis,
@@ -177,7 +178,7 @@ const PARTS: [Part; 19] = [
         find: stores::find_redis,
         steps: stores::redis_steps,
         space: |_| 0,
-        run: stores::redis,
+        run: |lab, scope| stores::redis(lab, scope),
     },
     Part {
         section: Section::Rocksdb,
@@ -187,7 +188,7 @@ const PARTS: [Part; 19] = [
         find: stores::find_rocksdb,
         steps: stores::rocksdb_steps,
         space: |_| stores::SPACE,
-        run: stores::rocksdb,
+        run: |lab, scope| stores::rocksdb(lab, scope),
     },
     Part {
         section: Section::Lmdb,
@@ -197,7 +198,7 @@ const PARTS: [Part; 19] = [
         find: || Ok(()),
         steps: stores::lmdb_steps,
         space: |_| 0,
-        run: stores::lmdb,
+        run: |lab, scope| stores::lmdb(lab, scope),
     },
     Part {
         section: Section::Mount,
@@ -207,7 +208,7 @@ const PARTS: [Part; 19] = [
         find: mount::find_programs,
         steps: mount::steps,
         space: |_| mount::SPACE,
-        run: mount::run,
+        run: |lab, scope| mount::run(lab, scope),
     },
     Part {
         section: Section::Block,
@@ -217,7 +218,7 @@ const PARTS: [Part; 19] = [
         find: || Ok(()),
         steps: block::steps,
         space: block::space,
-        run: block::run,
+        run: |lab, scope| block::run(lab, scope),
     },
     Part {
         section: Section::BlockDatabases,
@@ -227,7 +228,7 @@ const PARTS: [Part; 19] = [
         find: block_databases::find_programs,
         steps: block_databases::steps,
         space: |_| block_databases::SPACE,
-        run: block_databases::run,
+        run: |lab, scope| block_databases::run(lab, scope),
     },
     Part {
         section: Section::BlockSustained,
@@ -237,7 +238,17 @@ const PARTS: [Part; 19] = [
         find: || Ok(()),
         steps: block_sustained::steps,
         space: block_sustained::space,
-        run: block_sustained::run,
+        run: |lab, scope| block_sustained::run(lab, scope),
+    },
+    Part {
+        section: Section::Replicated,
+        key: "replicated",
+        rounds: 5,
+        pool: replicated::POOL,
+        find: replicated::find_programs,
+        steps: replicated::steps,
+        space: |_| replicated::SPACE,
+        run: replicated::run,
     },
     Part {
         section: Section::Frozen,
@@ -247,7 +258,7 @@ const PARTS: [Part; 19] = [
         find: || Ok(()),
         steps: frozen::steps,
         space: frozen::space,
-        run: frozen::run,
+        run: |lab, scope| frozen::run(lab, scope),
     },
     Part {
         section: Section::Spill,
@@ -257,7 +268,7 @@ const PARTS: [Part; 19] = [
         find: || Ok(()),
         steps: spill::steps,
         space: spill::space,
-        run: spill::run,
+        run: |lab, scope| spill::run(lab, scope),
     },
     Part {
         section: Section::Cache,
@@ -267,7 +278,7 @@ const PARTS: [Part; 19] = [
         find: || Ok(()),
         steps: cache::steps,
         space: |_| cache::SPACE,
-        run: cache::run,
+        run: |lab, scope| cache::run(lab, scope),
     },
     Part {
         section: Section::Capture,
@@ -277,16 +288,20 @@ const PARTS: [Part; 19] = [
         find: databases::find_postgres,
         steps: capture::steps,
         space: |_| capture::SPACE,
-        run: capture::run,
+        run: |lab, scope| capture::run(lab, scope),
     },
 ];
 
 impl Part {
-    /// True if the log is on the disk, whatever medium the lab's own pool has; its table says so.
-    fn is_on_block(&self) -> bool {
+    /// True if the log is elsewhere, whatever medium the lab's own pool has; its table says so.
+    fn has_a_log_of_its_own(&self) -> bool {
         matches!(
             self.section,
-            Section::Block | Section::BlockDatabases | Section::BlockSustained | Section::Frozen
+            Section::Block
+                | Section::BlockDatabases
+                | Section::BlockSustained
+                | Section::Frozen
+                | Section::Replicated
         )
     }
 
@@ -294,7 +309,7 @@ impl Part {
         if matches!(self.section, Section::Block | Section::BlockDatabases | Section::Frozen) {
             return lab.on_block(scope.pool, |lab| (self.run)(lab, scope));
         }
-        if lab.pool.size() != scope.pool {
+        if self.section != Section::Replicated && lab.pool.size() != scope.pool {
             lab.pool = Pool::create(&lab.tools, &lab.identity, scope.pool, self.key)?;
         }
         (self.run)(lab, scope)
@@ -336,7 +351,7 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     drop(lab);
     out!("{tables}");
     outln!();
-    if !parts().all(Part::is_on_block) {
+    if !parts().all(Part::has_a_log_of_its_own) {
         outln!("  medium of the log: {}", results.medium);
     }
     outln!("  data on:           {}", results.machine.filesystem);

@@ -68,7 +68,8 @@ pub fn redis(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     Ok((rows.collect(), databases::table("Redis, SET/s", "appendfsync no", names, lab.medium())))
 }
 
-fn redis_once(lab: &Lab, side: Side, data: &Path, shape: Sets, seconds: u64) -> Result<f64> {
+/// One run from an empty database.
+pub fn redis_once(lab: &Lab, side: Side, data: &Path, shape: Sets, seconds: u64) -> Result<f64> {
     let fsync = if side.is_unsafe() { Fsync::No } else { Fsync::Always };
     let server = Server::start(lab, side, data, fsync)?;
     let (figures, _) = shape.run(lab, &server, seconds as f64)?;

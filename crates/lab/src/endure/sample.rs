@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::growth::Growth;
 use crate::lab::Lab;
 use crate::machine;
-use crate::process::{Ended, Running, pause};
+use crate::process::{Ended, Running, cpu_seconds, pause};
 
 /// Between two looks.
 const TICK: Duration = Duration::from_secs(1);
@@ -154,15 +154,6 @@ impl Memory {
 
 fn count(dir: &str) -> f64 {
     fs::read_dir(dir).map_or(0, Iterator::count) as f64
-}
-
-/// utime and stime: fields 14 and 15, counted behind the command's name, which may hold blanks.
-fn cpu_seconds(pid: u32) -> f64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let behind = text.rsplit(')').next().unwrap_or_default();
-    let ticks: f64 = behind.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<f64>().ok()).sum();
-    // SAFETY: takes and returns integers.
-    ticks / unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64
 }
 
 /// The tenth field: time with a request under way (Documentation/block/stat.rst).

@@ -42,6 +42,16 @@ fn threads(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
 }
 
+/// CPU time that it took so far, in seconds: utime and stime, fields 14 and 15, counted behind the command's name, which may
+/// hold blanks.
+pub fn cpu_seconds(pid: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let behind = text.rsplit(')').next().unwrap_or_default();
+    let ticks: f64 = behind.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<f64>().ok()).sum();
+    // SAFETY: takes and returns integers.
+    ticks / unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64
+}
+
 /// Its command line, words separated by blanks.
 pub fn command_line(pid: u32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -1,0 +1,56 @@
+//! `replicated`: a log in other hosts' memory, against the bare file system, the unsafe bound, and the bare round trip.
+//!
+//! Keepers run in network namespaces, on a way that takes its time where a delay is asked for. The round trip is measured
+//! in the same rounds, on the same way. Each row says what it had to reach, and whether it did.
+
+mod databases;
+mod loss;
+mod row;
+mod write;
+
+use anyhow::Result;
+
+use self::row::{Row, table};
+use super::{Scope, SectionResult};
+use crate::keepers::{Keepers, Shape};
+use crate::lab::Lab;
+
+/// Bytes of the log.
+pub const POOL: u64 = 512 << 20;
+
+/// Programs that are missing are named before anything is measured.
+pub fn find_programs() -> Result<()> {
+    super::databases::find_postgres()?;
+    super::stores::find_redis()
+}
+
+/// How many steps there are.
+pub fn steps(scope: Scope) -> usize {
+    write::steps(scope) + databases::steps(scope) + loss::steps(scope)
+}
+
+/// What the sides' files take on the disk.
+pub const SPACE: u64 = 8 << 30;
+
+/// Measures everything.
+pub fn run(lab: &mut Lab, scope: Scope) -> Result<SectionResult> {
+    let mut rows = write::run(lab, scope)?;
+    rows.extend(databases::run(lab, scope)?);
+    rows.extend(loss::run(lab, scope)?);
+    let apart = if lab.identity.is_other() { "network namespaces" } else { "this host, by its loopback" };
+    let missed = rows.iter().filter(|row| !row.is_reached()).count();
+    let notes = format!("  keepers in {apart}; {missed} of {} targets missed\n", rows.len());
+    Ok((rows.iter().map(Row::fields).collect(), table(&rows) + &notes))
+}
+
+/// Does something with a log that new keepers of this shape keep.
+fn with_keepers<R>(
+    lab: &mut Lab,
+    shape: Shape,
+    bytes: u64,
+    what: impl FnOnce(&Lab, &mut Keepers) -> Result<R>,
+) -> Result<R> {
+    let mut keepers = Keepers::start(lab, shape)?;
+    let addresses: Vec<_> = keepers.addresses().collect();
+    lab.on_keepers(bytes, &addresses, shape.acks, |lab| what(lab, &mut keepers))
+}

@@ -1,0 +1,161 @@
+//! The keepers of a lab's log: each on a host of its own, behind a way that takes its time if that is asked for.
+//!
+//! What a keeper writes in the background would go to its own host's disk. Here it goes to memory: the disk under test is
+//! the database's alone.
+
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::lab::Lab;
+use crate::net::{Ends, Host, Relay, ping};
+use crate::process::{self, Running};
+
+const PORT: u16 = 7700;
+/// Of who answers round trips.
+const PONG: u16 = 7799;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How many keepers, how many of them confirm a commit, and how long each direction of the way takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Shape {
+    pub keepers: u8,
+    pub acks: u8,
+    pub delay: Duration,
+}
+
+impl Shape {
+    /// So many keepers of which more than half confirm.
+    pub const fn of(keepers: u8, delay_us: u64) -> Self {
+        Self { keepers, acks: keepers / 2 + 1, delay: Duration::from_micros(delay_us) }
+    }
+}
+
+/// Keepers that run. Fields drop in this order.
+pub struct Keepers {
+    all: Vec<Keeper>,
+    _pong: Running,
+    pong_way: Option<Relay>,
+    pong: SocketAddr,
+    pub shape: Shape,
+}
+
+/// One keeper. Fields drop in this order.
+struct Keeper {
+    process: Option<Running>,
+    way: Option<Relay>,
+    at: SocketAddr,
+    directory: PathBuf,
+    host: Host,
+}
+
+impl Keepers {
+    /// Starts them, empty.
+    ///
+    /// # Errors
+    /// If one does not start; of `ip`.
+    pub fn start(lab: &Lab, shape: Shape) -> Result<Self> {
+        let mut all =
+            (0..shape.keepers).map(|_| Keeper::make(lab, shape.delay)).collect::<Result<Vec<_>>>()?;
+        all.iter_mut().try_for_each(|keeper| keeper.start(lab))?;
+        let host = &all.first().context("no keepers")?.host;
+        let pong = host.port(PONG)?;
+        let mut command = host.command_as_ourselves(std::env::current_exe()?.as_os_str());
+        command.args(["pong", &pong.to_string()]);
+        let _pong = process::start_captured(command, "round trips", libc::SIGTERM)?;
+        let pong_way = way(pong, shape.delay)?;
+        Ok(Keepers { all, _pong, pong_way, pong, shape })
+    }
+
+    /// Where a writer reaches them.
+    pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.all.iter().map(|keeper| keeper.way.as_ref().map_or(keeper.at, Relay::address))
+    }
+
+    /// True if each has a network of its own.
+    pub fn are_apart(&self) -> bool {
+        self.all.iter().all(|keeper| keeper.host.is_apart())
+    }
+
+    /// The median of so many bare round trips on the way to one of them, in microseconds.
+    ///
+    /// # Errors
+    /// If nobody answers.
+    pub fn round_trip_us(&self, ends: Ends, times: usize) -> Result<f64> {
+        ping(self.pong_way.as_ref().map_or(self.pong, Relay::address), ends, times)
+    }
+
+    /// CPU time that they took so far, in seconds.
+    pub fn cpu_s(&self) -> f64 {
+        let pids = self.all.iter().filter_map(|keeper| Some(keeper.process.as_ref()?.pid()));
+        pids.map(process::cpu_seconds).sum()
+    }
+
+    /// The process of one of them, if it runs.
+    pub fn pid(&self, nth: usize) -> Option<u32> {
+        self.all[nth].process.as_ref().map(Running::pid)
+    }
+
+    /// One of them gets SIGKILL.
+    ///
+    /// # Errors
+    /// If it does not end.
+    pub fn kill(&mut self, nth: usize) -> Result<()> {
+        let Some(running) = self.all[nth].process.take() else { return Ok(()) };
+        process::signal(running.pid(), libc::SIGKILL);
+        running.wait_for(PATIENCE).map(drop)
+    }
+
+    /// One that was killed starts again.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub fn start_again(&mut self, lab: &Lab, nth: usize) -> Result<()> {
+        self.all[nth].start(lab)
+    }
+}
+
+impl Keeper {
+    fn make(lab: &Lab, delay: Duration) -> Result<Self> {
+        let host = Host::make(&lab.identity)?;
+        let at = host.port(PORT)?;
+        let directory = PathBuf::from(format!(
+            "/dev/shm/seawall-lab-{}-keeper-{}",
+            std::process::id(),
+            at.to_string().replace(':', "-")
+        ));
+        lab.fresh_dir(&directory)?;
+        Ok(Keeper { process: None, way: way(at, delay)?, at, directory, host })
+    }
+
+    fn start(&mut self, lab: &Lab) -> Result<()> {
+        let mut command = self.host.command(lab.tools.seawall.as_os_str());
+        command.args(["keeper", "serve"]).arg(&self.directory);
+        command.args(["--quota", "16G", "--listen", &self.at.to_string()]);
+        let mut running = process::start_captured(command, "a keeper", libc::SIGTERM)?;
+        let begin = Instant::now();
+        while TcpStream::connect(self.at).is_err() {
+            if running.has_ended()? || begin.elapsed() > PATIENCE {
+                let said = running.said_within(Duration::from_millis(10))?.unwrap_or_default();
+                bail!("a keeper does not listen at {}: {}", self.at, said.trim());
+            }
+            process::pause(Duration::from_millis(10))?;
+        }
+        self.process = Some(running);
+        Ok(())
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.process = None;
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn way(to: SocketAddr, delay: Duration) -> Result<Option<Relay>> {
+    (!delay.is_zero()).then(|| Relay::to(to, delay)).transpose()
+}

@@ -1,0 +1,9 @@
+//! Other hosts on this machine: network namespaces, a way there that takes its time, and what a round trip on it takes.
+
+mod host;
+mod ping;
+mod relay;
+
+pub use host::Host;
+pub use ping::{Ends, Trips, ping, pong};
+pub use relay::Relay;
