@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use super::{Case, parse};
 
 /// Name and text of each; `--all` runs them in this order, but for those that say `by_name`.
-pub const CASES: [(&str, &str); 12] = [
+pub const CASES: [(&str, &str); 14] = [
     ("redo", include_str!("../../cases/redo.toml")),
     ("commits", include_str!("../../cases/commits.toml")),
     ("tprocc", include_str!("../../cases/tprocc.toml")),
@@ -21,6 +21,8 @@ pub const CASES: [(&str, &str); 12] = [
     ("mariadb", include_str!("../../cases/mariadb.toml")),
     ("redis", include_str!("../../cases/redis.toml")),
     ("rocksdb", include_str!("../../cases/rocksdb.toml")),
+    ("replicated", include_str!("../../cases/replicated.toml")),
+    ("replicated-redis", include_str!("../../cases/replicated-redis.toml")),
 ];
 
 /// A case and the text it was read from.

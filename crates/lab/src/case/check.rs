@@ -117,6 +117,12 @@ fn load(case: &Case) -> Checked {
         );
         return wrong(apart.span(), what);
     }
+    let standby = case.configurations.iter().find(|c| c.get_ref().standby);
+    if let Some(standby) =
+        standby.filter(|c| load.product() != Product::Postgres || c.get_ref().front != Front::None)
+    {
+        return wrong(standby.span(), "standby: of PostgreSQL, without Seawall".into());
+    }
     load.check()
 }
 
@@ -128,7 +134,7 @@ fn one(configuration: &Spanned<Configuration>) -> Checked {
         return wrong(at, format!("name: {:?}: small letters, digits and - only", c.name));
     }
     if (c.front == Front::None) != c.medium.is_none() {
-        let what = "a front (`preload`, `mount`) and a medium (`emulated`, `file`, `dax`) go together";
+        let what = "a front (`preload`, `mount`) and a medium (`emulated`, `file`, `dax`, `block`, `replicated`) go together";
         return wrong(at, format!("configuration {:?}: {what}", c.name));
     }
     for (key, size) in [("pool", &c.pool), ("cache", &c.cache)] {
@@ -139,7 +145,18 @@ fn one(configuration: &Spanned<Configuration>) -> Checked {
             return wrong(at, what);
         }
     }
-    if c.cache.is_some() && (c.front != Front::Preload || c.medium == Some(Medium::File)) {
+    if (c.medium == Some(Medium::Replicated)) != c.keepers.is_some()
+        || c.keepers.is_some_and(|n| !(1..=8).contains(&n))
+    {
+        let what = "medium = \"replicated\" and keepers, from 1 to 8, go together";
+        return wrong(at, format!("configuration {:?}: {what}", c.name));
+    }
+    if c.delay_us.is_some() && c.keepers.is_none() && !c.standby {
+        return wrong(at, format!("configuration {:?}: delay_us is of keepers or a standby", c.name));
+    }
+    if c.cache.is_some()
+        && (c.front != Front::Preload || !matches!(c.medium, Some(Medium::Emulated | Medium::Dax)))
+    {
         let what = "a cache goes with front = \"preload\" and a pool in mapped memory (`emulated`, `dax`)";
         return wrong(at, format!("configuration {:?}: {what}", c.name));
     }

@@ -71,6 +71,10 @@ pub enum Medium {
     File,
     /// A file on a file system that is mounted with DAX.
     Dax,
+    /// A log that is written to the disk: a file there, as a block device.
+    Block,
+    /// Memory of other hosts: `keepers` of them.
+    Replicated,
 }
 
 /// Where the database's own write-ahead log lies.
@@ -108,6 +112,13 @@ pub struct Configuration {
     pub medium: Option<Medium>,
     /// Size of the pool, with a unit: `256M`.
     pub pool: Option<String>,
+    /// Of a replicated log: how many keepers it has. More than half confirm a commit.
+    pub keepers: Option<u8>,
+    /// What the way to another host takes longer in each direction, microseconds: to a keeper, or to the standby.
+    pub delay_us: Option<u64>,
+    /// PostgreSQL has a synchronous standby on another host, whose disk is memory.
+    #[serde(default)]
+    pub standby: bool,
     /// Size of the block cache, with a unit; on the same medium as the pool.
     pub cache: Option<String>,
     /// The block cache keeps the database's data (`seawall cache keep`), as far as it keeps anything.

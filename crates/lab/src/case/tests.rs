@@ -67,7 +67,12 @@ fn a_mistake_is_told_with_its_place_and_what_is_allowed() {
         ("controls = [\"fs\"]", "controls = [\"log\"]", 6, &["baseline", "fs"]),
         ("\"simple-update\"", "\"insert-only\"", 9, &["insert-only", "simple-update", "tpcb"]),
         ("role = \"baseline\"", "role = \"base\"", 16, &["base", "`baseline`", "`bound`"]),
-        ("medium = \"emulated\"", "medium = \"pmem\"", 22, &["pmem", "`emulated`, `file`, `dax`"]),
+        (
+            "medium = \"emulated\"",
+            "medium = \"pmem\"",
+            22,
+            &["pmem", "`emulated`, `file`, `dax`, `block`, `replicated`"],
+        ),
         ("pool = \"64M\"", "pool = \"64 apples\"", 18, &["pool", "256M"]),
         ("pool = \"64M\"", "keep = true", 18, &["keep", "`cache`"]),
         ("pool = \"64M\"", "cache = \"64M\"\nprewarm = true", 18, &["prewarm", "`memory`"]),

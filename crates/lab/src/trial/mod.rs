@@ -17,6 +17,7 @@ mod run;
 mod server;
 pub mod slices;
 mod stage;
+mod standby;
 mod throttle;
 mod turn;
 

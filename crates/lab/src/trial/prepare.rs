@@ -16,6 +16,7 @@ use super::load;
 use super::mount::{LoopDisk, MountPoint};
 use super::throttle::Throttle;
 use crate::case::{Case, Configuration, Devices, Front, Medium, Product, Wal};
+use crate::keepers::{Keepers, Shape};
 use crate::lab::Lab;
 use crate::pg::Template;
 use crate::pool::Pool;
@@ -33,7 +34,9 @@ pub struct Prepared {
     pub product: Product,
     /// Where the files are (under a mount: what it shows).
     pub data: PathBuf,
+    /// Before its keepers: it is stopped first.
     pub pool: Option<Pool>,
+    _keepers: Option<Keepers>,
     pub placement: BTreeMap<String, Placement>,
     /// Dropped after use.
     wal: Option<LoopDisk>,
@@ -70,7 +73,11 @@ impl Prepared {
     ) -> Result<Self> {
         // Tried now, so that a case does not end half-way.
         drop(Confine::to(Limits { memory: means.memory, ..limits(&configuration) })?);
-        let pool = pool(lab, &configuration)?;
+        let keepers = configuration
+            .keepers
+            .map(|keepers| Keepers::start(lab, Shape::of(keepers, configuration.delay_us.unwrap_or(0))));
+        let keepers = keepers.transpose()?;
+        let pool = pool(lab, &configuration, keepers.as_ref())?;
         let device = means.devices.map(|_| device(lab, &configuration.name, "data")).transpose()?;
         let data = match &device {
             Some(device) => template.copy_into(device.path())?,
@@ -78,7 +85,8 @@ impl Prepared {
         };
         load::copy_ledger(lab, &configuration.name)?;
         let (placement, devices) = (BTreeMap::new(), device.into_iter().collect());
-        let mut prepared = Prepared { configuration, product, data, pool, placement, wal: None, devices };
+        let mut prepared =
+            Prepared { configuration, product, data, pool, _keepers: keepers, placement, wal: None, devices };
         prepared.place_wal(lab, means)?;
         if prepared.configuration.front == Front::Mount {
             drop(MountPoint::mount(lab, &prepared)?);
@@ -117,6 +125,8 @@ impl Prepared {
             less
         } else if self.emulated() {
             "durable while the OS lives: emulated"
+        } else if self.configuration.medium == Some(Medium::Replicated) {
+            "durable in other hosts' memory: not after a power cut of all"
         } else if in_memory("data") || in_memory("log") {
             "durable while the OS lives: RAM"
         } else {
@@ -204,7 +214,7 @@ pub fn show_places(paths: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-fn pool(lab: &Lab, configuration: &Configuration) -> Result<Option<Pool>> {
+fn pool(lab: &Lab, configuration: &Configuration, keepers: Option<&Keepers>) -> Result<Option<Pool>> {
     let Some(medium) = configuration.medium else { return Ok(None) };
     let size = match &configuration.pool {
         Some(text) => parse_bytes(text).map_err(anyhow::Error::msg)?,
@@ -217,6 +227,18 @@ fn pool(lab: &Lab, configuration: &Configuration) -> Result<Option<Pool>> {
             let dir = lab.work.data("pools");
             lab.identity.create_dir(&dir)?;
             Pool::durable(&lab.tools, &lab.identity, size, dir.join(format!("{name}.pool")))?
+        }
+        Medium::Block | Medium::Replicated => {
+            let dir = lab.work.data("pools");
+            lab.identity.create_dir(&dir)?;
+            let path = dir.join(format!("{name}.log"));
+            match keepers {
+                None => Pool::on_block(&lab.tools, &lab.identity, size, path)?,
+                Some(keepers) => {
+                    let addresses: Vec<_> = keepers.addresses().collect();
+                    Pool::on_keepers(&lab.tools, &lab.identity, size, path, (&addresses, keepers.shape.acks))?
+                }
+            }
         }
         Medium::Dax => {
             let mounts = seawall_media::dax_mounts();

@@ -10,6 +10,7 @@ use super::confine::{Confine, Limits};
 use super::memory;
 use super::mount::{MountPoint, policy};
 use super::prepare::{Prepared, limits};
+use super::standby::Standby;
 use crate::case::{Case, Configuration, Front, Product};
 use crate::lab::Lab;
 use crate::pg::{Cluster, Launch, SETTINGS};
@@ -17,7 +18,7 @@ use crate::pool::Pool;
 use crate::{launch, mariadb, redis};
 
 /// One server runs at a time.
-const PORT: &str = "5440";
+pub const PORT: &str = "5440";
 
 /// What the lab itself needs to see, equal on all sides.
 const WATCHED: &[(&str, &str)] =
@@ -26,6 +27,7 @@ const WATCHED: &[(&str, &str)] =
 /// What runs. Fields drop in this order.
 pub struct Server<'a> {
     pub database: Database<'a>,
+    standby: Option<Standby>,
     mount: Option<MountPoint>,
     confine: Confine,
 }
@@ -62,7 +64,13 @@ impl<'a> Server<'a> {
             Product::Redis => Database::Redis(redis(lab, bin, case, prepared, data)?),
             Product::Rocksdb => Database::Embedded,
         };
-        Ok(Server { database, mount, confine })
+        let standby = match &database {
+            Database::Postgres(cluster) if configuration.standby => {
+                Some(Standby::start(lab, bin, cluster, configuration.delay_us.unwrap_or(0))?)
+            }
+            _ => None,
+        };
+        Ok(Server { database, standby, mount, confine })
     }
 
     /// PostgreSQL, where that is what runs.
@@ -90,13 +98,14 @@ impl<'a> Server<'a> {
 
     /// Shuts down in order.
     pub fn stop(self) -> Result<()> {
-        let Server { database, mount, confine } = self;
+        let Server { database, standby, mount, confine } = self;
         let stopped = match database {
             Database::Postgres(cluster) => cluster.stop(),
             Database::Mariadb(server) => server.stop(),
             Database::Redis(server) => server.stop(),
             Database::Embedded => Ok(()),
         };
+        drop(standby);
         drop(mount);
         drop(confine);
         stopped
@@ -104,7 +113,7 @@ impl<'a> Server<'a> {
 
     /// Kills every process of the database.
     pub fn kill(self) -> Result<()> {
-        let Server { database, mount, confine } = self;
+        let Server { database, mount, confine, .. } = self;
         let Database::Postgres(cluster) = database else { bail!("only PostgreSQL is killed") };
         let killed = cluster.kill();
         drop(mount);
@@ -161,6 +170,10 @@ fn postgres<'a>(
     };
     SETTINGS.iter().chain(WATCHED).for_each(|(name, value)| set(name, value));
     prepared.settings(case).for_each(|(name, value)| set(name, &value));
+    if prepared.configuration.standby {
+        // The way to a standby takes its time: over the network.
+        set("listen_addresses", "127.0.0.1");
+    }
     set("port", PORT);
     set("unix_socket_directories", &lab.work.sockets().to_string_lossy());
     // The lab itself may not be allowed into a mount of the database's user: it looks at the files below it.
