@@ -14,7 +14,7 @@ corpus=$(cd "$(dirname "$0")" && pwd)/corpus
 limits=(-max_total_time="$seconds" -timeout=60 -max_len=600 -print_final_stats=1)
 
 declare -A pids known
-for target in image messages settings; do
+for target in answers image keeper messages settings; do
     mkdir -p "$out/$target"
     known[$target]=$(find "$corpus/$target" "$out/$target" -type f | wc -l)
     SEAWALL_FUZZ=$target "$fuzzer" "${limits[@]}" -artifact_prefix="$out/$target-" \

@@ -1,4 +1,4 @@
-//! Hostile input: a fuzzed pool, fuzzed control messages, fuzzed configuration. An error or a correct result,
+//! Hostile input: a fuzzed pool, fuzzed control messages, fuzzed configuration, fuzzed keepers and writers. An error or a correct result,
 //! never a panic, never a write outside registered directories.
 //!
 //! In: bytes. They are not the hostile thing itself but a recipe for it, read by [`input`], so that checksums
@@ -7,6 +7,7 @@
 
 pub mod image;
 pub mod input;
+pub mod keepers;
 pub mod messages;
 mod scratch;
 pub mod settings;
@@ -15,5 +16,10 @@ pub mod settings;
 pub type Target = fn(&[u8]);
 
 /// A target by its name, which is also its corpus' directory.
-pub const TARGETS: [(&str, Target); 3] =
-    [("image", image::target), ("messages", messages::target), ("settings", settings::target)];
+pub const TARGETS: [(&str, Target); 5] = [
+    ("answers", keepers::answers::target),
+    ("image", image::target),
+    ("keeper", keepers::keeper::target),
+    ("messages", messages::target),
+    ("settings", settings::target),
+];

@@ -57,6 +57,16 @@ fn control_messages_are_answered() {
 }
 
 #[test]
+fn a_keeper_answers_or_hangs_up_and_keeps_its_quota_and_other_logs() {
+    run("keeper", 1000);
+}
+
+#[test]
+fn a_writer_hears_anything_and_counts_only_what_was_confirmed() {
+    run("answers", 5000);
+}
+
+#[test]
 fn settings_are_understood_or_refused() {
     run("settings", 20_000);
 }

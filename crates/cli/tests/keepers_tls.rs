@@ -152,7 +152,7 @@ fn a_log_is_made_written_and_brought_back_by_tls_and_certificates_are_renewed_un
 }
 
 #[test]
-fn a_keeper_whose_certificate_ends_is_down_until_it_is_renewed_and_says_why() {
+fn a_keeper_that_is_not_believed_is_down_until_it_is_and_says_why() {
     let ca = Authority::new();
     let mut keepers =
         [Keeper::with_tls(&ca.keeper()), Keeper::with_tls(&ca.keeper()), Keeper::with_tls(&ca.keeper())];
@@ -222,7 +222,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
     ca.cert(&["owner"], &["db8", "--days", "0"]).fails(2, &["--days"]);
     seawall(&["keeper", "cert", "owner", "/nowhere", "db1"])
         .fails(1, &["there is no CA", "keeper cert ca /nowhere"]);
-    prints(&seawall(&["keeper", "cert", "show", &owner]), &["owner db1", "valid from", "UTC"]);
+    prints(&seawall(&["keeper", "cert", "show", &owner]), &["owner db1", "valid from 20"]);
     // A keeper that could serve nobody does not start.
     let directory = tempfile::tempdir().expect("a directory");
     let at = directory.path().to_str().expect("a path");

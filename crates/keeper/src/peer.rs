@@ -233,6 +233,9 @@ impl Peer {
     fn state(&mut self, kind: Kind) -> Result<(State, Roster), PeerError> {
         let (_, body) = self.answer(kind)?;
         let (state, rest) = State::read_from_prefix(&body).map_err(|_| self.nonsense())?;
+        if !state.makes_sense() {
+            return Err(self.nonsense());
+        }
         let terms: Terms = serde_json::from_slice(rest).map_err(|_| self.nonsense())?;
         self.holder = terms.holder;
         Ok((state, terms.roster))

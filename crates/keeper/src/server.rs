@@ -210,6 +210,9 @@ impl Connection<'_> {
             (&mut &*self.stream).read_exact(&mut line)?;
             let answered = match Frame::parse(&line) {
                 None => Err(Refused::new(Refusal::Malformed, "that is no frame of this version")),
+                Some(frame) if !frame.makes_sense() => {
+                    Err(Refused::new(Refusal::Malformed, "no turn and no batch has such a number"))
+                }
                 Some(frame) if self.log.is_none() && frame.len > STRANGERS_BODY => {
                     Err(Refused::new(Refusal::Malformed, "nobody said of which log"))
                 }

@@ -205,7 +205,7 @@ fn one_that_is_not_valid_now_is_named_with_both_times() {
     let whose = For::Owner("db1".into());
     let past = Validity { from: now() - 9 * DAY, until: now() - 3 * DAY };
     let files = ca.sign(&whose, past, false);
-    keeper.refuses(&tls(&files), &["tls.crt: it is valid from", "UTC until", "--renew", "set the clock"]);
+    keeper.refuses(&tls(&files), &["tls.crt: it is valid from", "Z until 20", "--renew", "set the clock"]);
     let future = Validity { from: now() + DAY, until: now() + 3 * DAY };
     ca.sign(&whose, future, true);
     keeper.refuses(&tls(&files), &["tls.crt: it is valid from"]);
@@ -306,6 +306,7 @@ fn relay(to: &str) -> (String, Arc<AtomicBool>) {
         }
         // Both ends stay open, and nothing moves.
         std::thread::sleep(PATIENCE);
+        let _ = near.shutdown(std::net::Shutdown::Both);
     });
     (address, stands)
 }
@@ -367,7 +368,7 @@ fn a_thousand_idle_connections_and_one_byte_at_a_time_keep_nobody_out() {
             Some(_) => vec![22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3],
             None => Frame::new(Kind::Hello, 0, epoch(1)).followed_by(48).seal().to_vec(),
         };
-        let is_cut = (0..10_000).any(|i| {
+        let is_cut = (0..400).any(|i| {
             std::thread::sleep(Duration::from_millis(50));
             (&slow).write_all(&[begin.get(i).copied().unwrap_or(0)]).is_err()
         });
@@ -391,7 +392,7 @@ fn a_keeper_that_never_agrees_on_keys_is_given_up() {
     let thread = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("somebody");
         let record = [22, 3, 3, 64, 0];
-        for i in 0.. {
+        for i in 0..200 {
             std::thread::sleep(Duration::from_millis(100));
             if stream.write_all(&[record.get(i).copied().unwrap_or(2)]).is_err() {
                 return;

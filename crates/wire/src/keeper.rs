@@ -29,6 +29,9 @@ pub const KEEPER_VERSION: u32 = 1;
 /// The most bytes behind a frame: a journal's longest batch.
 pub const BODY_MAX: u32 = 1 << 20;
 
+/// No turn and no batch of a log has such a number: there are enough for ever.
+pub const NUMBER_MAX: u64 = 1 << 48;
+
 /// The most keepers of a log.
 pub const KEEPERS_MAX: usize = 8;
 
@@ -215,6 +218,12 @@ impl Frame {
         Kind::from_word(self.kind)
     }
 
+    /// True if a newer turn, and a newer batch, has a number too. A piece has a place instead of a number.
+    pub fn makes_sense(&self) -> bool {
+        let number = if self.kind() == Some(Kind::Piece) { 0 } else { self.number };
+        self.epoch.counter < NUMBER_MAX && number < NUMBER_MAX
+    }
+
     fn sum(&self) -> u32 {
         crc32c(&self.as_bytes()[..LINE - 4])
     }
@@ -278,6 +287,13 @@ impl State {
     /// True if it has numbers only.
     pub fn is_witness(&self) -> bool {
         self.flags & state::WITNESS != 0
+    }
+
+    /// True if a newer turn, and a newer batch, has a number too: only rubbish and malice come that far.
+    pub fn makes_sense(&self) -> bool {
+        let numbers =
+            [self.promised.counter, self.position.epoch.counter, self.position.number, self.hardened];
+        numbers.iter().all(|number| *number < NUMBER_MAX)
     }
 
     /// True if it confirms only what its disk has.
