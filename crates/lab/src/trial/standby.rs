@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use crate::net::Relay;
 use crate::pg::Cluster;
 use crate::process::{self, Running, run};
 
+const NAME: &str = "standby";
 const STANDBY_PORT: &str = "5441";
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -34,9 +36,10 @@ impl Standby {
     pub fn start(lab: &Lab, bin: &Path, primary: &Cluster<'_>, delay_us: u64) -> Result<Self> {
         let data = PathBuf::from(format!("/dev/shm/seawall-lab-{}-standby", std::process::id()));
         lab.fresh_dir(&data)?;
+        fs::set_permissions(&data, fs::Permissions::from_mode(0o700))?;
         let at: SocketAddr = format!("127.0.0.1:{PORT}").parse()?;
         let way = Relay::to(at, Duration::from_micros(delay_us))?;
-        let (address, name) = (way.address(), "standby");
+        let (address, name) = (way.address(), NAME);
         let mut copy = primary.client("pg_basebackup");
         copy.arg("-D").arg(&data).args(["-X", "stream", "--no-sync", "--checkpoint=fast"]);
         run(copy, "pg_basebackup")?;
@@ -56,7 +59,7 @@ impl Standby {
         let way_there =
             format!("host={} port={} user=postgres application_name={name}", address.ip(), address.port());
         set("primary_conninfo", &way_there);
-        let log = fs::File::create(Cluster::log_of(lab, name))?;
+        let log = fs::File::create(Cluster::log_of(lab, "of-the-standby"))?;
         command.stdout(log.try_clone()?).stderr(log);
         let server = process::start(command, "the standby", libc::SIGINT)?;
         let standby = Standby { _server: server, _way: way, data };
@@ -69,6 +72,9 @@ impl Standby {
             }
             Ok(())
         };
+        // As a turn before left it.
+        primary.sql("ALTER SYSTEM RESET synchronous_standby_names")?;
+        primary.sql("SELECT pg_reload_conf()")?;
         wait_for("streaming async").context("a standby")?;
         primary.sql("ALTER SYSTEM SET synchronous_standby_names = 'standby'")?;
         primary.sql("SELECT pg_reload_conf()")?;
