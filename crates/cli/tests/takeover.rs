@@ -21,7 +21,7 @@ fn another_host_takes_the_log_over_and_the_former_one_writes_nothing_more() {
         (&"db-a".into(), &false.into())
     );
     assert!(seen["found"]["heard"].is_u64(), "{seen}");
-    assert!(!fs::exists(s.pool("b")).expect("looked"));
+    s.b.run(&["test", "!", "-e", &s.pool("b")]).succeeds();
     writer.write(1);
 
     s.a.unplug();
@@ -88,6 +88,27 @@ fn a_former_host_that_slept_gets_nothing_confirmed() {
     assert!(!s.place.guard().exists(), "the former host raises none");
 }
 
+/// On a volume that both see, the guard is the one that the other host's database has raised.
+#[test]
+fn a_former_host_that_has_nothing_left_lowers_no_guard() {
+    let Some(s) = Scene::new(2) else { return };
+    let mut writer = s.writer(&s.a, "a");
+    writer.write(5);
+    s.a.seawall(&["drain", "--pool", &s.pool("a")]).succeeds();
+    s.a.unplug();
+    s.takeover(&s.b, "b", &[]).succeeds();
+    let mut other = s.writer(&s.b, "b");
+    other.write(3);
+    wait_for("its guard", || s.place.guard().exists());
+    s.a.plug();
+    writer.finish();
+    wait_for("its daemon to end", || s.a.daemon(&s.pool("a")).is_none());
+    assert!(s.place.guard().exists(), "it is the other host's");
+    other.write(3);
+    other.finish().succeeds();
+    assert!(!s.place.guard().exists());
+}
+
 #[test]
 fn where_it_cannot_be_right_it_is_refused_and_nothing_is_changed() {
     let Some(mut s) = Scene::new(2) else { return };
@@ -116,7 +137,7 @@ fn where_it_cannot_be_right_it_is_refused_and_nothing_is_changed() {
     refused.fails(3, &["1 of 3 keepers answered", "2 are needed"]);
     let json: serde_json::Value = serde_json::from_str(&refused.out).expect("JSON");
     assert_eq!((&json["code"], &json["found"]["keepers"][0]["kept"]), (&3.into(), &false.into()));
-    assert!(!fs::exists(s.pool("b")).expect("looked"));
+    s.b.run(&["test", "!", "-e", &s.pool("b")]).succeeds();
     s.keepers[0].again_on(Some(&s.on[0]));
     // The former writer never heard of any of this.
     writer.write(5);

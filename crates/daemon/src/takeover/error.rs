@@ -64,6 +64,11 @@ impl TakeoverError {
     pub(super) fn of_opening(error: KeptError, holder: Option<&Holder>) -> Self {
         let others = holder.filter(|holder| !holder.is(&Holder::here())).cloned();
         match error {
+            // Its own promise was the newest one before: whoever took it away cut the connections, and may have come before
+            // the reason.
+            KeptError::Write(WriteError::TooFew { .. }) | KeptError::Keeper(_) if others.is_some() => {
+                Self::Taken { by: others, why: error.to_string() }
+            }
             KeptError::Turn(TurnError::Unknown { .. }) | KeptError::Write(WriteError::TooFew { .. }) => {
                 Self::TooFew(error.to_string())
             }
