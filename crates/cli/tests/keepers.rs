@@ -7,8 +7,9 @@ use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
 use common::keepers::Keeper;
+use common::ledger::{Load, PROCESSES, check};
 use common::mounts::{Mounts, tracked};
-use common::{Place, Writer, kill_everything, wait_for};
+use common::{Place, Writer, kill, kill_everything, signal, wait_for};
 
 /// A place whose log these keep.
 fn kept_by(keepers: &[Keeper], acks: usize) -> Place {
@@ -157,6 +158,47 @@ fn a_dead_daemon_is_replaced_and_the_log_goes_on() {
     writer.outlives(2, &place);
     writer.finish().succeeds().says(&["a new one has taken over"]);
     assert_eq!(place.in_memory(), Vec::<PathBuf>::new());
+}
+
+/// Whoever leads sends by itself, and may be killed or stopped at any step of that.
+#[test]
+fn nothing_is_lost_when_processes_that_send_are_killed_and_stopped_and_keepers_come_and_go() {
+    let mut keepers = [Keeper::start(&[]), Keeper::start(&[]), Keeper::start(&["--harden", "memory"])];
+    let place = kept_by(&keepers, 2);
+    let Some(load) = Load::start(&place) else { return };
+    for round in 0..12_usize {
+        let processes = load.processes();
+        let one = u64::from(processes[round % processes.len()]);
+        match round % 3 {
+            0 => kill(one),
+            1 => {
+                signal(one, "STOP");
+                load.wait_for_all_but(1);
+                signal(one, "CONT");
+            }
+            _ => {
+                let keeper = round % keepers.len();
+                keepers[keeper].kill();
+                load.goes_on();
+                keepers[keeper].again();
+                wait_for("it to count", || role(&place, keeper) == "counts");
+            }
+        }
+        load.goes_on();
+    }
+    assert_eq!(place.status()["kept"]["over"], serde_json::Value::Null);
+    let acknowledged = load.kill(&place);
+    place.in_memory().iter().for_each(|path| fs::remove_file(path).expect("removed"));
+    for process in 0..PROCESSES {
+        let file = fs::File::options().write(true).open(place.file(&format!("p{process}-wal")));
+        let file = file.expect("a file");
+        let len = file.metadata().expect("a size").len() as usize;
+        file.write_all_at(&vec![0; len.saturating_sub(4096)], 4096).expect("rolled back");
+    }
+    keepers[0].kill();
+    let report = place.seawall(&["recover", "--replay", "--json", "--pool", place.pool()]).json();
+    assert_eq!(report["replayed"], true);
+    check(&place, acknowledged);
 }
 
 #[test]

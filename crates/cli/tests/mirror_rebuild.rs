@@ -8,80 +8,10 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
+use common::ledger::{Load, PROCESSES, check};
 use common::mirrors::{Failing, lose_memory, make, mirrored, recover, ring, text};
 use common::mounts::{Mounts, tracked};
-use common::{Place, Said, Writer, cc, child, kill, kill_everything, signal, wait_for, wait_for_end};
-
-const PROCESSES: usize = 3;
-
-/// Processes that write and sync all the time, and what they were told is durable.
-struct Load {
-    run: Child,
-    ledger: PathBuf,
-}
-
-impl Load {
-    /// `None` without a compiler.
-    fn start(place: &Place) -> Option<Self> {
-        let program = cc(place, "ledger", include_str!("programs/ledger.c"), &[])?;
-        let ledger = PathBuf::from(place.ram("ledger"));
-        fs::write(&ledger, [0; PROCESSES * 8]).expect("a ledger");
-        let run = place.run_command(&[text(&program), &PROCESSES.to_string(), text(&ledger)]).spawn();
-        let load = Self { run: run.expect("seawall starts"), ledger };
-        load.goes_on();
-        Some(load)
-    }
-
-    fn acknowledged(&self) -> [u64; PROCESSES] {
-        let bytes = fs::read(&self.ledger).expect("a ledger");
-        std::array::from_fn(|i| u64::from_le_bytes(bytes[i * 8..][..8].try_into().expect("8 bytes")))
-    }
-
-    /// Waits until each of them got further.
-    #[track_caller]
-    fn goes_on(&self) {
-        let before = self.acknowledged();
-        wait_for("every process", || {
-            self.acknowledged().iter().zip(before).all(|(now, before)| *now >= before + 20)
-        });
-    }
-
-    /// As a power cut does.
-    fn kill(mut self, place: &Place) -> [u64; PROCESSES] {
-        let (program, daemon) = (child(self.run.id(), "ledger"), place.daemon().expect("a daemon"));
-        [u64::from(self.run.id()), daemon, program.into()].into_iter().for_each(kill);
-        let _ = self.run.wait();
-        wait_for_end(program.into());
-        wait_for_end(daemon);
-        // They die with their parent, a moment later.
-        let mut before = self.acknowledged();
-        wait_for("the processes", || {
-            std::thread::sleep(std::time::Duration::from_millis(50));
-            std::mem::replace(&mut before, self.acknowledged()) == self.acknowledged()
-        });
-        self.acknowledged()
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        // A test that failed leaves it running.
-        if let Ok(None) = self.run.try_wait() {
-            kill(child(self.run.id(), "ledger").into());
-            let _ = self.run.wait();
-        }
-    }
-}
-
-/// Every process' writes up to what it was told.
-fn check(place: &Place, acknowledged: [u64; PROCESSES]) {
-    for (i, count) in acknowledged.into_iter().enumerate() {
-        let bytes = fs::read(place.file(&format!("p{i}-wal"))).expect("a file");
-        let words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
-        let found = words.enumerate().take_while(|(at, word)| *word == *at as u64 / 8 + 1).count() / 8;
-        assert!(found as u64 >= count, "process {i}: {found} of {count} acknowledged writes");
-    }
-}
+use common::{Place, Said, Writer, kill, kill_everything, signal, wait_for};
 
 fn mirror(place: &Place, on: &Path) -> Said {
     place.seawall(&["mirror", "--pool", place.pool(), "--on", text(on)])

@@ -11,6 +11,7 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
+use seawall_wire::keeper::KEEPERS_MAX;
 use seawall_wire::message::MESSAGE_MAX;
 
 /// Connections that may wait to be accepted: a PostgreSQL with many backends starts many at once.
@@ -91,6 +92,9 @@ pub fn peer(socket: impl AsFd) -> io::Result<Peer> {
     Ok(Peer { pid: pid.unsigned_abs(), uid: credentials.uid.as_raw() })
 }
 
+/// Most that come with a message: connections to a log's keepers.
+const DESCRIPTORS: usize = KEEPERS_MAX;
+
 /// Sends one message, the descriptors with it.
 ///
 /// # Errors
@@ -113,7 +117,7 @@ fn send_by(
     descriptors: &[BorrowedFd<'_>],
     flags: SendFlags,
 ) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(5))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(io::Error::other("too many descriptors for one message"));
@@ -128,7 +132,7 @@ fn send_by(
 /// What the kernel said.
 pub fn receive(socket: impl AsFd) -> io::Result<Option<Message>> {
     let mut bytes = vec![0; MESSAGE_MAX];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(5))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let got = rustix::io::retry_on_intr(|| {
         let mut into = [IoSliceMut::new(&mut bytes)];

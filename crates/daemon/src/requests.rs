@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
+use seawall_core::journal::{Copies as _, Lent};
 use seawall_core::{Errno, FileRef};
 use seawall_wire::message::{Kind, MAGIC, MESSAGE_MAX, Reply, Request, Retire, Status};
 use serde::Serialize;
@@ -32,16 +33,22 @@ struct Answer<'a> {
     reply: Reply,
     body: Vec<u8>,
     descriptors: Vec<BorrowedFd<'a>>,
+    /// Behind those: duplicates made for this answer.
+    duplicates: Vec<OwnedFd>,
 }
 
-impl Answer<'_> {
+impl<'a> Answer<'a> {
+    fn of(reply: Reply, descriptors: Vec<BorrowedFd<'a>>) -> Self {
+        Self { reply, body: Vec::new(), descriptors, duplicates: Vec::new() }
+    }
+
     fn status(status: Status) -> Self {
-        Self { reply: Reply::new(status), body: Vec::new(), descriptors: Vec::new() }
+        Self::of(Reply::new(status), Vec::new())
     }
 
     fn json(status: Status, body: &impl Serialize) -> Self {
         match serde_json::to_vec(body) {
-            Ok(body) => Self { reply: Reply::new(status), body, descriptors: Vec::new() },
+            Ok(body) => Self { body, ..Self::status(status) },
             Err(e) => Self::failed(format!("the answer cannot be written as JSON: {e}")),
         }
     }
@@ -92,7 +99,8 @@ pub(crate) fn serve(daemon: &Daemon, socket: &OwnedFd) {
 }
 
 fn send(socket: &OwnedFd, answer: Answer<'_>) -> std::io::Result<()> {
-    let Answer { mut reply, body, descriptors } = answer;
+    let Answer { mut reply, body, mut descriptors, duplicates } = answer;
+    descriptors.extend(duplicates.iter().map(AsFd::as_fd));
     if body.len() > INLINE_MAX {
         return net::send(socket, reply.as_bytes(), &[in_file(&body)?.as_fd()]);
     }
@@ -194,7 +202,7 @@ impl<'d> Connection<'d> {
             return Answer::status(Status::Refused);
         }
         let (reply, descriptors) = hello::lent(self.daemon);
-        Answer { reply, body: Vec::new(), descriptors }
+        Answer::of(reply, descriptors)
     }
 
     /// What a front without a way to the journal cannot do itself.
@@ -205,13 +213,21 @@ impl<'d> Connection<'d> {
             Err(_) => return Answer::status(Status::BadRequest),
         };
         match done {
-            Ok(()) => {
-                let (given, descriptors) = lend::journal(&self.daemon.engine);
-                Answer { reply: Reply { given, ..Reply::new(Status::Ok) }, body: Vec::new(), descriptors }
-            }
+            Ok(()) => self.lend(),
             Err(Errno::NOSPC) => Answer::status(Status::Full),
             Err(e) => Answer::failed(e),
         }
+    }
+
+    /// The way to the journal, or to whoever keeps it.
+    fn lend(&self) -> Answer<'d> {
+        let ok = Reply::new(Status::Ok);
+        let Some(kept) = &self.daemon.kept else {
+            let (given, descriptors) = lend::journal(&self.daemon.engine);
+            return Answer::of(Reply { given, ..ok }, descriptors);
+        };
+        let Lent { given, keepers, connections } = kept.lend();
+        Answer { duplicates: connections, ..Answer::of(Reply { given, keepers, ..ok }, Vec::new()) }
     }
 
     fn register(&self, message: &Message) -> Answer<'d> {

@@ -77,17 +77,6 @@ pub fn newest(quorum: Quorum, answers: &[Option<State>]) -> Result<(Position, Ve
     if holders.is_empty() { Err(Unknown::OnlyAWitness { newest, found }) } else { Ok((newest, holders)) }
 }
 
-/// Up to which batch enough have confirmed. `confirmed` is how far each one did, and whether it has the data: of a batch at
-/// least one must.
-pub fn acknowledged(acks: usize, confirmed: impl Iterator<Item = (u64, bool)> + Clone) -> u64 {
-    let candidates = confirmed.clone().map(|(number, _)| number);
-    let is_enough = |number: u64| {
-        let have = confirmed.clone().filter(|(at, _)| *at >= number);
-        have.clone().count() >= acks && have.clone().any(|(_, has_data)| has_data)
-    };
-    candidates.filter(|number| is_enough(*number)).max().unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use seawall_wire::keeper::{Epoch, state};
@@ -122,13 +111,5 @@ mod tests {
         assert_eq!(lost, Err(Unknown::TooFew { answered: 1, keepers: 3, needed: 2 }));
         let witness = newest(quorum, &[at(1, 90, kept), at(2, 7, kept | state::WITNESS), None]);
         assert!(matches!(witness, Err(Unknown::OnlyAWitness { .. })), "{witness:?}");
-    }
-
-    #[test]
-    fn what_is_acknowledged_has_enough_copies_and_one_with_data() {
-        assert_eq!(acknowledged(2, [(5, true), (9, true), (7, true)].into_iter()), 7);
-        assert_eq!(acknowledged(2, [(5, true), (9, false), (7, false)].into_iter()), 5);
-        assert_eq!(acknowledged(3, [(5, true), (9, true)].into_iter()), 0);
-        assert_eq!(acknowledged(1, [(9, false), (4, true)].into_iter()), 4);
     }
 }

@@ -1,11 +1,13 @@
 //! A connection to a keeper, as a writer uses it. Nobody sleeps in it for what has not come yet.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use seawall_media::LINE;
+use rustix::io::Errno;
+use seawall_media::{LINE, connection};
 use seawall_wire::keeper::Frame;
 
 use crate::stream::Stream;
@@ -23,7 +25,7 @@ pub trait Wire {
     /// The connection is lost, or takes no more.
     fn send_all(&self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Reads what has come; 0: the other end hung up.
+    /// Reads what has come, at most what is wanted of a line; 0: the other end hung up.
     ///
     /// # Errors
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is nothing yet; else the connection is lost.
@@ -36,6 +38,15 @@ pub trait Wire {
     fn has_more(&self) -> bool {
         false
     }
+
+    /// The connection, if other processes may send on it and hear from it as well: then [`read`](Self::read) takes whole
+    /// lines.
+    fn shared(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// It is of no use any more, whoever else has it.
+    fn hang_up(&self) {}
 }
 
 /// A frame with what is behind it, as it is sent: in one piece, or whoever waits for it is woken twice.
@@ -82,14 +93,46 @@ impl Wire for Stream {
     }
 
     fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.take(bytes)
+        match self {
+            Self::Clear(socket) => whole_line(socket, bytes),
+            Self::Tls(_) => self.take(bytes),
+        }
     }
 
     fn as_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(std::os::fd::AsFd::as_fd(self.socket()))
+        Some(self.socket().as_fd())
     }
 
     fn has_more(&self) -> bool {
         Self::has_more(self)
+    }
+
+    fn shared(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Clear(_) => self.as_fd(),
+            // What was encrypted before is this process's to know.
+            Self::Tls(_) => None,
+        }
+    }
+
+    fn hang_up(&self) {
+        // It may be down already.
+        let _ = self.socket().shutdown(Shutdown::Both);
+    }
+}
+
+/// Reads a line if all of it is there, and nothing else: others may read here as well.
+fn whole_line(socket: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
+    let fd = socket.as_fd();
+    let next =
+        connection::peek(fd).and_then(|there| if there.is_some() { connection::take(fd) } else { Ok(None) });
+    match (next, into.first_chunk_mut()) {
+        (Ok(Some(line)), Some(into)) => {
+            *into = line;
+            Ok(LINE)
+        }
+        (Err(Errno::PIPE), _) => Ok(0),
+        (Err(error), _) => Err(error.into()),
+        _ => Err(io::ErrorKind::WouldBlock.into()),
     }
 }

@@ -13,17 +13,18 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use seawall_media::LINE;
-use seawall_wire::keeper::{Frame, Kind, Refusal, State, ack};
+use seawall_wire::keeper::{Frame, Kind, Refusal, State, ack, acknowledged};
 use thiserror::Error;
 use zerocopy::IntoBytes as _;
 
 use crate::meta::Roster;
 use crate::peer::PeerError;
 use crate::plan::{Head, Plan, plan};
-use crate::quorum::{self, Quorum};
+use crate::quorum::Quorum;
 use crate::stream::Stream;
 use crate::turn::Promised;
 use crate::wire::{self, Wire};
@@ -285,6 +286,51 @@ impl<W: Wire> Writer<W> {
         self.buffer = bytes;
     }
 
+    /// Other processes of this host led meanwhile: batches count up to this one.
+    pub fn follow(&mut self, last: u64) {
+        assert!(last >= self.head.last, "{last} counts, and {:?}", self.head);
+        self.head.last = last;
+        self.sent = self.sent.max(last);
+        for link in self.links.iter_mut().filter(|link| link.asked.0 < last) {
+            // They asked it at some time since the last look.
+            link.asked = (last, Instant::now());
+        }
+    }
+
+    /// Another process of this host heard on this keeper's connection that it confirmed these, and that its disk has those.
+    pub fn has_confirmed(&mut self, keeper: usize, number: u64, hardened: u64) {
+        let link = &mut self.links[keeper];
+        if link.role == Role::Counts {
+            (link.confirmed, link.hardened) = (link.confirmed.max(number), link.hardened.max(hardened));
+        }
+    }
+
+    /// Another process of this host found this keeper's connection of no use. What came on it is heard first.
+    pub fn is_lost(&mut self, keeper: usize) {
+        let (head, link) = (self.head, &mut self.links[keeper]);
+        link.hear(&head);
+        if link.role == Role::Counts {
+            link.lose("the connection was lost".into());
+        }
+    }
+
+    /// True if other processes of this host may send: enough keepers count, none is being brought up to date, and the
+    /// connections may be [shared](Wire::shared).
+    pub fn may_be_shared(&self) -> bool {
+        let is_settled = |link: &Link<W>| match link.role {
+            Role::Counts => link.wire.as_ref().is_some_and(|wire| wire.shared().is_some()),
+            Role::Down | Role::Fenced => true,
+            Role::Joins | Role::Waits => false,
+        };
+        self.under_way.is_none() && self.counting() >= self.roster.acks && self.links.iter().all(is_settled)
+    }
+
+    /// The connections of those that count, if they may be [shared](Wire::shared), in the roster's order.
+    pub fn shared(&self) -> impl Iterator<Item = Option<BorrowedFd<'_>>> {
+        let counting = |link: &&Link<W>| link.role == Role::Counts;
+        self.links.iter().map(move |link| Some(link).filter(counting)?.wire.as_ref()?.shared())
+    }
+
     /// Sends a batch to everybody. It is under way until it [counts](Self::hear).
     pub fn send(&mut self, number: u64, previous: u64, batch: Vec<u8>) {
         assert!(number > self.sent && previous == self.head.last, "{number} after {:?}", self.head);
@@ -325,7 +371,7 @@ impl<W: Wire> Writer<W> {
         let counting = self.links.iter().filter(|link| link.role == Role::Counts);
         let confirmed =
             counting.map(|link| (link.confirmed, link.state.is_some_and(|state| !state.is_witness())));
-        quorum::acknowledged(self.roster.acks, confirmed) >= self.sent
+        acknowledged(self.roster.acks, confirmed) >= self.sent
     }
 
     /// Gives up those that do not answer.
@@ -476,6 +522,9 @@ impl<W: Wire> Link<W> {
     }
 
     fn lose(&mut self, why: String) {
+        if let Some(wire) = &self.wire {
+            wire.hang_up();
+        }
         (self.role, self.wire, self.trouble) = (Role::Down, None, why);
         self.forget_open();
     }

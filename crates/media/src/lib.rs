@@ -23,6 +23,7 @@
 mod aligned;
 pub mod block;
 mod checksum;
+pub mod connection;
 mod copy;
 mod cpu;
 mod flush;

@@ -1,7 +1,7 @@
 //! The devices of a mirrored log, as the daemon lends them: when a lost copy is rebuilt it lends others, and leads until
 //! these are here.
 //!
-//! A log that keepers keep has no device at all: the daemon leads. Not handled here: a log on one device, whose descriptor is
+//! A log that keepers keep has no device at all, and of its connections this process borrows none: the daemon leads. Not handled here: a log on one device, whose descriptor is
 //! this process's own for good.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -70,7 +70,7 @@ impl Lent {
     }
 
     fn ask(&self, retire: Option<Retire>) -> Result<(), Errno> {
-        self.daemon.harden(retire, |of, given| self.take(of, given))
+        self.daemon.harden(retire, |of, reply| self.take(of, reply.given))
     }
 }
 

@@ -1,4 +1,5 @@
-//! Descriptors of ours that stay among the application's: the journal's, that of its mirror, and that of a block cache on a disk.
+//! Descriptors of ours that stay among the application's: the journal's, that of its mirror, connections to keepers, and that
+//! of a block cache on a disk.
 //!
 //! Their numbers are high, so that no application's next one changes by them, and not higher than what fits the kernel's
 //! usual table, which every fork copies. The application does not know them: closing one says EBADF, a range that is closed
@@ -14,6 +15,7 @@ use core::sync::atomic::{
 };
 
 use seawall_core::Engine;
+use seawall_wire::keeper::KEEPERS_MAX;
 
 use crate::fdtable::{self, FdEntry, State};
 use crate::sys::{self, unsafe_call};
@@ -44,12 +46,15 @@ pub static MIRROR: Kept = Kept::new(settle);
 /// That of a block cache on a disk.
 pub static BLOCKS: Kept = Kept::new(|| ());
 
+/// Connections to the log's keepers.
+pub static LINKS: [Kept; KEEPERS_MAX] = [const { Kept::new(settle) }; KEEPERS_MAX];
+
 /// All there are.
-fn all() -> [&'static Kept; 3] {
-    [&JOURNAL, &MIRROR, &BLOCKS]
+fn all() -> impl Iterator<Item = &'static Kept> {
+    [&JOURNAL, &MIRROR, &BLOCKS].into_iter().chain(&LINKS)
 }
 
-/// Waits for a thread that is about to write the journal by the number that the descriptor had.
+/// Waits for threads that are about to write the journal by the number that the descriptor had.
 fn settle() {
     while log::joined().is_some_and(Engine::leads_here) {
         let _ = unsafe_call!(SYS_sched_yield);
@@ -153,20 +158,20 @@ fn duplicate(fd: c_int) -> Option<c_int> {
 /// True for a number of ours, which the application does not know.
 #[inline]
 pub fn is_kept(fd: c_int) -> bool {
-    all().iter().any(|kept| kept.has(fd))
+    all().any(|kept| kept.has(fd))
 }
 
 /// A number of ours that lies in this range.
 pub fn kept_in(first: u32, last: u32) -> Option<u32> {
     let is_inside = |number: &u32| (first..=last).contains(number);
-    let number = |kept: &&Kept| u32::try_from(kept.get()?).ok().filter(is_inside);
-    all().iter().find_map(number)
+    let number = |kept: &Kept| u32::try_from(kept.get()?).ok().filter(is_inside);
+    all().find_map(number)
 }
 
 /// To be called before the application puts something else onto this number: ours moves.
 #[inline]
 pub fn make_way(fd: c_int) {
-    if let Some(kept) = all().iter().find(|kept| kept.has(fd)) {
+    if let Some(kept) = all().find(|kept| kept.has(fd)) {
         kept.move_away(fd);
     }
 }

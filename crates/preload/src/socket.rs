@@ -6,18 +6,19 @@ use core::ptr;
 
 use libc::{cmsghdr, iovec, msghdr, sockaddr_un, timeval};
 use seawall_core::Errno;
+use seawall_wire::keeper::KEEPERS_MAX;
 use seawall_wire::message::Reply;
 
 use crate::sys::{self, unsafe_call};
 
-/// Most that come with a reply.
-const DESCRIPTORS: usize = 5;
+/// Most that come with a reply: a log's keepers.
+const DESCRIPTORS: usize = KEEPERS_MAX;
 
 /// A connection; closed when dropped.
 pub struct Connection(c_int);
 
-/// What came along with a reply, in its order: pool, run-time memory, journal, its mirror, the block cache's zone; without
-/// those that there are not. Closed when dropped.
+/// What came along with a reply, in its order: pool, run-time memory, journal, its mirror, the block cache's zone, without
+/// those that there are not; or connections to keepers. Closed when dropped.
 pub struct Descriptors([Option<c_int>; DESCRIPTORS]);
 
 impl Descriptors {
@@ -44,9 +45,11 @@ impl Drop for Connection {
     }
 }
 
-/// Room for the control message: five descriptors.
+/// Room for the control message.
 #[repr(C, align(8))]
 struct Control([u8; 64]);
+
+const _: () = assert!(cmsg_len(DESCRIPTORS) <= size_of::<Control>());
 
 const fn cmsg_len(fds: usize) -> usize {
     size_of::<cmsghdr>() + fds * size_of::<c_int>()

@@ -137,7 +137,62 @@ words!(Desk {
     wanted: u64 @ 360,
     /// Futex of whoever leads for them: 1 while it sleeps.
     dozes: u32 @ 368,
+    /// The same: how many keepers must confirm a batch that any process sends; 0: only the daemon sends now. Changed only
+    /// by whoever leads and cannot be replaced.
+    acks: u32 @ 372,
+    /// Nanoseconds of 2³² ticks of the time-stamp counter; 0: not known yet.
+    clock: u64 @ 376,
 });
+
+/// View of what all processes of this host know of a keeper's connection.
+#[derive(Clone, Copy)]
+pub struct Link<'a> {
+    region: &'a Region,
+    at: usize,
+}
+
+words!(Link {
+    /// [`link_flags`]. 0: there is none that counts.
+    flags: u32 @ 0,
+    /// [`Desk::given`] when the connection was made.
+    made: u32 @ 4,
+    /// The lead that is in the middle of a frame there, a [`LeadWord`]; 0: none.
+    sending: u64 @ 8,
+    /// The newest batch that the keeper confirmed.
+    confirmed: u64 @ 16,
+    /// The newest of those that its disk has.
+    hardened: u64 @ 24,
+    /// The highest [`Desk::given`] of those who found the connection that they had of no use.
+    broken: u32 @ 32,
+});
+
+impl Link<'_> {
+    /// True if the keeper's word counts, and nobody found the connection of no use.
+    pub fn is_usable(&self) -> bool {
+        use core::sync::atomic::Ordering::SeqCst;
+        self.counts() && self.broken().load(SeqCst) < self.made().load(SeqCst)
+    }
+
+    /// True if the keeper's word counts.
+    pub fn counts(&self) -> bool {
+        self.flags().load(core::sync::atomic::Ordering::SeqCst) & link_flags::COUNTS != 0
+    }
+
+    /// True if the keeper has data.
+    pub fn has_data(&self) -> bool {
+        self.flags().load(core::sync::atomic::Ordering::SeqCst) & link_flags::DATA != 0
+    }
+}
+
+/// What a keeper's word is worth.
+pub mod link_flags {
+    /// It counts.
+    pub const COUNTS: u32 = 1;
+    /// It has data, not only numbers.
+    pub const DATA: u32 = 2;
+}
+
+const _: () = assert!(Desk::LINKS_AT + KEEPERS_MAX * Desk::LINK_BYTES <= Desk::SEATS_AT);
 
 /// View of a seat: what one leader has to itself, and what others must know of it.
 #[derive(Clone, Copy)]
@@ -234,6 +289,8 @@ impl<'a> Desk<'a> {
     pub const EXTENTS: u32 = 1024;
     /// Bytes of a buffer: the longest batch.
     pub const BUFFER: usize = 1 << 20;
+    const LINKS_AT: usize = 1024;
+    const LINK_BYTES: usize = 64;
     const SEATS_AT: usize = 2048;
     const SEAT_BYTES: usize = 64;
     const TABLES_AT: usize = 4096;
@@ -264,6 +321,17 @@ impl<'a> Desk<'a> {
     pub fn seats(&self) -> impl Iterator<Item = Seat<'a>> + use<'a> {
         let desk = *self;
         (0..Self::SEATS).map(move |seat| desk.seat(seat))
+    }
+
+    /// What is known of the keeper with this number, below [`KEEPERS_MAX`].
+    pub fn link(&self, keeper: usize) -> Link<'a> {
+        Link { region: self.region, at: self.at + Self::LINKS_AT + keeper % KEEPERS_MAX * Self::LINK_BYTES }
+    }
+
+    /// What is known of all keepers that there may be.
+    pub fn links(&self) -> impl Iterator<Item = Link<'a>> + Clone + use<'a> {
+        let desk = *self;
+        (0..KEEPERS_MAX).map(move |keeper| desk.link(keeper))
     }
 
     /// Where a seat's table lies in the memory, and how many entries it has.

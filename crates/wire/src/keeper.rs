@@ -229,6 +229,17 @@ impl Frame {
     }
 }
 
+/// Up to which batch enough keepers have confirmed. `confirmed` is how far each one did, and whether it has the data: of a
+/// batch at least one must.
+pub fn acknowledged(acks: usize, confirmed: impl Iterator<Item = (u64, bool)> + Clone) -> u64 {
+    let candidates = confirmed.clone().map(|(number, _)| number);
+    let is_enough = |number: u64| {
+        let have = confirmed.clone().filter(|(at, _)| *at >= number);
+        have.clone().count() >= acks && have.clone().any(|(_, has_data)| has_data)
+    };
+    candidates.filter(|number| is_enough(*number)).max().unwrap_or(0)
+}
+
 /// What somebody who connects wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -325,5 +336,13 @@ mod tests {
     fn a_newer_epoch_is_newer_whatever_the_number() {
         let at = |counter, number| Position { epoch: Epoch { counter, writer: 0 }, number };
         assert!(at(2, 1) > at(1, 9) && at(2, 2) > at(2, 1));
+    }
+
+    #[test]
+    fn what_is_acknowledged_has_enough_copies_and_one_with_data() {
+        assert_eq!(acknowledged(2, [(5, true), (9, true), (7, true)].into_iter()), 7);
+        assert_eq!(acknowledged(2, [(5, true), (9, false), (7, false)].into_iter()), 5);
+        assert_eq!(acknowledged(3, [(5, true), (9, true)].into_iter()), 0);
+        assert_eq!(acknowledged(1, [(9, false), (4, true)].into_iter()), 4);
     }
 }

@@ -175,8 +175,8 @@ pub struct Reply {
     pub body_len: u32,
     /// [`Desk::given`](crate::desk::Desk::given) of the journal's descriptors (Hello, Harden).
     pub given: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// The keepers whose connections come along, a bit each, by their place in the roster (Harden).
+    pub keepers: u32,
 }
 
 impl Reply {
@@ -193,7 +193,7 @@ impl Reply {
             sync_map: 0,
             body_len: 0,
             given: 0,
-            reserved: 0,
+            keepers: 0,
         }
     }
 

@@ -576,14 +576,16 @@ mutants! {
         "keeper: one promise too few":
             "(self.keepers + 1).saturating_sub(self.acks)" =>
             "(self.keepers + usize::from(!{m})).saturating_sub(self.acks).max(usize::from({m}))",
-        "keeper: one confirmation too few":
-            "have.clone().count() >= acks" => "have.clone().count() + usize::from({m}) >= acks",
-        "keeper: acknowledged by those without data":
-            "have.clone().any(|(_, has_data)| has_data)" => "({m} || have.clone().any(|(_, has_data)| has_data))",
         "keeper: a lost copy votes":
             "state.filter(State::is_kept)?" => "state.filter(|state| state.is_kept() || {m})?",
         "keeper: a witness that knows of a newer one":
             "let newest = kept().map(" => "let newest = kept().filter(|(_, state)| !({m} && state.is_witness())).map(",
+    }
+    "wire/src/keeper.rs" {
+        "keeper: one confirmation too few":
+            "have.clone().count() >= acks" => "have.clone().count() + usize::from({m}) >= acks",
+        "keeper: acknowledged by those without data":
+            "have.clone().any(|(_, has_data)| has_data)" => "({m} || have.clone().any(|(_, has_data)| has_data))",
     }
     "keeper/src/plan.rs" {
         "keeper: plan: what is behind counts":

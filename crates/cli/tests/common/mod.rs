@@ -7,6 +7,7 @@ pub mod disk;
 pub mod front;
 pub mod hosts;
 pub mod keepers;
+pub mod ledger;
 pub mod mirrors;
 pub mod mounts;
 pub mod pair;

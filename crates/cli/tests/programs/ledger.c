@@ -1,5 +1,6 @@
 /* ledger COUNT LEDGER: so many processes write 64 bytes and sync them, again and again, each to a file of its own
- * (p0-wal, p1-wal …). How many of its writes are acknowledged each notes in LEDGER, 8 bytes a process. */
+ * (p0-wal, p1-wal …). How many of its writes are acknowledged each notes in LEDGER, 8 bytes a process. One that is killed
+ * is started again, and goes on from there. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -15,7 +16,10 @@ static void run(int me, int ledger)
     uint64_t slot[8];
     snprintf(name, sizeof name, "p%d-wal", me);
     int file = open(name, O_RDWR | O_CREAT, 0600);
-    for (uint64_t n = 1;; n++) {
+    uint64_t n = 0;
+    if (pread(ledger, &n, sizeof n, me * sizeof n) != sizeof n)
+        _exit(3);
+    while (n++, 1) {
         for (int i = 0; i < 8; i++)
             slot[i] = n;
         if (pwrite(file, slot, sizeof slot, (n - 1) * sizeof slot) != sizeof slot || fdatasync(file) != 0)
@@ -31,12 +35,15 @@ int main(int count, char **words)
     if (count != 3)
         return 3;
     int ledger = open(words[2], O_RDWR | O_CREAT, 0600);
-    for (int i = 0; i < atoi(words[1]); i++)
-        if (fork() == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            run(i, ledger);
-        }
-    int status = 0;
-    wait(&status);
+    int status = 0, processes = atoi(words[1]);
+    pid_t pids[16] = {0}, gone = 0;
+    do {
+        for (int i = 0; i < processes && i < 16; i++)
+            if (pids[i] == gone && (pids[i] = fork()) == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                run(i, ledger);
+            }
+        gone = wait(&status);
+    } while (gone > 0 && WIFSIGNALED(status));
     return WEXITSTATUS(status);
 }

@@ -212,7 +212,7 @@ impl<T: Transport> Client<T> {
     ///
     /// # Errors
     /// NOSPC if the journal is full, else IO: nothing is durable.
-    pub fn harden(&self, retire: Option<Retire>, keep: impl Fn(T::Descriptors, u32)) -> Result<(), Errno> {
+    pub fn harden(&self, retire: Option<Retire>, keep: impl Fn(T::Descriptors, &Reply)) -> Result<(), Errno> {
         let body = retire.as_ref().map_or(&[][..], IntoBytes::as_bytes);
         let mut answer = self.ask(Kind::Harden, body, None);
         for _ in 0..HARDEN_TRIES {
@@ -224,7 +224,7 @@ impl<T: Transport> Client<T> {
             answer = self.ask(Kind::Harden, body, None);
         }
         let Received { reply, descriptors } = answer.map_err(|_| Errno::IO)?;
-        keep(descriptors, reply.given);
+        keep(descriptors, &reply);
         answer::hardened(&reply)
     }
 

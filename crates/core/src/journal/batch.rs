@@ -56,6 +56,9 @@ impl Journal {
         if draft.is_empty() {
             return Ok(());
         }
+        if let Some(links) = lead.links() {
+            return self.send_directly(image, lead, links, draft);
+        }
         #[cfg(feature = "std")]
         if let Some(copies) = self.way.copies() {
             return self.send(image, lead, draft, copies);

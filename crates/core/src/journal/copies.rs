@@ -2,6 +2,7 @@
 //! to be made anew while the log goes on ([`Standing`]).
 
 use core::sync::atomic::Ordering::Relaxed;
+use std::os::fd::OwnedFd;
 use std::vec::Vec;
 
 use rustix::io::Errno;
@@ -22,6 +23,22 @@ pub trait Copies: Send + Sync {
     /// # Errors
     /// EIO: it may be kept or not, and nothing is ever kept again by this writer.
     fn write(&self, batch: &Sending<'_>) -> Result<(), Errno>;
+
+    /// The connections on which any process of this host may send.
+    fn lend(&self) -> Lent {
+        Lent::default()
+    }
+}
+
+/// Connections to keepers that a process is lent.
+#[derive(Default)]
+pub struct Lent {
+    /// [`Desk::given`] by now.
+    pub given: u32,
+    /// Of which keepers they are: a bit each, by their place in the roster.
+    pub keepers: u32,
+    /// They.
+    pub connections: Vec<OwnedFd>,
 }
 
 /// A batch that is to be sent.
@@ -54,6 +71,11 @@ pub struct Standing<'a> {
 }
 
 impl<'a> Standing<'a> {
+    /// What the log's writers share.
+    pub fn desk(&self) -> Desk<'a> {
+        self.desk
+    }
+
     pub(crate) fn of(desk: Desk<'a>, image: &'a Region) -> Result<Self, Errno> {
         let superblock = Superblock::read(image).map_err(|_| Errno::IO)?;
         let last = desk.newest().0.number();

@@ -71,8 +71,13 @@ impl Journal {
             return Ok(None);
         }
         let waited = match self.way.lender() {
-            // Only the daemon reaches the keepers, and is awake.
-            Some(_) if self.has_no_ring(&log.pool) => self.wait_for_daemon(log),
+            // Only the daemon sends to keepers, for now or for this front, and is awake.
+            Some(lender)
+                if self.has_no_ring(&log.pool)
+                    && (desk.acks().load(SeqCst) == 0 || !lender.reaches_keepers()) =>
+            {
+                self.wait_for_daemon(log)
+            }
             _ => self.wait(log),
         };
         let done = match (waited, self.way.lender()) {

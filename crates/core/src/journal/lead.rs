@@ -88,6 +88,11 @@ impl<'a> Lead<'a> {
         self.word.seat()
     }
 
+    /// What the lock says of it.
+    pub(super) fn word(&self) -> u64 {
+        self.word.0
+    }
+
     /// True as long as nobody took its place.
     pub(super) fn is_held(&self) -> bool {
         LeadWord(self.desk.lock().load(SeqCst)).unpinned() == self.word

@@ -55,9 +55,11 @@ impl Journal {
         }
     }
 
-    /// True while a thread of this process leads.
+    /// True while a thread of this process leads, or did and does not know yet that another one took its place: it may write
+    /// by descriptors that it looked at before.
     pub fn is_led_by_us(&self, image: &Region) -> bool {
-        self.desk(image).leader().is_some_and(|(_, holder)| holder >> 32 == Thread::this().word >> 32)
+        let us = Thread::this();
+        self.desk(image).seats().any(|seat| sitting(seat).is_some_and(|thread| thread.is_of_process_of(us)))
     }
 }
 

@@ -26,7 +26,8 @@
 //! | `lead` | who leads, in whose place, on which `seat` |
 //! | `capture` | what is taken: up to the cut |
 //! | `batch` | where it goes (`room`), the device write (`mirror`: one device or both), the commit |
-//! | `send` | the same of a log without a device: to whom it is sent (`copies`), the commit |
+//! | `direct` | the same of a log without a device: to whom it is sent, their answers, the commit |
+//! | `send` | the same where only the daemon reaches those (`copies`) |
 //! | `lock` | who is woken |
 //!
 //! One write in flight is what makes it possible to tell a drive that lies (`seawall_media::block`). More would be of use
@@ -43,6 +44,7 @@ mod company;
 mod copies;
 #[cfg(all(test, feature = "std"))]
 mod desk_memory;
+mod direct;
 mod handle;
 mod harden;
 mod lead;
@@ -64,7 +66,9 @@ mod way;
 mod writer;
 
 #[cfg(feature = "std")]
-pub use copies::{Copies, Sending, Standing};
+pub use copies::{Copies, Lent, Sending, Standing};
+#[cfg(feature = "std")]
+pub use direct::only_the_daemon_sends;
 pub use handle::{GIVEN_UP, Journal};
 pub use harden::Unhardened;
 #[cfg(feature = "std")]

@@ -8,11 +8,15 @@ use std::sync::{Arc, OnceLock};
 
 use rustix::fd::{AsFd, BorrowedFd};
 use seawall_media::block::Device;
+use seawall_wire::keeper::KEEPERS_MAX;
 
 use rustix::io::Errno;
 
 #[cfg(feature = "std")]
 use super::copies::Copies;
+
+/// Connections to keepers, in the roster's order.
+pub(super) type Links<'a> = [Option<BorrowedFd<'a>>; KEEPERS_MAX];
 
 /// What a front that cannot rely on its descriptors has instead.
 pub trait Lender: Sync {
@@ -21,6 +25,17 @@ pub trait Lender: Sync {
 
     /// The device of a mirrored journal's second copy, if its descriptor is still what it was.
     fn mirror(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// True if it has the daemon's connections to keepers once it has asked for them.
+    fn reaches_keepers(&self) -> bool {
+        false
+    }
+
+    /// The connection to a keeper of a log without a device, by its place in the roster, if its descriptor is still what
+    /// it was.
+    fn keeper(&self, _keeper: usize) -> Option<BorrowedFd<'_>> {
         None
     }
 

@@ -1,21 +1,25 @@
 //! A leader that writes: the lead, and the devices of the copies that count.
 
 use core::cell::Cell;
-use core::sync::atomic::Ordering::SeqCst;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use seawall_media::Region;
 use seawall_media::block::Device;
 use seawall_wire::desk::Desk;
+use seawall_wire::keeper::KEEPERS_MAX;
 
 use super::lead::{Lead, REPLACED};
-use super::way::Way;
+use super::way::{Lender, Links, Way};
 
 /// A leader with the devices at hand.
 pub(super) struct Writer<'a> {
     lead: Lead<'a>,
     devices: [Option<BorrowedFd<'a>>; 2],
+    /// Those of a log that keepers keep, and that any process sends; with what [`Lead::desk`] had given by then.
+    links: Option<Links<'a>>,
+    given: u32,
     lent: bool,
     spent: Cell<u64>,
 }
@@ -32,16 +36,43 @@ impl<'a> Writer<'a> {
         if way.given().is_some_and(|given| given != desk.given().load(SeqCst)) {
             return Err(Errno::BADF);
         }
+        let given = way.given().unwrap_or_default();
         #[cfg(feature = "std")]
         if way.copies().is_some() {
-            return Ok(Self { lead, devices: [None, None], lent: false, spent: Cell::new(0) });
+            let devices = [None, None];
+            return Ok(Self { lead, devices, links: None, given, lent: false, spent: Cell::new(0) });
+        }
+        if let Some(lender) = way.lender().filter(|_| desk.size().load(Relaxed) == 0) {
+            let (devices, links) = ([None, None], Some(usable(desk, lender)?));
+            return Ok(Self { lead, devices, links, given, lent: true, spent: Cell::new(0) });
         }
         let wanted = written(desk) | joining(desk);
         let devices = [
             if wanted & 1 != 0 { Some(way.device()?) } else { None },
             if wanted & 2 != 0 { Some(way.mirror().ok_or(Errno::BADF)?) } else { None },
         ];
-        Ok(Self { lead, devices, lent: way.lender().is_some(), spent: Cell::new(0) })
+        let lent = way.lender().is_some();
+        Ok(Self { lead, devices, links: None, given, lent, spent: Cell::new(0) })
+    }
+
+    /// The connections by which it sends, if it does.
+    pub(super) fn links(&self) -> Option<&Links<'a>> {
+        self.links.as_ref()
+    }
+
+    /// [`Desk::given`] of its descriptors.
+    pub(super) fn given(&self) -> u32 {
+        self.given
+    }
+
+    /// See [`Lead::is_held`].
+    pub(super) fn is_held(&self) -> bool {
+        self.lead.is_held()
+    }
+
+    /// What the lock says of it.
+    pub(super) fn word(&self) -> u64 {
+        self.lead.word()
     }
 
     /// It spent so many more ticks on a write.
@@ -119,6 +150,21 @@ impl<'a> Writer<'a> {
         let device = self.devices[copy].ok_or(Errno::BADF)?;
         Device::write(device, image, at, len, position)
     }
+}
+
+/// The connections to all keepers whose word counts.
+///
+/// # Errors
+/// BADF if only the daemon sends now, or one of them is not here.
+fn usable(desk: Desk<'_>, lender: &'static dyn Lender) -> Result<Links<'static>, Errno> {
+    let mut links: Links<'_> = [None; KEEPERS_MAX];
+    if desk.acks().load(SeqCst) == 0 {
+        return Err(Errno::BADF);
+    }
+    for (keeper, link) in links.iter_mut().enumerate().filter(|(i, _)| desk.link(*i).is_usable()) {
+        *link = Some(lender.keeper(keeper).ok_or(Errno::BADF)?);
+    }
+    Ok(links)
 }
 
 /// The copies that are written, a bit each.

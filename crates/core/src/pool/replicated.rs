@@ -23,7 +23,9 @@ use super::mappings::{mapped_by_others, users_of_memory};
 use super::opened::Pool;
 use super::steps::{io as failing, map_error};
 use crate::format::{Cell, Layout, SegmentHeader, Superblock};
-use crate::journal::{Copies, GIVEN_UP, Journal, Standing, Way, bury_dead, open as journal_open};
+use crate::journal::{
+    Copies, GIVEN_UP, Journal, Standing, Way, bury_dead, only_the_daemon_sends, open as journal_open,
+};
 use crate::store::Store;
 
 /// An image in memory.
@@ -59,6 +61,8 @@ impl InMemory {
             desk.failed().store(0, SeqCst);
         }
         bury_dead(desk);
+        // Processes of the daemon before this one may go on without it.
+        only_the_daemon_sends(desk);
         Ok(Some(Self { file, region, path, bytes, made: false }))
     }
 
@@ -92,7 +96,7 @@ impl InMemory {
     }
 
     /// The log between two batches, for a keeper that is to have its image. Nobody leads: the pool is not opened yet, and
-    /// fronts never do.
+    /// nobody else sends.
     ///
     /// # Errors
     /// EIO if the image is damaged.

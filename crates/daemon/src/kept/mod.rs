@@ -4,9 +4,9 @@ mod mark;
 mod opening;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use seawall_core::journal::Standing;
 use seawall_keeper::writer::Role;
 
 pub(crate) use mark::Mark;
@@ -25,27 +25,25 @@ const REST: Duration = Duration::from_millis(8);
 
 /// Brings keepers up to date that came back, until the daemon ends.
 pub(crate) fn run(daemon: &Arc<Daemon>) {
-    let Some(kept) = &daemon.kept else { return };
+    let Some((kept, journal)) = daemon.kept.as_ref().zip(daemon.engine.pool().journal()) else { return };
+    let clock = daemon.engine.shm().header().clock();
+    journal.desk(daemon.engine.pool()).clock().store(clock.ns_per_ticks32, SeqCst);
     let mut said = Vec::new();
     let mut over = None;
     while !daemon.lifetime.is_ending() {
-        let is_joining = kept.look();
+        // An error is everybody's, and said by those who commit.
+        let looked = journal.standing(daemon.engine.pool(), |standing| kept.look(standing, STEP));
         tell(&kept.roles(), &mut said, &daemon.log);
         let why = kept.over();
         if why != over {
             tell_over(why.as_deref(), &daemon.log);
             over = why;
         }
-        if is_joining && let Some(journal) = daemon.engine.pool().journal() {
-            let step = |standing: &Standing<'_>| kept.bring(standing, STEP);
-            // An error is everybody's, and said by those who commit.
-            let _ = journal.standing(daemon.engine.pool(), step);
-        }
-        std::thread::sleep(if is_joining { REST } else { AGAIN });
+        std::thread::sleep(if looked == Ok(true) { REST } else { AGAIN });
     }
 }
 
-/// Leads for fronts, which do not reach the keepers, until the daemon ends.
+/// Leads for fronts while they do not send to keepers themselves, until the daemon ends.
 pub(crate) fn lead(daemon: &Arc<Daemon>) {
     if daemon.kept.is_some() {
         daemon.engine.lead_for_others(|| !daemon.lifetime.is_ending());

@@ -299,7 +299,7 @@ fn finish(
         }
     }
     let because = survives::text(writer.roster(), &writer.report());
-    let kept = Kept::start(said.uuid(), writer, said.transport.clone()).map_err(failed)?;
+    let kept = Kept::start(said.uuid(), writer, said.transport.clone(), image.desk()).map_err(failed)?;
     let pool =
         image.open((path, file), Arc::clone(&kept) as Arc<dyn Copies>, because, claim == Claim::TakeOver)?;
     Ok((pool, Some(kept)))

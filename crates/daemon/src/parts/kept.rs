@@ -1,14 +1,19 @@
 //! The keepers of a log on other hosts: this host's end of it.
 //!
-//! Whoever leads sends a batch and waits for enough answers. Keepers that are lost are connected to again by a thread of
-//! their own; one whose copy is not up to date gets an image, a stretch at a time, while the log goes on.
+//! Keepers that are lost are connected to again by a thread of their own; one whose copy is not up to date gets an image, a
+//! stretch at a time, while the log goes on. Meanwhile this process alone sends batches. Else any process of this host does,
+//! by the same connections: what it needs to know, and what it hears, is on the [desk](Desk::link).
+//!
+//! Invariant: who counts, what is lent, and whether it is, changes only under the lead, pinned, and goes to the desk before
+//! that ends.
 
 use std::io;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use seawall_core::Errno;
-use seawall_core::journal::{Copies, Sending, Standing};
+use seawall_core::journal::{Copies, Lent, Sending, Standing};
 use seawall_keeper::holder::Holder;
 use seawall_keeper::keeper::uuid_text;
 use seawall_keeper::meta::{Member, Roster};
@@ -18,7 +23,7 @@ use seawall_keeper::turn::{Promised, connect, promise};
 use seawall_keeper::writer::{LinkReport, Role, Source, WriteError, Writer};
 use seawall_media::locks::{lock, wait_for};
 use seawall_stats::Tally;
-use seawall_wire::desk::Desk;
+use seawall_wire::desk::{Desk, link_flags};
 use seawall_wire::keeper::Epoch;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +56,8 @@ struct State {
     /// Who has the log, if that is another writer, and in which turn.
     taken_by: Option<(Option<Holder>, u64)>,
     short: Short,
+    /// Changes with every connection: [`Desk::given`].
+    given: u32,
 }
 
 /// For how long too few keepers counted.
@@ -164,22 +171,90 @@ impl Copies for Kept {
         if state.over.is_some() {
             return Err(Errno::IO);
         }
-        state.settle();
+        state.catch_up(&batch.standing);
         state.writer.send(batch.number, batch.standing.last, bytes);
         let (mut state, done) = self.wait(state, batch);
         state.is_short();
         state.count(&batch.standing);
+        state.publish(batch.standing.desk());
         done
+    }
+
+    fn lend(&self) -> Lent {
+        let state = lock(&self.state);
+        let mut lent = Lent { given: state.given, ..Lent::default() };
+        if state.may_be_shared() {
+            for (keeper, connection) in state.writer.shared().enumerate() {
+                // Who gets none has this process send.
+                if let Some(connection) = connection.and_then(|fd| fd.try_clone_to_owned().ok()) {
+                    lent.keepers |= 1 << keeper;
+                    lent.connections.push(connection);
+                }
+            }
+        }
+        lent
     }
 }
 
 impl State {
+    /// The writer hears of everything that happened since it was last used.
+    fn catch_up(&mut self, standing: &Standing<'_>) {
+        let desk = standing.desk();
+        self.writer.follow(standing.last);
+        for keeper in 0..self.writer.roster().members.len() {
+            let link = desk.link(keeper);
+            if link.counts() {
+                let (confirmed, hardened) = (link.confirmed().load(SeqCst), link.hardened().load(SeqCst));
+                self.writer.has_confirmed(keeper, confirmed, hardened);
+                if !link.is_usable() {
+                    self.writer.is_lost(keeper);
+                }
+            }
+        }
+        self.settle(desk);
+    }
+
     /// The writer hears of everybody who arrived.
-    fn settle(&mut self) {
+    fn settle(&mut self, desk: Desk<'_>) {
         for (keeper, reached) in std::mem::take(&mut self.arrivals) {
+            let is_new = reached.is_ok();
             self.writer.arrives(keeper, reached);
+            if is_new {
+                self.is_made(desk, keeper);
+            }
         }
         self.is_short();
+    }
+
+    /// There is another connection to this keeper. Whoever sends on the one before does so in vain.
+    fn is_made(&mut self, desk: Desk<'_>, keeper: usize) {
+        self.given = self.given.wrapping_add(1).max(1);
+        let link = desk.link(keeper);
+        link.flags().store(0, SeqCst);
+        link.sending().store(0, SeqCst);
+        link.confirmed().store(0, SeqCst);
+        link.hardened().store(0, SeqCst);
+        link.made().store(self.given, SeqCst);
+    }
+
+    fn may_be_shared(&self) -> bool {
+        self.over.is_none() && self.writer.may_be_shared()
+    }
+
+    /// Says on the desk who counts, and whether any process may send.
+    fn publish(&self, desk: Desk<'_>) {
+        for (keeper, known) in self.writer.report().into_iter().enumerate() {
+            let link = desk.link(keeper);
+            let has_data = known.state.is_some_and(|state| !state.is_witness());
+            let data = if has_data { link_flags::DATA } else { 0 };
+            link.confirmed().fetch_max(known.confirmed, SeqCst);
+            link.hardened().fetch_max(known.hardened, SeqCst);
+            link.flags()
+                .store(if known.role == Role::Counts { link_flags::COUNTS | data } else { 0 }, SeqCst);
+        }
+        desk.given().store(self.given, SeqCst);
+        let acks = if self.may_be_shared() { self.writer.quorum().acks } else { 0 };
+        desk.acks().store(acks as u32, SeqCst);
     }
 
     /// True while too few count. For how long is noted.
@@ -199,9 +274,9 @@ impl State {
         }
     }
 
-    fn end(&mut self, error: &WriteError) -> Result<(), Errno> {
+    /// Nothing is written any more.
+    fn end(&mut self, error: &WriteError) {
         self.over.get_or_insert_with(|| error.to_string());
-        Err(Errno::IO)
     }
 
     fn over(&self) -> Option<String> {
@@ -231,10 +306,20 @@ impl Source for Image<'_> {
 }
 
 impl Kept {
-    /// The keepers of the log with this UUID. A thread connects to those that are lost, as long as this is used.
-    pub fn start(log: [u8; 16], writer: Writer, transport: Transport) -> io::Result<Arc<Self>> {
+    /// The keepers of the log with this UUID, whose desk this is. A thread connects to those that are lost, as long as this
+    /// is used.
+    pub fn start(
+        log: [u8; 16],
+        writer: Writer,
+        transport: Transport,
+        desk: Desk<'_>,
+    ) -> io::Result<Arc<Self>> {
+        let given = desk.given().load(SeqCst);
         let (over, taken_by, short) = (None, None, Short::default());
-        let state = Mutex::new(State { writer, arrivals: Vec::new(), over, taken_by, short });
+        let mut state = State { writer, arrivals: Vec::new(), over, taken_by, short, given };
+        (0..state.writer.roster().members.len()).for_each(|keeper| state.is_made(desk, keeper));
+        state.publish(desk);
+        let state = Mutex::new(state);
         let kept = Arc::new(Self { log, transport, state, arrived: Condvar::new() });
         let weak = Arc::downgrade(&kept);
         std::thread::Builder::new().name("keepers".into()).spawn(move || Self::reach_missing(&weak))?;
@@ -253,12 +338,12 @@ impl Kept {
             if state.writer.hear(limit) {
                 return (state, Ok(()));
             }
-            state.settle();
+            state.settle(batch.standing.desk());
             state.writer.give_up_silent();
             let too_long = || (begin.elapsed() > PROTECTED).then(|| state.writer.too_few());
             if let Some(error) = state.writer.fenced().or_else(too_long) {
-                let ended = state.end(&error);
-                return (state, ended);
+                state.end(&error);
+                return (state, Err(Errno::IO));
             }
             if state.is_short() {
                 // Nothing can go on without them, so they get all of it at once.
@@ -268,17 +353,25 @@ impl Kept {
         }
     }
 
-    /// Hears what keepers say while nobody commits. True if one of them is to be sent an image.
-    pub fn look(&self) -> bool {
+    /// Hears what keepers and others say while nobody commits, and sends those that are to have an image some more of it, at
+    /// most so many bytes each. True if there are such.
+    pub fn look(&self, standing: &Standing<'_>, most: usize) -> bool {
         let mut state = lock(&self.state);
-        state.settle();
+        state.catch_up(standing);
         state.writer.hear(Duration::ZERO);
+        state.writer.give_up_silent();
+        let is_joining = state.writer.is_joining();
+        if is_joining {
+            state.writer.bring(&Image(standing), most);
+        }
         state.is_short();
         if let Some(error) = state.writer.fenced() {
             // Whoever commits hears of it; nobody may.
-            let _ = state.end(&error);
+            state.end(&error);
         }
-        state.writer.is_joining()
+        state.count(standing);
+        state.publish(standing.desk());
+        is_joining
     }
 
     /// Why nothing is written any more, if that is so.
@@ -296,13 +389,6 @@ impl Kept {
         lock(&self.state).over.is_some()
     }
 
-    /// Sends keepers that are to have an image some more of it, at most so many bytes each.
-    pub fn bring(&self, standing: &Standing<'_>, most: usize) {
-        let mut state = lock(&self.state);
-        state.writer.bring(&Image(standing), most);
-        state.count(standing);
-    }
-
     /// What each keeper is, and what is wrong with it.
     pub fn roles(&self) -> Vec<(String, Role, String)> {
         let state = lock(&self.state);
@@ -313,21 +399,29 @@ impl Kept {
             .collect()
     }
 
-    /// What is known of the keepers; what is counted of them is on the log's desk.
+    /// What is known of the keepers, on the log's desk as well.
     pub fn status(&self, desk: Desk<'_>) -> KeptStatus {
         let state = lock(&self.state);
-        let (head, writer, links) = (state.writer.head(), &state.writer, state.writer.report());
+        let (head, writer, mut links) = (state.writer.head(), &state.writer, state.writer.report());
+        let last = head.last.max(desk.newest().0.number());
+        for (keeper, known) in links.iter_mut().enumerate().filter(|(_, known)| known.role == Role::Counts) {
+            let link = desk.link(keeper);
+            known.confirmed = known.confirmed.max(link.confirmed().load(SeqCst));
+            known.hardened = known.hardened.max(link.hardened().load(SeqCst));
+            if link.counts() && !link.is_usable() {
+                known.role = Role::Down;
+            }
+        }
         let survives = survives::promise(writer.roster(), &links);
         let members = writer.roster().members.iter().enumerate();
-        let of = |(link, (i, member)): (LinkReport, (usize, &Member))| {
-            keeper(link, member, head.last, desk.tally(i))
-        };
+        let of =
+            |(link, (i, member)): (LinkReport, (usize, &Member))| keeper(link, member, last, desk.tally(i));
         KeptStatus {
             log: uuid_text(self.log),
             acks: writer.quorum().acks,
             counting: writer.counting(),
             epoch: head.epoch.counter,
-            last: head.last,
+            last,
             transport: self.transport.name().into(),
             survives,
             over: state.over(),
@@ -349,7 +443,11 @@ impl Kept {
             for keeper in missing {
                 let reached = connect(kept.log, &roster.members[keeper], &kept.transport);
                 let reached = reached.and_then(|(peer, _)| promise(peer, head.epoch, &roster));
-                lock(&kept.state).arrivals.push((keeper, reached));
+                let mut state = lock(&kept.state);
+                // Nobody may have come for the one before.
+                state.arrivals.retain(|(other, _)| *other != keeper);
+                state.arrivals.push((keeper, reached));
+                drop(state);
                 kept.arrived.notify_all();
             }
             kept.look_for_another(&roster, head.epoch, round);

@@ -1,0 +1,218 @@
+//! A batch of a log that keepers keep, sent by whatever process leads, on connections that the daemon made and lent.
+//!
+//! ```text
+//!  the daemon, pinned: links, their number, acks ─▶ any process leads: send to all ─ enough confirmed ─▶ commit
+//!                      ▲                                              │
+//!                      └── asked by its socket (BADF) ◀── a link is of no use, and the others are not enough
+//! ```
+//!
+//! The daemon alone connects, brings copies up to date, and decides whose word counts; while it does, nobody else sends
+//! ([`Desk::acks`](seawall_wire::desk::Desk::acks) is 0). What whoever is replaced does afterwards is harmless, as on a device:
+//!
+//! * Its batch does not count: the compare-and-swap of the commit fails. A keeper that has a newer batch drops it, and one
+//!   that has it has nothing that was not in the log.
+//! * Its frame is whole, or its [`sending`](seawall_wire::desk::Link::sending) says that it is not: then nobody else sends
+//!   behind it. What went wrong with that as well a keeper finds by the checksums.
+//! * Answers are taken whole, by whoever comes, and go to where all see them. They only grow.
+//! * On a connection that was given up it sends in vain: a keeper listens to the newest one alone.
+
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
+use seawall_media::block::Draft;
+use seawall_media::{LINE, Region, connection};
+use seawall_stats::{Clock, ticks};
+#[cfg(feature = "std")]
+use seawall_wire::desk::Desk;
+use seawall_wire::desk::Link;
+use seawall_wire::keeper::{Epoch, Frame, Kind, ack, acknowledged};
+
+use super::batch::commit;
+use super::company;
+use super::handle::Journal;
+use super::lead::REPLACED;
+#[cfg(feature = "std")]
+use super::lead::Wait;
+use super::way::Links;
+use super::writer::Writer;
+
+/// How often answers are looked for before the thread sleeps: some 25 µs.
+const SPINS: u32 = 40;
+/// Ticks of a round trip that is long enough to sleep at once: some 150 µs.
+const LONG: u64 = 400_000;
+/// The longest sleep between two looks at what else there is to do.
+const NAP_NS: u32 = 20_000_000;
+/// Naps without an answer after which the daemon is to see to it: a second.
+const NAPS: u32 = 50;
+/// Naps for room in a connection, after which it is of no use: some 40 ms.
+const ROOM_NAPS: u32 = 8;
+const ROOM_NAP_NS: u32 = 5_000_000;
+
+impl Journal {
+    /// Sends a batch, and commits it.
+    ///
+    /// # Errors
+    /// [`REPLACED`] if somebody else leads by now; BADF if the daemon has to see to the links first: the batch does not
+    /// count, whoever has it.
+    pub(super) fn send_directly(
+        &self,
+        image: &Region,
+        lead: &Writer<'_>,
+        links: &Links<'_>,
+        draft: Draft<'_>,
+    ) -> Result<(), Errno> {
+        let desk = self.desk(image);
+        let (last, data) = (desk.newest().0, draft.data() as u64);
+        let number = desk.claimed().fetch_add(1, SeqCst) + 1;
+        let log = desk.uuid_low().load(Relaxed);
+        let len = draft.seal(number, last.number(), 0, log, LINE as u32);
+        let (epoch, at) = (desk.turn().0, desk.buffer(lead.seat()).0);
+        let frame = Frame::new(Kind::Batch, log, epoch).numbered(number, last.number());
+        let began = ticks();
+        for (keeper, fd) in links.iter().enumerate().filter_map(|(i, fd)| Some((i, (*fd)?))) {
+            let link = desk.link(keeper);
+            if !link.is_usable() {
+                continue;
+            }
+            match sent(lead, link, fd, (image, at, len), frame) {
+                Some(bytes) => desk.tally(keeper).sent(bytes as u64),
+                None => give_up(lead, link),
+            }
+        }
+        let heard = hear(lead, links, &Asked { epoch, number, began });
+        let ended = ticks();
+        lead.has_spent(ended.wrapping_sub(began));
+        heard?;
+        company::wrote(desk, began..ended);
+        commit(lead, (last, number), (len as u64, data))
+    }
+}
+
+/// From now on, until the daemon says otherwise, it alone sends: whoever leads meanwhile finds out before it commits.
+#[cfg(feature = "std")]
+pub fn only_the_daemon_sends(desk: Desk<'_>) {
+    let mut wait = Wait::new(desk, 0, true);
+    loop {
+        wait.look(desk.begun().load(SeqCst) + 1);
+        match wait.try_lead() {
+            Some(lead) if lead.pin() => {
+                desk.acks().store(0, SeqCst);
+                return lead.unpin();
+            }
+            _ => wait.nap(),
+        }
+    }
+}
+
+/// A batch that was sent.
+struct Asked {
+    epoch: Epoch,
+    number: u64,
+    /// When, in ticks.
+    began: u64,
+}
+
+/// Sends a frame, and for a keeper that has data what is behind it: so many bytes. `None`: the connection is of no use any
+/// more.
+fn sent(
+    lead: &Writer<'_>,
+    link: Link<'_>,
+    fd: BorrowedFd<'_>,
+    (image, at, len): (&Region, usize, usize),
+    frame: Frame,
+) -> Option<usize> {
+    let len = if link.has_data() { len } else { 0 };
+    let line = frame.followed_by(len).seal();
+    // Whoever was in the middle of a frame, and is gone or stands still, leaves it so.
+    if link.sending().compare_exchange(0, lead.word(), SeqCst, Relaxed).is_err() {
+        return None;
+    }
+    let (mut sent, mut naps) = (0, 0);
+    while sent < LINE + len {
+        match connection::send(fd, &line, image, (at, len), sent) {
+            Ok(more) => sent += more,
+            Err(Errno::AGAIN) if naps < ROOM_NAPS => {
+                connection::wait_for_room(fd, ROOM_NAP_NS);
+                naps += 1;
+            }
+            Err(_) => return None,
+        }
+    }
+    // If that fails, the daemon has made another connection: this one is nobody's any more.
+    let _ = link.sending().compare_exchange(lead.word(), 0, SeqCst, Relaxed);
+    Some(sent)
+}
+
+/// The connection that this process has is of no use. One that the daemon made since is.
+fn give_up(lead: &Writer<'_>, link: Link<'_>) {
+    link.broken().fetch_max(lead.given(), SeqCst);
+}
+
+/// Hears until enough have confirmed this batch.
+///
+/// # Errors
+/// As for [`Journal::send_directly`].
+fn hear(lead: &Writer<'_>, links: &Links<'_>, asked: &Asked) -> Result<(), Errno> {
+    let desk = lead.desk();
+    let acks = desk.acks().load(SeqCst) as usize;
+    let spins = if desk.took().load(Relaxed) < LONG { SPINS } else { 0 };
+    let (mut looks, mut naps) = (0, 0);
+    loop {
+        for (keeper, fd) in links.iter().enumerate().filter_map(|(i, fd)| Some((i, (*fd)?))) {
+            take_answers(lead, keeper, fd, asked);
+        }
+        let counting = desk.links().filter(Link::counts);
+        let confirmed = counting.map(|link| (link.confirmed().load(SeqCst), link.has_data()));
+        if acknowledged(acks, confirmed) >= asked.number {
+            return Ok(());
+        }
+        if !lead.is_held() {
+            return Err(REPLACED);
+        }
+        let usable: Links<'_> =
+            core::array::from_fn(|keeper| links[keeper].filter(|_| desk.link(keeper).is_usable()));
+        if usable.iter().flatten().count() < acks || naps == NAPS {
+            return Err(Errno::BADF);
+        }
+        looks += 1;
+        if looks <= spins {
+            core::hint::spin_loop();
+        } else if !connection::wait(&usable, NAP_NS) {
+            naps += 1;
+        }
+    }
+}
+
+/// Takes what a keeper answered. What is no plain confirmation stays for the daemon.
+fn take_answers(lead: &Writer<'_>, keeper: usize, fd: BorrowedFd<'_>, asked: &Asked) {
+    let (desk, epoch) = (lead.desk(), asked.epoch);
+    let (link, clock) = (desk.link(keeper), Clock { ns_per_ticks32: desk.clock().load(Relaxed) });
+    while link.is_usable() {
+        let next = match connection::peek(fd) {
+            Ok(Some(line)) if confirmation(&line, epoch).is_some() => connection::take(fd),
+            Ok(None) => return,
+            Ok(Some(_)) => Err(Errno::PROTO),
+            Err(error) => Err(error),
+        };
+        match next.map(|line| line.map(|line| confirmation(&line, epoch))) {
+            // Somebody else took it.
+            Ok(None) => {}
+            Ok(Some(Some(frame))) => {
+                // When an earlier one came is not known: nobody listened any more.
+                if frame.number == asked.number {
+                    desk.tally(keeper).answered(clock.ns(ticks().wrapping_sub(asked.began)));
+                }
+                link.confirmed().fetch_max(frame.number, SeqCst);
+                link.hardened().fetch_max(frame.previous, SeqCst);
+            }
+            Ok(Some(None)) | Err(_) => give_up(lead, link),
+        }
+    }
+}
+
+/// What a keeper says whose copy is this writer's.
+fn confirmation(line: &[u8; LINE], epoch: Epoch) -> Option<Frame> {
+    let is_one = |frame: &Frame| frame.kind() == Some(Kind::Ack) && frame.code & ack::JOINING == 0;
+    Frame::parse(line).filter(|frame| is_one(frame) && frame.epoch == epoch)
+}
