@@ -188,6 +188,9 @@ fn finish(daemon: &Daemon) {
         destaging::drain(daemon);
         Err(format!("processes {users:?} still use the log: the guards stay up until the next daemon ends"))
     };
+    if let Some(kept) = &daemon.kept {
+        kept::tell_end(kept, &daemon.log);
+    }
     match closed {
         Ok(()) => {
             daemon.log.say("ended; drained, guards down");

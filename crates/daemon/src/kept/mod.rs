@@ -16,7 +16,7 @@ pub(crate) use opening::{Opened, look_at_newest, open, take_over};
 pub use crate::parts::kept::{KeeperStatus, KeptStatus};
 
 use crate::log::Log;
-use crate::parts::kept::AGAIN;
+use crate::parts::kept::{AGAIN, Kept};
 use crate::state::Daemon;
 
 /// Bytes of an image that are sent in one go while commits wait, and the rest after each.
@@ -29,16 +29,11 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
     let clock = daemon.engine.shm().header().clock();
     journal.desk(daemon.engine.pool()).clock().store(clock.ns_per_ticks32, SeqCst);
     let mut said = Vec::new();
-    let mut over = None;
     while !daemon.lifetime.is_ending() {
         // An error is everybody's, and said by those who commit.
         let looked = journal.standing(daemon.engine.pool(), |standing| kept.look(standing, STEP));
         tell(&kept.roles(), &mut said, &daemon.log);
-        let why = kept.over();
-        if why != over {
-            tell_over(why.as_deref(), &daemon.log);
-            over = why;
-        }
+        tell_end(kept, &daemon.log);
         std::thread::sleep(if looked == Ok(true) { REST } else { AGAIN });
     }
 }
@@ -50,9 +45,9 @@ pub(crate) fn lead(daemon: &Arc<Daemon>) {
     }
 }
 
-/// Says in the log why nothing is written any more.
-fn tell_over(why: Option<&str>, log: &Log) {
-    let Some(why) = why else { return };
+/// Says in the log why nothing is written any more, once, and again when more is known of that.
+pub(crate) fn tell_end(kept: &Kept, log: &Log) {
+    let Some(why) = kept.news_of_end() else { return };
     log.say(format!(
         "NO COMMITS ANY MORE: {why}. Every sync that needs the log fails (EIO), and this host's guards stay as they are: \
          stop the database and this daemon"

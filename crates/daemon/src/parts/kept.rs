@@ -55,6 +55,8 @@ struct State {
     over: Option<String>,
     /// Who has the log, if that is another writer, and in which turn.
     taken_by: Option<(Option<Holder>, u64)>,
+    /// What the daemon's log says of that already.
+    told: Option<String>,
     short: Short,
     /// Changes with every connection: [`Desk::given`].
     given: u32,
@@ -316,7 +318,7 @@ impl Kept {
     ) -> io::Result<Arc<Self>> {
         let given = desk.given().load(SeqCst);
         let (over, taken_by, short) = (None, None, Short::default());
-        let mut state = State { writer, arrivals: Vec::new(), over, taken_by, short, given };
+        let mut state = State { writer, arrivals: Vec::new(), over, taken_by, told: None, short, given };
         (0..state.writer.roster().members.len()).for_each(|keeper| state.is_made(desk, keeper));
         state.publish(desk);
         let state = Mutex::new(state);
@@ -374,9 +376,14 @@ impl Kept {
         is_joining
     }
 
-    /// Why nothing is written any more, if that is so.
-    pub fn over(&self) -> Option<String> {
-        lock(&self.state).over()
+    /// Why nothing is written any more, if that is so, and was not yet told so.
+    pub fn news_of_end(&self) -> Option<String> {
+        let mut state = lock(&self.state);
+        let news = state.over().filter(|why| state.told.as_ref() != Some(why));
+        if news.is_some() {
+            state.told.clone_from(&news);
+        }
+        news
     }
 
     /// The writer's turn.
