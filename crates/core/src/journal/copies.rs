@@ -33,7 +33,7 @@ pub trait Copies: Send + Sync {
 /// Connections to keepers that a process is lent.
 #[derive(Default)]
 pub struct Lent {
-    /// [`Desk::given`] by now.
+    /// [`Desk::given`] of these; 0: nothing is lent now, and what was lent before says nothing of that.
     pub given: u32,
     /// Of which keepers they are: a bit each, by their place in the roster.
     pub keepers: u32,
