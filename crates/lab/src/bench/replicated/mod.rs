@@ -4,6 +4,7 @@
 //! in the same rounds, on the same way. Each row says what it had to reach, and whether it did.
 
 mod databases;
+mod kept;
 mod loss;
 mod row;
 mod write;
@@ -12,7 +13,6 @@ use anyhow::Result;
 
 use self::row::{Row, table};
 use super::{Scope, SectionResult};
-use crate::keepers::{Keepers, Shape};
 use crate::lab::Lab;
 
 /// Bytes of the log.
@@ -41,16 +41,4 @@ pub fn run(lab: &mut Lab, scope: Scope) -> Result<SectionResult> {
     let missed = rows.iter().filter(|row| !row.is_reached()).count();
     let notes = format!("  keepers in {apart}; {missed} of {} targets missed\n", rows.len());
     Ok((rows.iter().map(Row::fields).collect(), table(&rows) + &notes))
-}
-
-/// Does something with a log that new keepers of this shape keep.
-fn with_keepers<R>(
-    lab: &mut Lab,
-    shape: Shape,
-    bytes: u64,
-    what: impl FnOnce(&Lab, &mut Keepers) -> Result<R>,
-) -> Result<R> {
-    let mut keepers = Keepers::start(lab, shape)?;
-    let addresses: Vec<_> = keepers.addresses().collect();
-    lab.on_keepers(bytes, &addresses, shape.acks, |lab| what(lab, &mut keepers))
 }

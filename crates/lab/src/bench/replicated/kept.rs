@@ -1,0 +1,18 @@
+//! A log with keepers of its own, for as long as something is measured on it.
+
+use anyhow::Result;
+
+use crate::keepers::{Keepers, Shape};
+use crate::lab::Lab;
+
+/// Does something with a log that new keepers of this shape keep.
+pub fn with_keepers<R>(
+    lab: &mut Lab,
+    shape: Shape,
+    bytes: u64,
+    what: impl FnOnce(&Lab, &mut Keepers) -> Result<R>,
+) -> Result<R> {
+    let mut keepers = Keepers::start(lab, shape)?;
+    let addresses: Vec<_> = keepers.addresses().collect();
+    lab.on_keepers(bytes, &addresses, shape.acks, |lab| what(lab, &mut keepers))
+}
