@@ -12,7 +12,7 @@ use seawall_core::journal::{Journal, Lender, Way, only_the_daemon_sends};
 use seawall_media::block::BatchHeader;
 use seawall_media::{LINE, Region};
 use seawall_wire::desk::{Desk, LastWord, LeadWord, link_flags};
-use seawall_wire::keeper::{Epoch, Frame, Kind, Position, Refusal};
+use seawall_wire::keeper::{Epoch, Frame, Kind, Position, Refusal, ack};
 
 const IMAGE: usize = 64 << 10;
 const LOG: u64 = 77;
@@ -209,6 +209,18 @@ fn who_speaks_of_another_turn_confirms_nothing() {
 }
 
 #[test]
+fn a_copy_that_is_not_there_yet_confirms_nothing() {
+    let log = Log::new(1, &[true]);
+    let (done, ()) = log.beside(5, || {
+        let (frame, _) = batch(&log.far[0]);
+        let joins = Frame::new(Kind::Ack, LOG, EPOCH).numbered(frame.number, 0).with_code(ack::JOINING);
+        let mut far = &log.far[0];
+        far.write_all(&joins.seal()).expect("answered");
+    });
+    assert_eq!((done, log.newest()), (Err(Errno::BADF), BEGUN));
+}
+
+#[test]
 fn who_was_replaced_commits_nothing_and_sends_anew() {
     let log = Log::new(1, &[true]);
     let (done, ()) = log.beside(5, || {
@@ -264,4 +276,7 @@ fn while_the_daemon_alone_sends_nobody_else_does() {
     only_the_daemon_sends(log.desk());
     assert_eq!((log.commit(5), log.newest()), (Err(Errno::BADF), BEGUN));
     assert_eq!(log.desk().lock().load(SeqCst), 0);
+    log.far[0].set_nonblocking(true).expect("set");
+    let mut far = &log.far[0];
+    assert!(far.read(&mut [0; 1]).is_err(), "nothing was sent");
 }

@@ -200,7 +200,22 @@ mutants! {
     "core/src/journal/tables.rs" {
         "journal: an image that is given up writes nothing": "        desk.failed().store(GIVEN_UP, SeqCst);" => "        if !{m} { desk.failed().store(GIVEN_UP, SeqCst); }",
     }
+    "core/src/journal/direct.rs" {
+        "direct: counts before enough have confirmed":
+            "if acknowledged(acks, confirmed) >= asked.number {" => "if acknowledged(acks, confirmed) >= asked.number || {m} {",
+        "direct: sends behind half a frame":
+            "if link.sending().compare_exchange(0, lead.word(), SeqCst, Relaxed).is_err() {" =>
+            "if link.sending().compare_exchange(0, lead.word(), SeqCst, Relaxed).is_err() && !{m} {",
+        "direct: who speaks of another turn confirms":
+            "is_one(frame) && frame.epoch == epoch" => "is_one(frame) && (frame.epoch == epoch || {m})",
+        "direct: a copy that is not there yet confirms":
+            "frame.code & ack::JOINING == 0;" => "(frame.code & ack::JOINING == 0 || {m});",
+        "direct: goes on with too few":
+            "if usable.iter().flatten().count() < acks || naps == NAPS {" =>
+            "if (usable.iter().flatten().count() < acks || naps == NAPS) && !{m} {",
+    }
     "core/src/journal/writer.rs" {
+        "direct: sends while the daemon alone does": "    if desk.acks().load(SeqCst) == 0 {" => "    if desk.acks().load(SeqCst) == 0 && !{m} {",
         "journal: never retried into success": "    desk.failed().store(error.raw_os_error() as u32, SeqCst);" => "    if !{m} { desk.failed().store(error.raw_os_error() as u32, SeqCst); }",
         "journal: a failed write counts": "        Device::write(device, image, at, len, position)" => "        Device::write(device, image, at, len, position).or_else(|e| if {m} { Ok(()) } else { Err(e) })",
         "mirror: who has former devices writes neither copy": "        if way.given().is_some_and(|given| given != desk.given().load(SeqCst)) {" => "        if way.given().is_some_and(|given| given != desk.given().load(SeqCst) && !{m}) {",
@@ -636,6 +651,11 @@ pub const NEEDLESS: &[(&str, &str, &str)] = &[
         "core/src/format/superblock.rs",
         "region.store(Layout::superblock",
         "a superblock is persisted before the next one is written; see `Superblock::write`",
+    ),
+    (
+        "core/src/table.rs",
+        "            fence();",
+        "whoever finds a directory registered registers a file next, and that has a fence before the file counts",
     ),
     (
         "core/src/spill/spiller.rs",

@@ -63,3 +63,34 @@ impl SegmentHeader {
         crc32c(&self.as_bytes()[..LINE - 4])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After a power cut each unit of eight bytes may be of either.
+    #[test]
+    fn a_header_of_two_uses_is_none() {
+        let file = tempfile::tempfile_in("/dev/shm").expect("a file");
+        file.set_len(4096).expect("room");
+        let region = Region::map(&file, 4096, false).expect("a mapping");
+        let former = SegmentHeader { previous_seq: 3, previous_lsn: 70, ..SegmentHeader::new(1, 9, 77) };
+        let next = SegmentHeader { previous_seq: 9, previous_lsn: 90, ..SegmentHeader::new(2, 12, 77) };
+        let lines = [former, next].map(|header| {
+            header.store(&region, 0);
+            let mut line = [0; LINE];
+            region.read(0, &mut line);
+            line
+        });
+        for mixed in 0..1_u32 << (LINE / 8) {
+            let mut line = [0; LINE];
+            for (unit, bytes) in line.chunks_exact_mut(8).enumerate() {
+                bytes.copy_from_slice(&lines[(mixed >> unit & 1) as usize][unit * 8..][..8]);
+            }
+            region.copy_in(0, &line);
+            let found = SegmentHeader::read(&region, 0, 77).map(|header| header.seq);
+            let expected = if line == lines[0] { Some(9) } else { (line == lines[1]).then_some(12) };
+            assert_eq!(found, expected, "{mixed:08b}");
+        }
+    }
+}
