@@ -74,7 +74,7 @@ pub fn recover(path: &Path, how: Offline) -> Result<Recovery, DaemonError> {
     recover_opened(path, kept::open(path)?, how)
 }
 
-/// [`recover`], of a pool that is open.
+/// [`recover()`], of a pool that is open.
 pub(crate) fn recover_opened(
     path: &Path,
     (mut pool, kept): kept::Opened,

@@ -25,6 +25,9 @@ use seawall_media::block::BatchHeader;
 use seawall_wire::keeper::{Epoch, Position, Refusal, State, state};
 use zerocopy::{FromBytes as _, FromZeros as _};
 
+/// Zeros that are looked through in one go.
+const SCAN: usize = 64 << 20;
+
 /// A promise as one connection has it. A later one, of whomever, ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
@@ -261,20 +264,21 @@ impl Copy {
     }
 
     /// The first stretch of the image from `from` on that is not of zeros, at most `most` bytes of whole lines: where it
-    /// begins, and it.
+    /// begins, and it. After so many zeros that they take a while the last line of them: whoever waits hears that there is
+    /// somebody.
     pub fn stretch(&self, from: u64, most: usize) -> Option<(u64, &[u8])> {
         let image = self.image.as_deref()?;
         let from = usize::try_from(from).ok()?;
-        let lines = image.get(from..)?.chunks(LINE);
-        let begin = from + lines.take_while(|line| line.iter().all(|byte| *byte == 0)).count() * LINE;
+        let zeros =
+            image.get(from..)?.chunks(LINE).take(SCAN / LINE).take_while(|line| is_zero(line)).count();
+        let begin = from + zeros * LINE;
+        if zeros == SCAN / LINE {
+            let last = begin - LINE;
+            return Some((last as u64, &image[last..begin]));
+        }
         let rest = image.get(begin..).filter(|rest| !rest.is_empty())?;
-        let len = rest
-            .chunks(LINE)
-            .take(most / LINE)
-            .take_while(|line| line.iter().any(|byte| *byte != 0))
-            .map(<[u8]>::len)
-            .sum();
-        Some((begin as u64, &rest[..len]))
+        let lines = rest.chunks(LINE).take(most / LINE).take_while(|line| !is_zero(line));
+        Some((begin as u64, &rest[..lines.map(<[u8]>::len).sum()]))
     }
 
     fn check(&self, turn: Turn) -> Result<(), Refusal> {
@@ -302,6 +306,10 @@ fn apply(image: &mut [u8], log: u64, number: u64, bytes: &[u8]) -> Result<(), Re
         image[at..at + data.len()].copy_from_slice(data);
     }
     Ok(())
+}
+
+fn is_zero(line: &[u8]) -> bool {
+    *line == [0; LINE][..line.len()]
 }
 
 fn zeros(bytes: u64) -> Vec<u8> {

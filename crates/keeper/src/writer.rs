@@ -31,6 +31,8 @@ use crate::wire::{self, Wire};
 
 /// One that does not answer for as long is lost; enough others are waited for no longer than it takes.
 const SILENCE: Duration = Duration::from_secs(5);
+/// The same of one that was told that it has everything: under `affirm` its disk gets all of the image first.
+const LONG_SILENCE: Duration = Duration::from_secs(60);
 /// So many bytes of what a keeper says when it refuses are read.
 const REFUSAL_TEXT: usize = 512;
 /// How long an answer is looked for before the thread sleeps.
@@ -274,7 +276,7 @@ impl<W: Wire> Writer<W> {
             while link.role == Role::Joins && left > 0 {
                 let Some(at) = source.stretch(link.sent_to, &mut bytes) else {
                     // It has what counts, and what was sent since.
-                    link.role = Role::Waits;
+                    (link.role, link.asked) = (Role::Waits, (sent, Instant::now()));
                     link.send(&Frame::new(Kind::Complete, log, head.epoch).numbered(sent, 0), &[]);
                     break;
                 };
@@ -291,7 +293,8 @@ impl<W: Wire> Writer<W> {
         assert!(last >= self.head.last, "{last} counts, and {:?}", self.head);
         self.head.last = last;
         self.sent = self.sent.max(last);
-        for link in self.links.iter_mut().filter(|link| link.asked.0 < last) {
+        let is_asked = |link: &&mut Link<W>| link.role == Role::Counts && link.asked.0 < last;
+        for link in self.links.iter_mut().filter(is_asked) {
             // They asked it at some time since the last look.
             link.asked = (last, Instant::now());
         }
@@ -374,11 +377,16 @@ impl<W: Wire> Writer<W> {
         acknowledged(self.roster.acks, confirmed) >= self.sent
     }
 
-    /// Gives up those that do not answer.
-    pub fn give_up_silent(&mut self) {
+    /// Gives up those that do not answer, as of `now`.
+    pub fn give_up_silent(&mut self, now: Instant) {
         for link in &mut self.links {
-            let waits = link.wire.is_some() && link.asked.0 > link.confirmed && link.role != Role::Joins;
-            if waits && link.asked.1.elapsed() > SILENCE {
+            // One that joins is asked for nothing, and one that waits may have to bring all of it to its disk.
+            let patience = match link.role {
+                Role::Counts => SILENCE,
+                Role::Waits => LONG_SILENCE,
+                Role::Down | Role::Joins | Role::Fenced => continue,
+            };
+            if link.asked.0 > link.confirmed && now.saturating_duration_since(link.asked.1) > patience {
                 link.lose("it does not answer".into());
             }
         }

@@ -6,12 +6,12 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use seawall_keeper::meta::{Member, Roster};
 use seawall_keeper::plan::Head;
 use seawall_keeper::wire::Wire;
-use seawall_keeper::writer::{Role, Writer};
+use seawall_keeper::writer::{Role, Source, Writer};
 use seawall_media::LINE;
 use seawall_wire::keeper::{Epoch, Frame, Kind, Position, State, state};
 use zerocopy::FromZeros as _;
@@ -124,4 +124,34 @@ fn what_a_lost_keeper_lacks_grows_until_it_counts_again() {
     assert_eq!((report.role, report.lacks), (Role::Counts, 0));
     let reconnects: Vec<_> = writer.news().map(|news| news.reconnects).collect();
     assert_eq!(reconnects, [0, 1]);
+}
+
+/// An image that is all the keeper needs.
+struct Nothing;
+
+impl Source for Nothing {
+    fn stretch(&self, _: u64, _: &mut Vec<u8>) -> Option<u64> {
+        None
+    }
+}
+
+#[test]
+fn who_is_brought_up_to_date_is_not_given_up_because_others_led_meanwhile() {
+    let (mut writer, [first, _]) = writer();
+    let (again, later) = (Line::default(), |seconds| Instant::now() + Duration::from_secs(seconds));
+    meet(&mut writer, 1, &again, 9);
+    assert_eq!(writer.report()[1].role, Role::Joins);
+    writer.follow(12);
+    first.confirms(12);
+    writer.hear(ZERO);
+    writer.give_up_silent(later(10));
+    writer.bring(&Nothing, usize::MAX);
+    writer.give_up_silent(later(10));
+    assert_eq!(writer.report()[1].role, Role::Waits, "its disk may have much to do");
+    writer.give_up_silent(later(100));
+    assert_eq!(writer.report()[1].role, Role::Down);
+    assert_eq!(writer.report()[0].role, Role::Counts);
+    writer.follow(13);
+    writer.give_up_silent(later(10));
+    assert_eq!(writer.report()[0].role, Role::Down, "it did not confirm what others sent");
 }

@@ -214,7 +214,7 @@ fn writer(input: &mut Input<'_>) {
             let confirmed = lines.iter().flatten().filter(said).count();
             assert!(confirmed >= ACKS, "batch {sent} counts, and {confirmed} keepers confirmed it");
         }
-        writer.give_up_silent();
+        writer.give_up_silent(std::time::Instant::now());
         let _ = (writer.fenced(), writer.may_become_enough(), writer.too_few(), writer.report());
     }
 }

@@ -292,7 +292,7 @@ fn finish(
     let (begin, standing) = (Instant::now(), image.standing().map_err(|e| failed(e.into()))?);
     while !writer.hear(Duration::from_millis(20)) {
         writer.bring(&Image(&standing), usize::MAX);
-        writer.give_up_silent();
+        writer.give_up_silent(Instant::now());
         let late = || (begin.elapsed() > BROUGHT || !writer.may_become_enough()).then(|| writer.too_few());
         if let Some(error) = writer.fenced().or_else(late) {
             return Err(error.into());

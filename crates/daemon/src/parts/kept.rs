@@ -344,7 +344,7 @@ impl Kept {
                 return (state, Ok(()));
             }
             state.settle(batch.standing.desk());
-            state.writer.give_up_silent();
+            state.writer.give_up_silent(Instant::now());
             let too_long = || (begin.elapsed() > PROTECTED).then(|| state.writer.too_few());
             if let Some(error) = state.writer.fenced().or_else(too_long) {
                 state.end(&error);
@@ -364,7 +364,7 @@ impl Kept {
         let mut state = lock(&self.state);
         state.catch_up(standing);
         state.writer.hear(Duration::ZERO);
-        state.writer.give_up_silent();
+        state.writer.give_up_silent(Instant::now());
         let is_joining = state.writer.is_joining();
         if is_joining {
             state.writer.bring(&Image(standing), most);

@@ -178,3 +178,15 @@ fn a_copy_never_goes_back() {
     assert_eq!(witness.adopt(turn, ten, 9), Err(Refusal::Behind));
     assert_eq!(witness.position(), ten);
 }
+
+#[test]
+fn who_looks_through_many_zeros_hears_of_it_on_the_way() {
+    let copy = Copy::new(LOG, (2 * SCAN + LINE) as u64, false);
+    let mut at = 0;
+    for scanned in [SCAN, 2 * SCAN] {
+        let (begin, bytes) = copy.stretch(at, 1 << 20).expect("a line of zeros");
+        assert_eq!((begin as usize, bytes), (scanned - LINE, &[0; LINE][..]));
+        at = scanned as u64;
+    }
+    assert_eq!(copy.stretch(at, 1 << 20), None);
+}

@@ -3,7 +3,7 @@
 //! A stand-in for a network's delay where the kernel has none to offer (netem). Two threads for each direction of a
 //! connection: one notes when bytes came, the other one waits until they are due. So a delay takes nothing of the
 //! bandwidth, and nothing overtakes. What waits sleeps: it is late by what this machine takes to wake somebody, which
-//! adds to the delay, as another hop would. What a round trip really takes is measured on the same way ([`super::ping`]).
+//! adds to the delay, as another hop would. What a round trip really takes is measured on the same way ([`super::ping()`]).
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
