@@ -5,7 +5,7 @@
 //!
 //! | what may use a file | how it is known that nothing does |
 //! |---|---|
-//! | a descriptor for writing, and what comes of one: mapping, ring, message under way | a read lease (fcntl(2)) is granted only when there is none; until it is given back, whoever opens one waits |
+//! | a descriptor for writing, and what comes of one: mapping, io_uring, message under way | a read lease (fcntl(2)) is granted only when there is none; until it is given back, whoever opens one waits |
 //! | a thread inside, dead or alive | the file's lock is free |
 //! | the log | its records are retired first |
 //!

@@ -21,7 +21,7 @@ use crate::parts::lifetime::Lifetime;
 use crate::state::Daemon;
 use crate::{foreign, process, users};
 
-/// How often samples are taken: the ring holds those of some hundred milliseconds of heavy reading.
+/// How often samples are taken: their buffer holds those of some hundred milliseconds of heavy reading.
 const TICK: Duration = Duration::from_millis(200);
 /// How often files are noted: what a restart without a clean end compares with.
 const NOTE: Duration = Duration::from_secs(10);

@@ -159,7 +159,7 @@ fn by_file(zone: &Zone, mut tenants: Vec<Tenant>) -> Vec<CachedFileStatus> {
 
 fn not_served(tenant: &Tenant) -> Option<&'static str> {
     match (tenant.is_distrusted, tenant.is_suspended) {
-        (true, _) => Some("somebody may write it unseen: a writable mapping, a ring, a stream"),
+        (true, _) => Some("somebody may write it unseen: a writable mapping, io_uring, a stream"),
         (false, true) => Some("a program without Seawall has it open, or had a moment ago"),
         (false, false) => None,
     }

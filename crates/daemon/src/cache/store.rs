@@ -153,7 +153,7 @@ impl Store {
     }
 
     /// Writes a block, whose memory is aligned. It is on the device, or in that one's cache, when this returns: a plain call
-    /// and not a ring, for what a daemon has in a ring when it is killed may be written after the next one has begun.
+    /// and not io_uring, for what a daemon has under way there when it is killed may be written after the next one began.
     pub fn write(&self, at: u64, block: &[u8]) -> io::Result<()> {
         self.file.write_all_at(block, at)
     }

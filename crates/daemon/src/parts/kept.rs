@@ -43,7 +43,7 @@ pub(crate) struct Kept {
     log: [u8; 16],
     transport: Transport,
     state: Mutex<State>,
-    /// Rung when somebody arrived.
+    /// Notified when somebody arrived.
     arrived: Condvar,
 }
 
