@@ -100,6 +100,7 @@ pub struct KeptStatus {
     /// The newest batch that counts.
     pub last: u64,
     /// How the keepers are reached: `TLS 1.3` or `clear text`.
+    #[serde(default)]
     pub transport: String,
     /// What that survives, in words.
     pub survives: String,
