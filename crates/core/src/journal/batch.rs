@@ -3,8 +3,9 @@
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use rustix::io::Errno;
-use seawall_media::Region;
 use seawall_media::block::Draft;
+use seawall_media::{LINE, Region};
+use seawall_stats::ticks;
 use seawall_wire::desk::LastWord;
 
 use super::handle::Journal;
@@ -88,15 +89,50 @@ impl Journal {
     }
 }
 
+/// A batch of a log without a device, ready to be sent.
+pub(super) struct Sealed {
+    /// Its number.
+    pub number: u64,
+    /// The newest one that counts, which it follows.
+    pub previous: u64,
+    /// Where it lies in the image's memory, and its bytes.
+    pub at: usize,
+    pub len: usize,
+    /// When it was ready, in ticks.
+    pub began: u64,
+}
+
+impl Journal {
+    /// Seals a batch that has no place, has `send` send it, and commits it once enough have confirmed it: then `send` returns.
+    ///
+    /// # Errors
+    /// What `send` says; [`REPLACED`] if somebody else leads by now: then it does not count.
+    pub(super) fn sent_by(
+        &self,
+        image: &Region,
+        lead: &Writer<'_>,
+        draft: Draft<'_>,
+        send: impl FnOnce(&Sealed) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let desk = self.desk(image);
+        let (last, data) = (desk.newest().0, draft.data() as u64);
+        let (number, previous) = (desk.claimed().fetch_add(1, SeqCst) + 1, last.number());
+        let len = draft.seal(number, previous, 0, desk.uuid_low().load(Relaxed), LINE as u32);
+        let began = ticks();
+        let sent = send(&Sealed { number, previous, at: desk.buffer(lead.seat()).0, len, began });
+        let ended = ticks();
+        lead.has_spent(ended.wrapping_sub(began));
+        sent?;
+        company::wrote(desk, began..ended);
+        commit(lead, (last, number), (len as u64, data))
+    }
+}
+
 /// Commits a batch that follows `last`, and counts its bytes, and those of the image in it.
 ///
 /// # Errors
 /// [`REPLACED`] if somebody else leads by now: then it does not count.
-pub(super) fn commit(
-    lead: &Writer<'_>,
-    (last, number): (LastWord, u64),
-    (size, data): (u64, u64),
-) -> Result<(), Errno> {
+fn commit(lead: &Writer<'_>, (last, number): (LastWord, u64), (size, data): (u64, u64)) -> Result<(), Errno> {
     let (desk, next) = (lead.desk(), LastWord::new(number, lead.seat()));
     desk.last().compare_exchange(last.0, next.0, SeqCst, Relaxed).map_err(|_| REPLACED)?;
     desk.replaced().store(0, Relaxed);

@@ -7,7 +7,6 @@ use std::vec::Vec;
 
 use rustix::io::Errno;
 use seawall_media::Region;
-use seawall_stats::Tally;
 use seawall_wire::desk::Desk;
 
 use super::parts::{OFFSET, PIECE, pieces};
@@ -80,11 +79,6 @@ impl<'a> Standing<'a> {
         let superblock = Superblock::read(image).map_err(|_| Errno::IO)?;
         let last = desk.newest().0.number();
         Ok(Self { image, desk, layout: superblock.layout(), uuid_low: superblock.uuid_low(), last })
-    }
-
-    /// What is counted of the keeper with this number in the log's roster.
-    pub fn tally(&self, keeper: usize) -> Tally<'a> {
-        self.desk.tally(keeper)
     }
 
     /// The next stretch from `from` on of what a copy has that is up to date with [`last`](Self::last): where in the image

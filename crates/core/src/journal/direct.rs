@@ -23,17 +23,13 @@ use rustix::io::Errno;
 use seawall_media::block::Draft;
 use seawall_media::{LINE, Region, connection};
 use seawall_stats::{Clock, ticks};
-#[cfg(feature = "std")]
-use seawall_wire::desk::Desk;
-use seawall_wire::desk::Link;
+use seawall_wire::desk::{Desk, Link};
 use seawall_wire::keeper::{Epoch, Frame, Kind, ack, acknowledged};
 
-use super::batch::commit;
-use super::company;
 use super::handle::Journal;
 use super::lead::REPLACED;
 #[cfg(feature = "std")]
-use super::lead::Wait;
+use super::lead::take_lead;
 use super::way::Links;
 use super::writer::Writer;
 
@@ -63,44 +59,39 @@ impl Journal {
         draft: Draft<'_>,
     ) -> Result<(), Errno> {
         let desk = self.desk(image);
-        let (last, data) = (desk.newest().0, draft.data() as u64);
-        let number = desk.claimed().fetch_add(1, SeqCst) + 1;
-        let log = desk.uuid_low().load(Relaxed);
-        let len = draft.seal(number, last.number(), 0, log, LINE as u32);
-        let (epoch, at) = (desk.turn().0, desk.buffer(lead.seat()).0);
-        let frame = Frame::new(Kind::Batch, log, epoch).numbered(number, last.number());
-        let began = ticks();
-        for (keeper, fd) in links.iter().enumerate().filter_map(|(i, fd)| Some((i, (*fd)?))) {
-            let link = desk.link(keeper);
-            if !link.is_usable() {
-                continue;
+        let (log, epoch) = (desk.uuid_low().load(Relaxed), desk.turn().0);
+        self.sent_by(image, lead, draft, |batch| {
+            let frame = Frame::new(Kind::Batch, log, epoch).numbered(batch.number, batch.previous);
+            for (keeper, fd) in connected(&usable(desk, links)) {
+                match sent(lead, desk.link(keeper), fd, (image, batch.at, batch.len), frame) {
+                    Some(bytes) => desk.tally(keeper).sent(bytes as u64),
+                    None => give_up(lead, desk.link(keeper)),
+                }
             }
-            match sent(lead, link, fd, (image, at, len), frame) {
-                Some(bytes) => desk.tally(keeper).sent(bytes as u64),
-                None => give_up(lead, link),
-            }
-        }
-        let heard = hear(lead, links, &Asked { epoch, number, began });
-        let ended = ticks();
-        lead.has_spent(ended.wrapping_sub(began));
-        heard?;
-        company::wrote(desk, began..ended);
-        commit(lead, (last, number), (len as u64, data))
+            hear(lead, links, &Asked { epoch, number: batch.number, began: batch.began })
+        })
     }
+}
+
+/// Those whose word counts, and whose connection nobody found of no use.
+fn usable<'a>(desk: Desk<'_>, links: &Links<'a>) -> Links<'a> {
+    core::array::from_fn(|keeper| links[keeper].filter(|_| desk.link(keeper).is_usable()))
+}
+
+/// Those that are there.
+fn connected<'a>(links: &Links<'a>) -> impl Iterator<Item = (usize, BorrowedFd<'a>)> + use<'a> {
+    let all = *links;
+    (0..all.len()).filter_map(move |keeper| Some((keeper, all[keeper]?)))
 }
 
 /// From now on, until the daemon says otherwise, it alone sends: whoever leads meanwhile finds out before it commits.
 #[cfg(feature = "std")]
 pub fn only_the_daemon_sends(desk: Desk<'_>) {
-    let mut wait = Wait::new(desk, 0, true);
     loop {
-        wait.look(desk.begun().load(SeqCst) + 1);
-        match wait.try_lead() {
-            Some(lead) if lead.pin() => {
-                desk.acks().store(0, SeqCst);
-                return lead.unpin();
-            }
-            _ => wait.nap(),
+        let lead = take_lead(desk, 0);
+        if lead.pin() {
+            desk.acks().store(0, SeqCst);
+            return lead.unpin();
         }
     }
 }
@@ -159,7 +150,7 @@ fn hear(lead: &Writer<'_>, links: &Links<'_>, asked: &Asked) -> Result<(), Errno
     let spins = if desk.took().load(Relaxed) < LONG { SPINS } else { 0 };
     let (mut looks, mut naps) = (0, 0);
     loop {
-        for (keeper, fd) in links.iter().enumerate().filter_map(|(i, fd)| Some((i, (*fd)?))) {
+        for (keeper, fd) in connected(links) {
             take_answers(lead, keeper, fd, asked);
         }
         let counting = desk.links().filter(Link::counts);
@@ -170,8 +161,7 @@ fn hear(lead: &Writer<'_>, links: &Links<'_>, asked: &Asked) -> Result<(), Errno
         if !lead.is_held() {
             return Err(REPLACED);
         }
-        let usable: Links<'_> =
-            core::array::from_fn(|keeper| links[keeper].filter(|_| desk.link(keeper).is_usable()));
+        let usable = usable(desk, links);
         if usable.iter().flatten().count() < acks || naps == NAPS {
             return Err(Errno::BADF);
         }

@@ -64,8 +64,20 @@ pub(super) struct Lead<'a> {
     _signals: HeldBack,
 }
 
+/// Leads, waiting as long as it takes.
+pub(super) fn take_lead(desk: Desk<'_>, client: u32) -> Lead<'_> {
+    let mut wait = Wait::new(desk, client, true);
+    loop {
+        wait.look(desk.begun().load(SeqCst) + 1);
+        if let Some(lead) = wait.try_lead() {
+            return lead;
+        }
+        wait.nap();
+    }
+}
+
 /// Leads in the place of whoever holds the lock by this word, 0 for nobody.
-fn take_lead<'a>(desk: Desk<'a>, client: u32, from: u64) -> Option<Lead<'a>> {
+fn lead_in_place_of<'a>(desk: Desk<'a>, client: u32, from: u64) -> Option<Lead<'a>> {
     let signals = HeldBack::all();
     let seat = sit(desk, client)?;
     let word = LeadWord::new(desk.terms().fetch_add(1, SeqCst) + 1, seat);
@@ -169,7 +181,7 @@ impl<'a> Wait<'a> {
         if lead.0 != 0 && (self.naps == 0 || !self.may_replace()) {
             return None;
         }
-        take_lead(self.desk, self.client, lead.0)
+        lead_in_place_of(self.desk, self.client, lead.0)
     }
 
     /// True if whoever leads is to be waited for no more.
@@ -339,9 +351,9 @@ mod tests {
     fn one_that_was_replaced_keeps_its_seat_and_its_stretch_until_it_goes_on() {
         let region = desk_memory();
         let desk = Desk::new(&region, 0);
-        let first = take_lead(desk, 0, 0).expect("nobody leads");
+        let first = lead_in_place_of(desk, 0, 0).expect("nobody leads");
         assert!(first.claim(8192, 4096) && first.is_held());
-        let heir = take_lead(desk, 0, first.word.0).expect("in its place");
+        let heir = lead_in_place_of(desk, 0, first.word.0).expect("in its place");
         assert!(heir.seat() != first.seat() && !first.is_held() && !first.pin());
         assert_eq!(claimed_by_others(desk, heir.seat()).collect::<Vec<_>>(), [(8192, 4096)]);
         assert!(!first.claim(8192, 4096), "it learns of it");

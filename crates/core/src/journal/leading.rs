@@ -3,10 +3,11 @@
 use rustix::io::Errno;
 use seawall_media::Region;
 
+#[cfg(feature = "std")]
 use core::sync::atomic::Ordering::SeqCst;
 
 use super::handle::Journal;
-use super::lead::{REPLACED, Wait};
+use super::lead::{REPLACED, take_lead};
 use super::seat::{bury, sitting};
 use super::writer::Writer;
 use crate::thread::Thread;
@@ -18,14 +19,7 @@ impl Journal {
     /// # Errors
     /// EIO once the device failed; EBADF without a way to it.
     pub(super) fn lead<'a>(&'a self, image: &'a Region) -> Result<Writer<'a>, Errno> {
-        let mut wait = Wait::new(self.desk(image), self.client(), true);
-        loop {
-            wait.look(self.desk(image).begun().load(SeqCst) + 1);
-            if let Some(lead) = wait.try_lead() {
-                return Writer::new(lead, &self.way);
-            }
-            wait.nap();
-        }
+        Writer::new(take_lead(self.desk(image), self.client()), &self.way)
     }
 
     /// Leads and acts, again and again while somebody else takes the lead before that is done.

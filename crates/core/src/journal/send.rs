@@ -2,15 +2,10 @@
 //!
 //! Whoever leads sends, and cannot be replaced meanwhile: batches are sent in the order of their numbers.
 
-use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-
 use rustix::io::Errno;
+use seawall_media::Region;
 use seawall_media::block::Draft;
-use seawall_media::{LINE, Region};
-use seawall_stats::ticks;
 
-use super::batch::commit;
-use super::company;
 use super::copies::{Copies, Sending, Standing};
 use super::handle::Journal;
 use super::writer::{Writer, fail};
@@ -39,17 +34,10 @@ impl Journal {
         lead.pinned(|| {
             let desk = self.desk(image);
             let standing = Standing::of(desk, image)?;
-            let (last, data) = (desk.newest().0, draft.data() as u64);
-            let number = desk.claimed().fetch_add(1, SeqCst) + 1;
-            let len = draft.seal(number, last.number(), 0, desk.uuid_low().load(Relaxed), LINE as u32);
-            let at = desk.buffer(lead.seat()).0;
-            let began = ticks();
-            let sent = copies.write(&Sending { standing, number, at, len });
-            let ended = ticks();
-            lead.has_spent(ended.wrapping_sub(began));
-            sent.map_err(|error| fail(desk, error))?;
-            company::wrote(desk, began..ended);
-            commit(lead, (last, number), (len as u64, data))
+            self.sent_by(image, lead, draft, |batch| {
+                let sending = Sending { standing, number: batch.number, at: batch.at, len: batch.len };
+                copies.write(&sending).map_err(|error| fail(desk, error))
+            })
         })
     }
 }

@@ -178,7 +178,7 @@ impl Copies for Kept {
         state.writer.send(batch.number, batch.standing.last, bytes);
         let (mut state, done) = self.wait(state, batch);
         state.is_short();
-        state.count(&batch.standing);
+        state.count(batch.standing.desk());
         state.publish(batch.standing.desk());
         done
     }
@@ -271,9 +271,9 @@ impl State {
     }
 
     /// What became known of the keepers is counted in the memory that all share who may lead.
-    fn count(&mut self, standing: &Standing<'_>) {
+    fn count(&mut self, desk: Desk<'_>) {
         for (keeper, news) in self.writer.news().enumerate() {
-            let tally = standing.tally(keeper);
+            let tally = desk.tally(keeper);
             news.answers.iter().for_each(|took| tally.answered(took.as_nanos() as u64));
             tally.sent(news.sent);
             tally.reconnected(news.reconnects);
@@ -375,7 +375,7 @@ impl Kept {
             // Whoever commits hears of it; nobody may.
             state.end(&error);
         }
-        state.count(standing);
+        state.count(standing.desk());
         state.publish(standing.desk());
         is_joining
     }
