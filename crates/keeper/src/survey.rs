@@ -1,7 +1,5 @@
 //! What the keepers of a log say of it, for whoever decides about a takeover. Changes nothing anywhere.
 
-use std::thread;
-
 use seawall_wire::keeper::{Epoch, Position, State, state};
 use zerocopy::FromZeros as _;
 
@@ -11,7 +9,7 @@ use crate::meta::Roster;
 use crate::peer::{Peer, PeerError};
 use crate::quorum::{self, Unknown};
 use crate::transport::Transport;
-use crate::turn::PATIENCE;
+use crate::turn::{PATIENCE, at_once};
 
 /// What the keepers of a log answered.
 pub struct Survey {
@@ -23,14 +21,7 @@ pub struct Survey {
 
 /// Asks keepers what they keep, all at the same time.
 pub fn ask(addresses: &[String], transport: &Transport) -> Vec<Result<Report, PeerError>> {
-    let one = |address: &String| Peer::connect(address, transport, PATIENCE)?.report();
-    thread::scope(|scope| {
-        let threads: Vec<_> = addresses.iter().map(|address| scope.spawn(move || one(address))).collect();
-        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
-            thread.join().unwrap_or_else(|_| unreachable!("a panic ends the process"))
-        };
-        threads.into_iter().map(join).collect()
-    })
+    at_once(addresses, |address| Peer::connect(address, transport, PATIENCE)?.report())
 }
 
 impl Survey {
@@ -38,18 +29,14 @@ impl Survey {
     pub fn of(log: &str, roster: &Roster, transport: &Transport) -> Self {
         let addresses: Vec<String> = roster.members.iter().map(|member| member.address.clone()).collect();
         let about = |(report, member): (Result<Report, PeerError>, &crate::meta::Member)| {
-            let (report, address) = (report?, member.address.clone());
-            let differs =
+            let report = report?;
+            let refused =
                 |why: String| PeerError::Refused { address: member.address.clone(), refusal: None, why };
             if report.id != member.id {
-                return Err(differs(format!("here is keeper {}, and {} was expected", report.id, member.id)));
+                return Err(refused(format!("here is keeper {}, and {} was expected", report.id, member.id)));
             }
             let log = report.logs.into_iter().find(|report| report.log == log);
-            log.ok_or_else(|| PeerError::Refused {
-                address,
-                refusal: None,
-                why: "it does not keep this log".into(),
-            })
+            log.ok_or_else(|| refused("it does not keep this log".into()))
         };
         let keepers = ask(&addresses, transport).into_iter().zip(&roster.members).map(about).collect();
         Self { roster: roster.clone(), keepers }

@@ -95,14 +95,18 @@ pub fn connect(log: [u8; 16], member: &Member, transport: &Transport) -> Result<
 
 /// Connects to every keeper of a log, at the same time. In the roster's order.
 pub fn reach(log: [u8; 16], roster: &Roster, transport: &Transport) -> Vec<Result<(Peer, State), PeerError>> {
+    at_once(&roster.members, |member| connect(log, member, transport))
+}
+
+/// Does the same to each, at the same time. What came of it, in their order.
+pub(crate) fn at_once<T: Sync, R: Send>(each: &[T], act: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let act = &act;
     thread::scope(|scope| {
-        let members = roster.members.iter();
-        let threads: Vec<_> =
-            members.map(|member| scope.spawn(move || connect(log, member, transport))).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|_| unreachable!("a panic ends the process")))
-            .collect()
+        let threads: Vec<_> = each.iter().map(|one| scope.spawn(move || act(one))).collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, R>| {
+            thread.join().unwrap_or_else(|_| unreachable!("a panic ends the process"))
+        };
+        threads.into_iter().map(join).collect()
     })
 }
 

@@ -131,7 +131,7 @@ pub struct News {
 
 /// What is known of a keeper, for people.
 #[derive(Clone, Debug)]
-pub struct LinkReport {
+pub struct LinkReport<'w> {
     /// What it is now.
     pub role: Role,
     /// Its state when it gave its promise.
@@ -143,7 +143,14 @@ pub struct LinkReport {
     /// Bytes of the batches that it lacks.
     pub lacks: u64,
     /// What was wrong last.
-    pub trouble: String,
+    pub trouble: &'w str,
+}
+
+impl LinkReport<'_> {
+    /// True for one that has data, as far as it was ever reached.
+    pub fn has_data(&self) -> bool {
+        self.state.is_some_and(|state| !state.is_witness())
+    }
 }
 
 /// A writer with its keepers.
@@ -215,16 +222,20 @@ impl<W: Wire> Writer<W> {
     }
 
     /// What is known of each keeper, in the roster's order.
-    pub fn report(&self) -> Vec<LinkReport> {
-        let report = |link: &Link<W>| LinkReport {
+    pub fn report(&self) -> Vec<LinkReport<'_>> {
+        self.known().collect()
+    }
+
+    /// The same, one after the other.
+    pub fn known(&self) -> impl Iterator<Item = LinkReport<'_>> {
+        self.links.iter().map(|link| LinkReport {
             role: link.role,
             state: link.state,
             confirmed: link.confirmed,
             hardened: link.hardened,
             lacks: link.lacks,
-            trouble: link.trouble.clone(),
-        };
-        self.links.iter().map(report).collect()
+            trouble: &link.trouble,
+        })
     }
 
     /// What became known of each keeper since this was called last, in the roster's order.

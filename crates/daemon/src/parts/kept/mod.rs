@@ -7,6 +7,9 @@
 //! Invariant: who counts, what is lent, and whether it is, changes only under the lead, pinned, and goes to the desk before
 //! that ends.
 
+mod short;
+mod status;
+
 use std::io;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
@@ -20,14 +23,15 @@ use seawall_keeper::meta::{Member, Roster};
 use seawall_keeper::peer::PeerError;
 use seawall_keeper::transport::Transport;
 use seawall_keeper::turn::{Promised, connect, promise};
-use seawall_keeper::writer::{LinkReport, Role, Source, WriteError, Writer};
+use seawall_keeper::writer::{Role, Source, WriteError, Writer};
 use seawall_media::locks::{lock, wait_for};
-use seawall_stats::Tally;
 use seawall_wire::desk::{Desk, link_flags};
 use seawall_wire::keeper::Epoch;
-use serde::{Deserialize, Serialize};
+
+pub use status::{KeeperStatus, KeptStatus};
 
 use super::survives;
+use short::Short;
 
 /// How long commits wait for keepers to come back before they fail, and everything after them.
 const PROTECTED: Duration = Duration::from_secs(30);
@@ -60,110 +64,6 @@ struct State {
     short: Short,
     /// Changes with every connection: [`Desk::given`].
     given: u32,
-}
-
-/// For how long too few keepers counted.
-#[derive(Default)]
-struct Short {
-    since: Option<Instant>,
-    before: Duration,
-    times: u64,
-}
-
-impl Short {
-    /// They are too few now, or not.
-    fn note(&mut self, is_short: bool) {
-        match (is_short, self.since) {
-            (true, None) => (self.since, self.times) = (Some(Instant::now()), self.times + 1),
-            (false, Some(since)) => (self.since, self.before) = (None, self.before + since.elapsed()),
-            _ => {}
-        }
-    }
-
-    fn total(&self) -> Duration {
-        self.before + self.since.map_or(Duration::ZERO, |since| since.elapsed())
-    }
-}
-
-/// What is known of the keepers, for `status`.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct KeptStatus {
-    /// The log's UUID.
-    pub log: String,
-    /// How many confirm a commit before it is acknowledged.
-    pub acks: usize,
-    /// How many count now.
-    #[serde(default)]
-    pub counting: usize,
-    /// The writer's turn.
-    pub epoch: u64,
-    /// The newest batch that counts.
-    pub last: u64,
-    /// How the keepers are reached: `TLS 1.3` or `clear text`.
-    #[serde(default)]
-    pub transport: String,
-    /// What that survives, in words.
-    pub survives: String,
-    /// Why nothing is written any more.
-    pub over: Option<String>,
-    /// For how long fewer keepers than that counted, since this daemon began: seconds.
-    #[serde(default)]
-    pub short_s: f64,
-    /// How often that began.
-    #[serde(default)]
-    pub short_times: u64,
-    /// The host that took the log over.
-    #[serde(default)]
-    pub taken_by: Option<Holder>,
-    /// Each keeper.
-    pub keepers: Vec<KeeperStatus>,
-}
-
-/// One keeper.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct KeeperStatus {
-    /// Where it is.
-    pub address: String,
-    /// `counts`, `joins`, `waits`, `down`, `fenced`.
-    pub role: String,
-    /// It has no data.
-    pub witness: bool,
-    /// It confirms only what its disk has.
-    pub affirms: bool,
-    /// Batches that it lacks.
-    pub behind: u64,
-    /// Bytes of those that were sent since this daemon began.
-    #[serde(default)]
-    pub behind_bytes: u64,
-    /// Up to which batch its disk has them.
-    pub hardened: u64,
-    /// Bytes that were sent to it.
-    #[serde(default)]
-    pub sent_bytes: u64,
-    /// How often it was connected to again after it had been lost.
-    #[serde(default)]
-    pub reconnects: u64,
-    /// Batches of which it is known how long it took to confirm them. Answers that came while nobody listened, since
-    /// enough others had answered, are not among them.
-    pub answers: u64,
-    /// How long that took: the mean, in microseconds.
-    pub mean_us: f64,
-    /// The median.
-    #[serde(default)]
-    pub p50_us: f64,
-    /// 99 of 100 are shorter.
-    #[serde(default)]
-    pub p99_us: f64,
-    /// The longest.
-    pub longest_us: f64,
-    /// All of them together, in nanoseconds.
-    #[serde(default)]
-    pub sum_ns: u64,
-    /// The histogram: the lower border of a bucket in nanoseconds, and how many were in it; no empty ones.
-    #[serde(default)]
-    pub buckets: Vec<(u64, u64)>,
-    /// What was wrong last.
-    pub trouble: String,
 }
 
 impl Copies for Kept {
@@ -249,10 +149,9 @@ impl State {
 
     /// Says on the desk who counts, and whether any process may send.
     fn publish(&self, desk: Desk<'_>) {
-        for (keeper, known) in self.writer.report().into_iter().enumerate() {
+        for (keeper, known) in self.writer.known().enumerate() {
             let link = desk.link(keeper);
-            let has_data = known.state.is_some_and(|state| !state.is_witness());
-            let data = if has_data { link_flags::DATA } else { 0 };
+            let data = if known.has_data() { link_flags::DATA } else { 0 };
             link.confirmed().fetch_max(known.confirmed, SeqCst);
             link.hardened().fetch_max(known.hardened, SeqCst);
             link.flags()
@@ -405,8 +304,8 @@ impl Kept {
         let state = lock(&self.state);
         let members = state.writer.roster().members.iter();
         members
-            .zip(state.writer.report())
-            .map(|(m, link)| (m.address.clone(), link.role, link.trouble))
+            .zip(state.writer.known())
+            .map(|(m, link)| (m.address.clone(), link.role, link.trouble.to_owned()))
             .collect()
     }
 
@@ -425,8 +324,9 @@ impl Kept {
         }
         let survives = survives::promise(writer.roster(), &links);
         let members = writer.roster().members.iter().enumerate();
+        let keepers = links.iter().zip(members);
         let of =
-            |(link, (i, member)): (LinkReport, (usize, &Member))| keeper(link, member, last, desk.tally(i));
+            |(link, (i, member)): (_, (usize, &Member))| KeeperStatus::of(link, member, last, desk.tally(i));
         KeptStatus {
             log: uuid_text(self.log),
             acks: writer.quorum().acks,
@@ -439,7 +339,7 @@ impl Kept {
             taken_by: state.taken_by.as_ref().and_then(|(holder, _)| holder.clone()),
             short_s: state.short.total().as_secs_f64(),
             short_times: state.short.times,
-            keepers: links.into_iter().zip(members).map(of).collect(),
+            keepers: keepers.map(of).collect(),
         }
     }
 
@@ -454,12 +354,7 @@ impl Kept {
             for keeper in missing {
                 let reached = connect(kept.log, &roster.members[keeper], &kept.transport);
                 let reached = reached.and_then(|(peer, _)| promise(peer, head.epoch, &roster));
-                let mut state = lock(&kept.state);
-                // Nobody may have come for the one before.
-                state.arrivals.retain(|(other, _)| *other != keeper);
-                state.arrivals.push((keeper, reached));
-                drop(state);
-                kept.arrived.notify_all();
+                kept.has_come(keeper, reached);
             }
             kept.look_for_another(&roster, head.epoch, round);
             round += 1;
@@ -468,12 +363,22 @@ impl Kept {
         }
     }
 
+    /// A keeper was reached, or not: for whoever leads next, or waits now.
+    fn has_come(&self, keeper: usize, reached: Result<Promised, PeerError>) {
+        let mut state = lock(&self.state);
+        // Nobody may have come for the one before.
+        state.arrivals.retain(|(other, _)| *other != keeper);
+        state.arrivals.push((keeper, reached));
+        drop(state);
+        self.arrived.notify_all();
+    }
+
     /// Whether another writer has the log by now: asks one keeper now and then, each in its turn, so that a host that does
     /// not commit learns of it too; and all of them as soon as one said so.
     fn look_for_another(&self, roster: &Roster, epoch: Epoch, round: usize) {
         let (fenced, known) = {
             let state = lock(&self.state);
-            let fenced = state.writer.report().iter().any(|link| link.role == Role::Fenced);
+            let fenced = state.writer.known().any(|link| link.role == Role::Fenced);
             (fenced, state.taken_by.is_some())
         };
         let keepers = 0..roster.members.len();
@@ -493,57 +398,8 @@ impl Kept {
             lock(&self.state).is_taken_by(peer.holder().cloned(), found.promised);
             // It refuses, and says why.
             if let Err(error) = promise(peer, epoch, roster) {
-                lock(&self.state).arrivals.push((keeper, Err(error)));
-                self.arrived.notify_all();
+                self.has_come(keeper, Err(error));
             }
         }
-    }
-}
-
-fn keeper(link: LinkReport, member: &Member, last: u64, tally: Tally<'_>) -> KeeperStatus {
-    let (trips, us) = (tally.round_trips(), |ns: u64| ns as f64 / 1e3);
-    KeeperStatus {
-        address: member.address.clone(),
-        role: link.role.name().into(),
-        witness: member.witness,
-        affirms: link.state.is_some_and(|state| state.affirms()),
-        behind: last.saturating_sub(link.confirmed),
-        behind_bytes: link.lacks,
-        hardened: link.hardened,
-        sent_bytes: tally.sent_bytes(),
-        reconnects: tally.reconnects(),
-        answers: trips.count,
-        mean_us: us(trips.sum_ns.checked_div(trips.count).unwrap_or(0)),
-        p50_us: us(trips.quantile_ns(0.5)),
-        p99_us: us(trips.quantile_ns(0.99)),
-        longest_us: us(trips.longest_ns),
-        sum_ns: trips.sum_ns,
-        buckets: trips.filled(),
-        trouble: link.trouble,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_short_of_keepers_is_counted_once_however_often_it_is_seen() {
-        let mut short = Short::default();
-        short.note(false);
-        assert_eq!((short.times, short.total()), (0, Duration::ZERO));
-        short.note(true);
-        let since = short.since;
-        short.note(true);
-        assert_eq!((short.times, short.since), (1, since), "it goes on");
-        std::thread::sleep(Duration::from_millis(2));
-        assert!(short.total() >= Duration::from_millis(2), "also before it is over");
-        short.note(false);
-        let total = short.total();
-        assert!(total >= Duration::from_millis(2));
-        short.note(false);
-        assert_eq!((short.times, short.total()), (1, total), "it is over");
-        short.note(true);
-        assert_eq!(short.times, 2);
     }
 }

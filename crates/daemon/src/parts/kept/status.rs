@@ -1,0 +1,114 @@
+//! What is known of the keepers of a log, for `status`.
+
+use seawall_keeper::holder::Holder;
+use seawall_keeper::meta::Member;
+use seawall_keeper::writer::LinkReport;
+use seawall_stats::Tally;
+use serde::{Deserialize, Serialize};
+
+/// What is known of the keepers, for `status`.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct KeptStatus {
+    /// The log's UUID.
+    pub log: String,
+    /// How many confirm a commit before it is acknowledged.
+    pub acks: usize,
+    /// How many count now.
+    #[serde(default)]
+    pub counting: usize,
+    /// The writer's turn.
+    pub epoch: u64,
+    /// The newest batch that counts.
+    pub last: u64,
+    /// How the keepers are reached: `TLS 1.3` or `clear text`.
+    #[serde(default)]
+    pub transport: String,
+    /// What that survives, in words.
+    pub survives: String,
+    /// Why nothing is written any more.
+    pub over: Option<String>,
+    /// For how long fewer keepers than that counted, since this daemon began: seconds.
+    #[serde(default)]
+    pub short_s: f64,
+    /// How often that began.
+    #[serde(default)]
+    pub short_times: u64,
+    /// The host that took the log over.
+    #[serde(default)]
+    pub taken_by: Option<Holder>,
+    /// Each keeper.
+    pub keepers: Vec<KeeperStatus>,
+}
+
+/// One keeper.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct KeeperStatus {
+    /// Where it is.
+    pub address: String,
+    /// `counts`, `joins`, `waits`, `down`, `fenced`.
+    pub role: String,
+    /// It has no data.
+    pub witness: bool,
+    /// It confirms only what its disk has.
+    pub affirms: bool,
+    /// Batches that it lacks.
+    pub behind: u64,
+    /// Bytes of those that were sent since this daemon began.
+    #[serde(default)]
+    pub behind_bytes: u64,
+    /// Up to which batch its disk has them.
+    pub hardened: u64,
+    /// Bytes that were sent to it.
+    #[serde(default)]
+    pub sent_bytes: u64,
+    /// How often it was connected to again after it had been lost.
+    #[serde(default)]
+    pub reconnects: u64,
+    /// Batches of which it is known how long it took to confirm them. Answers that came while nobody listened, since
+    /// enough others had answered, are not among them.
+    pub answers: u64,
+    /// How long that took: the mean, in microseconds.
+    pub mean_us: f64,
+    /// The median.
+    #[serde(default)]
+    pub p50_us: f64,
+    /// 99 of 100 are shorter.
+    #[serde(default)]
+    pub p99_us: f64,
+    /// The longest.
+    pub longest_us: f64,
+    /// All of them together, in nanoseconds.
+    #[serde(default)]
+    pub sum_ns: u64,
+    /// The histogram: the lower border of a bucket in nanoseconds, and how many were in it; no empty ones.
+    #[serde(default)]
+    pub buckets: Vec<(u64, u64)>,
+    /// What was wrong last.
+    pub trouble: String,
+}
+
+impl KeeperStatus {
+    /// Of this member of the roster, of whose log `last` is the newest batch that counts.
+    pub(super) fn of(link: &LinkReport<'_>, member: &Member, last: u64, tally: Tally<'_>) -> Self {
+        let (trips, us) = (tally.round_trips(), |ns: u64| ns as f64 / 1e3);
+        Self {
+            address: member.address.clone(),
+            role: link.role.name().into(),
+            witness: member.witness,
+            affirms: link.state.is_some_and(|state| state.affirms()),
+            behind: last.saturating_sub(link.confirmed),
+            behind_bytes: link.lacks,
+            hardened: link.hardened,
+            sent_bytes: tally.sent_bytes(),
+            reconnects: tally.reconnects(),
+            answers: trips.count,
+            mean_us: us(trips.sum_ns.checked_div(trips.count).unwrap_or(0)),
+            p50_us: us(trips.quantile_ns(0.5)),
+            p99_us: us(trips.quantile_ns(0.99)),
+            longest_us: us(trips.longest_ns),
+            sum_ns: trips.sum_ns,
+            buckets: trips.filled(),
+            trouble: link.trouble.into(),
+        }
+    }
+}
