@@ -20,6 +20,23 @@ pub struct Delta {
     pub facts: BTreeMap<String, String>,
 }
 
+impl Delta {
+    /// How much a counter grew; 0 for one that was not counted.
+    pub fn counter(&self, name: &str) -> f64 {
+        self.counters.get(name).copied().unwrap_or(0.0)
+    }
+
+    /// A gauge at the end; 0 for one that was not there.
+    pub fn gauge(&self, name: &str) -> f64 {
+        self.gauges.get(name).copied().unwrap_or(0.0)
+    }
+
+    /// A fact at the end; empty for one that was not known.
+    pub fn fact(&self, name: &str) -> String {
+        self.facts.get(name).cloned().unwrap_or_default()
+    }
+}
+
 /// All deltas, by kind and item.
 #[derive(Clone, Debug, Default)]
 pub struct Deltas {

@@ -68,8 +68,7 @@ pub struct CachedFile {
 /// Its part, if there was one.
 pub fn part(deltas: &Deltas) -> Option<BlockCache> {
     let (_, cache) = deltas.of(CACHE).next()?;
-    let fact = |name: &str| cache.facts.get(name).cloned().unwrap_or_default();
-    let counter = |name: &str| counter(cache, name);
+    let (fact, counter) = (|name| cache.fact(name), |name| cache.counter(name));
     Some(BlockCache {
         path: fact("path"),
         medium_name: fact("medium_name"),
@@ -84,14 +83,10 @@ pub fn part(deltas: &Deltas) -> Option<BlockCache> {
     })
 }
 
-fn counter(delta: &Delta, name: &str) -> f64 {
-    delta.counters.get(name).copied().unwrap_or(0.0)
-}
-
 fn sizes(deltas: &Deltas) -> Vec<CacheSize> {
     let size = |(item, delta): (&str, &Delta)| {
-        let size = delta.gauges.get("size").copied().unwrap_or(0.0);
-        let (reads, hits) = (counter(delta, "reads"), counter(delta, "hits"));
+        let size = delta.gauge("size");
+        let (reads, hits) = (delta.counter("reads"), delta.counter("hits"));
         Some(CacheSize { percent: item.parse().ok()?, size, reads, hits })
     };
     let mut sizes: Vec<_> = deltas.of(SIZE).filter_map(size).filter(|size| size.reads > 0.0).collect();
@@ -108,8 +103,8 @@ fn files(deltas: &Deltas) -> Vec<CachedFile> {
         CachedFile {
             name: table_of(&fact("path"), &relations).unwrap_or_else(|| fact("path")),
             class: fact("class"),
-            hits: counter(delta, "hits"),
-            misses: counter(delta, "misses"),
+            hits: delta.counter("hits"),
+            misses: delta.counter("misses"),
             not_served: fact("not_served"),
         }
     };

@@ -113,7 +113,7 @@ fn profile(deltas: &Deltas, all: f64) -> Vec<Event> {
             continue;
         }
         let period_ms = delta.gauges.get("period_ms").copied().filter(|ms| *ms > 0.0).unwrap_or(10.0);
-        let count = delta.counters.get("count").copied().unwrap_or(0.0);
+        let count = delta.counter("count");
         let name = names::postgres(wait_type, wait_event);
         let native = format!("{wait_type}:{wait_event} (pg_wait_sampling)");
         let Some(found) = event(name.name, name.class, None, Some(count * period_ms), &native) else {

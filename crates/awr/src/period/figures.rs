@@ -8,7 +8,9 @@ use super::block_cache::BlockCache;
 use super::keepers::Keepers;
 use super::machine::Machine;
 use super::timeline::Timeline;
+use crate::delta::Delta;
 use crate::model::Target;
+use crate::seawall::buckets;
 
 /// The time between two snapshots.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -159,6 +161,20 @@ pub struct Wait {
     pub time_s: f64,
     /// Lower border of a bucket in ns, and how many were in it.
     pub buckets: Vec<(u64, u64)>,
+}
+
+impl Wait {
+    /// What was counted of a wait.
+    pub(super) fn counted((name, delta): (&str, &Delta)) -> Self {
+        Self {
+            name: name.into(),
+            class: String::new(),
+            stage: delta.fact("stage"),
+            count: delta.counter("count"),
+            time_s: delta.counter("sum_ns") / 1e9,
+            buckets: buckets(&delta.counters).into_iter().filter(|(_, n)| *n > 0).collect(),
+        }
+    }
 }
 
 /// A statement.

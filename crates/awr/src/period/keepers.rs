@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::figures::Wait;
 use crate::delta::{Delta, Deltas};
 use crate::keepers::{KEEPER, KEEPERS};
-use crate::seawall::buckets;
 
 /// Who kept the log.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -57,46 +56,27 @@ pub struct Keeper {
 pub fn part(deltas: &Deltas) -> Option<Keepers> {
     let (_, all) = deltas.of(KEEPERS).next()?;
     Some(Keepers {
-        survives: fact(all, "survives"),
-        over: fact(all, "over"),
-        acks: gauge(all, "acks"),
-        counting: gauge(all, "counting"),
-        short_s: counter(all, "short_s"),
-        short_times: counter(all, "short_times"),
+        survives: all.fact("survives"),
+        over: all.fact("over"),
+        acks: all.gauge("acks"),
+        counting: all.gauge("counting"),
+        short_s: all.counter("short_s"),
+        short_times: all.counter("short_times"),
         each: deltas.of(KEEPER).map(keeper).collect(),
     })
 }
 
 fn keeper((address, delta): (&str, &Delta)) -> Keeper {
-    let round_trips = Wait {
-        name: "round trip".into(),
-        count: counter(delta, "count"),
-        time_s: counter(delta, "sum_ns") / 1e9,
-        buckets: buckets(&delta.counters),
-        ..Wait::default()
-    };
     Keeper {
         address: address.into(),
-        role: fact(delta, "role"),
-        trouble: fact(delta, "trouble"),
-        is_witness: fact(delta, "witness") == "yes",
-        affirms: fact(delta, "affirms") == "yes",
-        round_trips,
-        sent: counter(delta, "sent_bytes"),
-        reconnects: counter(delta, "reconnects"),
-        behind: gauge(delta, "behind"),
-        behind_bytes: gauge(delta, "behind_bytes"),
+        role: delta.fact("role"),
+        trouble: delta.fact("trouble"),
+        is_witness: delta.fact("witness") == "yes",
+        affirms: delta.fact("affirms") == "yes",
+        round_trips: Wait::counted(("round trip", delta)),
+        sent: delta.counter("sent_bytes"),
+        reconnects: delta.counter("reconnects"),
+        behind: delta.gauge("behind"),
+        behind_bytes: delta.gauge("behind_bytes"),
     }
-}
-
-fn fact(delta: &Delta, name: &str) -> String {
-    delta.facts.get(name).cloned().unwrap_or_default()
-}
-
-fn gauge(delta: &Delta, name: &str) -> f64 {
-    delta.gauges.get(name).copied().unwrap_or(0.0)
-}
-
-fn counter(delta: &Delta, name: &str) -> f64 {
-    delta.counters.get(name).copied().unwrap_or(0.0)
 }

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use super::figures::{File, Seawall, Wait};
 use crate::delta::{Delta, Deltas};
 use crate::model::Snapshot;
-use crate::seawall::{buckets, fill};
+use crate::seawall::fill;
 
 const FILES: usize = 30;
 
 /// What Seawall measured, if it was there.
 pub fn part(snapshots: &[Snapshot], deltas: &Deltas) -> Option<Seawall> {
     let (_, log) = deltas.of("seawall").next()?;
-    let fact = |name: &str| log.facts.get(name).cloned().unwrap_or_default();
+    let fact = |name| log.fact(name);
     let (classes, files) = files(deltas);
     Some(Seawall {
         medium: fact("medium"),
@@ -20,7 +20,7 @@ pub fn part(snapshots: &[Snapshot], deltas: &Deltas) -> Option<Seawall> {
         because: fact("because"),
         pool: fact("pool"),
         log: log.gauges.clone(),
-        waits: deltas.of("seawall event").map(wait).filter(|w| w.count > 0.0).collect(),
+        waits: deltas.of("seawall event").map(Wait::counted).filter(|w| w.count > 0.0).collect(),
         class_waits: deltas.of("seawall class event").map(class_wait).filter(|w| w.count > 0.0).collect(),
         fill: fill(&log.counters),
         logged_peak: peak(snapshots),
@@ -40,27 +40,14 @@ fn peak(snapshots: &[Snapshot]) -> f64 {
 }
 
 fn class_wait((item, delta): (&str, &Delta)) -> Wait {
-    let fact = |name: &str| delta.facts.get(name).cloned().unwrap_or_default();
-    Wait { name: fact("event"), class: fact("class"), ..wait((item, delta)) }
-}
-
-fn wait((name, delta): (&str, &Delta)) -> Wait {
-    let counter = |name: &str| delta.counters.get(name).copied().unwrap_or(0.0);
-    Wait {
-        name: name.into(),
-        class: String::new(),
-        stage: delta.facts.get("stage").cloned().unwrap_or_default(),
-        count: counter("count"),
-        time_s: counter("sum_ns") / 1e9,
-        buckets: buckets(&delta.counters).into_iter().filter(|(_, n)| *n > 0).collect(),
-    }
+    Wait { name: delta.fact("event"), class: delta.fact("class"), ..Wait::counted((item, delta)) }
 }
 
 fn files(deltas: &Deltas) -> (Vec<File>, Vec<File>) {
     let mut classes: BTreeMap<String, File> = BTreeMap::new();
     let mut files = Vec::new();
     for (_, delta) in deltas.of("seawall file").filter(|(_, d)| d.counters.values().any(|n| *n > 0.0)) {
-        let fact = |name: &str| delta.facts.get(name).cloned().unwrap_or_default();
+        let fact = |name| delta.fact(name);
         let class =
             classes.entry(fact("class")).or_insert_with(|| File { name: fact("class"), ..File::default() });
         delta.counters.iter().for_each(|(name, n)| *class.counters.entry(name.clone()).or_default() += n);
