@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use common::keepers::Keeper;
 use common::ledger::{Load, PROCESSES, check};
+use common::mirrors::lose_memory;
 use common::mounts::{Mounts, tracked};
 use common::{Place, Writer, kill, kill_everything, signal, wait_for};
 
@@ -25,14 +26,6 @@ fn keep(place: &mut Place, keepers: &[Keeper], acks: usize) {
     let mut arguments = vec!["init", &pool, "--size", "16M", "--acks", &acks];
     keepers.iter().for_each(|keeper| arguments.extend(["--keeper", &keeper.address]));
     assert!(place.seawall(&arguments).succeeds().out.contains("medium: replicated"));
-}
-
-/// As after the loss of the machine's memory, and of what the file had not been given by its disk.
-fn lose_memory(place: &Place) {
-    place.in_memory().iter().for_each(|path| fs::remove_file(path).expect("removed"));
-    let file = fs::File::options().write(true).open(place.file("x-wal")).expect("the file");
-    // The first sync of a new file is real: its first block was on the disk.
-    file.write_all_at(&[0; 19 * 4096], 4096).expect("rolled back");
 }
 
 fn role(place: &Place, keeper: usize) -> String {
@@ -88,7 +81,7 @@ fn without_this_hosts_memory_the_keepers_bring_every_commit_back() {
     writer.write(20);
     kill_everything(&place, writer);
     assert!(place.guard().exists());
-    lose_memory(&place);
+    lose_memory(&place, "x-wal");
     // One of those that may be lost.
     keepers[0].kill();
     let report = place.seawall(&["recover", "--replay", "--json", "--pool", place.pool()]).json();
@@ -105,7 +98,7 @@ fn keepers_that_lost_what_they_confirmed_do_not_vote() {
     let mut writer = Writer::start(&place);
     writer.write(20);
     kill_everything(&place, writer);
-    lose_memory(&place);
+    lose_memory(&place, "x-wal");
     for keeper in &mut keepers {
         keeper.kill();
         keeper.again();
@@ -140,7 +133,7 @@ fn a_keeper_that_comes_back_is_brought_up_to_date_while_commits_go_on() {
     keepers[1].kill();
     writer.write(8);
     kill_everything(&place, writer);
-    lose_memory(&place);
+    lose_memory(&place, "x-wal");
     keepers[2].kill();
     keepers[1].again();
     let refused = place.seawall(&["recover", "--replay", "--pool", place.pool()]);
@@ -188,13 +181,7 @@ fn nothing_is_lost_when_processes_that_send_are_killed_and_stopped_and_keepers_c
     }
     assert_eq!(place.status()["kept"]["over"], serde_json::Value::Null);
     let acknowledged = load.kill(&place);
-    place.in_memory().iter().for_each(|path| fs::remove_file(path).expect("removed"));
-    for process in 0..PROCESSES {
-        let file = fs::File::options().write(true).open(place.file(&format!("p{process}-wal")));
-        let file = file.expect("a file");
-        let len = file.metadata().expect("a size").len() as usize;
-        file.write_all_at(&vec![0; len.saturating_sub(4096)], 4096).expect("rolled back");
-    }
+    (0..PROCESSES).for_each(|process| lose_memory(&place, &format!("p{process}-wal")));
     keepers[0].kill();
     let report = place.seawall(&["recover", "--replay", "--json", "--pool", place.pool()]).json();
     assert_eq!(report["replayed"], true);

@@ -5,67 +5,13 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Command;
 
+use common::keepers::Keeper;
 use common::{Place, SEAWALL, Said, Writer, kill_everything, wait_for};
 
-/// A keeper that ends with this, and what it said.
-struct Keeper {
-    process: Child,
-    directory: tempfile::TempDir,
-    address: String,
-    arguments: Vec<String>,
-}
-
-impl Keeper {
-    fn start(arguments: &[&str]) -> Self {
-        let directory = tempfile::tempdir_in("/var/tmp").expect("a directory");
-        let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
-        let (process, address) = spawn(directory.path(), "127.0.0.1:0", &arguments);
-        Self { process, directory, address, arguments }
-    }
-
-    fn with_tls(files: &Path) -> Self {
-        Self::start(&["--tls", files.to_str().expect("a path")])
-    }
-
-    fn kill(&mut self) {
-        self.process.kill().expect("killed");
-        self.process.wait().expect("reaped");
-    }
-
-    fn again(&mut self) {
-        (self.process, _) = spawn(self.directory.path(), &self.address, &self.arguments);
-    }
-
-    fn log(&self) -> String {
-        fs::read_to_string(self.directory.path().join("stderr")).expect("read")
-    }
-
-    fn said(&self, words: &str) {
-        wait_for("the keeper to say so", || self.log().contains(words));
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn spawn(directory: &Path, listen: &str, arguments: &[String]) -> (Child, String) {
-    let log = fs::File::create(directory.join("stderr")).expect("a file");
-    let mut command = Command::new(SEAWALL);
-    command.args(["keeper", "serve"]).arg(directory).args(["--listen", listen]).args(arguments);
-    let process = command.stderr(log).spawn().expect("a keeper starts");
-    let address = || {
-        let said = fs::read_to_string(directory.join("stderr")).expect("read");
-        let line = said.lines().find(|line| line.contains(" at "))?;
-        line.rsplit_once(' ').map(|(_, address)| address.to_owned())
-    };
-    wait_for("a keeper to say where it is", || address().is_some());
-    (process, address().expect("it said so"))
+fn with_tls(files: &Path) -> Keeper {
+    Keeper::start(&["--tls", files.to_str().expect("a path")])
 }
 
 fn seawall(arguments: &[&str]) -> Said {
@@ -123,7 +69,7 @@ fn kept(keepers: &[Keeper], files: &str) -> Place {
 #[test]
 fn a_log_is_made_written_and_brought_back_by_tls_and_certificates_are_renewed_under_it() {
     let ca = Authority::new();
-    let mut keepers = [Keeper::with_tls(&ca.keeper()), Keeper::with_tls(&ca.keeper())];
+    let mut keepers = [with_tls(&ca.keeper()), with_tls(&ca.keeper())];
     let place = kept(&keepers, &ca.owner());
     let mut writer = Writer::start(&place);
     writer.write(10);
@@ -154,8 +100,7 @@ fn a_log_is_made_written_and_brought_back_by_tls_and_certificates_are_renewed_un
 #[test]
 fn a_keeper_that_is_not_believed_is_down_until_it_is_and_says_why() {
     let ca = Authority::new();
-    let mut keepers =
-        [Keeper::with_tls(&ca.keeper()), Keeper::with_tls(&ca.keeper()), Keeper::with_tls(&ca.keeper())];
+    let mut keepers = [with_tls(&ca.keeper()), with_tls(&ca.keeper()), with_tls(&ca.keeper())];
     let place = kept(&keepers, &ca.owner());
     let mut writer = Writer::start(&place);
     writer.write(2);
@@ -172,7 +117,7 @@ fn a_keeper_that_is_not_believed_is_down_until_it_is_and_says_why() {
     wait_for("the daemon to be told", || {
         link()["trouble"].as_str().is_some_and(|text| text.contains("does not believe the CA"))
     });
-    keepers[0].said("was not signed by the CA that this host believes");
+    keepers[0].says("was not signed by the CA that this host believes");
     writer.write(2);
     fs::write(&mine, good).expect("written");
     fs::write(ca.path("owner-db1/tls.key"), key).expect("written");
@@ -184,7 +129,7 @@ fn a_keeper_that_is_not_believed_is_down_until_it_is_and_says_why() {
 #[test]
 fn what_is_wrong_is_said_with_what_to_do() {
     let ca = Authority::new();
-    let (keeper, clear) = (Keeper::with_tls(&ca.keeper()), Keeper::start(&[]));
+    let (keeper, clear) = (with_tls(&ca.keeper()), Keeper::start(&[]));
     let mut place = Place::bare();
     place.pool = place.data.path().join("seawall.log");
     let pool = place.pool().to_owned();
@@ -193,9 +138,9 @@ fn what_is_wrong_is_said_with_what_to_do() {
         place.seawall(&[&["init", &pool, "--size", "16M", "--keeper", address], more].concat())
     };
     init(&keeper.address, &[]).fails(1, &["speaks TLS only", "--tls"]);
-    keeper.said("speaks clear text, and this keeper speaks TLS only");
+    keeper.says("speaks clear text, and this keeper speaks TLS only");
     init(&clear.address, &["--tls", &owner]).fails(1, &["does not speak TLS", "started without --tls"]);
-    clear.said("speaks TLS, and this keeper was started without --tls");
+    clear.says("speaks TLS, and this keeper was started without --tls");
     init(&keeper.address, &["--tls", &owner, "--clear-text"]).fails(2, &["cannot be used with"]);
     init(&keeper.address, &["--tls", "/nowhere"]).fails(1, &["/nowhere/ca.crt", "seawall keeper cert"]);
     let keepers = ca.keeper().display().to_string();
@@ -210,7 +155,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
     let text = fs::read_to_string(&pool).expect("read");
     fs::write(&pool, text.replace("owner-db1", "owner-db2")).expect("written");
     place.seawall(&["inspect", &pool]).fails(1, &["owner db1's", "owner db2's"]);
-    keeper.said("owner db1's, and whoever asks is owner db2's");
+    keeper.says("owner db1's, and whoever asks is owner db2's");
     // Where certificates are made.
     ca.cert(&["ca"], &[]).fails(1, &["it is there already", "--renew"]);
     ca.cert(&["owner"], &["db1"]).fails(1, &["it is there already", "--renew", "nothing was changed"]);

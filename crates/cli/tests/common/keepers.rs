@@ -1,10 +1,11 @@
 //! Keepers of a test's own.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Command};
 
-use super::SEAWALL;
 use super::hosts::Host;
+use super::{SEAWALL, wait_for};
 
 /// A keeper that ends with this.
 pub struct Keeper {
@@ -61,6 +62,17 @@ impl Keeper {
     }
 }
 
+impl Keeper {
+    /// What it said since it was started last.
+    pub fn stderr(&self) -> String {
+        fs::read_to_string(stderr(&self.directory)).expect("read")
+    }
+
+    pub fn says(&self, words: &str) {
+        wait_for("the keeper to say so", || self.stderr().contains(words));
+    }
+}
+
 impl Drop for Keeper {
     fn drop(&mut self) {
         let _ = self.process.kill();
@@ -74,12 +86,19 @@ fn spawn(
     listen: &str,
     arguments: &[String],
 ) -> (Child, String) {
+    let log = File::create(stderr(directory)).expect("a file");
     let mut command = host.map_or_else(|| Command::new(SEAWALL), |host| host.outside(&[SEAWALL]));
     command.args(["keeper", "serve"]).arg(directory.path()).args(["--listen", listen]).args(arguments);
-    let mut process = command.stderr(Stdio::piped()).spawn().expect("a keeper starts");
-    let mut line = String::new();
-    BufReader::new(process.stderr.take().expect("piped")).read_line(&mut line).expect("it says where");
-    let address = line.trim().rsplit(' ').next().expect("an address").to_owned();
-    assert!(line.contains("keeper"), "{line}");
-    (process, address)
+    let process = command.stderr(log).spawn().expect("a keeper starts");
+    let address = || {
+        let said = fs::read_to_string(stderr(directory)).expect("read");
+        let line = said.lines().find(|line| line.contains("keeper") && line.contains(" at "))?;
+        line.rsplit_once(' ').map(|(_, address)| address.to_owned())
+    };
+    wait_for("a keeper to say where it is", || address().is_some());
+    (process, address().expect("it said so"))
+}
+
+fn stderr(directory: &tempfile::TempDir) -> PathBuf {
+    directory.path().join("stderr")
 }
