@@ -10,6 +10,7 @@ use crate::stand_in::{OWN_SUFFIX, base, is_lmdb, is_redis_file, is_redis_rewrite
 mod mariadb;
 mod postgres;
 
+pub use mariadb::is_binary_log;
 pub use postgres::{is_new_segment, is_segment};
 
 /// What to do with a file below a root.

@@ -3,7 +3,7 @@
 //! Numbers are of a process-id namespace. Those of another one say nothing here, and are never looked up.
 
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use rustix::fs::{Mode, OFlags, RawDir, open, stat};
 use rustix::process::getpid;
@@ -150,9 +150,9 @@ impl Task<'_> {
 fn namespace(pid: u32) -> u64 {
     static OF: AtomicU32 = AtomicU32::new(0);
     static KNOWN: AtomicU64 = AtomicU64::new(0);
-    if OF.load(Relaxed) != pid {
+    if OF.load(Acquire) != pid {
         KNOWN.store(stat(c"/proc/self/ns/pid").map_or(0, |found| found.st_ino), Relaxed);
-        OF.store(pid, Relaxed);
+        OF.store(pid, Release);
     }
     KNOWN.load(Relaxed)
 }

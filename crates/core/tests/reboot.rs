@@ -12,7 +12,7 @@ use std::time::UNIX_EPOCH;
 use common::{Managed, World, roll_back};
 use seawall_core::pool::{self, Pool};
 use seawall_core::recover::{
-    Directories, Locate, Mode, Options, RecoverError, Sink, Target, recover, recover_into,
+    Directories, Locate, Mode, Options, RecoverError, Sink, Target, Unwritable, recover, recover_into,
 };
 use seawall_core::table::{FileEntry, RootEntry};
 
@@ -111,7 +111,7 @@ impl<'a> Locate for &'a Full {
         root: Option<&RootEntry>,
         entry: &FileEntry,
         power_lost: bool,
-    ) -> Result<Target<FullFile<'a>>, String> {
+    ) -> Result<Target<FullFile<'a>>, Unwritable> {
         let Target { file, path } = self.directories.locate(root, entry, power_lost)?;
         Ok(Target { file: FullFile(file, &self.writes), path })
     }

@@ -12,7 +12,9 @@ use std::path::PathBuf;
 use seawall_core::format::SuperblockError;
 use seawall_core::inspect::inspect;
 use seawall_core::pool::Pool;
-use seawall_core::recover::{Locate, Mode, Options, RecoverError, Sink, Target, recover_into, scan};
+use seawall_core::recover::{
+    Locate, Mode, Options, RecoverError, Sink, Target, Unwritable, recover_into, scan,
+};
 use seawall_core::table::{self, FileEntry, RootEntry};
 
 use crate::names::identified;
@@ -74,10 +76,10 @@ impl<'a> Locate for Places<'a> {
         root: Option<&RootEntry>,
         entry: &FileEntry,
         _power_lost: bool,
-    ) -> Result<Target<&'a Left>, String> {
-        let left = self.0.get(identified(root, entry)?).ok_or("there is no such file")?;
+    ) -> Result<Target<&'a Left>, Unwritable> {
+        let left = self.0.get(identified(root, entry)?).ok_or_else(|| "there is no such file".to_owned())?;
         if left.gone {
-            return Err("it was removed".into());
+            return Err("it was removed".to_owned().into());
         }
         Ok(Target { file: left, path: PathBuf::from(&entry.path) })
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_core::destage::count_free;
 use seawall_core::format::slot_at;
-use seawall_core::recover::{Locate, RecoverError, Sink, Target, recover_into};
+use seawall_core::recover::{Locate, RecoverError, Sink, Target, Unwritable, recover_into};
 use seawall_core::spill::Plan as Spill;
 use seawall_core::table::{self, FileEntry, RootEntry};
 use seawall_core::takeover::{self, StartError, Started};
@@ -66,8 +66,6 @@ impl Scene {
         let world = &self.world;
         world.engine.take();
         world.shared.take();
-        let base = world.pool.borrow().region.base();
-        *world.bases.borrow_mut() = vec![base];
         for entry in std::fs::read_dir(self.memory.path()).into_iter().flatten().flatten() {
             let name = entry.file_name();
             if !name.to_string_lossy().starts_with("pool") {
@@ -139,9 +137,8 @@ pub fn start(scene: &Scene, room: u32) -> Result<Rc<Engine>, String> {
         }
     };
     let engine = Rc::new(started.engine);
-    world.bases.borrow_mut().push(engine.pool().base());
     *world.shared.borrow_mut() = Some(map_shared(&started.shm_file, started.shm_len));
-    *world.engine.borrow_mut() = Some(Rc::clone(&engine));
+    world.started(&engine);
     world.peek(|| reserve(&engine, room));
     Ok(engine)
 }
@@ -250,7 +247,7 @@ impl Locate for Disks<'_> {
         root: Option<&RootEntry>,
         entry: &FileEntry,
         _power_lost: bool,
-    ) -> Result<Target<OnDisk>, String> {
+    ) -> Result<Target<OnDisk>, Unwritable> {
         let index = identified(root, entry)?;
         let fails = Cell::new(self.0.failures.get() > 0 && self.0.rng.one_in(8));
         let path = PathBuf::from(&entry.path);

@@ -12,7 +12,7 @@ mod turns;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use seawall_core::format::{Superblock, SuperblockError};
 use seawall_core::pool::Pool;
@@ -54,8 +54,10 @@ pub struct World {
     pub block: Option<Block>,
     /// Names of the threads' processes; the dead have none here.
     ids: RefCell<[u32; THREADS]>,
-    /// Mappings of the pool.
-    pub bases: RefCell<Vec<usize>>,
+    /// Where the pool is mapped, while somebody has it too.
+    pool_at: Cell<usize>,
+    /// Where daemons have mapped it.
+    mappings: RefCell<Vec<(Weak<Engine>, usize)>>,
     /// Files by number.
     pub files: RefCell<Vec<SimFile>>,
     descriptors: RefCell<BTreeMap<i32, usize>>,
@@ -134,7 +136,8 @@ impl World {
             pending: RefCell::default(),
             image: Image::of(&pool),
             view: RefCell::new(map_shared(&pool.file, pool.region.len() as u64)),
-            bases: RefCell::new(vec![pool.region.base()]),
+            pool_at: Cell::new(pool.region.base()),
+            mappings: RefCell::default(),
             area: AreaDisk::of(&pool),
             block: Block::of(&pool),
             ids: RefCell::new(core::array::from_fn(|thread| thread as u32 + 1)),
@@ -211,12 +214,23 @@ impl World {
     /// The pool was opened anew: its memory is another one.
     pub fn opened(&self, pool: Pool) {
         *self.view.borrow_mut() = map_shared(&pool.file, pool.region.len() as u64);
-        *self.bases.borrow_mut() = vec![pool.region.base()];
+        self.pool_at.set(pool.region.base());
         *self.pool.borrow_mut() = pool;
     }
 
+    /// A daemon goes on with this engine.
+    pub fn started(&self, engine: &Rc<Engine>) {
+        let mut mappings = self.mappings.borrow_mut();
+        mappings.retain(|(engine, _)| engine.strong_count() > 0);
+        mappings.push((Rc::downgrade(engine), engine.pool().base()));
+        *self.engine.borrow_mut() = Some(Rc::clone(engine));
+    }
+
+    /// True for a mapping of the pool. One that is gone is none: anything may be at its place.
     fn is_pool(&self, base: usize) -> bool {
-        self.bases.borrow().contains(&base)
+        let mappings = self.mappings.borrow();
+        let is = |(engine, at): &(Weak<Engine>, usize)| *at == base && engine.strong_count() > 0;
+        self.pool_at.get() == base || mappings.iter().any(is)
     }
 
     /// Counts an occurrence.

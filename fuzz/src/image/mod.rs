@@ -15,7 +15,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use seawall_core::inspect::inspect;
 use seawall_core::pool;
 use seawall_core::recover::{
-    Directories, Locate, Mode, Options, RecoverError, Report, Sink, Target, recover_into,
+    Directories, Locate, Mode, Options, RecoverError, Report, Sink, Target, Unwritable, recover_into,
 };
 use seawall_core::table::{FileEntry, RootEntry};
 
@@ -95,7 +95,7 @@ impl Locate for Unsynced {
         root: Option<&RootEntry>,
         entry: &FileEntry,
         power_lost: bool,
-    ) -> Result<Target<UnsyncedFile>, String> {
+    ) -> Result<Target<UnsyncedFile>, Unwritable> {
         let Target { file, path } = self.0.locate(root, entry, power_lost)?;
         Ok(Target { file: UnsyncedFile(file), path })
     }

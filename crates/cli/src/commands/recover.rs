@@ -117,6 +117,7 @@ fn tell(pool: &Path, done: &Recovery) {
     if report.torn > 0 {
         outln!("{} writes were cut by the crash; they had not been acknowledged", report.torn);
     }
+    report.dropped.iter().for_each(|line| outln!("not needed: {line}"));
     report.given_up.iter().for_each(|line| outln!("given up: {line}"));
 }
 

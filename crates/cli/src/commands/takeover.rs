@@ -187,6 +187,7 @@ fn tell_done(pool: &Path, done: &Done) {
         (n, true) => outln!("replayed {n} records, {}", size::human(report.bytes)),
         (n, false) => outln!("{n} records were in their files already, which this host never lost; synced"),
     }
+    report.dropped.iter().for_each(|line| outln!("not needed: {line}"));
     report.given_up.iter().for_each(|line| outln!("given up: {line}"));
     outln!("start the database: seawall run --pool {} -- COMMAND...", pool.display());
 }

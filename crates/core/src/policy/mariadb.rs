@@ -7,12 +7,17 @@
 
 use crate::stand_in::base;
 
-/// The redo log, and a binary log: `NAME.000001`. Directly in the data directory.
+/// The redo log, and a binary log. Directly in the data directory.
 pub(super) fn is_log(below: &[u8]) -> bool {
+    !below.contains(&b'/') && below.starts_with(b"ib_logfile") || is_binary_log(below)
+}
+
+/// A binary log, or a replica's relay log: `NAME.000001`. `NAME.index` lists them.
+pub fn is_binary_log(below: &[u8]) -> bool {
     let number = below.rsplit(|byte| *byte == b'.').next().unwrap_or(b"");
-    let is_binlog = number.len() >= 6 && number.len() < below.len() && number.iter().all(u8::is_ascii_digit);
-    let is_aria = below.starts_with(b"aria_log.");
-    !below.contains(&b'/') && (below.starts_with(b"ib_logfile") || is_binlog && !is_aria)
+    let is_numbered =
+        number.len() >= 6 && number.len() < below.len() && number.iter().all(u8::is_ascii_digit);
+    !below.contains(&b'/') && is_numbered && !below.starts_with(b"aria_log.")
 }
 
 /// A file of pages: the system tablespace, an undo tablespace, a table's own (in the directory of its schema).

@@ -17,6 +17,7 @@
 //! while the machine lived (`reap`).
 
 mod begun;
+mod dropped;
 mod fate;
 mod replay;
 mod report;
@@ -36,7 +37,7 @@ pub use fate::Fate;
 pub use report::{Mode, Options, RecoverError, Report};
 pub use resolve::{Directories, Unresolved};
 pub use scan::{Damage, Found, Scan, scan};
-pub use target::{Locate, Sink, Target};
+pub use target::{Locate, Sink, Target, Unwritable};
 
 /// Recovers a pool that no daemon uses. After success its log holds nothing live.
 ///

@@ -45,6 +45,8 @@ pub struct Report {
     pub torn: u64,
     /// Records given up at the operator's word, with the file they belong to.
     pub given_up: Vec<String>,
+    /// Records that nobody needs, with their file: its database removed it, and never reads it again.
+    pub dropped: Vec<String>,
     /// The highest LSN seen.
     pub last_lsn: u64,
 }

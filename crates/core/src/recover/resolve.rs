@@ -10,7 +10,8 @@ use rustix::fs::{Mode as FileMode, OFlags, ResolveFlags};
 use seawall_media::identity;
 
 use super::begun::Begun;
-use super::target::{Locate, Target};
+use super::dropped;
+use super::target::{Locate, Target, Unwritable};
 use super::{Mode, Options, RecoverError, Report, Scan, since_boot};
 use crate::pool::Pool;
 use crate::table::{FileEntry, RootEntry};
@@ -53,11 +54,15 @@ pub(super) fn all<L: Locate>(
                 report.files.push(target.path.clone());
                 targets.insert(slot, target);
             }
-            Err(why) => {
+            Err(unwritable) => {
                 let root = roots.get(&entry.root).map(|r| r.path.clone()).unwrap_or_default();
                 let live = |parts: &&Vec<super::Found>| parts[0].header.slot == slot;
                 let records = scan.live.values().filter(live).count() as u64;
-                unresolved.push(Unresolved { path: root.join(&entry.path), records, why });
+                let of = |why| Unresolved { path: root.join(&entry.path), records, why };
+                match unwritable {
+                    Unwritable::Lost(why) => unresolved.push(of(why)),
+                    Unwritable::Dropped(why) => report.dropped.push(of(why).to_string()),
+                }
             }
         }
     }
@@ -88,8 +93,10 @@ impl Locate for Directories {
         root: Option<&RootEntry>,
         entry: &FileEntry,
         power_lost: bool,
-    ) -> Result<Target<File>, String> {
-        let target = locate(root, entry)?;
+    ) -> Result<Target<File>, Unwritable> {
+        let root = root.ok_or_else(|| "its directory is not registered".to_owned())?;
+        let directory = open_root(root)?;
+        let target = locate(root, &directory, entry)?;
         // A replay that was cut short has changed files itself.
         if power_lost && !self.begun.is_set() {
             since_boot::unchanged(&target.file)?;
@@ -106,29 +113,32 @@ impl Locate for Directories {
     }
 }
 
-fn locate(root: Option<&RootEntry>, entry: &FileEntry) -> Result<Target<File>, String> {
-    let root = root.ok_or("its directory is not registered")?;
-    let dir = open_root(root)?;
-    let (by_hint, error) = match open_below(&dir, &entry.path) {
+fn locate(root: &RootEntry, dir: &File, entry: &FileEntry) -> Result<Target<File>, Unwritable> {
+    let (by_hint, error) = match open_below(dir, &entry.path) {
         Ok(file) => (Some(file).filter(|file| is(file, entry)), None),
         Err(e) => (None, Some(e).filter(|e| e.kind() != io::ErrorKind::NotFound)),
     };
     let (file, path) = match by_hint {
         Some(file) => (file, entry.path.clone()),
-        None => search(&dir, Path::new(""), entry).ok_or_else(|| absent(error))?,
+        None => search(dir, Path::new(""), entry).ok_or_else(|| absent(root, dir, entry, error))?,
     };
     let owner = rustix::fs::fstat(&file).map_err(|e| format!("it cannot be looked at: {e}"))?.st_uid;
     if owner != root.uid {
-        return Err(format!("it belongs to user {owner}, the directory was registered by {}", root.uid));
+        return Err(
+            format!("it belongs to user {owner}, the directory was registered by {}", root.uid).into()
+        );
     }
     Ok(Target { file, path: root.path.join(path) })
 }
 
 /// A file that is there and may not be opened is not gone: putting it back would not help.
-fn absent(error: Option<io::Error>) -> String {
-    match error {
-        Some(error) => format!("it cannot be opened: {error}"),
-        None => "it is not in its directory any more (moved, deleted or replaced)".into(),
+fn absent(root: &RootEntry, dir: &File, entry: &FileEntry, error: Option<io::Error>) -> Unwritable {
+    if let Some(error) = error {
+        return Unwritable::Lost(format!("it cannot be opened: {error}"));
+    }
+    match dropped::by_its_database(root.preset, dir, &entry.path) {
+        Some(why) => Unwritable::Dropped(why),
+        None => "it is not in its directory any more (moved, deleted or replaced)".to_owned().into(),
     }
 }
 
@@ -145,7 +155,7 @@ fn open_root(root: &RootEntry) -> Result<File, String> {
 }
 
 /// Opens a regular file below `dir`, never leaving it and never through a link.
-fn open_below(dir: &File, path: &Path) -> io::Result<File> {
+pub(super) fn open_below(dir: &File, path: &Path) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     Ok(File::from(rustix::fs::openat2(dir, path, flags, FileMode::empty(), resolve)?))

@@ -56,6 +56,21 @@ pub struct Target<F> {
     pub path: PathBuf,
 }
 
+/// Why a file's records cannot be written, in words.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unwritable {
+    /// Something is wrong with the file. Only an operator can say that its records do not matter.
+    Lost(String),
+    /// Its database has removed it and never reads it again: there is nothing to be written.
+    Dropped(String),
+}
+
+impl From<String> for Unwritable {
+    fn from(why: String) -> Self {
+        Self::Lost(why)
+    }
+}
+
 /// Finds registered files.
 pub trait Locate {
     /// What it opens.
@@ -65,13 +80,13 @@ pub trait Locate {
     /// so nobody may have written the file since.
     ///
     /// # Errors
-    /// Why it cannot be written, in words.
+    /// [`Unwritable`].
     fn locate(
         &self,
         root: Option<&RootEntry>,
         entry: &FileEntry,
         power_lost: bool,
-    ) -> Result<Target<Self::File>, String>;
+    ) -> Result<Target<Self::File>, Unwritable>;
 
     /// Every file was found; the first write follows.
     ///
