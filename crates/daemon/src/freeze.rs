@@ -15,21 +15,19 @@
 //!
 //! Not handled here: data under the policy `atomic`, whose databases may rely on pages that cannot be torn: refused.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use seawall_core::file::{Flag, KeptOut};
+use seawall_core::file::KeptOut;
 use seawall_core::table::RootEntry;
 use seawall_wire::shm::{Policy, Shm};
 use serde::{Deserialize, Serialize};
 
-use crate::destaging;
 use crate::errors::DaemonError;
-use crate::parts::files::Managed;
 use crate::parts::freeze::{Freeze, Frozen};
 use crate::parts::roots::{Roots, is_in_use};
 use crate::state::Daemon;
+use crate::{aside, destaging};
 
 /// The body of a Freeze request.
 #[derive(Debug, Serialize, Deserialize)]
@@ -86,7 +84,9 @@ pub(crate) fn freeze(daemon: &Daemon, wanted: Wanted) -> Result<(u64, Answered),
     // What can be done while nobody waits.
     destaging::round(daemon);
     let id = begin(daemon, wanted)?;
-    let done = take_out(daemon).and_then(|()| lower_guards(daemon));
+    let covered = |root: u32| daemon.roots.get(root).is_some_and(|root| daemon.freeze.covers(&root));
+    let done =
+        aside::take_out(daemon, covered, KeptOut::Frozen).and_then(|()| aside::lower_guards(daemon, covered));
     if let Err(e) = done {
         end_if(daemon, |_| true);
         return Err(e);
@@ -141,42 +141,6 @@ fn begin(daemon: &Daemon, wanted: Wanted) -> Result<u64, DaemonError> {
     Ok(id)
 }
 
-fn take_out(daemon: &Daemon) -> Result<(), DaemonError> {
-    let covered = |root: u32| daemon.roots.get(root).is_some_and(|root| daemon.freeze.covers(&root));
-    let mut undrained = Vec::new();
-    for file in daemon.files.all().iter().filter(|file| covered(file.root)) {
-        let mark = || daemon.engine.keep_out(file.reference, KeptOut::Frozen);
-        daemon.without_log(file, mark);
-        if daemon.engine.is_dirty(file.reference) {
-            undrained.push(file.current_path().display().to_string());
-        }
-    }
-    // Slots without a descriptor: found by nobody after a take-over.
-    for slot in daemon.engine.slots().filter(|slot| slot.is_dirty()) {
-        if daemon.files.get(slot.number()).is_none() && covered(slot.root()) {
-            undrained.push(format!("the file of slot {}, which was not found", slot.number()));
-        }
-    }
-    destaging::round(daemon);
-    if undrained.is_empty() { Ok(()) } else { Err(DaemonError::Undrained { files: undrained }) }
-}
-
-fn lower_guards(daemon: &Daemon) -> Result<(), DaemonError> {
-    let _alone = daemon.registering.turn();
-    let covered = |i: u32| daemon.roots.get(i).is_some_and(|root| daemon.freeze.covers(&root));
-    let files = daemon.files.all();
-    let frozen: BTreeSet<u32> =
-        files.iter().filter(|file| covered(file.root)).map(|file| file.reference.slot).collect();
-    if !daemon.has_its_log() {
-        return Err(DaemonError::TakenOver);
-    }
-    let mut errors = daemon.guards.step_aside(&frozen, &daemon.claim());
-    // Of files that are gone.
-    errors.extend(daemon.guards.lower_quiet(&daemon.claim(), || true));
-    errors.extend(daemon.guards.sync_lowered());
-    errors.into_iter().next().map_or(Ok(()), |error| Err(error.into()))
-}
-
 /// Ends the freeze, if there is one: guards up, then the files may go back into the log.
 pub(crate) fn thaw(daemon: &Daemon) -> Answered {
     thaw_if(daemon, |_| true)
@@ -206,7 +170,7 @@ fn end_if(daemon: &Daemon, wanted: impl FnOnce(&Frozen) -> bool) -> Answered {
     let Some(frozen) = frozen else {
         return Answered { frozen: false, directories: Vec::new(), left_out: Vec::new() };
     };
-    let left_out = let_back(daemon);
+    let left_out = aside::let_back(daemon, KeptOut::Frozen);
     daemon.freeze.end();
     daemon.lifetime.release();
     let roots = daemon.roots.all();
@@ -221,32 +185,7 @@ fn end_if(daemon: &Daemon, wanted: impl FnOnce(&Frozen) -> bool) -> Answered {
 /// After a take-over: a freeze of the former daemon's is over.
 pub(crate) fn end_former(daemon: &Daemon) {
     let _alone = daemon.registering.turn();
-    let_back(daemon);
-}
-
-/// Raises the guards of all frozen files, and takes their mark off. Files whose guard cannot be raised keep it, so their
-/// syncs stay real; they are returned. The caller has the turn of `registering`.
-fn let_back(daemon: &Daemon) -> Vec<String> {
-    let is_frozen = |file: &Managed| daemon.engine.state(file.reference).has(Flag::FROZEN);
-    let mut left_out = Vec::new();
-    for file in daemon.files.all().iter().filter(|file| is_frozen(file) && !file.is_unlinked()) {
-        let (path, slot) = (file.current_path(), file.reference.slot);
-        let Some(root) = daemon.roots.get(file.root) else { continue };
-        // Out of the log for a stranger too: the guard comes back when that has gone.
-        let is_watched = daemon.guards.is_aside(slot) && daemon.held_out.holds(slot);
-        let raised = match is_watched {
-            true => Ok(()),
-            false => daemon.guards.come_back(slot, &root, &path, &daemon.claim()),
-        };
-        match raised {
-            Ok(()) => daemon.engine.let_back(file.reference, KeptOut::Frozen),
-            Err(e) => left_out.push(format!("{}: {e}", path.display())),
-        }
-    }
-    for line in &left_out {
-        daemon.log.say(format!("stays out of the log until it is registered anew: {line}"));
-    }
-    left_out
+    aside::let_back(daemon, KeptOut::Frozen);
 }
 
 /// For `status`.

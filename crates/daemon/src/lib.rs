@@ -38,6 +38,7 @@
 
 mod ages;
 mod ahead;
+mod aside;
 mod asleep;
 pub mod boot;
 pub mod cache;

@@ -53,7 +53,8 @@ pub(crate) fn register_if(
     if let Some(known) = known(&daemon.engine, &daemon.files, &stat) {
         return Ok(known);
     }
-    if daemon.roots.get(root).is_some_and(|root| daemon.freeze.covers(&root)) {
+    let is_frozen = || daemon.roots.get(root).is_some_and(|root| daemon.freeze.covers(&root));
+    if is_frozen() || daemon.is_alone() {
         return Err(LATER);
     }
     if manage == Manage::IfSqlite && !is_sqlite(fd) {

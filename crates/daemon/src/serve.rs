@@ -62,6 +62,7 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
         spawn(&daemon, "rebuild", rebuild::run)?,
         spawn(&daemon, "copies", kept::run)?,
         spawn(&daemon, "lead", kept::lead)?,
+        spawn(&daemon, "alone", kept::alone::run)?,
         spawn(&daemon, "spill", spill::run)?,
     ];
     // These end with the process. A look at many busy processes takes long, and who waits for the pool waits for us.

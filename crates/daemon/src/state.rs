@@ -100,6 +100,11 @@ impl Daemon {
         self.kept.is_none() || self.pool.confirm().is_ok()
     }
 
+    /// True while too few of the log's keepers are reached, and this host goes on without: nothing new comes into the log.
+    pub fn is_alone(&self) -> bool {
+        self.kept.as_ref().is_some_and(|kept| kept.is_alone())
+    }
+
     /// Process ids of the clients that live, without this daemon.
     pub fn clients(&self) -> HashSet<u32> {
         let shm = self.engine.shm();

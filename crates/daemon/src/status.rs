@@ -311,7 +311,7 @@ fn file_status(engine: &Engine, roots: &Roots, file: &Managed) -> Option<FileSta
 }
 
 fn flag_names(state: State, holds: u32) -> Vec<String> {
-    const NAMES: [(Flag, &str); 9] = [
+    const NAMES: [(Flag, &str); 10] = [
         (Flag::FROZEN, "frozen"),
         (Flag::SYNC_NEEDED, "sync needed"),
         (Flag::FAILED, "a sync failed"),
@@ -321,6 +321,7 @@ fn flag_names(state: State, holds: u32) -> Vec<String> {
         (Flag::GIVEN_AWAY, "owner changed"),
         (Flag::UNGUARDED, "unguarded"),
         (Flag::LOG_FULL, "log full"),
+        (Flag::ALONE, "too few keepers"),
     ];
     let set = NAMES.iter().filter(|(flag, _)| state.has(*flag)).map(|(_, name)| (*name).into());
     set.chain((holds > 0).then(|| "mapped or streamed".into())).collect()

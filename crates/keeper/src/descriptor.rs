@@ -75,13 +75,14 @@ impl Descriptor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meta::Mode;
 
     #[test]
     fn a_descriptor_is_told_from_other_files_and_read_back() {
         let directory = tempfile::tempdir().expect("a directory");
         let (path, other) = (directory.path().join("log"), directory.path().join("other"));
         let member = |id: &str| crate::meta::Member { id: id.into(), address: "a:1".into(), witness: false };
-        let roster = Roster { acks: 1, members: vec![member("x"), member("y")] };
+        let roster = Roster { acks: 1, members: vec![member("x"), member("y")], mode: Mode::Availability };
         let transport = Transport::Tls("/certificates".into());
         let made = Descriptor::new(format!("{:032x}", 77), 1 << 20, roster, transport);
         made.create(&path).expect("made");

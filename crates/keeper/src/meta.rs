@@ -35,6 +35,23 @@ pub struct Meta {
     pub closed_at: Option<(u64, u64, u64)>,
 }
 
+/// What a host does when too few of its keepers are reached, in the words of Oracle's Data Guard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Commits wait, and then fail.
+    #[default]
+    Protection,
+    /// Commits are made durable on its own disk, until enough are reached again.
+    Availability,
+}
+
+impl Mode {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Who keeps a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Roster {
@@ -42,6 +59,9 @@ pub struct Roster {
     pub acks: usize,
     /// All of them.
     pub members: Vec<Member>,
+    /// What a host does without enough of them.
+    #[serde(default, skip_serializing_if = "Mode::is_default")]
+    pub mode: Mode,
 }
 
 /// What a writer says with the promise that it asks for.

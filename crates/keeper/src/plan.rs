@@ -15,6 +15,13 @@ pub struct Head {
     pub last: u64,
 }
 
+impl Head {
+    /// Of a turn whose writer brings the log itself, up to this batch: nobody has a copy that it begins with.
+    pub fn anew(epoch: Epoch, last: u64) -> Self {
+        Self { epoch, base: Position { epoch, number: 0 }, begun: last, last }
+    }
+}
+
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {

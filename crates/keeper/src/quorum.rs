@@ -22,6 +22,12 @@ impl Quorum {
         (self.keepers + 1).saturating_sub(self.acks)
     }
 
+    /// How many promises a writer needs that brings the log itself, whatever copies have: with so many nobody else has, or
+    /// finds, enough to confirm anything.
+    pub fn begins(self) -> usize {
+        self.takes().max(self.acks)
+    }
+
     /// How many of the hosts may be lost, besides the writer's, with nothing that was acknowledged lost.
     pub fn survives(self) -> usize {
         self.acks.saturating_sub(1)

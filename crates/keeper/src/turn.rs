@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use seawall_media::random_uuid;
-use seawall_wire::keeper::{Epoch, State};
+use seawall_wire::keeper::{Epoch, Position, State};
 use thiserror::Error;
 
 use crate::holder::Holder;
@@ -141,15 +141,61 @@ pub fn begin(
     claim: Claim,
 ) -> Result<Begun, TurnError> {
     let reached = reach(log, roster, transport);
-    let states = || reached.iter().flatten().map(|(_, state)| *state);
     if claim == Claim::Start
         && let Some(elsewhere) = elsewhere(&reached)
     {
         return Err(elsewhere);
     }
+    let (epoch, keepers) = fence(log, roster, transport, reached)?;
+    let answers: Vec<Option<State>> =
+        keepers.iter().map(|keeper| keeper.as_ref().ok().map(|keeper| keeper.state)).collect();
+    match choose(roster.quorum(), epoch, &answers) {
+        Ok((head, newest)) => Ok(Begun { head, keepers, newest }),
+        Err(why) => Err(not_begun(why, keepers)),
+    }
+}
+
+/// A new turn of a writer that has everything itself, whatever its keepers have: one that went on without them. There is
+/// no newest copy in it; where its log is, the writer says. Nobody is asked for a promise unless enough answer.
+///
+/// # Errors
+/// [`TurnError`].
+pub fn begin_anew(log: [u8; 16], roster: &Roster, transport: &Transport) -> Result<Begun, TurnError> {
+    let reached = reach(log, roster, transport);
+    if let Some(elsewhere) = elsewhere(&reached) {
+        return Err(elsewhere);
+    }
+    let needed = roster.quorum().begins();
+    let too_few = |answered| Unknown::TooFew { answered, keepers: roster.members.len(), needed };
+    let answered = reached.iter().flatten().count();
+    if answered < needed {
+        let keepers = reached.into_iter().filter_map(Result::err).collect();
+        return Err(TurnError::Unknown { why: too_few(answered), keepers });
+    }
+    let (epoch, keepers) = fence(log, roster, transport, reached)?;
+    // A promise is kept whatever else a keeper loses.
+    let promised = keepers.iter().flatten().count();
+    if promised < needed {
+        return Err(not_begun(too_few(promised), keepers));
+    }
+    let head = Head { epoch, base: Position::default(), begun: 0, last: 0 };
+    Ok(Begun { head, keepers, newest: Vec::new() })
+}
+
+/// What each keeper answered that was asked for its promise, in the roster's order.
+type Promises = Vec<Result<Promised, PeerError>>;
+
+/// Asks everybody who is reached for a promise of a new epoch.
+fn fence(
+    log: [u8; 16],
+    roster: &Roster,
+    transport: &Transport,
+    reached: Vec<Result<(Peer, State), PeerError>>,
+) -> Result<(Epoch, Promises), TurnError> {
+    let states = || reached.iter().flatten().map(|(_, state)| *state);
     let epoch = next_epoch(states(), draw_writer()?);
     let found = states().map(|state| state.position.epoch).max();
-    let mut keepers: Vec<Result<Promised, PeerError>> = reached
+    let mut keepers: Promises = reached
         .into_iter()
         .map(|reached| {
             let (mut peer, _) = reached?;
@@ -166,17 +212,14 @@ pub fn begin(
             }
         }
     }
-    let answers: Vec<Option<State>> =
-        keepers.iter().map(|keeper| keeper.as_ref().ok().map(|keeper| keeper.state)).collect();
-    match choose(roster.quorum(), epoch, &answers) {
-        Ok((head, newest)) => Ok(Begun { head, keepers, newest }),
-        Err(why) => {
-            let mut errors: Vec<PeerError> = keepers.into_iter().filter_map(Result::err).collect();
-            match errors.iter().position(|error| error.is_fenced() || error.is_taken()) {
-                Some(at) => Err(TurnError::Fenced(errors.swap_remove(at))),
-                None => Err(TurnError::Unknown { why, keepers: errors }),
-            }
-        }
+    Ok((epoch, keepers))
+}
+
+fn not_begun(why: Unknown, keepers: Promises) -> TurnError {
+    let mut errors: Vec<PeerError> = keepers.into_iter().filter_map(Result::err).collect();
+    match errors.iter().position(|error| error.is_fenced() || error.is_taken()) {
+        Some(at) => TurnError::Fenced(errors.swap_remove(at)),
+        None => TurnError::Unknown { why, keepers: errors },
     }
 }
 
@@ -226,7 +269,7 @@ pub fn promise(mut peer: Peer, epoch: Epoch, roster: &Roster) -> Result<Promised
 
 #[cfg(test)]
 mod tests {
-    use seawall_wire::keeper::{Position, state};
+    use seawall_wire::keeper::state;
     use zerocopy::FromZeros as _;
 
     use super::*;

@@ -357,6 +357,19 @@ impl<W: Wire> Writer<W> {
         self.under_way = Some((frame, batch));
     }
 
+    /// The batch under way does not count, and nobody is asked any more: this host goes on without its keepers.
+    pub fn stops(&mut self) {
+        self.under_way = None;
+        for link in self.links.iter_mut().filter(|link| link.role != Role::Fenced) {
+            link.lose("this host went on without it".into());
+        }
+    }
+
+    /// The batch under way counts by this host's word alone. Those that are reached have it, or will.
+    pub fn counts_alone(&mut self) {
+        (self.head.last, self.under_way) = (self.sent, None);
+    }
+
     /// Hears what keepers answered; waits for some of it at most so long. True if the newest batch counts now.
     pub fn hear(&mut self, limit: Duration) -> bool {
         let begin = Instant::now();

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use seawall_keeper::meta::{Member, Roster};
+use seawall_keeper::meta::{Member, Mode, Roster};
 use seawall_keeper::plan::Head;
 use seawall_keeper::wire::Wire;
 use seawall_keeper::writer::{Role, Source, Writer};
@@ -53,7 +53,7 @@ impl Wire for Line {
 /// Two keepers of which one must confirm, both up to date at batch 10.
 fn writer() -> (Writer<Line>, [Line; 2]) {
     let member = |witness| Member { id: String::new(), address: String::new(), witness };
-    let roster = Roster { acks: 1, members: vec![member(false), member(false)] };
+    let roster = Roster { acks: 1, members: vec![member(false), member(false)], mode: Mode::default() };
     let base = Position { epoch: EPOCH, number: 10 };
     let mut writer = Writer::new(7, Head { epoch: EPOCH, base, begun: 10, last: 10 }, roster);
     let lines = [Line::default(), Line::default()];

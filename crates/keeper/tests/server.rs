@@ -10,7 +10,7 @@ use std::time::Duration;
 use seawall_keeper::holder::Holder;
 use seawall_keeper::keeper::{Keeper, KeeperError, Options, low_half};
 use seawall_keeper::log::{Harden, Refused};
-use seawall_keeper::meta::{Member, Roster, Terms};
+use seawall_keeper::meta::{Member, Mode, Roster, Terms};
 use seawall_keeper::peer::{Peer, PeerError};
 use seawall_keeper::server::{Server, Stop};
 use seawall_keeper::transport::Transport;
@@ -157,8 +157,11 @@ fn a_former_writer_is_refused_and_a_copy_is_brought_up_to_date() {
     let mut first = written(&keeper, &press);
     let mut second = keeper.connect();
     second.greet(LOG, None, None).expect("known");
-    let roster =
-        Roster { acks: 1, members: vec![Member { id: "a".into(), address: "b:1".into(), witness: false }] };
+    let roster = Roster {
+        acks: 1,
+        members: vec![Member { id: "a".into(), address: "b:1".into(), witness: false }],
+        mode: Mode::default(),
+    };
     let (state, _) = second.promise(epoch(2), Some(&roster)).expect("newer");
     assert_eq!(state.position, at(1, 3));
     let refused = first.batch(4, 3, &press.batch(4, 4, 4)).expect_err("fenced");
@@ -282,8 +285,11 @@ fn a_file_that_has_grown_is_written_anew_while_batches_come() {
 /// What a writer of this host says.
 fn terms(host: &str, found: Option<(u64, u64)>) -> Terms {
     let holder = Holder { machine: host.into(), host: host.into(), since: 0 };
-    let roster =
-        Roster { acks: 1, members: vec![Member { id: "a".into(), address: "b:1".into(), witness: false }] };
+    let roster = Roster {
+        acks: 1,
+        members: vec![Member { id: "a".into(), address: "b:1".into(), witness: false }],
+        mode: Mode::default(),
+    };
     Terms { roster, holder: Some(holder), found }
 }
 

@@ -142,7 +142,19 @@ words!(Desk {
     acks: u32 @ 372,
     /// Nanoseconds of 2³² ticks of the time-stamp counter; 0: not known yet.
     clock: u64 @ 376,
+    /// Of a log that other hosts keep: [`alone`], if too few of them are reached and this host may go on without.
+    alone: u32 @ 384,
 });
+
+/// What a host does without its keepers.
+pub mod alone {
+    /// Nothing: the log has them.
+    pub const NO: u32 = 0;
+    /// It makes durable on its own disk what the log holds. Nothing is acknowledged meanwhile.
+    pub const GOES: u32 = 1;
+    /// Syncs are its own disk's, and batches count without anybody's word.
+    pub const IS: u32 = 2;
+}
 
 /// View of what all processes of this host know of a keeper's connection.
 #[derive(Clone, Copy)]

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use seawall_keeper::keeper::low_half;
-use seawall_keeper::meta::{Member, Roster};
+use seawall_keeper::meta::{Member, Mode, Roster};
 use seawall_keeper::peer::Peer;
 use seawall_keeper::quorum::Quorum;
 use seawall_keeper::transport::Transport;
@@ -168,7 +168,7 @@ impl Source for Stretch {
 /// One that has several keepers write.
 fn writer(input: &mut Input<'_>) {
     let member = |i: usize| Member { id: format!("{i}"), address: format!("k{i}:1"), witness: i == 2 };
-    let roster = Roster { acks: ACKS, members: (0..KEEPERS).map(member).collect() };
+    let roster = Roster { acks: ACKS, members: (0..KEEPERS).map(member).collect(), mode: Mode::default() };
     let base = Position { epoch: Epoch { counter: 1, writer: 5 }, number: 6 };
     let answers = [Some(begun(base)), Some(begun(base)), None];
     let (head, _) = turn::choose(roster.quorum(), TURN, &answers).expect("two of three");

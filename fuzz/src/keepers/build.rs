@@ -2,7 +2,7 @@
 
 use seawall_keeper::holder::Holder;
 use seawall_keeper::keeper::low_half;
-use seawall_keeper::meta::{Member, Roster, Terms};
+use seawall_keeper::meta::{Member, Mode, Roster, Terms};
 use seawall_media::{LINE, Striped, crc32c};
 use seawall_wire::keeper::{Epoch, Frame, Greeting, KEEPER_VERSION, Kind, Position, Refusal, State};
 use zerocopy::{FromZeros as _, IntoBytes as _};
@@ -140,7 +140,7 @@ fn roster(input: &mut Input<'_>) -> Roster {
     let long = if count == 255 { 2000 } else { 4 };
     let member = |i: u8| Member { id: "a".repeat(long), address: format!("k{i}:1"), witness: i == 2 };
     let members = (0..count % 12).map(member).collect();
-    Roster { acks: usize::from(input.u8() % 4), members }
+    Roster { acks: usize::from(input.u8() % 4), members, mode: Mode::default() }
 }
 
 /// A keeper's state.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use seawall_core::pool;
-use seawall_daemon::kept;
+use seawall_daemon::kept::{self, Mode};
 
 use crate::{pool as pools, size};
 
@@ -29,6 +29,10 @@ pub struct Init {
     /// With --keeper: how many of them confirm a commit before it is acknowledged; without it more than half
     #[arg(long, requires = "keeper")]
     acks: Option<usize>,
+    /// With --keeper: what commits do while too few are reached. protection: wait, and fail after 30 seconds. availability:
+    /// after five seconds they are made durable on this host's own disk, until enough are reached again
+    #[arg(long, requires = "keeper", value_name = "MODE", value_parser = mode)]
+    mode: Option<Mode>,
     #[command(flatten)]
     security: super::keeper::Security,
     #[command(flatten)]
@@ -43,7 +47,16 @@ pub struct Init {
 
 fn make_kept(how: &Init, size: u64) -> Result<()> {
     let acks = how.acks.unwrap_or(how.keeper.len() / 2 + 1);
-    Ok(kept::create(&how.pool, size, &how.keeper, acks, how.security.transport()?)?)
+    let mode = how.mode.unwrap_or_default();
+    Ok(kept::create(&how.pool, size, &how.keeper, acks, how.security.transport()?, mode)?)
+}
+
+fn mode(text: &str) -> Result<Mode> {
+    match text {
+        "protection" => Ok(Mode::Protection),
+        "availability" => Ok(Mode::Availability),
+        _ => bail!("protection or availability"),
+    }
 }
 
 /// Makes it and says what it survives.

@@ -154,6 +154,13 @@ fn keepers(kept: &KeptStatus) -> Vec<(&'static str, String)> {
     let survives = format!("{}; {} are reached now", kept.survives, kept.counting);
     let mut facts = vec![("survives", survives), ("keepers by", kept.transport.clone())];
     facts.extend(kept.over.iter().map(|why| ("NO COMMITS", why.clone())));
+    if let Some(seconds) = kept.alone_s {
+        let text = format!(
+            "for {seconds:.0} s: commits are durable on this host's disk alone, until {} keepers have the log again",
+            kept.acks
+        );
+        facts.push(("ALONE", text));
+    }
     if kept.short_times > 0 {
         let text = format!("{} times, for {:.1} s in all", kept.short_times, kept.short_s);
         facts.push(("too few keepers", text));

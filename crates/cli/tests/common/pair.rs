@@ -21,6 +21,10 @@ pub struct Scene {
 
 impl Scene {
     pub fn new(acks: usize) -> Option<Self> {
+        Self::in_mode(acks, "protection")
+    }
+
+    pub fn in_mode(acks: usize, mode: &str) -> Option<Self> {
         let mut network = Network::new()?;
         let (a, b) = (network.host("db-a"), network.host("db-b"));
         let on: Vec<Host> = (1..=3).map(|i| network.host(&format!("keeper-{i}"))).collect();
@@ -28,7 +32,7 @@ impl Scene {
         let place = Place::bare();
         let scene = Self { place, a, b, keepers, on, network };
         let (pool, acks) = (scene.pool("a"), acks.to_string());
-        let mut init = vec!["init", &pool, "--size", "16M", "--acks", &acks];
+        let mut init = vec!["init", &pool, "--size", "16M", "--acks", &acks, "--mode", mode];
         scene.keepers.iter().for_each(|keeper| init.extend(["--keeper", &keeper.address]));
         scene.a.seawall(&init).succeeds();
         Some(scene)

@@ -43,6 +43,8 @@ impl Flag {
     pub const FROZEN: Self = Self(8192);
     /// No guard can be where it is now, out of its directory or with a second name: it never returns to the log.
     pub const UNGUARDED: Self = Self(16384);
+    /// It is out of the log, and has no guard, while too few keepers have copies of that.
+    pub const ALONE: Self = Self(32768);
 
     /// Any of these forbids a return to the log.
     pub const NEVER_TRACK: Self = Self(
@@ -52,7 +54,8 @@ impl Flag {
             | Self::FOREIGN.0
             | Self::GIVEN_AWAY.0
             | Self::FROZEN.0
-            | Self::UNGUARDED.0,
+            | Self::UNGUARDED.0
+            | Self::ALONE.0,
     );
 }
 
@@ -103,6 +106,8 @@ pub enum KeptOut {
     Foreign,
     /// [`Flag::FROZEN`].
     Frozen,
+    /// [`Flag::ALONE`].
+    Alone,
     /// [`Flag::UNGUARDED`].
     Unguarded,
     /// [`Flag::GIVEN_AWAY`].
@@ -113,10 +118,11 @@ pub enum KeptOut {
 
 impl KeptOut {
     /// The bit that says so.
-    pub(super) const fn flag(self) -> Flag {
+    pub const fn flag(self) -> Flag {
         match self {
             Self::Foreign => Flag::FOREIGN,
             Self::Frozen => Flag::FROZEN,
+            Self::Alone => Flag::ALONE,
             Self::Unguarded => Flag::UNGUARDED,
             Self::GivenAway => Flag::GIVEN_AWAY,
             Self::Unlinked => Flag::UNLINKED,

@@ -43,12 +43,14 @@ pub struct Superblock {
     pub owner: u32,
     /// CRC-32C of all bytes before it.
     checksum: u32,
-    reserved: u32,
+    /// Of a log that other hosts keep: the turn since which it holds everything that its files may lack. Their copies have
+    /// checksums of their own.
+    pub complete_since: u32,
 }
 
 assert_layout!(Superblock, 104, {
     magic @ 0, version @ 8, files @ 12, uuid @ 16, size @ 32, segment_bytes @ 40, segments @ 44,
-    sequence @ 48, boot @ 56, host @ 72, flags @ 88, owner @ 92, checksum @ 96, reserved @ 100,
+    sequence @ 48, boot @ 56, host @ 72, flags @ 88, owner @ 92, checksum @ 96, complete_since @ 100,
 });
 
 /// Why no superblock could be read.
@@ -94,7 +96,7 @@ impl Superblock {
             flags,
             owner,
             checksum: 0,
-            reserved: 0,
+            complete_since: 0,
         }
     }
 

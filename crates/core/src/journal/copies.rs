@@ -20,7 +20,8 @@ pub trait Copies: Send + Sync {
     /// Sends a batch to all of them, and waits until enough have confirmed it.
     ///
     /// # Errors
-    /// EIO: it may be kept or not, and nothing is ever kept again by this writer.
+    /// EIO: it may be kept or not, and nothing is ever kept again by this writer. EAGAIN: it does not count, because this
+    /// host went on [alone](seawall_wire::desk::alone) meanwhile.
     fn write(&self, batch: &Sending<'_>) -> Result<(), Errno>;
 
     /// The connections on which any process of this host may send.

@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use seawall_media::Region;
 use seawall_wire::desk::Desk;
 
+use super::alone::is_alone;
 use super::room::{ring, used};
 use super::way::Way;
 use crate::format::Layout;
@@ -43,10 +44,13 @@ impl Journal {
         self.desk_at.checked_add(Desk::bytes_for(layout.segments)).is_some_and(|end| end <= image.len())
     }
 
-    /// True while less of it is in use than cleaning leaves behind at worst: files that left may return.
+    /// True while less of it is in use than cleaning leaves behind at worst, or enough keep it: files that left may return.
     pub fn is_roomy(&self, image: &Region) -> bool {
         let desk = self.desk(image);
-        self.has_no_ring(image) || used(desk) < ring(desk).bytes() / 8 * 3
+        match self.has_no_ring(image) {
+            true => !is_alone(desk),
+            false => used(desk) < ring(desk).bytes() / 8 * 3,
+        }
     }
 
     /// True for a log of which other hosts keep copies: they have its image, and nothing that could become full.

@@ -11,6 +11,7 @@ use rustix::thread::futex;
 use seawall_stats::{Class, Event, ticks};
 use seawall_wire::desk::Desk;
 
+use super::alone::{self, Counts};
 use super::company;
 use super::handle::Journal;
 use super::lead::{REPLACED, Wait};
@@ -67,6 +68,13 @@ impl Journal {
     /// [`Unhardened`]. What was to be hardened may be on the device all the same.
     pub fn harden(&self, log: &Log, lsn: u64) -> Result<Option<u64>, Unhardened> {
         let desk = self.desk(&log.pool);
+        // Before anything is taken for hardened: from some time on what keepers have is not looked at any more.
+        match alone::wait(desk) {
+            Counts::Keepers => {}
+            Counts::Disk => return Err(Unhardened::Full),
+            Counts::Nothing => return Err(Unhardened::Failed),
+            Counts::Unknown => return Err(Unhardened::OutOfReach),
+        }
         if lsn <= desk.hardened().load(Acquire) {
             return Ok(None);
         }
@@ -108,6 +116,9 @@ impl Journal {
             if desk.failed().load(Acquire) != 0 {
                 return Err(Errno::IO);
             }
+            if alone::is_alone(desk) {
+                return Err(Errno::NOSPC);
+            }
             if let Some(ns) = company::patience(desk, clock) {
                 wait.gather(ns);
                 continue;
@@ -143,6 +154,9 @@ impl Journal {
             }
             if desk.failed().load(Acquire) != 0 {
                 return Err(Errno::IO);
+            }
+            if alone::is_alone(desk) {
+                return Err(Errno::NOSPC);
             }
             wait.doze();
         }

@@ -28,6 +28,7 @@
 //! | `batch` | where it goes (`room`), the device write (`mirror`: one device or both), the commit |
 //! | `direct` | the same of a log without a device: to whom it is sent, their answers, the commit |
 //! | `send` | the same where only the daemon reaches those (`copies`) |
+//! | `alone` | the same where too few of those are reached: nothing counts, and files leave the log |
 //! | `lock` | who is woken |
 //!
 //! One write in flight is what makes it possible to tell a drive that lies (`seawall_media::block`). More would be of use
@@ -35,6 +36,7 @@
 //!
 //! Not handled here: what a sync does when the journal is full (`engine`).
 
+mod alone;
 mod batch;
 mod capture;
 #[cfg(feature = "std")]
@@ -65,6 +67,8 @@ mod tables;
 mod way;
 mod writer;
 
+#[cfg(feature = "std")]
+pub use alone::goes_alone;
 #[cfg(feature = "std")]
 pub use copies::{Copies, Lent, Sending, Standing};
 #[cfg(feature = "std")]

@@ -12,7 +12,7 @@ use seawall_media::block::{
     size_of,
 };
 use seawall_media::{LINE, Region};
-use seawall_wire::desk::{Desk, LastWord};
+use seawall_wire::desk::{Desk, LastWord, alone};
 use seawall_wire::keeper::{Epoch, Position};
 
 use super::handle::Journal;
@@ -147,6 +147,7 @@ pub fn lay_out_kept(desk: Desk<'_>, uuid: [u8; 16], (epoch, base, last): (Epoch,
     desk.claimed().store(last, SeqCst);
     desk.last().store(LastWord::new(last, 0).0, SeqCst);
     desk.failed().store(0, SeqCst);
+    desk.alone().store(alone::NO, SeqCst);
 }
 
 /// The copies that count, a bit each, as one of them says.

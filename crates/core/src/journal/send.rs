@@ -8,6 +8,7 @@ use seawall_media::block::Draft;
 
 use super::copies::{Copies, Sending, Standing};
 use super::handle::Journal;
+use super::lead::REPLACED;
 use super::writer::{Writer, fail};
 
 impl Journal {
@@ -23,7 +24,8 @@ impl Journal {
     /// Sends a batch, and commits it.
     ///
     /// # Errors
-    /// [`REPLACED`](super::lead::REPLACED) if somebody else leads by now: nothing was sent. Else as for [`Copies::write`].
+    /// [`REPLACED`] if somebody else leads by now: nothing was sent; or if this host went on alone, and it is to be made
+    /// anew. Else as for [`Copies::write`].
     pub(super) fn send(
         &self,
         image: &Region,
@@ -36,7 +38,10 @@ impl Journal {
             let standing = Standing::of(desk, image)?;
             self.sent_by(image, lead, draft, |batch| {
                 let sending = Sending { standing, number: batch.number, at: batch.at, len: batch.len };
-                copies.write(&sending).map_err(|error| fail(desk, error))
+                copies.write(&sending).map_err(|error| match error {
+                    Errno::AGAIN => REPLACED,
+                    error => fail(desk, error),
+                })
             })
         })
     }

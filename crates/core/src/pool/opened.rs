@@ -13,6 +13,9 @@ use crate::format::{Cell, Layout, Superblock};
 use crate::spill::Area;
 use crate::store::Store;
 
+/// Both copies of the superblock: where they are, and their bytes.
+const SUPERBLOCKS: (usize, usize) = (Layout::superblock(0), Layout::retired() - Layout::superblock(0));
+
 /// An open pool.
 pub struct Pool {
     /// The whole pool, mapped.
@@ -71,13 +74,27 @@ impl Pool {
         self.superblock.boot == boot()
     }
 
-    /// Remembers this boot as the one the log is used in, before the first record of it.
+    /// Remembers this boot as the one the log is used in, before the first record of it; of a log that other hosts keep, also
+    /// the turn.
     ///
     /// # Errors
     /// What the medium said.
     pub fn mark_boot(&mut self) -> io::Result<()> {
         self.superblock.boot = boot();
+        if let Some(journal) = self.region.journal().filter(|_| self.medium == Medium::Replicated) {
+            self.superblock.complete_since = journal.desk(&self.region).turn().0.counter as u32;
+        }
         self.write_superblock()
+    }
+
+    /// The log, in which nothing is live, holds everything that its files lack from this turn on.
+    ///
+    /// # Errors
+    /// What the medium said.
+    pub fn is_complete_since(&self, turn: u64) -> io::Result<()> {
+        let mut superblock = Superblock::read(&self.region).map_err(|_| io::ErrorKind::InvalidData)?;
+        superblock.complete_since = turn as u32;
+        self.region.change(&[SUPERBLOCKS], |region| superblock.write(region)).map_err(Into::into)
     }
 
     /// Remembers this host as the log's.
@@ -96,7 +113,6 @@ impl Pool {
 
     fn write_superblock(&mut self) -> io::Result<()> {
         let Self { superblock, region, .. } = self;
-        let both = (Layout::superblock(0), Layout::retired() - Layout::superblock(0));
-        region.change(&[both], |region| superblock.write(region)).map_err(Into::into)
+        region.change(&[SUPERBLOCKS], |region| superblock.write(region)).map_err(Into::into)
     }
 }

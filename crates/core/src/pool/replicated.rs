@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use rustix::io::Errno;
 use seawall_media::{Medium, Region};
-use seawall_wire::desk::Desk;
+use seawall_wire::desk::{Desk, alone};
 use seawall_wire::keeper::{Epoch, Position};
 
 use super::block::kinds::Image;
@@ -88,6 +88,11 @@ impl InMemory {
             Ok::<_, E>(())
         })?;
         Ok(Self { file, region, path, bytes, made: true })
+    }
+
+    /// True if this host went on without its keepers, and its files have what the log has.
+    pub fn is_alone(&self) -> bool {
+        self.desk().alone().load(SeqCst) == alone::IS
     }
 
     /// What its writers share.

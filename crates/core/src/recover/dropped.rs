@@ -18,7 +18,7 @@ use std::path::Path;
 
 use seawall_wire::shm::Preset;
 
-use super::resolve::open_below;
+use super::below::open_below;
 use crate::policy::{is_binary_log, is_new_segment};
 use crate::stand_in::base;
 

@@ -16,7 +16,9 @@
 //! Not handled here: guards (the daemon lowers them after success), half-done writes of processes that died
 //! while the machine lived (`reap`).
 
+mod alone;
 mod begun;
+mod below;
 mod dropped;
 mod fate;
 mod replay;
@@ -33,6 +35,7 @@ use rustix::io::Errno;
 use crate::pool::Pool;
 use crate::table::{self, RootEntry, TableError};
 
+pub use alone::AloneMark;
 pub use fate::Fate;
 pub use report::{Mode, Options, RecoverError, Report};
 pub use resolve::{Directories, Unresolved};

@@ -6,10 +6,13 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode as FileMode, OFlags, ResolveFlags};
-use seawall_media::identity;
+use rustix::fs::{Mode as FileMode, OFlags};
+use seawall_media::{Medium, identity};
+use seawall_wire::keeper::is_older_than_files;
 
+use super::alone::AloneMark;
 use super::begun::Begun;
+use super::below::open_below;
 use super::dropped;
 use super::target::{Locate, Target, Unwritable};
 use super::{Mode, Options, RecoverError, Report, Scan, since_boot};
@@ -76,12 +79,16 @@ pub(super) fn all<L: Locate>(
 /// The real directories.
 pub struct Directories {
     begun: Begun,
+    /// Of a log that keepers keep: what says that files are newer than it, and since which turn it has what they lack.
+    kept: Option<(AloneMark, u64)>,
 }
 
 impl Directories {
     /// Of this pool.
     pub fn of(pool: &Pool) -> Self {
-        Self { begun: Begun::of(pool) }
+        let since = u64::from(pool.superblock.complete_since);
+        let kept = (pool.medium == Medium::Replicated).then(|| (AloneMark::of(pool.uuid()), since));
+        Self { begun: Begun::of(pool), kept }
     }
 }
 
@@ -96,6 +103,7 @@ impl Locate for Directories {
     ) -> Result<Target<File>, Unwritable> {
         let root = root.ok_or_else(|| "its directory is not registered".to_owned())?;
         let directory = open_root(root)?;
+        self.counts_for(root, &directory)?;
         let target = locate(root, &directory, entry)?;
         // A replay that was cut short has changed files itself.
         if power_lost && !self.begun.is_set() {
@@ -110,6 +118,19 @@ impl Locate for Directories {
 
     fn end(&self) {
         self.begun.clear();
+    }
+}
+
+impl Directories {
+    /// The log has nothing for a directory whose host went on without it.
+    fn counts_for(&self, root: &RootEntry, directory: &File) -> Result<(), Unwritable> {
+        let Some((mark, since)) = &self.kept else { return Ok(()) };
+        match mark.read(directory, root.uid)? {
+            Some(alone) if is_older_than_files(*since, alone) => Err(Unwritable::Dropped(format!(
+                "the file is newer: its host went on without keepers in turn {alone}, and this copy is of turn {since}"
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -152,13 +173,6 @@ fn open_root(root: &RootEntry) -> Result<File, String> {
         Ok(_) => Err(format!("{} is another directory than the registered one", root.path.display())),
         Err(e) => Err(format!("its directory {}: {e}", root.path.display())),
     }
-}
-
-/// Opens a regular file below `dir`, never leaving it and never through a link.
-pub(super) fn open_below(dir: &File, path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    Ok(File::from(rustix::fs::openat2(dir, path, flags, FileMode::empty(), resolve)?))
 }
 
 fn is(file: &File, entry: &FileEntry) -> bool {

@@ -1,5 +1,6 @@
 //! A log that keepers on other hosts keep: how it is made and opened, and what a thread does for it.
 
+pub(crate) mod alone;
 mod mark;
 mod opening;
 
@@ -12,6 +13,8 @@ use seawall_keeper::writer::Role;
 pub(crate) use mark::Mark;
 pub use opening::{KeptError, create, describe, open_read_only, size};
 pub(crate) use opening::{Opened, look_at_newest, open, take_over};
+
+pub use seawall_keeper::meta::Mode;
 
 pub use crate::parts::kept::{KeeperStatus, KeptStatus};
 

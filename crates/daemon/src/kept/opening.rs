@@ -3,6 +3,7 @@
 //! | image of this boot | what is done |
 //! |---|---|
 //! | found | the turn goes on: keepers that have promised it are asked again; one that promised a newer one ends it |
+//! | found, and this host went on without its keepers | so it does, until enough are reached |
 //! | none | a new turn: whoever wrote before is fenced, and the newest copy is fetched |
 
 use std::fs::{File, OpenOptions};
@@ -12,22 +13,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
-use seawall_core::journal::Copies;
+use seawall_core::journal::{Copies, goes_alone};
 use seawall_core::pool::replicated::{self, InMemory};
 use seawall_core::pool::{self, MEMORY, Pool, PoolError};
 use seawall_keeper::descriptor::Descriptor;
 use seawall_keeper::keeper::{low_half, uuid_text};
-use seawall_keeper::meta::{Member, Roster};
+use seawall_keeper::meta::{Member, Mode, Roster};
 use seawall_keeper::peer::{Peer, PeerError};
 use seawall_keeper::plan::Head;
 use seawall_keeper::transport::Transport;
 use seawall_keeper::turn::{self, Claim, PATIENCE, Promised, TurnError};
 use seawall_keeper::writer::{WriteError, Writer};
 use seawall_media::{Region, random_uuid};
+use seawall_wire::desk::alone;
 use seawall_wire::keeper::{Epoch, Position};
 
 use super::mark::Mark;
-use crate::parts::kept::{Image, Kept};
+use crate::parts::kept::{Course, Image, Kept};
 use crate::parts::survives;
 
 /// A pool, and its keepers, if it has any.
@@ -80,6 +82,7 @@ pub fn create(
     addresses: &[String],
     acks: usize,
     transport: Transport,
+    mode: Mode,
 ) -> Result<(), KeptError> {
     let keepers = addresses.len();
     if !(1..=keepers).contains(&acks) {
@@ -110,7 +113,7 @@ pub fn create(
     if members.iter().all(|member| member.witness) {
         return Err(KeptError::NoData);
     }
-    let roster = Roster { acks, members };
+    let roster = Roster { acks, members, mode };
     let epoch = Epoch { counter: 1, writer: turn::draw_writer().map_err(failed)? };
     for (peer, state) in &mut peers {
         peer.promise(epoch, Some(&roster)).map_err(KeptError::Making)?;
@@ -196,6 +199,7 @@ pub(crate) fn open(path: &Path) -> Result<Opened, KeptError> {
         return Err(KeptError::CutShort);
     }
     match InMemory::existing(Path::new(MEMORY), said.uuid(), said.image)? {
+        Some(image) if image.is_alone() => go_on_alone(path, file, &said, image),
         Some(image) => go_on(path, file, &said, image),
         None => begin(path, file, &said, Claim::Start),
     }
@@ -212,6 +216,9 @@ pub(crate) fn take_over(path: &Path) -> Result<(Opened, bool), KeptError> {
     if !mark.is_set()
         && let Some(image) = InMemory::existing(Path::new(MEMORY), said.uuid(), said.image)?
     {
+        if image.is_alone() {
+            return Ok((go_on_alone(path, file, &said, image)?, true));
+        }
         match go_on(path, file, &said, image) {
             Err(KeptError::TakenOver(_)) => (file, _) = locked(path)?,
             opened => return Ok((opened?, true)),
@@ -231,14 +238,29 @@ fn locked(path: &Path) -> Result<(File, Descriptor), KeptError> {
     Ok((file, said))
 }
 
-/// The image is of this boot: its turn goes on.
-fn go_on(path: &Path, file: File, said: &Descriptor, image: InMemory) -> Result<Opened, KeptError> {
+/// The image is of this boot, and nobody was asked for its word since this host went on alone.
+fn go_on_alone(path: &Path, file: File, said: &Descriptor, image: InMemory) -> Result<Opened, KeptError> {
+    let writer = Writer::new(low_half(said.uuid()), head_of(&image), said.roster.clone());
+    opened((path, file), said, image, (writer, Course::alone()), Claim::Start)
+}
+
+/// Where the log of an image of this boot is.
+fn head_of(image: &InMemory) -> Head {
     let (epoch, base, begun) = image.desk().turn();
-    let head = Head { epoch, base, begun, last: image.desk().newest().0.number() };
+    Head { epoch, base, begun, last: image.desk().newest().0.number() }
+}
+
+/// The image is of this boot: its turn goes on. Without enough keepers too, where that was chosen: whoever needs one of its
+/// batches waits, or has this host go on alone.
+fn go_on(path: &Path, file: File, said: &Descriptor, image: InMemory) -> Result<Opened, KeptError> {
+    let head = head_of(&image);
+    let epoch = head.epoch;
     let reached = turn::reach(said.uuid(), &said.roster, &said.transport).into_iter();
     let promised =
         reached.map(|reached| reached.and_then(|(peer, _)| turn::promise(peer, epoch, &said.roster)));
-    let opened = finish((path, file), said, image, (head, promised.collect()), Claim::Start);
+    let is_enough =
+        if said.roster.mode == Mode::Availability { Enough::MayBeMissed } else { Enough::IsNeeded };
+    let opened = finish((path, file), said, image, (head, promised.collect()), (Claim::Start, is_enough));
     opened.map_err(|error| match error {
         KeptError::Write(why @ WriteError::Fenced(_)) => KeptError::TakenOver(why),
         error => error,
@@ -253,7 +275,7 @@ fn begin(path: &Path, file: File, said: &Descriptor, claim: Claim) -> Result<Ope
         fetch(region, said.image, &mut begun.keepers, &begun.newest)?;
         Ok::<_, KeptError>((head.epoch, head.base, head.begun))
     })?;
-    finish((path, file), said, image, (head, begun.keepers), claim)
+    finish((path, file), said, image, (head, begun.keepers), (claim, Enough::IsNeeded))
 }
 
 /// Brings the newest copy, from the first keeper that can give it.
@@ -276,13 +298,20 @@ fn fetch(
     Err(last.map_or(KeptError::NoData, KeptError::Keeper))
 }
 
+/// Whether a log is opened that too few keepers have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Enough {
+    IsNeeded,
+    MayBeMissed,
+}
+
 /// Enough keepers have what the image has, before anything else happens.
 fn finish(
     (path, file): (&Path, File),
     said: &Descriptor,
     image: InMemory,
     (head, reached): (Head, Vec<Result<Promised, PeerError>>),
-    claim: Claim,
+    (claim, enough): (Claim, Enough),
 ) -> Result<Opened, KeptError> {
     let mut writer = Writer::new(low_half(said.uuid()), head, said.roster.clone());
     for (keeper, reached) in reached.into_iter().enumerate() {
@@ -294,12 +323,30 @@ fn finish(
         writer.bring(&Image(&standing), usize::MAX);
         writer.give_up_silent(Instant::now());
         let late = || (begin.elapsed() > BROUGHT || !writer.may_become_enough()).then(|| writer.too_few());
-        if let Some(error) = writer.fenced().or_else(late) {
-            return Err(error.into());
+        match writer.fenced().or_else(late) {
+            Some(WriteError::TooFew { .. }) if enough == Enough::MayBeMissed => {
+                // It decides whether it goes on alone as soon as it knows its files.
+                goes_alone(image.desk(), alone::GOES);
+                return opened((path, file), said, image, (writer, Course::alone()), claim);
+            }
+            Some(error) => return Err(error.into()),
+            None => {}
         }
     }
+    opened((path, file), said, image, (writer, Course::Together), claim)
+}
+
+/// The pool, with its keepers.
+fn opened(
+    (path, file): (&Path, File),
+    said: &Descriptor,
+    image: InMemory,
+    (writer, course): (Writer, Course),
+    claim: Claim,
+) -> Result<Opened, KeptError> {
+    let failed = |error| KeptError::File { path: path.into(), error };
     let because = survives::text(writer.roster(), &writer.report());
-    let kept = Kept::start(said.uuid(), writer, said.transport.clone(), image.desk()).map_err(failed)?;
+    let kept = Kept::start(said, writer, course, image.desk()).map_err(failed)?;
     let pool =
         image.open((path, file), Arc::clone(&kept) as Arc<dyn Copies>, because, claim == Claim::TakeOver)?;
     Ok((pool, Some(kept)))

@@ -1,6 +1,6 @@
 //! A simulated host that writes: production's writer and its choice of a copy, an image, and programs that commit.
 
-use seawall_keeper::meta::{Member, Roster};
+use seawall_keeper::meta::{Member, Mode, Roster};
 use seawall_keeper::peer::PeerError;
 use seawall_keeper::plan::Head;
 use seawall_keeper::turn;
@@ -11,7 +11,10 @@ use std::time::Duration;
 use zerocopy::FromBytes as _;
 
 use crate::pipe::Pipe;
-use crate::scratch::{Commit, IMAGE, Image, LINES, LOG, Scratch, bytes, image, line_of};
+use crate::scratch::{
+    COMMITS, Commit, Files, IMAGE, Image, LINES, LOG, STATE, Scratch, bytes, image, line_of, newest, state,
+};
+use crate::volume::Volume;
 
 /// A keeper, as far as the writer has not got its connection.
 #[derive(Clone, Default)]
@@ -30,14 +33,29 @@ pub enum Phase {
     /// Has it, and brings enough keepers to it.
     Brings,
     Serves,
+    /// Makes durable what was acknowledged, with too few keepers.
+    Secures(Secured),
+    /// Goes on without them.
+    Alone,
+    /// Looks for enough of them, none of which may have a copy of a newer epoch than this.
+    Returns(Epoch),
     Over,
+}
+
+/// How far it is.
+pub enum Secured {
+    Nothing,
+    OnDisk,
+    Marked,
 }
 
 pub struct Host {
     pub epoch: Epoch,
     pub phase: Phase,
     pub image: Image,
-    /// The same as far as batches have it that count. A keeper gets no other: of what no batch has yet, the newer may be
+    /// What its cache has of the files.
+    pub files: Files,
+    /// The same as the image as far as batches have it that count. A keeper gets no other: of what no batch has yet, the newer may be
     /// there and the older not.
     counted: Image,
     /// What no batch that counts has yet, and what of that is in the one under way.
@@ -45,7 +63,12 @@ pub struct Host {
     under_way: Vec<Commit>,
     claimed: u64,
     /// Programs use the log.
-    is_open: bool,
+    pub is_open: bool,
+    /// The log is to say that nothing is live in it, and the batch under way does.
+    is_closing: bool,
+    closes: bool,
+    /// Its keepers do not have the log again yet.
+    pub is_returning: bool,
     roster: Roster,
     reached: Vec<Reached>,
     fetched: Vec<u8>,
@@ -60,12 +83,16 @@ impl Host {
             epoch,
             phase: Phase::Looks,
             image: Image::default(),
+            files: Files::default(),
             counted: Image::default(),
             waiting: Vec::new(),
             under_way: Vec::new(),
             claimed: 0,
             is_open: false,
-            roster: Roster { acks, members: vec![member; keepers] },
+            is_closing: false,
+            closes: false,
+            is_returning: false,
+            roster: Roster { acks, members: vec![member; keepers], mode: Mode::default() },
             reached: vec![Reached::default(); keepers],
             fetched: vec![0; IMAGE],
             writer: None,
@@ -77,24 +104,30 @@ impl Host {
         let reached = &self.reached[keeper];
         let is_lost = || self.writer.as_ref().is_some_and(|writer| writer.missing().contains(&keeper));
         // The copy is fetched from who has promised: whoever is lost and comes back may have lost it.
-        let is_due = !matches!(self.phase, Phase::Fetches(..) | Phase::Over);
+        let is_due = !matches!(self.phase, Phase::Fetches(..) | Phase::Alone | Phase::Over);
         is_due && (reached.pipe.is_none() || reached.is_met && is_lost())
     }
 
     /// Asks a keeper for its promise. What the former connection still carries is not called back.
     pub fn connect(&mut self, keeper: usize, pipe: Pipe) {
-        pipe.ask(&Frame::new(Kind::Promise, LOG, self.epoch));
+        let ask = Frame::new(Kind::Promise, LOG, self.epoch);
+        pipe.ask(&match self.phase {
+            Phase::Returns(found) => ask.numbered(found.counter, found.writer),
+            _ => ask,
+        });
         self.reached[keeper] = Reached { pipe: Some(pipe), state: None, is_met: false };
     }
 
     /// Its daemon is killed: another one goes on in the same turn, with the image and what no batch has yet. True if so.
     pub fn is_replaced(&mut self) -> bool {
-        let Some(writer) = self.writer.as_ref().filter(|_| !matches!(self.phase, Phase::Over)) else {
+        let may_be = matches!(self.phase, Phase::Brings | Phase::Serves);
+        let Some(writer) = self.writer.as_ref().filter(|_| may_be) else {
             return false;
         };
         self.writer = Some(Writer::new(LOG, writer.head(), self.roster.clone()));
         self.reached.fill(Reached::default());
         self.under_way.clear();
+        self.is_closing |= std::mem::take(&mut self.closes);
         self.phase = Phase::Brings;
         true
     }
@@ -185,7 +218,8 @@ impl Host {
     }
 
     fn hear_those_met(&mut self) -> Vec<Commit> {
-        let Some(writer) = self.writer.as_mut().filter(|_| !matches!(self.phase, Phase::Over)) else {
+        let is_over = matches!(self.phase, Phase::Over | Phase::Alone);
+        let Some(writer) = self.writer.as_mut().filter(|_| !is_over) else {
             return Vec::new();
         };
         let counts = writer.hear(Duration::ZERO);
@@ -195,11 +229,24 @@ impl Host {
             }
             return Vec::new();
         }
-        (self.phase, self.is_open) = (Phase::Serves, true);
+        if matches!(self.phase, Phase::Brings) {
+            self.phase = Phase::Serves;
+        }
         let commits = std::mem::take(&mut self.under_way);
         commits.iter().for_each(|commit| self.counted[line_of(*commit)] = *commit);
         self.waiting.retain(|commit| !commits.contains(commit));
+        if std::mem::take(&mut self.closes) {
+            // Its first batch: from now on programs use the log.
+            (self.counted[STATE], self.is_open) = (self.image[STATE], true);
+        }
         commits
+    }
+
+    /// It has recovered: the files are these, and nothing of the log is live any more. Programs use it once that counts.
+    pub fn closes(&mut self, files: Files) {
+        self.files = files;
+        let retired = newest(&files).max(newest(&self.image[..COMMITS]));
+        (self.image[STATE], self.is_closing) = (state(retired, self.epoch.counter), true);
     }
 
     /// Sends keepers some more of the image.
@@ -207,7 +254,11 @@ impl Host {
         // Nothing may be older than in a batch that was sent: the keeper may have that already.
         let mut sent = self.counted;
         self.under_way.iter().for_each(|commit| sent[line_of(*commit)] = *commit);
-        if let Some(writer) = self.writer.as_mut().filter(|_| !matches!(self.phase, Phase::Over)) {
+        if self.closes {
+            sent[STATE] = self.image[STATE];
+        }
+        let is_over = matches!(self.phase, Phase::Over | Phase::Alone);
+        if let Some(writer) = self.writer.as_mut().filter(|_| !is_over) {
             writer.bring(&Lines(bytes(&sent)), most);
         }
     }
@@ -215,22 +266,104 @@ impl Host {
     /// A program writes: the commit is in the image, and in the next batch.
     pub fn write(&mut self) {
         if self.is_open && !matches!(self.phase, Phase::Over) {
-            let order = self.image.iter().map(|commit| commit.order).max().unwrap_or(0) + 1;
+            let order = newest(&self.files).max(self.image[STATE].order) + 1;
             let commit = Commit { order, by: self.epoch.writer };
-            self.image[line_of(commit)] = commit;
+            self.files[line_of(commit)] = commit;
+            if !self.is_alone() {
+                self.image[line_of(commit)] = commit;
+            }
             self.waiting.push(commit);
         }
     }
 
+    /// True once its files are what the log made of them.
+    pub fn has_recovered(&self) -> bool {
+        self.is_open || self.is_closing || self.closes
+    }
+
+    /// True while its files are out of the log.
+    pub fn is_alone(&self) -> bool {
+        matches!(self.phase, Phase::Alone | Phase::Returns(_)) || self.is_returning
+    }
+
+    /// One step of going on without keepers, with the disk.
+    pub fn goes_alone(&mut self, volume: &mut Volume) {
+        self.phase = match &self.phase {
+            Phase::Serves if self.is_open && !self.is_returning => Phase::Secures(Secured::Nothing),
+            Phase::Secures(Secured::Nothing) => {
+                volume.files = self.files;
+                Phase::Secures(Secured::OnDisk)
+            }
+            Phase::Secures(Secured::OnDisk) => {
+                volume.mark = Some(self.epoch.counter);
+                Phase::Secures(Secured::Marked)
+            }
+            Phase::Secures(Secured::Marked) => {
+                if let Some(writer) = &mut self.writer {
+                    writer.stops();
+                }
+                self.under_way.clear();
+                Phase::Alone
+            }
+            _ => return,
+        };
+    }
+
+    /// A sync of somebody while the files are out of the log. What is durable by that.
+    pub fn syncs(&mut self, volume: &mut Volume) -> Vec<Commit> {
+        volume.files = self.files;
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// It begins a turn of its own with what it has: nothing is live in that. It found these promises.
+    pub fn returns(&mut self, found: &[(Epoch, Epoch)]) {
+        let is_another = |(promised, _): &&(Epoch, Epoch)| promised.writer != self.epoch.writer;
+        let newest_promise = found.iter().map(|(promised, _)| promised.counter).max().unwrap_or(0);
+        if found.iter().filter(is_another).any(|(promised, _)| *promised > self.epoch) {
+            self.phase = Phase::Over;
+            return;
+        }
+        let retired = newest(&self.files).max(self.image[STATE].order);
+        self.image[STATE] = state(retired, self.epoch.counter + 1);
+        self.counted = self.image;
+        let copies = found.iter().map(|(_, position)| *position).max().unwrap_or_default();
+        self.epoch = Epoch { counter: newest_promise.max(self.epoch.counter) + 1, writer: self.epoch.writer };
+        (self.phase, self.writer, self.is_returning) = (Phase::Returns(copies), None, true);
+        self.reached.fill(Reached::default());
+    }
+
+    /// Enough have promised the turn that it began: they get its log.
+    pub fn begins(&mut self) {
+        let promised = self.reached.iter().filter(|reached| reached.state.is_some()).count();
+        if matches!(self.phase, Phase::Returns(_)) && promised >= self.roster.quorum().begins() {
+            self.claimed += 1;
+            let head = Head::anew(self.epoch, self.claimed);
+            self.writer = Some(Writer::new(LOG, head, self.roster.clone()));
+            self.phase = Phase::Brings;
+            (0..self.reached.len()).for_each(|keeper| self.meet(keeper));
+        }
+    }
+
+    /// Enough have its log: its files return to that, each with a last sync of its own. What is durable by that.
+    pub fn is_back(&mut self, volume: &mut Volume) -> Vec<Commit> {
+        self.is_returning = false;
+        self.syncs(volume)
+    }
+
     /// A thread leads: all that is not in a batch that counts goes to everybody.
     pub fn lead(&mut self, scratch: &Scratch) {
-        let is_idle = matches!(self.phase, Phase::Serves) && self.under_way.is_empty();
-        let Some(writer) = self.writer.as_mut().filter(|_| is_idle && !self.waiting.is_empty()) else {
+        let is_idle = matches!(self.phase, Phase::Serves) && self.under_way.is_empty() && !self.closes;
+        let has_more = self.is_closing || !self.waiting.is_empty();
+        let Some(writer) = self.writer.as_mut().filter(|_| is_idle && has_more && !self.is_returning) else {
             return;
         };
         self.claimed += 1;
         let (number, previous) = (self.claimed, writer.head().last);
         let mut lines: Vec<usize> = self.waiting.iter().map(|commit| line_of(*commit)).collect();
+        if self.is_closing {
+            (self.is_closing, self.closes) = (false, true);
+            lines.push(STATE);
+        }
         lines.sort_unstable();
         lines.dedup();
         self.under_way = self.waiting.clone();

@@ -3,7 +3,7 @@
 use seawall_keeper::answer::{self, Answer, answer};
 use seawall_keeper::copy::{Copy, Turn};
 use seawall_media::LINE;
-use seawall_wire::keeper::{Frame, Kind, Refusal};
+use seawall_wire::keeper::{Epoch, Frame, Kind, Refusal};
 use zerocopy::IntoBytes as _;
 
 use crate::pipe::Pipe;
@@ -70,6 +70,11 @@ impl Keeper {
         let said = |kind| Frame::new(kind, frame.log, frame.epoch);
         if frame.kind() == Some(Kind::Promise) {
             self.copy.may_promise(frame.epoch)?;
+            // Who brings the log itself is refused where somebody has taken it over since it looked.
+            let found = Epoch { counter: frame.number, writer: frame.previous };
+            if frame.number != 0 && self.copy.position().epoch > found {
+                return Err(Refusal::Taken);
+            }
             conn.turn = Some(self.copy.promise(frame.epoch));
             conn.pipe.answer(&said(Kind::Promised), self.copy.state().as_bytes());
             return Ok(());

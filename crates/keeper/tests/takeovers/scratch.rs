@@ -4,7 +4,11 @@ use seawall_media::block::Draft;
 use seawall_media::{LINE, Region};
 
 pub const LOG: u64 = 0x5ea_1091;
-pub const LINES: usize = 6;
+/// Lines with commits, which are records of what belongs to the files.
+pub const COMMITS: usize = 6;
+/// The line that says up to which order they are not live any more, and since which turn the log is complete.
+pub const STATE: usize = COMMITS;
+pub const LINES: usize = COMMITS + 1;
 pub const IMAGE: usize = LINES * LINE;
 
 const BUFFER: usize = 4096;
@@ -20,8 +24,21 @@ pub struct Commit {
 
 pub type Image = [Commit; LINES];
 
+/// What files have, in the cache of a host or on a disk.
+pub type Files = [Commit; COMMITS];
+
+/// The line [`STATE`].
+pub fn state(retired: u64, complete_since: u64) -> Commit {
+    Commit { order: retired, by: complete_since }
+}
+
+/// The newest of them.
+pub fn newest(commits: &[Commit]) -> u64 {
+    commits.iter().map(|commit| commit.order).max().unwrap_or(0)
+}
+
 pub fn line_of(commit: Commit) -> usize {
-    commit.order as usize % LINES
+    commit.order as usize % COMMITS
 }
 
 /// Memory in which batches are made.

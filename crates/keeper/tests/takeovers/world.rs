@@ -11,7 +11,8 @@ use crate::Rng;
 use crate::host::{Host, Phase};
 use crate::keeper::{Conn, Keeper};
 use crate::pipe::Pipe;
-use crate::scratch::{Commit, LINES, Scratch, line_of};
+use crate::scratch::{COMMITS, Commit, Scratch, line_of};
+use crate::volume::Volume;
 
 thread_local! {
     static SCRATCH: Scratch = Scratch::new();
@@ -26,11 +27,14 @@ pub struct World {
     conns: Vec<Conn>,
     /// What copies at a position have.
     images: BTreeMap<Position, Vec<u8>>,
+    volume: Volume,
     /// What was acknowledged, and by whose writer.
     acknowledged: Vec<(Epoch, Commit)>,
     pub takeovers: u64,
     pub refused: u64,
     pub replaced: u64,
+    pub alone: u64,
+    pub returned: u64,
 }
 
 impl World {
@@ -50,10 +54,13 @@ impl World {
             hosts: Vec::new(),
             conns: Vec::new(),
             images: BTreeMap::new(),
+            volume: Volume::default(),
             acknowledged: Vec::new(),
             takeovers: 0,
             refused: 0,
             replaced: 0,
+            alone: 0,
+            returned: 0,
         };
         world.take_over();
         world
@@ -71,13 +78,15 @@ impl World {
                 0 => self.keepers[keeper].restart(),
                 1..=3 => self.take_over(),
                 4..=7 => self.replace(host),
+                8..=11 => self.go_alone(host),
                 _ => self.cut(),
             },
             1..=3 => self.connect(host, keeper),
             4..=45 => self.serve(),
             46..=74 => self.hear(host, keeper),
             75 | 76 => self.choose(host),
-            77..=84 => {
+            77 | 78 => self.alone(host),
+            79..=84 => {
                 let most = if self.rng.below(4) == 0 { usize::MAX } else { 1 };
                 self.hosts[host].bring(most);
             }
@@ -91,7 +100,9 @@ impl World {
         // It finds some of them, and nobody tells what they promise meanwhile: two may draw the same number.
         let found = self.rng.below(self.keepers.len());
         let states = self.keepers[found..].iter().map(|keeper| keeper.copy.state());
-        let epoch = turn::next_epoch(states, 1 + self.hosts.len() as u64);
+        // Of two that draw the same counter anyone may come first.
+        let writer = (self.rng.below(100) * 1000 + self.hosts.len() + 1) as u64;
+        let epoch = turn::next_epoch(states, writer);
         self.hosts.push(Host::new(epoch, self.quorum.keepers, self.quorum.acks));
         self.connect_to_all(self.hosts.len() - 1);
     }
@@ -102,6 +113,45 @@ impl World {
             self.replaced += 1;
             self.connect_to_all(host);
         }
+    }
+
+    /// It goes on without keepers.
+    fn go_alone(&mut self, host: usize) {
+        if self.volume.host == host && matches!(self.hosts[host].phase, Phase::Serves) {
+            self.hosts[host].goes_alone(&mut self.volume);
+        }
+    }
+
+    /// Whatever a host does that is alone, or about to be.
+    fn alone(&mut self, host: usize) {
+        let has_disk = self.volume.host == host;
+        match self.hosts[host].phase {
+            // Without its disk nothing is made durable there, and nothing is acknowledged.
+            Phase::Secures(_) if has_disk => {
+                self.hosts[host].goes_alone(&mut self.volume);
+                self.alone += u64::from(matches!(self.hosts[host].phase, Phase::Alone));
+            }
+            _ if self.hosts[host].is_alone() && has_disk && self.rng.below(3) > 0 => {
+                let epoch = self.hosts[host].epoch;
+                let durable = self.hosts[host].syncs(&mut self.volume);
+                self.acknowledged.extend(durable.into_iter().map(|commit| (epoch, commit)));
+            }
+            Phase::Alone => self.come_back(host),
+            // Too few promised, or a keeper refused: it looks again.
+            Phase::Returns(_) if self.rng.below(20) == 0 => self.come_back(host),
+            Phase::Returns(_) => self.hosts[host].begins(),
+            _ => {}
+        }
+    }
+
+    fn come_back(&mut self, host: usize) {
+        let needed = self.quorum.begins();
+        let first = self.rng.below(self.keepers.len() - needed + 1);
+        let copies = self.keepers[first..].iter().map(|keeper| &keeper.copy);
+        let found: Vec<(Epoch, Epoch)> =
+            copies.map(|copy| (copy.promised(), copy.position().epoch)).collect();
+        self.hosts[host].returns(&found);
+        self.connect_to_all(host);
     }
 
     fn connect_to_all(&mut self, host: usize) {
@@ -151,8 +201,7 @@ impl World {
         let more = if self.rng.below(2) == 0 { usize::MAX / 2 } else { 1 + self.rng.below(2 * LINE) };
         let acknowledged = self.hosts[host].hear(keeper, more);
         if !served && matches!(self.hosts[host].phase, Phase::Serves) {
-            self.takeovers += 1;
-            self.check(host);
+            self.serves(host);
         }
         // The last keeper's word may come late: then those who took over since have the commit.
         let epoch = self.hosts[host].epoch;
@@ -164,16 +213,50 @@ impl World {
         }
     }
 
-    /// The image holds everything that was acknowledged by this writer and those before it, and what was written before
+    /// Enough keepers have its log.
+    fn serves(&mut self, host: usize) {
+        if self.hosts[host].is_returning {
+            if self.volume.host != host {
+                self.hosts[host].phase = Phase::Over;
+                return;
+            }
+            let epoch = self.hosts[host].epoch;
+            let durable = self.hosts[host].is_back(&mut self.volume);
+            self.acknowledged.extend(durable.into_iter().map(|commit| (epoch, commit)));
+            self.returned += 1;
+        } else if !self.hosts[host].is_open {
+            self.takeovers += 1;
+            self.recover(host);
+        }
+        self.check(host);
+    }
+
+    /// The disk is with whoever took the log over last.
+    fn recover(&mut self, host: usize) {
+        let epoch = self.hosts[host].epoch;
+        let is_late = |other: &Host| other.epoch > epoch && (other.is_open || other.has_recovered());
+        if self.hosts.iter().any(is_late) {
+            self.hosts[host].phase = Phase::Over;
+            return;
+        }
+        self.volume.recover(host, &self.hosts[host].image);
+        self.hosts[host].closes(self.volume.files);
+    }
+
+    /// The files hold everything that was acknowledged by this writer and those before it, and what was written before
     /// that.
     fn check(&self, host: usize) {
-        let (image, seed, us) = (&self.hosts[host].image, self.seed, self.hosts[host].epoch);
+        if !self.hosts[host].has_recovered() {
+            return;
+        }
+        let (image, seed, us) = (&self.hosts[host].files, self.seed, self.hosts[host].epoch);
         let newest = image.iter().map(|commit| commit.order).max().unwrap_or(0);
         for (line, commit) in image.iter().enumerate() {
-            let due = (0..LINES as u64)
+            let due = (0..COMMITS as u64)
                 .map(|back| newest.saturating_sub(back))
-                .find(|order| *order as usize % LINES == line);
-            assert!(commit.order >= due.unwrap_or(0), "seed {seed}: line {line} of {image:?} is old");
+                .find(|order| *order as usize % COMMITS == line);
+            let is_due = self.volume.is_mixed || commit.order >= due.unwrap_or(0);
+            assert!(is_due, "seed {seed}: line {line} of {image:?} is old");
         }
         for (_, acknowledged) in self.acknowledged.iter().filter(|(epoch, _)| *epoch <= us) {
             let found = image[line_of(*acknowledged)];

@@ -4,9 +4,12 @@
 //! stretch at a time, while the log goes on. Meanwhile this process alone sends batches. Else any process of this host does,
 //! by the same connections: what it needs to know, and what it hears, is on the [desk](Desk::link).
 //!
+//! Where that was chosen, a host that reaches too few of them goes on without ([`Course`]).
+//!
 //! Invariant: who counts, what is lent, and whether it is, changes only under the lead, pinned, and goes to the desk before
 //! that ends.
 
+mod course;
 mod short;
 mod status;
 
@@ -17,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use seawall_core::Errno;
 use seawall_core::journal::{Copies, Lent, Sending, Standing};
+use seawall_keeper::descriptor::Descriptor;
 use seawall_keeper::holder::Holder;
 use seawall_keeper::keeper::uuid_text;
 use seawall_keeper::meta::{Member, Roster};
@@ -25,9 +29,10 @@ use seawall_keeper::transport::Transport;
 use seawall_keeper::turn::{Promised, connect, promise};
 use seawall_keeper::writer::{Role, Source, WriteError, Writer};
 use seawall_media::locks::{lock, wait_for};
-use seawall_wire::desk::{Desk, link_flags};
+use seawall_wire::desk::{Desk, alone, link_flags};
 use seawall_wire::keeper::Epoch;
 
+pub(crate) use course::{Course, Due};
 pub use status::{KeeperStatus, KeptStatus};
 
 use super::survives;
@@ -62,6 +67,9 @@ struct State {
     /// What the daemon's log says of that already.
     told: Option<String>,
     short: Short,
+    course: Course,
+    /// Somebody waits for a batch that counts.
+    is_waited_for: bool,
     /// Changes with every connection: [`Desk::given`].
     given: u32,
 }
@@ -76,7 +84,15 @@ impl Copies for Kept {
         }
         state.catch_up(&batch.standing);
         state.writer.send(batch.number, batch.standing.last, bytes);
-        let (mut state, done) = self.wait(state, batch);
+        let (mut state, done) = match state.course.is_alone() {
+            true => {
+                // Whatever was sent counts, whoever has it.
+                state.writer.counts_alone();
+                (state, Ok(()))
+            }
+            false => self.wait(state, batch),
+        };
+        state.is_waited_for = false;
         state.is_short();
         state.count(batch.standing.desk());
         state.publish(batch.standing.desk());
@@ -144,7 +160,7 @@ impl State {
     }
 
     fn may_be_shared(&self) -> bool {
-        self.over.is_none() && self.writer.may_be_shared()
+        self.over.is_none() && !self.course.is_alone() && self.writer.may_be_shared()
     }
 
     /// Says on the desk who counts, and whether any process may send.
@@ -211,20 +227,24 @@ impl Source for Image<'_> {
 }
 
 impl Kept {
-    /// The keepers of the log with this UUID, whose desk this is. A thread connects to those that are lost, as long as this
+    /// The keepers of this log, whose desk this is. A thread connects to those that are lost, as long as this
     /// is used.
-    pub fn start(
-        log: [u8; 16],
-        writer: Writer,
-        transport: Transport,
-        desk: Desk<'_>,
-    ) -> io::Result<Arc<Self>> {
-        let given = desk.given().load(SeqCst);
-        let (over, taken_by, short) = (None, None, Short::default());
-        let mut state = State { writer, arrivals: Vec::new(), over, taken_by, told: None, short, given };
+    pub fn start(said: &Descriptor, writer: Writer, course: Course, desk: Desk<'_>) -> io::Result<Arc<Self>> {
+        let mut state = State {
+            writer,
+            arrivals: Vec::new(),
+            over: None,
+            taken_by: None,
+            told: None,
+            short: Short::default(),
+            course,
+            is_waited_for: false,
+            given: desk.given().load(SeqCst),
+        };
         (0..state.writer.roster().members.len()).for_each(|keeper| state.is_made(desk, keeper));
         state.publish(desk);
         let state = Mutex::new(state);
+        let (log, transport) = (said.uuid(), said.transport.clone());
         let kept = Arc::new(Self { log, transport, state, arrived: Condvar::new() });
         let weak = Arc::downgrade(&kept);
         std::thread::Builder::new().name("keepers".into()).spawn(move || Self::reach_missing(&weak))?;
@@ -239,13 +259,19 @@ impl Kept {
     ) -> (MutexGuard<'a, State>, Result<(), Errno>) {
         let begin = Instant::now();
         loop {
+            state.is_waited_for = true;
             let limit = if state.writer.counting() == 0 { Duration::ZERO } else { LOOK };
             if state.writer.hear(limit) {
                 return (state, Ok(()));
             }
+            if state.course.is_alone() {
+                return (state, Err(course::ANEW));
+            }
             state.settle(batch.standing.desk());
             state.writer.give_up_silent(Instant::now());
-            let too_long = || (begin.elapsed() > PROTECTED).then(|| state.writer.too_few());
+            let is_deciding = batch.standing.desk().alone().load(SeqCst) == alone::GOES;
+            let is_late = begin.elapsed() > PROTECTED && !is_deciding;
+            let too_long = || is_late.then(|| state.writer.too_few());
             if let Some(error) = state.writer.fenced().or_else(too_long) {
                 state.end(&error);
                 return (state, Err(Errno::IO));
@@ -265,6 +291,7 @@ impl Kept {
         state.catch_up(standing);
         state.writer.hear(Duration::ZERO);
         state.writer.give_up_silent(Instant::now());
+        state.comes_back(self.log, standing);
         let is_joining = state.writer.is_joining();
         if is_joining {
             state.writer.bring(&Image(standing), most);
@@ -336,6 +363,8 @@ impl Kept {
             transport: self.transport.name().into(),
             survives,
             over: state.over(),
+            mode: writer.roster().mode,
+            alone_s: state.course.alone_for().map(|alone| alone.as_secs_f64()),
             taken_by: state.taken_by.as_ref().and_then(|(holder, _)| holder.clone()),
             short_s: state.short.total().as_secs_f64(),
             short_times: state.short.times,
@@ -349,14 +378,19 @@ impl Kept {
         while let Some(kept) = kept.upgrade() {
             let (missing, roster, head) = {
                 let state = lock(&kept.state);
-                (state.writer.missing(), state.writer.roster().clone(), state.writer.head())
+                // Of a turn that is over for this host nobody is to have a copy.
+                let missing = if state.course.is_in_turn() { state.writer.missing() } else { Vec::new() };
+                (missing, state.writer.roster().clone(), state.writer.head())
             };
             for keeper in missing {
                 let reached = connect(kept.log, &roster.members[keeper], &kept.transport);
                 let reached = reached.and_then(|(peer, _)| promise(peer, head.epoch, &roster));
                 kept.has_come(keeper, reached);
             }
-            kept.look_for_another(&roster, head.epoch, round);
+            // A turn that begins anew looks itself, and finds what it was promised before.
+            if lock(&kept.state).course.is_in_turn() {
+                kept.look_for_another(&roster, head.epoch, round);
+            }
             round += 1;
             drop(kept);
             std::thread::sleep(AGAIN);

@@ -20,8 +20,13 @@ impl Short {
         }
     }
 
+    /// For how long they have been too few now.
+    pub fn now(&self) -> Duration {
+        self.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
     pub fn total(&self) -> Duration {
-        self.before + self.since.map_or(Duration::ZERO, |since| since.elapsed())
+        self.before + self.now()
     }
 }
 

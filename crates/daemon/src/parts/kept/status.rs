@@ -1,7 +1,7 @@
 //! What is known of the keepers of a log, for `status`.
 
 use seawall_keeper::holder::Holder;
-use seawall_keeper::meta::Member;
+use seawall_keeper::meta::{Member, Mode};
 use seawall_keeper::writer::LinkReport;
 use seawall_stats::Tally;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,12 @@ pub struct KeptStatus {
     pub transport: String,
     /// What that survives, in words.
     pub survives: String,
+    /// What is done without enough keepers.
+    #[serde(default)]
+    pub mode: Mode,
+    /// For how many seconds this host has gone on without enough keepers, if it does.
+    #[serde(default)]
+    pub alone_s: Option<f64>,
     /// Why nothing is written any more.
     pub over: Option<String>,
     /// For how long fewer keepers than that counted, since this daemon began: seconds.

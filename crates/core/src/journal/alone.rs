@@ -1,0 +1,90 @@
+//! Alone: too few of those who keep the log are reached, and this host goes on with its own disk.
+//!
+//! ```text
+//!           the daemon: everything that was acknowledged is made durable on the disk, and a mark beside it says so
+//!   NO ────────▶ GOES ─────────────────────────────────────────────▶ IS ────────▶ NO
+//!                nobody is acknowledged anything                      syncs are the disk's, until enough have the log again
+//! ```
+//!
+//! Whoever looks here before its sync counts either finds NO, and then what it wrote was in its file before the daemon began
+//! to make files durable; or it waits, and its file leaves the log as it leaves a full one. So nothing is acknowledged that
+//! only copies have which nobody looks at any more.
+
+use core::sync::atomic::{Ordering::SeqCst, fence};
+
+use rustix::thread::futex;
+use seawall_wire::desk::{Desk, alone};
+
+const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+/// Naps after which nobody seems to decide: half a minute.
+const NAPS: u32 = 3000;
+
+/// True while syncs are the disk's.
+pub(super) fn is_alone(desk: Desk<'_>) -> bool {
+    desk.alone().load(SeqCst) == alone::IS
+}
+
+/// What counts, of whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counts {
+    /// What the keepers have.
+    Keepers,
+    /// What the disk has: files leave the log.
+    Disk,
+    /// Nothing any more.
+    Nothing,
+    /// It takes too long to find out.
+    Unknown,
+}
+
+/// Returns when it is known what counts.
+pub(super) fn wait(desk: Desk<'_>) -> Counts {
+    // What this thread stored into a mapping comes before the look.
+    fence(SeqCst);
+    for _ in 0..NAPS {
+        match desk.alone().load(SeqCst) {
+            alone::NO => return Counts::Keepers,
+            alone::IS => return Counts::Disk,
+            _ if desk.failed().load(SeqCst) != 0 => return Counts::Nothing,
+            // Woken, timed out or interrupted: it looks again.
+            now => drop(futex::wait(desk.alone(), futex::Flags::empty(), now, Some(&NAP))),
+        }
+    }
+    Counts::Unknown
+}
+
+/// This host does so now, and whoever waits for that goes on.
+#[cfg(feature = "std")]
+pub fn goes_alone(desk: Desk<'_>, how: u32) {
+    desk.alone().store(how, SeqCst);
+    let _ = futex::wake(desk.alone(), futex::Flags::empty(), u32::MAX >> 1);
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::super::desk_memory::desk_memory;
+    use super::*;
+
+    #[test]
+    fn whoever_comes_while_files_are_made_durable_waits_until_it_is_decided() {
+        let region = desk_memory();
+        let desk = Desk::new(&region, 0);
+        assert_eq!(wait(desk), Counts::Keepers);
+        for (decided, expected) in [(alone::IS, Counts::Disk), (alone::NO, Counts::Keepers)] {
+            goes_alone(desk, alone::GOES);
+            std::thread::scope(|scope| {
+                let waits = scope.spawn(|| (wait(desk), Instant::now()));
+                std::thread::sleep(Duration::from_millis(30));
+                let before = Instant::now();
+                goes_alone(desk, decided);
+                let (waited, at) = waits.join().expect("it ends");
+                assert!(waited == expected && at >= before, "{waited:?}");
+            });
+        }
+        goes_alone(desk, alone::GOES);
+        desk.failed().store(5, SeqCst);
+        assert_eq!(wait(desk), Counts::Nothing, "nobody decides any more");
+    }
+}
