@@ -27,7 +27,9 @@ pub fn answer(copy: &mut Copy, turn: Turn, frame: &Frame, body: &[u8]) -> Result
         Some(Kind::Batch) => drop(copy.batch(turn, frame.number, frame.previous, body)?),
         Some(Kind::Adopt) => copy.adopt(turn, position(body)?, frame.number)?,
         Some(Kind::Begin) => copy.begin(turn)?,
-        Some(Kind::Piece) => return copy.piece(turn, frame.number, body).map(|()| Answer::None),
+        Some(Kind::Piece) => {
+            return copy.piece(turn, frame.number, frame.previous, body).map(|()| Answer::None);
+        }
         Some(Kind::Complete) => copy.complete(turn, frame.number)?,
         Some(Kind::Ask) => {}
         Some(Kind::Fetch) => return copy.may_fetch(turn).map(|()| Answer::Image),

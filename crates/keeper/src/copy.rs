@@ -53,7 +53,15 @@ pub struct Copy {
     is_kept: bool,
     /// `None`: a witness's.
     image: Option<Vec<u8>>,
-    second: Option<Vec<u8>>,
+    second: Option<Second>,
+}
+
+/// A second image in the making.
+#[derive(Clone, Debug)]
+struct Second {
+    image: Vec<u8>,
+    /// The newest batch that something in it is of.
+    newest: u64,
 }
 
 /// Where a batch went.
@@ -174,7 +182,12 @@ impl Copy {
             return Err(Refusal::Malformed);
         }
         if let Some(second) = &mut self.second {
-            apply(second, self.log, number, bytes)?;
+            // Whoever sent it was replaced, and went on later: what is there is newer.
+            if number <= second.newest {
+                return Ok(Taken::Late);
+            }
+            apply(&mut second.image, self.log, number, bytes)?;
+            second.newest = number;
             return Ok(Taken::Second);
         }
         let at = self.position;
@@ -202,20 +215,22 @@ impl Copy {
         if self.is_witness() {
             return Err(Refusal::Witness);
         }
-        self.second = Some(zeros(self.image_bytes));
+        self.second = Some(Second { image: zeros(self.image_bytes), newest: 0 });
         Ok(())
     }
 
-    /// Bytes of the second image.
+    /// Bytes of the second image, as they are after batch `last`, which was sent to it if it began before: an older one that
+    /// comes later is not taken.
     ///
     /// # Errors
     /// [`Refusal::Fenced`]; [`Refusal::Malformed`] for what lies outside, or belongs to no second image.
-    pub fn piece(&mut self, turn: Turn, at: u64, bytes: &[u8]) -> Result<(), Refusal> {
+    pub fn piece(&mut self, turn: Turn, at: u64, last: u64, bytes: &[u8]) -> Result<(), Refusal> {
         self.check(turn)?;
         let second = self.second.as_mut().ok_or(Refusal::Malformed)?;
         let at = usize::try_from(at).map_err(|_| Refusal::Malformed)?;
         let end = at.checked_add(bytes.len()).ok_or(Refusal::Malformed)?;
-        second.get_mut(at..end).ok_or(Refusal::Malformed)?.copy_from_slice(bytes);
+        second.image.get_mut(at..end).ok_or(Refusal::Malformed)?.copy_from_slice(bytes);
+        second.newest = second.newest.max(last);
         Ok(())
     }
 
@@ -225,11 +240,13 @@ impl Copy {
     /// [`Refusal::Fenced`]; [`Refusal::Malformed`] if there is none, or the copy would go back.
     pub fn complete(&mut self, turn: Turn, number: u64) -> Result<(), Refusal> {
         self.check(turn)?;
-        let next = Position { epoch: turn.epoch, number };
+        let second = self.second.as_ref().ok_or(Refusal::Malformed)?;
+        // It may have one that is newer, and does not count yet.
+        let next = Position { epoch: turn.epoch, number: number.max(second.newest) };
         if next < self.position {
             return Err(Refusal::Malformed);
         }
-        self.image = Some(self.second.take().ok_or(Refusal::Malformed)?);
+        self.image = self.second.take().map(|second| second.image);
         (self.position, self.is_kept) = (next, true);
         Ok(())
     }

@@ -12,7 +12,7 @@ use crate::answer::{Answer, answer};
 use crate::copy::{Copy, Turn};
 use crate::holder::Holder;
 use crate::meta::{Meta, Terms};
-use crate::spool::Spool;
+use crate::spool::{Frames, Spool};
 
 /// When a keeper's own disk has what it confirms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,9 @@ pub(crate) struct Identity {
     pub host: [u8; 64],
 }
 
+/// Bytes of frames that go to the file at once.
+const MANY: usize = 1 << 20;
+
 /// One log.
 pub struct Log {
     directory: PathBuf,
@@ -71,7 +74,7 @@ pub struct Log {
     harden: Harden,
     spool: Option<Spool>,
     /// Frames that the copy took and the file has not, in the order in which it took them.
-    unspooled: Vec<(Frame, Vec<u8>)>,
+    unspooled: Frames,
     /// Its disk failed: what it said.
     trouble: Option<String>,
     /// The turn of a writer that is connected, and when something of it came last.
@@ -91,7 +94,7 @@ impl Log {
         let keeps = harden != Harden::Memory && !witness;
         let spool = keeps.then(|| Spool::create(&copy_of(directory), meta.image)).transpose()?;
         meta.write(&meta_of(directory))?;
-        let (directory, unspooled) = (directory.into(), Vec::new());
+        let (directory, unspooled) = (directory.into(), Frames::default());
         Ok(Self { directory, meta, copy, harden, spool, unspooled, trouble: None, heard: None, hardened: 0 })
     }
 
@@ -130,7 +133,7 @@ impl Log {
             Some(spool) if is_kept => Some(spool),
             _ => Some(Spool::create(&path, meta.image)?),
         };
-        let (directory, unspooled) = (directory.into(), Vec::new());
+        let (directory, unspooled) = (directory.into(), Frames::default());
         Ok(Self { directory, meta, copy, harden, spool, unspooled, trouble, heard: None, hardened })
     }
 
@@ -228,7 +231,7 @@ impl Log {
         })?;
         self.heard = Some((turn, Instant::now()));
         if self.spool.is_some() && frame.kind().is_some_and(Kind::changes) {
-            self.unspooled.push((*frame, body.to_vec()));
+            self.unspooled.push(frame, body);
         }
         if self.harden == Harden::Affirm {
             self.spool_all()?;
@@ -243,10 +246,13 @@ impl Log {
     }
 
     /// To be called when the answer was sent: what can wait until then. Whoever forgets it, or is slower than the next one to
-    /// answer, changes nothing of what the file has in the end.
+    /// answer, changes nothing of what the file has in the end. One call of the kernel for many frames: they go to the file
+    /// when they have become so many, or [soon](Self::behind).
     pub fn answered(&mut self) {
-        // What the disk says is in `trouble`.
-        let _ = self.spool_all();
+        if self.unspooled.len() >= MANY {
+            // What the disk says is in `trouble`.
+            let _ = self.spool_all();
+        }
     }
 
     /// Looks whether whoever has this turn may have the log forgotten.
@@ -274,9 +280,10 @@ impl Log {
     }
 
     /// The file, to be made durable while the log goes on; and up to which batch it will be then.
-    pub fn behind(&self) -> Option<(File, Position)> {
-        let has_all = self.trouble.is_none() && self.unspooled.is_empty();
-        let spool = self.spool.as_ref().filter(|_| has_all)?;
+    pub fn behind(&mut self) -> Option<(File, Position)> {
+        // What the disk says is in `trouble`.
+        let _ = self.spool_all();
+        let spool = self.spool.as_ref().filter(|_| self.trouble.is_none())?;
         let at = self.copy.position();
         (at.number != self.hardened).then(|| Some((spool.again().ok()?, at))).flatten()
     }
@@ -292,7 +299,9 @@ impl Log {
 
     /// A step towards a shorter file. True while there is more to do.
     pub fn shorten(&mut self) -> bool {
-        let is_due = self.trouble.is_none() && self.unspooled.is_empty() && !self.copy.is_joining();
+        // What the disk says is in `trouble`.
+        let _ = self.spool_all();
+        let is_due = self.trouble.is_none() && !self.copy.is_joining();
         let Some(spool) = self.spool.as_mut().filter(|_| is_due) else { return false };
         match spool.shorten(&self.copy) {
             Ok(more) => more,
@@ -319,14 +328,16 @@ impl Log {
     }
 
     fn spool_all(&mut self) -> Result<(), Refused> {
-        for (frame, body) in std::mem::take(&mut self.unspooled) {
-            if let Some(trouble) = &self.trouble {
-                return Err(Refused::new(Refusal::Disk, trouble.clone()));
-            }
-            let Some(spool) = &mut self.spool else { return Ok(()) };
-            spool.append(&frame, &body).map_err(|e| self.failed(&e))?;
+        if self.unspooled.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        if let Some(trouble) = &self.trouble {
+            return Err(Refused::new(Refusal::Disk, trouble.clone()));
+        }
+        let Some(spool) = &mut self.spool else { return Ok(()) };
+        let appended = spool.append(&self.unspooled);
+        self.unspooled.clear();
+        appended.map_err(|e| self.failed(&e))
     }
 
     fn harden(&mut self) -> Result<(), Refused> {
@@ -385,7 +396,11 @@ mod tests {
             log.answer(turn, &Frame::new(kind, LOW, epoch).numbered(number, 0), body).expect("taken")
         };
         answer(&mut log, Kind::Adopt, 3, Position::default().as_bytes());
-        assert!(log.behind().is_none() && !log.shorten(), "the file lacks it");
+        let bytes = || std::fs::metadata(copy_of(&path)).expect("the file").len();
+        log.answered();
+        assert_eq!(bytes(), 0, "it waits for more");
+        assert_eq!(log.behind().map(|(_, at)| at.number), Some(3));
+        assert!(bytes() > 0, "it is made durable with all that was confirmed");
         answer(&mut log, Kind::Begin, 0, &[]);
         log.answered();
         assert_eq!(log.behind().map(|(_, at)| at.number), Some(3));

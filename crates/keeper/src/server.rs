@@ -1,6 +1,6 @@
 //! Serves a keeper's logs to whoever connects: a thread for each connection.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -35,6 +35,8 @@ const STRANGERS_BODY: u32 = 1 << 10;
 const NAME_MAX: usize = 300;
 /// Bytes of a piece of an image.
 const PIECE: usize = 256 << 10;
+/// Bytes that are read of a connection in one call, if they are there.
+const READ_AT_ONCE: usize = 32 << 10;
 /// Time between two looks for what is not durable.
 const TIDY: Duration = Duration::from_millis(50);
 
@@ -205,9 +207,11 @@ impl Connection<'_> {
     /// Answers until the other end hangs up. What it was refused, if that is the end.
     fn serve(&mut self) -> io::Result<Option<Refused>> {
         let mut body = Vec::new();
+        // A batch is mostly there when its frame is: one call takes both.
+        let mut stream = BufReader::with_capacity(READ_AT_ONCE, self.stream);
         loop {
             let mut line = [0; LINE];
-            (&mut &*self.stream).read_exact(&mut line)?;
+            stream.read_exact(&mut line)?;
             let answered = match Frame::parse(&line) {
                 None => Err(Refused::new(Refusal::Malformed, "that is no frame of this version")),
                 Some(frame) if !frame.makes_sense() => {
@@ -218,7 +222,7 @@ impl Connection<'_> {
                 }
                 Some(frame) => {
                     body.resize(frame.len as usize, 0);
-                    (&mut &*self.stream).read_exact(&mut body)?;
+                    stream.read_exact(&mut body)?;
                     self.answer(&frame, &body)?
                 }
             };

@@ -25,6 +25,39 @@ const PIECE: usize = 256 << 10;
 /// It is written anew from so many bytes on, and twice the image.
 const LEAST: u64 = 64 << 20;
 
+/// Frames that a copy took, as its file is to have them.
+#[derive(Default)]
+pub struct Frames {
+    bytes: Vec<u8>,
+    /// Some of them are no batches.
+    has_others: bool,
+}
+
+impl Frames {
+    /// One more, and what was behind it.
+    pub fn push(&mut self, frame: &Frame, body: &[u8]) {
+        self.bytes.extend_from_slice(&frame.followed_by(body.len()).seal());
+        self.bytes.extend_from_slice(body);
+        self.has_others |= frame.kind() != Some(Kind::Batch);
+    }
+
+    /// Bytes of all of them.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// True without any.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// There are none any more.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.has_others = false;
+    }
+}
+
 /// The file of one copy.
 pub struct Spool {
     path: PathBuf,
@@ -76,18 +109,20 @@ impl Spool {
         Ok((spool, Found { copy, trouble }))
     }
 
-    /// A frame that the copy took, and what was behind it. Not durable yet.
+    /// Frames that the copy took, with what was behind each. Not durable yet.
     ///
     /// # Errors
     /// The disk's. Then the file says nothing any more.
-    pub fn append(&mut self, frame: &Frame, body: &[u8]) -> io::Result<()> {
-        self.bytes += put(&self.file, self.bytes, frame, body)?;
+    pub fn append(&mut self, frames: &Frames) -> io::Result<()> {
+        self.file.write_all_at(&frames.bytes, self.bytes)?;
+        self.bytes += frames.bytes.len() as u64;
+        if frames.has_others {
+            // Another image: what was copied of the former one is worth nothing.
+            self.anew = None;
+        }
         if let Some(anew) = &mut self.anew {
-            match frame.kind() {
-                Some(Kind::Batch) => anew.bytes += put(&anew.file, anew.bytes, frame, body)?,
-                // Another image: what was copied of the former one is worth nothing.
-                _ => self.anew = None,
-            }
+            anew.file.write_all_at(&frames.bytes, anew.bytes)?;
+            anew.bytes += frames.bytes.len() as u64;
         }
         Ok(())
     }

@@ -45,6 +45,11 @@ pub trait Wire {
         None
     }
 
+    /// True if it takes a good deal more without anybody waiting.
+    fn takes_more(&self) -> bool {
+        true
+    }
+
     /// It is of no use any more, whoever else has it.
     fn hang_up(&self) {}
 }
@@ -113,6 +118,12 @@ impl Wire for Stream {
             // What was encrypted before is this process's to know.
             Self::Tls(_) => None,
         }
+    }
+
+    fn takes_more(&self) -> bool {
+        // The kernel says so when a third of the buffer is free.
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(self.socket(), PollFlags::OUT)], Some(&now)) != Ok(0)
     }
 
     fn hang_up(&self) {

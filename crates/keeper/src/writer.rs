@@ -102,6 +102,8 @@ struct Link<W> {
     hardened: u64,
     /// How far the image is sent.
     sent_to: u64,
+    /// The batch with which its copy is whole, once it was told that it has everything.
+    whole_at: u64,
     /// The newest batch sent, and when.
     asked: (u64, Instant),
     /// Batches that it has not confirmed: their numbers, when each was sent, and its bytes.
@@ -177,6 +179,7 @@ impl<W: Wire> Writer<W> {
             confirmed: 0,
             hardened: 0,
             sent_to: 0,
+            whole_at: 0,
             asked: (0, Instant::now()),
             open: VecDeque::new(),
             open_bytes: 0,
@@ -269,6 +272,7 @@ impl<W: Wire> Writer<W> {
             Plan::Counts => (link.confirmed, link.lacks) = (state.position.number, 0),
             Plan::Adopt => {
                 let frame = Frame::new(Kind::Adopt, log, head.epoch).numbered(head.last, 0);
+                link.whole_at = head.last;
                 link.send(&frame, head.base.as_bytes());
             }
             Plan::Copy => link.send(&Frame::new(Kind::Begin, log, head.epoch), &[]),
@@ -284,14 +288,14 @@ impl<W: Wire> Writer<W> {
         let mut bytes = std::mem::take(&mut self.buffer);
         for link in self.links.iter_mut().filter(|link| link.role == Role::Joins) {
             let mut left = most;
-            while link.role == Role::Joins && left > 0 {
+            while link.role == Role::Joins && left > 0 && link.takes_more() {
                 let Some(at) = source.stretch(link.sent_to, &mut bytes) else {
                     // It has what counts, and what was sent since.
-                    (link.role, link.asked) = (Role::Waits, (sent, Instant::now()));
+                    (link.role, link.asked, link.whole_at) = (Role::Waits, (sent, Instant::now()), sent);
                     link.send(&Frame::new(Kind::Complete, log, head.epoch).numbered(sent, 0), &[]);
                     break;
                 };
-                link.send(&Frame::new(Kind::Piece, log, head.epoch).numbered(at, 0), &bytes);
+                link.send(&Frame::new(Kind::Piece, log, head.epoch).numbered(at, sent), &bytes);
                 link.sent_to = at + bytes.len() as u64;
                 left = left.saturating_sub(bytes.len());
             }
@@ -304,7 +308,8 @@ impl<W: Wire> Writer<W> {
         assert!(last >= self.head.last, "{last} counts, and {:?}", self.head);
         self.head.last = last;
         self.sent = self.sent.max(last);
-        let is_asked = |link: &&mut Link<W>| link.role == Role::Counts && link.asked.0 < last;
+        let is_asked =
+            |link: &&mut Link<W>| matches!(link.role, Role::Waits | Role::Counts) && link.asked.0 < last;
         for link in self.links.iter_mut().filter(is_asked) {
             // They asked it at some time since the last look.
             link.asked = (last, Instant::now());
@@ -323,26 +328,27 @@ impl<W: Wire> Writer<W> {
     pub fn is_lost(&mut self, keeper: usize) {
         let (head, link) = (self.head, &mut self.links[keeper]);
         link.hear(&head);
-        if link.role == Role::Counts {
+        if matches!(link.role, Role::Joins | Role::Waits | Role::Counts) {
             link.lose("the connection was lost".into());
         }
     }
 
-    /// True if other processes of this host may send: enough keepers count, none is being brought up to date, and the
-    /// connections may be [shared](Wire::shared).
+    /// True if other processes of this host may send: enough keepers count, and the connections may be
+    /// [shared](Wire::shared).
     pub fn may_be_shared(&self) -> bool {
         let is_settled = |link: &Link<W>| match link.role {
-            Role::Counts => link.wire.as_ref().is_some_and(|wire| wire.shared().is_some()),
+            Role::Joins | Role::Waits | Role::Counts => {
+                link.wire.as_ref().is_some_and(|wire| wire.shared().is_some())
+            }
             Role::Down | Role::Fenced => true,
-            Role::Joins | Role::Waits => false,
         };
         self.under_way.is_none() && self.counting() >= self.roster.acks && self.links.iter().all(is_settled)
     }
 
-    /// The connections of those that count, if they may be [shared](Wire::shared), in the roster's order.
+    /// The connections of those that get batches, if they may be [shared](Wire::shared), in the roster's order.
     pub fn shared(&self) -> impl Iterator<Item = Option<BorrowedFd<'_>>> {
-        let counting = |link: &&Link<W>| link.role == Role::Counts;
-        self.links.iter().map(move |link| Some(link).filter(counting)?.wire.as_ref()?.shared())
+        let gets = |link: &&Link<W>| matches!(link.role, Role::Joins | Role::Waits | Role::Counts);
+        self.links.iter().map(move |link| Some(link).filter(gets)?.wire.as_ref()?.shared())
     }
 
     /// Sends a batch to everybody. It is under way until it [counts](Self::hear).
@@ -455,6 +461,11 @@ impl Writer {
 }
 
 impl<W: Wire> Link<W> {
+    /// True if it takes more of an image: batches must find room at once.
+    fn takes_more(&self) -> bool {
+        self.wire.as_ref().is_some_and(Wire::takes_more)
+    }
+
     /// What it gets of a batch.
     fn share<'a>(&self, batch: &'a [u8]) -> &'a [u8] {
         if self.state.is_some_and(|state| state.is_witness()) { &[] } else { batch }
@@ -520,7 +531,8 @@ impl<W: Wire> Link<W> {
             return;
         }
         self.answered(frame.number);
-        if self.role == Role::Waits && frame.number >= head.last {
+        // From there on it says itself how far it is.
+        if self.role == Role::Waits && frame.number >= self.whole_at {
             self.role = Role::Counts;
         }
         if self.role == Role::Counts && frame.number > self.confirmed {

@@ -181,8 +181,20 @@ words!(Link {
 impl Link<'_> {
     /// True if the keeper's word counts, and nobody found the connection of no use.
     pub fn is_usable(&self) -> bool {
+        self.counts() && !self.is_broken()
+    }
+
+    /// True if the keeper gets batches, whether its word counts or it is being brought up to date, and nobody found the
+    /// connection of no use.
+    pub fn takes_batches(&self) -> bool {
+        let flags = self.flags().load(core::sync::atomic::Ordering::SeqCst);
+        flags & (link_flags::COUNTS | link_flags::JOINS) != 0 && !self.is_broken()
+    }
+
+    /// True if somebody found the connection of no use.
+    pub fn is_broken(&self) -> bool {
         use core::sync::atomic::Ordering::SeqCst;
-        self.counts() && self.broken().load(SeqCst) < self.made().load(SeqCst)
+        self.broken().load(SeqCst) >= self.made().load(SeqCst)
     }
 
     /// True if the keeper's word counts.
@@ -202,6 +214,8 @@ pub mod link_flags {
     pub const COUNTS: u32 = 1;
     /// It has data, not only numbers.
     pub const DATA: u32 = 2;
+    /// It is being brought up to date: it gets batches, and only the daemon hears it.
+    pub const JOINS: u32 = 4;
 }
 
 const _: () = assert!(Desk::LINKS_AT + KEEPERS_MAX * Desk::LINK_BYTES <= Desk::SEATS_AT);

@@ -27,6 +27,11 @@ fn all(out: &mut Exposition, kept: &KeptStatus) {
             "1 if nothing is acknowledged any more.",
             f64::from(u8::from(kept.over.is_some())),
         ),
+        (
+            "seawall_keepers_alone",
+            "1 if this host goes on without enough keepers, with its own disk.",
+            f64::from(u8::from(kept.alone_s.is_some())),
+        ),
     ];
     gauges.iter().for_each(|(name, help, n)| out.value(name, Kind::Gauge, help, &[], *n));
     let help = "Time that fewer keepers counted than must confirm, since the daemon began.";

@@ -78,6 +78,7 @@ fn keepers_are_exported_each_by_its_address() {
         "seawall_keepers_needed 2\n",
         "seawall_keepers_counting 1\n",
         "seawall_keepers_failed 0\n",
+        "seawall_keepers_alone 0\n",
         "seawall_keepers_short_seconds_total 1.5\n",
         "seawall_keepers_short_total 1\n",
         "seawall_keeper_counts{keeper=\"a:1\"} 1\n",

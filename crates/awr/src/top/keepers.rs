@@ -23,6 +23,11 @@ fn all(out: &mut Page, kept: &KeptStatus) {
     if let Some(why) = &kept.over {
         return out.line(Paint::Bad, &format!("NO COMMITS: {why}"));
     }
+    if let Some(seconds) = kept.alone_s {
+        let text =
+            format!("ALONE for {seconds:.0} s: commits are durable on this host's disk, and nowhere else");
+        return out.line(Paint::Bad, &text);
+    }
     let (counting, acks, all) = (kept.counting, kept.acks, kept.keepers.len());
     let short = match kept.short_times {
         0 => String::new(),

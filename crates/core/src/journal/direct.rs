@@ -6,8 +6,9 @@
 //!                      └── asked by its socket (BADF) ◀── a link is of no use, and the others are not enough
 //! ```
 //!
-//! The daemon alone connects, brings copies up to date, and decides whose word counts; while it does, nobody else sends
-//! ([`Desk::acks`](seawall_wire::desk::Desk::acks) is 0). What whoever is replaced does afterwards is harmless, as on a device:
+//! The daemon alone connects, brings copies up to date, and decides whose word counts; where others may not send at all,
+//! [`Desk::acks`](seawall_wire::desk::Desk::acks) is 0. A keeper that is being brought up to date gets batches from everybody,
+//! and is heard by the daemon alone. What whoever is replaced does afterwards is harmless, as on a device:
 //!
 //! * Its batch does not count: the compare-and-swap of the commit fails. A keeper that has a newer batch drops it, and one
 //!   that has it has nothing that was not in the log.
@@ -62,7 +63,7 @@ impl Journal {
         let (log, epoch) = (desk.uuid_low().load(Relaxed), desk.turn().0);
         self.sent_by(image, lead, draft, |batch| {
             let frame = Frame::new(Kind::Batch, log, epoch).numbered(batch.number, batch.previous);
-            for (keeper, fd) in connected(&usable(desk, links)) {
+            for (keeper, fd) in connected(&filtered(links, |keeper| desk.link(keeper).takes_batches())) {
                 match sent(lead, desk.link(keeper), fd, (image, batch.at, batch.len), frame) {
                     Some(bytes) => desk.tally(keeper).sent(bytes as u64),
                     None => give_up(lead, desk.link(keeper)),
@@ -75,7 +76,11 @@ impl Journal {
 
 /// Those whose word counts, and whose connection nobody found of no use.
 fn usable<'a>(desk: Desk<'_>, links: &Links<'a>) -> Links<'a> {
-    core::array::from_fn(|keeper| links[keeper].filter(|_| desk.link(keeper).is_usable()))
+    filtered(links, |keeper| desk.link(keeper).is_usable())
+}
+
+fn filtered<'a>(links: &Links<'a>, is_wanted: impl Fn(usize) -> bool) -> Links<'a> {
+    core::array::from_fn(|keeper| links[keeper].filter(|_| is_wanted(keeper)))
 }
 
 /// Those that are there.
@@ -150,7 +155,7 @@ fn hear(lead: &Writer<'_>, links: &Links<'_>, asked: &Asked) -> Result<(), Errno
     let spins = if desk.took().load(Relaxed) < LONG { SPINS } else { 0 };
     let (mut looks, mut naps) = (0, 0);
     loop {
-        for (keeper, fd) in connected(links) {
+        for (keeper, fd) in connected(&usable(desk, links)) {
             take_answers(lead, keeper, fd, asked);
         }
         let counting = desk.links().filter(Link::counts);
@@ -195,6 +200,9 @@ fn take_answers(lead: &Writer<'_>, keeper: usize, fd: BorrowedFd<'_>, asked: &As
                 }
                 link.confirmed().fetch_max(frame.number, SeqCst);
                 link.hardened().fetch_max(frame.previous, SeqCst);
+                if frame.number >= asked.number {
+                    return;
+                }
             }
             Ok(Some(None)) | Err(_) => give_up(lead, link),
         }

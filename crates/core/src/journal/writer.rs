@@ -152,7 +152,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The connections to all keepers whose word counts.
+/// The connections to all keepers that get batches.
 ///
 /// # Errors
 /// BADF if only the daemon sends now, or one of them is not here.
@@ -161,7 +161,7 @@ fn usable(desk: Desk<'_>, lender: &'static dyn Lender) -> Result<Links<'static>,
     if desk.acks().load(SeqCst) == 0 {
         return Err(Errno::BADF);
     }
-    for (keeper, link) in links.iter_mut().enumerate().filter(|(i, _)| desk.link(*i).is_usable()) {
+    for (keeper, link) in links.iter_mut().enumerate().filter(|(i, _)| desk.link(*i).takes_batches()) {
         *link = Some(lender.keeper(keeper).ok_or(Errno::BADF)?);
     }
     Ok(links)

@@ -6,7 +6,7 @@ mod opening;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use seawall_keeper::writer::Role;
 
@@ -22,9 +22,11 @@ use crate::log::Log;
 use crate::parts::kept::{AGAIN, Kept};
 use crate::state::Daemon;
 
-/// Bytes of an image that are sent in one go while commits wait, and the rest after each.
-const STEP: usize = 1 << 20;
-const REST: Duration = Duration::from_millis(8);
+/// Bytes of an image that are sent in one go while commits wait.
+const STEP: usize = 256 << 10;
+/// The rest after each: so many times as long as that took, and at least so long. A keeper works as long for it.
+const REST: u32 = 12;
+const LEAST_REST: Duration = Duration::from_millis(2);
 
 /// Brings keepers up to date that came back, until the daemon ends.
 pub(crate) fn run(daemon: &Arc<Daemon>) {
@@ -34,10 +36,12 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
     let mut said = Vec::new();
     while !daemon.lifetime.is_ending() {
         // An error is everybody's, and said by those who commit.
+        let begin = Instant::now();
         let looked = journal.standing(daemon.engine.pool(), |standing| kept.look(standing, STEP));
+        let rest = (begin.elapsed() * REST).clamp(LEAST_REST, AGAIN);
         tell(&kept.roles(), &mut said, &daemon.log);
         tell_end(kept, &daemon.log);
-        std::thread::sleep(if looked == Ok(true) { REST } else { AGAIN });
+        std::thread::sleep(if looked == Ok(true) { rest } else { AGAIN });
     }
 }
 

@@ -102,16 +102,16 @@ fn a_second_image_takes_batches_and_is_the_copy_only_when_it_is_complete() {
     let (mut copy, _) = at_ten();
     let turn = promised(&mut copy, 2);
     copy.begin(turn).expect("its turn");
-    copy.piece(turn, 0, &[5; LINE]).expect("inside");
+    copy.piece(turn, 0, 0, &[5; LINE]).expect("inside");
     assert_eq!(copy.batch(turn, 21, 20, &batch(3, 7, 21, LOG)), Ok(Taken::Second));
     assert_eq!(copy.position(), Position { epoch: epoch(1), number: 10 }, "the old copy votes meanwhile");
-    assert_eq!(copy.piece(turn, IMAGE as u64, &[1]), Err(Refusal::Malformed));
-    assert_eq!(copy.piece(turn, u64::MAX, &[1]), Err(Refusal::Malformed));
+    assert_eq!(copy.piece(turn, IMAGE as u64, 0, &[1]), Err(Refusal::Malformed));
+    assert_eq!(copy.piece(turn, u64::MAX, 0, &[1]), Err(Refusal::Malformed));
     copy.complete(turn, 21).expect("newer");
     let image = bytes_of(&copy);
     assert_eq!((image[0], image[LINE], image[3 * LINE]), (5, 0, 7), "nothing of the old one");
     assert_eq!(copy.position(), Position { epoch: epoch(2), number: 21 });
-    assert_eq!(copy.piece(turn, 0, &[1; LINE]), Err(Refusal::Malformed));
+    assert_eq!(copy.piece(turn, 0, 0, &[1; LINE]), Err(Refusal::Malformed));
 }
 
 #[test]

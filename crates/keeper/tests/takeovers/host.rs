@@ -344,12 +344,6 @@ impl Host {
         }
     }
 
-    /// Enough have its log: its files return to that, each with a last sync of its own. What is durable by that.
-    pub fn is_back(&mut self, volume: &mut Volume) -> Vec<Commit> {
-        self.is_returning = false;
-        self.syncs(volume)
-    }
-
     /// A thread leads: all that is not in a batch that counts goes to everybody.
     pub fn lead(&mut self, scratch: &Scratch) {
         let is_idle = matches!(self.phase, Phase::Serves) && self.under_way.is_empty() && !self.closes;

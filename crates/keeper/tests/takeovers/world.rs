@@ -131,20 +131,25 @@ impl World {
                 self.hosts[host].goes_alone(&mut self.volume);
                 self.alone += u64::from(matches!(self.hosts[host].phase, Phase::Alone));
             }
-            _ if self.hosts[host].is_alone() && has_disk && self.rng.below(3) > 0 => {
-                let epoch = self.hosts[host].epoch;
-                let durable = self.hosts[host].syncs(&mut self.volume);
-                self.acknowledged.extend(durable.into_iter().map(|commit| (epoch, commit)));
-            }
-            Phase::Alone => self.come_back(host),
+            _ if self.hosts[host].is_alone() && has_disk && self.rng.below(3) > 0 => self.sync(host),
+            Phase::Alone if has_disk => self.come_back(host),
             // Too few promised, or a keeper refused: it looks again.
-            Phase::Returns(_) if self.rng.below(20) == 0 => self.come_back(host),
+            Phase::Returns(_) if has_disk && self.rng.below(20) == 0 => self.come_back(host),
             Phase::Returns(_) => self.hosts[host].begins(),
             _ => {}
         }
     }
 
+    /// All that its programs wrote is made durable, by the disk.
+    fn sync(&mut self, host: usize) {
+        let epoch = self.hosts[host].epoch;
+        let durable = self.hosts[host].syncs(&mut self.volume);
+        self.acknowledged.extend(durable.into_iter().map(|commit| (epoch, commit)));
+    }
+
+    /// Its files leave the log, each with a sync, and enough keepers are looked for.
     fn come_back(&mut self, host: usize) {
+        self.sync(host);
         let needed = self.quorum.begins();
         let first = self.rng.below(self.keepers.len() - needed + 1);
         let copies = self.keepers[first..].iter().map(|keeper| &keeper.copy);
@@ -220,9 +225,8 @@ impl World {
                 self.hosts[host].phase = Phase::Over;
                 return;
             }
-            let epoch = self.hosts[host].epoch;
-            let durable = self.hosts[host].is_back(&mut self.volume);
-            self.acknowledged.extend(durable.into_iter().map(|commit| (epoch, commit)));
+            self.hosts[host].is_returning = false;
+            self.sync(host);
             self.returned += 1;
         } else if !self.hosts[host].is_open {
             self.takeovers += 1;

@@ -1,33 +1,34 @@
 //! A way to another host that takes its time: every byte is passed on so much later than it came, in order, in both directions.
 //!
-//! A stand-in for a network's delay where the kernel has none to offer (netem). Two threads for each direction of a
-//! connection: one notes when bytes came, the other one waits until they are due. So a delay takes nothing of the
-//! bandwidth, and nothing overtakes. What waits sleeps: it is late by what this machine takes to wake somebody, which
-//! adds to the delay, as another hop would. What a round trip really takes is measured on the same way ([`super::ping()`]).
+//! A stand-in for a network's delay where the kernel has none to offer (netem). One thread passes on what is on all ways of
+//! this process: whatever comes or is due at the same time costs one wake-up, since each one is taken from the few
+//! processors that the hosts of a lab share. So a delay takes nothing of the bandwidth, and nothing overtakes. What waits
+//! sleeps: it is late by what this machine takes to wake somebody, which adds to the delay, as another hop would. What a
+//! round trip really takes is measured on the same way ([`super::ping()`]).
 
-use std::io::{Read, Write};
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::spawn;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Bytes that are passed on at once, and how many such pieces may be on their way: 64 MiB.
+/// Bytes that are read at once, and how many of a direction may be on their way.
 const PIECE: usize = 64 << 10;
-const PIECES: usize = 1024;
+const MOST: usize = 64 << 20;
 
 /// A way to somewhere. Connections that are open when it is dropped stay until either end closes them.
 pub struct Relay {
     address: SocketAddr,
     over: Arc<AtomicBool>,
 }
-
-/// Bytes, and when they are due, on the monotonic clock in nanoseconds.
-type Piece = (u64, Vec<u8>);
 
 impl Relay {
     /// The way to this address, in which each direction takes so long. It begins at this host's loopback.
@@ -45,7 +46,7 @@ impl Relay {
                 }
                 // A target that is not there is one that hangs up: so it looks from here.
                 if let Ok(target) = TcpStream::connect(target) {
-                    let _ = join(came, target, delay);
+                    let _ = join(&came, &target, delay);
                 }
             }
         });
@@ -66,52 +67,161 @@ impl Drop for Relay {
     }
 }
 
-fn join(a: TcpStream, b: TcpStream, delay: Duration) -> Result<()> {
-    for (from, to) in [(a.try_clone()?, b.try_clone()?), (b, a)] {
-        to.set_nodelay(true)?;
-        let (sender, receiver) = sync_channel(PIECES);
-        spawn(move || note(from, &sender, delay.as_nanos() as u64));
-        spawn(move || pass_on(to, &receiver));
+/// One direction of a connection.
+struct Direction {
+    from: TcpStream,
+    to: TcpStream,
+    delay_ns: u64,
+    /// Bytes, and when they are due, on the monotonic clock in nanoseconds.
+    pieces: VecDeque<(u64, Vec<u8>)>,
+    /// Bytes of them.
+    bytes: usize,
+    /// Of the first one, so many are passed on.
+    passed: usize,
+    /// Nothing more comes, or nobody is there who takes it.
+    is_over: bool,
+}
+
+/// Who passes bytes on, for all ways of this process.
+struct Carrier {
+    more: Sender<Direction>,
+    bell: Arc<OwnedFd>,
+}
+
+fn carrier() -> Result<&'static Carrier> {
+    static ONE: OnceLock<Carrier> = OnceLock::new();
+    if let Some(carrier) = ONE.get() {
+        return Ok(carrier);
     }
+    let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+    Ok(ONE.get_or_init(|| {
+        let (more, news) = channel();
+        let heard = Arc::clone(&bell);
+        spawn(move || carry(&news, &heard));
+        Carrier { more, bell }
+    }))
+}
+
+fn join(a: &TcpStream, b: &TcpStream, delay: Duration) -> Result<()> {
+    let carrier = carrier()?;
+    for (from, to) in [(a, b), (b, a)] {
+        let (from, to) = (from.try_clone()?, to.try_clone()?);
+        to.set_nodelay(true)?;
+        from.set_nonblocking(true)?;
+        let (delay_ns, pieces) = (delay.as_nanos() as u64, VecDeque::new());
+        let way = Direction { from, to, delay_ns, pieces, bytes: 0, passed: 0, is_over: false };
+        carrier.more.send(way).ok().context("nobody passes anything on")?;
+    }
+    rustix::io::write(&carrier.bell, &1_u64.to_ne_bytes())?;
     Ok(())
 }
 
-/// Notes when bytes came, until their end.
-fn note(mut from: TcpStream, pieces: &SyncSender<Piece>, delay_ns: u64) {
-    let mut bytes = vec![0; PIECE];
-    while let Ok(len @ 1..) = from.read(&mut bytes) {
-        if pieces.send((now_ns() + delay_ns, bytes[..len].to_vec())).is_err() {
-            break;
-        }
-    }
-    // Whoever wrote to it is told that nobody reads any more.
-    let _ = from.shutdown(Shutdown::Read);
-}
-
-/// Passes bytes on when they are due.
-fn pass_on(mut to: TcpStream, pieces: &Receiver<Piece>) {
+/// Passes on what comes, when it is due.
+fn carry(news: &Receiver<Direction>, bell: &OwnedFd) {
     // Fifty microseconds otherwise, for whoever asks for less exactness.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZero::new(1));
-    while let Ok((due_ns, bytes)) = pieces.recv() {
-        wait_until(due_ns);
-        if to.write_all(&bytes).is_err() {
-            break;
+    let (mut ways, mut bytes) = (Vec::<Direction>::new(), vec![0; PIECE]);
+    loop {
+        let _ = rustix::io::read(bell, &mut [0; 8]);
+        ways.extend(news.try_iter());
+        ways.iter_mut().for_each(|way| way.take(&mut bytes));
+        let now = now_ns();
+        ways.iter_mut().for_each(|way| way.pass_on(now));
+        ways.retain(|way| !way.is_gone());
+        wait(&ways, bell);
+    }
+}
+
+/// Waits until something comes, or is due.
+fn wait(ways: &[Direction], bell: &OwnedFd) {
+    let due = ways.iter().filter_map(Direction::due).min();
+    let left = due.map(|due| due.saturating_sub(now_ns()));
+    let limit =
+        left.map(|ns| Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 });
+    let mut all = vec![PollFd::new(bell, PollFlags::IN)];
+    all.extend(ways.iter().filter(|way| way.takes_more()).map(|way| PollFd::new(&way.from, PollFlags::IN)));
+    all.extend(ways.iter().filter(|way| way.is_stuck()).map(|way| PollFd::new(&way.to, PollFlags::OUT)));
+    // A signal wakes it early.
+    let _ = poll(&mut all, limit.as_ref());
+}
+
+impl Direction {
+    fn takes_more(&self) -> bool {
+        !self.is_over && self.bytes < MOST
+    }
+
+    /// True if bytes are due that were not taken.
+    fn is_stuck(&self) -> bool {
+        self.pieces.front().is_some_and(|(due, _)| *due == 0)
+    }
+
+    /// When the next bytes are due that nobody has refused.
+    fn due(&self) -> Option<u64> {
+        self.pieces.front().map(|(due, _)| *due).filter(|due| *due != 0)
+    }
+
+    fn is_gone(&self) -> bool {
+        self.is_over && self.pieces.is_empty()
+    }
+
+    /// Notes what came, and when.
+    fn take(&mut self, bytes: &mut [u8]) {
+        while self.takes_more() {
+            match self.from.read(bytes) {
+                Ok(0) => self.ends(),
+                Ok(len) => {
+                    self.bytes += len;
+                    self.pieces.push_back((now_ns() + self.delay_ns, bytes[..len].to_vec()));
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => self.ends(),
+            }
         }
     }
-    let _ = to.shutdown(Shutdown::Both);
+
+    /// Nothing more comes. Whoever wrote to it is told that nobody reads any more.
+    fn ends(&mut self) {
+        self.is_over = true;
+        let _ = self.from.shutdown(Shutdown::Read);
+        if self.pieces.is_empty() {
+            let _ = self.to.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Passes on what is due.
+    fn pass_on(&mut self, now: u64) {
+        while let Some((due, bytes)) = self.pieces.front_mut()
+            && *due <= now
+        {
+            match self.to.write(&bytes[self.passed..]) {
+                Ok(len) => {
+                    (self.passed, self.bytes) = (self.passed + len, self.bytes - len);
+                    if self.passed == bytes.len() {
+                        self.pieces.pop_front();
+                        self.passed = 0;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    *due = 0;
+                    return;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => {
+                    self.pieces.clear();
+                    self.ends();
+                }
+            }
+        }
+        if self.is_gone() {
+            let _ = self.to.shutdown(Shutdown::Both);
+        }
+    }
 }
 
 fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
-fn wait_until(due_ns: u64) {
-    let due = Timespec { tv_sec: (due_ns / 1_000_000_000) as i64, tv_nsec: (due_ns % 1_000_000_000) as i64 };
-    // A signal wakes it early.
-    while now_ns() < due_ns {
-        let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &due);
-    }
 }
 
 #[cfg(test)]

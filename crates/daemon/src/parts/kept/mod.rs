@@ -1,9 +1,8 @@
 //! The keepers of a log on other hosts: this host's end of it.
 //!
 //! Keepers that are lost are connected to again by a thread of their own; one whose copy is not up to date gets an image, a
-//! stretch at a time, while the log goes on. Meanwhile this process alone sends batches. Else any process of this host does,
-//! by the same connections: what it needs to know, and what it hears, is on the [desk](Desk::link).
-//!
+//! stretch at a time, while the log goes on. Any process of this host sends batches, by the same connections: what it needs to
+//! know, and what it hears, is on the [desk](Desk::link).
 //! Where that was chosen, a host that reaches too few of them goes on without ([`Course`]).
 //!
 //! Invariant: who counts, what is lent, and whether it is, changes only under the lead, pinned, and goes to the desk before
@@ -40,6 +39,8 @@ use short::Short;
 
 /// How long commits wait for keepers to come back before they fail, and everything after them.
 const PROTECTED: Duration = Duration::from_secs(30);
+/// What [`Link::sending`](seawall_wire::desk::Link::sending) says while this process sends: no lead's word.
+const DAEMON: u64 = u64::MAX;
 /// The longest wait for answers between two looks at what else there is to do.
 const LOOK: Duration = Duration::from_millis(20);
 /// One keeper is asked every so many tries whether another writer has the log.
@@ -83,6 +84,7 @@ impl Copies for Kept {
             return Err(Errno::IO);
         }
         state.catch_up(&batch.standing);
+        state.claim(batch.standing.desk());
         state.writer.send(batch.number, batch.standing.last, bytes);
         let (mut state, done) = match state.course.is_alone() {
             true => {
@@ -94,6 +96,7 @@ impl Copies for Kept {
         };
         state.is_waited_for = false;
         state.is_short();
+        release(batch.standing.desk());
         state.count(batch.standing.desk());
         state.publish(batch.standing.desk());
         done
@@ -128,9 +131,9 @@ impl State {
             if link.counts() {
                 let (confirmed, hardened) = (link.confirmed().load(SeqCst), link.hardened().load(SeqCst));
                 self.writer.has_confirmed(keeper, confirmed, hardened);
-                if !link.is_usable() {
-                    self.writer.is_lost(keeper);
-                }
+            }
+            if link.flags().load(SeqCst) != 0 && link.is_broken() {
+                self.writer.is_lost(keeper);
             }
         }
         self.settle(desk);
@@ -170,8 +173,12 @@ impl State {
             let data = if known.has_data() { link_flags::DATA } else { 0 };
             link.confirmed().fetch_max(known.confirmed, SeqCst);
             link.hardened().fetch_max(known.hardened, SeqCst);
-            link.flags()
-                .store(if known.role == Role::Counts { link_flags::COUNTS | data } else { 0 }, SeqCst);
+            let what = match known.role {
+                Role::Counts => link_flags::COUNTS | data,
+                Role::Joins | Role::Waits => link_flags::JOINS | data,
+                Role::Down | Role::Fenced => 0,
+            };
+            link.flags().store(what, SeqCst);
         }
         desk.given().store(self.given, SeqCst);
         let acks = if self.may_be_shared() { self.writer.quorum().acks } else { 0 };
@@ -195,6 +202,18 @@ impl State {
         }
     }
 
+    /// This process is about to send. Whoever was replaced in the middle of a frame, and may go on with it, has that connection
+    /// to itself: it is of no use any more.
+    fn claim(&mut self, desk: Desk<'_>) {
+        for keeper in 0..self.writer.roster().members.len() {
+            let link = desk.link(keeper);
+            let is_free = link.sending().compare_exchange(0, DAEMON, SeqCst, SeqCst).is_ok();
+            if !is_free && link.flags().load(SeqCst) != 0 {
+                self.writer.is_lost(keeper);
+            }
+        }
+    }
+
     /// Nothing is written any more.
     fn end(&mut self, error: &WriteError) {
         self.over.get_or_insert_with(|| error.to_string());
@@ -214,6 +233,14 @@ impl State {
         {
             self.taken_by = Some((holder, epoch.counter));
         }
+    }
+}
+
+/// Others may send again.
+fn release(desk: Desk<'_>) {
+    for link in desk.links() {
+        // Else it is the word of somebody who stands still.
+        let _ = link.sending().compare_exchange(DAEMON, 0, SeqCst, SeqCst);
     }
 }
 
@@ -294,7 +321,9 @@ impl Kept {
         state.comes_back(self.log, standing);
         let is_joining = state.writer.is_joining();
         if is_joining {
+            state.claim(standing.desk());
             state.writer.bring(&Image(standing), most);
+            release(standing.desk());
         }
         state.is_short();
         if let Some(error) = state.writer.fenced() {
