@@ -114,6 +114,28 @@ fn a_second_image_takes_batches_and_is_the_copy_only_when_it_is_complete() {
     assert_eq!(copy.piece(turn, 0, 0, &[1; LINE]), Err(Refusal::Malformed));
 }
 
+/// Any process sends while a keeper is brought up to date: one that was replaced, and goes on later, sends what is old.
+#[test]
+fn a_second_image_takes_no_batch_that_is_older_than_what_is_in_it() {
+    let (mut copy, _) = at_ten();
+    let turn = promised(&mut copy, 2);
+    copy.begin(turn).expect("its turn");
+    copy.piece(turn, 2 * LINE as u64, 20, &[5; LINE]).expect("inside");
+    assert_eq!(copy.batch(turn, 20, 19, &batch(2, 1, 20, LOG)), Ok(Taken::Late), "it is in the piece");
+    assert_eq!(copy.batch(turn, 22, 20, &batch(3, 7, 22, LOG)), Ok(Taken::Second));
+    assert_eq!(copy.batch(turn, 21, 20, &batch(3, 6, 21, LOG)), Ok(Taken::Late), "its successor is there");
+    // Batch 22 is not known to count yet.
+    copy.complete(turn, 20).expect("newer");
+    let image = bytes_of(&copy);
+    assert_eq!((image[2 * LINE], image[3 * LINE]), (5, 7));
+    assert_eq!(copy.position(), Position { epoch: epoch(2), number: 22 });
+    assert_eq!(
+        copy.batch(turn, 23, 20, &batch(1, 8, 23, LOG)),
+        Ok(Taken::Copy),
+        "it followed one that was given up"
+    );
+}
+
 #[test]
 fn a_copy_that_lost_its_memory_votes_and_takes_batches_only_with_a_new_one() {
     let mut copy = Copy::new(LOG, IMAGE as u64, false).lost(epoch(1));
