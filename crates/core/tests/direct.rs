@@ -132,6 +132,16 @@ fn confirm(mut far: &UnixStream, number: u64) {
     far.write_all(&answer.seal()).expect("answered");
 }
 
+/// This thread is whoever has that seat.
+fn sit_down(desk: Desk<'_>, seat: u32) {
+    use std::os::unix::fs::MetadataExt as _;
+    let (pid, tid) = (rustix::process::getpid(), rustix::thread::gettid());
+    let word = |id: rustix::process::Pid| id.as_raw_nonzero().get() as u64;
+    let namespace = std::fs::metadata("/proc/self/ns/pid").expect("it is there").ino();
+    desk.seat(seat).namespace().store(namespace, SeqCst);
+    desk.seat(seat).holder().store(word(pid) << 32 | word(tid), SeqCst);
+}
+
 #[test]
 fn a_batch_counts_when_enough_have_it_and_one_with_data() {
     let log = Log::new(2, &[true, false, true]);
@@ -221,20 +231,43 @@ fn a_copy_that_is_not_there_yet_confirms_nothing() {
 }
 
 #[test]
+fn a_keeper_that_is_brought_up_to_date_gets_batches_and_only_the_daemon_hears_it() {
+    let log = Log::new(1, &[true, true]);
+    log.desk().link(1).flags().store(link_flags::JOINS | link_flags::DATA, SeqCst);
+    let (done, ()) = log.beside(5, || {
+        let (frame, data) = batch(&log.far[1]);
+        assert_eq!(data, Some(5));
+        // Its word is no reason to acknowledge anything.
+        confirm(&log.far[1], frame.number);
+        let (frame, _) = batch(&log.far[0]);
+        assert_eq!(log.newest(), BEGUN, "only one that does not count has it");
+        confirm(&log.far[0], frame.number);
+    });
+    assert_eq!((done, log.newest()), (Ok(()), BEGUN + 1));
+    assert_eq!(log.desk().link(1).confirmed().load(SeqCst), 0);
+    let mut answer = [0; LINE];
+    let mut near = &log.process.near[1];
+    near.read_exact(&mut answer).expect("it is still there, for the daemon");
+    assert_eq!(Frame::parse(&answer).map(|frame| frame.number), Some(BEGUN + 1));
+    // One that takes nothing is given up, and nobody waits for it.
+    log.far[1].shutdown(Shutdown::Both).expect("hung up");
+    let (done, ()) = log.beside(6, || confirm(&log.far[0], batch(&log.far[0]).0.number));
+    assert_eq!((done, log.desk().link(1).is_broken()), (Ok(()), true));
+}
+
+#[test]
 fn who_was_replaced_commits_nothing_and_sends_anew() {
     let log = Log::new(1, &[true]);
     let (done, ()) = log.beside(5, || {
         let (first, _) = batch(&log.far[0]);
-        // Another one takes its place, commits nothing, and leaves.
+        // Another one takes its place, commits nothing, and leaves. It lives: nobody takes the lead from it.
         let desk = log.desk();
-        let held = desk.lock().load(SeqCst);
-        desk.lock().store(LeadWord::new(1 << 20, 7).0, SeqCst);
+        sit_down(desk, 7);
+        let held = desk.lock().swap(LeadWord::new(1 << 20, 7).0, SeqCst);
         desk.last().store(LastWord(desk.last().load(SeqCst)).fenced().0, SeqCst);
         assert_ne!(held, 0);
+        // Whether it hears that or not before it finds out.
         confirm(&log.far[0], first.number);
-        while desk.link(0).confirmed().load(SeqCst) < first.number {
-            thread::yield_now();
-        }
         desk.lock().store(0, SeqCst);
         let (second, value) = batch(&log.far[0]);
         assert_eq!((second.number, second.previous, value), (first.number + 1, BEGUN, Some(5)));
