@@ -13,20 +13,20 @@
 //! (`crate::parts::kept`).
 
 use std::io::ErrorKind;
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use seawall_core::Errno;
 use seawall_core::file::{Flag, KeptOut, Slot};
 use seawall_core::journal::goes_alone;
 use seawall_core::recover::AloneMark;
+use seawall_core::{Errno, certain};
 use seawall_wire::desk::{Desk, alone};
 use seawall_wire::shm::Policy;
 
 use crate::errors::DaemonError;
-use crate::parts::files::real_sync;
 use crate::parts::kept::{Due, Kept};
 use crate::parts::roots::is_in_use;
 use crate::state::Daemon;
@@ -77,8 +77,11 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
 
 /// Goes on alone. False if it may not, or cannot: then commits go on waiting.
 fn go(daemon: &Daemon, kept: &Kept, desk: Desk<'_>) -> bool {
-    goes_alone(desk, alone::GOES);
-    let secured = may_go(daemon).and_then(|()| secure(daemon));
+    let may = may_go(daemon);
+    if may.is_ok() {
+        goes_alone(desk, alone::GOES);
+    }
+    let secured = may.and_then(|()| secure(daemon));
     // They may have come back while files were synced.
     let is_still_due = secured.as_ref().is_ok_and(|()| !kept.is_enough());
     match secured.and_then(|()| if is_still_due { mark(daemon, kept) } else { Ok(()) }) {
@@ -92,10 +95,12 @@ fn go(daemon: &Daemon, kept: &Kept, desk: Desk<'_>) -> bool {
         }
         Ok(()) => {}
         Err(why) => {
-            daemon.log.say_once("alone", format!("too few keepers, and this host cannot go on alone: {why}"))
+            daemon.log.say_once("alone", format!("too few keepers, and this host cannot go on alone: {why}"));
         }
     }
-    stay(daemon, kept, desk);
+    if desk.alone().load(SeqCst) == alone::GOES {
+        stay(daemon, kept, desk);
+    }
     false
 }
 
@@ -132,7 +137,8 @@ fn secure(daemon: &Daemon) -> Result<(), String> {
         if daemon.engine.state(file.reference).has(Flag::FAILED) {
             return Err(failed(&"a sync of it failed before"));
         }
-        if let Err(error) = real_sync(file) {
+        // By the descriptor that is synced without the file's lock: whoever has that may wait for the keepers.
+        if let Err(error) = certain::fdatasync(file.destaged.as_fd()) {
             // Whoever syncs it next may be told nothing.
             daemon.engine.distrust(file.reference);
             return Err(failed(&error));
