@@ -16,8 +16,8 @@ install -D -m 755 "$build/seawall" "$root/bin/seawall"
 install -m 755 "$build/seawall-lab" "$build/seawall-load" "$root/bin"
 install -D -m 644 "$build/libseawall_preload.so" "$root/lib/seawall/libseawall_preload.so"
 
-install -d "$units" "$root/lib/tmpfiles.d"
-for unit in seawalld@.service seawall-mount@.service seawall-recover.service; do
+install -d "$units" "$root/lib/tmpfiles.d" "$root/lib/sysusers.d"
+for unit in seawalld@.service seawall-mount@.service seawall-recover.service seawall-keeper.service; do
     sed "s|@BINDIR@|$prefix/bin|" "$here/systemd/$unit" > "$units/$unit"
     chmod 644 "$units/$unit"
 done
@@ -25,6 +25,7 @@ done
 install -d "$units/basic.target.wants"
 ln -sf ../seawall-recover.service "$units/basic.target.wants/seawall-recover.service"
 install -m 644 "$here/systemd/seawall.tmpfiles" "$root/lib/tmpfiles.d/seawall.conf"
+install -m 644 "$here/systemd/seawall.sysusers" "$root/lib/sysusers.d/seawall.conf"
 
 # What cluster managers call for a log that keepers keep. Pacemaker looks in one place, whatever the prefix.
 install -D -m 755 "$here/pacemaker/seawall-log" "$destdir/usr/lib/ocf/resource.d/seawall/log"
