@@ -48,6 +48,14 @@ impl Transport {
         }
     }
 
+    /// Until when this host's certificate is valid, in seconds since 1970; `None` without one that can be read.
+    pub fn certificate_until(&self) -> Option<i64> {
+        match self {
+            Self::Near | Self::ClearText => None,
+            Self::Tls(directory) => Some(tls::files::look(directory).ok()?.valid_until),
+        }
+    }
+
     /// Refuses what would send a log through a network in clear text, unless that was asked for.
     ///
     /// # Errors

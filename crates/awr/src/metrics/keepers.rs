@@ -34,6 +34,10 @@ fn all(out: &mut Exposition, kept: &KeptStatus) {
         ),
     ];
     gauges.iter().for_each(|(name, help, n)| out.value(name, Kind::Gauge, help, &[], *n));
+    if let Some(until) = kept.certificate_until {
+        let help = "Until when this host's certificate for its keepers is valid, in seconds since 1970.";
+        out.value("seawall_keepers_certificate_end_seconds", Kind::Gauge, help, &[], until as f64);
+    }
     let help = "Time that fewer keepers counted than must confirm, since the daemon began.";
     out.value("seawall_keepers_short_seconds_total", Kind::Counter, help, &[], kept.short_s);
     let help = "How often that began.";

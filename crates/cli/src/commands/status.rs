@@ -11,6 +11,7 @@ use seawall_daemon::kept::{KeeperStatus, KeptStatus};
 use seawall_daemon::rebuild::RebuildStatus;
 use seawall_daemon::spill::SpillStatus;
 use seawall_daemon::status::{EventStatus, FileStatus, RootStatus, Status};
+use seawall_keeper::tls::utc;
 use seawall_wire::message::Kind;
 use serde_json::{Value, json};
 
@@ -149,10 +150,14 @@ fn tell(s: &Status) -> Result<()> {
     Ok(())
 }
 
+/// Seconds for which a certificate should be valid at least: two weeks.
+const SOON: i64 = 14 * 86_400;
+
 /// The keepers of a log, and what is wrong with them.
 fn keepers(kept: &KeptStatus) -> Vec<(&'static str, String)> {
     let survives = format!("{}; {} are reached now", kept.survives, kept.counting);
     let mut facts = vec![("survives", survives), ("keepers by", kept.transport.clone())];
+    facts.extend(kept.certificate_until.map(certificate));
     facts.extend(kept.over.iter().map(|why| ("NO COMMITS", why.clone())));
     if let Some(seconds) = kept.alone_s {
         let text = format!(
@@ -167,6 +172,25 @@ fn keepers(kept: &KeptStatus) -> Vec<(&'static str, String)> {
     }
     facts.extend(kept.keepers.iter().map(|one| ("keeper", keeper(one))));
     facts
+}
+
+/// Of this host. Connections that stand go on without it; the next one does not.
+fn certificate(until: i64) -> (&'static str, String) {
+    let left = until - time_now();
+    let text = format!("valid until {}", utc(until));
+    match left {
+        ..0 => (
+            "CERTIFICATE OVER",
+            format!("{text}: no keeper that is lost comes back. `seawall keeper cert owner … --renew`"),
+        ),
+        0..SOON => ("CERTIFICATE ENDS", format!("{text}: `seawall keeper cert owner … --renew`")),
+        _ => ("certificate", text),
+    }
+}
+
+fn time_now() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs() as i64)
 }
 
 fn keeper(k: &KeeperStatus) -> String {

@@ -390,6 +390,7 @@ impl Kept {
             epoch: head.epoch.counter,
             last,
             transport: self.transport.name().into(),
+            certificate_until: self.transport.certificate_until(),
             survives,
             over: state.over(),
             mode: writer.roster().mode,

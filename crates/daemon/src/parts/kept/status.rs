@@ -23,6 +23,9 @@ pub struct KeptStatus {
     /// How the keepers are reached: `TLS 1.3` or `clear text`.
     #[serde(default)]
     pub transport: String,
+    /// Until when this host's certificate is valid, in seconds since 1970, where it has one.
+    #[serde(default)]
+    pub certificate_until: Option<i64>,
     /// What that survives, in words.
     pub survives: String,
     /// What is done without enough keepers.
