@@ -2,6 +2,7 @@
 //! is no persistent memory it is a log on the disk, beside the data.
 
 mod fit;
+mod keepers;
 
 use std::cell::Cell;
 use std::os::unix::fs::MetadataExt;
@@ -15,6 +16,8 @@ use seawall_media::{Medium, dax_mounts, probe};
 
 use seawall_daemon::control::Control;
 use seawall_daemon::kept::{self, KeptError};
+
+pub use keepers::Keepers;
 
 use crate::{beside, size, user};
 
@@ -156,6 +159,8 @@ pub struct Wanted {
     mirror: Option<PathBuf>,
     #[command(flatten)]
     spill: Spill,
+    #[command(flatten)]
+    keepers: Keepers,
     /// Files of the database that are to be managed, as far as that is known.
     #[arg(skip)]
     files: Cell<usize>,
@@ -179,7 +184,7 @@ impl Wanted {
 
     /// True if a pool that is named and not there is to be made.
     pub fn may_make(&self) -> bool {
-        self.emulated || self.size.is_some() || self.block.is_some()
+        self.emulated || self.size.is_some() || self.block.is_some() || !self.keepers.is_empty()
     }
 
     /// True if a log on a block device was asked for by name.
@@ -200,8 +205,17 @@ impl Wanted {
     /// Makes a pool here, of the kind that was asked for.
     ///
     /// # Errors
-    /// [`PoolError`].
-    pub fn make(&self, at: &Path) -> Result<(), PoolError> {
+    /// [`PoolError`]; [`KeptError`].
+    pub fn make(&self, at: &Path) -> Result<()> {
+        if self.keepers.is_empty() {
+            return Ok(self.make_here(at)?);
+        }
+        let usual = fit::with_room_for(self.files.get(), DEFAULT_SIZE);
+        self.keepers.make(at, self.size.unwrap_or(usual))
+    }
+
+    /// The same of one without keepers.
+    fn make_here(&self, at: &Path) -> Result<(), PoolError> {
         if self.block.is_some() {
             return make_block(at, self.block_size(at), false, self.mirror.as_deref());
         }
@@ -221,6 +235,7 @@ impl Wanted {
     /// # Errors
     /// [`PoolError`].
     pub fn check(&self, at: &Path) -> Result<(), KeptError> {
+        self.keepers.are_of(at)?;
         self.spill.check(at)?;
         match &self.block {
             Some(named) if !pool::block::is_journal(at)? => Err(PoolError::NotALog(named.clone()).into()),
@@ -278,6 +293,7 @@ fn check_mirror(at: &Path, mirror: &Path) -> Result<(), PoolError> {
 /// # Errors
 /// If there is none and none may be made.
 pub fn for_run(wanted: &Wanted, data: &Path) -> Result<PathBuf> {
+    wanted.keepers.check()?;
     let path = match wanted.named() {
         Some(path) => {
             if !path.exists() && wanted.may_make() {
@@ -385,7 +401,10 @@ fn default_at(path: &Path, wanted: &Wanted) -> Result<PathBuf> {
 }
 
 fn make(path: &Path, wanted: &Wanted) -> Result<()> {
-    made(path, wanted, || wanted.make(path))
+    match wanted.keepers.is_empty() {
+        true => made(path, wanted, || wanted.make_here(path)),
+        false => wanted.make(path),
+    }
 }
 
 /// Where the database's user may not write, root does it for them.

@@ -231,3 +231,25 @@ fn what_cannot_be_is_refused_with_what_to_do() {
     large.fails(1, &["takes 268435456 here", "--quota"]);
     assert!(!place.pool.exists());
 }
+
+#[test]
+fn a_log_is_made_at_its_first_run_and_by_no_others_keepers_later() {
+    let keepers = [Keeper::start(&[]), Keeper::start(&[]), Keeper::start(&[])];
+    let place = Place::bare();
+    let pool = place.file("seawall.log").display().to_string();
+    let run = |keepers: &[&Keeper]| {
+        let mut run = vec!["run", "--pool", &pool, "--size", "16M", "--preset", "sqlite", "--data", "."];
+        keepers.iter().for_each(|keeper| run.extend(["--keeper", &keeper.address]));
+        run.extend(["--", "true"]);
+        place.seawall(&run)
+    };
+    run(&[&keepers[0], &keepers[1]]).succeeds();
+    run(&[&keepers[0], &keepers[1]]).succeeds();
+    run(&[]).succeeds();
+    run(&[&keepers[0], &keepers[2]]).fails(125, &["is kept by", "only a new log is given keepers"]);
+    let there = place.file("other.pool").display().to_string();
+    place.seawall(&["init", &there, "--size", "16M", "--emulated"]).succeeds();
+    let run = ["run", "--pool", &there, "--keeper", &keepers[0].address, "--preset", "sqlite", "--data", "."];
+    place.seawall(&[&run[..], &["--", "true"]].concat()).fails(125, &["is no log that keepers keep"]);
+    place.seawall(&["run", "--keeper", &keepers[0].address, "--", "true"]).fails(2, &["--pool"]);
+}

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use seawall_keeper::writer::Role;
 
 pub(crate) use mark::Mark;
-pub use opening::{KeptError, create, describe, open_read_only, size};
+pub use opening::{KeptError, create, describe, keepers, open_read_only, size};
 pub(crate) use opening::{Opened, look_at_newest, open, take_over};
 
 pub use seawall_keeper::meta::Mode;

@@ -69,6 +69,11 @@ pub enum KeptError {
     Acks { acks: usize, keepers: usize },
     #[error("every keeper is a witness, and none has data: start one without --witness")]
     NoData,
+    #[error(
+        "{} exists already, and {}: only a new log is given keepers", path.display(),
+        if there.is_empty() { "is no log that keepers keep".to_owned() } else { format!("is kept by {there}") }
+    )]
+    Others { path: PathBuf, there: String },
 }
 
 /// Makes a log of an image of so many bytes at these keepers, `HOST:PORT`, and the pool's file at `path`, which remembers
@@ -144,6 +149,15 @@ fn read(path: &Path) -> Result<Option<Descriptor>, KeptError> {
 /// [`KeptError::File`].
 pub fn describe(path: &Path) -> Result<Option<String>, KeptError> {
     Ok(read(path)?.map(|said| survives::text(&said.roster, &[])))
+}
+
+/// Where the keepers of a log are reached. `None`: it is another kind of pool.
+///
+/// # Errors
+/// [`KeptError::File`].
+pub fn keepers(path: &Path) -> Result<Option<Vec<String>>, KeptError> {
+    let addresses = |said: Descriptor| said.roster.members.into_iter().map(|member| member.address).collect();
+    Ok(read(path)?.map(addresses))
 }
 
 /// Bytes of the image of a log that keepers keep. `None`: it is another kind of pool.
