@@ -588,6 +588,8 @@ mutants! {
         "keeper: one promise too few":
             "(self.keepers + 1).saturating_sub(self.acks)" =>
             "(self.keepers + usize::from(!{m})).saturating_sub(self.acks).max(usize::from({m}))",
+        "keeper: a return with one promise too few":
+            "self.takes().max(self.acks)" => "self.takes().max(self.acks) - usize::from({m})",
         "keeper: a lost copy votes":
             "state.filter(State::is_kept)?" => "state.filter(|state| state.is_kept() || {m})?",
         "keeper: a witness that knows of a newer one":
@@ -596,10 +598,15 @@ mutants! {
     "wire/src/keeper.rs" {
         "keeper: one confirmation too few":
             "have.clone().count() >= acks" => "have.clone().count() + usize::from({m}) >= acks",
+        "keeper: no copy is older than files":
+            "complete_since <= alone" => "complete_since <= alone && !{m}",
         "keeper: acknowledged by those without data":
             "have.clone().any(|(_, has_data)| has_data)" => "({m} || have.clone().any(|(_, has_data)| has_data))",
     }
     "keeper/src/plan.rs" {
+        "keeper: a return that copies adopt":
+            "Self { epoch, base: Position { epoch, number: 0 }, begun: last, last }" =>
+            "Self { epoch, base: Position { epoch: Epoch { counter: epoch.counter - u64::from({m}), ..epoch }, number: if {m} { last - 1 } else { 0 } }, begun: last, last }",
         "keeper: plan: what is behind counts":
             "at.number >= head.last;" => "(at.number >= head.last || {m});",
         "keeper: plan: what is of another turn counts":
@@ -632,6 +639,8 @@ mutants! {
             "if at.epoch != turn.epoch ||" => "if at.epoch != turn.epoch && !{m} ||",
         "keeper: a batch for a lost copy":
             "|| !self.is_kept {" => "|| !self.is_kept && !{m} {",
+        "keeper: a late batch for a second image":
+            "if number <= second.newest {" => "if number <= second.newest && !{m} {",
         "keeper: a late batch":
             "if at.number >= number {" => "if at.number >= number && !{m} {",
         "keeper: a batch of another number":
