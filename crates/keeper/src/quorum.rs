@@ -103,6 +103,8 @@ mod tests {
             for acks in 1..=keepers {
                 let quorum = Quorum { keepers, acks };
                 assert!(quorum.takes() + acks > keepers && quorum.takes() + acks - 1 <= keepers);
+                // Whoever brings the log itself meets those who take it over, and is enough to confirm.
+                assert!(quorum.begins() >= acks && quorum.begins() >= quorum.takes());
             }
         }
     }
