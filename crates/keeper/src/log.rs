@@ -332,6 +332,8 @@ impl Log {
             return Ok(());
         }
         if let Some(trouble) = &self.trouble {
+            // The file says nothing any more, and never will: it needs none of them.
+            self.unspooled.clear();
             return Err(Refused::new(Refusal::Disk, trouble.clone()));
         }
         let Some(spool) = &mut self.spool else { return Ok(()) };
@@ -372,13 +374,7 @@ mod tests {
 
     const LOW: u64 = 7;
 
-    /// The thread of a connection may be slow, or end, between an answer and what is to follow it; the next connection is
-    /// served meanwhile. The file used to have their frames in the order in which they came back, and to be called durable
-    /// up to what it did not have.
-    #[test]
-    fn the_file_has_what_was_answered_in_that_order() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("log");
+    fn created(path: &Path) -> Log {
         let meta = Meta {
             log: format!("{LOW:032x}"),
             image: LINE as u64,
@@ -389,12 +385,23 @@ mod tests {
             affirmed: false,
             closed_at: None,
         };
-        let mut log = Log::create(&path, meta, LOW, Harden::NoAffirm, false).expect("made");
+        Log::create(path, meta, LOW, Harden::NoAffirm, false).expect("made")
+    }
+
+    fn answer(log: &mut Log, kind: Kind, number: u64, body: &[u8]) {
         let epoch = Epoch { counter: 1, writer: 5 };
-        let answer = |log: &mut Log, kind, number, body: &[u8]| {
-            let turn = log.promise(epoch, None).expect("its own");
-            log.answer(turn, &Frame::new(kind, LOW, epoch).numbered(number, 0), body).expect("taken")
-        };
+        let turn = log.promise(epoch, None).expect("its own");
+        log.answer(turn, &Frame::new(kind, LOW, epoch).numbered(number, 0), body).expect("taken");
+    }
+
+    /// The thread of a connection may be slow, or end, between an answer and what is to follow it; the next connection is
+    /// served meanwhile. The file used to have their frames in the order in which they came back, and to be called durable
+    /// up to what it did not have.
+    #[test]
+    fn the_file_has_what_was_answered_in_that_order() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("log");
+        let mut log = created(&path);
         answer(&mut log, Kind::Adopt, 3, Position::default().as_bytes());
         let bytes = || std::fs::metadata(copy_of(&path)).expect("the file").len();
         log.answered();
@@ -410,5 +417,16 @@ mod tests {
         let meta = Meta::read(&meta_of(&path)).expect("read").expect("there");
         let again = Log::open(&path, meta, LOW, Harden::NoAffirm, false).expect("opened");
         assert_eq!((again.copy().is_kept(), again.copy().position().number), (true, 4));
+    }
+
+    /// A copy is of use without its file, for as long as its keeper runs.
+    #[test]
+    fn after_its_disk_failed_nothing_is_kept_for_the_file() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut log = created(&directory.path().join("log"));
+        log.trouble = Some("it failed".into());
+        answer(&mut log, Kind::Adopt, 3, Position::default().as_bytes());
+        assert_eq!(log.copy().position().number, 3);
+        assert!(log.behind().is_none() && log.unspooled.is_empty());
     }
 }

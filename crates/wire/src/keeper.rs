@@ -24,7 +24,7 @@ use seawall_media::{LINE, crc32c};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// Version of everything in this module. A writer and a keeper that differ do not talk.
-pub const KEEPER_VERSION: u32 = 1;
+pub const KEEPER_VERSION: u32 = 2;
 
 /// The most bytes behind a frame: a journal's longest batch.
 pub const BODY_MAX: u32 = 1 << 20;
