@@ -23,6 +23,14 @@ fn kept_by(keepers: &[Keeper]) -> Place {
     place
 }
 
+/// A database that writes, and the two keepers of its log.
+fn kept_by_two(how: &[&str]) -> ([Keeper; 2], Place, Writer) {
+    let keepers = [Keeper::start(how), Keeper::start(how)];
+    let place = kept_by(&keepers);
+    let writer = Writer::start(&place);
+    (keepers, place, writer)
+}
+
 fn is_alone(place: &Place) -> bool {
     place.status()["kept"]["alone_s"].is_number()
 }
@@ -59,9 +67,7 @@ fn come_back(place: &Place, keepers: &mut [Keeper]) {
 
 #[test]
 fn commits_go_on_without_keepers_and_go_to_them_again_when_they_are_back() {
-    let mut keepers = [Keeper::start(&[]), Keeper::start(&[])];
-    let place = kept_by(&keepers);
-    let mut writer = Writer::start(&place);
+    let (mut keepers, place, mut writer) = kept_by_two(&[]);
     go_alone(&place, &mut writer, &mut keepers);
     let said = place.seawall(&["status", "--pool", place.pool()]);
     let status = &said.succeeds().out;
@@ -80,9 +86,7 @@ fn commits_go_on_without_keepers_and_go_to_them_again_when_they_are_back() {
 
 #[test]
 fn an_older_copy_is_not_replayed_over_what_the_disk_has() {
-    let mut keepers = [Keeper::start(&["--harden", "affirm"]), Keeper::start(&["--harden", "affirm"])];
-    let place = kept_by(&keepers);
-    let mut writer = Writer::start(&place);
+    let (mut keepers, place, mut writer) = kept_by_two(&["--harden", "affirm"]);
     go_alone(&place, &mut writer, &mut keepers);
     kill_everything(&place, writer);
     lose_image(&place);
@@ -102,9 +106,7 @@ fn an_older_copy_is_not_replayed_over_what_the_disk_has() {
 
 #[test]
 fn keepers_that_come_back_with_nothing_get_the_log_again() {
-    let mut keepers = [Keeper::start(&["--harden", "memory"]), Keeper::start(&["--harden", "memory"])];
-    let place = kept_by(&keepers);
-    let mut writer = Writer::start(&place);
+    let (mut keepers, place, mut writer) = kept_by_two(&["--harden", "memory"]);
     go_alone(&place, &mut writer, &mut keepers);
     come_back(&place, &mut keepers);
     writer.write(5);
@@ -118,9 +120,7 @@ fn keepers_that_come_back_with_nothing_get_the_log_again() {
 
 #[test]
 fn a_daemon_that_dies_meanwhile_is_replaced_and_the_next_one_comes_back_to_the_keepers() {
-    let mut keepers = [Keeper::start(&[]), Keeper::start(&[])];
-    let place = kept_by(&keepers);
-    let mut writer = Writer::start(&place);
+    let (mut keepers, place, mut writer) = kept_by_two(&[]);
     go_alone(&place, &mut writer, &mut keepers);
     let daemon = place.daemon().expect("a daemon");
     kill(daemon);
@@ -136,9 +136,7 @@ fn a_daemon_that_dies_meanwhile_is_replaced_and_the_next_one_comes_back_to_the_k
 
 #[test]
 fn a_daemon_that_starts_without_keepers_goes_on_too() {
-    let mut keepers = [Keeper::start(&[]), Keeper::start(&[])];
-    let place = kept_by(&keepers);
-    let mut writer = Writer::start(&place);
+    let (mut keepers, place, mut writer) = kept_by_two(&[]);
     writer.write(5);
     keepers.iter_mut().for_each(Keeper::kill);
     let daemon = place.daemon().expect("a daemon");

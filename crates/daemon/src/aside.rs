@@ -33,11 +33,8 @@ pub(crate) fn take_out(
             undrained.push(file.current_path().display().to_string());
         }
     }
-    // Slots without a descriptor: found by nobody after a take-over.
-    for slot in daemon.engine.slots().filter(|slot| slot.is_dirty()) {
-        if daemon.files.get(slot.number()).is_none() && covered(slot.root()) {
-            undrained.push(format!("the file of slot {}, which was not found", slot.number()));
-        }
+    for slot in daemon.dirty_strays().filter(|slot| covered(slot.root())) {
+        undrained.push(format!("the file of slot {}, which was not found", slot.number()));
     }
     destaging::round(daemon);
     if undrained.is_empty() { Ok(()) } else { Err(DaemonError::Undrained { files: undrained }) }

@@ -22,11 +22,8 @@ pub(crate) fn close(daemon: &Daemon) -> Result<(), DaemonError> {
             forget::forget(daemon, file.reference.slot);
         }
     }
-    // Slots without a descriptor: found by nobody after a take-over.
-    for slot in daemon.engine.slots().filter(|slot| slot.is_dirty()) {
-        if daemon.files.get(slot.number()).is_none() {
-            undrained.push(format!("the file of slot {}, which was not found", slot.number()));
-        }
+    for slot in daemon.dirty_strays() {
+        undrained.push(format!("the file of slot {}, which was not found", slot.number()));
     }
     destaging::round(daemon);
     cache::leave_all(daemon);

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::errors::DaemonError;
 use crate::parts::freeze::{Freeze, Frozen};
-use crate::parts::roots::{Roots, is_in_use};
+use crate::parts::roots::Roots;
 use crate::state::Daemon;
 use crate::{aside, destaging};
 
@@ -106,7 +106,10 @@ fn check(roots: &Roots, shm: &Shm, directory: Option<&Path>) -> Result<Vec<PathB
     if let (Some(dir), []) = (directory, chosen.as_slice()) {
         return Err(refuse(dir, "nothing of it is in this pool: `seawall status` names the directories"));
     }
-    let is_atomic = |root: &&&RootEntry| root.policy == Policy::Atomic && is_used(roots, shm, root);
+    // Roots of a policy that a database had once are withdrawn, and stay in the table.
+    let in_use = roots.in_use(shm);
+    let is_atomic =
+        |root: &&&RootEntry| root.policy == Policy::Atomic && in_use.iter().any(|(_, used)| used == **root);
     if let Some(root) = chosen.iter().find(is_atomic) {
         return Err(refuse(
             &root.data,
@@ -119,13 +122,6 @@ fn check(roots: &Roots, shm: &Shm, directory: Option<&Path>) -> Result<Vec<PathB
     directories.sort();
     directories.dedup();
     Ok(directories)
-}
-
-/// Roots of a policy that a database had once are withdrawn, and stay in the table.
-fn is_used(roots: &Roots, shm: &Shm, root: &RootEntry) -> bool {
-    let all = roots.all();
-    let mut numbers = all.iter().filter(|(_, other)| *other == root).map(|(i, _)| *i);
-    numbers.any(|i| is_in_use(shm, i))
 }
 
 /// From now on nothing new comes.

@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire};
 use std::sync::{Arc, Mutex};
 
+use seawall_core::file::Slot;
 use seawall_core::pool::Pool;
 use seawall_core::{Engine, Owner};
 
@@ -165,6 +166,11 @@ impl Daemon {
         if !is_managed && !is_entered {
             self.watch.remove(file, inode);
         }
+    }
+
+    /// Slots with something in the log and without a descriptor: of files that nobody found after a take-over.
+    pub fn dirty_strays(&self) -> impl Iterator<Item = Slot<'_>> {
+        self.engine.slots().filter(|slot| slot.is_dirty() && self.files.get(slot.number()).is_none())
     }
 
     /// Takes a file out of the log and keeps it out while `op` runs.

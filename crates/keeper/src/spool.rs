@@ -18,7 +18,7 @@ use seawall_wire::keeper::{Epoch, Frame, Kind, Refusal};
 use crate::answer::answer;
 use crate::copy::Copy;
 use crate::meta::sync_directory;
-use crate::wire::sealed;
+use crate::wire::{seal_into, sealed};
 
 /// Bytes of a piece when it is written anew.
 const PIECE: usize = 256 << 10;
@@ -36,8 +36,7 @@ pub struct Frames {
 impl Frames {
     /// One more, and what was behind it.
     pub fn push(&mut self, frame: &Frame, body: &[u8]) {
-        self.bytes.extend_from_slice(&frame.followed_by(body.len()).seal());
-        self.bytes.extend_from_slice(body);
+        seal_into(&mut self.bytes, frame, body);
         self.has_others |= frame.kind() != Some(Kind::Batch);
     }
 

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use seawall_media::random_uuid;
-use seawall_wire::keeper::{Epoch, Position, State};
+use seawall_wire::keeper::{Epoch, State};
 use thiserror::Error;
 
 use crate::holder::Holder;
@@ -178,8 +178,7 @@ pub fn begin_anew(log: [u8; 16], roster: &Roster, transport: &Transport) -> Resu
     if promised < needed {
         return Err(not_begun(too_few(promised), keepers));
     }
-    let head = Head { epoch, base: Position::default(), begun: 0, last: 0 };
-    Ok(Begun { head, keepers, newest: Vec::new() })
+    Ok(Begun { head: Head::anew(epoch, 0), keepers, newest: Vec::new() })
 }
 
 /// What each keeper answered that was asked for its promise, in the roster's order.
@@ -269,7 +268,7 @@ pub fn promise(mut peer: Peer, epoch: Epoch, roster: &Roster) -> Result<Promised
 
 #[cfg(test)]
 mod tests {
-    use seawall_wire::keeper::state;
+    use seawall_wire::keeper::{Position, state};
     use zerocopy::FromZeros as _;
 
     use super::*;

@@ -89,6 +89,11 @@ impl Role {
             Self::Fenced => "fenced",
         }
     }
+
+    /// True for one that is sent batches: it is reached, and in this writer's turn.
+    pub const fn gets_batches(self) -> bool {
+        matches!(self, Self::Joins | Self::Waits | Self::Counts)
+    }
 }
 
 /// One keeper.
@@ -328,7 +333,7 @@ impl<W: Wire> Writer<W> {
     pub fn is_lost(&mut self, keeper: usize) {
         let (head, link) = (self.head, &mut self.links[keeper]);
         link.hear(&head);
-        if matches!(link.role, Role::Joins | Role::Waits | Role::Counts) {
+        if link.role.gets_batches() {
             link.lose("the connection was lost".into());
         }
     }
@@ -336,18 +341,15 @@ impl<W: Wire> Writer<W> {
     /// True if other processes of this host may send: enough keepers count, and the connections may be
     /// [shared](Wire::shared).
     pub fn may_be_shared(&self) -> bool {
-        let is_settled = |link: &Link<W>| match link.role {
-            Role::Joins | Role::Waits | Role::Counts => {
-                link.wire.as_ref().is_some_and(|wire| wire.shared().is_some())
-            }
-            Role::Down | Role::Fenced => true,
+        let is_settled = |link: &Link<W>| {
+            !link.role.gets_batches() || link.wire.as_ref().is_some_and(|wire| wire.shared().is_some())
         };
         self.under_way.is_none() && self.counting() >= self.roster.acks && self.links.iter().all(is_settled)
     }
 
     /// The connections of those that get batches, if they may be [shared](Wire::shared), in the roster's order.
     pub fn shared(&self) -> impl Iterator<Item = Option<BorrowedFd<'_>>> {
-        let gets = |link: &&Link<W>| matches!(link.role, Role::Joins | Role::Waits | Role::Counts);
+        let gets = |link: &&Link<W>| link.role.gets_batches();
         self.links.iter().map(move |link| Some(link).filter(gets)?.wire.as_ref()?.shared())
     }
 
@@ -432,8 +434,7 @@ impl<W: Wire> Writer<W> {
 
     /// True while those that count, and those that are being brought up to date, are enough.
     pub fn may_become_enough(&self) -> bool {
-        let may = |link: &&Link<W>| matches!(link.role, Role::Joins | Role::Waits | Role::Counts);
-        self.links.iter().filter(may).count() >= self.roster.acks
+        self.links.iter().filter(|link| link.role.gets_batches()).count() >= self.roster.acks
     }
 
     /// Why too few count, in words.
@@ -473,7 +474,7 @@ impl<W: Wire> Link<W> {
 
     /// Sends a batch, if it gets any.
     fn ask(&mut self, frame: &Frame, batch: &[u8]) {
-        if matches!(self.role, Role::Joins | Role::Waits | Role::Counts) {
+        if self.role.gets_batches() {
             let (body, now) = (self.share(batch), Instant::now());
             self.asked = (frame.number, now);
             self.open.push_back((frame.number, now, body.len() as u64));

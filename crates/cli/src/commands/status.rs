@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use seawall_awr::clock::wall_ms;
 use seawall_core::path_text::Shown;
 use seawall_daemon::cache::{AdvisoryStatus, CacheStatus, CachedFileStatus};
 use seawall_daemon::control::ControlError;
@@ -176,7 +177,7 @@ fn keepers(kept: &KeptStatus) -> Vec<(&'static str, String)> {
 
 /// Of this host. Connections that stand go on without it; the next one does not.
 fn certificate(until: i64) -> (&'static str, String) {
-    let left = until - time_now();
+    let left = until - wall_ms() / 1000;
     let text = format!("valid until {}", utc(until));
     match left {
         ..0 => (
@@ -186,11 +187,6 @@ fn certificate(until: i64) -> (&'static str, String) {
         0..SOON => ("CERTIFICATE ENDS", format!("{text}: `seawall keeper cert owner … --renew`")),
         _ => ("certificate", text),
     }
-}
-
-fn time_now() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs() as i64)
 }
 
 fn keeper(k: &KeeperStatus) -> String {

@@ -53,9 +53,9 @@ pub(super) fn wait(desk: Desk<'_>) -> Counts {
     Counts::Unknown
 }
 
-/// This host does so now, and whoever waits for that goes on.
+/// Says whether this host is alone, in [the desk's numbers](seawall_wire::desk::alone); whoever waits for that looks again.
 #[cfg(feature = "std")]
-pub fn goes_alone(desk: Desk<'_>, how: u32) {
+pub fn set_alone(desk: Desk<'_>, how: u32) {
     desk.alone().store(how, SeqCst);
     let _ = futex::wake(desk.alone(), futex::Flags::empty(), u32::MAX >> 1);
 }
@@ -73,17 +73,17 @@ mod tests {
         let desk = Desk::new(&region, 0);
         assert_eq!(wait(desk), Counts::Keepers);
         for (decided, expected) in [(alone::IS, Counts::Disk), (alone::NO, Counts::Keepers)] {
-            goes_alone(desk, alone::GOES);
+            set_alone(desk, alone::GOES);
             std::thread::scope(|scope| {
                 let waits = scope.spawn(|| (wait(desk), Instant::now()));
                 std::thread::sleep(Duration::from_millis(30));
                 let before = Instant::now();
-                goes_alone(desk, decided);
+                set_alone(desk, decided);
                 let (waited, at) = waits.join().expect("it ends");
                 assert!(waited == expected && at >= before, "{waited:?}");
             });
         }
-        goes_alone(desk, alone::GOES);
+        set_alone(desk, alone::GOES);
         desk.failed().store(5, SeqCst);
         assert_eq!(wait(desk), Counts::Nothing, "nobody decides any more");
     }

@@ -68,22 +68,22 @@ impl Journal {
     /// [`Unhardened`]. What was to be hardened may be on the device all the same.
     pub fn harden(&self, log: &Log, lsn: u64) -> Result<Option<u64>, Unhardened> {
         let desk = self.desk(&log.pool);
-        // Before anything is taken for hardened: from some time on what keepers have is not looked at any more.
-        match alone::wait(desk) {
-            Counts::Keepers => {}
-            Counts::Disk => return Err(Unhardened::Full),
-            Counts::Nothing => return Err(Unhardened::Failed),
-            Counts::Unknown => return Err(Unhardened::OutOfReach),
+        let has_no_ring = self.has_no_ring(&log.pool);
+        if has_no_ring {
+            // Before anything is taken for hardened: from some time on what keepers have is not looked at any more.
+            match alone::wait(desk) {
+                Counts::Keepers => {}
+                Counts::Disk => return Err(Unhardened::Full),
+                Counts::Nothing => return Err(Unhardened::Failed),
+                Counts::Unknown => return Err(Unhardened::OutOfReach),
+            }
         }
         if lsn <= desk.hardened().load(Acquire) {
             return Ok(None);
         }
         let waited = match self.way.lender() {
             // Only the daemon sends to keepers, for now or for this front, and is awake.
-            Some(lender)
-                if self.has_no_ring(&log.pool)
-                    && (desk.acks().load(SeqCst) == 0 || !lender.reaches_keepers()) =>
-            {
+            Some(lender) if has_no_ring && (desk.acks().load(SeqCst) == 0 || !lender.reaches_keepers()) => {
                 self.wait_for_daemon(log)
             }
             _ => self.wait(log),
@@ -93,7 +93,7 @@ impl Journal {
             (done, _) => done,
         };
         // What keepers are waited for is recorded once for each batch: no device is written to.
-        let on_device = |spent| if self.has_no_ring(&log.pool) { 0 } else { spent };
+        let on_device = |spent| if has_no_ring { 0 } else { spent };
         done.map(|spent| Some(on_device(spent))).map_err(|error| match error {
             Errno::NOSPC => Unhardened::Full,
             _ if desk.failed().load(SeqCst) != 0 => Unhardened::Failed,

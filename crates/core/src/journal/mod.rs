@@ -68,7 +68,7 @@ mod way;
 mod writer;
 
 #[cfg(feature = "std")]
-pub use alone::goes_alone;
+pub use alone::set_alone;
 #[cfg(feature = "std")]
 pub use copies::{Copies, Lent, Sending, Standing};
 #[cfg(feature = "std")]

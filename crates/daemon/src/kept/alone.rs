@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use seawall_core::file::{Flag, KeptOut, Slot};
-use seawall_core::journal::goes_alone;
+use seawall_core::journal::set_alone;
 use seawall_core::recover::AloneMark;
 use seawall_core::{Errno, certain};
 use seawall_wire::desk::{Desk, alone};
@@ -28,7 +28,6 @@ use seawall_wire::shm::Policy;
 
 use crate::errors::DaemonError;
 use crate::parts::kept::{Due, Kept};
-use crate::parts::roots::is_in_use;
 use crate::state::Daemon;
 use crate::{aside, desk};
 
@@ -79,7 +78,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
 fn go(daemon: &Daemon, kept: &Kept, desk: Desk<'_>) -> bool {
     let may = may_go(daemon);
     if may.is_ok() {
-        goes_alone(desk, alone::GOES);
+        set_alone(desk, alone::GOES);
     }
     let secured = may.and_then(|()| secure(daemon));
     // They may have come back while files were synced.
@@ -117,14 +116,13 @@ fn stay(daemon: &Daemon, kept: &Kept, desk: Desk<'_>) {
         std::thread::sleep(AGAIN);
     }
     kept.goes_on_together();
-    goes_alone(desk, alone::NO);
+    set_alone(desk, alone::NO);
 }
 
 /// Where pages must not tear, only the log makes them whole.
 fn may_go(daemon: &Daemon) -> Result<(), String> {
-    let roots = daemon.roots.all();
-    let is_used = |i: &u32| is_in_use(daemon.engine.shm(), *i);
-    let atomic = roots.iter().find(|(i, root)| root.policy == Policy::Atomic && is_used(i));
+    let in_use = daemon.roots.in_use(daemon.engine.shm());
+    let atomic = in_use.iter().find(|(_, root)| root.policy == Policy::Atomic);
     atomic.map_or(Ok(()), |(_, root)| {
         Err(format!("{} runs with the policy atomic, and its pages could be torn", root.data.display()))
     })
@@ -144,8 +142,7 @@ fn secure(daemon: &Daemon) -> Result<(), String> {
             return Err(failed(&error));
         }
     }
-    let is_unknown = |number: u32| daemon.files.get(number).is_none();
-    match daemon.engine.slots().find(|slot| slot.is_dirty() && is_unknown(slot.number())) {
+    match daemon.dirty_strays().next() {
         Some(slot) => Err(format!("the file of slot {} was not found", slot.number())),
         None => Ok(()),
     }
@@ -200,7 +197,6 @@ fn begin(daemon: &Daemon, kept: &Kept) {
 }
 
 fn take_all_out(daemon: &Daemon) -> Result<(), DaemonError> {
-    aside::take_out(daemon, |_| true, KeptOut::Alone)?;
     // Who was being registered when this host went on alone is known after that, and nothing comes any more.
     drop(daemon.registering.turn());
     aside::take_out(daemon, |_| true, KeptOut::Alone)?;

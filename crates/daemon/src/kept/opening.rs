@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
-use seawall_core::journal::{Copies, goes_alone};
+use seawall_core::journal::{Copies, set_alone};
 use seawall_core::pool::replicated::{self, InMemory};
 use seawall_core::pool::{self, MEMORY, Pool, PoolError};
 use seawall_keeper::descriptor::Descriptor;
@@ -340,7 +340,7 @@ fn finish(
         match writer.fenced().or_else(late) {
             Some(WriteError::TooFew { .. }) if enough == Enough::MayBeMissed => {
                 // It decides whether it goes on alone as soon as it knows its files.
-                goes_alone(image.desk(), alone::GOES);
+                set_alone(image.desk(), alone::GOES);
                 return opened((path, file), said, image, (writer, Course::alone()), claim);
             }
             Some(error) => return Err(error.into()),

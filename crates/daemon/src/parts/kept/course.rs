@@ -13,7 +13,7 @@
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use seawall_core::journal::{Standing, goes_alone};
+use seawall_core::journal::{Standing, set_alone};
 use seawall_keeper::keeper::low_half;
 use seawall_keeper::meta::Mode;
 use seawall_keeper::plan::Head;
@@ -122,7 +122,7 @@ impl Kept {
         state.writer.stops();
         state.arrivals.clear();
         state.publish(desk);
-        goes_alone(desk, alone::IS);
+        set_alone(desk, alone::IS);
         drop(state);
         self.arrived.notify_all();
     }
@@ -173,7 +173,7 @@ impl State {
                 let acknowledged = self.writer.hear(Duration::ZERO);
                 if acknowledged {
                     self.course = Course::Together;
-                    goes_alone(desk, alone::NO);
+                    set_alone(desk, alone::NO);
                 }
             }
             _ => {}
