@@ -20,8 +20,8 @@
 //! the log by then, so a copy that has it as well is still one that the log could have left; its number lies between that
 //! of a batch and that of its predecessor. One that arrives behind its successor is too late, and changes nothing.
 
-use seawall_media::LINE;
 use seawall_media::block::BatchHeader;
+use seawall_media::{LINE, in_large_pages};
 use seawall_wire::keeper::{Epoch, Position, Refusal, State, state};
 use zerocopy::{FromBytes as _, FromZeros as _};
 
@@ -331,7 +331,9 @@ fn is_zero(line: &[u8]) -> bool {
 
 fn zeros(bytes: u64) -> Vec<u8> {
     // The kernel gives these pages when they are first written.
-    vec![0; usize::try_from(bytes).unwrap_or(0)]
+    let mut zeros = vec![0; usize::try_from(bytes).unwrap_or(0)];
+    in_large_pages(&mut zeros);
+    zeros
 }
 
 #[cfg(test)]

@@ -337,7 +337,7 @@ impl Log {
             return Err(Refused::new(Refusal::Disk, trouble.clone()));
         }
         let Some(spool) = &mut self.spool else { return Ok(()) };
-        let appended = spool.append(&self.unspooled);
+        let appended = spool.append(&mut self.unspooled);
         self.unspooled.clear();
         appended.map_err(|e| self.failed(&e))
     }
@@ -403,7 +403,10 @@ mod tests {
         let path = directory.path().join("log");
         let mut log = created(&path);
         answer(&mut log, Kind::Adopt, 3, Position::default().as_bytes());
-        let bytes = || std::fs::metadata(copy_of(&path)).expect("the file").len();
+        let bytes = || {
+            let file = std::fs::read(copy_of(&path)).expect("the file");
+            file.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
+        };
         log.answered();
         assert_eq!(bytes(), 0, "it waits for more");
         assert_eq!(log.behind().map(|(_, at)| at.number), Some(3));

@@ -4,15 +4,23 @@
 //! Begin │ Piece … │ Complete │ Batch │ Batch │ …
 //! ```
 //!
-//! When it has grown to some times the image it is written anew, a piece at a time, while batches go to both: what a writer
-//! does that brings a keeper up to date, done by the keeper to its own file.
+//! When there are some times the image's bytes in it, it is written anew, a piece at a time, while batches go to both: what a
+//! writer does that brings a keeper up to date, done by the keeper to its own file. The two files take turns, and their room
+//! is reserved: to write where a file was written before costs no new blocks and, where it is synced, no journal of the file
+//! system.
+//!
+//! So behind the last frame there are older ones. Each frame's code says which *use* of a file it is of, and the first frame
+//! of another use is the end. A crash may leave any part of what was not synced: a body that is not a batch, which has a
+//! checksum of its own, is told by its frame.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use seawall_media::LINE;
+use rustix::fs::{CWD, FallocateFlags, RenameFlags, fallocate, renameat_with};
+use rustix::io::Errno;
+use seawall_media::{LINE, crc32c};
 use seawall_wire::keeper::{Epoch, Frame, Kind, Refusal};
 
 use crate::answer::answer;
@@ -23,12 +31,16 @@ use crate::wire::{seal_into, sealed};
 /// Bytes of a piece when it is written anew.
 const PIECE: usize = 256 << 10;
 /// It is written anew from so many bytes on, and twice the image.
-const LEAST: u64 = 64 << 20;
+const LEAST: u64 = 16 << 20;
+/// Bytes that are looked through at once.
+const SCAN: usize = 1 << 20;
 
 /// Frames that a copy took, as its file is to have them.
 #[derive(Default)]
 pub struct Frames {
     bytes: Vec<u8>,
+    /// Where each begins.
+    heads: Vec<usize>,
     /// Some of them are no batches.
     has_others: bool,
 }
@@ -36,7 +48,8 @@ pub struct Frames {
 impl Frames {
     /// One more, and what was behind it.
     pub fn push(&mut self, frame: &Frame, body: &[u8]) {
-        seal_into(&mut self.bytes, frame, body);
+        self.heads.push(self.bytes.len());
+        seal_into(&mut self.bytes, &with_sum(*frame, body), body);
         self.has_others |= frame.kind() != Some(Kind::Batch);
     }
 
@@ -53,8 +66,25 @@ impl Frames {
     /// There are none any more.
     pub fn clear(&mut self) {
         self.bytes.clear();
+        self.heads.clear();
         self.has_others = false;
     }
+
+    /// All of them, for this use of a file.
+    fn of_use(&mut self, number: u32) -> &[u8] {
+        for head in &self.heads {
+            let line: Option<&mut [u8; LINE]> = self.bytes[*head..].first_chunk_mut();
+            if let Some((line, frame)) = line.and_then(|line| Frame::parse(line).map(|frame| (line, frame))) {
+                *line = frame.with_code(number).seal();
+            }
+        }
+        &self.bytes
+    }
+}
+
+/// What a file has of a body that is no batch: its checksum, to tell it from what lay there before.
+fn with_sum(frame: Frame, body: &[u8]) -> Frame {
+    if frame.kind() == Some(Kind::Batch) { frame } else { frame.with_body_sum(crc32c(body)) }
 }
 
 /// The file of one copy.
@@ -63,6 +93,9 @@ pub struct Spool {
     file: File,
     bytes: u64,
     image: u64,
+    /// Which use of a file it is, and the newest one that was begun.
+    number: u32,
+    newest: u32,
     anew: Option<Anew>,
 }
 
@@ -71,6 +104,7 @@ struct Anew {
     path: PathBuf,
     file: File,
     bytes: u64,
+    number: u32,
     /// How far the image is in it.
     at: u64,
 }
@@ -84,15 +118,16 @@ pub struct Found {
 }
 
 impl Spool {
-    /// Makes an empty one, durably.
+    /// Makes an empty one, durably, with room for what comes.
     ///
     /// # Errors
-    /// The disk's.
+    /// The disk's; ENOSPC if it has not that much room.
     pub fn create(path: &Path, image: u64) -> io::Result<Self> {
         let file = File::create(path)?;
+        reserve(&file, image)?;
         file.sync_all()?;
         sync_directory(path)?;
-        Ok(Self { path: path.to_owned(), file, bytes: 0, image, anew: None })
+        Ok(Self { path: path.to_owned(), file, bytes: 0, image, number: 1, newest: 1, anew: None })
     }
 
     /// Reads one, to go on with it behind what is whole.
@@ -102,26 +137,30 @@ impl Spool {
     pub fn open(path: &Path, copy: Copy) -> io::Result<(Self, Found)> {
         let mut file = OpenOptions::new().read(true).write(true).open(path)?;
         let image = copy.image_bytes();
-        let (copy, whole, trouble) = load(&mut file, copy)?;
+        let Loaded { copy, whole, number, trouble } = load(&mut file, copy)?;
+        // What is behind it may be of this use too. And what the other file has is of a use that nobody knows any more.
         file.set_len(whole)?;
-        let spool = Self { path: path.to_owned(), file, bytes: whole, image, anew: None };
-        Ok((spool, Found { copy, trouble }))
+        remove_if_there(&other_of(path))?;
+        // Without that room it goes on for as long as there is some.
+        let _ = reserve(&file, image);
+        let (path, newest) = (path.to_owned(), number);
+        Ok((Self { path, file, bytes: whole, image, number, newest, anew: None }, Found { copy, trouble }))
     }
 
     /// Frames that the copy took, with what was behind each. Not durable yet.
     ///
     /// # Errors
     /// The disk's. Then the file says nothing any more.
-    pub fn append(&mut self, frames: &Frames) -> io::Result<()> {
-        self.file.write_all_at(&frames.bytes, self.bytes)?;
-        self.bytes += frames.bytes.len() as u64;
+    pub fn append(&mut self, frames: &mut Frames) -> io::Result<()> {
+        self.file.write_all_at(frames.of_use(self.number), self.bytes)?;
+        self.bytes += frames.len() as u64;
         if frames.has_others {
             // Another image: what was copied of the former one is worth nothing.
             self.anew = None;
         }
         if let Some(anew) = &mut self.anew {
-            anew.file.write_all_at(&frames.bytes, anew.bytes)?;
-            anew.bytes += frames.bytes.len() as u64;
+            anew.file.write_all_at(frames.of_use(anew.number), anew.bytes)?;
+            anew.bytes += frames.len() as u64;
         }
         Ok(())
     }
@@ -150,67 +189,115 @@ impl Spool {
     pub fn shorten(&mut self, copy: &Copy) -> io::Result<bool> {
         let (log, at) = (copy.log(), copy.position());
         let Some(mut anew) = self.anew.take() else {
-            if self.bytes < LEAST + 2 * self.image {
+            if self.bytes < longest(self.image) {
                 return Ok(false);
             }
-            self.anew = Some(Anew::begin(&self.path, log, at.epoch)?);
+            self.newest = self.newest.wrapping_add(1);
+            self.anew = Some(Anew::begin(&self.path, (log, at.epoch), self.image, self.newest)?);
             return Ok(true);
         };
         if let Some((from, bytes)) = copy.stretch(anew.at, PIECE) {
-            let frame = Frame::new(Kind::Piece, log, at.epoch).numbered(from, 0);
-            anew.bytes += put(&anew.file, anew.bytes, &frame, bytes)?;
+            anew.put(Frame::new(Kind::Piece, log, at.epoch).numbered(from, 0), bytes)?;
             anew.at = from + bytes.len() as u64;
             self.anew = Some(anew);
             return Ok(true);
         }
-        let frame = Frame::new(Kind::Complete, log, at.epoch).numbered(at.number, 0);
-        anew.bytes += put(&anew.file, anew.bytes, &frame, &[])?;
+        anew.put(Frame::new(Kind::Complete, log, at.epoch).numbered(at.number, 0), &[])?;
         anew.file.sync_all()?;
-        fs::rename(&anew.path, &self.path)?;
+        exchange(&anew.path, &self.path)?;
         sync_directory(&self.path)?;
-        (self.file, self.bytes) = (anew.file, anew.bytes);
+        (self.file, self.bytes, self.number) = (anew.file, anew.bytes, anew.number);
         Ok(false)
     }
 }
 
 impl Anew {
-    fn begin(path: &Path, log: u64, epoch: Epoch) -> io::Result<Self> {
-        let path = path.with_extension("anew");
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path)?;
-        let bytes = put(&file, 0, &Frame::new(Kind::Begin, log, epoch), &[])?;
-        Ok(Self { path, file, bytes, at: 0 })
+    fn begin(path: &Path, (log, epoch): (u64, Epoch), image: u64, number: u32) -> io::Result<Self> {
+        let path = other_of(path);
+        // What is in there of a former use is written over.
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+        // Without that room it goes on for as long as there is some.
+        let _ = reserve(&file, image);
+        let mut anew = Self { path, file, bytes: 0, number, at: 0 };
+        anew.put(Frame::new(Kind::Begin, log, epoch), &[])?;
+        Ok(anew)
+    }
+
+    /// Writes a frame and its body behind what is there.
+    fn put(&mut self, frame: Frame, body: &[u8]) -> io::Result<()> {
+        let bytes = sealed(&with_sum(frame, body).with_code(self.number), body);
+        self.file.write_all_at(&bytes, self.bytes)?;
+        self.bytes += bytes.len() as u64;
+        Ok(())
     }
 }
 
-/// Writes a frame and its body at an offset; how many bytes that were.
-fn put(file: &File, at: u64, frame: &Frame, body: &[u8]) -> io::Result<u64> {
-    let bytes = sealed(frame, body);
-    file.write_all_at(&bytes, at)?;
-    Ok(bytes.len() as u64)
+/// Bytes from which on it is written anew.
+fn longest(image: u64) -> u64 {
+    LEAST + 2 * image
 }
 
-/// Reads frames until one is not whole: the copy, where that is, and why if whole ones follow it.
-fn load(file: &mut File, mut copy: Copy) -> io::Result<(Copy, u64, Option<String>)> {
+/// Takes room for all that comes before it is written anew, where the file system can do that.
+fn reserve(file: &File, image: u64) -> io::Result<()> {
+    match fallocate(file, FallocateFlags::empty(), 0, longest(image)) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        done => Ok(done?),
+    }
+}
+
+/// The file that takes turns with this one.
+fn other_of(path: &Path) -> PathBuf {
+    path.with_extension("anew")
+}
+
+/// Puts `from` in the place of `to`, and `to` in the place of `from` where the file system can do that.
+fn exchange(from: &Path, to: &Path) -> io::Result<()> {
+    renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE).or_else(|_| fs::rename(from, to))
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+/// What a file has.
+struct Loaded {
+    copy: Copy,
+    /// Where that ends.
+    whole: u64,
+    /// Which use of the file it is.
+    number: u32,
+    /// Why it ends there, if whole frames follow.
+    trouble: Option<String>,
+}
+
+/// Reads frames until one is not whole, or of another use of the file.
+fn load(file: &mut File, mut copy: Copy) -> io::Result<Loaded> {
     let mut bytes = io::BufReader::with_capacity(4 << 20, &mut *file);
-    let (mut at, mut body) = (0, Vec::new());
+    let (mut whole, mut number, mut body) = (0, None, Vec::new());
     let trouble = loop {
         let mut line = [0; LINE];
         if let Err(e) = bytes.read_exact(&mut line) {
             break (e.kind() != io::ErrorKind::UnexpectedEof).then(|| e.to_string());
         }
-        let Some(frame) = Frame::parse(&line).filter(|frame| frame.log == copy.log()) else {
-            break whole_ones_follow(file, at, copy.log())?;
+        let frame = Frame::parse(&line).filter(|frame| frame.log == copy.log());
+        let Some(frame) = frame.filter(|frame| number.is_none_or(|number| frame.code == number)) else {
+            break whole_ones_follow(file, whole, copy.log(), number)?;
         };
         body.resize(frame.len as usize, 0);
         if bytes.read_exact(&mut body).is_err() {
             break None;
         }
-        if replay(&mut copy, &frame, &body).is_err() {
-            break whole_ones_follow(file, at, copy.log())?;
+        if with_sum(frame, &body) != frame || replay(&mut copy, &frame, &body).is_err() {
+            break whole_ones_follow(file, whole, copy.log(), number)?;
         }
-        at += (LINE + body.len()) as u64;
+        number = Some(frame.code);
+        whole += (LINE + body.len()) as u64;
     };
-    Ok((copy, at, trouble))
+    // One without any begins with any number that it was not used with before: it is cut to nothing.
+    Ok(Loaded { copy, whole, number: number.unwrap_or(1), trouble })
 }
 
 /// Has the copy do once more what a frame had it do.
@@ -223,15 +310,118 @@ fn replay(copy: &mut Copy, frame: &Frame, body: &[u8]) -> Result<(), Refusal> {
 }
 
 /// What was written later than what is damaged says that this is no end.
-fn whole_ones_follow(file: &File, at: u64, log: u64) -> io::Result<Option<String>> {
-    let (mut from, len) = (at + LINE as u64, file.metadata()?.len());
-    let mut line = [0; LINE];
-    while from + LINE as u64 <= len {
-        file.read_exact_at(&mut line, from)?;
-        if Frame::parse(&line).is_some_and(|frame| frame.log == log) {
-            return Ok(Some(format!("damaged at byte {at}, and whole again at {from}")));
+fn whole_ones_follow(file: &File, at: u64, log: u64, number: Option<u32>) -> io::Result<Option<String>> {
+    let (mut from, mut bytes) = (at + LINE as u64, vec![0; SCAN]);
+    loop {
+        let read = read_up_to(file, &mut bytes, from)?;
+        let lines = bytes[..read].as_chunks::<LINE>().0;
+        let is_later = |line: &&[u8; LINE]| {
+            let frame = Frame::parse(line).filter(|frame| frame.log == log);
+            frame.is_some_and(|frame| number.is_none_or(|number| frame.code == number))
+        };
+        if let Some(nth) = lines.iter().position(|line| is_later(&line)) {
+            let next = from + (nth * LINE) as u64;
+            return Ok(Some(format!("damaged at byte {at}, and whole again at {next}")));
         }
-        from += LINE as u64;
+        if lines.is_empty() {
+            return Ok(None);
+        }
+        from += (lines.len() * LINE) as u64;
     }
-    Ok(None)
+}
+
+/// Reads as much as there is from an offset on.
+fn read_up_to(file: &File, bytes: &mut [u8], at: u64) -> io::Result<usize> {
+    let mut read = 0;
+    while read < bytes.len() {
+        match file.read_at(&mut bytes[read..], at + read as u64)? {
+            0 => break,
+            more => read += more,
+        }
+    }
+    Ok(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: u64 = 7;
+    const EPOCH: Epoch = Epoch { counter: 1, writer: 5 };
+    const IMAGE: u64 = 1 << 20;
+
+    fn empty() -> Copy {
+        Copy::new(LOG, IMAGE, false)
+    }
+
+    /// Has the copy and its file take a frame.
+    fn take(copy: &mut Copy, spool: &mut Spool, frame: Frame, body: &[u8]) {
+        let turn = copy.turn_of(EPOCH).expect("its own");
+        answer(copy, turn, &frame, body).expect("taken");
+        let mut frames = Frames::default();
+        frames.push(&frame, body);
+        spool.append(&mut frames).expect("written");
+    }
+
+    /// Another image, of one byte, up to this number.
+    fn fill(copy: &mut Copy, spool: &mut Spool, byte: u8, number: u64) {
+        let frame = |kind| Frame::new(kind, LOG, EPOCH);
+        take(copy, spool, frame(Kind::Begin), &[]);
+        for at in (0..IMAGE).step_by(PIECE) {
+            take(copy, spool, frame(Kind::Piece).numbered(at, 0), &[byte; PIECE]);
+        }
+        take(copy, spool, frame(Kind::Complete).numbered(number, 0), &[]);
+    }
+
+    fn shorten(copy: &Copy, spool: &mut Spool) -> bool {
+        let was = spool.number;
+        while spool.shorten(copy).expect("written") {}
+        spool.number != was
+    }
+
+    fn read(path: &Path) -> (u64, Vec<u8>, Option<String>) {
+        let apart = tempfile::tempdir().expect("a directory");
+        let other = apart.path().join("copy");
+        fs::copy(path, &other).expect("copied");
+        let (_, Found { copy, trouble }) = Spool::open(&other, empty()).expect("opened");
+        let image = copy.stretch(0, IMAGE as usize).map(|(_, bytes)| bytes.to_vec());
+        (copy.position().number, image.unwrap_or_default(), trouble)
+    }
+
+    #[test]
+    fn files_take_turns_and_what_a_former_use_left_is_not_read() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("copy");
+        let (mut copy, mut spool) = (empty(), Spool::create(&path, IMAGE).expect("made"));
+        let mut turns = 0;
+        for number in 1..=100 {
+            fill(&mut copy, &mut spool, number as u8, number);
+            turns += u32::from(shorten(&copy, &mut spool));
+            if number % 7 == 0 {
+                assert_eq!(read(&path), (number, vec![number as u8; IMAGE as usize], None));
+            }
+        }
+        assert!(turns >= 4, "{turns}");
+        // Neither grows from turn to turn.
+        for path in [&path, &other_of(&path)] {
+            let length = fs::metadata(path).expect("there").len();
+            assert!(length <= longest(IMAGE) + 2 * IMAGE, "{length}");
+        }
+    }
+
+    /// A power cut may leave a whole frame with what lay behind it before.
+    #[test]
+    fn a_piece_that_is_not_whole_is_no_piece() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("copy");
+        let (mut copy, mut spool) = (empty(), Spool::create(&path, IMAGE).expect("made"));
+        fill(&mut copy, &mut spool, 1, 1);
+        let before = spool.bytes;
+        fill(&mut copy, &mut spool, 2, 2);
+        assert_eq!(read(&path).0, 2);
+        spool.file.write_all_at(&[9], before + 3 * LINE as u64).expect("written");
+        let (number, image, trouble) = read(&path);
+        assert_eq!((number, image[0]), (1, 1));
+        assert!(trouble.is_some(), "whole ones follow");
+    }
 }

@@ -31,6 +31,8 @@ mod flush;
 mod fold;
 #[cfg(feature = "std")]
 mod handle;
+#[cfg(feature = "std")]
+mod large_pages;
 mod line;
 #[cfg(feature = "std")]
 pub mod locks;
@@ -55,6 +57,8 @@ pub use cpu::Flush;
 pub use flush::{fence, flush_instruction};
 #[cfg(feature = "std")]
 pub use handle::{HANDLE_MAX, Identity, IdentityError, identity};
+#[cfg(feature = "std")]
+pub use large_pages::in_large_pages;
 pub use line::LINE;
 pub use past::copy_past_cache;
 #[cfg(feature = "std")]

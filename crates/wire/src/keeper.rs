@@ -150,7 +150,8 @@ pub struct Frame {
     kind: u32,
     /// Bytes behind it.
     pub len: u32,
-    /// Of an answer: what else there is to say. A [`Refusal`]; of an `Ack`, [`ack`] flags.
+    /// Of an answer: what else there is to say. A [`Refusal`]; of an `Ack`, [`ack`] flags. In a keeper's file: which use of
+    /// the file it is of.
     pub code: u32,
     /// Whose turn it is.
     pub epoch: Epoch,
@@ -160,7 +161,8 @@ pub struct Frame {
     pub previous: u64,
     /// The log's UUID, low half.
     pub log: u64,
-    reserved: u32,
+    /// In a keeper's file, of what is no batch: the checksum of what is behind it.
+    body_sum: u32,
     checksum: u32,
 }
 
@@ -195,6 +197,12 @@ impl Frame {
     /// The same with this code.
     pub fn with_code(mut self, code: u32) -> Self {
         self.code = code;
+        self
+    }
+
+    /// The same with the checksum of what is behind it.
+    pub fn with_body_sum(mut self, sum: u32) -> Self {
+        self.body_sum = sum;
         self
     }
 
