@@ -144,6 +144,10 @@ words!(Desk {
     clock: u64 @ 376,
     /// Of a log that other hosts keep: [`alone`], if too few of them are reached and this host may go on without.
     alone: u32 @ 384,
+    /// The same: for how many more batches nobody listens before it sleeps.
+    unheard: u32 @ 388,
+    /// The same: how many those were to be when it was last found out whether listening helps.
+    pause: u32 @ 392,
 });
 
 /// What a host does without its keepers.

@@ -31,13 +31,10 @@ use super::handle::Journal;
 use super::lead::REPLACED;
 #[cfg(feature = "std")]
 use super::lead::take_lead;
+use super::listen;
 use super::way::Links;
 use super::writer::Writer;
 
-/// How often answers are looked for before the thread sleeps: some 25 µs.
-const SPINS: u32 = 40;
-/// Ticks of a round trip that is long enough to sleep at once: some 150 µs.
-const LONG: u64 = 400_000;
 /// The longest sleep between two looks at what else there is to do.
 const NAP_NS: u32 = 20_000_000;
 /// Naps without an answer after which the daemon is to see to it: a second.
@@ -152,7 +149,7 @@ fn give_up(lead: &Writer<'_>, link: Link<'_>) {
 fn hear(lead: &Writer<'_>, links: &Links<'_>, asked: &Asked) -> Result<(), Errno> {
     let desk = lead.desk();
     let acks = desk.acks().load(SeqCst) as usize;
-    let spins = if desk.took().load(Relaxed) < LONG { SPINS } else { 0 };
+    let most = listen::looks(desk);
     let (mut looks, mut naps) = (0, 0);
     loop {
         for (keeper, fd) in connected(&usable(desk, links)) {
@@ -161,6 +158,7 @@ fn hear(lead: &Writer<'_>, links: &Links<'_>, asked: &Asked) -> Result<(), Errno
         let counting = desk.links().filter(Link::counts);
         let confirmed = counting.map(|link| (link.confirmed().load(SeqCst), link.has_data()));
         if acknowledged(acks, confirmed) >= asked.number {
+            listen::learn(desk, most, looks <= most);
             return Ok(());
         }
         if !lead.is_held() {
@@ -171,7 +169,7 @@ fn hear(lead: &Writer<'_>, links: &Links<'_>, asked: &Asked) -> Result<(), Errno
             return Err(Errno::BADF);
         }
         looks += 1;
-        if looks <= spins {
+        if looks <= most {
             core::hint::spin_loop();
         } else if !connection::wait(&usable, NAP_NS) {
             naps += 1;

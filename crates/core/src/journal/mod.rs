@@ -28,6 +28,7 @@
 //! | `batch` | where it goes (`room`), the device write (`mirror`: one device or both), the commit |
 //! | `direct` | the same of a log without a device: to whom it is sent, their answers, the commit |
 //! | `send` | the same where only the daemon reaches those (`copies`) |
+//! | `listen` | whether whoever waits for those listens for a while before it sleeps |
 //! | `alone` | the same where too few of those are reached: nothing counts, and files leave the log |
 //! | `lock` | who is woken |
 //!
@@ -51,6 +52,7 @@ mod handle;
 mod harden;
 mod lead;
 mod leading;
+mod listen;
 mod lock;
 mod mirror;
 #[cfg(feature = "std")]
