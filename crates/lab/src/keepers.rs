@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::lab::Lab;
-use crate::net::{Ends, Host, Relay, ping};
+use crate::net::{Ends, Host, Relay, ping, ping_all};
 use crate::process::{self, Running};
 
 const PORT: u16 = 7700;
@@ -37,10 +37,15 @@ impl Shape {
 /// Keepers that run. Fields drop in this order.
 pub struct Keepers {
     all: Vec<Keeper>,
-    _pong: Running,
-    pong_way: Option<Relay>,
-    pong: SocketAddr,
+    pongs: Vec<Pong>,
     pub shape: Shape,
+}
+
+/// Who answers bare round trips beside a keeper, on the same way. Fields drop in this order.
+struct Pong {
+    _process: Running,
+    way: Option<Relay>,
+    at: SocketAddr,
 }
 
 /// One keeper. Fields drop in this order.
@@ -61,13 +66,8 @@ impl Keepers {
         let mut all =
             (0..shape.keepers).map(|_| Keeper::make(lab, shape.delay)).collect::<Result<Vec<_>>>()?;
         all.iter_mut().try_for_each(|keeper| keeper.start(lab))?;
-        let host = &all.first().context("no keepers")?.host;
-        let pong = host.port(PONG)?;
-        let mut command = host.command_as_ourselves(std::env::current_exe()?.as_os_str());
-        command.args(["pong", &pong.to_string()]);
-        let _pong = process::start_captured(command, "round trips", libc::SIGTERM)?;
-        let pong_way = way(pong, shape.delay)?;
-        Ok(Keepers { all, _pong, pong_way, pong, shape })
+        let pongs = all.iter().map(|keeper| Pong::start(&keeper.host, shape.delay)).collect::<Result<_>>()?;
+        Ok(Keepers { all, pongs, shape })
     }
 
     /// Where a writer reaches them.
@@ -85,7 +85,16 @@ impl Keepers {
     /// # Errors
     /// If nobody answers.
     pub fn round_trip_us(&self, ends: Ends, times: usize) -> Result<f64> {
-        ping(self.pong_way.as_ref().map_or(self.pong, Relay::address), ends, times)
+        ping(self.pongs.first().context("no keepers")?.address(), ends, times)
+    }
+
+    /// The same to all of them at once, each over when as many have answered as confirm a commit.
+    ///
+    /// # Errors
+    /// If one of them does not answer.
+    pub fn round_trip_of_all_us(&self, times: usize) -> Result<f64> {
+        let all: Vec<_> = self.pongs.iter().map(Pong::address).collect();
+        ping_all(&all, self.shape.acks.into(), times)
     }
 
     /// CPU time that they took so far, in seconds.
@@ -115,6 +124,21 @@ impl Keepers {
     /// If it does not start.
     pub fn start_again(&mut self, lab: &Lab, nth: usize) -> Result<()> {
         self.all[nth].start(lab)
+    }
+}
+
+impl Pong {
+    fn start(host: &Host, delay: Duration) -> Result<Self> {
+        let at = host.port(PONG)?;
+        let mut command = host.command_as_ourselves(std::env::current_exe()?.as_os_str());
+        command.args(["pong", &at.to_string()]);
+        let _process = process::start_captured(command, "round trips", libc::SIGTERM)?;
+        Ok(Self { _process, way: way(at, delay)?, at })
+    }
+
+    /// Where it is reached.
+    fn address(&self) -> SocketAddr {
+        self.way.as_ref().map_or(self.at, Relay::address)
     }
 }
 

@@ -138,6 +138,10 @@ pub const REPLICATED: &[Key] = &[
         "8 KiB out and 64 bytes back on that way, both ends blocking, in the same rounds, µs; null where it is not compared",
     ),
     spread("round_trip_spinning_us", "the same with both ends spinning"),
+    spread(
+        "round_trip_of_all_us",
+        "the same to all keepers at once, all ends blocking, until as many have answered as confirm a commit",
+    ),
     one("unit", "of `seawall` and `other`"),
     spread(
         "seawall",

@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::spread::Spread;
 
@@ -49,6 +50,49 @@ pub fn ping(to: SocketAddr, ends: Ends, times: usize) -> Result<f64> {
         }
     }
     Ok(Spread::of(&took).context("no round trip")?.median)
+}
+
+/// The median of so many round trips to all of these, who run [`pong`], each over when `wanted` of them have answered, in
+/// microseconds: what a batch of one block takes that so many keepers have to confirm, without a log. All ends block.
+///
+/// # Errors
+/// If one of them is not reached, or hangs up.
+pub fn ping_all(to: &[SocketAddr], wanted: usize, times: usize) -> Result<f64> {
+    let mut streams = Vec::new();
+    for at in to {
+        let mut stream = connect(*at).with_context(|| format!("connect to {at} for round trips"))?;
+        stream.set_nodelay(true)?;
+        stream.write_all(&[Ends::Block as u8])?;
+        streams.push((stream, 0));
+    }
+    let (out, mut took) = (vec![0x5a; OUT], Vec::new());
+    for i in 0..WARM_UP + times {
+        let begin = Instant::now();
+        for (stream, _) in &mut streams {
+            stream.write_all(&out)?;
+        }
+        let whole = (i + 1) * BACK;
+        while streams.iter().filter(|(_, heard)| *heard >= whole).count() < wanted {
+            hear(&mut streams)?;
+        }
+        if i >= WARM_UP {
+            took.push(begin.elapsed().as_secs_f64() * 1e6);
+        }
+    }
+    Ok(Spread::of(&took).context("no round trip")?.median)
+}
+
+/// Sleeps until there are answers, and takes them.
+fn hear(streams: &mut [(TcpStream, usize)]) -> Result<()> {
+    let mut polled: Vec<_> = streams.iter().map(|(stream, _)| PollFd::new(stream, PollFlags::IN)).collect();
+    poll(&mut polled, None)?;
+    let came: Vec<_> = polled.iter().map(|fd| !fd.revents().is_empty()).collect();
+    for ((stream, heard), _) in streams.iter_mut().zip(came).filter(|(_, came)| *came) {
+        let read = stream.read(&mut [0; BACK])?;
+        ensure!(read > 0, "somebody hung up");
+        *heard += read;
+    }
+    Ok(())
 }
 
 /// Answers [`ping`]s on this address, for ever.
@@ -127,5 +171,10 @@ mod tests {
             let through = ping(relay.address(), ends, 10).expect("answered");
             assert!(through >= 2000.0, "{ends:?}: {through} µs");
         }
+        let near = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+        spawn(move || pong(near));
+        let both = [near, relay.address()];
+        assert!(ping_all(&both, 2, 10).expect("answered") >= 2000.0, "the slower of two");
+        assert!(ping_all(&both, 1, 10).expect("answered") > 0.0);
     }
 }

@@ -20,8 +20,8 @@ pub struct Row {
     /// Of which load.
     pub load: String,
     pub shape: Shape,
-    /// Microseconds.
-    pub round_trip: Option<[Spread; 2]>,
+    /// To one keeper, ends blocking and spinning; to all of them, until enough have answered. Microseconds.
+    pub round_trip: Option<[Spread; 3]>,
     /// The figure, and its unit.
     pub seawall: Spread,
     pub unit: &'static str,
@@ -71,9 +71,9 @@ impl Row {
             Target::AtLeast(n) => ("at least", n),
             Target::AtMost(n) => ("at most", n),
         };
-        let [blocking, spinning] = match self.round_trip {
-            Some(both) => both.map(Some),
-            None => [None; 2],
+        let [blocking, spinning, of_all] = match self.round_trip {
+            Some(all) => all.map(Some),
+            None => [None; 3],
         };
         Fields::default()
             .with("what", self.what)
@@ -83,6 +83,7 @@ impl Row {
             .with("delay_us", self.shape.delay.as_micros() as u64)
             .with_spread_if_any("round_trip_us", blocking)
             .with_spread_if_any("round_trip_spinning_us", spinning)
+            .with_spread_if_any("round_trip_of_all_us", of_all)
             .with("unit", self.unit)
             .with_spread("seawall", self.seawall)
             .with("against", self.other.map_or("", |(name, _)| name))

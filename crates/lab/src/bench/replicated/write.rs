@@ -87,7 +87,7 @@ fn one(lab: &Lab, scope: Scope, load: &Placed<'_>) -> Result<Report> {
 fn one_writer(lab: &Lab, keepers: &Keepers, scope: Scope) -> Result<Row> {
     let times = if scope.quick { 500 } else { 2000 };
     let shape = keepers.shape;
-    let (mut blocking, mut spinning, mut commits) = (Vec::new(), Vec::new(), Vec::new());
+    let [mut blocking, mut spinning, mut of_all, mut commits] = [const { Vec::new() }; 4];
     let load = placed(lab, Side::Seawall, 1, Pattern::Random);
     for round in 0..scope.rounds {
         let what = format!(
@@ -101,6 +101,7 @@ fn one_writer(lab: &Lab, keepers: &Keepers, scope: Scope) -> Result<Row> {
         let mut trips = || -> Result<()> {
             blocking.push(keepers.round_trip_us(Ends::Block, times)?);
             spinning.push(keepers.round_trip_us(Ends::Spin, times)?);
+            of_all.push(keepers.round_trip_of_all_us(times)?);
             Ok(())
         };
         // Whatever the machine does from one second to the next counts against neither always.
@@ -120,7 +121,7 @@ fn one_writer(lab: &Lab, keepers: &Keepers, scope: Scope) -> Result<Row> {
         what: "one writer",
         load: format!("{BLOCK_BYTES} bytes {} + fdatasync, 1 process", word(Pattern::Random)),
         shape,
-        round_trip: Some([spread(&blocking)?, spread(&spinning)?]),
+        round_trip: Some([spread(&blocking)?, spread(&spinning)?, spread(&of_all)?]),
         seawall: spread(&commits)?,
         unit: "µs",
         other: Some(("round trip", spread(&blocking)?)),
