@@ -9,30 +9,14 @@
 mod common;
 
 use common::bounded;
+use common::cases::{LIMIT, expected, program};
 use common::disk::Disk;
 use common::files;
-use common::seawall::{Medium, Pool, bare};
+use common::seawall::{Medium, Pool};
 use common::trace;
 use common::work::Work;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
-
-/// For one pass over all cases; a case that hangs costs half a minute of it.
-const LIMIT: Duration = Duration::from_secs(400);
-
-fn program(directory: &Path, work: &Work, wanted: &[&str]) -> Command {
-    let mut command = bare(&["run"]);
-    command.arg(directory);
-    let chosen = std::env::var("SEAWALL_CONTRACT_CASE").ok();
-    for case in wanted.iter().copied().chain(chosen.as_deref().filter(|_| wanted.is_empty())) {
-        command.args(["--case", case]);
-    }
-    if let Some(library) = work.native_library() {
-        command.env("SEAWALL_CONTRACT_NATIVE", library);
-    }
-    command
-}
 
 /// Runs `program` under Seawall; bare where the cases themselves are being tested.
 fn under_seawall(pool: &Pool, directory: &Path, program: &mut Command) -> bounded::Finished {
@@ -72,11 +56,9 @@ fn every_case_agrees_with_a_block_cache() {
 
 fn every_case_agrees(pool: Pool) {
     let work = Work::new("cases");
-    let (left, right) = (work.directory("bare"), work.directory("seawall"));
-    let expected = bounded::run(&mut program(&left, &work, &[]), "the cases, bare", LIMIT)
-        .expect_success("the cases, bare");
+    let right = work.directory("seawall");
     let found = under_seawall(&pool, &right, &mut program(&right, &work, &[]));
-    compare(&expected, &found);
+    compare(expected(), &found);
 }
 
 /// Each side on a fresh small file system, because each fills it.

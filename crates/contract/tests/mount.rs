@@ -5,6 +5,7 @@
 mod common;
 
 use common::bounded::{self, Running};
+use common::cases::{LIMIT, expected, program};
 use common::disk::Disk;
 use common::files;
 use common::mount::{Mount, isolate};
@@ -13,13 +14,11 @@ use common::trace;
 use common::work::Work;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 /// How it is mounted.
 type Mounted = fn(&Pool, &str, &Path, &Path) -> Option<Mount>;
 
-const LIMIT: Duration = Duration::from_secs(400);
 const SCENE_LIMIT: Duration = Duration::from_secs(60);
 
 /// Processes of the stress, with four threads each.
@@ -39,18 +38,6 @@ const FUSE_DIFFERS: [(&str, &str); 9] = [
     ("set_id/by_moving_a_range", "the same"),
 ];
 
-fn cases(directory: &Path, work: &Work) -> Command {
-    let mut command = bare(&["run"]);
-    command.arg(directory);
-    if let Ok(case) = std::env::var("SEAWALL_CONTRACT_CASE") {
-        command.args(["--case", &case]);
-    }
-    if let Some(library) = work.native_library() {
-        command.env("SEAWALL_CONTRACT_NATIVE", library);
-    }
-    command
-}
-
 #[test]
 fn every_case_agrees_with_the_bare_file_system_on_a_mount() {
     every_case_agrees(&Pool::new("mounted", "256M"), Mount::new);
@@ -69,13 +56,12 @@ fn every_case_agrees_with_requests_by_io_uring() {
 fn every_case_agrees(pool: &Pool, mounted: Mounted) {
     isolate();
     let work = Work::new("mounted");
-    let (left, backing, at) = (work.directory("bare"), work.directory("backing"), work.directory("mount"));
+    let (backing, at) = (work.directory("backing"), work.directory("mount"));
     let Some(mount) = mounted(pool, "256M", &backing, &at) else { return };
     let right = mount.path().join("data");
     std::fs::create_dir(&right).expect("the mount is ours");
-    let expected =
-        bounded::run(&mut cases(&left, &work), "the cases, bare", LIMIT).expect_success("the cases, bare");
-    let found = bounded::run(&mut cases(&right, &work), "the cases on the mount", LIMIT)
+    let expected = expected();
+    let found = bounded::run(&mut program(&right, &work, &[]), "the cases on the mount", LIMIT)
         .expect_success("the cases on the mount");
     let (one, other) = (trace::cases(&expected.stdout), trace::cases(&found.stdout));
     let name = |case: &str| case.split(' ').next().unwrap_or_default().to_owned();

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod bounded;
+pub mod cases;
 pub mod crash;
 pub mod disk;
 pub mod files;
