@@ -23,6 +23,8 @@ ENDURE_MINUTES ?= 30
 CACHE_MINUTES ?= 30
 # … and how often a log kept by other hosts is taken over, with something lost each time.
 TAKEOVER_ROUNDS ?= 200
+# … and the same of PostgreSQL under pgbench.
+PROCESSES_ROUNDS ?= 100
 # What `make deb` packs.
 DEB_PROFILE ?= release
 DEB_VERSION ?= $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)-1
@@ -132,6 +134,7 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
 	SEAWALL_STRESS_SECONDS=$(STRESS_SECONDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-contract --test mount random_operations
 	SEAWALL_TAKEOVER_ROUNDS=$(TAKEOVER_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test takeover whoever_is_lost -- --nocapture
+	SEAWALL_PROCESSES_ROUNDS=$(PROCESSES_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test processes -- --nocapture
 	SEAWALL_CACHE_SOAK_MINUTES=$(CACHE_MINUTES) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test cache_soak -- --nocapture
 	$(RELEASE)/seawall-lab endure --minutes $(ENDURE_MINUTES) --json out/endure.json
 	$(MAKE) deps PACKAGES="$(BROWSER_PACKAGES)"

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use common::hosts::Host;
 use common::pair::{Scene, gets_an_error};
-use common::{Writer, wait_for};
+use common::{Writer, lot, rounds, wait_for};
 
 #[test]
 fn another_host_takes_the_log_over_and_the_former_one_writes_nothing_more() {
@@ -234,23 +234,12 @@ fn a_volume_that_is_mounted_elsewhere_is_found_there() {
     assert!(!s.place.guard().exists());
 }
 
-/// A number that looks like one drawn by lot; the same in each run of a round.
-fn lot(round: u64, of: u64, choices: u64) -> u64 {
-    let mut x =
-        round.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ of.wrapping_mul(0xc2b2_ae3d_27d4_eb4f) ^ 0x2545_f491;
-    for shift in [33, 29, 32] {
-        x = (x ^ x >> shift).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    }
-    x % choices
-}
-
 /// The campaign: SEAWALL_TAKEOVER_ROUNDS says how many. Each time the database's host is lost in one of three ways, often a
 /// keeper with it; the other host takes the log over, and the former one comes back.
 #[test]
 fn whoever_is_lost_no_commit_is_and_never_two_write() {
     let Some(mut s) = Scene::new(2) else { return };
-    let rounds =
-        std::env::var("SEAWALL_TAKEOVER_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
+    let rounds = rounds("SEAWALL_TAKEOVER_ROUNDS");
     let (mut commits, mut caches_lost) = (0, 0);
     s.takeover(&s.a, "a", &[]).succeeds();
     for round in 0..rounds {

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use super::{SEAWALL, Said, is_root, wait_for};
@@ -48,7 +48,9 @@ impl Namespaces {
         let mut command = Command::new("unshare");
         command.args(["--net", "--fork", "--kill-child"]);
         if is_host {
-            command.args(["--mount", "--uts", "--pid", "--mount-proc"]).args(["sh", "-c", BOOT, "sh"]);
+            command
+                .args(["--mount", "--uts", "--ipc", "--pid", "--mount-proc"])
+                .args(["sh", "-c", BOOT, "sh"]);
         } else {
             command.args(["sh", "-c", "echo ready && exec sleep infinity", "sh"]);
         }
@@ -110,10 +112,15 @@ impl Network {
 }
 
 impl Host {
+    fn enter(&self, nsenter: &mut Command) {
+        nsenter.args(["--target", &self.namespaces.pid.to_string()]);
+        nsenter.args(["--mount", "--uts", "--ipc", "--pid", "--net"]);
+    }
+
     /// A command there, in this directory, without the right to watch what other hosts open: they share a kernel here.
     pub fn command(&self, directory: &str, program: &[&str]) -> Command {
         let mut command = Command::new("nsenter");
-        command.args(["--target", &self.namespaces.pid.to_string(), "--mount", "--uts", "--pid", "--net"]);
+        self.enter(&mut command);
         command.args(["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"]);
         command.args(["sh", "-c", "cd \"$0\" && exec \"$@\"", directory]).args(program);
         command.env_remove("LD_PRELOAD").stdin(Stdio::null());
@@ -123,7 +130,7 @@ impl Host {
     /// A command there with every right, to its end.
     pub fn with_all_rights(&self, program: &[&str]) -> Said {
         let mut command = Command::new("nsenter");
-        command.args(["--target", &self.namespaces.pid.to_string(), "--mount", "--uts", "--pid", "--net"]);
+        self.enter(&mut command);
         command.args(program).output().expect("it runs").into()
     }
 
@@ -174,14 +181,58 @@ impl Host {
 
     /// Every process ends, at once.
     pub fn end_processes(&self) {
-        let script = "for p in /proc/[0-9]*; do p=${p#/proc/}; [ \"$p\" -gt 1 ] && [ \"$p\" != $$ ] && \
-                      kill -KILL \"$p\"; done 2>/dev/null; true";
-        let _ = self.run(&["sh", "-c", script]);
+        self.signal_all("KILL", &self.processes());
+    }
+
+    /// Every process stands still when this returns, and none is in the middle of a system call. Those do not through which
+    /// the test came in: who waits for them outside would stand still too.
+    pub fn pause(&self) {
+        wait_for("every process to stand still", || {
+            let all = self.own_processes();
+            self.signal_all("STOP", &all);
+            all.iter().flat_map(Process::states).all(|state| ['T', 'Z'].contains(&state))
+        });
+    }
+
+    /// They go on.
+    pub fn resume(&self) {
+        self.signal_all("CONT", &self.own_processes());
+    }
+
+    /// True while a process of this program is there.
+    pub fn runs(&self, program: &str) -> bool {
+        let runs = |process: &Process| {
+            fs::read_link(process.path.join("exe")).is_ok_and(|exe| exe.ends_with(program))
+        };
+        self.processes().iter().any(runs)
+    }
+
+    fn signal_all(&self, name: &str, all: &[Process]) {
+        let pids: Vec<String> = all.iter().map(|process| process.pid.to_string()).collect();
+        let kill: Vec<&str> =
+            ["kill", "-s", name].into_iter().chain(pids.iter().map(String::as_str)).collect();
+        // Some have ended meanwhile.
+        let _ = self.run(&kill);
+    }
+
+    fn own_processes(&self) -> Vec<Process> {
+        self.processes().into_iter().filter(|process| process.parent != 0).collect()
+    }
+
+    /// All but the first one.
+    fn processes(&self) -> Vec<Process> {
+        let all = below(&self.root().join("proc")).filter_map(Process::at);
+        all.filter(|process| process.pid > 1).collect()
+    }
+
+    /// Its root directory, as it is seen from outside.
+    fn root(&self) -> PathBuf {
+        format!("/proc/{}/root", self.namespaces.pid).into()
     }
 
     /// The directory that is this host's memory, as it is seen from outside.
     pub fn memory(&self) -> PathBuf {
-        format!("/proc/{}/root/dev/shm", self.namespaces.pid).into()
+        self.root().join("dev/shm")
     }
 
     /// Its memory is gone, as after a power cut.
@@ -195,4 +246,33 @@ impl Host {
             is_empty()
         });
     }
+}
+
+/// A process of a host, by the numbers that are known there.
+struct Process {
+    path: PathBuf,
+    pid: u32,
+    parent: u32,
+}
+
+impl Process {
+    fn at(path: PathBuf) -> Option<Self> {
+        let pid = path.file_name()?.to_str()?.parse().ok()?;
+        let parent = stat(&path)?.split(' ').nth(1)?.parse().ok()?;
+        Some(Self { path, pid, parent })
+    }
+
+    /// What its threads do, as `ps` shows it.
+    fn states(&self) -> Vec<char> {
+        below(&self.path.join("task")).filter_map(|thread| stat(&thread)?.chars().next()).collect()
+    }
+}
+
+/// What the kernel says of a process or thread, from its state on.
+fn stat(of: &Path) -> Option<String> {
+    Some(fs::read_to_string(of.join("stat")).ok()?.rsplit_once(") ")?.1.to_owned())
+}
+
+fn below(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
 }

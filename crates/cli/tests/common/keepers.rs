@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 
 use super::hosts::Host;
-use super::{SEAWALL, wait_for};
+use super::{SEAWALL, signal, wait_for};
 
 /// A keeper that ends with this.
 pub struct Keeper {
@@ -35,6 +35,11 @@ impl Keeper {
     pub fn kill(&mut self) {
         self.process.kill().expect("killed");
         self.process.wait().expect("reaped");
+    }
+
+    /// It stands still (`STOP`), or goes on (`CONT`).
+    pub fn signal(&self, name: &str) {
+        signal(self.process.id().into(), name);
     }
 
     /// Begins anew, at the same address and in the same directory.

@@ -3,6 +3,7 @@
 #![allow(dead_code)] // Each test file uses its part.
 
 pub mod cluster;
+pub mod database;
 pub mod disk;
 pub mod front;
 pub mod hosts;
@@ -11,6 +12,7 @@ pub mod ledger;
 pub mod mirrors;
 pub mod mounts;
 pub mod pair;
+pub mod pgbench;
 pub mod postgres;
 pub mod scene;
 pub mod served;
@@ -309,12 +311,39 @@ pub fn wait_for_end(pid: u64) {
 
 /// Waits for something that takes a moment.
 #[track_caller]
-pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn wait_for(what: &str, is_so: impl FnMut() -> bool) {
+    wait_at_most(Duration::from_secs(20), what, is_so, String::new);
+}
+
+/// The same of something that takes longer, and what else is said where it is waited for in vain. How long it took.
+#[track_caller]
+pub fn wait_at_most(
+    limit: Duration,
+    what: &str,
+    mut is_so: impl FnMut() -> bool,
+    tell: impl Fn() -> String,
+) -> Duration {
     let begin = Instant::now();
     while !is_so() {
-        assert!(begin.elapsed() < Duration::from_secs(20), "waited for {what} in vain");
+        assert!(begin.elapsed() < limit, "waited for {what} in vain\n{}", tell());
         std::thread::sleep(Duration::from_millis(5));
     }
+    begin.elapsed()
+}
+
+/// A number that looks like one drawn by lot; the same in each run of a round.
+pub fn lot(round: u64, of: u64, choices: u64) -> u64 {
+    let mut x =
+        round.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ of.wrapping_mul(0xc2b2_ae3d_27d4_eb4f) ^ 0x2545_f491;
+    for shift in [33, 29, 32] {
+        x = (x ^ x >> shift).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    }
+    x % choices
+}
+
+/// How many rounds of a campaign this variable asks for; two without it.
+pub fn rounds(variable: &str) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(2)
 }
 
 pub fn has(program: &str) -> bool {

@@ -25,17 +25,22 @@ impl Scene {
     }
 
     pub fn in_mode(acks: usize, mode: &str) -> Option<Self> {
-        let mut network = Network::new()?;
-        let (a, b) = (network.host("db-a"), network.host("db-b"));
-        let on: Vec<Host> = (1..=3).map(|i| network.host(&format!("keeper-{i}"))).collect();
-        let keepers: Vec<Keeper> = on.iter().map(|host| Keeper::on(host, &[])).collect();
-        let place = Place::bare();
-        let scene = Self { place, a, b, keepers, on, network };
+        let scene = Self::without_log()?;
         let (pool, acks) = (scene.pool("a"), acks.to_string());
         let mut init = vec!["init", &pool, "--size", "16M", "--acks", &acks, "--mode", mode];
         scene.keepers.iter().for_each(|keeper| init.extend(["--keeper", &keeper.address]));
         scene.a.seawall(&init).succeeds();
         Some(scene)
+    }
+
+    /// The keepers keep none yet.
+    pub fn without_log() -> Option<Self> {
+        let mut network = Network::new()?;
+        let (a, b) = (network.host("db-a"), network.host("db-b"));
+        let on: Vec<Host> = (1..=3).map(|i| network.host(&format!("keeper-{i}"))).collect();
+        let keepers: Vec<Keeper> = on.iter().map(|host| Keeper::on(host, &[])).collect();
+        let place = Place::bare();
+        Some(Self { place, a, b, keepers, on, network })
     }
 
     /// A pool's file: on a disk of each host's own, under the same path.

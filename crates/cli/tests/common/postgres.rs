@@ -19,15 +19,10 @@ pub struct Postgres {
 impl Postgres {
     /// `None` if it is not installed.
     pub fn start() -> Option<Self> {
-        let bin =
-            fs::read_dir("/usr/lib/postgresql").ok()?.flatten().map(|entry| entry.path()).max()?.join("bin");
+        let bin = server::programs()?;
         drop(Place::bare());
         let (dir, ram) = (tempfile::tempdir_in("/var/tmp").ok()?, tempfile::tempdir_in("/dev/shm").ok()?);
-        // The checkout may lie where that user cannot go.
-        let library = Path::new(SEAWALL).with_file_name(seawall_daemon::process::PRELOAD_NAME);
-        for program in [Path::new(SEAWALL), &library] {
-            fs::copy(program, dir.path().join(program.file_name().expect("a name"))).expect("copied");
-        }
+        copy_seawall(dir.path());
         if let Some((uid, gid)) = server::user() {
             for dir in [&dir, &ram] {
                 std::os::unix::fs::chown(dir.path(), Some(uid), Some(gid)).expect("given");
@@ -108,6 +103,14 @@ impl Postgres {
         let Some(mut run) = self.run.take() else { return };
         let _ = Command::new("kill").args(["-s", "INT", &self.pids()[0].to_string()]).status();
         let _ = run.wait();
+    }
+}
+
+/// Copies program and library to where the server's user can go: the checkout may lie where it cannot.
+pub fn copy_seawall(directory: &Path) {
+    let library = Path::new(SEAWALL).with_file_name(seawall_daemon::process::PRELOAD_NAME);
+    for program in [Path::new(SEAWALL), &library] {
+        fs::copy(program, directory.join(program.file_name().expect("a name"))).expect("copied");
     }
 }
 

@@ -20,8 +20,7 @@ impl Server {
 
     /// The same with these options.
     pub fn start_with(options: &[&str]) -> Option<Self> {
-        let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
-        let bin = versions.flatten().map(|entry| entry.path()).max()?.join("bin");
+        let bin = programs()?;
         let directory = tempfile::tempdir_in("/var/tmp").expect("a directory");
         if let Some((uid, gid)) = user() {
             std::os::unix::fs::chown(directory.path(), Some(uid), Some(gid)).expect("given");
@@ -82,6 +81,12 @@ impl Server {
         command.stdin(Stdio::null()).current_dir("/");
         command
     }
+}
+
+/// Where the programs of the newest one are, if one is installed.
+pub fn programs() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
+    Some(versions.flatten().map(|entry| entry.path()).max()?.join("bin"))
 }
 
 /// PostgreSQL refuses root.
