@@ -10,10 +10,12 @@
 //! container for example, has no registry, and nothing is recovered at its start.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
+
+use seawall_media::durable;
 
 use crate::place;
 
@@ -75,7 +77,7 @@ fn enter_in(registry: &Path, pool: &Path) -> io::Result<bool> {
         Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(e),
         _ => {}
     }
-    File::open(registry)?.sync_all()?;
+    durable::sync_directory(registry)?;
     Ok(true)
 }
 

@@ -16,7 +16,7 @@ use rustix::fs::{FileType, Stat, fstatfs};
 use seawall_core::file::{Begins, Newcomer};
 use seawall_core::policy::{self, Manage, SQLITE_MAGIC, decide};
 use seawall_core::{Engine, Errno, FileRef};
-use seawall_media::{identity, magic};
+use seawall_media::{durable, identity, magic};
 use seawall_wire::shm::Policy;
 
 use crate::guard::GuardError;
@@ -191,7 +191,7 @@ fn has_reached_the_disk(error: &std::io::Error) -> bool {
 /// logged from its first write gets the same by its first fsync, which is real.)
 fn make_durable(file: &File, path: &Path) -> std::io::Result<()> {
     file.sync_all()?;
-    path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
+    durable::sync_name(path)
 }
 
 /// What is known of the file system's ways with names.

@@ -1,13 +1,14 @@
 //! The pool's file of a log that other hosts keep: which log it is, and who keeps it. Never changed while the log is used.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::Path;
 
+use seawall_media::durable;
 use serde::{Deserialize, Serialize};
 
 use crate::keeper::parse_uuid;
-use crate::meta::{Roster, sync_directory};
+use crate::meta::Roster;
 use crate::transport::Transport;
 
 /// What such a file begins with.
@@ -59,10 +60,7 @@ impl Descriptor {
     /// # Errors
     /// The disk's.
     pub fn create(&self, path: &Path) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-        file.write_all(&serde_json::to_vec_pretty(self)?)?;
-        file.sync_all()?;
-        sync_directory(path)
+        durable::create(path, 0o666, &serde_json::to_vec_pretty(self)?)
     }
 
     /// The log's UUID.

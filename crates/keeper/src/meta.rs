@@ -2,10 +2,11 @@
 //!
 //! One small file for each log, replaced as a whole, durable before the promise is answered.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::Path;
 
+use seawall_media::durable;
 use seawall_wire::keeper::{Epoch, Position};
 use serde::{Deserialize, Serialize};
 
@@ -133,16 +134,5 @@ impl Meta {
 
 /// Puts a file in the place of another one, durably.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let next = path.with_extension("new");
-    let mut file = File::create(&next)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&next, path)?;
-    sync_directory(path)
-}
-
-/// Makes a file's name durable.
-pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+    durable::replace(path, &path.with_extension("new"), bytes, |_| Ok(()))
 }

@@ -20,12 +20,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FallocateFlags, RenameFlags, fallocate, renameat_with};
 use rustix::io::Errno;
-use seawall_media::{LINE, crc32c};
+use seawall_media::{LINE, crc32c, durable};
 use seawall_wire::keeper::{Epoch, Frame, Kind, Refusal};
 
 use crate::answer::answer;
 use crate::copy::Copy;
-use crate::meta::sync_directory;
 use crate::wire::{seal_into, sealed};
 
 /// Bytes of a piece when it is written anew.
@@ -126,7 +125,7 @@ impl Spool {
         let file = File::create(path)?;
         reserve(&file, image)?;
         file.sync_all()?;
-        sync_directory(path)?;
+        durable::sync_name(path)?;
         Ok(Self { path: path.to_owned(), file, bytes: 0, image, number: 1, newest: 1, anew: None })
     }
 
@@ -205,7 +204,7 @@ impl Spool {
         anew.put(Frame::new(Kind::Complete, log, at.epoch).numbered(at.number, 0), &[])?;
         anew.file.sync_all()?;
         exchange(&anew.path, &self.path)?;
-        sync_directory(&self.path)?;
+        durable::sync_name(&self.path)?;
         (self.file, self.bytes, self.number) = (anew.file, anew.bytes, anew.number);
         Ok(false)
     }

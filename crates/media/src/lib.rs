@@ -26,6 +26,8 @@ mod checksum;
 pub mod connection;
 mod copy;
 mod cpu;
+#[cfg(feature = "std")]
+pub mod durable;
 mod flush;
 #[cfg(target_arch = "x86_64")]
 mod fold;

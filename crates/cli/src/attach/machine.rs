@@ -3,11 +3,11 @@
 //! With `--root DIR` everything is read and written below DIR and no systemd is asked: for images, and tests.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use seawall_media::durable;
 
 /// Where units are looked for, the first one found wins (systemd.unit(5)).
 pub const UNIT_DIRS: [&str; 5] = [
@@ -80,15 +80,14 @@ impl Machine {
         let doing = || format!("writing {}", at.display());
         let dir = at.parent().with_context(doing)?;
         fs::create_dir_all(dir).with_context(doing)?;
-        let new = at.with_extension("seawall-new");
-        let mut file = fs::File::create(&new).with_context(doing)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).with_context(doing)?;
-        if let Ok(old) = fs::metadata(&at) {
+        let like_the_old = |file: &fs::File| {
             use std::os::unix::fs::{MetadataExt, fchown};
-            fchown(&file, Some(old.uid()), Some(old.gid())).with_context(doing)?;
-            file.set_permissions(old.permissions()).with_context(doing)?;
-        }
-        fs::rename(&new, &at).with_context(doing)
+            let Ok(old) = fs::metadata(&at) else { return Ok(()) };
+            fchown(file, Some(old.uid()), Some(old.gid()))?;
+            file.set_permissions(old.permissions())
+        };
+        durable::replace(&at, &at.with_extension("seawall-new"), text.as_bytes(), like_the_old)
+            .with_context(doing)
     }
 
     /// Removes a file, and its directory if that is empty then.

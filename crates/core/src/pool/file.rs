@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Mode as FileMode, OFlags};
+use seawall_media::durable;
 
 use super::error::PoolError;
 use super::steps::io;
@@ -25,7 +26,7 @@ pub(super) fn give_name(file: &File, path: &Path) -> Result<(), PoolError> {
         rustix::io::Errno::EXIST => PoolError::Exists(path.into()),
         e => PoolError::Io { path: path.into(), doing: "naming", error: e.into() },
     })?;
-    File::open(directory(path)).and_then(|dir| dir.sync_all()).map_err(io(path, "syncing the directory of"))
+    durable::sync_name(path).map_err(io(path, "syncing the directory of"))
 }
 
 /// The directory of a path.

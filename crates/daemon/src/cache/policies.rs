@@ -1,13 +1,14 @@
 //! The policies of a cache: kept in a file beside its zone, so that they outlive daemon, database and zone.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use seawall_cache::set::Policy;
 use seawall_cache::shared::{Arrangement, Cache, CachedFile};
+use seawall_media::durable;
 use seawall_media::locks::lock;
 use serde::{Deserialize, Serialize};
 
@@ -124,13 +125,10 @@ fn read(path: &Path) -> Result<Rules, String> {
 
 /// Writes the file: after a crash it is the one or the other.
 fn write(path: &Path, rules: &Rules) -> io::Result<()> {
-    let new = place::beside(path, ".new");
-    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    serde_json::to_writer_pretty(&mut file, &Stored { version: VERSION, policies: rules.clone() })?;
-    file.write_all(b"\n")?;
-    file.sync_all()?;
-    fs::rename(&new, path)?;
-    File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
+    let mut text = serde_json::to_vec_pretty(&Stored { version: VERSION, policies: rules.clone() })?;
+    text.push(b'\n');
+    let private = Permissions::from_mode(0o600);
+    durable::replace(path, &place::beside(path, ".new"), &text, |file| file.set_permissions(private))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! What the steps of every guard share: how they fail, and what makes them last.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use seawall_media::durable;
 
 use super::text::Claim;
 
@@ -85,7 +86,7 @@ pub(crate) fn fault(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) 
 }
 
 pub(crate) fn sync_directory(dir: &Path) -> Result<(), GuardError> {
-    File::open(dir).and_then(|d| d.sync_all()).map_err(fault("syncing", dir))
+    durable::sync_directory(dir).map_err(fault("syncing", dir))
 }
 
 /// Removes a file that may be absent.

@@ -3,9 +3,9 @@
 //! A certificate is renewed with the key that it had: one file that is no secret is copied to its host. Who it is for,
 //! its subject, stays too.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use rcgen::{
@@ -13,7 +13,7 @@ use rcgen::{
     KeyPair, KeyUsagePurpose,
 };
 use rustls::pki_types::ServerName;
-use seawall_media::random_uuid;
+use seawall_media::{durable, random_uuid};
 use thiserror::Error;
 use time::OffsetDateTime;
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
@@ -247,10 +247,9 @@ fn read_key(path: &Path) -> Result<KeyPair, MakeError> {
 
 /// A new key, on the disk: nobody but its owner reads it at any time, and none is replaced.
 fn new_key(path: &Path) -> Result<KeyPair, MakeError> {
-    let failed = |error| MakeError::Write { path: path.into(), error };
     let key = KeyPair::generate()?;
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
-    file.write_all(key.serialize_pem().as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+    let made = durable::create(path, 0o600, key.serialize_pem().as_bytes());
+    made.map_err(|error| MakeError::Write { path: path.into(), error })?;
     Ok(key)
 }
 
