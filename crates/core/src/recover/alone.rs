@@ -5,14 +5,20 @@
 //! in which that was. A log counts again when nothing is live in it and it says so with a newer turn
 //! ([`complete_since`](crate::format::Superblock::complete_since)), which copies keep however often they change hands.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::sync::Mutex;
 
 use rustix::fs::{Mode, OFlags};
+use seawall_media::durable;
+use seawall_media::locks::lock;
+use seawall_wire::keeper::is_older_than_files;
 
+use super::target::Unwritable;
 use crate::stand_in::{OWN_SUFFIX, TEMPORARY};
 
 const LONGEST: u64 = 4096;
@@ -34,12 +40,8 @@ impl AloneMark {
     /// What the disk said; NotFound: there is no such directory.
     pub fn set(&self, directory: &Path, turn: u64) -> io::Result<()> {
         let (at, next) = (directory.join(self.name(OWN_SUFFIX)), directory.join(self.name(TEMPORARY)));
-        let mut file = File::create(&next)?;
-        file.set_permissions(fs::Permissions::from_mode(0o644))?;
-        file.write_all(text(turn).as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&next, &at)?;
-        File::open(directory)?.sync_all()
+        let readable = Permissions::from_mode(0o644);
+        durable::replace(&at, &next, text(turn).as_bytes(), |file| file.set_permissions(readable))
     }
 
     /// Takes it away, durably: before anything more is acknowledged in the turn that it names.
@@ -47,14 +49,28 @@ impl AloneMark {
     /// # Errors
     /// What the disk said.
     pub fn clear(&self, directory: &Path) -> io::Result<()> {
-        match fs::remove_file(directory.join(self.name(OWN_SUFFIX))) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            done => done?,
-        }
-        // It may have been removed by somebody whose removal is not durable.
-        match File::open(directory) {
+        self.remove(directory)?;
+        // Also if it was not there: whoever removed it may have died before that was durable.
+        match durable::sync_directory(directory) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            directory => directory?.sync_all(),
+            synced => synced,
+        }
+    }
+
+    /// Takes one away that is of an older turn than the log, and says nothing any more: if a crash brings it back it still
+    /// says nothing. Where none is, the disk has nothing to do.
+    ///
+    /// # Errors
+    /// What the disk said.
+    pub fn tidy(&self, directory: &Path) -> io::Result<()> {
+        if self.remove(directory)? { durable::sync_directory(directory) } else { Ok(()) }
+    }
+
+    /// True if one was there.
+    fn remove(&self, directory: &Path) -> io::Result<bool> {
+        match fs::remove_file(directory.join(self.name(OWN_SUFFIX))) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            removed => removed.map(|()| true),
         }
     }
 
@@ -92,6 +108,35 @@ impl AloneMark {
     }
 }
 
+/// What the marks say of a log, each directory asked once.
+pub(super) struct Marks {
+    mark: AloneMark,
+    /// Since which turn the log has what files lack.
+    since: u64,
+    /// By the number of the directory.
+    read: Mutex<BTreeMap<u32, Result<Option<u64>, String>>>,
+}
+
+impl Marks {
+    /// Of the log with this UUID, which has all that files lack since this turn.
+    pub(super) fn of(log: u128, since: u64) -> Self {
+        Self { mark: AloneMark::of(log), since, read: Mutex::default() }
+    }
+
+    /// The log has nothing for a directory whose host went on without it.
+    pub(super) fn let_in(&self, number: u32, directory: &File, owner: u32) -> Result<(), Unwritable> {
+        let mut read = lock(&self.read);
+        let found = read.entry(number).or_insert_with(|| self.mark.read(directory, owner));
+        match found.clone()? {
+            Some(alone) if is_older_than_files(self.since, alone) => Err(Unwritable::Dropped(format!(
+                "the file is newer: its host went on without keepers in turn {alone}, and this copy is of turn {}",
+                self.since
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
 fn text(turn: u64) -> String {
     format!(
         "The database here went on without the keepers of its log, because too few of them were reached.\n\
@@ -122,7 +167,27 @@ mod tests {
         }
         mark.clear(directory.path()).expect("cleared");
         mark.clear(directory.path()).expect("nothing is there");
+        mark.set(directory.path(), 12).expect("set");
+        mark.tidy(directory.path()).expect("taken away");
+        mark.tidy(directory.path()).expect("nothing is there");
         assert_eq!(mark.read(&open(), me), Ok(None));
         assert!(mark.set(&directory.path().join("none"), 1).is_err_and(|e| e.kind() == ErrorKind::NotFound));
+    }
+
+    #[test]
+    fn a_directory_is_asked_once_and_its_log_counts_from_a_newer_turn_on() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (marks, me) = (Marks::of(7, 12), rustix::process::getuid().as_raw());
+        let open = File::open(directory.path()).expect("opened");
+        let mark = AloneMark::of(7);
+        mark.set(directory.path(), 12).expect("set");
+        let refused = |marks: &Marks, number: u32| {
+            matches!(marks.let_in(number, &open, me), Err(Unwritable::Dropped(_)))
+        };
+        assert!(refused(&marks, 1));
+        assert!(!refused(&Marks::of(7, 13), 1), "complete since a newer turn");
+        mark.clear(directory.path()).expect("cleared");
+        assert!(refused(&marks, 1), "asked already");
+        assert!(!refused(&marks, 2), "another directory");
     }
 }

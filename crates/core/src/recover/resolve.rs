@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode as FileMode, OFlags};
 use seawall_media::{Medium, identity};
-use seawall_wire::keeper::is_older_than_files;
 
-use super::alone::AloneMark;
+use super::alone::Marks;
 use super::begun::Begun;
 use super::below::open_below;
 use super::dropped;
@@ -79,16 +78,16 @@ pub(super) fn all<L: Locate>(
 /// The real directories.
 pub struct Directories {
     begun: Begun,
-    /// Of a log that keepers keep: what says that files are newer than it, and since which turn it has what they lack.
-    kept: Option<(AloneMark, u64)>,
+    /// Of a log that keepers keep: what says that files are newer than it.
+    marks: Option<Marks>,
 }
 
 impl Directories {
     /// Of this pool.
     pub fn of(pool: &Pool) -> Self {
         let since = u64::from(pool.superblock.complete_since);
-        let kept = (pool.medium == Medium::Replicated).then(|| (AloneMark::of(pool.uuid()), since));
-        Self { begun: Begun::of(pool), kept }
+        let marks = (pool.medium == Medium::Replicated).then(|| Marks::of(pool.uuid(), since));
+        Self { begun: Begun::of(pool), marks }
     }
 }
 
@@ -103,7 +102,7 @@ impl Locate for Directories {
     ) -> Result<Target<File>, Unwritable> {
         let root = root.ok_or_else(|| "its directory is not registered".to_owned())?;
         let directory = open_root(root)?;
-        self.counts_for(root, &directory)?;
+        self.marks.as_ref().map_or(Ok(()), |marks| marks.let_in(entry.root, &directory, root.uid))?;
         let target = locate(root, &directory, entry)?;
         // A replay that was cut short has changed files itself.
         if power_lost && !self.begun.is_set() {
@@ -118,19 +117,6 @@ impl Locate for Directories {
 
     fn end(&self) {
         self.begun.clear();
-    }
-}
-
-impl Directories {
-    /// The log has nothing for a directory whose host went on without it.
-    fn counts_for(&self, root: &RootEntry, directory: &File) -> Result<(), Unwritable> {
-        let Some((mark, since)) = &self.kept else { return Ok(()) };
-        match mark.read(directory, root.uid)? {
-            Some(alone) if is_older_than_files(*since, alone) => Err(Unwritable::Dropped(format!(
-                "the file is newer: its host went on without keepers in turn {alone}, and this copy is of turn {since}"
-            ))),
-            _ => Ok(()),
-        }
     }
 }
 

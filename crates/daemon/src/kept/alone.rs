@@ -12,7 +12,7 @@
 //! Not handled here: what a sync does meanwhile (`seawall_core::journal`), and how the keepers get their copies
 //! (`crate::parts::kept`).
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -105,7 +105,7 @@ fn go(daemon: &Daemon, kept: &Kept, desk: Desk<'_>) -> bool {
 
 /// The keepers' copies count, also when a mark was set already: it goes before anything more is acknowledged.
 fn stay(daemon: &Daemon, kept: &Kept, desk: Desk<'_>) {
-    while let Err(why) = unmark(daemon) {
+    while let Err(why) = unmark(daemon, AloneMark::clear) {
         daemon.log.say_once(
             "the mark of a host that is alone",
             format!("commits wait, because a mark that keepers do not count cannot be taken away: {why}"),
@@ -162,10 +162,10 @@ fn mark(daemon: &Daemon, kept: &Kept) -> Result<(), String> {
 }
 
 /// No directory says so any more.
-fn unmark(daemon: &Daemon) -> Result<(), String> {
+fn unmark(daemon: &Daemon, take_away: fn(&AloneMark, &Path) -> io::Result<()>) -> Result<(), String> {
     let mark = AloneMark::of(daemon.pool.uuid());
     for directory in directories(daemon) {
-        mark.clear(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+        take_away(&mark, &directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     }
     Ok(())
 }
@@ -232,5 +232,5 @@ fn come_back(daemon: &Daemon, kept: &Kept) {
             .say(format!("enough keepers have the log again, in turn {}: commits go to them", kept.turn()));
     }
     // They are of an older turn, and say nothing any more.
-    let _ = unmark(daemon);
+    let _ = unmark(daemon, AloneMark::tidy);
 }
