@@ -192,6 +192,11 @@ impl Wanted {
         self.block.is_some()
     }
 
+    /// True if keepers are to keep it.
+    pub fn has_keepers(&self) -> bool {
+        !self.keepers.is_empty()
+    }
+
     /// Where the second copy of a log on a block device is to be.
     pub fn mirror(&self) -> Option<&Path> {
         self.mirror.as_deref()

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use common::keepers::Keeper;
 use common::{SEAWALL, Said};
 use seawall_wire::shm::Preset;
 use serde_json::Value;
@@ -210,6 +211,36 @@ fn a_cluster_is_attached_once_and_detached_without_a_trace() {
     assert_eq!(image.all(), before, "nothing is left of it");
     let nothing = image.seawall(&["detach", POSTGRES, "--json"]).json();
     assert_eq!(nothing["detached"], Value::Bool(false));
+}
+
+/// Only the daemon of such a log needs other hosts; its own unit keeps it from any network.
+#[test]
+fn a_log_that_keepers_keep_waits_for_the_network_and_its_daemon_may_use_it() {
+    assert!(
+        UNIT.contains("PrivateNetwork=yes\nRestrictAddressFamilies=AF_UNIX\n"),
+        "else there is nothing to undo"
+    );
+    let keeper = Keeper::start(&[]);
+    let image = Image::new();
+    let before = image.all();
+    let attach = [POSTGRES, "--pool", "/mnt/kept.log", "--size", "16M", "--keeper", &keeper.address];
+    let shown = image.attach(&[&attach[..], &["--dry-run", "--json"]].concat()).json();
+    assert_eq!((&shown["has_keepers"], image.all()), (&Value::Bool(true), before), "also before it is made");
+    image.attach(&attach).succeeds();
+    let network = "Wants=network-online.target\nAfter=network-online.target\n";
+    let of_daemon =
+        || image.read("etc/systemd/system/seawalld@mnt-kept.log.service.d/postgresql@15-main.conf");
+    let unit_part = |text: &str| text.split_once("[Service]").expect("a service").0.to_owned();
+    assert!(unit_part(&image.read(DROP_IN)).contains(network), "{}", image.read(DROP_IN));
+    assert!(unit_part(&of_daemon()).contains(network), "{}", of_daemon());
+    let reaches = "PrivateNetwork=no\nRestrictAddressFamilies=AF_INET AF_INET6\n";
+    assert!(of_daemon().ends_with(reaches), "{}", of_daemon());
+    // It stays so, also with a block cache.
+    assert_eq!(image.attach(&[POSTGRES, "--json"]).json()["changed"], Value::Bool(false));
+    image.attach(&[POSTGRES, "--cache", "1G"]).succeeds();
+    assert!(of_daemon().ends_with(reaches) && of_daemon().contains("--cache 1073741824"), "{}", of_daemon());
+    image.seawall(&["detach", POSTGRES]).succeeds();
+    assert_eq!(of_daemon(), "");
 }
 
 #[test]

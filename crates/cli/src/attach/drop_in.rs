@@ -12,6 +12,8 @@
 //! `Wants=`, not `Requires=`: systemd restarts a daemon that was killed, and would restart everything that
 //! requires it too. The database needs no restart: until the new daemon has taken over, its syncs go to the
 //! disk. What must keep the database from starting is ExecStartPre.
+//!
+//! Where keepers on other hosts keep the log, both wait for the network, and the daemon may use it.
 
 use std::path::{Path, PathBuf};
 
@@ -25,6 +27,11 @@ use super::unit::{drop_in, escape_path, follower, parse, short_name};
 /// For who goes back from `atomic`.
 pub const TORN_AGAIN: &str = "Without the policy atomic a power cut can tear its pages again: switch on what protected them \
      before (PostgreSQL: full_page_writes = on; MariaDB: innodb_doublewrite = ON) BEFORE its next start";
+
+/// What whoever needs other hosts says of its start.
+const NETWORK: &str = "Wants=network-online.target\nAfter=network-online.target\n";
+/// What the daemon's own unit keeps from it, which needs no network.
+const REACHES_KEEPERS: &str = "\n[Service]\n# Its log is kept by other hosts.\nPrivateNetwork=no\nRestrictAddressFamilies=AF_INET AF_INET6\n";
 
 /// A service that is attached, or is to be.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -52,6 +59,9 @@ pub struct Attached {
     /// The area behind the pool: without it the daemon recovers nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub area: Option<PathBuf>,
+    /// Keepers on other hosts keep the log.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_keepers: bool,
     /// The block cache that its daemon has.
     pub cache: Option<Cached>,
     /// The user who follows tables through rewrites.
@@ -70,7 +80,8 @@ impl Attached {
         format!("seawalld@{}.service", escape_path(&self.pool))
     }
 
-    /// What the daemon's unit gets: the data must be mounted before it recovers, and the area; and its block cache.
+    /// What the daemon's unit gets: the data must be mounted before it recovers, and the area; its keepers must be within
+    /// reach; and its block cache.
     pub fn daemon_drop_in(&self) -> (PathBuf, String) {
         let name = format!("{}.conf", short_name(&self.unit));
         let path = Path::new("/etc/systemd/system").join(format!("{}.d", self.daemon())).join(name);
@@ -82,6 +93,9 @@ impl Attached {
         if let Some(area) = &self.area {
             text += &format!("RequiresMountsFor={}\n", area.display());
         }
+        if self.has_keepers {
+            text += NETWORK;
+        }
         if let Some(cached) = &self.cache {
             text += &format!(
                 "RequiresMountsFor={}\n\n[Service]\nExecStart=\nExecStart={} daemon --service --pool %f {}\n",
@@ -89,6 +103,9 @@ impl Attached {
                 self.program.display(),
                 cached.arguments()
             );
+        }
+        if self.has_keepers {
+            text += REACHES_KEEPERS;
         }
         (path, text)
     }
@@ -107,6 +124,9 @@ impl Attached {
             "# Written by `seawall attach`, removed by `seawall detach {service}`. Not to be edited: attach anew.\n\
              [Unit]\nWants={daemon}\nAfter={daemon}\n"
         );
+        if self.has_keepers {
+            text += NETWORK;
+        }
         if self.follower.is_some() {
             text += &format!("Wants={}\n", follower(&self.unit));
         }
@@ -174,6 +194,7 @@ impl Attached {
             environment: get("EnvironmentFile").map(PathBuf::from),
             needs_unix_sockets: service.contains("RestrictAddressFamilies=AF_UNIX"),
             area: get("Area").map(PathBuf::from),
+            has_keepers: service.contains(NETWORK),
             cache: Cached::of(get),
             follower: get("Follower"),
         }))
@@ -209,6 +230,7 @@ mod tests {
             environment: None,
             needs_unix_sockets: true,
             area: None,
+            has_keepers: false,
             cache: None,
             follower: None,
         }
@@ -222,6 +244,7 @@ mod tests {
         for environment in [None, Some(PathBuf::from("/etc/x/environment"))] {
             attached.environment = environment;
             attached.needs_unix_sockets = !attached.needs_unix_sockets;
+            attached.has_keepers = !attached.has_keepers;
             attached.area = attached.area.is_none().then(|| "/mnt/nvme/redis.spill".into());
             attached.follower = attached.follower.is_none().then(|| "postgres".into());
             let path = "/mnt/pmem/redis.pool.cache".into();

@@ -62,8 +62,9 @@ pub fn attach(how: &Attach) -> Result<()> {
     database::check_policy(service.preset, policy)?;
     let follower = follow::find(&machine, how, &service, before.as_ref())?;
     let area = pools::area(&machine, how, &place)?;
+    let has_keepers = pools::has_keepers(&machine, how, &place)?;
     let planned = plan(&machine, &unit, &service, place.path.clone())?;
-    let wanted = Attached { policy: policy.name().into(), area, cache, follower, ..planned };
+    let wanted = Attached { policy: policy.name().into(), area, has_keepers, cache, follower, ..planned };
     wanted.area.as_deref().map_or(Ok(()), check_plain)?;
     check_change(&machine, before.as_ref(), &wanted)?;
     cached::check_others(&machine, &wanted)?;
@@ -134,6 +135,7 @@ fn plan(machine: &Machine, unit: &Unit, service: &Service, pool: PathBuf) -> Res
         environment: service.environment.clone(),
         needs_unix_sockets: !unix,
         area: None,
+        has_keepers: false,
         cache: None,
         follower: None,
     })

@@ -99,6 +99,15 @@ pub fn area(machine: &Machine, how: &Attach, place: &Place) -> Result<Option<Pat
     Ok(how.wanted.spill().map(std::path::absolute).transpose()?)
 }
 
+/// Whether a service's pool is a log that keepers on other hosts keep, or is to be.
+///
+/// # Errors
+/// If the pool cannot be read.
+pub fn has_keepers(machine: &Machine, how: &Attach, place: &Place) -> Result<bool> {
+    let at = machine.at(&place.path);
+    if at.exists() { Ok(kept::keepers(&at)?.is_some()) } else { Ok(how.wanted.has_keepers()) }
+}
+
 /// A pool that is to be made.
 pub struct NewPool<'a> {
     place: Place,
