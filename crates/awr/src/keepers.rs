@@ -24,6 +24,8 @@ fn all(status: &Status, kept: &KeptStatus) -> Reading {
     let reading = Reading::new(KEEPERS, "", format!("{} {}", status.epoch, status.daemon_pid))
         .counter("short_s", kept.short_s)
         .counter("short_times", kept.short_times as f64)
+        .counter("alone_s", kept.alone_total_s)
+        .counter("alone_times", kept.alone_times as f64)
         .gauge("acks", kept.acks as f64)
         .gauge("counting", kept.counting as f64)
         .gauge("keepers", kept.keepers.len() as f64)

@@ -17,6 +17,8 @@ fn snapshot(minute: u32, trip_ns: u64, short_s: f64) -> Snapshot {
     let all = Reading::new("seawall keepers", "", "e 7")
         .counter("short_s", short_s * m)
         .counter("short_times", m)
+        .counter("alone_s", 0.25 * m)
+        .counter("alone_times", m)
         .gauge("acks", 2.0)
         .gauge("counting", 2.0)
         .fact("survives", "the loss of this host and of one keeper");
@@ -49,11 +51,13 @@ fn a_report_says_what_the_log_survives_and_how_long_each_keeper_took() {
         "yes: replicated (memory) (the loss of this host)",
         "the loss of this host and of one keeper",
         "1 times, 1.5 s in all",
+        "1 times, 0.25 s in all",
         "65.5 µs",
         "524 µs",
         "12 batches, 96 KiB",
         "Commits wait for the keeper 10.0.0.2:7700",
         "The log was short of copies",
+        "This host was alone",
     ] {
         assert!(text.contains(wanted), "no {wanted:?} in\n{text}");
     }
@@ -69,6 +73,7 @@ fn a_comparison_has_each_keeper_side_by_side() {
     let p99 = row("10.0.0.1:7700: round trip, p99");
     assert!(p99.contains("65.5 µs") && p99.contains("131 µs") && p99.contains("+100.0"), "{p99}");
     assert!(row("Too few of them, s").contains("1.5"));
+    assert!(row("Alone, s").contains("0.25"));
     let without = compare(Period::default(), Period::default(), Known::default());
     assert!(!seawall_page::text(&comparing::document(&without)).contains("Keepers"), "neither has any");
 }

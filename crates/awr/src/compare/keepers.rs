@@ -10,11 +10,13 @@ use crate::period::{Keeper, Keepers, Period};
 /// A row: its name, how to show a figure, and the figure.
 type Row<T> = (&'static str, fn(f64) -> String, fn(&Period, &T) -> Option<f64>);
 
-const ROWS: [Row<Keepers>; 4] = [
+const ROWS: [Row<Keepers>; 6] = [
     ("Confirm a commit", digits, |_, k| Some(k.acks)),
     ("Counted at the end", digits, |_, k| Some(k.counting)),
     ("Too few of them, times", digits, |_, k| Some(k.short_times)),
     ("Too few of them, s", digits, |_, k| Some(k.short_s)),
+    ("Alone, times", digits, |_, k| Some(k.alone_times)),
+    ("Alone, s", digits, |_, k| Some(k.alone_s)),
 ];
 
 const OF_EACH: [Row<Keeper>; 4] = [

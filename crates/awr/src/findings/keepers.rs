@@ -115,6 +115,28 @@ pub fn short_of_copies(period: &Period) -> Option<Finding> {
     })
 }
 
+/// For part of the time this host went on without them.
+pub fn alone(period: &Period) -> Option<Finding> {
+    let keepers = period.keepers.as_ref()?;
+    (keepers.alone_s > 0.0).then(|| Finding {
+        kind: Kind::Problem,
+        title: "This host was alone".into(),
+        share: None,
+        because: format!(
+            "For {} s in all, {} times, it went on without enough keepers. What it acknowledged then was on its own disk and \
+             nowhere else until the keepers had the log again, and each commit waited for that disk",
+            digits(keepers.alone_s),
+            digits(keepers.alone_times)
+        ),
+        action: "the daemon's log says when it began, and which keepers were lost and why. Where an acknowledged commit must \
+                 never be on one disk only, the mode protection makes commits wait instead (`seawall init --mode`)"
+            .into(),
+        benefit: None,
+        sure: Sure::High,
+        sure_because: "counted".into(),
+    })
+}
+
 /// The share of DB time that sessions waited for their commits.
 fn waited(period: &Period) -> Option<f64> {
     period.event("log file sync").and_then(|event| period.share(event.time_s))

@@ -22,7 +22,7 @@ use crate::period::Period;
 type Rule = (&'static str, fn(&Period) -> Option<Finding>);
 
 /// All of them. Each has a fixture that raises it and one that does not.
-const RULES: [Rule; 21] = [
+const RULES: [Rule; 22] = [
     ("waits for the log", commit::waits_for_the_log),
     ("waits for reads", reads::waits_for_reads),
     ("locks", load::locks),
@@ -37,6 +37,7 @@ const RULES: [Rule; 21] = [
     ("one keeper is slow", keepers::one_is_slow),
     ("round trip to the keepers", keepers::round_trip),
     ("short of copies", keepers::short_of_copies),
+    ("alone", keepers::alone),
     ("block cache too small", block_cache::too_small),
     ("block cache too large", block_cache::too_large),
     ("block cache not serving", block_cache::not_serving),

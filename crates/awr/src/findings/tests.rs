@@ -118,6 +118,12 @@ fn short(seconds: f64) -> Period {
     period
 }
 
+fn alone(seconds: f64) -> Period {
+    let mut period = short(20.0);
+    period.keepers.as_mut().expect("keepers").alone_s = seconds;
+    period
+}
+
 #[test]
 fn a_slow_keeper_is_named_only_if_its_word_is_needed() {
     let slow = |acks: f64, trips: &[u64]| keepers::one_is_slow(&kept(acks, trips, [500.0, 200.0]));
@@ -218,6 +224,7 @@ fn cases() -> Vec<(&'static str, Period, Period)> {
             kept(2.0, &[200, 200], [500.0, 200.0]),
         ),
         ("short of copies", short(1.5), short(0.0)),
+        ("alone", alone(1.5), alone(0.0)),
         ("block cache not serving", not_served(1.0, ""), not_served(0.0, "")),
         ("disk is busy", disk(97.0), disk(50.0)),
         ("memory is short", memory(9.0), memory(0.5)),

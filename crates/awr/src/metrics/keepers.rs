@@ -42,6 +42,8 @@ fn all(out: &mut Exposition, kept: &KeptStatus) {
     out.value("seawall_keepers_short_seconds_total", Kind::Counter, help, &[], kept.short_s);
     let help = "How often that began.";
     out.value("seawall_keepers_short_total", Kind::Counter, help, &[], kept.short_times as f64);
+    let help = "Time that this host went on without enough keepers, since the daemon began.";
+    out.value("seawall_keepers_alone_seconds_total", Kind::Counter, help, &[], kept.alone_total_s);
 }
 
 fn one(out: &mut Exposition, keeper: &KeeperStatus) {

@@ -64,7 +64,7 @@ fn kept() -> Status {
             "longest_us": 1.0, "sum_ns": 9000, "buckets": [[1024, 4], [1280, 2], [4096, 1]], "trouble": "" })
     };
     let kept = serde_json::json!({ "log": "l", "acks": 2, "counting": 1, "epoch": 4, "last": 9, "survives": "the loss of \"this\" host",
-        "over": null, "short_s": 1.5, "short_times": 1, "keepers": [keeper("a:1", "counts"), keeper("b:1", "down")] });
+        "over": null, "short_s": 1.5, "short_times": 1, "alone_total_s": 0.5, "keepers": [keeper("a:1", "counts"), keeper("b:1", "down")] });
     Status { kept: Some(serde_json::from_value(kept).expect("keepers")), ..status(&[]) }
 }
 
@@ -81,6 +81,7 @@ fn keepers_are_exported_each_by_its_address() {
         "seawall_keepers_alone 0\n",
         "seawall_keepers_short_seconds_total 1.5\n",
         "seawall_keepers_short_total 1\n",
+        "seawall_keepers_alone_seconds_total 0.5\n",
         "seawall_keeper_counts{keeper=\"a:1\"} 1\n",
         "seawall_keeper_counts{keeper=\"b:1\"} 0\n",
         "seawall_keeper_behind_batches{keeper=\"b:1\"} 3\n",

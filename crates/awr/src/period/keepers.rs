@@ -22,6 +22,10 @@ pub struct Keepers {
     pub short_s: f64,
     /// How often that began.
     pub short_times: f64,
+    /// For how many seconds this host went on without them.
+    pub alone_s: f64,
+    /// How often that began.
+    pub alone_times: f64,
     /// Each of them.
     pub each: Vec<Keeper>,
 }
@@ -62,6 +66,8 @@ pub fn part(deltas: &Deltas) -> Option<Keepers> {
         counting: all.gauge("counting"),
         short_s: all.counter("short_s"),
         short_times: all.counter("short_times"),
+        alone_s: all.counter("alone_s"),
+        alone_times: all.counter("alone_times"),
         each: deltas.of(KEEPER).map(keeper).collect(),
     })
 }

@@ -39,17 +39,20 @@ pub fn part(period: &Period) -> Section {
 }
 
 fn facts(k: &Keepers) -> Vec<(String, String)> {
-    let short = match k.short_times {
-        times if times > 0.0 || k.short_s > 0.0 => {
-            format!("{} times, {} s in all", digits(times), digits(k.short_s))
-        }
-        _ => "never".into(),
-    };
     vec![
         ("Survives".into(), k.survives.clone()),
         ("Counted at the end".into(), format!("{} of {}, {} needed", k.counting, k.each.len(), k.acks)),
-        ("Too few keepers".into(), short),
+        ("Too few keepers".into(), spells(k.short_times, k.short_s)),
+        ("This host was alone".into(), spells(k.alone_times, k.alone_s)),
     ]
+}
+
+/// How often something was so, and for how long. It may have begun before.
+fn spells(times: f64, seconds: f64) -> String {
+    match times > 0.0 || seconds > 0.0 {
+        true => format!("{} times, {} s in all", digits(times), digits(seconds)),
+        false => "never".into(),
+    }
 }
 
 fn row(period: &Period, k: &Keeper) -> [String; 11] {

@@ -10,7 +10,7 @@
 //! A copy of a turn in which this host went on alone is older than its files, which the marks in their directories say. In a
 //! new turn no file is in the log before enough have copies; so none of these, however old, has anything for a file.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use seawall_core::journal::{Standing, set_alone};
@@ -33,22 +33,17 @@ pub(crate) enum Course {
     Together,
     /// Nothing counts but the disk.
     Alone {
-        /// Since when.
-        since: Instant,
         /// A turn that has begun, and that the log does not know of yet.
         begun: Option<Box<Begun>>,
     },
     /// The same, and keepers are brought up to date in a new turn.
-    Returning {
-        /// Since when it was alone.
-        since: Instant,
-    },
+    Returning,
 }
 
 impl Course {
     /// From now on.
     pub fn alone() -> Self {
-        Self::Alone { since: Instant::now(), begun: None }
+        Self::Alone { begun: None }
     }
 
     /// True if only the disk counts.
@@ -59,14 +54,6 @@ impl Course {
     /// True if keepers may have copies of the log's turn.
     pub fn is_in_turn(&self) -> bool {
         !matches!(self, Self::Alone { .. })
-    }
-
-    /// For how long it has been so.
-    pub fn alone_for(&self) -> Option<Duration> {
-        match self {
-            Self::Together => None,
-            Self::Alone { since, .. } | Self::Returning { since } => Some(since.elapsed()),
-        }
     }
 }
 
@@ -98,15 +85,15 @@ impl Kept {
             Course::Together
                 if state.writer.roster().mode == Mode::Availability && is_short && state.is_waited_for =>
             {
-                if state.short.now() > PATIENCE {
+                if state.short.now() > Some(PATIENCE) {
                     Due::GoAlone
                 } else {
                     Due::Nothing
                 }
             }
             Course::Together => Due::Nothing,
-            Course::Alone { begun: None, .. } => Due::Begin,
-            Course::Alone { .. } | Course::Returning { .. } => Due::Wait,
+            Course::Alone { begun: None } => Due::Begin,
+            Course::Alone { .. } | Course::Returning => Due::Wait,
         }
     }
 
@@ -118,7 +105,7 @@ impl Kept {
     /// Everything that was acknowledged is on the disk, and marked: from now on only that counts.
     pub fn goes_alone(&self, desk: Desk<'_>) {
         let mut state = lock(&self.state);
-        state.course = Course::alone();
+        state.goes(Course::alone());
         state.writer.stops();
         state.arrivals.clear();
         state.publish(desk);
@@ -129,7 +116,7 @@ impl Kept {
 
     /// It does not, or not yet: what enough keepers have counts.
     pub fn goes_on_together(&self) {
-        lock(&self.state).course = Course::Together;
+        lock(&self.state).goes(Course::Together);
     }
 
     /// Reaches enough keepers for a new turn, and begins it. No file is in the log. True if it did, which the log learns of
@@ -140,7 +127,7 @@ impl Kept {
         let mut state = lock(&self.state);
         match found {
             Ok(found) => {
-                if let Course::Alone { begun, .. } = &mut state.course {
+                if let Course::Alone { begun } = &mut state.course {
                     *begun = Some(Box::new(found));
                 }
                 true
@@ -160,19 +147,25 @@ impl Kept {
 }
 
 impl State {
+    /// From now on it is there.
+    pub(super) fn goes(&mut self, course: Course) {
+        self.alone.note(course.is_alone());
+        self.course = course;
+    }
+
     /// The log stands: a turn that was begun is its own, or enough have copies of it and count again.
     pub(super) fn comes_back(&mut self, log: [u8; 16], standing: &Standing<'_>) {
         let desk = standing.desk();
         match &mut self.course {
-            Course::Alone { since, begun } => {
-                let (since, Some(begun)) = (*since, begun.take()) else { return };
-                self.course = Course::Returning { since };
+            Course::Alone { begun } => {
+                let Some(begun) = begun.take() else { return };
+                self.goes(Course::Returning);
                 self.begins(low_half(log), *begun, standing.last, desk);
             }
-            Course::Returning { .. } if self.writer.counting() >= self.writer.quorum().acks => {
+            Course::Returning if self.writer.counting() >= self.writer.quorum().acks => {
                 let acknowledged = self.writer.hear(Duration::ZERO);
                 if acknowledged {
-                    self.course = Course::Together;
+                    self.goes(Course::Together);
                     set_alone(desk, alone::NO);
                 }
             }

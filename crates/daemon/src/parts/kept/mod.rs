@@ -9,7 +9,7 @@
 //! that ends.
 
 mod course;
-mod short;
+mod spells;
 mod status;
 
 use std::io;
@@ -35,7 +35,7 @@ pub(crate) use course::{Course, Due};
 pub use status::{KeeperStatus, KeptStatus};
 
 use super::survives;
-use short::Short;
+use spells::Spells;
 
 /// How long commits wait for keepers to come back before they fail, and everything after them.
 const PROTECTED: Duration = Duration::from_secs(30);
@@ -67,7 +67,10 @@ struct State {
     taken_by: Option<(Option<Holder>, u64)>,
     /// What the daemon's log says of that already.
     told: Option<String>,
-    short: Short,
+    /// Too few keepers counted.
+    short: Spells,
+    /// This host was alone.
+    alone: Spells,
     course: Course,
     /// Somebody waits for a batch that counts.
     is_waited_for: bool,
@@ -263,11 +266,13 @@ impl Kept {
             over: None,
             taken_by: None,
             told: None,
-            short: Short::default(),
-            course,
+            short: Spells::default(),
+            alone: Spells::default(),
+            course: Course::Together,
             is_waited_for: false,
             given: desk.given().load(SeqCst),
         };
+        state.goes(course);
         (0..state.writer.roster().members.len()).for_each(|keeper| state.is_made(desk, keeper));
         state.publish(desk);
         let state = Mutex::new(state);
@@ -394,7 +399,9 @@ impl Kept {
             survives,
             over: state.over(),
             mode: writer.roster().mode,
-            alone_s: state.course.alone_for().map(|alone| alone.as_secs_f64()),
+            alone_s: state.alone.now().map(|alone| alone.as_secs_f64()),
+            alone_total_s: state.alone.total().as_secs_f64(),
+            alone_times: state.alone.times,
             taken_by: state.taken_by.as_ref().and_then(|(holder, _)| holder.clone()),
             short_s: state.short.total().as_secs_f64(),
             short_times: state.short.times,

@@ -34,6 +34,12 @@ pub struct KeptStatus {
     /// For how many seconds this host has gone on without enough keepers, if it does.
     #[serde(default)]
     pub alone_s: Option<f64>,
+    /// For how long that was so, since this daemon began: seconds.
+    #[serde(default)]
+    pub alone_total_s: f64,
+    /// How often that began.
+    #[serde(default)]
+    pub alone_times: u64,
     /// Why nothing is written any more.
     pub over: Option<String>,
     /// For how long fewer keepers than that counted, since this daemon began: seconds.
