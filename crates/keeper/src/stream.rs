@@ -1,27 +1,30 @@
-//! A connection, in clear text or by TLS: one type for both ends, whether it waits or not.
+//! A connection, in clear text or by TLS, which the kernel or this process speaks: one type for both ends, whether it waits
+//! or not.
 //!
 //! The socket says whether it waits: one with a timeout fails with `WouldBlock` after that, one that never waits at once.
 //! Nobody else has a thread for it: what TLS has to send or to take is done by whoever sends or reads.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustls::Connection;
 use seawall_media::locks::lock;
 
-use crate::tls::{End, TlsError};
+use crate::tls::{End, Records, TlsError, in_kernel};
 
 /// A connection.
 pub enum Stream {
     /// As it is.
     Clear(TcpStream),
-    /// Encrypted.
+    /// The kernel encrypts: it is used as one in clear text, by any process that has it.
+    Kernel(TcpStream),
+    /// This process encrypts.
     Tls(Box<Tls>),
 }
 
-/// One that is encrypted.
+/// One that this process encrypts.
 pub struct Tls {
     socket: TcpStream,
     session: Mutex<Connection>,
@@ -33,7 +36,7 @@ impl Stream {
     /// What is below.
     pub fn socket(&self) -> &TcpStream {
         match self {
-            Self::Clear(socket) => socket,
+            Self::Clear(socket) | Self::Kernel(socket) => socket,
             Self::Tls(tls) => &tls.socket,
         }
     }
@@ -41,7 +44,7 @@ impl Stream {
     /// Bytes to read that the socket does not tell of: they were taken from it with others.
     pub fn has_more(&self) -> bool {
         match self {
-            Self::Clear(_) => false,
+            Self::Clear(_) | Self::Kernel(_) => false,
             Self::Tls(tls) => {
                 let state = lock(&tls.session).process_new_packets();
                 // An error is there to be read.
@@ -57,6 +60,7 @@ impl Stream {
     pub fn take(&self, bytes: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Clear(socket) => (&mut &*socket).read(bytes),
+            Self::Kernel(socket) => (&mut &*socket).read(bytes).map_err(in_kernel::in_words),
             Self::Tls(tls) => tls.take(bytes),
         }
     }
@@ -71,7 +75,7 @@ impl Stream {
         mut is_full: impl FnMut(&TcpStream) -> io::Result<()>,
     ) -> io::Result<()> {
         match self {
-            Self::Clear(socket) => {
+            Self::Clear(socket) | Self::Kernel(socket) => {
                 push(socket, bytes.len(), &mut is_full, |sent| (&mut &*socket).write(&bytes[sent..]))
             }
             Self::Tls(tls) => tls.give(bytes, &mut is_full),
@@ -111,7 +115,7 @@ impl Tls {
         patience: Duration,
     ) -> io::Result<Self> {
         let tls = Self { socket, session: Mutex::new(session), end };
-        let begin = Instant::now();
+        let (begin, mut records) = (Instant::now(), Records::new(&tls.socket));
         loop {
             let mut session = lock(&tls.session);
             tls.flush(&mut session, &mut |_| Err(io::ErrorKind::TimedOut.into()))?;
@@ -121,7 +125,7 @@ impl Tls {
             }
             let left = patience.saturating_sub(begin.elapsed()).max(Duration::from_millis(1));
             tls.socket.set_read_timeout(Some(left))?;
-            match tls.more(&mut session) {
+            match tls.more(&mut session, &mut records) {
                 Ok(0) => return Err(TlsError::HungUp.into()),
                 Ok(_) if begin.elapsed() < patience => {}
                 Ok(_) => return Err(io::ErrorKind::TimedOut.into()),
@@ -131,6 +135,17 @@ impl Tls {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// The kernel encrypts from now on. What came behind the [handshake](Records) is still the socket's.
+    ///
+    /// # Errors
+    /// [`TlsError`] within: the connection is of no use any more.
+    pub(crate) fn into_kernel(self) -> io::Result<Stream> {
+        let session = self.session.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let secrets = session.dangerous_extract_secrets();
+        in_kernel::take(&self.socket, secrets.map_err(|error| TlsError::of(error, &self.end))?)?;
+        Ok(Stream::Kernel(self.socket))
     }
 
     /// The certificate of the other end, after the handshake.
@@ -148,16 +163,16 @@ impl Tls {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
                 read => return read,
             }
-            self.more(&mut session)?;
+            self.more(&mut session, &mut &self.socket)?;
             // Keys are renewed now and then, and that is answered. What is not sent now goes with the next frame.
             let _ = self.flush(&mut session, &mut |_| Err(io::ErrorKind::WouldBlock.into()));
         }
     }
 
     /// Takes more from the socket; 0: the other end hung up.
-    fn more(&self, session: &mut Connection) -> io::Result<usize> {
+    fn more(&self, session: &mut Connection, socket: &mut dyn Read) -> io::Result<usize> {
         let more = loop {
-            match session.read_tls(&mut &self.socket) {
+            match session.read_tls(socket) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 more => break more?,
             }

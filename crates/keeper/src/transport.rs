@@ -48,6 +48,11 @@ impl Transport {
         }
     }
 
+    /// True if it is by TLS.
+    pub const fn is_encrypted(&self) -> bool {
+        matches!(self, Self::Tls(_))
+    }
+
     /// Until when this host's certificate is valid, in seconds since 1970; `None` without one that can be read.
     pub fn certificate_until(&self) -> Option<i64> {
         match self {
@@ -86,6 +91,14 @@ impl Transport {
     /// # Errors
     /// The kernel's, [`tls::TlsError`] within, or why that must not be.
     pub fn connect(&self, address: &str, patience: Duration) -> io::Result<Stream> {
+        match self.try_connect(address, patience) {
+            // This process has given the keys away; and it does not try that again.
+            Err(error) if tls::in_kernel::has_refused(&error) => self.try_connect(address, patience),
+            done => done,
+        }
+    }
+
+    fn try_connect(&self, address: &str, patience: Duration) -> io::Result<Stream> {
         // Before anything is sent: what is wrong on this host is wrong for every keeper.
         let client = match self {
             Self::Tls(directory) => Some(tls::Client::new(directory, address)?),

@@ -11,6 +11,7 @@ use seawall_media::{LINE, connection};
 use seawall_wire::keeper::Frame;
 
 use crate::stream::Stream;
+use crate::tls::in_kernel;
 
 /// A keeper whose connection takes no more bytes for as long is lost.
 const STALL: Duration = Duration::from_millis(40);
@@ -43,6 +44,11 @@ pub trait Wire {
     /// lines.
     fn shared(&self) -> Option<BorrowedFd<'_>> {
         None
+    }
+
+    /// True if its keys are good for so many records only, and nobody renews them on it.
+    fn wears(&self) -> bool {
+        false
     }
 
     /// True if it takes a good deal more without anybody waiting.
@@ -105,6 +111,7 @@ impl Wire for Stream {
     fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Clear(socket) => whole_line(socket, bytes),
+            Self::Kernel(socket) => whole_line(socket, bytes).map_err(in_kernel::in_words),
             Self::Tls(_) => self.take(bytes),
         }
     }
@@ -119,10 +126,14 @@ impl Wire for Stream {
 
     fn shared(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Self::Clear(_) => self.as_fd(),
+            Self::Clear(_) | Self::Kernel(_) => self.as_fd(),
             // What was encrypted before is this process's to know.
             Self::Tls(_) => None,
         }
+    }
+
+    fn wears(&self) -> bool {
+        matches!(self, Self::Kernel(_))
     }
 
     fn takes_more(&self) -> bool {

@@ -18,6 +18,7 @@ use seawall_keeper::keeper::{Keeper, Options};
 use seawall_keeper::log::{Harden, Refused};
 use seawall_keeper::peer::{Peer, PeerError};
 use seawall_keeper::server::{Server, Stop};
+use seawall_keeper::stream::Stream;
 use seawall_keeper::tls::making::{self, For, MakeError, Validity};
 use seawall_keeper::transport::Transport;
 use seawall_keeper::wire::Wire;
@@ -241,6 +242,65 @@ fn who_speaks_something_else_learns_what_is_spoken() {
     encrypted.end();
 }
 
+/// Whoever has the kernel decrypt takes nothing but data.
+#[test]
+fn a_keeper_says_nothing_before_it_is_asked() {
+    let ca = Authority::new();
+    let keeper = run(Some(&ca.keeper()));
+    let stream = tls(&ca.owner("db1")).connect(&keeper.address, PATIENCE).expect("let in");
+    let socket = stream.socket();
+    socket.set_read_timeout(Some(Duration::from_millis(300))).expect("set");
+    let heard = socket.peek(&mut [0]);
+    assert_eq!(heard.expect_err("there is nothing").kind(), ErrorKind::WouldBlock);
+    keeper.end();
+}
+
+/// One that encrypts in the kernel is one like any other: the keeper does not know.
+#[test]
+fn whoever_encrypts_a_log_is_written_and_read() {
+    let ca = Authority::new();
+    let keeper = run(Some(&ca.keeper()));
+    let mut peer = keeper.ask(&tls(&ca.owner("db1"))).expect("let in");
+    peer.promise(epoch(1), None).expect("the first");
+    peer.begin().expect("begun");
+    let bytes: Vec<u8> = (0..900_u32 << 10).map(|i| (i / 3) as u8 | 1).collect();
+    bytes
+        .chunks(200_000)
+        .enumerate()
+        .for_each(|(i, part)| peer.piece(i as u64 * 200_000, part).expect("sent"));
+    peer.complete(1).expect("complete");
+    let mut image = vec![0; IMAGE as usize];
+    peer.fetch(|at, bytes| image[at as usize..][..bytes.len()].copy_from_slice(bytes)).expect("the image");
+    assert!(image[..bytes.len()] == bytes);
+    let stream = peer.into_stream();
+    let (is_kernels, has_tls) =
+        (matches!(stream, Stream::Kernel(_)), Path::new("/proc/net/tls_stat").exists());
+    assert_eq!((is_kernels, stream.shared().is_some(), stream.wears()), (has_tls, has_tls, has_tls));
+    // Answers are heard whole, whoever decrypts.
+    stream.socket().set_nonblocking(true).expect("set");
+    let ask = Frame::new(Kind::Ask, u64::from_le_bytes([7; 8]), epoch(1)).seal();
+    stream.send_all(&[ask, ask, ask].concat()).expect("sent");
+    let (begin, mut heard) = (Instant::now(), 0);
+    while heard < 3 {
+        assert!(begin.elapsed() < PATIENCE, "no answer");
+        let mut line = [0; LINE];
+        match Wire::read(&stream, &mut line) {
+            Ok(read) => {
+                assert_eq!(read, LINE);
+                assert_eq!(Frame::parse(&line).and_then(|frame| frame.kind()), Some(Kind::Ack));
+                heard += 1;
+            }
+            Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+        }
+    }
+    let end = keeper.end();
+    let mut line = [0; LINE];
+    while !matches!(Wire::read(&stream, &mut line), Ok(0)) {
+        assert!(begin.elapsed() < PATIENCE, "it is gone");
+    }
+    drop(end);
+}
+
 #[test]
 fn what_was_taken_from_the_socket_with_something_else_is_not_slept_over() {
     let ca = Authority::new();
@@ -249,6 +309,9 @@ fn what_was_taken_from_the_socket_with_something_else_is_not_slept_over() {
     peer.promise(epoch(1), None).expect("the first");
     peer.adopt(Position::default(), 0).expect("empty");
     let stream = peer.into_stream();
+    if matches!(stream, Stream::Kernel(_)) {
+        return keeper.end().close().expect("removed");
+    }
     stream.socket().set_nonblocking(true).expect("set");
     assert!(!stream.has_more());
     let low = u64::from_le_bytes([7; 8]);

@@ -51,6 +51,9 @@ pub enum TlsError {
     /// The other end speaks something else.
     #[error("{0}")]
     NoTls(&'static str),
+    /// It was to be the kernel that encrypts.
+    #[error("the kernel does not take this connection's keys: {0}")]
+    Kernel(io::Error),
     /// The other end hung up in the middle.
     #[error("it hung up before the keys were agreed on: its log says why")]
     HungUp,

@@ -11,8 +11,11 @@
 mod ends;
 mod error;
 pub mod files;
+pub(crate) mod in_kernel;
 pub mod making;
+mod records;
 
 pub(crate) use ends::{Client, Named, Server};
 pub(crate) use error::End;
 pub use error::{TlsError, utc};
+pub(crate) use records::Records;
