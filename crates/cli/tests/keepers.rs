@@ -188,6 +188,36 @@ fn nothing_is_lost_when_processes_that_send_are_killed_and_stopped_and_keepers_c
     check(&place, acknowledged);
 }
 
+/// As those are whose keys the kernel has, in so many records more.
+#[test]
+fn connections_are_made_anew_under_load_and_no_keeper_misses_a_batch() {
+    let mut keepers = [Keeper::start(&[]), Keeper::start(&["--witness"]), Keeper::start(&[])];
+    let place = kept_by(&keepers, 2);
+    let Some(load) = Load::start_with(&place, &[("SEAWALL_TEST_RENEW_AFTER", "100")]) else { return };
+    wait_for("every connection to be made anew, again and again", || {
+        load.goes_on();
+        let kept = place.status()["kept"].clone();
+        let keepers = kept["keepers"].as_array().expect("keepers");
+        for keeper in keepers {
+            // Whoever missed one would have to be brought up to date.
+            let (role, reconnects) = (&keeper["role"], &keeper["reconnects"]);
+            assert!(role == "counts" && *reconnects == 0, "{keeper}");
+        }
+        keepers.iter().all(|keeper| keeper["renewals"].as_u64() >= Some(4))
+    });
+    // One that is lost meanwhile comes back as ever.
+    keepers[1].kill();
+    keepers[1].again();
+    wait_for("it to count", || role(&place, 1) == "counts");
+    load.goes_on();
+    let acknowledged = load.kill(&place);
+    (0..PROCESSES).for_each(|process| lose_memory(&place, &format!("p{process}-wal")));
+    keepers[0].kill();
+    let report = place.seawall(&["recover", "--replay", "--json", "--pool", place.pool()]).json();
+    assert_eq!(report["replayed"], true);
+    check(&place, acknowledged);
+}
+
 #[test]
 fn a_mount_commits_at_the_keepers_too() {
     let Some(mut m) = Mounts::bare() else { return };

@@ -75,6 +75,10 @@ fn a_log_is_made_written_and_brought_back_by_tls_and_certificates_are_renewed_un
     writer.write(10);
     let kept = |place: &Place| place.status()["kept"].clone();
     assert_eq!(kept(&place)["transport"], "TLS 1.3");
+    let encrypts = if Path::new("/proc/net/tls_stat").exists() { "kernel" } else { "daemon" };
+    assert_eq!(kept(&place)["encrypts"], encrypts);
+    let said = place.seawall(&["status", "--pool", place.pool()]);
+    prints(&said, &[&format!("TLS 1.3 in the {encrypts}")]);
     // Keepers come back with new certificates, and are met with new ones.
     prints(&ca.cert(&["keeper"], &["127.0.0.1", "--renew"]), &["nothing is restarted"]);
     ca.cert(&["owner"], &["db1", "--renew"]).succeeds();
@@ -95,6 +99,37 @@ fn a_log_is_made_written_and_brought_back_by_tls_and_certificates_are_renewed_un
     assert_eq!(report["replayed"], true);
     assert_eq!(Writer::found(&place), 20);
     place.run(&["true"]).succeeds();
+}
+
+/// As those are whose keys the kernel has, in so many records more; here whoever encrypts.
+#[test]
+fn connections_are_made_anew_while_commits_go_on() {
+    let ca = Authority::new();
+    let keepers = [with_tls(&ca.keeper()), with_tls(&ca.keeper())];
+    let place = kept(&keepers, &ca.owner());
+    let mut run = place.run_command(&Writer::PROGRAM);
+    run.env("SEAWALL_TEST_RENEW_AFTER", "10");
+    let mut writer = Writer::start_by(&place, run);
+    let mut written = 0;
+    let link = |keeper: usize| place.status()["kept"]["keepers"][keeper].clone();
+    while (0..2).any(|keeper| link(keeper)["renewals"].as_u64() < Some(3)) {
+        assert!(written < 230, "{} {}", link(0), link(1));
+        writer.write(5);
+        written += 5;
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert_eq!([link(0)["reconnects"].as_u64(), link(1)["reconnects"].as_u64()], [Some(0); 2]);
+    // A certificate that is over renews nothing: what there is goes on.
+    let files = ca.path("owner-db1/tls.crt");
+    let good = fs::read(&files).expect("read");
+    fs::write(&files, "none").expect("written");
+    writer.write(5);
+    fs::write(&files, good).expect("written");
+    writer.write(5);
+    kill_everything(&place, writer);
+    place.in_memory().iter().for_each(|path| fs::remove_file(path).expect("removed"));
+    place.seawall(&["recover", "--replay", "--pool", place.pool()]).succeeds();
+    assert_eq!(Writer::found(&place), written as usize + 10);
 }
 
 #[test]

@@ -76,6 +76,14 @@ impl Peer {
         Ok(Self { address: address.to_owned(), stream, log: 0, epoch: Epoch::default(), holder: None })
     }
 
+    /// Waits so long for each answer from now on.
+    ///
+    /// # Errors
+    /// [`PeerError::Lost`].
+    pub fn has_patience(&self, patience: Duration) -> Result<(), PeerError> {
+        self.stream.socket().set_read_timeout(Some(patience)).map_err(|error| self.lost(error))
+    }
+
     /// Where it is.
     pub fn address(&self) -> &str {
         &self.address

@@ -11,12 +11,14 @@
 //! Whoever calls leads the log: nobody else sends a batch meanwhile. A keeper that takes no more bytes, or whose answers
 //! cannot be read, is lost, and comes back with a new connection; nobody waits for one that is not needed.
 
+mod again;
+
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use seawall_media::LINE;
+use seawall_media::{LINE, connection};
 use seawall_wire::keeper::{Frame, Kind, Refusal, State, ack, acknowledged};
 use thiserror::Error;
 use zerocopy::IntoBytes as _;
@@ -115,6 +117,8 @@ struct Link<W> {
     open: VecDeque<(u64, Instant, u64)>,
     /// Bytes of them.
     open_bytes: u64,
+    /// Records of TLS, at most, of what was sent on this connection by this process.
+    records: u64,
     /// Bytes of all batches that it lacks, those included that were never sent to it.
     lacks: u64,
     /// When there was no answer to be read.
@@ -188,6 +192,7 @@ impl<W: Wire> Writer<W> {
             asked: (0, Instant::now()),
             open: VecDeque::new(),
             open_bytes: 0,
+            records: 0,
             lacks: 0,
             looked: Instant::now(),
             was_met: false,
@@ -264,7 +269,7 @@ impl<W: Wire> Writer<W> {
         let link = &mut self.links[keeper];
         let what = plan(head, &state);
         (link.wire, link.state, link.heard) = (Some(wire), Some(state), ([0; LINE], 0));
-        (link.confirmed, link.sent_to, link.asked) = (0, 0, (0, Instant::now()));
+        (link.confirmed, link.sent_to, link.asked, link.records) = (0, 0, (0, Instant::now()), 0);
         link.forget_open();
         link.trouble.clear();
         link.news.reconnects += u64::from(std::mem::replace(&mut link.was_met, true));
@@ -487,7 +492,10 @@ impl<W: Wire> Link<W> {
     fn send(&mut self, frame: &Frame, body: &[u8]) {
         let Some(wire) = &self.wire else { return };
         match wire.send_all(&wire::sealed(frame, body)) {
-            Ok(()) => self.news.sent += (LINE + body.len()) as u64,
+            Ok(()) => {
+                self.news.sent += (LINE + body.len()) as u64;
+                self.records += connection::records(LINE + body.len());
+            }
             Err(error) => self.lose(error.to_string()),
         }
     }

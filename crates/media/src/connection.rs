@@ -35,6 +35,12 @@ pub fn send(
     }
 }
 
+/// How many records TLS makes of so many bytes that were sent in one call, at most.
+pub const fn records(bytes: usize) -> u64 {
+    const LONGEST: usize = 1 << 14;
+    (bytes / LONGEST + 1) as u64
+}
+
 /// Looks at the next line, if all of it is there, and leaves it there.
 ///
 /// # Errors

@@ -180,6 +180,8 @@ words!(Link {
     hardened: u64 @ 24,
     /// The highest [`Desk::given`] of those who found the connection that they had of no use.
     broken: u32 @ 32,
+    /// How many records of TLS other processes than the daemon made of what they sent on it, at most.
+    records: u64 @ 40,
 });
 
 impl Link<'_> {

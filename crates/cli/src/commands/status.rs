@@ -157,7 +157,8 @@ const SOON: i64 = 14 * 86_400;
 /// The keepers of a log, and what is wrong with them.
 fn keepers(kept: &KeptStatus) -> Vec<(&'static str, String)> {
     let survives = format!("{}; {} are reached now", kept.survives, kept.counting);
-    let mut facts = vec![("survives", survives), ("keepers by", kept.transport.clone())];
+    let encrypts = kept.encrypts.as_ref().map_or_else(String::new, |who| format!(" in the {who}"));
+    let mut facts = vec![("survives", survives), ("keepers by", format!("{}{encrypts}", kept.transport))];
     facts.extend(kept.certificate_until.map(certificate));
     facts.extend(kept.over.iter().map(|why| ("NO COMMITS", why.clone())));
     if let Some(seconds) = kept.alone_s {

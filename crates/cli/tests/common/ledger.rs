@@ -17,6 +17,11 @@ pub struct Load {
 impl Load {
     /// `None` without a compiler.
     pub fn start(place: &Place) -> Option<Self> {
+        Self::start_with(place, &[])
+    }
+
+    /// The same with more in its environment.
+    pub fn start_with(place: &Place, environment: &[(&str, &str)]) -> Option<Self> {
         let program = cc(place, "ledger", include_str!("../programs/ledger.c"), &[])?;
         let ledger = PathBuf::from(place.ram("ledger"));
         fs::write(&ledger, [0; PROCESSES * 8]).expect("a ledger");
@@ -26,6 +31,7 @@ impl Load {
                 &PROCESSES.to_string(),
                 ledger.to_str().expect("text"),
             ])
+            .envs(environment.iter().copied())
             .spawn();
         let load = Self { run: run.expect("seawall starts"), ledger };
         load.goes_on();

@@ -124,7 +124,10 @@ fn sent(
     let (mut sent, mut naps) = (0, 0);
     while sent < LINE + len {
         match connection::send(fd, &line, image, (at, len), sent) {
-            Ok(more) => sent += more,
+            Ok(more) => {
+                link.records().fetch_add(connection::records(more), Relaxed);
+                sent += more;
+            }
             Err(Errno::AGAIN) if naps < ROOM_NAPS => {
                 connection::wait_for_room(fd, ROOM_NAP_NS);
                 naps += 1;

@@ -9,6 +9,7 @@
 //! that ends.
 
 mod course;
+mod renewal;
 mod spells;
 mod status;
 
@@ -35,6 +36,7 @@ pub(crate) use course::{Course, Due};
 pub use status::{KeeperStatus, KeptStatus};
 
 use super::survives;
+use renewal::Renewal;
 use spells::Spells;
 
 /// How long commits wait for keepers to come back before they fail, and everything after them.
@@ -76,6 +78,7 @@ struct State {
     is_waited_for: bool,
     /// Changes with every connection: [`Desk::given`].
     given: u32,
+    renewal: Renewal,
 }
 
 impl Copies for Kept {
@@ -162,6 +165,7 @@ impl State {
         link.sending().store(0, SeqCst);
         link.confirmed().store(0, SeqCst);
         link.hardened().store(0, SeqCst);
+        link.records().store(0, SeqCst);
         link.made().store(self.given, SeqCst);
     }
 
@@ -271,6 +275,7 @@ impl Kept {
             course: Course::Together,
             is_waited_for: false,
             given: desk.given().load(SeqCst),
+            renewal: Renewal::default(),
         };
         state.goes(course);
         (0..state.writer.roster().members.len()).for_each(|keeper| state.is_made(desk, keeper));
@@ -324,6 +329,9 @@ impl Kept {
         state.writer.hear(Duration::ZERO);
         state.writer.give_up_silent(Instant::now());
         state.comes_back(self.log, standing);
+        if !state.course.is_alone() {
+            state.renew(standing.desk());
+        }
         let is_joining = state.writer.is_joining();
         if is_joining {
             state.claim(standing.desk());
@@ -386,8 +394,10 @@ impl Kept {
         let survives = survives::promise(writer.roster(), &links);
         let members = writer.roster().members.iter().enumerate();
         let keepers = links.iter().zip(members);
-        let of =
-            |(link, (i, member)): (_, (usize, &Member))| KeeperStatus::of(link, member, last, desk.tally(i));
+        let of = |(link, (i, member)): (_, (usize, &Member))| KeeperStatus {
+            renewals: state.renewal.times(i),
+            ..KeeperStatus::of(link, member, last, desk.tally(i))
+        };
         KeptStatus {
             log: uuid_text(self.log),
             acks: writer.quorum().acks,
@@ -395,6 +405,7 @@ impl Kept {
             epoch: head.epoch.counter,
             last,
             transport: self.transport.name().into(),
+            encrypts: self.encrypts(&state),
             certificate_until: self.transport.certificate_until(),
             survives,
             over: state.over(),
@@ -407,6 +418,12 @@ impl Kept {
             short_times: state.short.times,
             keepers: keepers.map(of).collect(),
         }
+    }
+
+    /// Who encrypts, if that is done and a keeper is reached.
+    fn encrypts(&self, state: &State) -> Option<String> {
+        let is_by_kernel = state.writer.are_shareable().filter(|_| self.transport.is_encrypted())?;
+        Some(if is_by_kernel { "kernel" } else { "daemon" }.into())
     }
 
     /// Connects to keepers that are not reached, again and again, until the log is used no more.
@@ -424,6 +441,7 @@ impl Kept {
                 let reached = reached.and_then(|(peer, _)| promise(peer, head.epoch, &roster));
                 kept.has_come(keeper, reached);
             }
+            kept.connect_beside(&roster);
             // A turn that begins anew looks itself, and finds what it was promised before.
             if lock(&kept.state).course.is_in_turn() {
                 kept.look_for_another(&roster, head.epoch, round);

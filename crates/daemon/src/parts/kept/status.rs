@@ -23,6 +23,10 @@ pub struct KeptStatus {
     /// How the keepers are reached: `TLS 1.3` or `clear text`.
     #[serde(default)]
     pub transport: String,
+    /// Who encrypts: `kernel`, and every process sends; `daemon`, and it sends for all. `None` in clear text, and while no
+    /// keeper is reached.
+    #[serde(default)]
+    pub encrypts: Option<String>,
     /// Until when this host's certificate is valid, in seconds since 1970, where it has one.
     #[serde(default)]
     pub certificate_until: Option<i64>,
@@ -79,6 +83,9 @@ pub struct KeeperStatus {
     /// How often it was connected to again after it had been lost.
     #[serde(default)]
     pub reconnects: u64,
+    /// How often its connection was made anew because the keys were worn, since this daemon began. No batch was missed then.
+    #[serde(default)]
+    pub renewals: u64,
     /// Batches of which it is known how long it took to confirm them. Answers that came while nobody listened, since
     /// enough others had answered, are not among them.
     pub answers: u64,
@@ -116,6 +123,7 @@ impl KeeperStatus {
             hardened: link.hardened,
             sent_bytes: tally.sent_bytes(),
             reconnects: tally.reconnects(),
+            renewals: 0,
             answers: trips.count,
             mean_us: us(trips.sum_ns.checked_div(trips.count).unwrap_or(0)),
             p50_us: us(trips.quantile_ns(0.5)),

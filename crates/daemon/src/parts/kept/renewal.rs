@@ -1,0 +1,154 @@
+//! Keys that the kernel uses are good for so many records, and nobody counts them there: a connection is made anew before.
+//!
+//! ```text
+//!  the log stands (`look`)        the thread that connects        the log stands again
+//!  its keys are worn ────────▶ another connection, greeted ────▶ it gets the promise ─ the former one is hung up
+//! ```
+//!
+//! No batch is sent between the two, and the keeper has every one that was: so its copy counts on. It is not brought up to
+//! date again, as one that was lost is. A keeper that lags behind is waited for a little, and gets its turn at another look.
+//!
+//! A key of AES-GCM is safe for 2^24.5 records of full length (RFC 8446, 5.5), and rustls renews the keeper's own after 2^24
+//! or 2^23. A keeper answers a record of ours with one of its own at most, so both are well within that.
+
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use seawall_keeper::meta::Roster;
+use seawall_keeper::peer::Peer;
+use seawall_keeper::turn::{connect, promise};
+use seawall_media::locks::lock;
+use seawall_wire::desk::Desk;
+
+use super::{Kept, State};
+
+/// Records after which keys are worn.
+const WORN: u64 = 1 << 22;
+/// Records with which they are used up: a connection that could not be made anew is given up.
+const USED_UP: u64 = 1 << 23;
+/// For tests: every connection is made anew after so many records, whatever is spoken on it.
+const VARIABLE: &str = "SEAWALL_TEST_RENEW_AFTER";
+/// How long a keeper that lags behind is waited for while nobody commits.
+const LAG: Duration = Duration::from_millis(5);
+/// Time between two looks for what it has confirmed.
+const PAUSE: Duration = Duration::from_micros(100);
+/// How long its promise is waited for while nobody commits.
+const PROMISE: Duration = Duration::from_millis(500);
+/// A connection that was not used for as long may be none any more.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// Which connections are to be made anew, and what was made for that.
+#[derive(Default)]
+pub(super) struct Renewal {
+    worn: Vec<usize>,
+    /// Connections beside these, on which nothing was promised.
+    fresh: Vec<(usize, Peer, Instant)>,
+    /// How often each keeper's was made anew.
+    times: Vec<u64>,
+}
+
+impl Renewal {
+    /// How often this keeper's connection was made anew.
+    pub fn times(&self, keeper: usize) -> u64 {
+        self.times.get(keeper).copied().unwrap_or_default()
+    }
+
+    fn count(&mut self, keeper: usize) {
+        self.times.resize(self.times.len().max(keeper + 1), 0);
+        self.times[keeper] += 1;
+    }
+
+    /// Keepers to connect to.
+    fn wanted(&self) -> Vec<usize> {
+        let has_one = |keeper: &usize| self.fresh.iter().any(|(other, ..)| other == keeper);
+        self.worn.iter().copied().filter(|keeper| !has_one(keeper)).collect()
+    }
+}
+
+/// What [`VARIABLE`] says.
+fn for_a_test() -> Option<u64> {
+    static AFTER: OnceLock<Option<u64>> = OnceLock::new();
+    *AFTER.get_or_init(|| std::env::var(VARIABLE).ok()?.parse().ok())
+}
+
+impl Kept {
+    /// Connects to those keepers whose connection is to be made anew.
+    pub(super) fn connect_beside(&self, roster: &Roster) {
+        let wanted = lock(&self.state).renewal.wanted();
+        for keeper in wanted {
+            // Without one it goes on, and the next round tries again.
+            if let Ok((peer, _)) = connect(self.log, &roster.members[keeper], &self.transport) {
+                lock(&self.state).renewal.fresh.push((keeper, peer, Instant::now()));
+            }
+        }
+    }
+}
+
+impl State {
+    /// The log stands: connections with worn keys are made anew, as far as there are others for them.
+    pub(super) fn renew(&mut self, desk: Desk<'_>) {
+        let keepers = 0..self.writer.roster().members.len();
+        self.renewal.worn.clear();
+        for keeper in keepers {
+            match self.records(desk, keeper) {
+                Some(records) if records >= USED_UP => {
+                    self.writer.gives_up(keeper, "its keys are used up: it is connected to anew");
+                }
+                Some(records) if records >= for_a_test().unwrap_or(WORN) => self.renewal.worn.push(keeper),
+                _ => {}
+            }
+        }
+        for (keeper, peer, since) in std::mem::take(&mut self.renewal.fresh) {
+            if !self.renewal.worn.contains(&keeper) || since.elapsed() > FRESH {
+                continue;
+            }
+            if self.has_everything_soon(keeper) {
+                self.is_met_again(desk, keeper, peer);
+            } else {
+                self.renewal.fresh.push((keeper, peer, since));
+            }
+        }
+    }
+
+    /// Records that were made with a connection's keys, at most; `None` if they do not wear.
+    fn records(&self, desk: Desk<'_>, keeper: usize) -> Option<u64> {
+        let (sent, wears) = self.writer.records(keeper)?;
+        let all = sent + desk.link(keeper).records().load(Relaxed);
+        (wears || for_a_test().is_some()).then_some(all)
+    }
+
+    fn has_everything_soon(&mut self, keeper: usize) -> bool {
+        let begin = Instant::now();
+        loop {
+            self.writer.hear(Duration::ZERO);
+            if self.writer.has_everything(keeper) {
+                return true;
+            }
+            if begin.elapsed() > LAG {
+                return false;
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// The keeper promises on the new connection. It may have done so, whatever comes of it: then it does not listen to the
+    /// former one.
+    fn is_met_again(&mut self, desk: Desk<'_>, keeper: usize, peer: Peer) {
+        let (epoch, roster) = (self.writer.head().epoch, self.writer.roster().clone());
+        match peer.has_patience(PROMISE).and_then(|()| promise(peer, epoch, &roster)) {
+            Ok(promised) => {
+                self.writer.arrives_again(keeper, promised);
+                self.renewal.count(keeper);
+                self.is_made(desk, keeper);
+            }
+            Err(error) => {
+                self.writer.gives_up(keeper, &error.to_string());
+                if error.is_fenced() {
+                    self.writer.misses(keeper, &error);
+                }
+            }
+        }
+        self.renewal.worn.retain(|worn| *worn != keeper);
+    }
+}
