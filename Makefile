@@ -142,6 +142,7 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(MAKE) deps PACKAGES="$(SOAK_PACKAGES)"
 	$(CARGO) build --release $(CARGO_FLAGS) --package seawall-vmtest
 	$(RELEASE)/seawall-vmtest --rounds $(VM_ROUNDS)
+	$(RELEASE)/seawall-vmtest --kernel-tls
 	$(CARGO) run $(CARGO_FLAGS) --package xtask -- mutate-fences
 	$(CARGO) run $(CARGO_FLAGS) --package xtask -- results
 	$(MAKE) suites SUITES="postgresql sqlite"

@@ -54,7 +54,7 @@ fn modules(packages: &Packages, busybox: &Path) -> Result<Vec<std::path::PathBuf
         .map(|(module, needs)| (module, needs.split_whitespace().collect()))
         .collect();
     let (mut done, mut order) = (BTreeSet::new(), Vec::new());
-    for name in MODULES {
+    for name in MODULES.into_iter().chain(crate::ktls::MODULES) {
         let mut names = needs.keys().filter(|path| module_name(path) == name);
         if let Some(path) = names.next() {
             add(path, &needs, &mut done, &mut order);

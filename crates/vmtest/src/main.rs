@@ -15,6 +15,7 @@ mod cpio;
 mod disk;
 mod guest;
 mod initrd;
+mod ktls;
 mod machine;
 mod packages;
 mod random;
@@ -57,6 +58,12 @@ struct Options {
     /// Directory for the result, images and logs
     #[arg(long, default_value = "out")]
     out: PathBuf,
+    /// Only the guest whose kernel encrypts what goes to keepers
+    #[arg(long)]
+    kernel_tls: bool,
+    /// A program with tests, whose tests of TLS are run in that guest too
+    #[arg(long, requires = "kernel_tls")]
+    test: Vec<PathBuf>,
     /// Where `seawall` and its library are; without it beside this program
     #[arg(long)]
     release: Option<PathBuf>,
@@ -106,6 +113,9 @@ fn run(options: &Options) -> Result<bool> {
     let packages = Packages::get(&work.join("packages"))?;
     let parts = parts(options, &packages, &work)?;
     println!("kernel {}, seed {seed}; built in {:.0} s", packages.kernel, begin.elapsed().as_secs_f64());
+    if options.kernel_tls {
+        return ktls::run(&parts, &options.test, &options.out);
+    }
     let mut chains = Vec::new();
     for (number, (setup, cuts)) in plan(options).into_iter().enumerate() {
         let dir = work.join(format!("chain-{number}"));
