@@ -98,8 +98,11 @@ impl Seen {
     /// Says what was seen.
     pub fn print(&self) {
         let renewals: Vec<u64> = self.keepers.iter().map(|keeper| keeper.renewals).collect();
+        // The first one was killed. On a busy machine others are given up too, because they are slow.
+        let losses: Vec<u64> = self.keepers.iter().map(|keeper| keeper.reconnects).collect();
         println!(
-            "kernel TLS: {} encrypts; {} commits while the daemon stood still; connections made anew {renewals:?} times",
+            "kernel TLS: {} encrypts; {} commits while the daemon stood still; connections made anew {renewals:?} times, \
+             lost {losses:?} times",
             self.encrypts.as_deref().unwrap_or("nobody"),
             self.direct_commits
         );
