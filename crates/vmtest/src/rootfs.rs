@@ -12,6 +12,12 @@ use crate::packages::Packages;
 use crate::tool;
 
 const SESSION: &str = include_str!("../guest/session");
+/// What the session is put together from.
+const PARTS: [(&str, &str); 3] = [
+    ("storage", include_str!("../guest/storage")),
+    ("postgres", include_str!("../guest/postgres")),
+    ("alone", include_str!("../guest/alone")),
+];
 const POSTGRES: &str = "/usr/lib/postgresql";
 const PASSWD: &str = "root:x:0:0:root:/run:/bin/sh\npostgres:x:70:70:postgres:/run:/bin/sh\n";
 const GROUP: &str = "root:x:0:\npostgres:x:70:\n";
@@ -59,12 +65,16 @@ pub fn build(packages: &Packages, release: &Path, work: &Path, image: &Path) -> 
 
 impl Tree<'_> {
     fn skeleton(&self) -> Result<()> {
-        let dirs = "bin dev proc sys run tmp data pmem etc usr/bin usr/lib usr/share/zoneinfo lib64 lib/x86_64-linux-gnu";
+        let dirs = "bin dev proc sys run tmp data pmem guest etc usr/bin usr/lib usr/share/zoneinfo lib64 \
+                    lib/x86_64-linux-gnu";
         dirs.split(' ').try_for_each(|dir| tool::directory(&self.root.join(dir)))?;
         for (name, text) in [("passwd", PASSWD), ("group", GROUP), ("machine-id", MACHINE_ID)] {
             std::fs::write(self.root.join("etc").join(name), text)?;
         }
         self.copy(Path::new("/etc/mke2fs.conf"), "etc")?;
+        for (name, text) in PARTS {
+            std::fs::write(self.root.join("guest").join(name), text)?;
+        }
         let session = self.root.join("session");
         std::fs::write(&session, SESSION)?;
         Ok(std::fs::set_permissions(session, std::fs::Permissions::from_mode(0o755))?)
