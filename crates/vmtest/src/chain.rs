@@ -1,40 +1,36 @@
-//! A chain of boots over one persistent memory and one disk: prepare, then load and cut again and again, each
-//! boot checking what the ones before had acknowledged, and an orderly end.
+//! A chain of boots over one disk: prepare, then load and cut again and again, each boot checking what the ones
+//! before had acknowledged, and an orderly end.
 //!
-//! In: what the guest shall be like, how many cuts. Out: a [`Chain`] with everything that was seen. What was
-//! lost is a finding, not an error; an error is a test that could not be carried out.
+//! Here is what chains are made of and what is seen of them. What was lost is a finding, not an error; an error
+//! is a test that could not be carried out. They are carried out on [one machine](crate::alone), or on
+//! [three](crate::hosts).
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::disk::Cut;
-use crate::guest::{self, Found, Line};
-use crate::machine::{Boot, DISK_BYTES, Machine, PMEM_BYTES, Parts};
-use crate::random::Random;
+use crate::guest::{self, Found};
+use crate::machine::{Machine, Parts};
+use crate::report;
 
 /// The databases, as ports and ledgers are called.
 pub const DATABASES: [&str; 2] = ["postgres", "sqlite"];
-/// No step takes this long, emulated on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(400);
-/// A boot that takes longer is stuck before it came to the disks. Emulators have such days.
-const BOOT_PATIENCE: Duration = Duration::from_secs(90);
-const ATTEMPTS: u32 = 3;
-/// Of how many cuts one comes while the boot recovers, not under load.
-const IN_RECOVERY: u64 = 4;
 
 /// Who answers for durability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// Seawall, on the persistent memory.
+    /// Seawall.
     Seawall,
     /// The databases alone: shows that the disk keeps what was flushed.
     Bare,
     /// The databases with their syncs switched off: shows that the disk loses what was not.
     Unsafe,
+    /// Seawall, and after the cut without its log: shows that nothing else has what was acknowledged.
+    Logless,
 }
 
 impl Side {
@@ -44,6 +40,7 @@ impl Side {
             Self::Seawall => "seawall",
             Self::Bare => "bare",
             Self::Unsafe => "unsafe",
+            Self::Logless => "logless",
         }
     }
 }
@@ -58,6 +55,8 @@ pub enum Log {
     Spill,
     /// On the data disk.
     Disk,
+    /// In the memory of three machines. Each cut is one machine's, and another one takes its log over.
+    Keepers,
 }
 
 impl Log {
@@ -67,6 +66,7 @@ impl Log {
             Self::Pmem => "pmem",
             Self::Spill => "spill",
             Self::Disk => "disk",
+            Self::Keepers => "keepers",
         }
     }
 
@@ -75,13 +75,8 @@ impl Log {
         match self {
             Self::Pmem | Self::Spill => "pmem",
             Self::Disk => "block",
+            Self::Keepers => "replicated",
         }
-    }
-
-    /// How long a flush of the data disk takes in this phase. Logs that are empty at every cut would prove little, and so
-    /// would a spill area that a fast disk makes needless.
-    fn flush_time(self, phase: &str) -> Duration {
-        Duration::from_millis(if self == Self::Spill && phase == "run" { 500 } else { 10 })
     }
 }
 
@@ -140,6 +135,8 @@ pub struct Seen {
     pub sqlite: Found,
     /// The bare databases refused to start (asked after a cut under load).
     pub refused: bool,
+    /// Another machine took the log over: milliseconds from the cut until the database had started there.
+    pub takeover_ms: Option<u64>,
     /// What went wrong: steps that failed, complaints of the kernel.
     pub failures: Vec<String>,
 }
@@ -157,6 +154,23 @@ pub struct Chain {
     pub finished: bool,
 }
 
+impl Seen {
+    /// What this machine has told so far.
+    ///
+    /// # Errors
+    /// If the guest told something in an unknown form.
+    pub fn of(machine: &Machine) -> Result<Self> {
+        let lines = machine.lines()?;
+        Ok(Self {
+            postgres: guest::found(&lines, DATABASES[0])?,
+            sqlite: guest::found(&lines, DATABASES[1])?,
+            refused: lines.iter().any(|line| line.word == "refused"),
+            takeover_ms: None,
+            failures: machine.failures()?,
+        })
+    }
+}
+
 /// How a chain is run.
 pub struct Plan<'a> {
     /// The machine's parts.
@@ -169,161 +183,22 @@ pub struct Plan<'a> {
     pub window: Duration,
 }
 
-/// A chain while it runs.
-struct Run<'a> {
-    setup: Setup,
-    plan: &'a Plan<'a>,
-    ledgers: [String; 2],
-    /// The last cut came under load, so the guards must be up.
-    guarded: bool,
-    boots: u64,
-}
-
-impl Chain {
-    /// Runs it.
+impl Plan<'_> {
+    /// The cuts, one after the other; `round` makes each.
     ///
     /// # Errors
-    /// If the test cannot be carried out.
-    pub fn run(setup: Setup, plan: &Plan<'_>, random: &mut Random) -> Result<Self> {
-        let mut run = Run { setup, plan, ledgers: Default::default(), guarded: false, boots: 0 };
-        run.prepare(random).context("preparing the databases")?;
+    /// Of `round`.
+    pub fn rounds(&self, setup: &Setup, mut round: impl FnMut(u64) -> Result<Round>) -> Result<Vec<Round>> {
         let mut rounds = Vec::new();
-        for number in 0..plan.cuts {
-            let round = run.round(number, random).with_context(|| format!("cut {}", number + 1))?;
-            crate::report::say_round(&setup, &round);
-            rounds.push(round);
-            if setup.side == Side::Seawall && rounds.last().is_some_and(|r| !r.boot.failures.is_empty()) {
+        for number in 0..self.cuts {
+            let made = round(number).with_context(|| format!("cut {}", number + 1))?;
+            report::say_round(setup, &made);
+            let has_failed = !made.boot.failures.is_empty();
+            rounds.push(made);
+            if setup.side == Side::Seawall && has_failed {
                 break; // A boot that failed is looked at, not written over.
             }
         }
-        let (finish, finished) = run.finish(random).context("the last boot")?;
-        crate::report::say_finish(&setup, &finish, finished);
-        Ok(Self { setup, rounds, finish, finished })
+        Ok(rounds)
     }
-}
-
-impl Run<'_> {
-    /// A machine whose session runs.
-    fn boot(&mut self, phase: &str) -> Result<Machine> {
-        for _ in 1..ATTEMPTS {
-            let mut machine = self.switch_on(phase)?;
-            match machine.wait(BOOT_PATIENCE, |machine| has(machine, "up", "session")) {
-                Ok(()) => return Ok(machine),
-                Err(e) => println!("a boot was stuck and is tried again: {e:#}"),
-            }
-        }
-        let mut machine = self.switch_on(phase)?;
-        machine.wait(BOOT_PATIENCE, |machine| has(machine, "up", "session"))?;
-        Ok(machine)
-    }
-
-    fn switch_on(&mut self, phase: &str) -> Result<Machine> {
-        self.boots += 1;
-        let Setup { side, log, pool, data, journal, cpu } = self.setup;
-        let guarded = u8::from(self.guarded && side == Side::Seawall).to_string();
-        let how = [("phase", phase), ("side", side.name()), ("log", log.name())];
-        let what = [("pool", pool), ("data", data), ("journal", journal)];
-        let options = how.into_iter().chain(what).map(|(name, value)| (name, value.to_owned()));
-        let [postgres, sqlite] = self.ledgers.clone();
-        Machine::start(&Boot {
-            parts: self.plan.parts,
-            dir: &self.plan.dir,
-            cpu,
-            name: format!("{:03}-{phase}", self.boots),
-            options: options.chain([("guarded", guarded)]).collect(),
-            ledgers: [("postgres", postgres), ("sqlite", sqlite)],
-            flush_time: log.flush_time(phase),
-        })
-    }
-
-    fn prepare(&mut self, random: &mut Random) -> Result<()> {
-        image(&self.plan.dir.join("pmem.img"), PMEM_BYTES)?;
-        image(&self.plan.dir.join("disk.img"), DISK_BYTES)?;
-        let mut machine = self.boot("prepare")?;
-        machine.wait(PATIENCE, |machine| has(machine, "done", "prepare"))?;
-        let lines = machine.lines()?;
-        ensure!(
-            lines.iter().any(|line| line.text() == "cache disk write back"),
-            "the guest takes the disk's cache for none: it would not flush"
-        );
-        machine.wait_off(PATIENCE)?;
-        machine.cut(0, random).map(drop)
-    }
-
-    /// One boot under load, and its end.
-    fn round(&mut self, number: u64, random: &mut Random) -> Result<Round> {
-        let begin = Instant::now();
-        let keep = random.below(5) * 20;
-        let moment = match number > 0 && random.below(IN_RECOVERY) == 0 {
-            true => Moment::Recovery,
-            false => Moment::Load,
-        };
-        let after_ms = random.below(self.plan.window.as_millis() as u64 + 1);
-        let mut machine = self.boot("run")?;
-        let arrived = |machine: &Machine| match moment {
-            Moment::Recovery => Ok(has(machine, "recovering", "both")? || has_failed(machine)?),
-            Moment::Load => Ok(has_acknowledged(machine)? || has_failed(machine)?),
-        };
-        machine.wait(PATIENCE, arrived)?;
-        std::thread::sleep(Duration::from_millis(after_ms));
-        let (lines, complaints) = (machine.lines()?, machine.complaints()?);
-        machine.stop();
-        let acknowledged = self.note(&machine)?;
-        let disk = machine.cut(keep, random)?;
-        self.guarded = moment == Moment::Load && acknowledged.iter().all(|count| *count > 0);
-        let boot = seen(&lines, complaints)?;
-        Ok(Round { moment, after_ms, keep, disk, acknowledged, boot, seconds: begin.elapsed().as_secs_f64() })
-    }
-
-    /// Takes what this boot acknowledged into the ledgers.
-    fn note(&mut self, machine: &Machine) -> Result<[u64; 2]> {
-        let mut counts = [0; 2];
-        for ((database, ledger), count) in DATABASES.iter().zip(&mut self.ledgers).zip(&mut counts) {
-            let lines = machine.ledger(database)?;
-            *count = lines.lines().count() as u64;
-            *ledger += &lines;
-        }
-        Ok(counts)
-    }
-
-    fn finish(&mut self, random: &mut Random) -> Result<(Seen, bool)> {
-        let mut machine = self.boot("finish")?;
-        machine.wait_off(PATIENCE)?;
-        let seen = seen(&machine.lines()?, machine.complaints()?)?;
-        let finished = has(&machine, "done", "finish")?;
-        machine.cut(0, random)?;
-        Ok((seen, finished))
-    }
-}
-
-fn image(path: &Path, bytes: u64) -> Result<()> {
-    let file = std::fs::File::create(path).with_context(|| path.display().to_string())?;
-    Ok(file.set_len(bytes)?)
-}
-
-fn has(machine: &Machine, word: &str, subject: &str) -> Result<bool> {
-    Ok(machine.lines()?.iter().any(|line| line.word == word && line.subject == subject))
-}
-
-fn has_failed(machine: &Machine) -> Result<bool> {
-    Ok(machine.lines()?.iter().any(|line| line.word == "failed"))
-}
-
-fn has_acknowledged(machine: &Machine) -> Result<bool> {
-    for database in DATABASES {
-        if machine.ledger(database)?.is_empty() {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-fn seen(lines: &[Line], complaints: Vec<String>) -> Result<Seen> {
-    let failed = lines.iter().filter(|line| line.word == "failed").map(Line::text);
-    Ok(Seen {
-        postgres: guest::found(lines, DATABASES[0])?,
-        sqlite: guest::found(lines, DATABASES[1])?,
-        refused: lines.iter().any(|line| line.word == "refused"),
-        failures: failed.chain(complaints).collect(),
-    })
 }

@@ -65,6 +65,23 @@ struct Spill {
     spilled_bytes: u64,
 }
 
+/// The part of `seawall takeover --json` that the test asks for.
+#[derive(Deserialize)]
+struct Takeover {
+    takeover: Taken,
+}
+
+#[derive(Deserialize)]
+struct Taken {
+    recovery: Recovered,
+}
+
+#[derive(Deserialize)]
+struct Recovered {
+    live: u64,
+    replayed: bool,
+}
+
 /// One database, as one boot found it.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Found {
@@ -93,6 +110,11 @@ pub fn found(lines: &[Line], database: &str) -> Result<Found> {
                 let status: Status = serde_json::from_str(&line.rest).context(line.text())?;
                 found.medium = Some(status.medium_name);
                 found.spilled = status.spill.map_or(0, |spill| spill.spilled_bytes);
+            }
+            "takeover" => {
+                let Takeover { takeover } = serde_json::from_str(&line.rest).context(line.text())?;
+                found.live += takeover.recovery.live;
+                found.replayed += if takeover.recovery.replayed { takeover.recovery.live } else { 0 };
             }
             "log" => {
                 if let Some((live, replayed)) = recovery(&line.rest) {
@@ -148,5 +170,17 @@ mod tests {
         assert_eq!((found.medium.as_deref(), found.live, found.replayed), (Some("pmem"), 2, 2));
         assert_eq!(found.spilled, 7);
         assert!(found.verdict.is_none());
+    }
+
+    #[test]
+    fn a_takeover_says_what_it_replayed() {
+        let said = |replayed: bool| {
+            let rest = format!(
+                r#"{{"done":true,"takeover":{{"turn":2,"recovery":{{"replayed":{replayed},"live":3}}}}}}"#
+            );
+            found(&[Line::parse(&format!("takeover postgres {rest}"))], "postgres").expect("understood")
+        };
+        assert_eq!((said(true).live, said(true).replayed), (3, 3));
+        assert_eq!((said(false).live, said(false).replayed), (3, 0));
     }
 }

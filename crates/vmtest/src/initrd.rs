@@ -13,8 +13,17 @@ use crate::tool;
 
 const INIT: &str = include_str!("../guest/init");
 /// What is needed as modules; built-in ones are not listed by depmod and are left out.
-const MODULES: [&str; 8] =
-    ["virtio_pci", "virtio_blk", "virtio_console", "nfit", "nd_pmem", "dax_pmem", "ext4", "xfs"];
+const MODULES: [&str; 9] = [
+    "virtio_pci",
+    "virtio_blk",
+    "virtio_console",
+    "virtio_net",
+    "nfit",
+    "nd_pmem",
+    "dax_pmem",
+    "ext4",
+    "xfs",
+];
 
 /// The archive, without what changes from boot to boot.
 ///

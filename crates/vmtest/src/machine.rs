@@ -1,14 +1,12 @@
-//! One boot of the virtual machine: QEMU with a persistent memory, a root disk and a data disk.
+//! One boot of a virtual machine: QEMU with a root disk, a disk that loses what was not flushed, and more.
 //!
 //! In: images and what the guest shall do. Out: a running process, the files its ports write to, and, when it
-//! is over, what that did to the data disk. The power is cut by SIGKILL. QEMU never outlives this process.
+//! is over, what that did to its disks. The power is cut by SIGKILL.
 
-use std::fs::File;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
+use std::io::Write;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -16,17 +14,22 @@ use anyhow::{Context, Result, bail};
 use crate::cpio::Archive;
 use crate::disk::{Cut, Disk};
 use crate::guest::{self, Line};
+use crate::monitor::Monitor;
+use crate::qemu;
 use crate::random::Random;
-use crate::tool;
+use crate::socket;
 
 /// Bytes of the persistent memory. Without its label area (2 MiB) a multiple of 16 MiB, or no namespace can
 /// be made.
 pub const PMEM_BYTES: u64 = 514 << 20;
-/// Bytes of the data disk.
+/// Bytes of the disk with the databases.
 pub const DISK_BYTES: u64 = 768 << 20;
+/// No step takes this long, emulated on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(400);
 
-/// The data disk's sectors, as [`crate::disk`] keeps them.
-const SECTORS: &str = "logical_block_size=4096,physical_block_size=4096";
+/// A boot that takes longer is stuck before it came to the disks. Emulators have such days.
+const BOOT_PATIENCE: Duration = Duration::from_secs(90);
+const ATTEMPTS: u32 = 3;
 
 /// What all boots share.
 pub struct Parts {
@@ -38,11 +41,11 @@ pub struct Parts {
     pub rootfs: PathBuf,
 }
 
-/// What one chain of boots keeps, and one boot's name.
+/// What one boot is like, and its name.
 pub struct Boot<'a> {
     /// The parts.
     pub parts: &'a Parts,
-    /// Directory of the chain: `pmem.img`, `disk.img`, and the files of each boot.
+    /// Directory for the files of each boot.
     pub dir: &'a Path,
     /// The processor, as QEMU calls it.
     pub cpu: &'a str,
@@ -50,17 +53,29 @@ pub struct Boot<'a> {
     pub name: String,
     /// Options for the guest's session.
     pub options: Vec<(&'static str, String)>,
+    /// Ports that are ledgers; one for results is always there.
+    pub ports: &'static [&'static str],
     /// Ledgers of earlier boots, for the guest to compare with.
-    pub ledgers: [(&'static str, String); 2],
-    /// How long a flush of the data disk takes.
+    pub ledgers: Vec<(&'static str, String)>,
+    /// Image of the persistent memory, if it has one.
+    pub pmem: Option<PathBuf>,
+    /// Image of its disk.
+    pub disk: PathBuf,
+    /// How long a flush of that takes.
     pub flush_time: Duration,
+    /// For one of several: its port of the network, and the socket to reach that. Such a one takes orders, and a
+    /// second disk.
+    pub network: Option<(usize, String)>,
 }
 
 /// A running machine.
 pub struct Machine {
     qemu: Child,
-    disk: Option<Disk>,
+    /// In the order they were plugged in.
+    disks: Vec<Disk>,
     base: PathBuf,
+    door: UnixListener,
+    orders: Option<UnixStream>,
 }
 
 impl Machine {
@@ -72,9 +87,70 @@ impl Machine {
         let base = boot.dir.join(&boot.name);
         let initrd = base.with_extension("initrd");
         std::fs::write(&initrd, [&boot.parts.initrd[..], &archive(boot)].concat())?;
-        let (disk, socket) = Disk::start(&boot.dir.join("disk.img"), boot.flush_time)?;
-        let qemu = qemu(boot, &base, &initrd, socket)?.spawn().context("starting QEMU")?;
-        Ok(Self { qemu, disk: Some(disk), base })
+        let disk = Disk::start(&boot.disk, boot.flush_time)?;
+        let (door, orders) = socket::listen("orders")?;
+        let mut qemu = qemu::command(boot, &base, &initrd, disk.socket(), &orders)?;
+        let qemu = qemu.spawn().context("starting QEMU")?;
+        Ok(Self { qemu, disks: vec![disk], base, door, orders: None })
+    }
+
+    /// Waits until its session says that this is up. One that is stuck is switched off, and `again` starts another.
+    ///
+    /// # Errors
+    /// If none comes up.
+    pub fn up(mut self, what: &str, mut again: impl FnMut() -> Result<Self>) -> Result<Self> {
+        for _ in 1..ATTEMPTS {
+            match self.wait(BOOT_PATIENCE, |machine| machine.has("up", what)) {
+                Ok(()) => return Ok(self),
+                Err(e) => println!("a boot was stuck and is tried again: {e:#}"),
+            }
+            drop(self);
+            self = again()?;
+        }
+        self.wait(BOOT_PATIENCE, |machine| machine.has("up", what))?;
+        Ok(self)
+    }
+
+    /// Plugs a disk into the slot that one of several has.
+    ///
+    /// # Errors
+    /// What QEMU said.
+    pub fn plug(&mut self, disk: Disk) -> Result<()> {
+        let mut device = qemu::disk_device("volume");
+        device["bus"] = qemu::SLOT.into();
+        let mut monitor = Monitor::open(&mut self.qemu)?;
+        monitor.ask("blockdev-add", &qemu::disk_node("volume", disk.socket()))?;
+        monitor.ask("device_add", &device)?;
+        self.disks.push(disk);
+        Ok(())
+    }
+
+    /// Gives the session of one of several its orders: whole lines.
+    ///
+    /// # Errors
+    /// If it is gone.
+    pub fn order(&mut self, lines: &str) -> Result<()> {
+        let orders = match &mut self.orders {
+            Some(orders) => orders,
+            none => none.insert(self.door.accept().context("the port for orders")?.0),
+        };
+        orders.write_all(lines.as_bytes()).context("giving orders")
+    }
+
+    /// True if the guest told this.
+    ///
+    /// # Errors
+    /// As [`lines`](Self::lines).
+    pub fn has(&self, word: &str, subject: &str) -> Result<bool> {
+        Ok(self.lines()?.iter().any(|line| line.word == word && line.subject == subject))
+    }
+
+    /// True if a step failed.
+    ///
+    /// # Errors
+    /// As [`lines`](Self::lines).
+    pub fn has_failed(&self) -> Result<bool> {
+        Ok(self.lines()?.iter().any(|line| line.word == "failed"))
     }
 
     /// What the guest has told so far.
@@ -83,6 +159,15 @@ impl Machine {
     /// If the port's file cannot be read.
     pub fn lines(&self) -> Result<Vec<Line>> {
         guest::read(&self.port("results"))
+    }
+
+    /// A guest that takes its data's disk for one without a cache would not flush it.
+    ///
+    /// # Errors
+    /// If it does.
+    pub fn check_cache(&self) -> Result<()> {
+        let is_told = self.lines()?.iter().any(|line| line.text() == "cache disk write back");
+        is_told.then_some(()).context("the guest takes the disk's cache for none: it would not flush")
     }
 
     /// What the guest has acknowledged so far in this boot, as text.
@@ -133,51 +218,52 @@ impl Machine {
         Ok(())
     }
 
-    /// The power fails, now. `keep` of 100 sectors that were not flushed survive.
+    /// The power fails, now. `keep` of 100 sectors that were not flushed survive. What its disks lost together.
     ///
     /// # Errors
-    /// If the disk cannot be written.
+    /// If a disk cannot be written.
     pub fn cut(mut self, keep: u64, random: &mut Random) -> Result<Cut> {
         self.stop();
-        let disk = self.disk.take().context("the disk")?;
-        disk.cut(keep, random)
+        let disks = std::mem::take(&mut self.disks);
+        disks.into_iter().try_fold(Cut::default(), |sum, disk| Ok(sum + disk.cut(keep, random)?))
     }
 
-    /// Stops the machine as a power cut does. The disk waits for [`cut`](Self::cut).
+    /// Stops the machine as a power cut does. Its disks wait for [`cut`](Self::cut).
     pub fn stop(&mut self) {
         // After an orderly end this comes too late to be noticed, as it should.
-        if let (Some(disk), Ok(None)) = (&self.disk, self.qemu.try_wait()) {
-            disk.power_off();
+        if let Ok(None) = self.qemu.try_wait() {
+            self.disks.iter().for_each(Disk::power_off);
         }
         // It may have ended by itself; either way it is gone afterwards.
         let _ = self.qemu.kill();
         let _ = self.qemu.wait();
     }
 
-    /// What the kernel or the session had to complain of.
+    /// What QEMU, the kernel or the session had to complain of.
     fn last_words(&self) -> String {
-        let console = std::fs::read(self.port("console")).unwrap_or_default();
-        let text = String::from_utf8_lossy(&console);
+        let [qemu, console] =
+            ["qemu", "console"].map(|name| std::fs::read(self.port(name)).unwrap_or_default());
+        let (qemu, text) = (String::from_utf8_lossy(&qemu), String::from_utf8_lossy(&console));
         let failed = self.lines().unwrap_or_default();
         let told: Vec<_> = failed.iter().filter(|line| line.word == "failed").map(Line::text).collect();
         let last: Vec<_> = text.lines().rev().take(15).collect();
         let last: Vec<_> = last.into_iter().rev().collect();
-        format!("{}\nconsole ({}):\n{}", told.join("\n"), self.port("console").display(), last.join("\n"))
+        let (told, last) = (told.join("\n"), last.join("\n"));
+        format!("{qemu}{told}\nconsole ({}):\n{last}", self.port("console").display())
     }
 
-    /// An oops or a file system's complaint on the console.
+    /// What went wrong: steps that failed, an oops or a file system's complaint on the console.
     ///
     /// # Errors
     /// If the console cannot be read.
-    pub fn complaints(&self) -> Result<Vec<String>> {
+    pub fn failures(&self) -> Result<Vec<String>> {
         let console = std::fs::read(self.port("console")).context("the console")?;
-        let text = String::from_utf8_lossy(&console).into_owned();
+        let text = String::from_utf8_lossy(&console);
         let bad = ["Oops", "BUG:", "EXT4-fs error", "XFS: Assertion", "Metadata corruption", "Kernel panic"];
-        Ok(text
-            .lines()
-            .filter(|line| bad.iter().any(|word| line.contains(word)))
-            .map(str::to_owned)
-            .collect())
+        let complaints = text.lines().filter(|line| bad.iter().any(|word| line.contains(word)));
+        let lines = self.lines()?;
+        let failed = lines.iter().filter(|line| line.word == "failed").map(Line::text);
+        Ok(failed.chain(complaints.map(str::to_owned)).collect())
     }
 }
 
@@ -187,6 +273,15 @@ impl Drop for Machine {
     }
 }
 
+/// Makes the image of a new disk, or of a new memory.
+///
+/// # Errors
+/// With its name.
+pub fn image(path: &Path, bytes: u64) -> Result<()> {
+    let file = std::fs::File::create(path).with_context(|| path.display().to_string())?;
+    Ok(file.set_len(bytes)?)
+}
+
 fn archive(boot: &Boot<'_>) -> Vec<u8> {
     let mut archive = Archive::default();
     archive.directory("ledger");
@@ -194,75 +289,4 @@ fn archive(boot: &Boot<'_>) -> Vec<u8> {
         archive.file(&format!("ledger/{database}"), text.as_bytes());
     }
     archive.finish()
-}
-
-fn qemu(boot: &Boot<'_>, base: &Path, initrd: &Path, disk: UnixStream) -> Result<Command> {
-    let mut qemu = Command::new(tool::need("qemu-system-x86_64", "qemu-system-x86")?);
-    let options: Vec<_> =
-        boot.options.iter().map(|(name, value)| format!("seawall.{name}={value}")).collect();
-    let port = |name: &str| base.with_extension(name).display().to_string();
-    // cx16 off: this QEMU's page tables and later kernels disagree with it on.
-    let cpu = format!("{},-cx16", boot.cpu);
-    qemu.args(["-machine", "q35,nvdimm=on", "-accel", "tcg,thread=multi", "-cpu", &cpu, "-smp", "2"]);
-    qemu.args([
-        "-m",
-        "1G,slots=2,maxmem=4G",
-        "-nodefaults",
-        "-no-user-config",
-        "-display",
-        "none",
-        "-no-reboot",
-    ]);
-    qemu.arg("-kernel").arg(&boot.parts.vmlinuz).arg("-initrd").arg(initrd);
-    // A busy host spoils the guest's measurement of its TSC, and its clock then runs ahead: the next boot comes
-    // before what the last one wrote, which recovery refuses (assumption 6 of the failure model).
-    let clock = "clocksource=acpi_pm";
-    let kernel = format!("console=ttyS0 panic=-1 quiet no_timer_check {clock} {}", options.join(" "));
-    qemu.args(["-append", &kernel]);
-    qemu.args(["-serial", &format!("file:{}", port("console"))]);
-    let pmem = boot.dir.join("pmem.img");
-    qemu.args([
-        "-object",
-        &format!(
-            "memory-backend-file,id=pm,share=on,mem-path={},size={PMEM_BYTES},align=2M,pmem=off",
-            pmem.display()
-        ),
-    ]);
-    qemu.args(["-device", "nvdimm,id=nv,memdev=pm,label-size=2M"]);
-    let root = boot.parts.rootfs.display();
-    qemu.args(["-drive", &format!("if=none,id=root,format=raw,readonly=on,file={root}")]);
-    qemu.args(["-device", "virtio-blk-pci,drive=root,addr=0x4"]);
-    let disk = OwnedFd::from(disk);
-    qemu.args([
-        "-blockdev",
-        &format!("driver=nbd,node-name=data,server.type=fd,server.str={}", disk.as_raw_fd()),
-    ]);
-    qemu.args([
-        "-device",
-        &format!("virtio-blk-pci,drive=data,addr=0x5,{SECTORS}"),
-        "-device",
-        "virtio-serial-pci,addr=0x6",
-    ]);
-    for name in ["results", "postgres", "sqlite"] {
-        qemu.args(["-chardev", &format!("file,id={name},path={}", port(name))]);
-        qemu.args(["-device", &format!("virtserialport,chardev={name},name={name}")]);
-    }
-    qemu.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(base.with_extension("qemu"))?);
-    inherit(&mut qemu, disk);
-    Ok(qemu)
-}
-
-/// QEMU gets the descriptor, and ends when we do.
-fn inherit(qemu: &mut Command, disk: OwnedFd) {
-    let enter = move || {
-        // SAFETY: both are system calls on plain numbers, allowed between fork and exec; `disk` is open, for
-        // this closure owns it.
-        let failed = unsafe {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0
-                || libc::fcntl(disk.as_raw_fd(), libc::F_SETFD, 0) < 0
-        };
-        if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
-    };
-    // SAFETY: the closure makes system calls only and touches no memory that other threads may hold locked.
-    unsafe { qemu.pre_exec(enter) };
 }

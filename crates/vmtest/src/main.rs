@@ -7,20 +7,29 @@
 //! packages ─ initrd, rootfs ─ chain: prepare ─ (boot ─ check ─ load ─ cut) × n ─ finish ─ report
 //! ```
 //!
+//! Or three machines on a network have the log in their memory: the one with the database is cut, the disk with
+//! the data is plugged into the next one, and that one takes the log over (`--log keepers`).
+//!
 //! What it does not show: the order of flushes inside the CPU. All stores to the emulated memory survive; that
 //! is the simulator's part.
 
+mod alone;
 mod chain;
 mod cpio;
 mod disk;
 mod guest;
+mod hosts;
 mod initrd;
 mod ktls;
 mod machine;
+mod monitor;
+mod network;
 mod packages;
+mod qemu;
 mod random;
 mod report;
 mod rootfs;
+mod socket;
 mod tool;
 
 use std::path::{Path, PathBuf};
@@ -30,7 +39,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use clap::Parser;
 
-use chain::{Chain, Log, Plan, Setup, Side};
+use chain::{Log, Plan, Setup, Side};
 use machine::Parts;
 use packages::Packages;
 use random::Random;
@@ -43,10 +52,11 @@ struct Options {
     /// Power cuts with Seawall
     #[arg(long, default_value_t = 4)]
     rounds: u64,
-    /// Only the cuts with Seawall: no counter-proof without syncs, no control with the databases' own
+    /// Only the cuts with Seawall: no counter-proof without syncs, or without the log that keepers have, no control with
+    /// the databases' own syncs
     #[arg(long)]
     no_proof: bool,
-    /// Only chains whose logs are there
+    /// Only chains whose logs are there; without it all those of one machine
     #[arg(long, value_enum)]
     log: Option<Log>,
     /// The longest time from the first commits to the cut, in milliseconds
@@ -70,13 +80,15 @@ struct Options {
 }
 
 /// How chains differ; as many as there are rounds for. `max` has CLWB, Skylake CLFLUSHOPT, qemu64 only CLFLUSH.
-const SETUPS: [Setup; 6] = [
+const SETUPS: [Setup; 8] = [
     seawall(Log::Pmem, "ext4", "xfs", "wal", "max"),
     seawall(Log::Disk, "ext4", "ext4", "wal", "max"),
     seawall(Log::Spill, "ext4", "xfs", "wal", "max"),
     seawall(Log::Pmem, "xfs", "ext4", "delete", "qemu64"),
     seawall(Log::Pmem, "xfs", "xfs", "truncate", "Skylake-Client"),
     seawall(Log::Pmem, "ext4", "ext4", "persist", "max"),
+    kept("ext4"),
+    kept("xfs"),
 ];
 
 const fn seawall(
@@ -87,6 +99,11 @@ const fn seawall(
     cpu: &'static str,
 ) -> Setup {
     Setup { side: Side::Seawall, log, pool, data, journal, cpu }
+}
+
+/// Without a persistent memory, and without SQLite.
+const fn kept(data: &'static str) -> Setup {
+    seawall(Log::Keepers, "none", data, "none", "max")
 }
 
 /// A chain has at least so many cuts, for each costs a preparation and an end.
@@ -122,7 +139,8 @@ fn run(options: &Options) -> Result<bool> {
         let _ = std::fs::remove_dir_all(&dir);
         tool::directory(&dir)?;
         let plan = Plan { parts: &parts, dir, cuts, window: Duration::from_millis(options.window) };
-        let chain = Chain::run(setup, &plan, &mut random).with_context(|| report::title(&setup))?;
+        let run = if setup.log == Log::Keepers { hosts::run } else { alone::run };
+        let chain = run(setup, &plan, &mut random).with_context(|| report::title(&setup))?;
         let seen = Totals::of(std::slice::from_ref(&chain));
         if seen.lost == 0 && seen.failures.is_empty() {
             tidy(&plan.dir)?;
@@ -134,11 +152,13 @@ fn run(options: &Options) -> Result<bool> {
         kernel: packages.kernel,
         totals: Totals::of(&chains),
         counter_proof: Proof::of(&chains, Side::Unsafe),
+        logless: Proof::of(&chains, Side::Logless),
         control: Proof::of(&chains, Side::Bare),
         chains,
         seconds: begin.elapsed().as_secs_f64(),
     };
-    let json = options.out.join("vm.json");
+    let json =
+        options.out.join(if options.log == Some(Log::Keepers) { "vm-keepers.json" } else { "vm.json" });
     std::fs::write(&json, serde_json::to_string_pretty(&report)?).context("writing the result")?;
     report.print();
     println!("{}", json.display());
@@ -151,15 +171,25 @@ fn seed() -> u64 {
 
 /// The chains with Seawall share the rounds; one cut each for the other sides.
 fn plan(options: &Options) -> Vec<(Setup, u64)> {
-    let wanted = |setup: &Setup| options.log.is_none_or(|log| setup.log == log);
+    let wanted = |setup: &Setup| match options.log {
+        Some(log) => setup.log == log,
+        None => setup.log != Log::Keepers,
+    };
     let setups: Vec<_> = SETUPS.into_iter().filter(wanted).collect();
     let chains = (options.rounds / CUTS_OF_A_CHAIN).clamp(1, setups.len() as u64);
     let share = |i: u64| options.rounds / chains + u64::from(i < options.rounds % chains);
     let mut all: Vec<_> = setups.into_iter().zip(0..chains).map(|(setup, i)| (setup, share(i))).collect();
     if !options.no_proof {
-        all.extend([Side::Unsafe, Side::Bare].map(|side| (Setup { side, ..SETUPS[0] }, 1)));
+        all.extend(proofs(options.log == Some(Log::Keepers)).map(|setup| (setup, 1)));
     }
     all
+}
+
+/// What the test must find lost, and what it must not, without Seawall.
+fn proofs(of_keepers: bool) -> impl Iterator<Item = Setup> {
+    let like = if of_keepers { kept("ext4") } else { SETUPS[0] };
+    let logless = of_keepers.then_some(Side::Logless);
+    [Side::Unsafe, Side::Bare].into_iter().chain(logless).map(move |side| Setup { side, ..like })
 }
 
 fn parts(options: &Options, packages: &Packages, work: &Path) -> Result<Parts> {
@@ -193,5 +223,18 @@ mod tests {
             assert_eq!(plan.len(), chains);
             assert_eq!(plan.iter().map(|(_, cuts)| cuts).sum::<u64>(), rounds);
         }
+    }
+
+    #[test]
+    fn proofs_are_of_what_was_asked_for() {
+        let sides = |arguments: &[&str]| {
+            let plan = plan(&Options::parse_from([&["x"], arguments].concat()));
+            plan.iter().map(|(setup, _)| (setup.side, setup.log)).collect::<Vec<_>>()
+        };
+        let all = [Side::Seawall, Side::Unsafe, Side::Bare, Side::Logless];
+        assert_eq!(sides(&["--log", "keepers"]), all.map(|side| (side, Log::Keepers)));
+        let pmem = [Side::Unsafe, Side::Bare].map(|side| (side, Log::Pmem));
+        assert_eq!(sides(&[]), [&[(Side::Seawall, Log::Pmem)], &pmem[..]].concat());
+        assert_eq!(sides(&["--log", "spill"]), [&[(Side::Seawall, Log::Spill)], &pmem[..]].concat());
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::chain::{Chain, Log, Moment, Round, Seen, Setup, Side};
 
-/// Everything, as `out/vm.json` holds it.
+/// Everything, as `out/vm.json` holds it, and `out/vm-keepers.json`.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// Decided every random choice.
@@ -16,6 +16,8 @@ pub struct Report {
     pub totals: Totals,
     /// The disk loses what was not flushed, and the ledger notices.
     pub counter_proof: Proof,
+    /// What keepers have is nowhere else, and the ledger notices.
+    pub logless: Proof,
     /// The disk keeps what was flushed.
     pub control: Proof,
     /// All chains.
@@ -31,6 +33,10 @@ pub struct Totals {
     pub cuts: u64,
     /// Those that came while the machine recovered from the one before.
     pub cuts_in_recovery: u64,
+    /// Those after which another machine took the log over.
+    pub takeovers: u64,
+    /// The longest time from a cut until the database had started on the other one.
+    pub longest_takeover_ms: u64,
     /// Commits acknowledged and in the ledger.
     pub acknowledged: u64,
     /// Those the database did not hold afterwards.
@@ -98,6 +104,8 @@ impl Totals {
             self.failures.extend(found.verdict.iter().flat_map(|verdict| verdict.integrity_errors.clone()));
         }
         self.refusals += u64::from(seen.refused);
+        self.takeovers += u64::from(seen.takeover_ms.is_some());
+        self.longest_takeover_ms = self.longest_takeover_ms.max(seen.takeover_ms.unwrap_or(0));
         self.failures.extend(seen.failures.iter().cloned());
     }
 
@@ -133,7 +141,8 @@ impl Proof {
 impl Report {
     /// The promise held, and the test could have shown it broken.
     pub fn is_clean(&self) -> bool {
-        let proved = !self.counter_proof.ran || self.counter_proof.shows_loss();
+        let proofs = [&self.counter_proof, &self.logless];
+        let proved = proofs.into_iter().all(|proof| !proof.ran || proof.shows_loss());
         let controlled = !self.control.ran || !self.control.shows_loss();
         self.totals.is_clean() && proved && controlled
     }
@@ -153,11 +162,12 @@ impl Report {
             );
         }
         println!(
-            "\nwith Seawall: {} power cuts ({} during recovery), {} commits acknowledged, {} lost, {} records \
+            "\nwith Seawall: {} power cuts ({} during recovery, {} with a takeover), {} commits acknowledged, {} lost, {} records \
              replayed, {} MB spilled; medium as it should be {} of {} times; bare starts refused {} times; {} \
              sectors lost by the disk",
             t.cuts,
             t.cuts_in_recovery,
+            t.takeovers,
             t.acknowledged,
             t.lost,
             t.replayed,
@@ -179,6 +189,9 @@ impl Report {
         };
         if self.counter_proof.ran {
             println!("without syncs (must lose): {}", loss(&self.counter_proof));
+        }
+        if self.logless.ran {
+            println!("without the keepers' log (must lose): {}", loss(&self.logless));
         }
         if self.control.ran {
             println!("with the databases' own syncs (must not lose): {}", loss(&self.control));
@@ -208,6 +221,8 @@ pub fn title(setup: &Setup) -> String {
         (Side::Seawall, Log::Pmem) => format!("seawall: {pool}-dax, {data}, {journal}, {cpu}"),
         (Side::Seawall, Log::Spill) => format!("seawall: {pool}-dax and spill, {data}, {journal}, {cpu}"),
         (Side::Seawall, Log::Disk) => format!("seawall: log on {data}, {journal}, {cpu}"),
+        (Side::Seawall, Log::Keepers) => format!("seawall: log kept by three hosts, {data}, {cpu}"),
+        (_, Log::Keepers) => format!("{}: volume moved to another host, {data}", side.name()),
         _ => format!("{}: {data}, {journal}", side.name()),
     }
 }
@@ -249,6 +264,9 @@ fn before(seen: &Seen) -> String {
         verdict(&seen.sqlite.verdict),
         seen.sqlite.replayed
     );
+    if let Some(ms) = seen.takeover_ms {
+        text += &format!(", taken over {:.1} s after the cut", ms as f64 / 1000.0);
+    }
     for failure in &seen.failures {
         text += &format!("\n    {}", failure.chars().take(300).collect::<String>());
     }

@@ -13,15 +13,16 @@ use crate::tool;
 
 const SESSION: &str = include_str!("../guest/session");
 /// What the session is put together from.
-const PARTS: [(&str, &str); 3] = [
+const PARTS: [(&str, &str); 4] = [
     ("storage", include_str!("../guest/storage")),
     ("postgres", include_str!("../guest/postgres")),
     ("alone", include_str!("../guest/alone")),
+    ("hosts", include_str!("../guest/hosts")),
 ];
 const POSTGRES: &str = "/usr/lib/postgresql";
 const PASSWD: &str = "root:x:0:0:root:/run:/bin/sh\npostgres:x:70:70:postgres:/run:/bin/sh\n";
 const GROUP: &str = "root:x:0:\npostgres:x:70:\n";
-/// A pool belongs to a machine; this is the guest's, at every boot.
+/// A pool belongs to a machine; this is the guest's, at every boot. One of several changes the last digit.
 const MACHINE_ID: &str = "5ea0a11500000000000000000000dead\n";
 /// Our programs.
 const PROGRAMS: [&str; 2] = ["seawall", "seawall-load"];
@@ -65,7 +66,7 @@ pub fn build(packages: &Packages, release: &Path, work: &Path, image: &Path) -> 
 
 impl Tree<'_> {
     fn skeleton(&self) -> Result<()> {
-        let dirs = "bin dev proc sys run tmp data pmem guest etc usr/bin usr/lib usr/share/zoneinfo lib64 \
+        let dirs = "bin dev proc sys run tmp data pmem keeper guest etc usr/bin usr/lib usr/share/zoneinfo lib64 \
                     lib/x86_64-linux-gnu";
         dirs.split(' ').try_for_each(|dir| tool::directory(&self.root.join(dir)))?;
         for (name, text) in [("passwd", PASSWD), ("group", GROUP), ("machine-id", MACHINE_ID)] {

@@ -38,6 +38,19 @@ pub struct Cut {
     pub flushes: u64,
 }
 
+impl std::ops::Add for Cut {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            unflushed_sectors: self.unflushed_sectors + other.unflushed_sectors,
+            survived: self.survived + other.survived,
+            writes: self.writes + other.writes,
+            flushes: self.flushes + other.flushes,
+        }
+    }
+}
+
 impl Cache {
     /// A disk over this image, with an empty cache.
     pub fn new(image: File) -> Self {

@@ -1,0 +1,137 @@
+//! QEMU's command line for one boot.
+//!
+//! In: what the machine shall be like. Out: a command that, once started, never outlives this process.
+
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::machine::{Boot, PMEM_BYTES};
+use crate::network;
+use crate::tool;
+
+/// Of disks of [`crate::disk`].
+const SECTOR_BYTES: u32 = 4096;
+/// Where a disk can be plugged in while a machine of several runs.
+pub const SLOT: &str = "free-slot";
+
+/// The command. Ports write to files beside `base`; `disk` and `orders` are names of sockets.
+///
+/// # Errors
+/// If QEMU is not installed, or a file cannot be made.
+pub fn command(boot: &Boot<'_>, base: &Path, initrd: &Path, disk: &str, orders: &str) -> Result<Command> {
+    let mut qemu = Command::new(tool::need("qemu-system-x86_64", "qemu-system-x86")?);
+    processor(&mut qemu, boot.cpu);
+    kernel(&mut qemu, boot, initrd);
+    let console = base.with_extension("console");
+    qemu.arg("-serial").arg(format!("file:{}", console.display()));
+    if let Some(image) = &boot.pmem {
+        persistent_memory(&mut qemu, image);
+    }
+    root_disk(&mut qemu, &boot.parts.rootfs);
+    own_disk(&mut qemu, disk);
+    qemu.args(["-device", "virtio-serial-pci,addr=0x6"]);
+    for name in boot.ports.iter().chain(&["results"]) {
+        let path = base.with_extension(name);
+        port(&mut qemu, name, &format!("file,id={name},path={}", path.display()));
+    }
+    qemu.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(base.with_extension("qemu"))?);
+    if let Some((number, cable)) = &boot.network {
+        one_of_several(&mut qemu, *number, cable, orders);
+    }
+    ends_with_us(&mut qemu);
+    Ok(qemu)
+}
+
+fn processor(qemu: &mut Command, cpu: &str) {
+    // cx16 off: this QEMU's page tables and later kernels disagree with it on.
+    let cpu = format!("{cpu},-cx16");
+    qemu.args(["-machine", "q35,nvdimm=on", "-accel", "tcg,thread=multi", "-cpu", &cpu, "-smp", "2"]);
+    qemu.args([
+        "-m",
+        "1G,slots=2,maxmem=4G",
+        "-nodefaults",
+        "-no-user-config",
+        "-display",
+        "none",
+        "-no-reboot",
+    ]);
+}
+
+fn kernel(qemu: &mut Command, boot: &Boot<'_>, initrd: &Path) {
+    qemu.arg("-kernel").arg(&boot.parts.vmlinuz).arg("-initrd").arg(initrd);
+    let options: Vec<_> =
+        boot.options.iter().map(|(name, value)| format!("seawall.{name}={value}")).collect();
+    // A busy host spoils the guest's measurement of its TSC, and its clock then runs ahead: the next boot comes
+    // before what the last one wrote, which recovery refuses (assumption 6 of the failure model).
+    let clock = "clocksource=acpi_pm";
+    let kernel =
+        format!("console=ttyS0 panic=-1 quiet no_timer_check ipv6.disable=1 {clock} {}", options.join(" "));
+    qemu.args(["-append", &kernel]);
+}
+
+fn persistent_memory(qemu: &mut Command, image: &Path) {
+    let memory = format!(
+        "memory-backend-file,id=pm,share=on,mem-path={},size={PMEM_BYTES},align=2M,pmem=off",
+        image.display()
+    );
+    qemu.args(["-object", &memory, "-device", "nvdimm,id=nv,memdev=pm,label-size=2M"]);
+}
+
+fn root_disk(qemu: &mut Command, image: &Path) {
+    qemu.args(["-drive", &format!("if=none,id=root,format=raw,readonly=on,file={}", image.display())]);
+    qemu.args(["-device", "virtio-blk-pci,drive=root,addr=0x4"]);
+}
+
+fn own_disk(qemu: &mut Command, socket: &str) {
+    let mut device = disk_device("own");
+    device["addr"] = json!("0x5");
+    qemu.args(["-blockdev", &disk_node("own", socket).to_string(), "-device", &device.to_string()]);
+}
+
+/// A disk of [`crate::disk`], as QEMU reaches it.
+pub fn disk_node(name: &str, socket: &str) -> Value {
+    let server = json!({ "type": "unix", "path": socket, "abstract": true });
+    json!({ "driver": "nbd", "node-name": name, "server": server })
+}
+
+/// The same, as the guest sees it.
+pub fn disk_device(name: &str) -> Value {
+    json!({
+        "driver": "virtio-blk-pci", "id": format!("{name}-disk"), "drive": name,
+        "logical_block_size": SECTOR_BYTES, "physical_block_size": SECTOR_BYTES,
+    })
+}
+
+fn port(qemu: &mut Command, name: &str, backend: &str) {
+    qemu.args(["-chardev", backend, "-device", &format!("virtserialport,chardev={name},name={name}")]);
+}
+
+/// A network, a port for orders, a slot for a disk, and the monitor that plugs it in.
+fn one_of_several(qemu: &mut Command, number: usize, cable: &str, orders: &str) {
+    let address = network::address(number);
+    qemu.args([
+        "-netdev",
+        &format!("stream,id=net,server=off,addr.type=unix,addr.path={cable},addr.abstract=on"),
+        "-device",
+        &format!("virtio-net-pci,netdev=net,mac={address},addr=0x7"),
+        "-device",
+        &format!("pcie-root-port,id={SLOT},chassis=1,slot=1,addr=0x8"),
+    ]);
+    port(qemu, "orders", &format!("socket,id=orders,path={orders},abstract=on"));
+    qemu.args(["-qmp", "stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+}
+
+fn ends_with_us(qemu: &mut Command) {
+    let enter = || {
+        // SAFETY: a system call on plain numbers, allowed between fork and exec.
+        let failed = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 };
+        if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: the closure makes a system call only and touches no memory that other threads may hold locked.
+    unsafe { qemu.pre_exec(enter) };
+}
