@@ -1,8 +1,7 @@
 //! `docs/RESULTS.md`: what tried to break Seawall, how often, and what came of it. Written from the campaigns'
 //! own results and never by hand; a campaign whose result is missing or makes no sense is said to be.
 //!
-//! Input: a directory with `campaign.json`, `mutants.json`, `powercuts.json`, `vm.json` (any of them), and
-//! `powercuts-*.json` of campaigns that were carried out apart; and the page as it is, whose section stays where there is
+//! Input: a directory with the results that [`CAMPAIGNS`] names, as `vm.json` (any of them), and `powercuts-*.json` of campaigns that were carried out apart; and the page as it is, whose section stays where there is
 //! no new result. Output: the page. Not handled here: whether the results are of this revision; the page says when the
 //! newest of each kind was written.
 
@@ -27,7 +26,7 @@ struct Campaign {
     rows: fn(&Value) -> Option<Vec<Vec<String>>>,
 }
 
-const CAMPAIGNS: [Campaign; 7] = [
+const CAMPAIGNS: [Campaign; 8] = [
     Campaign {
         file: "campaign.json",
         title: "Simulated crash points",
@@ -90,6 +89,14 @@ const CAMPAIGNS: [Campaign; 7] = [
                 others it lies on that disk alone; the emulator is killed under load, the ledger stands outside \
                 ([`crates/vmtest`](../crates/vmtest/src/main.rs)). Emulated devices: it shows that a crash is \
                 survived, not what a real module's flushes do.",
+        rows: machine,
+    },
+    Campaign {
+        file: "vm-keepers.json",
+        title: "Power cuts of a host whose log others keep",
+        about: "Three virtual machines, each with a keeper, two of which confirm a commit: PostgreSQL's is killed under load, \
+                with what its keeper had in memory and the disks had not flushed. The volume goes to the next one, which \
+                takes the log over, and is the next to be cut ([`hosts`](../crates/vmtest/src/hosts.rs)).",
         rows: machine,
     },
 ];
@@ -299,7 +306,12 @@ fn machine(result: &Value) -> Option<Vec<Vec<String>>> {
     let mut rows = vec![vec!["with Seawall".into(), "how many".into()]];
     rows.extend(fields(&result["totals"])?);
     rows.push(vec!["**failures**".into(), result["totals"]["failures"].as_array()?.len().to_string()]);
-    for (name, title) in [("counter_proof", "control, not synced"), ("control", "control, synced")] {
+    let proofs = [
+        ("counter_proof", "control, not synced"),
+        ("logless", "control, without the keepers' log"),
+        ("control", "control, synced"),
+    ];
+    for (name, title) in proofs {
         let proof = &result[name];
         if proof["ran"] == true {
             let text =
