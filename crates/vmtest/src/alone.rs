@@ -95,7 +95,8 @@ impl Run<'_> {
         let acknowledged = self.note(&machine)?;
         let disk = machine.cut(keep, random)?;
         self.guarded = moment == Moment::Load && acknowledged.iter().all(|count| *count > 0);
-        Ok(Round { moment, after_ms, keep, disk, acknowledged, boot, seconds: begin.elapsed().as_secs_f64() })
+        let seconds = begin.elapsed().as_secs_f64();
+        Ok(Round { moment, after_ms, apart_ms: 0, keep, disk, acknowledged, boot, seconds })
     }
 
     /// Takes what this boot acknowledged into the ledgers.

@@ -114,6 +114,8 @@ pub struct Round {
     pub moment: Moment,
     /// Milliseconds from that moment's begin.
     pub after_ms: u64,
+    /// Milliseconds for which one of several had been without a network; 0: it had one to the end.
+    pub apart_ms: u64,
     /// The chance in 100 of an un-flushed sector to survive.
     pub keep: u64,
     /// What the disk lost.

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! The one that is cut loses its memory, a keeper's copy in it too, what its disk had not flushed, and what the
-//! volume had not. It is cut when all keepers count: two of them confirm a commit, so one may be lost with it.
+//! volume had not. It is cut when all keepers count: two of them confirm a commit, so one may be lost with it. Every
+//! other time the network fails first: then its own keeper is the only one to hear of commits, which is too few.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -32,6 +33,9 @@ const OWN_BYTES: u64 = 256 << 20;
 /// How long a flush takes, of a host's own disk and of the volume: what is acknowledged is in no hurry to be there.
 const OWN_FLUSH: Duration = Duration::from_millis(10);
 const VOLUME_FLUSH: Duration = Duration::from_millis(100);
+
+/// The longest time from the network's failure to the power's.
+const APART_MS: u64 = 3000;
 
 /// Runs a chain.
 ///
@@ -83,12 +87,17 @@ impl<'a> Hosts<'a> {
         let begin = Instant::now();
         let keep = random.below(5) * 20;
         let after_ms = random.below(self.plan.window.as_millis() as u64 + 1);
+        let apart_ms = random.below(2) * (1 + random.below(APART_MS));
         self.move_volume(if number == 0 { "prepare" } else { "takeover" })?;
         let takeover_ms = self.await_start()?;
         self.bring_back()?;
         let machine = self.active()?;
         machine.wait(PATIENCE, |machine| Ok(machine.has_failed()? || may_be_cut(machine)?))?;
         std::thread::sleep(Duration::from_millis(after_ms));
+        if apart_ms > 0 {
+            self.network.unplug(self.active);
+            std::thread::sleep(Duration::from_millis(apart_ms));
+        }
         let boot = self.seen(takeover_ms)?;
         self.active()?.stop();
         self.cut = Some(Instant::now());
@@ -99,7 +108,7 @@ impl<'a> Hosts<'a> {
         self.active = (self.active + 1) % PORTS;
         let acknowledged = [ledger.lines().count() as u64, 0];
         let seconds = begin.elapsed().as_secs_f64();
-        Ok(Round { moment: Moment::Load, after_ms, keep, disk, acknowledged, boot, seconds })
+        Ok(Round { moment: Moment::Load, after_ms, apart_ms, keep, disk, acknowledged, boot, seconds })
     }
 
     /// The last takeover: the database is stopped in order, and what is left is looked at. The others are cut.

@@ -2,11 +2,13 @@
 //! on it.
 //!
 //! In: frames from each machine's QEMU, as its `stream` network sends them (a length, then the frame). Out: each
-//! frame to the machine it is for, or to all others. A machine that is off, or on its way, holds nobody else up.
+//! frame to the machine it is for, or to all others. A machine that is off, or on its way, holds nobody else up; one
+//! that is unplugged hears and tells nothing.
 
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use anyhow::Result;
@@ -26,8 +28,22 @@ pub struct Network {
     ports: Arc<[Port; PORTS]>,
 }
 
-/// Where frames for one machine go. Of one that was switched off they go nowhere.
-type Port = Mutex<Option<UnixStream>>;
+/// Where frames for one machine go. For one that was switched off they go nowhere.
+#[derive(Default)]
+struct Port {
+    cable: Mutex<Option<UnixStream>>,
+    is_unplugged: AtomicBool,
+}
+
+impl Port {
+    fn cable(&self) -> MutexGuard<'_, Option<UnixStream>> {
+        self.cable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_unplugged(&self) -> bool {
+        self.is_unplugged.load(Relaxed)
+    }
+}
 
 impl Network {
     /// A machine is about to be switched on: the socket that its QEMU shall connect to. It takes the place of the
@@ -38,11 +54,17 @@ impl Network {
     pub fn plug(&self, port: usize) -> Result<String> {
         let (listener, name) = socket::listen("network")?;
         let ports = Arc::clone(&self.ports);
+        ports[port].is_unplugged.store(false, Relaxed);
         thread::spawn(move || {
             // It ends with the machine, which is no error.
             let _ = listener.accept().and_then(|(cable, _)| carry(cable, port, &ports));
         });
         Ok(name)
+    }
+
+    /// From now on this machine hears nobody, and nobody hears it.
+    pub fn unplug(&self, port: usize) {
+        self.ports[port].is_unplugged.store(true, Relaxed);
     }
 }
 
@@ -54,14 +76,17 @@ pub fn address(port: usize) -> String {
 
 /// Carries one machine's frames to the others, until it is switched off.
 fn carry(cable: UnixStream, from: usize, ports: &[Port; PORTS]) -> io::Result<()> {
-    *ports[from].lock().unwrap_or_else(PoisonError::into_inner) = Some(cable.try_clone()?);
+    *ports[from].cable() = Some(cable.try_clone()?);
     let mut cable = BufReader::new(cable);
     loop {
         let packet = take(&mut cable)?;
-        for to in (0..PORTS).filter(|to| *to != from && is_for(&packet[4..], *to)) {
-            let mut port = ports[to].lock().unwrap_or_else(PoisonError::into_inner);
+        if ports[from].is_unplugged() {
+            continue;
+        }
+        let others = ports.iter().enumerate().filter(|(to, port)| *to != from && !port.is_unplugged());
+        for (_, port) in others.filter(|(to, _)| is_for(&packet[4..], *to)) {
             // A machine that is off hears nothing.
-            let _ = port.as_mut().map(|cable| cable.write_all(&packet));
+            let _ = port.cable().as_mut().map(|cable| cable.write_all(&packet));
         }
     }
 }
@@ -100,7 +125,7 @@ mod tests {
         let name = network.plug(port).expect("a socket");
         let cable = UnixStream::connect_addr(&SocketAddr::from_abstract_name(name).expect("a name"));
         let end = Instant::now() + Duration::from_secs(10);
-        while network.ports[port].lock().expect("sound").is_none() && Instant::now() < end {
+        while network.ports[port].cable().is_none() && Instant::now() < end {
             thread::yield_now();
         }
         cable.expect("connected")
@@ -132,6 +157,18 @@ mod tests {
             first.write_all(&packet([0xff; 6], &[number])).expect("sent");
             assert_eq!(take(&mut third).expect("a frame"), packet([0xff; 6], &[number]));
         }
+    }
+
+    #[test]
+    fn one_that_is_unplugged_hears_and_tells_nothing() {
+        let network = Network::default();
+        let mut machines = [0, 1, 2].map(|port| machine(&network, port));
+        network.unplug(1);
+        machines[1].write_all(&packet([0xff; 6], b"from the second")).expect("sent");
+        machines[0].write_all(&packet([0xff; 6], b"from the first")).expect("sent");
+        assert_eq!(take(&mut machines[2]).expect("a frame"), packet([0xff; 6], b"from the first"));
+        machines[1].set_nonblocking(true).expect("set");
+        assert!(take(&mut machines[1]).is_err(), "it heard something");
     }
 
     #[test]

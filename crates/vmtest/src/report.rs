@@ -238,11 +238,12 @@ fn verdict(found: &Option<Verdict>) -> String {
 /// One boot, as it ended.
 pub fn say_round(setup: &Setup, round: &Round) {
     println!(
-        "{}: {:>5.1} s, {:?} + {} ms, disk lost {} of {} sectors, acknowledged {} + {}; before: {}",
+        "{}: {:>5.1} s, {:?} + {} ms{}, disk lost {} of {} sectors, acknowledged {} + {}; before: {}",
         title(setup),
         round.seconds,
         round.moment,
         round.after_ms,
+        if round.apart_ms > 0 { format!(" + {} ms without network", round.apart_ms) } else { String::new() },
         round.disk.unflushed_sectors - round.disk.survived,
         round.disk.unflushed_sectors,
         round.acknowledged[0],
