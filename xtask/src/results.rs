@@ -95,8 +95,9 @@ const CAMPAIGNS: [Campaign; 8] = [
         file: "vm-keepers.json",
         title: "Power cuts of a host whose log others keep",
         about: "Three virtual machines, each with a keeper, two of which confirm a commit: PostgreSQL's is killed under load, \
-                with what its keeper had in memory and the disks had not flushed. The volume goes to the next one, which \
-                takes the log over, and is the next to be cut ([`hosts`](../crates/vmtest/src/hosts.rs)).",
+                at times some seconds after its network, with what its keeper had in memory and the disks had not flushed. \
+                The volume goes to the next one, which takes the log over, and is the next to be cut \
+                ([`hosts`](../crates/vmtest/src/hosts.rs)).",
         rows: machine,
     },
 ];
