@@ -26,7 +26,7 @@ use seawall_wire::keeper::{Epoch, Position, Refusal, State, state};
 use zerocopy::{FromBytes as _, FromZeros as _};
 
 /// Zeros that are looked through in one go.
-const SCAN: usize = 64 << 20;
+const SCAN: usize = 8 << 20;
 
 /// A promise as one connection has it. A later one, of whomever, ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

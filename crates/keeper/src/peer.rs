@@ -272,6 +272,11 @@ impl Peer {
     }
 
     fn lost(&self, error: io::Error) -> PeerError {
+        // What the kernel says of a wait that took too long is a word for programs.
+        let error = match error.kind() {
+            io::ErrorKind::WouldBlock => io::Error::new(io::ErrorKind::TimedOut, "it did not answer in time"),
+            _ => error,
+        };
         PeerError::Lost { address: self.address.clone(), error }
     }
 

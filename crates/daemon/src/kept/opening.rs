@@ -306,7 +306,13 @@ fn fetch(
         let fetched = promised.peer.fetch(|at, bytes| put(region, image, at, bytes));
         match fetched {
             Ok(()) => return Ok(()),
-            Err(error) => last = Some(error),
+            Err(error) => {
+                // What it still sends of its copy would be taken for answers.
+                let (address, why) =
+                    (promised.peer.address().to_owned(), io::Error::other("it did not send its copy"));
+                keepers[*keeper] = Err(PeerError::Lost { address, error: why });
+                last = Some(error);
+            }
         }
     }
     Err(last.map_or(KeptError::NoData, KeptError::Keeper))

@@ -69,9 +69,9 @@ impl TakeoverError {
             KeptError::Write(WriteError::TooFew { .. }) | KeptError::Keeper(_) if others.is_some() => {
                 Self::Taken { by: others, why: error.to_string() }
             }
-            KeptError::Turn(TurnError::Unknown { .. }) | KeptError::Write(WriteError::TooFew { .. }) => {
-                Self::TooFew(error.to_string())
-            }
+            KeptError::Turn(TurnError::Unknown { .. })
+            | KeptError::Write(WriteError::TooFew { .. })
+            | KeptError::Keeper(PeerError::Lost { .. }) => Self::TooFew(error.to_string()),
             KeptError::Turn(TurnError::Fenced(_))
             | KeptError::Write(WriteError::Fenced(_))
             | KeptError::TakenOver(_) => Self::Taken { by: others, why: error.to_string() },
