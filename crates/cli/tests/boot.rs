@@ -7,6 +7,8 @@ use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use common::keepers::Keeper;
+use common::mirrors::lose_memory;
 use common::{Place, Said, Writer, is_root, kill_everything};
 use serde_json::Value;
 
@@ -103,6 +105,26 @@ fn what_a_crash_left_is_recovered_at_the_start_of_the_machine_and_one_that_fails
         machine.seawall(&closed, &["recover", "--forget", &pool.display().to_string()]).succeeds();
     }
     assert_eq!(machine.seawall(&closed, &["recover", "--all", "--json"]).json(), Value::Array(Vec::new()));
+}
+
+/// There is no network yet when the machine's logs are recovered.
+#[test]
+fn a_log_that_other_hosts_keep_waits_for_its_service() {
+    let (machine, keeper) = (Machine::new(), Keeper::start(&[]));
+    let mut place = Place::bare();
+    place.pool = place.data.path().join("seawall.log");
+    place.seawall(&["init", place.pool(), "--size", "16M", "--keeper", &keeper.address]).succeeds();
+    let mut writer = machine.writer(&place);
+    writer.write(10);
+    kill_everything(&place, writer);
+    lose_memory(&place, "x-wal");
+    let said = machine.seawall(&place, &["recover", "--all"]);
+    said.succeeds();
+    assert!(said.out.contains("other hosts keep it"), "{}", said.out);
+    assert!(place.guard().exists());
+    assert_eq!(machine.pools(), std::slice::from_ref(&place.pool), "it is not done");
+    machine.seawall(&place, &["recover", "--replay", "--pool", place.pool()]).succeeds();
+    assert_eq!(Writer::found(&place), 10);
 }
 
 #[test]

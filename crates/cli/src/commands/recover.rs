@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use seawall_core::pool::PoolError;
 use seawall_daemon::control::{Control, Stop, Stopped};
 use seawall_daemon::guard::{self, Claim};
-use seawall_daemon::{DaemonError, Offline, Recovery, recover as recover_pool};
+use seawall_daemon::{DaemonError, Offline, Recovery, kept, recover as recover_pool};
 use seawall_wire::message::Kind;
 use seawall_wire::shm::Preset;
 use serde_json::json;
@@ -31,7 +31,8 @@ pub struct Recover {
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["replay", "accept_loss"])]
     abandon: Option<PathBuf>,
     /// Recover every pool of this machine that a crash left with records, each as its owner; one line each. As root at the
-    /// start of the machine, by seawall-recover.service. Pools that are served are left alone
+    /// start of the machine, by seawall-recover.service. Pools that are served are left alone, and so are logs that other
+    /// hosts keep, for which there is no network yet: whatever starts their database recovers them
     #[arg(long, conflicts_with_all = ["pool", "replay", "accept_loss", "abandon"])]
     all: bool,
     /// Do not recover this pool any more when the machine starts, for example because it was removed
@@ -63,6 +64,10 @@ pub fn recover(how: &Recover) -> Result<()> {
     user::become_owner(&pool)?;
     if how.registered_by.is_some() && pool::is_served(&pool) {
         return show::json(&json!({ "served": true }));
+    }
+    // What is in order before there is a network cannot reach them.
+    if how.registered_by.is_some() && kept::keepers(&pool)?.is_some() {
+        return show::json(&json!({ "kept": true }));
     }
     let offline = Offline { replay: how.replay, accept_loss: how.accept_loss };
     let done = match recover_pool(&pool, offline) {

@@ -100,6 +100,11 @@ fn tell(entry: &Entry, outcome: &Result<Value>) {
     let what = match outcome {
         Err(e) => format!("NOT RECOVERED: {}", format!("{e:#}").replace('\n', "; ")),
         Ok(done) if done["served"] == true => "a daemon serves it: left alone".into(),
+        Ok(done) if done["kept"] == true => format!(
+            "other hosts keep it: its service recovers it once there is a network, or `seawall recover --pool {}`; guards \
+             stay up",
+            entry.pool.display()
+        ),
         Ok(done) => {
             let number = |key: &str| done[key].as_u64().unwrap_or(0);
             let files = done["files"].as_array().map_or(0, Vec::len);
