@@ -1,8 +1,9 @@
 //! To begin a turn: reach the keepers, fence whoever wrote before, and find the newest copy.
 
 use std::io;
+use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use seawall_media::random_uuid;
 use seawall_wire::keeper::{Epoch, State};
@@ -18,6 +19,10 @@ use crate::transport::Transport;
 
 /// How long a keeper is waited for that does not answer.
 pub const PATIENCE: Duration = Duration::from_secs(3);
+/// How long one is waited for once enough others have answered.
+const GRACE: Duration = Duration::from_millis(300);
+/// Longer than [`PATIENCE`], of which it takes several.
+const FOREVER: Duration = Duration::from_secs(3600);
 
 /// Why no turn began.
 #[derive(Debug, Error)]
@@ -93,9 +98,39 @@ pub fn connect(log: [u8; 16], member: &Member, transport: &Transport) -> Result<
     Ok((peer, state))
 }
 
-/// Connects to every keeper of a log, at the same time. In the roster's order.
+/// Connects to every keeper of a log, at the same time. In the roster's order. Once enough have answered for a turn, and tell
+/// where the log is, the others are waited for no longer than [`GRACE`]: a host that has no power says nothing for seconds.
 pub fn reach(log: [u8; 16], roster: &Roster, transport: &Transport) -> Vec<Result<(Peer, State), PeerError>> {
-    at_once(&roster.members, |member| connect(log, member, transport))
+    let (say, hear) = channel();
+    for (keeper, member) in roster.members.iter().cloned().enumerate() {
+        let (say, transport) = (say.clone(), transport.clone());
+        // Nobody may listen any more when it is reached: then it is hung up.
+        thread::spawn(move || say.send((keeper, connect(log, &member, &transport))));
+    }
+    drop(say);
+    let silent = |member: &Member| {
+        let error = io::Error::new(io::ErrorKind::TimedOut, "it did not answer as soon as enough others did");
+        Err(PeerError::Lost { address: member.address.clone(), error })
+    };
+    let mut all: Vec<Result<(Peer, State), PeerError>> = roster.members.iter().map(silent).collect();
+    let mut since_enough = None;
+    loop {
+        let left = since_enough.map_or(FOREVER, |since: Instant| GRACE.saturating_sub(since.elapsed()));
+        // The end: all have answered, or those that have are enough.
+        let Ok((keeper, reached)) = hear.recv_timeout(left) else { return all };
+        all[keeper] = reached;
+        if since_enough.is_none() && is_enough(roster, &all) {
+            since_enough = Some(Instant::now());
+        }
+    }
+}
+
+/// True if these can begin any turn, and say where the log is.
+fn is_enough(roster: &Roster, reached: &[Result<(Peer, State), PeerError>]) -> bool {
+    let answers: Vec<Option<State>> =
+        reached.iter().map(|reached| reached.as_ref().ok().map(|(_, state)| *state)).collect();
+    let kept = answers.iter().flatten().filter(|state| state.is_kept()).count();
+    kept >= roster.quorum().begins() && quorum::newest(roster.quorum(), &answers).is_ok()
 }
 
 /// Does the same to each, at the same time. What came of it, in their order.

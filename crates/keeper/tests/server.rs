@@ -1,7 +1,7 @@
 //! A keeper over real connections, on a real disk, ended cleanly or as by a kill.
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -14,6 +14,7 @@ use seawall_keeper::meta::{Member, Mode, Roster, Terms};
 use seawall_keeper::peer::{Peer, PeerError};
 use seawall_keeper::server::{Server, Stop};
 use seawall_keeper::transport::Transport;
+use seawall_keeper::turn;
 use seawall_media::block::Draft;
 use seawall_media::{LINE, Region};
 use seawall_wire::keeper::{Epoch, Frame, Greeting, KEEPER_VERSION, Kind, Position, Refusal};
@@ -217,6 +218,31 @@ fn what_a_keeper_does_not_do_it_says() {
     assert!(matches!(damaged, KeeperError::Forgotten { .. }), "{damaged}");
 }
 
+/// A host without power says nothing, and a takeover asks several times.
+#[test]
+fn a_keeper_that_says_nothing_is_not_waited_for_once_enough_others_have_answered() {
+    let directories = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+    let running = directories.each_ref().map(|directory| run(directory.path(), options(Harden::Memory)));
+    let kept = running.each_ref().map(|keeper| {
+        keeper.connect().greet(LOG, Some(IMAGE), None).expect("made");
+        let id = keeper.connect().report().expect("answered").id;
+        Member { id, address: keeper.address.clone(), witness: false }
+    });
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = silent.local_addr().expect("bound").to_string();
+    let last = Member { id: "0".repeat(32), address, witness: false };
+    let members: Vec<Member> = kept.into_iter().chain([last]).collect();
+    let said = |acks| {
+        let roster = Roster { acks, members: members.clone(), mode: Mode::default() };
+        let reached = turn::reach(LOG, &roster, &Transport::Near);
+        assert_eq!(reached.iter().flatten().count(), 2);
+        reached[2].as_ref().err().expect("silent").to_string()
+    };
+    assert!(said(2).ends_with("as soon as enough others did"), "{}", said(2));
+    assert!(said(3).ends_with("it did not answer in time"), "all have to confirm: {}", said(3));
+    running.map(Running::end);
+}
+
 #[test]
 fn whoever_sends_rubbish_is_answered_or_cut_off_and_nobody_else_notices() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -253,7 +279,7 @@ fn a_file_that_has_grown_is_written_anew_while_batches_come() {
     let (press, directory) = (Press::new(), tempfile::tempdir().expect("a directory"));
     let keeper = run(directory.path(), options(Harden::NoAffirm));
     let mut peer = written(&keeper, &press);
-    // Batches of a whole buffer: some 70 MiB.
+    // Batches of a whole buffer: some 70 MiB, four times what a file has.
     let lines = 1000;
     let mut number = 3;
     for round in 0..1200u32 {
@@ -272,7 +298,9 @@ fn a_file_that_has_grown_is_written_anew_while_batches_come() {
     peer.batch(number + 1, number, &press.batch(2000, 9, number + 1)).expect("taken");
     keeper.end();
     let file = directory.path().join(seawall_keeper::keeper::uuid_text(LOG)).join("copy");
-    assert!(file.metadata().expect("there").len() < 20 << 20, "it was written anew");
+    let bytes = std::fs::read(file).expect("there");
+    let first = bytes.first_chunk().and_then(Frame::parse).expect("a frame");
+    assert!(first.code > 1, "it was written anew: of use {}", first.code);
     let keeper = run(directory.path(), options(Harden::NoAffirm));
     let mut peer = keeper.connect();
     assert_eq!(peer.greet(LOG, None, None).expect("known").0.position, at(1, number + 1));
