@@ -3,10 +3,12 @@
 mod common;
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use common::postgres::Postgres;
 use common::{Place, SEAWALL, Said, has, is_root, wait_for};
 
 /// Nobody's, on every distribution.
@@ -104,6 +106,38 @@ fn a_program_that_is_started_by_root_and_changes_its_user_is_served_as_that_one(
         status["log"].as_str().is_some_and(|log| log.contains("65534")),
         "the daemon is nobody's: {status}"
     );
+}
+
+/// As `mkdir` by root and `chown postgres` leave it: its guard cannot be of that group, and everything went to the disk.
+#[test]
+fn a_directory_of_a_group_that_its_owner_is_not_in_is_guarded_all_the_same() {
+    let Some(mut postgres) = Postgres::start().filter(|_| is_root()) else { return };
+    postgres.stop();
+    chown(postgres.data(), None, Some(0)).expect("root's group");
+    let mut run = postgres.seawall(&["run", "--pool"]);
+    run.arg(postgres.pool()).arg("--").arg(postgres.bin.join("postgres")).arg("--single").arg("-D");
+    run.arg(postgres.data()).arg("postgres").stdin(Stdio::piped());
+    let mut run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    run.stdin.take().expect("piped").write_all(b"create table t(x int)\n").expect("written");
+    let said: Said = run.wait_with_output().expect("it ends").into();
+    assert!(!said.succeeds().err.contains("WARNING"), "{}", said.err);
+}
+
+#[test]
+fn a_file_that_cannot_be_managed_is_named_with_the_reason_if_nothing_else_was_logged() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    fs::write(place.file("x-wal"), "").expect("written");
+    fs::set_permissions(place.file("x-wal"), fs::Permissions::from_mode(0o400)).expect("read-only");
+    let said = run_with(&place, &writes("x-wal"));
+    said.succeeds().says(&[
+        "nothing of this run went through the log",
+        "x-wal",
+        "could not be managed",
+        "read-only",
+    ]);
 }
 
 #[test]

@@ -79,6 +79,7 @@ fn known(engine: &Engine, files: &FileTable, stat: &Stat) -> Option<FileRef> {
 
 fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> Result<FileRef, Unmanaged> {
     let refuse = |why: String| {
+        daemon.left_out.note(&path, &why);
         daemon.log.say_once(
             &format!("{}{why}", path.display()),
             format!("not managed (its fsyncs stay real): {}: {why}", path.display()),

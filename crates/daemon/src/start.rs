@@ -31,6 +31,7 @@ use crate::parts::fill::Fill;
 use crate::parts::freeze::Freeze;
 use crate::parts::guards::Guards;
 use crate::parts::held_out::HeldOut;
+use crate::parts::left_out;
 use crate::parts::lent::Lent;
 use crate::parts::lifetime::Lifetime;
 use crate::parts::namers::Namers;
@@ -203,6 +204,7 @@ fn attach((mut pool, kept): kept::Opened, log: Log, keep: bool) -> Result<Daemon
         registering: Registering::default(),
         destaging: Mutex::default(),
         held_out: HeldOut::default(),
+        left_out: left_out::Newest::default(),
         freeze: Freeze::default(),
         refused: Refused::default(),
         requests: AtomicU64::new(0),

@@ -20,6 +20,7 @@ use crate::parts::freeze::Freeze;
 use crate::parts::guards::Guards;
 use crate::parts::held_out::HeldOut;
 use crate::parts::kept::Kept;
+use crate::parts::left_out;
 use crate::parts::lent::Lent;
 use crate::parts::lifetime::Lifetime;
 use crate::parts::namers::Namers;
@@ -65,6 +66,8 @@ pub(crate) struct Daemon {
     pub destaging: Mutex<()>,
     /// Files held out of the log because of a foreign writer.
     pub held_out: HeldOut,
+    /// What was to be managed and is not.
+    pub left_out: left_out::Newest,
     /// What is out of the log for a copy or a snapshot.
     pub freeze: Freeze,
     /// Processes that speak another version.

@@ -17,6 +17,7 @@ use crate::freeze::{self, FrozenStatus};
 use crate::journal::{self, JournalStatus};
 use crate::parts::files::Managed;
 use crate::parts::kept::KeptStatus;
+pub use crate::parts::left_out::LeftOut;
 use crate::parts::lent::Lent;
 use crate::parts::roots::Roots;
 use crate::spill::{self, SpillStatus};
@@ -97,6 +98,9 @@ pub struct Status {
     #[serde(default)]
     #[serde(with = "seawall_core::path_text::option")]
     pub unknown: Option<PathBuf>,
+    /// The newest file that was to be managed and is not, and why.
+    #[serde(default)]
+    pub left_out: Option<LeftOut>,
     /// Managed files.
     pub files: Vec<FileStatus>,
     /// How many there can be at a time.
@@ -263,6 +267,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         not_covered: tablespaces::missing(&daemon.roots, shm).into_iter().map(|(_, path)| path).collect(),
         elsewhere: stray(shm, Stray::Elsewhere),
         unknown: stray(shm, Stray::Unknown),
+        left_out: daemon.left_out.get(),
         files,
         files_max: evict::capacity(pool, daemon.cache.as_ref()) as u32,
         evicted: daemon.crowding.evicted(),

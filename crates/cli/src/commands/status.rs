@@ -11,7 +11,7 @@ use seawall_daemon::journal::{JournalStatus, MirrorStatus};
 use seawall_daemon::kept::{KeeperStatus, KeptStatus};
 use seawall_daemon::rebuild::RebuildStatus;
 use seawall_daemon::spill::SpillStatus;
-use seawall_daemon::status::{EventStatus, FileStatus, RootStatus, Status};
+use seawall_daemon::status::{EventStatus, FileStatus, LeftOut, RootStatus, Status};
 use seawall_keeper::tls::utc;
 use seawall_wire::message::Kind;
 use serde_json::{Value, json};
@@ -125,6 +125,8 @@ fn tell(s: &Status) -> Result<()> {
         )
     };
     facts.extend(s.not_covered.iter().map(not_covered));
+    let left_out = |it: &LeftOut| ("not managed", format!("{}: {}", it.path.display(), it.why));
+    facts.extend(s.left_out.iter().map(left_out));
     if s.torn {
         facts.push((
             "PAGES CAN TEAR",

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use seawall_daemon::AddRoot;
-use seawall_daemon::status::Status;
+use seawall_daemon::status::{LeftOut, Status};
 use seawall_wire::shm::Preset;
 
 /// What was known when the command began.
@@ -39,10 +39,19 @@ impl Strays {
             let files = status.files.iter().any(|file| file.path.starts_with(&root.path));
             files || registered(status, &root.path) > *before
         };
-        let path = status.elsewhere.as_ref().or(status.unknown.as_ref())?;
         if self.told || self.registered.iter().any(joined) {
             return None;
         }
+        if let Some(LeftOut { path, why }) = &status.left_out
+            && !self.is_outside(path)
+        {
+            return Some(format!(
+                "WARNING: nothing of this run went through the log. {} could not be managed: {why}. Its fsyncs waited for \
+                 the disk as usual",
+                path.display()
+            ));
+        }
+        let path = status.elsewhere.as_ref().or(status.unknown.as_ref())?;
         let preset = self.registered.first().map_or("", |(root, _)| root.preset.as_str());
         let why = if self.is_outside(path) {
             format!(

@@ -20,7 +20,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, XattrFlags, fsetxattr, lgetxattr, lsetxattr, renameat_with};
@@ -205,14 +205,27 @@ fn write_text(preset: Preset, n: &Names<'_>, claim: &Claim) -> Result<(), GuardE
     let failed = |doing| fault(doing, &n.temporary);
     let mut file = File::create_new(&n.temporary).map_err(failed("creating"))?;
     file.write_all(&text(preset, n, claim)).map_err(failed("writing"))?;
-    let made = file.metadata().map_err(failed("asking for"))?;
-    if (made.uid(), made.gid()) != (like.uid(), like.gid()) {
-        std::os::unix::fs::fchown(&file, Some(like.uid()), Some(like.gid())).map_err(failed("owning"))?;
-    }
-    let mode = like.mode() & 0o666;
+    let is_its_group = own(&file, &like).map_err(failed("owning"))?;
+    let mode = like.mode() & if is_its_group { 0o666 } else { 0o606 };
     file.set_permissions(fs::Permissions::from_mode(mode)).map_err(failed("setting the mode of"))?;
     fsetxattr(&file, MARK, &[], XattrFlags::empty()).map_err(|e| failed("marking")(e.into()))?;
     file.sync_all().map_err(failed("syncing"))
+}
+
+/// Gives a file the owner and the group of another one. False: not the group, which only root or a member of it can give,
+/// and which a directory often has from whoever made it.
+fn own(file: &File, like: &fs::Metadata) -> io::Result<bool> {
+    let made = file.metadata()?;
+    if made.uid() != like.uid() {
+        fchown(file, Some(like.uid()), None)?;
+    }
+    if made.gid() == like.gid() {
+        return Ok(true);
+    }
+    match fchown(file, None, Some(like.gid())) {
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => Ok(false),
+        done => done.map(|()| true),
+    }
 }
 
 /// What the bare database reads.

@@ -11,6 +11,7 @@ pub(crate) mod freeze;
 pub(crate) mod guards;
 pub(crate) mod held_out;
 pub(crate) mod kept;
+pub(crate) mod left_out;
 pub(crate) mod lent;
 pub(crate) mod lifetime;
 pub(crate) mod namers;
