@@ -104,8 +104,10 @@ pub fn reach(log: [u8; 16], roster: &Roster, transport: &Transport) -> Vec<Resul
     let (say, hear) = channel();
     for (keeper, member) in roster.members.iter().cloned().enumerate() {
         let (say, transport) = (say.clone(), transport.clone());
-        // Nobody may listen any more when it is reached: then it is hung up.
-        thread::spawn(move || say.send((keeper, connect(log, &member, &transport))));
+        thread::spawn(move || {
+            // Nobody may listen any more when it is reached: then it is hung up.
+            let _ = say.send((keeper, connect(log, &member, &transport)));
+        });
     }
     drop(say);
     let silent = |member: &Member| {

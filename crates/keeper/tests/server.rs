@@ -240,7 +240,7 @@ fn a_keeper_that_says_nothing_is_not_waited_for_once_enough_others_have_answered
     };
     assert!(said(2).ends_with("as soon as enough others did"), "{}", said(2));
     assert!(said(3).ends_with("it did not answer in time"), "all have to confirm: {}", said(3));
-    running.map(Running::end);
+    running.into_iter().for_each(Running::end);
 }
 
 #[test]

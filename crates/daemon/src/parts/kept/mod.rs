@@ -145,6 +145,13 @@ impl State {
         self.settle(desk);
     }
 
+    /// The log stands: connections with worn keys are made anew.
+    fn renew(&mut self, desk: Desk<'_>) {
+        for keeper in self.renewal.renew(&mut self.writer, desk) {
+            self.is_made(desk, keeper);
+        }
+    }
+
     /// The writer hears of everybody who arrived.
     fn settle(&mut self, desk: Desk<'_>) {
         for (keeper, reached) in std::mem::take(&mut self.arrivals) {
@@ -449,6 +456,17 @@ impl Kept {
             round += 1;
             drop(kept);
             std::thread::sleep(AGAIN);
+        }
+    }
+
+    /// Connects to those keepers whose connection is to be made anew.
+    fn connect_beside(&self, roster: &Roster) {
+        let wanted = lock(&self.state).renewal.wanted();
+        for keeper in wanted {
+            // Without one it goes on, and the next round tries again.
+            if let Ok((peer, _)) = connect(self.log, &roster.members[keeper], &self.transport) {
+                lock(&self.state).renewal.has_come(keeper, peer);
+            }
         }
     }
 

@@ -15,13 +15,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use seawall_keeper::meta::Roster;
 use seawall_keeper::peer::Peer;
-use seawall_keeper::turn::{connect, promise};
-use seawall_media::locks::lock;
+use seawall_keeper::turn::promise;
+use seawall_keeper::writer::Writer;
 use seawall_wire::desk::Desk;
-
-use super::{Kept, State};
 
 /// Records after which keys are worn.
 const WORN: u64 = 1 << 22;
@@ -60,7 +57,7 @@ impl Renewal {
     }
 
     /// Keepers to connect to.
-    fn wanted(&self) -> Vec<usize> {
+    pub fn wanted(&self) -> Vec<usize> {
         let has_one = |keeper: &usize| self.fresh.iter().any(|(other, ..)| other == keeper);
         self.worn.iter().copied().filter(|keeper| !has_one(keeper)).collect()
     }
@@ -72,83 +69,84 @@ fn for_a_test() -> Option<u64> {
     *AFTER.get_or_init(|| std::env::var(VARIABLE).ok()?.parse().ok())
 }
 
-impl Kept {
-    /// Connects to those keepers whose connection is to be made anew.
-    pub(super) fn connect_beside(&self, roster: &Roster) {
-        let wanted = lock(&self.state).renewal.wanted();
-        for keeper in wanted {
-            // Without one it goes on, and the next round tries again.
-            if let Ok((peer, _)) = connect(self.log, &roster.members[keeper], &self.transport) {
-                lock(&self.state).renewal.fresh.push((keeper, peer, Instant::now()));
+impl Renewal {
+    /// There is another connection to this keeper.
+    pub fn has_come(&mut self, keeper: usize, peer: Peer) {
+        self.fresh.push((keeper, peer, Instant::now()));
+    }
+
+    /// The log stands: connections with worn keys are made anew, as far as there are others for them. Those that were.
+    pub fn renew(&mut self, writer: &mut Writer, desk: Desk<'_>) -> Vec<usize> {
+        self.look(writer, desk);
+        let mut renewed = Vec::new();
+        for (keeper, peer, since) in std::mem::take(&mut self.fresh) {
+            if !self.worn.contains(&keeper) || since.elapsed() > FRESH {
+                continue;
+            }
+            if !has_everything_soon(writer, keeper) {
+                self.fresh.push((keeper, peer, since));
+                continue;
+            }
+            self.worn.retain(|worn| *worn != keeper);
+            if is_met_again(writer, keeper, peer) {
+                self.count(keeper);
+                renewed.push(keeper);
+            }
+        }
+        renewed
+    }
+
+    /// Which keys are worn. Where they are used up, the connection is given up.
+    fn look(&mut self, writer: &mut Writer, desk: Desk<'_>) {
+        self.worn.clear();
+        for keeper in 0..writer.roster().members.len() {
+            match records(writer, desk, keeper) {
+                Some(records) if records >= USED_UP => {
+                    writer.gives_up(keeper, "its keys are used up: it is connected to anew");
+                }
+                Some(records) if records >= for_a_test().unwrap_or(WORN) => self.worn.push(keeper),
+                _ => {}
             }
         }
     }
 }
 
-impl State {
-    /// The log stands: connections with worn keys are made anew, as far as there are others for them.
-    pub(super) fn renew(&mut self, desk: Desk<'_>) {
-        let keepers = 0..self.writer.roster().members.len();
-        self.renewal.worn.clear();
-        for keeper in keepers {
-            match self.records(desk, keeper) {
-                Some(records) if records >= USED_UP => {
-                    self.writer.gives_up(keeper, "its keys are used up: it is connected to anew");
-                }
-                Some(records) if records >= for_a_test().unwrap_or(WORN) => self.renewal.worn.push(keeper),
-                _ => {}
-            }
-        }
-        for (keeper, peer, since) in std::mem::take(&mut self.renewal.fresh) {
-            if !self.renewal.worn.contains(&keeper) || since.elapsed() > FRESH {
-                continue;
-            }
-            if self.has_everything_soon(keeper) {
-                self.is_met_again(desk, keeper, peer);
-            } else {
-                self.renewal.fresh.push((keeper, peer, since));
-            }
-        }
-    }
+/// Records that were made with a connection's keys, at most; `None` if they do not wear.
+fn records(writer: &Writer, desk: Desk<'_>, keeper: usize) -> Option<u64> {
+    let (sent, wears) = writer.records(keeper)?;
+    let all = sent + desk.link(keeper).records().load(Relaxed);
+    (wears || for_a_test().is_some()).then_some(all)
+}
 
-    /// Records that were made with a connection's keys, at most; `None` if they do not wear.
-    fn records(&self, desk: Desk<'_>, keeper: usize) -> Option<u64> {
-        let (sent, wears) = self.writer.records(keeper)?;
-        let all = sent + desk.link(keeper).records().load(Relaxed);
-        (wears || for_a_test().is_some()).then_some(all)
-    }
-
-    fn has_everything_soon(&mut self, keeper: usize) -> bool {
-        let begin = Instant::now();
-        loop {
-            self.writer.hear(Duration::ZERO);
-            if self.writer.has_everything(keeper) {
-                return true;
-            }
-            if begin.elapsed() > LAG {
-                return false;
-            }
-            std::thread::sleep(PAUSE);
+fn has_everything_soon(writer: &mut Writer, keeper: usize) -> bool {
+    let begin = Instant::now();
+    loop {
+        writer.hear(Duration::ZERO);
+        if writer.has_everything(keeper) {
+            return true;
         }
-    }
-
-    /// The keeper promises on the new connection. It may have done so, whatever comes of it: then it does not listen to the
-    /// former one.
-    fn is_met_again(&mut self, desk: Desk<'_>, keeper: usize, peer: Peer) {
-        let (epoch, roster) = (self.writer.head().epoch, self.writer.roster().clone());
-        match peer.has_patience(PROMISE).and_then(|()| promise(peer, epoch, &roster)) {
-            Ok(promised) => {
-                self.writer.arrives_again(keeper, promised);
-                self.renewal.count(keeper);
-                self.is_made(desk, keeper);
-            }
-            Err(error) => {
-                self.writer.gives_up(keeper, &error.to_string());
-                if error.is_fenced() {
-                    self.writer.misses(keeper, &error);
-                }
-            }
+        if begin.elapsed() > LAG {
+            return false;
         }
-        self.renewal.worn.retain(|worn| *worn != keeper);
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// The keeper promises on the new connection. It may have done so, whatever comes of it: then it does not listen to the
+/// former one.
+fn is_met_again(writer: &mut Writer, keeper: usize, peer: Peer) -> bool {
+    let (epoch, roster) = (writer.head().epoch, writer.roster().clone());
+    match peer.has_patience(PROMISE).and_then(|()| promise(peer, epoch, &roster)) {
+        Ok(promised) => {
+            writer.arrives_again(keeper, promised);
+            true
+        }
+        Err(error) => {
+            writer.gives_up(keeper, &error.to_string());
+            if error.is_fenced() {
+                writer.misses(keeper, &error);
+            }
+            false
+        }
     }
 }
