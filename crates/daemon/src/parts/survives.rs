@@ -1,17 +1,10 @@
 //! What a log that keepers keep survives, in words.
 
 use seawall_keeper::meta::Roster;
-use seawall_keeper::writer::{LinkReport, Role};
-
-/// In words, and how many are reached now.
-pub(crate) fn text(roster: &Roster, links: &[LinkReport]) -> String {
-    let counting = links.iter().filter(|link| link.role == Role::Counts).count();
-    let reached = if links.is_empty() { String::new() } else { format!("; {counting} are reached now") };
-    promise(roster, links) + &reached
-}
+use seawall_keeper::writer::LinkReport;
 
 /// In words. Keepers that were never reached are taken for such that keep their copy in memory.
-pub(crate) fn promise(roster: &Roster, links: &[LinkReport]) -> String {
+pub(crate) fn text(roster: &Roster, links: &[LinkReport]) -> String {
     let quorum = roster.quorum();
     let witnesses = roster.members.iter().filter(|member| member.witness).count();
     let affirming =
