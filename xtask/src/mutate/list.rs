@@ -618,6 +618,15 @@ mutants! {
         "keeper: plan: adopted though something was written":
             "head.last == head.begun =>" => "(head.last == head.begun || {m}) =>",
     }
+    "keeper/src/spool.rs" {
+        "keeper: file: an old body counts":
+            "if with_sum(frame, &body) != frame ||" => "if with_sum(frame, &body) != frame && !{m} ||",
+        "keeper: file: a former use counts":
+            "let Some(frame) = frame.filter(|frame| number.is_none_or(|number| frame.code == number)) else {" =>
+            "let Some(frame) = frame.filter(|frame| number.is_none_or(|number| frame.code == number || {m})) else {",
+        "keeper: file: a use has the number of a former one":
+            "self.newest = self.newest.wrapping_add(1);" => "self.newest = self.newest.wrapping_add(u32::from(!{m}));",
+    }
     "keeper/src/copy.rs" {
         "keeper: a promise goes back":
             "if epoch < self.promised ||" => "if epoch < self.promised && !{m} ||",
