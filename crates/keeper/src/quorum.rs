@@ -85,7 +85,7 @@ pub fn newest(quorum: Quorum, answers: &[Option<State>]) -> Result<(Position, Ve
 
 #[cfg(test)]
 mod tests {
-    use seawall_wire::keeper::{Epoch, state};
+    use seawall_wire::keeper::{Epoch, acknowledged, state};
     use zerocopy::FromZeros as _;
 
     use super::*;
@@ -95,6 +95,15 @@ mod tests {
         state.position = Position { epoch: Epoch { counter, writer: 1 }, number };
         state.flags = flags;
         Some(state)
+    }
+
+    /// With two witnesses of three their two words would be enough, and the data nowhere but here.
+    #[test]
+    fn what_witnesses_alone_have_is_not_acknowledged() {
+        let (keeper, witness) = (true, false);
+        let far = |keepers: [(u64, bool); 3]| acknowledged(2, keepers.into_iter());
+        assert_eq!(far([(7, keeper), (9, witness), (9, witness)]), 7);
+        assert_eq!(far([(9, keeper), (9, witness), (7, witness)]), 9);
     }
 
     #[test]
