@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use rustix::fs::FlockOperation;
 use seawall_media::locks::lock;
-use seawall_media::random_uuid;
+use seawall_media::{durable, random_uuid};
 use seawall_wire::keeper::{Greeting, KEEPER_VERSION, Refusal, State};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -284,10 +284,7 @@ impl Keeper {
         let failed = |e: io::Error| Refused::new(Refusal::Disk, format!("{}: {e}", path.display()));
         logs.remove(&uuid);
         // The promise last: without it the rest is nothing.
-        fs::remove_file(path.join("copy")).or_else(|e| match e.kind() {
-            io::ErrorKind::NotFound => Ok(()),
-            _ => Err(failed(e)),
-        })?;
+        durable::remove(&path.join("copy")).map_err(failed)?;
         fs::remove_dir_all(&path).map_err(failed)
     }
 

@@ -14,7 +14,7 @@
 //! checksum of its own, is told by its frame.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _};
+use std::io::{self, BufReader, Read, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -25,21 +25,22 @@ use seawall_wire::keeper::{Epoch, Frame, Kind, Refusal};
 
 use crate::answer::answer;
 use crate::copy::Copy;
-use crate::wire::{seal_into, sealed};
+use crate::wire::sealed;
 
 /// Bytes of a piece when it is written anew.
 const PIECE: usize = 256 << 10;
 /// It is written anew from so many bytes on, and twice the image.
 const LEAST: u64 = 16 << 20;
-/// Bytes that are looked through at once.
-const SCAN: usize = 1 << 20;
+/// Bytes that are read of it at once.
+const READ_AT_ONCE: usize = 4 << 20;
 
 /// Frames that a copy took, as its file is to have them.
 #[derive(Default)]
 pub struct Frames {
+    /// Each with a line in front for its frame, which is of a use of the file.
     bytes: Vec<u8>,
-    /// Where each begins.
-    heads: Vec<usize>,
+    /// Where each begins, and its frame.
+    heads: Vec<(usize, Frame)>,
     /// Some of them are no batches.
     has_others: bool,
 }
@@ -47,8 +48,9 @@ pub struct Frames {
 impl Frames {
     /// One more, and what was behind it.
     pub fn push(&mut self, frame: &Frame, body: &[u8]) {
-        self.heads.push(self.bytes.len());
-        seal_into(&mut self.bytes, &with_sum(*frame, body), body);
+        self.heads.push((self.bytes.len(), with_sum(*frame, body).followed_by(body.len())));
+        self.bytes.extend_from_slice(&[0; LINE]);
+        self.bytes.extend_from_slice(body);
         self.has_others |= frame.kind() != Some(Kind::Batch);
     }
 
@@ -71,11 +73,8 @@ impl Frames {
 
     /// All of them, for this use of a file.
     fn of_use(&mut self, number: u32) -> &[u8] {
-        for head in &self.heads {
-            let line: Option<&mut [u8; LINE]> = self.bytes[*head..].first_chunk_mut();
-            if let Some((line, frame)) = line.and_then(|line| Frame::parse(line).map(|frame| (line, frame))) {
-                *line = frame.with_code(number).seal();
-            }
+        for (at, frame) in &self.heads {
+            self.bytes[*at..*at + LINE].copy_from_slice(&frame.with_code(number).seal());
         }
         &self.bytes
     }
@@ -89,21 +88,25 @@ fn with_sum(frame: Frame, body: &[u8]) -> Frame {
 /// The file of one copy.
 pub struct Spool {
     path: PathBuf,
-    file: File,
-    bytes: u64,
+    now: Use,
     image: u64,
-    /// Which use of a file it is, and the newest one that was begun.
-    number: u32,
+    /// The newest use that was begun.
     newest: u32,
     anew: Option<Anew>,
+}
+
+/// A file, used from its front.
+struct Use {
+    file: File,
+    bytes: u64,
+    /// Which use it is.
+    number: u32,
 }
 
 /// Its successor in the making.
 struct Anew {
     path: PathBuf,
-    file: File,
-    bytes: u64,
-    number: u32,
+    to: Use,
     /// How far the image is in it.
     at: u64,
 }
@@ -126,7 +129,13 @@ impl Spool {
         reserve(&file, image)?;
         file.sync_all()?;
         durable::sync_name(path)?;
-        Ok(Self { path: path.to_owned(), file, bytes: 0, image, number: 1, newest: 1, anew: None })
+        Ok(Self {
+            path: path.to_owned(),
+            now: Use { file, bytes: 0, number: 1 },
+            image,
+            newest: 1,
+            anew: None,
+        })
     }
 
     /// Reads one, to go on with it behind what is whole.
@@ -134,16 +143,16 @@ impl Spool {
     /// # Errors
     /// The disk's.
     pub fn open(path: &Path, copy: Copy) -> io::Result<(Self, Found)> {
-        let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
         let image = copy.image_bytes();
-        let Loaded { copy, whole, number, trouble } = load(&mut file, copy)?;
+        let Loaded { copy, whole, number, trouble } = load(&file, copy)?;
         // What is behind it may be of this use too. And what the other file has is of a use that nobody knows any more.
         file.set_len(whole)?;
-        remove_if_there(&other_of(path))?;
+        durable::remove(&other_of(path))?;
         // Without that room it goes on for as long as there is some.
         let _ = reserve(&file, image);
-        let (path, newest) = (path.to_owned(), number);
-        Ok((Self { path, file, bytes: whole, image, number, newest, anew: None }, Found { copy, trouble }))
+        let (path, now) = (path.to_owned(), Use { file, bytes: whole, number });
+        Ok((Self { path, now, image, newest: number, anew: None }, Found { copy, trouble }))
     }
 
     /// Frames that the copy took, with what was behind each. Not durable yet.
@@ -151,15 +160,13 @@ impl Spool {
     /// # Errors
     /// The disk's. Then the file says nothing any more.
     pub fn append(&mut self, frames: &mut Frames) -> io::Result<()> {
-        self.file.write_all_at(frames.of_use(self.number), self.bytes)?;
-        self.bytes += frames.len() as u64;
+        self.now.append(frames.of_use(self.now.number))?;
         if frames.has_others {
             // Another image: what was copied of the former one is worth nothing.
             self.anew = None;
         }
         if let Some(anew) = &mut self.anew {
-            anew.file.write_all_at(frames.of_use(anew.number), anew.bytes)?;
-            anew.bytes += frames.len() as u64;
+            anew.to.append(frames.of_use(anew.to.number))?;
         }
         Ok(())
     }
@@ -169,7 +176,7 @@ impl Spool {
     /// # Errors
     /// The disk's. Then nothing is known of what is on it.
     pub fn harden(&self) -> io::Result<()> {
-        self.file.sync_data()
+        self.now.file.sync_data()
     }
 
     /// The same for another thread, while this one appends.
@@ -177,7 +184,7 @@ impl Spool {
     /// # Errors
     /// EMFILE and the like.
     pub fn again(&self) -> io::Result<File> {
-        self.file.try_clone()
+        self.now.file.try_clone()
     }
 
     /// A step towards a shorter file, if it is due. True while there is more to do. The copy is what the file says, and no
@@ -188,7 +195,7 @@ impl Spool {
     pub fn shorten(&mut self, copy: &Copy) -> io::Result<bool> {
         let (log, at) = (copy.log(), copy.position());
         let Some(mut anew) = self.anew.take() else {
-            if self.bytes < longest(self.image) {
+            if self.now.bytes < longest(self.image) {
                 return Ok(false);
             }
             self.newest = self.newest.wrapping_add(1);
@@ -196,16 +203,16 @@ impl Spool {
             return Ok(true);
         };
         if let Some((from, bytes)) = copy.stretch(anew.at, PIECE) {
-            anew.put(Frame::new(Kind::Piece, log, at.epoch).numbered(from, 0), bytes)?;
+            anew.to.put(Frame::new(Kind::Piece, log, at.epoch).numbered(from, 0), bytes)?;
             anew.at = from + bytes.len() as u64;
             self.anew = Some(anew);
             return Ok(true);
         }
-        anew.put(Frame::new(Kind::Complete, log, at.epoch).numbered(at.number, 0), &[])?;
-        anew.file.sync_all()?;
+        anew.to.put(Frame::new(Kind::Complete, log, at.epoch).numbered(at.number, 0), &[])?;
+        anew.to.file.sync_all()?;
         exchange(&anew.path, &self.path)?;
         durable::sync_name(&self.path)?;
-        (self.file, self.bytes, self.number) = (anew.file, anew.bytes, anew.number);
+        self.now = anew.to;
         Ok(false)
     }
 }
@@ -217,17 +224,23 @@ impl Anew {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
         // Without that room it goes on for as long as there is some.
         let _ = reserve(&file, image);
-        let mut anew = Self { path, file, bytes: 0, number, at: 0 };
-        anew.put(Frame::new(Kind::Begin, log, epoch), &[])?;
-        Ok(anew)
+        let mut to = Use { file, bytes: 0, number };
+        to.put(Frame::new(Kind::Begin, log, epoch), &[])?;
+        Ok(Self { path, to, at: 0 })
     }
+}
 
-    /// Writes a frame and its body behind what is there.
-    fn put(&mut self, frame: Frame, body: &[u8]) -> io::Result<()> {
-        let bytes = sealed(&with_sum(frame, body).with_code(self.number), body);
-        self.file.write_all_at(&bytes, self.bytes)?;
+impl Use {
+    /// Writes behind what is there.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, self.bytes)?;
         self.bytes += bytes.len() as u64;
         Ok(())
+    }
+
+    /// The same of a frame and its body.
+    fn put(&mut self, frame: Frame, body: &[u8]) -> io::Result<()> {
+        self.append(&sealed(&with_sum(frame, body).with_code(self.number), body))
     }
 }
 
@@ -254,13 +267,6 @@ fn exchange(from: &Path, to: &Path) -> io::Result<()> {
     renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE).or_else(|_| fs::rename(from, to))
 }
 
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
-    }
-}
-
 /// What a file has.
 struct Loaded {
     copy: Copy,
@@ -273,16 +279,16 @@ struct Loaded {
 }
 
 /// Reads frames until one is not whole, or of another use of the file.
-fn load(file: &mut File, mut copy: Copy) -> io::Result<Loaded> {
-    let mut bytes = io::BufReader::with_capacity(4 << 20, &mut *file);
+fn load(file: &File, mut copy: Copy) -> io::Result<Loaded> {
+    let mut bytes = BufReader::with_capacity(READ_AT_ONCE, file);
     let (mut whole, mut number, mut body) = (0, None, Vec::new());
     let trouble = loop {
-        let mut line = [0; LINE];
-        if let Err(e) = bytes.read_exact(&mut line) {
-            break (e.kind() != io::ErrorKind::UnexpectedEof).then(|| e.to_string());
-        }
-        let frame = Frame::parse(&line).filter(|frame| frame.log == copy.log());
-        let Some(frame) = frame.filter(|frame| number.is_none_or(|number| frame.code == number)) else {
+        let line = match next(&mut bytes) {
+            Ok(Some(line)) => line,
+            Ok(None) => break None,
+            Err(e) => break Some(e.to_string()),
+        };
+        let Some(frame) = frame_of(&line, copy.log(), number) else {
             break whole_ones_follow(file, whole, copy.log(), number)?;
         };
         body.resize(frame.len as usize, 0);
@@ -309,36 +315,30 @@ fn replay(copy: &mut Copy, frame: &Frame, body: &[u8]) -> Result<(), Refusal> {
 }
 
 /// What was written later than what is damaged says that this is no end.
-fn whole_ones_follow(file: &File, at: u64, log: u64, number: Option<u32>) -> io::Result<Option<String>> {
-    let (mut from, mut bytes) = (at + LINE as u64, vec![0; SCAN]);
-    loop {
-        let read = read_up_to(file, &mut bytes, from)?;
-        let lines = bytes[..read].as_chunks::<LINE>().0;
-        let is_later = |line: &&[u8; LINE]| {
-            let frame = Frame::parse(line).filter(|frame| frame.log == log);
-            frame.is_some_and(|frame| number.is_none_or(|number| frame.code == number))
-        };
-        if let Some(nth) = lines.iter().position(|line| is_later(&line)) {
-            let next = from + (nth * LINE) as u64;
-            return Ok(Some(format!("damaged at byte {at}, and whole again at {next}")));
+fn whole_ones_follow(mut file: &File, at: u64, log: u64, number: Option<u32>) -> io::Result<Option<String>> {
+    let mut from = file.seek(SeekFrom::Start(at + LINE as u64))?;
+    let mut bytes = BufReader::with_capacity(READ_AT_ONCE, file);
+    while let Some(line) = next(&mut bytes)? {
+        if frame_of(&line, log, number).is_some() {
+            return Ok(Some(format!("damaged at byte {at}, and whole again at {from}")));
         }
-        if lines.is_empty() {
-            return Ok(None);
-        }
-        from += (lines.len() * LINE) as u64;
+        from += LINE as u64;
+    }
+    Ok(None)
+}
+
+/// The next line; `None` at the end, also in the middle of one.
+fn next(bytes: &mut impl Read) -> io::Result<Option<[u8; LINE]>> {
+    let mut line = [0; LINE];
+    match bytes.read_exact(&mut line) {
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        read => read.map(|()| Some(line)),
     }
 }
 
-/// Reads as much as there is from an offset on.
-fn read_up_to(file: &File, bytes: &mut [u8], at: u64) -> io::Result<usize> {
-    let mut read = 0;
-    while read < bytes.len() {
-        match file.read_at(&mut bytes[read..], at + read as u64)? {
-            0 => break,
-            more => read += more,
-        }
-    }
-    Ok(read)
+/// The frame in a line, if it is of this log, and of this use of the file where that is known.
+fn frame_of(line: &[u8; LINE], log: u64, number: Option<u32>) -> Option<Frame> {
+    Frame::parse(line).filter(|frame| frame.log == log && number.is_none_or(|number| frame.code == number))
 }
 
 #[cfg(test)]
@@ -373,9 +373,9 @@ mod tests {
     }
 
     fn shorten(copy: &Copy, spool: &mut Spool) -> bool {
-        let was = spool.number;
+        let was = spool.now.number;
         while spool.shorten(copy).expect("written") {}
-        spool.number != was
+        spool.now.number != was
     }
 
     fn read(path: &Path) -> (u64, Vec<u8>, Option<String>) {
@@ -415,10 +415,10 @@ mod tests {
         let path = directory.path().join("copy");
         let (mut copy, mut spool) = (empty(), Spool::create(&path, IMAGE).expect("made"));
         fill(&mut copy, &mut spool, 1, 1);
-        let before = spool.bytes;
+        let before = spool.now.bytes;
         fill(&mut copy, &mut spool, 2, 2);
         assert_eq!(read(&path).0, 2);
-        spool.file.write_all_at(&[9], before + 3 * LINE as u64).expect("written");
+        spool.now.file.write_all_at(&[9], before + 3 * LINE as u64).expect("written");
         let (number, image, trouble) = read(&path);
         assert_eq!((number, image[0]), (1, 1));
         assert!(trouble.is_some(), "whole ones follow");

@@ -21,8 +21,6 @@ use crate::transport::Transport;
 pub const PATIENCE: Duration = Duration::from_secs(3);
 /// How long one is waited for once enough others have answered.
 const GRACE: Duration = Duration::from_millis(300);
-/// Longer than [`PATIENCE`], of which it takes several.
-const FOREVER: Duration = Duration::from_secs(3600);
 
 /// Why no turn began.
 #[derive(Debug, Error)]
@@ -115,14 +113,17 @@ pub fn reach(log: [u8; 16], roster: &Roster, transport: &Transport) -> Vec<Resul
         Err(PeerError::Lost { address: member.address.clone(), error })
     };
     let mut all: Vec<Result<(Peer, State), PeerError>> = roster.members.iter().map(silent).collect();
-    let mut since_enough = None;
+    let mut end: Option<Instant> = None;
     loop {
-        let left = since_enough.map_or(FOREVER, |since: Instant| GRACE.saturating_sub(since.elapsed()));
-        // The end: all have answered, or those that have are enough.
-        let Ok((keeper, reached)) = hear.recv_timeout(left) else { return all };
+        let next = match end {
+            Some(end) => hear.recv_timeout(end.saturating_duration_since(Instant::now())).ok(),
+            None => hear.recv().ok(),
+        };
+        // All have answered, or those that have are enough.
+        let Some((keeper, reached)) = next else { return all };
         all[keeper] = reached;
-        if since_enough.is_none() && is_enough(roster, &all) {
-            since_enough = Some(Instant::now());
+        if end.is_none() && is_enough(roster, &all) {
+            end = Some(Instant::now() + GRACE);
         }
     }
 }

@@ -63,14 +63,9 @@ pub trait Wire {
 /// A frame with what is behind it, as it is sent: in one piece, or whoever waits for it is woken twice.
 pub fn sealed(frame: &Frame, body: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(LINE + body.len());
-    seal_into(&mut bytes, frame, body);
-    bytes
-}
-
-/// The same behind others.
-pub(crate) fn seal_into(bytes: &mut Vec<u8>, frame: &Frame, body: &[u8]) {
     bytes.extend_from_slice(&frame.followed_by(body.len()).seal());
     bytes.extend_from_slice(body);
+    bytes
 }
 
 /// Makes a connection one that a writer can use.

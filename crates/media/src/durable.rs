@@ -16,10 +16,7 @@ pub fn replace(
     bytes: &[u8],
     prepare: impl FnOnce(&File) -> io::Result<()>,
 ) -> io::Result<()> {
-    match fs::remove_file(temporary) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        removed => removed?,
-    }
+    remove(temporary)?;
     // Not through a link that somebody put there.
     let file = File::create_new(temporary)?;
     let done = prepare(&file).and_then(|()| fill(&file, bytes)).and_then(|()| fs::rename(temporary, path));
@@ -44,6 +41,17 @@ pub fn create(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
 fn fill(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()
+}
+
+/// Removes a file. False: there was none. That it has gone is [durable](sync_name) later.
+///
+/// # Errors
+/// The disk's.
+pub fn remove(path: &Path) -> io::Result<bool> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        removed => removed.map(|()| true),
+    }
 }
 
 /// Makes the name of a file durable, or that it has gone.

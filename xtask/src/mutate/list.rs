@@ -622,8 +622,7 @@ mutants! {
         "keeper: file: an old body counts":
             "if with_sum(frame, &body) != frame ||" => "if with_sum(frame, &body) != frame && !{m} ||",
         "keeper: file: a former use counts":
-            "let Some(frame) = frame.filter(|frame| number.is_none_or(|number| frame.code == number)) else {" =>
-            "let Some(frame) = frame.filter(|frame| number.is_none_or(|number| frame.code == number || {m})) else {",
+            "number.is_none_or(|number| frame.code == number)" => "number.is_none_or(|number| frame.code == number || {m})",
         "keeper: file: a use has the number of a former one":
             "self.newest = self.newest.wrapping_add(1);" => "self.newest = self.newest.wrapping_add(u32::from(!{m}));",
     }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, Permissions};
+use std::fs::{File, Permissions};
 use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
@@ -68,10 +68,7 @@ impl AloneMark {
 
     /// True if one was there.
     fn remove(&self, directory: &Path) -> io::Result<bool> {
-        match fs::remove_file(directory.join(self.name(OWN_SUFFIX))) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            removed => removed.map(|()| true),
-        }
+        durable::remove(&directory.join(self.name(OWN_SUFFIX)))
     }
 
     /// The turn up to which the log is older than what is in the directory, if one is there.
@@ -148,6 +145,8 @@ fn text(turn: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

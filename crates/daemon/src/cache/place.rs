@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use seawall_cache::shared::{Header, Layout, StoreHeader};
-use seawall_media::Medium;
+use seawall_media::{Medium, durable};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::error::{CacheError, failed};
@@ -118,10 +118,7 @@ pub fn remove(path: &Path) -> Result<bool, CacheError> {
 }
 
 fn remove_policies(path: &Path) -> Result<(), CacheError> {
-    match std::fs::remove_file(policies::beside(path)) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(failed(path, "removing the policies of")(e)),
-        _ => Ok(()),
-    }
+    durable::remove(&policies::beside(path)).map(drop).map_err(failed(path, "removing the policies of"))
 }
 
 /// Whosever it is: who may set up a cache for another user is root.

@@ -91,8 +91,5 @@ pub(crate) fn sync_directory(dir: &Path) -> Result<(), GuardError> {
 
 /// Removes a file that may be absent.
 pub(super) fn remove(path: &Path) -> Result<(), GuardError> {
-    match std::fs::remove_file(path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(fault("removing", path)(e)),
-        _ => Ok(()),
-    }
+    durable::remove(path).map(drop).map_err(fault("removing", path))
 }

@@ -5,12 +5,13 @@
 //! after the next boot nothing says that it is of this one.
 
 use std::fs::OpenOptions;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use seawall_core::pool::MEMORY;
 use seawall_keeper::keeper::uuid_text;
+use seawall_media::durable;
 
 /// The mark of one log.
 pub(crate) struct Mark(PathBuf);
@@ -37,10 +38,7 @@ impl Mark {
 
     /// The log was recovered.
     pub fn clear(&self) -> io::Result<()> {
-        match std::fs::remove_file(&self.0) {
-            Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
-            _ => Ok(()),
-        }
+        durable::remove(&self.0).map(drop)
     }
 
     pub fn path(&self) -> &Path {

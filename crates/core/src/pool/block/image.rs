@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::SeqCst;
 
 use rustix::fs::{FallocateFlags, MemfdFlags};
-use seawall_media::Region;
 use seawall_media::block::{Anchor, Recovered};
+use seawall_media::{Region, durable};
 use seawall_wire::desk::Desk;
 
 use super::super::error::PoolError;
@@ -229,10 +229,7 @@ pub(super) fn give_up(journal: &File, path: &Path, memory: &Path) -> Result<(), 
 }
 
 fn remove(at: &Path) -> Result<(), PoolError> {
-    match std::fs::remove_file(at) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(failing(at, "removing")(e)),
-        _ => Ok(()),
-    }
+    durable::remove(at).map(drop).map_err(failing(at, "removing"))
 }
 
 /// Memory without a name.
