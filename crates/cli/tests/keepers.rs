@@ -28,6 +28,16 @@ fn keep(place: &mut Place, keepers: &[Keeper], acks: usize) {
     assert!(place.seawall(&arguments).succeeds().out.contains("medium: replicated"));
 }
 
+/// Everything of this host is lost, and this keeper with it.
+fn the_others_bring_all_back(place: &Place, load: Load, keeper: &mut Keeper) {
+    let acknowledged = load.kill(place);
+    (0..PROCESSES).for_each(|process| lose_memory(place, &format!("p{process}-wal")));
+    keeper.kill();
+    let report = place.seawall(&["recover", "--replay", "--json", "--pool", place.pool()]).json();
+    assert_eq!(report["replayed"], true);
+    check(place, acknowledged);
+}
+
 fn role(place: &Place, keeper: usize) -> String {
     place.status()["kept"]["keepers"][keeper]["role"].as_str().expect("a role").to_owned()
 }
@@ -180,12 +190,7 @@ fn nothing_is_lost_when_processes_that_send_are_killed_and_stopped_and_keepers_c
         load.goes_on();
     }
     assert_eq!(place.status()["kept"]["over"], serde_json::Value::Null);
-    let acknowledged = load.kill(&place);
-    (0..PROCESSES).for_each(|process| lose_memory(&place, &format!("p{process}-wal")));
-    keepers[0].kill();
-    let report = place.seawall(&["recover", "--replay", "--json", "--pool", place.pool()]).json();
-    assert_eq!(report["replayed"], true);
-    check(&place, acknowledged);
+    the_others_bring_all_back(&place, load, &mut keepers[0]);
 }
 
 /// As those are whose keys the kernel has, in so many records more.
@@ -210,12 +215,7 @@ fn connections_are_made_anew_under_load_and_no_keeper_misses_a_batch() {
     keepers[1].again();
     wait_for("it to count", || role(&place, 1) == "counts");
     load.goes_on();
-    let acknowledged = load.kill(&place);
-    (0..PROCESSES).for_each(|process| lose_memory(&place, &format!("p{process}-wal")));
-    keepers[0].kill();
-    let report = place.seawall(&["recover", "--replay", "--json", "--pool", place.pool()]).json();
-    assert_eq!(report["replayed"], true);
-    check(&place, acknowledged);
+    the_others_bring_all_back(&place, load, &mut keepers[0]);
 }
 
 #[test]

@@ -62,12 +62,14 @@ pub fn recover(how: &Recover) -> Result<()> {
         check_registered(&pool, uid)?;
     }
     user::become_owner(&pool)?;
-    if how.registered_by.is_some() && pool::is_served(&pool) {
-        return show::json(&json!({ "served": true }));
-    }
-    // What is in order before there is a network cannot reach them.
-    if how.registered_by.is_some() && kept::keepers(&pool)?.is_some() {
-        return show::json(&json!({ "kept": true }));
+    if how.registered_by.is_some() {
+        if pool::is_served(&pool) {
+            return show::json(&json!({ "served": true }));
+        }
+        // What is in order before there is a network cannot reach them.
+        if kept::keepers(&pool)?.is_some() {
+            return show::json(&json!({ "kept": true }));
+        }
     }
     let offline = Offline { replay: how.replay, accept_loss: how.accept_loss };
     let done = match recover_pool(&pool, offline) {

@@ -42,33 +42,31 @@ impl Strays {
         if self.told || self.registered.iter().any(joined) {
             return None;
         }
-        if let Some(LeftOut { path, why }) = &status.left_out
-            && !self.is_outside(path)
-        {
-            return Some(format!(
-                "WARNING: nothing of this run went through the log. {} could not be managed: {why}. Its fsyncs waited for \
-                 the disk as usual",
-                path.display()
-            ));
-        }
-        let path = status.elsewhere.as_ref().or(status.unknown.as_ref())?;
-        let preset = self.registered.first().map_or("", |(root, _)| root.preset.as_str());
-        let why = if self.is_outside(path) {
-            format!(
-                "it lies outside of what is managed ({}): give its directory with --data",
-                self.directories()
-            )
-        } else {
-            let others = Preset::ALL.map(Preset::name).join(", ");
-            format!(
-                "it is no file that the preset {preset} logs: if it is another database's, say --preset ({others})"
-            )
+        let left_out = status.left_out.as_ref().filter(|left_out| !self.is_outside(&left_out.path));
+        let what = match left_out {
+            Some(LeftOut { path, why }) => format!("{} could not be managed: {why}", path.display()),
+            None => {
+                let path = status.elsewhere.as_ref().or(status.unknown.as_ref())?;
+                format!("{} was synced, and {}", path.display(), self.why_unmanaged(path))
+            }
         };
         Some(format!(
-            "WARNING: nothing of this run went through the log. {} was synced, and {why}. Its fsyncs waited for the disk \
-             as usual",
-            path.display()
+            "WARNING: nothing of this run went through the log. {what}. Its fsyncs waited for the disk as usual"
         ))
+    }
+
+    fn why_unmanaged(&self, path: &Path) -> String {
+        if self.is_outside(path) {
+            let directories = self.directories();
+            return format!(
+                "it lies outside of what is managed ({directories}): give its directory with --data"
+            );
+        }
+        let preset = self.registered.first().map_or("", |(root, _)| root.preset.as_str());
+        let others = Preset::ALL.map(Preset::name).join(", ");
+        format!(
+            "it is no file that the preset {preset} logs: if it is another database's, say --preset ({others})"
+        )
     }
 
     fn is_outside(&self, path: &Path) -> bool {

@@ -401,9 +401,8 @@ impl Kept {
         let survives = survives::text(writer.roster(), &links);
         let members = writer.roster().members.iter().enumerate();
         let keepers = links.iter().zip(members);
-        let of = |(link, (i, member)): (_, (usize, &Member))| KeeperStatus {
-            renewals: state.renewal.times(i),
-            ..KeeperStatus::of(link, member, last, desk.tally(i))
+        let of = |(link, (i, member)): (_, (usize, &Member))| {
+            KeeperStatus::of(link, member, last, desk.tally(i), state.renewal.times(i))
         };
         KeptStatus {
             log: uuid_text(self.log),

@@ -61,15 +61,7 @@ impl Renewal {
         let has_one = |keeper: &usize| self.fresh.iter().any(|(other, ..)| other == keeper);
         self.worn.iter().copied().filter(|keeper| !has_one(keeper)).collect()
     }
-}
 
-/// What [`VARIABLE`] says.
-fn for_a_test() -> Option<u64> {
-    static AFTER: OnceLock<Option<u64>> = OnceLock::new();
-    *AFTER.get_or_init(|| std::env::var(VARIABLE).ok()?.parse().ok())
-}
-
-impl Renewal {
     /// There is another connection to this keeper.
     pub fn has_come(&mut self, keeper: usize, peer: Peer) {
         self.fresh.push((keeper, peer, Instant::now()));
@@ -109,6 +101,12 @@ impl Renewal {
             }
         }
     }
+}
+
+/// What [`VARIABLE`] says.
+fn for_a_test() -> Option<u64> {
+    static AFTER: OnceLock<Option<u64>> = OnceLock::new();
+    *AFTER.get_or_init(|| std::env::var(VARIABLE).ok()?.parse().ok())
 }
 
 /// Records that were made with a connection's keys, at most; `None` if they do not wear.

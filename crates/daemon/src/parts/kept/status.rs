@@ -111,7 +111,13 @@ pub struct KeeperStatus {
 
 impl KeeperStatus {
     /// Of this member of the roster, of whose log `last` is the newest batch that counts.
-    pub(super) fn of(link: &LinkReport<'_>, member: &Member, last: u64, tally: Tally<'_>) -> Self {
+    pub(super) fn of(
+        link: &LinkReport<'_>,
+        member: &Member,
+        last: u64,
+        tally: Tally<'_>,
+        renewals: u64,
+    ) -> Self {
         let (trips, us) = (tally.round_trips(), |ns: u64| ns as f64 / 1e3);
         Self {
             address: member.address.clone(),
@@ -123,7 +129,7 @@ impl KeeperStatus {
             hardened: link.hardened,
             sent_bytes: tally.sent_bytes(),
             reconnects: tally.reconnects(),
-            renewals: 0,
+            renewals,
             answers: trips.count,
             mean_us: us(trips.sum_ns.checked_div(trips.count).unwrap_or(0)),
             p50_us: us(trips.quantile_ns(0.5)),
