@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::chain::{Chain, DATABASES, Log, Moment, Plan, Round, Seen, Setup, Side};
-use crate::machine::{Boot, DISK_BYTES, Machine, PATIENCE, PMEM_BYTES, image};
+use crate::machine::{Boot, DISK_BYTES, Machine, PATIENCE, PMEM_BYTES, image, ledgers};
 use crate::random::Random;
 
 /// Of how many cuts one comes while the boot recovers, not under load.
@@ -56,7 +56,7 @@ impl Run<'_> {
             name: format!("{:03}-{phase}", self.boots),
             options: options.chain([("guarded", guarded)]).collect(),
             ports: &DATABASES,
-            ledgers: DATABASES.into_iter().zip(self.ledgers.clone()).collect(),
+            over: ledgers(DATABASES.into_iter().zip(&self.ledgers)),
             pmem: Some(self.plan.dir.join("pmem.img")),
             disk: self.plan.dir.join("disk.img"),
             flush_time: flush_time(log, phase),

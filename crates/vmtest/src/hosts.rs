@@ -21,7 +21,7 @@ use anyhow::{Context, Result};
 
 use crate::chain::{Chain, Moment, Plan, Round, Seen, Setup};
 use crate::disk::Disk;
-use crate::machine::{Boot, DISK_BYTES, Machine, PATIENCE, image};
+use crate::machine::{Boot, DISK_BYTES, Machine, PATIENCE, image, ledgers};
 use crate::network::{Network, PORTS};
 use crate::random::Random;
 use crate::report;
@@ -180,7 +180,7 @@ impl<'a> Hosts<'a> {
             name: format!("{:03}-host-{number}", self.boots),
             options: options.chain([("host", number.to_string())]).collect(),
             ports: &[DATABASE],
-            ledgers: Vec::new(),
+            over: ledgers([]),
             pmem: None,
             disk: self.own_disk(host),
             flush_time: OWN_FLUSH,

@@ -55,8 +55,8 @@ pub struct Boot<'a> {
     pub options: Vec<(&'static str, String)>,
     /// Ports that are ledgers; one for results is always there.
     pub ports: &'static [&'static str],
-    /// Ledgers of earlier boots, for the guest to compare with.
-    pub ledgers: Vec<(&'static str, String)>,
+    /// An archive that is laid over the first root file system.
+    pub over: Vec<u8>,
     /// Image of the persistent memory, if it has one.
     pub pmem: Option<PathBuf>,
     /// Image of its disk.
@@ -86,7 +86,7 @@ impl Machine {
     pub fn start(boot: &Boot<'_>) -> Result<Self> {
         let base = boot.dir.join(&boot.name);
         let initrd = base.with_extension("initrd");
-        std::fs::write(&initrd, [&boot.parts.initrd[..], &archive(boot)].concat())?;
+        std::fs::write(&initrd, [&boot.parts.initrd[..], &boot.over].concat())?;
         let disk = Disk::start(&boot.disk, boot.flush_time)?;
         let (door, orders) = socket::listen("orders")?;
         let mut qemu = qemu::command(boot, &base, &initrd, disk.socket(), &orders)?;
@@ -257,13 +257,21 @@ impl Machine {
     /// # Errors
     /// If the console cannot be read.
     pub fn failures(&self) -> Result<Vec<String>> {
-        let console = std::fs::read(self.port("console")).context("the console")?;
-        let text = String::from_utf8_lossy(&console);
         let bad = ["Oops", "BUG:", "EXT4-fs error", "XFS: Assertion", "Metadata corruption", "Kernel panic"];
-        let complaints = text.lines().filter(|line| bad.iter().any(|word| line.contains(word)));
         let lines = self.lines()?;
         let failed = lines.iter().filter(|line| line.word == "failed").map(Line::text);
-        Ok(failed.chain(complaints.map(str::to_owned)).collect())
+        Ok(failed.chain(self.complaints(&bad)?).collect())
+    }
+
+    /// Lines of the console that have one of these words.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn complaints(&self, words: &[&str]) -> Result<Vec<String>> {
+        let console = std::fs::read(self.port("console")).context("the console")?;
+        let text = String::from_utf8_lossy(&console);
+        let is_one = |line: &&str| words.iter().any(|word| line.contains(word));
+        Ok(text.lines().filter(is_one).map(str::to_owned).collect())
     }
 }
 
@@ -282,10 +290,11 @@ pub fn image(path: &Path, bytes: u64) -> Result<()> {
     Ok(file.set_len(bytes)?)
 }
 
-fn archive(boot: &Boot<'_>) -> Vec<u8> {
+/// What is laid over it for the guest to compare with: ledgers of earlier boots, by their databases.
+pub fn ledgers<'l>(all: impl IntoIterator<Item = (&'l str, &'l String)>) -> Vec<u8> {
     let mut archive = Archive::default();
     archive.directory("ledger");
-    for (database, text) in &boot.ledgers {
+    for (database, text) in all {
         archive.file(&format!("ledger/{database}"), text.as_bytes());
     }
     archive.finish()

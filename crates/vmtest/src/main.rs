@@ -131,7 +131,7 @@ fn run(options: &Options) -> Result<bool> {
     let parts = parts(options, &packages, &work)?;
     println!("kernel {}, seed {seed}; built in {:.0} s", packages.kernel, begin.elapsed().as_secs_f64());
     if options.kernel_tls {
-        return ktls::run(&parts, &options.test, &options.out);
+        return ktls::run(&parts, &options.test, &options.out, &mut random);
     }
     let mut chains = Vec::new();
     for (number, (setup, cuts)) in plan(options).into_iter().enumerate() {
