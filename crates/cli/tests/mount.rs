@@ -250,11 +250,18 @@ fn a_refused_file_is_asked_for_a_few_times() {
     fs::set_permissions(m.behind("y-wal"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).expect("set");
     file.sync_all().expect("synced");
     let status = m.place.status();
-    assert!(!status.to_string().contains("y-wal"), "not asked any more: {status}");
+    assert!(!status["files"].to_string().contains("y-wal"), "not asked any more: {status}");
+    assert_eq!(
+        status["left_out"]["path"],
+        m.behind("y-wal").to_str().expect("a path"),
+        "and said so: {status}"
+    );
     drop(file);
     m.wait_released("y-wal");
     drop(tracked(&m.at("y-wal")));
     assert_eq!(m.state("y-wal")["tracked"], true, "opened anew, asked anew");
+    let status = m.place.status();
+    assert!(status["left_out"].is_null(), "it is managed now: {status}");
     m.umount().succeeds();
 }
 

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use common::{Calls, One, World, roll_back};
 use seawall_core::destage::count_free;
+use seawall_core::file::Begins;
 use seawall_core::format::{Layout, RootDescriptor, RootSlot};
 use seawall_core::reap::{self, Writable};
 use seawall_core::recover::{Damage, Mode, Options, RecoverError, recover};
@@ -319,6 +320,21 @@ fn a_write_that_a_handler_interrupted_is_whole() {
     assert_eq!((reaped.finished, reaped.lanes), (1, 1));
     assert_eq!(std::fs::read(&m.path).expect("read"), b"the outer one");
     assert!(world.fsync(&m), "the next sync is real");
+}
+
+/// Policy `atomic`: a process dies while it has a file out of the log, for a sendfile(2) say. The reaper takes the file back
+/// at once: what others wrote until the destager's next round would go around the log, and could tear.
+#[test]
+fn a_file_that_the_dead_took_out_is_back_in_the_log_before_anybody_writes_it() {
+    let world = World::new(16 << 20);
+    let m = world.manage_as("data", Begins::InLog, false);
+    assert!(world.is_tracked(&m));
+    let dead = world.dead();
+    std::mem::forget(world.engine.take_out(dead, m.name, || Ok(())));
+    assert!(!world.is_tracked(&m));
+    let reaped = reap::dead(&world.engine, world.who(1), &|client| client == dead.client(), &mut Again(&m));
+    assert_eq!(reaped.locks, 1);
+    assert!(world.is_tracked(&m));
 }
 
 /// A process that is killed between a hold's entry and the file's own count of its holds. Both ways round the reaper took

@@ -159,10 +159,12 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
     let (dev, ino) = inode;
     let managed =
         daemon.files.insert(Managed { reference, root, file, destaged, path: path.clone(), dev, ino });
-    registered.admit(daemon.me(), || real_sync(&managed)).ok_or_else(|| {
+    let admitted = registered.admit(daemon.me(), || real_sync(&managed)).ok_or_else(|| {
         forget::strike_out(daemon, reference.slot, inode);
         refuse("the table of files is full".into())
-    })
+    })?;
+    daemon.left_out.taken(&path);
+    Ok(admitted)
 }
 
 /// How a file is after its registration, and of one that failed why.

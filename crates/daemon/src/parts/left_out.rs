@@ -16,7 +16,7 @@ pub struct LeftOut {
     pub why: String,
 }
 
-/// The newest one.
+/// The newest one that is still left out, as far as anybody asked again.
 #[derive(Default)]
 pub(crate) struct Newest(Mutex<Option<LeftOut>>);
 
@@ -26,7 +26,12 @@ impl Newest {
         *lock(&self.0) = Some(LeftOut { path: path.into(), why: why.into() });
     }
 
-    /// The newest, if there ever was one.
+    /// This one is managed: what kept it out is over.
+    pub fn taken(&self, path: &Path) {
+        lock(&self.0).take_if(|newest| newest.path == path);
+    }
+
+    /// The newest, if there is one.
     pub fn get(&self) -> Option<LeftOut> {
         lock(&self.0).clone()
     }
