@@ -5,7 +5,9 @@
 use seawall_stats::Class;
 use seawall_wire::shm::{Policy, Preset, ROOT_PATH_MAX, Shm};
 
-use crate::stand_in::{OWN_SUFFIX, base, is_lmdb, is_redis_file, is_redis_rewrite, redis_log, true_name};
+use crate::stand_in::{
+    NOTE, OWN_SUFFIX, TEMPORARY, base, is_lmdb, is_redis_file, is_redis_rewrite, redis_log, true_name,
+};
 
 mod mariadb;
 mod postgres;
@@ -25,6 +27,9 @@ pub enum Manage {
     AfterSyncs(u8),
     /// Log it once an fsync finds the magic of an SQLite database in it.
     IfSqlite,
+    /// Log it once it is synced again, by whichever descriptor, or opened for syncs with each write: what is synced once
+    /// and never again would only pay.
+    Again,
 }
 
 /// The first 16 bytes of every SQLite database (<https://sqlite.org/fileformat.html>, §1.2).
@@ -39,16 +44,33 @@ pub const ASK_AGAIN: u8 = 15;
 pub fn decide(shm: &Shm, path: &[u8]) -> Option<(u32, Manage)> {
     let mut surest: Option<(u32, Manage)> = None;
     for i in 0..shm.shape().roots {
-        let Some(root) = shm.root(i) else { continue };
-        let Some(preset) = root.kind() else { continue };
-        let mut room = [0; ROOT_PATH_MAX];
-        let Some(below) = relative(root.path(&mut room), path) else { continue };
-        let manage = by_preset(preset, root.policy(), below);
+        let Some(manage) = decided_by(shm, i, path) else { continue };
         if surest.is_none_or(|(_, other)| manage.sureness() > other.sureness()) {
             surest = Some((i, manage));
         }
     }
     surest
+}
+
+/// The same by who has the file: a directory's files are any program's only as far as they are no SQLite database, which
+/// has a guard of its own.
+pub fn decide_by_content(shm: &Shm, path: &[u8], is_sqlite: impl FnOnce() -> bool) -> Option<(u32, Manage)> {
+    let decided = decide(shm, path)?;
+    if decided.1 != Manage::Again {
+        return Some(decided);
+    }
+    let would_be = |manage| (0..shm.shape().roots).find(|i| decided_by(shm, *i, path) == Some(manage));
+    let as_sqlite = would_be(Manage::IfSqlite).filter(|_| is_sqlite());
+    Some(as_sqlite.map_or(decided, |root| (root, Manage::IfSqlite)))
+}
+
+/// The decision of one root; `None`: the path is not below it.
+fn decided_by(shm: &Shm, root: u32, path: &[u8]) -> Option<Manage> {
+    let root = shm.root(root)?;
+    let preset = root.kind()?;
+    let mut room = [0; ROOT_PATH_MAX];
+    let below = relative(root.path(&mut room), path)?;
+    Some(by_preset(preset, root.policy(), below))
 }
 
 /// True if no page of a file of this decision ([`decide`]) may tear: what is written before it is in the log can.
@@ -62,8 +84,9 @@ impl Manage {
         match self {
             Self::Bypass => 0,
             Self::IfSqlite => 1,
-            Self::AfterSyncs(_) => 2,
-            Self::Now => 3,
+            Self::Again => 2,
+            Self::AfterSyncs(_) => 3,
+            Self::Now => 4,
         }
     }
 }
@@ -93,6 +116,8 @@ pub fn by_preset(preset: Preset, policy: Policy, below: &[u8]) -> Manage {
         (Preset::Rocksdb, _) => now_if(rocksdb_wal(base(below))),
         (Preset::Lmdb, _) => now_if(is_lmdb(base(true_name(below)))),
         (Preset::Etcd, _) => now_if(etcd_wal(below)),
+        (Preset::Any, _) if is_own(below) => Manage::Bypass,
+        (Preset::Any, _) => Manage::Again,
     }
 }
 
@@ -104,7 +129,8 @@ pub fn is_elsewhere(shm: &Shm, path: &[u8], is_sqlite: impl Fn() -> bool) -> boo
     kinds.any(|(preset, policy)| match (preset, by_preset(preset, policy, base(path))) {
         // Copies of segments lie in archives.
         (Preset::Postgres, _) => is_segment(path) && path.windows(8).any(|part| part == b"/pg_wal/"),
-        (_, Manage::Bypass) => false,
+        // Every file could be.
+        (Preset::Any, _) | (_, Manage::Bypass) => false,
         (_, Manage::IfSqlite) => is_sqlite(),
         _ => true,
     })
@@ -122,6 +148,7 @@ pub fn class(preset: Preset, below: &[u8]) -> Class {
         Preset::Sqlite if below.ends_with(b"-wal") || below.ends_with(b"-journal") => Class::Log,
         Preset::Sqlite | Preset::Lmdb => Class::Data,
         Preset::Redis | Preset::Rocksdb | Preset::Etcd => Class::Log,
+        Preset::Any => Class::Other,
     }
 }
 
@@ -178,6 +205,11 @@ fn sqlite(below: &[u8]) -> Manage {
         name if name.ends_with(b"-shm") || name.len() != below.len() => Manage::Bypass,
         _ => Manage::IfSqlite,
     }
+}
+
+/// True for what Seawall itself puts into a directory.
+fn is_own(below: &[u8]) -> bool {
+    below.ends_with(OWN_SUFFIX) || below.ends_with(TEMPORARY) || base(below) == NOTE.as_bytes()
 }
 
 /// The database an SQLite file belongs to: its path without `-wal`, `-journal`, `-journal.seawall`.
@@ -276,6 +308,20 @@ mod tests {
         let segment = b"member/wal/0-0.wal";
         assert!(sure(Preset::Etcd, segment) > sure(Preset::Sqlite, segment));
         assert!(sure(Preset::Sqlite, b"a.db") > sure(Preset::Etcd, b"a.db"));
+    }
+
+    #[test]
+    fn of_any_program_every_file_may_be_logged_but_for_our_own() {
+        let any = |p: &[u8]| by_preset(Preset::Any, Policy::Tail, p);
+        for path in [&b"store.dat"[..], b"a/b/journal.log", b"x-wal", b"CURRENT"] {
+            assert_eq!(any(path), Manage::Again, "{}", path.escape_ascii());
+        }
+        for path in [&b"a.db-journal.seawall"[..], b"a/x.seawall.tmp", b"a/SEAWALL-UNREPLAYED"] {
+            assert_eq!(any(path), Manage::Bypass, "{}", path.escape_ascii());
+        }
+        let sure = |preset, p: &[u8]| by_preset(preset, Policy::Tail, p).sureness();
+        assert!(sure(Preset::Any, b"a.db") > sure(Preset::Sqlite, b"a.db"));
+        assert!(sure(Preset::Sqlite, b"a.db-wal") > sure(Preset::Any, b"a.db-wal"));
     }
 
     #[test]

@@ -38,6 +38,9 @@ pub const REDO_LOG: &str = "ib_logfile0";
 /// etcd's store, in `member/snap`: what it opens first.
 pub const ETCD_STORE: &[u8] = b"db";
 
+/// The text beside files of any program's: no program looks for it, people and the next daemon do.
+pub const NOTE: &str = "SEAWALL-UNREPLAYED";
+
 /// True if some preset's guard may be at `path`.
 pub fn may_stand_at(path: &[u8]) -> bool {
     is_directory(path) || Preset::ALL.into_iter().any(|preset| has(preset, path))
@@ -74,6 +77,7 @@ pub fn has(preset: Preset, path: &[u8]) -> bool {
         Preset::Rocksdb => base == b"CURRENT",
         Preset::Lmdb => is_lmdb(base),
         Preset::Etcd => base == ETCD_STORE,
+        Preset::Any => base == NOTE.as_bytes(),
     }
 }
 
@@ -84,12 +88,12 @@ pub fn is_beside(preset: Preset) -> bool {
 
 /// True if a new database of `preset` may write to its log before it has the file.
 pub fn may_be_absent(preset: Preset) -> bool {
-    matches!(preset, Preset::Redis | Preset::Postgres)
+    matches!(preset, Preset::Redis | Preset::Postgres | Preset::Any)
 }
 
 /// True if a running database of `preset` may remove the file, to make it anew or for good.
 pub fn may_be_removed(preset: Preset) -> bool {
-    matches!(preset, Preset::Redis | Preset::Rocksdb | Preset::Postgres)
+    matches!(preset, Preset::Redis | Preset::Rocksdb | Preset::Postgres | Preset::Any)
 }
 
 /// True if the directory a user names is one database, with the file directly in it.
@@ -148,6 +152,7 @@ mod tests {
             b"data.mdb",
             b"appendonly.aof",
             b"/d/member/snap/db",
+            b"/d/SEAWALL-UNREPLAYED",
         ] {
             assert!(may_stand_at(path), "{}", path.escape_ascii());
         }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Stat, fstatfs};
 use seawall_core::file::{Begins, Newcomer};
-use seawall_core::policy::{self, Manage, SQLITE_MAGIC, decide};
+use seawall_core::policy::{self, Manage, SQLITE_MAGIC, decide_by_content};
 use seawall_core::{Engine, Errno, FileRef};
 use seawall_media::{durable, identity, magic};
 use seawall_wire::shm::Policy;
@@ -42,7 +42,9 @@ pub(crate) fn register_if(
         return Err(BYPASS);
     }
     let path = path_of(fd).map_err(|_| BYPASS)?;
-    let (root, manage) = match decide(daemon.engine.shm(), path.as_os_str().as_bytes()) {
+    let is_database = || is_sqlite(fd);
+    let decided = decide_by_content(daemon.engine.shm(), path.as_os_str().as_bytes(), is_database);
+    let (root, manage) = match decided {
         None | Some((_, Manage::Bypass)) => return Err(BYPASS),
         Some(decided) => decided,
     };

@@ -128,9 +128,9 @@ fn has_magic(node: &Node) -> bool {
 pub fn reopened(node: &Node) {
     // Somebody else is finding it out just now: then it is asked anyway.
     if let Ok(mut class) = node.class.try_write()
-        && let Class::Candidate { count, .. } = &mut *class
+        && let Class::Candidate { count, manage, .. } = &mut *class
     {
-        *count.get_mut() = 0;
+        *count.get_mut() = manage.reopened(*count.get_mut());
     }
 }
 

@@ -17,7 +17,7 @@ use seawall_core::{Engine, Errno, FileRef, Owner, Scope, Syncing};
 use crate::client::DAEMON;
 use crate::fdtable::{self, FdEntry, State, mark};
 use crate::sys::{self, Stat, unsafe_call};
-use crate::{cached, log, owner, session, unseen};
+use crate::{again, cached, log, owner, session, unseen};
 
 /// This process holds a file until it ends.
 static HELD_FOR_LIFE: AtomicBool = AtomicBool::new(false);
@@ -157,8 +157,16 @@ fn register_if_due(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Inte
         // Not remembered: a writer may register it at any time.
         return Kind::Kernel;
     }
-    let at = if intent == Intent::Sync { Use::Sync } else { Use::Change };
-    let due = manage.due(at, entry.count(), || has_magic(fd));
+    let at = match intent {
+        Intent::Sync => Use::Sync,
+        _ if entry.has(mark::DSYNC) => Use::SyncedWrites,
+        _ => Use::Change,
+    };
+    let before = match (manage, at, entry.count()) {
+        (Manage::Again, Use::Sync, 0) => u8::from(again::was_synced(fd, stat)),
+        (.., count) => count,
+    };
+    let due = manage.due(at, before, || has_magic(fd));
     if !due.is_now && intent != Intent::Hold {
         return candidate(engine, fd, stat, entry.counted(due.count));
     }

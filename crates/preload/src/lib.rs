@@ -9,6 +9,7 @@
 
 #![no_std]
 
+mod again;
 mod app;
 mod asynchronous;
 mod cached;

@@ -3,7 +3,8 @@
 
 use core::ffi::{CStr, c_int};
 
-use seawall_core::policy::{self, Manage};
+use seawall_core::client::Use;
+use seawall_core::policy;
 use seawall_core::{Engine, Errno, FileRef, Out, Owner};
 
 use crate::classify::{self, Intent, Kind, find};
@@ -104,17 +105,20 @@ impl Seen {
     }
 }
 
-/// True if a file at `path` is managed, or would be from its first write: flags may be taken off.
+/// True if a file at `path` is managed, or would be from its first write when it is opened so: flags may be taken off.
 pub fn will_be_managed(dir: c_int, path: &CStr, open_flags: c_int) -> bool {
     let flags = libc::O_PATH | libc::O_CLOEXEC | open_flags & libc::O_NOFOLLOW;
     let Some(engine) = session::engine() else { return false };
     let fd = match sys::openat(dir, path, flags, 0) {
         Ok(fd) => fd,
-        Err(Errno::NOENT) => return open_flags & libc::O_CREAT != 0 && new_is_for_now(engine, dir, path),
+        Err(Errno::NOENT) => {
+            return open_flags & libc::O_CREAT != 0 && new_is_for_now(engine, dir, path, open_flags);
+        }
         Err(_) => return false,
     };
     let managed = sys::fstat(fd).is_ok_and(|stat| {
-        stat.regular && (find(engine, &stat).is_some() || stat.links > 0 && open_is_for_now(engine, fd))
+        stat.regular
+            && (find(engine, &stat).is_some() || stat.links > 0 && open_is_for_now(engine, fd, open_flags))
     });
     sys::close(fd);
     managed
@@ -122,7 +126,7 @@ pub fn will_be_managed(dir: c_int, path: &CStr, open_flags: c_int) -> bool {
 
 /// The same of a file that the open is about to create, by the directory it will lie in. A dangling symbolic
 /// link is misjudged; the open finds that out by its descriptor.
-fn new_is_for_now(engine: &Engine, dir: c_int, path: &CStr) -> bool {
+fn new_is_for_now(engine: &Engine, dir: c_int, path: &CStr, open_flags: c_int) -> bool {
     let Some((fd, base)) = sys::parent_of(dir, path) else { return false };
     let mut room = [0; libc::PATH_MAX as usize];
     let length = sys::name_of(fd, &mut room).map(<[u8]>::len);
@@ -132,14 +136,20 @@ fn new_is_for_now(engine: &Engine, dir: c_int, path: &CStr) -> bool {
     let (Some(length), Some(end)) = (length, end) else { return false };
     room[length] = b'/';
     room[length + 1..end].copy_from_slice(base);
-    is_for_now(engine, &room[..end])
+    is_for_now(engine, &room[..end], open_flags)
 }
 
-fn open_is_for_now(engine: &Engine, fd: c_int) -> bool {
+fn open_is_for_now(engine: &Engine, fd: c_int, open_flags: c_int) -> bool {
     let mut room = [0; libc::PATH_MAX as usize];
-    sys::name_of(fd, &mut room).is_some_and(|path| is_for_now(engine, path))
+    sys::name_of(fd, &mut room).is_some_and(|path| is_for_now(engine, path, open_flags))
 }
 
-fn is_for_now(engine: &Engine, path: &[u8]) -> bool {
-    policy::decide(engine.shm(), path).is_some_and(|(_, manage)| manage == Manage::Now)
+fn is_for_now(engine: &Engine, path: &[u8], open_flags: c_int) -> bool {
+    let at = if syncs_writes(open_flags) { Use::SyncedWrites } else { Use::Change };
+    policy::decide(engine.shm(), path).is_some_and(|(_, manage)| manage.due(at, 0, || false).is_now)
+}
+
+/// True if each write of a descriptor that is opened so is a sync.
+pub fn syncs_writes(open_flags: c_int) -> bool {
+    open_flags & (libc::O_DSYNC | libc::O_SYNC) != 0
 }

@@ -19,6 +19,8 @@ pub fn note(fd: c_int) {
     let Some(path) = sys::name_of(fd, &mut room) else { return };
     match policy::decide(engine.shm(), path) {
         Some((_, Manage::IfSqlite)) if !classify::has_magic(fd) => header.note_stray(Stray::Unknown, path),
+        // Once, so far.
+        Some((_, Manage::Again)) => header.note_stray(Stray::Unknown, path),
         // It will be managed, or the daemon said why not.
         Some((_, manage)) if manage != Manage::Bypass => {}
         None if policy::is_elsewhere(engine.shm(), path, || classify::has_magic(fd)) => {

@@ -20,6 +20,7 @@ pub mod preload;
 mod program;
 mod strays;
 mod supervise;
+mod unguarded;
 pub mod witness;
 
 use std::ffi::OsString;
@@ -69,6 +70,10 @@ pub struct Run {
     /// Do not recover the log when this machine starts after a crash, only when the database is started with Seawall
     #[arg(long)]
     no_boot: bool,
+    /// Accept that nothing keeps a program from old files after a power cut, before `seawall recover` has run: for a directory
+    /// of the preset any on a machine that recovers no logs when it starts
+    #[arg(long)]
+    unguarded: bool,
     /// Reap orphans and hand on every signal, as the first process of a container does anyway
     #[arg(long)]
     init: bool,
@@ -108,6 +113,7 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
         let pool = pool::for_run(&how.wanted, data)?;
         check_owner(&pool)?;
         say_what_it_survives(&pool, how.quiet)?;
+        unguarded::check(&pool, &roots, !how.no_boot, how.unguarded)?;
         (preload, pool)
     };
     if !found.inner.is_behind {

@@ -1,5 +1,5 @@
-//! Syncs that went past the log: said, with the reason and what to do. Otherwise a command whose files are not those that
-//! were registered runs as slow as ever, and nobody knows why.
+//! What went through the log, where nobody can tell beforehand, and syncs that went past it: said, with the reason and what
+//! to do. Otherwise a command whose files are not those that were registered runs as slow as ever, and nobody knows why.
 
 use std::path::{Path, PathBuf};
 
@@ -12,13 +12,30 @@ pub struct Strays {
     /// Our directories, and how many files had been registered below each.
     registered: Vec<(AddRoot, u32)>,
     told: bool,
+    /// What is in the log was said, or cannot be wanted.
+    listed: bool,
 }
+
+/// As many files are named, others counted.
+const NAMED: usize = 3;
 
 impl Strays {
     /// For these directories; `status` is from before the command.
     pub fn new(roots: &[AddRoot], status: Option<&Status>) -> Self {
         let with = |root: &AddRoot| (root.clone(), status.map_or(0, |status| registered(status, &root.path)));
-        Self { registered: roots.iter().map(with).collect(), told: false }
+        let is_known = roots.iter().all(|root| root.preset != Preset::Any.name());
+        Self { registered: roots.iter().map(with).collect(), told: false, listed: is_known }
+    }
+
+    /// While the command runs: which files are in the log, where what it does decides that. Once.
+    pub fn first(&mut self, status: &Status) -> Option<String> {
+        let ours = status.files.iter().filter(|file| !self.listed && !self.is_outside(&file.path));
+        let mut names: Vec<String> = ours.map(|file| file.path.display().to_string()).collect();
+        self.listed |= !names.is_empty();
+        let others = names.len().saturating_sub(NAMED);
+        names.truncate(NAMED);
+        let more = if others == 0 { String::new() } else { format!(" and {others} more") };
+        (!names.is_empty()).then(|| format!("in the log: {}{more}", names.join(", ")))
     }
 
     /// While the command runs: what to tell of a database that is elsewhere. Once.
@@ -33,7 +50,8 @@ impl Strays {
         ))
     }
 
-    /// When it has ended and nobody goes on: what to tell if nothing at all went through the log.
+    /// After the first half minute, or when it has ended and nobody goes on: what to tell if nothing at all went through the
+    /// log. Once.
     pub fn nothing(&mut self, status: &Status) -> Option<String> {
         let joined = |(root, before): &(AddRoot, u32)| {
             let files = status.files.iter().any(|file| file.path.starts_with(&root.path));
@@ -50,6 +68,7 @@ impl Strays {
                 format!("{} was synced, and {}", path.display(), self.why_unmanaged(path))
             }
         };
+        self.told = true;
         Some(format!(
             "WARNING: nothing of this run went through the log. {what}. Its fsyncs waited for the disk as usual"
         ))
@@ -61,6 +80,10 @@ impl Strays {
             return format!(
                 "it lies outside of what is managed ({directories}): give its directory with --data"
             );
+        }
+        if self.registered.iter().any(|(root, _)| root.preset == Preset::Any.name()) {
+            return "no file was synced twice: the first fsync of a new file, and of its directory, is the disk's"
+                .into();
         }
         let preset = self.registered.first().map_or("", |(root, _)| root.preset.as_str());
         let others = Preset::ALL.map(Preset::name).join(", ");

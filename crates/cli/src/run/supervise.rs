@@ -24,6 +24,8 @@ const FORWARDED: [Signal; 6] =
 const SI_KERNEL: i32 = 0x80;
 /// Pause between attempts to replace a dead daemon.
 const RETRY: Duration = Duration::from_secs(1);
+/// By the witness's look after three seconds a program has shown which files it syncs again and again.
+const SETTLED: usize = 4;
 
 /// Everything that is ready to run.
 pub struct Session {
@@ -117,6 +119,12 @@ impl Session {
     fn ask_daemon(&self, running: &mut Running) {
         let Some(status) = self.link.status() else { return };
         running.strays.elsewhere(&status).iter().for_each(|text| errln!("seawall: {text}"));
+        let is_settled = running.witness.looks() >= SETTLED;
+        let in_the_log = is_settled.then(|| running.strays.first(&status)).flatten().filter(|_| !self.quiet);
+        in_the_log.iter().for_each(|text| errln!("seawall: {text}"));
+        if running.witness.due_in().is_none() {
+            running.strays.nothing(&status).iter().for_each(|text| errln!("seawall: {text}"));
+        }
         if !running.asked_version && running.witness.looks() >= 2 {
             running.asked_version = true;
             if status.refused > 0 {

@@ -14,8 +14,14 @@ use seawall_daemon::process;
 use super::elf;
 
 /// When to look, counted from the start.
-const LOOKS: [Duration; 4] =
-    [Duration::from_millis(150), Duration::from_millis(250), Duration::from_secs(1), Duration::from_secs(3)];
+const LOOKS: [Duration; 6] = [
+    Duration::from_millis(150),
+    Duration::from_millis(250),
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(10),
+    Duration::from_secs(30),
+];
 
 /// What was seen so far.
 pub struct Witness {

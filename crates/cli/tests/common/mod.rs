@@ -208,9 +208,14 @@ impl Writer {
         Self::start_by(place, command)
     }
 
-    pub fn start_by(place: &Place, mut run: Command) -> Self {
+    pub fn start_by(place: &Place, run: Command) -> Self {
+        Self::start_on(place, run, "x-wal")
+    }
+
+    /// The same of another file, which the command names.
+    pub fn start_on(place: &Place, mut run: Command, file: &str) -> Self {
         run.stdin(Stdio::piped()).stderr(Stdio::piped());
-        Self { run: run.spawn().expect("seawall starts"), blocks: 0, file: place.file("x-wal") }
+        Self { run: run.spawn().expect("seawall starts"), blocks: 0, file: place.file(file) }
     }
 
     /// Writes blocks and waits until each is there.
@@ -238,7 +243,12 @@ impl Writer {
 
     /// How many blocks are in its file, each of which must be what it wrote there.
     pub fn found(place: &Place) -> usize {
-        let bytes = std::fs::read(place.file("x-wal")).expect("the file");
+        Self::found_in(place, "x-wal")
+    }
+
+    /// The same of another file.
+    pub fn found_in(place: &Place, file: &str) -> usize {
+        let bytes = std::fs::read(place.file(file)).expect("the file");
         assert!(bytes.chunks(4096).zip(1u8..).all(|(block, n)| block.iter().all(|byte| *byte == n)));
         bytes.len() / 4096
     }

@@ -5,6 +5,9 @@
 
 use crate::policy::{ASK_AGAIN, Manage};
 
+/// The first sync of a file says nothing: it may be its last.
+const SYNCED_AGAIN: u8 = 2;
+
 /// What a file is about to be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
@@ -12,6 +15,8 @@ pub enum Use {
     Change,
     /// An fsync.
     Sync,
+    /// An opening for writes of which each is a sync.
+    SyncedWrites,
 }
 
 /// Whether the daemon is to be asked.
@@ -38,6 +43,15 @@ impl Manage {
                 Due { is_now: true, count: counted }
             }
             Self::IfSqlite => Due { is_now: false, count },
+            Self::Again => {
+                let syncs = if at == Use::SyncedWrites { 0 } else { SYNCED_AGAIN };
+                Due { is_now: (syncs..ASK_AGAIN).contains(&counted), count: counted }
+            }
         }
+    }
+
+    /// What is remembered of a candidate that nobody has open any more: what was refused is asked for again.
+    pub fn reopened(self, count: u8) -> u8 {
+        if self == Self::Again { count.min(SYNCED_AGAIN - 1) } else { 0 }
     }
 }

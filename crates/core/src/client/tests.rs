@@ -110,6 +110,7 @@ fn a_candidate_is_asked_for_when_its_preset_says_and_refused_so_often() {
     assert_eq!(asks(Manage::Now, 40, false), (1..ASK_AGAIN).collect::<Vec<_>>());
     assert_eq!(asks(Manage::AfterSyncs(3), 40, false), (3..ASK_AGAIN).collect::<Vec<_>>());
     assert_eq!(asks(Manage::IfSqlite, 40, true), (1..ASK_AGAIN).collect::<Vec<_>>());
+    assert_eq!(asks(Manage::Again, 40, false), (2..ASK_AGAIN).collect::<Vec<_>>());
     for (manage, is_sqlite) in
         [(Manage::IfSqlite, false), (Manage::AfterSyncs(u8::MAX), true), (Manage::Bypass, true)]
     {
@@ -121,6 +122,17 @@ fn a_candidate_is_asked_for_when_its_preset_says_and_refused_so_often() {
         );
     }
     assert!(!Manage::IfSqlite.due(Use::Change, 0, || true).is_now);
+}
+
+#[test]
+fn of_any_program_writes_that_are_syncs_ask_at_once_and_a_sync_before_the_file_was_closed_counts() {
+    assert!(Manage::Again.due(Use::SyncedWrites, 0, || false).is_now);
+    assert!(!Manage::Again.due(Use::Change, 1, || false).is_now);
+    let closed_after = |count| Manage::Again.reopened(count);
+    assert!(Manage::Again.due(Use::Sync, closed_after(1), || false).is_now);
+    assert!(!Manage::Again.due(Use::Sync, closed_after(0), || false).is_now);
+    assert!(Manage::Again.due(Use::Sync, closed_after(ASK_AGAIN), || false).is_now, "what was refused");
+    assert_eq!(Manage::Now.reopened(ASK_AGAIN), 0);
 }
 
 /// What the daemon does with a request.

@@ -15,6 +15,10 @@
 //! | lmdb | a text for the data file | not an LMDB file | [`stand_in`] |
 //! | etcd | a text for its store, `member/snap/db` | invalid database | [`stand_in`] |
 //! | sqlite | a directory where a rollback journal would be | disk I/O error | [`directory`] |
+//! | any | a text beside the files, `SEAWALL-UNREPLAYED` | nothing: it does not read it | [`stand_in`] |
+//!
+//! The last one keeps nobody from starting. It tells people, the next daemon, and whoever has a copy of the directory.
+//! What keeps a program from stale files is that the log is recovered when the machine starts (`crate::boot`).
 //!
 //! The first two are at places that backups leave out by their rules, and that the server reads only when it starts.
 //!
@@ -34,7 +38,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use seawall_core::policy::sqlite_database;
-use seawall_core::stand_in::{BACKUP_LABEL, DDL_LOG, REDO_LOG, base, is_redis_file, redis_log, true_name};
+use seawall_core::stand_in::{
+    BACKUP_LABEL, DDL_LOG, NOTE, REDO_LOG, base, is_redis_file, redis_log, true_name,
+};
 use seawall_wire::shm::Preset;
 
 pub use fault::GuardError;
@@ -111,5 +117,6 @@ pub fn place(preset: Preset, data: &Path, path: &Path) -> PathBuf {
         Preset::Etcd => path.ancestors().nth(2).unwrap_or(data).join("snap/db"),
         // A log in a directory of its own has none beside it: it cannot be guarded, so it is not managed.
         Preset::Rocksdb => path.with_file_name("CURRENT"),
+        Preset::Any => path.with_file_name(NOTE),
     }
 }

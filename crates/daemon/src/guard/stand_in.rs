@@ -232,7 +232,10 @@ fn own(file: &File, like: &fs::Metadata) -> io::Result<bool> {
 fn text(preset: Preset, n: &Names<'_>, claim: &Claim) -> Vec<u8> {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (file, aside) = (name(n.file), name(&n.aside));
-    let text = claim.text(&format!("The {file} of this {} database is kept in {aside}.", preset.name()));
+    let text = claim.text(&match preset {
+        Preset::Any => "Files of this directory are in Seawall's log.".into(),
+        _ => format!("The {file} of this {} database is kept in {aside}.", preset.name()),
+    });
     if preset == Preset::Mariadb { innodb::as_redo_log(&text) } else { text.into_bytes() }
 }
 

@@ -277,14 +277,16 @@ impl Guards {
         all.protected.iter().filter(|(_, file)| is_beside(file)).map(|(slot, _)| *slot).collect()
     }
 
-    /// The slots of each guard that is up.
+    /// The slots of each guard that is up and goes when they are closed. A note is in nobody's way, and many a program opens
+    /// its file anew for each line.
     pub fn groups(&self) -> Vec<BTreeSet<u32>> {
         let all = lock(&self.0);
         let mut groups: BTreeMap<&Key, BTreeSet<u32>> = BTreeMap::new();
         for (slot, file) in &all.protected {
             groups.entry(&file.key).or_default().insert(*slot);
         }
-        groups.retain(|key, _| all.guards.get(*key).is_some_and(|guard| guard.up));
+        let goes = |guard: &Guard| guard.up && guard.preset != Preset::Any;
+        groups.retain(|key, _| all.guards.get(*key).is_some_and(goes));
         groups.into_values().collect()
     }
 

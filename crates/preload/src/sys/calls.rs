@@ -81,6 +81,26 @@ pub fn identity(fd: c_int) -> Result<(u64, u64), Errno> {
     }
 }
 
+/// When the file was made, in nanoseconds; 0 where the file system does not say.
+pub fn born(fd: c_int) -> u64 {
+    let mut found = MaybeUninit::<libc::statx>::zeroed();
+    match unsafe_call!(
+        SYS_statx,
+        fd,
+        c"".as_ptr(),
+        libc::AT_EMPTY_PATH,
+        libc::STATX_BTIME,
+        found.as_mut_ptr()
+    ) {
+        Ok(_) => {
+            // SAFETY: the kernel filled it.
+            let time = unsafe { found.assume_init() }.stx_btime;
+            (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(u64::from(time.tv_nsec))
+        }
+        Err(_) => 0,
+    }
+}
+
 /// fstatat(2).
 pub fn fstatat(dir: c_int, path: &CStr, flags: c_int) -> Result<Stat, Errno> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();

@@ -10,7 +10,7 @@ use crate::words::words;
 pub const ROOT_PATH_MAX: usize = 960;
 
 /// Which files below a root are managed, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Preset {
     /// A directory of PostgreSQL's: its WAL; with [`Policy::Atomic`] also PGDATA or a tablespace.
@@ -27,12 +27,22 @@ pub enum Preset {
     Lmdb = 6,
     /// A data directory of etcd's, or a directory of them. Only on a mount: etcd is a static program.
     Etcd = 7,
+    /// A directory of any program's: every file that is synced again and again.
+    Any = 8,
 }
 
 impl Preset {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Postgres, Self::Sqlite, Self::Mariadb, Self::Redis, Self::Rocksdb, Self::Lmdb, Self::Etcd];
+    pub const ALL: [Self; 8] = [
+        Self::Postgres,
+        Self::Sqlite,
+        Self::Mariadb,
+        Self::Redis,
+        Self::Rocksdb,
+        Self::Lmdb,
+        Self::Etcd,
+        Self::Any,
+    ];
 
     /// The preset with this number.
     pub fn from_u32(n: u32) -> Option<Self> {
@@ -54,6 +64,7 @@ impl Preset {
             Self::Rocksdb => "rocksdb",
             Self::Lmdb => "lmdb",
             Self::Etcd => "etcd",
+            Self::Any => "any",
         }
     }
 }

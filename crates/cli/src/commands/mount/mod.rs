@@ -16,6 +16,7 @@ pub mod helper;
 pub mod served;
 mod syncfs;
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -168,7 +169,9 @@ fn ourselves() -> Result<Command> {
 fn roots(how: &Mount, backing: &Path) -> Result<Vec<AddRoot>> {
     let policy = Policy::from_name(&how.policy).unwrap_or_default();
     let mut roots = Vec::new();
-    for preset in how.preset.iter().filter_map(|name| Preset::from_name(name)) {
+    let named = how.preset.iter().filter_map(|name| Preset::from_name(name));
+    let wanted: BTreeSet<Preset> = named.flat_map(database::kinds).collect();
+    for preset in wanted {
         database::check_policy(preset, policy)?;
         // A PGDATA that is not there yet is found when it is made (`Finder`).
         if preset != Preset::Postgres || backing.join("PG_VERSION").exists() {

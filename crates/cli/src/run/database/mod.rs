@@ -39,9 +39,11 @@ pub fn find(
     arguments: &[OsString],
 ) -> Result<Found> {
     let inner = behind::find(&program.name, arguments, |name| by_name(name).is_some());
-    let Some(preset) = preset.map_or_else(|| by_name(&inner.name), Preset::from_name) else {
+    let by_data = || (!data.is_empty()).then_some(Preset::Any);
+    let found = || by_name(&inner.name).or_else(by_data);
+    let Some(preset) = preset.map_or_else(found, Preset::from_name) else {
         bail!(
-            "what does {} write? Say so with --preset ({}) and --data DIRECTORY",
+            "where does {} write? Give the directory with --data, and if it is a database that Seawall knows, --preset ({})",
             program.name,
             Preset::ALL.map(Preset::name).join(", ")
         )
@@ -83,11 +85,19 @@ pub fn roots(
     check_policy(preset, policy)?;
     let mut roots = Vec::new();
     for dir in data {
-        let root = root(preset, policy, dir)?;
-        roots.extend(elsewhere(preset, &root, arguments));
-        roots.push(root);
+        for preset in kinds(preset) {
+            let root = root(preset, policy, dir)?;
+            roots.extend(elsewhere(preset, &root, arguments));
+            roots.push(root);
+        }
     }
     Ok(roots)
+}
+
+/// What a preset looks for. SQLite's databases, which so many programs have, are told by their content and have a guard
+/// that is met.
+pub fn kinds(preset: Preset) -> Vec<Preset> {
+    if preset == Preset::Any { vec![Preset::Sqlite, Preset::Any] } else { vec![preset] }
 }
 
 /// Not every preset goes with every policy.
@@ -144,6 +154,7 @@ fn from_command(preset: Preset, arguments: &[OsString]) -> Result<PathBuf> {
             .context("where is the data? Give --data-dir, or --data"),
         Preset::Lmdb => lmdb::directory(arguments)
             .context("where is the data? Give the environment's directory with --data"),
+        Preset::Any => bail!("where is the data? Give its directory with --data"),
     }
 }
 
