@@ -131,6 +131,13 @@ pub fn base(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
+/// True for a rollback journal beside the guard that has its name. A program without Seawall comes to it only when that
+/// stands aside, and then none of its database's files is in the log: so nobody needs to wait for who opens it, which SQLite
+/// does for each transaction.
+pub fn is_journal_aside(path: &[u8]) -> bool {
+    path.strip_suffix(OWN_SUFFIX).is_some_and(|journal| has_directory(Preset::Sqlite, journal))
+}
+
 /// The path without the suffix that the true file has while a stand-in has its name.
 pub fn true_name(path: &[u8]) -> &[u8] {
     path.strip_suffix(OWN_SUFFIX).unwrap_or(path)

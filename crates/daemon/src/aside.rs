@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use seawall_core::file::KeptOut;
 
+use crate::absent;
 use crate::destaging;
 use crate::errors::DaemonError;
 use crate::parts::files::Managed;
@@ -27,6 +28,7 @@ pub(crate) fn take_out(
 ) -> Result<(), DaemonError> {
     let mut undrained = Vec::new();
     for file in daemon.files.all().iter().filter(|file| covered(file.root)) {
+        absent::remove(daemon, file);
         let mark = || daemon.engine.keep_out(file.reference, why);
         daemon.without_log(file, mark);
         if daemon.engine.is_dirty(file.reference) {

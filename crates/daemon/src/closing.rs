@@ -5,7 +5,7 @@
 
 use crate::errors::DaemonError;
 use crate::state::Daemon;
-use crate::{cache, destaging, forget, journal, roots};
+use crate::{absent, cache, destaging, forget, journal, roots};
 
 /// Retires and forgets every file, then lowers the guards. The caller made sure that nobody is left.
 ///
@@ -15,6 +15,7 @@ pub(crate) fn close(daemon: &Daemon) -> Result<(), DaemonError> {
     let _alone = daemon.registering.turn();
     let mut undrained = Vec::new();
     for file in daemon.files.all() {
+        absent::remove(daemon, &file);
         daemon.without_log(&file, || ());
         if daemon.engine.is_dirty(file.reference) {
             undrained.push(file.current_path().display().to_string());

@@ -22,7 +22,7 @@ use seawall_core::pool::Pool;
 use crate::cache::Zone;
 use crate::parts::files::real_sync;
 use crate::state::Daemon;
-use crate::{cache, forget, sys};
+use crate::{absent, cache, forget, sys};
 
 /// Descriptors that are not for files: pool, sockets, connections, clients.
 const RESERVED: u64 = 256;
@@ -65,6 +65,10 @@ pub(crate) fn make_room(daemon: &Daemon) -> bool {
 /// Takes the entry of one file away, if nobody can write it. The caller has the turn of `registering`.
 pub(crate) fn evict(daemon: &Daemon, slot: u32) -> bool {
     let Some(managed) = daemon.files.get(slot) else { return false };
+    if absent::remove(daemon, &managed) {
+        forget::forget(daemon, slot);
+        return true;
+    }
     if !sys::lease(managed.file.as_fd(), F_RDLCK) {
         return false;
     }

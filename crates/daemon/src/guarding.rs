@@ -25,7 +25,7 @@ use seawall_core::{Engine, FileRef};
 use crate::guard::GuardError;
 use crate::parts::files::{Managed, path_of};
 use crate::state::Daemon;
-use crate::{evict, forget, outside, sys};
+use crate::{absent, evict, forget, outside, sys};
 
 /// One look at them all, some times a second.
 pub(crate) fn review(daemon: &Daemon) {
@@ -130,6 +130,7 @@ pub(crate) fn make_way(daemon: &Daemon, slots: &BTreeSet<u32>, pid: u32) {
     let all: BTreeSet<u32> = slots.iter().flat_map(|slot| daemon.guards.companions(*slot)).collect();
     for slot in &all {
         if let Some(file) = daemon.files.get(*slot) {
+            absent::remove(daemon, &file);
             outside::keep_out(daemon, &file, pid);
         }
     }

@@ -36,6 +36,7 @@
 #![deny(unsafe_code)] // Allowed in one place: `sys`.
 #![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
 
+mod absent;
 mod ages;
 mod ahead;
 mod aside;

@@ -316,12 +316,13 @@ fn file_status(engine: &Engine, roots: &Roots, file: &Managed) -> Option<FileSta
 }
 
 fn flag_names(state: State, holds: u32) -> Vec<String> {
-    const NAMES: [(Flag, &str); 10] = [
+    const NAMES: [(Flag, &str); 11] = [
         (Flag::FROZEN, "frozen"),
         (Flag::SYNC_NEEDED, "sync needed"),
         (Flag::FAILED, "a sync failed"),
         (Flag::STUCK, "a lock holder was lost"),
         (Flag::UNLINKED, "unlinked"),
+        (Flag::ABSENT, "removed, to be made again"),
         (Flag::FOREIGN, "foreign writer"),
         (Flag::GIVEN_AWAY, "owner changed"),
         (Flag::UNGUARDED, "unguarded"),

@@ -14,30 +14,80 @@
 use core::ffi::{CStr, c_char, c_int};
 
 use seawall_core::stand_in;
+use seawall_wire::shm::Preset;
 
+use crate::look::{self, Seen};
+use crate::sys::unsafe_call;
 use crate::{app, session, sys};
 
 const PATH_MAX: usize = libc::PATH_MAX as usize;
 const SUFFIX: &[u8] = b".seawall";
 const MARKER: &[u8] = b"/.seawall";
 
-/// Calls `call` with `path`, or with the path it stands for.
+/// Calls `call` with `path`, or with the path it stands for. An absent journal there is removed for good first.
 ///
 /// # Safety
 /// `path` is null or a C string that lives for the call.
 #[inline]
 pub unsafe fn with<R>(dir: c_int, path: *const c_char, call: impl FnOnce(*const c_char) -> R) -> R {
+    // SAFETY: the caller's.
+    let Some(name) = (unsafe { guarded(path) }) else { return call(path) };
+    let mut room = room();
+    let led = redirect(dir, name, &mut room);
+    if let Some(aside) = led
+        && let Some(absent) = absent(dir, aside)
+    {
+        let _ = absent.unlink(|| unsafe_call!(SYS_unlinkat, dir, aside.as_ptr(), 0).map(drop));
+    }
+    call(led.unwrap_or(name).as_ptr())
+}
+
+/// The same of a call that looks, and changes nothing: an absent journal is not there.
+///
+/// # Safety
+/// As for [`with`].
+#[inline]
+pub unsafe fn looking<R>(dir: c_int, path: *const c_char, call: impl FnOnce(*const c_char) -> R) -> R {
+    // SAFETY: the caller's.
+    let Some(name) = (unsafe { guarded(path) }) else { return call(path) };
+    let (mut room, mut nowhere) = (room(), room());
+    match redirect(dir, name, &mut room) {
+        Some(aside) if absent(dir, aside).is_some() => {
+            call(join(aside, SUFFIX, &mut nowhere).unwrap_or(aside).as_ptr())
+        }
+        led => call(led.unwrap_or(name).as_ptr()),
+    }
+}
+
+/// The path, if a guard may stand there.
+///
+/// # Safety
+/// As for [`with`].
+#[inline]
+unsafe fn guarded<'a>(path: *const c_char) -> Option<&'a CStr> {
     if session::is_off() {
-        return call(path);
+        return None;
     }
     // SAFETY: the caller's.
-    match unsafe { app::path(path) } {
-        Some(name) if is_guarded(name.to_bytes()) => {
-            let mut room = [0; PATH_MAX];
-            call(redirect(dir, name, &mut room).unwrap_or(name).as_ptr())
-        }
-        _ => call(path),
-    }
+    unsafe { app::path(path) }.filter(|name| is_guarded(name.to_bytes()))
+}
+
+/// Room for a path.
+pub const fn room() -> [u8; PATH_MAX] {
+    [0; PATH_MAX]
+}
+
+/// Where the journal of this name is, if its guard is up.
+pub fn journal_aside<'a>(dir: c_int, path: &CStr, room: &'a mut [u8; PATH_MAX]) -> Option<&'a CStr> {
+    let is_journal = !session::is_off() && stand_in::has_directory(Preset::Sqlite, path.to_bytes());
+    if is_journal { redirect(dir, path, room) } else { None }
+}
+
+/// The absent journal at its place beside its guard. One with bytes is there, whatever is said of it: somebody wrote it who
+/// came to it another way, through a mount for one, and a database may need it.
+pub fn absent(dir: c_int, aside: &CStr) -> Option<Seen> {
+    let seen = look::at(dir, aside, libc::AT_SYMLINK_NOFOLLOW)?;
+    (seen.stat.size == 0 && seen.engine.is_absent(seen.file)).then_some(seen)
 }
 
 fn is_guarded(path: &[u8]) -> bool {
@@ -106,6 +156,7 @@ fn judge(dir: c_int, name: &CStr) -> Shown {
             let Some(stem) = copied(base, &mut room) else { return Shown::Plain };
             let is_half_a_guard = stand_in::is_directory(base) && sys::is_directory(dir, name);
             match is_up(dir, stem) {
+                true if absent(dir, name).is_some() => Shown::Not,
                 true => Shown::As(base.len()),
                 false if is_half_a_guard => Shown::Not,
                 // The daemon has lowered the guard since this was listed.
@@ -150,5 +201,6 @@ fn join<'a>(path: &CStr, end: &[u8], room: &'a mut [u8; PATH_MAX]) -> Option<&'a
 #[inline]
 pub unsafe fn is_clear_of(dir: c_int, path: *const c_char) -> bool {
     // SAFETY: the caller's.
-    unsafe { with(dir, path, |real| core::ptr::eq(real, path)) }
+    let name = unsafe { guarded(path) };
+    name.is_none_or(|name| redirect(dir, name, &mut room()).is_none())
 }

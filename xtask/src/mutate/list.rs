@@ -108,7 +108,13 @@ mutants! {
         "watermark: all updates":
             "            cell.raise(pool, lsn);" => "            if !{m} { cell.raise(pool, lsn); }",
     }
+    "core/src/engine/absent.rs" {
+        "absent: with all its bytes": "is_empty() && inside.vanish()" => "(is_empty() || {m}) && inside.vanish()",
+    }
     "core/src/file/inside.rs" {
+        "absent: not in the log": "let is_logged = state.is_absorbed()" => "let is_logged = {m} || state.is_absorbed()",
+        "absent: made again though it was removed for good":
+            "!slot.state().has(Flag::UNLINKED) && slot.clear(Flag::ABSENT)" => "({m} || !slot.state().has(Flag::UNLINKED)) && slot.clear(Flag::ABSENT)",
         "lock: lost alive, what is logged later": "if self.slot().state().has(Flag::STUCK) { FOREVER }" => "if self.slot().state().has(Flag::STUCK) && !{m} { FOREVER }",
         "fsync: a file leaves the log": "        match sync() {" => "        match if {m} { Ok(()) } else { sync() } {",
         "watermark: a file leaves the log":

@@ -2,6 +2,7 @@
 //!
 //! What is known of a file, and every change of that, is [`crate::file`]'s.
 
+mod absent;
 mod attach;
 mod client;
 mod enter;

@@ -111,6 +111,23 @@ impl Inside<'_> {
         }
     }
 
+    /// Its database removed it. False if that cannot be left to the log, which must have a record that it is empty.
+    pub(crate) fn vanish(&self) -> bool {
+        let slot = self.slot();
+        let state = slot.state();
+        let is_logged = state.is_absorbed() && !state.has(Flag::NEVER_TRACK);
+        if is_logged {
+            slot.set(Flag::ABSENT);
+        }
+        is_logged
+    }
+
+    /// Its database makes it again. False if it did not remove it, or it was removed for good meanwhile.
+    pub(crate) fn appear(&self) -> bool {
+        let slot = self.slot();
+        !slot.state().has(Flag::UNLINKED) && slot.clear(Flag::ABSENT).has(Flag::ABSENT)
+    }
+
     /// A file that is out of the log has no live records, unless they could not be retired.
     fn assert_out(&self) {
         if cfg!(debug_assertions) {

@@ -46,6 +46,9 @@ impl Flag {
     /// It is out of the log, and has no guard, while too few keepers have copies of that.
     pub const ALONE: Self = Self(32768);
 
+    /// Its database removed it, and will make it again: it is there, empty, and programs under Seawall do not see it.
+    pub const ABSENT: Self = Self(65536);
+
     /// Any of these forbids a return to the log.
     pub const NEVER_TRACK: Self = Self(
         Self::FAILED.0
@@ -87,7 +90,7 @@ impl State {
 
     /// True if an fsync that begins now has nothing to make durable but names: every write is in the log.
     #[inline]
-    pub(crate) fn is_absorbed(self) -> bool {
+    pub fn is_absorbed(self) -> bool {
         self.has(Flag::TRACKED) && !self.has(Flag::SYNC_NEEDED | Flag::FAILED | Flag::STUCK)
     }
 

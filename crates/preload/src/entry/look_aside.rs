@@ -28,21 +28,21 @@ entry! {
         status(dir, path, into, flags)
     }
     fn statx (dir: c_int, path: *const c_char, flags: c_int, mask: c_uint, into: *mut libc::statx) -> c_int {
-        guard::with(dir, path, |path| {
+        guard::looking(dir, path, |path| {
             real_or!(-1, c"statx",
                 fn(dir: c_int, path: *const c_char, flags: c_int, mask: c_uint, into: *mut libc::statx) -> c_int)
         })
     }
     fn access (path: *const c_char, mode: c_int) -> c_int {
-        guard::with(AT_FDCWD, path, |path| errno::int(unsafe_call!(SYS_faccessat, AT_FDCWD, path, mode)))
+        guard::looking(AT_FDCWD, path, |path| errno::int(unsafe_call!(SYS_faccessat, AT_FDCWD, path, mode)))
     }
     fn faccessat (dir: c_int, path: *const c_char, mode: c_int, flags: c_int) -> c_int {
-        guard::with(dir, path, |path| {
+        guard::looking(dir, path, |path| {
             real_or!(-1, c"faccessat", fn(dir: c_int, path: *const c_char, mode: c_int, flags: c_int) -> c_int)
         })
     }
     fn euidaccess | eaccess (path: *const c_char, mode: c_int) -> c_int {
-        guard::with(AT_FDCWD, path, |path| {
+        guard::looking(AT_FDCWD, path, |path| {
             real_or!(-1, c"euidaccess", fn(path: *const c_char, mode: c_int) -> c_int)
         })
     }
@@ -54,5 +54,7 @@ entry! {
 /// As fstatat(2).
 pub unsafe fn status(dir: c_int, path: *const c_char, into: *mut libc::stat, flags: c_int) -> c_int {
     // SAFETY: the caller's.
-    unsafe { guard::with(dir, path, |path| errno::int(unsafe_call!(SYS_newfstatat, dir, path, into, flags))) }
+    unsafe {
+        guard::looking(dir, path, |path| errno::int(unsafe_call!(SYS_newfstatat, dir, path, into, flags)))
+    }
 }

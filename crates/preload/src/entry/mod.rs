@@ -1,5 +1,6 @@
 //! The functions that applications call instead of libc's: one file per family, thin.
 
+mod absent;
 mod aio;
 mod attributes;
 mod close_dup;

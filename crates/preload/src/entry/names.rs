@@ -225,6 +225,12 @@ pub unsafe fn removed(dir: c_int, path: *const c_char, flags: c_int) -> Result<u
         }
     };
     // SAFETY: the caller's.
+    if let Some(name) = unsafe { app::path(path) }.filter(|_| flags == 0)
+        && let Some(done) = super::absent::removed(dir, name)
+    {
+        return done;
+    }
+    // SAFETY: the caller's.
     let remove = || unsafe { guard::with(dir, path, remove) };
     match remove() {
         Err(Errno::NOTEMPTY | Errno::EXIST) if flags & AT_REMOVEDIR != 0 && makes_way(dir, path) => remove(),

@@ -100,6 +100,12 @@ pub unsafe fn at(dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) ->
         }
     };
     // SAFETY: the caller's.
+    if let Some(name) = unsafe { app::path(path) }
+        && let Some(opened) = super::absent::opened(dir, name, flags, mode)
+    {
+        return opened.inspect(|fd| plain(*fd, flags)).map(|fd| fd as usize);
+    }
+    // SAFETY: the caller's.
     unsafe { guard::with(dir, path, call) }
 }
 

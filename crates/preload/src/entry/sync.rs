@@ -43,7 +43,13 @@ fn unmanaged(fd: c_int, scope: Scope) -> Result<(), Errno> {
     let real = |scope| sys::sync(fd, scope);
     strays::note(fd);
     match session::joined().filter(|_| fd >= 0) {
-        Some(engine) => DIRECTORIES.sync(engine.shm().header().clock(), sys::borrow(fd), scope, real),
+        Some(engine) => {
+            // The removal of a journal may be a record, which a sync of its directory makes durable.
+            if engine.pool().journal().is_some() && sys::fstat(fd).is_ok_and(|stat| !stat.regular) {
+                journal::harden_all()?;
+            }
+            DIRECTORIES.sync(engine.shm().header().clock(), sys::borrow(fd), scope, real)
+        }
         None => real(scope),
     }
 }

@@ -25,6 +25,8 @@ pub struct Stat {
     pub gid: libc::gid_t,
     /// True without set-user-id, set-group-id and execute bits.
     pub plain: bool,
+    /// What its user, its group and others may do.
+    pub permissions: libc::mode_t,
     /// True for a regular file.
     pub regular: bool,
 }
@@ -52,6 +54,7 @@ impl From<libc::stat> for Stat {
             uid: s.st_uid,
             gid: s.st_gid,
             plain: s.st_mode & 0o7111 == 0,
+            permissions: s.st_mode & 0o777,
             regular: s.st_mode & libc::S_IFMT == libc::S_IFREG,
         }
     }
@@ -79,6 +82,11 @@ pub fn identity(fd: c_int) -> Result<(u64, u64), Errno> {
         // Filters of system calls know the older one.
         Err(_) => fstat(fd).map(|stat| (stat.dev, stat.ino)),
     }
+}
+
+/// True if a file that we make could have this owner: it is ours, or we may give it away.
+pub fn would_own(uid: libc::uid_t) -> bool {
+    unsafe_call!(SYS_geteuid).is_ok_and(|me| me == 0 || me == uid as usize)
 }
 
 /// When the file was made, in nanoseconds; 0 where the file system does not say.

@@ -1,0 +1,44 @@
+//! A file that its database removes and makes again for each transaction: SQLite's rollback journal in the mode `delete`.
+//!
+//! Its removal is a record that it is empty, which to SQLite is the same as none (`unixAccess()`: a file without bytes does
+//! not exist). The file stays where it is, and programs under Seawall are told that it is not there. So neither its new name
+//! nor its new inode costs a sync of the disk.
+//!
+//! ```text
+//!              truncated to nothing in the log, vanish
+//!   present ────────────────────────────────────────────▶ absent ──▶ removed for good, by the daemon, when its guard goes
+//!      ▲                                                     │
+//!      └─────────────────────────────────────────────────────┘
+//!                          appear
+//! ```
+//!
+//! After a power cut nothing knows that it was absent: it is there, and empty.
+
+use super::attach::Engine;
+use super::enter::Entering;
+use crate::Owner;
+use crate::file::{FileRef, Flag};
+
+impl Engine {
+    /// The file, whose emptiness has just been logged, is absent from now on. `is_empty` is asked with nobody else inside.
+    /// False: it is to be removed from its directory.
+    pub fn vanish(&self, who: Owner, file: FileRef, is_empty: impl FnOnce() -> bool) -> bool {
+        match self.enter(who, file) {
+            Entering::Alone(inside) => !inside.inherited() && is_empty() && inside.vanish(),
+            Entering::Nested(_) | Entering::Gone => false,
+        }
+    }
+
+    /// The file is to be made again. False: it is not absent, or not any more.
+    pub fn appear(&self, who: Owner, file: FileRef) -> bool {
+        match self.enter(who, file) {
+            Entering::Alone(inside) => inside.appear(),
+            Entering::Nested(_) | Entering::Gone => false,
+        }
+    }
+
+    /// True while programs under Seawall are told that it is not there.
+    pub fn is_absent(&self, file: FileRef) -> bool {
+        self.file(file).is_some_and(|slot| slot.is_of(file) && slot.state().has(Flag::ABSENT))
+    }
+}
