@@ -136,7 +136,7 @@ fn what_is_read_is_what_was_last_written_with_requests_by_io_uring() {
 }
 
 fn what_is_read_was_written(pool: &Pool, mounted: Mounted) {
-    let seconds = std::env::var("SEAWALL_STRESS_SECONDS").unwrap_or_else(|_| "10".to_owned());
+    let seconds = std::env::var("SEAWALL_STRESS_SECONDS").unwrap_or_else(|_| "5".to_owned());
     isolate();
     let work = Work::new("coherence");
     let (backing, at) = (work.directory("backing"), work.directory("mount"));
