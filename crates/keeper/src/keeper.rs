@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use seawall_media::locks::lock;
@@ -16,9 +18,15 @@ use thiserror::Error;
 use crate::holder::Holder;
 use crate::log::{Harden, Identity, Log, Refused, meta_of};
 use crate::meta::{Meta, Roster, replace};
+use crate::spool::{self, Step};
 
 /// The most logs: a witness' take no room that a quota could limit.
 const LOGS_MAX: usize = 1024;
+
+/// How long the log is left to its writer after each step towards a shorter file: so many times what the step took, and at
+/// least so long.
+const RESTS: u32 = 4;
+const REST: Duration = Duration::from_millis(1);
 
 /// What a keeper does for its logs.
 #[derive(Clone, Copy, Debug)]
@@ -288,7 +296,8 @@ impl Keeper {
         fs::remove_dir_all(&path).map_err(failed)
     }
 
-    /// Makes durable what is not, and files shorter that have grown. To be called again and again by one thread; true
+    /// Makes durable what is not, and files shorter that have grown; what the disk takes its time for without a log's lock,
+    /// or whoever waits for that log would wait for it. To be called again and again by one thread; true
     /// while there is more to do at once.
     pub fn tidy(&self) -> bool {
         let logs: Vec<_> = {
@@ -303,7 +312,7 @@ impl Keeper {
                 let done = file.sync_data();
                 lock(&log).is_behind_no_more(at, done);
             }
-            more |= lock(&log).shorten();
+            more |= shorten(&log);
         }
         more
     }
@@ -330,6 +339,29 @@ impl Keeper {
             quota: self.options.quota,
             used: self.used(&logs),
             logs: logs.values().map(|log| report_of(&lock(log))).collect(),
+        }
+    }
+}
+
+/// A step towards a shorter file of a log. True while there is more to do.
+fn shorten(log: &Mutex<Log>) -> bool {
+    let room = lock(log).wants_room();
+    if let Some((path, image)) = room {
+        spool::make_room(&path, image);
+    }
+    let begin = Instant::now();
+    let step = lock(log).shorten();
+    match step {
+        Step::Nothing => false,
+        Step::More => {
+            // A lock is not given to who waits for it: without a rest one step after the other would have it.
+            thread::sleep((begin.elapsed() * RESTS).max(REST));
+            true
+        }
+        Step::Sync(file) => {
+            let synced = file.sync_all();
+            lock(log).takes_turns(synced);
+            false
         }
     }
 }

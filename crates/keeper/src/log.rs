@@ -12,7 +12,7 @@ use crate::answer::{Answer, answer};
 use crate::copy::{Copy, Turn};
 use crate::holder::Holder;
 use crate::meta::{Meta, Terms};
-use crate::spool::{Frames, Spool};
+use crate::spool::{Frames, Spool, Step};
 
 /// When a keeper's own disk has what it confirms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -297,18 +297,29 @@ impl Log {
         }
     }
 
-    /// A step towards a shorter file. True while there is more to do.
-    pub fn shorten(&mut self) -> bool {
+    /// Where there is to be room for the next file, if it is about to be begun.
+    pub fn wants_room(&self) -> Option<(PathBuf, u64)> {
+        self.spool.as_ref().filter(|_| self.trouble.is_none())?.wants_room()
+    }
+
+    /// A step towards a shorter file.
+    pub fn shorten(&mut self) -> Step {
         // What the disk says is in `trouble`.
         let _ = self.spool_all();
         let is_due = self.trouble.is_none() && !self.copy.is_joining();
-        let Some(spool) = self.spool.as_mut().filter(|_| is_due) else { return false };
-        match spool.shorten(&self.copy) {
-            Ok(more) => more,
-            Err(e) => {
-                self.trouble = Some(e.to_string());
-                false
-            }
+        let Some(spool) = self.spool.as_mut().filter(|_| is_due) else { return Step::Nothing };
+        spool.shorten(&self.copy).unwrap_or_else(|e| {
+            self.trouble = Some(e.to_string());
+            Step::Nothing
+        })
+    }
+
+    /// The next file was synced, or not: it takes its turn.
+    pub fn takes_turns(&mut self, synced: io::Result<()>) {
+        let hardens = self.harden == Harden::Affirm;
+        let Some(spool) = self.spool.as_mut().filter(|_| self.trouble.is_none()) else { return };
+        if let Err(e) = synced.and_then(|()| spool.take_turns(hardens)) {
+            self.trouble = Some(e.to_string());
         }
     }
 

@@ -109,6 +109,19 @@ struct Anew {
     to: Use,
     /// How far the image is in it.
     at: u64,
+    /// All of it is, and what came meanwhile.
+    is_whole: bool,
+}
+
+/// What a step towards a shorter file leaves to be done.
+pub enum Step {
+    /// Nothing is due.
+    Nothing,
+    /// More steps.
+    More,
+    /// The successor has everything: it is to be synced, which takes the disk seconds, while frames go on to be appended, and
+    /// then to [take its turn](Spool::take_turns).
+    Sync(File),
 }
 
 /// What was found in a file.
@@ -187,33 +200,55 @@ impl Spool {
         self.now.file.try_clone()
     }
 
-    /// A step towards a shorter file, if it is due. True while there is more to do. The copy is what the file says, and no
-    /// second image is being made.
+    /// Where there is to be room for the successor, if it is about to be begun. To reserve it takes the file system a while.
+    pub fn wants_room(&self) -> Option<(PathBuf, u64)> {
+        let is_due = self.anew.is_none() && self.now.bytes >= longest(self.image);
+        is_due.then(|| (other_of(&self.path), self.image))
+    }
+
+    /// A step towards a shorter file, if it is due. The copy is what the file says, and no second image is being made.
     ///
     /// # Errors
     /// The disk's.
-    pub fn shorten(&mut self, copy: &Copy) -> io::Result<bool> {
+    pub fn shorten(&mut self, copy: &Copy) -> io::Result<Step> {
         let (log, at) = (copy.log(), copy.position());
         let Some(mut anew) = self.anew.take() else {
             if self.now.bytes < longest(self.image) {
-                return Ok(false);
+                return Ok(Step::Nothing);
             }
             self.newest = self.newest.wrapping_add(1);
             self.anew = Some(Anew::begin(&self.path, (log, at.epoch), self.image, self.newest)?);
-            return Ok(true);
+            return Ok(Step::More);
         };
         if let Some((from, bytes)) = copy.stretch(anew.at, PIECE) {
             anew.to.put(Frame::new(Kind::Piece, log, at.epoch).numbered(from, 0), bytes)?;
             anew.at = from + bytes.len() as u64;
             self.anew = Some(anew);
-            return Ok(true);
+            return Ok(Step::More);
         }
-        anew.to.put(Frame::new(Kind::Complete, log, at.epoch).numbered(at.number, 0), &[])?;
-        anew.to.file.sync_all()?;
+        if !anew.is_whole {
+            anew.to.put(Frame::new(Kind::Complete, log, at.epoch).numbered(at.number, 0), &[])?;
+            anew.is_whole = true;
+        }
+        let file = anew.to.file.try_clone()?;
+        self.anew = Some(anew);
+        Ok(Step::Sync(file))
+    }
+
+    /// The successor was synced, and takes its turn, unless another image came meanwhile. `hardens`: what was appended since
+    /// that sync began was made durable in this file, and is to be so in that one.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn take_turns(&mut self, hardens: bool) -> io::Result<()> {
+        let Some(anew) = self.anew.take_if(|anew| anew.is_whole) else { return Ok(()) };
+        if hardens {
+            anew.to.file.sync_data()?;
+        }
         exchange(&anew.path, &self.path)?;
         durable::sync_name(&self.path)?;
         self.now = anew.to;
-        Ok(false)
+        Ok(())
     }
 }
 
@@ -226,7 +261,7 @@ impl Anew {
         let _ = reserve(&file, image);
         let mut to = Use { file, bytes: 0, number };
         to.put(Frame::new(Kind::Begin, log, epoch), &[])?;
-        Ok(Self { path, to, at: 0 })
+        Ok(Self { path, to, at: 0, is_whole: false })
     }
 }
 
@@ -247,6 +282,12 @@ impl Use {
 /// Bytes from which on it is written anew.
 fn longest(image: u64) -> u64 {
     LEAST + 2 * image
+}
+
+/// Makes room for the successor of a file. Without it things go on for as long as there is some.
+pub fn make_room(path: &Path, image: u64) {
+    let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+    let _ = opened.and_then(|file| reserve(&file, image));
 }
 
 /// Takes room for all that comes before it is written anew, where the file system can do that.
@@ -374,8 +415,51 @@ mod tests {
 
     fn shorten(copy: &Copy, spool: &mut Spool) -> bool {
         let was = spool.now.number;
-        while spool.shorten(copy).expect("written") {}
+        if let Some(file) = to_sync(copy, spool) {
+            file.sync_all().expect("synced");
+            spool.take_turns(false).expect("exchanged");
+        }
         spool.now.number != was
+    }
+
+    /// Its successor, once that has everything.
+    fn to_sync(copy: &Copy, spool: &mut Spool) -> Option<File> {
+        loop {
+            match spool.shorten(copy).expect("written") {
+                Step::Nothing => return None,
+                Step::More => {}
+                Step::Sync(file) => return Some(file),
+            }
+        }
+    }
+
+    /// Nobody waits while it is synced, so anything may come meanwhile.
+    #[test]
+    fn a_successor_takes_no_turn_before_it_is_synced_nor_when_another_image_came() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("copy");
+        let (mut copy, mut spool) = (empty(), Spool::create(&path, IMAGE).expect("made"));
+        let mut number = 0;
+        let mut due = |copy: &mut Copy, spool: &mut Spool| loop {
+            number += 1;
+            fill(copy, spool, number as u8, number);
+            if to_sync(copy, spool).is_some() {
+                break number;
+            }
+        };
+        let number = due(&mut copy, &mut spool);
+        let was = spool.now.number;
+        assert_eq!(
+            read(&path),
+            (number, vec![number as u8; IMAGE as usize], None),
+            "the former one has it too"
+        );
+        fill(&mut copy, &mut spool, 77, number + 1);
+        spool.take_turns(false).expect("nothing to do");
+        assert_eq!(spool.now.number, was);
+        assert_eq!(read(&path), (number + 1, vec![77; IMAGE as usize], None));
+        assert!(shorten(&copy, &mut spool) && spool.now.number != was);
+        assert_eq!(read(&path), (number + 1, vec![77; IMAGE as usize], None));
     }
 
     fn read(path: &Path) -> (u64, Vec<u8>, Option<String>) {
