@@ -107,11 +107,9 @@ fn a_program_without_seawall_meets_no_journal_and_the_next_transaction_makes_one
 fn whatever_else_is_done_with_the_name_of_a_removed_journal_is_the_kernels() {
     let Some(place) = place() else { return };
     let at = "data/a.db-journal";
-    let shell = format!(
-        ".shell cd data; rm a.db-journal 2> ../no; cat a.db-journal 2>> ../no; mv a.db-journal b 2>> ../no; \
-         echo moved > b; mv b a.db-journal && cat a.db-journal > ../content; ls > ../listed; rm a.db-journal"
-    );
-    let said = sqlite(&place, &["create table t(x);", &rows(1, 9), &shell, &rows(10, 22)]);
+    let shell = ".shell cd data; rm a.db-journal 2> ../no; cat a.db-journal 2>> ../no; mv a.db-journal b 2>> ../no; \
+                 echo moved > b; mv b a.db-journal && cat a.db-journal > ../content; ls > ../listed; rm a.db-journal";
+    let said = sqlite(&place, &["create table t(x);", &rows(1, 9), shell, &rows(10, 22)]);
     said.succeeds();
     let read = |name| fs::read_to_string(place.file(name)).expect("written");
     assert_eq!(read("no").matches("No such file").count(), 3, "{}", read("no"));
