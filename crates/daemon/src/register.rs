@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Stat, fstatfs};
 use seawall_core::file::{Begins, Newcomer};
 use seawall_core::policy::{self, Manage, SQLITE_MAGIC, decide_by_content};
-use seawall_core::{Engine, Errno, FileRef, stand_in};
+use seawall_core::{Engine, Errno, FileRef};
 use seawall_media::{durable, identity, magic};
 use seawall_wire::shm::Policy;
 
@@ -104,9 +104,7 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
     let identity = identity(fd).map_err(|e| refuse(e.to_string()))?;
     let atomic = entry.policy == Policy::Atomic;
     let inode = (stat.st_dev, stat.st_ino);
-    if !stand_in::is_journal_aside(path.as_os_str().as_bytes()) {
-        daemon.watch.add(fd, inode, &daemon.log);
-    }
+    daemon.watch_for(fd, &path, inode);
     let only = foreign::is_only_open(fd);
     let file = reopen(fd, false).map_err(|e| refuse(format!("it cannot be opened for syncing: {e}")))?;
     let foreign = if only { Some(Vec::new()) } else { daemon.foreign_writers(inode.0, inode.1) };

@@ -6,7 +6,6 @@
 //! | found | none | finish what the dead left half done, then recover; replay if a sync had failed |
 //! | found | some | take over: files found again, the dead reaped, clients never notice |
 
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Mutex;
@@ -17,7 +16,7 @@ use seawall_core::file::{KeptOut, Slot};
 use seawall_core::pool::{MEMORY, Pool, PoolError};
 use seawall_core::recover::{self, Mode, Options, Report};
 use seawall_core::table::RootEntry;
-use seawall_core::{Engine, FileRef, stand_in, table, takeover};
+use seawall_core::{Engine, FileRef, table, takeover};
 use serde::Serialize;
 
 use crate::errors::DaemonError;
@@ -250,9 +249,7 @@ fn resume(daemon: &Daemon) {
     warden::bury(daemon, &dead_slots(&daemon.engine, daemon.slot));
     for file in daemon.files.all() {
         daemon.engine.let_back(file.reference, KeptOut::Foreign);
-        if !stand_in::is_journal_aside(file.current_path().as_os_str().as_bytes()) {
-            daemon.watch.add(&file.file, (file.dev, file.ino), &daemon.log);
-        }
+        daemon.watch_for(&file.file, &file.current_path(), (file.dev, file.ino));
         let writers = daemon.foreign_writers(file.dev, file.ino).unwrap_or_default();
         if let Some(pid) = writers.first() {
             outside::keep_out(daemon, &file, *pid);

@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire};
 use std::sync::{Arc, Mutex};
 
 use seawall_core::file::Slot;
 use seawall_core::pool::Pool;
-use seawall_core::{Engine, Owner};
+use seawall_core::{Engine, Owner, stand_in};
 
 use crate::cache::Zone;
 use crate::guard::Claim;
@@ -160,6 +162,13 @@ impl Daemon {
             && !self.refused.has(pid)
             && !process::belongs_elsewhere(pid, &self.place.socket)
             && !process::has_joined_another(pid, self.lent.memory_path())
+    }
+
+    /// Watches who opens a file, but for a journal that only comes to be met with its database's other files.
+    pub fn watch_for(&self, file: impl AsFd, path: &Path, inode: (u64, u64)) {
+        if !stand_in::is_journal_aside(path.as_os_str().as_bytes()) {
+            self.watch.add(file, inode, &self.log);
+        }
     }
 
     /// Watches a file no more, unless the log or the cache goes on needing that.

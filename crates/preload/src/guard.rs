@@ -83,11 +83,15 @@ pub fn journal_aside<'a>(dir: c_int, path: &CStr, room: &'a mut [u8; PATH_MAX]) 
     if is_journal { redirect(dir, path, room) } else { None }
 }
 
-/// The absent journal at its place beside its guard. One with bytes is there, whatever is said of it: somebody wrote it who
-/// came to it another way, through a mount for one, and a database may need it.
+/// The absent journal at its place beside its guard.
 pub fn absent(dir: c_int, aside: &CStr) -> Option<Seen> {
-    let seen = look::at(dir, aside, libc::AT_SYMLINK_NOFOLLOW)?;
-    (seen.stat.size == 0 && seen.engine.is_absent(seen.file)).then_some(seen)
+    look::at(dir, aside, libc::AT_SYMLINK_NOFOLLOW).filter(is_absent)
+}
+
+/// True for an absent journal. One with bytes is there, whatever is said of it: somebody wrote it who
+/// came to it another way, through a mount for one, and a database may need it.
+pub fn is_absent(seen: &Seen) -> bool {
+    seen.stat.size == 0 && seen.engine.is_absent(seen.file)
 }
 
 fn is_guarded(path: &[u8]) -> bool {

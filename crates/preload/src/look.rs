@@ -145,11 +145,7 @@ fn open_is_for_now(engine: &Engine, fd: c_int, open_flags: c_int) -> bool {
 }
 
 fn is_for_now(engine: &Engine, path: &[u8], open_flags: c_int) -> bool {
-    let at = if syncs_writes(open_flags) { Use::SyncedWrites } else { Use::Change };
+    let syncs_writes = open_flags & (libc::O_DSYNC | libc::O_SYNC) != 0;
+    let at = if syncs_writes { Use::SyncedWrites } else { Use::Change };
     policy::decide(engine.shm(), path).is_some_and(|(_, manage)| manage.due(at, 0, || false).is_now)
-}
-
-/// True if each write of a descriptor that is opened so is a sync.
-pub fn syncs_writes(open_flags: c_int) -> bool {
-    open_flags & (libc::O_DSYNC | libc::O_SYNC) != 0
 }

@@ -19,10 +19,10 @@ mod follow;
 mod hooks;
 mod how;
 mod known;
-mod machine;
+pub(crate) mod machine;
 mod pools;
 mod steps;
-mod unit;
+pub(crate) mod unit;
 
 use std::path::{Path, PathBuf};
 

@@ -71,12 +71,17 @@ fn made_again(
 pub fn removed(dir: c_int, path: &CStr) -> Option<Result<usize, Errno>> {
     let mut room = guard::room();
     let aside = guard::journal_aside(dir, path, &mut room)?;
-    let is_one = |stat: &Stat| stat.regular && stat.links == 1;
-    let stat = sys::fstatat(dir, aside, AT_SYMLINK_NOFOLLOW).ok().filter(is_one)?;
-    if guard::absent(dir, aside).is_some() {
-        return Some(Err(Errno::NOENT));
-    }
-    if look::at(dir, aside, AT_SYMLINK_NOFOLLOW).is_none() && !is_removed_often(&stat, path) {
+    let seen = look::at(dir, aside, AT_SYMLINK_NOFOLLOW);
+    let is_next = match &seen {
+        Some(seen) if seen.stat.links != 1 => false,
+        Some(seen) if guard::is_absent(seen) => return Some(Err(Errno::NOENT)),
+        Some(_) => true,
+        None => {
+            let stat = sys::fstatat(dir, aside, AT_SYMLINK_NOFOLLOW).ok()?;
+            stat.regular && stat.links == 1 && is_removed_often(&stat, path)
+        }
+    };
+    if !is_next {
         return None;
     }
     let fd = sys::openat(dir, aside, libc::O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0).ok()?;

@@ -1,6 +1,6 @@
 //! The few system calls that we make for ourselves, with types.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_int, c_uint, c_void};
 use core::mem::MaybeUninit;
 
 use rustix::fd::BorrowedFd;
@@ -71,17 +71,19 @@ pub fn fstat(fd: c_int) -> Result<Stat, Errno> {
 /// Device and inode of a file, and not its times: who was told these makes the kernel write the inode with the next
 /// change, which then shows a finer time (Linux 6.13).
 pub fn identity(fd: c_int) -> Result<(u64, u64), Errno> {
-    let mut found = MaybeUninit::<libc::statx>::zeroed();
-    match unsafe_call!(SYS_statx, fd, c"".as_ptr(), libc::AT_EMPTY_PATH, libc::STATX_INO, found.as_mut_ptr())
-    {
-        Ok(_) => {
-            // SAFETY: the kernel filled it.
-            let found = unsafe { found.assume_init() };
-            Ok((libc::makedev(found.stx_dev_major, found.stx_dev_minor), found.stx_ino))
-        }
+    match statx(fd, libc::STATX_INO) {
+        Ok(found) => Ok((libc::makedev(found.stx_dev_major, found.stx_dev_minor), found.stx_ino)),
         // Filters of system calls know the older one.
         Err(_) => fstat(fd).map(|stat| (stat.dev, stat.ino)),
     }
+}
+
+/// statx(2) of an open file.
+fn statx(fd: c_int, mask: c_uint) -> Result<libc::statx, Errno> {
+    let mut found = MaybeUninit::<libc::statx>::zeroed();
+    unsafe_call!(SYS_statx, fd, c"".as_ptr(), libc::AT_EMPTY_PATH, mask, found.as_mut_ptr())?;
+    // SAFETY: the kernel filled it.
+    Ok(unsafe { found.assume_init() })
 }
 
 /// True if a file that we make could have this owner: it is ours, or we may give it away.
@@ -91,22 +93,10 @@ pub fn would_own(uid: libc::uid_t) -> bool {
 
 /// When the file was made, in nanoseconds; 0 where the file system does not say.
 pub fn born(fd: c_int) -> u64 {
-    let mut found = MaybeUninit::<libc::statx>::zeroed();
-    match unsafe_call!(
-        SYS_statx,
-        fd,
-        c"".as_ptr(),
-        libc::AT_EMPTY_PATH,
-        libc::STATX_BTIME,
-        found.as_mut_ptr()
-    ) {
-        Ok(_) => {
-            // SAFETY: the kernel filled it.
-            let time = unsafe { found.assume_init() }.stx_btime;
-            (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(u64::from(time.tv_nsec))
-        }
-        Err(_) => 0,
-    }
+    statx(fd, libc::STATX_BTIME).map_or(0, |found| {
+        let time = found.stx_btime;
+        (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(u64::from(time.tv_nsec))
+    })
 }
 
 /// fstatat(2).
