@@ -44,7 +44,7 @@ RELEASE := $(TARGET)/release
 # What the tests and the demo run, from the distribution: the databases, the unsafe upper bound, file
 # systems of our own, a C compiler.
 PACKAGES := build-essential e2fsprogs eatmydata etcd-client etcd-server fuse3 iproute2 libsqlite3-dev liburing-dev mount musl-tools pkg-config postgresql postgresql-contrib \
-	liblmdb-dev librocksdb-dev lmdb-utils mariadb-server redis-server rocksdb-tools sqlite3 sysbench
+	liblmdb-dev librocksdb-dev lmdb-utils mariadb-server redis-server rocksdb-tools sqlite3 sysbench xfsprogs
 # What the machine test runs besides: an emulator. (The guest's own packages are only unpacked.)
 SOAK_PACKAGES := qemu-system-x86
 # What the package is tried with: a system of its own, and what boots it.
@@ -129,7 +129,7 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --mirror --points 20000 --json out/campaign-mirror.json
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --spill --points 200000 --json out/campaign-spill.json
 	SEAWALL_CACHE_SEEDS=50000 $(CARGO) test --profile sim $(CARGO_FLAGS) --package seawall-cache --test interleavings
-	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --only postgres,sqlite,mariadb,redis,rocksdb,lmdb --rounds $(CUT_ROUNDS)
+	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --only postgres,sqlite,mariadb,redis,rocksdb,lmdb,files --rounds $(CUT_ROUNDS)
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --medium disk --only postgres,sqlite --sides seawall,atomic --rounds $(CUT_ROUNDS)
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --front mount --only postgres,sqlite,mariadb,rocksdb,etcd --rounds $(CUT_ROUNDS)
 	$(CARGO) build $(CARGO_FLAGS) --package seawall-cli

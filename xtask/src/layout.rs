@@ -1,8 +1,8 @@
 //! What the regions of `docs/FORMAT.md` hold: zones, and one drawing and one table for each struct.
 
 use seawall_core::format::{
-    AreaHeader, Descriptor, Layout, ROOTS, RecordHeader, RootDescriptor, SegmentHeader, SpillDescriptor,
-    Superblock,
+    AreaHeader, Descriptor, Layout, NameHead, ROOTS, RecordHeader, RootDescriptor, SegmentHeader,
+    SpillDescriptor, Superblock,
 };
 
 use crate::fields::Struct;
@@ -23,6 +23,7 @@ pub fn region(name: &str, old: &str) -> Result<String, String> {
         "SpillDescriptor" => Struct::of(SpillDescriptor::FIELDS),
         "AreaHeader" => Struct::of(AreaHeader::FIELDS),
         "RecordHeader" => Struct::of(RecordHeader::FIELDS),
+        "NameHead" => Struct::of(NameHead::FIELDS),
         _ => return Err(format!("nothing is generated under the name {name:?}")),
     };
     let table = table::render(&of, old).map_err(|field| format!("{name}.{field} has no sentence"))?;

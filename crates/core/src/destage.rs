@@ -18,8 +18,10 @@ use seawall_media::magic;
 use seawall_stats::{Event, ticks};
 use seawall_wire::shm::SegmentState;
 
-use crate::certain::fdatasync;
+use crate::certain::{self, fdatasync};
+use crate::directory::changed;
 use crate::engine::Entering;
+use crate::file::captured::Captured;
 use crate::file::{Flag, Inside, Slot};
 use crate::format::{Cell, Layout};
 use crate::{Engine, FileRef, Owner};
@@ -44,6 +46,14 @@ pub trait Files {
     /// What the disk said. No later sync by the same descriptor is believed then.
     fn write_out(&mut self, _slot: u32, _bytes: Range<u64>, _piece: u64) -> io::Result<()> {
         Ok(())
+    }
+
+    /// Syncs the directory in `slot`, and before it these files in it, of which the disk may lack what its log has.
+    ///
+    /// # Errors
+    /// What the disk said.
+    fn sync_directory(&mut self, slot: u32, _files: &[Captured]) -> io::Result<()> {
+        Ok(rustix::fs::fsync(self.descriptor(slot)?)?)
     }
 
     /// Whether the file in `slot` has not been synced for some time because the log needed the room.
@@ -130,6 +140,9 @@ impl<'e> Destager<'e> {
     }
 
     fn sync(&self, slot: Slot<'_>, file: FileRef, files: &mut dyn Files) -> io::Result<()> {
+        if slot.state().has(Flag::DIRECTORY) {
+            return self.sync_directory(slot, file, files);
+        }
         let number = slot.number();
         let failed = || slot.state().has(Flag::FAILED);
         let earlier = || io::Error::other("an earlier sync of it failed");
@@ -182,6 +195,38 @@ impl<'e> Destager<'e> {
         Ok(())
     }
 
+    /// A directory stays in the log: what happens in it meanwhile has newer records.
+    fn sync_directory(&self, slot: Slot<'_>, file: FileRef, files: &mut dyn Files) -> io::Result<()> {
+        let number = slot.number();
+        let Entering::Alone(inside) = self.engine.enter(self.who, file) else { return Ok(()) };
+        let last = inside.retires();
+        // Asked with nobody inside: none of them is just getting a newer record.
+        let captured: Vec<Captured> = self.engine.captured_in(file).collect();
+        // What somebody left half done who was lost inside is retired before another one comes in.
+        let was_inherited = inside.inherited();
+        let kept = was_inherited.then_some(inside);
+        let synced = match slot.state().has(Flag::FAILED) {
+            true => Err(io::Error::other("an earlier sync of it failed")),
+            false => files.sync_directory(number, &captured),
+        };
+        synced.inspect_err(|_| self.engine.distrust(file))?;
+        let entering = kept.map_or_else(|| self.engine.enter(self.who, file), Entering::Alone);
+        let Entering::Alone(inside) = entering else { return Ok(()) };
+        let fd = files.descriptor(number)?;
+        let is_known = slot.is_known_at(changed(fd));
+        certain::check(fd).inspect_err(|_| self.engine.distrust(file))?;
+        // The check has changed it. What else did, unseen, still shows.
+        inside.is_known_up_to(if is_known { changed(fd) } else { 0 });
+        if last > slot.watermark() {
+            slot.raise_watermark(self.engine.pool(), last)?;
+        }
+        if was_inherited {
+            inside.is_known_up_to(0);
+            inside.settled();
+        }
+        Ok(())
+    }
+
     /// True if commits wait for a log on a disk, which may be the file's.
     fn waits_for_a_disk(&self) -> bool {
         self.engine.pool().journal().is_some()
@@ -189,7 +234,7 @@ impl<'e> Destager<'e> {
 
     /// Finds out how much of a file a store may overwrite, so that this need not wait for its first sync.
     fn look_ahead(&self, slot: Slot<'_>, file: FileRef, files: &mut dyn Files) {
-        if slot.solid() != 0 || !slot.state().has(Flag::TRACKED) {
+        if slot.solid() != 0 || !slot.state().has(Flag::TRACKED) || slot.state().has(Flag::DIRECTORY) {
             return;
         }
         if self.waits_for_a_disk() && !files.is_calm(slot.number()) {

@@ -169,6 +169,12 @@ impl State {
     }
 }
 
+/// The change time of an open file or directory, in nanoseconds since the epoch; 0 if it cannot be had.
+pub fn changed(fd: BorrowedFd<'_>) -> u64 {
+    fstat(fd)
+        .map_or(0, |stat| (stat.st_ctime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_ctime_nsec))
+}
+
 fn is_believed(fd: BorrowedFd<'_>) -> bool {
     fstatfs(fd).is_ok_and(|fs| magic::has_believed_directories(fs.f_type as u64))
 }

@@ -50,7 +50,9 @@ pub mod thread;
 
 #[cfg(feature = "std")]
 pub use engine::Registered;
-pub use engine::{At, AttachError, Begun, Change, Engine, JoinError, NameDue, Out, RealDue, Scope, Syncing};
+pub use engine::{
+    At, AttachError, Begun, Change, Engine, JoinError, NameDue, Out, Place, RealDue, Scope, Syncing, Turn,
+};
 pub use file::FileRef;
 pub use owner::Owner;
 pub use rustix::io::Errno;

@@ -52,6 +52,24 @@ pub fn decide(shm: &Shm, path: &[u8]) -> Option<(u32, Manage)> {
     surest
 }
 
+/// True if a directory may be any program's.
+pub fn has_any(shm: &Shm) -> bool {
+    (0..shm.shape().roots).filter_map(|i| shm.root(i)).any(|root| root.kind() == Some(Preset::Any))
+}
+
+/// The root whose program any name in the directory at `path` may be of, that one or one below it: changes of names in it may
+/// be logged.
+pub fn decide_directory(shm: &Shm, path: &[u8]) -> Option<u32> {
+    (0..shm.shape().roots).find(|i| {
+        let root = shm.root(*i).filter(|root| root.kind() == Some(Preset::Any));
+        root.is_some_and(|root| {
+            let mut room = [0; ROOT_PATH_MAX];
+            let above = root.path(&mut room);
+            above == path || relative(above, path).is_some()
+        })
+    })
+}
+
 /// The same by who has the file: a directory's files are any program's only as far as they are no SQLite database, which
 /// has a guard of its own.
 pub fn decide_by_content(shm: &Shm, path: &[u8], is_sqlite: impl FnOnce() -> bool) -> Option<(u32, Manage)> {

@@ -22,7 +22,7 @@ use seawall_wire::shm::{Lane, SegmentState};
 
 use crate::certain::fdatasync;
 use crate::engine::{Entering, counted};
-use crate::file::Inside;
+use crate::file::{Flag, Inside, Slot};
 use crate::format::{RecordFlags, RecordHeader, RecordKind};
 use crate::{Engine, FileRef, Owner};
 
@@ -33,6 +33,14 @@ pub trait Writable {
     /// # Errors
     /// Why there is none: then the write stays as the kernel left it.
     fn writable(&mut self, slot: u32) -> io::Result<File>;
+
+    /// Syncs the directory in `slot`, with what of its files the disk may lack.
+    ///
+    /// # Errors
+    /// What the disk said, or why there is no descriptor of it.
+    fn sync_directory(&mut self, slot: u32) -> io::Result<()> {
+        Err(io::Error::other(format!("slot {slot} is not known as a directory")))
+    }
 }
 
 /// What was found.
@@ -77,7 +85,7 @@ pub fn dead(engine: &Engine, who: Owner, is_dead: &dyn Fn(u32) -> bool, files: &
         {
             retire(engine, &inside, files);
             // The dead may have been about to bring it back to the log.
-            engine.rejoin(&inside, || sync(slot.number(), files));
+            engine.rejoin(&inside, || sync(inside.slot(), files));
             reaped.locks += 1;
         }
     }
@@ -107,18 +115,26 @@ fn finish(engine: &Engine, who: Owner, lane: Lane<'_>, owner: u64, files: &mut d
         retire(engine, &inside, files);
     }
     inside.slot().disturb();
-    engine.rejoin(&inside, || sync(number, files));
+    engine.rejoin(&inside, || sync(inside.slot(), files));
     done.is_ok()
 }
 
 /// Makes the file as it is the truth: nothing in the log may change it any more.
 fn retire(engine: &Engine, inside: &Inside<'_>, files: &mut dyn Writable) {
     inside.slot().disturb();
-    inside.retire(engine.pool(), || sync(inside.slot().number(), files));
+    inside.retire(engine.pool(), || sync(inside.slot(), files));
+    if inside.slot().state().has(Flag::DIRECTORY) {
+        // Nobody knows whether the dead had noted its last change.
+        inside.is_known_up_to(0);
+    }
 }
 
-fn sync(slot: u32, files: &mut dyn Writable) -> Result<(), Errno> {
-    let file = files.writable(slot).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+fn sync(slot: Slot<'_>, files: &mut dyn Writable) -> Result<(), Errno> {
+    let errno = |e: io::Error| Errno::from_io_error(&e).unwrap_or(Errno::IO);
+    if slot.state().has(Flag::DIRECTORY) {
+        return files.sync_directory(slot.number()).map_err(errno);
+    }
+    let file = files.writable(slot.number()).map_err(errno)?;
     fdatasync(file.as_fd())
 }
 

@@ -5,16 +5,16 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rustix::io::Errno;
 use seawall_media::{Identity, Region, fence};
 use seawall_wire::shm::{Policy, Preset};
 
-use crate::file::FileRef;
+use crate::file::{FileRef, Newcomer};
 use crate::format::{
     self, Descriptor, EntryState, FILE_ENTRY_BYTES, Layout, ROOT_ENTRY_BYTES, ROOTS, RootDescriptor,
-    RootSlot, Zone,
+    RootSlot, Superblock, Zone,
 };
 use crate::pool::Pool;
 use crate::store::{Range, Store};
@@ -49,6 +49,8 @@ pub struct FileEntry {
     pub identity: Identity,
     /// Where it was registered, relative to the root. A hint.
     pub path: PathBuf,
+    /// A directory, whose records are changes of names in it.
+    pub is_directory: bool,
     /// All its records at or below are on disk.
     pub watermark: u64,
 }
@@ -218,8 +220,28 @@ pub fn file(pool: &Pool, slot: u32) -> Result<Option<FileEntry>, TableError> {
         root: d.root,
         identity: Identity { fs: d.fs, kind: d.handle_kind, handle: d.handle().to_vec() },
         path: OsStr::from_bytes(d.path()).into(),
+        is_directory: d.is_directory(),
         watermark,
     }))
+}
+
+/// The log may hold changes of names from now on: a program that knows nothing of them refuses the pool. Persisted when this
+/// returns.
+///
+/// # Errors
+/// [`TableError::Device`], or the superblock cannot be read any more.
+pub(crate) fn expect_names(store: &Store) -> Result<(), TableError> {
+    let unreadable = |_| TableError::Damaged { zone: Zone::Superblock, entry: 0 };
+    let mut superblock = Superblock::read(store).map_err(unreadable)?;
+    if superblock.flags & Superblock::NAMES != 0 {
+        return Ok(());
+    }
+    superblock.expect_names();
+    store.change(&[(Layout::superblock(0), Layout::superblock(1) * 2)], |region| {
+        superblock.write(region);
+        fence();
+    })?;
+    Ok(())
 }
 
 /// Enters a file, by its root, its identity and its path there, into the first free one of these slots. Persisted when this returns;
@@ -230,14 +252,15 @@ pub fn file(pool: &Pool, slot: u32) -> Result<Option<FileEntry>, TableError> {
 pub(crate) fn enter(
     store: &Store,
     slots: impl Iterator<Item = u32>,
-    (root, identity, hint): (u32, &Identity, &Path),
+    newcomer: &Newcomer<'_>,
     on_disk: u64,
 ) -> Result<FileRef, TableError> {
     let (slot, state) = free_slot(store, slots)?;
     let generation = state.generation.wrapping_add(1).max(1);
-    let hint = hint.as_os_str().as_bytes();
-    let d = Descriptor::new(root, identity.fs, identity.kind, &identity.handle, hint)
+    let (identity, hint) = (newcomer.identity, newcomer.hint.as_os_str().as_bytes());
+    let d = Descriptor::new(newcomer.root, identity.fs, identity.kind, &identity.handle, hint)
         .ok_or(TableError::TooLong)?;
+    let d = if newcomer.is_directory { d.of_directory() } else { d };
     store.change(&[file_range(slot)], |region| {
         // Whoever freed the slot may have been killed before its fence: its entry must not change while it counts.
         state.write(region, slot);

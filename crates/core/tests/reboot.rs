@@ -12,7 +12,8 @@ use std::time::UNIX_EPOCH;
 use common::{Managed, World, roll_back};
 use seawall_core::pool::{self, Pool};
 use seawall_core::recover::{
-    Directories, Locate, Mode, Options, RecoverError, Sink, Target, Unwritable, recover, recover_into,
+    Directories, Locate, Mode, Options, RealDirectory, RecoverError, Sink, Target, Unwritable, recover,
+    recover_into,
 };
 use seawall_core::table::{FileEntry, RootEntry};
 
@@ -105,6 +106,11 @@ impl Sink for FullFile<'_> {
 
 impl<'a> Locate for &'a Full {
     type File = FullFile<'a>;
+    type Names = RealDirectory;
+
+    fn directory(&self, _: Option<&RootEntry>, _: &FileEntry) -> Result<RealDirectory, Unwritable> {
+        Err("no directory is in this log".to_owned().into())
+    }
 
     fn locate(
         &self,

@@ -9,11 +9,13 @@ use std::time::Instant;
 
 use seawall_cache::shared::OperationOwner;
 use seawall_core::destage::Files;
+use seawall_core::file::captured::Captured;
 use seawall_core::reap::Writable;
 
 use crate::ages::Ages;
 use crate::cache::{Announced, Zone};
-use crate::parts::files::{FileTable, Managed, reopen};
+use crate::directories;
+use crate::parts::files::{FileTable, Managed, real_sync, reopen};
 use crate::write_out::write_out;
 
 /// The table as the engine's background work wants it. Keeps the last descriptor it handed out alive.
@@ -63,12 +65,21 @@ impl Files for Descriptors<'_> {
         write_out(self.descriptor(slot)?, bytes, piece)
     }
 
+    fn sync_directory(&mut self, slot: u32, files: &[Captured]) -> io::Result<()> {
+        self.last = self.table.get(slot);
+        directories::sync(self.last.as_ref().ok_or_else(unknown)?, files)
+    }
+
     fn is_calm(&mut self, slot: u32) -> bool {
         self.ages.as_ref().is_none_or(|ages| ages.is_calm(slot, Instant::now()))
     }
 
     fn is_due(&mut self, slot: u32, watermark: u64) -> bool {
         let Some(ages) = &mut self.ages else { return true };
+        // What else a directory holds back is small, and whoever changes it without Seawall should not meet old records.
+        if self.table.get(slot).is_some_and(|managed| managed.is_directory) {
+            return true;
+        }
         if self.all {
             ages.press(slot, Instant::now());
         }
@@ -83,5 +94,9 @@ impl Writable for Descriptors<'_> {
             self.announced.push(Announced::new(zone, me, managed.dev, managed.ino));
         }
         reopen(&managed.file, true)
+    }
+
+    fn sync_directory(&mut self, slot: u32) -> io::Result<()> {
+        Ok(real_sync(self.table.get(slot).ok_or_else(unknown)?.as_ref())?)
     }
 }

@@ -56,10 +56,12 @@ pub(crate) fn follow_all(daemon: &Daemon) {
         if links == 0 {
             continue;
         }
-        if !now.starts_with(&root.path) || links > 1 || is_gone(&now) {
+        // A directory has one for each directory in it.
+        let has_another = links > 1 && !file.is_directory;
+        if !now.starts_with(&root.path) || has_another || is_gone(&now) {
             // By its other name it would be opened past the guard.
             leave_for_good(daemon, &file, &now);
-        } else if let Err(e) = daemon.guards.follow(slot, root, &now, &claim) {
+        } else if let Err(e) = daemon.guards.follow(slot, root, &file.guarded_path(), &claim) {
             // Its records need a guard where it is now, and cannot have one.
             leave_for_good(daemon, &file, &now);
             daemon.log.say_once(&e.to_string(), format!("{} leaves the log: {e}", now.display()));
@@ -146,7 +148,7 @@ pub(crate) fn make_way(daemon: &Daemon, slots: &BTreeSet<u32>, pid: u32) {
 /// The guard of a file that is held out of the log comes back, so that the file may, too.
 pub(crate) fn come_back(daemon: &Daemon, file: &Managed) -> Result<(), GuardError> {
     let Some(root) = daemon.roots.get(file.root) else { return Ok(()) };
-    daemon.guards.come_back(file.reference.slot, &root, &file.current_path(), &daemon.claim())
+    daemon.guards.come_back(file.reference.slot, &root, &file.guarded_path(), &daemon.claim())
 }
 
 /// Files that an earlier daemon managed: their guards are known again. What cannot be guarded is kept out of the log.

@@ -48,6 +48,7 @@ pub mod control;
 mod descriptors;
 mod desk;
 mod destaging;
+mod directories;
 mod doors;
 mod errors;
 mod evict;

@@ -24,7 +24,7 @@ fn search(dir: &Path, wanted: &Identity) -> Option<(File, PathBuf)> {
     for entry in std::fs::read_dir(dir).ok()?.flatten() {
         let (path, kind) = (entry.path(), entry.file_type().ok()?);
         let found = if kind.is_dir() {
-            search(&path, wanted)
+            open(&path, wanted).map(|found| (found, path.clone())).or_else(|| search(&path, wanted))
         } else if kind.is_file() {
             open(&path, wanted).map(|file| (file, path))
         } else {

@@ -24,7 +24,7 @@ use crate::parts::files::{FileTable, Managed, path_of, real_sync, reopen};
 use crate::parts::roots::is_in_use;
 use crate::state::Daemon;
 use crate::unmanaged::{BYPASS, LATER, REFUSED, Unmanaged};
-use crate::{evict, foreign, forget};
+use crate::{directories, evict, foreign, forget};
 
 /// Makes the file behind `fd` a managed one.
 pub(crate) fn register(daemon: &Daemon, fd: &OwnedFd) -> Result<FileRef, Unmanaged> {
@@ -38,6 +38,9 @@ pub(crate) fn register_if(
     wanted: impl FnOnce(&Path) -> bool,
 ) -> Result<FileRef, Unmanaged> {
     let stat = rustix::fs::fstat(fd).map_err(|_| BYPASS)?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+        return directories::register(daemon, fd, &stat);
+    }
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || stat.st_nlink == 0 {
         return Err(BYPASS);
     }
@@ -116,6 +119,7 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
         daemon.unwatch(&file, inode);
         return Err(refuse(format!("processes {foreign:?} write to it without Seawall")));
     }
+    directories::settle(daemon, &file, inode).map_err(|e| refuse(format!("it cannot be synced: {e}")))?;
     let destaged = reopen(&file, false).map_err(|e| refuse(e.to_string()))?;
     let mut begins = if atomic { How::InLog } else { How::Outside };
     if atomic && let Err(e) = make_durable(&file, &path) {
@@ -146,6 +150,7 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
         class: policy::class(entry.preset, below.as_os_str().as_bytes()),
         begins: begins.kind(),
         is_named_by_directory: is_named_by_directory(&file),
+        is_directory: false,
     });
     let registered = registered.map_err(|e| refuse(e.to_string()))?;
     let reference = registered.file();
@@ -159,8 +164,16 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
         ));
     }
     let (dev, ino) = inode;
-    let managed =
-        daemon.files.insert(Managed { reference, root, file, destaged, path: path.clone(), dev, ino });
+    let managed = daemon.files.insert(Managed {
+        reference,
+        root,
+        is_directory: false,
+        file,
+        destaged,
+        path: path.clone(),
+        dev,
+        ino,
+    });
     let admitted = registered.admit(daemon.me(), || real_sync(&managed)).ok_or_else(|| {
         forget::strike_out(daemon, reference.slot, inode);
         refuse("the table of files is full".into())

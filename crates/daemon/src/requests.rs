@@ -21,8 +21,8 @@ use crate::parts::files::real_sync;
 use crate::state::Daemon;
 use crate::unmanaged::Unmanaged;
 use crate::{
-    ahead, closing, control, destaging, freeze, guarding, hello, lend, outside, rebuild, register, roots,
-    status, tablespaces, users,
+    ahead, closing, control, destaging, directories, freeze, guarding, hello, lend, outside, rebuild,
+    register, roots, status, tablespaces, users,
 };
 
 /// JSON longer than this travels in a file instead.
@@ -287,6 +287,10 @@ impl<'d> Connection<'d> {
         let [slot, generation] = words.map(u32::from_le_bytes);
         match self.daemon.files.get(slot).filter(|file| file.reference.generation == generation) {
             None => Answer::status(Status::Refused),
+            Some(file) if file.is_directory => {
+                directories::leave(self.daemon, &file);
+                Answer::status(Status::Ok)
+            }
             Some(file) => match real_sync(&file) {
                 Ok(()) => Answer::status(Status::Ok),
                 Err(e) => Answer::failed(e),

@@ -249,6 +249,9 @@ fn resume(daemon: &Daemon) {
     warden::bury(daemon, &dead_slots(&daemon.engine, daemon.slot));
     for file in daemon.files.all() {
         daemon.engine.let_back(file.reference, KeptOut::Foreign);
+        if file.is_directory {
+            continue;
+        }
         daemon.watch_for(&file.file, &file.current_path(), (file.dev, file.ino));
         let writers = daemon.foreign_writers(file.dev, file.ino).unwrap_or_default();
         if let Some(pid) = writers.first() {
@@ -287,7 +290,8 @@ fn find_files(daemon: &Daemon) {
         let Ok(stat) = file.metadata() else { continue };
         let Ok(destaged) = reopen(&file, false) else { continue };
         let (dev, ino) = (stat.dev(), stat.ino());
-        daemon.files.insert(Managed { reference, root: entry.root, file, destaged, path, dev, ino });
+        let (root, is_directory) = (entry.root, entry.is_directory);
+        daemon.files.insert(Managed { reference, root, is_directory, file, destaged, path, dev, ino });
     }
 }
 

@@ -4,13 +4,14 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use nix::libc;
 use nix::sys::fanotify::Fanotify;
+use rustix::io::Errno;
 
 /// The fanotify group behind a descriptor; `None` if it is something else.
 pub(crate) fn fanotify(fd: OwnedFd) -> Option<Fanotify> {
@@ -42,6 +43,31 @@ pub(crate) fn peer_pid(socket: BorrowedFd<'_>) -> Option<u32> {
 pub(crate) fn lease(fd: BorrowedFd<'_>, kind: i32) -> bool {
     // SAFETY: a call on an open descriptor, with an integer argument.
     unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETLEASE, kind) == 0 }
+}
+
+/// Opens the file with this handle, on the file system of `mount`, for syncing. Takes CAP_DAC_READ_SEARCH.
+///
+/// # Errors
+/// STALE: its last name is gone; PERM without the privilege; what else open(2) says.
+pub(crate) fn open_by_handle(mount: BorrowedFd<'_>, kind: i32, handle: &[u8]) -> Result<OwnedFd, Errno> {
+    const MOST: usize = 64;
+    #[repr(C)]
+    struct Raw {
+        bytes: u32,
+        kind: i32,
+        handle: [u8; MOST],
+    }
+    let mut raw = Raw { bytes: handle.len() as u32, kind, handle: [0; MOST] };
+    raw.handle.get_mut(..handle.len()).ok_or(Errno::INVAL)?.copy_from_slice(handle);
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    // SAFETY: `raw` has the layout of struct file_handle, with as many bytes as it says.
+    let fd = unsafe { libc::open_by_handle_at(mount.as_raw_fd(), (&raw mut raw).cast(), flags) };
+    // SAFETY: the kernel has just made it, for nobody else.
+    if fd >= 0 { Ok(unsafe { OwnedFd::from_raw_fd(fd) }) } else { Err(Errno::from_raw_os_error(errno())) }
+}
+
+fn errno() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
 }
 
 /// sync_file_range(2).

@@ -15,7 +15,7 @@ use crate::descriptors::Descriptors;
 use crate::parts::held_out::Case;
 use crate::parts::lifetime::Lifetime;
 use crate::state::Daemon;
-use crate::{cache, closing, foreign, freeze, guarding, process, users};
+use crate::{cache, closing, directories, foreign, freeze, guarding, process, users};
 
 /// How often the warden looks, when nobody dies meanwhile.
 const TICK: Duration = Duration::from_millis(200);
@@ -44,6 +44,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
         freeze::review(daemon);
         cache::review(daemon);
         guarding::review(daemon);
+        directories::review(daemon);
         if daemon.lifetime.is_over(!daemon.clients().is_empty()) && users::is_deserted(daemon) {
             closing::close_and_log(daemon);
             daemon.lifetime.end();

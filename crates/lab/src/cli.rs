@@ -118,6 +118,7 @@ pub enum Section {
     PostgresAtomic,
     Sqlite,
     FirstWrite,
+    Names,
     Mariadb,
     MariadbAtomic,
     Redis,

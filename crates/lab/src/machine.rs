@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use seawall_awr::Idle;
+use seawall_media::ordered;
 use serde::{Deserialize, Serialize};
 
 use crate::process;
@@ -110,18 +111,11 @@ fn filesystem(path: &Path) -> String {
 
 /// Whoever syncs on an ext4 without a journal of its own waits for no commit of it: figures of both are not comparable.
 fn journal(kind: &str, path: &Path) -> &'static str {
-    let task = || {
-        let device = fs::canonicalize(block_device(path)?).ok()?;
-        fs::read_to_string(Path::new("/sys/fs/ext4").join(device.file_name()?).join("journal_task")).ok()
-    };
-    match kind {
-        "ext4" if task().is_some_and(|task| task.trim() == "<none>") => " without a journal",
-        _ => "",
-    }
+    let has_journal = || ordered::has_journal(fs::metadata(path).ok()?.dev());
+    if kind == "ext4" && has_journal() == Some(false) { " without a journal" } else { "" }
 }
 
 /// What sysfs knows of the block device that a path lies on; not there where it lies on none.
 pub fn block_device(path: &Path) -> Option<PathBuf> {
-    let device = fs::metadata(path).ok()?.dev();
-    Some(format!("/sys/dev/block/{}:{}", libc::major(device), libc::minor(device)).into())
+    Some(ordered::block_device(fs::metadata(path).ok()?.dev()))
 }

@@ -22,6 +22,7 @@ pub mod block;
 pub mod counters;
 pub mod etcd;
 pub mod failure;
+pub mod files;
 pub mod installed;
 pub mod latency;
 pub mod ledger;

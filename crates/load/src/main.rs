@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use cli::output::print;
 use seawall_load::ledger::Verdict;
 use seawall_load::write::verify::{self, Expectation};
-use seawall_load::{etcd, mariadb, pg, redis, sqlite, stream, write};
+use seawall_load::{etcd, files, mariadb, pg, redis, sqlite, stream, write};
 
 /// Loads that check their own data
 ///
@@ -38,6 +38,10 @@ enum Command {
     Stream(stream::Options),
     /// Verify the blocks of an earlier `write --save-expectation`
     CheckWrite(CheckWrite),
+    /// Write new files, rename them over others, remove them, and sync all of it each time
+    Files(files::Options),
+    /// Compare the ledger of `files` with the directory
+    CheckFiles(files::CheckOptions),
     /// Insert and update in SQLite, one commit after another
     Sqlite(sqlite::Options),
     /// Compare the ledger of `sqlite` with the database
@@ -97,6 +101,8 @@ fn run(command: Command) -> Result<bool> {
             print(&checked)?;
             Ok(checked.errors == 0)
         }
+        Command::Files(options) => print(&files::run(&options)?).map(|()| true),
+        Command::CheckFiles(options) => judge(&files::check(&options)?),
         Command::Sqlite(options) => print(&sqlite::run(&options)?).map(|()| true),
         Command::CheckSqlite(options) => judge(&sqlite::check(&options)?),
         Command::LedgerPg(options) => print(&pg::run(&options)?).map(|()| true),

@@ -54,6 +54,14 @@ pub fn identity(fd: impl AsFd) -> Result<Identity, IdentityError> {
     Ok(Identity { fs, kind, handle })
 }
 
+/// Type and bytes of a file's handle: who it is among the files of its file system. An O_PATH descriptor does.
+///
+/// # Errors
+/// The file system gives none.
+pub fn handle(fd: impl AsFd) -> io::Result<(i32, Vec<u8>)> {
+    handle_of(fd.as_fd().as_raw_fd())
+}
+
 /// The ways that old kernels know come first: after a crash the machine may start with another kernel, and
 /// must come to the same answer.
 fn uuid_of(fd: i32) -> Option<[u8; 16]> {

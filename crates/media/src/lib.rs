@@ -40,6 +40,8 @@ mod line;
 pub mod locks;
 pub mod magic;
 #[cfg(feature = "std")]
+pub mod ordered;
+#[cfg(feature = "std")]
 pub mod output;
 mod past;
 #[cfg(feature = "std")]
@@ -58,7 +60,7 @@ pub use checksum::{Striped, crc32c, mix};
 pub use cpu::Flush;
 pub use flush::{fence, flush_instruction};
 #[cfg(feature = "std")]
-pub use handle::{HANDLE_MAX, Identity, IdentityError, identity};
+pub use handle::{HANDLE_MAX, Identity, IdentityError, handle, identity};
 #[cfg(feature = "std")]
 pub use large_pages::in_large_pages;
 pub use line::LINE;

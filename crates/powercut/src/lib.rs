@@ -48,6 +48,7 @@ pub mod console;
 pub mod cut;
 pub mod disk;
 pub mod etcd;
+pub mod files;
 pub mod fitness;
 pub mod front;
 pub mod judge;

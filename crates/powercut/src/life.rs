@@ -17,7 +17,7 @@ use crate::boot::{Boot, Checked, Said, Task, say};
 use crate::outside::DATA;
 use crate::plan::Database;
 use crate::program::{self, Ended, command};
-use crate::{balloon, cell, etcd, mariadb, medium, postgres, redis, sqlite, store};
+use crate::{balloon, cell, etcd, files, mariadb, medium, postgres, redis, sqlite, store};
 
 /// The life of a machine, from its first process's point of view.
 pub fn live(boot: &Boot) -> Result<()> {
@@ -74,6 +74,7 @@ fn acts(database: Database) -> Acts {
         Database::Sqlite => Acts { install: sqlite::install, load: sqlite::load, check: sqlite::check },
         Database::Mariadb => Acts { install: mariadb::install, load: mariadb::load, check: mariadb::check },
         Database::Redis => Acts { install: redis::install, load: redis::load, check: redis::check },
+        Database::Files => Acts { install: files::install, load: files::load, check: files::check },
         Database::Etcd => Acts { install: etcd::install, load: etcd::load, check: etcd::check },
         Database::Rocksdb | Database::Lmdb => {
             Acts { install: store::install, load: store::load, check: store::check }

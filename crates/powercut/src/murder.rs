@@ -46,7 +46,7 @@ pub fn of_database(rng: &mut Rng) -> Result<()> {
                 || ["/mariadbd", "/seawall-rocksdb", "/seawall-lmdb"].iter().any(|end| program.ends_with(end))
                 || program == "etcd"
                 || program.contains("redis-server ")
-                || program.ends_with("seawall-load") && words[1] == "sqlite"
+                || program.ends_with("seawall-load") && ["sqlite", "files"].contains(&words[1].as_str())
         })
         .map(|(pid, _)| pid)
         .collect();

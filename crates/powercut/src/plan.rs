@@ -26,6 +26,7 @@ pub enum Database {
     Rocksdb,
     Lmdb,
     Etcd,
+    Files,
 }
 
 /// What makes commits durable.
@@ -179,7 +180,7 @@ fn settings(database: Database, rng: &mut Rng) -> Vec<(String, String)> {
         Database::Redis => vec![set("aof-use-rdb-preamble", &["yes", "no"])],
         Database::Rocksdb => vec![set(OPENED, &["", "direct", "recycle", "direct recycle", "mmap"])],
         Database::Lmdb => vec![set(OPENED, &["", "writemap"])],
-        Database::Sqlite | Database::Mariadb | Database::Etcd => Vec::new(),
+        Database::Sqlite | Database::Mariadb | Database::Etcd | Database::Files => Vec::new(),
     }
 }
 
@@ -266,6 +267,7 @@ impl Plan {
             Database::Rocksdb => &format!("log {}", first()),
             Database::Lmdb => &format!("data {}", first()),
             Database::Etcd => "write-ahead log",
+            Database::Files => "files and names",
         };
         let again = if self.cut_again.is_some() { ", cut again" } else { "" };
         let trouble = match self.trouble {

@@ -87,6 +87,12 @@ fn no_acknowledged_commit_of_redis_or_a_store_is_lost_to_a_power_cut() {
 }
 
 #[test]
+fn no_file_that_was_synced_is_lost_to_a_power_cut_nor_is_a_name() {
+    let Some(report) = campaign(&[Database::Files], "files", "6", PRELOAD) else { return };
+    assert_eq!(report.totals.len(), 4, "four sides");
+}
+
+#[test]
 fn no_acknowledged_commit_is_lost_to_a_power_cut_on_the_mount() {
     let all = [Database::Postgres, Database::Sqlite, Database::Mariadb, Database::Rocksdb, Database::Etcd];
     let names = "postgres,sqlite,mariadb,rocksdb,etcd";

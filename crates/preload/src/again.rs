@@ -11,6 +11,12 @@ use crate::sys::{self, Stat};
 const PLACES: usize = 256;
 static SYNCED: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
 
+/// True if the file behind `fd` was synced before, as far as this process knows.
+pub fn is_known(fd: c_int, stat: &Stat) -> bool {
+    let file = fingerprint([stat.dev, stat.ino, sys::born(fd)]);
+    SYNCED[file as usize % PLACES].load(Relaxed) == file | 1 << 63
+}
+
 /// True if the file behind `fd` was synced before, as far as this process knows; from now on it was.
 pub fn was_synced(fd: c_int, stat: &Stat) -> bool {
     let file = fingerprint([stat.dev, stat.ino, sys::born(fd)]);

@@ -17,7 +17,7 @@ use seawall_core::{Engine, Errno, FileRef, Owner, Scope, Syncing};
 use crate::client::DAEMON;
 use crate::fdtable::{self, FdEntry, State, mark};
 use crate::sys::{self, Stat, unsafe_call};
-use crate::{again, cached, log, owner, session, unseen};
+use crate::{again, cached, log, named, owner, session, unseen};
 
 /// This process holds a file until it ends.
 static HELD_FOR_LIFE: AtomicBool = AtomicBool::new(false);
@@ -125,6 +125,11 @@ fn find_out_or_register(fd: c_int, intent: Intent, entry: FdEntry) -> Kind {
     if let Some(file) = find(engine, &stat) {
         let dsync = inherited && engine.state(file).has(Flag::DSYNC);
         return adopt(engine, fd, file, &stat, if dsync { entry.with(mark::DSYNC, true) } else { entry });
+    }
+    if (intent == Intent::Hold || intent == Intent::Write && entry.state() == State::Unknown)
+        && named::settle(fd, &stat, false).is_err()
+    {
+        sys::say(&["a file that is in the log as a whole could not be synced before it is changed unseen"]);
     }
     if entry.state() == State::Unmanaged {
         return Kind::Watched(Watched { entry, candidate: None });

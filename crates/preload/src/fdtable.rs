@@ -4,7 +4,7 @@
 //! matters classifies it. Numbers beyond the table are classified each time.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
 use seawall_core::FileRef;
 
@@ -13,6 +13,8 @@ use crate::owner;
 
 const ENTRIES: usize = 65_536;
 static TABLE: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
+/// Nothing is known of numbers from here on.
+static END: AtomicI32 = AtomicI32::new(0);
 
 /// What a descriptor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +147,9 @@ pub fn get(fd: c_int) -> FdEntry {
 /// Remembers `entry` for `fd`.
 pub fn set(fd: c_int, entry: FdEntry) {
     if let Some(cell) = cell(fd) {
+        if fd >= END.load(Relaxed) {
+            END.fetch_max(fd + 1, Relaxed);
+        }
         cell.store(entry.0, Relaxed);
     }
 }
@@ -155,6 +160,13 @@ pub fn opened(fd: c_int, marks: u64) {
         set(fd, FdEntry::other(State::Unknown, marks));
     }
     cached::reset(fd);
+}
+
+/// What was just opened as `fd` may be any program's: its first sync says more.
+pub fn found_any(fd: c_int) {
+    if !owner::in_vfork_child() && get(fd).state() == State::Unknown {
+        set(fd, get(fd).as_candidate());
+    }
 }
 
 /// Forgets `fd`: it was closed, or handed to the application just now. A vfork child has descriptors of its
@@ -184,7 +196,7 @@ pub fn copy(old: c_int, new: c_int) {
 
 /// Changes the entries of one file: O_APPEND belongs to the open file, and several numbers may name it.
 pub fn update(file: FileRef, change: impl Fn(c_int, FdEntry) -> FdEntry) {
-    for fd in 0..ENTRIES as c_int {
+    for fd in 0..END.load(Relaxed) {
         let entry = get(fd);
         if entry.state() == State::Managed && entry.file() == file {
             set(fd, change(fd, entry));
@@ -194,13 +206,13 @@ pub fn update(file: FileRef, change: impl Fn(c_int, FdEntry) -> FdEntry) {
 
 /// The descriptors of managed files that have these marks.
 pub fn marked(marks: u64) -> impl Iterator<Item = (c_int, FdEntry)> {
-    let all = (0..ENTRIES as c_int).map(|fd| (fd, get(fd)));
+    let all = (0..END.load(Relaxed)).map(|fd| (fd, get(fd)));
     all.filter(move |(_, entry)| entry.state() == State::Managed && entry.has(marks))
 }
 
 /// Forgets every unmanaged descriptor: a name moved below a root may be open under one of them.
 pub fn reset_unmanaged() {
-    for fd in 0..ENTRIES as c_int {
+    for fd in 0..END.load(Relaxed) {
         if get(fd).state() == State::Unmanaged {
             reset(fd);
         }

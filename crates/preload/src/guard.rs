@@ -157,7 +157,7 @@ fn judge(dir: c_int, name: &CStr) -> Shown {
     let shown = match bytes.strip_suffix(SUFFIX) {
         Some(base) if stand_in::may_stand_at(base) => {
             let mut room = [0; PATH_MAX];
-            let Some(stem) = copied(base, &mut room) else { return Shown::Plain };
+            let Some(stem) = sys::copied(base, &mut room) else { return Shown::Plain };
             let is_half_a_guard = stand_in::is_directory(base) && sys::is_directory(dir, name);
             match is_up(dir, stem) {
                 true if absent(dir, name).is_some() => Shown::Not,
@@ -178,12 +178,6 @@ fn judge(dir: c_int, name: &CStr) -> Shown {
         None => Shown::Plain,
     };
     if shown != Shown::Plain && session::engine().is_none() { Shown::Plain } else { shown }
-}
-
-/// A part of a path as a path of its own.
-pub fn copied<'a>(part: &[u8], room: &'a mut [u8; PATH_MAX]) -> Option<&'a CStr> {
-    room.get_mut(..part.len())?.copy_from_slice(part);
-    CStr::from_bytes_until_nul(room).ok()
 }
 
 fn join<'a>(path: &CStr, end: &[u8], room: &'a mut [u8; PATH_MAX]) -> Option<&'a CStr> {

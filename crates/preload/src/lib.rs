@@ -28,6 +28,7 @@ mod loader;
 mod log;
 mod look;
 mod mapped;
+mod named;
 mod owner;
 mod real;
 mod session;

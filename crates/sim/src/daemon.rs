@@ -214,6 +214,7 @@ impl Daemon {
                 false => Begins::Outside,
             },
             is_named_by_directory: self.world.is_named_by_directory,
+            is_directory: false,
         });
         let Ok(registered) = registered else { return };
         let name = registered.file();

@@ -13,7 +13,7 @@ use seawall_core::format::SuperblockError;
 use seawall_core::inspect::inspect;
 use seawall_core::pool::Pool;
 use seawall_core::recover::{
-    Locate, Mode, Options, RecoverError, Sink, Target, Unwritable, recover_into, scan,
+    Locate, Mode, Options, RealDirectory, RecoverError, Sink, Target, Unwritable, recover_into, scan,
 };
 use seawall_core::table::{self, FileEntry, RootEntry};
 
@@ -70,6 +70,11 @@ struct Places<'a>(&'a [Left]);
 
 impl<'a> Locate for Places<'a> {
     type File = &'a Left;
+    type Names = RealDirectory;
+
+    fn directory(&self, _: Option<&RootEntry>, _: &FileEntry) -> Result<RealDirectory, Unwritable> {
+        Err("no directory is in this log".to_owned().into())
+    }
 
     fn locate(
         &self,

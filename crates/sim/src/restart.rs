@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_core::destage::count_free;
 use seawall_core::format::slot_at;
-use seawall_core::recover::{Locate, RecoverError, Sink, Target, Unwritable, recover_into};
+use seawall_core::recover::{Locate, RealDirectory, RecoverError, Sink, Target, Unwritable, recover_into};
 use seawall_core::spill::Plan as Spill;
 use seawall_core::table::{self, FileEntry, RootEntry};
 use seawall_core::takeover::{self, StartError, Started};
@@ -241,6 +241,7 @@ struct OnDisk {
 
 impl Locate for Disks<'_> {
     type File = OnDisk;
+    type Names = RealDirectory;
 
     fn locate(
         &self,
@@ -252,6 +253,10 @@ impl Locate for Disks<'_> {
         let fails = Cell::new(self.0.failures.get() > 0 && self.0.rng.one_in(8));
         let path = PathBuf::from(&entry.path);
         Ok(Target { file: OnDisk { world: Rc::clone(self.0), index, fails }, path })
+    }
+
+    fn directory(&self, _: Option<&RootEntry>, _: &FileEntry) -> Result<RealDirectory, Unwritable> {
+        Err("no directory is in this log".to_owned().into())
     }
 }
 

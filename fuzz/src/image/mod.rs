@@ -15,7 +15,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use seawall_core::inspect::inspect;
 use seawall_core::pool;
 use seawall_core::recover::{
-    Directories, Locate, Mode, Options, RecoverError, Report, Sink, Target, Unwritable, recover_into,
+    Directories, Locate, Mode, Options, RealDirectory, RecoverError, Report, Sink, Target, Unwritable,
+    recover_into,
 };
 use seawall_core::table::{FileEntry, RootEntry};
 
@@ -89,6 +90,11 @@ impl Sink for UnsyncedFile {
 
 impl Locate for Unsynced {
     type File = UnsyncedFile;
+    type Names = RealDirectory;
+
+    fn directory(&self, root: Option<&RootEntry>, entry: &FileEntry) -> Result<RealDirectory, Unwritable> {
+        self.0.directory(root, entry)
+    }
 
     fn locate(
         &self,

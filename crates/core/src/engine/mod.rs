@@ -9,6 +9,7 @@ mod enter;
 mod hold;
 mod join;
 mod name;
+mod names;
 mod out;
 #[cfg(feature = "std")]
 mod register;
@@ -25,6 +26,7 @@ pub(crate) use enter::Entering;
 #[cfg(feature = "std")]
 pub(crate) use hold::counted;
 pub use join::JoinError;
+pub use names::{Place, Turn};
 pub use out::Out;
 #[cfg(feature = "std")]
 pub use register::Registered;

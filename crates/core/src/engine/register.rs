@@ -39,9 +39,12 @@ impl Engine {
         // Its records will have this LSN or a higher one: it has none before it is admitted.
         let next = self.shm().header().next_lsn().load(SeqCst);
         let on_disk = next - 1;
-        let Newcomer { root, identity, hint, .. } = *newcomer;
         let vacant = self.slots().filter(|slot| slot.is_vacant()).map(Slot::number);
-        let file = table::enter(self.pool(), vacant, (root, identity, hint), on_disk)?;
+        if newcomer.is_directory {
+            table::expect_names(self.pool())?;
+            self.shm().header().directories().store(1, SeqCst);
+        }
+        let file = table::enter(self.pool(), vacant, newcomer, on_disk)?;
         let slot = Slot::of(self.shm(), file.slot).ok_or(TableError::Full(format::Zone::Files))?;
         debug_assert_eq!(
             format::watermark(file.slot).load(self.pool()),
@@ -50,7 +53,8 @@ impl Engine {
         );
         slot.begin(newcomer, file, on_disk);
         let names = if newcomer.is_named_by_directory { Flag::NAMED_BY_DIRECTORY } else { Flag::NONE };
-        Ok(Registered { engine: self, slot, file, begins: newcomer.begins.flags() | names })
+        let kind = if newcomer.is_directory { Flag::DIRECTORY } else { Flag::NONE };
+        Ok(Registered { engine: self, slot, file, begins: newcomer.begins.flags() | names | kind })
     }
 
     /// True for an entry of the table that the run-time memory does not know: a daemon was killed while it registered

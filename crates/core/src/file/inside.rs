@@ -209,6 +209,19 @@ impl Inside<'_> {
     }
 }
 
+/// Directories.
+impl Inside<'_> {
+    /// Everything that has happened in the directory up to this change of it is in the log, or on disk. 0: that is not known.
+    pub(crate) fn is_known_up_to(&self, changed: u64) {
+        self.slot().known_change().store(changed, SeqCst);
+    }
+
+    /// The record with this LSN has all of a file in it.
+    pub(crate) fn has_content(&self, lsn: u64) {
+        self.slot().newest_content().store(lsn, SeqCst);
+    }
+}
+
 /// Holds.
 impl Inside<'_> {
     /// One more mapping, stream or io_uring keeps it out of the log.

@@ -40,6 +40,7 @@
 //!
 //! What a transition asks for is asserted in debug builds and in the simulator. Those of [`Inside`] need the file's lock.
 
+pub mod captured;
 pub(crate) mod index;
 mod inside;
 mod lock;

@@ -24,6 +24,8 @@ pub struct Newcomer<'a> {
     pub begins: Begins,
     /// A sync of its directory makes a new name of it durable ([`Flag::NAMED_BY_DIRECTORY`]).
     pub is_named_by_directory: bool,
+    /// A directory: its records are changes of names in it.
+    pub is_directory: bool,
 }
 
 /// How a file is after its registration.
@@ -56,6 +58,8 @@ impl Slot<'_> {
         self.on_disk().store(on_disk, Relaxed);
         self.sticky().store(0, Relaxed);
         self.solid_bytes().store(0, Relaxed);
+        self.known_change().store(0, Relaxed);
+        self.newest_content().store(0, Relaxed);
         self.root_index().store(newcomer.root, Relaxed);
         self.class_number().store(newcomer.class as u32, Relaxed);
         self.dev().store(newcomer.inode.0, Relaxed);

@@ -73,6 +73,11 @@ words! {
     durable_names: u64 @ 136,
     /// Process and thread that raise the watermark in the pool, 0 for none: also whoever lost the lock alive does that alone.
     raising: u64 @ 144,
+    /// Of a directory: its change time when everything that had happened in it was in the log, in nanoseconds since the epoch.
+    /// 0: not known.
+    known_change: u64 @ 152,
+    /// Of a directory: the highest LSN of a record that has all of a file in it.
+    newest_content: u64 @ 160,
 }
 
 /// What was counted of a file since its registration.
@@ -197,6 +202,16 @@ impl<'a> Slot<'a> {
     /// Threads that may sleep until whoever is inside has left.
     pub fn sleepers(self) -> u32 {
         self.waiters().load(SeqCst)
+    }
+
+    /// True for a directory whose change time is that of the last change that is known.
+    pub(crate) fn is_known_at(self, changed: u64) -> bool {
+        changed != 0 && self.known_change().load(SeqCst) == changed
+    }
+
+    /// True for a directory of which a live record has all of a file in it: the disk may lack that file.
+    pub fn has_live_content(self) -> bool {
+        self.newest_content().load(SeqCst) > self.watermark()
     }
 
     #[inline]

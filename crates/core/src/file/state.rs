@@ -46,6 +46,9 @@ impl Flag {
     /// It is out of the log, and has no guard, while too few keepers have copies of that.
     pub const ALONE: Self = Self(32768);
 
+    /// A directory: its records are changes of names in it.
+    pub const DIRECTORY: Self = Self(131_072);
+
     /// Its database removed it, and will make it again: it is there, empty, and programs under Seawall do not see it.
     pub const ABSENT: Self = Self(65536);
 

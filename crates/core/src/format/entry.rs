@@ -64,14 +64,15 @@ pub struct Descriptor {
     pub fs: [u8; 16],
     handle: [u8; 64],
     path: [u8; FILE_PATH_MAX],
-    reserved: u32,
+    /// 1 for a directory, whose records are changes of names in it.
+    is_directory: u32,
     /// CRC-32C of all bytes before it.
     checksum: u32,
 }
 
 assert_layout!(Descriptor, 360, {
     root @ 0, handle_kind @ 4, handle_len @ 8, path_len @ 12, fs @ 16, handle @ 32, path @ 96,
-    reserved @ 352, checksum @ 356,
+    is_directory @ 352, checksum @ 356,
 });
 const _: () = assert!(DESCRIPTOR_AT + size_of::<Descriptor>() <= FILE_ENTRY_BYTES);
 
@@ -88,6 +89,19 @@ impl Descriptor {
         }
         d.checksum = d.sum();
         Some(d)
+    }
+
+    /// The same of a directory.
+    #[must_use]
+    pub fn of_directory(mut self) -> Self {
+        self.is_directory = 1;
+        self.checksum = self.sum();
+        self
+    }
+
+    /// True for a directory.
+    pub fn is_directory(&self) -> bool {
+        self.is_directory == 1
     }
 
     /// The handle.

@@ -7,6 +7,7 @@
 mod cell;
 mod entry;
 mod layout;
+mod names;
 mod record;
 mod root;
 mod segment;
@@ -16,6 +17,9 @@ mod superblock;
 pub use cell::Cell;
 pub use entry::{Descriptor, EntryState, FILE_PATH_MAX, FOREVER, watermark};
 pub use layout::{FILE_ENTRY_BYTES, Layout, ROOT_ENTRY_BYTES, ROOTS, Zone};
+pub use names::{
+    Attributes, CHANGE_MAX, EncodedChange, Handle, NAME_MAX, NAMED_HANDLE_MAX, NameChange, NameHead,
+};
 pub use record::{RecordFlags, RecordHeader, RecordKind};
 pub use root::{RootDescriptor, RootSlot};
 pub use segment::SegmentHeader;
@@ -23,7 +27,7 @@ pub use spill::{
     AREA_MAGIC, AREA_PATH_MAX, AREA_SLOTS_AT, AreaHeader, SpillDescriptor, SpillEntry, Spilled, bytes_for,
     slot_at,
 };
-pub use superblock::{FORMAT_VERSION, SPILL_VERSION, Superblock, SuperblockError};
+pub use superblock::{FORMAT_VERSION, NAMES_VERSION, SPILL_VERSION, Superblock, SuperblockError};
 
 #[cfg(target_endian = "big")]
 compile_error!("the pool's format is little-endian");

@@ -16,6 +16,8 @@ pub enum RecordKind {
     Write = 1,
     /// The file's size becomes `offset`.
     Truncate = 2,
+    /// The payload is a change of names in the directory ([`NameChange`](super::NameChange)).
+    Names = 3,
 }
 
 /// Bits of [`RecordHeader::flags`].
@@ -76,6 +78,7 @@ impl RecordHeader {
         match self.kind {
             1 => Some(RecordKind::Write),
             2 => Some(RecordKind::Truncate),
+            3 => Some(RecordKind::Names),
             _ => None,
         }
     }

@@ -9,6 +9,9 @@ use super::Layout;
 pub const FORMAT_VERSION: u32 = 1;
 /// Version of a pool with a spill area: a program that knows nothing of it would miss a part of the log.
 pub const SPILL_VERSION: u32 = 2;
+/// Version of a pool whose log may hold changes of names: a program that knows nothing of them would take the first one for
+/// the end of its segment.
+pub const NAMES_VERSION: u32 = 3;
 
 const MAGIC: [u8; 8] = *b"SEAWALL\x01";
 
@@ -17,7 +20,7 @@ const MAGIC: [u8; 8] = *b"SEAWALL\x01";
 #[repr(C)]
 pub struct Superblock {
     magic: [u8; 8],
-    /// [`FORMAT_VERSION`], or [`SPILL_VERSION`].
+    /// [`FORMAT_VERSION`], [`SPILL_VERSION`] or [`NAMES_VERSION`].
     pub version: u32,
     /// Entries of the file table.
     pub files: u32,
@@ -37,7 +40,7 @@ pub struct Superblock {
     /// Machine id of the host: defeats a pool that was moved to another host's files.
     pub host: [u8; 16],
     /// What is special about the pool's memory: [`Superblock::EMULATED`], [`Superblock::JOURNALED`],
-    /// [`Superblock::SPILLS`].
+    /// [`Superblock::SPILLS`], [`Superblock::NAMES`].
     pub flags: u32,
     /// Numeric id of the user the pool belongs to.
     pub owner: u32,
@@ -80,6 +83,9 @@ impl Superblock {
     /// It has a spill area: segments that are full may have been copied there.
     pub const SPILLS: u32 = 4;
 
+    /// Its log may hold changes of names.
+    pub const NAMES: u32 = 8;
+
     /// A first superblock, with these flags.
     pub fn new(layout: Layout, size: u64, uuid: [u8; 16], host: [u8; 16], flags: u32, owner: u32) -> Self {
         Self {
@@ -98,6 +104,12 @@ impl Superblock {
             checksum: 0,
             complete_since: 0,
         }
+    }
+
+    /// Its log may hold changes of names from now on.
+    pub fn expect_names(&mut self) {
+        self.flags |= Self::NAMES;
+        self.version = version(self.flags);
     }
 
     /// Where everything lies.
@@ -189,5 +201,9 @@ impl Superblock {
 
 /// The version of a pool with these flags.
 fn version(flags: u32) -> u32 {
-    if flags & Superblock::SPILLS != 0 { SPILL_VERSION } else { FORMAT_VERSION }
+    match () {
+        () if flags & Superblock::NAMES != 0 => NAMES_VERSION,
+        () if flags & Superblock::SPILLS != 0 => SPILL_VERSION,
+        () => FORMAT_VERSION,
+    }
 }

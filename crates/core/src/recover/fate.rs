@@ -52,7 +52,7 @@ mod tests {
 
     fn file(generation: u32, watermark: u64) -> FileEntry {
         let identity = Identity { fs: [0; 16], kind: 1, handle: vec![1] };
-        FileEntry { slot: 0, generation, root: 0, identity, path: "f".into(), watermark }
+        FileEntry { slot: 0, generation, root: 0, identity, path: "f".into(), is_directory: false, watermark }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! ```text
 //! scan      every segment, every record                     reads only
 //! resolve   each file with live records, by its identity    reads only
+//! names     directories are what their records say          may be cut anywhere
 //! replay    in LSN order, then fsync                        may be cut anywhere: nothing is retired yet
 //! close     retired LSN raised, file table emptied          from here on there is nothing to replay
 //! ```
@@ -21,6 +22,7 @@ mod begun;
 mod below;
 mod dropped;
 mod fate;
+mod names;
 mod replay;
 mod report;
 mod resolve;
@@ -37,10 +39,11 @@ use crate::table::{self, RootEntry, TableError};
 
 pub use alone::AloneMark;
 pub use fate::Fate;
+pub use names::RealDirectory;
 pub use report::{Mode, Options, RecoverError, Report};
 pub use resolve::{Directories, Unresolved};
 pub use scan::{Damage, Found, Scan, scan};
-pub use target::{Locate, Sink, Target, Unwritable};
+pub use target::{Locate, NameSpace, Sink, Target, Unwritable};
 
 /// Recovers a pool that no daemon uses. After success its log holds nothing live.
 ///
@@ -73,16 +76,20 @@ pub fn recover_into(pool: &Pool, options: Options, locate: &impl Locate) -> Resu
         ..Report::default()
     };
     let targets = resolve::all(pool, locate, &scan, &roots, &files, options, &mut report)?;
-    if replayed && !targets.is_empty() {
+    let names = names::Names::of(pool, locate, &scan, &roots, &files, options, &mut report)?;
+    if replayed && !(targets.is_empty() && names.is_empty()) {
         locate.begin().map_err(|(file, error)| RecoverError::Io {
             file,
             doing: "marking the replay in",
             error,
         })?;
+        names.replay(pool, &scan, &mut report)?;
         replay::replay(pool, &scan, &targets, &mut report)?;
     }
+    names.sync(replayed)?;
     replay::sync(&targets)?;
     close(pool, &scan).map_err(TableError::from)?;
+    names.end();
     locate.end();
     Ok(report)
 }
@@ -101,7 +108,9 @@ pub fn preview(pool: &Pool, roots: &BTreeMap<u32, RootEntry>) -> Result<Report, 
     let mut report = Report { records: scan.records, torn: scan.torn, ..Report::default() };
     report.live = scan.live.len() as u64;
     let options = Options { mode: Mode::Replay, accept_loss: true };
-    resolve::all(pool, &Directories::of(pool), &scan, roots, &files, options, &mut report)?;
+    let locate = Directories::of(pool);
+    resolve::all(pool, &locate, &scan, roots, &files, options, &mut report)?;
+    names::Names::of(pool, &locate, &scan, roots, &files, options, &mut report)?;
     Ok(report)
 }
 

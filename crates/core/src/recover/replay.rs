@@ -35,6 +35,7 @@ fn apply(pool: &Pool, part: &Found, target: &Target<impl Sink>) -> io::Result<u6
     match h.kind() {
         Some(RecordKind::Write) => write(pool, part, target).map(|()| u64::from(h.length)),
         Some(RecordKind::Truncate) => target.file.set_len(h.offset).map(|()| 0),
+        Some(RecordKind::Names) => Err(io::Error::other("a change of names in a file")),
         None => Err(io::Error::other("a record of a later version")),
     }
 }

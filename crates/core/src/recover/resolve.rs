@@ -6,13 +6,15 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode as FileMode, OFlags};
+use rustix::fs::{Mode as FileMode, OFlags, ResolveFlags};
 use seawall_media::{Medium, identity};
 
 use super::alone::Marks;
 use super::begun::Begun;
 use super::below::open_below;
 use super::dropped;
+use super::names::RealDirectory;
+use super::scan::are_names;
 use super::target::{Locate, Target, Unwritable};
 use super::{Mode, Options, RecoverError, Report, Scan, since_boot};
 use crate::pool::Pool;
@@ -48,7 +50,8 @@ pub(super) fn all<L: Locate>(
     let (mut targets, mut unresolved) = (BTreeMap::new(), Vec::new());
     let replay = options.mode == Mode::Replay || !pool.is_same_boot();
     let power_lost = options.mode == Mode::Auto && replay;
-    let slots: BTreeSet<u32> = scan.live.values().map(|parts| parts[0].header.slot).collect();
+    let of_files = scan.live.values().filter(|parts| !are_names(parts));
+    let slots: BTreeSet<u32> = of_files.map(|parts| parts[0].header.slot).collect();
     for slot in slots {
         let Some(entry) = files.get(&slot) else { continue };
         match locate.locate(roots.get(&entry.root), entry, power_lost) {
@@ -71,7 +74,7 @@ pub(super) fn all<L: Locate>(
     if !unresolved.is_empty() && !options.accept_loss {
         return Err(RecoverError::Unresolved(unresolved));
     }
-    report.given_up = unresolved.iter().map(ToString::to_string).collect();
+    report.given_up.extend(unresolved.iter().map(ToString::to_string));
     Ok(targets)
 }
 
@@ -80,6 +83,8 @@ pub struct Directories {
     begun: Begun,
     /// Of a log that keepers keep: what says that files are newer than it.
     marks: Option<Marks>,
+    pool: u128,
+    is_same_boot: bool,
 }
 
 impl Directories {
@@ -87,12 +92,13 @@ impl Directories {
     pub fn of(pool: &Pool) -> Self {
         let since = u64::from(pool.superblock.complete_since);
         let marks = (pool.medium == Medium::Replicated).then(|| Marks::of(pool.uuid(), since));
-        Self { begun: Begun::of(pool), marks }
+        Self { begun: Begun::of(pool), marks, pool: pool.uuid(), is_same_boot: pool.is_same_boot() }
     }
 }
 
 impl Locate for Directories {
     type File = File;
+    type Names = RealDirectory;
 
     fn locate(
         &self,
@@ -109,6 +115,15 @@ impl Locate for Directories {
             since_boot::unchanged(&target.file)?;
         }
         Ok(target)
+    }
+
+    fn directory(&self, root: Option<&RootEntry>, entry: &FileEntry) -> Result<RealDirectory, Unwritable> {
+        let root = root.ok_or_else(|| "its directory is not registered".to_owned())?;
+        let above = open_root(root)?;
+        let (directory, path) = find_directory(&above, entry)
+            .ok_or_else(|| "it is not in its directory any more (moved, deleted or replaced)".to_owned())?;
+        let power_lost = !self.is_same_boot && !self.begun.is_set();
+        Ok(RealDirectory::new(directory, root.path.join(path), self.pool, power_lost))
     }
 
     fn begin(&self) -> Result<(), (PathBuf, io::Error)> {
@@ -159,6 +174,36 @@ fn open_root(root: &RootEntry) -> Result<File, String> {
         Ok(_) => Err(format!("{} is another directory than the registered one", root.path.display())),
         Err(e) => Err(format!("its directory {}: {e}", root.path.display())),
     }
+}
+
+/// A directory, by its identity: it may have another name by now.
+fn find_directory(above: &File, entry: &FileEntry) -> Option<(File, PathBuf)> {
+    const FLAGS: OFlags =
+        OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+    let open = |dir: &File, name: &Path| {
+        let name = if name.as_os_str().is_empty() { Path::new(".") } else { name };
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        rustix::fs::openat2(dir, name, FLAGS, FileMode::empty(), resolve).ok().map(File::from)
+    };
+    if let Some(found) = open(above, &entry.path).filter(|found| is(found, entry)) {
+        return Some((found, entry.path.clone()));
+    }
+    let mut below = vec![PathBuf::new()];
+    while let Some(path) = below.pop() {
+        let Some(dir) = open(above, &path) else { continue };
+        if is(&dir, entry) {
+            return Some((dir, path));
+        }
+        let Ok(names) = rustix::fs::Dir::read_from(&dir) else { continue };
+        for name in names.filter_map(Result::ok) {
+            use std::os::unix::ffi::OsStrExt;
+            let text = std::ffi::OsStr::from_bytes(name.file_name().to_bytes());
+            if name.file_type() == rustix::fs::FileType::Directory && text != "." && text != ".." {
+                below.push(path.join(text));
+            }
+        }
+    }
+    None
 }
 
 fn is(file: &File, entry: &FileEntry) -> bool {

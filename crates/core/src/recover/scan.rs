@@ -12,7 +12,7 @@ use std::io;
 use seawall_media::{LINE, Region, Striped};
 
 use super::fate::{Fate, fate};
-use crate::format::{FOREVER, RecordFlags, RecordHeader, SegmentHeader};
+use crate::format::{FOREVER, RecordFlags, RecordHeader, RecordKind, SegmentHeader};
 use crate::pool::Pool;
 use crate::table::FileEntry;
 
@@ -275,6 +275,11 @@ fn judge(segments: &BTreeMap<u32, Segment>, files: &BTreeMap<u32, FileEntry>, re
             Fate::Retired | Fate::Forgotten | Fate::OnDisk => {}
         }
     }
+}
+
+/// True for the parts of a record that is a directory's.
+pub(super) fn are_names(parts: &[Found]) -> bool {
+    parts.first().is_some_and(|part| part.header.kind() == Some(RecordKind::Names))
 }
 
 /// By their numbers in order. Some may be missing, if the crash cut the write.

@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use crate::certain;
+use crate::format::{Attributes, Handle};
 use crate::table::{FileEntry, RootEntry};
 
 /// A file that records are written to.
@@ -71,10 +72,79 @@ impl From<String> for Unwritable {
     }
 }
 
+/// A directory that names are replayed into. A file that is made again, or whose name may be taken by another, is at a place of
+/// its own meanwhile.
+pub trait NameSpace {
+    /// Where it is.
+    fn path(&self) -> PathBuf;
+
+    /// What the name leads to; of a file that was made again in the place of another, that one.
+    ///
+    /// # Errors
+    /// It cannot be looked at, in words.
+    fn look(&self, name: &[u8]) -> Result<Option<Handle>, String>;
+
+    /// True if the file itself is at its place, since a run that was cut.
+    fn is_kept(&self, file: &Handle) -> bool;
+
+    /// Makes a file again, at its place, and remembers what it stands for.
+    ///
+    /// # Errors
+    /// The disk's. Recovery stops, and keeps the log.
+    fn make(&self, file: &Handle, attributes: &Attributes) -> io::Result<()>;
+
+    /// Keeps the file that is at `name` at its place, too.
+    ///
+    /// # Errors
+    /// As above.
+    fn keep(&self, file: &Handle, name: &[u8]) -> io::Result<()>;
+
+    /// Gives a file this content and nothing else, durably. It is at `name`, or at its place.
+    ///
+    /// # Errors
+    /// As above.
+    fn fill(
+        &self,
+        file: &Handle,
+        name: Option<&[u8]>,
+        data: &[u8],
+        attributes: &Attributes,
+    ) -> io::Result<()>;
+
+    /// Has `name` lead to the file that is at its place, whatever it led to.
+    ///
+    /// # Errors
+    /// As above.
+    fn put(&self, file: &Handle, name: &[u8]) -> io::Result<()>;
+
+    /// Removes a name.
+    ///
+    /// # Errors
+    /// As above.
+    fn remove(&self, name: &[u8]) -> io::Result<()>;
+
+    /// Makes the file's content durable, as it is.
+    ///
+    /// # Errors
+    /// As above.
+    fn sync_file(&self, name: &[u8]) -> io::Result<()>;
+
+    /// Clears the places of these files, and makes all names durable.
+    ///
+    /// # Errors
+    /// As above.
+    fn sync(&self, files: &[Handle]) -> io::Result<()>;
+
+    /// The log is closed: what the files at these names stand for is forgotten.
+    fn end(&self, names: &[&[u8]]);
+}
+
 /// Finds registered files.
 pub trait Locate {
     /// What it opens.
     type File: Sink;
+    /// A directory of its.
+    type Names: NameSpace;
 
     /// Opens `entry`'s file below its root. `power_lost`: the machine went down since the log was written,
     /// so nobody may have written the file since.
@@ -87,6 +157,12 @@ pub trait Locate {
         entry: &FileEntry,
         power_lost: bool,
     ) -> Result<Target<Self::File>, Unwritable>;
+
+    /// Finds `entry`, a directory, below its root.
+    ///
+    /// # Errors
+    /// [`Unwritable`].
+    fn directory(&self, root: Option<&RootEntry>, entry: &FileEntry) -> Result<Self::Names, Unwritable>;
 
     /// Every file was found; the first write follows.
     ///

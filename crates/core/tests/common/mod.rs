@@ -136,6 +136,7 @@ impl World {
             class: Class::Other,
             begins,
             is_named_by_directory,
+            is_directory: false,
         });
         let sync = || file.sync_all().map_err(|_| Errno::IO);
         let admitted = registered.expect("a slot").admit(self.who(0), sync);

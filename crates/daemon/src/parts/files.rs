@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::OFlags;
-use seawall_core::{Errno, FileRef, certain};
+use seawall_core::{Errno, FileRef, certain, stand_in};
 use seawall_media::locks::lock;
 
 /// A managed file.
@@ -18,6 +18,8 @@ pub(crate) struct Managed {
     pub reference: FileRef,
     /// Index of its root.
     pub root: u32,
+    /// Its records are changes of names in it.
+    pub is_directory: bool,
     /// The daemon's descriptor, for reading: enough for fdatasync, and harmless. Synced by whoever holds the
     /// file's lock.
     pub file: File,
@@ -34,6 +36,12 @@ impl Managed {
     /// Where it is now; renames are followed by the kernel.
     pub fn current_path(&self) -> PathBuf {
         path_of(&self.file).unwrap_or_else(|_| self.path.clone())
+    }
+
+    /// The path by which it is known where its guard is.
+    pub fn guarded_path(&self) -> PathBuf {
+        let path = self.current_path();
+        if self.is_directory { path.join(stand_in::NOTE) } else { path }
     }
 
     /// True when no name is left.
@@ -74,6 +82,10 @@ impl FileTable {
 
 /// fdatasync by the daemon's own descriptor, for whoever holds the file's lock, here or in a client.
 pub(crate) fn real_sync(file: &Managed) -> Result<(), Errno> {
+    if file.is_directory {
+        // With what its log has of files as a whole.
+        return Ok(rustix::fs::syncfs(&file.file)?).and_then(|()| certain::check(file.file.as_fd()));
+    }
     certain::fdatasync(file.file.as_fd())
 }
 

@@ -214,6 +214,32 @@ pub const FIRST_WRITE: &[Key] = &[
     spread("unsafe_of_fs", "`unsafe_us` / `fs_us`"),
 ];
 
+/// The objects of `names`.
+pub const NAMES: &[Key] = &[
+    one(
+        "files",
+        "the file system: `ext4` with a journal or `xfs`, on a loop device, or `data`, the data's own",
+    ),
+    spread(
+        "fs_ops_s",
+        "new files a second on the bare file system, all of them synced, renamed and their directory synced",
+    ),
+    spread("seawall_ops_s", "the same under `seawall run --preset any`"),
+    spread("unsafe_ops_s", "the same without any sync"),
+    spread("control_ops_s", "that once more"),
+    spread("fs_p50_us", "what one of them takes, µs, the median of a run"),
+    spread("seawall_p50_us", "the same under Seawall"),
+    spread("unsafe_p50_us", "the same without syncs"),
+    spread("control_p50_us", "that once more"),
+    spread("fs_p99_us", "the 99th percentile"),
+    spread("seawall_p99_us", "the same under Seawall"),
+    spread("unsafe_p99_us", "the same without syncs"),
+    spread("control_p99_us", "that once more"),
+    spread("speedup", "`seawall_ops_s` / `fs_ops_s`: the median of the rounds' ratios, as those below"),
+    spread("of_unsafe", "`seawall_ops_s` / `unsafe_ops_s`"),
+    spread("control", "`control_ops_s` / `unsafe_ops_s`"),
+];
+
 /// The objects of `spill`.
 pub const SPILL: &[Key] = &[
     BS,
@@ -438,13 +464,14 @@ pub const CACHE: &[Key] = &[
 ];
 
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 20] = [
+pub const SECTIONS: [(&str, &[Key]); 21] = [
     ("write_fdatasync", WRITE),
     ("sustained", SUSTAINED),
     ("postgres", POSTGRES),
     ("postgres_atomic", POSTGRES_ATOMIC),
     ("sqlite", SQLITE),
     ("first_write", FIRST_WRITE),
+    ("names", NAMES),
     ("mariadb", MARIADB),
     ("mariadb_atomic", MARIADB_ATOMIC),
     ("redis", REDIS),

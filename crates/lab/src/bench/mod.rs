@@ -20,6 +20,7 @@ mod mariadb;
 mod mariadb_atomic;
 mod measure;
 mod mount;
+mod names;
 mod page;
 mod placed;
 mod replicated;
@@ -89,7 +90,7 @@ const DATABASE_POOL_BYTES: u64 = 1 << 30;
 const ATOMIC_POOL_BYTES: u64 = 4 << 30;
 
 /// All sections, in the order they are measured.
-const PARTS: [Part; 20] = [
+const PARTS: [Part; 21] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -149,6 +150,16 @@ const PARTS: [Part; 20] = [
         steps: first_write::steps,
         space: |_| first_write::SPACE,
         run: |lab, scope| first_write::run(lab, scope),
+    },
+    Part {
+        section: Section::Names,
+        key: "names",
+        rounds: 5,
+        pool: POOL_BYTES,
+        find: names::find_programs,
+        steps: names::steps,
+        space: |_| names::SPACE,
+        run: |lab, scope| names::run(lab, scope),
     },
     Part {
         section: Section::Mariadb,

@@ -65,24 +65,66 @@ pub struct LoopDisk {
     at: PathBuf,
 }
 
+/// A kind of file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Files {
+    Ext4,
+    Xfs,
+}
+
+impl Files {
+    /// As mount(8) names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+        }
+    }
+
+    /// What makes one.
+    pub fn maker(self) -> &'static str {
+        match self {
+            Self::Ext4 => "mkfs.ext4",
+            Self::Xfs => "mkfs.xfs",
+        }
+    }
+
+    /// Without anything that is left to be done later.
+    fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Ext4 => &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
+            Self::Xfs => &["-q", "-f"],
+        }
+    }
+}
+
 impl LoopDisk {
     /// Makes an ext4 of this size and mounts it.
     pub fn make(lab: &Lab, name: &str, bytes: u64) -> Result<Self> {
+        Self::of(lab, name, bytes, Files::Ext4)
+    }
+
+    /// The same with another kind of file system.
+    pub fn of(lab: &Lab, name: &str, bytes: u64, files: Files) -> Result<Self> {
         let image = lab.work.data(&format!("{name}.img"));
         // Allocated, so that the host's file system need not do it while the database waits.
         let mut allocate = Command::new("fallocate");
         allocate.args(["-l", &bytes.to_string()]).arg(&image);
         run(allocate, "fallocate")?;
-        Self::on(lab, name, image)
+        Self::with(lab, name, image, files)
     }
 
     /// Makes an ext4 in this file and mounts it.
     pub fn on(lab: &Lab, name: &str, image: PathBuf) -> Result<Self> {
+        Self::with(lab, name, image, Files::Ext4)
+    }
+
+    fn with(lab: &Lab, name: &str, image: PathBuf, files: Files) -> Result<Self> {
         ensure!(lab.identity.is_other(), "mounting a file system of its own needs root");
         let disk = LoopDisk { at: lab.work.data(&format!("{name}-fs")), image };
-        let mut mkfs = Command::new("mkfs.ext4");
-        mkfs.args(["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"]).arg(&disk.image);
-        run(mkfs, "mkfs.ext4")?;
+        let mut mkfs = Command::new(files.maker());
+        mkfs.args(files.options()).arg(&disk.image);
+        run(mkfs, files.maker())?;
         lab.fresh_dir(&disk.at)?;
         let mut mount = Command::new("mount");
         mount.args(["-o", "loop"]).arg(&disk.image).arg(&disk.at);

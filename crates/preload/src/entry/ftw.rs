@@ -100,7 +100,7 @@ impl Walk {
             _ if errno::kept(|| self.is_in_a_guard(whole, base)) => FTW_CONTINUE,
             // SAFETY: the caller's.
             Shown::Plain => unsafe { self.call(found.path, found) },
-            Shown::As(len) => match guard::copied(&whole[..at + len], &mut room) {
+            Shown::As(len) => match sys::copied(&whole[..at + len], &mut room) {
                 // SAFETY: the caller's.
                 Some(path) => unsafe { self.call(path, found) },
                 None => FTW_CONTINUE,
@@ -120,7 +120,7 @@ impl Walk {
         }
         let mut room = [0; PATH_MAX];
         match self.flags & FTW_CHDIR {
-            0 => guard::copied(parent, &mut room).is_some_and(|parent| guard::is_up(AT_FDCWD, parent)),
+            0 => sys::copied(parent, &mut room).is_some_and(|parent| guard::is_up(AT_FDCWD, parent)),
             _ => sys::exists(AT_FDCWD, c".seawall"),
         }
     }

@@ -1,17 +1,19 @@
 //! rename, link, unlink, rmdir: the next fsync of a renamed file makes its name durable, that of one with another link is
 //! real; one that loses its last name leaves the log first. A symbolic link may lead a database to more of its data.
 
+use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_uint};
 
-use libc::{AT_FDCWD, AT_SYMLINK_NOFOLLOW};
+use libc::{AT_FDCWD, AT_SYMLINK_NOFOLLOW, dev_t, mode_t};
 use seawall_core::{Errno, policy, stand_in};
 
 use super::{directory, entry};
 use crate::client::DAEMON;
 use crate::look::{self, Seen};
 use crate::sys::{self, unsafe_call};
-use crate::{app, cached, errno, fdtable, guard, session};
+use crate::{app, cached, errno, fdtable, guard, named, session};
 
+const RENAME_NOREPLACE: c_uint = 1;
 const RENAME_EXCHANGE: c_uint = 2;
 const AT_REMOVEDIR: c_int = 0x200;
 
@@ -34,6 +36,22 @@ entry! {
     fn symlink (to: *const c_char, path: *const c_char) -> c_int { errno::int(pointed(to, AT_FDCWD, path)) }
     fn symlinkat (to: *const c_char, dir: c_int, path: *const c_char) -> c_int {
         errno::int(pointed(to, dir, path))
+    }
+    fn mkdir (path: *const c_char, mode: mode_t) -> c_int { errno::int(made_directory(AT_FDCWD, path, mode)) }
+    fn mkdirat (dir: c_int, path: *const c_char, mode: mode_t) -> c_int {
+        errno::int(made_directory(dir, path, mode))
+    }
+    fn mknod (path: *const c_char, mode: mode_t, device: dev_t) -> c_int {
+        errno::int(made_node(AT_FDCWD, path, mode, device))
+    }
+    fn mknodat (dir: c_int, path: *const c_char, mode: mode_t, device: dev_t) -> c_int {
+        errno::int(made_node(dir, path, mode, device))
+    }
+    fn mkfifo (path: *const c_char, mode: mode_t) -> c_int {
+        errno::int(made_node(AT_FDCWD, path, mode | libc::S_IFIFO, 0))
+    }
+    fn mkfifoat (dir: c_int, path: *const c_char, mode: mode_t) -> c_int {
+        errno::int(made_node(dir, path, mode | libc::S_IFIFO, 0))
     }
     fn unlink (path: *const c_char) -> c_int { errno::int(removed(AT_FDCWD, path, 0)) }
     fn unlinkat (dir: c_int, path: *const c_char, flags: c_int) -> c_int {
@@ -98,8 +116,19 @@ unsafe fn move_file(
         _ => unsafe_call!(SYS_renameat2, old_dir, old, new_dir, new, flags).map(drop),
     };
     // SAFETY: the caller's.
-    let over = unsafe { app::path(new) }.filter(|_| flags & RENAME_EXCHANGE == 0);
-    let call = || cached::change_named(new_dir, over, AT_SYMLINK_NOFOLLOW, rename);
+    let (name, to) = unsafe { (app::path(old), app::path(new)) };
+    let over = to.filter(|_| flags & RENAME_EXCHANGE == 0);
+    let is_within = Cell::new(false);
+    let logged = || match name.zip(to) {
+        Some((old, new)) => {
+            let is_plain = flags & !RENAME_NOREPLACE == 0;
+            let ((), within) = named::moving((old_dir, old), (new_dir, new), is_plain, rename)?;
+            is_within.set(within);
+            Ok(())
+        }
+        None => rename(),
+    };
+    let call = || cached::change_named(new_dir, over, AT_SYMLINK_NOFOLLOW, logged);
     // SAFETY: the caller's.
     let (source, victim) = unsafe { (seen(old_dir, old), seen(new_dir, new)) };
     let same = |a: &Seen, b: &Seen| a.file == b.file;
@@ -115,7 +144,7 @@ unsafe fn move_file(
         None => {
             over()?;
             // SAFETY: the caller's.
-            if let Some(path) = unsafe { app::path(new) } {
+            if let Some(path) = unsafe { app::path(new) }.filter(|_| !is_within.get()) {
                 arrived(new_dir, path);
             }
         }
@@ -177,7 +206,10 @@ unsafe fn link_file(
     new: *const c_char,
     flags: c_int,
 ) -> Result<usize, Errno> {
-    let call = || unsafe_call!(SYS_linkat, old_dir, old, new_dir, new, flags);
+    let link = || unsafe_call!(SYS_linkat, old_dir, old, new_dir, new, flags);
+    // SAFETY: the caller's.
+    let to = unsafe { app::path(new) };
+    let call = || to.map_or_else(link, |to| named::other(new_dir, to, link));
     // linkat's flags are the reverse of fstatat's: it does not follow links unless told to.
     let follow = if flags & libc::AT_SYMLINK_FOLLOW != 0 { 0 } else { AT_SYMLINK_NOFOLLOW };
     // SAFETY: the caller's.
@@ -198,9 +230,10 @@ unsafe fn link_file(
 
 /// symlinkat(2). If it makes a tablespace the daemon hears of it before a file can be made in there.
 pub unsafe fn pointed(to: *const c_char, dir: c_int, path: *const c_char) -> Result<usize, Errno> {
-    let done = unsafe_call!(SYS_symlinkat, to, dir, path)?;
+    let link = || unsafe_call!(SYS_symlinkat, to, dir, path);
     // SAFETY: the caller's.
     let path = unsafe { app::path(path) };
+    let done = path.map_or_else(link, |path| named::other(dir, path, link))?;
     let leads_to_data = path.is_some_and(|path| policy::may_be_tablespace(path.to_bytes()));
     if leads_to_data
         && let Some(engine) = session::engine().filter(|engine| policy::has_tablespaces(engine.shm()))
@@ -211,13 +244,47 @@ pub unsafe fn pointed(to: *const c_char, dir: c_int, path: *const c_char) -> Res
     Ok(done)
 }
 
+/// mkdirat(2).
+///
+/// # Safety
+/// As the system call.
+pub unsafe fn made_directory(dir: c_int, path: *const c_char, mode: mode_t) -> Result<usize, Errno> {
+    let make = || unsafe_call!(SYS_mkdirat, dir, path, mode);
+    // SAFETY: the caller's.
+    unsafe { app::path(path) }.map_or_else(make, |path| named::other(dir, path, make))
+}
+
+/// mknodat(2).
+///
+/// # Safety
+/// As the system call.
+pub unsafe fn made_node(
+    dir: c_int,
+    path: *const c_char,
+    mode: mode_t,
+    device: dev_t,
+) -> Result<usize, Errno> {
+    let make = || unsafe_call!(SYS_mknodat, dir, path, mode, device);
+    // SAFETY: the caller's.
+    unsafe { app::path(path) }.map_or_else(make, |path| named::other(dir, path, make))
+}
+
 /// unlinkat(2).
 pub unsafe fn removed(dir: c_int, path: *const c_char, flags: c_int) -> Result<usize, Errno> {
     let remove = |path: *const c_char| {
         // SAFETY: the caller's.
         let name = unsafe { app::path(path) }.filter(|_| flags & AT_REMOVEDIR == 0);
         let unlink = || unsafe_call!(SYS_unlinkat, dir, path, flags);
-        let call = || cached::change_named(dir, name, AT_SYMLINK_NOFOLLOW, unlink);
+        // SAFETY: the caller's.
+        let logged = || match (unsafe { app::path(path) }, name) {
+            (_, Some(name)) => named::removing(dir, name, unlink),
+            (Some(directory), None) => {
+                named::leaving(dir, directory);
+                named::other(dir, directory, unlink)
+            }
+            (None, None) => unlink(),
+        };
+        let call = || cached::change_named(dir, name, AT_SYMLINK_NOFOLLOW, logged);
         // SAFETY: the caller's.
         match unsafe { seen(dir, path) }.filter(|_| flags & AT_REMOVEDIR == 0) {
             Some(victim) => victim.unlink(|| call().map(drop)).map(|()| 0),

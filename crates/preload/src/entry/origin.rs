@@ -7,7 +7,7 @@ use seawall_core::Errno;
 
 use super::{entry, point, real_or};
 use crate::sys::unsafe_call;
-use crate::{classify, errno, fdtable, socket, unseen};
+use crate::{classify, errno, fdtable, named, socket, unseen};
 
 /// A descriptor is new to the application.
 #[inline]
@@ -151,15 +151,29 @@ macro_rules! from_libc {
     } };
 }
 
+/// Those that make a file at a path which they make up.
+macro_rules! from_template {
+    ($(fn $name:ident($($arg:ident: $kind:ty),*);)+) => { entry! {
+        $(fn $name (template: *mut c_char, $($arg: $kind),*) -> c_int {
+            let call = || real_or!(-1, crate::real::c_name(concat!(stringify!($name), "\0")),
+                fn(template: *mut c_char, $($arg: $kind),*) -> c_int);
+            given(named::making_up(template, call))
+        })+
+    } };
+}
+
+from_template! {
+    fn mkstemp();
+    fn mkstemp64();
+    fn mkostemp(flags: c_int);
+    fn mkostemp64(flags: c_int);
+    fn mkstemps(suffix: c_int);
+    fn mkstemps64(suffix: c_int);
+    fn mkostemps(suffix: c_int, flags: c_int);
+    fn mkostemps64(suffix: c_int, flags: c_int);
+}
+
 from_libc! {
-    fn mkstemp(template: *mut c_char);
-    fn mkstemp64(template: *mut c_char);
-    fn mkostemp(template: *mut c_char, flags: c_int);
-    fn mkostemp64(template: *mut c_char, flags: c_int);
-    fn mkstemps(template: *mut c_char, suffix: c_int);
-    fn mkstemps64(template: *mut c_char, suffix: c_int);
-    fn mkostemps(template: *mut c_char, suffix: c_int, flags: c_int);
-    fn mkostemps64(template: *mut c_char, suffix: c_int, flags: c_int);
     fn shm_open(name: *const c_char, flags: c_int, mode: mode_t);
     fn posix_openpt(flags: c_int);
     fn getpt();

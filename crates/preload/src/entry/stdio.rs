@@ -13,7 +13,7 @@ use crate::classify::{self, Intent, Kind};
 use crate::holds::{self, Why};
 use crate::look::{self, Seen};
 use crate::real::real;
-use crate::{app, cached, errno, fdtable, guard, owner, session, sys};
+use crate::{app, cached, errno, fdtable, guard, named, owner, session, sys};
 
 const HERE: c_int = libc::AT_FDCWD;
 
@@ -22,7 +22,11 @@ point! {
         passes if { is_simple(path, mode) } then |stream| { opened(stream, mode) }
     {
         guard::with(HERE, path, |path| {
-            open(path, mode, || real_or!(null_mut(), c"fopen", fn(path: *const c_char, mode: *const c_char) -> *mut FILE))
+            let call = || real_or!(null_mut(), c"fopen", fn(path: *const c_char, mode: *const c_char) -> *mut FILE);
+            open(path, mode, || match app::path(path).filter(|_| makes(mode)) {
+                Some(name) => named::making(HERE, name, |_| call()),
+                None => call(),
+            })
         })
     }
 
@@ -139,6 +143,15 @@ impl Seen {
 }
 
 /// True if a stream of this mode can write. A null mode is libc's problem.
+/// True if it makes a file where none is.
+///
+/// # Safety
+/// As for [`writes`].
+unsafe fn makes(mode: *const c_char) -> bool {
+    // SAFETY: the caller's; not null, since something is written by it.
+    unsafe { writes(mode) && !CStr::from_ptr(mode).to_bytes().starts_with(b"r") }
+}
+
 unsafe fn writes(mode: *const c_char) -> bool {
     if mode.is_null() {
         return false;

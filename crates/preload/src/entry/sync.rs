@@ -1,7 +1,8 @@
 //! fsync, fdatasync: absorbed for a tracked file. sync, syncfs and msync are the kernel's: an untracked file has no
 //! live records, and a tracked one has everything in the log, which is hardened first where that takes a device.
 //! sync_file_range is libc's own: it promises nothing after a power cut. A directory in which nothing changed since it was
-//! synced is not synced again.
+//! synced is not synced again; one whose names are in the log, and a small file in it that is new, have nothing to wait for
+//! (`named`).
 
 use core::ffi::{c_int, c_void};
 
@@ -11,7 +12,7 @@ use seawall_core::{Errno, Scope};
 use super::{entry, point};
 use crate::classify::{self, Intent, Kind};
 use crate::sys::unsafe_call;
-use crate::{cached, errno, journal, session, strays, sys};
+use crate::{cached, errno, journal, named, session, strays, sys};
 
 static DIRECTORIES: Synced = Synced::new();
 
@@ -32,6 +33,9 @@ entry! {
 /// fsync(2) or fdatasync(2).
 #[inline]
 pub fn durable(fd: c_int, scope: Scope) -> Result<(), Errno> {
+    if named::engine().is_some() && named::first_sync(fd) {
+        return Ok(());
+    }
     match classify::look_up_or_register(fd, Intent::Sync) {
         Kind::Managed(target) => target.sync(fd, scope),
         Kind::Kernel | Kind::Watched(_) | Kind::Nobody => cached::sync(fd, || unmanaged(fd, scope)),
@@ -41,14 +45,22 @@ pub fn durable(fd: c_int, scope: Scope) -> Result<(), Errno> {
 /// Of a directory it may have been made before.
 fn unmanaged(fd: c_int, scope: Scope) -> Result<(), Errno> {
     let real = |scope| sys::sync(fd, scope);
+    let stat = session::joined().and_then(|_| sys::fstat(fd).ok());
+    if let Some(done) = stat.as_ref().and_then(|stat| named::sync_directory(fd, stat)) {
+        return done;
+    }
     strays::note(fd);
     match session::joined().filter(|_| fd >= 0) {
         Some(engine) => {
             // The removal of a journal may be a record, which a sync of its directory makes durable.
-            if engine.pool().journal().is_some() && sys::fstat(fd).is_ok_and(|stat| !stat.regular) {
+            if engine.pool().journal().is_some() && stat.is_some_and(|stat| !stat.regular) {
                 journal::harden_all()?;
             }
-            DIRECTORIES.sync(engine.shm().header().clock(), sys::borrow(fd), scope, real)
+            DIRECTORIES.sync(engine.shm().header().clock(), sys::borrow(fd), scope, real)?;
+            stat.map_or(Ok(()), |stat| {
+                named::synced_for_real(engine, fd, &stat);
+                named::settle(fd, &stat, true)
+            })
         }
         None => real(scope),
     }
@@ -59,12 +71,14 @@ pub fn everything() {
     if journal::harden_all().is_err() {
         sys::say(&["sync: what is in the log could not be made durable; the daemon's log says why"]);
     }
+    named::settle_all();
     let _ = unsafe_call!(SYS_sync);
 }
 
 /// syncfs(2).
 pub fn file_system(fd: c_int) -> Result<usize, Errno> {
     journal::harden_all()?;
+    named::settle_all();
     unsafe_call!(SYS_syncfs, fd)
 }
 

@@ -60,6 +60,8 @@ fn changes(nr: c_long) -> bool {
             | libc::SYS_linkat
             | libc::SYS_unlinkat
             | libc::SYS_symlinkat
+            | libc::SYS_mkdirat
+            | libc::SYS_mknodat
             | libc::SYS_getdents64
             | libc::SYS_close
             | libc::SYS_close_range
@@ -85,6 +87,8 @@ fn is_old(nr: c_long) -> bool {
             | libc::SYS_unlink
             | libc::SYS_symlink
             | libc::SYS_rmdir
+            | libc::SYS_mkdir
+            | libc::SYS_mknod
             | libc::SYS_dup2
     )
 }
@@ -170,6 +174,8 @@ unsafe fn paths(nr: c_long, [a, b, c, d, e, _]: [usize; 6]) -> Option<Result<usi
             libc::SYS_linkat => names::linked(dir, b as _, c as c_int, d as _, e as c_int),
             libc::SYS_unlinkat => names::removed(dir, b as _, c as c_int),
             libc::SYS_symlinkat => names::pointed(a as _, b as c_int, c as _),
+            libc::SYS_mkdirat => names::made_directory(dir, b as _, c as u32),
+            libc::SYS_mknodat => names::made_node(dir, b as _, c as u32, d as u64),
             libc::SYS_getdents64 => directory::read(dir, b as _, c),
             _ => return None,
         }
@@ -190,6 +196,8 @@ unsafe fn old_paths(nr: c_long, [a, b, c, ..]: [usize; 6]) -> Option<Result<usiz
             libc::SYS_unlink => names::removed(AT_FDCWD, a as _, 0),
             libc::SYS_symlink => names::pointed(a as _, AT_FDCWD, b as _),
             libc::SYS_rmdir => names::removed(AT_FDCWD, a as _, libc::AT_REMOVEDIR),
+            libc::SYS_mkdir => names::made_directory(AT_FDCWD, a as _, b as u32),
+            libc::SYS_mknod => names::made_node(AT_FDCWD, a as _, b as u32, c as u64),
             libc::SYS_dup2 => close_dup::onto(a as c_int, b as c_int),
             _ => return None,
         }

@@ -29,6 +29,14 @@ pub struct Stat {
     pub permissions: libc::mode_t,
     /// True for a regular file.
     pub regular: bool,
+    /// True for a directory.
+    pub directory: bool,
+    /// st_mode.
+    pub mode: libc::mode_t,
+    /// st_mtime and its nanoseconds.
+    pub modified: (i64, u32),
+    /// st_ctime, in nanoseconds.
+    pub changed: u64,
 }
 
 impl Stat {
@@ -56,6 +64,10 @@ impl From<libc::stat> for Stat {
             plain: s.st_mode & 0o7111 == 0,
             permissions: s.st_mode & 0o777,
             regular: s.st_mode & libc::S_IFMT == libc::S_IFREG,
+            directory: s.st_mode & libc::S_IFMT == libc::S_IFDIR,
+            mode: s.st_mode,
+            modified: (s.st_mtime, s.st_mtime_nsec as u32),
+            changed: (s.st_ctime as u64).wrapping_mul(1_000_000_000).wrapping_add(s.st_ctime_nsec as u64),
         }
     }
 }
@@ -211,6 +223,12 @@ pub fn name_of(fd: c_int, room: &mut [u8; libc::PATH_MAX as usize]) -> Option<&[
     room.get(..len).filter(|_| len < libc::PATH_MAX as usize)
 }
 
+/// A part of a path as a path of its own.
+pub fn copied<'a>(part: &[u8], room: &'a mut [u8; libc::PATH_MAX as usize]) -> Option<&'a CStr> {
+    room.get_mut(..part.len())?.copy_from_slice(part);
+    CStr::from_bytes_until_nul(room).ok()
+}
+
 /// "/proc/self/fd/N".
 pub fn proc_link(fd: c_int, room: &mut [u8; 32]) -> Option<&CStr> {
     const PREFIX: &[u8] = b"/proc/self/fd/";
@@ -229,6 +247,16 @@ pub fn proc_link(fd: c_int, room: &mut [u8; 32]) -> Option<&CStr> {
     }
     room[PREFIX.len() + n] = 0;
     CStr::from_bytes_until_nul(room).ok()
+}
+
+/// Calls `op` with so many bytes of zeros, in pages of their own. `None`: there is no memory.
+pub fn with_pages<R>(bytes: usize, op: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
+    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    let at = unsafe_call!(SYS_mmap, 0, bytes, access, kind, usize::MAX, 0).ok()?;
+    // SAFETY: a fresh mapping of that length, readable and writable, of which nobody else knows.
+    let done = op(unsafe { core::slice::from_raw_parts_mut(at as *mut u8, bytes) });
+    let _ = unsafe_call!(SYS_munmap, at, bytes);
+    Some(done)
 }
 
 /// The calling thread.

@@ -52,6 +52,8 @@ words!(Header {
     daemon_epoch: u32 @ 84,
     /// Which zone of a block cache the clients have, 0 for none: they may be served from no other.
     cache_zone: u64 @ 88,
+    /// 1 once a directory was registered.
+    directories: u32 @ 96,
     /// The next LSN to hand out.
     next_lsn: u64 @ 128,
     /// Futex: incremented and woken when the daemon should look (space is short, a file to forget).

@@ -1,11 +1,11 @@
 //! The run-time memory: one mapping, a few arrays of small typed views.
 //!
 //! ```text
-//! header | lanes | files | hash of files | holds | clients | roots | segments | statistics
+//! header | lanes | files | hash of files | holds | captured files | clients | roots | segments | statistics
 //! ```
 //!
-//! What lies in a file's slot and in the hash of files is not this crate's: their owner is `seawall_core::file`, which
-//! finds them by [`Shm::file_words`] and [`Shm::bucket`].
+//! What lies in a file's slot, in the hash of files and of captured files is not this crate's: their owner is
+//! `seawall_core::file`, which finds them by [`Shm::file_words`], [`Shm::bucket`] and [`Shm::captured_words`].
 
 mod client;
 mod header;
@@ -73,6 +73,13 @@ impl Shm {
     pub fn file_words(&self, i: u32) -> Option<Words<'_>> {
         (i < self.shape.files)
             .then(|| Words::new(&self.region, self.shape.files_at() + i as usize * Shape::FILE_BYTES))
+    }
+
+    /// The words of captured file `i` of [`CAPTURED`](Shape::CAPTURED). For their owner, `seawall_core::file`, alone.
+    #[inline]
+    pub fn captured_words(&self, i: u32) -> Words<'_> {
+        let i = (i % Shape::CAPTURED) as usize;
+        Words::new(&self.region, self.shape.captured_at() + i * Shape::CAPTURED_BYTES)
     }
 
     /// Client slot `i`, or `None` if there is no such slot.

@@ -24,6 +24,10 @@ pub struct Shape {
 impl Shape {
     /// Bytes of a file's slot.
     pub const FILE_BYTES: usize = 192;
+    /// Files that were synced and are in the log as a whole, at once.
+    pub const CAPTURED: u32 = 4096;
+    /// Bytes for one of them.
+    pub const CAPTURED_BYTES: usize = 64;
 
     /// The shape used for a pool of `segments` segments and `files` file slots.
     pub const fn for_pool(segments: u32, files: u32, roots: u32) -> Self {
@@ -51,8 +55,12 @@ impl Shape {
         (self.hash_at() + self.buckets() * 4).next_multiple_of(64)
     }
 
+    pub(crate) const fn captured_at(self) -> usize {
+        (self.holds_at() + self.holds as usize * Hold::BYTES).next_multiple_of(64)
+    }
+
     pub(crate) const fn clients_at(self) -> usize {
-        self.holds_at() + self.holds as usize * Hold::BYTES
+        self.captured_at() + Self::CAPTURED as usize * Self::CAPTURED_BYTES
     }
 
     pub(crate) const fn roots_at(self) -> usize {

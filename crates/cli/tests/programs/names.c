@@ -1,0 +1,107 @@
+// A program that keeps what it has in new files. names HOW DIR TIMES
+//
+//   replace   writes TIMES new files, syncs each, renames it over DIR/store and syncs DIR
+//   unique    the same with names that mkstemp makes, each kept, and the one before it removed
+//   fsync, msync, dsync, syncfs
+//             writes DIR/file, syncs it, writes it again, and makes that durable so
+//
+// What is durable is counted on standard output. Then it waits for its end.
+
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static char text[64];
+static int directory;
+
+static void check(int ok, const char *what) {
+    if (!ok) {
+        perror(what);
+        exit(1);
+    }
+}
+
+static void fill(int fd, int i) {
+    int len = snprintf(text, sizeof text, "number %d, and so many bytes\n", i);
+    check(write(fd, text, len) == len, "write");
+}
+
+static void kept(int fd) {
+    check(fsync(fd) == 0, "fsync of the file");
+    check(close(fd) == 0, "close");
+}
+
+static void counted(int i) {
+    check(fsync(directory) == 0, "fsync of the directory");
+    int len = snprintf(text, sizeof text, "%d\n", i);
+    check(write(1, text, len) == len, "count");
+}
+
+static void replace(const char *dir, int i) {
+    char new[512], store[512];
+    snprintf(new, sizeof new, "%s/store.new", dir);
+    snprintf(store, sizeof store, "%s/store", dir);
+    int fd = open(new, O_WRONLY | O_CREAT | O_TRUNC, 0640);
+    check(fd >= 0, "open");
+    fill(fd, i);
+    kept(fd);
+    check(rename(new, store) == 0, "rename");
+}
+
+static void unique(const char *dir, int i) {
+    static char before[512];
+    char name[512];
+    snprintf(name, sizeof name, "%s/unique-XXXXXX", dir);
+    int fd = mkstemp(name);
+    check(fd >= 0, "mkstemp");
+    fill(fd, i);
+    kept(fd);
+    check(!*before || unlink(before) == 0, "unlink");
+    strcpy(before, name);
+}
+
+static void again(const char *dir, const char *how) {
+    char name[512];
+    snprintf(name, sizeof name, "%s/file", dir);
+    int fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0644);
+    check(fd >= 0, "open");
+    fill(fd, 1);
+    check(fsync(fd) == 0, "fsync of the file");
+    counted(1);
+    int other = strcmp(how, "dsync") ? fd : open(name, O_WRONLY | O_DSYNC);
+    check(lseek(other, 0, SEEK_SET) == 0, "lseek");
+    if (strcmp(how, "msync")) {
+        fill(other, 2);
+    } else {
+        char *at = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        check(at != MAP_FAILED, "mmap");
+        memcpy(at, "number 2", 8);
+        check(msync(at, 4096, MS_SYNC) == 0, "msync");
+    }
+    if (!strcmp(how, "fsync")) check(fsync(fd) == 0, "fsync again");
+    if (!strcmp(how, "syncfs")) check(syncfs(fd) == 0, "syncfs");
+    counted(2);
+}
+
+int main(int argc, char **argv) {
+    check(argc == 4, "names HOW DIR TIMES");
+    const char *how = argv[1], *dir = argv[2];
+    directory = open(dir, O_RDONLY | O_DIRECTORY);
+    check(directory >= 0, "open the directory");
+    // From the first sync on it is in the log.
+    check(fsync(directory) == 0, "fsync of the directory");
+    int is_replace = !strcmp(how, "replace"), is_unique = !strcmp(how, "unique");
+    for (int i = 1; (is_replace || is_unique) && i <= atoi(argv[3]); i++) {
+        if (is_replace) replace(dir, i);
+        if (is_unique) unique(dir, i);
+        counted(i);
+    }
+    if (!is_replace && !is_unique) again(dir, how);
+    check(write(1, "over\n", 5) == 5, "count");
+    pause();
+    return 0;
+}

@@ -1,0 +1,264 @@
+//! Names: changes in a directory that is in the log, and syncs of what was made there.
+//!
+//! ```text
+//! let turn = engine.enter_directory(who, directory, &place);    nobody else changes its names until this is finished
+//! let turn = turn.log(&change);                                  the record is durable; or the directory leaves the log
+//! let done = …;                                                  the front's own call
+//! turn.finish(…);
+//! ```
+//!
+//! A directory is a managed file of its own kind: it has a slot, a lock, a watermark, and records, which are changes of names
+//! ([`NameChange`]). Its states are a file's: untracked until a real fsync of it succeeds, then every change of its names is
+//! a record, and an fsync of it has nothing left to do. What no record can say (a directory made in it, a link, a name that
+//! came from elsewhere) takes it out of the log first, like any other file.
+//!
+//! | change | its record is made | why |
+//! |---|---|---|
+//! | a name goes, or leads elsewhere | before the change | the file system may make it durable at once: recovery must know by then that nothing was lost |
+//! | a name is made | after it, before the call returns | only then is it known who the file is; a crash in between leaves a file that nobody was promised |
+//!
+//! A small file that is synced for the first time is captured: all of it becomes a record of its directory, so neither its
+//! inode nor its bytes wait for the disk.
+//!
+//! What may not be trusted: that every change comes this way. Programs without Seawall and libc's own inner calls make names
+//! too. The directory's change time shows it: it is noted after each change that is known, and where it is another one the
+//! directory leaves the log. Two changes within one tick of the kernel's clock (10 ms at most; Linux 6.13 tells them apart)
+//! look like one.
+//!
+//! On a log that lies on a disk or on other hosts names are not logged: their records would have to be durable before each
+//! change.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use rustix::io::Errno;
+use seawall_media::fence;
+
+use super::attach::Engine;
+use super::enter::Entering;
+use crate::Owner;
+use crate::append::NewRecord;
+use crate::file::{FileRef, Flag, Inside, captured};
+use crate::format::{Handle, NameChange, RecordKind};
+use crate::intake::Intake;
+
+/// A directory as its front reaches it.
+pub trait Place {
+    /// Its change time a moment ago, when it was found; 0 if it was not asked.
+    fn changed_before(&self) -> u64;
+
+    /// Its change time, in nanoseconds since the epoch; 0 if it cannot be had.
+    fn changed(&self) -> u64;
+
+    /// Syncs it for real; with all files in it, if `with_files`.
+    ///
+    /// # Errors
+    /// What the disk said.
+    fn sync(&self, with_files: bool) -> Result<(), Errno>;
+
+    /// Makes sure that a sync which succeeded is to be believed ([`certain::check`](crate::certain::check)). Changes its
+    /// change time.
+    ///
+    /// # Errors
+    /// It is not.
+    fn check(&self) -> Result<(), Errno>;
+}
+
+/// A directory whose names are the caller's alone.
+#[must_use = "nobody else changes the directory's names before this is finished"]
+pub struct Turn<'e, P> {
+    engine: &'e Engine,
+    who: Owner,
+    directory: FileRef,
+    place: &'e P,
+    /// `None`: the directory is not known any more, or this thread's already, in a signal handler.
+    inside: Option<Inside<'e>>,
+}
+
+impl Engine {
+    /// Enters a directory. Whatever happened in it unseen has taken it out of the log when this returns.
+    pub fn enter_directory<'e, P: Place>(
+        &'e self,
+        who: Owner,
+        directory: FileRef,
+        place: &'e P,
+    ) -> Turn<'e, P> {
+        let inside = match self.enter(who, directory) {
+            Entering::Alone(inside) => Some(inside),
+            Entering::Nested(slot) => {
+                slot.disturb();
+                None
+            }
+            Entering::Gone => None,
+        };
+        let turn = Turn { engine: self, who, directory, place, inside };
+        if let Some(inside) = &turn.inside
+            && (inside.inherited() || turn.is_in_log() && !turn.is_known(inside))
+        {
+            turn.leave();
+        }
+        turn
+    }
+
+    /// fsync(2) of a directory. `None`: it is not known any more.
+    ///
+    /// # Errors
+    /// What the disk said.
+    pub fn sync_directory_names<P: Place>(
+        &self,
+        who: Owner,
+        directory: FileRef,
+        place: &P,
+    ) -> Option<Result<(), Errno>> {
+        let slot = self.file(directory)?;
+        if slot.state().is_absorbed() && slot.is_known_at(place.changed_before()) && self.knows(directory) {
+            slot.count_absorbed();
+            return Some(Ok(()));
+        }
+        let turn = self.enter_directory(who, directory, place);
+        let Some(inside) = &turn.inside else { return self.knows(directory).then(|| place.sync(true)) };
+        Some(turn.sync(inside))
+    }
+
+    /// True once a directory was registered.
+    #[inline]
+    pub fn has_directories(&self) -> bool {
+        self.shm().header().directories().load(Relaxed) != 0
+    }
+
+    /// The file with this inode, if all of it is in the log and the disk may lack it.
+    pub fn captured(&self, inode: (u64, u64)) -> Option<captured::Captured> {
+        captured::find(self.shm(), inode)
+    }
+
+    /// All of them in a directory.
+    pub fn captured_in(&self, directory: FileRef) -> impl Iterator<Item = captured::Captured> {
+        captured::all_of(self.shm(), directory)
+    }
+
+    /// True if the directory's log has a file that the disk may lack.
+    pub fn has_live_content(&self, directory: FileRef) -> bool {
+        self.file(directory).is_some_and(|slot| slot.has_live_content())
+    }
+}
+
+impl<P: Place> Turn<'_, P> {
+    /// True if nothing happened in it unseen.
+    fn is_known(&self, inside: &Inside<'_>) -> bool {
+        let slot = inside.slot();
+        slot.is_known_at(self.place.changed_before()) || slot.is_known_at(self.place.changed())
+    }
+
+    /// True if nobody had to be waited for.
+    pub fn is_first(&self) -> bool {
+        self.inside.as_ref().is_some_and(|inside| inside.waited() == 0)
+    }
+
+    /// True if a record of the change is what comes next.
+    pub fn is_in_log(&self) -> bool {
+        let state = self.inside.as_ref().map(|inside| inside.slot().state());
+        state.is_some_and(|state| state.has(Flag::TRACKED) && !state.has(Flag::FAILED | Flag::STUCK))
+    }
+
+    /// Makes a change durable as a record. False: the directory is out of the log, and the next fsync of it is real.
+    pub fn log(&self, change: &NameChange<'_>) -> bool {
+        let is_logged = self.is_in_log() && self.append(change).is_some();
+        if !is_logged {
+            self.leave();
+        }
+        is_logged
+    }
+
+    /// The same of all of a file, whose inode this is. False: nothing was done about it, and the file is to be synced for real.
+    pub fn capture(&self, change: &NameChange<'_>, inode: (u64, u64), file: &Handle) -> bool {
+        let Some(inside) = self.inside.as_ref().filter(|_| self.is_in_log()) else { return false };
+        let Some(reserved) = inside.reserve(self.engine.shm(), inode) else {
+            // Some are free when the daemon has synced them.
+            self.engine.wake_daemon();
+            return false;
+        };
+        match self.append(change) {
+            Some(lsn) => {
+                inside.has_content(lsn);
+                reserved.note(self.directory, inode, file, lsn);
+                true
+            }
+            None => {
+                reserved.give_up();
+                self.leave();
+                false
+            }
+        }
+    }
+
+    /// The file with this inode has lost its last name, by a change that is logged.
+    pub fn lost(&self, inode: (u64, u64)) {
+        if self.inside.is_some() {
+            captured::forget(self.engine.shm(), inode);
+        }
+    }
+
+    /// Takes the directory out of the log: a change follows that no record says.
+    pub fn leave(&self) {
+        if let Some(inside) = &self.inside {
+            let with_files = inside.slot().has_live_content();
+            let sync = || self.place.sync(with_files).and_then(|()| self.place.check());
+            inside.leave(self.engine.pool(), Flag::NONE, sync);
+            inside.is_known_up_to(0);
+        }
+    }
+
+    /// The change is over.
+    pub fn finish(self) {
+        let Some(inside) = &self.inside else { return };
+        if self.is_in_log() {
+            inside.is_known_up_to(self.place.changed());
+        } else {
+            inside.was_changed();
+        }
+    }
+
+    /// The LSN. `None`: there is no room, or no record can say it.
+    fn append(&self, change: &NameChange<'_>) -> Option<u64> {
+        let (inside, log) = (self.inside.as_ref()?, &self.engine.log);
+        debug_assert!(log.pool.journal().is_none(), "names are logged where a fence makes them durable");
+        let encoded = change.encode()?;
+        let parts = [encoded.bytes(), change.data()];
+        let length = parts.iter().map(|part| part.len() as u64).sum();
+        let FileRef { slot, generation } = self.directory;
+        let intake = Intake { length, stored: length };
+        let record = NewRecord { kind: RecordKind::Names, slot, generation, offset: 0, intake };
+        let mut op = log.claim(self.who)?;
+        let lsn = op.draw(slot);
+        inside.logs(lsn);
+        let appended = op.append(lsn, &record, parts.into_iter());
+        fence();
+        appended.ok()?;
+        inside.logged(length);
+        Some(lsn)
+    }
+
+    /// A real one, beside which nobody changes a name.
+    fn sync(&self, inside: &Inside<'_>) -> Result<(), Errno> {
+        let slot = inside.slot();
+        if slot.state().has(Flag::FAILED) {
+            return Err(Errno::IO);
+        }
+        let changed = self.place.changed();
+        if slot.state().is_absorbed() && slot.is_known_at(changed) {
+            slot.count_absorbed();
+            return Ok(());
+        }
+        slot.count_real_sync();
+        let covered = inside.covered(true);
+        self.place.sync(slot.has_live_content()).inspect_err(|error| slot.sync_failed(*error))?;
+        let is_covered = self.place.changed() == changed;
+        if !is_covered {
+            // Somebody made a name unseen meanwhile: this sync may not cover it.
+            inside.was_changed();
+        }
+        self.place.check().inspect_err(|error| slot.sync_failed(*error))?;
+        inside.synced(self.engine.pool(), &covered, self.engine.has_room())?;
+        inside.is_known_up_to(if is_covered { self.place.changed() } else { 0 });
+        Ok(())
+    }
+}

@@ -1,0 +1,306 @@
+//! Changes of names in a directory, as records: the payload of [`RecordKind::Names`](super::RecordKind).
+//!
+//! ```text
+//! header, 96 bytes │ name │ where it moves to │ content of the file
+//! ```
+//!
+//! One change a record. A name is the last part of a path; a file is known by its [`Handle`], on the file system that its
+//! directory is on.
+
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+use seawall_media::assert_layout;
+
+/// Longest handle that a record can hold: ext4's have 8 bytes, XFS's 12.
+pub const NAMED_HANDLE_MAX: usize = 24;
+/// Longest name (NAME_MAX).
+pub const NAME_MAX: usize = 255;
+/// Bytes of a change without the content of its file, at most.
+pub const CHANGE_MAX: usize = size_of::<NameHead>() + 2 * NAME_MAX;
+
+/// Who a file is, on its file system: inode number and generation, as the kernel packs them.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct Handle {
+    kind: i32,
+    len: u32,
+    bytes: [u8; NAMED_HANDLE_MAX],
+}
+
+impl Handle {
+    /// A handle of this kind. `None`: it is too long.
+    pub fn new(kind: i32, handle: &[u8]) -> Option<Self> {
+        let mut made = Self { kind, len: handle.len() as u32, bytes: [0; NAMED_HANDLE_MAX] };
+        made.bytes.get_mut(..handle.len())?.copy_from_slice(handle);
+        Some(made)
+    }
+
+    /// Its type, as name_to_handle_at(2) gives it.
+    pub fn kind(&self) -> i32 {
+        self.kind
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..(self.len as usize).min(NAMED_HANDLE_MAX)]
+    }
+
+    fn is_none(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// What a file that is made again gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// st_mode's lower twelve bits.
+    pub mode: u32,
+    /// st_uid.
+    pub uid: u32,
+    /// st_gid.
+    pub gid: u32,
+    /// st_mtime and its nanoseconds.
+    pub modified: (i64, u32),
+}
+
+/// A change of names in one directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameChange<'a> {
+    /// A new file got this name.
+    Made {
+        /// In its directory.
+        name: &'a [u8],
+        /// The file.
+        file: Handle,
+        /// What it was made with.
+        attributes: Attributes,
+    },
+    /// The name leads to this file no more.
+    Gone {
+        /// In its directory.
+        name: &'a [u8],
+        /// The file.
+        file: Handle,
+    },
+    /// A file got another name in the same directory.
+    Moved {
+        /// Its former one.
+        name: &'a [u8],
+        /// Its name from now on.
+        to: &'a [u8],
+        /// The file.
+        file: Handle,
+        /// What had that name before.
+        over: Option<Handle>,
+    },
+    /// A file was synced: this is all of it.
+    Content {
+        /// In its directory.
+        name: &'a [u8],
+        /// The file.
+        file: Handle,
+        /// At that time.
+        attributes: Attributes,
+        /// All its bytes.
+        data: &'a [u8],
+    },
+    /// The disk has the file, with at least what was known of it before.
+    Settled {
+        /// The file.
+        file: Handle,
+    },
+    /// What a name leads to, whatever was said before: a change that was logged has failed.
+    Is {
+        /// In its directory.
+        name: &'a [u8],
+        /// The file, or nothing.
+        file: Option<Handle>,
+    },
+}
+
+/// What the payload begins with.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct NameHead {
+    verb: u8,
+    name: u8,
+    to: u8,
+    zero: u8,
+    mode: u32,
+    uid: u32,
+    gid: u32,
+    modified: i64,
+    modified_ns: u32,
+    data_len: u32,
+    file: Handle,
+    other: Handle,
+}
+
+assert_layout!(NameHead, 96, {
+    verb @ 0, name @ 1, to @ 2, zero @ 3, mode @ 4, uid @ 8, gid @ 12, modified @ 16, modified_ns @ 24,
+    data_len @ 28, file @ 32, other @ 64,
+});
+
+const MADE: u8 = 1;
+const GONE: u8 = 2;
+const MOVED: u8 = 3;
+const CONTENT: u8 = 4;
+const SETTLED: u8 = 5;
+const IS: u8 = 6;
+
+/// A change as it is stored, but for the content.
+pub struct EncodedChange {
+    bytes: [u8; CHANGE_MAX],
+    len: usize,
+}
+
+impl EncodedChange {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl<'a> NameChange<'a> {
+    /// Header and names; what [`data`](Self::data) gives goes behind. `None`: a name is too long, or the content.
+    pub fn encode(&self) -> Option<EncodedChange> {
+        let mut head = NameHead::new_zeroed();
+        let (mut first, mut second): (&[u8], &[u8]) = (&[], &[]);
+        let mut has = |attributes: &Attributes| {
+            (head.mode, head.uid, head.gid) = (attributes.mode, attributes.uid, attributes.gid);
+            (head.modified, head.modified_ns) = attributes.modified;
+        };
+        match self {
+            Self::Made { name, file, attributes } => {
+                has(attributes);
+                (head.verb, head.file, first) = (MADE, *file, name);
+            }
+            Self::Gone { name, file } => (head.verb, head.file, first) = (GONE, *file, name),
+            Self::Moved { name, to, file, over } => {
+                (head.verb, head.file, first, second) = (MOVED, *file, name, to);
+                head.other = over.unwrap_or(head.other);
+            }
+            Self::Content { name, file, attributes, data } => {
+                has(attributes);
+                (head.verb, head.file, first) = (CONTENT, *file, name);
+                head.data_len = u32::try_from(data.len()).ok()?;
+            }
+            Self::Settled { file } => (head.verb, head.file) = (SETTLED, *file),
+            Self::Is { name, file } => {
+                (head.verb, first) = (IS, name);
+                head.file = file.unwrap_or(head.file);
+            }
+        }
+        head.name = u8::try_from(first.len()).ok()?;
+        head.to = u8::try_from(second.len()).ok()?;
+        let mut encoded = EncodedChange { bytes: [0; CHANGE_MAX], len: 0 };
+        for part in [head.as_bytes(), first, second] {
+            let end = encoded.len + part.len();
+            encoded.bytes.get_mut(encoded.len..end)?.copy_from_slice(part);
+            encoded.len = end;
+        }
+        Some(encoded)
+    }
+
+    /// What goes behind it.
+    pub fn data(&self) -> &'a [u8] {
+        match self {
+            Self::Content { data, .. } => data,
+            _ => &[],
+        }
+    }
+
+    /// Reads a record's payload. `None`: it says nothing that this version knows.
+    pub fn decode(payload: &'a [u8]) -> Option<Self> {
+        let (head, rest) = NameHead::read_from_prefix(payload).ok()?;
+        let (name, rest) = rest.split_at_checked(head.name.into())?;
+        let (to, data) = rest.split_at_checked(head.to.into())?;
+        let attributes = Attributes {
+            mode: head.mode,
+            uid: head.uid,
+            gid: head.gid,
+            modified: (head.modified, head.modified_ns),
+        };
+        let known =
+            |handle: Handle| (!handle.is_none() && handle.len as usize <= NAMED_HANDLE_MAX).then_some(handle);
+        let (file, is_named) = (known(head.file), is_name(name));
+        let change = match head.verb {
+            MADE if is_named => Self::Made { name, file: file?, attributes },
+            GONE if is_named => Self::Gone { name, file: file? },
+            MOVED if is_named && is_name(to) => {
+                Self::Moved { name, to, file: file?, over: known(head.other) }
+            }
+            CONTENT if is_named && data.len() == head.data_len as usize => {
+                Self::Content { name, file: file?, attributes, data }
+            }
+            SETTLED => Self::Settled { file: file? },
+            IS if is_named => Self::Is { name, file },
+            _ => return None,
+        };
+        (change.data().len() == data.len()).then_some(change)
+    }
+}
+
+/// True for what may be a directory's entry: nothing that leads out of it.
+fn is_name(name: &[u8]) -> bool {
+    !name.is_empty() && name != b"." && name != b".." && !name.iter().any(|byte| matches!(byte, b'/' | 0))
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+
+    fn stored(change: &NameChange<'_>) -> Vec<u8> {
+        let encoded = change.encode().expect("it fits");
+        [encoded.bytes(), change.data()].concat()
+    }
+
+    #[test]
+    fn what_was_encoded_is_decoded() {
+        let [a, b] = [1, 2].map(|i| Handle::new(1, &[i; 12]).expect("short"));
+        let attributes = Attributes { mode: 0o640, uid: 7, gid: 8, modified: (-3, 999) };
+        let long = [b'n'; NAME_MAX];
+        for change in [
+            NameChange::Made { name: b"a", file: a, attributes },
+            NameChange::Gone { name: &long, file: a },
+            NameChange::Moved { name: &long, to: &long, file: a, over: Some(b) },
+            NameChange::Moved { name: b"a", to: b"b", file: a, over: None },
+            NameChange::Content { name: b"a", file: b, attributes, data: b"all of it" },
+            NameChange::Content { name: b"a", file: b, attributes, data: b"" },
+            NameChange::Settled { file: a },
+            NameChange::Is { name: b"a", file: Some(b) },
+            NameChange::Is { name: b"a", file: None },
+        ] {
+            assert_eq!(NameChange::decode(&stored(&change)), Some(change));
+        }
+    }
+
+    #[test]
+    fn what_leads_out_of_a_directory_is_no_name() {
+        let file = Handle::new(1, &[1; 8]).expect("short");
+        for name in [&b""[..], b".", b"..", b"a/b", b"/etc/passwd", b"a\0b"] {
+            assert_eq!(NameChange::decode(&stored(&NameChange::Gone { name, file })), None);
+            assert_eq!(
+                NameChange::decode(&stored(&NameChange::Moved { name: b"a", to: name, file, over: None })),
+                None
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_cut_or_unknown_says_nothing() {
+        let file = Handle::new(1, &[1; 8]).expect("short");
+        let change =
+            NameChange::Content { name: b"name", file, attributes: Attributes::default(), data: b"data" };
+        let whole = stored(&change);
+        assert!((0..whole.len()).all(|len| NameChange::decode(&whole[..len]).is_none()));
+        let mut unknown = whole.clone();
+        unknown[0] = 7;
+        assert_eq!(NameChange::decode(&unknown), None);
+        assert_eq!(NameChange::decode(&[whole, vec![0]].concat()), None);
+        assert!(Handle::new(1, &[0; NAMED_HANDLE_MAX + 1]).is_none());
+        assert!(NameChange::Gone { name: &[b'n'; NAME_MAX + 1], file }.encode().is_none());
+    }
+}

@@ -1,0 +1,194 @@
+//! A directory on a file system.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, XattrFlags};
+use rustix::io::Errno;
+
+use crate::certain;
+use crate::format::{Attributes, Handle};
+use crate::recover::since_boot;
+use crate::recover::target::NameSpace;
+use crate::stand_in::TEMPORARY;
+
+/// The extended attribute of a file that was made again: the pool, and the handle of the file that it stands for. It is taken
+/// away when the log is closed; one that a crash leaves says nothing to anybody but a recovery of the same log.
+const STANDS_FOR: &str = "user.seawall.stands_for";
+
+/// A directory that was found.
+pub struct RealDirectory {
+    directory: File,
+    path: PathBuf,
+    pool: u128,
+    /// The machine went down since the log was written, so nobody may have written its files since.
+    power_lost: bool,
+}
+
+/// How a file is looked at: nothing is opened that would wait, or be followed.
+const LOOKING: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+impl RealDirectory {
+    /// This directory, which is at `path`, for the log of this pool.
+    pub(in crate::recover) fn new(directory: File, path: PathBuf, pool: u128, power_lost: bool) -> Self {
+        Self { directory, path, pool, power_lost }
+    }
+
+    fn handle(&self, name: &OsStr) -> io::Result<Option<(File, Handle)>> {
+        let file = match rustix::fs::openat(&self.directory, name, LOOKING, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let (kind, bytes) = seawall_media::handle(&file)?;
+        let handle = Handle::new(kind, &bytes);
+        Ok(Some((file, handle.ok_or_else(|| io::Error::other("its handle is too long"))?)))
+    }
+
+    fn open(&self, name: &OsStr) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        Ok(File::from(rustix::fs::openat(&self.directory, name, flags, Mode::empty())?))
+    }
+
+    fn mark(&self, file: &Handle) -> Vec<u8> {
+        let kind = file.kind().to_le_bytes();
+        [&self.pool.to_le_bytes()[..], &kind, file.bytes()].concat()
+    }
+
+    /// What the file at a name stands for, if it was made again.
+    fn stands_for(&self, file: &File) -> Option<Handle> {
+        let mut room = [0; 128];
+        let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file));
+        let len = rustix::fs::getxattr(link, STANDS_FOR, &mut room).ok()?;
+        let rest = room.get(..len)?.strip_prefix(&self.pool.to_le_bytes()[..])?;
+        let (kind, bytes) = rest.split_first_chunk()?;
+        Handle::new(i32::from_le_bytes(*kind), bytes)
+    }
+
+    fn link(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        self.unlink(to)?;
+        Ok(rustix::fs::linkat(&self.directory, from, &self.directory, to, AtFlags::empty())?)
+    }
+
+    fn unlink(&self, name: &OsStr) -> io::Result<()> {
+        match rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()) {
+            Err(Errno::NOENT) => Ok(()),
+            done => Ok(done?),
+        }
+    }
+}
+
+/// Where a file is while names change.
+fn place(file: &Handle) -> PathBuf {
+    let mut name: String = file.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    name.push_str(&String::from_utf8_lossy(TEMPORARY));
+    name.into()
+}
+
+/// On its way from there to a name.
+fn on_its_way(file: &Handle) -> PathBuf {
+    let mut name = OsStr::new("to.").to_owned();
+    name.push(place(file));
+    name.into()
+}
+
+impl NameSpace for RealDirectory {
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    fn look(&self, name: &[u8]) -> Result<Option<Handle>, String> {
+        let found = self.handle(OsStr::from_bytes(name)).map_err(|e| format!("cannot be looked at: {e}"))?;
+        Ok(found.map(|(file, handle)| self.stands_for(&file).unwrap_or(handle)))
+    }
+
+    fn is_kept(&self, file: &Handle) -> bool {
+        self.handle(place(file).as_os_str()).is_ok_and(|found| found.is_some_and(|(_, is)| is == *file))
+    }
+
+    fn make(&self, file: &Handle, attributes: &Attributes) -> io::Result<()> {
+        let place = place(file);
+        self.unlink(place.as_os_str())?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let made = rustix::fs::openat(&self.directory, &place, flags, Mode::RUSR | Mode::WUSR)?;
+        let Attributes { mode, uid, gid, .. } = *attributes;
+        let is = rustix::fs::fstat(&made)?;
+        if (is.st_uid, is.st_gid) != (uid, gid) {
+            rustix::fs::fchown(&made, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?;
+        }
+        rustix::fs::fchmod(&made, Mode::from_raw_mode(mode & 0o7777))?;
+        rustix::fs::fsetxattr(&made, STANDS_FOR, &self.mark(file), XattrFlags::empty())?;
+        Ok(rustix::fs::fsync(&made)?)
+    }
+
+    fn keep(&self, file: &Handle, name: &[u8]) -> io::Result<()> {
+        self.link(OsStr::from_bytes(name), place(file).as_os_str())
+    }
+
+    fn fill(
+        &self,
+        file: &Handle,
+        name: Option<&[u8]>,
+        data: &[u8],
+        attributes: &Attributes,
+    ) -> io::Result<()> {
+        let place = place(file);
+        let at = name.map_or(place.as_path(), |name| Path::new(OsStr::from_bytes(name)));
+        let open = self.open(at.as_os_str())?;
+        let is_itself =
+            seawall_media::handle(&open).is_ok_and(|(kind, bytes)| Handle::new(kind, &bytes) == Some(*file));
+        if is_itself && self.power_lost {
+            since_boot::unchanged(&open).map_err(io::Error::other)?;
+        }
+        open.write_all_at(data, 0)?;
+        open.set_len(data.len() as u64)?;
+        let last_modification =
+            Timespec { tv_sec: attributes.modified.0, tv_nsec: attributes.modified.1.into() };
+        let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+        rustix::fs::futimens(&open, &Timestamps { last_access, last_modification })?;
+        open.sync_all()
+    }
+
+    fn put(&self, file: &Handle, name: &[u8]) -> io::Result<()> {
+        let next = on_its_way(file);
+        self.link(place(file).as_os_str(), next.as_os_str())?;
+        rustix::fs::renameat(&self.directory, &next, &self.directory, OsStr::from_bytes(name))?;
+        // Of two names of one file neither goes.
+        self.unlink(next.as_os_str())
+    }
+
+    fn remove(&self, name: &[u8]) -> io::Result<()> {
+        self.unlink(OsStr::from_bytes(name))
+    }
+
+    fn sync_file(&self, name: &[u8]) -> io::Result<()> {
+        match self.open(OsStr::from_bytes(name)) {
+            Ok(file) => file.sync_all(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn sync(&self, files: &[Handle]) -> io::Result<()> {
+        // What the names lead to is durable before the places are cleared: a file may be nowhere else.
+        rustix::fs::fsync(&self.directory)?;
+        for file in files {
+            self.unlink(place(file).as_os_str())?;
+        }
+        rustix::fs::fsync(&self.directory)?;
+        Ok(certain::check(std::os::fd::AsFd::as_fd(&self.directory))?)
+    }
+
+    fn end(&self, names: &[&[u8]]) {
+        for name in names {
+            if let Ok(file) = self.open(OsStr::from_bytes(name)) {
+                // What stays says nothing to anybody.
+                let _ = rustix::fs::fremovexattr(&file, STANDS_FOR);
+            }
+        }
+    }
+}

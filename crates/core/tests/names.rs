@@ -1,0 +1,407 @@
+//! A directory in the log: its names, and small files in it, come back after a power cut.
+
+mod common;
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Permissions};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use common::World;
+use seawall_core::destage::{Destager, Files};
+use seawall_core::file::captured::Captured;
+use seawall_core::file::{Begins, Flag, Newcomer};
+use seawall_core::format::{Attributes, Handle, NameChange};
+use seawall_core::recover::{Mode, Options, RecoverError, recover};
+use seawall_core::{Errno, FileRef, Place, Turn, certain, directory, pool};
+use seawall_media::identity;
+use seawall_stats::Class;
+
+/// The world's directory in its own log, changed as a front changes it.
+struct Directory<'w> {
+    world: &'w World,
+    file: File,
+    name: FileRef,
+    /// Real syncs of it, and whether with all files in it.
+    synced: std::cell::RefCell<Vec<bool>>,
+}
+
+impl Place for Directory<'_> {
+    fn changed_before(&self) -> u64 {
+        self.changed()
+    }
+
+    fn changed(&self) -> u64 {
+        directory::changed(self.file.as_fd())
+    }
+
+    fn sync(&self, with_files: bool) -> Result<(), Errno> {
+        self.synced.borrow_mut().push(with_files);
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Errno> {
+        certain::check(self.file.as_fd())
+    }
+}
+
+fn handle(path: &Path) -> Handle {
+    let id = identity(File::open(path).expect("open")).expect("an identity");
+    Handle::new(id.kind, &id.handle).expect("a short handle")
+}
+
+impl<'w> Directory<'w> {
+    /// In the log.
+    fn of(world: &'w World) -> Self {
+        let file = File::open(world.dir.path()).expect("open");
+        let meta = file.metadata().expect("its inode");
+        let registered = world.engine.register(&Newcomer {
+            root: world.root,
+            identity: &identity(&file).expect("an identity"),
+            hint: Path::new(""),
+            inode: (meta.dev(), meta.ino()),
+            class: Class::Other,
+            begins: Begins::Outside,
+            is_named_by_directory: true,
+            is_directory: true,
+        });
+        let name = registered.expect("a slot").admit(world.who(0), || Ok(())).expect("room to be found");
+        let directory = Self { world, file, name, synced: Vec::new().into() };
+        directory.fsync();
+        assert!(world.engine.state(name).has(Flag::TRACKED));
+        directory.synced.borrow_mut().clear();
+        directory
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.world.dir.path().join(name)
+    }
+
+    fn turn(&self) -> Turn<'_, Self> {
+        self.world.engine.enter_directory(self.world.who(0), self.name, self)
+    }
+
+    fn make(&self, name: &str) -> PathBuf {
+        let (turn, path) = (self.turn(), self.at(name));
+        fs::write(&path, "").expect("made");
+        let attributes = attributes(&path);
+        assert!(turn.log(&NameChange::Made { name: name.as_bytes(), file: handle(&path), attributes }));
+        turn.finish();
+        path
+    }
+
+    fn remove(&self, name: &str) {
+        let (turn, path) = (self.turn(), self.at(name));
+        assert!(turn.log(&NameChange::Gone { name: name.as_bytes(), file: handle(&path) }));
+        fs::remove_file(path).expect("removed");
+        turn.finish();
+    }
+
+    fn rename(&self, name: &str, to: &str) {
+        let turn = self.turn();
+        let over = self.at(to).exists().then(|| handle(&self.at(to)));
+        let file = handle(&self.at(name));
+        assert!(turn.log(&NameChange::Moved { name: name.as_bytes(), to: to.as_bytes(), file, over }));
+        fs::rename(self.at(name), self.at(to)).expect("renamed");
+        turn.finish();
+    }
+
+    /// False: it is to be synced for real.
+    fn sync(&self, name: &str) -> bool {
+        let (turn, path) = (self.turn(), self.at(name));
+        let (meta, data) = (path.metadata().expect("there"), fs::read(&path).expect("read"));
+        let (file, attributes) = (handle(&path), attributes(&path));
+        let change = NameChange::Content { name: name.as_bytes(), file, attributes, data: &data };
+        let is_captured = turn.capture(&change, (meta.dev(), meta.ino()), &file);
+        turn.finish();
+        is_captured
+    }
+
+    /// True if it had to be real.
+    fn fsync(&self) -> bool {
+        let before = self.synced.borrow().len();
+        let done = self.world.engine.sync_directory_names(self.world.who(0), self.name, self);
+        done.expect("it is known").expect("no error");
+        self.synced.borrow().len() > before
+    }
+}
+
+fn attributes(path: &Path) -> Attributes {
+    let meta = path.metadata().expect("there");
+    Attributes {
+        mode: meta.mode() & 0o7777,
+        uid: meta.uid(),
+        gid: meta.gid(),
+        modified: (meta.mtime(), meta.mtime_nsec() as u32),
+    }
+}
+
+/// A place outside the directory where a file stays that the disk still has.
+fn aside(world: &World) -> PathBuf {
+    world.dir.path().with_extension("aside")
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(dir)
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_is_made_and_synced_waits_for_no_disk_and_is_made_again() {
+    let world = World::new(16 << 20);
+    let directory = Directory::of(&world);
+    let path = directory.make("new");
+    fs::write(&path, "all of it").expect("written");
+    fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("set");
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::new(1_000_000_000, 5);
+    File::options().write(true).open(&path).expect("open").set_modified(long_ago).expect("set");
+    assert!(directory.sync("new") && !directory.fsync());
+    assert!(directory.synced.borrow().is_empty());
+    // The power goes before the disk has any of it.
+    fs::remove_file(&path).expect("removed");
+    drop(directory);
+    let (done, dir, _memory) = world.recover();
+    let report = done.expect("a recovery");
+    assert_eq!((report.live, report.bytes), (2, 9));
+    let path = dir.path().join("new");
+    assert_eq!(fs::read_to_string(&path).expect("read"), "all of it");
+    let meta = path.metadata().expect("there");
+    assert_eq!((meta.mode() & 0o7777, meta.nlink()), (0o640, 1));
+    assert_eq!(meta.modified().expect("a time"), long_ago);
+    assert_eq!(names(dir.path()), ["new"]);
+    let marks = rustix::fs::listxattr(&path, &mut [0_u8; 256][..]).expect("listed");
+    assert_eq!(marks, 0, "what it stood for is forgotten");
+}
+
+/// Write a file, sync it, rename it over another, sync the directory.
+#[test]
+fn a_file_that_replaced_another_is_there_as_a_whole_whatever_the_disk_has_of_it() {
+    for has_reached in 0..3 {
+        let world = World::new(16 << 20);
+        let directory = Directory::of(&world);
+        let kept = aside(&world);
+        fs::write(directory.at("store"), "old").expect("written");
+        directory.fsync();
+        fs::hard_link(directory.at("store"), &kept).expect("linked");
+        directory.fsync();
+        directory.make("store.tmp");
+        fs::write(directory.at("store.tmp"), "new").expect("written");
+        assert!(directory.sync("store.tmp"));
+        directory.rename("store.tmp", "store");
+        assert!(!directory.fsync());
+        match has_reached {
+            // Nothing.
+            0 => fs::rename(&kept, directory.at("store")).expect("renamed"),
+            // The new file, empty.
+            1 => {
+                fs::rename(directory.at("store"), directory.at("store.tmp")).expect("renamed");
+                fs::write(directory.at("store.tmp"), "").expect("emptied");
+                fs::rename(&kept, directory.at("store")).expect("renamed");
+            }
+            // All of it but the bytes.
+            _ => fs::write(directory.at("store"), "").expect("emptied"),
+        }
+        drop(directory);
+        let (done, dir, _memory) = world.recover();
+        done.expect("a recovery");
+        assert_eq!(fs::read_to_string(dir.path().join("store")).expect("read"), "new", "{has_reached}");
+        assert_eq!(names(dir.path()), ["store"], "{has_reached}");
+        assert_eq!(dir.path().join("store").metadata().expect("there").nlink(), 1);
+        let _ = fs::remove_file(kept);
+    }
+}
+
+#[test]
+fn what_was_removed_does_not_come_back() {
+    let world = World::new(16 << 20);
+    let directory = Directory::of(&world);
+    let kept = aside(&world);
+    directory.make("gone");
+    fs::write(directory.at("gone"), "some").expect("written");
+    assert!(directory.sync("gone"));
+    fs::hard_link(directory.at("gone"), &kept).expect("linked");
+    // The file's other name is nobody's change of the directory.
+    directory.remove("gone");
+    assert!(!directory.fsync());
+    fs::rename(&kept, directory.at("gone")).expect("renamed");
+    drop(directory);
+    let (done, dir, _memory) = world.recover();
+    done.expect("a recovery");
+    assert!(names(dir.path()).is_empty());
+}
+
+#[test]
+fn two_names_that_were_exchanged_by_way_of_a_third_are_so_again() {
+    let world = World::new(16 << 20);
+    let directory = Directory::of(&world);
+    for name in ["a", "b"] {
+        fs::write(directory.at(name), name).expect("written");
+    }
+    directory.fsync();
+    directory.rename("a", "c");
+    directory.rename("b", "a");
+    directory.rename("c", "b");
+    for (name, to) in [("b", "c"), ("a", "b"), ("c", "a")] {
+        fs::rename(directory.at(name), directory.at(to)).expect("renamed back");
+    }
+    drop(directory);
+    let (done, dir, _memory) = world.recover();
+    done.expect("a recovery");
+    let is = |name: &str| fs::read_to_string(dir.path().join(name)).expect("read");
+    assert_eq!((is("a").as_str(), is("b").as_str()), ("b", "a"));
+    assert_eq!(names(dir.path()), ["a", "b"]);
+}
+
+/// By a program without Seawall, or by a call of libc's own.
+#[test]
+fn what_is_done_unseen_takes_the_directory_out_of_the_log() {
+    let world = World::new(16 << 20);
+    let directory = Directory::of(&world);
+    directory.make("seen");
+    assert!(!directory.fsync());
+    std::thread::sleep(Duration::from_millis(20));
+    fs::write(directory.at("unseen"), "").expect("made");
+    assert!(directory.fsync(), "this sync has something to do");
+    assert!(!directory.fsync());
+    std::thread::sleep(Duration::from_millis(20));
+    fs::rename(directory.at("seen"), directory.at("moved")).expect("renamed");
+    let turn = directory.turn();
+    assert!(!turn.is_in_log(), "its records would not be in order with that change");
+    turn.finish();
+    assert!(directory.fsync() && world.engine.state(directory.name).has(Flag::TRACKED));
+}
+
+/// The file at hand must not get back what it had when it was captured.
+#[test]
+fn a_file_that_was_synced_for_real_keeps_what_it_has() {
+    let world = World::new(16 << 20);
+    let directory = Directory::of(&world);
+    let path = directory.make("file");
+    fs::write(&path, "first").expect("written");
+    assert!(directory.sync("file"));
+    let meta = path.metadata().expect("there");
+    let captured = world.engine.captured((meta.dev(), meta.ino())).expect("it is in the log as a whole");
+    assert_eq!(captured.directory, directory.name);
+    fs::write(&path, "second").expect("written");
+    let turn = directory.turn();
+    assert!(turn.log(&NameChange::Settled { file: captured.handle }));
+    turn.finish();
+    drop(directory);
+    let (done, dir, _memory) = world.recover();
+    done.expect("a recovery");
+    assert_eq!(fs::read_to_string(dir.path().join("file")).expect("read"), "second");
+}
+
+struct Daemon<'d, 'w> {
+    directory: &'d Directory<'w>,
+    files: Vec<Handle>,
+}
+
+impl Files for Daemon<'_, '_> {
+    fn descriptor(&mut self, _slot: u32) -> std::io::Result<std::os::fd::BorrowedFd<'_>> {
+        Ok(self.directory.file.as_fd())
+    }
+
+    fn sync_directory(&mut self, _slot: u32, files: &[Captured]) -> std::io::Result<()> {
+        self.files.extend(files.iter().map(|captured| captured.handle));
+        Ok(())
+    }
+}
+
+#[test]
+fn destaging_syncs_what_was_captured_and_then_nothing_of_it_is_live() {
+    let world = World::new(16 << 20);
+    let directory = Directory::of(&world);
+    for name in ["a", "b"] {
+        fs::write(directory.make(name), name).expect("written");
+        assert!(directory.sync(name));
+    }
+    let mut daemon = Daemon { directory: &directory, files: Vec::new() };
+    let round = Destager::new(&world.engine, world.who(7)).round(&mut daemon);
+    assert_eq!((round.synced, round.dirty), (1, 0));
+    let mut expected = ["a", "b"].map(|name| handle(&directory.at(name))).to_vec();
+    daemon.files.sort();
+    expected.sort();
+    assert_eq!(daemon.files, expected);
+    assert!(!world.engine.has_live_content(directory.name));
+    let meta = directory.at("a").metadata().expect("there");
+    assert!(world.engine.captured((meta.dev(), meta.ino())).is_none());
+    assert!(!directory.fsync(), "it stays in the log");
+    // Nothing of it comes back.
+    fs::remove_file(directory.at("a")).expect("removed");
+    drop(directory);
+    let (done, dir, _memory) = world.recover();
+    assert_eq!(done.expect("a recovery").live, 0);
+    assert_eq!(names(dir.path()), ["b"]);
+}
+
+#[test]
+fn whoever_dies_in_a_change_leaves_what_the_disk_has() {
+    let world = World::new(16 << 20);
+    let directory = Directory::of(&world);
+    fs::write(directory.at("stays"), "it").expect("written");
+    directory.fsync();
+    let dead = world.dead();
+    let turn = world.engine.enter_directory(dead, directory.name, &directory);
+    assert!(turn.log(&NameChange::Gone { name: b"stays", file: handle(&directory.at("stays")) }));
+    std::mem::forget(turn);
+    // Another process comes: the record must not come back after it has seen the file.
+    directory.turn().finish();
+    assert!(!world.engine.is_dirty(directory.name));
+    drop(directory);
+    let (done, dir, _memory) = world.recover();
+    done.expect("a recovery");
+    assert_eq!(names(dir.path()), ["stays"]);
+}
+
+#[test]
+fn what_somebody_else_put_in_the_place_of_a_file_is_not_replaced_without_a_word() {
+    let world = World::new(16 << 20);
+    let directory = Directory::of(&world);
+    fs::write(directory.make("file"), "mine").expect("written");
+    assert!(directory.sync("file"));
+    fs::remove_file(directory.at("file")).expect("removed");
+    fs::write(directory.at("other"), "theirs").expect("written");
+    fs::rename(directory.at("other"), directory.at("file")).expect("renamed");
+    drop(directory);
+    let World { dir, memory, pool, engine, .. } = world;
+    let path = pool.path.clone();
+    drop((pool, engine));
+    let again = |accept_loss| {
+        let pool = pool::open(&path).expect("open");
+        recover(&pool, Options { mode: Mode::Replay, accept_loss })
+    };
+    let refused = again(false).expect_err("somebody else's file is there");
+    assert!(matches!(refused, RecoverError::Unresolved(_)), "{refused}");
+    assert!(refused.to_string().contains("file is another file than the log knows there"), "{refused}");
+    let report = again(true).expect("an operator says so");
+    assert_eq!(report.given_up.len(), 1);
+    assert_eq!(fs::read_to_string(dir.path().join("file")).expect("read"), "theirs");
+    drop(memory);
+}
+
+/// The name of a file may be any bytes.
+#[test]
+fn names_need_not_be_text() {
+    let world = World::new(16 << 20);
+    let directory = Directory::of(&world);
+    let name = [0xff, b' ', b'\n', 0x80];
+    let path = world.dir.path().join(OsStr::from_bytes(&name));
+    let turn = directory.turn();
+    fs::write(&path, "").expect("made");
+    let (file, attributes) = (handle(&path), attributes(&path));
+    assert!(turn.log(&NameChange::Made { name: &name, file, attributes }));
+    turn.finish();
+    fs::remove_file(&path).expect("removed");
+    drop(directory);
+    let (done, _dir, _memory) = world.recover();
+    done.expect("a recovery");
+    assert!(path.exists());
+}

@@ -1,0 +1,168 @@
+//! Directories in the log: changes of names in them are records (`engine::names` in seawall-core).
+//!
+//! Registered like files, with the same guard: those of any program's data (`--preset any`), on a file system that keeps the
+//! order of names. What changes one unseen, by a program without Seawall, shows in its change time: whoever meets that first
+//! takes it out of the log, at the latest this daemon at its next [`review`].
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::Stat;
+use seawall_core::file::captured::Captured;
+use seawall_core::file::{Begins, Flag, Newcomer};
+use seawall_core::format::{Handle, NameChange};
+use seawall_core::{Errno, FileRef, Place, certain, directory, policy};
+use seawall_media::identity;
+use seawall_media::ordered::keeps_names_in_order;
+use seawall_stats::Class;
+
+use crate::parts::files::{Managed, path_of, reopen};
+use crate::parts::roots::is_in_use;
+use crate::state::Daemon;
+use crate::unmanaged::{BYPASS, LATER, REFUSED, Unmanaged};
+use crate::{evict, forget, sys};
+
+/// Makes the directory behind `fd` a managed one: the next real fsync of it takes it into the log.
+pub(crate) fn register(daemon: &Daemon, fd: &OwnedFd, stat: &Stat) -> Result<FileRef, Unmanaged> {
+    let path = path_of(fd).map_err(|_| BYPASS)?;
+    let shm = daemon.engine.shm();
+    let root = policy::decide_directory(shm, path.as_os_str().as_bytes()).ok_or(BYPASS)?;
+    if daemon.engine.pool().journal().is_some() {
+        return Err(BYPASS);
+    }
+    let _alone = daemon.registering.turn();
+    if daemon.registering.is_given_up() {
+        return Err(REFUSED);
+    }
+    if let Some(known) = daemon.engine.find(stat.st_dev, stat.st_ino) {
+        return Ok(known);
+    }
+    let refuse = |why: &str| {
+        daemon.left_out.note(&path, why);
+        let text = format!("names in {} are not in the log (their syncs stay real): {why}", path.display());
+        daemon.log.say_once(&text, &text);
+        REFUSED
+    };
+    let entry = daemon.roots.get(root).filter(|entry| is_in_use(shm, root) && path.starts_with(&entry.path));
+    let entry = entry.ok_or(BYPASS)?;
+    if daemon.freeze.covers(&entry) || daemon.is_alone() {
+        return Err(LATER);
+    }
+    if !keeps_names_in_order(fd) {
+        return Err(refuse(
+            "its file system does not keep the order of names: XFS does, and ext4 with a journal",
+        ));
+    }
+    if stat.st_uid != entry.uid {
+        return Err(refuse(&format!("it belongs to user {}, its database to {}", stat.st_uid, entry.uid)));
+    }
+    if !evict::has_room(daemon) {
+        return Err(REFUSED);
+    }
+    let identity = identity(fd).map_err(|e| refuse(&e.to_string()))?;
+    Handle::new(identity.kind, &identity.handle).ok_or_else(|| refuse("its file handles are too long"))?;
+    let open = || reopen(fd, false).map_err(|e| refuse(&format!("it cannot be opened for syncing: {e}")));
+    let (file, destaged) = (open()?, open()?);
+    let raised = daemon.guards.raise(&entry, &guarded(&path), &daemon.claim());
+    let raised = raised.map_err(|e| refuse(&e.to_string()))?;
+    daemon.guards.watch(&daemon.watch, &daemon.log);
+    let inode = (stat.st_dev, stat.st_ino);
+    let registered = daemon.engine.register(&Newcomer {
+        root,
+        identity: &identity,
+        hint: path.strip_prefix(&entry.path).unwrap_or(Path::new("")),
+        inode,
+        class: Class::Other,
+        begins: Begins::Outside,
+        is_named_by_directory: true,
+        is_directory: true,
+    });
+    let registered = registered.map_err(|e| refuse(&e.to_string()))?;
+    let reference = registered.file();
+    daemon.guards.protect(reference.slot, raised);
+    let (dev, ino) = inode;
+    daemon.files.insert(Managed { reference, root, is_directory: true, file, destaged, path, dev, ino });
+    registered.admit(daemon.me(), || Ok(())).ok_or_else(|| {
+        forget::strike_out(daemon, reference.slot, inode);
+        REFUSED
+    })
+}
+
+/// A path in a directory, for what asks where the guard of a file is.
+pub(crate) fn guarded(directory: &Path) -> std::path::PathBuf {
+    directory.join(seawall_core::stand_in::NOTE)
+}
+
+impl Place for Managed {
+    fn changed_before(&self) -> u64 {
+        0
+    }
+
+    fn changed(&self) -> u64 {
+        directory::changed(self.file.as_fd())
+    }
+
+    /// All of the file system, if files are to be synced too.
+    fn sync(&self, with_files: bool) -> Result<(), Errno> {
+        if with_files { rustix::fs::syncfs(&self.file) } else { rustix::fs::fsync(&self.file) }
+    }
+
+    fn check(&self) -> Result<(), Errno> {
+        certain::check(self.file.as_fd())
+    }
+}
+
+/// Syncs a directory, and before it these files, which its log has as a whole.
+pub(crate) fn sync(directory: &Managed, files: &[Captured]) -> std::io::Result<()> {
+    for captured in files {
+        match sys::open_by_handle(directory.destaged.as_fd(), captured.handle.kind(), captured.handle.bytes())
+        {
+            Ok(file) => File::from(file).sync_all()?,
+            // Its last name is gone.
+            Err(Errno::STALE) => {}
+            // Only root may open a file so.
+            Err(_) => return Ok(rustix::fs::syncfs(&directory.destaged)?),
+        }
+    }
+    Ok(rustix::fs::fsync(&directory.destaged)?)
+}
+
+/// Takes a directory out of the log.
+pub(crate) fn leave(daemon: &Daemon, directory: &Managed) {
+    let turn = daemon.engine.enter_directory(daemon.me(), directory.reference, directory);
+    turn.leave();
+    turn.finish();
+}
+
+/// Takes those out of the log in which something happened unseen.
+pub(crate) fn review(daemon: &Daemon) {
+    if !daemon.engine.has_directories() {
+        return;
+    }
+    for directory in daemon.files.all().iter().filter(|file| file.is_directory) {
+        let slot = daemon.engine.file(directory.reference);
+        if slot.is_some_and(|slot| slot.is_dirty() && slot.state().has(Flag::TRACKED)) {
+            // It looks by itself, with nobody inside.
+            daemon.engine.enter_directory(daemon.me(), directory.reference, directory.as_ref()).finish();
+        }
+    }
+}
+
+/// A file gets records of its own: what a directory's log has of it as a whole is on the disk, and over.
+///
+/// # Errors
+/// What the disk said.
+pub(crate) fn settle(daemon: &Daemon, file: &File, inode: (u64, u64)) -> std::io::Result<()> {
+    let Some(captured) = daemon.engine.captured(inode) else { return Ok(()) };
+    file.sync_all()?;
+    certain::check(file.as_fd())?;
+    let known = daemon.files.get(captured.directory.slot);
+    let known = known.filter(|directory| directory.reference == captured.directory);
+    let directory = known.ok_or_else(|| std::io::Error::other("its directory is not known"))?;
+    let turn = daemon.engine.enter_directory(daemon.me(), directory.reference, directory.as_ref());
+    turn.log(&NameChange::Settled { file: captured.handle });
+    turn.finish();
+    Ok(())
+}
