@@ -11,6 +11,8 @@ use crate::format::{Attributes, Handle, NameChange};
 
 const NAMES: [&[u8]; 3] = [b"a", b"b", b"c"];
 const OWNER: u32 = 7;
+/// The disk has had these from the start, and the log knows nothing of how they came.
+const OLD: [(usize, u32); 2] = [(0, 101), (1, 102)];
 
 /// What a program does.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +55,7 @@ fn file(handle: &Handle) -> u32 {
 /// The events of a program's acts; those that are not possible are left out.
 fn events(acts: &[Act]) -> Vec<Event> {
     let (mut names, mut content) = ([None; 3], BTreeMap::new());
+    OLD.iter().for_each(|(at, file)| names[*at] = Some(*file));
     let (mut next, mut events) = (1, Vec::new());
     for act in acts {
         match *act {
@@ -145,6 +148,7 @@ impl Disk {
     /// As it is after these changes of names.
     fn after(changes: &[&Event]) -> Self {
         let mut disk = Self::default();
+        OLD.iter().for_each(|(at, file)| disk.leads(*at, Some(*file)));
         for change in changes {
             match change {
                 Event::Change(all) => all.iter().for_each(|(at, file)| disk.leads(*at, *file)),
@@ -240,8 +244,12 @@ proptest! {
         let most = least + reached.index(changes.len() - least + 1);
         let mut disk = Disk::after(&changes[..most]);
         let (mut history, mut contents) = (History::default(), BTreeMap::new());
-        let (mut expected, mut synced) = (BTreeMap::new(), BTreeMap::new());
+        let old = OLD.iter().map(|(at, file)| (NAMES[*at].to_vec(), *file));
+        let (mut expected, mut synced, mut committed) = (old.collect::<BTreeMap<_, _>>(), BTreeMap::new(), BTreeMap::new());
         for (lsn, event) in (1..).zip(happened) {
+            if let Event::Committed(file, byte) = event {
+                committed.insert(*file, *byte);
+            }
             let Event::Record(record) = event else { continue };
             add(&mut history, lsn, *record);
             match *record {
@@ -253,9 +261,10 @@ proptest! {
                 }
                 Record::Content(_, file, byte) => {
                     contents.insert(lsn, byte);
-                    synced.insert(file, byte);
+                    synced.insert(file, Some(byte));
                 }
-                Record::Settled(file) => drop(synced.remove(&file)),
+                // From then on the disk's word counts.
+                Record::Settled(file) => drop(synced.insert(file, None)),
             }
         }
         let is_over = disk.recover(&history, &contents, interrupted).expect("no conflict");
@@ -276,8 +285,10 @@ proptest! {
         prop_assert_eq!(&seen, &expected);
         for (name, file) in &expected {
             let inode = disk.inodes[disk.names[name]];
+            prop_assert!(!inode.is_another || *file < 100, "{} was there", name.escape_ascii());
             if let Some(byte) = synced.get(file) {
-                prop_assert_eq!(inode.content, Some(*byte), "{}", name.escape_ascii());
+                let byte = byte.or_else(|| committed.get(file).copied());
+                prop_assert_eq!(inode.content, byte, "{}", name.escape_ascii());
             }
         }
     }
@@ -291,7 +302,10 @@ fn what_somebody_else_did_is_refused_and_never_undone() {
         (1..).zip(records).for_each(|(lsn, record)| add(&mut history, lsn, *record));
         history
     };
-    let on_disk = |names: &[(usize, Option<u32>)]| Disk::after(&[&Event::Change(names.to_vec())]);
+    let on_disk = |names: &[(usize, Option<u32>)]| {
+        let nothing = [(0, None), (1, None)];
+        Disk::after(&[&Event::Change([&nothing[..], names].concat())])
+    };
     let plan = |records: &[Record], disk: &Disk| Plan::of(&history(records), OWNER, disk);
     let moved = [Record::Moved(0, 1, 5, None)];
     assert_eq!(plan(&moved, &Disk::default()), Err(Conflict::Absent(b"b".to_vec())), "N3");
