@@ -221,6 +221,19 @@ fn a_file_that_became_durable_in_another_way_keeps_what_it_has() {
     }
 }
 
+/// A record has no room for them: such a file is synced for real.
+#[test]
+fn a_file_with_extended_attributes_keeps_them() {
+    let Some(mut scene) = Scene::on("ext4") else { return };
+    let mut running = scene.run("xattr", 0);
+    assert_eq!(running.until("over"), 1);
+    scene.cut(running);
+    scene.recover();
+    let mut room = [0_u8; 8];
+    let len = rustix::fs::getxattr(scene.data.join("file"), "user.kept", &mut room[..]);
+    assert_eq!(len.map(|len| room[..len].to_vec()), Ok(b"yes".to_vec()));
+}
+
 #[test]
 fn what_a_program_without_seawall_does_to_names_is_not_undone() {
     let Some(mut scene) = Scene::on("ext4") else { return };

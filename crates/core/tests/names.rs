@@ -193,6 +193,7 @@ fn a_file_that_replaced_another_is_there_as_a_whole_whatever_the_disk_has_of_it(
         directory.fsync();
         directory.make("store.tmp");
         fs::write(directory.at("store.tmp"), "new").expect("written");
+        fs::set_permissions(directory.at("store.tmp"), Permissions::from_mode(0o640)).expect("set");
         assert!(directory.sync("store.tmp"));
         directory.rename("store.tmp", "store");
         assert!(!directory.fsync());
@@ -205,15 +206,19 @@ fn a_file_that_replaced_another_is_there_as_a_whole_whatever_the_disk_has_of_it(
                 fs::write(directory.at("store.tmp"), "").expect("emptied");
                 fs::rename(&kept, directory.at("store")).expect("renamed");
             }
-            // All of it but the bytes.
-            _ => fs::write(directory.at("store"), "").expect("emptied"),
+            // All of it but the bytes and the mode.
+            _ => {
+                fs::write(directory.at("store"), "").expect("emptied");
+                fs::set_permissions(directory.at("store"), Permissions::from_mode(0o600)).expect("set");
+            }
         }
         drop(directory);
         let (done, dir, _memory) = world.recover();
         done.expect("a recovery");
         assert_eq!(fs::read_to_string(dir.path().join("store")).expect("read"), "new", "{has_reached}");
         assert_eq!(names(dir.path()), ["store"], "{has_reached}");
-        assert_eq!(dir.path().join("store").metadata().expect("there").nlink(), 1);
+        let meta = dir.path().join("store").metadata().expect("there");
+        assert_eq!((meta.nlink(), meta.mode() & 0o777), (1, 0o640), "{has_reached}");
         let _ = fs::remove_file(kept);
     }
 }

@@ -58,6 +58,9 @@ pub(crate) fn register(daemon: &Daemon, fd: &OwnedFd, stat: &Stat) -> Result<Fil
     if stat.st_uid != entry.uid {
         return Err(refuse(&format!("it belongs to user {}, its database to {}", stat.st_uid, entry.uid)));
     }
+    if is_case_folded(fd) {
+        return Err(refuse("its names are the same in upper and lower case"));
+    }
     if !evict::has_room(daemon) {
         return Err(REFUSED);
     }
@@ -88,6 +91,12 @@ pub(crate) fn register(daemon: &Daemon, fd: &OwnedFd, stat: &Stat) -> Result<Fil
         forget::strike_out(daemon, reference.slot, inode);
         REFUSED
     })
+}
+
+/// True if names that differ are one (ext4's feature casefold): a record could not tell which.
+fn is_case_folded(fd: &OwnedFd) -> bool {
+    const FS_CASEFOLD_FL: u32 = 0x4000_0000;
+    rustix::fs::ioctl_getflags(fd).is_ok_and(|flags| flags.bits() & FS_CASEFOLD_FL != 0)
 }
 
 /// A path in a directory, for what asks where the guard of a file is.

@@ -475,13 +475,24 @@ impl Here {
             let stat = sys::fstat(fd).ok().filter(|stat| stat.links == 1 && stat.uid == self.uid)?;
             let named = sys::fstatat(self.fd, name, libc::AT_SYMLINK_NOFOLLOW).ok()?;
             let is_it = (stat.dev, stat.ino) == (named.dev, named.ino);
-            let file = handle(fd, c"", libc::AT_EMPTY_PATH).filter(|_| is_it)?;
+            let file = handle(fd, c"", libc::AT_EMPTY_PATH).filter(|_| is_it && !has_attributes(fd))?;
             let change =
                 NameChange::Content { name: name.to_bytes(), file, attributes: attributes(&stat), data };
             Some(turn.capture(&change, (stat.dev, stat.ino), &file))
         });
         turn.finish();
         is_captured == Some(true)
+    }
+}
+
+/// True if the file has extended attributes, access control lists among them, that one which is made again would lack. Its
+/// label is given by its directory.
+fn has_attributes(fd: c_int) -> bool {
+    const LABEL: &[u8] = b"security.selinux\0";
+    let mut names = [0; LABEL.len()];
+    match unsafe_call!(SYS_flistxattr, fd, names.as_mut_ptr(), names.len()) {
+        Ok(len) => len > 0 && names[..len] != *LABEL,
+        Err(error) => error != Errno::OPNOTSUPP,
     }
 }
 

@@ -4,6 +4,7 @@
 //   unique    the same with names that mkstemp makes, each kept, and the one before it removed
 //   fsync, msync, dsync, syncfs
 //             writes DIR/file, syncs it, writes it again, and makes that durable so
+//   xattr     writes DIR/file, gives it the attribute user.kept, and syncs it
 //
 // What is durable is counted on standard output. Then it waits for its end.
 
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static char text[64];
@@ -70,8 +72,11 @@ static void again(const char *dir, const char *how) {
     int fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0644);
     check(fd >= 0, "open");
     fill(fd, 1);
+    int is_labelled = !strcmp(how, "xattr");
+    check(!is_labelled || fsetxattr(fd, "user.kept", "yes", 3, 0) == 0, "fsetxattr");
     check(fsync(fd) == 0, "fsync of the file");
     counted(1);
+    if (is_labelled) return;
     int other = strcmp(how, "dsync") ? fd : open(name, O_WRONLY | O_DSYNC);
     check(lseek(other, 0, SEEK_SET) == 0, "lseek");
     if (strcmp(how, "msync")) {

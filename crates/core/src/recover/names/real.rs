@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -82,6 +83,16 @@ impl RealDirectory {
     }
 }
 
+/// Gives a file its owner, group and mode.
+fn give(file: impl AsFd, attributes: &Attributes) -> io::Result<()> {
+    let Attributes { mode, uid, gid, .. } = *attributes;
+    let is = rustix::fs::fstat(&file)?;
+    if (is.st_uid, is.st_gid) != (uid, gid) {
+        rustix::fs::fchown(&file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?;
+    }
+    Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777))?)
+}
+
 /// Where a file is while names change.
 fn place(file: &Handle) -> PathBuf {
     let mut name: String = file.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -115,12 +126,7 @@ impl NameSpace for RealDirectory {
         self.unlink(place.as_os_str())?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let made = rustix::fs::openat(&self.directory, &place, flags, Mode::RUSR | Mode::WUSR)?;
-        let Attributes { mode, uid, gid, .. } = *attributes;
-        let is = rustix::fs::fstat(&made)?;
-        if (is.st_uid, is.st_gid) != (uid, gid) {
-            rustix::fs::fchown(&made, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?;
-        }
-        rustix::fs::fchmod(&made, Mode::from_raw_mode(mode & 0o7777))?;
+        give(&made, attributes)?;
         rustix::fs::fsetxattr(&made, STANDS_FOR, &self.mark(file), XattrFlags::empty())?;
         Ok(rustix::fs::fsync(&made)?)
     }
@@ -144,6 +150,7 @@ impl NameSpace for RealDirectory {
         if is_itself && self.power_lost {
             since_boot::unchanged(&open).map_err(io::Error::other)?;
         }
+        give(&open, attributes)?;
         open.write_all_at(data, 0)?;
         open.set_len(data.len() as u64)?;
         let last_modification =
@@ -180,7 +187,7 @@ impl NameSpace for RealDirectory {
             self.unlink(place(file).as_os_str())?;
         }
         rustix::fs::fsync(&self.directory)?;
-        Ok(certain::check(std::os::fd::AsFd::as_fd(&self.directory))?)
+        Ok(certain::check(self.directory.as_fd())?)
     }
 
     fn end(&self, names: &[&[u8]]) {
