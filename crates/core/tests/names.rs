@@ -296,8 +296,9 @@ fn a_file_that_was_synced_for_real_keeps_what_it_has() {
     assert_eq!(captured.directory, directory.name);
     fs::write(&path, "second").expect("written");
     let turn = directory.turn();
-    assert!(turn.log(&NameChange::Settled { file: captured.handle }));
+    assert!(turn.settle(&captured, (meta.dev(), meta.ino())));
     turn.finish();
+    assert!(world.engine.captured((meta.dev(), meta.ino())).is_none(), "once is enough");
     drop(directory);
     let (done, dir, _memory) = world.recover();
     done.expect("a recovery");
@@ -390,6 +391,25 @@ fn what_somebody_else_put_in_the_place_of_a_file_is_not_replaced_without_a_word(
     assert_eq!(report.given_up.len(), 1);
     assert_eq!(fs::read_to_string(dir.path().join("file")).expect("read"), "theirs");
     drop(memory);
+}
+
+/// In a signal handler that interrupted a change of names nothing can be settled: the caller has to know.
+#[test]
+fn a_thread_that_is_inside_already_does_not_settle_a_file() {
+    let world = World::new(16 << 20);
+    let directory = Directory::of(&world);
+    let path = directory.make("file");
+    assert!(directory.sync("file"));
+    let meta = path.metadata().expect("there");
+    let inode = (meta.dev(), meta.ino());
+    let captured = world.engine.captured(inode).expect("it is in the log as a whole");
+    let outer = directory.turn();
+    let nested = directory.turn();
+    assert!(!nested.settle(&captured, inode) && world.engine.captured(inode).is_some());
+    nested.finish();
+    assert!(outer.settle(&captured, inode));
+    outer.finish();
+    assert!(directory.fsync(), "what was done inside may not be in the log");
 }
 
 /// The name of a file may be any bytes.

@@ -12,7 +12,7 @@ use std::path::Path;
 use rustix::fs::Stat;
 use seawall_core::file::captured::Captured;
 use seawall_core::file::{Begins, Flag, Newcomer};
-use seawall_core::format::{Handle, NameChange};
+use seawall_core::format::Handle;
 use seawall_core::{Errno, FileRef, Place, certain, directory, policy};
 use seawall_media::identity;
 use seawall_media::ordered::keeps_names_in_order;
@@ -171,7 +171,7 @@ pub(crate) fn settle(daemon: &Daemon, file: &File, inode: (u64, u64)) -> std::io
     let known = known.filter(|directory| directory.reference == captured.directory);
     let directory = known.ok_or_else(|| std::io::Error::other("its directory is not known"))?;
     let turn = daemon.engine.enter_directory(daemon.me(), directory.reference, directory.as_ref());
-    turn.log(&NameChange::Settled { file: captured.handle });
+    let is_over = turn.settle(&captured, inode);
     turn.finish();
-    Ok(())
+    if is_over { Ok(()) } else { Err(std::io::Error::other("its directory cannot be synced")) }
 }

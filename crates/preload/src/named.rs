@@ -171,11 +171,14 @@ pub fn making<R>(dir: c_int, path: &CStr, call: impl FnOnce(bool) -> R) -> R {
     let Some((here, name)) = parent(dir, path, &mut room) else { return call(false) };
     let turn = here.engine.enter_directory(here.who, here.directory, &here);
     let was_there = sys::exists(here.fd, name);
-    let is_any = ![&b"-wal"[..], b"-journal"].iter().any(|end| name.to_bytes().ends_with(end));
-    let done = call(!was_there && is_any);
-    if !was_there {
-        here.has_made(&turn, name);
+    if was_there {
+        // Should it be removed meanwhile, what is made shows in the directory's change time.
+        turn.finish();
+        return call(false);
     }
+    let is_any = ![&b"-wal"[..], b"-journal"].iter().any(|end| name.to_bytes().ends_with(end));
+    let done = call(is_any);
+    here.has_made(&turn, name);
     turn.finish();
     done
 }
@@ -266,7 +269,8 @@ pub fn moving<R>(
         }
     };
     let (source, victim) = (here.at(name), here.at(to_name));
-    if source.is_none() {
+    let is_other = source.is_none() && sys::exists(here.fd, name);
+    if is_other {
         leaving(old_dir, old);
         leaving(new_dir, new);
     }
@@ -277,12 +281,15 @@ pub fn moving<R>(
         false => (here.at(name), here.at(to_name)),
     };
     let is_victim_known = victim.is_some() || !sys::exists(here.fd, to_name);
+    let is_there = source.is_some() || sys::exists(here.fd, name);
     let (name, to) = (name.to_bytes(), to_name.to_bytes());
     let over = victim.map(|(_, file)| file);
     let moved = source.map(|(_, file)| file).filter(|file| is_victim_known && over != Some(*file));
     match moved {
         Some(file) => drop(turn.log(&NameChange::Moved { name, to, file, over })),
-        None => turn.leave(),
+        None if is_there => turn.leave(),
+        // There is nothing that could move.
+        None => {}
     }
     let done = call();
     if let Some(file) = moved.filter(|_| done.is_err() && turn.is_in_log()) {
@@ -577,9 +584,9 @@ pub fn settle(fd: c_int, stat: &Stat, is_synced: bool) -> Result<(), Errno> {
     match here.filter(|(here, _)| here.directory == captured.directory) {
         Some((here, _)) => {
             let turn = here.engine.enter_directory(here.who, here.directory, &here);
-            turn.log(&NameChange::Settled { file: captured.handle });
+            let is_over = turn.settle(&captured, (stat.dev, stat.ino));
             turn.finish();
-            Ok(())
+            if is_over { Ok(()) } else { Err(Errno::IO) }
         }
         // Its name is gone, or nobody knows where it is: with the directory's next destage it is over.
         None if stat.links == 0 => Ok(()),

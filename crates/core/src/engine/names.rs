@@ -190,6 +190,19 @@ impl<P: Place> Turn<'_, P> {
         }
     }
 
+    /// The file with this inode, which was captured, is on the disk with at least what it had then. False: what was captured of
+    /// it may still come back, since this thread is inside already, in a signal handler, or the disk refused the directory.
+    #[must_use]
+    pub fn settle(&self, file: &captured::Captured, inode: (u64, u64)) -> bool {
+        let Some(inside) = &self.inside else { return !self.engine.knows(self.directory) };
+        let is_over =
+            self.log(&NameChange::Settled { file: file.handle }) || !inside.slot().has_live_content();
+        if is_over {
+            captured::forget(self.engine.shm(), inode);
+        }
+        is_over
+    }
+
     /// The file with this inode has lost its last name, by a change that is logged.
     pub fn lost(&self, inode: (u64, u64)) {
         if self.inside.is_some() {

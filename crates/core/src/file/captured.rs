@@ -87,8 +87,8 @@ pub fn all_of(shm: &Shm, directory: FileRef) -> impl Iterator<Item = Captured> {
         .filter(move |captured| captured.directory == directory && is_live(shm, captured))
 }
 
-/// The file with this inode has no name any more: whatever the log has of it is never looked at. The caller has the lock of
-/// its directory.
+/// Whatever the log has of the file with this inode is never looked at: it has no name any more, or the disk has it. The caller
+/// has the lock of its directory.
 pub(crate) fn forget(shm: &Shm, inode: (u64, u64)) {
     for words in entries(shm, inode) {
         let lsn = words.u64(LSN).load(SeqCst);
