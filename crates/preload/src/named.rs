@@ -34,6 +34,8 @@ const SYNCS: u32 = 2;
 
 /// The directory for which the daemon was asked in vain.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
+/// The device that one is on: where the order of names is not kept no directory of it is asked for because of its files.
+static REFUSED_ON: AtomicU64 = AtomicU64::new(0);
 /// The directory in which small files were synced for real, and how many.
 static SYNCED_IN: AtomicU64 = AtomicU64::new(0);
 static SYNCED: AtomicU32 = AtomicU32::new(0);
@@ -378,6 +380,7 @@ fn register(engine: &'static Engine, fd: c_int, stat: &Stat) {
         Course::Log(_) => {}
         Course::Leave | Course::AskAgain | Course::AskNext | Course::Unanswered => {
             REFUSED.store(mark(stat), Relaxed);
+            REFUSED_ON.store(stat.dev, Relaxed);
         }
     }
 }
@@ -431,7 +434,8 @@ fn path_of_any<'r>(
 #[cold]
 pub fn synced_for_real(engine: &'static Engine, fd: c_int, stat: &Stat) {
     let is_small = stat.regular && stat.links == 1 && stat.size <= LARGEST as u64;
-    if !is_small || engine.pool().journal().is_some() || !policy::has_any(engine.shm()) {
+    let may_be_asked = engine.pool().journal().is_none() && REFUSED_ON.load(Relaxed) != stat.dev;
+    if !is_small || !may_be_asked || !policy::has_any(engine.shm()) {
         return;
     }
     let mut whole = [0; libc::PATH_MAX as usize];
