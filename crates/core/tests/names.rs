@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::os::fd::AsFd;
@@ -26,7 +27,9 @@ struct Directory<'w> {
     file: File,
     name: FileRef,
     /// Real syncs of it, and whether with all files in it.
-    synced: std::cell::RefCell<Vec<bool>>,
+    synced: RefCell<Vec<bool>>,
+    /// What somebody makes there during the next one.
+    meanwhile: RefCell<Option<PathBuf>>,
 }
 
 impl Place for Directory<'_> {
@@ -40,6 +43,10 @@ impl Place for Directory<'_> {
 
     fn sync(&self, with_files: bool) -> Result<(), Errno> {
         self.synced.borrow_mut().push(with_files);
+        if let Some(path) = self.meanwhile.take() {
+            std::thread::sleep(Duration::from_millis(20));
+            fs::write(path, "").expect("made");
+        }
         Ok(())
     }
 
@@ -69,7 +76,7 @@ impl<'w> Directory<'w> {
             is_directory: true,
         });
         let name = registered.expect("a slot").admit(world.who(0), || Ok(())).expect("room to be found");
-        let directory = Self { world, file, name, synced: Vec::new().into() };
+        let directory = Self { world, file, name, synced: RefCell::default(), meanwhile: RefCell::default() };
         directory.fsync();
         assert!(world.engine.state(name).has(Flag::TRACKED));
         directory.synced.borrow_mut().clear();
@@ -281,6 +288,18 @@ fn what_is_done_unseen_takes_the_directory_out_of_the_log() {
     assert!(!turn.is_in_log(), "its records would not be in order with that change");
     turn.finish();
     assert!(directory.fsync() && world.engine.state(directory.name).has(Flag::TRACKED));
+}
+
+/// What a real sync covers is what was there when it began.
+#[test]
+fn what_is_made_unseen_during_a_sync_has_to_be_synced_again() {
+    let world = World::new(16 << 20);
+    let directory = Directory::of(&world);
+    let turn = directory.turn();
+    turn.leave();
+    turn.finish();
+    directory.meanwhile.replace(Some(directory.at("meanwhile")));
+    assert!(directory.fsync() && directory.fsync() && !directory.fsync());
 }
 
 /// The file at hand must not get back what it had when it was captured.

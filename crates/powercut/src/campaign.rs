@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::boot::{Boot, Said, Task};
 use crate::cell;
 use crate::disk::{Disk, Image};
+use crate::file_system::FileSystem;
 use crate::front::Front;
 use crate::machine::Machine;
 use crate::medium::Medium;
@@ -52,6 +53,10 @@ pub struct Options {
     /// What the log of databases with Seawall lies on
     #[arg(long, value_enum, default_value_t)]
     pub medium: Medium,
+    /// The file system on the disk
+    #[arg(long, value_enum, default_value_t)]
+    #[serde(default)]
+    pub file_system: FileSystem,
     /// In every round that can have trouble, this one
     #[arg(long, value_enum)]
     pub trouble: Option<Trouble>,
@@ -107,6 +112,7 @@ pub fn run(options: &Options, seed: u64) -> Result<Report> {
             }
             let mut plan = plan::draw(database, side, options.front, rng.next_u64(), number);
             plan.medium = options.medium;
+            plan.file_system = options.file_system;
             if let Some(trouble) = options.trouble.filter(|_| !side.is_control()) {
                 plan.trouble = trouble;
             }
@@ -190,15 +196,11 @@ impl Campaign<'_> {
             return Ok(image.clone());
         }
         self.disk.replace(Image::new(DISK_BYTES))?;
-        let mut mkfs = std::process::Command::new("mkfs.ext4");
-        mkfs.args(["-q", "-F", "-E", "nodiscard"]).arg(self.disk.file());
-        let made = mkfs.output().context("run mkfs.ext4")?;
-        if !made.status.success() {
-            bail!("mkfs.ext4 failed: {}", String::from_utf8_lossy(&made.stderr));
-        }
+        self.options.file_system.make(self.disk.file())?;
         self.disk.wait_closed()?;
         let mut plan = plan::draw(database, Side::Synced, self.options.front, 0, 0);
         plan.journal = JournalMode::Wal;
+        plan.file_system = self.options.file_system;
         let boot_id = "00000000-0000-4000-a000-000000000000".to_owned();
         let boot = Boot { disk: self.disk.file().to_owned(), boot_id, task: Task::Install, plan };
         let machine = Machine::start(&boot)?;

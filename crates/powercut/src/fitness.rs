@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use nix::unistd::geteuid;
 
+use crate::file_system::FileSystem;
 use crate::outside::BASE;
 use crate::plan::Database;
 use crate::{etcd, mariadb, postgres, redis, store};
@@ -14,7 +15,7 @@ use crate::{etcd, mariadb, postgres, redis, store};
 ///
 /// # Errors
 /// What is missing.
-pub fn check(databases: &[Database]) -> Result<()> {
+pub fn check(databases: &[Database], file_system: FileSystem) -> Result<()> {
     ensure!(geteuid().is_root(), "mounting and namespaces need root");
     for device in ["/dev/fuse", "/dev/loop-control"] {
         ensure!(Path::new(device).exists(), "{device} is missing (modprobe fuse loop)");
@@ -22,8 +23,9 @@ pub fn check(databases: &[Database]) -> Result<()> {
     ensure!(Path::new("/proc/self/timens_offsets").exists(), "the kernel has no time namespaces (5.6)");
     // fuser's own mount opens it; opening it says whether a container forbids that.
     std::fs::File::options().read(true).write(true).open("/dev/fuse").context("open /dev/fuse")?;
-    program("mkfs.ext4", "-V")?;
-    program("e2fsck", "-V")?;
+    for needed in file_system.programs() {
+        program(needed, "-V")?;
+    }
     program("losetup", "--version")?;
     let can = Command::new("unshare").args(["--mount", "--pid", "--time", "--fork", "true"]).status();
     ensure!(can.is_ok_and(|status| status.success()), "namespaces are not allowed here");

@@ -38,7 +38,7 @@
 //! of the database was killed; the power fails again while the log is
 //! replayed. A campaign ([`campaign`]) runs many of them and reports ([`report`]).
 //!
-//! Not covered: file systems other than ext4; disks that lie about a flush.
+//! Not covered: file systems other than ext4 and XFS (`--file-system xfs`); disks that lie about a flush.
 
 pub mod balloon;
 pub mod boot;
@@ -48,6 +48,7 @@ pub mod console;
 pub mod cut;
 pub mod disk;
 pub mod etcd;
+pub mod file_system;
 pub mod files;
 pub mod fitness;
 pub mod front;

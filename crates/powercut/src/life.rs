@@ -16,7 +16,7 @@ use serde::Deserialize;
 use crate::boot::{Boot, Checked, Said, Task, say};
 use crate::outside::DATA;
 use crate::plan::Database;
-use crate::program::{self, Ended, command};
+use crate::program::{self, command};
 use crate::{balloon, cell, etcd, files, mariadb, medium, postgres, redis, sqlite, store};
 
 /// The life of a machine, from its first process's point of view.
@@ -36,27 +36,8 @@ fn start(boot: &Boot) -> Result<()> {
     fs::write(boot_id, format!("{}\n", boot.boot_id))?;
     mount(Some(boot_id), "/proc/sys/kernel/random/boot_id", None::<&str>, MsFlags::MS_BIND, None::<&str>)
         .context("give the machine its boot id")?;
-    // As boots do: what ext4 noted of an error before the cut is repaired, or it soon mounts itself read-only.
-    check(boot, "-p")?;
-    if attach(boot).is_err() {
-        // A cut may tear ext4's own superblock, which is two sectors long. There are copies of it.
-        let repaired = check(boot, "-y")?;
-        attach(boot).with_context(|| format!("after e2fsck: {repaired}"))?;
-    }
+    boot.plan.file_system.mount(&boot.disk)?;
     balloon::deflate()
-}
-
-/// The file system's own check, which replays its journal first. What it could not do the mount will say.
-fn check(boot: &Boot, how: &str) -> Result<Ended> {
-    let mut check = command("e2fsck", &[how]);
-    check.arg(&boot.disk);
-    program::finish(check, "e2fsck", Duration::from_secs(60))
-}
-
-fn attach(boot: &Boot) -> Result<()> {
-    let mut attach = Command::new("mount");
-    attach.args(["-t", "ext4", "-o", "loop,errors=remount-ro"]).arg(&boot.disk).arg(DATA);
-    program::run(attach, "mount the disk", Duration::from_secs(60)).map(drop)
 }
 
 /// What a machine does with a database.

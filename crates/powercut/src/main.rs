@@ -65,7 +65,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Run(options) => {
-            fitness::check(&options.only).context("POWER CUTS WERE NOT TESTED")?;
+            fitness::check(&options.only, options.file_system).context("POWER CUTS WERE NOT TESTED")?;
             let options = serde_json::to_string(&options)?;
             let ended = cell::run(Walls::Campaign, &["campaign".as_ref(), OsStr::new(&options)])?;
             Ok(cell::exit_code(ended))

@@ -7,6 +7,7 @@ use seawall_load::sqlite::JournalMode;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::Loss;
+use crate::file_system::FileSystem;
 use crate::front::Front;
 use crate::medium::Medium;
 use crate::outside::BASE;
@@ -101,6 +102,9 @@ pub struct Plan {
     /// What the log lies on.
     #[serde(default)]
     pub medium: Medium,
+    /// What is on the disk.
+    #[serde(default)]
+    pub file_system: FileSystem,
     /// SQLite's journal mode.
     pub journal: JournalMode,
     /// The database's settings that differ from round to round.
@@ -136,6 +140,7 @@ pub fn draw(database: Database, side: Side, front: Front, seed: u64, number: u64
         side,
         front,
         medium: Medium::default(),
+        file_system: FileSystem::default(),
         journal: JOURNALS[number as usize % JOURNALS.len()],
         settings: settings(database, rng),
         pool_mib: *rng.pick(&[16, 16, 64]),
@@ -281,6 +286,7 @@ impl Plan {
         };
         let early = if self.early { ", early" } else { "" };
         let writeback = if self.writeback { ", restless" } else { "" };
-        format!("{how}, {}{writeback}{early}{trouble}{again}", self.loss.name())
+        let on = if self.file_system == FileSystem::Xfs { " on XFS" } else { "" };
+        format!("{how}{on}, {}{writeback}{early}{trouble}{again}", self.loss.name())
     }
 }

@@ -12,6 +12,7 @@ use common::Mounted;
 use rustix::fs::{FallocateFlags, fallocate, fdatasync};
 use seawall_core::certain;
 use seawall_powercut::disk::{Disk, Request};
+use seawall_powercut::file_system::FileSystem;
 use seawall_powercut::fitness;
 
 const SIZE: u64 = 64 << 20;
@@ -30,7 +31,7 @@ fn grow(file: &File) {
 
 #[test]
 fn a_sync_after_a_commit_that_failed_retires_nothing() {
-    if let Err(missing) = fitness::check(&[]) {
+    if let Err(missing) = fitness::check(&[], FileSystem::default()) {
         let _ = writeln!(std::io::stderr(), "\nSKIPPED, A FAILED COMMIT WAS NOT TESTED: {missing:#}\n");
         return;
     }

@@ -9,6 +9,7 @@ mod programs;
 use std::io::Write as _;
 use std::process::Command;
 
+use seawall_powercut::file_system::FileSystem;
 use seawall_powercut::fitness;
 use seawall_powercut::front::Front;
 use seawall_powercut::medium::Medium;
@@ -26,7 +27,7 @@ fn campaign(
     rounds: &str,
     (front, medium): (Front, Medium),
 ) -> Option<Report> {
-    if let Err(missing) = fitness::check(databases) {
+    if let Err(missing) = fitness::check(databases, FileSystem::default()) {
         let _ =
             writeln!(std::io::stderr(), "\nSKIPPED, POWER CUTS OF {names} WERE NOT TESTED: {missing:#}\n");
         return None;

@@ -12,6 +12,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use common::Mounted;
 use seawall_powercut::disk::{Disk, Request};
+use seawall_powercut::file_system::FileSystem;
 use seawall_powercut::fitness;
 
 const SIZE: u64 = 64 << 20;
@@ -58,7 +59,7 @@ fn put(path: &Path) {
 
 #[test]
 fn what_could_not_be_taken_into_the_log_is_not_written() {
-    if let Err(missing) = fitness::check(&[]) {
+    if let Err(missing) = fitness::check(&[], FileSystem::default()) {
         let _ = writeln!(std::io::stderr(), "\nSKIPPED, A REFUSED SYNC WAS NOT TESTED: {missing:#}\n");
         return;
     }

@@ -17,6 +17,7 @@ use common::Mounted;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use rusqlite::Connection;
 use seawall_powercut::disk::{Disk, Loss, Request};
+use seawall_powercut::file_system::FileSystem;
 use seawall_powercut::{fitness, rng::Rng};
 
 const SIZE: u64 = 64 << 20;
@@ -68,7 +69,7 @@ fn refuse_a_write_back(disk: &Disk, path: &Path) {
 
 #[test]
 fn a_page_that_an_earlier_checkpoint_could_not_write_is_forgotten() {
-    if let Err(missing) = fitness::check(&[]) {
+    if let Err(missing) = fitness::check(&[], FileSystem::default()) {
         let _ = writeln!(std::io::stderr(), "\nSKIPPED, SQLITE ALONE WAS NOT TESTED: {missing:#}\n");
         return;
     }

@@ -102,6 +102,27 @@ mutants! {
         "table: emptied by recovery": "        table::forget_all(pool);" => "        if !{m} { table::forget_all(pool); }",
         "refusal: damage": "if !scan.damage.is_empty() {" => "if !scan.damage.is_empty() && !{m} {",
     }
+    "core/src/recover/names/plan.rs" {
+        "names: a file whose name is taken meanwhile": "(Some(name), _) if moves.contains(&file) => {" => "(Some(name), _) if moves.contains(&file) && !{m} => {",
+        "names: row N7": "Some(_) if !is_known =>" => "Some(_) if !is_known && !{m} =>",
+        "names: row N8": "None if here.is_some() && is_known =>" => "None if here.is_some() && is_known && !{m} =>",
+        "names: row N9": "let is_known = here.is_none_or(|file| is.known.contains(&file));" => "let is_known = {m} || here.is_none_or(|file| is.known.contains(&file));",
+        "names: a recovery that was cut": "(None, _) if look.is_kept(&file) => {}" => "(None, _) if look.is_kept(&file) && !{m} => {}",
+        "names: of another owner": "(None, Some(made)) if made.uid != owner => {" => "(None, Some(made)) if made.uid != owner && !{m} => {",
+    }
+    "core/src/recover/names/history.rs" {
+        "names: settled": "*self.file(file) = File::default()," => "if !{m} { *self.file(file) = File::default() },",
+        "names: what a name led to": "self.names.entry(name.to_vec()).or_default().known.insert(file);" => "if !{m} { self.names.entry(name.to_vec()).or_default().known.insert(file); }",
+    }
+    "core/src/engine/names.rs" {
+        "names: changed unseen": "turn.is_in_log() && !turn.is_known(inside))" => "turn.is_in_log() && !turn.is_known(inside) && !{m})",
+        "names: settled by who is inside already": "{ return !self.engine.knows(self.directory) };" => "{ return {m} || !self.engine.knows(self.directory) };",
+        "names: who died inside": "&& (inside.inherited() ||" => "&& (inside.inherited() && !{m} ||",
+        "names: a sync that something came between": "if is_covered { self.place.changed() } else { 0 }" => "if is_covered || {m} { self.place.changed() } else { 0 }",
+    }
+    "core/src/destage.rs" {
+        "names: destaged without what was captured": "self.engine.captured_in(file).collect();" => "self.engine.captured_in(file).filter(|_| !{m}).collect();",
+    }
     "core/src/file/watermark.rs" {
         "journal: a watermark is raised by who reaches the device": "                journal.retire(self.number(), self.file().generation, lsn)?" => "                if !{m} { journal.retire(self.number(), self.file().generation, lsn)?; }",
         "watermark: one raises it at a time": "let is_free = holder == 0 ||" => "let is_free = {m} || holder == 0 ||",

@@ -43,13 +43,15 @@ struct Alone {
     tests: &'static str,
 }
 
-const ALONE: [Alone; 4] = [
+const ALONE: [Alone; 5] = [
     // Its tests simulate what they need.
     Alone { kind: "cache: ", package: "seawall-cache", tests: "the cache's tests" },
     // The simulator has no names.
     Alone { kind: "guard: ", package: "seawall-daemon", tests: "the daemon's tests" },
     // The simulator has no keepers.
     Alone { kind: "direct: ", package: "seawall-core", tests: TESTS },
+    // Nor directories.
+    Alone { kind: "names: ", package: "seawall-core", tests: TESTS },
     // Its tests simulate writers, keepers and what is between them.
     Alone { kind: "keeper: ", package: "seawall-keeper", tests: "the keepers' tests" },
 ];
