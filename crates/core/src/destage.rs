@@ -217,8 +217,9 @@ impl<'e> Destager<'e> {
         certain::check(fd).inspect_err(|_| self.engine.distrust(file))?;
         // The check has changed it. What else did, unseen, still shows.
         inside.is_known_up_to(if is_known { changed(fd) } else { 0 });
+        let pool = self.engine.pool();
         if last > slot.watermark() {
-            slot.raise_watermark(self.engine.pool(), last)?;
+            slot.raise_watermark(pool, last)?;
         }
         if was_inherited {
             inside.is_known_up_to(0);

@@ -202,7 +202,7 @@ mutants! {
         "journal: what was not persisted is retired": "        inside.retire(self.pool(), || fdatasync(fd));" => "        if !{m} { inside.retire(self.pool(), || fdatasync(fd)); }",
     }
     "core/src/engine/register.rs" {
-        "watermark: at registration, one too low": "(root, identity, hint), on_disk)?;" => "(root, identity, hint), on_disk - u64::from({m} && on_disk > 0))?;",
+        "watermark: at registration, one too low": "vacant, newcomer, on_disk)?;" => "vacant, newcomer, on_disk - u64::from({m} && on_disk > 0))?;",
         "watermark: at registration, one too high": "        let on_disk = next - 1;" => "        let on_disk = next - u64::from(!{m});",
         "register: findable before it is in the log": "            let inside = slot.enter(engine.shm(), who).alone();\n            let found" => "            let inside = slot.enter(engine.shm(), who).alone().filter(|_| !{m});\n            let found",
         "evict: retires first": "        inside.leave(self.pool(), Flag::NONE, sync);" => "        inside.leave(self.pool(), Flag::NONE, || if {m} { Ok(()) } else { sync() });",
@@ -313,7 +313,7 @@ mutants! {
             "let was = inside.slot().holds(); inside.holds_are(if {m} { was.wrapping_sub(hold.count().load(Acquire)) } else { counted(engine, file, gone) });",
         "fsync: reap": "    fdatasync(file.as_fd())" => "    if {m} { Ok(()) } else { fdatasync(file.as_fd()) }",
         "reap: retires what was not published": "            retire(engine, &inside, files);\n            // The dead" => "            if !{m} { retire(engine, &inside, files); }\n            // The dead",
-        "atomic: the reaper takes back": "            engine.rejoin(&inside, || sync(slot.number(), files));" => "            if !{m} { engine.rejoin(&inside, || sync(slot.number(), files)); }",
+        "atomic: the reaper takes back": "            engine.rejoin(&inside, || sync(inside.slot(), files));" => "            if !{m} { engine.rejoin(&inside, || sync(inside.slot(), files)); }",
         "reap: finishes a publish": "        file.write_all_at(&bytes, header.offset)?;" => "        if !{m} { file.write_all_at(&bytes, header.offset)?; }",
     }
     "core/src/table.rs" {
@@ -351,7 +351,7 @@ mutants! {
     }
     "daemon/src/guarding.rs" {
         "guard: of a file by another name":
-            "|| links > 1 ||" => "|| links > 1 && !{m} ||",
+            "|| has_another ||" => "|| has_another && !{m} ||",
         "guard: of a file out of its directory":
             "if !now.starts_with(&root.path)" => "if !now.starts_with(&root.path) && !{m}",
         "guard: of files that are open":
