@@ -1,0 +1,175 @@
+//! Small files that become records as a whole, and what ends that.
+
+use core::ffi::{CStr, c_int};
+
+use seawall_core::file::Flag;
+use seawall_core::format::{NAME_MAX, NameChange};
+use seawall_core::{Engine, Errno, certain};
+
+use super::here::{Here, attributes, engine, handle, parent, path_of_any};
+use crate::again;
+use crate::client::DAEMON;
+use crate::fdtable::{self, State};
+use crate::sys::{self, Stat, unsafe_call};
+
+/// Bytes of a file that becomes a record as a whole: a larger one is as soon on the disk.
+pub const LARGEST: usize = 128 << 10;
+/// What of it fits on the stack.
+const SMALL: usize = 8 << 10;
+/// Makes all of a file that is synced for the first time a record. False: it is to be looked at further, and synced for real
+/// maybe.
+pub fn first_sync(fd: c_int) -> bool {
+    let Some(engine) = engine() else { return false };
+    let entry = fdtable::get(fd);
+    let is_candidate = entry.state() == State::Candidate && entry.count() == 0;
+    let Some(stat) = Some(fd).filter(|_| is_candidate).and_then(|fd| sys::fstat(fd).ok()) else {
+        return false;
+    };
+    let is_small = stat.regular && stat.links == 1 && stat.size <= LARGEST as u64;
+    if !is_small || engine.find(stat.dev, stat.ino).is_some() || again::is_known(fd, &stat) {
+        return false;
+    }
+    let is_captured = capture(engine, fd, &stat);
+    if is_captured {
+        again::was_synced(fd, &stat);
+        fdtable::set(fd, entry.counted(1));
+    }
+    is_captured
+}
+
+fn capture(engine: &'static Engine, fd: c_int, stat: &Stat) -> bool {
+    let mut whole = [0; libc::PATH_MAX as usize];
+    let mut room = [0; NAME_MAX + 1];
+    let here = path_of_any(engine, fd, &mut whole).and_then(|path| parent(libc::AT_FDCWD, path, &mut room));
+    here.is_some_and(|(here, name)| here.capture(fd, name, stat.size))
+}
+
+impl Here {
+    /// All of the file at `name`, which `fd` is, becomes a record.
+    fn capture(&self, fd: c_int, name: &CStr, size: u64) -> bool {
+        let turn = self.engine.enter_directory(self.who, self.directory, self);
+        if !turn.is_in_log() {
+            turn.finish();
+            return false;
+        }
+        let is_captured = with_content(fd, size, |data| {
+            let stat = sys::fstat(fd).ok().filter(|stat| stat.links == 1 && stat.uid == self.uid)?;
+            let named = sys::fstatat(self.fd, name, libc::AT_SYMLINK_NOFOLLOW).ok()?;
+            let is_it = (stat.dev, stat.ino) == (named.dev, named.ino);
+            let file = handle(fd, c"", libc::AT_EMPTY_PATH).filter(|_| is_it && !has_attributes(fd))?;
+            let change =
+                NameChange::Content { name: name.to_bytes(), file, attributes: attributes(&stat), data };
+            Some(turn.capture(&change, (stat.dev, stat.ino), &file))
+        });
+        turn.finish();
+        is_captured == Some(true)
+    }
+}
+
+/// True if the file has extended attributes, access control lists among them, that one which is made again would lack. Its
+/// label is given by its directory.
+fn has_attributes(fd: c_int) -> bool {
+    const LABEL: &[u8] = b"security.selinux\0";
+    let mut names = [0; LABEL.len()];
+    match unsafe_call!(SYS_flistxattr, fd, names.as_mut_ptr(), names.len()) {
+        Ok(len) => len > 0 && names[..len] != *LABEL,
+        Err(error) => error != Errno::OPNOTSUPP,
+    }
+}
+
+/// Calls `op` with all that the file behind `fd` has. `None`: it cannot be read, or is too large.
+fn with_content<R>(fd: c_int, size: u64, op: impl FnOnce(&[u8]) -> Option<R>) -> Option<R> {
+    let mut nothing = 0_u8;
+    if unsafe_call!(SYS_pread64, fd, &raw mut nothing, 0, 0) != Err(Errno::BADF) {
+        return read_whole(fd, size, op);
+    }
+    if has_locks(fd) {
+        return None;
+    }
+    let mut link = [0; 32];
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    let again = sys::openat(libc::AT_FDCWD, sys::proc_link(fd, &mut link)?, flags, 0).ok()?;
+    let done = read_whole(again, size, op);
+    sys::close(again);
+    done
+}
+
+/// True if somebody, this process maybe, has locks on ranges of the file, which closing another descriptor of it would drop.
+/// Asked for an open file description's lock, with which a process's own locks conflict too.
+fn has_locks(fd: c_int) -> bool {
+    let mut lock = libc::flock {
+        l_type: libc::F_WRLCK as _,
+        l_whence: libc::SEEK_SET as _,
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    };
+    let asked = unsafe_call!(SYS_fcntl, fd, libc::F_OFD_GETLK, &raw mut lock);
+    asked.is_err() || lock.l_type != libc::F_UNLCK as libc::c_short
+}
+
+fn read_whole<R>(fd: c_int, size: u64, op: impl FnOnce(&[u8]) -> Option<R>) -> Option<R> {
+    if size < SMALL as u64 {
+        let mut small = [0; SMALL];
+        let len = read_all(fd, &mut small)?;
+        return op(&small[..len]);
+    }
+    sys::with_pages(LARGEST + 1, |pages| {
+        let len = read_all(fd, pages)?;
+        op(&pages[..len])
+    })?
+}
+
+/// How much it has. `None`: more than there is room for.
+fn read_all(fd: c_int, room: &mut [u8]) -> Option<usize> {
+    let mut len = 0;
+    loop {
+        let rest = room.get_mut(len..).filter(|rest| !rest.is_empty())?;
+        let n = unsafe_call!(SYS_pread64, fd, rest.as_mut_ptr(), rest.len(), len).ok()?;
+        len += n;
+        // Of a file less is read only at its end.
+        if n < room.len() - (len - n) {
+            return Some(len);
+        }
+    }
+}
+
+/// The file behind `fd` has been synced for real, or is about to become durable in a way that is not seen: what the log has of
+/// it as a whole must not come back over that.
+///
+/// # Errors
+/// What the disk said to the sync that is made first, unless `is_synced`.
+pub fn settle(fd: c_int, stat: &Stat, is_synced: bool) -> Result<(), Errno> {
+    let Some(engine) = engine() else { return Ok(()) };
+    let Some(captured) = engine.captured((stat.dev, stat.ino)) else { return Ok(()) };
+    if !is_synced {
+        unsafe_call!(SYS_fsync, fd)?;
+    }
+    certain::check(sys::borrow(fd))?;
+    let mut room = [0; libc::PATH_MAX as usize];
+    let mut whole = [0; libc::PATH_MAX as usize];
+    let path = sys::name_of(fd, &mut room).and_then(|path| sys::copied(path, &mut whole));
+    let mut base = [0; NAME_MAX + 1];
+    let here = path.and_then(|path| parent(libc::AT_FDCWD, path, &mut base));
+    match here.filter(|(here, _)| here.directory == captured.directory) {
+        Some((here, _)) => {
+            let turn = here.engine.enter_directory(here.who, here.directory, &here);
+            let is_over = turn.settle(&captured, (stat.dev, stat.ino));
+            turn.finish();
+            if is_over { Ok(()) } else { Err(Errno::IO) }
+        }
+        // Its name is gone, or nobody knows where it is: with the directory's next destage it is over.
+        None if stat.links == 0 => Ok(()),
+        None => Err(Errno::IO),
+    }
+}
+
+/// Everything is about to be on the disk, by a call that names no file: what the log has of files as a whole must not come back
+/// over that.
+pub fn settle_all() {
+    let Some(engine) = engine() else { return };
+    for slot in engine.slots().filter(|slot| slot.state().has(Flag::DIRECTORY) && slot.has_live_content()) {
+        // Where nobody answers they stay, as they were when they were synced one by one.
+        let _ = DAEMON.sync_file(slot.file());
+    }
+}

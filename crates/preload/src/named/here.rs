@@ -1,0 +1,156 @@
+//! A directory in the log, as a call reaches it.
+
+use core::ffi::{CStr, c_int};
+
+use seawall_core::file::Flag;
+use seawall_core::format::{Attributes, Handle, NAME_MAX, NAMED_HANDLE_MAX, NameChange};
+use seawall_core::{Engine, Errno, FileRef, Owner, Place, Turn, certain, directory, policy};
+
+use crate::sys::{self, Stat, unsafe_call};
+use crate::{owner, session};
+
+/// A directory in the log, and the part of a path that is in it.
+pub(super) struct Here {
+    pub(super) engine: &'static Engine,
+    pub(super) who: Owner,
+    pub(super) directory: FileRef,
+    pub(super) fd: c_int,
+    /// It is this call's own, by O_PATH.
+    pub(super) is_own: bool,
+    pub(super) inode: (u64, u64),
+    pub(super) uid: u32,
+    /// When it was found.
+    pub(super) changed: u64,
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        if self.is_own {
+            sys::close(self.fd);
+        }
+    }
+}
+
+impl Here {
+    /// A descriptor that can be synced.
+    pub(super) fn with_open(&self, op: impl FnOnce(c_int) -> Result<(), Errno>) -> Result<(), Errno> {
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        let fd = sys::openat(self.fd, c".", flags, 0)?;
+        let done = op(fd);
+        sys::close(fd);
+        done
+    }
+
+    /// What has just been made at `name`, if anything was.
+    pub(super) fn has_made(&self, turn: &Turn<'_, Self>, name: &CStr) {
+        match self.at(name).filter(|(stat, _)| stat.links == 1 && stat.uid == self.uid) {
+            Some((stat, file)) => {
+                let attributes = attributes(&stat);
+                turn.log(&NameChange::Made { name: name.to_bytes(), file, attributes });
+            }
+            None if sys::exists(self.fd, name) => turn.leave(),
+            None => {}
+        }
+    }
+
+    /// The file at `name`, as far as a record can name it.
+    pub(super) fn at(&self, name: &CStr) -> Option<(Stat, Handle)> {
+        let stat = sys::fstatat(self.fd, name, libc::AT_SYMLINK_NOFOLLOW).ok().filter(|stat| stat.regular)?;
+        Some((stat, handle(self.fd, name, 0)?))
+    }
+}
+
+impl Place for Here {
+    fn changed_before(&self) -> u64 {
+        self.changed
+    }
+
+    fn changed(&self) -> u64 {
+        directory::changed(sys::borrow(self.fd))
+    }
+
+    fn sync(&self, with_files: bool) -> Result<(), Errno> {
+        self.with_open(|fd| match with_files {
+            true => unsafe_call!(SYS_syncfs, fd).map(drop),
+            false => unsafe_call!(SYS_fsync, fd).map(drop),
+        })
+    }
+
+    fn check(&self) -> Result<(), Errno> {
+        self.with_open(|fd| certain::check(sys::borrow(fd)))
+    }
+}
+
+/// The log, if a directory is in it.
+#[inline]
+pub fn engine() -> Option<&'static Engine> {
+    session::joined().filter(|engine| engine.has_directories())
+}
+
+/// True if the call may make a name in a directory that is in the log.
+#[inline]
+pub fn may_make(flags: c_int) -> bool {
+    flags & libc::O_CREAT != 0 && engine().is_some()
+}
+
+/// The directory that a path's last part is in, if it is in the log, and that part.
+pub(super) fn parent<'p>(
+    dir: c_int,
+    path: &CStr,
+    room: &'p mut [u8; NAME_MAX + 1],
+) -> Option<(Here, &'p CStr)> {
+    let engine = engine()?;
+    let (fd, base) = sys::parent_of(dir, path)?;
+    let here = here(engine, fd, true)?;
+    room.get_mut(..base.len())?.copy_from_slice(base);
+    *room.get_mut(base.len())? = 0;
+    let name = CStr::from_bytes_until_nul(room).ok()?;
+    (!name.is_empty()).then_some((here, name))
+}
+
+/// The directory behind `fd`, if it is in the log. Closes `fd` if it is the call's own and is not.
+pub(super) fn here(engine: &'static Engine, fd: c_int, is_own: bool) -> Option<Here> {
+    let found = sys::fstat(fd).ok().and_then(|stat| found(engine, fd, is_own, &stat));
+    if found.is_none() && is_own {
+        sys::close(fd);
+    }
+    found
+}
+
+/// The same of one that was looked at.
+pub(super) fn found(engine: &'static Engine, fd: c_int, is_own: bool, stat: &Stat) -> Option<Here> {
+    let directory = engine.find(stat.dev, stat.ino)?;
+    let who = engine.state(directory).has(Flag::DIRECTORY).then(|| owner::current(engine)).flatten()?;
+    let (inode, uid, changed) = ((stat.dev, stat.ino), stat.uid, stat.changed);
+    Some(Here { engine, who, directory, fd, is_own, inode, uid, changed })
+}
+
+/// Who the file at a name is, or behind a descriptor (an empty name, AT_EMPTY_PATH).
+pub(super) fn handle(fd: c_int, name: &CStr, flags: c_int) -> Option<Handle> {
+    #[repr(C)]
+    struct Raw {
+        bytes: u32,
+        kind: i32,
+        handle: [u8; NAMED_HANDLE_MAX],
+    }
+    let mut raw = Raw { bytes: NAMED_HANDLE_MAX as u32, kind: 0, handle: [0; NAMED_HANDLE_MAX] };
+    let mut mount: c_int = 0;
+    unsafe_call!(SYS_name_to_handle_at, fd, name.as_ptr(), &raw mut raw, &raw mut mount, flags).ok()?;
+    Handle::new(raw.kind, raw.handle.get(..raw.bytes as usize)?)
+}
+
+/// Where the file behind `fd` is, if it may be any program's.
+pub(super) fn path_of_any<'r>(
+    engine: &Engine,
+    fd: c_int,
+    room: &'r mut [u8; libc::PATH_MAX as usize],
+) -> Option<&'r CStr> {
+    let mut link = [0; libc::PATH_MAX as usize];
+    let path = sys::name_of(fd, &mut link)?;
+    let manage = policy::decide(engine.shm(), path).map(|(_, manage)| manage);
+    if manage == Some(policy::Manage::Again) { sys::copied(path, room) } else { None }
+}
+
+pub(super) fn attributes(stat: &Stat) -> Attributes {
+    Attributes { mode: stat.mode & 0o7777, uid: stat.uid, gid: stat.gid, modified: stat.modified }
+}
