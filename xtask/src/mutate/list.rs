@@ -118,7 +118,7 @@ mutants! {
         "names: changed unseen": "turn.is_in_log() && !turn.is_known(inside))" => "turn.is_in_log() && !turn.is_known(inside) && !{m})",
         "names: settled by who is inside already": "{ return !self.engine.knows(self.directory) };" => "{ return {m} || !self.engine.knows(self.directory) };",
         "names: who died inside": "&& (inside.inherited() ||" => "&& (inside.inherited() && !{m} ||",
-        "names: a sync that something came between": "if is_covered { self.place.changed() } else { 0 }" => "if is_covered || {m} { self.place.changed() } else { 0 }",
+        "names: a sync that something came between": "let is_covered = self.place.changed() == changed;" => "let is_covered = {m} || self.place.changed() == changed;",
     }
     "core/src/destage.rs" {
         "names: destaged without what was captured": "self.engine.captured_in(file).collect();" => "self.engine.captured_in(file).filter(|_| !{m}).collect();",
