@@ -431,6 +431,21 @@ fn a_thread_that_is_inside_already_does_not_settle_a_file() {
     assert!(directory.fsync(), "what was done inside may not be in the log");
 }
 
+/// It would be there twice.
+#[test]
+fn a_file_that_somebody_else_moved_is_not_made_again() {
+    let world = World::new(16 << 20);
+    let directory = Directory::of(&world);
+    fs::write(directory.make("file"), "mine").expect("written");
+    assert!(directory.sync("file"));
+    fs::rename(directory.at("file"), directory.at("moved")).expect("renamed");
+    drop(directory);
+    let (done, dir, _memory) = world.recover();
+    let refused = done.expect_err("it has another name").to_string();
+    assert!(refused.contains("file was moved to moved without Seawall"), "{refused}");
+    assert_eq!(names(dir.path()), ["moved"]);
+}
+
 /// The name of a file may be any bytes.
 #[test]
 fn names_need_not_be_text() {

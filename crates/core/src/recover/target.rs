@@ -87,6 +87,9 @@ pub trait NameSpace {
     /// True if the file itself is at its place, since a run that was cut.
     fn is_kept(&self, file: &Handle) -> bool;
 
+    /// The name of the file itself anywhere in the directory, if it has one. Every entry is looked at.
+    fn name_of(&self, file: &Handle) -> Option<Vec<u8>>;
+
     /// Makes a file again, at its place, and remembers what it stands for.
     ///
     /// # Errors

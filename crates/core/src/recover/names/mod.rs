@@ -48,6 +48,10 @@ impl<N: NameSpace> plan::Look for Looking<'_, N> {
     fn is_kept(&self, file: &Handle) -> bool {
         self.0.is_kept(file)
     }
+
+    fn name_of(&self, file: &Handle) -> Option<Vec<u8>> {
+        self.0.name_of(file)
+    }
 }
 
 /// Directories whose names are known to be replayable.

@@ -6,7 +6,7 @@
 //! |---|---|---|---|
 //! | N1 | yes | – | it stays the file it is; what the log has of it is written |
 //! | N2 | no | yes | it never reached the disk: it is made again |
-//! | N3 | no | no | somebody else removed it: refused |
+//! | N3 | no | no, or it is in the directory by a name that the log does not know | somebody else removed or moved it: refused |
 //!
 //! A file that no name leads to in the end is not made, whatever the log has of it (N4).
 //!
@@ -52,6 +52,8 @@ pub(super) enum Step {
 pub enum Conflict {
     /// N3.
     Absent(Vec<u8>),
+    /// N3: it has the second name.
+    Moved(Vec<u8>, Vec<u8>),
     /// N7.
     Strange(Vec<u8>),
     /// The file that would be made again was another user's than the directory's.
@@ -62,10 +64,15 @@ pub enum Conflict {
 
 impl std::fmt::Display for Conflict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Self::Absent(name) | Self::Strange(name) | Self::Owner(name, ..) | Self::Unseen(name, _)) = self;
+        let (Self::Absent(name)
+        | Self::Moved(name, _)
+        | Self::Strange(name)
+        | Self::Owner(name, ..)
+        | Self::Unseen(name, _)) = self;
         write!(f, "{} ", name.escape_ascii())?;
         match self {
             Self::Absent(_) => write!(f, "is not there any more (moved, or deleted, without Seawall)"),
+            Self::Moved(_, to) => write!(f, "was moved to {} without Seawall", to.escape_ascii()),
             Self::Strange(_) => write!(f, "is another file than the log knows there"),
             Self::Owner(_, user, owner) => {
                 write!(f, "belongs to user {user}, its directory was registered by {owner}")
@@ -82,6 +89,9 @@ pub(super) trait Look {
 
     /// True if the file itself was kept by an earlier run.
     fn is_kept(&self, file: &Handle) -> bool;
+
+    /// The name of the file itself anywhere in the directory. Every entry is looked at.
+    fn name_of(&self, file: &Handle) -> Option<Vec<u8>>;
 }
 
 impl Plan {
@@ -123,7 +133,10 @@ impl Plan {
                 (None, Some(made)) if made.uid != owner => {
                     return Err(Conflict::Owner(name.clone(), made.uid, owner));
                 }
-                (None, Some(attributes)) => plan.steps.push(Step::Make { file, attributes }),
+                (None, Some(attributes)) => match look.name_of(&file) {
+                    Some(to) => return Err(Conflict::Moved(name.clone(), to)),
+                    None => plan.steps.push(Step::Make { file, attributes }),
+                },
             }
             let content = known.and_then(|known| known.content);
             plan.steps.extend(content.map(|lsn| Step::Fill { file, at, lsn }));

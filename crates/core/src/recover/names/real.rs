@@ -1,5 +1,7 @@
 //! A directory on a file system.
 
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -28,6 +30,8 @@ pub struct RealDirectory {
     pool: u128,
     /// The machine went down since the log was written, so nobody may have written its files since.
     power_lost: bool,
+    /// What was in it before anything was replayed, once that was asked for.
+    entries: OnceCell<BTreeMap<Handle, Vec<u8>>>,
 }
 
 /// How a file is looked at: nothing is opened that would wait, or be followed.
@@ -36,7 +40,7 @@ const LOOKING: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEX
 impl RealDirectory {
     /// This directory, which is at `path`, for the log of this pool.
     pub(in crate::recover) fn new(directory: File, path: PathBuf, pool: u128, power_lost: bool) -> Self {
-        Self { directory, path, pool, power_lost }
+        Self { directory, path, pool, power_lost, entries: OnceCell::new() }
     }
 
     fn handle(&self, name: &OsStr) -> io::Result<Option<(File, Handle)>> {
@@ -48,6 +52,18 @@ impl RealDirectory {
         let (kind, bytes) = seawall_media::handle(&file)?;
         let handle = Handle::new(kind, &bytes);
         Ok(Some((file, handle.ok_or_else(|| io::Error::other("its handle is too long"))?)))
+    }
+
+    /// Every file in it.
+    fn list(&self) -> BTreeMap<Handle, Vec<u8>> {
+        let Ok(entries) = rustix::fs::Dir::read_from(&self.directory) else { return BTreeMap::new() };
+        let names = entries.filter_map(Result::ok).map(|entry| entry.file_name().to_bytes().to_vec());
+        let own = names.filter(|name| !name.ends_with(TEMPORARY));
+        let found = own.filter_map(|name| {
+            let (_, handle) = self.handle(OsStr::from_bytes(&name)).ok()??;
+            Some((handle, name))
+        });
+        found.collect()
     }
 
     fn open(&self, name: &OsStr) -> io::Result<File> {
@@ -119,6 +135,10 @@ impl NameSpace for RealDirectory {
 
     fn is_kept(&self, file: &Handle) -> bool {
         self.handle(place(file).as_os_str()).is_ok_and(|found| found.is_some_and(|(_, is)| is == *file))
+    }
+
+    fn name_of(&self, file: &Handle) -> Option<Vec<u8>> {
+        self.entries.get_or_init(|| self.list()).get(file).cloned()
     }
 
     fn make(&self, file: &Handle, attributes: &Attributes) -> io::Result<()> {

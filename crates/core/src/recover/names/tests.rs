@@ -142,6 +142,11 @@ impl Look for Disk {
     fn is_kept(&self, file: &Handle) -> bool {
         self.kept.get(file).is_some_and(|inode| !self.inodes[*inode].is_another)
     }
+
+    fn name_of(&self, file: &Handle) -> Option<Vec<u8>> {
+        let is_it = |inode: usize| self.inodes[inode].is == *file && !self.inodes[inode].is_another;
+        self.names.iter().find(|(_, inode)| is_it(**inode)).map(|(name, _)| name.clone())
+    }
 }
 
 impl Disk {
@@ -311,6 +316,8 @@ fn what_somebody_else_did_is_refused_and_never_undone() {
     assert_eq!(plan(&moved, &Disk::default()), Err(Conflict::Absent(b"b".to_vec())), "N3");
     let strange = plan(&[made(5)], &on_disk(&[(0, Some(9))]));
     assert_eq!(strange, Err(Conflict::Strange(b"a".to_vec())), "N7");
+    let elsewhere = plan(&[made(5)], &on_disk(&[(2, Some(5))]));
+    assert_eq!(elsewhere, Err(Conflict::Moved(b"a".to_vec(), b"c".to_vec())), "N3");
     let gone = plan(&[Record::Gone(0, 5)], &on_disk(&[(0, Some(9))]));
     assert_eq!(gone, Ok(Plan::default()), "N9");
     let synced_and_gone = plan(&[made(5), Record::Content(0, 5, 1), Record::Gone(0, 5)], &Disk::default());
