@@ -11,17 +11,29 @@ use crate::sys::{self, Stat};
 const PLACES: usize = 256;
 static SYNCED: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
 
-/// True if the file behind `fd` was synced before, as far as this process knows.
-pub fn is_known(fd: c_int, stat: &Stat) -> bool {
-    let file = fingerprint([stat.dev, stat.ino, sys::born(fd)]);
-    SYNCED[file as usize % PLACES].load(Relaxed) == file | 1 << 63
-}
+/// What tells one file from another.
+pub struct Mark(u64);
 
-/// True if the file behind `fd` was synced before, as far as this process knows; from now on it was.
-pub fn was_synced(fd: c_int, stat: &Stat) -> bool {
-    let file = fingerprint([stat.dev, stat.ino, sys::born(fd)]);
-    // Zero is a place that nobody had.
-    SYNCED[file as usize % PLACES].swap(file | 1 << 63, Relaxed) == file | 1 << 63
+impl Mark {
+    /// Of the file behind `fd`.
+    pub fn of(fd: c_int, stat: &Stat) -> Self {
+        // Zero is a place that nobody had.
+        Self(fingerprint([stat.dev, stat.ino, sys::born(fd)]) | 1 << 63)
+    }
+
+    /// True if the file was synced before, as far as this process knows.
+    pub fn was_synced(&self) -> bool {
+        self.place().load(Relaxed) == self.0
+    }
+
+    /// From now on the file was synced. True if it was before, as far as this process knows.
+    pub fn set(&self) -> bool {
+        self.place().swap(self.0, Relaxed) == self.0
+    }
+
+    fn place(&self) -> &'static AtomicU64 {
+        &SYNCED[self.0 as usize % PLACES]
+    }
 }
 
 fn fingerprint(words: [u64; 3]) -> u64 {

@@ -168,7 +168,7 @@ fn register_if_due(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Inte
         _ => Use::Change,
     };
     let before = match (manage, at, entry.count()) {
-        (Manage::Again, Use::Sync, 0) => u8::from(again::was_synced(fd, stat)),
+        (Manage::Again, Use::Sync, 0) => u8::from(again::Mark::of(fd, stat).set()),
         (.., count) => count,
     };
     let due = manage.due(at, before, || has_magic(fd));

@@ -43,7 +43,7 @@ pub use names::RealDirectory;
 pub use report::{Mode, Options, RecoverError, Report};
 pub use resolve::{Directories, Unresolved};
 pub use scan::{Damage, Found, Scan, scan};
-pub use target::{Locate, NameSpace, Sink, Target, Unwritable};
+pub use target::{Locate, Look, NameSpace, Sink, Target, Unwritable};
 
 /// Recovers a pool that no daemon uses. After success its log holds nothing live.
 ///
@@ -67,7 +67,7 @@ pub fn recover_into(pool: &Pool, options: Options, locate: &impl Locate) -> Resu
     if !scan.damage.is_empty() {
         return Err(RecoverError::Damaged(scan.damage));
     }
-    let replayed = options.mode == Mode::Replay || !pool.is_same_boot();
+    let replayed = options.replays(pool);
     let mut report = Report {
         replayed,
         records: scan.records,

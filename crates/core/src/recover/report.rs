@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::resolve::Unresolved;
 use super::scan::Damage;
+use crate::pool::Pool;
 use crate::table::TableError;
 
 /// How to recover.
@@ -25,6 +26,13 @@ pub struct Options {
     pub mode: Mode,
     /// Give up the records of files that are gone or were changed by others, instead of refusing.
     pub accept_loss: bool,
+}
+
+impl Options {
+    /// True if records are written to files; else the machine has not gone down, and syncing the files is enough.
+    pub(super) fn replays(self, pool: &Pool) -> bool {
+        self.mode == Mode::Replay || !pool.is_same_boot()
+    }
 }
 
 /// What was done.

@@ -48,8 +48,7 @@ pub(super) fn all<L: Locate>(
     report: &mut Report,
 ) -> Result<BTreeMap<u32, Target<L::File>>, RecoverError> {
     let (mut targets, mut unresolved) = (BTreeMap::new(), Vec::new());
-    let replay = options.mode == Mode::Replay || !pool.is_same_boot();
-    let power_lost = options.mode == Mode::Auto && replay;
+    let power_lost = options.mode == Mode::Auto && options.replays(pool);
     let of_files = scan.live.values().filter(|parts| !are_names(parts));
     let slots: BTreeSet<u32> = of_files.map(|parts| parts[0].header.slot).collect();
     for slot in slots {
@@ -71,11 +70,21 @@ pub(super) fn all<L: Locate>(
             }
         }
     }
+    give_up(unresolved, options, report)?;
+    Ok(targets)
+}
+
+/// Files that cannot be written stop the recovery, unless the operator lets their records go.
+pub(super) fn give_up(
+    unresolved: Vec<Unresolved>,
+    options: Options,
+    report: &mut Report,
+) -> Result<(), RecoverError> {
     if !unresolved.is_empty() && !options.accept_loss {
         return Err(RecoverError::Unresolved(unresolved));
     }
     report.given_up.extend(unresolved.iter().map(ToString::to_string));
-    Ok(targets)
+    Ok(())
 }
 
 /// The real directories.

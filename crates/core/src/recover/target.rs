@@ -72,12 +72,8 @@ impl From<String> for Unwritable {
     }
 }
 
-/// A directory that names are replayed into. A file that is made again, or whose name may be taken by another, is at a place of
-/// its own meanwhile.
-pub trait NameSpace {
-    /// Where it is.
-    fn path(&self) -> PathBuf;
-
+/// A directory as it is found.
+pub trait Look {
     /// What the name leads to; of a file that was made again in the place of another, that one.
     ///
     /// # Errors
@@ -89,6 +85,13 @@ pub trait NameSpace {
 
     /// The name of the file itself anywhere in the directory, if it has one. Every entry is looked at.
     fn name_of(&self, file: &Handle) -> Option<Vec<u8>>;
+}
+
+/// A directory that names are replayed into. A file that is made again, or whose name may be taken by another, is at a place of
+/// its own meanwhile.
+pub trait NameSpace: Look {
+    /// Where it is.
+    fn path(&self) -> PathBuf;
 
     /// Makes a file again, at its place, and remembers what it stands for.
     ///

@@ -90,7 +90,7 @@ impl Walk {
     /// As libc calls a function of nftw(3).
     unsafe fn hand_on(&self, found: &Found<'_>) -> c_int {
         let whole = found.path.to_bytes();
-        let base = whole.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+        let base = sys::base_at(whole);
         // Where the working directory goes along, the last part is the path.
         let at = if self.flags & FTW_CHDIR == 0 { 0 } else { base };
         let name = &found.path[at..];

@@ -26,15 +26,16 @@ pub fn first_sync(fd: c_int) -> bool {
         return false;
     };
     let is_small = stat.regular && stat.links == 1 && stat.size <= LARGEST as u64;
-    if !is_small || engine.find(stat.dev, stat.ino).is_some() || again::is_known(fd, &stat) {
+    if !is_small || engine.find(stat.dev, stat.ino).is_some() {
         return false;
     }
-    let is_captured = capture(engine, fd, &stat);
-    if is_captured {
-        again::was_synced(fd, &stat);
-        fdtable::set(fd, entry.counted(1));
+    let file = again::Mark::of(fd, &stat);
+    if file.was_synced() || !capture(engine, fd, &stat) {
+        return false;
     }
-    is_captured
+    file.set();
+    fdtable::set(fd, entry.counted(1));
+    true
 }
 
 fn capture(engine: &'static Engine, fd: c_int, stat: &Stat) -> bool {
@@ -47,7 +48,7 @@ fn capture(engine: &'static Engine, fd: c_int, stat: &Stat) -> bool {
 impl Here {
     /// All of the file at `name`, which `fd` is, becomes a record.
     fn capture(&self, fd: c_int, name: &CStr, size: u64) -> bool {
-        let turn = self.engine.enter_directory(self.who, self.directory, self);
+        let turn = self.enter();
         if !turn.is_in_log() {
             turn.finish();
             return false;
@@ -153,7 +154,7 @@ pub fn settle(fd: c_int, stat: &Stat, is_synced: bool) -> Result<(), Errno> {
     let here = path.and_then(|path| parent(libc::AT_FDCWD, path, &mut base));
     match here.filter(|(here, _)| here.directory == captured.directory) {
         Some((here, _)) => {
-            let turn = here.engine.enter_directory(here.who, here.directory, &here);
+            let turn = here.enter();
             let is_over = turn.settle(&captured, (stat.dev, stat.ino));
             turn.finish();
             if is_over { Ok(()) } else { Err(Errno::IO) }

@@ -15,7 +15,7 @@ use crate::sys::{self, Stat};
 pub fn making<R>(dir: c_int, path: &CStr, call: impl FnOnce(bool) -> R) -> R {
     let mut room = [0; NAME_MAX + 1];
     let Some((here, name)) = parent(dir, path, &mut room) else { return call(false) };
-    let turn = here.engine.enter_directory(here.who, here.directory, &here);
+    let turn = here.enter();
     let was_there = sys::exists(here.fd, name);
     if was_there {
         // Should it be removed meanwhile, what is made shows in the directory's change time.
@@ -40,14 +40,13 @@ pub unsafe fn making_up(template: *mut c_char, call: impl FnOnce() -> c_int) -> 
     let Some((here, _)) = path.and_then(|path| parent(libc::AT_FDCWD, path, &mut room)) else {
         return call();
     };
-    let turn = here.engine.enter_directory(here.who, here.directory, &here);
+    let turn = here.enter();
     let fd = call();
     // SAFETY: as above; libc has changed it.
     let made = if fd < 0 { None } else { unsafe { app::path(template) } };
     if let Some(path) = made {
         let bytes = path.to_bytes_with_nul();
-        let base = bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
-        let name = CStr::from_bytes_with_nul(&bytes[base..]).unwrap_or_default();
+        let name = CStr::from_bytes_with_nul(&bytes[sys::base_at(bytes)..]).unwrap_or_default();
         here.has_made(&turn, name);
     }
     turn.finish();
@@ -58,7 +57,7 @@ pub unsafe fn making_up(template: *mut c_char, call: impl FnOnce() -> c_int) -> 
 pub fn other<R>(dir: c_int, path: &CStr, call: impl FnOnce() -> R) -> R {
     let mut room = [0; NAME_MAX + 1];
     let Some((here, _)) = parent(dir, path, &mut room) else { return call() };
-    let turn = here.engine.enter_directory(here.who, here.directory, &here);
+    let turn = here.enter();
     turn.leave();
     let done = call();
     turn.finish();
@@ -69,7 +68,7 @@ pub fn other<R>(dir: c_int, path: &CStr, call: impl FnOnce() -> R) -> R {
 pub fn removing<R>(dir: c_int, path: &CStr, call: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
     let mut room = [0; NAME_MAX + 1];
     let Some((here, name)) = parent(dir, path, &mut room) else { return call() };
-    let turn = here.engine.enter_directory(here.who, here.directory, &here);
+    let turn = here.enter();
     let name_bytes = name.to_bytes();
     let victim = here.at(name);
     let gone = victim.map(|(_, file)| file);
@@ -120,7 +119,7 @@ pub fn moving<R>(
         leaving(old_dir, old);
         leaving(new_dir, new);
     }
-    let turn = here.engine.enter_directory(here.who, here.directory, &here);
+    let turn = here.enter();
     // Asked before, it may be another one by now.
     let (source, victim) = match turn.is_first() {
         true => (source, victim),
@@ -149,9 +148,8 @@ pub fn moving<R>(
 
 /// The last part of `new`, if it is in the directory that `old` is in by the same words.
 fn beside<'p>(old: &CStr, new: &'p CStr) -> Option<&'p CStr> {
-    let part = |path: &[u8]| path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
-    let at = part(new.to_bytes());
-    let is_same = old.to_bytes()[..part(old.to_bytes())] == new.to_bytes()[..at];
+    let (old, at) = (old.to_bytes(), sys::base_at(new.to_bytes()));
+    let is_same = old[..sys::base_at(old)] == new.to_bytes()[..at];
     let name = CStr::from_bytes_with_nul(&new.to_bytes_with_nul()[at..]).ok()?;
     (is_same && !name.is_empty() && name.count_bytes() <= NAME_MAX).then_some(name)
 }
@@ -169,7 +167,7 @@ pub fn leaving(dir: c_int, path: &CStr) {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     let Ok(fd) = sys::openat(dir, path, flags, 0) else { return };
     if let Some(here) = here(engine, fd, true) {
-        let turn = here.engine.enter_directory(here.who, here.directory, &here);
+        let turn = here.enter();
         turn.leave();
         turn.finish();
     }
@@ -187,7 +185,7 @@ fn across<R>(from: Option<Here>, to: Option<Here>, call: impl FnOnce() -> R) -> 
     }
     let enter = |here: &Option<Here>, then: &mut dyn FnMut()| match here {
         Some(here) => {
-            let turn = here.engine.enter_directory(here.who, here.directory, here);
+            let turn = here.enter();
             turn.leave();
             then();
             turn.finish();

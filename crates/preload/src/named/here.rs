@@ -32,6 +32,11 @@ impl Drop for Here {
 }
 
 impl Here {
+    /// Nobody else changes its names until that is finished.
+    pub(super) fn enter(&self) -> Turn<'_, Self> {
+        self.engine.enter_directory(self.who, self.directory, self)
+    }
+
     /// A descriptor that can be synced.
     pub(super) fn with_open(&self, op: impl FnOnce(c_int) -> Result<(), Errno>) -> Result<(), Errno> {
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;

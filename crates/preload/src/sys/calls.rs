@@ -173,7 +173,7 @@ pub fn openat(dir: c_int, path: &CStr, flags: c_int, mode: libc::mode_t) -> Resu
 /// The directory that a path's last part is in, by O_PATH, and that part.
 pub fn parent_of(dir: c_int, path: &CStr) -> Option<(c_int, &[u8])> {
     let bytes = path.to_bytes();
-    let split = bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    let split = base_at(bytes);
     let (parent, base) = bytes.split_at(split);
     let mut room = [0; libc::PATH_MAX as usize];
     let parent = match room.get_mut(..split) {
@@ -185,6 +185,11 @@ pub fn parent_of(dir: c_int, path: &CStr) -> Option<(c_int, &[u8])> {
     };
     let flags = libc::O_PATH | libc::O_CLOEXEC | libc::O_DIRECTORY;
     openat(dir, parent, flags, 0).ok().map(|fd| (fd, base))
+}
+
+/// Where a path's last part begins.
+pub fn base_at(path: &[u8]) -> usize {
+    path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1)
 }
 
 /// getpid(2): some 150 ns, so not for the hot path.

@@ -20,9 +20,10 @@ mod tests;
 use std::collections::BTreeMap;
 use std::io;
 
+use super::resolve::give_up;
 use super::scan::{Found, are_names, payload};
 use super::target::{Locate, NameSpace, Unwritable};
-use super::{Mode, Options, RecoverError, Report, Scan, Unresolved};
+use super::{Options, RecoverError, Report, Scan, Unresolved};
 use crate::format::{Handle, NameChange};
 use crate::pool::Pool;
 use crate::table::{FileEntry, RootEntry};
@@ -35,22 +36,6 @@ pub use real::RealDirectory;
 impl From<plan::Conflict> for Unwritable {
     fn from(conflict: plan::Conflict) -> Self {
         Self::Lost(conflict.to_string())
-    }
-}
-
-struct Looking<'n, N>(&'n N);
-
-impl<N: NameSpace> plan::Look for Looking<'_, N> {
-    fn at(&self, name: &[u8]) -> Result<Option<Handle>, String> {
-        self.0.look(name)
-    }
-
-    fn is_kept(&self, file: &Handle) -> bool {
-        self.0.is_kept(file)
-    }
-
-    fn name_of(&self, file: &Handle) -> Option<Vec<u8>> {
-        self.0.name_of(file)
     }
 }
 
@@ -77,15 +62,14 @@ impl<N: NameSpace> Names<N> {
         options: Options,
         report: &mut Report,
     ) -> Result<Self, RecoverError> {
-        let replays = options.mode == Mode::Replay || !pool.is_same_boot();
+        let replays = options.replays(pool);
         let (mut all, mut unresolved) = (Vec::new(), Vec::new());
         for (slot, (history, records)) in histories(pool, scan)? {
             let Some(entry) = files.get(&slot) else { continue };
             let root = roots.get(&entry.root);
             let found = locate.directory(root, entry).and_then(|space| {
                 let owner = root.map_or(0, |root| root.uid);
-                let plan =
-                    if replays { Plan::of(&history, owner, &Looking(&space)) } else { Ok(Plan::default()) };
+                let plan = if replays { Plan::of(&history, owner, &space) } else { Ok(Plan::default()) };
                 Ok((plan?, space))
             });
             match found {
@@ -100,10 +84,7 @@ impl<N: NameSpace> Names<N> {
                 Err(Unwritable::Dropped(why)) => report.dropped.push(why),
             }
         }
-        if !unresolved.is_empty() && !options.accept_loss {
-            return Err(RecoverError::Unresolved(unresolved));
-        }
-        report.given_up.extend(unresolved.iter().map(ToString::to_string));
+        give_up(unresolved, options, report)?;
         Ok(Self { all })
     }
 

@@ -23,6 +23,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::format::{Attributes, Handle};
+use crate::recover::target::Look;
 
 use super::history::History;
 
@@ -82,24 +83,12 @@ impl std::fmt::Display for Conflict {
     }
 }
 
-/// What a directory is like.
-pub(super) trait Look {
-    /// What the name leads to; of a file that was made again in the place of another, that one.
-    fn at(&self, name: &[u8]) -> Result<Option<Handle>, String>;
-
-    /// True if the file itself was kept by an earlier run.
-    fn is_kept(&self, file: &Handle) -> bool;
-
-    /// The name of the file itself anywhere in the directory. Every entry is looked at.
-    fn name_of(&self, file: &Handle) -> Option<Vec<u8>>;
-}
-
 impl Plan {
     /// Decides, for a directory of this owner.
     pub(super) fn of(history: &History, owner: u32, look: &impl Look) -> Result<Self, Conflict> {
         let mut there = BTreeMap::new();
         for name in history.names.keys() {
-            let found = look.at(name).map_err(|why| Conflict::Unseen(name.clone(), why))?;
+            let found = look.look(name).map_err(|why| Conflict::Unseen(name.clone(), why))?;
             there.insert(name.as_slice(), found);
         }
         let (mut plan, mut puts, mut removed) = (Self::default(), Vec::new(), Vec::new());

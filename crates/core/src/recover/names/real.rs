@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use crate::certain;
 use crate::format::{Attributes, Handle};
 use crate::recover::since_boot;
-use crate::recover::target::NameSpace;
+use crate::recover::target::{Look, NameSpace};
 use crate::stand_in::TEMPORARY;
 
 /// The extended attribute of a file that was made again: the pool, and the handle of the file that it stands for. It is taken
@@ -123,11 +123,7 @@ fn on_its_way(file: &Handle) -> PathBuf {
     name.into()
 }
 
-impl NameSpace for RealDirectory {
-    fn path(&self) -> PathBuf {
-        self.path.clone()
-    }
-
+impl Look for RealDirectory {
     fn look(&self, name: &[u8]) -> Result<Option<Handle>, String> {
         let found = self.handle(OsStr::from_bytes(name)).map_err(|e| format!("cannot be looked at: {e}"))?;
         Ok(found.map(|(file, handle)| self.stands_for(&file).unwrap_or(handle)))
@@ -139,6 +135,12 @@ impl NameSpace for RealDirectory {
 
     fn name_of(&self, file: &Handle) -> Option<Vec<u8>> {
         self.entries.get_or_init(|| self.list()).get(file).cloned()
+    }
+}
+
+impl NameSpace for RealDirectory {
+    fn path(&self) -> PathBuf {
+        self.path.clone()
     }
 
     fn make(&self, file: &Handle, attributes: &Attributes) -> io::Result<()> {

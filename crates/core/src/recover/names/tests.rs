@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::history::History;
-use super::plan::{Conflict, Look, Plan, Step};
+use super::plan::{Conflict, Plan, Step};
 use crate::format::{Attributes, Handle, NameChange};
+use crate::recover::target::Look;
 
 const NAMES: [&[u8]; 3] = [b"a", b"b", b"c"];
 const OWNER: u32 = 7;
@@ -135,7 +136,7 @@ struct Inode {
 }
 
 impl Look for Disk {
-    fn at(&self, name: &[u8]) -> Result<Option<Handle>, String> {
+    fn look(&self, name: &[u8]) -> Result<Option<Handle>, String> {
         Ok(self.names.get(name).map(|inode| self.inodes[*inode].is))
     }
 
