@@ -143,8 +143,8 @@ fn sit_down(desk: Desk<'_>, seat: u32) {
 }
 
 #[test]
-fn a_batch_counts_when_enough_have_it_and_one_with_data() {
-    let log = Log::new(2, &[true, false, true]);
+fn a_batch_counts_when_enough_have_it() {
+    let log = Log::new(2, &[true, true, true]);
     let (done, ()) = log.beside(5, || {
         for far in &log.far[1..] {
             batch(far);
@@ -162,17 +162,40 @@ fn a_batch_counts_when_enough_have_it_and_one_with_data() {
 }
 
 #[test]
-fn a_witness_gets_no_data() {
+fn a_witness_gets_no_data_and_hears_of_what_counts() {
     let log = Log::new(1, &[false, true]);
     let (done, ()) = log.beside(5, || {
-        assert_eq!(batch(&log.far[0]).1, None);
+        let (told, data) = batch(&log.far[0]);
+        assert_eq!((told.number, told.previous, data), (BEGUN, 0, None));
         let (frame, value) = batch(&log.far[1]);
-        assert_eq!(value, Some(5));
-        confirm(&log.far[0], frame.number);
+        assert_eq!((frame.number, value), (BEGUN + 1, Some(5)));
+        confirm(&log.far[0], told.number);
         assert_eq!(log.newest(), BEGUN, "nobody has the data yet");
         confirm(&log.far[1], frame.number);
     });
     assert_eq!((done, log.newest()), (Ok(()), BEGUN + 1));
+}
+
+#[test]
+fn a_witness_stands_in_for_a_keeper_that_is_lost() {
+    let log = Log::new(2, &[true, false, true]);
+    // While it is not known to be lost the daemon has to see to it.
+    let (done, ()) = log.beside(5, || {
+        confirm(&log.far[0], batch(&log.far[0]).0.number);
+        log.far[2].shutdown(Shutdown::Both).expect("gone");
+    });
+    assert_eq!((done, log.newest()), (Err(Errno::BADF), BEGUN));
+    let told = batch(&log.far[1]).0.number;
+    assert_eq!(told, BEGUN);
+    let (done, ()) = log.beside(6, || {
+        let frame = batch(&log.far[0]).0;
+        confirm(&log.far[0], frame.number);
+        assert_eq!(log.newest(), BEGUN, "one of two");
+        let asked = batch(&log.far[1]).0;
+        assert_eq!(asked.number, frame.number);
+        confirm(&log.far[1], asked.number);
+    });
+    assert_eq!((done, log.newest() > BEGUN), (Ok(()), true));
 }
 
 #[test]

@@ -39,7 +39,8 @@ pub enum Plan {
 /// with it all that counted before.
 pub fn plan(head: Head, state: &State) -> Plan {
     let at = state.position;
-    let is_of_this_turn = at.epoch == head.epoch && at.number >= head.last;
+    // A witness lacks no batch that it was not asked about.
+    let is_of_this_turn = at.epoch == head.epoch && (at.number >= head.last || state.is_witness());
     match state.is_kept() {
         true if is_of_this_turn => Plan::Counts,
         _ if state.is_witness() => Plan::Adopt,

@@ -28,9 +28,14 @@ impl Quorum {
         self.takes().max(self.acks)
     }
 
-    /// How many of the hosts may be lost, besides the writer's, with nothing that was acknowledged lost.
-    pub fn survives(self) -> usize {
-        self.acks.saturating_sub(1)
+    /// How many keepers, whichever, may be lost with the writer's host, with nothing lost that is acknowledged while `missing`
+    /// of them do not count, and `with_data` of those that do have data.
+    pub fn survives(self, missing: usize, with_data: usize) -> usize {
+        // The others have to be enough to tell where the log is; and one of them has it: witnesses confirm only what
+        // everybody has that has data.
+        let tell = self.acks.saturating_sub(missing);
+        let have = self.acks.min(with_data);
+        tell.min(have).saturating_sub(1)
     }
 }
 
@@ -104,6 +109,15 @@ mod tests {
         let far = |keepers: [(u64, bool); 3]| acknowledged(2, keepers.into_iter());
         assert_eq!(far([(7, keeper), (9, witness), (9, witness)]), 7);
         assert_eq!(far([(9, keeper), (9, witness), (7, witness)]), 9);
+    }
+
+    #[test]
+    fn a_witness_is_a_vote_and_no_copy() {
+        let three = Quorum { keepers: 3, acks: 2 };
+        assert_eq!([three.survives(0, 3), three.survives(0, 2), three.survives(0, 1)], [1, 1, 0]);
+        assert_eq!([three.survives(1, 2), three.survives(1, 1), three.survives(2, 0)], [0, 0, 0]);
+        assert_eq!(Quorum { keepers: 3, acks: 3 }.survives(0, 2), 1, "two have it");
+        assert_eq!(Quorum { keepers: 5, acks: 3 }.survives(1, 3), 1);
     }
 
     #[test]

@@ -8,6 +8,8 @@
 //! | counts | yes | yes |
 //! | fenced: a newer writer has its promise | no, in this turn never again | no |
 //!
+//! A witness's word is asked for while too few that have the data count; else a witness hears only of batches that count.
+//!
 //! Whoever calls leads the log: nobody else sends a batch meanwhile. A keeper that takes no more bytes, or whose answers
 //! cannot be read, is lost, and comes back with a new connection; nobody waits for one that is not needed.
 
@@ -19,7 +21,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use seawall_media::{LINE, connection};
-use seawall_wire::keeper::{Frame, Kind, Refusal, State, ack, acknowledged};
+use seawall_wire::keeper::{Frame, Kind, Refusal, State, ack, acknowledged, needs_witnesses};
 use thiserror::Error;
 use zerocopy::IntoBytes as _;
 
@@ -288,7 +290,7 @@ impl<W: Wire> Writer<W> {
             Plan::Copy => link.send(&Frame::new(Kind::Begin, log, head.epoch), &[]),
         }
         if let Some((frame, batch)) = &self.under_way {
-            link.ask(frame, batch);
+            link.ask(frame, batch, false);
         }
     }
 
@@ -316,13 +318,14 @@ impl<W: Wire> Writer<W> {
     /// Other processes of this host led meanwhile: batches count up to this one.
     pub fn follow(&mut self, last: u64) {
         assert!(last >= self.head.last, "{last} counts, and {:?}", self.head);
-        self.head.last = last;
+        let before = std::mem::replace(&mut self.head.last, last);
         self.sent = self.sent.max(last);
-        let is_asked =
-            |link: &&mut Link<W>| matches!(link.role, Role::Waits | Role::Counts) && link.asked.0 < last;
-        for link in self.links.iter_mut().filter(is_asked) {
-            // They asked it at some time since the last look.
-            link.asked = (last, Instant::now());
+        for link in self.links.iter_mut().filter(|link| matches!(link.role, Role::Waits | Role::Counts)) {
+            // They asked it at some time since the last look; a witness for one that counted by then, at least.
+            let asked = if link.is_witness() { before } else { last };
+            if link.asked.0 < asked {
+                link.asked = (asked, Instant::now());
+            }
         }
     }
 
@@ -365,9 +368,21 @@ impl<W: Wire> Writer<W> {
         let frame = Frame::new(Kind::Batch, self.log, self.head.epoch).numbered(number, previous);
         for link in &mut self.links {
             link.lacks += link.share(&batch).len() as u64;
-            link.ask(&frame, &batch);
+            link.ask(&frame, &batch, false);
         }
         self.under_way = Some((frame, batch));
+    }
+
+    /// Asks witnesses for their word on the batch under way, if it is needed.
+    fn ask_witnesses(&mut self) {
+        let Some((frame, batch)) = &self.under_way else { return };
+        let with_data = self.links.iter().filter(|link| link.role == Role::Counts && !link.is_witness());
+        if needs_witnesses(self.roster.acks, with_data.count()) {
+            for link in self.links.iter_mut().filter(|link| link.is_witness() && link.asked.0 < frame.number)
+            {
+                link.ask(frame, batch, true);
+            }
+        }
     }
 
     /// The batch under way does not count, and nobody is asked any more: this host goes on without its keepers.
@@ -390,6 +405,7 @@ impl<W: Wire> Writer<W> {
             for link in &mut self.links {
                 link.hear(&self.head);
             }
+            self.ask_witnesses();
             if self.is_acknowledged() {
                 (self.head.last, self.under_way) = (self.sent, None);
                 return true;
@@ -409,8 +425,7 @@ impl<W: Wire> Writer<W> {
     /// True if enough have confirmed the newest batch.
     fn is_acknowledged(&self) -> bool {
         let counting = self.links.iter().filter(|link| link.role == Role::Counts);
-        let confirmed =
-            counting.map(|link| (link.confirmed, link.state.is_some_and(|state| !state.is_witness())));
+        let confirmed = counting.map(|link| (link.confirmed, link.state.is_some() && !link.is_witness()));
         acknowledged(self.roster.acks, confirmed) >= self.sent
     }
 
@@ -472,20 +487,24 @@ impl<W: Wire> Link<W> {
         self.wire.as_ref().is_some_and(Wire::takes_more)
     }
 
-    /// What it gets of a batch.
-    fn share<'a>(&self, batch: &'a [u8]) -> &'a [u8] {
-        if self.state.is_some_and(|state| state.is_witness()) { &[] } else { batch }
+    fn is_witness(&self) -> bool {
+        self.state.is_some_and(|state| state.is_witness())
     }
 
-    /// Sends a batch, if it gets any.
-    fn ask(&mut self, frame: &Frame, batch: &[u8]) {
-        if self.role.gets_batches() {
-            let (body, now) = (self.share(batch), Instant::now());
-            self.asked = (frame.number, now);
-            self.open.push_back((frame.number, now, body.len() as u64));
-            self.open_bytes += body.len() as u64;
-            self.send(frame, body);
-        }
+    /// What it gets of a batch.
+    fn share<'a>(&self, batch: &'a [u8]) -> &'a [u8] {
+        if self.is_witness() { &[] } else { batch }
+    }
+
+    /// Sends a batch, if it gets any; to a witness its number, if that one's word on it is needed.
+    fn ask(&mut self, frame: &Frame, batch: &[u8], needs_witnesses: bool) {
+        let frame = if self.is_witness() { frame.for_witness(needs_witnesses) } else { Some(*frame) };
+        let Some(frame) = frame.filter(|_| self.role.gets_batches()) else { return };
+        let (body, now) = (self.share(batch), Instant::now());
+        self.asked = (frame.number, now);
+        self.open.push_back((frame.number, now, body.len() as u64));
+        self.open_bytes += body.len() as u64;
+        self.send(&frame, body);
     }
 
     /// Sends a frame and what is behind it. A keeper that takes no more is lost.

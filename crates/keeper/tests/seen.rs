@@ -23,21 +23,31 @@ const LONG: Duration = Duration::from_secs(1);
 
 /// A connection that takes everything, and answers what a test says.
 #[derive(Clone, Default)]
-struct Line(Rc<RefCell<VecDeque<u8>>>);
+struct Line {
+    answers: Rc<RefCell<VecDeque<u8>>>,
+    sent: Rc<RefCell<Vec<Frame>>>,
+}
 
 impl Line {
     fn confirms(&self, number: u64) {
-        self.0.borrow_mut().extend(Frame::new(Kind::Ack, 7, EPOCH).numbered(number, 0).seal());
+        self.answers.borrow_mut().extend(Frame::new(Kind::Ack, 7, EPOCH).numbered(number, 0).seal());
+    }
+
+    /// The numbers of the batches that were sent since this was called last.
+    fn sent(&self) -> Vec<u64> {
+        self.sent.borrow_mut().drain(..).map(|frame| frame.number).collect()
     }
 }
 
 impl Wire for Line {
-    fn send_all(&self, _: &[u8]) -> io::Result<()> {
+    fn send_all(&self, bytes: &[u8]) -> io::Result<()> {
+        let line = bytes.first_chunk().expect("a line");
+        self.sent.borrow_mut().push(Frame::parse(line).expect("a frame"));
         Ok(())
     }
 
     fn read(&self, into: &mut [u8]) -> io::Result<usize> {
-        let (mut bytes, len) = (self.0.borrow_mut(), into.len());
+        let (mut bytes, len) = (self.answers.borrow_mut(), into.len());
         if bytes.len() < len {
             return Err(io::ErrorKind::WouldBlock.into());
         }
@@ -65,6 +75,43 @@ fn meet(writer: &mut Writer<Line>, keeper: usize, line: &Line, number: u64) {
     let mut at = State::new_zeroed();
     (at.position, at.flags) = (Position { epoch: EPOCH, number }, state::KEPT);
     writer.meets(keeper, line.clone(), at);
+}
+
+/// Its word on what does not count yet would have a takeover wait for the one keeper that has it.
+#[test]
+fn a_witness_hears_of_what_counts_until_its_word_is_needed() {
+    let member = |witness| Member { id: String::new(), address: String::new(), witness };
+    let members = vec![member(false), member(false), member(true)];
+    let roster = Roster { acks: 2, members, mode: Mode::default() };
+    let base = Position { epoch: EPOCH, number: 10 };
+    let mut writer = Writer::new(7, Head { epoch: EPOCH, base, begun: 10, last: 10 }, roster);
+    let lines @ [first, second, witness] = &[Line::default(), Line::default(), Line::default()];
+    let meet = |writer: &mut Writer<Line>, keeper: usize, flags| {
+        let mut at = State::new_zeroed();
+        (at.position, at.flags) = (Position { epoch: EPOCH, number: 10 }, state::KEPT | flags);
+        writer.meets(keeper, lines[keeper].clone(), at);
+    };
+    (0..3).for_each(|keeper| meet(&mut writer, keeper, if keeper == 2 { state::WITNESS } else { 0 }));
+    writer.send(12, 10, vec![0; 100]);
+    assert_eq!((first.sent(), witness.sent()), (vec![12], vec![10]));
+    first.confirms(12);
+    assert!(!writer.hear(ZERO), "the other one counts, and has not confirmed");
+    second.confirms(12);
+    assert!(writer.hear(ZERO));
+    // One is lost while a batch is under way.
+    writer.send(13, 12, vec![0; 100]);
+    first.confirms(13);
+    assert!(!writer.hear(ZERO));
+    assert_eq!(witness.sent(), [12]);
+    writer.gives_up(1, "a test");
+    assert!(!writer.hear(ZERO));
+    assert_eq!(witness.sent(), [13], "now it is needed, and it is asked once");
+    witness.confirms(13);
+    assert!(writer.hear(ZERO));
+    // A witness that is met again lacks nothing.
+    writer.gives_up(2, "a test");
+    meet(&mut writer, 2, state::WITNESS);
+    assert_eq!((writer.report()[2].role, writer.has_everything(2)), (Role::Counts, true));
 }
 
 #[test]
@@ -111,7 +158,7 @@ fn each_batch_of_a_keeper_that_lags_is_timed() {
 #[test]
 fn what_a_lost_keeper_lacks_grows_until_it_counts_again() {
     let (mut writer, [first, second]) = writer();
-    second.0.borrow_mut().extend([0; LINE]);
+    second.answers.borrow_mut().extend([0; LINE]);
     writer.hear(ZERO);
     assert_eq!(writer.report()[1].role, Role::Down);
     writer.send(11, 10, vec![0; 70]);

@@ -25,7 +25,7 @@ use seawall_media::block::Draft;
 use seawall_media::{LINE, Region, connection};
 use seawall_stats::{Clock, ticks};
 use seawall_wire::desk::{Desk, Link};
-use seawall_wire::keeper::{Epoch, Frame, Kind, ack, acknowledged};
+use seawall_wire::keeper::{Epoch, Frame, Kind, ack, acknowledged, needs_witnesses};
 
 use super::handle::Journal;
 use super::lead::REPLACED;
@@ -59,16 +59,26 @@ impl Journal {
         let desk = self.desk(image);
         let (log, epoch) = (desk.uuid_low().load(Relaxed), desk.turn().0);
         self.sent_by(image, lead, draft, |batch| {
-            let frame = Frame::new(Kind::Batch, log, epoch).numbered(batch.number, batch.previous);
+            let whole = Frame::new(Kind::Batch, log, epoch).numbered(batch.number, batch.previous);
+            let witnesses =
+                needs_witnesses(desk.acks().load(SeqCst) as usize, with_data(&usable(desk, links), desk));
             for (keeper, fd) in connected(&filtered(links, |keeper| desk.link(keeper).takes_batches())) {
-                match sent(lead, desk.link(keeper), fd, (image, batch.at, batch.len), frame) {
+                let link = desk.link(keeper);
+                let frame = if link.has_data() { Some(whole) } else { whole.for_witness(witnesses) };
+                let Some(frame) = frame else { continue };
+                match sent(lead, link, fd, (image, batch.at, batch.len), frame) {
                     Some(bytes) => desk.tally(keeper).sent(bytes as u64),
-                    None => give_up(lead, desk.link(keeper)),
+                    None => give_up(lead, link),
                 }
             }
-            hear(lead, links, &Asked { epoch, number: batch.number, began: batch.began })
+            hear(lead, links, &Asked { epoch, number: batch.number, began: batch.began, witnesses })
         })
     }
+}
+
+/// How many of these have the data.
+fn with_data(links: &Links<'_>, desk: Desk<'_>) -> usize {
+    connected(links).filter(|(keeper, _)| desk.link(*keeper).has_data()).count()
 }
 
 /// Those whose word counts, and whose connection nobody found of no use.
@@ -104,6 +114,8 @@ struct Asked {
     number: u64,
     /// When, in ticks.
     began: u64,
+    /// Whether witnesses were asked for their word too.
+    witnesses: bool,
 }
 
 /// Sends a frame, and for a keeper that has data what is behind it: so many bytes. `None`: the connection is of no use any
@@ -158,7 +170,9 @@ fn hear(lead: &Writer<'_>, links: &Links<'_>, asked: &Asked) -> Result<(), Errno
         for (keeper, fd) in connected(&usable(desk, links)) {
             take_answers(lead, keeper, fd, asked);
         }
-        let counting = desk.links().filter(Link::counts);
+        // A word that was given stands, whatever became of the connection since.
+        let has_word = |link: &Link<'_>| link.is_usable() || link.confirmed().load(SeqCst) >= asked.number;
+        let counting = desk.links().filter(|link| link.counts() && has_word(link));
         let confirmed = counting.map(|link| (link.confirmed().load(SeqCst), link.has_data()));
         if acknowledged(acks, confirmed) >= asked.number {
             listen::learn(desk, most, looks <= most);
@@ -168,7 +182,8 @@ fn hear(lead: &Writer<'_>, links: &Links<'_>, asked: &Asked) -> Result<(), Errno
             return Err(REPLACED);
         }
         let usable = usable(desk, links);
-        if usable.iter().flatten().count() < acks || naps == NAPS {
+        let asked_of = if asked.witnesses { connected(&usable).count() } else { with_data(&usable, desk) };
+        if asked_of < acks || naps == NAPS {
             return Err(Errno::BADF);
         }
         looks += 1;

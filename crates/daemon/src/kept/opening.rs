@@ -148,7 +148,7 @@ fn read(path: &Path) -> Result<Option<Descriptor>, KeptError> {
 /// # Errors
 /// [`KeptError::File`].
 pub fn describe(path: &Path) -> Result<Option<String>, KeptError> {
-    Ok(read(path)?.map(|said| survives::text(&said.roster, &[])))
+    Ok(read(path)?.map(|said| survives::with_all(&said.roster, &[])))
 }
 
 /// Where the keepers of a log are reached. `None`: it is another kind of pool.
@@ -174,7 +174,7 @@ pub fn size(path: &Path) -> Result<Option<u64>, KeptError> {
 /// [`KeptError`].
 pub fn open_read_only(path: &Path) -> Result<Pool, KeptError> {
     let Some(said) = read(path)? else { return Ok(pool::open_read_only(path)?) };
-    let because = survives::text(&said.roster, &[]);
+    let because = survives::with_all(&said.roster, &[]);
     replicated::view((path, Path::new(MEMORY)), (said.uuid(), said.image), because, |region| {
         let mut peer = turn::newest_now(said.uuid(), &said.roster, &said.transport)?;
         Ok(peer.fetch(|at, bytes| put(region, said.image, at, bytes))?)
@@ -186,7 +186,7 @@ pub fn open_read_only(path: &Path) -> Result<Pool, KeptError> {
 /// # Errors
 /// [`KeptError`].
 pub(crate) fn look_at_newest(path: &Path, said: &Descriptor) -> Result<Pool, KeptError> {
-    let because = survives::text(&said.roster, &[]);
+    let because = survives::with_all(&said.roster, &[]);
     replicated::view_of_copy(path, said.image, because, |region| {
         let mut peer = turn::newest_now(said.uuid(), &said.roster, &said.transport)?;
         Ok(peer.fetch(|at, bytes| put(region, said.image, at, bytes))?)
@@ -365,7 +365,7 @@ fn opened(
     claim: Claim,
 ) -> Result<Opened, KeptError> {
     let failed = |error| KeptError::File { path: path.into(), error };
-    let because = survives::text(writer.roster(), &writer.report());
+    let because = survives::with_all(writer.roster(), &writer.report());
     let kept = Kept::start(said, writer, course, image.desk()).map_err(failed)?;
     let pool =
         image.open((path, file), Arc::clone(&kept) as Arc<dyn Copies>, because, claim == Claim::TakeOver)?;

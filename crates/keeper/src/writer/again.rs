@@ -26,10 +26,11 @@ impl<W: Wire> Writer<W> {
         link.wire.as_ref().map(|wire| (link.records, wire.wears()))
     }
 
-    /// True for one whose word counts, and that has confirmed every batch that was sent.
+    /// True for one whose word counts, and that has confirmed every batch that was sent to it.
     pub fn has_everything(&self, keeper: usize) -> bool {
         let link = &self.links[keeper];
-        link.role == Role::Counts && link.confirmed >= self.sent && self.under_way.is_none()
+        let sent = if link.is_witness() { link.asked.0 } else { self.sent };
+        link.role == Role::Counts && link.confirmed >= sent && self.under_way.is_none()
     }
 
     /// True if other processes may send on the connections that there are, as far as these are concerned; `None`: there are

@@ -165,6 +165,11 @@ impl Host {
         self.hear_those_met()
     }
 
+    /// True if every keeper's word counts.
+    pub fn has_all(&self) -> bool {
+        self.writer.as_ref().is_some_and(|writer| writer.counting() == self.roster.members.len())
+    }
+
     /// Hears one that the writer does not know of yet.
     fn hear_from(&mut self, keeper: usize, pipe: &Pipe) {
         while let Some((frame, body)) = pipe.heard() {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use seawall_keeper::quorum::Quorum;
+use seawall_keeper::quorum::{self, Quorum};
 use seawall_keeper::turn;
 use seawall_media::LINE;
-use seawall_wire::keeper::{Epoch, Position};
+use seawall_wire::keeper::{Epoch, Position, State};
 
 use crate::Rng;
 use crate::host::{Host, Phase};
@@ -210,10 +210,33 @@ impl World {
         }
         // The last keeper's word may come late: then those who took over since have the commit.
         let epoch = self.hosts[host].epoch;
+        if !acknowledged.is_empty() && self.hosts[host].has_all() {
+            self.others_are_enough(epoch);
+        }
         self.acknowledged.extend(acknowledged.into_iter().map(|commit| (epoch, commit)));
         for newer in 0..self.hosts.len() {
             if self.hosts[newer].epoch > epoch && matches!(self.hosts[newer].phase, Phase::Serves) {
                 self.check(newer);
+            }
+        }
+    }
+
+    /// Every keeper counted when a batch did: whichever are lost now with the host, as many as is said, the others
+    /// have the log.
+    fn others_are_enough(&self, epoch: Epoch) {
+        let states: Vec<State> = self.keepers.iter().map(|keeper| keeper.copy.state()).collect();
+        // A newer writer, or a keeper that lost everything meanwhile, is another story.
+        if states.iter().any(|state| !state.is_kept() || state.promised != epoch) {
+            return;
+        }
+        let with_data = states.iter().filter(|state| !state.is_witness()).count();
+        let may_be_lost = self.quorum.survives(0, with_data);
+        for lost in 0..1_u32 << states.len() {
+            if lost.count_ones() as usize == may_be_lost {
+                let left = |(i, state): (usize, &State)| (lost & 1 << i == 0).then_some(*state);
+                let answers: Vec<Option<State>> = states.iter().enumerate().map(left).collect();
+                let found = quorum::newest(self.quorum, &answers);
+                assert!(found.is_ok(), "seed {}: without {lost:b}: {found:?}", self.seed);
             }
         }
     }

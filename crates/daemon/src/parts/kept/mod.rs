@@ -398,7 +398,7 @@ impl Kept {
                 known.role = Role::Down;
             }
         }
-        let survives = survives::text(writer.roster(), &links);
+        let survives = survives::now(writer.roster(), &links);
         let members = writer.roster().members.iter().enumerate();
         let keepers = links.iter().zip(members);
         let of = |(link, (i, member)): (_, (usize, &Member))| {
