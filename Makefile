@@ -135,6 +135,7 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --front mount --only postgres,sqlite,mariadb,rocksdb,etcd --rounds $(CUT_ROUNDS)
 	$(CARGO) build $(CARGO_FLAGS) --package seawall-cli
 	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
+	SEAWALL_SEQUENCES=1 $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test sequences
 	SEAWALL_STRESS_SECONDS=$(STRESS_SECONDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-contract --test mount random_operations
 	SEAWALL_TAKEOVER_ROUNDS=$(TAKEOVER_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test takeover whoever_is_lost -- --nocapture
 	SEAWALL_PROCESSES_ROUNDS=$(PROCESSES_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test processes -- --nocapture

@@ -5,145 +5,44 @@ mod common;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 
-use common::disk::LoopDevice;
-use common::{Place, cc, kill, wait_for, wait_for_end};
+use common::volume::{Running, Volume, processes};
+use common::{Place, wait_for};
 use serde_json::Value;
 
-/// A disk with a file system that keeps the order of names, and a program on it.
-struct Scene {
-    place: Place,
-    program: String,
-    disk: Option<LoopDevice>,
-    data: PathBuf,
+/// A disk with a file system that keeps the order of names, and the program. `None` where there are no loop devices.
+fn on(kind: &str) -> Option<Volume> {
+    made(kind, &[])
 }
 
-/// What is under Seawall.
-struct Running {
-    run: Child,
-    out: BufReader<ChildStdout>,
+fn made(kind: &str, options: &[&str]) -> Option<Volume> {
+    Volume::of(Place::new(), kind, options, ("names", include_str!("programs/names.c")))
 }
 
-impl Scene {
-    /// `None` where there are no loop devices, or none for this user.
-    fn on(kind: &str) -> Option<Self> {
-        Self::made(kind, &[])
-    }
-
-    fn made(kind: &str, options: &[&str]) -> Option<Self> {
-        let place = Place::new();
-        let program = cc(&place, "names", include_str!("programs/names.c"), &["-O1"])?.display().to_string();
-        let disk = LoopDevice::in_memory(if kind == "xfs" { 320 << 20 } else { 64 << 20 })?;
-        let made =
-            Command::new(format!("mkfs.{kind}")).arg("-q").args(options).arg(disk.path()).output().ok()?;
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let mut scene = Self { data: place.file("disk/data"), place, program, disk: Some(disk) };
-        fs::create_dir(scene.place.file("disk")).expect("made");
-        scene.attach();
-        fs::create_dir(&scene.data).expect("made");
-        scene.sync();
-        Some(scene)
-    }
-
-    fn attach(&mut self) {
-        let disk = self.disk.as_ref().expect("a disk");
-        let at = self.place.file("disk");
-        let mounted = Command::new("mount").arg(disk.path()).arg(&at).output().expect("mount");
-        assert!(mounted.status.success(), "{}", String::from_utf8_lossy(&mounted.stderr));
-    }
-
-    fn sync(&self) {
-        rustix::fs::syncfs(File::open(&self.data).expect("open")).expect("synced");
-    }
-
-    /// Runs the program until it is over.
-    fn run(&self, how: &str, times: u32) -> Running {
-        let data = self.data.to_str().expect("text");
-        let mut run = self.place.command(&["run", "--quiet", "--pool", self.place.pool()]);
-        run.args(["--preset", "any", "--unguarded", "--data", data, "--", &self.program]);
-        run.args([how, data, &times.to_string()]).stdout(Stdio::piped()).stdin(Stdio::null());
-        let mut run = run.spawn().expect("seawall starts");
-        let out = BufReader::new(run.stdout.take().expect("a pipe"));
-        Running { run, out }
-    }
-
-    /// The directory, as `status` has it.
-    fn directory(&self) -> Value {
-        let status = self.place.status();
-        let is_it = |file: &&Value| file["path"].as_str() == self.data.to_str();
-        status["files"].as_array().expect("files").iter().find(is_it).cloned().unwrap_or_default()
-    }
-
-    /// Everything is killed, and the disk has what it has been given so far.
-    fn cut(&mut self, running: Running) {
-        let processes = processes(running.run.id());
-        let daemon = self.place.daemon().expect("a daemon");
-        running.kill(daemon, &processes);
-        let copy = self.disk.as_ref().expect("a disk").copy();
-        self.detach();
-        self.disk = Some(copy);
-        self.attach();
-        self.place.in_memory().iter().for_each(|path| fs::remove_file(path).expect("removed"));
-    }
-
-    fn detach(&self) {
-        let at = self.place.file("disk");
-        wait_for("the disk to be free", || {
-            Command::new("umount").arg(&at).output().expect("umount").status.success()
-        });
-    }
-
-    fn recover(&self) {
-        self.place.seawall(&["recover", "--replay", "--pool", self.place.pool()]).succeeds();
-    }
-
-    /// The files by name, without the note that is beside them while the log is open.
-    fn files(&self) -> BTreeMap<String, String> {
-        let entries = fs::read_dir(&self.data).expect("listed").map(|entry| entry.expect("an entry").path());
-        let text = |path: &Path| fs::read_to_string(path).expect("read");
-        let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
-        entries
-            .map(|path| (name(&path), text(&path)))
-            .filter(|(name, _)| !name.starts_with("SEAWALL"))
-            .collect()
-    }
+/// Runs the program until it is over.
+fn run(volume: &Volume, how: &str, times: u32) -> Running {
+    volume.run(&[how, volume.data.to_str().expect("text"), &times.to_string()])
 }
 
-impl Drop for Scene {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(self.place.file("disk")).output();
-    }
+/// The directory, as `status` has it.
+fn directory(volume: &Volume) -> Value {
+    let status = volume.place.status();
+    let is_it = |file: &&Value| file["path"].as_str() == volume.data.to_str();
+    status["files"].as_array().expect("files").iter().find(is_it).cloned().unwrap_or_default()
 }
 
-impl Running {
-    /// The last number that was durable, when the program says a line.
-    fn until(&mut self, line: &str) -> u32 {
-        let mut last = 0;
-        loop {
-            let mut said = String::new();
-            assert!(self.out.read_line(&mut said).expect("said") > 0, "it ended");
-            match said.trim() {
-                said if said == line => return last,
-                said => last = said.parse().expect("a number"),
-            }
+/// The last number that was durable, when the program says a line.
+fn until(running: &mut Running, line: &str) -> u32 {
+    let mut last = 0;
+    loop {
+        let mut said = String::new();
+        assert!(running.out.read_line(&mut said).expect("said") > 0, "it ended");
+        match said.trim() {
+            said if said == line => return last,
+            said => last = said.parse().expect("a number"),
         }
     }
-
-    fn kill(mut self, daemon: u64, processes: &[u64]) {
-        kill(self.run.id().into());
-        kill(daemon);
-        processes.iter().for_each(|pid| kill(*pid));
-        self.run.wait().expect("reaped");
-        processes.iter().chain(&[daemon]).for_each(|pid| wait_for_end(*pid));
-    }
-}
-
-/// What a process started.
-fn processes(of: u32) -> Vec<u64> {
-    let children = fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
-    children.split_whitespace().map(|pid| pid.parse().expect("a process")).collect()
 }
 
 fn number(i: u32) -> String {
@@ -153,10 +52,10 @@ fn number(i: u32) -> String {
 #[test]
 fn new_files_that_replace_others_wait_for_no_disk_and_are_there_after_a_power_cut() {
     for kind in ["ext4", "xfs"] {
-        let Some(mut scene) = Scene::on(kind) else { continue };
-        let mut running = scene.run("replace", 40);
-        let durable = running.until("over");
-        let directory = scene.directory();
+        let Some(mut scene) = on(kind) else { continue };
+        let mut running = run(&scene, "replace", 40);
+        let durable = until(&mut running, "over");
+        let directory = directory(&scene);
         let syncs = ["absorbed", "real_syncs"].map(|count| directory[count].as_u64().expect("a count"));
         assert!(syncs[0] >= 39 && syncs[1] <= 2, "{kind}: {directory}");
         scene.cut(running);
@@ -171,8 +70,8 @@ fn new_files_that_replace_others_wait_for_no_disk_and_are_there_after_a_power_cu
 #[test]
 fn a_directory_is_what_was_acknowledged_wherever_the_power_goes() {
     for how in ["replace", "unique"] {
-        let Some(mut scene) = Scene::on("ext4") else { return };
-        let mut running = scene.run(how, 1_000_000);
+        let Some(mut scene) = on("ext4") else { return };
+        let mut running = run(&scene, how, 1_000_000);
         let mut said = String::new();
         while said.trim() != "200" {
             said.clear();
@@ -212,9 +111,9 @@ fn spare() -> ChildStdout {
 #[test]
 fn a_file_that_became_durable_in_another_way_keeps_what_it_has() {
     for how in ["fsync", "msync", "dsync", "syncfs"] {
-        let Some(mut scene) = Scene::on("ext4") else { return };
-        let mut running = scene.run(how, 0);
-        assert_eq!(running.until("over"), 2, "{how}");
+        let Some(mut scene) = on("ext4") else { return };
+        let mut running = run(&scene, how, 0);
+        assert_eq!(until(&mut running, "over"), 2, "{how}");
         scene.cut(running);
         scene.recover();
         assert_eq!(scene.files().get("file"), Some(&number(2)), "{how}");
@@ -224,9 +123,9 @@ fn a_file_that_became_durable_in_another_way_keeps_what_it_has() {
 /// A record has no room for them: such a file is synced for real.
 #[test]
 fn a_file_with_extended_attributes_keeps_them() {
-    let Some(mut scene) = Scene::on("ext4") else { return };
-    let mut running = scene.run("xattr", 0);
-    assert_eq!(running.until("over"), 1);
+    let Some(mut scene) = on("ext4") else { return };
+    let mut running = run(&scene, "xattr", 0);
+    assert_eq!(until(&mut running, "over"), 1);
     scene.cut(running);
     scene.recover();
     let mut room = [0_u8; 8];
@@ -236,12 +135,12 @@ fn a_file_with_extended_attributes_keeps_them() {
 
 #[test]
 fn what_a_program_without_seawall_does_to_names_is_not_undone() {
-    let Some(mut scene) = Scene::on("ext4") else { return };
-    let mut running = scene.run("replace", 3);
-    running.until("over");
+    let Some(mut scene) = on("ext4") else { return };
+    let mut running = run(&scene, "replace", 3);
+    until(&mut running, "over");
     fs::rename(scene.data.join("store"), scene.data.join("taken")).expect("renamed");
     File::open(&scene.data).expect("open").sync_all().expect("synced");
-    wait_for("the directory to leave the log", || scene.directory()["tracked"] == false);
+    wait_for("the directory to leave the log", || directory(&scene)["tracked"] == false);
     scene.cut(running);
     scene.recover();
     assert_eq!(scene.files(), BTreeMap::from([("taken".to_owned(), number(3))]));
@@ -250,10 +149,10 @@ fn what_a_program_without_seawall_does_to_names_is_not_undone() {
 /// Where the order of names is not kept, their syncs are the disk's.
 #[test]
 fn on_a_file_system_without_order_names_are_not_in_the_log_and_status_says_so() {
-    let Some(scene) = Scene::made("ext4", &["-O", "^has_journal"]) else { return };
-    let mut running = scene.run("replace", 5);
-    running.until("over");
-    assert_eq!(scene.directory(), Value::Null);
+    let Some(scene) = made("ext4", &["-O", "^has_journal"]) else { return };
+    let mut running = run(&scene, "replace", 5);
+    until(&mut running, "over");
+    assert_eq!(directory(&scene), Value::Null);
     let left_out = scene.place.status()["left_out"].clone();
     assert_eq!(left_out["path"].as_str(), scene.data.to_str(), "{left_out}");
     assert!(left_out["why"].as_str().is_some_and(|why| why.contains("the order of names")), "{left_out}");

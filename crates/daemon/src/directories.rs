@@ -145,6 +145,15 @@ pub(crate) fn leave(daemon: &Daemon, directory: &Managed) {
     turn.finish();
 }
 
+/// A directory is about to be removed: it is not managed any more, unless the disk refuses what its log has. The caller has the
+/// turn of `registering`.
+pub(crate) fn give_up(daemon: &Daemon, directory: &Managed) {
+    leave(daemon, directory);
+    if !daemon.engine.is_dirty(directory.reference) {
+        forget::forget(daemon, directory.reference.slot);
+    }
+}
+
 /// Takes those out of the log in which something happened unseen.
 pub(crate) fn review(daemon: &Daemon) {
     if !daemon.engine.has_directories() {

@@ -25,7 +25,7 @@ use seawall_core::{Engine, FileRef};
 use crate::guard::GuardError;
 use crate::parts::files::{Managed, path_of};
 use crate::state::Daemon;
-use crate::{absent, evict, forget, outside, sys};
+use crate::{absent, directories, evict, forget, outside, sys};
 
 /// One look at them all, some times a second.
 pub(crate) fn review(daemon: &Daemon) {
@@ -186,6 +186,12 @@ pub(crate) fn lower_left(daemon: &Daemon, directory: &OwnedFd) -> Result<(), Gua
     let Ok(stat) = rustix::fs::fstat(directory) else { return Ok(()) };
     forget::forget_unlinked(daemon);
     let _alone = daemon.registering.turn();
+    // Nothing but guards is in it: its own names need none any more.
+    if let Some(itself) = daemon.engine.find(stat.st_dev, stat.st_ino)
+        && let Some(managed) = daemon.files.get(itself.slot).filter(|managed| managed.reference == itself)
+    {
+        directories::give_up(daemon, &managed);
+    }
     let errors =
         daemon.guards.lower_quiet_in((stat.st_dev, stat.st_ino), &daemon.claim(), || daemon.has_its_log());
     errors.into_iter().next().map_or(Ok(()), Err)

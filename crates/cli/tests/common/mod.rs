@@ -17,6 +17,7 @@ pub mod postgres;
 pub mod scene;
 pub mod served;
 pub mod server;
+pub mod volume;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -98,8 +99,13 @@ impl Place {
 
     /// With a pool of 16 MiB in RAM.
     pub fn new() -> Self {
+        Self::with_pool("16M")
+    }
+
+    /// With a pool in RAM of this size.
+    pub fn with_pool(size: &str) -> Self {
         let place = Self::bare();
-        place.seawall(&["init", place.pool(), "--size", "16M", "--emulated"]).succeeds();
+        place.seawall(&["init", place.pool(), "--size", size, "--emulated"]).succeeds();
         place
     }
 

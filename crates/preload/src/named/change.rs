@@ -71,10 +71,10 @@ pub fn removing<R>(dir: c_int, path: &CStr, call: impl FnOnce() -> Result<R, Err
     let turn = here.enter();
     let name_bytes = name.to_bytes();
     let victim = here.at(name);
-    let gone = victim.map(|(_, file)| file);
+    let gone = victim.filter(is_nowhere_else).map(|(_, file)| file);
     match gone {
         Some(file) => drop(turn.log(&NameChange::Gone { name: name_bytes, file })),
-        // Nothing to remove, or no file.
+        // Nothing to remove, or what no record can say.
         None if sys::exists(here.fd, name) => turn.leave(),
         None => {}
     }
@@ -125,7 +125,8 @@ pub fn moving<R>(
         true => (source, victim),
         false => (here.at(name), here.at(to_name)),
     };
-    let is_victim_known = victim.is_some() || !sys::exists(here.fd, to_name);
+    let is_victim_known =
+        victim.map_or_else(|| !sys::exists(here.fd, to_name), |victim| is_nowhere_else(&victim));
     let is_there = source.is_some() || sys::exists(here.fd, name);
     let (name, to) = (name.to_bytes(), to_name.to_bytes());
     let over = victim.map(|(_, file)| file);
@@ -152,6 +153,12 @@ fn beside<'p>(old: &CStr, new: &'p CStr) -> Option<&'p CStr> {
     let is_same = old[..sys::base_at(old)] == new.to_bytes()[..at];
     let name = CStr::from_bytes_with_nul(&new.to_bytes_with_nul()[at..]).ok()?;
     (is_same && !name.is_empty() && name.count_bytes() <= NAME_MAX).then_some(name)
+}
+
+/// True for a file that has no other name. One that has may have got that where no record says so: were this name's removal a
+/// record, a power cut could leave the file without any.
+fn is_nowhere_else((stat, _): &(Stat, Handle)) -> bool {
+    stat.links <= 1
 }
 
 /// A file may have lost its last name.

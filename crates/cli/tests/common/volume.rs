@@ -1,0 +1,126 @@
+//! A disk with a file system of its own, a program on it under `--preset any`, and its power cut.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use super::disk::LoopDevice;
+use super::{Place, cc, kill, wait_for, wait_for_end};
+
+/// A disk, and the program.
+pub struct Volume {
+    pub place: Place,
+    program: String,
+    disk: Option<LoopDevice>,
+    pub data: PathBuf,
+}
+
+/// What is under Seawall.
+pub struct Running {
+    pub run: Child,
+    pub to: Option<ChildStdin>,
+    pub out: BufReader<ChildStdout>,
+}
+
+impl Volume {
+    /// Made with mkfs and these options, for a program in C. `None` where there are no loop devices, or none for this user.
+    pub fn of(place: Place, kind: &str, options: &[&str], (name, source): (&str, &str)) -> Option<Self> {
+        let program = cc(&place, name, source, &["-O1"])?.display().to_string();
+        let disk = LoopDevice::in_memory(if kind == "xfs" { 320 << 20 } else { 64 << 20 })?;
+        let made =
+            Command::new(format!("mkfs.{kind}")).arg("-q").args(options).arg(disk.path()).output().ok()?;
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let volume = Self { data: place.file("disk/data"), place, program, disk: Some(disk) };
+        fs::create_dir(volume.place.file("disk")).expect("made");
+        volume.attach();
+        fs::create_dir(&volume.data).expect("made");
+        volume.sync();
+        Some(volume)
+    }
+
+    fn attach(&self) {
+        let disk = self.disk.as_ref().expect("a disk");
+        let at = self.place.file("disk");
+        let mounted = Command::new("mount").arg(disk.path()).arg(&at).output().expect("mount");
+        assert!(mounted.status.success(), "{}", String::from_utf8_lossy(&mounted.stderr));
+    }
+
+    /// All that its file system has is on the disk.
+    pub fn sync(&self) {
+        rustix::fs::syncfs(File::open(&self.data).expect("open")).expect("synced");
+    }
+
+    /// The device, as the kernel calls it.
+    pub fn device(&self) -> &str {
+        self.disk.as_ref().expect("a disk").path().trim_start_matches("/dev/")
+    }
+
+    /// Starts the program.
+    pub fn run(&self, arguments: &[&str]) -> Running {
+        let data = self.data.to_str().expect("text");
+        let mut run = self.place.command(&["run", "--quiet", "--pool", self.place.pool()]);
+        run.args(["--preset", "any", "--unguarded", "--data", data, "--", &self.program]);
+        run.args(arguments).stdout(Stdio::piped()).stdin(Stdio::piped());
+        let mut run = run.spawn().expect("seawall starts");
+        let (to, out) = (run.stdin.take(), BufReader::new(run.stdout.take().expect("a pipe")));
+        Running { run, to, out }
+    }
+
+    /// Everything is killed, and the disk has what it has been given so far.
+    pub fn cut(&mut self, running: Running) {
+        let processes = processes(running.run.id());
+        let daemon = self.place.daemon().expect("a daemon");
+        running.kill(daemon, &processes);
+        let copy = self.disk.as_ref().expect("a disk").copy();
+        self.detach();
+        self.disk = Some(copy);
+        self.attach();
+        self.place.in_memory().iter().for_each(|path| fs::remove_file(path).expect("removed"));
+    }
+
+    fn detach(&self) {
+        let at = self.place.file("disk");
+        wait_for("the disk to be free", || {
+            Command::new("umount").arg(&at).output().expect("umount").status.success()
+        });
+    }
+
+    pub fn recover(&self) {
+        self.place.seawall(&["recover", "--replay", "--pool", self.place.pool()]).succeeds();
+    }
+
+    /// The files by name, without the note that is beside them while the log is open.
+    pub fn files(&self) -> BTreeMap<String, String> {
+        let entries = fs::read_dir(&self.data).expect("listed").map(|entry| entry.expect("an entry").path());
+        let text = |path: &Path| fs::read_to_string(path).expect("read");
+        let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
+        entries
+            .map(|path| (name(&path), text(&path)))
+            .filter(|(name, _)| !name.starts_with("SEAWALL"))
+            .collect()
+    }
+}
+
+impl Drop for Volume {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.place.file("disk")).output();
+    }
+}
+
+impl Running {
+    pub fn kill(mut self, daemon: u64, processes: &[u64]) {
+        kill(self.run.id().into());
+        kill(daemon);
+        processes.iter().for_each(|pid| kill(*pid));
+        self.run.wait().expect("reaped");
+        processes.iter().chain(&[daemon]).for_each(|pid| wait_for_end(*pid));
+    }
+}
+
+/// What a process started.
+pub fn processes(of: u32) -> Vec<u64> {
+    let children = fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
+    children.split_whitespace().map(|pid| pid.parse().expect("a process")).collect()
+}
