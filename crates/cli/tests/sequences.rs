@@ -6,8 +6,8 @@
 //! one step, and of what follows only what a real sync brought to the disk. Then the power goes, the log is replayed, and
 //! what each sequence finds must be a state that it could have left: [`model`] says which.
 //!
-//! `SEAWALL_SEQUENCES=n` takes one of n sequences (1: all), `SEAWALL_SEQUENCES_FROM` where it begins, `SEAWALL_SEQUENCE="fsync
-//! b;…"` one alone.
+//! All of up to three calls, and some of four and five. `SEAWALL_SEQUENCES=n` takes one of n (1: all), `SEAWALL_SEQUENCES_FROM`
+//! others, `SEAWALL_SEQUENCE="fsync b;…"` one alone.
 
 mod common;
 #[path = "sequences/model.rs"]
@@ -40,6 +40,19 @@ fn all(length: usize) -> Vec<History> {
 /// One of so many.
 fn some(histories: Vec<History>, one_of: usize, from: usize) -> Vec<History> {
     histories.into_iter().skip(from % one_of).step_by(one_of).collect()
+}
+
+/// So many of this length, by chance.
+fn sampled(length: usize, count: usize, rng: &mut fastrand::Rng) -> Vec<History> {
+    let ops: Vec<Op> = Op::all().collect();
+    let mut sample = || {
+        let mut history = History::default();
+        while history.ops.len() < length {
+            history = history.then(ops[rng.usize(..ops.len())]).unwrap_or(history);
+        }
+        history
+    };
+    (0..count).map(|_| sample()).collect()
 }
 
 fn check(kind: &str, histories: &[History]) {
@@ -82,6 +95,12 @@ fn whatever_a_short_sequence_of_calls_left_is_a_state_that_it_had() {
     let mut histories: Vec<History> = all(1);
     histories.extend(some(all(2), one_of.div_ceil(4), from));
     histories.extend(some(all(3), one_of, from));
+    let mut rng = fastrand::Rng::with_seed(from as u64);
+    for length in [4, 5] {
+        histories.extend(sampled(length, 6000 / one_of, &mut rng));
+    }
     println!("{} sequences", histories.len());
     check("ext4", &histories);
+    // The same promises, and another journal: some of them.
+    check("xfs", &some(histories, 5, from));
 }

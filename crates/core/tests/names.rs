@@ -2,162 +2,26 @@
 
 mod common;
 
-use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use common::World;
+use common::directory::{Directory, attributes, handle, names};
 use seawall_core::destage::{Destager, Files};
+use seawall_core::file::Flag;
 use seawall_core::file::captured::Captured;
-use seawall_core::file::{Begins, Flag, Newcomer};
-use seawall_core::format::{Attributes, Handle, NameChange};
+use seawall_core::format::{Handle, NameChange};
+use seawall_core::pool;
 use seawall_core::recover::{Mode, Options, RecoverError, recover};
-use seawall_core::{Errno, FileRef, Place, Turn, certain, directory, pool};
-use seawall_media::identity;
-use seawall_stats::Class;
-
-/// The world's directory in its own log, changed as a front changes it.
-struct Directory<'w> {
-    world: &'w World,
-    file: File,
-    name: FileRef,
-    /// Real syncs of it, and whether with all files in it.
-    synced: RefCell<Vec<bool>>,
-    /// What somebody makes there during the next one.
-    meanwhile: RefCell<Option<PathBuf>>,
-}
-
-impl Place for Directory<'_> {
-    fn changed_before(&self) -> u64 {
-        self.changed()
-    }
-
-    fn changed(&self) -> u64 {
-        directory::changed(self.file.as_fd())
-    }
-
-    fn sync(&self, with_files: bool) -> Result<(), Errno> {
-        self.synced.borrow_mut().push(with_files);
-        if let Some(path) = self.meanwhile.take() {
-            std::thread::sleep(Duration::from_millis(20));
-            fs::write(path, "").expect("made");
-        }
-        Ok(())
-    }
-
-    fn check(&self) -> Result<(), Errno> {
-        certain::check(self.file.as_fd())
-    }
-}
-
-fn handle(path: &Path) -> Handle {
-    let id = identity(File::open(path).expect("open")).expect("an identity");
-    Handle::new(id.kind, &id.handle).expect("a short handle")
-}
-
-impl<'w> Directory<'w> {
-    /// In the log.
-    fn of(world: &'w World) -> Self {
-        let file = File::open(world.dir.path()).expect("open");
-        let meta = file.metadata().expect("its inode");
-        let registered = world.engine.register(&Newcomer {
-            root: world.root,
-            identity: &identity(&file).expect("an identity"),
-            hint: Path::new(""),
-            inode: (meta.dev(), meta.ino()),
-            class: Class::Other,
-            begins: Begins::Outside,
-            is_named_by_directory: true,
-            is_directory: true,
-        });
-        let name = registered.expect("a slot").admit(world.who(0), || Ok(())).expect("room to be found");
-        let directory = Self { world, file, name, synced: RefCell::default(), meanwhile: RefCell::default() };
-        directory.fsync();
-        assert!(world.engine.state(name).has(Flag::TRACKED));
-        directory.synced.borrow_mut().clear();
-        directory
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.world.dir.path().join(name)
-    }
-
-    fn turn(&self) -> Turn<'_, Self> {
-        self.world.engine.enter_directory(self.world.who(0), self.name, self)
-    }
-
-    fn make(&self, name: &str) -> PathBuf {
-        let (turn, path) = (self.turn(), self.at(name));
-        fs::write(&path, "").expect("made");
-        let attributes = attributes(&path);
-        assert!(turn.log(&NameChange::Made { name: name.as_bytes(), file: handle(&path), attributes }));
-        turn.finish();
-        path
-    }
-
-    fn remove(&self, name: &str) {
-        let (turn, path) = (self.turn(), self.at(name));
-        assert!(turn.log(&NameChange::Gone { name: name.as_bytes(), file: handle(&path) }));
-        fs::remove_file(path).expect("removed");
-        turn.finish();
-    }
-
-    fn rename(&self, name: &str, to: &str) {
-        let turn = self.turn();
-        let over = self.at(to).exists().then(|| handle(&self.at(to)));
-        let file = handle(&self.at(name));
-        assert!(turn.log(&NameChange::Moved { name: name.as_bytes(), to: to.as_bytes(), file, over }));
-        fs::rename(self.at(name), self.at(to)).expect("renamed");
-        turn.finish();
-    }
-
-    /// False: it is to be synced for real.
-    fn sync(&self, name: &str) -> bool {
-        let (turn, path) = (self.turn(), self.at(name));
-        let (meta, data) = (path.metadata().expect("there"), fs::read(&path).expect("read"));
-        let (file, attributes) = (handle(&path), attributes(&path));
-        let change = NameChange::Content { name: name.as_bytes(), file, attributes, data: &data };
-        let is_captured = turn.capture(&change, (meta.dev(), meta.ino()), &file);
-        turn.finish();
-        is_captured
-    }
-
-    /// True if it had to be real.
-    fn fsync(&self) -> bool {
-        let before = self.synced.borrow().len();
-        let done = self.world.engine.sync_directory_names(self.world.who(0), self.name, self);
-        done.expect("it is known").expect("no error");
-        self.synced.borrow().len() > before
-    }
-}
-
-fn attributes(path: &Path) -> Attributes {
-    let meta = path.metadata().expect("there");
-    Attributes {
-        mode: meta.mode() & 0o7777,
-        uid: meta.uid(),
-        gid: meta.gid(),
-        modified: (meta.mtime(), meta.mtime_nsec() as u32),
-    }
-}
 
 /// A place outside the directory where a file stays that the disk still has.
 fn aside(world: &World) -> PathBuf {
     world.dir.path().with_extension("aside")
-}
-
-fn names(dir: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(dir)
-        .expect("a directory")
-        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
-        .collect();
-    names.sort();
-    names
 }
 
 #[test]

@@ -173,6 +173,13 @@ pub(crate) fn review(daemon: &Daemon) {
 /// # Errors
 /// What the disk said.
 pub(crate) fn settle(daemon: &Daemon, file: &File, inode: (u64, u64)) -> std::io::Result<()> {
+    if daemon.engine.captured(inode).is_none()
+        && let Some(slot) = daemon.engine.being_captured(inode)
+        && let Some(directory) = daemon.files.get(slot).filter(|managed| managed.is_directory)
+    {
+        // Until that is over.
+        daemon.engine.enter_directory(daemon.me(), directory.reference, directory.as_ref()).finish();
+    }
     let Some(captured) = daemon.engine.captured(inode) else { return Ok(()) };
     file.sync_all()?;
     certain::check(file.as_fd())?;

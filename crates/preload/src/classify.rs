@@ -142,7 +142,7 @@ fn find_out_or_register(fd: c_int, intent: Intent, entry: FdEntry) -> Kind {
 }
 
 /// The marks of a descriptor that we did not see being opened; `None` for O_PATH, which is good for nothing.
-fn opened_as(fd: c_int) -> Option<FdEntry> {
+pub fn opened_as(fd: c_int) -> Option<FdEntry> {
     let flags = sys::flags(fd).ok().filter(|flags| flags & libc::O_PATH == 0)?;
     let entry = FdEntry::UNKNOWN.with(mark::APPEND, flags & libc::O_APPEND != 0);
     Some(entry.with(mark::WRITABLE, flags & libc::O_ACCMODE != libc::O_RDONLY))

@@ -103,22 +103,28 @@ mutants! {
         "refusal: damage": "if !scan.damage.is_empty() {" => "if !scan.damage.is_empty() && !{m} {",
     }
     "core/src/recover/names/plan.rs" {
-        "names: a file whose name is taken meanwhile": "(Some(name), _) if moves.contains(&file) => {" => "(Some(name), _) if moves.contains(&file) && !{m} => {",
+        "names: a file whose name is taken meanwhile": "(Some(at), _) if moves.contains(&file) => {" => "(Some(at), _) if moves.contains(&file) && !{m} => {",
         "names: row N7": "Some(_) if !is_known =>" => "Some(_) if !is_known && !{m} =>",
         "names: row N8": "None if here.is_some() && is_known =>" => "None if here.is_some() && is_known && !{m} =>",
         "names: row N9": "let is_known = here.is_none_or(|file| is.known.contains(&file));" => "let is_known = {m} || here.is_none_or(|file| is.known.contains(&file));",
-        "names: a recovery that was cut": "(None, _) if look.is_kept(&file) => {}" => "(None, _) if look.is_kept(&file) && !{m} => {}",
-        "names: of another owner": "(None, Some(made)) if made.uid != owner => {" => "(None, Some(made)) if made.uid != owner && !{m} => {",
+        "names: a recovery that was cut": "(None, _) if kept.contains_key(&file) => {}" => "(None, _) if kept.contains_key(&file) && !{m} => {}",
+        "names: where a file was kept": "kept.get(&file).copied()" => "kept.get(&file).copied().filter(|_| !{m})",
+        "names: of another owner": "(None, Some(made)) if made.uid != look.owner(wanted.directory) => {" => "(None, Some(made)) if made.uid != look.owner(wanted.directory) && !{m} => {",
+        "names: a file that has another name": "by_name.or_else(by_link)" => "by_name.or_else(|| by_link().filter(|_| !{m}))",
     }
     "core/src/recover/names/history.rs" {
-        "names: settled": "*self.file(file) = File::default()," => "if !{m} { *self.file(file) = File::default() },",
-        "names: what a name led to": "self.names.entry(name.to_vec()).or_default().known.insert(file);" => "if !{m} { self.names.entry(name.to_vec()).or_default().known.insert(file); }",
+        "names: settled": "known.contents.remove(&directory);" => "if !{m} { known.contents.remove(&directory); }",
+        "names: what a name led to": "self.names.entry(at).or_default().known.insert(file);" => "if !{m} { self.names.entry(at).or_default().known.insert(file); }",
+        "names: exchanged": "over.filter(|_| exchanged)" => "over.filter(|_| exchanged && !{m})",
+        "names: the newest content": "self.contents.values().max().copied()" => "(if {m} { self.contents.values().min() } else { self.contents.values().max() }).copied()",
     }
     "core/src/engine/names.rs" {
         "names: changed unseen": "turn.is_in_log() && !turn.is_known(inside))" => "turn.is_in_log() && !turn.is_known(inside) && !{m})",
         "names: settled by who is inside already": "{ return !self.engine.knows(self.directory) };" => "{ return {m} || !self.engine.knows(self.directory) };",
         "names: who died inside": "&& (inside.inherited() ||" => "&& (inside.inherited() && !{m} ||",
         "names: a sync that something came between": "let is_covered = self.place.changed() == changed;" => "let is_covered = {m} || self.place.changed() == changed;",
+        "names: settled where it was before": "now.directory != self.directory)" => "now.directory != self.directory && !{m})",
+        "names: a move of which one record is missing": "        if done.is_none() {\n            // What" => "        if done.is_none() && !{m} {\n            // What",
     }
     "core/src/destage.rs" {
         "names: destaged without what was captured": "self.engine.captured_in(file).collect();" => "self.engine.captured_in(file).filter(|_| !{m}).collect();",
@@ -628,14 +634,18 @@ mutants! {
         "keeper: no copy is older than files":
             "complete_since <= alone" => "complete_since <= alone && !{m}",
         "keeper: acknowledged by those without data":
-            "have.clone().any(|(_, has_data)| has_data)" => "({m} || have.clone().any(|(_, has_data)| has_data))",
+            "has_data).count() >= with_data" => "has_data).count() + usize::from({m}) >= with_data",
+        "keeper: a witness's word that is not needed":
+            "    with_data < acks\n" => "    {m} || with_data < acks\n",
+        "keeper: a witness stands in for who counts":
+            ".count().clamp(1, acks.max(1));" => ".count().clamp(1, if {m} { 1 } else { acks.max(1) });",
     }
     "keeper/src/plan.rs" {
         "keeper: a return that copies adopt":
             "Self { epoch, base: Position { epoch, number: 0 }, begun: last, last }" =>
             "Self { epoch, base: Position { epoch: Epoch { counter: epoch.counter - u64::from({m}), ..epoch }, number: if {m} { last - 1 } else { 0 } }, begun: last, last }",
         "keeper: plan: what is behind counts":
-            "at.number >= head.last;" => "(at.number >= head.last || {m});",
+            "(at.number >= head.last ||" => "(at.number >= head.last || {m} ||",
         "keeper: plan: what is of another turn counts":
             "at.epoch == head.epoch &&" => "(at.epoch == head.epoch || {m}) &&",
         "keeper: plan: a lost copy counts":

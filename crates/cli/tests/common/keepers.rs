@@ -97,7 +97,9 @@ fn spawn(
     let process = command.stderr(log).spawn().expect("a keeper starts");
     let address = || {
         let said = fs::read_to_string(stderr(directory)).expect("read");
-        let line = said.lines().find(|line| line.contains("keeper") && line.contains(" at "))?;
+        // A line that is not whole yet ends in a part of the address.
+        let mut lines = said.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+        let line = lines.find(|line| line.contains("keeper") && line.contains(" at "))?;
         line.rsplit_once(' ').map(|(_, address)| address.to_owned())
     };
     wait_for("a keeper to say where it is", || address().is_some());

@@ -34,7 +34,8 @@ static int put(const char *path, int flags, const char *text) {
 }
 
 static int on_open(const char *op, const char *path, const char *how) {
-    int fd = open(path, is(op, "fsync") ? O_RDONLY : O_WRONLY);
+    int fd = open(path, O_RDWR);
+    if (fd < 0 && errno == EISDIR) fd = open(path, O_RDONLY);
     if (fd < 0) return -1;
     if (is(op, "fsync")) return closed(fd, fsync(fd));
     if (is(op, "truncate")) return closed(fd, ftruncate(fd, atol(how)));

@@ -19,7 +19,7 @@ pub struct Disk {
 impl Disk {
     /// `None` where there are no loop devices.
     pub fn new(kind: &str) -> Option<Self> {
-        let place = Place::with_pool("1G");
+        let place = Place::with_pool("256M");
         let volume = Volume::of(place, kind, &[], ("steps", include_str!("../programs/steps.c")))?;
         let stat = format!("/sys/block/{}/stat", volume.device());
         let running = Some(volume.run(&[&stat]));

@@ -9,8 +9,8 @@
 //!
 //! A directory is a managed file of its own kind: it has a slot, a lock, a watermark, and records, which are changes of names
 //! ([`NameChange`]). Its states are a file's: untracked until a real fsync of it succeeds, then every change of its names is
-//! a record, and an fsync of it has nothing left to do. What no record can say (a directory made in it, a link, a name that
-//! came from elsewhere) takes it out of the log first, like any other file.
+//! a record, and an fsync of it has nothing left to do. What no record can say (a directory removed from it, a file that came
+//! from a directory which is not in the log) takes it out of the log first, like any other file.
 //!
 //! | change | its record is made | why |
 //! |---|---|---|
@@ -18,7 +18,11 @@
 //! | a name is made | after it, before the call returns | only then is it known who the file is; a crash in between leaves a file that nobody was promised |
 //!
 //! A small file that is synced for the first time is captured: all of it becomes a record of its directory, so neither its
-//! inode nor its bytes wait for the disk.
+//! inode nor its bytes wait for the disk. With a rename to another directory that goes there first, so that whoever makes a
+//! directory's names durable makes what they lead to durable as well.
+//!
+//! The removal of one of a file's names is a record only if the log knows of all its names: one that is not on the disk yet
+//! would be gone with the other.
 //!
 //! What may not be trusted: that every change comes this way. Programs without Seawall and libc's own inner calls make names
 //! too. The directory's change time shows it: it is noted after each change that is known, and where it is another one the
@@ -38,7 +42,7 @@ use super::enter::Entering;
 use crate::Owner;
 use crate::append::NewRecord;
 use crate::file::{FileRef, Flag, Inside, captured};
-use crate::format::{Handle, NameChange, RecordKind};
+use crate::format::{Across, Elsewhere, Handle, NameChange, RecordKind};
 use crate::intake::Intake;
 
 /// A directory as its front reaches it.
@@ -91,6 +95,9 @@ impl Engine {
             Entering::Gone => None,
         };
         let turn = Turn { engine: self, who, directory, place, inside };
+        if turn.inside.as_ref().is_some_and(Inside::inherited) {
+            captured::give_up_in(self.shm(), directory.slot);
+        }
         if let Some(inside) = &turn.inside
             && (inside.inherited() || turn.is_in_log() && !turn.is_known(inside))
         {
@@ -128,6 +135,11 @@ impl Engine {
     /// The file with this inode, if all of it is in the log and the disk may lack it.
     pub fn captured(&self, inode: (u64, u64)) -> Option<captured::Captured> {
         captured::find(self.shm(), inode)
+    }
+
+    /// The slot of the directory in whose log somebody may be about to put all of it. Whoever enters that waits for it.
+    pub fn being_captured(&self, inode: (u64, u64)) -> Option<u32> {
+        captured::being_captured(self.shm(), inode)
     }
 
     /// All of them in a directory.
@@ -191,22 +203,57 @@ impl<P: Place> Turn<'_, P> {
     }
 
     /// The file with this inode, which was captured, is on the disk with at least what it had then. False: what was captured of
-    /// it may still come back, since this thread is inside already, in a signal handler, or the disk refused the directory.
+    /// it may still come back, since this thread is inside already, in a signal handler, or the disk refused the directory; or
+    /// another directory has it by now.
     #[must_use]
     pub fn settle(&self, file: &captured::Captured, inode: (u64, u64)) -> bool {
         let Some(inside) = &self.inside else { return !self.engine.knows(self.directory) };
-        let is_over =
-            self.log(&NameChange::Settled { file: file.handle }) || !inside.slot().has_live_content();
+        if self.engine.captured(inode).is_some_and(|now| now.directory != self.directory) {
+            return false;
+        }
+        let is_over = self.log(&NameChange::Settled { file: file.handle, held: None })
+            || !inside.slot().has_live_content();
         if is_over {
             captured::forget(self.engine.shm(), inode);
         }
         is_over
     }
 
-    /// The file with this inode has lost its last name, by a change that is logged.
-    pub fn lost(&self, inode: (u64, u64)) {
+    /// A file gets a name in the directory `to`, which is entered too, and loses the one that it has in this one: a record in
+    /// each, both durable. False: neither is in the log any more.
+    pub fn log_move(&self, to: &Self, names: (&[u8], &[u8]), file: Handle, over: Option<Handle>) -> bool {
+        let moved =
+            |across| NameChange::Moved { name: names.0, to: names.1, file, over, exchanged: false, across };
+        let both = self.is_in_log() && to.is_in_log();
+        let into = moved(Across::From { other: self.elsewhere(), first: 0 });
+        let first = Some(&into).filter(|_| both).and_then(|into| to.append(into));
+        let done = first.and_then(|first| self.append(&moved(Across::To { other: to.elsewhere(), first })));
+        if done.is_none() {
+            // What one of them says of the other does not hold.
+            self.leave();
+            to.leave();
+        }
+        done.is_some()
+    }
+
+    /// What a record of another directory calls this one.
+    pub fn elsewhere(&self) -> Elsewhere {
+        Elsewhere { slot: self.directory.slot, generation: self.directory.generation }
+    }
+
+    /// The file with this inode has got one name more in the directory, by a change that is logged.
+    pub fn linked(&self, inode: (u64, u64)) {
         if self.inside.is_some() {
-            captured::forget(self.engine.shm(), inode);
+            captured::count(self.engine.shm(), inode, true);
+        }
+    }
+
+    /// The file with this inode, which had so many names, has lost one here, by a change that is logged.
+    pub fn lost(&self, inode: (u64, u64), links: u32) {
+        match &self.inside {
+            None => {}
+            Some(_) if links > 1 => captured::count(self.engine.shm(), inode, false),
+            Some(_) => captured::forget(self.engine.shm(), inode),
         }
     }
 

@@ -4,8 +4,8 @@
 //! and all of a directory's, for whoever syncs them. An entry counts until its directory's watermark has passed the record.
 //!
 //! Any process reads; whoever has the directory's lock writes. Two directories may want the same entry: the one that comes
-//! second looks for another, and where there is none its file is synced for real. Whoever dies while it writes an entry costs
-//! that entry.
+//! second looks for another, and where there is none its file is synced for real. What somebody was writing who has died is
+//! given up with its directory's lock.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -16,8 +16,8 @@ use crate::format::Handle;
 
 /// Entries that are looked at for one file.
 const PROBES: u32 = 8;
-/// Somebody writes the entry.
-const BUSY: u64 = 1;
+/// In the place of an LSN: somebody writes the entry, who has the directory in this slot. No log comes to such a number.
+const BUSY: u64 = 1 << 63;
 
 const LSN: usize = 0;
 const SLOT: usize = 8;
@@ -25,7 +25,9 @@ const GENERATION: usize = 12;
 const DEV: usize = 16;
 const INO: usize = 24;
 const KIND: usize = 32;
+/// Bytes of the handle, and above them how many names the file has.
 const LEN: usize = 36;
+const LINKS_SHIFT: u32 = 16;
 const BYTES: usize = 40;
 
 /// A file that is in the log as a whole.
@@ -37,6 +39,9 @@ pub struct Captured {
     pub handle: Handle,
     /// The record's.
     pub lsn: u64,
+    /// How many names it has, all of them in its directory and known to the log. If it has more by the kernel's count, others
+    /// are not.
+    pub links: u32,
 }
 
 /// An entry that is the caller's until its record is in the log.
@@ -50,20 +55,21 @@ fn entries(shm: &Shm, (dev, ino): (u64, u64)) -> impl Iterator<Item = Words<'_>>
 
 fn read(words: Words<'_>) -> Option<((u64, u64), Captured)> {
     let lsn = words.u64(LSN).load(SeqCst);
-    if lsn <= BUSY {
+    if lsn == 0 || lsn & BUSY != 0 {
         return None;
     }
     let mut bytes = [0; 24];
     for (i, chunk) in bytes.chunks_exact_mut(8).enumerate() {
         chunk.copy_from_slice(&words.u64(BYTES + i * 8).load(Relaxed).to_le_bytes());
     }
-    let len = words.u32(LEN).load(Relaxed) as usize;
+    let word = words.u32(LEN).load(Relaxed);
+    let (len, links) = ((word & ((1 << LINKS_SHIFT) - 1)) as usize, word >> LINKS_SHIFT);
     let handle = Handle::new(words.u32(KIND).load(Relaxed) as i32, bytes.get(..len)?)?;
     let directory =
         FileRef { slot: words.u32(SLOT).load(Relaxed), generation: words.u32(GENERATION).load(Relaxed) };
     let inode = (words.u64(DEV).load(Relaxed), words.u64(INO).load(Acquire));
     // It is another one's by now, or about to be.
-    (words.u64(LSN).load(SeqCst) == lsn).then_some((inode, Captured { directory, handle, lsn }))
+    (words.u64(LSN).load(SeqCst) == lsn).then_some((inode, Captured { directory, handle, lsn, links }))
 }
 
 /// True if the disk may lack what the record has.
@@ -78,6 +84,21 @@ pub fn find(shm: &Shm, inode: (u64, u64)) -> Option<Captured> {
     here.map(|(_, captured)| captured)
         .filter(|captured| is_live(shm, captured))
         .max_by_key(|captured| captured.lsn)
+}
+
+/// The slot of the directory in which somebody may be capturing the file with this inode right now, and which is that one's
+/// meanwhile.
+pub fn being_captured(shm: &Shm, inode: (u64, u64)) -> Option<u32> {
+    let busy = entries(shm, inode).map(|words| words.u64(LSN).load(SeqCst)).find(|lsn| lsn & BUSY != 0)?;
+    Some((busy & !BUSY) as u32)
+}
+
+/// Whoever had this directory died in it: what it was writing is nobody's.
+pub(crate) fn give_up_in(shm: &Shm, directory: u32) {
+    for i in 0..Shape::CAPTURED {
+        let word = shm.captured_words(i).u64(LSN);
+        let _ = word.compare_exchange(BUSY | u64::from(directory), 0, SeqCst, Relaxed);
+    }
 }
 
 /// All of a directory's that the disk may lack.
@@ -98,12 +119,22 @@ pub(crate) fn forget(shm: &Shm, inode: (u64, u64)) {
     }
 }
 
+/// The file with this inode has one name more, or one less, in its directory. The caller has the lock of that.
+pub(crate) fn count(shm: &Shm, inode: (u64, u64), is_more: bool) {
+    for words in entries(shm, inode).filter(|words| read(*words).is_some_and(|(found, _)| found == inode)) {
+        let word = words.u32(LEN).load(Relaxed);
+        let next = if is_more { word + (1 << LINKS_SHIFT) } else { word - (1 << LINKS_SHIFT) };
+        words.u32(LEN).store(next, Relaxed);
+    }
+}
+
 impl Inside<'_> {
     /// A place for the file with this inode, whose record is about to be made in the directory that is entered.
     pub(crate) fn reserve<'s>(&self, shm: &'s Shm, inode: (u64, u64)) -> Option<Reserved<'s>> {
         let is_its_own = |found: &Option<((u64, u64), Captured)>| found.is_some_and(|(is, _)| is == inode);
+        let busy = BUSY | u64::from(self.slot().number());
         let takes = |words: Words<'s>, lsn: u64| {
-            words.u64(LSN).compare_exchange(lsn, BUSY, SeqCst, Relaxed).is_ok().then_some(Reserved(words))
+            words.u64(LSN).compare_exchange(lsn, busy, SeqCst, Relaxed).is_ok().then_some(Reserved(words))
         };
         let own = entries(shm, inode).find_map(|words| {
             let found = read(words);
@@ -113,7 +144,7 @@ impl Inside<'_> {
             entries(shm, inode).find_map(|words| {
                 let lsn = words.u64(LSN).load(SeqCst);
                 let is_taken =
-                    lsn == BUSY || read(words).is_some_and(|(_, captured)| is_live(shm, &captured));
+                    lsn & BUSY != 0 || read(words).is_some_and(|(_, captured)| is_live(shm, &captured));
                 if is_taken { None } else { takes(words, lsn) }
             })
         })
@@ -129,7 +160,7 @@ impl Reserved<'_> {
         words.u64(DEV).store(inode.0, Relaxed);
         words.u64(INO).store(inode.1, Relaxed);
         words.u32(KIND).store(handle.kind() as u32, Relaxed);
-        words.u32(LEN).store(handle.bytes().len() as u32, Relaxed);
+        words.u32(LEN).store(handle.bytes().len() as u32 | 1 << LINKS_SHIFT, Relaxed);
         let mut bytes = [0; 24];
         bytes[..handle.bytes().len()].copy_from_slice(handle.bytes());
         for (i, chunk) in bytes.chunks_exact(8).enumerate() {

@@ -18,7 +18,8 @@ pub use cell::Cell;
 pub use entry::{Descriptor, EntryState, FILE_PATH_MAX, FOREVER, watermark};
 pub use layout::{FILE_ENTRY_BYTES, Layout, ROOT_ENTRY_BYTES, ROOTS, Zone};
 pub use names::{
-    Attributes, CHANGE_MAX, EncodedChange, Handle, NAME_MAX, NAMED_HANDLE_MAX, NameChange, NameHead,
+    Across, Attributes, CHANGE_MAX, Elsewhere, EncodedChange, Handle, NAME_MAX, NAMED_HANDLE_MAX, NameChange,
+    NameHead,
 };
 pub use record::{RecordFlags, RecordHeader, RecordKind};
 pub use root::{RootDescriptor, RootSlot};

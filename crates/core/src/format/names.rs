@@ -1,11 +1,12 @@
 //! Changes of names in a directory, as records: the payload of [`RecordKind::Names`](super::RecordKind).
 //!
 //! ```text
-//! header, 96 bytes │ name │ where it moves to │ content of the file
+//! header, 112 bytes │ name │ where it moves to │ content of the file
 //! ```
 //!
 //! One change a record. A name is the last part of a path; a file is known by its [`Handle`], on the file system that its
-//! directory is on.
+//! directory is on. A change that touches two directories is a record in each of them, and each says all of it: the power may
+//! go between the two.
 
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
@@ -55,7 +56,7 @@ impl Handle {
 /// What a file that is made again gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
-    /// st_mode's lower twelve bits.
+    /// st_mode's lower twelve bits, and [`DIRECTORY`](Self::DIRECTORY).
     pub mode: u32,
     /// st_uid.
     pub uid: u32,
@@ -63,6 +64,16 @@ pub struct Attributes {
     pub gid: u32,
     /// st_mtime and its nanoseconds.
     pub modified: (i64, u32),
+}
+
+impl Attributes {
+    /// What st_mode has of a directory.
+    pub const DIRECTORY: u32 = 0o40000;
+
+    /// True for a directory's.
+    pub fn is_directory(&self) -> bool {
+        self.mode & Self::DIRECTORY != 0
+    }
 }
 
 /// A change of names in one directory.
@@ -84,7 +95,7 @@ pub enum NameChange<'a> {
         /// The file.
         file: Handle,
     },
-    /// A file got another name in the same directory.
+    /// A file got another name.
     Moved {
         /// Its former one.
         name: &'a [u8],
@@ -94,6 +105,19 @@ pub enum NameChange<'a> {
         file: Handle,
         /// What had that name before.
         over: Option<Handle>,
+        /// That has the former name now (RENAME_EXCHANGE); else nobody has.
+        exchanged: bool,
+        /// Where both names are.
+        across: Across,
+    },
+    /// A file got one name more in the same directory.
+    Linked {
+        /// One that it had before.
+        name: &'a [u8],
+        /// The new one.
+        to: &'a [u8],
+        /// The file.
+        file: Handle,
     },
     /// A file was synced: this is all of it.
     Content {
@@ -106,10 +130,22 @@ pub enum NameChange<'a> {
         /// All its bytes.
         data: &'a [u8],
     },
-    /// The disk has the file, with at least what was known of it before.
+    /// The same of a file that is about to get a name here: all of it, and no name.
+    Holds {
+        /// The file.
+        file: Handle,
+        /// At that time.
+        attributes: Attributes,
+        /// All its bytes.
+        data: &'a [u8],
+    },
+    /// What this directory's records have of the file as a whole does not count any more: the disk has the file, with at least
+    /// that, or another directory's records have it.
     Settled {
         /// The file.
         file: Handle,
+        /// That directory, and the LSN of its record.
+        held: Option<(Elsewhere, u64)>,
     },
     /// What a name leads to, whatever was said before: a change that was logged has failed.
     Is {
@@ -120,6 +156,37 @@ pub enum NameChange<'a> {
     },
 }
 
+/// Another directory than the record's, in the file table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Elsewhere {
+    /// Its slot.
+    pub slot: u32,
+    /// Of the slot.
+    pub generation: u32,
+}
+
+/// The directories of a rename.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Across {
+    /// Both names are in the record's.
+    No,
+    /// The former name is in another one.
+    From {
+        /// That.
+        other: Elsewhere,
+        /// The LSN of the change's other record, if that came first; else 0. The other directory's names are behind this
+        /// change if its watermark is not.
+        first: u64,
+    },
+    /// The new name is in another one.
+    To {
+        /// That.
+        other: Elsewhere,
+        /// As above.
+        first: u64,
+    },
+}
+
 /// What the payload begins with.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -127,7 +194,7 @@ pub struct NameHead {
     verb: u8,
     name: u8,
     to: u8,
-    zero: u8,
+    flags: u8,
     mode: u32,
     uid: u32,
     gid: u32,
@@ -136,11 +203,14 @@ pub struct NameHead {
     data_len: u32,
     file: Handle,
     other: Handle,
+    slot: u32,
+    generation: u32,
+    first: u64,
 }
 
-assert_layout!(NameHead, 96, {
-    verb @ 0, name @ 1, to @ 2, zero @ 3, mode @ 4, uid @ 8, gid @ 12, modified @ 16, modified_ns @ 24,
-    data_len @ 28, file @ 32, other @ 64,
+assert_layout!(NameHead, 112, {
+    verb @ 0, name @ 1, to @ 2, flags @ 3, mode @ 4, uid @ 8, gid @ 12, modified @ 16, modified_ns @ 24,
+    data_len @ 28, file @ 32, other @ 64, slot @ 96, generation @ 100, first @ 104,
 });
 
 const MADE: u8 = 1;
@@ -149,6 +219,14 @@ const MOVED: u8 = 3;
 const CONTENT: u8 = 4;
 const SETTLED: u8 = 5;
 const IS: u8 = 6;
+const LINKED: u8 = 7;
+
+/// Two files have each other's name.
+const EXCHANGED: u8 = 1;
+/// The former name is in another directory.
+const FROM: u8 = 2;
+/// The new name is in another directory.
+const TO: u8 = 4;
 
 /// A change as it is stored, but for the content.
 pub struct EncodedChange {
@@ -164,6 +242,18 @@ impl EncodedChange {
 }
 
 impl<'a> NameChange<'a> {
+    /// Another directory that this change of number `lsn` is about too, and the number that its watermark has to have passed for
+    /// its names not to be behind it.
+    pub fn elsewhere(&self, lsn: u64) -> Option<(Elsewhere, u64)> {
+        match *self {
+            Self::Moved { across: Across::From { other, first } | Across::To { other, first }, .. } => {
+                Some((other, if first == 0 { lsn } else { first }))
+            }
+            Self::Settled { held, .. } => held,
+            _ => None,
+        }
+    }
+
     /// Header and names; what [`data`](Self::data) gives goes behind. `None`: a name is too long, or the content.
     pub fn encode(&self) -> Option<EncodedChange> {
         let mut head = NameHead::new_zeroed();
@@ -178,16 +268,36 @@ impl<'a> NameChange<'a> {
                 (head.verb, head.file, first) = (MADE, *file, name);
             }
             Self::Gone { name, file } => (head.verb, head.file, first) = (GONE, *file, name),
-            Self::Moved { name, to, file, over } => {
+            Self::Moved { name, to, file, over, exchanged, across } => {
                 (head.verb, head.file, first, second) = (MOVED, *file, name, to);
                 head.other = over.unwrap_or(head.other);
+                let (flag, elsewhere, other) = match across {
+                    Across::No => (0, Elsewhere::default(), 0),
+                    Across::From { other, first } => (FROM, *other, *first),
+                    Across::To { other, first } => (TO, *other, *first),
+                };
+                head.flags = flag | if *exchanged { EXCHANGED } else { 0 };
+                (head.slot, head.generation, head.first) = (elsewhere.slot, elsewhere.generation, other);
+            }
+            Self::Linked { name, to, file } => {
+                (head.verb, head.file, first, second) = (LINKED, *file, name, to);
             }
             Self::Content { name, file, attributes, data } => {
                 has(attributes);
                 (head.verb, head.file, first) = (CONTENT, *file, name);
                 head.data_len = u32::try_from(data.len()).ok()?;
             }
-            Self::Settled { file } => (head.verb, head.file) = (SETTLED, *file),
+            Self::Holds { file, attributes, data } => {
+                has(attributes);
+                (head.verb, head.file) = (CONTENT, *file);
+                head.data_len = u32::try_from(data.len()).ok()?;
+            }
+            Self::Settled { file, held } => {
+                (head.verb, head.file) = (SETTLED, *file);
+                if let Some((by, lsn)) = held {
+                    (head.flags, head.slot, head.generation, head.first) = (TO, by.slot, by.generation, *lsn);
+                }
+            }
             Self::Is { name, file } => {
                 (head.verb, first) = (IS, name);
                 head.file = file.unwrap_or(head.file);
@@ -207,7 +317,7 @@ impl<'a> NameChange<'a> {
     /// What goes behind it.
     pub fn data(&self) -> &'a [u8] {
         match self {
-            Self::Content { data, .. } => data,
+            Self::Content { data, .. } | Self::Holds { data, .. } => data,
             _ => &[],
         }
     }
@@ -226,16 +336,34 @@ impl<'a> NameChange<'a> {
         let known =
             |handle: Handle| (!handle.is_none() && handle.len as usize <= NAMED_HANDLE_MAX).then_some(handle);
         let (file, is_named) = (known(head.file), is_name(name));
+        let other = Elsewhere { slot: head.slot, generation: head.generation };
+        let across = match head.flags & (FROM | TO) {
+            0 => Across::No,
+            FROM => Across::From { other, first: head.first },
+            TO => Across::To { other, first: head.first },
+            _ => return None,
+        };
         let change = match head.verb {
             MADE if is_named => Self::Made { name, file: file?, attributes },
             GONE if is_named => Self::Gone { name, file: file? },
             MOVED if is_named && is_name(to) => {
-                Self::Moved { name, to, file: file?, over: known(head.other) }
+                let (over, exchanged) = (known(head.other), head.flags & EXCHANGED != 0);
+                if exchanged && over.is_none() {
+                    return None;
+                }
+                Self::Moved { name, to, file: file?, over, exchanged, across }
             }
+            LINKED if is_named && is_name(to) => Self::Linked { name, to, file: file? },
             CONTENT if is_named && data.len() == head.data_len as usize => {
                 Self::Content { name, file: file?, attributes, data }
             }
-            SETTLED => Self::Settled { file: file? },
+            CONTENT if name.is_empty() && data.len() == head.data_len as usize => {
+                Self::Holds { file: file?, attributes, data }
+            }
+            SETTLED => {
+                let held = (head.flags & TO != 0).then_some((other, head.first));
+                Self::Settled { file: file?, held }
+            }
             IS if is_named => Self::Is { name, file },
             _ => return None,
         };
@@ -262,14 +390,28 @@ mod tests {
         let [a, b] = [1, 2].map(|i| Handle::new(1, &[i; 12]).expect("short"));
         let attributes = Attributes { mode: 0o640, uid: 7, gid: 8, modified: (-3, 999) };
         let long = [b'n'; NAME_MAX];
+        let other = Elsewhere { slot: 3, generation: 7 };
+        let moved = |name, to, over, exchanged, across| NameChange::Moved {
+            name,
+            to,
+            file: a,
+            over,
+            exchanged,
+            across,
+        };
         for change in [
             NameChange::Made { name: b"a", file: a, attributes },
             NameChange::Gone { name: &long, file: a },
-            NameChange::Moved { name: &long, to: &long, file: a, over: Some(b) },
-            NameChange::Moved { name: b"a", to: b"b", file: a, over: None },
+            moved(&long, &long, Some(b), false, Across::No),
+            moved(b"a", b"b", None, false, Across::No),
+            moved(b"a", b"b", Some(b), true, Across::From { other, first: 0 }),
+            moved(b"a", b"b", None, false, Across::To { other, first: 1 << 40 }),
+            NameChange::Linked { name: b"a", to: b"b", file: a },
             NameChange::Content { name: b"a", file: b, attributes, data: b"all of it" },
             NameChange::Content { name: b"a", file: b, attributes, data: b"" },
-            NameChange::Settled { file: a },
+            NameChange::Holds { file: b, attributes, data: b"all of it" },
+            NameChange::Settled { file: a, held: None },
+            NameChange::Settled { file: a, held: Some((other, 9)) },
             NameChange::Is { name: b"a", file: Some(b) },
             NameChange::Is { name: b"a", file: None },
         ] {
@@ -282,10 +424,8 @@ mod tests {
         let file = Handle::new(1, &[1; 8]).expect("short");
         for name in [&b""[..], b".", b"..", b"a/b", b"/etc/passwd", b"a\0b"] {
             assert_eq!(NameChange::decode(&stored(&NameChange::Gone { name, file })), None);
-            assert_eq!(
-                NameChange::decode(&stored(&NameChange::Moved { name: b"a", to: name, file, over: None })),
-                None
-            );
+            let linked = NameChange::Linked { name: b"a", to: name, file };
+            assert_eq!(NameChange::decode(&stored(&linked)), None);
         }
     }
 
@@ -297,7 +437,7 @@ mod tests {
         let whole = stored(&change);
         assert!((0..whole.len()).all(|len| NameChange::decode(&whole[..len]).is_none()));
         let mut unknown = whole.clone();
-        unknown[0] = 7;
+        unknown[0] = 8;
         assert_eq!(NameChange::decode(&unknown), None);
         assert_eq!(NameChange::decode(&[whole, vec![0]].concat()), None);
         assert!(Handle::new(1, &[0; NAMED_HANDLE_MAX + 1]).is_none());

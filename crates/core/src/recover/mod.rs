@@ -43,7 +43,7 @@ pub use names::RealDirectory;
 pub use report::{Mode, Options, RecoverError, Report};
 pub use resolve::{Directories, Unresolved};
 pub use scan::{Damage, Found, Scan, scan};
-pub use target::{Locate, Look, NameSpace, Sink, Target, Unwritable};
+pub use target::{At, Locate, Look, NameSpace, Sink, Target, Unwritable};
 
 /// Recovers a pool that no daemon uses. After success its log holds nothing live.
 ///

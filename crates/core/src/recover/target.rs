@@ -72,26 +72,50 @@ impl From<String> for Unwritable {
     }
 }
 
-/// A directory as it is found.
+/// Where a name is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct At {
+    /// Its directory's slot.
+    pub directory: u32,
+    /// In there.
+    pub name: Vec<u8>,
+}
+
+/// Directories as they are found.
 pub trait Look {
     /// What the name leads to; of a file that was made again in the place of another, that one.
     ///
     /// # Errors
     /// It cannot be looked at, in words.
-    fn look(&self, name: &[u8]) -> Result<Option<Handle>, String>;
+    fn look(&self, at: &At) -> Result<Option<Handle>, String>;
 
-    /// True if the file itself is at its place, since a run that was cut.
-    fn is_kept(&self, file: &Handle) -> bool;
+    /// The directory in which the file itself is at its place, since a run that was cut.
+    fn kept(&self, file: &Handle) -> Option<u32>;
 
-    /// The name of the file itself anywhere in the directory, if it has one. Every entry is looked at.
-    fn name_of(&self, file: &Handle) -> Option<Vec<u8>>;
+    /// The name of the file itself anywhere in a directory, if it has one. Every entry is looked at.
+    fn name_of(&self, directory: u32, file: &Handle) -> Option<Vec<u8>>;
+
+    /// The user whose directory it is.
+    fn owner(&self, directory: u32) -> u32;
 }
 
 /// A directory that names are replayed into. A file that is made again, or whose name may be taken by another, is at a place of
 /// its own meanwhile.
-pub trait NameSpace: Look {
+pub trait NameSpace {
     /// Where it is.
     fn path(&self) -> PathBuf;
+
+    /// As [`Look::look`].
+    ///
+    /// # Errors
+    /// As there.
+    fn look(&self, name: &[u8]) -> Result<Option<Handle>, String>;
+
+    /// True if the file itself is at its place here.
+    fn is_kept(&self, file: &Handle) -> bool;
+
+    /// As [`Look::name_of`].
+    fn name_of(&self, file: &Handle) -> Option<Vec<u8>>;
 
     /// Makes a file again, at its place, and remembers what it stands for.
     ///
@@ -99,11 +123,11 @@ pub trait NameSpace: Look {
     /// The disk's. Recovery stops, and keeps the log.
     fn make(&self, file: &Handle, attributes: &Attributes) -> io::Result<()>;
 
-    /// Keeps the file that is at `name` at its place, too.
+    /// Keeps the file that is at `name` in `from` at its place here, too.
     ///
     /// # Errors
     /// As above.
-    fn keep(&self, file: &Handle, name: &[u8]) -> io::Result<()>;
+    fn keep(&self, file: &Handle, from: &Self, name: &[u8]) -> io::Result<()>;
 
     /// Gives a file this content and nothing else, durably. It is at `name`, or at its place.
     ///
@@ -117,11 +141,11 @@ pub trait NameSpace: Look {
         attributes: &Attributes,
     ) -> io::Result<()>;
 
-    /// Has `name` lead to the file that is at its place, whatever it led to.
+    /// Has `name` lead to the file that is at its place in `from`, whatever it led to.
     ///
     /// # Errors
     /// As above.
-    fn put(&self, file: &Handle, name: &[u8]) -> io::Result<()>;
+    fn put(&self, file: &Handle, from: &Self, name: &[u8]) -> io::Result<()>;
 
     /// Removes a name.
     ///
@@ -135,11 +159,17 @@ pub trait NameSpace: Look {
     /// As above.
     fn sync_file(&self, name: &[u8]) -> io::Result<()>;
 
-    /// Clears the places of these files, and makes all names durable.
+    /// Makes all names durable.
     ///
     /// # Errors
     /// As above.
-    fn sync(&self, files: &[Handle]) -> io::Result<()>;
+    fn sync(&self) -> io::Result<()>;
+
+    /// Clears the places of these files, durably. What they are to be reached by is.
+    ///
+    /// # Errors
+    /// As above.
+    fn clear(&self, files: &[Handle]) -> io::Result<()>;
 
     /// The log is closed: what the files at these names stand for is forgotten.
     fn end(&self, names: &[&[u8]]);

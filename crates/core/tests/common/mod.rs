@@ -6,6 +6,8 @@ pub mod steps;
 
 pub use calls::Calls;
 
+pub mod directory;
+
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;

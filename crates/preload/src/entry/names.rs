@@ -10,6 +10,7 @@ use seawall_core::{Errno, policy, stand_in};
 use super::{directory, entry};
 use crate::client::DAEMON;
 use crate::look::{self, Seen};
+use crate::named::How;
 use crate::sys::{self, unsafe_call};
 use crate::{app, cached, errno, fdtable, guard, named, session};
 
@@ -121,8 +122,12 @@ unsafe fn move_file(
     let is_within = Cell::new(false);
     let logged = || match name.zip(to) {
         Some((old, new)) => {
-            let is_plain = flags & !RENAME_NOREPLACE == 0;
-            let ((), within) = named::moving((old_dir, old), (new_dir, new), is_plain, rename)?;
+            let how = match flags {
+                0 | RENAME_NOREPLACE => How::Plain,
+                RENAME_EXCHANGE => How::Exchange,
+                _ => How::Other,
+            };
+            let ((), within) = named::moving((old_dir, old), (new_dir, new), how, rename)?;
             is_within.set(within);
             Ok(())
         }
@@ -209,7 +214,11 @@ unsafe fn link_file(
     let link = || unsafe_call!(SYS_linkat, old_dir, old, new_dir, new, flags);
     // SAFETY: the caller's.
     let to = unsafe { app::path(new) };
-    let call = || to.map_or_else(link, |to| named::other(new_dir, to, link));
+    // SAFETY: the caller's.
+    let call = || match unsafe { app::path(old) }.zip(to) {
+        Some((old, new)) => named::linking((old_dir, old), (new_dir, new), flags, link),
+        None => link(),
+    };
     // linkat's flags are the reverse of fstatat's: it does not follow links unless told to.
     let follow = if flags & libc::AT_SYMLINK_FOLLOW != 0 { 0 } else { AT_SYMLINK_NOFOLLOW };
     // SAFETY: the caller's.
@@ -251,7 +260,7 @@ pub unsafe fn pointed(to: *const c_char, dir: c_int, path: *const c_char) -> Res
 pub unsafe fn made_directory(dir: c_int, path: *const c_char, mode: mode_t) -> Result<usize, Errno> {
     let make = || unsafe_call!(SYS_mkdirat, dir, path, mode);
     // SAFETY: the caller's.
-    unsafe { app::path(path) }.map_or_else(make, |path| named::other(dir, path, make))
+    unsafe { app::path(path) }.map_or_else(make, |path| named::making_directory(dir, path, make))
 }
 
 /// mknodat(2).

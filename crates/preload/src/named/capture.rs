@@ -2,14 +2,16 @@
 
 use core::ffi::{CStr, c_int};
 
+use seawall_core::client::Synced;
 use seawall_core::file::Flag;
-use seawall_core::format::{NAME_MAX, NameChange};
-use seawall_core::{Engine, Errno, certain};
+use seawall_core::format::{Handle, NAME_MAX, NameChange};
+use seawall_core::{Engine, Errno, Turn, certain};
 
 use super::here::{Here, attributes, engine, handle, parent, path_of_any};
 use crate::again;
+use crate::classify;
 use crate::client::DAEMON;
-use crate::fdtable::{self, State};
+use crate::fdtable::{self, State, mark};
 use crate::sys::{self, Stat, unsafe_call};
 
 /// Bytes of a file that becomes a record as a whole: a larger one is as soon on the disk.
@@ -20,9 +22,13 @@ const SMALL: usize = 8 << 10;
 /// maybe.
 pub fn first_sync(fd: c_int) -> bool {
     let Some(engine) = engine() else { return false };
-    let entry = fdtable::get(fd);
-    let is_candidate = entry.state() == State::Candidate && entry.count() == 0;
-    let Some(stat) = Some(fd).filter(|_| is_candidate).and_then(|fd| sys::fstat(fd).ok()) else {
+    let entry = match fdtable::get(fd) {
+        // It was opened for the sync, after whoever wrote the file had closed it.
+        entry if entry.state() == State::Unknown => classify::opened_as(fd),
+        entry if entry.state() == State::Candidate && entry.count() == 0 => Some(entry),
+        _ => None,
+    };
+    let Some((entry, stat)) = entry.and_then(|entry| Some((entry, sys::fstat(fd).ok()?))) else {
         return false;
     };
     let is_small = stat.regular && stat.links == 1 && stat.size <= LARGEST as u64;
@@ -34,7 +40,9 @@ pub fn first_sync(fd: c_int) -> bool {
         return false;
     }
     file.set();
-    fdtable::set(fd, entry.counted(1));
+    if entry.has(mark::WRITABLE) {
+        fdtable::set(fd, entry.as_candidate().counted(1));
+    }
     true
 }
 
@@ -49,11 +57,15 @@ impl Here {
     /// All of the file at `name`, which `fd` is, becomes a record.
     fn capture(&self, fd: c_int, name: &CStr, size: u64) -> bool {
         let turn = self.enter();
-        if !turn.is_in_log() {
-            turn.finish();
-            return false;
-        }
-        let is_captured = with_content(fd, size, |data| {
+        let is_captured = turn.is_in_log() && size <= LARGEST as u64 && self.capture_in(&turn, fd, name);
+        turn.finish();
+        is_captured
+    }
+
+    /// The same in a turn.
+    pub(super) fn capture_in(&self, turn: &Turn<'_, Self>, fd: c_int, name: &CStr) -> bool {
+        let Ok(before) = sys::fstat(fd) else { return false };
+        let is_captured = with_content(fd, before.size, |data| {
             let stat = sys::fstat(fd).ok().filter(|stat| stat.links == 1 && stat.uid == self.uid)?;
             let named = sys::fstatat(self.fd, name, libc::AT_SYMLINK_NOFOLLOW).ok()?;
             let is_it = (stat.dev, stat.ino) == (named.dev, named.ino);
@@ -62,8 +74,43 @@ impl Here {
                 NameChange::Content { name: name.to_bytes(), file, attributes: attributes(&stat), data };
             Some(turn.capture(&change, (stat.dev, stat.ino), &file))
         });
-        turn.finish();
         is_captured == Some(true)
+    }
+
+    /// What this directory's records have of the file at `name` as a whole goes to those of another one, to which the file is
+    /// about to move: whoever makes that one's names durable makes what they lead to durable too. False: it stays, and so
+    /// must the file.
+    pub(super) fn carry(
+        &self,
+        (turn, name): (&Turn<'_, Self>, &CStr),
+        (to, target): (&Self, &Turn<'_, Self>),
+        stat: &Stat,
+        file: &Handle,
+    ) -> bool {
+        let inode = (stat.dev, stat.ino);
+        let Some(captured) = self.engine.captured(inode) else { return true };
+        if captured.directory != self.directory || captured.links != 1 || stat.uid != to.uid {
+            return false;
+        }
+        let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
+        let Ok(fd) = sys::openat(self.fd, name, flags, 0) else { return false };
+        if has_locks(fd) {
+            // To close it would drop this process's own. It stays open, which costs a descriptor.
+            return false;
+        }
+        let is_it = sys::fstat(fd).is_ok_and(|is| (is.dev, is.ino) == inode && is.size <= LARGEST as u64);
+        let is_carried = is_it && !has_attributes(fd);
+        let is_carried = is_carried
+            && read_whole(fd, stat.size, |data| {
+                let change = NameChange::Holds { file: *file, attributes: attributes(stat), data };
+                Some(target.capture(&change, inode, file))
+            }) == Some(true);
+        sys::close(fd);
+        let held = self.engine.captured(inode).filter(|now| is_carried && now.directory == to.directory);
+        held.is_some_and(|held| {
+            let held = Some((target.elsewhere(), held.lsn));
+            turn.log(&NameChange::Settled { file: *file, held })
+        })
     }
 }
 
@@ -142,25 +189,62 @@ fn read_all(fd: c_int, room: &mut [u8]) -> Option<usize> {
 /// What the disk said to the sync that is made first, unless `is_synced`.
 pub fn settle(fd: c_int, stat: &Stat, is_synced: bool) -> Result<(), Errno> {
     let Some(engine) = engine() else { return Ok(()) };
-    let Some(captured) = engine.captured((stat.dev, stat.ino)) else { return Ok(()) };
+    let inode = (stat.dev, stat.ino);
+    if engine.captured(inode).is_none() && engine.being_captured(inode).is_none() {
+        return Ok(());
+    }
     if !is_synced {
         unsafe_call!(SYS_fsync, fd)?;
     }
     certain::check(sys::borrow(fd))?;
+    // It may move meanwhile, and what the log has of it with it.
+    for _ in 0..MOVES {
+        match settle_once(engine, fd, stat)? {
+            Followed::Settled => return Ok(()),
+            Followed::Moved => {}
+        }
+    }
+    Err(Errno::IO)
+}
+
+/// So often a file is followed that moves while it is to be settled.
+const MOVES: usize = 100;
+
+enum Followed {
+    Settled,
+    Moved,
+}
+
+fn settle_once(engine: &'static Engine, fd: c_int, stat: &Stat) -> Result<Followed, Errno> {
+    let inode = (stat.dev, stat.ino);
     let mut room = [0; libc::PATH_MAX as usize];
     let mut whole = [0; libc::PATH_MAX as usize];
     let path = sys::name_of(fd, &mut room).and_then(|path| sys::copied(path, &mut whole));
     let mut base = [0; NAME_MAX + 1];
-    let here = path.and_then(|path| parent(libc::AT_FDCWD, path, &mut base));
-    match here.filter(|(here, _)| here.directory == captured.directory) {
-        Some((here, _)) => {
+    let here = path.and_then(|path| parent(libc::AT_FDCWD, path, &mut base)).map(|(here, _)| here);
+    if engine.captured(inode).is_none()
+        && engine.being_captured(inode).is_some()
+        && let Some(here) = &here
+    {
+        // Whoever captures it has the directory until that is over.
+        here.enter().finish();
+    }
+    let Some(captured) = engine.captured(inode) else { return Ok(Followed::Settled) };
+    match here.filter(|here| here.directory == captured.directory) {
+        Some(here) => {
             let turn = here.enter();
-            let is_over = turn.settle(&captured, (stat.dev, stat.ino));
+            let is_over = turn.settle(&captured, inode);
             turn.finish();
-            if is_over { Ok(()) } else { Err(Errno::IO) }
+            match engine.captured(inode) {
+                _ if is_over => Ok(Followed::Settled),
+                Some(now) if now.directory != captured.directory => Ok(Followed::Moved),
+                _ => Err(Errno::IO),
+            }
         }
-        // Its name is gone, or nobody knows where it is: with the directory's next destage it is over.
-        None if stat.links == 0 => Ok(()),
+        // Its name is gone: with the directory's next destage it is over.
+        None if stat.links == 0 => Ok(Followed::Settled),
+        // It moves, or has names that this process cannot tell: the daemon knows its directory.
+        None if DAEMON.sync_file(captured.directory) == Synced::Done => Ok(Followed::Moved),
         None => Err(Errno::IO),
     }
 }

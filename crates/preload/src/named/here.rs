@@ -58,6 +58,30 @@ impl Here {
         }
     }
 
+    /// The same of a directory.
+    pub(super) fn has_made_directory(&self, turn: &Turn<'_, Self>, name: &CStr) {
+        let stat = sys::fstatat(self.fd, name, libc::AT_SYMLINK_NOFOLLOW).ok();
+        let stat = stat.filter(|stat| stat.directory && stat.uid == self.uid);
+        match stat.and_then(|stat| Some((stat, handle(self.fd, name, 0)?))) {
+            Some((stat, file)) => {
+                let known = attributes(&stat);
+                let attributes = Attributes { mode: known.mode | Attributes::DIRECTORY, ..known };
+                turn.log(&NameChange::Made { name: name.to_bytes(), file, attributes });
+            }
+            None => turn.leave(),
+        }
+    }
+
+    /// True if the log knows every name of this file, which has one here: the removal of one of them may be a record. Another one
+    /// may not be on the disk yet, and the file would be gone with this one.
+    pub(super) fn knows_names(&self, (stat, _): &(Stat, Handle)) -> bool {
+        let known = || self.engine.captured((stat.dev, stat.ino));
+        stat.links <= 1
+            || known().is_some_and(|known| {
+                known.directory == self.directory && u64::from(known.links) == stat.links
+            })
+    }
+
     /// The file at `name`, as far as a record can name it.
     pub(super) fn at(&self, name: &CStr) -> Option<(Stat, Handle)> {
         let stat = sys::fstatat(self.fd, name, libc::AT_SYMLINK_NOFOLLOW).ok().filter(|stat| stat.regular)?;

@@ -1,13 +1,14 @@
-//! What the log says of one directory.
+//! What the log says of names: of one directory, or of some between which files moved.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::format::{Attributes, Handle, NameChange};
+use crate::format::{Across, Attributes, Elsewhere, Handle, NameChange};
+use crate::recover::target::At;
 
-/// A directory's live changes, summed up.
+/// The live changes, summed up.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
-    pub names: BTreeMap<Vec<u8>, Name>,
+    pub names: BTreeMap<At, Name>,
     pub files: BTreeMap<Handle, File>,
 }
 
@@ -25,43 +26,87 @@ pub(super) struct Name {
 pub(super) struct File {
     /// It was made, and the disk may never have had it: with what.
     pub made: Option<Attributes>,
-    /// The newest record that has all of it, unless the disk has had it since.
-    pub content: Option<u64>,
+    /// The newest record in each directory that has all of it, unless that does not count any more.
+    contents: BTreeMap<u32, u64>,
+    /// Names that it had when it got another one. The log may know nothing else of them.
+    pub seen: BTreeSet<At>,
+}
+
+impl File {
+    /// The newest record that has all of it.
+    pub(super) fn content(&self) -> Option<u64> {
+        self.contents.values().max().copied()
+    }
+
+    fn has(&mut self, attributes: Attributes, (directory, lsn): (u32, u64)) {
+        self.made = Some(attributes);
+        self.contents.insert(directory, lsn);
+    }
 }
 
 impl History {
-    /// The next change.
-    pub(super) fn add(&mut self, lsn: u64, change: &NameChange<'_>) {
+    /// The next change in this directory. `is_behind`: the names of another directory may lack a change of this number.
+    pub(super) fn add(
+        &mut self,
+        directory: u32,
+        lsn: u64,
+        change: &NameChange<'_>,
+        is_behind: impl Fn(Elsewhere, u64) -> bool,
+    ) {
+        let at = |name: &[u8]| At { directory, name: name.to_vec() };
         match *change {
             NameChange::Made { name, file, attributes } => {
-                self.leads(name, Some(file));
+                self.leads(at(name), Some(file));
                 self.file(file).made = Some(attributes);
             }
             NameChange::Gone { name, file } => {
-                self.led(name, file);
-                self.leads(name, None);
+                self.led(at(name), file);
+                self.leads(at(name), None);
             }
-            NameChange::Moved { name, to, file, over } => {
-                self.led(name, file);
-                self.leads(name, None);
-                over.iter().for_each(|over| self.led(to, *over));
-                self.leads(to, Some(file));
+            NameChange::Moved { name, to, file, over, exchanged, across } => {
+                let elsewhere = change.elsewhere(lsn);
+                let other =
+                    elsewhere.filter(|(other, lsn)| is_behind(*other, *lsn)).map(|(other, _)| other.slot);
+                let (from, into) = match across {
+                    Across::No => (Some(directory), Some(directory)),
+                    Across::From { .. } => (other, Some(directory)),
+                    Across::To { .. } => (Some(directory), other),
+                };
+                if let Some(directory) = from {
+                    let from = At { directory, name: name.to_vec() };
+                    self.led(from.clone(), file);
+                    self.leads(from, over.filter(|_| exchanged));
+                }
+                if let Some(directory) = into {
+                    let into = At { directory, name: to.to_vec() };
+                    over.iter().for_each(|over| self.led(into.clone(), *over));
+                    self.leads(into, Some(file));
+                }
+            }
+            NameChange::Linked { name, to, file } => {
+                self.leads(at(to), Some(file));
+                self.file(file).seen.insert(at(name));
             }
             NameChange::Content { name, file, attributes, .. } => {
-                self.leads(name, Some(file));
-                let known = self.file(file);
-                (known.made, known.content) = (Some(attributes), Some(lsn));
+                self.leads(at(name), Some(file));
+                self.file(file).has(attributes, (directory, lsn));
             }
-            NameChange::Settled { file } => *self.file(file) = File::default(),
-            NameChange::Is { name, file } => self.leads(name, file),
+            NameChange::Holds { file, attributes, .. } => self.file(file).has(attributes, (directory, lsn)),
+            NameChange::Settled { file, .. } => {
+                let known = self.file(file);
+                known.contents.remove(&directory);
+                // The disk has it, or others do.
+                known.made = known.made.filter(|_| !known.contents.is_empty());
+            }
+            NameChange::Is { name, file } => self.leads(at(name), file),
         }
     }
 
     /// The names at which files are whose content the disk may lack.
-    pub(super) fn contents(&self) -> impl Iterator<Item = &[u8]> {
+    pub(super) fn contents(&self) -> impl Iterator<Item = &At> {
         self.names.iter().filter_map(|(name, is)| {
             let file = self.files.get(&is.now?)?;
-            file.content.map(|_| name.as_slice())
+            file.content().map(|_| name)
         })
     }
 
@@ -70,12 +115,12 @@ impl History {
         self.names.values().filter_map(|is| is.now)
     }
 
-    fn led(&mut self, name: &[u8], file: Handle) {
-        self.names.entry(name.to_vec()).or_default().known.insert(file);
+    fn led(&mut self, at: At, file: Handle) {
+        self.names.entry(at).or_default().known.insert(file);
     }
 
-    fn leads(&mut self, name: &[u8], file: Option<Handle>) {
-        let entry = self.names.entry(name.to_vec()).or_default();
+    fn leads(&mut self, at: At, file: Option<Handle>) {
+        let entry = self.names.entry(at).or_default();
         entry.known.extend(file);
         entry.now = file;
     }

@@ -1,9 +1,9 @@
 //! Names: directories with live records are made what the log says, before any content is replayed.
 //!
 //! ```text
-//! history   the live changes of each directory, in order       reads only
-//! plan      a decision for each name and each file             reads only
-//! apply     files made, filled, put at their names             may be cut anywhere: a second run finds what the first one did
+//! group     directories between which files moved, and their live changes, in order   reads only
+//! plan      a decision for each name and each file                                   reads only
+//! apply     files made, filled, put at their names    may be cut anywhere: a second run finds what the first one did
 //! ```
 //!
 //! The file system keeps a prefix of the changes of names (ext4 with a journal, XFS; elsewhere none is logged), and the log
@@ -11,6 +11,7 @@
 //! prefix is there, each name is where one of these changes left it. Files are told apart by their handles, never by their
 //! names. [`plan`] is the decision table.
 
+mod group;
 mod history;
 mod plan;
 mod real;
@@ -21,38 +22,24 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::resolve::give_up;
-use super::scan::{Found, are_names, payload};
-use super::target::{Locate, NameSpace, Unwritable};
+use super::scan::{Found, payload};
+use super::target::{At, Locate, NameSpace, Unwritable};
 use super::{Options, RecoverError, Report, Scan, Unresolved};
 use crate::format::{Handle, NameChange};
 use crate::pool::Pool;
 use crate::table::{FileEntry, RootEntry};
 
-use history::History;
-use plan::{Plan, Step};
+use group::{Changes, Group};
+use plan::Step;
 pub use real::RealDirectory;
-
-/// Why a file's name cannot be replayed.
-impl From<plan::Conflict> for Unwritable {
-    fn from(conflict: plan::Conflict) -> Self {
-        Self::Lost(conflict.to_string())
-    }
-}
 
 /// Directories whose names are known to be replayable.
 pub(super) struct Names<N> {
-    all: Vec<Named<N>>,
-}
-
-struct Named<N> {
-    space: N,
-    history: History,
-    plan: Plan,
-    records: u64,
+    groups: Vec<Group<N>>,
 }
 
 impl<N: NameSpace> Names<N> {
-    /// Reads all histories and decides. What cannot be decided is in `unresolved`.
+    /// Reads all changes and decides. What cannot be decided is in `unresolved`.
     pub(super) fn of<L: Locate<Names = N>>(
         pool: &Pool,
         locate: &L,
@@ -63,114 +50,108 @@ impl<N: NameSpace> Names<N> {
         report: &mut Report,
     ) -> Result<Self, RecoverError> {
         let replays = options.replays(pool);
-        let (mut all, mut unresolved) = (Vec::new(), Vec::new());
-        for (slot, (history, records)) in histories(pool, scan)? {
-            let Some(entry) = files.get(&slot) else { continue };
-            let root = roots.get(&entry.root);
-            let found = locate.directory(root, entry).and_then(|space| {
-                let owner = root.map_or(0, |root| root.uid);
-                let plan = if replays { Plan::of(&history, owner, &space) } else { Ok(Plan::default()) };
-                Ok((plan?, space))
-            });
-            match found {
-                Ok((plan, space)) => {
-                    report.files.push(space.path());
-                    all.push(Named { space, history, plan, records });
+        let (mut groups, mut unresolved) = (Vec::new(), Vec::new());
+        for changes in Changes::grouped(pool, scan, files)? {
+            let path = |slot: u32| {
+                let entry = files.get(&slot)?;
+                Some(roots.get(&entry.root)?.path.join(&entry.path))
+            };
+            let records = changes.records;
+            match Group::of(pool, locate, scan, roots, files, changes, replays)? {
+                Ok(group) => {
+                    report.files.extend(group.spaces.values().map(|space| space.names.path()));
+                    groups.push(group);
                 }
-                Err(Unwritable::Lost(why)) => {
-                    let path = root.map(|root| root.path.clone()).unwrap_or_default().join(&entry.path);
-                    unresolved.push(Unresolved { path, records, why });
+                Err((slot, Unwritable::Lost(why))) => {
+                    unresolved.push(Unresolved { path: path(slot).unwrap_or_default(), records, why });
                 }
-                Err(Unwritable::Dropped(why)) => report.dropped.push(why),
+                Err((_, Unwritable::Dropped(why))) => report.dropped.push(why),
             }
         }
         give_up(unresolved, options, report)?;
-        Ok(Self { all })
+        Ok(Self { groups })
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.all.is_empty()
+        self.groups.is_empty()
     }
 
     /// Makes every directory what the log says.
     pub(super) fn replay(&self, pool: &Pool, scan: &Scan, report: &mut Report) -> Result<(), RecoverError> {
-        for named in &self.all {
-            for step in &named.plan.steps {
-                named
+        for group in &self.groups {
+            for step in &group.plan.steps {
+                group
                     .apply(pool, scan, step, report)
-                    .map_err(|error| named.failed("replaying names in", error))?;
+                    .map_err(|error| group.failed(step.place(), "replaying names in", error))?;
             }
-            report.live += named.records;
+            report.live += group.records;
         }
         Ok(())
     }
 
     /// Makes all of it durable, replayed or not.
     pub(super) fn sync(&self, replayed: bool) -> Result<(), RecoverError> {
-        for named in &self.all {
-            let mut contents = named.history.contents().filter(|_| !replayed);
-            let places: Vec<Handle> = named.history.wanted().collect();
-            let synced = contents.try_for_each(|name| named.space.sync_file(name));
-            synced
-                .and_then(|()| named.space.sync(&places))
-                .map_err(|error| named.failed("syncing", error))?;
+        for group in &self.groups {
+            for at in group.history.contents().filter(|_| !replayed) {
+                let synced = group.names(at.directory).and_then(|names| names.sync_file(&at.name));
+                synced.map_err(|error| group.failed(at.directory, "syncing", error))?;
+            }
+            // What the names lead to is durable before the places are cleared: a file may be nowhere else.
+            let wanted: Vec<Handle> = group.history.wanted().collect();
+            let each = |act: &dyn Fn(&N) -> io::Result<()>| {
+                group.spaces.iter().try_for_each(|(slot, space)| {
+                    act(&space.names).map_err(|error| group.failed(*slot, "syncing", error))
+                })
+            };
+            each(&|names| names.sync())?;
+            each(&|names| names.clear(&wanted))?;
         }
         Ok(())
     }
 
     /// The log is closed.
     pub(super) fn end(&self) {
-        for named in &self.all {
-            let names: Vec<&[u8]> = named.history.names.keys().map(Vec::as_slice).collect();
-            named.space.end(&names);
+        for group in &self.groups {
+            for (slot, space) in &group.spaces {
+                let here = group.history.names.keys().filter(|at| at.directory == *slot);
+                let names: Vec<&[u8]> = here.map(|at| at.name.as_slice()).collect();
+                space.names.end(&names);
+            }
         }
     }
 }
 
-impl<N: NameSpace> Named<N> {
+impl<N: NameSpace> Group<N> {
     fn apply(&self, pool: &Pool, scan: &Scan, step: &Step, report: &mut Report) -> io::Result<()> {
         match step {
-            Step::Make { file, attributes } => self.space.make(file, attributes),
-            Step::Fill { file, at, lsn } => {
+            Step::Make { file, place, attributes } => self.names(*place)?.make(file, attributes),
+            Step::Fill { file, place, at, lsn } => {
                 let parts = scan.live.get(lsn).ok_or_else(|| io::Error::other("its record is gone"))?;
                 let bytes = whole(pool, parts)?;
-                match NameChange::decode(&bytes) {
-                    Some(NameChange::Content { data, attributes, .. }) => {
-                        report.bytes += data.len() as u64;
-                        self.space.fill(file, at.as_deref(), data, &attributes)
-                    }
-                    _ => Err(io::Error::other("its record changed while it was read")),
-                }
+                let (NameChange::Content { data, attributes, .. }
+                | NameChange::Holds { data, attributes, .. }) = NameChange::decode(&bytes)
+                    .ok_or_else(|| io::Error::other("its record changed while it was read"))?
+                else {
+                    return Err(io::Error::other("its record is another one by now"));
+                };
+                report.bytes += data.len() as u64;
+                let names = self.names(at.as_ref().map_or(*place, |at| at.directory))?;
+                names.fill(file, at.as_ref().map(|at| at.name.as_slice()), data, &attributes)
             }
-            Step::Keep { file, name } => self.space.keep(file, name),
-            Step::Put { file, name } => self.space.put(file, name),
-            Step::Remove { name } => self.space.remove(name),
+            Step::Keep { file, place, at } => {
+                self.names(*place)?.keep(file, self.names(at.directory)?, &at.name)
+            }
+            Step::Put { file, place, to } => {
+                self.names(to.directory)?.put(file, self.names(*place)?, &to.name)
+            }
+            Step::Remove { at } => self.names(at.directory)?.remove(&at.name),
         }
     }
 
-    fn failed(&self, doing: &'static str, error: io::Error) -> RecoverError {
-        RecoverError::Io { file: self.space.path(), doing, error }
+    fn failed(&self, directory: u32, doing: &'static str, error: io::Error) -> RecoverError {
+        let file = self.spaces.get(&directory).map(|space| space.names.path()).unwrap_or_default();
+        RecoverError::Io { file, doing, error }
     }
-}
-
-/// The history of each directory with live records, and how many those are.
-fn histories(pool: &Pool, scan: &Scan) -> Result<BTreeMap<u32, (History, u64)>, RecoverError> {
-    let mut histories: BTreeMap<u32, (History, u64)> = BTreeMap::new();
-    for (lsn, parts) in scan.live.iter().filter(|(_, parts)| are_names(parts)) {
-        let slot = parts[0].header.slot;
-        let (history, records) = histories.entry(slot).or_default();
-        let unreadable = |error| RecoverError::Io {
-            file: format!("slot {slot}").into(),
-            doing: "reading names of",
-            error,
-        };
-        let bytes = whole(pool, parts).map_err(unreadable)?;
-        let change = NameChange::decode(&bytes);
-        let change = change.ok_or_else(|| unreadable(io::Error::other("a record of a later version")))?;
-        history.add(*lsn, &change);
-        *records += 1;
-    }
-    Ok(histories)
 }
 
 /// A record's payload.

@@ -1,8 +1,8 @@
-//! What is to be done in a directory: a decision table.
+//! What is to be done about names: a decision table, for directories between which files moved together.
 //!
 //! A file that a name leads to in the end:
 //!
-//! | row | the disk has it at one of its names | the log can make it | decision |
+//! | row | the disk has it at one of its names, in whichever directory | the log can make it | decision |
 //! |---|---|---|---|
 //! | N1 | yes | – | it stays the file it is; what the log has of it is written |
 //! | N2 | no | yes | it never reached the disk: it is made again |
@@ -23,7 +23,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::format::{Attributes, Handle};
-use crate::recover::target::Look;
+use crate::recover::target::{At, Look};
 
 use super::history::History;
 
@@ -33,44 +33,61 @@ pub(super) struct Plan {
     pub steps: Vec<Step>,
 }
 
-/// One step. A file that is made or kept is at a place of its own until all is done.
+/// One step. A file that is made or kept is at a place of its own, in one of the directories, until all is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// A file is made again.
-    Make { file: Handle, attributes: Attributes },
+    Make { file: Handle, place: u32, attributes: Attributes },
     /// It is at this name, which may lead elsewhere soon.
-    Keep { file: Handle, name: Vec<u8> },
+    Keep { file: Handle, place: u32, at: At },
     /// It gets the content that the record has. It is at a name, or made, or kept.
-    Fill { file: Handle, at: Option<Vec<u8>>, lsn: u64 },
+    Fill { file: Handle, place: u32, at: Option<At>, lsn: u64 },
     /// A name leads to it, which was made or kept.
-    Put { file: Handle, name: Vec<u8> },
+    Put { file: Handle, place: u32, to: At },
     /// A name goes.
-    Remove { name: Vec<u8> },
+    Remove { at: At },
+}
+
+impl Step {
+    /// The directory in which something is done.
+    pub(super) fn place(&self) -> u32 {
+        match self {
+            Self::Make { place, .. } | Self::Keep { place, .. } | Self::Fill { place, .. } => *place,
+            Self::Put { to: at, .. } | Self::Remove { at } => at.directory,
+        }
+    }
 }
 
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conflict {
     /// N3.
-    Absent(Vec<u8>),
-    /// N3: it has the second name.
-    Moved(Vec<u8>, Vec<u8>),
+    Absent(At),
+    /// N3: it has the second name, in the same directory.
+    Moved(At, Vec<u8>),
     /// N7.
-    Strange(Vec<u8>),
+    Strange(At),
     /// The file that would be made again was another user's than the directory's.
-    Owner(Vec<u8>, u32, u32),
+    Owner(At, u32, u32),
     /// It could not be found out what is there.
-    Unseen(Vec<u8>, String),
+    Unseen(At, String),
+}
+
+impl Conflict {
+    /// The name that it is about.
+    pub(super) fn at(&self) -> &At {
+        let (Self::Absent(at)
+        | Self::Moved(at, _)
+        | Self::Strange(at)
+        | Self::Owner(at, ..)
+        | Self::Unseen(at, _)) = self;
+        at
+    }
 }
 
 impl std::fmt::Display for Conflict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Self::Absent(name)
-        | Self::Moved(name, _)
-        | Self::Strange(name)
-        | Self::Owner(name, ..)
-        | Self::Unseen(name, _)) = self;
-        write!(f, "{} ", name.escape_ascii())?;
+        write!(f, "{} ", self.at().name.escape_ascii())?;
         match self {
             Self::Absent(_) => write!(f, "is not there any more (moved, or deleted, without Seawall)"),
             Self::Moved(_, to) => write!(f, "was moved to {} without Seawall", to.escape_ascii()),
@@ -84,51 +101,56 @@ impl std::fmt::Display for Conflict {
 }
 
 impl Plan {
-    /// Decides, for a directory of this owner.
-    pub(super) fn of(history: &History, owner: u32, look: &impl Look) -> Result<Self, Conflict> {
+    /// Decides.
+    pub(super) fn of(history: &History, look: &impl Look) -> Result<Self, Conflict> {
         let mut there = BTreeMap::new();
-        for name in history.names.keys() {
-            let found = look.look(name).map_err(|why| Conflict::Unseen(name.clone(), why))?;
-            there.insert(name.as_slice(), found);
+        for at in history.names.keys() {
+            let found = look.look(at).map_err(|why| Conflict::Unseen(at.clone(), why))?;
+            there.insert(at, found);
         }
+        let wanted: BTreeMap<Handle, &At> =
+            history.names.iter().filter_map(|(at, is)| Some((is.now?, at))).collect();
+        let kept: BTreeMap<Handle, u32> =
+            wanted.keys().filter_map(|file| Some((*file, look.kept(file)?))).collect();
+        let place = |file: Handle| kept.get(&file).copied().unwrap_or_else(|| wanted[&file].directory);
         let (mut plan, mut puts, mut removed) = (Self::default(), Vec::new(), Vec::new());
         let mut moves = BTreeSet::new();
-        for (name, is) in &history.names {
-            let here = there[name.as_slice()];
+        for (at, is) in &history.names {
+            let here = there[at];
             let is_known = here.is_none_or(|file| is.known.contains(&file));
             match is.now {
                 Some(file) if here == Some(file) => {}
-                Some(_) if !is_known => return Err(Conflict::Strange(name.clone())),
+                Some(_) if !is_known => return Err(Conflict::Strange(at.clone())),
                 Some(file) => {
                     moves.insert(file);
-                    puts.push(Step::Put { file, name: name.clone() });
+                    puts.push(Step::Put { file, place: place(file), to: at.clone() });
                 }
-                None if here.is_some() && is_known => removed.push(Step::Remove { name: name.clone() }),
+                None if here.is_some() && is_known => removed.push(Step::Remove { at: at.clone() }),
                 None => {}
             }
         }
-        let wanted: BTreeMap<Handle, &Vec<u8>> =
-            history.names.iter().filter_map(|(name, is)| Some((is.now?, name))).collect();
-        for (file, name) in wanted {
+        for (&file, &wanted) in &wanted {
             let known = history.files.get(&file);
-            let at = there.iter().find(|(_, is)| **is == Some(file)).map(|(name, _)| name.to_vec());
+            let by_name = there.iter().find(|(_, is)| **is == Some(file)).map(|(at, _)| *at);
+            let by_link = || known?.seen.iter().find(|at| look.look(at) == Ok(Some(file)));
+            let (at, place) = (by_name.or_else(by_link).cloned(), place(file));
             match (&at, known.and_then(|known| known.made)) {
-                (Some(name), _) if moves.contains(&file) => {
-                    plan.steps.push(Step::Keep { file, name: name.clone() });
+                (Some(at), _) if moves.contains(&file) => {
+                    plan.steps.push(Step::Keep { file, place, at: at.clone() });
                 }
                 (Some(_), _) => {}
-                (None, _) if look.is_kept(&file) => {}
-                (None, None) => return Err(Conflict::Absent(name.clone())),
-                (None, Some(made)) if made.uid != owner => {
-                    return Err(Conflict::Owner(name.clone(), made.uid, owner));
+                (None, _) if kept.contains_key(&file) => {}
+                (None, None) => return Err(Conflict::Absent(wanted.clone())),
+                (None, Some(made)) if made.uid != look.owner(wanted.directory) => {
+                    return Err(Conflict::Owner(wanted.clone(), made.uid, look.owner(wanted.directory)));
                 }
-                (None, Some(attributes)) => match look.name_of(&file) {
-                    Some(to) => return Err(Conflict::Moved(name.clone(), to)),
-                    None => plan.steps.push(Step::Make { file, attributes }),
+                (None, Some(attributes)) => match look.name_of(wanted.directory, &file) {
+                    Some(to) => return Err(Conflict::Moved(wanted.clone(), to)),
+                    None => plan.steps.push(Step::Make { file, place, attributes }),
                 },
             }
-            let content = known.and_then(|known| known.content);
-            plan.steps.extend(content.map(|lsn| Step::Fill { file, at, lsn }));
+            let content = known.and_then(|known| known.content());
+            plan.steps.extend(content.map(|lsn| Step::Fill { file, place, at, lsn }));
         }
         plan.steps.extend(puts);
         plan.steps.extend(removed);

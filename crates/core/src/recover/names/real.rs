@@ -10,13 +10,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, XattrFlags};
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT, Uid, XattrFlags,
+};
 use rustix::io::Errno;
 
 use crate::certain;
 use crate::format::{Attributes, Handle};
 use crate::recover::since_boot;
-use crate::recover::target::{Look, NameSpace};
+use crate::recover::target::NameSpace;
 use crate::stand_in::TEMPORARY;
 
 /// The extended attribute of a file that was made again: the pool, and the handle of the file that it stands for. It is taken
@@ -86,9 +88,22 @@ impl RealDirectory {
         Handle::new(i32::from_le_bytes(*kind), bytes)
     }
 
-    fn link(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    fn link(&self, from: &Self, name: &OsStr, to: &OsStr) -> io::Result<()> {
         self.unlink(to)?;
-        Ok(rustix::fs::linkat(&self.directory, from, &self.directory, to, AtFlags::empty())?)
+        Ok(rustix::fs::linkat(&from.directory, name, &self.directory, to, AtFlags::empty())?)
+    }
+
+    fn make_directory(&self, file: &Handle, place: &Path, attributes: &Attributes) -> io::Result<()> {
+        match rustix::fs::mkdirat(&self.directory, place, Mode::RWXU) {
+            // One that a run made which was cut.
+            Err(Errno::EXIST) => {}
+            done => done?,
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let made = rustix::fs::openat(&self.directory, place, flags, Mode::empty())?;
+        give(&made, attributes)?;
+        rustix::fs::fsetxattr(&made, STANDS_FOR, &self.mark(file), XattrFlags::empty())?;
+        Ok(rustix::fs::fsync(&made)?)
     }
 
     fn unlink(&self, name: &OsStr) -> io::Result<()> {
@@ -123,7 +138,11 @@ fn on_its_way(file: &Handle) -> PathBuf {
     name.into()
 }
 
-impl Look for RealDirectory {
+impl NameSpace for RealDirectory {
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
     fn look(&self, name: &[u8]) -> Result<Option<Handle>, String> {
         let found = self.handle(OsStr::from_bytes(name)).map_err(|e| format!("cannot be looked at: {e}"))?;
         Ok(found.map(|(file, handle)| self.stands_for(&file).unwrap_or(handle)))
@@ -136,15 +155,12 @@ impl Look for RealDirectory {
     fn name_of(&self, file: &Handle) -> Option<Vec<u8>> {
         self.entries.get_or_init(|| self.list()).get(file).cloned()
     }
-}
-
-impl NameSpace for RealDirectory {
-    fn path(&self) -> PathBuf {
-        self.path.clone()
-    }
 
     fn make(&self, file: &Handle, attributes: &Attributes) -> io::Result<()> {
         let place = place(file);
+        if attributes.is_directory() {
+            return self.make_directory(file, &place, attributes);
+        }
         self.unlink(place.as_os_str())?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let made = rustix::fs::openat(&self.directory, &place, flags, Mode::RUSR | Mode::WUSR)?;
@@ -153,8 +169,8 @@ impl NameSpace for RealDirectory {
         Ok(rustix::fs::fsync(&made)?)
     }
 
-    fn keep(&self, file: &Handle, name: &[u8]) -> io::Result<()> {
-        self.link(OsStr::from_bytes(name), place(file).as_os_str())
+    fn keep(&self, file: &Handle, from: &Self, name: &[u8]) -> io::Result<()> {
+        self.link(from, OsStr::from_bytes(name), place(file).as_os_str())
     }
 
     fn fill(
@@ -182,10 +198,16 @@ impl NameSpace for RealDirectory {
         open.sync_all()
     }
 
-    fn put(&self, file: &Handle, name: &[u8]) -> io::Result<()> {
+    fn put(&self, file: &Handle, from: &Self, name: &[u8]) -> io::Result<()> {
+        let (place, to) = (place(file), OsStr::from_bytes(name));
+        let is_directory = |stat: Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        if is_directory(rustix::fs::statat(&from.directory, &place, AtFlags::SYMLINK_NOFOLLOW)?) {
+            // It has one name only, and there is nothing at this one.
+            return Ok(rustix::fs::renameat(&from.directory, &place, &self.directory, to)?);
+        }
         let next = on_its_way(file);
-        self.link(place(file).as_os_str(), next.as_os_str())?;
-        rustix::fs::renameat(&self.directory, &next, &self.directory, OsStr::from_bytes(name))?;
+        self.link(from, place.as_os_str(), next.as_os_str())?;
+        rustix::fs::renameat(&self.directory, &next, &self.directory, to)?;
         // Of two names of one file neither goes.
         self.unlink(next.as_os_str())
     }
@@ -202,9 +224,11 @@ impl NameSpace for RealDirectory {
         }
     }
 
-    fn sync(&self, files: &[Handle]) -> io::Result<()> {
-        // What the names lead to is durable before the places are cleared: a file may be nowhere else.
-        rustix::fs::fsync(&self.directory)?;
+    fn sync(&self) -> io::Result<()> {
+        Ok(rustix::fs::fsync(&self.directory)?)
+    }
+
+    fn clear(&self, files: &[Handle]) -> io::Result<()> {
         for file in files {
             self.unlink(place(file).as_os_str())?;
         }
@@ -214,7 +238,10 @@ impl NameSpace for RealDirectory {
 
     fn end(&self, names: &[&[u8]]) {
         for name in names {
-            if let Ok(file) = self.open(OsStr::from_bytes(name)) {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+            if let Ok(file) =
+                rustix::fs::openat(&self.directory, OsStr::from_bytes(name), flags, Mode::empty())
+            {
                 // What stays says nothing to anybody.
                 let _ = rustix::fs::fremovexattr(&file, STANDS_FOR);
             }

@@ -1,19 +1,24 @@
-//! The decision table against a directory in memory: any changes, a cut anywhere, any prefix of them on the disk, and a
+//! The decision table against two directories in memory: any changes, a cut anywhere, any prefix of them on the disk, and a
 //! recovery that is cut anywhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
 use super::history::History;
 use super::plan::{Conflict, Plan, Step};
-use crate::format::{Attributes, Handle, NameChange};
-use crate::recover::target::Look;
+use crate::format::{Across, Attributes, Elsewhere, Handle, NameChange};
+use crate::recover::target::{At, Look};
 
-const NAMES: [&[u8]; 3] = [b"a", b"b", b"c"];
+/// Where files may be: their directories' slots, and names.
+const PLACES: [(u32, &[u8]); 5] = [(3, b"a"), (3, b"b"), (3, b"c"), (9, b"a"), (9, b"d")];
 const OWNER: u32 = 7;
 /// The disk has had these from the start, and the log knows nothing of how they came.
 const OLD: [(usize, u32); 2] = [(0, 101), (1, 102)];
+
+fn at(place: usize) -> At {
+    At { directory: PLACES[place].0, name: PLACES[place].1.to_vec() }
+}
 
 /// What a program does.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +26,8 @@ enum Act {
     Make(usize),
     Remove(usize),
     Move(usize, usize),
+    Exchange(usize, usize),
+    Link(usize, usize),
     Fill(usize, u8),
     Sync(usize),
     /// A real sync, of a file that was captured before.
@@ -40,9 +47,14 @@ enum Event {
 enum Record {
     Made(usize, u32),
     Gone(usize, u32),
-    Moved(usize, usize, u32, Option<u32>),
+    /// In the directory of which name the record is, and which record of the change came first, if not it.
+    Moved(usize, usize, u32, Option<u32>, bool, usize),
+    Linked(usize, usize, u32),
     Content(usize, u32, u8),
-    Settled(u32),
+    /// In this directory.
+    Holds(u32, u32, u8),
+    /// In this directory, and the one that has it now.
+    Settled(u32, u32, Option<u32>),
 }
 
 fn handle(file: u32) -> Handle {
@@ -53,12 +65,22 @@ fn file(handle: &Handle) -> u32 {
     u32::from_le_bytes(handle.bytes().try_into().expect("four bytes"))
 }
 
-/// The events of a program's acts; those that are not possible are left out.
+/// What the front knows of a file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    content: u8,
+    /// The directory in whose log all of it is.
+    captured: Option<(u32, u8)>,
+}
+
+/// The events of a program's acts, as the front has them; those that are not possible are left out.
 fn events(acts: &[Act]) -> Vec<Event> {
-    let (mut names, mut content) = ([None; 3], BTreeMap::new());
+    let (mut names, mut files) = ([None; PLACES.len()], BTreeMap::<u32, Known>::new());
     OLD.iter().for_each(|(at, file)| names[*at] = Some(*file));
     let (mut next, mut events) = (1, Vec::new());
+    let directory = |place: usize| PLACES[place].0;
     for act in acts {
+        let links = |names: &[Option<u32>], file: u32| names.iter().filter(|is| **is == Some(file)).count();
         match *act {
             Act::Make(at) if names[at].is_none() => {
                 names[at] = Some(next);
@@ -66,65 +88,122 @@ fn events(acts: &[Act]) -> Vec<Event> {
                 events.push(Event::Record(Record::Made(at, next)));
                 next += 1;
             }
+            Act::Link(from, to) if directory(from) == directory(to) && names[to].is_none() => {
+                let Some(file) = names[from] else { continue };
+                names[to] = Some(file);
+                events.push(Event::Change(vec![(to, Some(file))]));
+                events.push(Event::Record(Record::Linked(from, to, file)));
+            }
             Act::Remove(at) => {
                 let Some(file) = names[at].take() else { continue };
                 events.push(Event::Record(Record::Gone(at, file)));
                 events.push(Event::Change(vec![(at, None)]));
             }
-            Act::Move(from, to) if from != to => {
-                let Some(file) = names[from].take() else { continue };
+            Act::Exchange(from, to) if directory(from) == directory(to) => {
+                let (Some(file), Some(over)) = (names[from], names[to]) else { continue };
+                if file == over {
+                    continue;
+                }
+                names.swap(from, to);
+                events.push(Event::Record(Record::Moved(from, to, file, Some(over), true, from)));
+                events.push(Event::Change(vec![(from, Some(over)), (to, Some(file))]));
+            }
+            Act::Move(from, to) if from != to && names[from] != names[to] => {
+                let Some(file) = names[from] else { continue };
+                let is_across = directory(from) != directory(to);
+                if is_across && links(&names, file) > 1 {
+                    continue;
+                }
                 let over = names[to].replace(file);
-                events.push(Event::Record(Record::Moved(from, to, file, over)));
+                names[from] = None;
+                if is_across {
+                    if let Some((was, _)) = files.get(&file).and_then(|known| known.captured) {
+                        let content = files[&file].content;
+                        events.push(Event::Record(Record::Holds(directory(to), file, content)));
+                        events.push(Event::Record(Record::Settled(was, file, Some(directory(to)))));
+                        files.entry(file).or_default().captured = Some((directory(to), content));
+                    }
+                    events.push(Event::Record(Record::Moved(from, to, file, over, false, to)));
+                }
+                events.push(Event::Record(Record::Moved(from, to, file, over, false, from)));
                 events.push(Event::Change(vec![(from, None), (to, Some(file))]));
             }
             Act::Fill(at, byte) => {
                 if let Some(file) = names[at] {
-                    content.insert(file, byte);
+                    files.entry(file).or_default().content = byte;
                 }
             }
             Act::Sync(at) => {
-                let Some(file) = names[at] else { continue };
-                let byte = content.get(&file).copied().unwrap_or(0);
-                events.push(Event::Record(Record::Content(at, file, byte)));
+                let Some(file) = names[at].filter(|file| links(&names, *file) == 1) else { continue };
+                let known = files.entry(file).or_default();
+                // A second one is the disk's.
+                if known.captured.is_none() {
+                    known.captured = Some((directory(at), known.content));
+                    events.push(Event::Record(Record::Content(at, file, known.content)));
+                }
             }
             Act::Settle(at) => {
                 let Some(file) = names[at] else { continue };
-                events.push(Event::Committed(file, content.get(&file).copied().unwrap_or(0)));
-                events.push(Event::Record(Record::Settled(file)));
+                let known = files.entry(file).or_default();
+                events.push(Event::Committed(file, known.content));
+                if let Some((directory, _)) = known.captured.take() {
+                    events.push(Event::Record(Record::Settled(directory, file, None)));
+                }
             }
-            Act::Make(_) | Act::Move(..) => {}
+            Act::Make(_) | Act::Move(..) | Act::Link(..) | Act::Exchange(..) => {}
         }
     }
     events
 }
 
+/// Adds a record to what is known of these directories.
 fn add(history: &mut History, lsn: u64, record: Record) {
     let attributes = Attributes { uid: OWNER, ..Attributes::default() };
-    let name = |at: usize| NAMES[at];
-    let byte = |byte: &u8| [*byte];
+    let name = |at: usize| PLACES[at].1;
+    let data = |byte: u8| [byte];
+    let mut add = |directory: u32, change: NameChange<'_>| history.add(directory, lsn, &change, |_, _| true);
     match record {
         Record::Made(at, file) => {
-            history.add(lsn, &NameChange::Made { name: name(at), file: handle(file), attributes });
+            add(PLACES[at].0, NameChange::Made { name: name(at), file: handle(file), attributes });
         }
-        Record::Gone(at, file) => history.add(lsn, &NameChange::Gone { name: name(at), file: handle(file) }),
-        Record::Moved(from, to, file, over) => {
+        Record::Gone(at, file) => add(PLACES[at].0, NameChange::Gone { name: name(at), file: handle(file) }),
+        Record::Moved(from, to, file, over, exchanged, of) => {
             let (file, over) = (handle(file), over.map(handle));
-            history.add(lsn, &NameChange::Moved { name: name(from), to: name(to), file, over });
+            let other = |at: usize| Elsewhere { slot: PLACES[at].0, generation: 1 };
+            let across = match PLACES[from].0 == PLACES[to].0 {
+                true => Across::No,
+                false if of == to => Across::From { other: other(from), first: 0 },
+                false => Across::To { other: other(to), first: lsn - 1 },
+            };
+            let moved = NameChange::Moved { name: name(from), to: name(to), file, over, exchanged, across };
+            add(PLACES[of].0, moved);
+        }
+        Record::Linked(from, to, file) => {
+            add(PLACES[to].0, NameChange::Linked { name: name(from), to: name(to), file: handle(file) });
         }
         Record::Content(at, file, is) => {
-            let data = &byte(&is)[..];
-            history.add(lsn, &NameChange::Content { name: name(at), file: handle(file), attributes, data });
+            let data = &data(is)[..];
+            let content = NameChange::Content { name: name(at), file: handle(file), attributes, data };
+            add(PLACES[at].0, content);
         }
-        Record::Settled(file) => history.add(lsn, &NameChange::Settled { file: handle(file) }),
+        Record::Holds(directory, file, is) => {
+            add(directory, NameChange::Holds { file: handle(file), attributes, data: &data(is)[..] });
+        }
+        Record::Settled(directory, file, held) => {
+            let held = held.map(|slot| (Elsewhere { slot, generation: 1 }, lsn - 1));
+            add(directory, NameChange::Settled { file: handle(file), held });
+        }
     }
 }
 
 /// A directory, and the files that are kept for a recovery.
 #[derive(Clone, Debug, Default)]
 struct Disk {
-    names: BTreeMap<Vec<u8>, usize>,
-    kept: BTreeMap<Handle, usize>,
+    names: BTreeMap<At, usize>,
+    /// The places of files, in which directory.
+    kept: BTreeMap<(u32, Handle), usize>,
     inodes: Vec<Inode>,
+    owner: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -136,24 +215,30 @@ struct Inode {
 }
 
 impl Look for Disk {
-    fn look(&self, name: &[u8]) -> Result<Option<Handle>, String> {
-        Ok(self.names.get(name).map(|inode| self.inodes[*inode].is))
+    fn look(&self, at: &At) -> Result<Option<Handle>, String> {
+        Ok(self.names.get(at).map(|inode| self.inodes[*inode].is))
     }
 
-    fn is_kept(&self, file: &Handle) -> bool {
-        self.kept.get(file).is_some_and(|inode| !self.inodes[*inode].is_another)
+    fn kept(&self, file: &Handle) -> Option<u32> {
+        let is_it = |kept: usize| self.inodes[kept].is == *file && !self.inodes[kept].is_another;
+        self.kept.iter().find(|((_, of), inode)| of == file && is_it(**inode)).map(|((at, _), _)| *at)
     }
 
-    fn name_of(&self, file: &Handle) -> Option<Vec<u8>> {
+    fn name_of(&self, directory: u32, file: &Handle) -> Option<Vec<u8>> {
         let is_it = |inode: usize| self.inodes[inode].is == *file && !self.inodes[inode].is_another;
-        self.names.iter().find(|(_, inode)| is_it(**inode)).map(|(name, _)| name.clone())
+        let mut here = self.names.iter().filter(|(at, _)| at.directory == directory);
+        here.find(|(_, inode)| is_it(**inode)).map(|(at, _)| at.name.clone())
+    }
+
+    fn owner(&self, _: u32) -> u32 {
+        self.owner
     }
 }
 
 impl Disk {
     /// As it is after these changes of names.
     fn after(changes: &[&Event]) -> Self {
-        let mut disk = Self::default();
+        let mut disk = Self { owner: OWNER, ..Self::default() };
         OLD.iter().for_each(|(at, file)| disk.leads(*at, Some(*file)));
         for change in changes {
             match change {
@@ -168,12 +253,12 @@ impl Disk {
         disk
     }
 
-    fn leads(&mut self, at: usize, file: Option<u32>) {
-        self.names.remove(NAMES[at]);
+    fn leads(&mut self, place: usize, file: Option<u32>) {
+        self.names.remove(&at(place));
         let Some(file) = file else { return };
         let known = self.inodes.iter().position(|inode| inode.is == handle(file));
         let inode = known.unwrap_or_else(|| self.make(handle(file), false));
-        self.names.insert(NAMES[at].to_vec(), inode);
+        self.names.insert(at(place), inode);
     }
 
     fn make(&mut self, is: Handle, is_another: bool) -> usize {
@@ -183,17 +268,19 @@ impl Disk {
 
     fn apply(&mut self, step: &Step, contents: &BTreeMap<u64, u8>) {
         match step {
-            Step::Make { file, .. } => {
+            Step::Make { file, place, .. } => {
                 let inode = self.make(*file, true);
-                self.kept.insert(*file, inode);
+                self.kept.insert((*place, *file), inode);
             }
-            Step::Keep { file, name } => drop(self.kept.insert(*file, self.names[name])),
-            Step::Fill { file, at, lsn } => {
-                let inode = at.as_ref().map_or_else(|| self.kept[file], |name| self.names[name]);
+            Step::Keep { file, place, at } => drop(self.kept.insert((*place, *file), self.names[at])),
+            Step::Fill { file, place, at, lsn } => {
+                let inode = at.as_ref().map_or_else(|| self.kept[&(*place, *file)], |at| self.names[at]);
                 self.inodes[inode].content = Some(contents[lsn]);
             }
-            Step::Put { file, name } => drop(self.names.insert(name.clone(), self.kept[file])),
-            Step::Remove { name } => drop(self.names.remove(name)),
+            Step::Put { file, place, to } => {
+                self.names.insert(to.clone(), self.kept[&(*place, *file)]);
+            }
+            Step::Remove { at } => drop(self.names.remove(at)),
         }
     }
 
@@ -204,7 +291,7 @@ impl Disk {
         contents: &BTreeMap<u64, u8>,
         steps: usize,
     ) -> Result<bool, Conflict> {
-        let plan = Plan::of(history, OWNER, self)?;
+        let plan = Plan::of(history, self)?;
         plan.steps.iter().take(steps).for_each(|step| self.apply(step, contents));
         let is_over = steps > plan.steps.len();
         if is_over {
@@ -213,17 +300,19 @@ impl Disk {
         Ok(is_over)
     }
 
-    fn seen(&self) -> BTreeMap<Vec<u8>, u32> {
+    fn seen(&self) -> BTreeMap<At, u32> {
         self.names.iter().map(|(name, inode)| (name.clone(), file(&self.inodes[*inode].is))).collect()
     }
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
-    let at = || 0..NAMES.len();
+    let at = || 0..PLACES.len();
     let act = prop_oneof![
         3 => at().prop_map(Act::Make),
         2 => at().prop_map(Act::Remove),
-        3 => (at(), at()).prop_map(|(from, to)| Act::Move(from, to)),
+        4 => (at(), at()).prop_map(|(from, to)| Act::Move(from, to)),
+        1 => (at(), at()).prop_map(|(from, to)| Act::Exchange(from, to)),
+        2 => (at(), at()).prop_map(|(from, to)| Act::Link(from, to)),
         2 => (at(), any::<u8>()).prop_map(|(at, byte)| Act::Fill(at, byte)),
         3 => at().prop_map(Act::Sync),
         1 => at().prop_map(Act::Settle),
@@ -236,7 +325,7 @@ proptest! {
 
     /// Wherever the power goes: each name leads to what the log says, and each file that was synced has what it had then.
     #[test]
-    fn a_directory_is_what_its_log_says(
+    fn directories_are_what_their_log_says(
         acts in acts(),
         cut in any::<prop::sample::Index>(),
         reached in any::<prop::sample::Index>(),
@@ -250,7 +339,7 @@ proptest! {
         let most = least + reached.index(changes.len() - least + 1);
         let mut disk = Disk::after(&changes[..most]);
         let (mut history, mut contents) = (History::default(), BTreeMap::new());
-        let old = OLD.iter().map(|(at, file)| (NAMES[*at].to_vec(), *file));
+        let old = OLD.iter().map(|(place, file)| (at(*place), *file));
         let (mut expected, mut synced, mut committed) = (old.collect::<BTreeMap<_, _>>(), BTreeMap::new(), BTreeMap::new());
         for (lsn, event) in (1..).zip(happened) {
             if let Event::Committed(file, byte) = event {
@@ -259,18 +348,22 @@ proptest! {
             let Event::Record(record) = event else { continue };
             add(&mut history, lsn, *record);
             match *record {
-                Record::Made(at, file) => drop(expected.insert(NAMES[at].to_vec(), file)),
-                Record::Gone(at, _) => drop(expected.remove(NAMES[at])),
-                Record::Moved(from, to, file, _) => {
-                    expected.remove(NAMES[from]);
-                    expected.insert(NAMES[to].to_vec(), file);
+                Record::Made(to, file) | Record::Linked(_, to, file) => drop(expected.insert(at(to), file)),
+                Record::Gone(place, _) => drop(expected.remove(&at(place))),
+                Record::Moved(from, to, file, over, exchanged, _) => {
+                    match over.filter(|_| exchanged) {
+                        Some(over) => expected.insert(at(from), over),
+                        None => expected.remove(&at(from)),
+                    };
+                    expected.insert(at(to), file);
                 }
-                Record::Content(_, file, byte) => {
+                Record::Content(_, file, byte) | Record::Holds(_, file, byte) => {
                     contents.insert(lsn, byte);
                     synced.insert(file, Some(byte));
                 }
+                Record::Settled(_, _, Some(_)) => {}
                 // From then on the disk's word counts.
-                Record::Settled(file) => drop(synced.insert(file, None)),
+                Record::Settled(_, file, None) => drop(synced.insert(file, None)),
             }
         }
         let is_over = disk.recover(&history, &contents, interrupted).expect("no conflict");
@@ -278,23 +371,21 @@ proptest! {
             prop_assert!(disk.recover(&history, &contents, usize::MAX).expect("no conflict"));
         }
         let mut seen = disk.seen();
-        // A file whose making was not over when the power went may be there.
+        // A name whose making was not over when the power went may be there.
         if let Some(Event::Change(last)) = happened.last() {
-            let is_new = |(at, file): &(usize, Option<u32>)| {
-                file.is_some_and(|file| !expected.values().any(|known| *known == file))
-                    && !expected.contains_key(NAMES[*at])
-            };
-            for (at, _) in last.iter().filter(|change| is_new(change)) {
-                seen.remove(NAMES[*at]);
+            for (place, _) in last.iter().filter(|(place, _)| !expected.contains_key(&at(*place))) {
+                seen.remove(&at(*place));
             }
         }
         prop_assert_eq!(&seen, &expected);
+        let inodes: BTreeSet<(u32, usize)> = expected.iter().map(|(at, file)| (*file, disk.names[at])).collect();
+        prop_assert_eq!(inodes.len(), expected.values().collect::<BTreeSet<_>>().len(), "a file is two");
         for (name, file) in &expected {
             let inode = disk.inodes[disk.names[name]];
-            prop_assert!(!inode.is_another || *file < 100, "{} was there", name.escape_ascii());
+            prop_assert!(!inode.is_another || *file < 100, "{:?} was there", name);
             if let Some(byte) = synced.get(file) {
                 let byte = byte.or_else(|| committed.get(file).copied());
-                prop_assert_eq!(inode.content, byte, "{}", name.escape_ascii());
+                prop_assert_eq!(inode.content, byte, "{:?}", name);
             }
         }
     }
@@ -312,17 +403,17 @@ fn what_somebody_else_did_is_refused_and_never_undone() {
         let nothing = [(0, None), (1, None)];
         Disk::after(&[&Event::Change([&nothing[..], names].concat())])
     };
-    let plan = |records: &[Record], disk: &Disk| Plan::of(&history(records), OWNER, disk);
-    let moved = [Record::Moved(0, 1, 5, None)];
-    assert_eq!(plan(&moved, &Disk::default()), Err(Conflict::Absent(b"b".to_vec())), "N3");
+    let plan = |records: &[Record], disk: &Disk| Plan::of(&history(records), disk);
+    let moved = [Record::Moved(0, 1, 5, None, false, 0)];
+    assert_eq!(plan(&moved, &Disk::default()), Err(Conflict::Absent(at(1))), "N3");
     let strange = plan(&[made(5)], &on_disk(&[(0, Some(9))]));
-    assert_eq!(strange, Err(Conflict::Strange(b"a".to_vec())), "N7");
+    assert_eq!(strange, Err(Conflict::Strange(at(0))), "N7");
     let elsewhere = plan(&[made(5)], &on_disk(&[(2, Some(5))]));
-    assert_eq!(elsewhere, Err(Conflict::Moved(b"a".to_vec(), b"c".to_vec())), "N3");
+    assert_eq!(elsewhere, Err(Conflict::Moved(at(0), b"c".to_vec())), "N3");
     let gone = plan(&[Record::Gone(0, 5)], &on_disk(&[(0, Some(9))]));
     assert_eq!(gone, Ok(Plan::default()), "N9");
     let synced_and_gone = plan(&[made(5), Record::Content(0, 5, 1), Record::Gone(0, 5)], &Disk::default());
     assert_eq!(synced_and_gone, Ok(Plan::default()), "N4");
-    let of_another = Plan::of(&history(&[made(5)]), OWNER + 1, &Disk::default());
-    assert_eq!(of_another, Err(Conflict::Owner(b"a".to_vec(), OWNER, OWNER + 1)));
+    let of_another = Plan::of(&history(&[made(5)]), &Disk { owner: OWNER + 1, ..Disk::default() });
+    assert_eq!(of_another, Err(Conflict::Owner(at(0), OWNER, OWNER + 1)));
 }

@@ -1,0 +1,153 @@
+//! Directories between which files moved or got names: what is done in one depends on the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use super::history::History;
+use super::plan::Plan;
+use super::{At, whole};
+use crate::format::{Elsewhere, Handle, NameChange};
+use crate::pool::Pool;
+use crate::recover::scan::are_names;
+use crate::recover::target::{Locate, Look, NameSpace, Unwritable};
+use crate::recover::{RecoverError, Scan};
+use crate::table::{FileEntry, RootEntry};
+
+/// The live changes of a group, before any directory was looked for.
+pub(super) struct Changes {
+    directories: BTreeSet<u32>,
+    /// The records, in order, each with its directory.
+    changes: Vec<(u64, u32)>,
+    pub records: u64,
+}
+
+/// A group that can be replayed.
+pub(super) struct Group<N> {
+    pub spaces: BTreeMap<u32, Space<N>>,
+    pub history: History,
+    pub plan: Plan,
+    pub records: u64,
+}
+
+/// One directory.
+pub(super) struct Space<N> {
+    pub names: N,
+    owner: u32,
+}
+
+impl Changes {
+    /// All live changes of names, those together whose directories have to do with each other.
+    pub(super) fn grouped(
+        pool: &Pool,
+        scan: &Scan,
+        files: &BTreeMap<u32, FileEntry>,
+    ) -> Result<Vec<Self>, RecoverError> {
+        let mut groups: Vec<Self> = Vec::new();
+        for (&lsn, parts) in scan.live.iter().filter(|(_, parts)| are_names(parts)) {
+            let slot = parts[0].header.slot;
+            let bytes = whole(pool, parts).map_err(|error| unreadable(slot, error))?;
+            let change = decoded(slot, &bytes)?;
+            let mut directories = BTreeSet::from([slot]);
+            let other = change.elsewhere(lsn).filter(|(other, lsn)| is_behind(files, *other, *lsn));
+            directories.extend(other.map(|(other, _)| other.slot));
+            let here = directories.clone();
+            let mut group = Self { directories, changes: Vec::new(), records: 0 };
+            for other in groups.extract_if(.., |other| !other.directories.is_disjoint(&here)) {
+                group.directories.extend(other.directories);
+                group.changes.extend(other.changes);
+            }
+            group.changes.push((lsn, slot));
+            groups.push(group);
+        }
+        for group in &mut groups {
+            group.changes.sort_unstable();
+            group.records = group.changes.len() as u64;
+        }
+        Ok(groups)
+    }
+}
+
+impl<N: NameSpace> Group<N> {
+    /// Finds the directories and decides; if `replays`, else nothing is to be done. The inner error: for which directory it
+    /// cannot be.
+    pub(super) fn of<L: Locate<Names = N>>(
+        pool: &Pool,
+        locate: &L,
+        scan: &Scan,
+        roots: &BTreeMap<u32, RootEntry>,
+        files: &BTreeMap<u32, FileEntry>,
+        changes: Changes,
+        replays: bool,
+    ) -> Result<Result<Self, (u32, Unwritable)>, RecoverError> {
+        let mut spaces = BTreeMap::new();
+        for &slot in &changes.directories {
+            let found = files.get(&slot).ok_or_else(|| "it is not in the table of files".to_owned().into());
+            let found = found.and_then(|entry| {
+                let root = roots.get(&entry.root);
+                let names = locate.directory(root, entry)?;
+                Ok(Space { names, owner: root.map_or(0, |root| root.uid) })
+            });
+            match found {
+                Ok(space) => drop(spaces.insert(slot, space)),
+                Err(why) => return Ok(Err((slot, why))),
+            }
+        }
+        let mut history = History::default();
+        for (lsn, slot) in &changes.changes {
+            let parts = scan.live.get(lsn).map(Vec::as_slice).unwrap_or_default();
+            let bytes = whole(pool, parts).map_err(|error| unreadable(*slot, error))?;
+            history.add(*slot, *lsn, &decoded(*slot, &bytes)?, |other, lsn| is_behind(files, other, lsn));
+        }
+        let mut group = Self { spaces, history, plan: Plan::default(), records: changes.records };
+        if replays {
+            match Plan::of(&group.history, &group) {
+                Ok(plan) => group.plan = plan,
+                Err(conflict) => {
+                    return Ok(Err((conflict.at().directory, Unwritable::Lost(conflict.to_string()))));
+                }
+            }
+        }
+        Ok(Ok(group))
+    }
+
+    /// One of its directories.
+    pub(super) fn names(&self, directory: u32) -> io::Result<&N> {
+        let space = self.spaces.get(&directory).map(|space| &space.names);
+        space.ok_or_else(|| io::Error::other("its directory was not found"))
+    }
+}
+
+impl<N: NameSpace> Look for Group<N> {
+    fn look(&self, at: &At) -> Result<Option<Handle>, String> {
+        let names = self.names(at.directory).map_err(|error| error.to_string())?;
+        names.look(&at.name)
+    }
+
+    fn kept(&self, file: &Handle) -> Option<u32> {
+        self.spaces.iter().find(|(_, space)| space.names.is_kept(file)).map(|(slot, _)| *slot)
+    }
+
+    fn name_of(&self, directory: u32, file: &Handle) -> Option<Vec<u8>> {
+        self.spaces.get(&directory)?.names.name_of(file)
+    }
+
+    fn owner(&self, directory: u32) -> u32 {
+        self.spaces.get(&directory).map_or(0, |space| space.owner)
+    }
+}
+
+/// True if the names of another directory may lack a change of this number: the directory is the same one still, and has not
+/// been synced since.
+fn is_behind(files: &BTreeMap<u32, FileEntry>, other: Elsewhere, lsn: u64) -> bool {
+    let entry = files.get(&other.slot).filter(|entry| entry.generation == other.generation);
+    entry.is_some_and(|entry| lsn > entry.watermark)
+}
+
+fn decoded(slot: u32, bytes: &[u8]) -> Result<NameChange<'_>, RecoverError> {
+    let change = NameChange::decode(bytes);
+    change.ok_or_else(|| unreadable(slot, io::Error::other("a record of a later version")))
+}
+
+fn unreadable(slot: u32, error: io::Error) -> RecoverError {
+    RecoverError::Io { file: format!("slot {slot}").into(), doing: "reading names of", error }
+}

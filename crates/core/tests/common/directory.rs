@@ -1,0 +1,170 @@
+//! A directory in its own log, changed as a front changes it.
+
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::World;
+use seawall_core::file::{Begins, Flag, Newcomer};
+use seawall_core::format::{Across, Attributes, Handle, NameChange};
+use seawall_core::{Errno, FileRef, Place, Turn, certain, directory};
+use seawall_media::identity;
+use seawall_stats::Class;
+
+/// One.
+pub struct Directory<'w> {
+    world: &'w World,
+    pub file: File,
+    pub name: FileRef,
+    path: PathBuf,
+    /// Real syncs of it, and whether with all files in it.
+    pub synced: RefCell<Vec<bool>>,
+    /// What somebody makes there during the next one.
+    pub meanwhile: RefCell<Option<PathBuf>>,
+}
+
+impl Place for Directory<'_> {
+    fn changed_before(&self) -> u64 {
+        self.changed()
+    }
+
+    fn changed(&self) -> u64 {
+        directory::changed(self.file.as_fd())
+    }
+
+    fn sync(&self, with_files: bool) -> Result<(), Errno> {
+        self.synced.borrow_mut().push(with_files);
+        if let Some(path) = self.meanwhile.take() {
+            std::thread::sleep(Duration::from_millis(20));
+            fs::write(path, "").expect("made");
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Errno> {
+        certain::check(self.file.as_fd())
+    }
+}
+
+pub fn handle(path: &Path) -> Handle {
+    let id = identity(File::open(path).expect("open")).expect("an identity");
+    Handle::new(id.kind, &id.handle).expect("a short handle")
+}
+
+impl<'w> Directory<'w> {
+    /// The world's, in the log.
+    pub fn of(world: &'w World) -> Self {
+        Self::at_path(world, world.dir.path().to_owned())
+    }
+
+    /// Another one below it.
+    pub fn below(world: &'w World, name: &str) -> Self {
+        let path = world.dir.path().join(name);
+        fs::create_dir_all(&path).expect("made");
+        Self::at_path(world, path)
+    }
+
+    fn at_path(world: &'w World, path: PathBuf) -> Self {
+        let file = File::open(&path).expect("open");
+        let meta = file.metadata().expect("its inode");
+        let registered = world.engine.register(&Newcomer {
+            root: world.root,
+            identity: &identity(&file).expect("an identity"),
+            hint: path.strip_prefix(world.dir.path()).expect("below"),
+            inode: (meta.dev(), meta.ino()),
+            class: Class::Other,
+            begins: Begins::Outside,
+            is_named_by_directory: true,
+            is_directory: true,
+        });
+        let name = registered.expect("a slot").admit(world.who(0), || Ok(())).expect("room to be found");
+        let (synced, meanwhile) = (RefCell::default(), RefCell::default());
+        let directory = Self { world, file, name, path, synced, meanwhile };
+        directory.fsync();
+        assert!(world.engine.state(name).has(Flag::TRACKED));
+        directory.synced.borrow_mut().clear();
+        directory
+    }
+
+    pub fn at(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    pub fn turn(&self) -> Turn<'_, Self> {
+        self.world.engine.enter_directory(self.world.who(0), self.name, self)
+    }
+
+    pub fn make(&self, name: &str) -> PathBuf {
+        let (turn, path) = (self.turn(), self.at(name));
+        fs::write(&path, "").expect("made");
+        let attributes = attributes(&path);
+        assert!(turn.log(&NameChange::Made { name: name.as_bytes(), file: handle(&path), attributes }));
+        turn.finish();
+        path
+    }
+
+    pub fn remove(&self, name: &str) {
+        let (turn, path) = (self.turn(), self.at(name));
+        assert!(turn.log(&NameChange::Gone { name: name.as_bytes(), file: handle(&path) }));
+        fs::remove_file(path).expect("removed");
+        turn.finish();
+    }
+
+    pub fn rename(&self, name: &str, to: &str) {
+        let turn = self.turn();
+        let over = self.at(to).exists().then(|| handle(&self.at(to)));
+        let file = handle(&self.at(name));
+        assert!(turn.log(&NameChange::Moved {
+            name: name.as_bytes(),
+            to: to.as_bytes(),
+            file,
+            over,
+            exchanged: false,
+            across: Across::No,
+        }));
+        fs::rename(self.at(name), self.at(to)).expect("renamed");
+        turn.finish();
+    }
+
+    /// False: it is to be synced for real.
+    pub fn sync(&self, name: &str) -> bool {
+        let (turn, path) = (self.turn(), self.at(name));
+        let (meta, data) = (path.metadata().expect("there"), fs::read(&path).expect("read"));
+        let (file, attributes) = (handle(&path), attributes(&path));
+        let change = NameChange::Content { name: name.as_bytes(), file, attributes, data: &data };
+        let is_captured = turn.capture(&change, (meta.dev(), meta.ino()), &file);
+        turn.finish();
+        is_captured
+    }
+
+    /// True if it had to be real.
+    pub fn fsync(&self) -> bool {
+        let before = self.synced.borrow().len();
+        let done = self.world.engine.sync_directory_names(self.world.who(0), self.name, self);
+        done.expect("it is known").expect("no error");
+        self.synced.borrow().len() > before
+    }
+}
+
+pub fn attributes(path: &Path) -> Attributes {
+    let meta = path.metadata().expect("there");
+    Attributes {
+        mode: meta.mode() & 0o7777,
+        uid: meta.uid(),
+        gid: meta.gid(),
+        modified: (meta.mtime(), meta.mtime_nsec() as u32),
+    }
+}
+
+/// The names in a directory.
+pub fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(dir)
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
