@@ -50,6 +50,7 @@ pub mod thread;
 
 #[cfg(feature = "std")]
 pub use engine::Registered;
+pub use engine::naming;
 pub use engine::{
     At, AttachError, Begun, Change, Engine, JoinError, NameDue, Out, Place, RealDue, Scope, Syncing, Turn,
 };

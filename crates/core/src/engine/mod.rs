@@ -10,6 +10,7 @@ mod hold;
 mod join;
 mod name;
 mod names;
+pub mod naming;
 mod out;
 #[cfg(feature = "std")]
 mod register;

@@ -5,12 +5,12 @@ use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_uint};
 
 use libc::{AT_FDCWD, AT_SYMLINK_NOFOLLOW, dev_t, mode_t};
+use seawall_core::naming::How;
 use seawall_core::{Errno, policy, stand_in};
 
 use super::{directory, entry};
 use crate::client::DAEMON;
 use crate::look::{self, Seen};
-use crate::named::How;
 use crate::sys::{self, unsafe_call};
 use crate::{app, cached, errno, fdtable, guard, named, session};
 

@@ -4,8 +4,8 @@ use core::ffi::{CStr, c_int};
 
 use seawall_core::client::Synced;
 use seawall_core::file::Flag;
-use seawall_core::format::{Handle, NAME_MAX, NameChange};
-use seawall_core::{Engine, Errno, Turn, certain};
+use seawall_core::format::{NAME_MAX, NameChange};
+use seawall_core::{Engine, Errno, Turn, certain, naming};
 
 use super::here::{Here, attributes, engine, handle, parent, path_of_any};
 use crate::again;
@@ -56,7 +56,7 @@ fn capture(engine: &'static Engine, fd: c_int, stat: &Stat) -> bool {
 impl Here {
     /// All of the file at `name`, which `fd` is, becomes a record.
     fn capture(&self, fd: c_int, name: &CStr, size: u64) -> bool {
-        let turn = self.enter();
+        let turn = naming::enter(self);
         let is_captured = turn.is_in_log() && size <= LARGEST as u64 && self.capture_in(&turn, fd, name);
         turn.finish();
         is_captured
@@ -76,42 +76,26 @@ impl Here {
         });
         is_captured == Some(true)
     }
+}
 
-    /// What this directory's records have of the file at `name` as a whole goes to those of another one, to which the file is
-    /// about to move: whoever makes that one's names durable makes what they lead to durable too. False: it stays, and so
-    /// must the file.
-    pub(super) fn carry(
-        &self,
-        (turn, name): (&Turn<'_, Self>, &CStr),
-        (to, target): (&Self, &Turn<'_, Self>),
-        stat: &Stat,
-        file: &Handle,
-    ) -> bool {
-        let inode = (stat.dev, stat.ino);
-        let Some(captured) = self.engine.captured(inode) else { return true };
-        if captured.directory != self.directory || captured.links != 1 || stat.uid != to.uid {
-            return false;
-        }
-        let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
-        let Ok(fd) = sys::openat(self.fd, name, flags, 0) else { return false };
-        if has_locks(fd) {
-            // To close it would drop this process's own. It stays open, which costs a descriptor.
-            return false;
-        }
-        let is_it = sys::fstat(fd).is_ok_and(|is| (is.dev, is.ino) == inode && is.size <= LARGEST as u64);
-        let is_carried = is_it && !has_attributes(fd);
-        let is_carried = is_carried
-            && read_whole(fd, stat.size, |data| {
-                let change = NameChange::Holds { file: *file, attributes: attributes(stat), data };
-                Some(target.capture(&change, inode, file))
-            }) == Some(true);
-        sys::close(fd);
-        let held = self.engine.captured(inode).filter(|now| is_carried && now.directory == to.directory);
-        held.is_some_and(|held| {
-            let held = Some((target.elsewhere(), held.lsn));
-            turn.log(&NameChange::Settled { file: *file, held })
-        })
+/// Calls `op` with all that the file at `name` has, if it is the one with this inode still. While somebody has locks on it, this
+/// process maybe, it is not read: to close the descriptor would drop them. That one stays open.
+pub(super) fn content_at<R>(
+    dir: c_int,
+    name: &CStr,
+    inode: (u64, u64),
+    op: impl FnOnce(&[u8]) -> R,
+) -> Option<R> {
+    let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    let fd = sys::openat(dir, name, flags, 0).ok()?;
+    if has_locks(fd) {
+        return None;
     }
+    let stat = sys::fstat(fd).ok().filter(|is| (is.dev, is.ino) == inode && is.size <= LARGEST as u64);
+    let stat = stat.filter(|_| !has_attributes(fd));
+    let done = stat.and_then(|stat| read_whole(fd, stat.size, |data| Some(op(data))));
+    sys::close(fd);
+    done
 }
 
 /// True if the file has extended attributes, access control lists among them, that one which is made again would lack. Its
@@ -227,12 +211,12 @@ fn settle_once(engine: &'static Engine, fd: c_int, stat: &Stat) -> Result<Follow
         && let Some(here) = &here
     {
         // Whoever captures it has the directory until that is over.
-        here.enter().finish();
+        naming::enter(here).finish();
     }
     let Some(captured) = engine.captured(inode) else { return Ok(Followed::Settled) };
     match here.filter(|here| here.directory == captured.directory) {
         Some(here) => {
-            let turn = here.enter();
+            let turn = naming::enter(&here);
             let is_over = turn.settle(&captured, inode);
             turn.finish();
             match engine.captured(inode) {

@@ -1,11 +1,12 @@
-//! Calls that make and remove names. Those that move files: `moves`; that give them one more: `links`.
+//! Calls that change names by a path: which directory it is, and what `seawall_core::naming` makes of it.
 
 use core::ffi::{CStr, c_char, c_int};
 
 use seawall_core::Errno;
-use seawall_core::format::{NAME_MAX, NameChange};
+use seawall_core::format::NAME_MAX;
+use seawall_core::naming::{self, Directory, How, Kind};
 
-use super::here::{engine, here, parent};
+use super::here::{Here, engine, here, parent};
 use crate::app;
 use crate::sys;
 
@@ -14,18 +15,8 @@ use crate::sys;
 pub fn making<R>(dir: c_int, path: &CStr, call: impl FnOnce(bool) -> R) -> R {
     let mut room = [0; NAME_MAX + 1];
     let Some((here, name)) = parent(dir, path, &mut room) else { return call(false) };
-    let turn = here.enter();
-    let was_there = sys::exists(here.fd, name);
-    if was_there {
-        // Should it be removed meanwhile, what is made shows in the directory's change time.
-        turn.finish();
-        return call(false);
-    }
     let is_any = ![&b"-wal"[..], b"-journal"].iter().any(|end| name.to_bytes().ends_with(end));
-    let done = call(is_any);
-    here.has_made(&turn, name);
-    turn.finish();
-    done
+    naming::making(&here, name, |is_new| call(is_new && is_any))
 }
 
 /// A call of libc's that makes a file at a path which it makes up itself, in the place of `template`.
@@ -39,14 +30,14 @@ pub unsafe fn making_up(template: *mut c_char, call: impl FnOnce() -> c_int) -> 
     let Some((here, _)) = path.and_then(|path| parent(libc::AT_FDCWD, path, &mut room)) else {
         return call();
     };
-    let turn = here.enter();
+    let turn = naming::enter(&here);
     let fd = call();
     // SAFETY: as above; libc has changed it.
     let made = if fd < 0 { None } else { unsafe { app::path(template) } };
     if let Some(path) = made {
         let bytes = path.to_bytes_with_nul();
         let name = CStr::from_bytes_with_nul(&bytes[sys::base_at(bytes)..]).unwrap_or_default();
-        here.has_made(&turn, name);
+        naming::has_made(&here, &turn, name);
     }
     turn.finish();
     fd
@@ -59,50 +50,28 @@ pub fn making_directory<R>(
     call: impl FnOnce() -> Result<R, Errno>,
 ) -> Result<R, Errno> {
     let mut room = [0; NAME_MAX + 1];
-    let Some((here, name)) = parent(dir, path, &mut room) else { return call() };
-    let turn = here.enter();
-    let done = call();
-    if done.is_ok() {
-        here.has_made_directory(&turn, name);
+    match parent(dir, path, &mut room) {
+        Some((here, name)) => naming::making_directory(&here, name, call),
+        None => call(),
     }
-    turn.finish();
-    done
 }
 
 /// A call that makes or removes something that no record can say.
 pub fn other<R>(dir: c_int, path: &CStr, call: impl FnOnce() -> R) -> R {
     let mut room = [0; NAME_MAX + 1];
-    let Some((here, _)) = parent(dir, path, &mut room) else { return call() };
-    let turn = here.enter();
-    turn.leave();
-    let done = call();
-    turn.finish();
-    done
+    match parent(dir, path, &mut room) {
+        Some((here, _)) => naming::other(&here, call),
+        None => call(),
+    }
 }
 
 /// unlink(2).
 pub fn removing<R>(dir: c_int, path: &CStr, call: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
     let mut room = [0; NAME_MAX + 1];
-    let Some((here, name)) = parent(dir, path, &mut room) else { return call() };
-    let turn = here.enter();
-    let name_bytes = name.to_bytes();
-    let victim = here.at(name);
-    let gone = victim.filter(|victim| here.knows_names(victim)).map(|(_, file)| file);
-    match gone {
-        Some(file) => drop(turn.log(&NameChange::Gone { name: name_bytes, file })),
-        // Nothing to remove, or what no record can say.
-        None if sys::exists(here.fd, name) => turn.leave(),
-        None => {}
+    match parent(dir, path, &mut room) {
+        Some((here, name)) => naming::removing(&here, name, call),
+        None => call(),
     }
-    let done = call();
-    if let Some(file) = gone.filter(|_| done.is_err() && turn.is_in_log()) {
-        turn.log(&NameChange::Is { name: name_bytes, file: Some(file) });
-    }
-    if let Some((stat, _)) = victim.filter(|_| done.is_ok()) {
-        turn.lost((stat.dev, stat.ino), stat.links as u32);
-    }
-    turn.finish();
-    done
 }
 
 /// The directory at this path is about to go, or to be elsewhere: it leaves the log.
@@ -111,8 +80,92 @@ pub fn leaving(dir: c_int, path: &CStr) {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     let Ok(fd) = sys::openat(dir, path, flags, 0) else { return };
     if let Some(here) = here(engine, fd, true) {
-        let turn = here.enter();
-        turn.leave();
-        turn.finish();
+        naming::other(&here, || ());
     }
+}
+
+/// renameat2(2). True if it was within a directory in the log.
+pub fn moving<R>(
+    (old_dir, old): (c_int, &CStr),
+    (new_dir, new): (c_int, &CStr),
+    how: How,
+    call: impl FnOnce() -> Result<R, Errno>,
+) -> Result<(R, bool), Errno> {
+    if engine().is_none() {
+        return call().map(|done| (done, false));
+    }
+    let (mut old_room, mut new_room) = ([0; NAME_MAX + 1], [0; NAME_MAX + 1]);
+    let from = parent(old_dir, old, &mut old_room);
+    let beside = from.as_ref().filter(|_| old_dir == new_dir).and_then(|_| beside(old, new));
+    let to = if beside.is_some() { None } else { parent(new_dir, new, &mut new_room) };
+    let is_file = |(here, name): &(Here, &CStr)| here.at(name).is_some_and(|known| known.kind == Kind::File);
+    if how == How::Exchange || !from.as_ref().is_some_and(is_file) {
+        leaving(old_dir, old);
+        leaving(new_dir, new);
+    }
+    match (from, to, beside) {
+        (Some((here, name)), None, Some(to)) => {
+            naming::moving_within(&here, (name, to), how, call).map(|done| (done, true))
+        }
+        (Some((here, name)), Some((there, to)), _) if here.inode == there.inode => {
+            naming::moving_within(&here, (name, to), how, call).map(|done| (done, true))
+        }
+        (Some((from, name)), Some((to, to_name)), _) => {
+            naming::moving_across((&from, name), (&to, to_name), how, call).map(|done| (done, false))
+        }
+        (Some((here, _)), None, None) | (None, Some((here, _)), _) => {
+            naming::other(&here, call).map(|done| (done, false))
+        }
+        (None, None, _) => call().map(|done| (done, false)),
+    }
+}
+
+/// The last part of `new`, if it is in the directory that `old` is in by the same words.
+fn beside<'p>(old: &CStr, new: &'p CStr) -> Option<&'p CStr> {
+    let (old, at) = (old.to_bytes(), sys::base_at(new.to_bytes()));
+    let is_same = old[..sys::base_at(old)] == new.to_bytes()[..at];
+    let name = CStr::from_bytes_with_nul(&new.to_bytes_with_nul()[at..]).ok()?;
+    (is_same && !name.is_empty() && name.count_bytes() <= NAME_MAX).then_some(name)
+}
+
+/// linkat(2). What comes from another directory is synced by a real sync of this one. The first name of a file that was opened
+/// without one is a record of all that it has: what was synced of it before had no name that a power cut would leave.
+pub fn linking<R>(
+    (old_dir, old): (c_int, &CStr),
+    (new_dir, new): (c_int, &CStr),
+    flags: c_int,
+    call: impl FnOnce() -> Result<R, Errno>,
+) -> Result<R, Errno> {
+    let (mut old_room, mut new_room) = ([0; NAME_MAX + 1], [0; NAME_MAX + 1]);
+    let (from, to) = (parent(old_dir, old, &mut old_room), parent(new_dir, new, &mut new_room));
+    match (from.filter(|_| flags == 0), to, nameless(old_dir, old, flags)) {
+        (_, Some((here, to)), Some(fd)) => {
+            let turn = naming::enter(&here);
+            let done = call();
+            if done.is_ok() && turn.is_in_log() && !here.capture_in(&turn, fd, to) {
+                turn.leave();
+            }
+            turn.finish();
+            done
+        }
+        (Some((from, name)), Some((here, to)), _) if from.inode == here.inode => {
+            naming::linking_within(&here, (name, to), call)
+        }
+        (_, Some((here, _)), _) => naming::other(&here, call),
+        (Some((here, _)), None, _) => naming::beside(&here, call),
+        (None, None, _) => call(),
+    }
+}
+
+/// The descriptor of a file without a name that is about to get one: by itself, or by its link in /proc.
+fn nameless(dir: c_int, path: &CStr, flags: c_int) -> Option<c_int> {
+    let fd = match flags {
+        libc::AT_EMPTY_PATH if path.is_empty() => dir,
+        libc::AT_SYMLINK_FOLLOW => {
+            let digits = path.to_bytes().strip_prefix(b"/proc/self/fd/")?;
+            core::str::from_utf8(digits).ok()?.parse().ok()?
+        }
+        _ => return None,
+    };
+    sys::fstat(fd).is_ok_and(|stat| stat.regular && stat.links == 0).then_some(fd)
 }

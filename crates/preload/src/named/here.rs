@@ -3,8 +3,11 @@
 use core::ffi::{CStr, c_int};
 
 use seawall_core::file::Flag;
-use seawall_core::format::{Attributes, Handle, NAME_MAX, NAMED_HANDLE_MAX, NameChange};
-use seawall_core::{Engine, Errno, FileRef, Owner, Place, Turn, certain, directory, policy};
+use seawall_core::format::{Attributes, Handle, NAME_MAX, NAMED_HANDLE_MAX};
+use seawall_core::naming::{Directory, Kind, Known};
+use seawall_core::{Engine, Errno, FileRef, Owner, Place, certain, directory, policy};
+
+use super::capture::content_at;
 
 use crate::sys::{self, Stat, unsafe_call};
 use crate::{owner, session};
@@ -32,11 +35,6 @@ impl Drop for Here {
 }
 
 impl Here {
-    /// Nobody else changes its names until that is finished.
-    pub(super) fn enter(&self) -> Turn<'_, Self> {
-        self.engine.enter_directory(self.who, self.directory, self)
-    }
-
     /// A descriptor that can be synced.
     pub(super) fn with_open(&self, op: impl FnOnce(c_int) -> Result<(), Errno>) -> Result<(), Errno> {
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
@@ -44,48 +42,6 @@ impl Here {
         let done = op(fd);
         sys::close(fd);
         done
-    }
-
-    /// What has just been made at `name`, if anything was.
-    pub(super) fn has_made(&self, turn: &Turn<'_, Self>, name: &CStr) {
-        match self.at(name).filter(|(stat, _)| stat.links == 1 && stat.uid == self.uid) {
-            Some((stat, file)) => {
-                let attributes = attributes(&stat);
-                turn.log(&NameChange::Made { name: name.to_bytes(), file, attributes });
-            }
-            None if sys::exists(self.fd, name) => turn.leave(),
-            None => {}
-        }
-    }
-
-    /// The same of a directory.
-    pub(super) fn has_made_directory(&self, turn: &Turn<'_, Self>, name: &CStr) {
-        let stat = sys::fstatat(self.fd, name, libc::AT_SYMLINK_NOFOLLOW).ok();
-        let stat = stat.filter(|stat| stat.directory && stat.uid == self.uid);
-        match stat.and_then(|stat| Some((stat, handle(self.fd, name, 0)?))) {
-            Some((stat, file)) => {
-                let known = attributes(&stat);
-                let attributes = Attributes { mode: known.mode | Attributes::DIRECTORY, ..known };
-                turn.log(&NameChange::Made { name: name.to_bytes(), file, attributes });
-            }
-            None => turn.leave(),
-        }
-    }
-
-    /// True if the log knows every name of this file, which has one here: the removal of one of them may be a record. Another one
-    /// may not be on the disk yet, and the file would be gone with this one.
-    pub(super) fn knows_names(&self, (stat, _): &(Stat, Handle)) -> bool {
-        let known = || self.engine.captured((stat.dev, stat.ino));
-        stat.links <= 1
-            || known().is_some_and(|known| {
-                known.directory == self.directory && u64::from(known.links) == stat.links
-            })
-    }
-
-    /// The file at `name`, as far as a record can name it.
-    pub(super) fn at(&self, name: &CStr) -> Option<(Stat, Handle)> {
-        let stat = sys::fstatat(self.fd, name, libc::AT_SYMLINK_NOFOLLOW).ok().filter(|stat| stat.regular)?;
-        Some((stat, handle(self.fd, name, 0)?))
     }
 }
 
@@ -107,6 +63,44 @@ impl Place for Here {
 
     fn check(&self) -> Result<(), Errno> {
         self.with_open(|fd| certain::check(sys::borrow(fd)))
+    }
+}
+
+impl Directory for Here {
+    fn engine(&self) -> &Engine {
+        self.engine
+    }
+
+    fn who(&self) -> Owner {
+        self.who
+    }
+
+    fn reference(&self) -> FileRef {
+        self.directory
+    }
+
+    fn inode(&self) -> (u64, u64) {
+        self.inode
+    }
+
+    fn uid(&self) -> u32 {
+        self.uid
+    }
+
+    fn at(&self, name: &CStr) -> Option<Known> {
+        let stat = sys::fstatat(self.fd, name, libc::AT_SYMLINK_NOFOLLOW).ok()?;
+        let kind = match (stat.regular, stat.directory) {
+            (true, _) => Kind::File,
+            (_, true) => Kind::Directory,
+            _ => Kind::Other,
+        };
+        let handle = if kind == Kind::Other { None } else { handle(self.fd, name, 0) };
+        let (inode, links, attributes) = ((stat.dev, stat.ino), stat.links, attributes(&stat));
+        Some(Known { kind, inode, links, attributes, handle })
+    }
+
+    fn with_content<R>(&self, name: &CStr, known: &Known, op: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        content_at(self.fd, name, known.inode, op)
     }
 }
 

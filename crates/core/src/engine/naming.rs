@@ -1,0 +1,348 @@
+//! Calls that change names in directories that are in the log, as every front makes them.
+//!
+//! | call | in such a directory |
+//! |---|---|
+//! | what makes a file or a directory; link within the directory | a record, made after the kernel's call and before it returns |
+//! | unlink; rename of a file within the directory, exchange of two | a record, made before the kernel's call |
+//! | rename of a file to another one of them | a record in each, made before the kernel's call |
+//! | rmdir, symlink, mknod, rename of or over a directory, a link or rename to or from a directory that is not in the log, the removal of a name of a file whose other names the log does not know | the directory leaves the log first; its next fsync is real |
+//!
+//! What a front brings: the directory ([`Directory`]), and the kernel's call. Which directory a path leads to is its own affair.
+
+use core::ffi::CStr;
+
+use rustix::io::Errno;
+
+use super::attach::Engine;
+use super::names::{Place, Turn};
+use crate::Owner;
+use crate::file::FileRef;
+use crate::format::{Across, Attributes, Handle, NameChange};
+
+/// A directory in the log, as a front's call reaches it.
+pub trait Directory: Place + Sized {
+    /// The log.
+    fn engine(&self) -> &Engine;
+
+    /// Whose call it is.
+    fn who(&self) -> Owner;
+
+    /// Its slot.
+    fn reference(&self) -> FileRef;
+
+    /// Its st_dev and st_ino.
+    fn inode(&self) -> (u64, u64);
+
+    /// Its user: what belongs to another one is not made again.
+    fn uid(&self) -> u32;
+
+    /// What is at a name, if anything is. Links are not followed.
+    fn at(&self, name: &CStr) -> Option<Known>;
+
+    /// Calls `op` with all that the small file at `name` has, which was `known` a moment ago. `None`: it is another one by now,
+    /// too large, or has what no record has room for.
+    fn with_content<R>(&self, name: &CStr, known: &Known, op: impl FnOnce(&[u8]) -> R) -> Option<R>;
+}
+
+/// What is at a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// A regular file, a directory, or something else.
+    pub kind: Kind,
+    /// Its st_dev and st_ino.
+    pub inode: (u64, u64),
+    /// How many names it has.
+    pub links: u64,
+    /// What one that is made again gets.
+    pub attributes: Attributes,
+    /// Who it is, if a record can name it.
+    pub handle: Option<Handle>,
+}
+
+/// What kind of thing has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// Anything else.
+    Other,
+}
+
+/// How a file moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It gets the name, whatever had it (or nobody, RENAME_NOREPLACE).
+    Plain,
+    /// Two files get each other's name (RENAME_EXCHANGE).
+    Exchange,
+    /// In a way that no record says.
+    Other,
+}
+
+impl Known {
+    /// Who it is, if it is a regular file that a record can name.
+    fn file(&self) -> Option<Handle> {
+        self.handle.filter(|_| self.kind == Kind::File)
+    }
+}
+
+/// Nobody else changes a directory's names until that is finished.
+pub fn enter<D: Directory>(here: &D) -> Turn<'_, D> {
+    here.engine().enter_directory(here.who(), here.reference(), here)
+}
+
+/// A call that may make a file. It learns whether it will.
+pub fn making<D: Directory, R>(here: &D, name: &CStr, call: impl FnOnce(bool) -> R) -> R {
+    let turn = enter(here);
+    if here.at(name).is_some() {
+        // Should it be removed meanwhile, what is made shows in the directory's change time.
+        turn.finish();
+        return call(false);
+    }
+    let done = call(true);
+    has_made(here, &turn, name);
+    turn.finish();
+    done
+}
+
+/// What has just been made at `name`, if anything was.
+pub fn has_made<D: Directory>(here: &D, turn: &Turn<'_, D>, name: &CStr) {
+    let Some(made) = here.at(name) else { return };
+    let is_own = made.attributes.uid == here.uid();
+    let attributes = match made.kind {
+        Kind::File if made.links == 1 => made.attributes,
+        Kind::Directory => {
+            Attributes { mode: made.attributes.mode | Attributes::DIRECTORY, ..made.attributes }
+        }
+        _ => return turn.leave(),
+    };
+    match made.handle.filter(|_| is_own) {
+        Some(file) => drop(turn.log(&NameChange::Made { name: name.to_bytes(), file, attributes })),
+        None => turn.leave(),
+    }
+}
+
+/// mkdir(2).
+///
+/// # Errors
+/// The call's, for this and the following.
+pub fn making_directory<D: Directory, R>(
+    here: &D,
+    name: &CStr,
+    call: impl FnOnce() -> Result<R, Errno>,
+) -> Result<R, Errno> {
+    let turn = enter(here);
+    let done = call();
+    if done.is_ok() {
+        has_made(here, &turn, name);
+    }
+    turn.finish();
+    done
+}
+
+/// A call that no record can say.
+pub fn other<D: Directory, R>(here: &D, call: impl FnOnce() -> R) -> R {
+    let turn = enter(here);
+    turn.leave();
+    let done = call();
+    turn.finish();
+    done
+}
+
+/// A call that changes names of no directory in the log, while nobody removes names here.
+pub fn beside<D: Directory, R>(here: &D, call: impl FnOnce() -> R) -> R {
+    let turn = enter(here);
+    let done = call();
+    turn.finish();
+    done
+}
+
+/// unlink(2).
+///
+/// # Errors
+/// The call's.
+pub fn removing<D: Directory, R>(
+    here: &D,
+    name: &CStr,
+    call: impl FnOnce() -> Result<R, Errno>,
+) -> Result<R, Errno> {
+    let turn = enter(here);
+    let (victim, bytes) = (here.at(name), name.to_bytes());
+    let gone = victim.filter(|victim| knows_names(here, victim)).and_then(|victim| victim.file());
+    match gone {
+        Some(file) => drop(turn.log(&NameChange::Gone { name: bytes, file })),
+        // Nothing to remove, or what no record can say.
+        None if victim.is_some() => turn.leave(),
+        None => {}
+    }
+    let done = call();
+    if let Some(file) = gone.filter(|_| done.is_err() && turn.is_in_log()) {
+        turn.log(&NameChange::Is { name: bytes, file: Some(file) });
+    }
+    has_lost(&turn, victim, done.is_ok());
+    turn.finish();
+    done
+}
+
+/// rename(2) within a directory.
+///
+/// # Errors
+/// The call's.
+pub fn moving_within<D: Directory, R>(
+    here: &D,
+    (name, to_name): (&CStr, &CStr),
+    how: How,
+    call: impl FnOnce() -> Result<R, Errno>,
+) -> Result<R, Errno> {
+    let before = (here.at(name), here.at(to_name));
+    let turn = enter(here);
+    // Asked before, it may be another one by now.
+    let (source, victim) = if turn.is_first() { before } else { (here.at(name), here.at(to_name)) };
+    let (bytes, to) = (name.to_bytes(), to_name.to_bytes());
+    let over = victim.and_then(|victim| victim.file());
+    let moved = moved(source, (here, victim), how);
+    match moved {
+        Some(file) => {
+            let (name, exchanged, across) = (bytes, how == How::Exchange, Across::No);
+            turn.log(&NameChange::Moved { name, to, file, over, exchanged, across });
+        }
+        None if source.is_some() => turn.leave(),
+        // There is nothing that could move.
+        None => {}
+    }
+    let done = call();
+    if let Some(file) = moved.filter(|_| done.is_err() && turn.is_in_log()) {
+        turn.log(&NameChange::Is { name: bytes, file: Some(file) });
+        turn.log(&NameChange::Is { name: to, file: over });
+    }
+    has_lost(&turn, victim, done.is_ok() && moved.is_some() && how == How::Plain);
+    turn.finish();
+    done
+}
+
+/// rename(2) from one directory to another. They are entered in the order of their slots.
+///
+/// # Errors
+/// The call's.
+pub fn moving_across<D: Directory, R>(
+    (from, name): (&D, &CStr),
+    (to, to_name): (&D, &CStr),
+    how: How,
+    call: impl FnOnce() -> Result<R, Errno>,
+) -> Result<R, Errno> {
+    if from.inode().0 != to.inode().0 {
+        // The kernel says so.
+        return call();
+    }
+    let (source, target) = if from.reference().slot < to.reference().slot {
+        let source = enter(from);
+        (source, enter(to))
+    } else {
+        let target = enter(to);
+        (enter(from), target)
+    };
+    let (file, victim) = (from.at(name), to.at(to_name));
+    let is_known = source.is_in_log() && target.is_in_log() && how == How::Plain;
+    let file = file.filter(|file| is_known && file.links == 1);
+    let is_logged = moved(file, (to, victim), how).zip(file).is_some_and(|(moved, file)| {
+        let over = victim.and_then(|victim| victim.file());
+        carry((from, &source, name), (to, &target), &file)
+            && source.log_move(&target, (name.to_bytes(), to_name.to_bytes()), moved, over)
+    });
+    if !is_logged {
+        source.leave();
+        target.leave();
+    }
+    let done = call();
+    if done.is_err() && is_logged {
+        // Neither says what was.
+        source.leave();
+        target.leave();
+    }
+    has_lost(&target, victim, done.is_ok() && is_logged);
+    target.finish();
+    source.finish();
+    done
+}
+
+/// link(2) within a directory.
+///
+/// # Errors
+/// The call's.
+pub fn linking_within<D: Directory, R>(
+    here: &D,
+    (name, to): (&CStr, &CStr),
+    call: impl FnOnce() -> Result<R, Errno>,
+) -> Result<R, Errno> {
+    let turn = enter(here);
+    let there = here.at(name);
+    let source = there.filter(|source| source.file().is_some() && knows_names(here, source));
+    if source.is_none() && there.is_some() {
+        turn.leave();
+    }
+    let done = call();
+    if let Some(source) = source.filter(|_| done.is_ok() && turn.is_in_log())
+        && let Some(file) = source.file()
+        && turn.log(&NameChange::Linked { name: name.to_bytes(), to: to.to_bytes(), file })
+    {
+        turn.linked(source.inode);
+    }
+    turn.finish();
+    done
+}
+
+/// True if the log knows every name of this file, which has one here: the removal of one of them may be a record. Another one
+/// may not be on the disk yet, and the file would be gone with this one.
+fn knows_names<D: Directory>(here: &D, known: &Known) -> bool {
+    let captured = || here.engine().captured(known.inode);
+    known.links <= 1
+        || captured().is_some_and(|captured| {
+            captured.directory == here.reference() && u64::from(captured.links) == known.links
+        })
+}
+
+/// The file that moves, if a record can say that, and what becomes of what was there.
+fn moved<D: Directory>(source: Option<Known>, (to, victim): (&D, Option<Known>), how: How) -> Option<Handle> {
+    let file = source?.file()?;
+    let over = victim.and_then(|victim| victim.file());
+    let is_victim_known = match (victim, how) {
+        (_, How::Other) | (None, How::Exchange) => false,
+        (Some(_), How::Exchange) => over.is_some(),
+        (Some(victim), How::Plain) => over.is_some() && knows_names(to, &victim),
+        (None, How::Plain) => true,
+    };
+    (is_victim_known && over != Some(file)).then_some(file)
+}
+
+/// What one directory's records have of a file as a whole goes to those of another, to which the file is about to move: whoever
+/// makes that one's names durable makes what they lead to durable too. False: it stays, and so must the file.
+fn carry<D: Directory>(
+    (from, turn, name): (&D, &Turn<'_, D>, &CStr),
+    (to, target): (&D, &Turn<'_, D>),
+    known: &Known,
+) -> bool {
+    let Some(captured) = from.engine().captured(known.inode) else { return true };
+    let Some(file) = known.file() else { return false };
+    if captured.directory != from.reference() || captured.links != 1 || known.attributes.uid != to.uid() {
+        return false;
+    }
+    let attributes = known.attributes;
+    let is_carried = from.with_content(name, known, |data| {
+        target.capture(&NameChange::Holds { file, attributes, data }, known.inode, &file)
+    });
+    let held = from.engine().captured(known.inode);
+    let held = held.filter(|now| is_carried == Some(true) && now.directory == to.reference());
+    held.is_some_and(|held| {
+        let held = Some((target.elsewhere(), held.lsn));
+        turn.log(&NameChange::Settled { file, held })
+    })
+}
+
+/// A file has lost a name, if `is_done`.
+fn has_lost<D: Directory>(turn: &Turn<'_, D>, victim: Option<Known>, is_done: bool) {
+    if let Some(victim) = victim.filter(|_| is_done) {
+        turn.lost(victim.inode, victim.links as u32);
+    }
+}
