@@ -131,6 +131,8 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	SEAWALL_CACHE_SEEDS=50000 $(CARGO) test --profile sim $(CARGO_FLAGS) --package seawall-cache --test interleavings
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --only postgres,sqlite,mariadb,redis,rocksdb,lmdb,files --rounds $(CUT_ROUNDS)
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --only files --file-system xfs --rounds $(CUT_ROUNDS) --out out/xfs
+	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --only rocksdb,sqlite,lmdb --as-any --sides seawall,logless --rounds $(CUT_ROUNDS) --out out/any
+	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --only rocksdb,sqlite,redis --as-any --file-system xfs --sides seawall,logless --rounds $(CUT_ROUNDS) --out out/any-xfs
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --medium disk --only postgres,sqlite --sides seawall,atomic --rounds $(CUT_ROUNDS)
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --front mount --only postgres,sqlite,mariadb,rocksdb,etcd --rounds $(CUT_ROUNDS)
 	$(CARGO) build $(CARGO_FLAGS) --package seawall-cli

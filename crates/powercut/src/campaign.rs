@@ -57,6 +57,10 @@ pub struct Options {
     #[arg(long, value_enum, default_value_t)]
     #[serde(default)]
     pub file_system: FileSystem,
+    /// Serve every database as any program (`--preset any`), by what it does and not by its files' names
+    #[arg(long)]
+    #[serde(default)]
+    pub as_any: bool,
     /// In every round that can have trouble, this one
     #[arg(long, value_enum)]
     pub trouble: Option<Trouble>,
@@ -112,7 +116,7 @@ pub fn run(options: &Options, seed: u64) -> Result<Report> {
             }
             let mut plan = plan::draw(database, side, options.front, rng.next_u64(), number);
             plan.medium = options.medium;
-            plan.file_system = options.file_system;
+            (plan.file_system, plan.as_any) = (options.file_system, options.as_any);
             if let Some(trouble) = options.trouble.filter(|_| !side.is_control()) {
                 plan.trouble = trouble;
             }

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use seawall_core::stand_in::NOTE;
 use seawall_load::ledger::Verdict;
 
 use crate::boot::{Boot, Checked};
 use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{self, is_guard, judge};
 use crate::outside::{DATA, session};
-use crate::place::Place;
+use crate::place::{ANY, Place};
 use crate::plan::Side;
 use crate::program;
 
@@ -48,7 +49,7 @@ pub fn load(boot: &Boot) -> Result<()> {
 
 /// Recovers and checks. The note that stands for a guard here is met by nobody: it is only looked for.
 pub fn check(boot: &Boot) -> Result<Checked> {
-    let note = directory().join("SEAWALL-UNREPLAYED");
+    let note = directory().join(NOTE);
     judge(
         boot,
         &directory(),
@@ -71,19 +72,12 @@ fn verdict(boot: &Boot, side: Side) -> Result<Verdict> {
 }
 
 fn place(boot: &Boot, side: Side) -> Result<Place> {
-    Place::of(boot, side, "files", "any")
+    Place::of(boot, side, "files", ANY)
 }
 
 /// The program as `side` runs it.
 fn on(boot: &Boot, side: Side, place: &Place, arguments: Vec<OsString>) -> Result<Command> {
-    let program = boot.program("seawall-load");
-    let mut command = if side.is_under_seawall() && !place.is_mounted() {
-        let mut run = boot.seawall_run();
-        run.args(["--preset", "any", "--unguarded", "--data"]).arg(place.path()).arg("--").arg(program);
-        run
-    } else {
-        Command::new(program)
-    };
+    let mut command = place.command(boot, side, ANY, "seawall-load");
     command.args(arguments).env("XDG_RUNTIME_DIR", session()?);
     Ok(command)
 }

@@ -20,7 +20,7 @@ use crate::boot::{Boot, Checked};
 use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{self, guard_problem, judge};
 use crate::outside::DATA;
-use crate::place::Place;
+use crate::place::{Place, Preset};
 use crate::plan::{Side, Trouble};
 use crate::program::{self, Ended, Running};
 use crate::user;
@@ -209,12 +209,12 @@ impl Server {
             user::give(USER, sockets)?;
         }
         let place = Place::of(boot, side, NAME, "mariadb")?;
-        let mut command = if side.is_under_seawall() && !place.is_mounted() {
-            let mut run = boot.seawall_run();
-            run.args(["--policy", side.policy(), "--user", USER, "--", SERVER]);
-            run
-        } else {
-            as_user(SERVER)?
+        let mut command = match place.seawall_run(boot, side, Preset::Found) {
+            Some(mut run) => {
+                run.args(["--policy", side.policy(), "--user", USER, "--", SERVER]);
+                run
+            }
+            None => as_user(SERVER)?,
         };
         command.args(settings(side, place.path()));
         let mut server = Server { process: program::start(command, "MariaDB")?, place };

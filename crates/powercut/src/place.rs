@@ -14,6 +14,18 @@ use crate::program::{self, Running, command};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// Any program's preset.
+pub const ANY: &str = "any";
+
+/// How `seawall run` learns of a program's preset.
+#[derive(Clone, Copy)]
+pub enum Preset {
+    /// By name.
+    Named(&'static str),
+    /// By the program, and by where its data is.
+    Found,
+}
+
 /// Where a database's directory is for the programs of a side.
 pub struct Place {
     path: PathBuf,
@@ -34,6 +46,7 @@ impl Place {
         let mut mount = Command::new(boot.program("seawall"));
         mount.args(["mount", "--foreground", "--quiet", "--allow-other"]);
         boot.with_log(&mut mount);
+        let preset = if boot.plan.as_any { ANY } else { preset };
         mount.args(["--preset", preset, "--policy", side.policy()]);
         mount.arg(behind).arg(&at).env("XDG_RUNTIME_DIR", session()?);
         let mut mount = program::start(mount, "seawall mount")?;
@@ -51,9 +64,32 @@ impl Place {
         &self.path
     }
 
-    /// True if programs run bare on a mount.
-    pub fn is_mounted(&self) -> bool {
-        self.mount.is_some()
+    /// `seawall run` up to its `--`, if the programs of this side are under it: with this preset, or with any program's where
+    /// the plan says so. `None`: they run bare, maybe on a mount.
+    pub fn seawall_run(&self, boot: &Boot, side: Side, preset: Preset) -> Option<Command> {
+        let is_under = side.is_under_seawall() && self.mount.is_none();
+        is_under.then(|| {
+            let mut run = boot.seawall_run();
+            match preset {
+                _ if boot.plan.as_any => run.args(["--preset", ANY, "--unguarded", "--data"]).arg(&self.path),
+                Preset::Named(ANY) => run.args(["--preset", ANY, "--unguarded", "--data"]).arg(&self.path),
+                Preset::Named(name) => run.args(["--preset", name, "--data"]).arg(&self.path),
+                Preset::Found => &mut run,
+            };
+            run
+        })
+    }
+
+    /// One of our programs, as this side runs it.
+    pub fn command(&self, boot: &Boot, side: Side, preset: &'static str, program: &str) -> Command {
+        let program = boot.program(program);
+        match self.seawall_run(boot, side, Preset::Named(preset)) {
+            Some(mut run) => {
+                run.arg("--").arg(program);
+                run
+            }
+            None => Command::new(program),
+        }
     }
 
     /// Nobody uses it any more: unmounted, and the log closed.

@@ -105,6 +105,9 @@ pub struct Plan {
     /// What is on the disk.
     #[serde(default)]
     pub file_system: FileSystem,
+    /// It is served as any program, by what it does and not by its files' names.
+    #[serde(default)]
+    pub as_any: bool,
     /// SQLite's journal mode.
     pub journal: JournalMode,
     /// The database's settings that differ from round to round.
@@ -140,6 +143,7 @@ pub fn draw(database: Database, side: Side, front: Front, seed: u64, number: u64
         side,
         front,
         medium: Medium::default(),
+        as_any: false,
         file_system: FileSystem::default(),
         journal: JOURNALS[number as usize % JOURNALS.len()],
         settings: settings(database, rng),

@@ -19,7 +19,7 @@ use crate::boot::{Boot, Checked};
 use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{self, guard_problem, is_guard, judge};
 use crate::outside::DATA;
-use crate::place::Place;
+use crate::place::{Place, Preset};
 use crate::plan::Side;
 use crate::program::{self, Running};
 use crate::user;
@@ -143,12 +143,12 @@ impl Server {
     fn start(boot: &Boot, side: Side) -> Result<Self> {
         make_sockets()?;
         let place = Place::of(boot, side, NAME, "redis")?;
-        let mut command = if side.is_under_seawall() && !place.is_mounted() {
-            let mut run = boot.seawall_run();
-            run.args(["--user", USER, "--", SERVER]);
-            run
-        } else {
-            user::command(USER, SERVER)?
+        let mut command = match place.seawall_run(boot, side, Preset::Found) {
+            Some(mut run) => {
+                run.args(["--user", USER, "--", SERVER]);
+                run
+            }
+            None => user::command(USER, SERVER)?,
         };
         command.args(settings(boot, side, place.path()));
         let mut server = Server { process: program::start(command, "Redis")?, place };

@@ -75,14 +75,7 @@ fn place(boot: &Boot, side: Side) -> Result<Place> {
 
 /// The program as `side` runs it.
 fn on(boot: &Boot, side: Side, place: &Place, arguments: Vec<OsString>) -> Result<Command> {
-    let program = boot.program("seawall-load");
-    let mut command = if side.is_under_seawall() && !place.is_mounted() {
-        let mut run = boot.seawall_run();
-        run.args(["--preset", "sqlite", "--data"]).arg(place.path()).arg("--").arg(program);
-        run
-    } else {
-        Command::new(program)
-    };
+    let mut command = place.command(boot, side, NAME, "seawall-load");
     command.args(arguments).env("XDG_RUNTIME_DIR", session()?);
     Ok(command)
 }

@@ -131,14 +131,7 @@ fn place(boot: &Boot, side: Side) -> Result<Place> {
 /// The program as `side` runs it.
 fn on(boot: &Boot, side: Side, place: &Place, arguments: &[&str]) -> Result<Command> {
     let store = store(boot)?;
-    let program = boot.program(&format!("seawall-{}", store.name()));
-    let mut command = if side.is_under_seawall() && !place.is_mounted() {
-        let mut run = boot.seawall_run();
-        run.args(["--preset", store.name(), "--data"]).arg(place.path()).arg("--").arg(program);
-        run
-    } else {
-        Command::new(program)
-    };
+    let mut command = place.command(boot, side, store.name(), &format!("seawall-{}", store.name()));
     command.arg(place.path()).args(arguments).env("XDG_RUNTIME_DIR", session()?);
     let opened = boot.plan.settings.iter().map(|(_, value)| value.as_str());
     command.env(SETTINGS, opened.collect::<String>());

@@ -21,11 +21,17 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_seawall-powercut");
 const PRELOAD: (Front, Medium) = (Front::Preload, Medium::Memory);
 
 /// What a short campaign found; `None` if this machine cannot carry it out.
-fn campaign(
+fn campaign(databases: &[Database], names: &str, rounds: &str, how: (Front, Medium)) -> Option<Report> {
+    campaign_with(databases, names, rounds, how, &[])
+}
+
+/// The same with more options.
+fn campaign_with(
     databases: &[Database],
     names: &str,
     rounds: &str,
     (front, medium): (Front, Medium),
+    more: &[&str],
 ) -> Option<Report> {
     if let Err(missing) = fitness::check(databases, FileSystem::default()) {
         let _ =
@@ -44,6 +50,7 @@ fn campaign(
             (Front::Preload, Medium::Disk) => &["--medium", "disk", "--sides", "seawall,atomic"],
             (Front::Mount, _) => &["--front", "mount", "--sides", "seawall,atomic,logless"],
         })
+        .args(more)
         .output()
         .expect("our own program starts");
     let said =
@@ -85,6 +92,15 @@ fn no_acknowledged_commit_of_redis_or_a_store_is_lost_to_a_power_cut() {
     let all = [Database::Redis, Database::Rocksdb, Database::Lmdb];
     let Some(report) = campaign(&all, "redis,rocksdb,lmdb", "1", PRELOAD) else { return };
     assert_eq!(report.totals.len(), 12, "three databases on four sides");
+}
+
+/// By what they do, and not by their files' names: new files, renames and removals of theirs are in the log.
+#[test]
+fn no_acknowledged_commit_of_a_database_that_is_any_program_is_lost_to_a_power_cut() {
+    let more = ["--as-any", "--sides", "seawall,logless"];
+    let all = [Database::Rocksdb, Database::Sqlite];
+    let Some(report) = campaign_with(&all, "rocksdb,sqlite", "3", PRELOAD, &more) else { return };
+    assert_eq!(report.totals.len(), 4, "two databases on two sides");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 
 use super::{DIRECTORY, LIMIT, PORT, SOCKETS, cluster};
 use crate::boot::Boot;
-use crate::place::Place;
+use crate::place::{Place, Preset};
 use crate::plan::{Side, Trouble};
 use crate::program::{self, Running};
 use crate::user;
@@ -49,12 +49,12 @@ impl Server {
         // What Debian's own start script does: the process id in it is of another boot.
         let _ = fs::remove_file(place.path().join("postmaster.pid"));
         make_sockets_directory()?;
-        let mut command = if side.is_under_seawall() && !place.is_mounted() {
-            let mut run = boot.seawall_run();
-            run.args(["--policy", side.policy(), "--user", USER, "--"]).arg(binary("postgres")?);
-            run
-        } else {
-            as_user(binary("postgres")?)?
+        let mut command = match place.seawall_run(boot, side, Preset::Found) {
+            Some(mut run) => {
+                run.args(["--policy", side.policy(), "--user", USER, "--"]).arg(binary("postgres")?);
+                run
+            }
+            None => as_user(binary("postgres")?)?,
         };
         command.arg("-D").arg(place.path());
         // After a failed sync PostgreSQL stops hard and recovers, and would do so from a page cache that hides
