@@ -118,7 +118,7 @@ fn find_out_or_register(fd: c_int, intent: Intent, entry: FdEntry) -> Kind {
     }
     let Some(engine) = session::engine() else { return Kind::Kernel };
     let inherited = entry == FdEntry::UNKNOWN;
-    let Some(entry) = (if inherited { opened_as(fd) } else { Some(entry) }) else {
+    let Some(entry) = (if inherited { fdtable::opened_as(fd) } else { Some(entry) }) else {
         fdtable::set(fd, FdEntry::other(State::Unmanaged, 0));
         return Kind::Kernel;
     };
@@ -139,13 +139,6 @@ fn find_out_or_register(fd: c_int, intent: Intent, entry: FdEntry) -> Kind {
         return candidate(engine, fd, &stat, entry);
     }
     register_if_due(engine, fd, &stat, intent, entry)
-}
-
-/// The marks of a descriptor that we did not see being opened; `None` for O_PATH, which is good for nothing.
-pub fn opened_as(fd: c_int) -> Option<FdEntry> {
-    let flags = sys::flags(fd).ok().filter(|flags| flags & libc::O_PATH == 0)?;
-    let entry = FdEntry::UNKNOWN.with(mark::APPEND, flags & libc::O_APPEND != 0);
-    Some(entry.with(mark::WRITABLE, flags & libc::O_ACCMODE != libc::O_RDONLY))
 }
 
 /// A file that has no slot: its preset says whether the daemon is to register it, and from when on.

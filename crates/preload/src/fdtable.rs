@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 use seawall_core::FileRef;
 
 use crate::cached::table as cached;
-use crate::owner;
+use crate::{owner, sys};
 
 const ENTRIES: usize = 65_536;
 static TABLE: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
@@ -217,4 +217,11 @@ pub fn reset_unmanaged() {
             reset(fd);
         }
     }
+}
+
+/// The marks of a descriptor that we did not see being opened; `None` for O_PATH, which is good for nothing.
+pub fn opened_as(fd: c_int) -> Option<FdEntry> {
+    let flags = sys::flags(fd).ok().filter(|flags| flags & libc::O_PATH == 0)?;
+    let entry = FdEntry::UNKNOWN.with(mark::APPEND, flags & libc::O_APPEND != 0);
+    Some(entry.with(mark::WRITABLE, flags & libc::O_ACCMODE != libc::O_RDONLY))
 }

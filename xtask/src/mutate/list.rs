@@ -107,8 +107,7 @@ mutants! {
         "names: row N7": "Some(_) if !is_known =>" => "Some(_) if !is_known && !{m} =>",
         "names: row N8": "None if here.is_some() && is_known =>" => "None if here.is_some() && is_known && !{m} =>",
         "names: row N9": "let is_known = here.is_none_or(|file| is.known.contains(&file));" => "let is_known = {m} || here.is_none_or(|file| is.known.contains(&file));",
-        "names: a recovery that was cut": "(None, _) if kept.contains_key(&file) => {}" => "(None, _) if kept.contains_key(&file) && !{m} => {}",
-        "names: where a file was kept": "kept.get(&file).copied()" => "kept.get(&file).copied().filter(|_| !{m})",
+        "names: a recovery that was cut": "(None, _) if look.is_kept(place, &file) => {}" => "(None, _) if look.is_kept(place, &file) && !{m} => {}",
         "names: of another owner": "(None, Some(made)) if made.uid != look.owner(wanted.directory) => {" => "(None, Some(made)) if made.uid != look.owner(wanted.directory) && !{m} => {",
         "names: a file that has another name": "by_name.or_else(by_link)" => "by_name.or_else(|| by_link().filter(|_| !{m}))",
     }

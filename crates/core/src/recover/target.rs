@@ -89,8 +89,8 @@ pub trait Look {
     /// It cannot be looked at, in words.
     fn look(&self, at: &At) -> Result<Option<Handle>, String>;
 
-    /// The directory in which the file itself is at its place, since a run that was cut.
-    fn kept(&self, file: &Handle) -> Option<u32>;
+    /// True if the file itself is at its place in this directory, since a run that was cut.
+    fn is_kept(&self, directory: u32, file: &Handle) -> bool;
 
     /// The name of the file itself anywhere in a directory, if it has one. Every entry is looked at.
     fn name_of(&self, directory: u32, file: &Handle) -> Option<Vec<u8>>;

@@ -7,7 +7,7 @@ use seawall_core::client::Course;
 use seawall_core::format::NAME_MAX;
 use seawall_core::{Engine, Errno, policy};
 
-use super::capture::LARGEST;
+use super::content::LARGEST;
 use super::here::{found, here, parent, path_of_any};
 use crate::client::DAEMON;
 use crate::session;

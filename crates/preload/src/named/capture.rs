@@ -7,24 +7,20 @@ use seawall_core::file::Flag;
 use seawall_core::format::{NAME_MAX, NameChange};
 use seawall_core::{Engine, Errno, Turn, certain, naming};
 
+use super::content::{LARGEST, has_attributes, with_content};
 use super::here::{Here, attributes, engine, handle, parent, path_of_any};
 use crate::again;
-use crate::classify;
 use crate::client::DAEMON;
 use crate::fdtable::{self, State, mark};
 use crate::sys::{self, Stat, unsafe_call};
 
-/// Bytes of a file that becomes a record as a whole: a larger one is as soon on the disk.
-pub const LARGEST: usize = 128 << 10;
-/// What of it fits on the stack.
-const SMALL: usize = 8 << 10;
 /// Makes all of a file that is synced for the first time a record. False: it is to be looked at further, and synced for real
 /// maybe.
 pub fn first_sync(fd: c_int) -> bool {
     let Some(engine) = engine() else { return false };
     let entry = match fdtable::get(fd) {
         // It was opened for the sync, after whoever wrote the file had closed it.
-        entry if entry.state() == State::Unknown => classify::opened_as(fd),
+        entry if entry.state() == State::Unknown => fdtable::opened_as(fd),
         entry if entry.state() == State::Candidate && entry.count() == 0 => Some(entry),
         _ => None,
     };
@@ -75,94 +71,6 @@ impl Here {
             Some(turn.capture(&change, (stat.dev, stat.ino), &file))
         });
         is_captured == Some(true)
-    }
-}
-
-/// Calls `op` with all that the file at `name` has, if it is the one with this inode still. While somebody has locks on it, this
-/// process maybe, it is not read: to close the descriptor would drop them. That one stays open.
-pub(super) fn content_at<R>(
-    dir: c_int,
-    name: &CStr,
-    inode: (u64, u64),
-    op: impl FnOnce(&[u8]) -> R,
-) -> Option<R> {
-    let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
-    let fd = sys::openat(dir, name, flags, 0).ok()?;
-    if has_locks(fd) {
-        return None;
-    }
-    let stat = sys::fstat(fd).ok().filter(|is| (is.dev, is.ino) == inode && is.size <= LARGEST as u64);
-    let stat = stat.filter(|_| !has_attributes(fd));
-    let done = stat.and_then(|stat| read_whole(fd, stat.size, |data| Some(op(data))));
-    sys::close(fd);
-    done
-}
-
-/// True if the file has extended attributes, access control lists among them, that one which is made again would lack. Its
-/// label is given by its directory.
-fn has_attributes(fd: c_int) -> bool {
-    const LABEL: &[u8] = b"security.selinux\0";
-    let mut names = [0; LABEL.len()];
-    match unsafe_call!(SYS_flistxattr, fd, names.as_mut_ptr(), names.len()) {
-        Ok(len) => len > 0 && names[..len] != *LABEL,
-        Err(error) => error != Errno::OPNOTSUPP,
-    }
-}
-
-/// Calls `op` with all that the file behind `fd` has. `None`: it cannot be read, or is too large.
-fn with_content<R>(fd: c_int, size: u64, op: impl FnOnce(&[u8]) -> Option<R>) -> Option<R> {
-    let mut nothing = 0_u8;
-    if unsafe_call!(SYS_pread64, fd, &raw mut nothing, 0, 0) != Err(Errno::BADF) {
-        return read_whole(fd, size, op);
-    }
-    if has_locks(fd) {
-        return None;
-    }
-    let mut link = [0; 32];
-    let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK;
-    let again = sys::openat(libc::AT_FDCWD, sys::proc_link(fd, &mut link)?, flags, 0).ok()?;
-    let done = read_whole(again, size, op);
-    sys::close(again);
-    done
-}
-
-/// True if somebody, this process maybe, has locks on ranges of the file, which closing another descriptor of it would drop.
-/// Asked for an open file description's lock, with which a process's own locks conflict too.
-fn has_locks(fd: c_int) -> bool {
-    let mut lock = libc::flock {
-        l_type: libc::F_WRLCK as _,
-        l_whence: libc::SEEK_SET as _,
-        l_start: 0,
-        l_len: 0,
-        l_pid: 0,
-    };
-    let asked = unsafe_call!(SYS_fcntl, fd, libc::F_OFD_GETLK, &raw mut lock);
-    asked.is_err() || lock.l_type != libc::F_UNLCK as libc::c_short
-}
-
-fn read_whole<R>(fd: c_int, size: u64, op: impl FnOnce(&[u8]) -> Option<R>) -> Option<R> {
-    if size < SMALL as u64 {
-        let mut small = [0; SMALL];
-        let len = read_all(fd, &mut small)?;
-        return op(&small[..len]);
-    }
-    sys::with_pages(LARGEST + 1, |pages| {
-        let len = read_all(fd, pages)?;
-        op(&pages[..len])
-    })?
-}
-
-/// How much it has. `None`: more than there is room for.
-fn read_all(fd: c_int, room: &mut [u8]) -> Option<usize> {
-    let mut len = 0;
-    loop {
-        let rest = room.get_mut(len..).filter(|rest| !rest.is_empty())?;
-        let n = unsafe_call!(SYS_pread64, fd, rest.as_mut_ptr(), rest.len(), len).ok()?;
-        len += n;
-        // Of a file less is read only at its end.
-        if n < room.len() - (len - n) {
-            return Some(len);
-        }
     }
 }
 

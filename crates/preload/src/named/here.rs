@@ -7,7 +7,7 @@ use seawall_core::format::{Attributes, Handle, NAME_MAX, NAMED_HANDLE_MAX};
 use seawall_core::naming::{Directory, Kind, Known};
 use seawall_core::{Engine, Errno, FileRef, Owner, Place, certain, directory, policy};
 
-use super::capture::content_at;
+use super::content::content_at;
 
 use crate::sys::{self, Stat, unsafe_call};
 use crate::{owner, session};

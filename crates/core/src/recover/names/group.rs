@@ -123,8 +123,8 @@ impl<N: NameSpace> Look for Group<N> {
         names.look(&at.name)
     }
 
-    fn kept(&self, file: &Handle) -> Option<u32> {
-        self.spaces.iter().find(|(_, space)| space.names.is_kept(file)).map(|(slot, _)| *slot)
+    fn is_kept(&self, directory: u32, file: &Handle) -> bool {
+        self.spaces.get(&directory).is_some_and(|space| space.names.is_kept(file))
     }
 
     fn name_of(&self, directory: u32, file: &Handle) -> Option<Vec<u8>> {

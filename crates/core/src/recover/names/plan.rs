@@ -110,9 +110,8 @@ impl Plan {
         }
         let wanted: BTreeMap<Handle, &At> =
             history.names.iter().filter_map(|(at, is)| Some((is.now?, at))).collect();
-        let kept: BTreeMap<Handle, u32> =
-            wanted.keys().filter_map(|file| Some((*file, look.kept(file)?))).collect();
-        let place = |file: Handle| kept.get(&file).copied().unwrap_or_else(|| wanted[&file].directory);
+        // The same one in every run.
+        let place = |file: Handle| wanted[&file].directory;
         let (mut plan, mut puts, mut removed) = (Self::default(), Vec::new(), Vec::new());
         let mut moves = BTreeSet::new();
         for (at, is) in &history.names {
@@ -139,7 +138,7 @@ impl Plan {
                     plan.steps.push(Step::Keep { file, place, at: at.clone() });
                 }
                 (Some(_), _) => {}
-                (None, _) if kept.contains_key(&file) => {}
+                (None, _) if look.is_kept(place, &file) => {}
                 (None, None) => return Err(Conflict::Absent(wanted.clone())),
                 (None, Some(made)) if made.uid != look.owner(wanted.directory) => {
                     return Err(Conflict::Owner(wanted.clone(), made.uid, look.owner(wanted.directory)));

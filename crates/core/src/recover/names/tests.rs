@@ -219,9 +219,8 @@ impl Look for Disk {
         Ok(self.names.get(at).map(|inode| self.inodes[*inode].is))
     }
 
-    fn kept(&self, file: &Handle) -> Option<u32> {
-        let is_it = |kept: usize| self.inodes[kept].is == *file && !self.inodes[kept].is_another;
-        self.kept.iter().find(|((_, of), inode)| of == file && is_it(**inode)).map(|((at, _), _)| *at)
+    fn is_kept(&self, directory: u32, file: &Handle) -> bool {
+        self.kept.get(&(directory, *file)).is_some_and(|inode| !self.inodes[*inode].is_another)
     }
 
     fn name_of(&self, directory: u32, file: &Handle) -> Option<Vec<u8>> {
