@@ -134,7 +134,7 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --only rocksdb,sqlite,lmdb --as-any --sides seawall,logless --rounds $(CUT_ROUNDS) --out out/any
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --only rocksdb,sqlite,redis --as-any --file-system xfs --sides seawall,logless --rounds $(CUT_ROUNDS) --out out/any-xfs
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --medium disk --only postgres,sqlite --sides seawall,atomic --rounds $(CUT_ROUNDS)
-	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --front mount --only postgres,sqlite,mariadb,rocksdb,etcd --rounds $(CUT_ROUNDS)
+	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --front mount --only postgres,sqlite,mariadb,rocksdb,etcd,files --rounds $(CUT_ROUNDS)
 	$(CARGO) build $(CARGO_FLAGS) --package seawall-cli
 	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
 	SEAWALL_SEQUENCES=1 $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test sequences

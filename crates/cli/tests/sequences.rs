@@ -18,7 +18,7 @@ mod steps;
 use std::collections::BTreeMap;
 
 use model::{History, Op};
-use steps::Disk;
+use steps::{Disk, Front};
 
 /// Side by side. Each takes two to three entries of the file table.
 const BATCH: usize = 300;
@@ -55,11 +55,11 @@ fn sampled(length: usize, count: usize, rng: &mut fastrand::Rng) -> Vec<History>
     (0..count).map(|_| sample()).collect()
 }
 
-fn check(kind: &str, histories: &[History]) {
+fn check(kind: &str, front: Front, histories: &[History]) {
     // After which step the last real sync was: whoever has none leaves most to the log, and is not to be helped by others.
     let mut by_last_sync: BTreeMap<usize, Vec<&History>> = BTreeMap::new();
     for batch in histories.chunks(BATCH) {
-        let Some(mut disk) = Disk::new("ext4") else { return };
+        let Some(mut disk) = Disk::new("ext4", front) else { return };
         let real = disk.run(&batch.iter().collect::<Vec<_>>(), 0);
         for (history, last) in batch.iter().zip(real) {
             by_last_sync.entry(last).or_default().push(history);
@@ -67,15 +67,17 @@ fn check(kind: &str, histories: &[History]) {
     }
     let mut wrong = Vec::new();
     for (last, alike) in &by_last_sync {
-        println!("{kind}: {} sequences whose last real sync is in step {last}", alike.len());
+        println!("{kind}, {front:?}: {} sequences whose last real sync is in step {last}", alike.len());
         let longest = alike.iter().map(|history| history.ops.len()).max().unwrap_or(0);
         for (batch, kept) in
             alike.chunks(BATCH).flat_map(|batch| (*last..=longest).map(move |kept| (batch, kept)))
         {
-            let Some(mut disk) = Disk::new(kind) else { return };
+            let Some(mut disk) = Disk::new(kind, front) else { return };
             disk.run(batch, kept);
             wrong.extend(
-                disk.cut(batch).into_iter().map(|why| format!("{kind}, kept up to step {kept}: {why}")),
+                disk.cut(batch)
+                    .into_iter()
+                    .map(|why| format!("{kind}, {front:?}, kept up to step {kept}: {why}")),
             );
         }
     }
@@ -88,7 +90,11 @@ fn check(kind: &str, histories: &[History]) {
 #[test]
 fn whatever_a_short_sequence_of_calls_left_is_a_state_that_it_had() {
     if let Ok(text) = std::env::var("SEAWALL_SEQUENCE") {
-        return check("ext4", &[History::parse(&text)]);
+        let histories = [History::parse(&text)];
+        return [Front::Preload, Front::Mount]
+            .map(|front| check("ext4", front, &histories))
+            .into_iter()
+            .collect();
     }
     let (one_of, from) =
         (number("SEAWALL_SEQUENCES").unwrap_or(40), number("SEAWALL_SEQUENCES_FROM").unwrap_or(0));
@@ -100,7 +106,10 @@ fn whatever_a_short_sequence_of_calls_left_is_a_state_that_it_had() {
         histories.extend(sampled(length, 6000 / one_of, &mut rng));
     }
     println!("{} sequences", histories.len());
-    check("ext4", &histories);
-    // The same promises, and another journal: some of them.
-    check("xfs", &some(histories, 5, from));
+    check("ext4", Front::Preload, &histories);
+    // The same promises by another way, and another journal: some of them.
+    let has_calls = |history: &History| history.ops.iter().all(|op| !op.is_nameless());
+    let on_mount = histories.iter().filter(|history| has_calls(history)).cloned();
+    check("ext4", Front::Mount, &some(on_mount.collect(), 2, from));
+    check("xfs", Front::Preload, &some(histories, 5, from));
 }

@@ -1,7 +1,7 @@
 //! What a file is to the log: [`crate::settle`] decides it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::AtomicU8;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use seawall_core::FileRef;
 use seawall_core::policy::Manage;
@@ -54,6 +54,11 @@ impl Class {
             }
             Self::Managed(managed) => log.engine.knows(managed.file),
         }
+    }
+
+    /// True at the first sync of a file that any program may have.
+    pub fn is_synced_first(&self) -> bool {
+        matches!(self, Self::Candidate { manage: Manage::Again, count, .. } if count.load(Relaxed) == 1)
     }
 
     /// The managed file.

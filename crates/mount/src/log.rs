@@ -13,6 +13,7 @@ use seawall_core::{Engine, Owner};
 use seawall_daemon::process::now_ns;
 
 use crate::client::{self, Daemon};
+use crate::refused::Refused;
 use crate::stored;
 
 /// Adds roots for databases that appear while the mount serves. Input: the path of a file below no root.
@@ -29,6 +30,8 @@ pub struct Log {
     /// The zone of its block cache, if it has one.
     pub cache: Option<Cache>,
     discover: Discover,
+    /// Directories whose names are not in the log.
+    pub refused: Refused,
 }
 
 thread_local! {
@@ -47,7 +50,7 @@ impl Log {
         let slot = engine
             .claim_client(std::process::id(), now_ns())
             .ok_or_else(|| io::Error::other("too many processes are attached to the pool"))?;
-        Ok(Self { engine, daemon, slot, cache, discover })
+        Ok(Self { engine, daemon, slot, cache, discover, refused: Refused::default() })
     }
 
     /// The calling thread, as an owner of locks and lanes.

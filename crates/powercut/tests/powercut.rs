@@ -110,6 +110,13 @@ fn no_file_that_was_synced_is_lost_to_a_power_cut_nor_is_a_name() {
 }
 
 #[test]
+fn no_file_that_was_synced_on_the_mount_is_lost_to_a_power_cut_nor_is_a_name() {
+    let how = (Front::Mount, Medium::Memory);
+    let Some(report) = campaign_with(&[Database::Files], "files", "4", how, &[]) else { return };
+    assert_eq!(report.totals.len(), 2, "two sides");
+}
+
+#[test]
 fn no_acknowledged_commit_is_lost_to_a_power_cut_on_the_mount() {
     let all = [Database::Postgres, Database::Sqlite, Database::Mariadb, Database::Rocksdb, Database::Etcd];
     let names = "postgres,sqlite,mariadb,rocksdb,etcd";

@@ -1,20 +1,23 @@
-//! A disk with a file system of its own, a program on it under `--preset any`, and its power cut.
+//! A disk with a file system of its own, a program on it under `--preset any` or on a mount that has it, and its power cut.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::BufReader;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use super::disk::LoopDevice;
-use super::{Place, cc, kill, wait_for, wait_for_end};
+use super::{Place, cc, kill, signal, wait_for, wait_for_end};
 
 /// A disk, and the program.
 pub struct Volume {
     pub place: Place,
     program: String,
     disk: Option<LoopDevice>,
+    /// On the disk.
     pub data: PathBuf,
+    mount: Option<Child>,
 }
 
 /// What is under Seawall.
@@ -32,7 +35,7 @@ impl Volume {
         let made =
             Command::new(format!("mkfs.{kind}")).arg("-q").args(options).arg(disk.path()).output().ok()?;
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let volume = Self { data: place.file("disk/data"), place, program, disk: Some(disk) };
+        let volume = Self { data: place.file("disk/data"), place, program, disk: Some(disk), mount: None };
         fs::create_dir(volume.place.file("disk")).expect("made");
         volume.attach();
         fs::create_dir(&volume.data).expect("made");
@@ -57,11 +60,33 @@ impl Volume {
         self.disk.as_ref().expect("a disk").path().trim_start_matches("/dev/")
     }
 
+    /// Serves the directory on a mount, for what runs from now on.
+    pub fn serve(&mut self) {
+        let (data, at) = (self.data.to_str().expect("text"), self.place.file("at"));
+        fs::create_dir(&at).expect("made");
+        let mut mount = self.place.command(&["mount", "--foreground", "--quiet", "--preset", "any"]);
+        mount.args(["--pool", self.place.pool(), data]).arg(&at).stdin(Stdio::null());
+        self.mount = Some(mount.spawn().expect("seawall starts"));
+        let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
+        wait_for("the mount", || device(&at) != device(self.place.data.path()));
+    }
+
+    /// Where the program finds the directory.
+    pub fn at(&self) -> PathBuf {
+        if self.mount.is_some() { self.place.file("at") } else { self.data.clone() }
+    }
+
     /// Starts the program.
     pub fn run(&self, arguments: &[&str]) -> Running {
         let data = self.data.to_str().expect("text");
-        let mut run = self.place.command(&["run", "--quiet", "--pool", self.place.pool()]);
-        run.args(["--preset", "any", "--unguarded", "--data", data, "--", &self.program]);
+        let mut run = match self.mount {
+            Some(_) => Command::new(&self.program),
+            None => {
+                let mut run = self.place.command(&["run", "--quiet", "--pool", self.place.pool()]);
+                run.args(["--preset", "any", "--unguarded", "--data", data, "--", &self.program]);
+                run
+            }
+        };
         run.args(arguments).stdout(Stdio::piped()).stdin(Stdio::piped());
         let mut run = run.spawn().expect("seawall starts");
         let (to, out) = (run.stdin.take(), BufReader::new(run.stdout.take().expect("a pipe")));
@@ -72,12 +97,24 @@ impl Volume {
     pub fn cut(&mut self, running: Running) {
         let processes = processes(running.run.id());
         let daemon = self.place.daemon().expect("a daemon");
+        // Else it would close the log when its last client is gone, or be replaced by it.
+        signal(daemon, "STOP");
+        if let Some(mut mount) = self.mount.take() {
+            mount.kill().expect("killed");
+            mount.wait().expect("reaped");
+        }
         running.kill(daemon, &processes);
+        self.lets_go();
         let copy = self.disk.as_ref().expect("a disk").copy();
         self.detach();
         self.disk = Some(copy);
         self.attach();
         self.place.in_memory().iter().for_each(|path| fs::remove_file(path).expect("removed"));
+    }
+
+    /// The mount's process is gone.
+    fn lets_go(&self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.place.file("at")).output();
     }
 
     fn detach(&self) {
@@ -105,6 +142,11 @@ impl Volume {
 
 impl Drop for Volume {
     fn drop(&mut self) {
+        if let Some(mut mount) = self.mount.take() {
+            let _ = mount.kill();
+            let _ = mount.wait();
+            self.lets_go();
+        }
         let _ = Command::new("umount").arg("--lazy").arg(self.place.file("disk")).output();
     }
 }

@@ -58,6 +58,11 @@ impl Op {
         CALLS.iter().map(|&(call, path, to)| Self { call, path, to })
     }
 
+    /// True for what a mount has not: a file without a name.
+    pub fn is_nameless(&self) -> bool {
+        self.call == "tmpfile"
+    }
+
     fn parse(text: &str) -> Self {
         let words: Vec<&str> = text.split_whitespace().collect();
         let is_it =

@@ -10,6 +10,13 @@ use super::common::Place;
 use super::common::volume::{Running, Volume};
 use super::model::{A, B, FIRST, History, Names, Node, ROOT, State, mode};
 
+/// How calls come to the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Front {
+    Preload,
+    Mount,
+}
+
 /// A disk, and the program on it.
 pub struct Disk {
     volume: Volume,
@@ -17,10 +24,16 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// `None` where there are no loop devices.
-    pub fn new(kind: &str) -> Option<Self> {
+    /// `None` where there are no loop devices, or no FUSE for a mount.
+    pub fn new(kind: &str, front: Front) -> Option<Self> {
+        if front == Front::Mount && !Path::new("/dev/fuse").exists() {
+            return None;
+        }
         let place = Place::with_pool("256M");
-        let volume = Volume::of(place, kind, &[], ("steps", include_str!("../programs/steps.c")))?;
+        let mut volume = Volume::of(place, kind, &[], ("steps", include_str!("../programs/steps.c")))?;
+        if front == Front::Mount {
+            volume.serve();
+        }
         let stat = format!("/sys/block/{}/stat", volume.device());
         let running = Some(volume.run(&[&stat]));
         Some(Self { volume, running })
@@ -60,6 +73,11 @@ impl Disk {
     }
 
     fn directory(&self, i: usize) -> String {
+        format!("{}/s{i}", self.volume.at().display())
+    }
+
+    /// The same on the disk.
+    fn behind(&self, i: usize) -> String {
         format!("{}/s{i}", self.volume.data.display())
     }
 
@@ -105,7 +123,7 @@ impl Disk {
         }
         let all = histories.iter().enumerate();
         let wrong = all.filter_map(|(i, history)| {
-            let found = match found(Path::new(&self.directory(i))) {
+            let found = match found(Path::new(&self.behind(i))) {
                 Ok(found) => found,
                 Err(why) => return Some(format!("{history}: {why}")),
             };
@@ -129,9 +147,7 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         if let Some(running) = self.running.take() {
-            let daemon = self.volume.place.daemon().expect("a daemon");
-            let processes = super::common::volume::processes(running.run.id());
-            running.kill(daemon, &processes);
+            self.volume.cut(running);
         }
     }
 }

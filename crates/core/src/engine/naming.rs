@@ -19,6 +19,9 @@ use crate::Owner;
 use crate::file::FileRef;
 use crate::format::{Across, Attributes, Handle, NameChange};
 
+/// Bytes of a file that becomes a record as a whole: a larger one is as soon on the disk.
+pub const LARGEST: usize = 128 << 10;
+
 /// A directory in the log, as a front's call reaches it.
 pub trait Directory: Place + Sized {
     /// The log.

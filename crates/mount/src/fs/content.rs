@@ -17,6 +17,7 @@ use seawall_core::{At, Change, Errno, Scope, Syncing, certain};
 use super::Fs;
 use crate::class::{Class, Managed};
 use crate::handle::Handle;
+use crate::named;
 use crate::node::Node;
 use crate::rights::Changer;
 use crate::settle;
@@ -194,7 +195,12 @@ impl Fs {
                 Scope::Whole => rustix::fs::fsync(fd),
             })
         };
-        let Some(Managed { file, .. }) = class.managed() else { return real(scope) };
+        let Some(Managed { file, .. }) = class.managed() else {
+            if class.is_synced_first() && named::first_sync(&self.log, &handle.node, fd) {
+                return Ok(());
+            }
+            return real(scope).and_then(|()| named::settle(&self.log, &handle.node));
+        };
         let certain = |scope| real(scope).and_then(|()| certain::check(fd));
         let name = || match handle.node.name() {
             Some(path) => self.log.engine.sync_directory(*file, fd, path.as_os_str().as_bytes()),

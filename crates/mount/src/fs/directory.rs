@@ -17,7 +17,7 @@ use seawall_media::locks::lock;
 use super::Fs;
 use crate::attr;
 use crate::handle::Handle;
-use crate::names;
+use crate::{named, names};
 
 const BUFFER: usize = 32 << 10;
 
@@ -90,6 +90,9 @@ impl Fs {
     /// fsync(2) of a directory: the disk's, unless nothing changed in it since.
     pub fn sync_directory(&self, number: FileHandle) -> Result<(), Errno> {
         let handle = self.handles.get(number)?;
+        if let Some(done) = named::sync_directory(&self.log, &handle.node) {
+            return done;
+        }
         let clock = self.log.engine.shm().header().clock();
         self.synced.sync(clock, handle.fd.as_fd(), Scope::Whole, |_| rustix::fs::fsync(&handle.fd))
     }

@@ -3,9 +3,10 @@
 //! A file whose name changes gets a real fsync next; one that loses its last name leaves the log first, as with the
 //! preload. Names that a guard has taken lead to the true file (`crate::names`).
 
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 use fuser::INodeNo;
@@ -13,14 +14,19 @@ use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, linkat, mkdirat, mknodat, openat, renameat_with,
     statat, symlinkat, unlinkat,
 };
+use seawall_core::naming::{self, How};
 use seawall_core::{Errno, FileRef, certain};
 
 use super::Fs;
 use crate::attr::decode_device;
 use crate::caller::Caller;
+use crate::named::{self, Here};
 use crate::names::{at_real, real};
 use crate::node::Node;
 use crate::settle;
+
+/// How a call that makes something is logged.
+type Logged = fn(&Here<'_>, &CStr, &dyn Fn() -> Result<(), Errno>) -> Result<(), Errno>;
 
 /// A managed file, found by a name.
 struct Found {
@@ -53,10 +59,14 @@ impl Fs {
         parent: INodeNo,
         name: &OsStr,
         caller: Caller,
+        how: Logged,
         make: impl Fn(&Node, &OsStr) -> Result<(), Errno>,
     ) -> Result<(Stat, INodeNo), Errno> {
         let parent = self.nodes.get(parent)?;
-        at_real([(parent.fd(), name)], |[name]| caller.act(|| make(&parent, name)))?;
+        at_real([(parent.fd(), name)], |[name]| {
+            let call = || caller.act(|| make(&parent, name));
+            named::at(&self.log, parent.fd(), name, how, call)
+        })?;
         self.found(&parent, name)
     }
 
@@ -72,7 +82,8 @@ impl Fs {
         caller: Caller,
     ) -> Result<(Stat, INodeNo), Errno> {
         let mode = Mode::from_raw_mode(mode & 0o7777);
-        self.make(parent, name, caller, |parent, name| mkdirat(parent.fd(), name, mode))
+        let logged: Logged = |here, name, call| naming::making_directory(here, name, call);
+        self.make(parent, name, caller, logged, |parent, name| mkdirat(parent.fd(), name, mode))
     }
 
     /// mknod(2).
@@ -87,7 +98,9 @@ impl Fs {
         let (kind, bits) = (FileType::from_raw_mode(mode), Mode::from_raw_mode(mode & 0o7777));
         let make =
             |parent: &Node, name: &OsStr| mknodat(parent.fd(), name, kind, bits, decode_device(device));
-        self.make(parent, name, caller, make)
+        // The kernel makes a regular file so for whoever asks for one by mknod.
+        let logged: Logged = |here, name, call| naming::making(here, name, |_| call());
+        self.make(parent, name, caller, logged, make)
     }
 
     /// symlink(2).
@@ -98,14 +111,17 @@ impl Fs {
         target: &OsStr,
         caller: Caller,
     ) -> Result<(Stat, INodeNo), Errno> {
-        self.make(parent, name, caller, |parent, name| symlinkat(target, parent.fd(), name))
+        let logged: Logged = |here, _, call| naming::other(here, call);
+        self.make(parent, name, caller, logged, |parent, name| symlinkat(target, parent.fd(), name))
     }
 
     /// link(2): may the file be managed, its next fsync is real.
     pub fn link(&self, node: INodeNo, parent: INodeNo, name: &OsStr) -> Result<(Stat, INodeNo), Errno> {
         let (node, parent) = (self.nodes.get(node)?, self.nodes.get(parent)?);
-        let link =
-            |[name]: [&OsStr; 1]| linkat(CWD, node.proc_path(), parent.fd(), name, AtFlags::SYMLINK_FOLLOW);
+        let link = |[name]: [&OsStr; 1]| {
+            let call = || linkat(CWD, node.proc_path(), parent.fd(), name, AtFlags::SYMLINK_FOLLOW).map(drop);
+            self.linking(&node, (&parent, name), call)
+        };
         self.disturbing(&node, || at_real([(parent.fd(), name)], link))?;
         settle::renamed(&node);
         self.found(&parent, name)
@@ -114,7 +130,11 @@ impl Fs {
     /// rmdir(2).
     pub fn remove_directory(&self, parent: INodeNo, name: &OsStr) -> Result<(), Errno> {
         let parent = self.nodes.get(parent)?;
-        let remove = |name: &OsStr| unlinkat(parent.fd(), name, AtFlags::REMOVEDIR);
+        let remove = |name: &OsStr| {
+            named::leaving(&self.log, parent.fd(), name);
+            let call = || unlinkat(parent.fd(), name, AtFlags::REMOVEDIR);
+            named::at(&self.log, parent.fd(), name, |here, _, call| naming::other(here, call), call)
+        };
         at_real([(parent.fd(), name)], |[name]| match remove(name) {
             Err(Errno::NOTEMPTY) if self.makes_way(&parent, name) => remove(name),
             done => done,
@@ -139,7 +159,17 @@ impl Fs {
         let parent = self.nodes.get(parent)?;
         at_real([(parent.fd(), name)], |[name]| {
             let victim = self.managed_at(&parent, name);
-            let remove = || self.without(victim.as_ref(), || unlinkat(parent.fd(), name, AtFlags::empty()));
+            let unlink = || unlinkat(parent.fd(), name, AtFlags::empty());
+            let logged = || {
+                named::at(
+                    &self.log,
+                    parent.fd(),
+                    name,
+                    |here, name, call| naming::removing(here, name, call),
+                    unlink,
+                )
+            };
+            let remove = || self.without(victim.as_ref(), logged);
             self.log.ending(stat_at(&parent, name).as_ref(), remove)
         })
     }
@@ -167,7 +197,7 @@ impl Fs {
         let seen = stat_at(old_dir, old);
         let replaced = || stat_at(new_dir, new).filter(|_| !flags.contains(RenameFlags::EXCHANGE));
         let call = || {
-            let rename = || renameat_with(old_dir.fd(), old, new_dir.fd(), new, flags);
+            let rename = || self.moving((old_dir, old), (new_dir, new), flags);
             self.log.ending(replaced().as_ref(), rename)
         };
         let same = source.as_ref().zip(victim.as_ref()).is_some_and(|(a, b)| a.file == b.file);
@@ -191,6 +221,63 @@ impl Fs {
             self.moved(stat_at(old_dir, old).as_ref());
         }
         Ok(())
+    }
+
+    /// renameat2(2).
+    fn moving(
+        &self,
+        (old_dir, old): (&Node, &OsStr),
+        (new_dir, new): (&Node, &OsStr),
+        flags: RenameFlags,
+    ) -> Result<(), Errno> {
+        let call = || renameat_with(old_dir.fd(), old, new_dir.fd(), new, flags);
+        let how = match flags {
+            flags if flags.is_empty() || flags == RenameFlags::NOREPLACE => How::Plain,
+            flags if flags == RenameFlags::EXCHANGE => How::Exchange,
+            _ => How::Other,
+        };
+        let is_file = stat_at(old_dir, old)
+            .is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+        if how == How::Exchange || !is_file {
+            named::leaving(&self.log, old_dir.fd(), old);
+            named::leaving(&self.log, new_dir.fd(), new);
+        }
+        let (from, to) = (named::here(&self.log, old_dir.fd()), named::here(&self.log, new_dir.fd()));
+        let Some((name, to_name)) = named::text(old).zip(named::text(new)) else { return call() };
+        match (from, to) {
+            (Some(from), Some(to)) if from.is(&to) => {
+                naming::moving_within(&from, (&name, &to_name), how, call)
+            }
+            (Some(from), Some(to)) => naming::moving_across((&from, &name), (&to, &to_name), how, call),
+            (Some(here), None) | (None, Some(here)) => naming::other(&here, call),
+            (None, None) => call(),
+        }
+    }
+
+    /// linkat(2) of a node. Within a directory it is a record.
+    fn linking(
+        &self,
+        node: &Node,
+        (parent, name): (&Node, &OsStr),
+        call: impl Fn() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        if !self.log.engine.has_directories() {
+            return call();
+        }
+        let path = node.name();
+        let above = path.as_deref().and_then(Path::parent).and_then(|above| {
+            rustix::fs::open(above, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()
+        });
+        let from = above.as_ref().and_then(|above| named::here(&self.log, above.as_fd()));
+        let old = path.as_deref().and_then(Path::file_name).and_then(named::text);
+        match (from.zip(old), named::here(&self.log, parent.fd()).zip(named::text(name))) {
+            (Some((from, old)), Some((here, new))) if from.is(&here) => {
+                naming::linking_within(&here, (&old, &new), call)
+            }
+            (_, Some((here, _))) => naming::other(&here, call),
+            (Some((here, _)), None) => naming::beside(&here, call),
+            (None, None) => call(),
+        }
     }
 
     /// What was decided by names is decided anew.

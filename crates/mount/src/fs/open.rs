@@ -15,7 +15,7 @@
 //! Through its cache the kernel sends a write with O_DSYNC as two requests, the second an fsync; past it as one, after
 //! which the sync is left to us. What a read finds in the cache is then another matter: [`crate::pages`].
 
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -26,13 +26,14 @@ use rustix::fs::{FileType, Mode, OFlags, Stat, openat};
 use seawall_cache::front::sequential::Stream;
 use seawall_cache::front::word::Word;
 use seawall_core::policy::Manage;
-use seawall_core::{Errno, Scope};
+use seawall_core::{Errno, Scope, naming};
 use seawall_media::locks::lock;
 
 use super::Fs;
 use crate::caller::Caller;
 use crate::class::Class;
 use crate::handle::Handle;
+use crate::named::{self, Here};
 use crate::names;
 use crate::node::{Node, Opens};
 use crate::passing::{Opened, Passed};
@@ -69,7 +70,13 @@ impl Fs {
         let always = OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
         let mode = Mode::from_raw_mode(mode & 0o7777);
         let open = |name: &OsStr| openat(parent.fd(), name, wanted | always, mode);
-        let fd = names::at_real([(parent.fd(), name)], |[name]| caller.act(|| open(name)))?;
+        let fd = names::at_real([(parent.fd(), name)], |[name]| {
+            let call = || caller.act(|| open(name));
+            let logged = |here: &Here<'_>, name: &CStr, call: &dyn Fn() -> Result<OwnedFd, Errno>| {
+                naming::making(here, name, |_| call())
+            };
+            named::at(&self.log, parent.fd(), name, logged, call)
+        })?;
         let path = rustix::fs::open(proc_path(&fd), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         let (node, stat) = self.nodes.meet(path)?;
         let number = node.number;

@@ -7,11 +7,11 @@ use seawall_core::client::Course;
 use seawall_core::format::NAME_MAX;
 use seawall_core::{Engine, Errno, policy};
 
-use super::content::LARGEST;
 use super::here::{found, here, parent, path_of_any};
 use crate::client::DAEMON;
 use crate::session;
 use crate::sys::{self, Stat};
+use seawall_core::naming::LARGEST;
 
 /// So many small new files are synced for real before their directory is asked for.
 const SYNCS: u32 = 2;

@@ -5,9 +5,10 @@ use core::ffi::{CStr, c_int};
 use seawall_core::client::Synced;
 use seawall_core::file::Flag;
 use seawall_core::format::{NAME_MAX, NameChange};
-use seawall_core::{Engine, Errno, Turn, certain, naming};
+use seawall_core::naming::{self, LARGEST};
+use seawall_core::{Engine, Errno, Turn, certain};
 
-use super::content::{LARGEST, has_attributes, with_content};
+use super::content::{has_attributes, with_content};
 use super::here::{Here, attributes, engine, handle, parent, path_of_any};
 use crate::again;
 use crate::client::DAEMON;

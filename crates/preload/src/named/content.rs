@@ -3,11 +3,10 @@
 use core::ffi::{CStr, c_int};
 
 use seawall_core::Errno;
+use seawall_core::naming::LARGEST;
 
 use crate::sys::{self, unsafe_call};
 
-/// Bytes of a file that becomes a record as a whole: a larger one is as soon on the disk.
-pub const LARGEST: usize = 128 << 10;
 /// What of it fits on the stack.
 const SMALL: usize = 8 << 10;
 

@@ -6,7 +6,7 @@
 //!
 //! | call | in such a directory |
 //! |---|---|
-//! | the first fsync of a file of up to [`LARGEST`](content::LARGEST) bytes | all of it is a record: nothing waits for the disk |
+//! | the first fsync of a file of up to [`LARGEST`](seawall_core::naming::LARGEST) bytes | all of it is a record: nothing waits for the disk |
 //! | another durable way of such a file (a later fsync, a mapping, asynchronous writes) | the file is synced for real first, and the log hears of it |
 //! | fsync of the directory | nothing is left to do |
 

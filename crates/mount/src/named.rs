@@ -1,0 +1,263 @@
+//! Directories whose names are in the log, as the mount's requests reach them. What becomes of a request is every front's
+//! alike: [`seawall_core::naming`].
+//!
+//! | request | in such a directory |
+//! |---|---|
+//! | the first fsync of a file of up to [`LARGEST`] bytes | all of it is a record: nothing waits for the disk |
+//! | a later one | the file is registered, or synced for real and its directory leaves the log |
+//! | fsyncdir | nothing is left to do |
+
+use std::ffi::{CStr, CString, OsStr};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat};
+use seawall_core::client::{Course, Synced};
+use seawall_core::file::Flag;
+use seawall_core::format::{Attributes, Handle, NameChange};
+use seawall_core::naming::{self, Directory, Kind, Known, LARGEST};
+use seawall_core::{Engine, Errno, FileRef, Owner, Place, certain, directory, policy};
+
+use crate::log::Log;
+use crate::node::Node;
+
+/// A directory in the log.
+pub struct Here<'f> {
+    log: &'f Log,
+    /// By O_PATH.
+    fd: BorrowedFd<'f>,
+    reference: FileRef,
+    inode: (u64, u64),
+    uid: u32,
+    /// When it was found.
+    changed: u64,
+}
+
+/// The directory behind `fd`, if it is in the log.
+pub fn here<'f>(log: &'f Log, fd: BorrowedFd<'f>) -> Option<Here<'f>> {
+    let engine = Some(&log.engine).filter(|engine| engine.has_directories())?;
+    let stat = fstat(fd).ok()?;
+    let inode = (stat.st_dev, stat.st_ino);
+    let reference = engine.find(inode.0, inode.1)?;
+    let is_one = engine.state(reference).has(Flag::DIRECTORY);
+    is_one.then(|| Here { log, fd, reference, inode, uid: stat.st_uid, changed: directory::changed(fd) })
+}
+
+/// A name, as calls take it. `None`: it has a zero in it, and is none.
+pub fn text(name: &OsStr) -> Option<CString> {
+    CString::new(name.as_bytes()).ok()
+}
+
+/// Runs a call that changes the name `name` in a directory, by `logged` if that is in the log, else bare.
+pub fn at<R>(
+    log: &Log,
+    fd: BorrowedFd<'_>,
+    name: &OsStr,
+    logged: impl FnOnce(&Here<'_>, &CStr, &dyn Fn() -> R) -> R,
+    call: impl Fn() -> R,
+) -> R {
+    match here(log, fd).zip(text(name)) {
+        Some((here, name)) => logged(&here, &name, &call),
+        None => call(),
+    }
+}
+
+/// The directory called `name` is about to go, or to be elsewhere: it leaves the log.
+pub fn leaving(log: &Log, fd: BorrowedFd<'_>, name: &OsStr) {
+    if !log.engine.has_directories() {
+        return;
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    if let Ok(child) = openat(fd, name, flags, Mode::empty())
+        && let Some(here) = here(log, child.as_fd())
+    {
+        naming::other(&here, || ());
+    }
+}
+
+/// fsync(2) of a directory. `None`: it is not in the log, and may not be.
+pub fn sync_directory(log: &Log, node: &Node) -> Option<Result<(), Errno>> {
+    if log.engine.find(node.dev, node.ino).is_none() {
+        register(log, node);
+    }
+    let here = here(log, node.fd())?;
+    log.engine.sync_directory_names(log.me(), here.reference, &here)
+}
+
+/// Asks the daemon for a directory. It says no for good where the file system does not keep the order of names.
+#[cold]
+fn register(log: &Log, node: &Node) {
+    let is_any =
+        |path: &Path| policy::decide_directory(log.engine.shm(), path.as_os_str().as_bytes()).is_some();
+    let is_wanted = log.engine.pool().journal().is_none()
+        && !log.refused.has((node.dev, node.ino))
+        && node.name().is_some_and(|path| is_any(&path));
+    if is_wanted
+        && let Ok(open) = node.open(OFlags::RDONLY | OFlags::DIRECTORY)
+        && matches!(log.daemon.register(&log.engine, open.as_fd(), false), Course::Leave | Course::AskAgain)
+    {
+        log.refused.note((node.dev, node.ino));
+    }
+}
+
+/// Makes all of a file that is synced for the first time a record. False: it is to be synced for real.
+pub fn first_sync(log: &Log, node: &Node, fd: BorrowedFd<'_>) -> bool {
+    if !log.engine.has_directories() || is_captured(log, node) {
+        return false;
+    }
+    let Some(path) = node.name() else { return false };
+    let (Some(above), Some(name)) = (path.parent(), path.file_name().and_then(text)) else { return false };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(above) = rustix::fs::open(above, flags, Mode::empty()) else { return false };
+    here(log, above.as_fd()).is_some_and(|here| here.capture(fd, &name))
+}
+
+/// A file that is not managed was synced for real: what the log has of it as a whole must not come back over that.
+///
+/// # Errors
+/// Its directory cannot be synced.
+pub fn settle(log: &Log, node: &Node) -> Result<(), Errno> {
+    if !log.engine.has_directories() || !is_captured(log, node) {
+        return Ok(());
+    }
+    let inode = (node.dev, node.ino);
+    // Whoever captures it, or moves it, has the directory until that is over: the daemon waits for it.
+    while let Some(directory) = directory_of(&log.engine, inode) {
+        if log.daemon.sync_file(directory) != Synced::Done {
+            return Err(Errno::IO);
+        }
+    }
+    Ok(())
+}
+
+fn is_captured(log: &Log, node: &Node) -> bool {
+    directory_of(&log.engine, (node.dev, node.ino)).is_some()
+}
+
+/// The directory whose log has all of a file, or is about to.
+fn directory_of(engine: &Engine, inode: (u64, u64)) -> Option<FileRef> {
+    if let Some(captured) = engine.captured(inode) {
+        return Some(captured.directory);
+    }
+    let slot = engine.being_captured(inode)?;
+    engine.slot(slot).map(|slot| slot.file())
+}
+
+impl Here<'_> {
+    /// Its inode.
+    pub fn is(&self, other: &Self) -> bool {
+        self.inode == other.inode
+    }
+
+    /// All of the file at `name`, which `fd` is, becomes a record.
+    fn capture(&self, fd: BorrowedFd<'_>, name: &CStr) -> bool {
+        let turn = naming::enter(self);
+        let is_captured = turn.is_in_log() && self.captures(&turn, fd, name) == Some(true);
+        turn.finish();
+        is_captured
+    }
+
+    fn captures(&self, turn: &seawall_core::Turn<'_, Self>, fd: BorrowedFd<'_>, name: &CStr) -> Option<bool> {
+        let stat = fstat(fd).ok()?;
+        let is_one = stat.st_nlink == 1 && stat.st_uid == self.uid;
+        let known = self.at(name).filter(|known| is_one && known.kind == Kind::File)?;
+        let file = known.handle.filter(|_| known.inode == (stat.st_dev, stat.st_ino))?;
+        self.with_content(name, &known, |data| {
+            let (name, attributes) = (name.to_bytes(), known.attributes);
+            turn.capture(&NameChange::Content { name, file, attributes, data }, known.inode, &file)
+        })
+    }
+
+    fn open(&self) -> Result<OwnedFd, Errno> {
+        openat(self.fd, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+    }
+}
+
+impl Place for Here<'_> {
+    fn changed_before(&self) -> u64 {
+        self.changed
+    }
+
+    fn changed(&self) -> u64 {
+        directory::changed(self.fd)
+    }
+
+    fn sync(&self, with_files: bool) -> Result<(), Errno> {
+        let open = self.open()?;
+        if with_files { rustix::fs::syncfs(open) } else { rustix::fs::fsync(open) }
+    }
+
+    fn check(&self) -> Result<(), Errno> {
+        certain::check(self.open()?.as_fd())
+    }
+}
+
+impl Directory for Here<'_> {
+    fn engine(&self) -> &Engine {
+        &self.log.engine
+    }
+
+    fn who(&self) -> Owner {
+        self.log.me()
+    }
+
+    fn reference(&self) -> FileRef {
+        self.reference
+    }
+
+    fn inode(&self) -> (u64, u64) {
+        self.inode
+    }
+
+    fn uid(&self) -> u32 {
+        self.uid
+    }
+
+    fn at(&self, name: &CStr) -> Option<Known> {
+        let stat = statat(self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Directory,
+            _ => Kind::Other,
+        };
+        let handle = || {
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let found = openat(self.fd, name, flags, Mode::empty()).ok()?;
+            let (kind, bytes) = seawall_media::handle(found).ok()?;
+            Handle::new(kind, &bytes)
+        };
+        let handle = if kind == Kind::Other { None } else { handle() };
+        let (inode, attributes) = ((stat.st_dev, stat.st_ino), attributes(&stat));
+        Some(Known { kind, inode, links: stat.st_nlink, attributes, handle })
+    }
+
+    fn with_content<R>(&self, name: &CStr, known: &Known, op: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = File::from(openat(self.fd, name, flags, Mode::empty()).ok()?);
+        let stat = fstat(&file).ok().filter(|is| (is.st_dev, is.st_ino) == known.inode)?;
+        if stat.st_size > LARGEST as i64 || has_attributes(&file) {
+            return None;
+        }
+        let mut data = Vec::with_capacity(stat.st_size as usize + 1);
+        file.take(LARGEST as u64 + 1).read_to_end(&mut data).ok()?;
+        (data.len() <= LARGEST).then(|| op(&data))
+    }
+}
+
+/// True if the file has extended attributes that one which is made again would lack. Its label is given by its directory.
+fn has_attributes(file: &File) -> bool {
+    const LABEL: &[u8] = b"security.selinux\0";
+    let mut names = [0; LABEL.len()];
+    match rustix::fs::flistxattr(file, &mut names[..]) {
+        Ok(len) => len > 0 && names[..len] != *LABEL,
+        Err(error) => error != Errno::OPNOTSUPP,
+    }
+}
+
+fn attributes(stat: &Stat) -> Attributes {
+    let modified = (stat.st_mtime, stat.st_mtime_nsec as u32);
+    Attributes { mode: stat.st_mode & 0o7777, uid: stat.st_uid, gid: stat.st_gid, modified }
+}
