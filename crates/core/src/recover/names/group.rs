@@ -14,6 +14,7 @@ use crate::recover::{RecoverError, Scan};
 use crate::table::{FileEntry, RootEntry};
 
 /// The live changes of a group, before any directory was looked for.
+#[derive(Default)]
 pub(super) struct Changes {
     directories: BTreeSet<u32>,
     /// The records, in order, each with its directory.
@@ -42,28 +43,49 @@ impl Changes {
         scan: &Scan,
         files: &BTreeMap<u32, FileEntry>,
     ) -> Result<Vec<Self>, RecoverError> {
-        let mut groups: Vec<Self> = Vec::new();
+        let mut together = Together::default();
+        let mut changes = Vec::new();
         for (&lsn, parts) in scan.live.iter().filter(|(_, parts)| are_names(parts)) {
             let slot = parts[0].header.slot;
             let bytes = whole(pool, parts).map_err(|error| unreadable(slot, error))?;
-            let change = decoded(slot, &bytes)?;
-            let mut directories = BTreeSet::from([slot]);
-            let other = change.elsewhere(lsn).filter(|(other, lsn)| is_behind(files, *other, *lsn));
-            directories.extend(other.map(|(other, _)| other.slot));
-            let here = directories.clone();
-            let mut group = Self { directories, changes: Vec::new(), records: 0 };
-            for other in groups.extract_if(.., |other| !other.directories.is_disjoint(&here)) {
-                group.directories.extend(other.directories);
-                group.changes.extend(other.changes);
-            }
-            group.changes.push((lsn, slot));
-            groups.push(group);
+            let other = decoded(slot, &bytes)?.elsewhere(lsn);
+            let other = other.filter(|(other, lsn)| is_behind(files, *other, *lsn));
+            together.join(slot, other.map_or(slot, |(other, _)| other.slot));
+            changes.push((lsn, slot));
         }
-        for group in &mut groups {
-            group.changes.sort_unstable();
-            group.records = group.changes.len() as u64;
+        let mut groups: BTreeMap<u32, Self> = BTreeMap::new();
+        for directory in together.all() {
+            groups.entry(together.first(directory)).or_default().directories.insert(directory);
         }
-        Ok(groups)
+        for change in changes {
+            let group = groups.entry(together.first(change.1)).or_default();
+            group.changes.push(change);
+            group.records += 1;
+        }
+        Ok(groups.into_values().collect())
+    }
+}
+
+/// Directories that have to do with each other: each leads to another one, at last to the first of its group.
+#[derive(Default)]
+struct Together(BTreeMap<u32, u32>);
+
+impl Together {
+    fn join(&mut self, one: u32, other: u32) {
+        let (one, other) = (self.first(one), self.first(other));
+        self.0.insert(one, one);
+        self.0.insert(other, one);
+    }
+
+    fn first(&self, mut directory: u32) -> u32 {
+        while let Some(next) = self.0.get(&directory).filter(|next| **next != directory) {
+            directory = *next;
+        }
+        directory
+    }
+
+    fn all(&self) -> impl Iterator<Item = u32> {
+        self.0.keys().copied()
     }
 }
 
@@ -150,4 +172,20 @@ fn decoded(slot: u32, bytes: &[u8]) -> Result<NameChange<'_>, RecoverError> {
 
 fn unreadable(slot: u32, error: io::Error) -> RecoverError {
     RecoverError::Io { file: format!("slot {slot}").into(), doing: "reading names of", error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_together_however_they_came_to_know_each_other() {
+        let mut together = Together::default();
+        for (one, other) in [(1, 1), (2, 3), (4, 5), (5, 3), (6, 6), (5, 2)] {
+            together.join(one, other);
+        }
+        let groups = |of: &[u32]| of.iter().map(|slot| together.first(*slot)).collect::<BTreeSet<_>>().len();
+        assert_eq!((groups(&[2, 3, 4, 5]), groups(&[1, 2, 6])), (1, 3));
+        assert_eq!(together.all().collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+    }
 }
