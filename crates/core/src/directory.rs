@@ -16,9 +16,7 @@
 //!
 //! Not handled here: files, whose content the log stands for (`engine`).
 
-use core::sync::atomic::{
-    AtomicBool, AtomicI64, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
-};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use rustix::fd::BorrowedFd;
 use rustix::fs::{FileType, Stat, fstat, fstatfs};
@@ -42,20 +40,21 @@ struct Row {
     dev: AtomicU64,
     /// 0: no directory.
     ino: AtomicU64,
-    seconds: AtomicI64,
-    nanoseconds: AtomicU64,
+    changed: AtomicU64,
     /// When it was first seen like this, in ticks.
     seen: AtomicU64,
     is_synced: AtomicBool,
 }
 
 /// A directory as it was at a time.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct State {
-    dev: u64,
-    ino: u64,
-    seconds: i64,
-    nanoseconds: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// st_dev.
+    pub dev: u64,
+    /// st_ino.
+    pub ino: u64,
+    /// st_ctime, in nanoseconds since the epoch.
+    pub changed: u64,
 }
 
 /// What is to be done about it.
@@ -77,8 +76,7 @@ impl Synced {
                     is_taken: AtomicBool::new(false),
                     dev: AtomicU64::new(0),
                     ino: AtomicU64::new(0),
-                    seconds: AtomicI64::new(0),
-                    nanoseconds: AtomicU64::new(0),
+                    changed: AtomicU64::new(0),
                     seen: AtomicU64::new(0),
                     is_synced: AtomicBool::new(false),
                 }
@@ -98,10 +96,25 @@ impl Synced {
         scope: Scope,
         real: impl FnOnce(Scope) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
-        let before = ticks();
         let is_directory = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-        let Some(stat) = fstat(fd).ok().filter(is_directory) else { return real(scope) };
-        let state = State::of(&stat);
+        match fstat(fd).ok().filter(is_directory) {
+            Some(stat) => self.sync_as(clock, (fd, State::of(&stat)), scope, real),
+            None => real(scope),
+        }
+    }
+
+    /// The same of what is known to be a directory in this state, which was looked at just now.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn sync_as(
+        &self,
+        clock: Clock,
+        (fd, state): (BorrowedFd<'_>, State),
+        scope: Scope,
+        real: impl FnOnce(Scope) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let before = ticks();
         let row = &self.0[state.ino as usize % ROWS];
         let due = row.alone(|| row.due(state, clock, before)).unwrap_or(Due::NotLast);
         if due == Due::Nothing {
@@ -148,16 +161,14 @@ impl Row {
         State {
             dev: self.dev.load(Relaxed),
             ino: self.ino.load(Relaxed),
-            seconds: self.seconds.load(Relaxed),
-            nanoseconds: self.nanoseconds.load(Relaxed),
+            changed: self.changed.load(Relaxed),
         }
     }
 
     fn see(&self, state: State) {
         self.dev.store(state.dev, Relaxed);
         self.ino.store(state.ino, Relaxed);
-        self.seconds.store(state.seconds, Relaxed);
-        self.nanoseconds.store(state.nanoseconds, Relaxed);
+        self.changed.store(state.changed, Relaxed);
         self.is_synced.store(false, Relaxed);
         self.seen.store(ticks(), Relaxed);
     }
@@ -165,14 +176,17 @@ impl Row {
 
 impl State {
     fn of(stat: &Stat) -> Self {
-        Self { dev: stat.st_dev, ino: stat.st_ino, seconds: stat.st_ctime, nanoseconds: stat.st_ctime_nsec }
+        Self { dev: stat.st_dev, ino: stat.st_ino, changed: changed_of(stat) }
     }
 }
 
 /// The change time of an open file or directory, in nanoseconds since the epoch; 0 if it cannot be had.
 pub fn changed(fd: BorrowedFd<'_>) -> u64 {
-    fstat(fd)
-        .map_or(0, |stat| (stat.st_ctime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_ctime_nsec))
+    fstat(fd).map_or(0, |stat| changed_of(&stat))
+}
+
+fn changed_of(stat: &Stat) -> u64 {
+    (stat.st_ctime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_ctime_nsec)
 }
 
 fn is_believed(fd: BorrowedFd<'_>) -> bool {

@@ -52,6 +52,12 @@ pub fn decide(shm: &Shm, path: &[u8]) -> Option<(u32, Manage)> {
     surest
 }
 
+/// True if what is managed does not depend on how a file is called in its directory: every directory is any program's.
+pub fn is_any_alone(shm: &Shm) -> bool {
+    let mut roots = (0..shm.shape().roots).filter_map(|i| shm.root(i));
+    roots.all(|root| root.kind() == Some(Preset::Any))
+}
+
 /// True if a directory may be any program's.
 pub fn has_any(shm: &Shm) -> bool {
     (0..shm.shape().roots).filter_map(|i| shm.root(i)).any(|root| root.kind() == Some(Preset::Any))

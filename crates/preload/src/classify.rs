@@ -42,6 +42,13 @@ pub struct Watched {
     candidate: Option<(&'static Engine, Stat)>,
 }
 
+impl Watched {
+    /// What a candidate was when it was looked at just now.
+    pub fn stat(&self) -> Option<Stat> {
+        self.candidate.map(|(_, stat)| stat)
+    }
+}
+
 /// What a descriptor is.
 pub enum Kind {
     /// The kernel's business alone.

@@ -150,7 +150,8 @@ unsafe fn move_file(
             over()?;
             // SAFETY: the caller's.
             if let Some(path) = unsafe { app::path(new) }.filter(|_| !is_within.get()) {
-                arrived(new_dir, path);
+                let name = name.filter(|_| old_dir == new_dir);
+                arrived(new_dir, name, path);
             }
         }
     }
@@ -176,9 +177,12 @@ fn is_guarded_by_name(seen: &Seen) -> bool {
 }
 
 /// A file that is not managed got a name below a root: descriptors that this process has of it must be
-/// looked at anew.
-fn arrived(dir: c_int, path: &CStr) {
+/// looked at anew. `from`: the name that it had, from the same directory on.
+fn arrived(dir: c_int, from: Option<&CStr>, path: &CStr) {
     let Some(engine) = session::joined() else { return };
+    if from.is_some_and(|from| sys::are_beside(from, path)) && policy::is_any_alone(engine.shm()) {
+        return;
+    }
     let mut room = [0; libc::PATH_MAX as usize];
     let Ok(fd) = sys::openat(dir, path, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0) else { return };
     let name = sys::name_of(fd, &mut room);
@@ -230,7 +234,7 @@ unsafe fn link_file(
             let done = call()?;
             // SAFETY: the caller's.
             if let Some(path) = unsafe { app::path(new) } {
-                arrived(new_dir, path);
+                arrived(new_dir, None, path);
             }
             Ok(done)
         }

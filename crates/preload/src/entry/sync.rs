@@ -6,12 +6,12 @@
 
 use core::ffi::{c_int, c_void};
 
-use seawall_core::directory::Synced;
+use seawall_core::directory::{State, Synced};
 use seawall_core::{Errno, Scope};
 
 use super::{entry, point};
 use crate::classify::{self, Intent, Kind};
-use crate::sys::unsafe_call;
+use crate::sys::{Stat, unsafe_call};
 use crate::{cached, errno, journal, named, session, strays, sys};
 
 static DIRECTORIES: Synced = Synced::new();
@@ -38,29 +38,38 @@ pub fn durable(fd: c_int, scope: Scope) -> Result<(), Errno> {
     }
     match classify::look_up_or_register(fd, Intent::Sync) {
         Kind::Managed(target) => target.sync(fd, scope),
-        Kind::Kernel | Kind::Watched(_) | Kind::Nobody => cached::sync(fd, || unmanaged(fd, scope)),
+        Kind::Watched(watched) => cached::sync(fd, || unmanaged(fd, watched.stat(), scope)),
+        Kind::Kernel | Kind::Nobody => cached::sync(fd, || unmanaged(fd, None, scope)),
     }
 }
 
-/// Of a directory it may have been made before.
-fn unmanaged(fd: c_int, scope: Scope) -> Result<(), Errno> {
+/// Of a directory it may have been made before. `stat`: what it is, as far as that was looked at.
+fn unmanaged(fd: c_int, stat: Option<Stat>, scope: Scope) -> Result<(), Errno> {
     let real = |scope| sys::sync(fd, scope);
-    let stat = session::joined().and_then(|_| sys::fstat(fd).ok());
+    let stat = session::joined().and_then(|_| stat.or_else(|| sys::fstat(fd).ok()));
     if let Some(done) = stat.as_ref().and_then(|stat| named::sync_directory(fd, stat)) {
         return done;
     }
-    strays::note(fd);
+    stat.inspect(|stat| strays::note(fd, stat));
     match session::joined().filter(|_| fd >= 0) {
         Some(engine) => {
             // The removal of a journal may be a record, which a sync of its directory makes durable.
             if engine.pool().journal().is_some() && stat.is_some_and(|stat| !stat.regular) {
                 journal::harden_all()?;
             }
-            DIRECTORIES.sync(engine.shm().header().clock(), sys::borrow(fd), scope, real)?;
-            stat.map_or(Ok(()), |stat| {
-                named::synced_for_real(engine, fd, &stat);
-                named::settle(fd, &stat, true)
-            })
+            match stat {
+                Some(stat) if stat.directory => {
+                    let state = State { dev: stat.dev, ino: stat.ino, changed: stat.changed };
+                    let clock = engine.shm().header().clock();
+                    DIRECTORIES.sync_as(clock, (sys::borrow(fd), state), scope, real)
+                }
+                Some(stat) => {
+                    real(scope)?;
+                    named::synced_for_real(engine, fd, &stat);
+                    named::settle(fd, &stat, true)
+                }
+                None => real(scope),
+            }
         }
         None => real(scope),
     }

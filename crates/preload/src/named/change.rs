@@ -122,10 +122,9 @@ pub fn moving<R>(
 
 /// The last part of `new`, if it is in the directory that `old` is in by the same words.
 fn beside<'p>(old: &CStr, new: &'p CStr) -> Option<&'p CStr> {
-    let (old, at) = (old.to_bytes(), sys::base_at(new.to_bytes()));
-    let is_same = old[..sys::base_at(old)] == new.to_bytes()[..at];
+    let at = sys::base_at(new.to_bytes());
     let name = CStr::from_bytes_with_nul(&new.to_bytes_with_nul()[at..]).ok()?;
-    (is_same && !name.is_empty() && name.count_bytes() <= NAME_MAX).then_some(name)
+    (sys::are_beside(old, new) && !name.is_empty() && name.count_bytes() <= NAME_MAX).then_some(name)
 }
 
 /// linkat(2). What comes from another directory is synced by a real sync of this one. The first name of a file that was opened

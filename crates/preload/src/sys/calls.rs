@@ -192,6 +192,12 @@ pub fn base_at(path: &[u8]) -> usize {
     path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1)
 }
 
+/// True if these paths are of one directory by the same words.
+pub fn are_beside(one: &CStr, other: &CStr) -> bool {
+    let (one, other) = (one.to_bytes(), other.to_bytes());
+    one[..base_at(one)] == other[..base_at(other)]
+}
+
 /// getpid(2): some 150 ns, so not for the hot path.
 pub fn getpid() -> u32 {
     unsafe_call!(SYS_getpid).map_or(0, |pid| pid as u32)
