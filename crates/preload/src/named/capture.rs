@@ -19,19 +19,21 @@ use crate::sys::{self, Stat, unsafe_call};
 /// maybe.
 pub fn first_sync(fd: c_int) -> bool {
     let Some(engine) = engine() else { return false };
-    let entry = match fdtable::get(fd) {
-        // It was opened for the sync, after whoever wrote the file had closed it.
-        entry if entry.state() == State::Unknown => fdtable::opened_as(fd),
-        entry if entry.state() == State::Candidate && entry.count() == 0 => Some(entry),
-        _ => None,
-    };
-    let Some((entry, stat)) = entry.and_then(|entry| Some((entry, sys::fstat(fd).ok()?))) else {
+    let entry = fdtable::get(fd);
+    let is_candidate = entry.state() == State::Candidate && entry.count() == 0;
+    // It was opened for the sync, after whoever wrote the file had closed it.
+    let is_new = entry.state() == State::Unknown;
+    let Some(stat) = Some(fd).filter(|_| is_candidate || is_new).and_then(|fd| sys::fstat(fd).ok()) else {
         return false;
     };
     let is_small = stat.regular && stat.links == 1 && stat.size <= LARGEST as u64;
     if !is_small || engine.find(stat.dev, stat.ino).is_some() {
         return false;
     }
+    // Not by O_DSYNC: what it writes is durable by the kernel, and the log would not hear of it.
+    let is_plain = || sys::flags(fd).is_ok_and(|flags| flags & libc::O_DSYNC == 0);
+    let entry = if is_new { fdtable::opened_as(fd).filter(|_| is_plain()) } else { Some(entry) };
+    let Some(entry) = entry else { return false };
     let file = again::Mark::of(fd, &stat);
     if file.was_synced() || !capture(engine, fd, &stat) {
         return false;
