@@ -185,7 +185,8 @@ pub fn changed(fd: BorrowedFd<'_>) -> u64 {
     fstat(fd).map_or(0, |stat| changed_of(&stat))
 }
 
-fn changed_of(stat: &Stat) -> u64 {
+/// The same of one that was looked at.
+pub fn changed_of(stat: &Stat) -> u64 {
     (stat.st_ctime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_ctime_nsec)
 }
 

@@ -18,7 +18,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use seawall_core::client::{Course, Synced};
 use seawall_core::file::Flag;
 use seawall_core::format::{Attributes, Handle, NameChange};
-use seawall_core::naming::{self, Directory, Kind, Known, LARGEST};
+use seawall_core::naming::{self, Directory, Kind, Known, LARGEST, has_attributes};
 use seawall_core::{Engine, Errno, FileRef, Owner, Place, certain, directory, policy};
 
 use crate::log::Log;
@@ -43,7 +43,8 @@ pub fn here<'f>(log: &'f Log, fd: BorrowedFd<'f>) -> Option<Here<'f>> {
     let inode = (stat.st_dev, stat.st_ino);
     let reference = engine.find(inode.0, inode.1)?;
     let is_one = engine.state(reference).has(Flag::DIRECTORY);
-    is_one.then(|| Here { log, fd, reference, inode, uid: stat.st_uid, changed: directory::changed(fd) })
+    let changed = directory::changed_of(&stat);
+    is_one.then_some(Here { log, fd, reference, inode, uid: stat.st_uid, changed })
 }
 
 /// A name, as calls take it. `None`: it has a zero in it, and is none.
@@ -108,11 +109,16 @@ pub fn first_sync(log: &Log, node: &Node, fd: BorrowedFd<'_>) -> bool {
     if !log.engine.has_directories() || is_captured(log, node) {
         return false;
     }
-    let Some(path) = node.name() else { return false };
-    let (Some(above), Some(name)) = (path.parent(), path.file_name().and_then(text)) else { return false };
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(above) = rustix::fs::open(above, flags, Mode::empty()) else { return false };
+    let Some((above, name)) = above(node) else { return false };
     here(log, above.as_fd()).is_some_and(|here| here.capture(fd, &name))
+}
+
+/// The directory in which a node has its present name, by O_PATH, and that name.
+pub fn above(node: &Node) -> Option<(OwnedFd, CString)> {
+    let path = node.name()?;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let above = rustix::fs::open(path.parent()?, flags, Mode::empty()).ok()?;
+    Some((above, text(path.file_name()?)?))
 }
 
 /// A file that is not managed was synced for real: what the log has of it as a whole must not come back over that.
@@ -238,22 +244,12 @@ impl Directory for Here<'_> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = File::from(openat(self.fd, name, flags, Mode::empty()).ok()?);
         let stat = fstat(&file).ok().filter(|is| (is.st_dev, is.st_ino) == known.inode)?;
-        if stat.st_size > LARGEST as i64 || has_attributes(&file) {
+        if stat.st_size > LARGEST as i64 || has_attributes(file.as_fd()) {
             return None;
         }
         let mut data = Vec::with_capacity(stat.st_size as usize + 1);
         file.take(LARGEST as u64 + 1).read_to_end(&mut data).ok()?;
         (data.len() <= LARGEST).then(|| op(&data))
-    }
-}
-
-/// True if the file has extended attributes that one which is made again would lack. Its label is given by its directory.
-fn has_attributes(file: &File) -> bool {
-    const LABEL: &[u8] = b"security.selinux\0";
-    let mut names = [0; LABEL.len()];
-    match rustix::fs::flistxattr(file, &mut names[..]) {
-        Ok(len) => len > 0 && names[..len] != *LABEL,
-        Err(error) => error != Errno::OPNOTSUPP,
     }
 }
 

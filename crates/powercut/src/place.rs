@@ -70,8 +70,7 @@ impl Place {
         let is_under = side.is_under_seawall() && self.mount.is_none();
         is_under.then(|| {
             let mut run = boot.seawall_run();
-            match preset {
-                _ if boot.plan.as_any => run.args(["--preset", ANY, "--unguarded", "--data"]).arg(&self.path),
+            match if boot.plan.as_any { Preset::Named(ANY) } else { preset } {
                 Preset::Named(ANY) => run.args(["--preset", ANY, "--unguarded", "--data"]).arg(&self.path),
                 Preset::Named(name) => run.args(["--preset", name, "--data"]).arg(&self.path),
                 Preset::Found => &mut run,

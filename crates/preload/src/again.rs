@@ -8,8 +8,33 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::sys::{self, Stat};
 
-const PLACES: usize = 256;
-static SYNCED: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
+static SYNCED: Few = Few::new();
+
+/// A few of the last files that were put here. Two that meet at one place forget each other.
+pub struct Few([AtomicU64; Self::PLACES]);
+
+impl Few {
+    const PLACES: usize = 256;
+
+    /// None were.
+    pub const fn new() -> Self {
+        Self([const { AtomicU64::new(0) }; Self::PLACES])
+    }
+
+    /// True if the file with this [fingerprint] was put here.
+    pub fn has(&self, file: u64) -> bool {
+        self.place(file).load(Relaxed) == file
+    }
+
+    /// Puts it here. True if it was before.
+    pub fn put(&self, file: u64) -> bool {
+        self.place(file).swap(file, Relaxed) == file
+    }
+
+    fn place(&self, file: u64) -> &AtomicU64 {
+        &self.0[file as usize % Self::PLACES]
+    }
+}
 
 /// What tells one file from another.
 pub struct Mark(u64);
@@ -17,28 +42,24 @@ pub struct Mark(u64);
 impl Mark {
     /// Of the file behind `fd`.
     pub fn of(fd: c_int, stat: &Stat) -> Self {
-        // Zero is a place that nobody had.
-        Self(fingerprint([stat.dev, stat.ino, sys::born(fd)]) | 1 << 63)
+        Self(fingerprint([stat.dev, stat.ino, sys::born(fd)]))
     }
 
     /// True if the file was synced before, as far as this process knows.
     pub fn was_synced(&self) -> bool {
-        self.place().load(Relaxed) == self.0
+        SYNCED.has(self.0)
     }
 
     /// From now on the file was synced. True if it was before, as far as this process knows.
     pub fn set(&self) -> bool {
-        self.place().swap(self.0, Relaxed) == self.0
-    }
-
-    fn place(&self) -> &'static AtomicU64 {
-        &SYNCED[self.0 as usize % PLACES]
+        SYNCED.put(self.0)
     }
 }
 
-fn fingerprint(words: [u64; 3]) -> u64 {
+/// What tells one file from another, mixed. Never zero, which is a place that nobody had.
+pub fn fingerprint(words: [u64; 3]) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    words.iter().fold(0, |sum: u64, word| (sum ^ word).wrapping_mul(ODD).rotate_left(29))
+    words.iter().fold(0, |sum: u64, word| (sum ^ word).wrapping_mul(ODD).rotate_left(29)) | 1 << 63
 }
 
 #[cfg(test)]

@@ -1,24 +1,26 @@
 //! Files that are synced without the log: one is noted, so that `seawall run` can say why nothing was gained.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use seawall_core::policy::{self, Manage};
 use seawall_wire::shm::Stray;
 
+use crate::again::{Few, fingerprint};
 use crate::sys::Stat;
 use crate::{classify, session, sys};
 
-/// Files that were looked at: what tells one from another, mixed. Two that meet at one place forget each other.
-static LOOKED: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
-const PLACES: usize = 256;
+/// Inodes that were looked at: a program that writes new files again and again uses few of them.
+static LOOKED: Few = Few::new();
 
 /// To be called for every real sync of a file that is not managed.
 pub fn note(fd: c_int, stat: &Stat) {
     let Some(engine) = session::joined() else { return };
     let header = engine.shm().header();
     let wants = Stray::ALL.map(|kind| header.wants_stray(kind));
-    if wants == [false; 2] || !(stat.regular && stat.links > 0) || was_looked_at(stat) {
+    if wants == [false; 2] || !(stat.regular && stat.links > 0) {
+        return;
+    }
+    if LOOKED.put(fingerprint([stat.dev, stat.ino, 0])) {
         return;
     }
     let mut room = [0; libc::PATH_MAX as usize];
@@ -34,10 +36,4 @@ pub fn note(fd: c_int, stat: &Stat) {
         }
         _ => header.note_stray(Stray::Unknown, path),
     }
-}
-
-/// True if the file's inode was looked at a while ago: a program that writes new files again and again uses few of them.
-fn was_looked_at(stat: &Stat) -> bool {
-    let mixed = (stat.ino ^ stat.dev.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    LOOKED[(mixed >> 32) as usize % PLACES].swap(mixed, Relaxed) == mixed
 }

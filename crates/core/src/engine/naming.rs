@@ -11,6 +11,7 @@
 
 use core::ffi::CStr;
 
+use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
 use super::attach::Engine;
@@ -294,6 +295,17 @@ pub fn linking_within<D: Directory, R>(
     }
     turn.finish();
     done
+}
+
+/// True if a file has extended attributes, access control lists among them, that one which is made again would lack. Its label
+/// is given by its directory.
+pub fn has_attributes(fd: BorrowedFd<'_>) -> bool {
+    const LABEL: &[u8] = b"security.selinux\0";
+    let mut names = [0; LABEL.len()];
+    match rustix::fs::flistxattr(fd, &mut names[..]) {
+        Ok(len) => len > 0 && names[..len] != *LABEL,
+        Err(error) => error != Errno::OPNOTSUPP,
+    }
 }
 
 /// True if the log knows every name of this file, which has one here: the removal of one of them may be a record. Another one

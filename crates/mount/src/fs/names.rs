@@ -6,7 +6,6 @@
 use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 use fuser::INodeNo;
@@ -197,7 +196,7 @@ impl Fs {
         let seen = stat_at(old_dir, old);
         let replaced = || stat_at(new_dir, new).filter(|_| !flags.contains(RenameFlags::EXCHANGE));
         let call = || {
-            let rename = || self.moving((old_dir, old), (new_dir, new), flags);
+            let rename = || self.moving((old_dir, old, seen.as_ref()), (new_dir, new), flags);
             self.log.ending(replaced().as_ref(), rename)
         };
         let same = source.as_ref().zip(victim.as_ref()).is_some_and(|(a, b)| a.file == b.file);
@@ -226,7 +225,7 @@ impl Fs {
     /// renameat2(2).
     fn moving(
         &self,
-        (old_dir, old): (&Node, &OsStr),
+        (old_dir, old, seen): (&Node, &OsStr, Option<&Stat>),
         (new_dir, new): (&Node, &OsStr),
         flags: RenameFlags,
     ) -> Result<(), Errno> {
@@ -236,8 +235,7 @@ impl Fs {
             flags if flags == RenameFlags::EXCHANGE => How::Exchange,
             _ => How::Other,
         };
-        let is_file = stat_at(old_dir, old)
-            .is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+        let is_file = seen.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
         if how == How::Exchange || !is_file {
             named::leaving(&self.log, old_dir.fd(), old);
             named::leaving(&self.log, new_dir.fd(), new);
@@ -264,15 +262,12 @@ impl Fs {
         if !self.log.engine.has_directories() {
             return call();
         }
-        let path = node.name();
-        let above = path.as_deref().and_then(Path::parent).and_then(|above| {
-            rustix::fs::open(above, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()
-        });
-        let from = above.as_ref().and_then(|above| named::here(&self.log, above.as_fd()));
-        let old = path.as_deref().and_then(Path::file_name).and_then(named::text);
-        match (from.zip(old), named::here(&self.log, parent.fd()).zip(named::text(name))) {
+        let place = named::above(node);
+        let from =
+            place.as_ref().and_then(|(above, old)| Some((named::here(&self.log, above.as_fd())?, old)));
+        match (from, named::here(&self.log, parent.fd()).zip(named::text(name))) {
             (Some((from, old)), Some((here, new))) if from.is(&here) => {
-                naming::linking_within(&here, (&old, &new), call)
+                naming::linking_within(&here, (old, &new), call)
             }
             (_, Some((here, _))) => naming::other(&here, call),
             (Some((here, _)), None) => naming::beside(&here, call),

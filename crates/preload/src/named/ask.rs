@@ -5,13 +5,13 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use seawall_core::client::Course;
 use seawall_core::format::NAME_MAX;
+use seawall_core::naming::LARGEST;
 use seawall_core::{Engine, Errno, policy};
 
 use super::here::{found, here, parent, path_of_any};
 use crate::client::DAEMON;
 use crate::session;
 use crate::sys::{self, Stat};
-use seawall_core::naming::LARGEST;
 
 /// So many small new files are synced for real before their directory is asked for.
 const SYNCS: u32 = 2;

@@ -5,10 +5,10 @@ use core::ffi::{CStr, c_int};
 use seawall_core::client::Synced;
 use seawall_core::file::Flag;
 use seawall_core::format::{NAME_MAX, NameChange};
-use seawall_core::naming::{self, LARGEST};
+use seawall_core::naming::{self, LARGEST, has_attributes};
 use seawall_core::{Engine, Errno, Turn, certain};
 
-use super::content::{has_attributes, with_content};
+use super::content::with_content;
 use super::here::{Here, attributes, engine, handle, parent, path_of_any};
 use crate::again;
 use crate::client::DAEMON;
@@ -56,19 +56,19 @@ impl Here {
     /// All of the file at `name`, which `fd` is, becomes a record.
     fn capture(&self, fd: c_int, name: &CStr, size: u64) -> bool {
         let turn = naming::enter(self);
-        let is_captured = turn.is_in_log() && size <= LARGEST as u64 && self.capture_in(&turn, fd, name);
+        let is_captured = turn.is_in_log() && self.capture_in(&turn, (fd, size), name);
         turn.finish();
         is_captured
     }
 
-    /// The same in a turn.
-    pub(super) fn capture_in(&self, turn: &Turn<'_, Self>, fd: c_int, name: &CStr) -> bool {
-        let Ok(before) = sys::fstat(fd) else { return false };
-        let is_captured = with_content(fd, before.size, |data| {
+    /// The same in a turn. It had this size a moment ago.
+    pub(super) fn capture_in(&self, turn: &Turn<'_, Self>, (fd, size): (c_int, u64), name: &CStr) -> bool {
+        let is_captured = with_content(fd, size, |data| {
             let stat = sys::fstat(fd).ok().filter(|stat| stat.links == 1 && stat.uid == self.uid)?;
             let named = sys::fstatat(self.fd, name, libc::AT_SYMLINK_NOFOLLOW).ok()?;
             let is_it = (stat.dev, stat.ino) == (named.dev, named.ino);
-            let file = handle(fd, c"", libc::AT_EMPTY_PATH).filter(|_| is_it && !has_attributes(fd))?;
+            let file =
+                handle(fd, c"", libc::AT_EMPTY_PATH).filter(|_| is_it && !has_attributes(sys::borrow(fd)))?;
             let change =
                 NameChange::Content { name: name.to_bytes(), file, attributes: attributes(&stat), data };
             Some(turn.capture(&change, (stat.dev, stat.ino), &file))

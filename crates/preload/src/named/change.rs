@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char, c_int};
 
 use seawall_core::Errno;
 use seawall_core::format::NAME_MAX;
-use seawall_core::naming::{self, Directory, How, Kind};
+use seawall_core::naming::{self, How};
 
 use super::here::{Here, engine, here, parent};
 use crate::app;
@@ -98,7 +98,9 @@ pub fn moving<R>(
     let from = parent(old_dir, old, &mut old_room);
     let beside = from.as_ref().filter(|_| old_dir == new_dir).and_then(|_| beside(old, new));
     let to = if beside.is_some() { None } else { parent(new_dir, new, &mut new_room) };
-    let is_file = |(here, name): &(Here, &CStr)| here.at(name).is_some_and(|known| known.kind == Kind::File);
+    let is_file = |(here, name): &(Here, &CStr)| {
+        sys::fstatat(here.fd, name, libc::AT_SYMLINK_NOFOLLOW).is_ok_and(|stat| stat.regular)
+    };
     if how == How::Exchange || !from.as_ref().is_some_and(is_file) {
         leaving(old_dir, old);
         leaving(new_dir, new);
@@ -138,10 +140,10 @@ pub fn linking<R>(
     let (mut old_room, mut new_room) = ([0; NAME_MAX + 1], [0; NAME_MAX + 1]);
     let (from, to) = (parent(old_dir, old, &mut old_room), parent(new_dir, new, &mut new_room));
     match (from.filter(|_| flags == 0), to, nameless(old_dir, old, flags)) {
-        (_, Some((here, to)), Some(fd)) => {
+        (_, Some((here, to)), Some(nameless)) => {
             let turn = naming::enter(&here);
             let done = call();
-            if done.is_ok() && turn.is_in_log() && !here.capture_in(&turn, fd, to) {
+            if done.is_ok() && turn.is_in_log() && !here.capture_in(&turn, nameless, to) {
                 turn.leave();
             }
             turn.finish();
@@ -156,8 +158,8 @@ pub fn linking<R>(
     }
 }
 
-/// The descriptor of a file without a name that is about to get one: by itself, or by its link in /proc.
-fn nameless(dir: c_int, path: &CStr, flags: c_int) -> Option<c_int> {
+/// The descriptor of a file without a name that is about to get one, by itself or by its link in /proc, and the file's size.
+fn nameless(dir: c_int, path: &CStr, flags: c_int) -> Option<(c_int, u64)> {
     let fd = match flags {
         libc::AT_EMPTY_PATH if path.is_empty() => dir,
         libc::AT_SYMLINK_FOLLOW => {
@@ -166,5 +168,6 @@ fn nameless(dir: c_int, path: &CStr, flags: c_int) -> Option<c_int> {
         }
         _ => return None,
     };
-    sys::fstat(fd).is_ok_and(|stat| stat.regular && stat.links == 0).then_some(fd)
+    let stat = sys::fstat(fd).ok().filter(|stat| stat.regular && stat.links == 0)?;
+    Some((fd, stat.size))
 }

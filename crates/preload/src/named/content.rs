@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_int};
 
 use seawall_core::Errno;
-use seawall_core::naming::LARGEST;
+use seawall_core::naming::{LARGEST, has_attributes};
 
 use crate::sys::{self, unsafe_call};
 
@@ -24,21 +24,10 @@ pub(super) fn content_at<R>(
         return None;
     }
     let stat = sys::fstat(fd).ok().filter(|is| (is.dev, is.ino) == inode && is.size <= LARGEST as u64);
-    let stat = stat.filter(|_| !has_attributes(fd));
+    let stat = stat.filter(|_| !has_attributes(sys::borrow(fd)));
     let done = stat.and_then(|stat| read_whole(fd, stat.size, |data| Some(op(data))));
     sys::close(fd);
     done
-}
-
-/// True if the file has extended attributes, access control lists among them, that one which is made again would lack. Its
-/// label is given by its directory.
-pub(super) fn has_attributes(fd: c_int) -> bool {
-    const LABEL: &[u8] = b"security.selinux\0";
-    let mut names = [0; LABEL.len()];
-    match unsafe_call!(SYS_flistxattr, fd, names.as_mut_ptr(), names.len()) {
-        Ok(len) => len > 0 && names[..len] != *LABEL,
-        Err(error) => error != Errno::OPNOTSUPP,
-    }
 }
 
 /// Calls `op` with all that the file behind `fd` has. `None`: it cannot be read, or is too large.

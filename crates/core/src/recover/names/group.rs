@@ -19,7 +19,6 @@ pub(super) struct Changes {
     directories: BTreeSet<u32>,
     /// The records, in order, each with its directory.
     changes: Vec<(u64, u32)>,
-    pub records: u64,
 }
 
 /// A group that can be replayed.
@@ -58,11 +57,14 @@ impl Changes {
             groups.entry(together.first(directory)).or_default().directories.insert(directory);
         }
         for change in changes {
-            let group = groups.entry(together.first(change.1)).or_default();
-            group.changes.push(change);
-            group.records += 1;
+            groups.entry(together.first(change.1)).or_default().changes.push(change);
         }
         Ok(groups.into_values().collect())
+    }
+
+    /// How many records they are.
+    pub(super) fn records(&self) -> u64 {
+        self.changes.len() as u64
     }
 }
 
@@ -120,7 +122,7 @@ impl<N: NameSpace> Group<N> {
             let bytes = whole(pool, parts).map_err(|error| unreadable(*slot, error))?;
             history.add(*slot, *lsn, &decoded(*slot, &bytes)?, |other, lsn| is_behind(files, other, lsn));
         }
-        let mut group = Self { spaces, history, plan: Plan::default(), records: changes.records };
+        let mut group = Self { spaces, history, plan: Plan::default(), records: changes.records() };
         if replays {
             match Plan::of(&group.history, &group) {
                 Ok(plan) => group.plan = plan,

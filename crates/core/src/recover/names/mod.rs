@@ -56,7 +56,7 @@ impl<N: NameSpace> Names<N> {
                 let entry = files.get(&slot)?;
                 Some(roots.get(&entry.root)?.path.join(&entry.path))
             };
-            let records = changes.records;
+            let records = changes.records();
             match Group::of(pool, locate, scan, roots, files, changes, replays)? {
                 Ok(group) => {
                     report.files.extend(group.spaces.values().map(|space| space.names.path()));

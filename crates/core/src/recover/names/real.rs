@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -93,17 +93,20 @@ impl RealDirectory {
         Ok(rustix::fs::linkat(&from.directory, name, &self.directory, to, AtFlags::empty())?)
     }
 
-    fn make_directory(&self, file: &Handle, place: &Path, attributes: &Attributes) -> io::Result<()> {
+    fn make_directory(&self, place: &Path) -> io::Result<OwnedFd> {
         match rustix::fs::mkdirat(&self.directory, place, Mode::RWXU) {
             // One that a run made which was cut.
             Err(Errno::EXIST) => {}
             done => done?,
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let made = rustix::fs::openat(&self.directory, place, flags, Mode::empty())?;
-        give(&made, attributes)?;
-        rustix::fs::fsetxattr(&made, STANDS_FOR, &self.mark(file), XattrFlags::empty())?;
-        Ok(rustix::fs::fsync(&made)?)
+        Ok(rustix::fs::openat(&self.directory, place, flags, Mode::empty())?)
+    }
+
+    fn make_file(&self, place: &Path) -> io::Result<OwnedFd> {
+        self.unlink(place.as_os_str())?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        Ok(rustix::fs::openat(&self.directory, place, flags, Mode::RUSR | Mode::WUSR)?)
     }
 
     fn unlink(&self, name: &OsStr) -> io::Result<()> {
@@ -158,12 +161,8 @@ impl NameSpace for RealDirectory {
 
     fn make(&self, file: &Handle, attributes: &Attributes) -> io::Result<()> {
         let place = place(file);
-        if attributes.is_directory() {
-            return self.make_directory(file, &place, attributes);
-        }
-        self.unlink(place.as_os_str())?;
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let made = rustix::fs::openat(&self.directory, &place, flags, Mode::RUSR | Mode::WUSR)?;
+        let is_directory = attributes.is_directory();
+        let made = if is_directory { self.make_directory(&place)? } else { self.make_file(&place)? };
         give(&made, attributes)?;
         rustix::fs::fsetxattr(&made, STANDS_FOR, &self.mark(file), XattrFlags::empty())?;
         Ok(rustix::fs::fsync(&made)?)
