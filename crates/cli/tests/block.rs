@@ -11,10 +11,7 @@ use common::{Place, Said, Writer, kill, kill_everything, signal, wait_for, wait_
 
 /// A place whose pool is a log of 16 MiB on a disk.
 fn on_disk() -> Place {
-    let mut place = Place::bare();
-    place.pool = place.data.path().join("seawall.log");
-    place.seawall(&["init", "--block", place.pool(), "--size", "16M"]).succeeds();
-    place
+    Place::on_disk("16M")
 }
 
 fn device_writes(place: &Place) -> u64 {

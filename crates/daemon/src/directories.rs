@@ -29,9 +29,6 @@ pub(crate) fn register(daemon: &Daemon, fd: &OwnedFd, stat: &Stat) -> Result<Fil
     let path = path_of(fd).map_err(|_| BYPASS)?;
     let shm = daemon.engine.shm();
     let root = policy::decide_directory(shm, path.as_os_str().as_bytes()).ok_or(BYPASS)?;
-    if daemon.engine.pool().journal().is_some() {
-        return Err(BYPASS);
-    }
     let _alone = daemon.registering.turn();
     if daemon.registering.is_given_up() {
         return Err(REFUSED);

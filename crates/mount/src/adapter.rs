@@ -179,6 +179,10 @@ fn never<const N: usize>(_: &Fs, _: [&OsStr; N]) -> bool {
     false
 }
 
+fn on_a_log<const N: usize>(fs: &Fs, _: [&OsStr; N]) -> bool {
+    fs.names_may_wait()
+}
+
 impl Filesystem for Adapter {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         for wanted in [
@@ -272,7 +276,7 @@ impl Filesystem for Adapter {
         reply: ReplyEntry,
     ) {
         let who = caller(request, umask);
-        self.on_names([name], reply, never, move |fs, [name], reply| {
+        self.on_names([name], reply, on_a_log, move |fs, [name], reply| {
             entry(reply, fs.make_node(parent, name, mode, device, who));
         });
     }
@@ -287,25 +291,25 @@ impl Filesystem for Adapter {
         reply: ReplyEntry,
     ) {
         let who = caller(request, umask);
-        self.on_names([name], reply, never, move |fs, [name], reply| {
+        self.on_names([name], reply, on_a_log, move |fs, [name], reply| {
             entry(reply, fs.make_directory(parent, name, mode, who));
         });
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let is_slow = |fs: &Fs, [name]: [&OsStr; 1]| fs.removal_is_slow(parent, name);
+        let is_slow = |fs: &Fs, [name]: [&OsStr; 1]| fs.names_may_wait() || fs.removal_is_slow(parent, name);
         self.on_names([name], reply, is_slow, move |fs, [name], reply| empty(reply, fs.remove(parent, name)));
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.on_names([name], reply, never, move |fs, [name], reply| {
+        self.on_names([name], reply, on_a_log, move |fs, [name], reply| {
             empty(reply, fs.remove_directory(parent, name));
         });
     }
 
     fn symlink(&self, request: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
         let (who, target) = (caller(request, 0), target.to_owned());
-        self.on_names([name], reply, never, move |fs, [name], reply| {
+        self.on_names([name], reply, on_a_log, move |fs, [name], reply| {
             entry(reply, fs.make_link(parent, name, target.as_os_str(), who));
         });
     }
@@ -320,14 +324,15 @@ impl Filesystem for Adapter {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        let is_slow = |fs: &Fs, [_, new]: [&OsStr; 2]| fs.removal_is_slow(new_parent, new);
+        let is_slow =
+            |fs: &Fs, [_, new]: [&OsStr; 2]| fs.names_may_wait() || fs.removal_is_slow(new_parent, new);
         self.on_names([name, new_name], reply, is_slow, move |fs, [old, new], reply| {
             empty(reply, fs.rename((parent, old), (new_parent, new), flags.bits()));
         });
     }
 
     fn link(&self, _: &Request, node: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        self.on_names([name], reply, never, move |fs, [name], reply| {
+        self.on_names([name], reply, on_a_log, move |fs, [name], reply| {
             entry(reply, fs.link(node, parent, name))
         });
     }
@@ -350,7 +355,7 @@ impl Filesystem for Adapter {
         reply: ReplyCreate,
     ) {
         let who = caller(request, umask);
-        self.on_names([name], reply, never, move |fs, [name], reply| {
+        self.on_names([name], reply, on_a_log, move |fs, [name], reply| {
             created(fs.create(parent, name, mode, flags, who), reply);
         });
     }

@@ -93,9 +93,7 @@ pub fn sync_directory(log: &Log, node: &Node) -> Option<Result<(), Errno>> {
 fn register(log: &Log, node: &Node) {
     let is_any =
         |path: &Path| policy::decide_directory(log.engine.shm(), path.as_os_str().as_bytes()).is_some();
-    let is_wanted = log.engine.pool().journal().is_none()
-        && !log.refused.has((node.dev, node.ino))
-        && node.name().is_some_and(|path| is_any(&path));
+    let is_wanted = !log.refused.has((node.dev, node.ino)) && node.name().is_some_and(|path| is_any(&path));
     if is_wanted
         && let Ok(open) = node.open(OFlags::RDONLY | OFlags::DIRECTORY)
         && matches!(log.daemon.register(&log.engine, open.as_fd(), false), Course::Leave | Course::AskAgain)
@@ -162,8 +160,7 @@ impl Here<'_> {
     fn capture(&self, fd: BorrowedFd<'_>, name: &CStr) -> bool {
         let turn = naming::enter(self);
         let is_captured = turn.is_in_log() && self.captures(&turn, fd, name) == Some(true);
-        turn.finish();
-        is_captured
+        turn.finish_durably() && is_captured
     }
 
     fn captures(&self, turn: &seawall_core::Turn<'_, Self>, fd: BorrowedFd<'_>, name: &CStr) -> Option<bool> {

@@ -109,6 +109,14 @@ impl Place {
         place
     }
 
+    /// With a log of this size on a disk.
+    pub fn on_disk(size: &str) -> Self {
+        let mut place = Self::bare();
+        place.pool = place.data.path().join("seawall.log");
+        place.seawall(&["init", "--block", place.pool(), "--size", size]).succeeds();
+        place
+    }
+
     pub fn pool(&self) -> &str {
         self.pool.to_str().expect("a path of ASCII")
     }

@@ -70,6 +70,11 @@ impl Op {
         Self::all().find(is_it).unwrap_or_else(|| panic!("no such call: {text}"))
     }
 
+    /// True for what brings all of a log to the disk, whoever it is of.
+    pub fn is_sync(&self) -> bool {
+        self.call == "fsync"
+    }
+
     /// The line that has the program do it, in this directory, as step `number`.
     pub fn line(&self, directory: &str, number: usize) -> String {
         let Self { call, path, to } = self;

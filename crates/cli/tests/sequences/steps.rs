@@ -15,6 +15,8 @@ use super::model::{A, B, FIRST, History, Names, Node, ROOT, State, mode};
 pub enum Front {
     Preload,
     Mount,
+    /// The preload, with a log on a disk: what no sync came after is not in it.
+    OnDisk,
 }
 
 /// A disk, and the program on it.
@@ -29,7 +31,7 @@ impl Disk {
         if front == Front::Mount && !Path::new("/dev/fuse").exists() {
             return None;
         }
-        let place = Place::with_pool("256M");
+        let place = if front == Front::OnDisk { Place::on_disk("64M") } else { Place::with_pool("256M") };
         let mut volume = Volume::of(place, kind, &[], ("steps", include_str!("../programs/steps.c")))?;
         if front == Front::Mount {
             volume.serve();

@@ -17,6 +17,11 @@
 //! | a name goes, or leads elsewhere | before the change | the file system may make it durable at once: recovery must know by then that nothing was lost |
 //! | a name is made | after it, before the call returns | only then is it known who the file is; a crash in between leaves a file that nobody was promised |
 //!
+//! A record is durable when it is made, or, on a log that lies on a disk or on other hosts, when the disk or they have it.
+//! There a call that takes a name away waits for that ([`NameChange::is_awaited`]), as a truncation of a file does, and one
+//! that makes a name does not: its record is durable with the next sync. A program that takes many names away and syncs
+//! nothing would wait for each of them and gain nothing: after [`UNSYNCED`] of them the directory leaves the log.
+//!
 //! A small file that is synced for the first time is captured: all of it becomes a record of its directory, so neither its
 //! inode nor its bytes wait for the disk. With a rename to another directory that goes there first, so that whoever makes a
 //! directory's names durable makes what they lead to durable as well.
@@ -28,9 +33,6 @@
 //! too. The directory's change time shows it: it is noted after each change that is known, and where it is another one the
 //! directory leaves the log. Two changes within one tick of the kernel's clock (10 ms at most; Linux 6.13 tells them apart)
 //! look like one.
-//!
-//! On a log that lies on a disk or on other hosts names are not logged: their records would have to be durable before each
-//! change.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -44,6 +46,9 @@ use crate::append::NewRecord;
 use crate::file::{FileRef, Flag, Inside, captured};
 use crate::format::{Across, Elsewhere, Handle, NameChange, RecordKind};
 use crate::intake::Intake;
+
+/// So many changes of a directory wait for a log on a disk or on other hosts without a sync in between.
+pub const UNSYNCED: u64 = 4;
 
 /// A directory as its front reaches it.
 pub trait Place {
@@ -117,13 +122,22 @@ impl Engine {
         place: &P,
     ) -> Option<Result<(), Errno>> {
         let slot = self.file(directory)?;
-        if slot.state().is_absorbed() && slot.is_known_at(place.changed_before()) && self.knows(directory) {
-            slot.count_absorbed();
-            return Some(Ok(()));
+        let is_in_log =
+            slot.state().is_absorbed() && slot.is_known_at(place.changed_before()) && self.knows(directory);
+        if !is_in_log {
+            let turn = self.enter_directory(who, directory, place);
+            let Some(inside) = &turn.inside else { return self.knows(directory).then(|| place.sync(true)) };
+            if let Some(done) = turn.sync(inside) {
+                return Some(done);
+            }
         }
-        let turn = self.enter_directory(who, directory, place);
-        let Some(inside) = &turn.inside else { return self.knows(directory).then(|| place.sync(true)) };
-        Some(turn.sync(inside))
+        // What else the log has that was done to names in it: a journal that is kept, and empty.
+        let done = self.harden_all();
+        if done.is_ok() {
+            slot.has_synced_names();
+            slot.count_absorbed();
+        }
+        Some(done)
     }
 
     /// True once a directory was registered.
@@ -171,16 +185,19 @@ impl<P: Place> Turn<'_, P> {
         state.is_some_and(|state| state.has(Flag::TRACKED) && !state.has(Flag::FAILED | Flag::STUCK))
     }
 
-    /// Makes a change durable as a record. False: the directory is out of the log, and the next fsync of it is real.
+    /// Makes a record of a change, durable if it has to be. False: the directory is out of the log, and the next fsync of it is
+    /// real.
     pub fn log(&self, change: &NameChange<'_>) -> bool {
-        let is_logged = self.is_in_log() && self.append(change).is_some();
+        let is_logged =
+            self.is_in_log() && self.append(change).is_some() && (!change.is_awaited() || self.is_durable());
         if !is_logged {
             self.leave();
         }
         is_logged
     }
 
-    /// The same of all of a file, whose inode this is. False: nothing was done about it, and the file is to be synced for real.
+    /// The same of all of a file, whose inode this is; durable with [`finish_durably`](Self::finish_durably). False: nothing was
+    /// done about it, and the file is to be synced for real.
     pub fn capture(&self, change: &NameChange<'_>, inode: (u64, u64), file: &Handle) -> bool {
         let Some(inside) = self.inside.as_ref().filter(|_| self.is_in_log()) else { return false };
         let Some(reserved) = inside.reserve(self.engine.shm(), inode) else {
@@ -228,12 +245,13 @@ impl<P: Place> Turn<'_, P> {
         let into = moved(Across::From { other: self.elsewhere(), first: 0 });
         let first = Some(&into).filter(|_| both).and_then(|into| to.append(into));
         let done = first.and_then(|first| self.append(&moved(Across::To { other: to.elsewhere(), first })));
-        if done.is_none() {
+        let is_logged = done.is_some() && self.is_durable();
+        if !is_logged {
             // What one of them says of the other does not hold.
             self.leave();
             to.leave();
         }
-        done.is_some()
+        is_logged
     }
 
     /// What a record of another directory calls this one.
@@ -277,10 +295,32 @@ impl<P: Place> Turn<'_, P> {
         }
     }
 
+    /// The same, and what was captured in it is durable. False: what was captured is to be synced for real.
+    #[must_use]
+    pub fn finish_durably(self) -> bool {
+        let (engine, who, directory) = (self.engine, self.who, self.directory);
+        self.finish();
+        // With nobody kept out: others come along with the same sync.
+        let Some(slot) = engine.file(directory) else { return false };
+        let is_durable = engine.harden(who, slot).is_ok();
+        if is_durable {
+            slot.has_synced_names();
+        }
+        is_durable
+    }
+
+    /// Waits until the directory's records are durable. False: they cannot be, or too many waited so.
+    fn is_durable(&self) -> bool {
+        let Some(inside) = self.inside.as_ref().filter(|_| self.engine.pool().journal().is_some()) else {
+            return self.inside.is_some();
+        };
+        let slot = inside.slot();
+        slot.waits_unsynced() < UNSYNCED && self.engine.harden(self.who, slot).is_ok()
+    }
+
     /// The LSN. `None`: there is no room, or no record can say it.
     fn append(&self, change: &NameChange<'_>) -> Option<u64> {
         let (inside, log) = (self.inside.as_ref()?, &self.engine.log);
-        debug_assert!(log.pool.journal().is_none(), "names are logged where a fence makes them durable");
         let encoded = change.encode()?;
         let parts = [encoded.bytes(), change.data()];
         let length = parts.iter().map(|part| part.len() as u64).sum();
@@ -297,17 +337,21 @@ impl<P: Place> Turn<'_, P> {
         Some(lsn)
     }
 
-    /// A real one, beside which nobody changes a name.
-    fn sync(&self, inside: &Inside<'_>) -> Result<(), Errno> {
+    /// A real one, beside which nobody changes a name. `None`: all of it is in the log.
+    fn sync(&self, inside: &Inside<'_>) -> Option<Result<(), Errno>> {
         let slot = inside.slot();
         if slot.state().has(Flag::FAILED) {
-            return Err(Errno::IO);
+            return Some(Err(Errno::IO));
         }
         let changed = self.place.changed();
-        if slot.state().is_absorbed() && slot.is_known_at(changed) {
-            slot.count_absorbed();
-            return Ok(());
+        match slot.state().is_absorbed() && slot.is_known_at(changed) {
+            true => None,
+            false => Some(self.sync_for_real(inside, changed)),
         }
+    }
+
+    fn sync_for_real(&self, inside: &Inside<'_>, changed: u64) -> Result<(), Errno> {
+        let slot = inside.slot();
         slot.count_real_sync();
         let covered = inside.covered(true);
         self.place.sync(slot.has_live_content()).inspect_err(|error| slot.sync_failed(*error))?;
@@ -319,6 +363,7 @@ impl<P: Place> Turn<'_, P> {
         self.place.check().inspect_err(|error| slot.sync_failed(*error))?;
         inside.synced(self.engine.pool(), &covered, self.engine.has_room())?;
         inside.is_known_up_to(if is_covered { self.place.changed() } else { 0 });
+        slot.has_synced_names();
         Ok(())
     }
 }

@@ -107,7 +107,7 @@ impl Engine {
     /// Waits until every record of the file is on the journal's device, or on the file's own disk. Without a journal they
     /// are durable already.
     #[inline]
-    fn harden(&self, who: Owner, slot: Slot<'_>) -> Result<(), Unhardened> {
+    pub(super) fn harden(&self, who: Owner, slot: Slot<'_>) -> Result<(), Unhardened> {
         let Some(journal) = self.log.pool.journal() else { return Ok(()) };
         let last = slot.last_lsn();
         if last <= slot.watermark() {

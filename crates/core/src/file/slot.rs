@@ -78,6 +78,8 @@ words! {
     known_change: u64 @ 152,
     /// Of a directory: the highest LSN of a record that has all of a file in it.
     newest_content: u64 @ 160,
+    /// Of a directory: changes that waited for a log on a disk or on other hosts since a sync of something in it.
+    unsynced: u64 @ 168,
 }
 
 /// What was counted of a file since its registration.
@@ -317,6 +319,16 @@ impl Slot<'_> {
         if !State(self.flags().load(Relaxed)).has(Flag::STORED) {
             self.flags().fetch_or(Flag::STORED.0, Relaxed);
         }
+    }
+
+    /// Of a directory: one more change waits for the log. How many did since something in it was synced.
+    pub(crate) fn waits_unsynced(self) -> u64 {
+        self.unsynced().fetch_add(1, Relaxed)
+    }
+
+    /// Of a directory: it was synced, or something in it was.
+    pub(crate) fn has_synced_names(self) {
+        self.unsynced().store(0, Relaxed);
     }
 
     /// Counts an fsync that had nothing left to do.

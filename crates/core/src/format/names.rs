@@ -254,6 +254,19 @@ impl<'a> NameChange<'a> {
         }
     }
 
+    /// True if the record has to be durable before what follows it: a call that the file system may make durable at once, or the
+    /// answer to a sync. The others say what was made, of which nobody was promised anything yet.
+    pub fn is_awaited(&self) -> bool {
+        match self {
+            Self::Gone { .. } | Self::Moved { .. } | Self::Is { .. } | Self::Settled { held: None, .. } => {
+                true
+            }
+            Self::Made { .. } | Self::Linked { .. } | Self::Content { .. } | Self::Holds { .. } => false,
+            // What moves a file follows.
+            Self::Settled { held: Some(_), .. } => false,
+        }
+    }
+
     /// Header and names; what [`data`](Self::data) gives goes behind. `None`: a name is too long, or the content.
     pub fn encode(&self) -> Option<EncodedChange> {
         let mut head = NameHead::new_zeroed();

@@ -297,6 +297,12 @@ impl Fs {
         Some(Found { file, fd, stat })
     }
 
+    /// True if any call on names may wait for a disk: for one that takes a name away, which waits for a log on it.
+    pub fn names_may_wait(&self) -> bool {
+        let engine = &self.log.engine;
+        engine.has_directories() && engine.pool().journal().is_some()
+    }
+
     /// True if removing the name would make a managed file leave the log.
     pub fn removal_is_slow(&self, parent: INodeNo, name: &OsStr) -> bool {
         self.nodes.get(parent).is_ok_and(|parent| {

@@ -38,8 +38,7 @@ pub fn sync_directory(fd: c_int, stat: &Stat) -> Option<Result<(), Errno>> {
 #[cold]
 fn register(engine: &'static Engine, fd: c_int, stat: &Stat) {
     let mut room = [0; libc::PATH_MAX as usize];
-    let is_wanted = engine.pool().journal().is_none()
-        && REFUSED.load(Relaxed) != mark(stat)
+    let is_wanted = REFUSED.load(Relaxed) != mark(stat)
         && sys::name_of(fd, &mut room)
             .is_some_and(|path| policy::decide_directory(engine.shm(), path).is_some());
     if !is_wanted {
@@ -63,8 +62,7 @@ fn mark(stat: &Stat) -> u64 {
 #[cold]
 pub fn synced_for_real(engine: &'static Engine, fd: c_int, stat: &Stat) {
     let is_small = stat.regular && stat.links == 1 && stat.size <= LARGEST as u64;
-    let may_be_asked = engine.pool().journal().is_none() && REFUSED_ON.load(Relaxed) != stat.dev;
-    if !is_small || !may_be_asked || !policy::has_any(engine.shm()) {
+    if !is_small || REFUSED_ON.load(Relaxed) == stat.dev || !policy::has_any(engine.shm()) {
         return;
     }
     let mut whole = [0; libc::PATH_MAX as usize];

@@ -57,8 +57,7 @@ impl Here {
     fn capture(&self, fd: c_int, name: &CStr, size: u64) -> bool {
         let turn = naming::enter(self);
         let is_captured = turn.is_in_log() && self.capture_in(&turn, (fd, size), name);
-        turn.finish();
-        is_captured
+        turn.finish_durably() && is_captured
     }
 
     /// The same in a turn. It had this size a moment ago.
