@@ -17,7 +17,11 @@ fn on(kind: &str) -> Option<Volume> {
 }
 
 fn made(kind: &str, options: &[&str]) -> Option<Volume> {
-    Volume::of(Place::new(), kind, options, ("names", include_str!("programs/names.c")))
+    at(Place::new(), kind, options)
+}
+
+fn at(place: Place, kind: &str, options: &[&str]) -> Option<Volume> {
+    Volume::of(place, kind, options, ("names", include_str!("programs/names.c")))
 }
 
 /// Runs the program until it is over.
@@ -51,8 +55,9 @@ fn number(i: u32) -> String {
 
 #[test]
 fn new_files_that_replace_others_wait_for_no_disk_and_are_there_after_a_power_cut() {
-    for kind in ["ext4", "xfs"] {
-        let Some(mut scene) = on(kind) else { continue };
+    for (kind, is_on_disk) in [("ext4", false), ("xfs", false), ("ext4", true)] {
+        let place = if is_on_disk { Place::on_disk("16M") } else { Place::new() };
+        let Some(mut scene) = at(place, kind, &[]) else { continue };
         let mut running = run(&scene, "replace", 40);
         let durable = until(&mut running, "over");
         let directory = directory(&scene);
@@ -98,6 +103,18 @@ fn a_directory_is_what_was_acknowledged_wherever_the_power_goes() {
         let most = if how == "replace" { 2 } else { 3 };
         assert!(files.len() <= most, "{how}: {files:?}");
     }
+}
+
+/// Each removal would wait for a log on a disk, and nobody asked for that.
+#[test]
+fn removals_without_syncs_do_not_wait_for_a_log_on_a_disk() {
+    let Some(scene) = at(Place::on_disk("16M"), "ext4", &[]) else { return };
+    let mut running = run(&scene, "burst", 300);
+    until(&mut running, "over");
+    let directory = directory(&scene);
+    assert_eq!((&directory["tracked"], &directory["left"]), (&false.into(), &1.into()), "{directory}");
+    let (daemon, all) = (scene.place.daemon().expect("a daemon"), processes(running.run.id()));
+    running.kill(daemon, &all);
 }
 
 fn spare() -> ChildStdout {

@@ -63,17 +63,46 @@ pub fn has_any(shm: &Shm) -> bool {
     (0..shm.shape().roots).filter_map(|i| shm.root(i)).any(|root| root.kind() == Some(Preset::Any))
 }
 
-/// The root whose program any name in the directory at `path` may be of, that one or one below it: changes of names in it may
-/// be logged.
+/// The root for whose program changes of names in the directory at `path`, that one or one below it, may be logged.
 pub fn decide_directory(shm: &Shm, path: &[u8]) -> Option<u32> {
     (0..shm.shape().roots).find(|i| {
-        let root = shm.root(*i).filter(|root| root.kind() == Some(Preset::Any));
-        root.is_some_and(|root| {
+        let root = shm.root(*i);
+        root.and_then(|root| root.kind().zip(Some(root))).is_some_and(|(preset, root)| {
             let mut room = [0; ROOT_PATH_MAX];
             let above = root.path(&mut room);
-            above == path || relative(above, path).is_some()
+            let is_root = above == path;
+            let below = relative(above, path);
+            (is_root || below.is_some()) && logs_names(preset, root.policy(), below)
         })
     })
+}
+
+/// True if changes of names in a directory are logged: `below` its root, or `None` for the root itself. Of a database with a
+/// preset of its own where it makes and removes many files, and where no guard stands and nothing is removed by a server that
+/// is about to meet one.
+fn logs_names(preset: Preset, policy: Policy, below: Option<&[u8]>) -> bool {
+    match (preset, policy, below) {
+        (Preset::Any, ..) => true,
+        (Preset::Postgres, Policy::Atomic, Some(below)) => postgres::has_relations(below),
+        (Preset::Mariadb, Policy::Atomic, Some(below)) => mariadb::is_schema(below),
+        _ => false,
+    }
+}
+
+/// True if a name in such a directory is to be there after a power cut. Of others nothing is logged: they are the file system's,
+/// and the database does without them.
+pub fn keeps_name(preset: Preset, name: &[u8]) -> bool {
+    preset != Preset::Postgres || postgres::keeps_name(name)
+}
+
+/// True for a small file, synced once and for all, of which all may be logged as a change of names, although its writes are not.
+pub fn is_kept_whole(preset: Preset, name: &[u8]) -> bool {
+    match preset {
+        Preset::Any => true,
+        Preset::Postgres => name == b"PG_VERSION",
+        Preset::Mariadb => mariadb::is_definition(name),
+        _ => false,
+    }
 }
 
 /// The same by who has the file: a directory's files are any program's only as far as they are no SQLite database, which
@@ -167,7 +196,7 @@ pub fn class(preset: Preset, below: &[u8]) -> Class {
         Preset::Postgres => postgres::class(below),
         Preset::Mariadb if mariadb::is_tablespace(name) => Class::Data,
         Preset::Mariadb if base(name).starts_with(b"ib_logfile") => Class::Log,
-        Preset::Mariadb if mariadb::is_log(name) => Class::BinaryLog,
+        Preset::Mariadb if is_binary_log(name) => Class::BinaryLog,
         Preset::Mariadb => Class::Other,
         Preset::Sqlite if below.ends_with(b"-wal") || below.ends_with(b"-journal") => Class::Log,
         Preset::Sqlite | Preset::Lmdb => Class::Data,
@@ -270,6 +299,11 @@ mod tests {
                 Preset::Mariadb,
                 [&b"ib_logfile0"[..], b"ib_logfile0.seawall", b"bin.000001"],
                 [&b"aria_log.00000001"[..], b"bin.index", b"db/t.000001"],
+            ),
+            (
+                Preset::Mariadb,
+                [&b"ddl_recovery.log"[..], b"ddl_recovery.log.seawall", b"ib_logfile0"],
+                [&b"ddl_recovery-backup.log"[..], b"db/ddl_recovery.log", b"aria_log_control"],
             ),
             (
                 Preset::Redis,

@@ -7,15 +7,16 @@
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rustix::fs::Stat;
+use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use seawall_core::file::captured::Captured;
 use seawall_core::file::{Begins, Flag, Newcomer};
 use seawall_core::format::Handle;
 use seawall_core::{Errno, FileRef, Place, certain, directory, policy};
-use seawall_media::identity;
 use seawall_media::ordered::keeps_names_in_order;
+use seawall_media::{durable, identity};
 use seawall_stats::Class;
 
 use crate::parts::files::{Managed, path_of, reopen};
@@ -27,12 +28,23 @@ use crate::{evict, forget, sys};
 /// Makes the directory behind `fd` a managed one: the next real fsync of it takes it into the log.
 pub(crate) fn register(daemon: &Daemon, fd: &OwnedFd, stat: &Stat) -> Result<FileRef, Unmanaged> {
     let path = path_of(fd).map_err(|_| BYPASS)?;
-    let shm = daemon.engine.shm();
-    let root = policy::decide_directory(shm, path.as_os_str().as_bytes()).ok_or(BYPASS)?;
+    let root = policy::decide_directory(daemon.engine.shm(), path.as_os_str().as_bytes()).ok_or(BYPASS)?;
     let _alone = daemon.registering.turn();
     if daemon.registering.is_given_up() {
         return Err(REFUSED);
     }
+    register_in_turn(daemon, fd, stat, path, root)
+}
+
+/// The same of one whose root was decided, for a caller who has the turn of `registering`.
+fn register_in_turn(
+    daemon: &Daemon,
+    fd: &OwnedFd,
+    stat: &Stat,
+    path: PathBuf,
+    root: u32,
+) -> Result<FileRef, Unmanaged> {
+    let shm = daemon.engine.shm();
     if let Some(known) = daemon.engine.find(stat.st_dev, stat.st_ino) {
         return Ok(known);
     }
@@ -88,6 +100,48 @@ pub(crate) fn register(daemon: &Daemon, fd: &OwnedFd, stat: &Stat) -> Result<Fil
         forget::strike_out(daemon, reference.slot, inode);
         REFUSED
     })
+}
+
+/// True if the log has the name of the file at `path`, which has just been made and is empty: its directory is in the log, or
+/// gets there now. Asked for by whoever has the turn of `registering`.
+pub(crate) fn has_name(daemon: &Daemon, file: &File, path: &Path) -> bool {
+    let is_empty = |stat: &Stat| stat.st_size == 0 && stat.st_nlink == 1;
+    let is = rustix::fs::fstat(file).ok().filter(|stat| is_empty(stat) && daemon.engine.has_room());
+    let named = is.zip(path.parent()).zip(path.file_name());
+    let Some(((is, above), name)) = named else { return false };
+    let Some(directory) = directory_at(daemon, above) else { return false };
+    // Nobody is waited for: whoever changes names there may wait for this.
+    let turn = daemon.engine.try_enter_directory(daemon.me(), directory.reference, directory.as_ref());
+    let Some(turn) = turn.filter(seawall_core::Turn::is_in_log) else { return false };
+    let found = rustix::fs::statat(&directory.destaged, name, AtFlags::SYMLINK_NOFOLLOW);
+    let has =
+        found.is_ok_and(|found| (found.st_dev, found.st_ino) == (is.st_dev, is.st_ino) && is_empty(&found));
+    drop(turn);
+    has
+}
+
+/// The managed directory at a path, in the log if the disk takes what is in it by now.
+fn directory_at(daemon: &Daemon, path: &Path) -> Option<Arc<Managed>> {
+    let root = policy::decide_directory(daemon.engine.shm(), path.as_os_str().as_bytes())?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let stat = rustix::fs::fstat(&fd).ok()?;
+    let known = daemon.engine.find(stat.st_dev, stat.st_ino);
+    let reference = match known {
+        Some(known) => known,
+        None => register_in_turn(daemon, &fd, &stat, path.to_owned(), root).ok()?,
+    };
+    let directory = daemon.files.get(reference.slot).filter(|found| found.reference == reference)?;
+    let slot = daemon.engine.file(reference)?;
+    if known.is_none() {
+        // Its own name: what is above it is not in the log.
+        durable::sync_name(path).ok()?;
+    }
+    // Whoever is inside may wait for this.
+    if !slot.state().has(Flag::TRACKED) && slot.holder() == 0 {
+        daemon.engine.sync_directory_names(daemon.me(), reference, directory.as_ref())?.ok()?;
+    }
+    Some(directory)
 }
 
 /// True if names that differ are one (ext4's feature casefold): a record could not tell which.

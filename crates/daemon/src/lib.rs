@@ -92,6 +92,7 @@ mod users;
 mod warden;
 mod watch;
 pub mod watchdog;
+pub mod workers;
 mod write_out;
 
 pub use errors::DaemonError;

@@ -3,8 +3,9 @@
 //! Order: watched, so that no foreign writer slips in; looked at for those that are there already; its guard
 //! up, durably; in the pool's table; in the run-time memory; findable. Only then the client hears of it. A
 //! crash between any two steps leaves at most a guard without records or an entry nobody refers to. A file whose
-//! every write is to be logged is synced, with its name, before it is in the table: recovery finds it again. If the disk
-//! refuses that, the file is managed all the same, so that everybody's writes of it fail.
+//! every write is to be logged is synced, with its name, before it is in the table, unless it is empty and its directory's log
+//! has its name: recovery finds it again, or makes it again. If the disk refuses that sync, the file is managed all the same,
+//! so that everybody's writes of it fail.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -121,8 +122,16 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
     }
     directories::settle(daemon, &file, inode).map_err(|e| refuse(format!("it cannot be synced: {e}")))?;
     let destaged = reopen(&file, false).map_err(|e| refuse(e.to_string()))?;
-    let mut begins = if atomic { How::InLog } else { How::Outside };
-    if atomic && let Err(e) = make_durable(&file, &path) {
+    let is_named = atomic && directories::has_name(daemon, &file, &path);
+    let mut begins = match (atomic, is_named) {
+        (true, true) => How::InLogWithName,
+        (true, false) => How::InLog,
+        (false, _) => How::Outside,
+    };
+    if atomic
+        && !is_named
+        && let Err(e) = make_durable(&file, &path)
+    {
         if !has_reached_the_disk(&e) {
             return Err(refuse(format!("it cannot be synced: {e}")));
         }
@@ -174,7 +183,8 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
         dev,
         ino,
     });
-    let admitted = registered.admit(daemon.me(), || real_sync(&managed)).ok_or_else(|| {
+    let sync = || if is_named { Ok(()) } else { real_sync(&managed) };
+    let admitted = registered.admit(daemon.me(), sync).ok_or_else(|| {
         forget::strike_out(daemon, reference.slot, inode);
         refuse("the table of files is full".into())
     })?;
@@ -186,6 +196,7 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
 enum How {
     Outside,
     InLog,
+    InLogWithName,
     Failed(String),
 }
 
@@ -194,6 +205,7 @@ impl How {
         match self {
             Self::Outside => Begins::Outside,
             Self::InLog => Begins::InLog,
+            Self::InLogWithName => Begins::InLogWithName,
             Self::Failed(_) => Begins::Failed,
         }
     }

@@ -20,6 +20,7 @@ use crate::options::Options;
 use crate::parts::lifetime::Lifetime;
 use crate::place::Place;
 use crate::state::Daemon;
+use crate::workers::Workers;
 use crate::{
     ahead, boot, cache, closing, desk, destaging, doors, freeze, journal, kept, leader, limits, net, pulse,
     rebuild, requests, spill, start, users, warden, watch,
@@ -139,6 +140,7 @@ fn look_after_leaders(daemon: &Arc<Daemon>) {
 
 fn accept_all(daemon: &Arc<Daemon>, listener: &OwnedFd, signals: Option<&SignalFd>) {
     let open = Arc::new(AtomicUsize::new(0));
+    let workers = Workers::new("connection", STACK, CONNECTIONS);
     while !daemon.lifetime.is_ending() {
         if let Some(signal) = signals.and_then(|s| s.read_signal().ok().flatten()) {
             daemon.log.say(format!("signal {}", signal.ssi_signo));
@@ -147,7 +149,7 @@ fn accept_all(daemon: &Arc<Daemon>, listener: &OwnedFd, signals: Option<&SignalF
         if wait(&daemon.lifetime, listener, signals)
             && let Ok(connection) = net::accept(listener)
         {
-            serve_connection(daemon, connection, &open);
+            serve_connection(daemon, connection, (&workers, &open));
         }
     }
 }
@@ -161,21 +163,22 @@ fn wait(lifetime: &Lifetime, listener: &OwnedFd, signals: Option<&SignalFd>) -> 
     rustix::event::poll(&mut fds, Some(&tick)).is_ok() && !fds[0].revents().is_empty()
 }
 
-fn serve_connection(daemon: &Arc<Daemon>, connection: OwnedFd, open: &Arc<AtomicUsize>) {
+fn serve_connection(
+    daemon: &Arc<Daemon>,
+    connection: OwnedFd,
+    (workers, open): (&Workers, &Arc<AtomicUsize>),
+) {
     let (daemon, count) = (Arc::clone(daemon), Arc::clone(open));
     if count.fetch_add(1, SeqCst) >= CONNECTIONS {
         count.fetch_sub(1, SeqCst);
         let _ = net::send(&connection, Reply::new(Status::Failed).as_bytes(), &[]);
         return;
     }
-    let builder = std::thread::Builder::new().name("connection".into()).stack_size(STACK);
-    let spawned = builder.spawn(move || {
+    workers.run(move || {
         requests::serve(&daemon, &connection);
+        drop(connection);
         count.fetch_sub(1, SeqCst);
     });
-    if spawned.is_err() {
-        open.fetch_sub(1, SeqCst);
-    }
 }
 
 /// Drains and, if nobody is left, closes. With clients left the guards stay up: they go on writing.

@@ -1,7 +1,7 @@
 //! FUSE's words for the operations: requests in, replies out, and which of them may wait.
 //!
 //! Nothing is decided here but three things: what the kernel may do by itself (`init`), what runs on the thread
-//! that read the request and what on another (`crate::workers`), and how an error is told.
+//! that read the request and what on another (`seawall_daemon::workers`), and how an error is told.
 
 use std::cell::RefCell;
 use std::ffi::OsStr;

@@ -65,7 +65,6 @@ mod settle;
 mod stored;
 mod uring;
 mod ways;
-mod workers;
 
 pub use flags::Flag;
 pub use log::Discover;

@@ -20,6 +20,7 @@ use seawall_core::file::Flag;
 use seawall_core::format::{Attributes, Handle, NameChange};
 use seawall_core::naming::{self, Directory, Kind, Known, LARGEST, has_attributes};
 use seawall_core::{Engine, Errno, FileRef, Owner, Place, certain, directory, policy};
+use seawall_wire::shm::Preset;
 
 use crate::log::Log;
 use crate::node::Node;
@@ -32,6 +33,7 @@ pub struct Here<'f> {
     reference: FileRef,
     inode: (u64, u64),
     uid: u32,
+    preset: Preset,
     /// When it was found.
     changed: u64,
 }
@@ -43,8 +45,8 @@ pub fn here<'f>(log: &'f Log, fd: BorrowedFd<'f>) -> Option<Here<'f>> {
     let inode = (stat.st_dev, stat.st_ino);
     let reference = engine.find(inode.0, inode.1)?;
     let is_one = engine.state(reference).has(Flag::DIRECTORY);
-    let changed = directory::changed_of(&stat);
-    is_one.then_some(Here { log, fd, reference, inode, uid: stat.st_uid, changed })
+    let (changed, preset) = (directory::changed_of(&stat), engine.preset_of(reference)?);
+    is_one.then_some(Here { log, fd, reference, inode, uid: stat.st_uid, preset, changed })
 }
 
 /// A name, as calls take it. `None`: it has a zero in it, and is none.
@@ -217,6 +219,10 @@ impl Directory for Here<'_> {
 
     fn uid(&self) -> u32 {
         self.uid
+    }
+
+    fn keeps(&self, name: &CStr) -> bool {
+        policy::keeps_name(self.preset, name.to_bytes())
     }
 
     fn at(&self, name: &CStr) -> Option<Known> {

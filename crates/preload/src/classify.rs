@@ -275,7 +275,10 @@ impl Target {
     fn sync_name(&self, fd: c_int) -> Result<bool, Errno> {
         let mut room = [0; libc::PATH_MAX as usize];
         let Some(path) = sys::name_of(fd, &mut room) else { return Ok(false) };
-        self.engine.sync_directory(self.file, sys::borrow(fd), path)
+        match named::sync_parent(path) {
+            Some(done) => done.map(|()| true),
+            None => self.engine.sync_directory(self.file, sys::borrow(fd), path),
+        }
     }
 
     /// Any other change of the file: out of the log, then `op`.

@@ -37,7 +37,10 @@ pub unsafe fn with<R>(dir: c_int, path: *const c_char, call: impl FnOnce(*const 
     if let Some(aside) = led
         && let Some(absent) = absent(dir, aside)
     {
-        let _ = absent.unlink(|| unsafe_call!(SYS_unlinkat, dir, aside.as_ptr(), 0).map(drop));
+        let _ = absent.unlink(|retire| {
+            retire(false);
+            unsafe_call!(SYS_unlinkat, dir, aside.as_ptr(), 0).map(drop)
+        });
     }
     call(led.unwrap_or(name).as_ptr())
 }

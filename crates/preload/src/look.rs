@@ -57,13 +57,18 @@ impl Seen {
         self.engine.take_out(self.who, self.file, || client::sync_file(self.file))
     }
 
-    /// The removal of this name: `op`, with all the file's records retired first if it is the last one.
-    pub fn unlink(&self, op: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+    /// The removal of this name by `op`. If it is the last one all the file's records are retired first, unless the log says that
+    /// the file is gone: `op` calls what it gets with that, before the file is.
+    pub fn unlink(&self, op: impl FnOnce(&dyn Fn(bool)) -> Result<(), Errno>) -> Result<(), Errno> {
         if self.stat.links > 1 {
-            return self.disturb(op);
+            return self.disturb(|| op(&|_| {}));
         }
-        let out = self.take_out();
-        let done = op();
+        let out = self.engine.removal(self.who, self.file);
+        let done = op(&|is_in_log| {
+            if !is_in_log {
+                out.leave(|| client::sync_file(self.file));
+            }
+        });
         match done {
             Ok(()) => out.unlinked(),
             Err(_) => out.finish(|| client::sync_file(self.file)),

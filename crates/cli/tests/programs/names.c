@@ -4,6 +4,7 @@
 //   unique    the same with names that mkstemp makes, each kept, and the one before it removed
 //   fsync, msync, dsync, syncfs
 //             writes DIR/file, syncs it, writes it again, and makes that durable so
+//   burst     makes TIMES files, and removes them, without a sync
 //   xattr     writes DIR/file, gives it the attribute user.kept, and syncs it
 //
 // What is durable is counted on standard output. Then it waits for its end.
@@ -66,6 +67,19 @@ static void unique(const char *dir, int i) {
     strcpy(before, name);
 }
 
+static void burst(const char *dir, int times) {
+    char name[512];
+    for (int i = 1; i <= 2; i++) {
+        replace(dir, i);
+        counted(i);
+    }
+    for (int i = 0; i < 2 * times; i++) {
+        snprintf(name, sizeof name, "%s/burst-%d", dir, i % times);
+        int fd = i < times ? open(name, O_WRONLY | O_CREAT | O_EXCL, 0644) : -1;
+        check(i < times ? fd >= 0 && close(fd) == 0 : unlink(name) == 0, name);
+    }
+}
+
 static void again(const char *dir, const char *how) {
     char name[512];
     snprintf(name, sizeof name, "%s/file", dir);
@@ -105,7 +119,8 @@ int main(int argc, char **argv) {
         if (is_unique) unique(dir, i);
         counted(i);
     }
-    if (!is_replace && !is_unique) again(dir, how);
+    if (!strcmp(how, "burst")) burst(dir, atoi(argv[3]));
+    else if (!is_replace && !is_unique) again(dir, how);
     check(write(1, "over\n", 5) == 5, "count");
     pause();
     return 0;

@@ -38,6 +38,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use rustix::io::Errno;
 use seawall_media::fence;
+use seawall_wire::shm::Preset;
 
 use super::attach::Engine;
 use super::enter::Entering;
@@ -99,6 +100,27 @@ impl Engine {
             }
             Entering::Gone => None,
         };
+        self.entered(who, directory, place, inside)
+    }
+
+    /// The same if nobody has to be waited for.
+    pub fn try_enter_directory<'e, P: Place>(
+        &'e self,
+        who: Owner,
+        directory: FileRef,
+        place: &'e P,
+    ) -> Option<Turn<'e, P>> {
+        let inside = self.file(directory)?.try_enter(who).filter(|_| self.knows(directory))?;
+        Some(self.entered(who, directory, place, Some(inside)))
+    }
+
+    fn entered<'e, P: Place>(
+        &'e self,
+        who: Owner,
+        directory: FileRef,
+        place: &'e P,
+        inside: Option<Inside<'e>>,
+    ) -> Turn<'e, P> {
         let turn = Turn { engine: self, who, directory, place, inside };
         if turn.inside.as_ref().is_some_and(Inside::inherited) {
             captured::give_up_in(self.shm(), directory.slot);
@@ -144,6 +166,11 @@ impl Engine {
     #[inline]
     pub fn has_directories(&self) -> bool {
         self.shm().header().directories().load(Relaxed) != 0
+    }
+
+    /// Whose directory it is.
+    pub fn preset_of(&self, directory: FileRef) -> Option<Preset> {
+        self.shm().root(self.file(directory)?.root())?.kind()
     }
 
     /// The file with this inode, if all of it is in the log and the disk may lack it.
@@ -295,11 +322,11 @@ impl<P: Place> Turn<'_, P> {
         }
     }
 
-    /// The same, and what was captured in it is durable. False: what was captured is to be synced for real.
+    /// Nothing was changed, and what was captured is durable. False: it is to be synced for real.
     #[must_use]
     pub fn finish_durably(self) -> bool {
         let (engine, who, directory) = (self.engine, self.who, self.directory);
-        self.finish();
+        drop(self);
         // With nobody kept out: others come along with the same sync.
         let Some(slot) = engine.file(directory) else { return false };
         let is_durable = engine.harden(who, slot).is_ok();

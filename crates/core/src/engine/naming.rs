@@ -40,6 +40,9 @@ pub trait Directory: Place + Sized {
     /// Its user: what belongs to another one is not made again.
     fn uid(&self) -> u32;
 
+    /// True if the name is to be there after a power cut; else nothing is logged of it.
+    fn keeps(&self, name: &CStr) -> bool;
+
     /// What is at a name, if anything is. Links are not followed.
     fn at(&self, name: &CStr) -> Option<Known>;
 
@@ -100,7 +103,7 @@ pub fn enter<D: Directory>(here: &D) -> Turn<'_, D> {
 /// A call that may make a file. It learns whether it will.
 pub fn making<D: Directory, R>(here: &D, name: &CStr, call: impl FnOnce(bool) -> R) -> R {
     let turn = enter(here);
-    if here.at(name).is_some() {
+    if !here.keeps(name) || here.at(name).is_some() {
         // Should it be removed meanwhile, what is made shows in the directory's change time.
         turn.finish();
         return call(false);
@@ -113,7 +116,7 @@ pub fn making<D: Directory, R>(here: &D, name: &CStr, call: impl FnOnce(bool) ->
 
 /// What has just been made at `name`, if anything was.
 pub fn has_made<D: Directory>(here: &D, turn: &Turn<'_, D>, name: &CStr) {
-    let Some(made) = here.at(name) else { return };
+    let Some(made) = here.at(name).filter(|_| here.keeps(name)) else { return };
     let is_own = made.attributes.uid == here.uid();
     let attributes = match made.kind {
         Kind::File if made.links == 1 => made.attributes,
@@ -163,25 +166,32 @@ pub fn beside<D: Directory, R>(here: &D, call: impl FnOnce() -> R) -> R {
     done
 }
 
-/// unlink(2).
+/// unlink(2). The call learns whether the log says that the file is gone.
 ///
 /// # Errors
 /// The call's.
 pub fn removing<D: Directory, R>(
     here: &D,
     name: &CStr,
-    call: impl FnOnce() -> Result<R, Errno>,
+    call: impl FnOnce(bool) -> Result<R, Errno>,
 ) -> Result<R, Errno> {
+    if !here.keeps(name) {
+        return beside(here, || call(false));
+    }
     let turn = enter(here);
     let (victim, bytes) = (here.at(name), name.to_bytes());
     let gone = victim.filter(|victim| knows_names(here, victim)).and_then(|victim| victim.file());
-    match gone {
-        Some(file) => drop(turn.log(&NameChange::Gone { name: bytes, file })),
+    let is_logged = match gone {
+        Some(file) => turn.log(&NameChange::Gone { name: bytes, file }),
         // Nothing to remove, or what no record can say.
-        None if victim.is_some() => turn.leave(),
-        None => {}
-    }
-    let done = call();
+        None => {
+            if victim.is_some() {
+                turn.leave();
+            }
+            false
+        }
+    };
+    let done = call(is_logged);
     if let Some(file) = gone.filter(|_| done.is_err() && turn.is_in_log()) {
         turn.log(&NameChange::Is { name: bytes, file: Some(file) });
     }
@@ -190,33 +200,42 @@ pub fn removing<D: Directory, R>(
     done
 }
 
-/// rename(2) within a directory.
+/// rename(2) within a directory, of what was `source` a moment ago. The call learns whether the log says that what had the new
+/// name is gone.
 ///
 /// # Errors
 /// The call's.
 pub fn moving_within<D: Directory, R>(
     here: &D,
-    (name, to_name): (&CStr, &CStr),
+    ((name, source), to_name): ((&CStr, Option<Known>), &CStr),
     how: How,
-    call: impl FnOnce() -> Result<R, Errno>,
+    call: impl FnOnce(bool) -> Result<R, Errno>,
 ) -> Result<R, Errno> {
-    let before = (here.at(name), here.at(to_name));
+    if !here.keeps(name) && !here.keeps(to_name) {
+        return beside(here, || call(false));
+    }
+    let before = (source, here.at(to_name));
     let turn = enter(here);
     // Asked before, it may be another one by now.
     let (source, victim) = if turn.is_first() { before } else { (here.at(name), here.at(to_name)) };
     let (bytes, to) = (name.to_bytes(), to_name.to_bytes());
     let over = victim.and_then(|victim| victim.file());
-    let moved = moved(source, (here, victim), how);
-    match moved {
+    let is_kept = here.keeps(name) && here.keeps(to_name);
+    let moved = moved(source, (here, victim), how).filter(|_| is_kept);
+    let is_logged = match moved {
         Some(file) => {
             let (name, exchanged, across) = (bytes, how == How::Exchange, Across::No);
-            turn.log(&NameChange::Moved { name, to, file, over, exchanged, across });
+            turn.log(&NameChange::Moved { name, to, file, over, exchanged, across })
         }
-        None if source.is_some() => turn.leave(),
-        // There is nothing that could move.
-        None => {}
-    }
-    let done = call();
+        None => {
+            // Else there is nothing that could move.
+            if source.is_some() {
+                turn.leave();
+            }
+            false
+        }
+    };
+    let done = call(is_logged && how == How::Plain);
     if let Some(file) = moved.filter(|_| done.is_err() && turn.is_in_log()) {
         turn.log(&NameChange::Is { name: bytes, file: Some(file) });
         turn.log(&NameChange::Is { name: to, file: over });
@@ -226,7 +245,7 @@ pub fn moving_within<D: Directory, R>(
     done
 }
 
-/// rename(2) from one directory to another. They are entered in the order of their slots.
+/// rename(2) from one directory to another. They are entered in the order of their slots. The call learns the same.
 ///
 /// # Errors
 /// The call's.
@@ -234,11 +253,11 @@ pub fn moving_across<D: Directory, R>(
     (from, name): (&D, &CStr),
     (to, to_name): (&D, &CStr),
     how: How,
-    call: impl FnOnce() -> Result<R, Errno>,
+    call: impl FnOnce(bool) -> Result<R, Errno>,
 ) -> Result<R, Errno> {
     if from.inode().0 != to.inode().0 {
         // The kernel says so.
-        return call();
+        return call(false);
     }
     let (source, target) = if from.reference().slot < to.reference().slot {
         let source = enter(from);
@@ -248,7 +267,8 @@ pub fn moving_across<D: Directory, R>(
         (enter(from), target)
     };
     let (file, victim) = (from.at(name), to.at(to_name));
-    let is_known = source.is_in_log() && target.is_in_log() && how == How::Plain;
+    let is_kept = from.keeps(name) && to.keeps(to_name);
+    let is_known = source.is_in_log() && target.is_in_log() && how == How::Plain && is_kept;
     let file = file.filter(|file| is_known && file.links == 1);
     let is_logged = moved(file, (to, victim), how).zip(file).is_some_and(|(moved, file)| {
         let over = victim.and_then(|victim| victim.file());
@@ -259,7 +279,7 @@ pub fn moving_across<D: Directory, R>(
         source.leave();
         target.leave();
     }
-    let done = call();
+    let done = call(is_logged);
     if done.is_err() && is_logged {
         // Neither says what was.
         source.leave();
@@ -282,7 +302,8 @@ pub fn linking_within<D: Directory, R>(
 ) -> Result<R, Errno> {
     let turn = enter(here);
     let there = here.at(name);
-    let source = there.filter(|source| source.file().is_some() && knows_names(here, source));
+    let is_kept = here.keeps(name) && here.keeps(to);
+    let source = there.filter(|source| is_kept && source.file().is_some() && knows_names(here, source));
     if source.is_none() && there.is_some() {
         turn.leave();
     }

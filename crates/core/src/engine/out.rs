@@ -28,11 +28,16 @@ pub struct Out<'e> {
 impl Engine {
     /// Takes the file out of the log.
     pub fn take_out(&self, who: Owner, file: FileRef, sync: impl FnOnce() -> Result<(), Errno>) -> Out<'_> {
+        let out = self.removal(who, file);
+        out.leave(sync);
+        out
+    }
+
+    /// A name of the file is about to be removed, its last one: with [`Out::leave`] it leaves the log first, unless the log will
+    /// say that the file is gone.
+    pub fn removal(&self, who: Owner, file: FileRef) -> Out<'_> {
         let inside = match self.enter(who, file) {
-            Entering::Alone(inside) => {
-                inside.leave(self.pool(), Flag::NONE, sync);
-                Some(inside)
-            }
+            Entering::Alone(inside) => Some(inside),
             Entering::Nested(slot) => {
                 slot.disturb();
                 None
@@ -44,6 +49,13 @@ impl Engine {
 }
 
 impl Out<'_> {
+    /// Takes it out of the log.
+    pub fn leave(&self, sync: impl FnOnce() -> Result<(), Errno>) {
+        if let Some(inside) = &self.inside {
+            inside.leave(self.engine.pool(), Flag::NONE, sync);
+        }
+    }
+
     /// The change is over, whatever came of it. A file whose every write is to be logged returns to the log.
     pub fn finish(self, sync: impl FnOnce() -> Result<(), Errno>) {
         if let Some(inside) = &self.inside {
@@ -52,12 +64,13 @@ impl Out<'_> {
         }
     }
 
-    /// Its last name is gone: the daemon may forget the slot.
+    /// Its last name is gone: the daemon may forget the slot. If it is in the log still, that says so: its records count no more.
     ///
     /// This is marked before the lock is free: between the two another process's fsync could take the file, now without a
     /// name, back into the log.
     pub fn unlinked(self) {
         let engine = self.engine;
+        self.leave(|| Ok(()));
         self.stays(KeptOut::Unlinked);
         engine.wake_daemon();
     }

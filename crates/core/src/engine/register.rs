@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use super::attach::Engine;
 use crate::Owner;
-use crate::file::{FileRef, Flag, Inside, Newcomer, Slot, index};
+use crate::file::{Begins, FileRef, Flag, Inside, Newcomer, Slot, UNBORN, index};
 use crate::format;
 use crate::table::{self, TableError};
 
@@ -38,7 +38,7 @@ impl Engine {
     pub fn register(&self, newcomer: &Newcomer<'_>) -> Result<Registered<'_>, TableError> {
         // Its records will have this LSN or a higher one: it has none before it is admitted.
         let next = self.shm().header().next_lsn().load(SeqCst);
-        let on_disk = next - 1;
+        let on_disk = if newcomer.begins == Begins::InLogWithName { UNBORN } else { next - 1 };
         let vacant = self.slots().filter(|slot| slot.is_vacant()).map(Slot::number);
         if newcomer.is_directory {
             table::expect_names(self.pool())?;

@@ -57,7 +57,7 @@ impl Engine {
 
     /// True if a quarter of the log is free. A file that left because it was full comes back then, not sooner: each change
     /// of state costs a real sync.
-    pub(crate) fn has_room(&self) -> bool {
+    pub fn has_room(&self) -> bool {
         let free = self.shm().header().free_segments().load(Relaxed);
         let roomy = || self.log.pool.journal().is_none_or(|journal| journal.is_roomy(&self.log.pool));
         free >= self.log.layout.segments / 4 && roomy()

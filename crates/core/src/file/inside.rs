@@ -4,6 +4,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use rustix::io::Errno;
 
+use super::watermark::BORN;
 use super::{Flag, Inside, Slot, State};
 use crate::format::FOREVER;
 use crate::store::Store;
@@ -98,13 +99,13 @@ impl Inside<'_> {
     pub(crate) fn retire(&self, store: &Store, sync: impl FnOnce() -> Result<(), Errno>) {
         let slot = self.slot();
         let last = self.retires();
-        if last <= slot.watermark() {
+        if last <= slot.watermark() && !slot.state().has(Flag::UNBORN) {
             return;
         }
         match sync() {
             // Another sync was told of an error, before or meanwhile: this one proves nothing.
             Ok(()) if slot.state().has(Flag::FAILED) => {}
-            Ok(()) if slot.raise_watermark(store, last).is_ok() => {}
+            Ok(()) if slot.raise_watermark(store, last.max(BORN)).is_ok() => {}
             _ => {
                 slot.set(Flag::FAILED);
             }
@@ -161,8 +162,8 @@ impl Inside<'_> {
         if slot.state().has(Flag::FAILED) {
             return Ok(());
         }
-        if covered.last > slot.watermark() {
-            slot.raise_watermark(store, covered.last).inspect_err(|_| slot.distrust())?;
+        if covered.last > slot.watermark() || slot.state().has(Flag::UNBORN) {
+            slot.raise_watermark(store, covered.last.max(BORN)).inspect_err(|_| slot.distrust())?;
         }
         self.named(covered.names);
         if self.is_changed_since(covered) {

@@ -58,3 +58,4 @@ pub use reference::FileRef;
 pub use register::{Begins, Newcomer};
 pub use slot::{Counters, Slot};
 pub use state::{Flag, KeptOut, State};
+pub use watermark::UNBORN;

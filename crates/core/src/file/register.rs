@@ -35,6 +35,8 @@ pub enum Begins {
     Outside,
     /// Its first write is logged. Its content and its name are durable already.
     InLog,
+    /// The same of an empty file of which the disk may know nothing yet: its directory is in the log, with its name.
+    InLogWithName,
     /// Its first write was to be logged, but the disk refused the sync that goes before it: every write of it fails.
     Failed,
 }
@@ -45,6 +47,7 @@ impl Begins {
             // What changed before it was watched, its name or its mode, only a whole fsync covers.
             Self::Outside => Flag::SYNC_NEEDED,
             Self::InLog => Flag::ATOMIC,
+            Self::InLogWithName => Flag::ATOMIC | Flag::UNBORN,
             Self::Failed => Flag::ATOMIC | Flag::FAILED | Flag::SYNC_NEEDED,
         }
     }

@@ -331,6 +331,13 @@ impl Slot<'_> {
         self.unsynced().store(0, Relaxed);
     }
 
+    /// The disk has it.
+    pub(super) fn is_born(self) {
+        if self.state().has(Flag::UNBORN) {
+            self.clear(Flag::UNBORN);
+        }
+    }
+
     /// Counts an fsync that had nothing left to do.
     #[inline]
     pub(crate) fn count_absorbed(self) {

@@ -52,6 +52,9 @@ impl Flag {
     /// Its database removed it, and will make it again: it is there, empty, and programs under Seawall do not see it.
     pub const ABSENT: Self = Self(65536);
 
+    /// The disk may know nothing of it yet: its name is in its directory's log, and whatever was written is in its own.
+    pub const UNBORN: Self = Self(262_144);
+
     /// Any of these forbids a return to the log.
     pub const NEVER_TRACK: Self = Self(
         Self::FAILED.0

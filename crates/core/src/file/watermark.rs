@@ -11,6 +11,12 @@ use crate::format;
 use crate::store::Store;
 use crate::thread::Thread;
 
+/// That of a file of which the disk may know nothing ([`Flag::UNBORN`](super::Flag)): recovery makes it again, if its directory's
+/// log says what it was. Older than any record that has to do with it.
+pub const UNBORN: u64 = 0;
+/// The lowest one of a file that is on the disk.
+pub(super) const BORN: u64 = 1;
+
 const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 impl Slot<'_> {
@@ -34,6 +40,7 @@ impl Slot<'_> {
             (done, _) => done?,
         }
         self.on_disk().fetch_max(lsn, Release);
+        self.is_born();
         Ok(())
     }
 }

@@ -5,11 +5,14 @@
 //! its log, which are read and written before InnoDB has met the guard; the temporary tablespace, made anew at
 //! each start; text files.
 
-use crate::stand_in::base;
+use crate::stand_in::{DDL_LOG, base};
 
-/// The redo log, and a binary log. Directly in the data directory.
+/// The redo log, a binary log, and the log of changes of definitions, which is synced many times for each of them. Directly in
+/// the data directory.
 pub(super) fn is_log(below: &[u8]) -> bool {
-    !below.contains(&b'/') && below.starts_with(b"ib_logfile") || is_binary_log(below)
+    !below.contains(&b'/') && below.starts_with(b"ib_logfile")
+        || below == DDL_LOG.as_bytes()
+        || is_binary_log(below)
 }
 
 /// A binary log, or a replica's relay log: `NAME.000001`. `NAME.index` lists them.
@@ -28,6 +31,17 @@ pub(super) fn is_tablespace(below: &[u8]) -> bool {
         !number.is_empty() && number.iter().all(u8::is_ascii_digit)
     };
     file.ends_with(b".ibd") || !below.contains(&b'/') && (numbered(b"ibdata") || numbered(b"undo"))
+}
+
+/// True for the directory of a schema: its tables, and what is said of them.
+pub(super) fn is_schema(below: &[u8]) -> bool {
+    !below.contains(&b'/') && !below.starts_with(b"#")
+}
+
+/// A file that says what a table, a trigger or a schema is: made anew with each change of that.
+pub(super) fn is_definition(name: &[u8]) -> bool {
+    const ENDS: [&[u8]; 5] = [b".frm", b".par", b".TRG", b".TRN", b".isl"];
+    name == b"db.opt" || ENDS.iter().any(|end| name.ends_with(end))
 }
 
 #[cfg(test)]

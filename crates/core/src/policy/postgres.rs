@@ -27,6 +27,20 @@ pub(super) fn is_data(below: &[u8]) -> bool {
     }
 }
 
+/// True for a directory that holds a database's relations: of the default tablespace, or of another one.
+pub(super) fn has_relations(below: &[u8]) -> bool {
+    let mut parts = below.split(|byte| *byte == b'/');
+    let (above, database) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let is_number = !database.is_empty() && database.iter().all(u8::is_ascii_digit);
+    parts.next().is_none() && is_number && (above == b"base" || above.starts_with(b"PG_"))
+}
+
+/// True for a name in there that outlives a crash of the server: not temporary relations, and not the cache of the catalog,
+/// which any start removes.
+pub(super) fn keeps_name(name: &[u8]) -> bool {
+    is_relation(name) || name == b"PG_VERSION"
+}
+
 /// What such a file is: the log, a table or an index, or one of the rest (transaction status, the control file).
 pub(super) fn class(below: &[u8]) -> Class {
     let file = base(below);
@@ -89,6 +103,23 @@ mod tests {
         ] {
             assert!(is_data(path.as_bytes()), "{path}");
         }
+    }
+
+    #[test]
+    fn directories_of_relations_and_what_is_kept_in_them() {
+        assert!(
+            ["base/5", "base/16384", "PG_15_202209061/5"].iter().all(|path| has_relations(path.as_bytes()))
+        );
+        let others =
+            ["base", "base/pgsql_tmp", "base/5/6", "global", "pg_wal", "pg_xact/5", "PG_15_202209061"];
+        assert!(!others.iter().any(|path| has_relations(path.as_bytes())));
+        let kept = ["16384", "16384_fsm.1", "pg_filenode.map", "PG_VERSION"];
+        assert!(kept.iter().all(|name| keeps_name(name.as_bytes())));
+        assert!(
+            !["t3_16384", "pg_internal.init", "pg_internal.init.7"]
+                .iter()
+                .any(|name| keeps_name(name.as_bytes()))
+        );
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! scan      every segment, every record                     reads only
+//! plan      what directories are to be, by their records    reads only
 //! resolve   each file with live records, by its identity    reads only
-//! names     directories are what their records say          may be cut anywhere
+//! names     directories are made that                       may be cut anywhere
 //! replay    in LSN order, then fsync                        may be cut anywhere: nothing is retired yet
 //! close     retired LSN raised, file table emptied          from here on there is nothing to replay
 //! ```
@@ -31,11 +32,12 @@ mod since_boot;
 mod target;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use rustix::io::Errno;
 
 use crate::pool::Pool;
-use crate::table::{self, RootEntry, TableError};
+use crate::table::{self, FileEntry, RootEntry, TableError};
 
 pub use alone::AloneMark;
 pub use fate::Fate;
@@ -75,8 +77,9 @@ pub fn recover_into(pool: &Pool, options: Options, locate: &impl Locate) -> Resu
         last_lsn: scan.last_lsn,
         ..Report::default()
     };
-    let targets = resolve::all(pool, locate, &scan, &roots, &files, options, &mut report)?;
-    let names = names::Names::of(pool, locate, &scan, &roots, &files, options, &mut report)?;
+    let ground = Ground { pool, locate, scan: &scan, roots: &roots, files: &files, options };
+    let names = names::Names::of(&ground, &mut report)?;
+    let mut targets = resolve::all(&ground, &names, &mut report)?;
     if replayed && !(targets.is_empty() && names.is_empty()) {
         locate.begin().map_err(|(file, error)| RecoverError::Io {
             file,
@@ -84,10 +87,11 @@ pub fn recover_into(pool: &Pool, options: Options, locate: &impl Locate) -> Resu
             error,
         })?;
         names.replay(pool, &scan, &mut report)?;
-        replay::replay(pool, &scan, &targets, &mut report)?;
+        targets.open_again(&ground, &names)?;
+        replay::replay(pool, &scan, &targets.found, &mut report)?;
     }
     names.sync(replayed)?;
-    replay::sync(&targets)?;
+    replay::sync(&targets.found)?;
     close(pool, &scan).map_err(TableError::from)?;
     names.end();
     locate.end();
@@ -109,9 +113,28 @@ pub fn preview(pool: &Pool, roots: &BTreeMap<u32, RootEntry>) -> Result<Report, 
     report.live = scan.live.len() as u64;
     let options = Options { mode: Mode::Replay, accept_loss: true };
     let locate = Directories::of(pool);
-    resolve::all(pool, &locate, &scan, roots, &files, options, &mut report)?;
-    names::Names::of(pool, &locate, &scan, roots, &files, options, &mut report)?;
+    let ground = Ground { pool, locate: &locate, scan: &scan, roots, files: &files, options };
+    let names = names::Names::of(&ground, &mut report)?;
+    resolve::all(&ground, &names, &mut report)?;
     Ok(report)
+}
+
+/// What a recovery goes by.
+struct Ground<'a, L> {
+    pool: &'a Pool,
+    locate: &'a L,
+    scan: &'a Scan,
+    roots: &'a BTreeMap<u32, RootEntry>,
+    files: &'a BTreeMap<u32, FileEntry>,
+    options: Options,
+}
+
+impl<L> Ground<'_, L> {
+    /// Where a file was registered, as people are told.
+    fn path(&self, entry: &FileEntry) -> PathBuf {
+        let root = self.roots.get(&entry.root).map(|root| root.path.clone());
+        root.unwrap_or_default().join(&entry.path)
+    }
 }
 
 /// What is missing may be all that is wrong: there is something to be done about it.

@@ -2,8 +2,10 @@
 //! following a symbolic link, and proven to be the registered owner's. Nothing is written.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode as FileMode, OFlags, ResolveFlags};
@@ -13,10 +15,12 @@ use super::alone::Marks;
 use super::begun::Begun;
 use super::below::open_below;
 use super::dropped;
-use super::names::RealDirectory;
+use super::names::{Known, Names, RealDirectory};
 use super::scan::are_names;
-use super::target::{Locate, Target, Unwritable};
-use super::{Mode, Options, RecoverError, Report, Scan, since_boot};
+use super::target::{At, Locate, Target, Unwritable};
+use super::{Ground, Mode, Options, RecoverError, Report, since_boot};
+use crate::file::UNBORN;
+use crate::format::Handle;
 use crate::pool::Pool;
 use crate::table::{FileEntry, RootEntry};
 
@@ -37,32 +41,46 @@ impl std::fmt::Display for Unresolved {
     }
 }
 
-/// Opens every file with live records, by slot.
+/// Files with live records, by slot.
+pub(super) struct Targets<F> {
+    pub found: BTreeMap<u32, Target<F>>,
+    /// Those that are there once their directories are what the log says.
+    again: BTreeMap<u32, At>,
+}
+
+/// Opens every file with live records. One that the log of its directory knows has no records that count if it was removed, and
+/// is made again if the disk never had it.
 pub(super) fn all<L: Locate>(
-    pool: &Pool,
-    locate: &L,
-    scan: &Scan,
-    roots: &BTreeMap<u32, RootEntry>,
-    files: &BTreeMap<u32, FileEntry>,
-    options: Options,
+    ground: &Ground<'_, L>,
+    names: &Names<L::Names>,
     report: &mut Report,
-) -> Result<BTreeMap<u32, Target<L::File>>, RecoverError> {
-    let (mut targets, mut unresolved) = (BTreeMap::new(), Vec::new());
+) -> Result<Targets<L::File>, RecoverError> {
+    let Ground { pool, locate, scan, roots, files, options } = *ground;
+    let (mut targets, mut unresolved) =
+        (Targets { found: BTreeMap::new(), again: BTreeMap::new() }, Vec::new());
     let power_lost = options.mode == Mode::Auto && options.replays(pool);
     let of_files = scan.live.values().filter(|parts| !are_names(parts));
     let slots: BTreeSet<u32> = of_files.map(|parts| parts[0].header.slot).collect();
     for slot in slots {
         let Some(entry) = files.get(&slot) else { continue };
-        match locate.locate(roots.get(&entry.root), entry, power_lost) {
-            Ok(target) => {
+        let known = handle(entry).map_or(Known::Not, |file| names.knows(&file));
+        if known == Known::Gone {
+            continue;
+        }
+        match (locate.locate(roots.get(&entry.root), entry, power_lost), known) {
+            (Ok(target), _) => {
                 report.files.push(target.path.clone());
-                targets.insert(slot, target);
+                targets.found.insert(slot, target);
             }
-            Err(unwritable) => {
-                let root = roots.get(&entry.root).map(|r| r.path.clone()).unwrap_or_default();
+            // Of one that the disk had some records are retired, and what they said would be missing.
+            (Err(_), Known::Again(at)) if entry.watermark == UNBORN => {
+                report.files.push(ground.path(entry));
+                targets.again.insert(slot, at);
+            }
+            (Err(unwritable), _) => {
                 let live = |parts: &&Vec<super::Found>| parts[0].header.slot == slot;
                 let records = scan.live.values().filter(live).count() as u64;
-                let of = |why| Unresolved { path: root.join(&entry.path), records, why };
+                let of = |why| Unresolved { path: ground.path(entry), records, why };
                 match unwritable {
                     Unwritable::Lost(why) => unresolved.push(of(why)),
                     Unwritable::Dropped(why) => report.dropped.push(of(why).to_string()),
@@ -72,6 +90,32 @@ pub(super) fn all<L: Locate>(
     }
     give_up(unresolved, options, report)?;
     Ok(targets)
+}
+
+/// Who a registered file is, as records of names call it.
+fn handle(entry: &FileEntry) -> Option<Handle> {
+    Handle::new(entry.identity.kind, &entry.identity.handle)
+}
+
+impl<F> Targets<F> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.found.is_empty() && self.again.is_empty()
+    }
+
+    /// Opens those that are there now.
+    pub(super) fn open_again<L: Locate<File = F>>(
+        &mut self,
+        ground: &Ground<'_, L>,
+        names: &Names<L::Names>,
+    ) -> Result<(), RecoverError> {
+        for (slot, at) in &self.again {
+            let path = ground.files.get(slot).map(|entry| ground.path(entry)).unwrap_or_default();
+            let failed = |error| RecoverError::Io { file: path.clone(), doing: "opening", error };
+            let file = names.directory(at).and_then(|names| ground.locate.open_again(names, &at.name));
+            self.found.insert(*slot, Target { file: file.map_err(failed)?, path });
+        }
+        Ok(())
+    }
 }
 
 /// Files that cannot be written stop the recovery, unless the operator lets their records go.
@@ -133,6 +177,10 @@ impl Locate for Directories {
             .ok_or_else(|| "it is not in its directory any more (moved, deleted or replaced)".to_owned())?;
         let power_lost = !self.is_same_boot && !self.begun.is_set();
         Ok(RealDirectory::new(directory, root.path.join(path), self.pool, power_lost))
+    }
+
+    fn open_again(&self, names: &RealDirectory, name: &[u8]) -> io::Result<File> {
+        names.open(OsStr::from_bytes(name))
     }
 
     fn begin(&self) -> Result<(), (PathBuf, io::Error)> {
@@ -205,8 +253,7 @@ fn find_directory(above: &File, entry: &FileEntry) -> Option<(File, PathBuf)> {
         }
         let Ok(names) = rustix::fs::Dir::read_from(&dir) else { continue };
         for name in names.filter_map(Result::ok) {
-            use std::os::unix::ffi::OsStrExt;
-            let text = std::ffi::OsStr::from_bytes(name.file_name().to_bytes());
+            let text = OsStr::from_bytes(name.file_name().to_bytes());
             if name.file_type() == rustix::fs::FileType::Directory && text != "." && text != ".." {
                 below.push(path.join(text));
             }
@@ -223,8 +270,7 @@ fn is(file: &File, entry: &FileEntry) -> bool {
 fn search(dir: &File, below: &Path, entry: &FileEntry) -> Option<(File, PathBuf)> {
     let names = rustix::fs::Dir::read_from(dir).ok()?;
     for name in names.filter_map(Result::ok) {
-        use std::os::unix::ffi::OsStrExt;
-        let text = std::ffi::OsStr::from_bytes(name.file_name().to_bytes());
+        let text = OsStr::from_bytes(name.file_name().to_bytes());
         if text == "." || text == ".." {
             continue;
         }

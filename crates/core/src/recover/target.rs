@@ -200,6 +200,15 @@ pub trait Locate {
     /// [`Unwritable`].
     fn directory(&self, root: Option<&RootEntry>, entry: &FileEntry) -> Result<Self::Names, Unwritable>;
 
+    /// Opens a file that has just been made again in one of its directories.
+    ///
+    /// # Errors
+    /// The disk's. Recovery stops, and keeps the log.
+    fn open_again(&self, names: &Self::Names, name: &[u8]) -> io::Result<Self::File> {
+        let _ = (names, name);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Every file was found; the first write follows.
     ///
     /// # Errors

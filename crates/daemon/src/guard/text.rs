@@ -11,6 +11,9 @@ const _: () = assert!(FIRST_WORD.len() < 64);
 /// Longer than any guard's text: paths end at 4096 bytes.
 const HEAD_BYTES: u64 = 32 << 10;
 
+/// What there is room for at once: nearly all of them.
+const LONGEST: usize = 4 << 10;
+
 const UUID: &str = "pool-uuid: ";
 const POOL: &str = "pool: ";
 
@@ -58,7 +61,7 @@ impl Claim {
 
     /// The claim in the file at `path`, if it is a guard's text. Of a large file only the head is read.
     pub fn read(path: &Path) -> Option<Self> {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(LONGEST);
         let head = |file: File| file.take(HEAD_BYTES).read_to_end(&mut bytes);
         File::open(path).and_then(head).ok()?;
         Self::parse(&String::from_utf8_lossy(&bytes))

@@ -13,7 +13,7 @@ use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, linkat, mkdirat, mknodat, openat, renameat_with,
     statat, symlinkat, unlinkat,
 };
-use seawall_core::naming::{self, How};
+use seawall_core::naming::{self, Directory, How};
 use seawall_core::{Errno, FileRef, certain};
 
 use super::Fs;
@@ -159,14 +159,15 @@ impl Fs {
         at_real([(parent.fd(), name)], |[name]| {
             let victim = self.managed_at(&parent, name);
             let unlink = || unlinkat(parent.fd(), name, AtFlags::empty());
-            let logged = || {
-                named::at(
-                    &self.log,
-                    parent.fd(),
-                    name,
-                    |here, name, call| naming::removing(here, name, call),
-                    unlink,
-                )
+            let logged = |retire: &dyn Fn(bool)| {
+                let call = |is_gone| {
+                    retire(is_gone);
+                    unlink()
+                };
+                match named::here(&self.log, parent.fd()).zip(named::text(name)) {
+                    Some((here, name)) => naming::removing(&here, &name, call),
+                    None => call(false),
+                }
             };
             let remove = || self.without(victim.as_ref(), logged);
             self.log.ending(stat_at(&parent, name).as_ref(), remove)
@@ -195,14 +196,14 @@ impl Fs {
         let (source, victim) = (self.managed_at(old_dir, old), self.managed_at(new_dir, new));
         let seen = stat_at(old_dir, old);
         let replaced = || stat_at(new_dir, new).filter(|_| !flags.contains(RenameFlags::EXCHANGE));
-        let call = || {
-            let rename = || self.moving((old_dir, old, seen.as_ref()), (new_dir, new), flags);
+        let call = |retire: &dyn Fn(bool)| {
+            let rename = || self.moving((old_dir, old, seen.as_ref()), (new_dir, new), flags, retire);
             self.log.ending(replaced().as_ref(), rename)
         };
         let same = source.as_ref().zip(victim.as_ref()).is_some_and(|(a, b)| a.file == b.file);
         let goes = !same && !flags.contains(RenameFlags::EXCHANGE);
         let over = || match &victim {
-            Some(victim) if !goes => self.log.engine.renaming(victim.file, call),
+            Some(victim) if !goes => self.log.engine.renaming(victim.file, || call(&|_| {})),
             victim => self.without(victim.as_ref(), call),
         };
         let rename = || match &source {
@@ -228,8 +229,12 @@ impl Fs {
         (old_dir, old, seen): (&Node, &OsStr, Option<&Stat>),
         (new_dir, new): (&Node, &OsStr),
         flags: RenameFlags,
+        retire: &dyn Fn(bool),
     ) -> Result<(), Errno> {
-        let call = || renameat_with(old_dir.fd(), old, new_dir.fd(), new, flags);
+        let call = |is_gone| {
+            retire(is_gone);
+            renameat_with(old_dir.fd(), old, new_dir.fd(), new, flags)
+        };
         let how = match flags {
             flags if flags.is_empty() || flags == RenameFlags::NOREPLACE => How::Plain,
             flags if flags == RenameFlags::EXCHANGE => How::Exchange,
@@ -241,14 +246,15 @@ impl Fs {
             named::leaving(&self.log, new_dir.fd(), new);
         }
         let (from, to) = (named::here(&self.log, old_dir.fd()), named::here(&self.log, new_dir.fd()));
-        let Some((name, to_name)) = named::text(old).zip(named::text(new)) else { return call() };
+        let Some((name, to_name)) = named::text(old).zip(named::text(new)) else { return call(false) };
         match (from, to) {
             (Some(from), Some(to)) if from.is(&to) => {
-                naming::moving_within(&from, (&name, &to_name), how, call)
+                let source = from.at(&name);
+                naming::moving_within(&from, ((&name, source), &to_name), how, call)
             }
             (Some(from), Some(to)) => naming::moving_across((&from, &name), (&to, &to_name), how, call),
-            (Some(here), None) | (None, Some(here)) => naming::other(&here, call),
-            (None, None) => call(),
+            (Some(here), None) | (None, Some(here)) => naming::other(&here, || call(false)),
+            (None, None) => call(false),
         }
     }
 
@@ -312,15 +318,24 @@ impl Fs {
         })
     }
 
-    /// The removal of a name: with all the file's records retired first if it is the last one.
-    fn without(&self, victim: Option<&Found>, op: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+    /// The removal of a name by `op`. If it is the last one all the file's records are retired first, unless the log says that
+    /// the file is gone: `op` calls what it gets with that, before the file is.
+    fn without(
+        &self,
+        victim: Option<&Found>,
+        op: impl FnOnce(&dyn Fn(bool)) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
         match victim {
-            None => op(),
-            Some(victim) if victim.stat.st_nlink > 1 => self.log.engine.touching(victim.file, op),
+            None => op(&|_| {}),
+            Some(victim) if victim.stat.st_nlink > 1 => self.log.engine.touching(victim.file, || op(&|_| {})),
             Some(victim) => {
                 let sync = || certain::fdatasync(victim.fd.as_fd());
-                let out = self.log.engine.take_out(self.log.me(), victim.file, sync);
-                let done = op();
+                let out = self.log.engine.removal(self.log.me(), victim.file);
+                let done = op(&|is_in_log| {
+                    if !is_in_log {
+                        out.leave(sync);
+                    }
+                });
                 match done {
                     Ok(()) => out.unlinked(),
                     Err(_) => out.finish(sync),

@@ -6,13 +6,18 @@ use std::sync::{Arc, OnceLock};
 
 use seawall_core::certain;
 use seawall_core::directory::Synced;
+use seawall_daemon::workers::Workers;
 
 use crate::class::Managed;
 use crate::handle::Handles;
 use crate::log::Log;
 use crate::node::{Node, Nodes};
 use crate::pages::Pages;
-use crate::workers::Workers;
+
+/// Threads for what may take long, at most.
+const THREADS: usize = 256;
+/// The stack of each.
+const STACK: usize = 2 << 20;
 
 /// Everything the operations share.
 pub struct Fs {
@@ -46,7 +51,7 @@ impl Fs {
             nodes,
             handles: Handles::default(),
             synced: Synced::new(),
-            workers: Workers::default(),
+            workers: Workers::new("slow", STACK, THREADS),
             passthrough: AtomicBool::new(false),
             direct: AtomicBool::new(false),
             pages: Pages::default(),

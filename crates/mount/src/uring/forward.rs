@@ -18,7 +18,7 @@ use super::desk::{Answered, Desk};
 use super::sys::UringEntry;
 use crate::adapter::{Adapter, LONGEST_WRITE};
 use crate::fs::Fs;
-use crate::workers::Workers;
+use seawall_daemon::workers::Workers;
 
 /// Threads that read from the socket. One that waits for the daemon, which asks the kernel about our files, must not
 /// keep the answer from it.
@@ -193,7 +193,7 @@ mod tests {
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .expect("a socket");
-        (Forward::on(ours, Workers::default()), theirs)
+        (Forward::on(ours, Workers::new("slow", 256 << 10, 16)), theirs)
     }
 
     fn request(unique: u64) -> &'static mut UringEntry {

@@ -1,6 +1,6 @@
 //! read, write and fsync, in the entry that brought them: no copy but the kernel's own.
 //!
-//! What may wait is done on another thread (`crate::workers`), and the entry comes back through the queue's `Desk`.
+//! What may wait is done on another thread (`seawall_daemon::workers`), and the entry comes back through the queue's `Desk`.
 
 use std::sync::Arc;
 

@@ -120,20 +120,28 @@ unsafe fn move_file(
     let (name, to) = unsafe { (app::path(old), app::path(new)) };
     let over = to.filter(|_| flags & RENAME_EXCHANGE == 0);
     let is_within = Cell::new(false);
-    let logged = || match name.zip(to) {
+    let logged = |retire: &dyn Fn(bool)| match name.zip(to) {
         Some((old, new)) => {
             let how = match flags {
                 0 | RENAME_NOREPLACE => How::Plain,
                 RENAME_EXCHANGE => How::Exchange,
                 _ => How::Other,
             };
+            let rename = |is_gone| {
+                retire(is_gone);
+                rename()
+            };
             let ((), within) = named::moving((old_dir, old), (new_dir, new), how, rename)?;
             is_within.set(within);
             Ok(())
         }
-        None => rename(),
+        None => {
+            retire(false);
+            rename()
+        }
     };
-    let call = || cached::change_named(new_dir, over, AT_SYMLINK_NOFOLLOW, logged);
+    let call =
+        |retire: &dyn Fn(bool)| cached::change_named(new_dir, over, AT_SYMLINK_NOFOLLOW, || logged(retire));
     // SAFETY: the caller's.
     let (source, victim) = unsafe { (seen(old_dir, old), seen(new_dir, new)) };
     let same = |a: &Seen, b: &Seen| a.file == b.file;
@@ -141,8 +149,8 @@ unsafe fn move_file(
     let goes = flags & RENAME_EXCHANGE == 0 && !both.is_some_and(|(a, b)| same(a, b));
     let over = || match &victim {
         Some(victim) if goes => victim.unlink(call),
-        Some(victim) => victim.renamed(call),
-        None => call(),
+        Some(victim) => victim.renamed(|| call(&|_| {})),
+        None => call(&|_| {}),
     };
     match &source {
         Some(source) => source.renamed(over)?,
@@ -289,19 +297,23 @@ pub unsafe fn removed(dir: c_int, path: *const c_char, flags: c_int) -> Result<u
         let name = unsafe { app::path(path) }.filter(|_| flags & AT_REMOVEDIR == 0);
         let unlink = || unsafe_call!(SYS_unlinkat, dir, path, flags);
         // SAFETY: the caller's.
-        let logged = || match (unsafe { app::path(path) }, name) {
-            (_, Some(name)) => named::removing(dir, name, unlink),
+        let logged = |retire: &dyn Fn(bool)| match (unsafe { app::path(path) }, name) {
+            (_, Some(name)) => named::removing(dir, name, |is_gone| {
+                retire(is_gone);
+                unlink()
+            }),
             (Some(directory), None) => {
                 named::leaving(dir, directory);
                 named::other(dir, directory, unlink)
             }
             (None, None) => unlink(),
         };
-        let call = || cached::change_named(dir, name, AT_SYMLINK_NOFOLLOW, logged);
+        let call =
+            |retire: &dyn Fn(bool)| cached::change_named(dir, name, AT_SYMLINK_NOFOLLOW, || logged(retire));
         // SAFETY: the caller's.
         match unsafe { seen(dir, path) }.filter(|_| flags & AT_REMOVEDIR == 0) {
-            Some(victim) => victim.unlink(|| call().map(drop)).map(|()| 0),
-            None => call(),
+            Some(victim) => victim.unlink(|retire| call(retire).map(drop)).map(|()| 0),
+            None => call(&|_| {}),
         }
     };
     // SAFETY: the caller's.

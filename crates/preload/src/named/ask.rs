@@ -8,7 +8,7 @@ use seawall_core::format::NAME_MAX;
 use seawall_core::naming::LARGEST;
 use seawall_core::{Engine, Errno, policy};
 
-use super::here::{found, here, parent, path_of_any};
+use super::here::{engine, found, here, parent, path_of_any};
 use crate::client::DAEMON;
 use crate::session;
 use crate::sys::{self, Stat};
@@ -32,6 +32,16 @@ pub fn sync_directory(fd: c_int, stat: &Stat) -> Option<Result<(), Errno>> {
     }
     let here = found(engine, fd, false, stat)?;
     engine.sync_directory_names(here.who, here.directory, &here)
+}
+
+/// The same of the directory that this path's last part is in, if that is in the log.
+#[cold]
+pub fn sync_parent(path: &[u8]) -> Option<Result<(), Errno>> {
+    let mut whole = [0; libc::PATH_MAX as usize];
+    let mut room = [0; NAME_MAX + 1];
+    let path = engine().and_then(|_| sys::copied(path, &mut whole))?;
+    let (here, _) = parent(libc::AT_FDCWD, path, &mut room)?;
+    here.engine.sync_directory_names(here.who, here.directory, &here)
 }
 
 /// Asks the daemon for a directory. It says no for good where the file system does not keep the order of names.

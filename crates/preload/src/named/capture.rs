@@ -20,7 +20,11 @@ use crate::sys::{self, Stat, unsafe_call};
 pub fn first_sync(fd: c_int) -> bool {
     let Some(engine) = engine() else { return false };
     let entry = fdtable::get(fd);
-    let is_candidate = entry.state() == State::Candidate && entry.count() == 0;
+    let is_candidate = match entry.state() {
+        State::Candidate => entry.count() == 0,
+        State::Unmanaged => true,
+        _ => false,
+    };
     // It was opened for the sync, after whoever wrote the file had closed it.
     let is_new = entry.state() == State::Unknown;
     let Some(stat) = Some(fd).filter(|_| is_candidate || is_new).and_then(|fd| sys::fstat(fd).ok()) else {
@@ -39,7 +43,7 @@ pub fn first_sync(fd: c_int) -> bool {
         return false;
     }
     file.set();
-    if entry.has(mark::WRITABLE) {
+    if entry.has(mark::WRITABLE) && entry.state() != State::Unmanaged {
         fdtable::set(fd, entry.as_candidate().counted(1));
     }
     true
@@ -49,23 +53,22 @@ fn capture(engine: &'static Engine, fd: c_int, stat: &Stat) -> bool {
     let mut whole = [0; libc::PATH_MAX as usize];
     let mut room = [0; NAME_MAX + 1];
     let here = path_of_any(engine, fd, &mut whole).and_then(|path| parent(libc::AT_FDCWD, path, &mut room));
-    here.is_some_and(|(here, name)| here.capture(fd, name, stat.size))
+    here.is_some_and(|(here, name)| here.capture(fd, name, stat))
 }
 
 impl Here {
     /// All of the file at `name`, which `fd` is, becomes a record.
-    fn capture(&self, fd: c_int, name: &CStr, size: u64) -> bool {
+    fn capture(&self, fd: c_int, name: &CStr, stat: &Stat) -> bool {
         let turn = naming::enter(self);
-        let is_captured = turn.is_in_log() && self.capture_in(&turn, (fd, size), name);
+        let is_captured = turn.is_in_log() && self.capture_in(&turn, (fd, stat), name);
         turn.finish_durably() && is_captured
     }
 
-    /// The same in a turn. It had this size a moment ago.
-    pub(super) fn capture_in(&self, turn: &Turn<'_, Self>, (fd, size): (c_int, u64), name: &CStr) -> bool {
-        let is_captured = with_content(fd, size, |data| {
-            let stat = sys::fstat(fd).ok().filter(|stat| stat.links == 1 && stat.uid == self.uid)?;
-            let named = sys::fstatat(self.fd, name, libc::AT_SYMLINK_NOFOLLOW).ok()?;
-            let is_it = (stat.dev, stat.ino) == (named.dev, named.ino);
+    /// The same in a turn. This is how it was a moment ago.
+    pub(super) fn capture_in(&self, turn: &Turn<'_, Self>, (fd, was): (c_int, &Stat), name: &CStr) -> bool {
+        let is_captured = with_content(fd, was.size, |data| {
+            let stat = sys::fstatat(self.fd, name, libc::AT_SYMLINK_NOFOLLOW).ok()?;
+            let is_it = (stat.dev, stat.ino) == (was.dev, was.ino) && stat.links == 1 && stat.uid == self.uid;
             let file =
                 handle(fd, c"", libc::AT_EMPTY_PATH).filter(|_| is_it && !has_attributes(sys::borrow(fd)))?;
             let change =

@@ -4,18 +4,20 @@ use core::ffi::{CStr, c_char, c_int};
 
 use seawall_core::Errno;
 use seawall_core::format::NAME_MAX;
-use seawall_core::naming::{self, How};
+use seawall_core::naming::{self, Directory, How, Kind};
+use seawall_wire::shm::Preset;
 
-use super::here::{Here, engine, here, parent};
+use super::here::{engine, here, parent};
 use crate::app;
-use crate::sys;
+use crate::sys::{self, Stat};
 
 /// A call that may make a file at this path. It learns whether it will, in a directory that is in the log, and whether no preset
 /// wants such a file before its first sync.
 pub fn making<R>(dir: c_int, path: &CStr, call: impl FnOnce(bool) -> R) -> R {
     let mut room = [0; NAME_MAX + 1];
     let Some((here, name)) = parent(dir, path, &mut room) else { return call(false) };
-    let is_any = ![&b"-wal"[..], b"-journal"].iter().any(|end| name.to_bytes().ends_with(end));
+    let is_any = here.preset == Preset::Any
+        && ![&b"-wal"[..], b"-journal"].iter().any(|end| name.to_bytes().ends_with(end));
     naming::making(&here, name, |is_new| call(is_new && is_any))
 }
 
@@ -65,12 +67,12 @@ pub fn other<R>(dir: c_int, path: &CStr, call: impl FnOnce() -> R) -> R {
     }
 }
 
-/// unlink(2).
-pub fn removing<R>(dir: c_int, path: &CStr, call: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
+/// unlink(2). The call learns whether the log says that the file is gone.
+pub fn removing<R>(dir: c_int, path: &CStr, call: impl FnOnce(bool) -> Result<R, Errno>) -> Result<R, Errno> {
     let mut room = [0; NAME_MAX + 1];
     match parent(dir, path, &mut room) {
         Some((here, name)) => naming::removing(&here, name, call),
-        None => call(),
+        None => call(false),
     }
 }
 
@@ -84,41 +86,40 @@ pub fn leaving(dir: c_int, path: &CStr) {
     }
 }
 
-/// renameat2(2). True if it was within a directory in the log.
+/// renameat2(2). True if it was within a directory in the log. The call learns whether the log says that what had the new name
+/// is gone.
 pub fn moving<R>(
     (old_dir, old): (c_int, &CStr),
     (new_dir, new): (c_int, &CStr),
     how: How,
-    call: impl FnOnce() -> Result<R, Errno>,
+    call: impl FnOnce(bool) -> Result<R, Errno>,
 ) -> Result<(R, bool), Errno> {
     if engine().is_none() {
-        return call().map(|done| (done, false));
+        return call(false).map(|done| (done, false));
     }
     let (mut old_room, mut new_room) = ([0; NAME_MAX + 1], [0; NAME_MAX + 1]);
     let from = parent(old_dir, old, &mut old_room);
     let beside = from.as_ref().filter(|_| old_dir == new_dir).and_then(|_| beside(old, new));
     let to = if beside.is_some() { None } else { parent(new_dir, new, &mut new_room) };
-    let is_file = |(here, name): &(Here, &CStr)| {
-        sys::fstatat(here.fd, name, libc::AT_SYMLINK_NOFOLLOW).is_ok_and(|stat| stat.regular)
-    };
-    if how == How::Exchange || !from.as_ref().is_some_and(is_file) {
+    let source = from.as_ref().and_then(|(here, name)| here.at(name));
+    if how == How::Exchange || source.is_none_or(|source| source.kind != Kind::File) {
         leaving(old_dir, old);
         leaving(new_dir, new);
     }
     match (from, to, beside) {
         (Some((here, name)), None, Some(to)) => {
-            naming::moving_within(&here, (name, to), how, call).map(|done| (done, true))
+            naming::moving_within(&here, ((name, source), to), how, call).map(|done| (done, true))
         }
         (Some((here, name)), Some((there, to)), _) if here.inode == there.inode => {
-            naming::moving_within(&here, (name, to), how, call).map(|done| (done, true))
+            naming::moving_within(&here, ((name, source), to), how, call).map(|done| (done, true))
         }
         (Some((from, name)), Some((to, to_name)), _) => {
             naming::moving_across((&from, name), (&to, to_name), how, call).map(|done| (done, false))
         }
         (Some((here, _)), None, None) | (None, Some((here, _)), _) => {
-            naming::other(&here, call).map(|done| (done, false))
+            naming::other(&here, || call(false)).map(|done| (done, false))
         }
-        (None, None, _) => call().map(|done| (done, false)),
+        (None, None, _) => call(false).map(|done| (done, false)),
     }
 }
 
@@ -140,10 +141,10 @@ pub fn linking<R>(
     let (mut old_room, mut new_room) = ([0; NAME_MAX + 1], [0; NAME_MAX + 1]);
     let (from, to) = (parent(old_dir, old, &mut old_room), parent(new_dir, new, &mut new_room));
     match (from.filter(|_| flags == 0), to, nameless(old_dir, old, flags)) {
-        (_, Some((here, to)), Some(nameless)) => {
+        (_, Some((here, to)), Some((fd, stat))) => {
             let turn = naming::enter(&here);
             let done = call();
-            if done.is_ok() && turn.is_in_log() && !here.capture_in(&turn, nameless, to) {
+            if done.is_ok() && turn.is_in_log() && !here.capture_in(&turn, (fd, &stat), to) {
                 turn.leave();
             }
             turn.finish();
@@ -159,7 +160,7 @@ pub fn linking<R>(
 }
 
 /// The descriptor of a file without a name that is about to get one, by itself or by its link in /proc, and the file's size.
-fn nameless(dir: c_int, path: &CStr, flags: c_int) -> Option<(c_int, u64)> {
+fn nameless(dir: c_int, path: &CStr, flags: c_int) -> Option<(c_int, Stat)> {
     let fd = match flags {
         libc::AT_EMPTY_PATH if path.is_empty() => dir,
         libc::AT_SYMLINK_FOLLOW => {
@@ -169,5 +170,5 @@ fn nameless(dir: c_int, path: &CStr, flags: c_int) -> Option<(c_int, u64)> {
         _ => return None,
     };
     let stat = sys::fstat(fd).ok().filter(|stat| stat.regular && stat.links == 0)?;
-    Some((fd, stat.size))
+    Some((fd, stat))
 }

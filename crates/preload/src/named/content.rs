@@ -25,16 +25,17 @@ pub(super) fn content_at<R>(
     }
     let stat = sys::fstat(fd).ok().filter(|is| (is.dev, is.ino) == inode && is.size <= LARGEST as u64);
     let stat = stat.filter(|_| !has_attributes(sys::borrow(fd)));
-    let done = stat.and_then(|stat| read_whole(fd, stat.size, |data| Some(op(data))));
+    let done = stat.and_then(|stat| read_whole(fd, stat.size, op).ok());
     sys::close(fd);
     done
 }
 
 /// Calls `op` with all that the file behind `fd` has. `None`: it cannot be read, or is too large.
-pub(super) fn with_content<R>(fd: c_int, size: u64, op: impl FnOnce(&[u8]) -> Option<R>) -> Option<R> {
-    let mut nothing = 0_u8;
-    if unsafe_call!(SYS_pread64, fd, &raw mut nothing, 0, 0) != Err(Errno::BADF) {
-        return read_whole(fd, size, op);
+pub(super) fn with_content<R>(fd: c_int, size: u64, mut op: impl FnMut(&[u8]) -> Option<R>) -> Option<R> {
+    match read_whole(fd, size, &mut op) {
+        // It was opened for writing alone.
+        Err(Errno::BADF) => {}
+        done => return done.ok().flatten(),
     }
     if has_locks(fd) {
         return None;
@@ -44,7 +45,7 @@ pub(super) fn with_content<R>(fd: c_int, size: u64, op: impl FnOnce(&[u8]) -> Op
     let again = sys::openat(libc::AT_FDCWD, sys::proc_link(fd, &mut link)?, flags, 0).ok()?;
     let done = read_whole(again, size, op);
     sys::close(again);
-    done
+    done.ok().flatten()
 }
 
 /// True if somebody, this process maybe, has locks on ranges of the file, which closing another descriptor of it would drop.
@@ -61,28 +62,30 @@ fn has_locks(fd: c_int) -> bool {
     asked.is_err() || lock.l_type != libc::F_UNLCK as libc::c_short
 }
 
-fn read_whole<R>(fd: c_int, size: u64, op: impl FnOnce(&[u8]) -> Option<R>) -> Option<R> {
+fn read_whole<R>(fd: c_int, size: u64, op: impl FnOnce(&[u8]) -> R) -> Result<R, Errno> {
     if size < SMALL as u64 {
         let mut small = [0; SMALL];
         let len = read_all(fd, &mut small)?;
-        return op(&small[..len]);
+        return Ok(op(&small[..len]));
     }
-    sys::with_pages(LARGEST + 1, |pages| {
+    let read = sys::with_pages(LARGEST + 1, |pages| {
         let len = read_all(fd, pages)?;
-        op(&pages[..len])
-    })?
+        Ok(op(&pages[..len]))
+    });
+    read.unwrap_or(Err(Errno::NOMEM))
 }
 
-/// How much it has. `None`: more than there is room for.
-fn read_all(fd: c_int, room: &mut [u8]) -> Option<usize> {
+/// How much it has. EFBIG: more than there is room for.
+fn read_all(fd: c_int, room: &mut [u8]) -> Result<usize, Errno> {
     let mut len = 0;
     loop {
-        let rest = room.get_mut(len..).filter(|rest| !rest.is_empty())?;
-        let n = unsafe_call!(SYS_pread64, fd, rest.as_mut_ptr(), rest.len(), len).ok()?;
+        let rest = room.get_mut(len..).filter(|rest| !rest.is_empty()).ok_or(Errno::FBIG)?;
+        let wanted = rest.len();
+        let n = unsafe_call!(SYS_pread64, fd, rest.as_mut_ptr(), wanted, len)?;
         len += n;
         // Of a file less is read only at its end.
-        if n < room.len() - (len - n) {
-            return Some(len);
+        if n < wanted {
+            return Ok(len);
         }
     }
 }

@@ -5,7 +5,9 @@ use core::ffi::{CStr, c_int};
 use seawall_core::file::Flag;
 use seawall_core::format::{Attributes, Handle, NAME_MAX, NAMED_HANDLE_MAX};
 use seawall_core::naming::{Directory, Kind, Known};
+use seawall_core::policy::Manage;
 use seawall_core::{Engine, Errno, FileRef, Owner, Place, certain, directory, policy};
+use seawall_wire::shm::Preset;
 
 use super::content::content_at;
 
@@ -22,6 +24,8 @@ pub(super) struct Here {
     pub(super) is_own: bool,
     pub(super) inode: (u64, u64),
     pub(super) uid: u32,
+    /// Whose it is.
+    pub(super) preset: Preset,
     /// When it was found.
     pub(super) changed: u64,
 }
@@ -87,6 +91,10 @@ impl Directory for Here {
         self.uid
     }
 
+    fn keeps(&self, name: &CStr) -> bool {
+        policy::keeps_name(self.preset, name.to_bytes())
+    }
+
     fn at(&self, name: &CStr) -> Option<Known> {
         let stat = sys::fstatat(self.fd, name, libc::AT_SYMLINK_NOFOLLOW).ok()?;
         let kind = match (stat.regular, stat.directory) {
@@ -144,8 +152,9 @@ pub(super) fn here(engine: &'static Engine, fd: c_int, is_own: bool) -> Option<H
 pub(super) fn found(engine: &'static Engine, fd: c_int, is_own: bool, stat: &Stat) -> Option<Here> {
     let directory = engine.find(stat.dev, stat.ino)?;
     let who = engine.state(directory).has(Flag::DIRECTORY).then(|| owner::current(engine)).flatten()?;
+    let preset = engine.preset_of(directory)?;
     let (inode, uid, changed) = ((stat.dev, stat.ino), stat.uid, stat.changed);
-    Some(Here { engine, who, directory, fd, is_own, inode, uid, changed })
+    Some(Here { engine, who, directory, fd, is_own, inode, uid, preset, changed })
 }
 
 /// Who the file at a name is, or behind a descriptor (an empty name, AT_EMPTY_PATH).
@@ -162,7 +171,7 @@ pub(super) fn handle(fd: c_int, name: &CStr, flags: c_int) -> Option<Handle> {
     Handle::new(raw.kind, raw.handle.get(..raw.bytes as usize)?)
 }
 
-/// Where the file behind `fd` is, if it may be any program's.
+/// Where the file behind `fd` is, if it has no records of its own at its first sync.
 pub(super) fn path_of_any<'r>(
     engine: &Engine,
     fd: c_int,
@@ -170,8 +179,16 @@ pub(super) fn path_of_any<'r>(
 ) -> Option<&'r CStr> {
     let mut link = [0; libc::PATH_MAX as usize];
     let path = sys::name_of(fd, &mut link)?;
-    let manage = policy::decide(engine.shm(), path).map(|(_, manage)| manage);
-    if manage == Some(policy::Manage::Again) { sys::copied(path, room) } else { None }
+    let (root, manage) = policy::decide(engine.shm(), path)?;
+    let is_whole = || {
+        let preset = engine.shm().root(root).and_then(|root| root.kind());
+        preset.is_some_and(|preset| policy::is_kept_whole(preset, &path[sys::base_at(path)..]))
+    };
+    match manage {
+        Manage::Again => sys::copied(path, room),
+        Manage::Bypass if is_whole() => sys::copied(path, room),
+        _ => None,
+    }
 }
 
 pub(super) fn attributes(stat: &Stat) -> Attributes {

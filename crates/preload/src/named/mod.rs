@@ -16,7 +16,7 @@ mod change;
 mod content;
 mod here;
 
-pub use ask::{sync_directory, synced_for_real};
+pub use ask::{sync_directory, sync_parent, synced_for_real};
 pub use capture::{first_sync, settle, settle_all};
 pub use change::{leaving, linking, making, making_directory, making_up, moving, other, removing};
 pub use here::{engine, may_make};

@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use super::history::History;
-use super::plan::Plan;
+use super::plan::{Plan, Step};
 use super::{At, whole};
 use crate::format::{Elsewhere, Handle, NameChange};
-use crate::pool::Pool;
 use crate::recover::scan::are_names;
 use crate::recover::target::{Locate, Look, NameSpace, Unwritable};
-use crate::recover::{RecoverError, Scan};
-use crate::table::{FileEntry, RootEntry};
+use crate::recover::{Ground, RecoverError};
+use crate::table::FileEntry;
 
 /// The live changes of a group, before any directory was looked for.
 #[derive(Default)]
@@ -37,11 +36,8 @@ pub(super) struct Space<N> {
 
 impl Changes {
     /// All live changes of names, those together whose directories have to do with each other.
-    pub(super) fn grouped(
-        pool: &Pool,
-        scan: &Scan,
-        files: &BTreeMap<u32, FileEntry>,
-    ) -> Result<Vec<Self>, RecoverError> {
+    pub(super) fn grouped<L>(ground: &Ground<'_, L>) -> Result<Vec<Self>, RecoverError> {
+        let Ground { pool, scan, files, .. } = *ground;
         let mut together = Together::default();
         let mut changes = Vec::new();
         for (&lsn, parts) in scan.live.iter().filter(|(_, parts)| are_names(parts)) {
@@ -92,17 +88,13 @@ impl Together {
 }
 
 impl<N: NameSpace> Group<N> {
-    /// Finds the directories and decides; if `replays`, else nothing is to be done. The inner error: for which directory it
+    /// Finds the directories and decides; without a replay nothing is to be done. The inner error: for which directory it
     /// cannot be.
     pub(super) fn of<L: Locate<Names = N>>(
-        pool: &Pool,
-        locate: &L,
-        scan: &Scan,
-        roots: &BTreeMap<u32, RootEntry>,
-        files: &BTreeMap<u32, FileEntry>,
+        ground: &Ground<'_, L>,
         changes: Changes,
-        replays: bool,
     ) -> Result<Result<Self, (u32, Unwritable)>, RecoverError> {
+        let Ground { pool, locate, scan, roots, files, options } = *ground;
         let mut spaces = BTreeMap::new();
         for &slot in &changes.directories {
             let found = files.get(&slot).ok_or_else(|| "it is not in the table of files".to_owned().into());
@@ -123,7 +115,7 @@ impl<N: NameSpace> Group<N> {
             history.add(*slot, *lsn, &decoded(*slot, &bytes)?, |other, lsn| is_behind(files, other, lsn));
         }
         let mut group = Self { spaces, history, plan: Plan::default(), records: changes.records() };
-        if replays {
+        if options.replays(pool) {
             match Plan::of(&group.history, &group) {
                 Ok(plan) => group.plan = plan,
                 Err(conflict) => {
@@ -132,6 +124,17 @@ impl<N: NameSpace> Group<N> {
             }
         }
         Ok(Ok(group))
+    }
+
+    /// Where a file will be that is made again, or was by a run that was cut.
+    pub(super) fn makes_again(&self, file: &Handle) -> Option<At> {
+        let at = self.history.names.iter().find(|(_, is)| is.now == Some(*file)).map(|(at, _)| at)?;
+        let is_made = |step: &Step| matches!(step, Step::Make { file: made, .. } if made == file);
+        let is_there = || {
+            let names = self.names(at.directory).ok();
+            names.is_some_and(|names| names.look(&at.name) == Ok(Some(*file)))
+        };
+        (self.plan.steps.iter().any(is_made) || is_there()).then(|| at.clone())
     }
 
     /// One of its directories.

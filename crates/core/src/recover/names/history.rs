@@ -10,6 +10,8 @@ use crate::recover::target::At;
 pub(super) struct History {
     pub names: BTreeMap<At, Name>,
     pub files: BTreeMap<Handle, File>,
+    /// Files that lost a name for which they got no other one since.
+    gone: BTreeSet<Handle>,
 }
 
 /// One name.
@@ -62,6 +64,7 @@ impl History {
             NameChange::Gone { name, file } => {
                 self.led(at(name), file);
                 self.leads(at(name), None);
+                self.gone.insert(file);
             }
             NameChange::Moved { name, to, file, over, exchanged, across } => {
                 let elsewhere = change.elsewhere(lsn);
@@ -77,6 +80,7 @@ impl History {
                     self.led(from.clone(), file);
                     self.leads(from, over.filter(|_| exchanged));
                 }
+                self.gone.extend(over.filter(|_| !exchanged));
                 if let Some(directory) = into {
                     let into = At { directory, name: to.to_vec() };
                     over.iter().for_each(|over| self.led(into.clone(), *over));
@@ -110,6 +114,11 @@ impl History {
         })
     }
 
+    /// True for a file that was removed: it lost a name, and none leads to it.
+    pub(super) fn is_gone(&self, file: &Handle) -> bool {
+        self.gone.contains(file) && !self.wanted().any(|wanted| wanted == *file)
+    }
+
     /// The files that a name leads to in the end.
     pub(super) fn wanted(&self) -> impl Iterator<Item = Handle> {
         self.names.values().filter_map(|is| is.now)
@@ -123,6 +132,9 @@ impl History {
         let entry = self.names.entry(at).or_default();
         entry.known.extend(file);
         entry.now = file;
+        if let Some(file) = file {
+            self.gone.remove(&file);
+        }
     }
 
     fn file(&mut self, file: Handle) -> &mut File {

@@ -18,20 +18,29 @@ mod real;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::io;
 
 use super::resolve::give_up;
 use super::scan::{Found, payload};
 use super::target::{At, Locate, NameSpace, Unwritable};
-use super::{Options, RecoverError, Report, Scan, Unresolved};
+use super::{Ground, RecoverError, Report, Scan, Unresolved};
 use crate::format::{Handle, NameChange};
 use crate::pool::Pool;
-use crate::table::{FileEntry, RootEntry};
 
 use group::{Changes, Group};
 use plan::Step;
 pub use real::RealDirectory;
+
+/// What is known of a file by its directory's records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// Nothing that would not show on the disk.
+    Not,
+    /// It was removed.
+    Gone,
+    /// The disk does not have it, and it is made again, with this name in the end.
+    Again(At),
+}
 
 /// Directories whose names are known to be replayable.
 pub(super) struct Names<N> {
@@ -41,23 +50,14 @@ pub(super) struct Names<N> {
 impl<N: NameSpace> Names<N> {
     /// Reads all changes and decides. What cannot be decided is in `unresolved`.
     pub(super) fn of<L: Locate<Names = N>>(
-        pool: &Pool,
-        locate: &L,
-        scan: &Scan,
-        roots: &BTreeMap<u32, RootEntry>,
-        files: &BTreeMap<u32, FileEntry>,
-        options: Options,
+        ground: &Ground<'_, L>,
         report: &mut Report,
     ) -> Result<Self, RecoverError> {
-        let replays = options.replays(pool);
         let (mut groups, mut unresolved) = (Vec::new(), Vec::new());
-        for changes in Changes::grouped(pool, scan, files)? {
-            let path = |slot: u32| {
-                let entry = files.get(&slot)?;
-                Some(roots.get(&entry.root)?.path.join(&entry.path))
-            };
+        for changes in Changes::grouped(ground)? {
+            let path = |slot: u32| Some(ground.path(ground.files.get(&slot)?));
             let records = changes.records();
-            match Group::of(pool, locate, scan, roots, files, changes, replays)? {
+            match Group::of(ground, changes)? {
                 Ok(group) => {
                     report.files.extend(group.spaces.values().map(|space| space.names.path()));
                     groups.push(group);
@@ -68,8 +68,27 @@ impl<N: NameSpace> Names<N> {
                 Err((_, Unwritable::Dropped(why))) => report.dropped.push(why),
             }
         }
-        give_up(unresolved, options, report)?;
+        give_up(unresolved, ground.options, report)?;
         Ok(Self { groups })
+    }
+
+    /// What the log of its directory says of a file.
+    pub(super) fn knows(&self, file: &Handle) -> Known {
+        for group in &self.groups {
+            if group.history.is_gone(file) {
+                return Known::Gone;
+            }
+            if let Some(at) = group.makes_again(file) {
+                return Known::Again(at);
+            }
+        }
+        Known::Not
+    }
+
+    /// The directory of a name.
+    pub(super) fn directory(&self, at: &At) -> io::Result<&N> {
+        let found = self.groups.iter().find_map(|group| group.names(at.directory).ok());
+        found.ok_or_else(|| io::Error::other("its directory was not found"))
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -68,7 +68,7 @@ impl RealDirectory {
         found.collect()
     }
 
-    fn open(&self, name: &OsStr) -> io::Result<File> {
+    pub(in crate::recover) fn open(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         Ok(File::from(rustix::fs::openat(&self.directory, name, flags, Mode::empty())?))
     }

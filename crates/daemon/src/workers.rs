@@ -1,9 +1,9 @@
-//! Threads for what may take long: a real fsync, a registration, a file that leaves the log.
+//! Threads for what may take long: a client's request; on a mount a real fsync, a registration, a file that leaves the log.
 //!
-//! The threads that read the kernel's requests must never all wait: while the daemon registers a file it looks
-//! at other processes' descriptors, some of them of files on this mount, and the kernel then asks us. So whatever
-//! may wait for the daemon or the disk is done here. As many threads as there is work, each for as long as it
-//! has some; when no further one can be had the work is done where it came from.
+//! The threads that read a mount's requests must never all wait: while the daemon registers a file it looks at other processes'
+//! descriptors, some of them of files on this mount, and the kernel then asks the mount. So whatever may wait for the daemon or
+//! the disk is done here. As many threads as there is work, each for as long as it has some, and a while longer: a thread for
+//! each request would cost as much as many of the requests. When no further one can be had the work is done where it came from.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
@@ -14,7 +14,6 @@ use seawall_media::locks::{lock, wait_for};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-const MOST: usize = 256;
 /// How long a thread without work stays.
 const LINGER: Duration = Duration::from_secs(10);
 /// How long whoever waits for the end waits before it looks again.
@@ -31,17 +30,19 @@ struct Queue {
 #[derive(Clone)]
 pub struct Workers {
     shared: Arc<(Mutex<Queue>, Condvar)>,
-    /// Where they may run: whoever starts one may be bound to a processor (`crate::uring`).
+    /// Where they may run: whoever starts one may be bound to a processor.
     anywhere: Option<CpuSet>,
-}
-
-impl Default for Workers {
-    fn default() -> Self {
-        Self { shared: Arc::default(), anywhere: sched_getaffinity(None).ok() }
-    }
+    name: &'static str,
+    stack: usize,
+    most: usize,
 }
 
 impl Workers {
+    /// At most so many threads of this name, with stacks of so many bytes.
+    pub fn new(name: &'static str, stack: usize, most: usize) -> Self {
+        Self { shared: Arc::default(), anywhere: sched_getaffinity(None).ok(), name, stack, most }
+    }
+
     /// Runs `job` on another thread.
     pub fn run(&self, job: impl FnOnce() + Send + 'static) {
         let (queue, wake) = &*self.shared;
@@ -51,7 +52,7 @@ impl Workers {
             wake.notify_one();
             return;
         }
-        if queue.threads >= MOST {
+        if queue.threads >= self.most {
             drop(queue);
             return job();
         }
@@ -59,7 +60,8 @@ impl Workers {
         queue.threads += 1;
         drop(queue);
         let workers = self.clone();
-        let started = std::thread::Builder::new().name("slow".into()).spawn(move || workers.work());
+        let builder = std::thread::Builder::new().name(self.name.into()).stack_size(self.stack);
+        let started = builder.spawn(move || workers.work());
         if started.is_err() {
             self.work_here();
         }
@@ -116,7 +118,7 @@ mod tests {
 
     #[test]
     fn every_job_runs_though_all_wait_for_the_last() {
-        let workers = Workers::default();
+        let workers = Workers::new("test", 256 << 10, 64);
         let (told, tell) = mpsc::channel();
         let gate = Arc::new(std::sync::Barrier::new(50));
         for i in 0..50 {
@@ -135,7 +137,7 @@ mod tests {
     #[test]
     fn whoever_is_bound_to_a_processor_starts_threads_that_are_not() {
         let anywhere = sched_getaffinity(None).expect("a set");
-        let workers = Workers::default();
+        let workers = Workers::new("test", 256 << 10, 64);
         let first = (0..CpuSet::MAX_CPU).find(|cpu| anywhere.is_set(*cpu)).expect("it runs somewhere");
         let mut only = CpuSet::new();
         only.set(first);
