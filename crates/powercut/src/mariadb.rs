@@ -39,7 +39,8 @@ const CHURN: &str = "
     CREATE TABLE churn (g INT PRIMARY KEY, filler CHAR(200)) ENGINE=InnoDB;
     INSERT INTO churn SELECT seq, REPEAT('y', 200) FROM seq_1_to_2000;
     UPDATE churn SET filler = 'z' WHERE g % 3 = 0; DO SLEEP(0.05);
-    DROP TABLE churn;
+    DROP TABLE IF EXISTS churned; RENAME TABLE churn TO churned; DO SLEEP(0.05);
+    ALTER TABLE churned ADD COLUMN h INT DEFAULT 1, ALGORITHM=COPY; TRUNCATE TABLE churned;
 ";
 
 const NAME: &str = "mariadb";
@@ -90,6 +91,13 @@ pub fn check(boot: &Boot) -> Result<Checked> {
     judge(boot, &directory(), is_guarded, bare_start_problem, |side, checked| {
         let server = Server::start(boot, side)?;
         checked.verdict = verdict(boot)?;
+        // A table without its file, or a file that is another table's.
+        let mut tables = as_user("mariadb-check")?;
+        tables.args(["--no-defaults", "--user=root", "--silent"]).arg(format!("--socket={SOCKET}"));
+        tables.args(["--databases", DATABASE]);
+        let ended = program::finish(tables, "mariadb-check", LIMIT)?;
+        let is_right = ended.status.success() && ended.stdout.trim().is_empty();
+        checked.problems.extend((!is_right).then(|| format!("mariadb-check: {ended}")));
         server.stop(boot)?;
         for (file, range) in tablespaces() {
             let mut check = as_user("innochecksum")?;

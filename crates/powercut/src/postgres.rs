@@ -40,6 +40,7 @@ const CHURN: &str = "
     CREATE INDEX ON churn (g); UPDATE churn SET filler = 'z' WHERE g % 3 = 0;
     DROP TABLE churn; SELECT pg_sleep(0.05);
     VACUUM pgbench_branches; VACUUM pgbench_tellers;
+    DROP DATABASE IF EXISTS churned; CREATE DATABASE churned; SELECT pg_sleep(0.05);
 ";
 
 /// PGDATA's name.
@@ -131,7 +132,7 @@ fn verdict(boot: &Boot) -> Result<Verdict> {
 
 fn amcheck() -> Result<Vec<String>> {
     let mut check = client("pg_amcheck")?;
-    check.args(["--heapallindexed", "--parent-check", "--database", NAME]);
+    check.args(["--heapallindexed", "--parent-check", "--all", "--install-missing"]);
     problem(program::finish(check, "pg_amcheck", LIMIT)?, "pg_amcheck")
 }
 
