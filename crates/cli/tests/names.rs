@@ -5,6 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{ChildStdout, Command, Stdio};
 
 use common::volume::{Running, Volume, processes};
@@ -31,8 +32,13 @@ fn run(volume: &Volume, how: &str, times: u32) -> Running {
 
 /// The directory, as `status` has it.
 fn directory(volume: &Volume) -> Value {
+    file(volume, &volume.data)
+}
+
+/// A file or a directory likewise.
+fn file(volume: &Volume, path: &Path) -> Value {
     let status = volume.place.status();
-    let is_it = |file: &&Value| file["path"].as_str() == volume.data.to_str();
+    let is_it = |file: &&Value| file["path"].as_str() == path.to_str();
     status["files"].as_array().expect("files").iter().find(is_it).cloned().unwrap_or_default()
 }
 
@@ -102,6 +108,46 @@ fn a_directory_is_what_was_acknowledged_wherever_the_power_goes() {
         assert!(newest >= 200 && newest <= durable + 1, "{how}: {newest} of {durable}: {files:?}");
         let most = if how == "replace" { 2 } else { 3 };
         assert!(files.len() <= most, "{how}: {files:?}");
+    }
+}
+
+/// Under the policy that keeps pages whole, a relation's file waits for no disk when it is made, and for none when it goes.
+#[test]
+fn relations_are_made_and_removed_without_the_disk() {
+    for is_on_disk in [false, true] {
+        let place = if is_on_disk { Place::on_disk("16M") } else { Place::new() };
+        let Some(mut scene) = at(place, "ext4", &[]) else { return };
+        let base = scene.data.join("base/5");
+        fs::create_dir_all(&base).expect("made");
+        fs::write(scene.data.join("PG_VERSION"), "15\n").expect("written");
+        scene.sync();
+        let data = scene.data.to_str().expect("text");
+        let mut running =
+            scene.run_as(&["--preset", "postgres", "--policy", "atomic"], &["relations", data, "12"]);
+        until(&mut running, "over");
+        let directory = file(&scene, &base);
+        assert_eq!(
+            (&directory["tracked"], &directory["real_syncs"], &directory["left"]),
+            (&true.into(), &1.into(), &0.into()),
+            "{directory}"
+        );
+        // Of one that was renamed the first sync is counted as one of its name.
+        for (name, syncs) in [("0", 1), ("2", 0), ("10", 0)] {
+            let relation = file(&scene, &base.join(name));
+            let is = (&relation["tracked"], &relation["real_syncs"]);
+            assert_eq!(is, (&true.into(), &syncs.into()), "{relation}");
+            assert_eq!(relation["watermark"], 0, "the disk need not have it: {relation}");
+        }
+        assert_eq!(file(&scene, &base.join("1")), Value::Null, "it is gone");
+        scene.cut(running);
+        scene.recover();
+        let names: Vec<usize> = (0..11).filter(|i| base.join(i.to_string()).exists()).collect();
+        assert_eq!(names, [0, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!(fs::read_dir(&base).expect("listed").count(), names.len());
+        for i in names {
+            let holds = if i == 0 { b'a' + 11 } else { b'a' + i as u8 };
+            assert_eq!(fs::read(base.join(i.to_string())).expect("read"), [holds; 8192], "{i}");
+        }
     }
 }
 

@@ -119,6 +119,7 @@ pub enum Section {
     Sqlite,
     FirstWrite,
     Names,
+    Definitions,
     Mariadb,
     MariadbAtomic,
     Redis,

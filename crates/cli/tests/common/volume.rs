@@ -78,12 +78,17 @@ impl Volume {
 
     /// Starts the program.
     pub fn run(&self, arguments: &[&str]) -> Running {
+        self.run_as(&["--preset", "any", "--unguarded"], arguments)
+    }
+
+    /// The same by another preset.
+    pub fn run_as(&self, preset: &[&str], arguments: &[&str]) -> Running {
         let data = self.data.to_str().expect("text");
         let mut run = match self.mount {
             Some(_) => Command::new(&self.program),
             None => {
                 let mut run = self.place.command(&["run", "--quiet", "--pool", self.place.pool()]);
-                run.args(["--preset", "any", "--unguarded", "--data", data, "--", &self.program]);
+                run.args(preset).args(["--data", data, "--", &self.program]);
                 run
             }
         };
@@ -158,6 +163,17 @@ impl Running {
         processes.iter().for_each(|pid| kill(*pid));
         self.run.wait().expect("reaped");
         processes.iter().chain(&[daemon]).for_each(|pid| wait_for_end(*pid));
+    }
+}
+
+/// A test that fails leaves nothing behind: the daemon ends by itself.
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Ok(None) = self.run.try_wait() {
+            processes(self.run.id()).into_iter().for_each(kill);
+            let _ = self.run.kill();
+            let _ = self.run.wait();
+        }
     }
 }
 

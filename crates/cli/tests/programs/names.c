@@ -4,6 +4,8 @@
 //   unique    the same with names that mkstemp makes, each kept, and the one before it removed
 //   fsync, msync, dsync, syncfs
 //             writes DIR/file, syncs it, writes it again, and makes that durable so
+//   relations makes TIMES files as PostgreSQL makes a database's, writes and syncs each, replaces the first by the last, removes
+//             the second, makes a temporary one and removes it
 //   burst     makes TIMES files, and removes them, without a sync
 //   xattr     writes DIR/file, gives it the attribute user.kept, and syncs it
 //
@@ -80,6 +82,32 @@ static void burst(const char *dir, int times) {
     }
 }
 
+static void relation(const char *dir, int i) {
+    static char page[8192];
+    char name[512];
+    snprintf(name, sizeof name, "%s/base/5/%d", dir, i);
+    int fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+    check(fd >= 0, name);
+    memset(page, 'a' + i, sizeof page);
+    check(pwrite(fd, page, sizeof page, 0) == sizeof page, "pwrite");
+    kept(fd);
+}
+
+static void relations(const char *dir, int times) {
+    char name[512], to[512];
+    for (int i = 0; i < times; i++) relation(dir, i);
+    snprintf(name, sizeof name, "%s/base/5/%d", dir, times - 1);
+    snprintf(to, sizeof to, "%s/base/5/0", dir);
+    check(rename(name, to) == 0, "rename");
+    snprintf(name, sizeof name, "%s/base/5/1", dir);
+    check(unlink(name) == 0, "unlink");
+    snprintf(name, sizeof name, "%s/base/5/t3_16384", dir);
+    int fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+    check(fd >= 0 && close(fd) == 0 && unlink(name) == 0, "a temporary one");
+    int again = open(to, O_RDWR);
+    check(again >= 0 && fsync(again) == 0, "fsync of the name");
+}
+
 static void again(const char *dir, const char *how) {
     char name[512];
     snprintf(name, sizeof name, "%s/file", dir);
@@ -120,6 +148,7 @@ int main(int argc, char **argv) {
         counted(i);
     }
     if (!strcmp(how, "burst")) burst(dir, atoi(argv[3]));
+    else if (!strcmp(how, "relations")) relations(dir, atoi(argv[3]));
     else if (!is_replace && !is_unique) again(dir, how);
     check(write(1, "over\n", 5) == 5, "count");
     pause();

@@ -102,8 +102,11 @@ pub fn enter<D: Directory>(here: &D) -> Turn<'_, D> {
 
 /// A call that may make a file. It learns whether it will.
 pub fn making<D: Directory, R>(here: &D, name: &CStr, call: impl FnOnce(bool) -> R) -> R {
+    if !here.keeps(name) {
+        return beside(here, || call(false));
+    }
     let turn = enter(here);
-    if !here.keeps(name) || here.at(name).is_some() {
+    if here.at(name).is_some() {
         // Should it be removed meanwhile, what is made shows in the directory's change time.
         turn.finish();
         return call(false);

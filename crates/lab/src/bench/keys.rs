@@ -240,6 +240,19 @@ pub const NAMES: &[Key] = &[
     spread("control", "`control_ops_s` / `unsafe_ops_s`"),
 ];
 
+/// The objects of `definitions`.
+pub const DEFINITIONS: &[Key] = &[
+    one("database", "`postgres`: CREATE DATABASE and DROP DATABASE; `mariadb`: CREATE TABLE and DROP TABLE"),
+    one("flush_ms", "how long the disk takes over a flush"),
+    spread("fs_ms", "what both statements take on the bare file system, ms"),
+    spread("seawall_ms", "the same under `seawall run --policy atomic`, with whole pages off"),
+    spread("unsafe_ms", "the same under eatmydata, without any sync"),
+    spread("control_ms", "that once more"),
+    spread("speedup", "`fs_ms` / `seawall_ms`: the median of the rounds' ratios, as those below"),
+    spread("of_unsafe", "`unsafe_ms` / `seawall_ms`"),
+    spread("control", "`unsafe_ms` / `control_ms`"),
+];
+
 /// The objects of `spill`.
 pub const SPILL: &[Key] = &[
     BS,
@@ -464,7 +477,7 @@ pub const CACHE: &[Key] = &[
 ];
 
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 21] = [
+pub const SECTIONS: [(&str, &[Key]); 22] = [
     ("write_fdatasync", WRITE),
     ("sustained", SUSTAINED),
     ("postgres", POSTGRES),
@@ -472,6 +485,7 @@ pub const SECTIONS: [(&str, &[Key]); 21] = [
     ("sqlite", SQLITE),
     ("first_write", FIRST_WRITE),
     ("names", NAMES),
+    ("definitions", DEFINITIONS),
     ("mariadb", MARIADB),
     ("mariadb_atomic", MARIADB_ATOMIC),
     ("redis", REDIS),

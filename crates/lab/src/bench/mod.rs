@@ -10,6 +10,7 @@ mod block_sustained;
 mod cache;
 mod capture;
 mod databases;
+mod definitions;
 mod disk;
 mod fields;
 mod first_write;
@@ -90,7 +91,7 @@ const DATABASE_POOL_BYTES: u64 = 1 << 30;
 const ATOMIC_POOL_BYTES: u64 = 4 << 30;
 
 /// All sections, in the order they are measured.
-const PARTS: [Part; 21] = [
+const PARTS: [Part; 22] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -160,6 +161,16 @@ const PARTS: [Part; 21] = [
         steps: names::steps,
         space: |_| names::SPACE,
         run: |lab, scope| names::run(lab, scope),
+    },
+    Part {
+        section: Section::Definitions,
+        key: "definitions",
+        rounds: 3,
+        pool: DATABASE_POOL_BYTES,
+        find: definitions::find_programs,
+        steps: definitions::steps,
+        space: |_| definitions::SPACE,
+        run: |lab, scope| definitions::run(lab, scope),
     },
     Part {
         section: Section::Mariadb,
