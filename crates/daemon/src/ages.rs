@@ -10,6 +10,10 @@ use std::time::{Duration, Instant};
 /// to spare a disk; here it would make replay after a power cut longer.
 const LONGEST: Duration = Duration::from_secs(30);
 
+/// What a directory holds back is small, and whoever changes it without Seawall should not meet old records. A little less than
+/// the pause between two rounds.
+const OF_DIRECTORIES: Duration = Duration::from_millis(4500);
+
 /// Longer than a busy log takes from one half to the next.
 const CALM: Duration = Duration::from_secs(10);
 
@@ -36,12 +40,13 @@ impl Ages {
     }
 
     /// True if the file in `slot`, of which everything up to `watermark` is on disk, has had newer records for long.
-    pub fn is_due(&mut self, slot: u32, watermark: u64, now: Instant) -> bool {
+    pub fn is_due(&mut self, slot: u32, is_directory: bool, watermark: u64, now: Instant) -> bool {
         let found = self.since.entry(slot).or_insert((watermark, now));
         if found.0 != watermark {
             *found = (watermark, now);
         }
-        now.saturating_duration_since(found.1) >= self.limit
+        let limit = if is_directory { self.limit.min(OF_DIRECTORIES) } else { self.limit };
+        now.saturating_duration_since(found.1) >= limit
     }
 
     /// The file in `slot` is synced, however old its records are: the log needs the room.
@@ -73,14 +78,16 @@ mod tests {
     fn a_file_waits_from_its_oldest_record_and_again_after_each_sync() {
         let (mut ages, start) = (Ages::new(Duration::from_secs(30)), Instant::now());
         let at = |s| start + Duration::from_secs(s);
-        assert!(!ages.is_due(1, 0, at(0)));
-        assert!(!ages.is_due(1, 0, at(29)));
-        assert!(!ages.is_due(2, 7, at(29)));
-        assert!(ages.is_due(1, 0, at(30)));
-        assert!(ages.is_due(1, 0, at(35)), "a sync that failed is tried again");
-        assert!(!ages.is_due(1, 100, at(35)), "synced, by whomever");
-        assert!(!ages.is_due(1, 100, at(64)));
-        assert!(ages.is_due(1, 100, at(65)));
-        assert!(ages.is_due(2, 7, at(65)));
+        assert!(!ages.is_due(1, false, 0, at(0)));
+        assert!(!ages.is_due(1, false, 0, at(29)));
+        assert!(!ages.is_due(2, false, 7, at(29)));
+        assert!(ages.is_due(1, false, 0, at(30)));
+        assert!(ages.is_due(1, false, 0, at(35)), "a sync that failed is tried again");
+        assert!(!ages.is_due(1, false, 100, at(35)), "synced, by whomever");
+        assert!(!ages.is_due(1, false, 100, at(64)));
+        assert!(ages.is_due(1, false, 100, at(65)));
+        assert!(ages.is_due(2, false, 7, at(65)));
+        assert!(!ages.is_due(3, true, 0, at(65)), "nor a directory, just because there is a round");
+        assert!(!ages.is_due(3, true, 0, at(69)) && ages.is_due(3, true, 0, at(70)));
     }
 }

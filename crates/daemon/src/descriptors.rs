@@ -76,14 +76,11 @@ impl Files for Descriptors<'_> {
 
     fn is_due(&mut self, slot: u32, watermark: u64) -> bool {
         let Some(ages) = &mut self.ages else { return true };
-        // What else a directory holds back is small, and whoever changes it without Seawall should not meet old records.
-        if self.table.get(slot).is_some_and(|managed| managed.is_directory) {
-            return true;
-        }
+        let is_directory = self.table.get(slot).is_some_and(|managed| managed.is_directory);
         if self.all {
             ages.press(slot, Instant::now());
         }
-        self.all || ages.is_due(slot, watermark, Instant::now())
+        self.all || ages.is_due(slot, is_directory, watermark, Instant::now())
     }
 }
 

@@ -96,20 +96,27 @@ pub unsafe fn at(dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) ->
         let name = unsafe { app::path(path) }.filter(|_| !session::is_off());
         let open = |is_any: bool| match name.filter(|_| is_delicate(flags) && !is_any) {
             Some(name) => delicate(dir, name, flags, mode),
-            None => unsafe_call!(SYS_openat, dir, path, flags, mode).inspect(|fd| plain(*fd as c_int, flags)),
+            None => unsafe_call!(SYS_openat, dir, path, flags, mode)
+                .inspect(|fd| plain(*fd as c_int, flags))
+                .map(|fd| Opened::Done(fd as c_int)),
         };
-        match name.filter(|_| named::may_make(flags)) {
+        let opened = match name.filter(|_| named::may_make(flags)) {
             Some(name) => named::making(dir, name, |is_any| {
                 // Nothing is taken off a file that is nobody's before its first sync.
                 let is_any = is_any && flags & (O_DSYNC | O_SYNC | O_DIRECT) == 0;
                 let opened = open(is_any);
-                opened.inspect(|fd| {
-                    if is_any {
-                        fdtable::found_any(*fd as c_int)
+                opened.inspect(|opened| {
+                    if let (true, Opened::Done(fd)) = (is_any, opened) {
+                        fdtable::found_any(*fd);
                     }
                 })
             }),
             None => open(false),
+        }?;
+        // With the directory free again: the daemon looks at it when it registers the file.
+        match opened {
+            Opened::Done(fd) => Ok(fd as usize),
+            Opened::Delicately { fd, flags, taken } => after(fd, flags, taken),
         }
     };
     // SAFETY: the caller's.
@@ -155,8 +162,16 @@ fn writes(flags: c_int) -> bool {
     flags & O_ACCMODE != O_RDONLY
 }
 
+/// A file that was opened.
+enum Opened {
+    /// There is nothing left to do.
+    Done(c_int),
+    /// These flags are still to be seen to, of which some were taken off: [`after`].
+    Delicately { fd: c_int, flags: c_int, taken: c_int },
+}
+
 #[cold]
-fn delicate(dir: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<usize, Errno> {
+fn delicate(dir: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<Opened, Errno> {
     let follow = if flags & libc::O_NOFOLLOW != 0 { libc::AT_SYMLINK_NOFOLLOW } else { 0 };
     let open = |flags: c_int| {
         let call = || sys::openat(dir, path, flags, mode);
@@ -168,7 +183,7 @@ fn delicate(dir: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<usize
             Some(seen) => seen.pass(|| open(flags)),
             None => open(flags),
         };
-        return fd.map(|fd| fd as usize).inspect(|fd| fresh(*fd as c_int));
+        return fd.inspect(|fd| fresh(*fd)).map(Opened::Done);
     }
     let ours = look::will_be_managed(dir, path, flags);
     let mut taken = if ours { flags & (O_TRUNC | O_SYNC | O_DSYNC | O_DIRECT) } else { 0 };
@@ -185,7 +200,7 @@ fn delicate(dir: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<usize
     }
     fdtable::opened(fd, marks(flags, taken));
     let kept = if is_new { !O_TRUNC } else { !0 };
-    after(fd, flags & kept, taken & kept)
+    Ok(Opened::Delicately { fd, flags: flags & kept, taken: taken & kept })
 }
 
 /// Opens a file that is truncated afterwards. True if the open has made it: then there is nothing to truncate, and it
