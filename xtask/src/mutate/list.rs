@@ -88,9 +88,12 @@ mutants! {
             "Some(f) if f.generation < generation => if {m} { Fate::Forgotten } else { Fate::Impossible },",
     }
     "core/src/recover/resolve.rs" {
-        "refusal: a file that is not there": "&& !options.accept_loss {" => "&& !options.accept_loss && !{m} {",
+        "names: a file that the disk had": "if entry.watermark == UNBORN" => "if {m} || entry.watermark == UNBORN",
         "refusal: a file of another owner": "    if owner != root.uid {" => "    if owner != root.uid && !{m} {",
         "refusal: a file that was changed since": "!self.begun.is_set() {" => "!self.begun.is_set() && !{m} {",
+    }
+    "core/src/recover/unresolved.rs" {
+        "refusal: a file that is not there": "&& !options.accept_loss {" => "&& !options.accept_loss && !{m} {",
     }
     "core/src/recover/replay.rs" {
         "fsync: recovered files": "        target.file.sync_all().map_err(" => "        (if {m} { Ok(()) } else { target.file.sync_all() }).map_err(",
@@ -114,6 +117,9 @@ mutants! {
     "core/src/recover/names/history.rs" {
         "names: settled": "known.contents.remove(&directory);" => "if !{m} { known.contents.remove(&directory); }",
         "names: what a name led to": "self.names.entry(at).or_default().known.insert(file);" => "if !{m} { self.names.entry(at).or_default().known.insert(file); }",
+        "names: gone": "self.gone.insert(file);" => "if !{m} { self.gone.insert(file); }",
+        "names: replaced": "self.gone.extend(over.filter(|_| !exchanged));" => "self.gone.extend(over.filter(|_| !exchanged && !{m}));",
+        "names: gone and back": "self.gone.remove(&file);" => "if !{m} { self.gone.remove(&file); }",
         "names: exchanged": "over.filter(|_| exchanged)" => "over.filter(|_| exchanged && !{m})",
         "names: the newest content": "self.contents.values().max().copied()" => "(if {m} { self.contents.values().min() } else { self.contents.values().max() }).copied()",
     }
@@ -123,7 +129,7 @@ mutants! {
         "names: who died inside": "&& (inside.inherited() ||" => "&& (inside.inherited() && !{m} ||",
         "names: a sync that something came between": "let is_covered = self.place.changed() == changed;" => "let is_covered = {m} || self.place.changed() == changed;",
         "names: settled where it was before": "now.directory != self.directory)" => "now.directory != self.directory && !{m})",
-        "names: a move of which one record is missing": "        if done.is_none() {\n            // What" => "        if done.is_none() && !{m} {\n            // What",
+        "names: a move of which one record is missing": "        if !is_logged {\n            // What" => "        if !is_logged && !{m} {\n            // What",
     }
     "core/src/destage.rs" {
         "names: destaged without what was captured": "self.engine.captured_in(file).collect();" => "self.engine.captured_in(file).filter(|_| !{m}).collect();",
@@ -144,10 +150,11 @@ mutants! {
         "lock: lost alive, what is logged later": "if self.slot().state().has(Flag::STUCK) { FOREVER }" => "if self.slot().state().has(Flag::STUCK) && !{m} { FOREVER }",
         "fsync: a file leaves the log": "        match sync() {" => "        match if {m} { Ok(()) } else { sync() } {",
         "watermark: a file leaves the log":
-            "Ok(()) if slot.raise_watermark(store, last).is_ok() => {}" => "Ok(()) if {m} || slot.raise_watermark(store, last).is_ok() => {}",
+            "Ok(()) if slot.raise_watermark(store, last.max(BORN)).is_ok() => {}" => "Ok(()) if {m} || slot.raise_watermark(store, last.max(BORN)).is_ok() => {}",
         "failed sync: meanwhile, a file leaves the log": "Ok(()) if slot.state().has(Flag::FAILED) =>" => "Ok(()) if slot.state().has(Flag::FAILED) && !{m} =>",
         "watermark: real sync":
-            "        if covered.last > slot.watermark() {" => "        if covered.last > slot.watermark() && !{m} {",
+            "        if covered.last > slot.watermark() ||" => "        if covered.last > slot.watermark() && !{m} ||",
+        "names: left the log without records": "slot.watermark() && !slot.state().has(Flag::UNBORN) {" => "slot.watermark() && ({m} || !slot.state().has(Flag::UNBORN)) {",
         "failed sync: a later one succeeds": "        if slot.state().has(Flag::FAILED) {\n            return Ok(());" => "        if slot.state().has(Flag::FAILED) && !{m} {\n            return Ok(());",
         "state: untracked write during a real sync": "        if self.is_changed_since(covered) {" => "        if self.is_changed_since(covered) && !{m} {",
         "state: holds": "        !held && !state.has(Flag::NEVER_TRACK)" => "        (!held || {m}) && !state.has(Flag::NEVER_TRACK)",
@@ -185,8 +192,7 @@ mutants! {
     "core/src/engine/out.rs" {
         "state: unlinked before the lock is free":
             "        self.stays(KeptOut::Unlinked);" => "        if !{m} { self.stays(KeptOut::Unlinked); }",
-        "state: what has no record leaves the log first":
-            "                inside.leave(self.pool(), Flag::NONE, sync);" => "                if !{m} { inside.leave(self.pool(), Flag::NONE, sync); }",
+        "state: what has no record leaves the log first": "        out.leave(sync);" => "        if !{m} { out.leave(sync); }",
         "state: given to another user": "        self.stays(KeptOut::GivenAway);" => "        if !{m} { self.stays(KeptOut::GivenAway); }",
     }
     "core/src/file/state.rs" {
@@ -208,7 +214,7 @@ mutants! {
     }
     "core/src/engine/register.rs" {
         "watermark: at registration, one too low": "vacant, newcomer, on_disk)?;" => "vacant, newcomer, on_disk - u64::from({m} && on_disk > 0))?;",
-        "watermark: at registration, one too high": "        let on_disk = next - 1;" => "        let on_disk = next - u64::from(!{m});",
+        "watermark: at registration, one too high": "{ UNBORN } else { next - 1 };" => "{ UNBORN } else if {m} { next } else { next - 1 };",
         "register: findable before it is in the log": "            let inside = slot.enter(engine.shm(), who).alone();\n            let found" => "            let inside = slot.enter(engine.shm(), who).alone().filter(|_| !{m});\n            let found",
         "evict: retires first": "        inside.leave(self.pool(), Flag::NONE, sync);" => "        inside.leave(self.pool(), Flag::NONE, || if {m} { Ok(()) } else { sync() });",
         "evict: not with live records": "        if is_live {" => "        if is_live && !{m} {",

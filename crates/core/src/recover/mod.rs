@@ -23,6 +23,7 @@ mod begun;
 mod below;
 mod dropped;
 mod fate;
+mod ground;
 mod names;
 mod replay;
 mod report;
@@ -30,22 +31,25 @@ mod resolve;
 mod scan;
 mod since_boot;
 mod target;
+mod unresolved;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use rustix::io::Errno;
 
 use crate::pool::Pool;
-use crate::table::{self, FileEntry, RootEntry, TableError};
+use crate::table::{self, RootEntry, TableError};
 
 pub use alone::AloneMark;
 pub use fate::Fate;
 pub use names::RealDirectory;
 pub use report::{Mode, Options, RecoverError, Report};
-pub use resolve::{Directories, Unresolved};
+pub use resolve::Directories;
 pub use scan::{Damage, Found, Scan, scan};
 pub use target::{At, Locate, Look, NameSpace, Sink, Target, Unwritable};
+pub use unresolved::Unresolved;
+
+use ground::Ground;
 
 /// Recovers a pool that no daemon uses. After success its log holds nothing live.
 ///
@@ -117,24 +121,6 @@ pub fn preview(pool: &Pool, roots: &BTreeMap<u32, RootEntry>) -> Result<Report, 
     let names = names::Names::of(&ground, &mut report)?;
     resolve::all(&ground, &names, &mut report)?;
     Ok(report)
-}
-
-/// What a recovery goes by.
-struct Ground<'a, L> {
-    pool: &'a Pool,
-    locate: &'a L,
-    scan: &'a Scan,
-    roots: &'a BTreeMap<u32, RootEntry>,
-    files: &'a BTreeMap<u32, FileEntry>,
-    options: Options,
-}
-
-impl<L> Ground<'_, L> {
-    /// Where a file was registered, as people are told.
-    fn path(&self, entry: &FileEntry) -> PathBuf {
-        let root = self.roots.get(&entry.root).map(|root| root.path.clone());
-        root.unwrap_or_default().join(&entry.path)
-    }
 }
 
 /// What is missing may be all that is wrong: there is something to be done about it.

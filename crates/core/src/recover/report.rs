@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::resolve::Unresolved;
 use super::scan::Damage;
+use super::unresolved::Unresolved;
 use crate::pool::Pool;
 use crate::table::TableError;
 

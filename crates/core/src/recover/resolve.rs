@@ -15,31 +15,16 @@ use super::alone::Marks;
 use super::begun::Begun;
 use super::below::open_below;
 use super::dropped;
+use super::ground::Ground;
 use super::names::{Known, Names, RealDirectory};
 use super::scan::are_names;
 use super::target::{At, Locate, Target, Unwritable};
-use super::{Ground, Mode, Options, RecoverError, Report, since_boot};
+use super::unresolved::{Unresolved, give_up};
+use super::{Mode, RecoverError, Report, since_boot};
 use crate::file::UNBORN;
 use crate::format::Handle;
 use crate::pool::Pool;
 use crate::table::{FileEntry, RootEntry};
-
-/// A file with live records that cannot be written.
-#[derive(Debug)]
-pub struct Unresolved {
-    /// Where it was registered.
-    pub path: PathBuf,
-    /// How many of its records are live.
-    pub records: u64,
-    /// What is wrong.
-    pub why: String,
-}
-
-impl std::fmt::Display for Unresolved {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({} records): {}", self.path.display(), self.records, self.why)
-    }
-}
 
 /// Files with live records, by slot.
 pub(super) struct Targets<F> {
@@ -116,19 +101,6 @@ impl<F> Targets<F> {
         }
         Ok(())
     }
-}
-
-/// Files that cannot be written stop the recovery, unless the operator lets their records go.
-pub(super) fn give_up(
-    unresolved: Vec<Unresolved>,
-    options: Options,
-    report: &mut Report,
-) -> Result<(), RecoverError> {
-    if !unresolved.is_empty() && !options.accept_loss {
-        return Err(RecoverError::Unresolved(unresolved));
-    }
-    report.given_up.extend(unresolved.iter().map(ToString::to_string));
-    Ok(())
 }
 
 /// The real directories.

@@ -22,6 +22,8 @@ use crate::trial::mount::{Files, LoopDisk};
 /// What the section takes on the disk.
 pub const SPACE: u64 = 2 * IMAGE;
 const IMAGE: u64 = 1 << 30;
+/// The pool whose log is on the disk.
+const LOG: u64 = 128 << 20;
 const FILE: &str = "4 KiB";
 
 /// Who does it.
@@ -29,18 +31,21 @@ const FILE: &str = "4 KiB";
 enum Who {
     Fs,
     Seawall,
+    /// With the log on the data's disk.
+    Block,
     Unsafe,
     Control,
 }
 
 impl Who {
-    const ALL: [Self; 4] = [Self::Fs, Self::Seawall, Self::Unsafe, Self::Control];
+    const ALL: [Self; 5] = [Self::Fs, Self::Seawall, Self::Block, Self::Unsafe, Self::Control];
 
     /// Its name in the file, and for a person.
     fn named(self) -> (&'static str, &'static str) {
         match self {
             Self::Fs => ("fs", "bare file system"),
             Self::Seawall => ("seawall", "Seawall"),
+            Self::Block => ("block", "Seawall, its log on the disk"),
             Self::Unsafe => ("unsafe", "bare, no sync"),
             Self::Control => ("control", "bare, no sync, again"),
         }
@@ -68,20 +73,24 @@ pub fn steps(scope: Scope) -> usize {
 }
 
 /// Measures everything.
-pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
+pub fn run(lab: &mut Lab, scope: Scope) -> Result<SectionResult> {
     let rows = places().into_iter().map(|files| row(lab, scope, files)).collect::<Result<Vec<_>>>()?;
     let table = format!("{}  pool on: {}\n", table(&rows), lab.medium());
     Ok((rows.iter().map(Row::fields).collect(), table))
 }
 
-fn row(lab: &Lab, scope: Scope, files: Option<Files>) -> Result<Row> {
+fn row(lab: &mut Lab, scope: Scope, files: Option<Files>) -> Result<Row> {
     let disk = files.map(|files| LoopDisk::of(lab, "names", IMAGE, files)).transpose()?;
     let at = disk.as_ref().map_or_else(|| lab.work.data("names"), |disk| disk.path().join("names"));
     let mut row = Row { files: files.map_or("data", Files::name), runs: Runs::default() };
     for round in 0..scope.rounds {
         for who in order(&Who::ALL, round) {
             let (key, title) = who.named();
-            let report = measure(lab, scope, who, &at).context(key)?;
+            let report = match who {
+                Who::Block => lab.on_block(LOG, |lab| measure(lab, scope, who, &at)),
+                _ => measure(lab, scope, who, &at),
+            };
+            let report = report.context(key)?;
             let rate = short(report.rate);
             lab.progress.done(&format!(
                 "round {}: new files on {}, {title}: {rate} a second",
@@ -101,7 +110,7 @@ fn measure(lab: &Lab, scope: Scope, who: Who, at: &Path) -> Result<Report> {
     lab.settle()?;
     let program = &lab.tools.load;
     let mut load = match who {
-        Who::Seawall => under(lab, &lab.pool, ("any", "tail"), &dir, program),
+        Who::Seawall | Who::Block => under(lab, &lab.pool, ("any", "tail"), &dir, program),
         Who::Fs | Who::Unsafe | Who::Control => lab.command(program),
     };
     load.args(["files", "--replace", "--seconds", if scope.quick { "1" } else { "4" }, "--dir"]).arg(&dir);
@@ -130,6 +139,7 @@ impl Row {
             }
         }
         row.with_spread_if_any("speedup", self.over(Who::Fs))
+            .with_spread_if_any("block_speedup", self.runs.ratio(Who::Block, Who::Fs, rate).ok())
             .with_spread_if_any("of_unsafe", self.over(Who::Unsafe))
             .with_spread_if_any("control", self.runs.ratio(Who::Control, Who::Unsafe, rate).ok())
     }

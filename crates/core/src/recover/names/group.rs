@@ -7,9 +7,10 @@ use super::history::History;
 use super::plan::{Plan, Step};
 use super::{At, whole};
 use crate::format::{Elsewhere, Handle, NameChange};
+use crate::recover::ground::Ground;
+use crate::recover::report::RecoverError;
 use crate::recover::scan::are_names;
 use crate::recover::target::{Locate, Look, NameSpace, Unwritable};
-use crate::recover::{Ground, RecoverError};
 use crate::table::FileEntry;
 
 /// The live changes of a group, before any directory was looked for.

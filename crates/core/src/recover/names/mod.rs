@@ -20,10 +20,11 @@ mod tests;
 
 use std::io;
 
-use super::resolve::give_up;
+use super::ground::Ground;
 use super::scan::{Found, payload};
 use super::target::{At, Locate, NameSpace, Unwritable};
-use super::{Ground, RecoverError, Report, Scan, Unresolved};
+use super::unresolved::{Unresolved, give_up};
+use super::{RecoverError, Report, Scan};
 use crate::format::{Handle, NameChange};
 use crate::pool::Pool;
 
