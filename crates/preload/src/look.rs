@@ -63,17 +63,7 @@ impl Seen {
         if self.stat.links > 1 {
             return self.disturb(|| op(&|_| {}));
         }
-        let out = self.engine.removal(self.who, self.file);
-        let done = op(&|is_in_log| {
-            if !is_in_log {
-                out.leave(|| client::sync_file(self.file));
-            }
-        });
-        match done {
-            Ok(()) => out.unlinked(),
-            Err(_) => out.finish(|| client::sync_file(self.file)),
-        }
-        done
+        self.engine.removing(self.who, self.file, || client::sync_file(self.file), op)
     }
 
     /// A rename.

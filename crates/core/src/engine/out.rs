@@ -46,6 +46,31 @@ impl Engine {
         };
         Out { engine: self, file, inside }
     }
+
+    /// The removal of the file's last name by `op`. All its records are retired first, unless the log says that the file is gone:
+    /// `op` calls what it gets with that, before the file is. `sync` is as everywhere here.
+    ///
+    /// # Errors
+    /// `op`'s.
+    pub fn removing(
+        &self,
+        who: Owner,
+        file: FileRef,
+        sync: impl Fn() -> Result<(), Errno>,
+        op: impl FnOnce(&dyn Fn(bool)) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let out = self.removal(who, file);
+        let done = op(&|is_in_log| {
+            if !is_in_log {
+                out.leave(&sync);
+            }
+        });
+        match done {
+            Ok(()) => out.unlinked(),
+            Err(_) => out.finish(sync),
+        }
+        done
+    }
 }
 
 impl Out<'_> {

@@ -330,17 +330,7 @@ impl Fs {
             Some(victim) if victim.stat.st_nlink > 1 => self.log.engine.touching(victim.file, || op(&|_| {})),
             Some(victim) => {
                 let sync = || certain::fdatasync(victim.fd.as_fd());
-                let out = self.log.engine.removal(self.log.me(), victim.file);
-                let done = op(&|is_in_log| {
-                    if !is_in_log {
-                        out.leave(sync);
-                    }
-                });
-                match done {
-                    Ok(()) => out.unlinked(),
-                    Err(_) => out.finish(sync),
-                }
-                done
+                self.log.engine.removing(self.log.me(), victim.file, sync, op)
             }
         }
     }

@@ -159,7 +159,7 @@ pub fn linking<R>(
     }
 }
 
-/// The descriptor of a file without a name that is about to get one, by itself or by its link in /proc, and the file's size.
+/// The descriptor of a file without a name that is about to get one, by itself or by its link in /proc, and what it is.
 fn nameless(dir: c_int, path: &CStr, flags: c_int) -> Option<(c_int, Stat)> {
     let fd = match flags {
         libc::AT_EMPTY_PATH if path.is_empty() => dir,
