@@ -61,6 +61,11 @@ impl Class {
         matches!(self, Self::Candidate { manage: Manage::Again, count, .. } if count.load(Relaxed) == 1)
     }
 
+    /// True of a file that any program may have, and that nobody has synced yet, as far as this mount knows.
+    pub fn was_never_synced(&self) -> bool {
+        matches!(self, Self::Candidate { manage: Manage::Again, count, .. } if count.load(Relaxed) == 0)
+    }
+
     /// The managed file.
     pub fn managed(&self) -> Option<&Managed> {
         match self {

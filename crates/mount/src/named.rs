@@ -6,6 +6,7 @@
 //! | the first fsync of a file of up to [`LARGEST`] bytes | all of it is a record: nothing waits for the disk |
 //! | a later one | the file is registered, or synced for real and its directory leaves the log |
 //! | fsyncdir | nothing is left to do |
+//! | a change of the size of a file that was synced and has no records, by any program's preset | is durable when it is answered ([`resizing`]) |
 
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
@@ -137,6 +138,33 @@ pub fn settle(log: &Log, node: &Node) -> Result<(), Errno> {
         }
     }
     Ok(())
+}
+
+/// Runs a change of the size of a file that the log has no record of. In a directory that is in the log it is durable when this
+/// returns: bare, the next sync of whichever file makes it so, and here that one may be a record alone.
+///
+/// # Errors
+/// The call's, or what the disk says.
+pub fn resizing(
+    log: &Log,
+    node: &Node,
+    fd: BorrowedFd<'_>,
+    call: impl FnOnce() -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    if !log.engine.has_directories() {
+        return call();
+    }
+    let before = fstat(fd);
+    call()?;
+    let is_same = before.is_ok_and(|before| fstat(fd).is_ok_and(|now| now.st_size == before.st_size));
+    let is_any = || {
+        above(node)
+            .is_some_and(|(above, _)| here(log, above.as_fd()).is_some_and(|here| here.preset == Preset::Any))
+    };
+    if is_same || !is_any() {
+        return Ok(());
+    }
+    log.syncing(node, || rustix::fs::fsync(fd)).and_then(|()| settle(log, node))
 }
 
 fn is_captured(log: &Log, node: &Node) -> bool {

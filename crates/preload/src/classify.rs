@@ -47,6 +47,12 @@ impl Watched {
     pub fn stat(&self) -> Option<Stat> {
         self.candidate.map(|(_, stat)| stat)
     }
+
+    /// False if nobody has synced the file behind `fd` yet, as far as this process knows.
+    pub fn was_synced(&self, fd: c_int) -> bool {
+        let Some((_, stat)) = &self.candidate else { return true };
+        self.entry.count() > 0 || again::Mark::of(fd, stat).was_synced()
+    }
 }
 
 /// What a descriptor is.

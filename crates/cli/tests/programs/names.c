@@ -7,6 +7,9 @@
 //   relations makes TIMES files as PostgreSQL makes a database's, writes and syncs each, replaces the first by the last, removes
 //             the second, makes a temporary one and removes it
 //   burst     makes TIMES files, and removes them, without a sync
+//   cut, cut-mapped
+//             writes or maps a large DIR/table, syncs it, cuts it to TIMES bytes, and writes and syncs DIR/journal, which is
+//             in the log by then
 //   xattr     writes DIR/file, gives it the attribute user.kept, and syncs it
 //
 // What is durable is counted on standard output. Then it waits for its end.
@@ -134,6 +137,37 @@ static void again(const char *dir, const char *how) {
     counted(2);
 }
 
+static void cut(const char *dir, int is_mapped, int size) {
+    static char page[4096];
+    enum { LARGE = 1 << 20 };
+    char table[512], journal[512];
+    snprintf(table, sizeof table, "%s/table", dir);
+    snprintf(journal, sizeof journal, "%s/journal", dir);
+    // From its second sync on it is in the log, and so are its directory's names: no sync of them is the disk's.
+    int log = open(journal, O_RDWR | O_CREAT | O_EXCL, 0644);
+    check(log >= 0, journal);
+    for (int i = 1; i <= 3; i++) {
+        fill(log, i);
+        check(fsync(log) == 0, "fsync of the journal");
+        counted(i);
+    }
+    int fd = open(table, O_RDWR | O_CREAT | O_TRUNC, 0644);
+    check(fd >= 0 && ftruncate(fd, LARGE) == 0, table);
+    if (is_mapped) {
+        char *at = mmap(0, LARGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        check(at != MAP_FAILED, "mmap");
+        memset(at, 'm', LARGE);
+        check(msync(at, LARGE, MS_SYNC) == 0 && munmap(at, LARGE) == 0, "msync");
+    }
+    for (int at = 0; !is_mapped && at < LARGE; at += sizeof page)
+        check(write(fd, page, sizeof page) == sizeof page, "write");
+    check(fsync(fd) == 0, "fsync of the table");
+    check(ftruncate(fd, size) == 0 && close(fd) == 0, "cut");
+    fill(log, 4);
+    check(fsync(log) == 0, "fsync of the journal");
+    counted(4);
+}
+
 int main(int argc, char **argv) {
     check(argc == 4, "names HOW DIR TIMES");
     const char *how = argv[1], *dir = argv[2];
@@ -148,6 +182,7 @@ int main(int argc, char **argv) {
         counted(i);
     }
     if (!strcmp(how, "burst")) burst(dir, atoi(argv[3]));
+    else if (!strncmp(how, "cut", 3)) cut(dir, !strcmp(how, "cut-mapped"), atoi(argv[3]));
     else if (!strcmp(how, "relations")) relations(dir, atoi(argv[3]));
     else if (!is_replace && !is_unique) again(dir, how);
     check(write(1, "over\n", 5) == 5, "count");

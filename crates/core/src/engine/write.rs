@@ -300,6 +300,12 @@ impl Change<'_> {
         self.now
     }
 
+    /// True if it has a record.
+    #[inline]
+    pub fn is_logged(&self) -> bool {
+        matches!(self.course, Course::Logged { .. })
+    }
+
     /// The publish is over; `whole`: the kernel did all of what was to be changed. A change that is not durable by now
     /// waits for that in its sync, and is not counted here.
     #[inline(always)]

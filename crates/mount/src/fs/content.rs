@@ -235,10 +235,10 @@ impl Fs {
         };
         let publish = || rustix::fs::ftruncate(fd, size);
         self.log.changing(node, Span::Any, || match class.managed() {
-            None => self.unlogged(node, publish),
+            None => self.unlogged(node, || self.resizing(node, &class, fd, publish)),
             Some(managed) => {
                 let begun = self.log.engine.begin(self.log.me(), managed.file, fd);
-                Self::resized(begun.log_truncate(size)?, publish)
+                self.resized(node, &class, fd, begun.log_truncate(size)?, publish)
             }
         })
     }
@@ -267,22 +267,42 @@ impl Fs {
         if !grows && mode != FallocateFlags::KEEP_SIZE {
             return self.around_the_log(&handle.node, Span::Any, call);
         }
-        let class = settle::find_out(&handle.node, &self.log, &self.nodes, Use::Change);
+        let (node, fd) = (&handle.node, handle.fd.as_fd());
+        let class = settle::find_out(node, &self.log, &self.nodes, Use::Change);
         // No content changes, but the size and the times.
-        handle.node.changes.run(|| match (class.managed(), offset.checked_add(len)) {
+        node.changes.run(|| match (class.managed(), offset.checked_add(len)) {
             (Some(managed), Some(end)) => {
                 let end = if grows { end } else { 0 };
-                let begun = self.log.engine.begin(self.log.me(), managed.file, handle.fd.as_fd());
-                Self::resized(begun.log_allocate(end)?, call)
+                let begun = self.log.engine.begin(self.log.me(), managed.file, fd);
+                self.resized(node, &class, fd, begun.log_allocate(end)?, call)
             }
-            _ => self.unlogged(&handle.node, call),
+            _ => self.unlogged(node, || self.resizing(node, &class, fd, call)),
         })
     }
 
-    fn resized(change: Change<'_>, publish: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
-        let done = publish();
+    /// Makes a change of the size of a managed file.
+    fn resized(
+        &self,
+        node: &Node,
+        class: &Class,
+        fd: BorrowedFd<'_>,
+        change: Change<'_>,
+        publish: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let done = if change.is_logged() { publish() } else { self.resizing(node, class, fd, publish) };
         change.finish(done.is_ok());
         done
+    }
+
+    /// Makes a change of the size that has no record.
+    fn resizing(
+        &self,
+        node: &Node,
+        class: &Class,
+        fd: BorrowedFd<'_>,
+        publish: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        if class.was_never_synced() { publish() } else { named::resizing(&self.log, node, fd, publish) }
     }
 
     /// copy_file_range(2).

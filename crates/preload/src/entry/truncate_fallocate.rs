@@ -8,7 +8,7 @@ use seawall_core::Errno;
 use super::{entry, point, real_or};
 use crate::classify::{self, Intent, Kind};
 use crate::sys::{self, unsafe_call};
-use crate::{app, cached, errno, guard, look};
+use crate::{app, cached, errno, guard, look, named};
 
 entry! {
     fn ftruncate | ftruncate64 (fd: c_int, len: i64) -> c_int { errno::int(file(fd, len)) }
@@ -100,13 +100,13 @@ fn resize(fd: c_int, size: Option<Size>, call: impl FnOnce() -> Result<(), Errno
                 Size::Is(len) => begun.log_truncate(len),
                 Size::AtLeast(end) => begun.log_allocate(end),
             }?;
-            let done = call();
+            let done = if change.is_logged() { call() } else { named::resizing(fd, call) };
             change.finish(done.is_ok());
             done
         }
-        (Kind::Kernel | Kind::Managed(_), _) => call(),
+        (Kind::Kernel | Kind::Managed(_), _) => named::resizing(fd, call),
         (Kind::Watched(watched), _) => {
-            let done = call();
+            let done = if watched.was_synced(fd) { named::resizing(fd, call) } else { call() };
             watched.written();
             done
         }
