@@ -17,7 +17,8 @@ install -m 755 "$build/seawall-lab" "$build/seawall-load" "$root/bin"
 install -D -m 644 "$build/libseawall_preload.so" "$root/lib/seawall/libseawall_preload.so"
 
 install -d "$units" "$root/lib/tmpfiles.d" "$root/lib/sysusers.d"
-for unit in seawalld@.service seawall-mount@.service seawall-recover.service seawall-keeper.service; do
+for unit in seawalld@.service seawall-mount@.service seawall-disk@.service seawall-recover.service \
+    seawall-keeper.service; do
     sed "s|@BINDIR@|$prefix/bin|" "$here/systemd/$unit" > "$units/$unit"
     chmod 644 "$units/$unit"
 done
@@ -29,6 +30,7 @@ install -m 644 "$here/systemd/seawall.sysusers" "$root/lib/sysusers.d/seawall.co
 
 # What cluster managers call for a log that keepers keep. Pacemaker looks in one place, whatever the prefix.
 install -D -m 755 "$here/pacemaker/seawall-log" "$destdir/usr/lib/ocf/resource.d/seawall/log"
+install -D -m 644 "$here/libvirt/disk.xml" "$root/share/seawall/libvirt/disk.xml"
 install -D -m 755 "$here/patroni/seawall-pre-promote" "$root/share/seawall/patroni/seawall-pre-promote"
 
 # mount -t fuse.seawall, umount, fstab: mount(8) looks in /sbin and /usr/sbin only.

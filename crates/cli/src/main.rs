@@ -72,6 +72,7 @@ enum Command {
     Mount(commands::mount::Mount),
     /// Unmount what `mount` mounted, and wait until the log is closed
     Umount(commands::mount::Umount),
+    Disk(Box<commands::disk::Disk>),
     /// Check a pool. Exit code 1 if it is damaged
     Verify(commands::inspect::Look),
     /// Say what of a database is in the block cache: kept, never, brought before it is asked for
@@ -161,6 +162,7 @@ fn command() -> ExitCode {
         Command::Cache(how) => commands::cache::cache(&how),
         Command::Stop(ask) => commands::ask::stop(&ask),
         Command::Mount(how) => commands::mount::mount(&how),
+        Command::Disk(how) => commands::disk::disk(&how),
         Command::Umount(how) => commands::mount::umount(&how),
         Command::Mirror(how) => commands::mirror::mirror(&how),
         Command::Recover(recover) => commands::recover::recover(&recover),

@@ -6,7 +6,8 @@ use seawall_stats::Class;
 use seawall_wire::shm::{Policy, Preset, ROOT_PATH_MAX, Shm};
 
 use crate::stand_in::{
-    NOTE, OWN_SUFFIX, TEMPORARY, base, is_lmdb, is_redis_file, is_redis_rewrite, redis_log, true_name,
+    NOTE, OWN_SUFFIX, TEMPORARY, base, is_image, is_lmdb, is_redis_file, is_redis_rewrite, redis_log,
+    true_name,
 };
 
 mod mariadb;
@@ -169,6 +170,8 @@ pub fn by_preset(preset: Preset, policy: Policy, below: &[u8]) -> Manage {
         (Preset::Rocksdb, _) => now_if(rocksdb_wal(base(below))),
         (Preset::Lmdb, _) => now_if(is_lmdb(base(true_name(below)))),
         (Preset::Etcd, _) => now_if(etcd_wal(below)),
+        // Of those in directories below another daemon may know.
+        (Preset::Disk, _) => now_if(!below.contains(&b'/') && is_image(true_name(below))),
         (Preset::Any, _) if is_own(below) => Manage::Bypass,
         (Preset::Any, _) => Manage::Again,
     }
@@ -199,7 +202,7 @@ pub fn class(preset: Preset, below: &[u8]) -> Class {
         Preset::Mariadb if is_binary_log(name) => Class::BinaryLog,
         Preset::Mariadb => Class::Other,
         Preset::Sqlite if below.ends_with(b"-wal") || below.ends_with(b"-journal") => Class::Log,
-        Preset::Sqlite | Preset::Lmdb => Class::Data,
+        Preset::Sqlite | Preset::Lmdb | Preset::Disk => Class::Data,
         Preset::Redis | Preset::Rocksdb | Preset::Etcd => Class::Log,
         Preset::Any => Class::Other,
     }
@@ -319,6 +322,11 @@ mod tests {
                 Preset::Lmdb,
                 [&b"data.mdb"[..], b"data.mdb.seawall", b"env/a.mdb"],
                 [&b"lock.mdb"[..], b"data.mdb.seawall.tmp", b"a.mdb-lock"],
+            ),
+            (
+                Preset::Disk,
+                [&b"vm.img"[..], b"vm.img.seawall", b"a.raw"],
+                [&b"vm.qcow2"[..], b"below/vm.img", b".img"],
             ),
             (
                 Preset::Etcd,

@@ -78,6 +78,7 @@ pub fn has(preset: Preset, path: &[u8]) -> bool {
         Preset::Lmdb => is_lmdb(base),
         Preset::Etcd => base == ETCD_STORE,
         Preset::Any => base == NOTE.as_bytes(),
+        Preset::Disk => is_image(base),
     }
 }
 
@@ -96,9 +97,14 @@ pub fn may_be_removed(preset: Preset) -> bool {
     matches!(preset, Preset::Redis | Preset::Rocksdb | Preset::Postgres | Preset::Any)
 }
 
-/// True if the directory a user names is one database, with the file directly in it.
+/// True if guards stand in the directory that a user names, and not below it: it is one database, or has images.
 pub fn is_one_database(preset: Preset) -> bool {
-    matches!(preset, Preset::Postgres | Preset::Mariadb)
+    matches!(preset, Preset::Postgres | Preset::Mariadb | Preset::Disk)
+}
+
+/// The name of a virtual disk's image.
+pub fn is_image(base: &[u8]) -> bool {
+    [&b".img"[..], b".raw"].iter().any(|end| base.len() > end.len() && base.ends_with(end))
 }
 
 /// The name of an LMDB data file: the library's own, or a file of its own (`MDB_NOSUBDIR`).

@@ -363,6 +363,8 @@ impl<'d> Connection<'d> {
         if how.if_idle {
             // Before the others are counted: of two that leave at once one must be the last.
             self.release();
+            // A front that leaves was greeted; what it still has of the log is counted below.
+            self.daemon.lifetime.forget(self.peer.pid);
         }
         let others = self.daemon.lifetime.holders() - usize::from(self.holds);
         let users = users::users(self.daemon);

@@ -120,6 +120,7 @@ pub enum Section {
     FirstWrite,
     Names,
     Definitions,
+    Disk,
     Mariadb,
     MariadbAtomic,
     Redis,

@@ -52,7 +52,17 @@ impl Lab {
     /// Does something with a pool of `size` bytes whose log lies on the disk under test.
     pub fn on_block<R>(&mut self, size: u64, what: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
         let dir = self.work.data("log");
-        self.identity.create_dir(&dir)?;
+        self.on_block_in(&dir, size, what)
+    }
+
+    /// The same with the log in this directory, on another disk maybe.
+    pub fn on_block_in<R>(
+        &mut self,
+        dir: &Path,
+        size: u64,
+        what: impl FnOnce(&mut Self) -> Result<R>,
+    ) -> Result<R> {
+        self.identity.create_dir(dir)?;
         let pool = Pool::on_block(&self.tools, &self.identity, size, dir.join("block.log"))?;
         let usual = std::mem::replace(&mut self.pool, pool);
         let done = what(self);

@@ -37,6 +37,8 @@ fn the_package_holds_what_attach_and_lab_look_for() {
         "lib/systemd/system/seawalld@.service",
         "lib/systemd/system/basic.target.wants/seawall-recover.service",
         "lib/systemd/system/seawall-keeper.service",
+        "lib/systemd/system/seawall-disk@.service",
+        "share/seawall/libvirt/disk.xml",
         "lib/sysusers.d/seawall.conf",
         "lib/tmpfiles.d/seawall.conf",
         "share/man/man1/seawall.1.gz",

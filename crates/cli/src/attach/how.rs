@@ -15,7 +15,7 @@ pub struct Attach {
     #[command(flatten)]
     pub(super) wanted: Wanted,
     /// What the data is; without it found by the service's name
-    #[arg(long, value_parser = Preset::ALL.map(Preset::name))]
+    #[arg(long, value_parser = Preset::of_programs().map(Preset::name).collect::<Vec<_>>())]
     pub(super) preset: Option<String>,
     /// tail: the log that commits wait for. atomic: every data file, so that no page can tear. Without it the
     /// one the service has, at first tail

@@ -45,7 +45,7 @@ pub fn service(machine: &Machine, unit: &Unit, given: &Given<'_>) -> Result<Serv
     let name = short_name(&unit.name);
     let cluster = cluster(machine, name)?;
     let Some(preset) = given.preset.map_or_else(|| preset_of(name), Preset::from_name) else {
-        let all = Preset::ALL.map(Preset::name).join(", ");
+        let all = Preset::of_programs().map(Preset::name).collect::<Vec<_>>().join(", ");
         bail!("which database is {name}? Say so with --preset ({all}) and --data");
     };
     let data = match (given.data, &cluster) {

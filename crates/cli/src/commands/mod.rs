@@ -4,6 +4,7 @@ pub mod ask;
 pub mod awr;
 pub mod cache;
 pub mod daemon;
+pub mod disk;
 pub mod freeze;
 pub mod generate;
 pub mod guard;

@@ -16,6 +16,7 @@ use seawall_keeper::tls::utc;
 use seawall_wire::message::Kind;
 use serde_json::{Value, json};
 
+use super::disk::served as disks;
 use super::mount::served;
 use crate::commands::ask::Ask;
 use crate::daemons::{self, Meant};
@@ -54,8 +55,10 @@ pub fn status(ask: &Ask) -> Result<()> {
 
 fn with_mounts(status: Status) -> Result<Value> {
     let mounts = serde_json::to_value(served::by(&status.clients))?;
+    let disks = serde_json::to_value(disks::by(&status.clients))?;
     let mut status = serde_json::to_value(status)?;
     status["mounts"] = mounts;
+    status["disks"] = disks;
     Ok(status)
 }
 
@@ -65,7 +68,7 @@ fn offline(path: &Path) -> Result<Value> {
     Ok(json!({
         "medium": medium.label(), "medium_name": medium.name(), "because": because,
         "pool": Shown(path), "uuid": found.uuid, "size": found.size, "segments": found.segments,
-        "segment_bytes": found.segment_bytes, "daemon_pid": null, "live": found.live, "clients": [], "mounts": [],
+        "segment_bytes": found.segment_bytes, "daemon_pid": null, "live": found.live, "clients": [], "mounts": [], "disks": [],
     }))
 }
 
@@ -117,6 +120,16 @@ fn tell(s: &Status) -> Result<()> {
         ("mount", format!("{backing} at {at}, pid {}, requests by {way}", mount.pid))
     };
     facts.extend(served::by(&s.clients).into_iter().map(mount));
+    let disk = |disk: disks::Served| {
+        let guest = match disk.queues {
+            0 => "no guest".to_owned(),
+            1 => "a guest with 1 queue".to_owned(),
+            n => format!("a guest with {n} queues"),
+        };
+        let (image, socket) = (disk.image.display(), disk.socket.display());
+        ("disk", format!("{image} at {socket}, pid {}, {guest}", disk.pid))
+    };
+    facts.extend(disks::by(&s.clients).into_iter().map(disk));
     facts.extend(s.roots.iter().map(|root| ("directory", directory(root))));
     let not_covered = |path: &std::path::PathBuf| {
         (

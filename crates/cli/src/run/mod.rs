@@ -50,7 +50,7 @@ pub struct Run {
     #[command(flatten)]
     cache: cache::WantedCache,
     /// What the data is; without it found by COMMAND's name
-    #[arg(long, value_parser = Preset::ALL.map(Preset::name))]
+    #[arg(long, value_parser = Preset::of_programs().map(Preset::name).collect::<Vec<_>>())]
     preset: Option<String>,
     /// tail: the log that commits wait for. atomic: every data file, so that no page can tear
     #[arg(long, default_value = "tail", value_parser = ["tail", "atomic"])]

@@ -86,7 +86,7 @@ impl Strays {
                 .into();
         }
         let preset = self.registered.first().map_or("", |(root, _)| root.preset.as_str());
-        let others = Preset::ALL.map(Preset::name).join(", ");
+        let others = Preset::of_programs().map(Preset::name).collect::<Vec<_>>().join(", ");
         format!(
             "it is no file that the preset {preset} logs: if it is another database's, say --preset ({others})"
         )

@@ -15,6 +15,7 @@
 //! | lmdb | a text for the data file | not an LMDB file | [`stand_in`] |
 //! | etcd | a text for its store, `member/snap/db` | invalid database | [`stand_in`] |
 //! | sqlite | a directory where a rollback journal would be | disk I/O error | [`directory`] |
+//! | disk | a text for the image | a disk of a few sectors: the machine finds nothing to start from | [`stand_in`] |
 //! | any | a text beside the files, `SEAWALL-UNREPLAYED` | nothing: it does not read it | [`stand_in`] |
 //!
 //! The last one keeps nobody from starting. It tells people, the next daemon, and whoever has a copy of the directory.
@@ -108,7 +109,7 @@ pub fn place(preset: Preset, data: &Path, path: &Path) -> PathBuf {
             if is_there(&log) || is_there(&beside(&log, ".seawall")) { log } else { data.join(REDO_LOG) }
         }
         Preset::Sqlite => beside(&named(sqlite_database(bytes)), "-journal"),
-        Preset::Lmdb => named(true_name(bytes)),
+        Preset::Lmdb | Preset::Disk => named(true_name(bytes)),
         Preset::Redis => match redis_log(bytes) {
             Some(log) => beside(&named(log), ".manifest"),
             None if is_redis_file(base(true_name(bytes))) => named(true_name(bytes)),

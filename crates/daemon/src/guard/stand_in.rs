@@ -234,6 +234,7 @@ fn text(preset: Preset, n: &Names<'_>, claim: &Claim) -> Vec<u8> {
     let (file, aside) = (name(n.file), name(&n.aside));
     let text = claim.text(&match preset {
         Preset::Any => "Files of this directory are in Seawall's log.".into(),
+        Preset::Disk => format!("The disk {file} is kept in {aside}."),
         _ => format!("The {file} of this {} database is kept in {aside}.", preset.name()),
     });
     if preset == Preset::Mariadb { innodb::as_redo_log(&text) } else { text.into_bytes() }

@@ -87,9 +87,10 @@ fn place(root: &RootEntry, path: &Path) -> PathBuf {
 }
 
 /// True if the guard is met by whoever reads the directory, and therefore steps aside. The others are at places that
-/// backups leave out by their rules.
+/// backups leave out by their rules, or in a directory that is listed again and again (a hypervisor's images): there whoever
+/// opens the image itself is waited for.
 pub(crate) fn steps_aside(preset: Preset) -> bool {
-    is_beside(preset)
+    is_beside(preset) && preset != Preset::Disk
 }
 
 /// The guard's path by its directory's descriptor: the directory may be renamed meanwhile.

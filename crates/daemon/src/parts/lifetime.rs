@@ -56,7 +56,7 @@ impl Lifetime {
         self.touch();
     }
 
-    /// It could not use them.
+    /// It could not use them, or does so no more.
     pub fn forget(&self, pid: u32) {
         lock(&self.greeted).remove(&pid);
     }

@@ -257,6 +257,42 @@ pub const DEFINITIONS: &[Key] = &[
     spread("control", "`unsafe_ms` / `control_ms`"),
 ];
 
+/// The objects of `disk`.
+pub const DISK: &[Key] = &[
+    one(
+        "test",
+        "`write_flush`: 4 KiB and a flush, one after the other; `four_guests`: the same by four guests with an image each; `random_read`: 4 KiB, 16 at once; `sequential_read`: 64 KiB, 8 at once",
+    ),
+    one("flush_ms", "how long the disk takes over a flush; 0: the data's disk, as long as that does"),
+    spread("direct_ops_s", "requests a second, the image served by qemu-storage-daemon with cache=none"),
+    spread("peer_ops_s", "the same by qemu-storage-daemon with cache=writeback"),
+    spread("seawall_ops_s", "the same by `seawall disk`"),
+    spread("block_ops_s", "the same by `seawall disk` with its log on the images' disk"),
+    spread("unsafe_ops_s", "the same by qemu-storage-daemon with cache=unsafe: no flush reaches the disk"),
+    spread("control_ops_s", "the same that once more"),
+    spread(
+        "direct_p50_us",
+        "what one takes, µs, the median of a run, the image served by qemu-storage-daemon with cache=none",
+    ),
+    spread("peer_p50_us", "the same by qemu-storage-daemon with cache=writeback"),
+    spread("seawall_p50_us", "the same by `seawall disk`"),
+    spread("block_p50_us", "the same by `seawall disk` with its log on the images' disk"),
+    spread("unsafe_p50_us", "the same by qemu-storage-daemon with cache=unsafe: no flush reaches the disk"),
+    spread("control_p50_us", "the same that once more"),
+    spread("direct_p99_us", "the 99th percentile, the image served by qemu-storage-daemon with cache=none"),
+    spread("peer_p99_us", "the same by qemu-storage-daemon with cache=writeback"),
+    spread("seawall_p99_us", "the same by `seawall disk`"),
+    spread("block_p99_us", "the same by `seawall disk` with its log on the images' disk"),
+    spread("unsafe_p99_us", "the same by qemu-storage-daemon with cache=unsafe: no flush reaches the disk"),
+    spread("control_p99_us", "the same that once more"),
+    spread("speedup", "`seawall_ops_s` / `direct_ops_s`: the median of the rounds' ratios, as those below"),
+    spread("block_speedup", "`block_ops_s` / `direct_ops_s`"),
+    spread("of_peer", "`seawall_ops_s` / `peer_ops_s`"),
+    spread("of_unsafe", "`seawall_ops_s` / `unsafe_ops_s`"),
+    spread("control", "`control_ops_s` / `unsafe_ops_s`"),
+    spread("idle_percent", "what `seawall disk` takes of a processor while its guest does nothing, percent"),
+];
+
 /// The objects of `spill`.
 pub const SPILL: &[Key] = &[
     BS,
@@ -481,7 +517,7 @@ pub const CACHE: &[Key] = &[
 ];
 
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 22] = [
+pub const SECTIONS: [(&str, &[Key]); 23] = [
     ("write_fdatasync", WRITE),
     ("sustained", SUSTAINED),
     ("postgres", POSTGRES),
@@ -490,6 +526,7 @@ pub const SECTIONS: [(&str, &[Key]); 22] = [
     ("first_write", FIRST_WRITE),
     ("names", NAMES),
     ("definitions", DEFINITIONS),
+    ("disk", DISK),
     ("mariadb", MARIADB),
     ("mariadb_atomic", MARIADB_ATOMIC),
     ("redis", REDIS),

@@ -32,6 +32,7 @@ pub mod snap;
 mod spill;
 mod stores;
 mod sustained;
+mod virtual_disk;
 mod write;
 
 use std::fs;
@@ -91,7 +92,7 @@ const DATABASE_POOL_BYTES: u64 = 1 << 30;
 const ATOMIC_POOL_BYTES: u64 = 4 << 30;
 
 /// All sections, in the order they are measured.
-const PARTS: [Part; 22] = [
+const PARTS: [Part; 23] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -231,6 +232,16 @@ const PARTS: [Part; 22] = [
         steps: mount::steps,
         space: |_| mount::SPACE,
         run: |lab, scope| mount::run(lab, scope),
+    },
+    Part {
+        section: Section::Disk,
+        key: "disk",
+        rounds: 3,
+        pool: DATABASE_POOL_BYTES,
+        find: virtual_disk::find_programs,
+        steps: virtual_disk::steps,
+        space: |_| virtual_disk::SPACE,
+        run: virtual_disk::run,
     },
     Part {
         section: Section::Block,

@@ -29,11 +29,13 @@ pub enum Preset {
     Etcd = 7,
     /// A directory of any program's: every file that is synced again and again.
     Any = 8,
+    /// A directory of virtual disks' images. Only `seawall disk` has them.
+    Disk = 9,
 }
 
 impl Preset {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Postgres,
         Self::Sqlite,
         Self::Mariadb,
@@ -42,7 +44,13 @@ impl Preset {
         Self::Lmdb,
         Self::Etcd,
         Self::Any,
+        Self::Disk,
     ];
+
+    /// Those of databases and other programs, which write files by themselves.
+    pub fn of_programs() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|preset| *preset != Self::Disk)
+    }
 
     /// The preset with this number.
     pub fn from_u32(n: u32) -> Option<Self> {
@@ -65,6 +73,7 @@ impl Preset {
             Self::Lmdb => "lmdb",
             Self::Etcd => "etcd",
             Self::Any => "any",
+            Self::Disk => "disk",
         }
     }
 }

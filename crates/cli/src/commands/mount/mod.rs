@@ -58,7 +58,7 @@ pub struct Mount {
     #[command(flatten)]
     cache: WantedCache,
     /// What the data is, once for each kind. Databases that are made in it later are found
-    #[arg(long, required = true, value_parser = Preset::ALL.map(Preset::name))]
+    #[arg(long, required = true, value_parser = Preset::of_programs().map(Preset::name).collect::<Vec<_>>())]
     preset: Vec<String>,
     /// tail: the log that commits wait for. atomic: every data file, so that no page can tear
     #[arg(long, default_value = "tail", value_parser = ["tail", "atomic"])]
@@ -270,7 +270,7 @@ fn serve(how: &Mount) -> Result<()> {
 }
 
 /// SIGTERM, SIGINT and SIGHUP are read, not delivered.
-fn block() -> Result<SignalFd> {
+pub(super) fn block() -> Result<SignalFd> {
     let mut mask = SigSet::empty();
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
         mask.add(signal);
@@ -280,7 +280,7 @@ fn block() -> Result<SignalFd> {
 }
 
 /// Drains and closes if nobody else is left.
-fn close(link: &mut Link, quiet: bool) {
+pub(super) fn close(link: &mut Link, quiet: bool) {
     match link.leave() {
         Ok(Some(Stopped { ended: false, users, .. })) if !quiet && !users.is_empty() => {
             errln!("seawall: {} processes still use the log; the daemon goes on", users.len());

@@ -45,7 +45,7 @@ pub fn find(
         bail!(
             "where does {} write? Give the directory with --data, and if it is a database that Seawall knows, --preset ({})",
             program.name,
-            Preset::ALL.map(Preset::name).join(", ")
+            Preset::of_programs().map(Preset::name).collect::<Vec<_>>().join(", ")
         )
     };
     let found = if data.is_empty() { vec![from_command(preset, &inner.arguments)?] } else { data.to_vec() };
@@ -105,7 +105,7 @@ pub fn kinds(preset: Preset) -> Vec<Preset> {
 /// # Errors
 /// If this one does not.
 pub fn check_policy(preset: Preset, policy: Policy) -> Result<()> {
-    if policy == Policy::Atomic && !matches!(preset, Preset::Postgres | Preset::Mariadb) {
+    if policy == Policy::Atomic && !matches!(preset, Preset::Postgres | Preset::Mariadb | Preset::Disk) {
         bail!("--policy atomic is for PostgreSQL and MariaDB; {} goes with --policy tail", preset.name());
     }
     Ok(())
@@ -154,6 +154,7 @@ fn from_command(preset: Preset, arguments: &[OsString]) -> Result<PathBuf> {
             .context("where is the data? Give --data-dir, or --data"),
         Preset::Lmdb => lmdb::directory(arguments)
             .context("where is the data? Give the environment's directory with --data"),
+        Preset::Disk => bail!("a virtual disk is served by `seawall disk IMAGE`"),
         Preset::Any => bail!("where is the data? Give its directory with --data"),
     }
 }

@@ -1,0 +1,186 @@
+//! `seawall disk`: an image as a virtual machine's disk.
+//!
+//! ```text
+//! look at the image ─ find pool ─ start or join the daemon (it recovers) ─ register the image's directory
+//!   ─ open the image, lock it, take it into the log ─ listen ─ say so
+//!   ─ serve guests; replace a dead daemon ─ SIGTERM: the last answers ─ drain and close if nobody else is left
+//! ```
+//!
+//! One process, and the daemon. Killed at any moment it is started again: QEMU connects once more, and gives back the requests that
+//! had no answer.
+
+pub mod served;
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use nix::sys::signalfd::SignalFd;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::fd::OwnedFd;
+use seawall_core::stand_in::is_image;
+use seawall_disk::{Disk as Served, Limits, Options, Refused, Server};
+use seawall_wire::shm::{Policy, Preset};
+
+use super::mount::{block, close};
+use crate::run::database;
+use crate::run::join::{self, Link};
+use crate::{pool, size};
+
+/// Pause between attempts to replace a dead daemon.
+const RETRY: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// Serve an image file as a virtual machine's disk (vhost-user-blk): the guest's flushes wait for the log alone
+#[derive(clap::Args)]
+pub struct Disk {
+    /// The image: a raw file, called *.img or *.raw
+    image: PathBuf,
+    /// Where QEMU connects: -chardev socket,path=SOCKET,reconnect=1
+    #[arg(long)]
+    socket: PathBuf,
+    #[command(flatten)]
+    wanted: pool::Wanted,
+    /// Make the image, of this size, if it is not there
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    create: Option<u64>,
+    /// The guest cannot write. The log is not used
+    #[arg(long)]
+    read_only: bool,
+    /// Queues that the guest may use, one for each of its processors at most
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    queues: u16,
+    /// What the guest sees as the disk's serial number, in up to 20 bytes
+    #[arg(long, default_value = "")]
+    serial: String,
+    /// Who may connect besides the socket's owner: the group that QEMU runs with
+    #[arg(long)]
+    group: Option<String>,
+    /// Reads and writes a second, at most
+    #[arg(long, value_name = "N")]
+    iops: Option<u64>,
+    /// Bytes read and written a second, at most
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    bytes_per_second: Option<u64>,
+    /// Do not recover the log when this machine starts after a crash, only when this disk is served again
+    #[arg(long)]
+    no_boot: bool,
+    /// Say only what must not be missed
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Serves it until it is told to end.
+pub fn disk(how: &Disk) -> Result<()> {
+    let signals = block()?;
+    let image = image(how)?;
+    if how.read_only {
+        return serve(how, &image, Path::new(""), None, &signals);
+    }
+    let directory = image.parent().unwrap_or(Path::new("/"));
+    let pool = pool::for_run(&how.wanted, directory)?;
+    crate::run::say_what_it_survives(&pool, how.quiet)?;
+    let roots = vec![database::root(Preset::Disk, Policy::Atomic, directory)?];
+    let start = join::How { keep: false, boot: !how.no_boot, watch: None, cache: None };
+    let mut link = Link::new(pool.clone(), roots, start)?;
+    let served = serve(how, &image, &pool, Some(&mut link), &signals);
+    close(&mut link, how.quiet);
+    served
+}
+
+/// The image's real path. Its guard may be there in its place.
+fn image(how: &Disk) -> Result<PathBuf> {
+    let name = how.image.file_name().with_context(|| format!("{} is no file", how.image.display()))?;
+    if !is_image(name.as_encoded_bytes()) {
+        bail!(Refused::Name(how.image.clone()));
+    }
+    let directory = how.image.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = std::fs::canonicalize(directory).with_context(|| directory.display().to_string())?;
+    let path = directory.join(name);
+    if let Some(bytes) = how.create {
+        make(&path, bytes)?;
+    }
+    // By a link it would be guarded where nobody looks.
+    std::fs::canonicalize(&path).with_context(|| match how.create {
+        None => format!("{} (--create SIZE makes one)", path.display()),
+        Some(_) => path.display().to_string(),
+    })
+}
+
+fn make(path: &Path, bytes: u64) -> Result<()> {
+    if bytes == 0 || !bytes.is_multiple_of(512) {
+        bail!("--create: a disk is a multiple of 512 bytes, and not empty");
+    }
+    match File::create_new(path) {
+        Ok(file) => file.set_len(bytes).with_context(|| format!("making {}", path.display())),
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(e) => Err(e).with_context(|| format!("making {}", path.display())),
+    }
+}
+
+fn serve(how: &Disk, image: &Path, pool: &Path, link: Option<&mut Link>, signals: &SignalFd) -> Result<()> {
+    let options = Options {
+        image: image.into(),
+        is_read_only: how.read_only,
+        serial: how.serial.clone(),
+        queues: how.queues,
+        limits: Limits { requests: how.iops, bytes: how.bytes_per_second },
+    };
+    let group = how.group.as_deref().map(group).transpose()?;
+    let server = Server::new(Served::new(options, pool)?, &how.socket, group)?;
+    let (stop, ended) = (event()?, event()?);
+    let (stopped, ends) = (stop.try_clone()?, ended.try_clone()?);
+    let serving = std::thread::Builder::new().name("guests".into()).spawn(move || {
+        let done = server.serve(stopped);
+        let _ = say(&ends);
+        done
+    });
+    let serving = serving.context("starting a thread")?;
+    if !how.quiet {
+        errln!("seawall: {} is served at {}", image.display(), how.socket.display());
+    }
+    super::daemon::tell_systemd();
+    look_after(link, signals, &stop, &ended);
+    match serving.join() {
+        Ok(done) => done.context("serving the disk"),
+        Err(_) => bail!("serving the disk: its thread ended"),
+    }
+}
+
+fn group(name: &str) -> Result<u32> {
+    let found =
+        nix::unistd::Group::from_name(name).with_context(|| format!("looking for the group {name}"))?;
+    Ok(found.with_context(|| format!("there is no group {name}"))?.gid.as_raw())
+}
+
+fn event() -> Result<OwnedFd> {
+    eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).context("making an event")
+}
+
+fn say(event: &OwnedFd) -> rustix::io::Result<usize> {
+    rustix::io::write(event, &1_u64.to_ne_bytes())
+}
+
+/// Waits until the disk is served no more; replaces the daemon if it dies meanwhile.
+fn look_after(mut link: Option<&mut Link>, signals: &SignalFd, stop: &OwnedFd, ended: &OwnedFd) {
+    let mut alone = false;
+    loop {
+        let mut fds = vec![PollFd::new(ended, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+        if let Some(link) = link.as_ref().filter(|_| !alone) {
+            fds.push(PollFd::new(link.control(), PollFlags::IN));
+        }
+        // Interrupted or timed out: in every case we look.
+        let _ = poll(&mut fds, alone.then_some(&RETRY));
+        let is_over = !fds[0].revents().is_empty();
+        let hung_up = alone || fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
+        if is_over {
+            return;
+        }
+        while let Ok(Some(_)) = signals.read_signal() {
+            let _ = say(stop);
+        }
+        if let Some(link) = link.as_mut().filter(|_| hung_up) {
+            alone = !link.replace(alone);
+        }
+    }
+}

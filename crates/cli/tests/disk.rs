@@ -1,0 +1,258 @@
+//! `seawall disk`: a guest's disk, killed at every step, cut, met by others, and told nonsense.
+
+mod common;
+#[path = "common/disks.rs"]
+mod disks;
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+
+use common::wait_for;
+use disks::{Backend, Disks, Model, SIZE};
+use seawall_guest::{Guest, Op, Trouble};
+
+#[test]
+fn what_cannot_be_a_disk_is_refused() {
+    let disks = Disks::new();
+    let at = |name: &str| disks.place.data.path().join(name).display().to_string();
+    let refused = |image: &str, words: &[&str]| {
+        disks.once(&[&at(image), "--socket", &disks.socket()]).fails(1, words);
+    };
+    refused("nowhere.img", &["nowhere.img", "--create"]);
+    fs::write(at("a.qcow2"), [0; 512]).expect("written");
+    refused("a.qcow2", &["*.img or *.raw"]);
+    fs::write(at("b.img"), [0; 513]).expect("written");
+    refused("b.img", &["513 bytes", "multiple of 512"]);
+    fs::write(at("c.img"), b"QFI\xfb and so on".repeat(512)).expect("written");
+    refused("c.img", &["qcow2", "qemu-img convert"]);
+    fs::create_dir(at("d.img")).expect("made");
+    refused("d.img", &["d.img"]);
+    disks
+        .once(&[&at("e.img"), "--socket", &disks.socket(), "--create", "1000"])
+        .fails(1, &["multiple of 512"]);
+    let backend = disks.serve(&[]);
+    // Its name has its guard by now: whoever opens the image itself meets the lock.
+    let second =
+        disks.once(&[&disks.image().display().to_string(), "--socket", &format!("{}.2", disks.socket())]);
+    second.fails(1, &["in use by another program"]);
+    disks.once(&[&at("f.img"), "--create", "1M", "--socket", &disks.socket()]).fails(1, &["served already"]);
+    backend.ends();
+}
+
+#[test]
+fn a_guest_finds_what_it_wrote_and_its_flushes_wait_for_no_disk() {
+    let disks = Disks::new();
+    let backend = disks.serve(&["--serial", "disk-of-a-test"]);
+    let mut guest = disks.guest(1);
+    assert_eq!(guest.bytes(), SIZE);
+    assert_eq!(guest.ask(Op::Id).expect("answered")[..14], *b"disk-of-a-test");
+    let mut model = Model::new(1);
+    for _ in 0..400 {
+        let op = model.next();
+        let found = guest.ask(op.clone()).unwrap_or_else(|e| panic!("{op:?}: {e}"));
+        model.check(&op, &found);
+    }
+    let served = disks.place.status()["disks"][0].clone();
+    assert_eq!(
+        (&served["queues"], served["socket"].as_str()),
+        (&1.into(), Some(&*disks.socket())),
+        "{served}"
+    );
+    let file = disks.file();
+    assert_eq!((&file["tracked"], &file["atomic"]), (&true.into(), &true.into()), "{file}");
+    assert!(file["absorbed"].as_u64() > Some(20) && file["real_syncs"].as_u64() < Some(5), "{file}");
+    for (op, why) in [
+        (Op::Read(SIZE, 512), "behind the end"),
+        (Op::Write(SIZE - 512, vec![1; 1024]), "over the end"),
+        (Op::Read(u64::MAX - 511, 512), "an offset that overflows"),
+        (Op::Zeros(0, 1 << 30), "longer than the disk says"),
+    ] {
+        assert!(matches!(guest.ask(op), Err(Trouble::Status(1))), "{why}");
+    }
+    guest.end().expect("ended");
+    backend.ends();
+    model.compare(&disks.image());
+}
+
+#[test]
+fn a_disk_that_is_read_alone_needs_no_log() {
+    let disks = Disks::new();
+    fs::write(disks.image(), vec![7; SIZE as usize]).expect("written");
+    let backend = disks.serve(&["--read-only"]);
+    let mut guest = disks.guest(1);
+    assert_ne!(guest.features() & 1 << 5, 0, "the guest is told");
+    assert_eq!(guest.ask(Op::Read(4096, 512)).expect("read"), [7; 512]);
+    assert!(matches!(guest.ask(Op::Write(0, vec![1; 512])), Err(Trouble::Status(1))));
+    guest.ask(Op::Flush).expect("nothing to do");
+    assert!(disks.place.daemon().is_none());
+    backend.ends();
+}
+
+/// The guest sees a pause: whatever had no answer has one afterwards, and each has one.
+#[test]
+fn killed_at_every_step_nothing_is_lost_and_nothing_is_answered_twice() {
+    let all = common::rounds("SEAWALL_DISK_STEPS");
+    let disks = Disks::new();
+    let mut model = Model::new(2);
+    let mut guest: Option<Guest> = None;
+    let mut at = 1;
+    let mut kills = 0;
+    while kills < all.max(12) {
+        let dying = disks.serve_and_die_at(at);
+        let guest = match &mut guest {
+            None => guest.insert(disks.guest(1)),
+            Some(guest) => {
+                guest.connect_again().expect("connected again");
+                guest
+            }
+        };
+        let burst = model.burst(8);
+        for op in &burst {
+            guest.begin(0, op.clone()).expect("room");
+        }
+        let mut answers = Vec::new();
+        let outcome = loop {
+            if answers.len() == burst.len() {
+                break None;
+            }
+            match guest.next(0) {
+                Ok(done) => answers.push(done),
+                Err(trouble) => break Some(trouble),
+            }
+        };
+        if let Some(trouble) = outcome {
+            assert!(matches!(trouble, Trouble::Gone), "{trouble}");
+            kills += 1;
+            dying.died();
+            let next = disks.serve(&[]);
+            guest.connect_again().expect("connected again");
+            while answers.len() < burst.len() {
+                answers.push(guest.next(0).expect("an answer"));
+            }
+            model.apply(&burst, &answers);
+            model.check_all(guest);
+            next.kill();
+        } else {
+            model.apply(&burst, &answers);
+            dying.kill();
+        }
+        assert!(
+            guest.next_within(0, std::time::Duration::from_millis(20)).is_err(),
+            "an answer too many, at {at}"
+        );
+        at = at % 37 + 5;
+    }
+    disks.serve(&[]).ends();
+    // The daemon may not have noticed yet that the killed ones are gone.
+    wait_for("the guard to go", || fs::metadata(disks.image()).is_ok_and(|image| image.len() == SIZE));
+    model.compare(&disks.image());
+}
+
+#[test]
+fn after_a_power_cut_the_image_has_what_was_flushed_and_until_then_nobody_starts_from_it() {
+    let Some(mut disks) = Disks::on_a_disk() else { return };
+    let backend = disks.serve(&[]);
+    let mut guest = disks.guest(1);
+    let mut model = Model::new(3);
+    for _ in 0..200 {
+        let op = model.next();
+        let found = guest.ask(op.clone()).expect("answered");
+        model.check(&op, &found);
+    }
+    guest.ask(Op::Flush).expect("flushed");
+    disks.cut(backend);
+    let stands_there = fs::read_to_string(disks.image()).expect("a text");
+    assert!(
+        stands_there.contains("seawall recover") && stands_there.contains("vm.img.seawall"),
+        "{stands_there}"
+    );
+    let aside = disks.image().with_extension("img.seawall");
+    assert!(!model.is(&aside), "the cut took something away");
+    disks.place.seawall(&["recover", "--replay", "--pool", disks.place.pool()]).succeeds();
+    assert!(model.is(&disks.image()) && !aside.exists());
+}
+
+/// Whatever stands in the ring, the next guest is served.
+#[test]
+fn a_guest_that_talks_nonsense_harms_nobody_but_itself() {
+    let disks = Disks::new();
+    let backend = disks.serve(&[]);
+    let mut rng = fastrand::Rng::with_seed(4);
+    for _ in 0..common::rounds("SEAWALL_DISK_NONSENSE").max(40) {
+        let mut guest = disks.guest(1);
+        for _ in 0..20 {
+            let odd = |rng: &mut fastrand::Rng| match rng.u32(..4) {
+                0 => rng.u64(..),
+                1 => u64::MAX - rng.u64(..64),
+                _ => rng.u64(..3 << 20),
+            };
+            let chain: Vec<_> = (0..rng.usize(1..6))
+                .map(|_| (odd(&mut rng), rng.u32(..) >> rng.u32(..32), rng.u16(..8), rng.u16(..140)))
+                .collect();
+            guest.begin_raw(0, rng.u16(..120), &chain);
+        }
+        match rng.u32(..4) {
+            0 => guest.ring(0).offer(60_000),
+            1 => guest.ring(0).set_available(rng.u16(..)),
+            _ => {}
+        }
+        guest.kick(0);
+        let _ = guest.next_within(0, std::time::Duration::from_millis(5));
+    }
+    let mut guest = disks.guest(2);
+    guest.ask(Op::Write(0, vec![9; 512])).expect("written");
+    assert_eq!(guest.ask(Op::Read(0, 512)).expect("read"), [9; 512]);
+    backend.ends();
+}
+
+/// A guest that does not want to flush finds every write durable.
+#[test]
+fn without_a_cache_each_write_is_durable() {
+    let Some(mut disks) = Disks::on_a_disk() else { return };
+    let backend = disks.serve(&[]);
+    let mut guest = disks.guest(1);
+    guest.ask(Op::Write(0, vec![5; 4096])).expect("written");
+    guest.set_cache(false).expect("accepted");
+    guest.ask(Op::Write(8192, vec![6; 4096])).expect("written");
+    disks.cut(backend);
+    disks.place.seawall(&["recover", "--replay", "--pool", disks.place.pool()]).succeeds();
+    let image = File::open(disks.image()).expect("opened");
+    for (at, value) in [(0, 5), (8192, 6)] {
+        let mut found = [0; 4096];
+        image.read_exact_at(&mut found, at).expect("read");
+        assert_eq!(found, [value; 4096], "at {at}");
+    }
+}
+
+#[test]
+fn the_daemon_may_die_and_another_takes_the_image_over() {
+    let disks = Disks::new();
+    let backend = disks.serve(&[]);
+    let mut guest = disks.guest(1);
+    guest.ask(Op::Write(0, vec![1; 4096])).expect("written");
+    let daemon = disks.place.daemon().expect("a daemon");
+    common::kill(daemon);
+    guest.ask(Op::Write(4096, vec![2; 4096])).expect("written");
+    guest.ask(Op::Flush).expect("flushed");
+    wait_for("another daemon", || disks.place.daemon().is_some_and(|now| now != daemon));
+    guest.ask(Op::Write(8192, vec![3; 4096])).expect("written");
+    guest.ask(Op::Flush).expect("flushed");
+    wait_for("the image in the log", || disks.file()["tracked"] == true);
+    guest.end().expect("ended");
+    backend.ends();
+    assert_eq!(fs::read(disks.image()).expect("read")[..12288], [[1; 4096], [2; 4096], [3; 4096]].concat());
+}
+
+#[test]
+fn a_limit_is_kept() {
+    let disks = Disks::new();
+    let backend: Backend = disks.serve(&["--iops", "200"]);
+    let mut guest = disks.guest(1);
+    let begin = std::time::Instant::now();
+    for i in 0..100 {
+        guest.ask(Op::Write(i * 512, vec![1; 512])).expect("written");
+    }
+    let took = begin.elapsed().as_millis();
+    assert!((350..5000).contains(&took), "100 requests at 200 a second took {took} ms");
+    backend.ends();
+}

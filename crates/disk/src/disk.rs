@@ -1,0 +1,97 @@
+//! One disk: its image, and what its guest may do with it.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use seawall_daemon::workers::Workers;
+use seawall_front::Joined;
+
+use crate::config;
+use crate::failure::Refused;
+use crate::image::Image;
+use crate::pace::{Limits, Pace};
+
+/// How a disk is served.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The image.
+    pub image: PathBuf,
+    /// The guest cannot write.
+    pub is_read_only: bool,
+    /// What it says of itself, in up to 20 bytes.
+    pub serial: String,
+    /// Queues that a guest may have at once.
+    pub queues: u16,
+    /// What it may do in a second.
+    pub limits: Limits,
+}
+
+/// A disk.
+pub struct Disk {
+    /// Its content.
+    pub image: Image,
+    /// Its limits.
+    pub pace: Pace,
+    /// For what waits for a disk.
+    pub workers: Workers,
+    /// The guest may leave writes to its next flush; if not, each is durable when it is answered.
+    pub has_cache: AtomicBool,
+    options: Options,
+    requests: AtomicU64,
+}
+
+/// Bytes of the serial number.
+pub const SERIAL: usize = 20;
+/// Threads for reads that the page cache does not have, and for syncs that wait.
+const THREADS: usize = 64;
+const STACK: usize = 256 << 10;
+
+impl Disk {
+    /// Opens the image and takes it into the log of `pool`, whose daemon runs.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn new(options: Options, pool: &Path) -> Result<Self, Refused> {
+        let joined = match options.is_read_only {
+            true => None,
+            false => Some(Joined::new(pool).map_err(Refused::failed("joining the log"))?),
+        };
+        Ok(Self {
+            image: Image::open(&options.image, joined)?,
+            pace: Pace::new(options.limits),
+            workers: Workers::new("disk", STACK, THREADS),
+            has_cache: AtomicBool::new(true),
+            options,
+            requests: AtomicU64::new(0),
+        })
+    }
+
+    /// How it is served.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// What it can do.
+    pub fn features(&self) -> u64 {
+        config::features(self.image.is_read_only())
+    }
+
+    /// What the guest reads of it.
+    pub fn config(&self) -> [u8; config::BYTES] {
+        config::bytes(self.image.bytes(), self.options.queues, self.has_cache.load(Relaxed))
+    }
+
+    /// Its serial number, filled up with zeros.
+    pub fn serial(&self) -> [u8; SERIAL] {
+        let mut all = [0; SERIAL];
+        let text = self.options.serial.as_bytes();
+        let len = text.len().min(SERIAL);
+        all[..len].copy_from_slice(&text[..len]);
+        all
+    }
+
+    /// A request was answered.
+    pub fn count(&self) {
+        self.requests.fetch_add(1, Relaxed);
+    }
+}

@@ -1,0 +1,304 @@
+//! The image: a regular file in the log, its reads, writes and syncs.
+//!
+//! Invariant: a write around the log holds the file's place for reading, a registration for writing. So no write is under way
+//! around the log when the daemon takes the image into it.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{RwLock, RwLockReadGuard};
+
+use rustix::fs::FallocateFlags;
+use seawall_core::client::Course;
+use seawall_core::{At, Errno, FileRef, Scope, Syncing, certain};
+use seawall_front::Joined;
+use seawall_media::locks::{read, write};
+use vm_memory::VolatileSlice;
+
+use crate::config::{LONGEST_ZEROS, SECTOR};
+use crate::failure::Refused;
+use crate::{lock, sys};
+
+/// So much of a write is one record, which is whole or absent after a power cut.
+const RECORD: usize = 1 << 20;
+/// Zeros to write by.
+static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
+const _: () = assert!(LONGEST_ZEROS.is_multiple_of(ZEROS.len() as u64));
+
+/// The suffix that the true file has while its guard has its name.
+const ASIDE: &str = ".seawall";
+const QCOW2: [u8; 4] = *b"QFI\xfb";
+
+/// A disk's content.
+pub struct Image {
+    file: File,
+    bytes: u64,
+    log: Option<Logged>,
+}
+
+struct Logged {
+    joined: Joined,
+    /// Its place in the log. `None`: it is not in it.
+    place: RwLock<Option<FileRef>>,
+    told: AtomicBool,
+}
+
+impl Image {
+    /// Opens the image at `path`, or where its guard keeps it, and takes its locks. `joined`: its log; a disk that is read alone
+    /// has none.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn open(path: &Path, joined: Option<Joined>) -> Result<Self, Refused> {
+        let is_read_only = joined.is_none();
+        let file = open_true(path, is_read_only).map_err(Refused::failed(path.display().to_string()))?;
+        let bytes = check(path, &file)?;
+        match lock::take(&file, is_read_only) {
+            Ok(true) => {}
+            Ok(false) => return Err(Refused::InUse(path.into())),
+            Err(e) => return Err(Refused::failed(format!("locking {}", path.display()))(e.into())),
+        }
+        let log =
+            joined.map(|joined| Logged { joined, place: RwLock::new(None), told: AtomicBool::new(false) });
+        let image = Self { file, bytes, log };
+        if let Some(log) = &image.log
+            && let Course::Leave | Course::AskAgain = image.register(log)
+        {
+            let why = "the daemon's log says why (`seawall status` has it too)".to_owned();
+            return Err(Refused::NotManaged(path.into(), why));
+        }
+        Ok(image)
+    }
+
+    /// Its size. Never changes while it is served.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// True if a guest cannot write it.
+    pub fn is_read_only(&self) -> bool {
+        self.log.is_none()
+    }
+
+    /// Reads into the guest's memory, all of it. With `from_cache` only what the page cache has: EAGAIN says that not all was
+    /// there, and nothing of what is in the memory by then counts.
+    ///
+    /// # Errors
+    /// The disk's; EIO if the image has become shorter.
+    pub fn read(&self, at: u64, into: &[VolatileSlice<'_>], from_cache: bool) -> Result<(), Errno> {
+        let mut rest = into.to_vec();
+        let mut at = at;
+        while !rest.is_empty() {
+            let done = match sys::read_into(self.file.as_fd(), at, &rest, from_cache) {
+                Err(Errno::INTR) => continue,
+                Ok(0) => return Err(Errno::IO),
+                done => done?,
+            };
+            at += done as u64;
+            rest = behind(&rest, done)?;
+        }
+        Ok(())
+    }
+
+    /// Writes these bytes; what is logged of it is durable with the next [`sync`](Self::sync).
+    ///
+    /// # Errors
+    /// The disk's, or the log's.
+    pub fn write(&self, at: u64, data: &[u8]) -> Result<(), Errno> {
+        let mut at = at;
+        for part in data.chunks(RECORD) {
+            self.change(at, std::iter::once(part), || write_whole(&self.file, at, part))?;
+            at += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Makes these bytes zero; with `may_unmap` the file system gets their room back.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_zeros(&self, at: u64, len: u64, may_unmap: bool) -> Result<(), Errno> {
+        let whole = (len / ZEROS.len() as u64) as usize;
+        let rest = (len % ZEROS.len() as u64) as usize;
+        let zeros = std::iter::repeat_n(&ZEROS[..], whole).chain(std::iter::once(&ZEROS[..rest]));
+        self.change(at, zeros.clone(), || {
+            let kept = FallocateFlags::KEEP_SIZE;
+            let mode = if may_unmap { FallocateFlags::PUNCH_HOLE } else { FallocateFlags::ZERO_RANGE };
+            if rustix::fs::fallocate(&self.file, mode | kept, at, len).is_ok() {
+                return Ok(());
+            }
+            let mut at = at;
+            zeros.clone().try_for_each(|part| {
+                write_whole(&self.file, at, part)?;
+                at += part.len() as u64;
+                Ok(())
+            })
+        })
+    }
+
+    /// Begin, log, publish, finish; or around the log.
+    fn change<'d>(
+        &self,
+        at: u64,
+        data: impl Iterator<Item = &'d [u8]> + Clone,
+        publish: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let Some(log) = &self.log else { return Err(Errno::ROFS) };
+        let place = self.place(log);
+        let Some(file) = *place else { return publish() };
+        let engine = &log.joined.engine;
+        let begun = engine.begin(log.joined.me(), file, self.file.as_fd());
+        let logged = begun.log_write(At::Offset(at), data);
+        if engine.gave_up() {
+            errln!(
+                "seawall: the log stays full: the image leaves it, and its blocks can tear until it is back"
+            );
+        }
+        let change = logged?;
+        let done = publish();
+        change.finish(done.is_ok());
+        done
+    }
+
+    /// Makes everything that was written durable: waits for the log alone, if the image is in it.
+    ///
+    /// # Errors
+    /// The log's or the disk's.
+    pub fn sync(&self) -> Result<(), Errno> {
+        let Some(log) = &self.log else { return Ok(()) };
+        let place = self.place(log);
+        let fd = self.file.as_fd();
+        let Some(file) = *place else { return certain::fdatasync(fd) };
+        let mut sync = log.joined.engine.sync(log.joined.me(), file, Scope::Data);
+        loop {
+            sync = match sync {
+                Syncing::Done(done) => return done,
+                Syncing::Name(due) => due.synced(self.sync_name(log, file)),
+                Syncing::Real(due) => due.synced(certain::fdatasync(fd)),
+            }
+        }
+    }
+
+    fn sync_name(&self, log: &Logged, file: FileRef) -> Result<bool, Errno> {
+        let path = self.path().map_err(|_| Errno::NOENT)?;
+        log.joined.engine.sync_directory(file, self.file.as_fd(), path.as_os_str().as_bytes())
+    }
+
+    /// True if a sync waits for nobody: no disk, and no other host.
+    pub fn syncs_at_once(&self) -> bool {
+        let Some(log) = &self.log else { return true };
+        let engine = &log.joined.engine;
+        let is_absorbed =
+            |file: FileRef| engine.pool().journal().is_none() && engine.absorbs(file, Scope::Data);
+        read(&log.place).is_some_and(is_absorbed)
+    }
+
+    /// Its place in the log, for as long as that may not change.
+    fn place<'l>(&self, log: &'l Logged) -> RwLockReadGuard<'l, Option<FileRef>> {
+        let is_known = |file: FileRef| log.joined.engine.knows(file);
+        let place = read(&log.place);
+        if place.is_some_and(is_known) || !log.joined.daemon.may_ask() {
+            return place;
+        }
+        drop(place);
+        self.register(log);
+        let place = read(&log.place);
+        if place.is_none() && !log.told.swap(true, Relaxed) {
+            errln!(
+                "seawall: the image is not in the log: the guest's flushes wait for its disk until it is back"
+            );
+        }
+        place
+    }
+
+    fn register(&self, log: &Logged) -> Course {
+        let mut place = write(&log.place);
+        let was_written_around = place.is_none() && log.told.load(Relaxed);
+        let course = log.joined.register(self.file.as_fd(), true);
+        *place = match course {
+            Course::Log(file) => Some(file),
+            _ => None,
+        };
+        if let Some(file) = *place {
+            if was_written_around {
+                log.joined.engine.disturb(file);
+            }
+            log.told.store(false, Relaxed);
+        }
+        course
+    }
+
+    /// Where it is now.
+    fn path(&self) -> io::Result<PathBuf> {
+        use std::os::fd::AsRawFd;
+        std::fs::read_link(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+    }
+
+    /// Nothing of ours is under way any more.
+    pub fn leave(&self) {
+        if let Some(log) = &self.log {
+            log.joined.leave();
+        }
+    }
+}
+
+/// The true file: a guard may have its name.
+fn open_true(path: &Path, is_read_only: bool) -> io::Result<File> {
+    let open = |path: &Path| File::options().read(true).write(!is_read_only).open(path);
+    if seawall_daemon::guard::claimed(path).is_none() {
+        return open(path);
+    }
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(ASIDE);
+    open(Path::new(&aside))
+}
+
+/// Its size, if it can be a disk.
+fn check(path: &Path, file: &File) -> Result<u64, Refused> {
+    use std::os::unix::fs::FileExt;
+    let stat = file.metadata().map_err(Refused::failed(path.display().to_string()))?;
+    if !stat.is_file() {
+        return Err(Refused::NoFile(path.into()));
+    }
+    let mut magic = [0; 4];
+    if file.read_exact_at(&mut magic, 0).is_ok() && magic == QCOW2 {
+        return Err(Refused::Qcow2(path.into()));
+    }
+    match stat.len() {
+        bytes if bytes > 0 && bytes.is_multiple_of(SECTOR) => Ok(bytes),
+        bytes => Err(Refused::Size { path: path.into(), bytes }),
+    }
+}
+
+fn write_whole(file: impl AsFd, at: u64, data: &[u8]) -> Result<(), Errno> {
+    let (fd, mut at, mut rest): (BorrowedFd<'_>, u64, &[u8]) = (file.as_fd(), at, data);
+    while !rest.is_empty() {
+        match rustix::io::pwrite(fd, rest, at) {
+            Ok(0) => return Err(Errno::IO),
+            Ok(done) => {
+                at += done as u64;
+                rest = &rest[done..];
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// What is left of these behind so many bytes.
+fn behind<'m>(slices: &[VolatileSlice<'m>], mut done: usize) -> Result<Vec<VolatileSlice<'m>>, Errno> {
+    let mut rest = Vec::new();
+    for slice in slices {
+        if done >= slice.len() {
+            done -= slice.len();
+            continue;
+        }
+        rest.push(slice.offset(done).map_err(|_| Errno::IO)?);
+        done = 0;
+    }
+    Ok(rest)
+}

@@ -1,0 +1,34 @@
+//! The one place with unsafe code: reads of the image straight into the guest's memory.
+
+#![allow(unsafe_code)]
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use seawall_core::Errno;
+use vm_memory::VolatileSlice;
+
+/// So many stretches by one call (IOV_MAX).
+pub const AT_ONCE: usize = 1024;
+
+/// preadv2(2) into the guest's memory. With `from_cache` only what the page cache has: EAGAIN if that is not the first of it.
+///
+/// # Errors
+/// What the kernel says.
+pub fn read_into(
+    fd: BorrowedFd<'_>,
+    at: u64,
+    into: &[VolatileSlice<'_>],
+    from_cache: bool,
+) -> Result<usize, Errno> {
+    let at = i64::try_from(at).map_err(|_| Errno::INVAL)?;
+    let guards: Vec<_> =
+        into.iter().take(AT_ONCE).map(|slice| (slice.ptr_guard_mut(), slice.len())).collect();
+    let vectors: Vec<libc::iovec> =
+        guards.iter().map(|(at, len)| libc::iovec { iov_base: at.as_ptr().cast(), iov_len: *len }).collect();
+    let flags = if from_cache { libc::RWF_NOWAIT } else { 0 };
+    // SAFETY: each vector is a stretch of the guest's memory that is mapped for writing as long as its slice lives. The guest, and
+    // so everybody, may change it meanwhile: nothing here refers to what it holds.
+    let done = unsafe { libc::preadv2(fd.as_raw_fd(), vectors.as_ptr(), vectors.len() as i32, at, flags) };
+    usize::try_from(done)
+        .map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
+}

@@ -1,0 +1,292 @@
+//! The connection to a backend, and its requests, one by one or many at once.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use vhost::vhost_user::message::{
+    VhostUserConfigFlags, VhostUserHeaderFlag, VhostUserInflight, VhostUserProtocolFeatures,
+};
+use vhost::vhost_user::{Frontend, VhostUserFrontend};
+use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
+use vm_memory::{FileOffset, GuestAddress, GuestMemoryBackend, GuestMemoryMmap};
+use vmm_sys_util::eventfd::EventFd;
+
+use crate::ring::{BYTES, Done, Op, QUEUE, Raw, Ring};
+
+/// Features that this guest has a use for, if the backend offers them.
+const WANTED: u64 = 1 << 32 | 1 << 30 | 1 << 29 | 1 << 14 | 1 << 13 | 1 << 12 | 1 << 9 | 1 << 5;
+/// So long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Trouble {
+    /// The backend is gone. Requests without an answer are kept.
+    Gone,
+    /// It said so: this status.
+    Status(u8),
+    /// Nothing came for a minute.
+    Silent,
+    /// Something else.
+    Other(String),
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl std::error::Error for Trouble {}
+
+fn other(error: impl std::fmt::Display) -> Trouble {
+    Trouble::Other(error.to_string())
+}
+
+/// A guest with one disk.
+pub struct Guest {
+    socket: PathBuf,
+    memory: GuestMemoryMmap<()>,
+    rings: Vec<Ring>,
+    front: Option<Frontend>,
+    ends: Vec<[EventFd; 2]>,
+    inflight: Option<(VhostUserInflight, File)>,
+    features: u64,
+    config: Vec<u8>,
+}
+
+impl Guest {
+    /// Connects, with so many queues.
+    ///
+    /// # Errors
+    /// The backend is not there, or refuses.
+    pub fn connect(socket: &Path, queues: u16) -> Result<Self, Trouble> {
+        let bytes = BYTES * u64::from(queues);
+        let file = memfd_create("guest", MemfdFlags::CLOEXEC).map_err(other)?;
+        ftruncate(&file, bytes).map_err(other)?;
+        let place = FileOffset::new(File::from(file), 0);
+        let ranges = [(GuestAddress(0), bytes as usize, Some(place))];
+        let memory = GuestMemoryMmap::from_ranges_with_files(ranges).map_err(other)?;
+        let rings = (0..queues).map(|i| Ring::new(memory.clone(), BYTES * u64::from(i))).collect();
+        let socket = socket.to_owned();
+        let (front, inflight, config) = (None, None, Vec::new());
+        let mut guest =
+            Self { socket, memory, rings, front, ends: Vec::new(), inflight, features: 0, config };
+        guest.connect_again()?;
+        Ok(guest)
+    }
+
+    /// Connects to the next backend, which finds what the former one left.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_again(&mut self) -> Result<(), Trouble> {
+        let queues = self.rings.len();
+        let mut front = Frontend::connect(&self.socket, queues as u64).map_err(other)?;
+        let offered = front.get_features().map_err(other)?;
+        self.features = offered & WANTED;
+        front.set_owner().map_err(other)?;
+        let protocol = front.get_protocol_features().map_err(other)?;
+        let wanted = VhostUserProtocolFeatures::CONFIG
+            | VhostUserProtocolFeatures::REPLY_ACK
+            | VhostUserProtocolFeatures::MQ
+            | VhostUserProtocolFeatures::INFLIGHT_SHMFD;
+        let protocol = protocol & wanted;
+        front.set_protocol_features(protocol).map_err(other)?;
+        front.set_hdr_flags(VhostUserHeaderFlag::NEED_REPLY);
+        front.set_features(self.features).map_err(other)?;
+        let flags = VhostUserConfigFlags::empty();
+        let config = front.get_config(0, 60, flags, &[0; 60]).map_err(other)?;
+        self.config = config.1;
+        if protocol.contains(VhostUserProtocolFeatures::INFLIGHT_SHMFD) {
+            self.keep_inflight(&mut front)?;
+        }
+        let region = self.memory.iter().next().ok_or_else(|| other("no memory"))?;
+        let region = VhostUserMemoryRegionInfo::from_guest_region(region).map_err(other)?;
+        let user = region.userspace_addr;
+        front.set_mem_table(&[region]).map_err(other)?;
+        self.ends.clear();
+        for (i, ring) in self.rings.iter().enumerate() {
+            let ends =
+                [EventFd::new(libc_flags()).map_err(other)?, EventFd::new(libc_flags()).map_err(other)?];
+            front.set_vring_num(i, QUEUE).map_err(other)?;
+            let [table, available, used] = ring.places();
+            let config = VringConfigData {
+                queue_max_size: QUEUE,
+                queue_size: QUEUE,
+                flags: 0,
+                desc_table_addr: user + table,
+                used_ring_addr: user + used,
+                avail_ring_addr: user + available,
+                log_addr: None,
+            };
+            front.set_vring_addr(i, &config).map_err(other)?;
+            front.set_vring_base(i, ring.used_index()).map_err(other)?;
+            front.set_vring_call(i, &ends[1]).map_err(other)?;
+            front.set_vring_kick(i, &ends[0]).map_err(other)?;
+            front.set_vring_enable(i, true).map_err(other)?;
+            ends[0].write(1).map_err(other)?;
+            self.ends.push(ends);
+        }
+        self.front = Some(front);
+        Ok(())
+    }
+
+    fn keep_inflight(&mut self, front: &mut Frontend) -> Result<(), Trouble> {
+        if self.inflight.is_none() {
+            let wanted = VhostUserInflight::new(0, 0, self.rings.len() as u16, QUEUE);
+            self.inflight = Some(front.get_inflight_fd(&wanted).map_err(other)?);
+        }
+        match &self.inflight {
+            Some((what, file)) => front.set_inflight_fd(what, file.as_raw_fd()).map_err(other),
+            None => Ok(()),
+        }
+    }
+
+    /// The disk's size, in bytes.
+    pub fn bytes(&self) -> u64 {
+        let capacity = self.config.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        capacity * 512
+    }
+
+    /// What the backend and we can do.
+    pub fn features(&self) -> u64 {
+        self.features
+    }
+
+    /// The disk's configuration.
+    pub fn config(&self) -> &[u8] {
+        &self.config
+    }
+
+    /// Says what the guest may say: whether it flushes.
+    ///
+    /// # Errors
+    /// The backend refuses.
+    pub fn set_cache(&mut self, has_cache: bool) -> Result<(), Trouble> {
+        let front = self.front.as_mut().ok_or(Trouble::Gone)?;
+        front.set_config(32, VhostUserConfigFlags::WRITABLE, &[u8::from(has_cache)]).map_err(other)
+    }
+
+    /// One of the queues.
+    pub fn ring(&mut self, queue: usize) -> &mut Ring {
+        &mut self.rings[queue]
+    }
+
+    /// Puts a request into a queue, and wakes the backend if it wants that. `None`: the queue is full.
+    pub fn begin(&mut self, queue: usize, op: Op) -> Option<u16> {
+        let ring = &mut self.rings[queue];
+        let slot = ring.free()?;
+        let before = ring.end();
+        ring.put(slot, op);
+        if ring.wants_kick(before) {
+            self.kick(queue);
+        }
+        Some(slot)
+    }
+
+    /// Puts any descriptors there, and wakes the backend.
+    pub fn begin_raw(&mut self, queue: usize, first: u16, chain: &[Raw]) {
+        self.rings[queue].put_raw(first, chain);
+        self.kick(queue);
+    }
+
+    /// Wakes the backend.
+    pub fn kick(&self, queue: usize) {
+        let _ = self.ends[queue][0].write(1);
+    }
+
+    /// The next answer of a queue.
+    ///
+    /// # Errors
+    /// [`Trouble::Gone`], [`Trouble::Silent`].
+    pub fn next(&mut self, queue: usize) -> Result<Done, Trouble> {
+        self.next_within(queue, PATIENCE)
+    }
+
+    /// The same, with less patience.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub fn next_within(&mut self, queue: usize, patience: Duration) -> Result<Done, Trouble> {
+        let begin = Instant::now();
+        loop {
+            if let Some(done) = self.rings[queue].take() {
+                return Ok(done);
+            }
+            let front = self.front.as_ref().ok_or(Trouble::Gone)?;
+            let call = &self.ends[queue][1];
+            // The descriptors live as long as their owners, which are ours.
+            let mut fds = [
+                PollFd::from_borrowed_fd(borrow(call), PollFlags::IN),
+                PollFd::from_borrowed_fd(borrow(front), PollFlags::IN),
+            ];
+            let left = patience.saturating_sub(begin.elapsed());
+            let limit = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            let _ = poll(&mut fds, Some(&limit));
+            let (is_told, is_gone) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
+            if is_told {
+                let _ = call.read();
+            } else if is_gone && self.rings[queue].used_index() == self.rings[queue].taken() {
+                self.front = None;
+                return Err(Trouble::Gone);
+            } else if left.is_zero() {
+                return Err(Trouble::Silent);
+            }
+        }
+    }
+
+    /// A request and its answer, by the first queue, which must be empty.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub fn ask(&mut self, op: Op) -> Result<Vec<u8>, Trouble> {
+        self.begin(0, op).ok_or_else(|| other("the queue is full"))?;
+        match self.next(0)? {
+            Done { status: 0, data, .. } => Ok(data),
+            Done { status, .. } => Err(Trouble::Status(status)),
+        }
+    }
+
+    /// Ends the connection, as QEMU does when the guest is shut down: every queue is stopped first.
+    ///
+    /// # Errors
+    /// The backend is gone.
+    pub fn end(mut self) -> Result<(), Trouble> {
+        let front = self.front.take().ok_or(Trouble::Gone)?;
+        (0..self.rings.len()).try_for_each(|i| front.get_vring_base(i).map(drop).map_err(other))
+    }
+}
+
+fn borrow(fd: &impl AsRawFd) -> rustix::fd::BorrowedFd<'_> {
+    borrowed::of(fd)
+}
+
+fn libc_flags() -> i32 {
+    // EFD_CLOEXEC | EFD_NONBLOCK.
+    0o2_000_000 | 0o4000
+}
+
+/// The one place with unsafe code: descriptors of types that do not lend them.
+mod borrowed {
+    #![allow(unsafe_code)]
+
+    use std::os::fd::{AsRawFd, BorrowedFd};
+
+    /// Lends it as long as its owner lives.
+    pub fn of(owner: &impl AsRawFd) -> BorrowedFd<'_> {
+        // SAFETY: the owner has it open, and is borrowed as long as this is.
+        unsafe { BorrowedFd::borrow_raw(owner.as_raw_fd()) }
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        other(error)
+    }
+}
