@@ -43,7 +43,7 @@ RELEASE := $(TARGET)/release
 
 # What the tests and the demo run, from the distribution: the databases, the unsafe upper bound, file
 # systems of our own, a C compiler.
-PACKAGES := build-essential e2fsprogs eatmydata etcd-client etcd-server fuse3 iproute2 libsqlite3-dev liburing-dev mount musl-tools pkg-config postgresql postgresql-contrib \
+PACKAGES := build-essential e2fsprogs eatmydata etcd-client etcd-server fuse3 iproute2 libsqlite3-dev liburing-dev mount musl-tools pkg-config postgresql postgresql-contrib qemu-utils \
 	liblmdb-dev librocksdb-dev lmdb-utils mariadb-server redis-server rocksdb-tools sqlite3 sysbench xfsprogs
 # What the machine test runs besides: an emulator. (The guest's own packages are only unpacked.)
 SOAK_PACKAGES := qemu-system-x86
@@ -139,6 +139,7 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
 	SEAWALL_SEQUENCES=1 $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test sequences
 	SEAWALL_STRESS_SECONDS=$(STRESS_SECONDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-contract --test mount random_operations
+	SEAWALL_DISK_STEPS=5000 SEAWALL_DISK_NONSENSE=5000 $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test disk
 	SEAWALL_TAKEOVER_ROUNDS=$(TAKEOVER_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test takeover whoever_is_lost -- --nocapture
 	SEAWALL_PROCESSES_ROUNDS=$(PROCESSES_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test processes -- --nocapture
 	SEAWALL_CACHE_SOAK_MINUTES=$(CACHE_MINUTES) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test cache_soak -- --nocapture

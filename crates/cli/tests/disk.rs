@@ -6,6 +6,7 @@ mod disks;
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
+use std::process::Command;
 
 use common::wait_for;
 use disks::{Backend, Disks, Model, SIZE};
@@ -170,6 +171,43 @@ fn after_a_power_cut_the_image_has_what_was_flushed_and_until_then_nobody_starts
     assert!(!model.is(&aside), "the cut took something away");
     disks.place.seawall(&["recover", "--replay", "--pool", disks.place.pool()]).succeeds();
     assert!(model.is(&disks.image()) && !aside.exists());
+}
+
+/// By its name nobody finds a disk, and beside it QEMU's tools find it in use.
+#[test]
+fn qemu_refuses_an_image_that_is_served() {
+    if !common::has("qemu-img") {
+        return;
+    }
+    let disks = Disks::new();
+    let backend = disks.serve(&[]);
+    let mut guest = disks.guest(1);
+    guest.ask(Op::Write(0, vec![1; 4096])).expect("written");
+    let qemu = |program: &str, words: &[&str], image: &std::path::Path| {
+        let command = Command::new(program).args(words).arg(image).output();
+        common::Said::from(command.expect("QEMU's tools start"))
+    };
+    let aside = disks.image().with_extension("img.seawall");
+    let write = ["-f", "raw", "-c", "write 0 512"];
+    qemu("qemu-io", &write, &aside).fails(1, &["lock"]);
+    let size = |wanted: &str| {
+        let said = qemu("qemu-img", &["info", "-f", "raw"], &disks.image());
+        assert!(said.succeeds().out.contains(&format!("virtual size: {wanted}")), "{}", said.out);
+    };
+    // The text that tells people what to type, and what happens to it if nobody reads it.
+    size("1 KiB");
+    qemu("qemu-io", &write, &disks.image()).succeeds();
+    guest.ask(Op::Write(4096, vec![2; 4096])).expect("written");
+    guest.end().expect("ended");
+    backend.kill();
+    disks
+        .place
+        .seawall(&["stop", "--pool", disks.place.pool()])
+        .fails(1, &["written over it", "vm.img.seawall"]);
+    fs::remove_file(disks.image()).expect("removed");
+    disks.place.seawall(&["stop", "--pool", disks.place.pool()]).succeeds();
+    size("2 MiB");
+    assert_eq!(fs::read(disks.image()).expect("read")[..8192], [[1; 4096], [2; 4096]].concat());
 }
 
 /// Whatever stands in the ring, the next guest is served.

@@ -248,7 +248,7 @@ impl Image {
 /// The true file: a guard may have its name.
 fn open_true(path: &Path, is_read_only: bool) -> io::Result<File> {
     let open = |path: &Path| File::options().read(true).write(!is_read_only).open(path);
-    if seawall_daemon::guard::claimed(path).is_none() {
+    if seawall_daemon::guard::claimed(path).is_none() && !seawall_daemon::guard::is_up(path) {
         return open(path);
     }
     let mut aside = path.as_os_str().to_owned();

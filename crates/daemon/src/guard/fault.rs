@@ -38,6 +38,15 @@ pub enum GuardError {
         /// The guard's place.
         at: PathBuf,
     },
+    /// Somebody wrote into the text that stands for a disk: QEMU, for a machine that was started from it.
+    #[error(
+        "guard: {at} stood for a disk, and somebody has written over it; the disk is {at}.seawall. Remove {at}, and it gets its \
+         name back; or, if what is there now is the disk that you want, remove the other one"
+    )]
+    WrittenOver {
+        /// The guard.
+        at: PathBuf,
+    },
     /// The original is gone although the guard is up: somebody removed it.
     #[error("guard: {missing} is gone, somebody removed it: {remedy}")]
     Broken {
@@ -60,6 +69,7 @@ impl GuardError {
         let (Self::Io { path, .. }
         | Self::OtherPool { at: path, .. }
         | Self::Aside { at: path }
+        | Self::WrittenOver { at: path }
         | Self::Broken { missing: path, .. }) = &mut self;
         *path = real(path);
         self

@@ -88,8 +88,8 @@ pub fn claimed(at: &Path) -> Option<Claim> {
     if is_directory(at) { directory::claimed(at) } else { stand_in::claimed(at) }
 }
 
-/// True unless something took the place of a guard that was raised.
-pub(crate) fn is_up(at: &Path) -> bool {
+/// True unless something took the place of a guard that was raised: also if somebody wrote into it.
+pub fn is_up(at: &Path) -> bool {
     if is_directory(at) { directory::is_up(at) } else { stand_in::is_up(at) }
 }
 

@@ -23,7 +23,9 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, XattrFlags, fsetxattr, lgetxattr, lsetxattr, renameat_with};
+use rustix::fs::{
+    CWD, RenameFlags, XattrFlags, fsetxattr, lgetxattr, lremovexattr, lsetxattr, renameat_with,
+};
 use seawall_core::stand_in::{self, MARK};
 use seawall_wire::shm::Preset;
 
@@ -93,6 +95,7 @@ pub fn raise(preset: Preset, file: &Path, claim: &Claim) -> Result<(), GuardErro
         return check_true_file(preset, &n);
     }
     let aside = Names::at(&n.aside);
+    settle_written_over(preset, &n)?;
     if !file.exists() && aside != Found::TrueFile && !stand_in::may_be_absent(preset) {
         return Err(fault("guarding", file)(ErrorKind::NotFound.into()));
     }
@@ -107,6 +110,7 @@ pub fn raise(preset: Preset, file: &Path, claim: &Claim) -> Result<(), GuardErro
 /// [`GuardError`].
 pub fn lower(preset: Preset, file: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
     let n = names(file);
+    settle_written_over(preset, &n)?;
     match (Names::at(file), Names::at(&n.aside)) {
         (Found::Text, aside) => {
             let found = Claim::read(file);
@@ -123,6 +127,18 @@ pub fn lower(preset: Preset, file: &Path, claim: Option<&Claim>) -> Result<(), G
     }
     remove(&n.aside)?;
     remove(&n.temporary)
+}
+
+/// A disk's guard is where programs write into what they find: it is still the same file then, and no text any more. What replaced it
+/// by a rename, or was made anew, is the newest; this is not, and which one is wanted only people know.
+fn settle_written_over(preset: Preset, n: &Names<'_>) -> Result<(), GuardError> {
+    if preset != Preset::Disk || !is_up(n.file) || Claim::read(n.file).is_some() {
+        return Ok(());
+    }
+    if Names::at(&n.aside) == Found::TrueFile {
+        return Err(GuardError::WrittenOver { at: n.file.to_owned() });
+    }
+    lremovexattr(n.file, MARK).map_err(|e| fault("taking the mark off", n.file)(e.into()))
 }
 
 /// True unless something took the text's place. Asks for the mark only: cheap enough for every look around.
@@ -367,6 +383,32 @@ mod tests {
         assert!(is_up(&file));
         lower(PRESET, &file, Some(&claim(1))).expect("lowered");
         assert_eq!(read(&file), "15\n");
+    }
+
+    /// A machine that was started from it has written its partition table.
+    #[test]
+    fn a_disk_is_not_taken_for_what_was_written_over_its_guard() {
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let disk = dir.path().join("vm.img");
+        let written_over = || {
+            fs::write(&disk, "the disk").expect("written");
+            raise(Preset::Disk, &disk, &claim(1)).expect("raised");
+            fs::write(&disk, "a partition table").expect("written over");
+            for done in [raise(Preset::Disk, &disk, &claim(1)), lower(Preset::Disk, &disk, Some(&claim(1)))] {
+                let error = done.expect_err("which one?").to_string();
+                assert!(error.contains("vm.img.seawall") && error.contains("Remove"), "{error}");
+            }
+        };
+        written_over();
+        fs::remove_file(&disk).expect("removed");
+        lower(Preset::Disk, &disk, Some(&claim(1))).expect("lowered");
+        assert_eq!(read(&disk), "the disk");
+        written_over();
+        fs::remove_file(names(&disk).aside).expect("removed");
+        lower(Preset::Disk, &disk, Some(&claim(1))).expect("lowered");
+        assert_eq!(read(&disk), "a partition table");
+        raise(Preset::Disk, &disk, &claim(1)).expect("a disk like any other");
+        assert_eq!(read(&names(&disk).aside), "a partition table");
     }
 
     #[test]
