@@ -38,6 +38,7 @@ const COMMANDS: &[&str] = &[
     "inspect {pool} --json",
     "tune postgres --pool {pool}",
     "mount {data} {data}",
+    "disk {data}/none.img --socket {data}/none.sock",
     "umount {data}",
     "verify {pool}",
     "cache list --pool {pool}",

@@ -14,8 +14,7 @@ pub enum Refused {
     )]
     Name(PathBuf),
     #[error(
-        "{0} is in the format qcow2. A disk of Seawall's is raw: `qemu-img convert -O raw {0} NEW.img` makes one \
-         (snapshots: `seawall freeze`)"
+        "{0} is in the format qcow2. A disk of Seawall's is raw: `qemu-img convert -O raw {0} NEW.img` makes one"
     )]
     Qcow2(PathBuf),
     #[error("{path} has {bytes} bytes: a disk is a multiple of 512, and not empty")]
