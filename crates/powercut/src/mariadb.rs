@@ -96,7 +96,7 @@ pub fn check(boot: &Boot) -> Result<Checked> {
         tables.args(["--no-defaults", "--user=root", "--silent"]).arg(format!("--socket={SOCKET}"));
         tables.args(["--databases", DATABASE]);
         let ended = program::finish(tables, "mariadb-check", LIMIT)?;
-        let is_right = ended.status.success() && ended.stdout.trim().is_empty();
+        let is_right = ended.status.success() && is_explained(&ended.stdout, boot.plan.trouble);
         checked.problems.extend((!is_right).then(|| format!("mariadb-check: {ended}")));
         server.stop(boot)?;
         for (file, range) in tablespaces() {
@@ -107,6 +107,21 @@ pub fn check(boot: &Boot) -> Result<Checked> {
         checked.problems.extend(binary_log_problems()?);
         Ok(())
     })
+}
+
+/// True if mariadb-check found nothing that MariaDB does not do by itself: on a file system that is full it may leave the definition of
+/// a table that it was making or dropping, without the table. (Bare, on this disk, in 9 of 25 such rounds.)
+fn is_explained(said: &str, trouble: Trouble) -> bool {
+    let is_left_over = |line: &str| {
+        let tables = ["churn", "churned"].map(|table| format!("{DATABASE}.{table}"));
+        tables.iter().any(|table| {
+            line == table
+                || line.starts_with("Error")
+                    && line.contains(&format!("Table '{table}' doesn't exist in engine"))
+        })
+    };
+    let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines().next().is_none() || trouble == Trouble::Full && lines().all(is_left_over)
 }
 
 fn is_guarded() -> bool {
@@ -254,4 +269,20 @@ pub fn installed() -> Result<()> {
     user::named(USER)?;
     ensure!(Path::new(SERVER).is_file(), "{SERVER} is not installed: make deps");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_full_disk_leaves_is_no_problem_and_anything_else_is() {
+        let left = "seawall.churned\nError    : Table 'seawall.churned' doesn't exist in engine\n";
+        assert!(is_explained("", Trouble::None) && is_explained(left, Trouble::Full));
+        assert!(!is_explained(left, Trouble::None) && !is_explained(left, Trouble::FlushErrors));
+        let ledger = "seawall.history\nError    : Table 'seawall.history' doesn't exist in engine\n";
+        assert!(!is_explained(ledger, Trouble::Full));
+        let corrupt = "seawall.churned\nerror    : Corrupt\n";
+        assert!(!is_explained(corrupt, Trouble::Full));
+    }
 }
