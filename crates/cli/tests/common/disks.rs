@@ -135,6 +135,14 @@ impl Drop for Disks {
     }
 }
 
+/// A test that fails leaves nothing behind.
+impl Drop for Backend {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 impl Backend {
     /// As systemd ends it.
     pub fn ends(mut self) {
