@@ -140,11 +140,10 @@ pub fn settle(log: &Log, node: &Node) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Runs a change of the size of a file that the log has no record of. In a directory that is in the log it is durable when this
-/// returns: bare, the next sync of whichever file makes it so, and here that one may be a record alone.
+/// Runs a change of the size of a file that the log has no record of, by [`naming::resizing`].
 ///
 /// # Errors
-/// The call's, or what the disk says.
+/// Its.
 pub fn resizing(
     log: &Log,
     node: &Node,
@@ -154,17 +153,14 @@ pub fn resizing(
     if !log.engine.has_directories() {
         return call();
     }
-    let before = fstat(fd);
-    call()?;
-    let is_same = before.is_ok_and(|before| fstat(fd).is_ok_and(|now| now.st_size == before.st_size));
-    let is_any = || {
+    let size = || fstat(fd).map(|stat| stat.st_size as u64);
+    let is_any_programs = || {
         above(node)
             .is_some_and(|(above, _)| here(log, above.as_fd()).is_some_and(|here| here.preset == Preset::Any))
     };
-    if is_same || !is_any() {
-        return Ok(());
-    }
-    log.syncing(node, || rustix::fs::fsync(fd)).and_then(|()| settle(log, node))
+    naming::resizing(size, call, is_any_programs, || {
+        log.syncing(node, || rustix::fs::fsync(fd)).and_then(|()| settle(log, node))
+    })
 }
 
 fn is_captured(log: &Log, node: &Node) -> bool {

@@ -134,6 +134,29 @@ pub fn has_made<D: Directory>(here: &D, turn: &Turn<'_, D>, name: &CStr) {
     }
 }
 
+/// Runs a change of the size of a file that the log has no record of. In a directory of any program's that is in the log it is
+/// durable when this returns.
+///
+/// A file system with a journal makes it durable with the next sync of whichever file, and programs rely on that: RocksDB cuts a
+/// table that it wrote through a mapping after its sync, and then syncs what says how long the table is. Here that sync may be
+/// a record alone. Presets of programs that sync what they cut have no need of this.
+///
+/// `size` asks the kernel for the file's, `is_any_programs` is asked about its directory, `sync` syncs it for real and tells the log.
+///
+/// # Errors
+/// The call's, or what the disk says.
+pub fn resizing(
+    size: impl Fn() -> Result<u64, Errno>,
+    call: impl FnOnce() -> Result<(), Errno>,
+    is_any_programs: impl FnOnce() -> bool,
+    sync: impl FnOnce() -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    let before = size();
+    call()?;
+    let is_same = before.is_ok() && before == size();
+    if is_same || !is_any_programs() { Ok(()) } else { sync() }
+}
+
 /// mkdir(2).
 ///
 /// # Errors

@@ -106,7 +106,8 @@ fn resize(fd: c_int, size: Option<Size>, call: impl FnOnce() -> Result<(), Errno
         }
         (Kind::Kernel | Kind::Managed(_), _) => named::resizing(fd, call),
         (Kind::Watched(watched), _) => {
-            let done = if watched.was_synced(fd) { named::resizing(fd, call) } else { call() };
+            let matters = named::engine().is_some() && watched.was_synced(fd);
+            let done = if matters { named::resizing(fd, call) } else { call() };
             watched.written();
             done
         }
