@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use seawall_wire::shm::Preset;
-
 use crate::cache::WantedCache;
 use crate::pool::Wanted;
+use crate::run::database;
 
 /// Put Seawall permanently under a service of systemd, from its next start on
 #[derive(clap::Args)]
@@ -15,7 +14,7 @@ pub struct Attach {
     #[command(flatten)]
     pub(super) wanted: Wanted,
     /// What the data is; without it found by the service's name
-    #[arg(long, value_parser = Preset::of_programs().map(Preset::name).collect::<Vec<_>>())]
+    #[arg(long, value_parser = database::presets())]
     pub(super) preset: Option<String>,
     /// tail: the log that commits wait for. atomic: every data file, so that no page can tear. Without it the
     /// one the service has, at first tail

@@ -10,6 +10,7 @@ use seawall_wire::shm::Preset;
 
 use super::machine::Machine;
 use super::unit::{Unit, short_name};
+use crate::run::database;
 use crate::user;
 
 /// Debian's PostgreSQL configuration.
@@ -45,7 +46,7 @@ pub fn service(machine: &Machine, unit: &Unit, given: &Given<'_>) -> Result<Serv
     let name = short_name(&unit.name);
     let cluster = cluster(machine, name)?;
     let Some(preset) = given.preset.map_or_else(|| preset_of(name), Preset::from_name) else {
-        let all = Preset::of_programs().map(Preset::name).collect::<Vec<_>>().join(", ");
+        let all = database::presets().join(", ");
         bail!("which database is {name}? Say so with --preset ({all}) and --data");
     };
     let data = match (given.data, &cluster) {

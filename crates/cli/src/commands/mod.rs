@@ -3,6 +3,7 @@
 pub mod ask;
 pub mod awr;
 pub mod cache;
+mod command_line;
 pub mod daemon;
 pub mod disk;
 pub mod freeze;
@@ -16,6 +17,7 @@ pub mod mirror;
 pub mod mount;
 pub mod recover;
 mod recover_all;
+mod serving;
 pub mod status;
 pub mod takeover;
 pub mod tune;

@@ -34,7 +34,7 @@ use seawall_daemon::cache::CacheOptions;
 use seawall_daemon::status::Status;
 use seawall_media::Medium;
 use seawall_wire::message::Kind;
-use seawall_wire::shm::{Policy, Preset};
+use seawall_wire::shm::Policy;
 
 use crate::{cache, pool, size, user};
 use program::Program;
@@ -50,7 +50,7 @@ pub struct Run {
     #[command(flatten)]
     cache: cache::WantedCache,
     /// What the data is; without it found by COMMAND's name
-    #[arg(long, value_parser = Preset::of_programs().map(Preset::name).collect::<Vec<_>>())]
+    #[arg(long, value_parser = database::presets())]
     preset: Option<String>,
     /// tail: the log that commits wait for. atomic: every data file, so that no page can tear
     #[arg(long, default_value = "tail", value_parser = ["tail", "atomic"])]

@@ -86,7 +86,7 @@ impl Strays {
                 .into();
         }
         let preset = self.registered.first().map_or("", |(root, _)| root.preset.as_str());
-        let others = Preset::of_programs().map(Preset::name).collect::<Vec<_>>().join(", ");
+        let others = super::database::presets().join(", ");
         format!(
             "it is no file that the preset {preset} logs: if it is another database's, say --preset ({others})"
         )

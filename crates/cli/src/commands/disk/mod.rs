@@ -17,19 +17,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use nix::sys::signalfd::SignalFd;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use seawall_core::stand_in::is_image;
 use seawall_disk::{Disk as Served, Limits, Options, Refused, Server};
 use seawall_wire::shm::{Policy, Preset};
 
-use super::mount::{block, close};
+use super::serving::{self, block, close};
 use crate::run::database;
 use crate::run::join::{self, Link};
 use crate::{pool, size};
-
-/// Pause between attempts to replace a dead daemon.
-const RETRY: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Serve an image file as a virtual machine's disk (vhost-user-blk): the guest's flushes wait for the log alone
 #[derive(clap::Args)]
@@ -84,7 +81,7 @@ pub fn disk(how: &Disk) -> Result<()> {
     let start = join::How { keep: false, boot: !how.no_boot, watch: None, cache: None };
     let mut link = Link::new(pool.clone(), roots, start)?;
     let served = serve(how, &image, &pool, Some(&mut link), &signals);
-    close(&mut link, how.quiet);
+    close(&mut link, "start", how.quiet);
     served
 }
 
@@ -130,18 +127,22 @@ fn serve(how: &Disk, image: &Path, pool: &Path, link: Option<&mut Link>, signals
     let server = Server::new(Served::new(options, pool)?, &how.socket, group)?;
     let (stop, ended) = (event()?, event()?);
     let (stopped, ends) = (stop.try_clone()?, ended.try_clone()?);
-    let serving = std::thread::Builder::new().name("guests".into()).spawn(move || {
+    let guests = std::thread::Builder::new().name("guests".into()).spawn(move || {
         let done = server.serve(stopped);
         let _ = say(&ends);
         done
     });
-    let serving = serving.context("starting a thread")?;
+    let guests = guests.context("starting a thread")?;
     if !how.quiet {
         errln!("seawall: {} is served at {}", image.display(), how.socket.display());
     }
     super::daemon::tell_systemd();
-    look_after(link, signals, &stop, &ended);
-    match serving.join() {
+    let over = || Ok(rustix::io::read(&ended, &mut [0; 8]).ok());
+    let told = || {
+        let _ = say(&stop);
+    };
+    serving::look_after(link, signals, &ended, over, told)?;
+    match guests.join() {
         Ok(done) => done.context("serving the disk"),
         Err(_) => bail!("serving the disk: its thread ended"),
     }
@@ -159,28 +160,4 @@ fn event() -> Result<OwnedFd> {
 
 fn say(event: &OwnedFd) -> rustix::io::Result<usize> {
     rustix::io::write(event, &1_u64.to_ne_bytes())
-}
-
-/// Waits until the disk is served no more; replaces the daemon if it dies meanwhile.
-fn look_after(mut link: Option<&mut Link>, signals: &SignalFd, stop: &OwnedFd, ended: &OwnedFd) {
-    let mut alone = false;
-    loop {
-        let mut fds = vec![PollFd::new(ended, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
-        if let Some(link) = link.as_ref().filter(|_| !alone) {
-            fds.push(PollFd::new(link.control(), PollFlags::IN));
-        }
-        // Interrupted or timed out: in every case we look.
-        let _ = poll(&mut fds, alone.then_some(&RETRY));
-        let is_over = !fds[0].revents().is_empty();
-        let hung_up = alone || fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
-        if is_over {
-            return;
-        }
-        while let Ok(Some(_)) = signals.read_signal() {
-            let _ = say(stop);
-        }
-        if let Some(link) = link.as_mut().filter(|_| hung_up) {
-            alone = !link.replace(alone);
-        }
-    }
 }

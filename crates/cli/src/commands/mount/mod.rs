@@ -24,16 +24,14 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use nix::sys::signalfd::SignalFd;
 use seawall_daemon::AddRoot;
-use seawall_daemon::control::Stopped;
 use seawall_mount::mountpoint;
 use seawall_mount::{Flag, FuseUring, Mount as Mounted, Options};
 use seawall_wire::shm::{Policy, Preset};
 
 use self::finder::Finder;
+use super::serving::{self, block, close};
 use crate::cache::WantedCache;
 use crate::pool;
 use crate::run::database;
@@ -43,8 +41,6 @@ use crate::run::join::{self, Link};
 const READY: &str = "mounted";
 /// Exit code when the process that served has died: systemd mounts again. After a refusal it does not.
 const DIED: i32 = 3;
-/// Pause between attempts to replace a dead daemon.
-const RETRY: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Mount a directory with Seawall's promises, for programs that cannot be preloaded
 #[derive(clap::Args)]
@@ -58,7 +54,7 @@ pub struct Mount {
     #[command(flatten)]
     cache: WantedCache,
     /// What the data is, once for each kind. Databases that are made in it later are found
-    #[arg(long, required = true, value_parser = Preset::of_programs().map(Preset::name).collect::<Vec<_>>())]
+    #[arg(long, required = true, value_parser = database::presets())]
     preset: Vec<String>,
     /// tail: the log that commits wait for. atomic: every data file, so that no page can tear
     #[arg(long, default_value = "tail", value_parser = ["tail", "atomic"])]
@@ -206,7 +202,7 @@ fn supervise(how: &Mount) -> Result<()> {
         look_after(&mut link, &mut server, &signals, &place)
     });
     // Only now the directory may be mounted again.
-    close(&mut link, how.quiet);
+    close(&mut link, "mount", how.quiet);
     drop(claim);
     let status = ended?;
     if !status.success() {
@@ -269,31 +265,6 @@ fn serve(how: &Mount) -> Result<()> {
     mounted.serve().context("serving the mount")
 }
 
-/// SIGTERM, SIGINT and SIGHUP are read, not delivered.
-pub(super) fn block() -> Result<SignalFd> {
-    let mut mask = SigSet::empty();
-    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
-        mask.add(signal);
-    }
-    mask.thread_block().context("blocking signals")?;
-    SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).context("reading signals")
-}
-
-/// Drains and closes if nobody else is left.
-pub(super) fn close(link: &mut Link, quiet: bool) {
-    match link.leave() {
-        Ok(Some(Stopped { ended: false, users, .. })) if !quiet && !users.is_empty() => {
-            errln!("seawall: {} processes still use the log; the daemon goes on", users.len());
-        }
-        Ok(_) => {}
-        Err(e) => errln!(
-            "seawall: closing: {e}. The log is kept; the next mount, or `seawall recover --pool {}`, brings it \
-             to the files",
-            link.pool().display()
-        ),
-    }
-}
-
 /// Looks after the process that serves, and after the daemon, until the server has ended.
 fn look_after(link: &mut Link, server: &mut Child, signals: &SignalFd, place: &Path) -> Result<ExitStatus> {
     let ended = rustix::process::pidfd_open(
@@ -301,25 +272,11 @@ fn look_after(link: &mut Link, server: &mut Child, signals: &SignalFd, place: &P
         rustix::process::PidfdFlags::empty(),
     )
     .context("watching the mount's process")?;
-    let mut alone = false;
-    loop {
-        let mut fds = vec![PollFd::new(&ended, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
-        if !alone {
-            fds.push(PollFd::new(link.control(), PollFlags::IN));
+    let over = || server.try_wait().context("waiting for the mount's process");
+    let told = || {
+        if let Err(e) = mountpoint::unmount_at_last(place) {
+            errln!("seawall: unmounting {}: {e}", place.display());
         }
-        // Interrupted or timed out: in every case we look.
-        let _ = poll(&mut fds, alone.then_some(&RETRY));
-        let hung_up = alone || fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
-        if let Some(status) = server.try_wait().context("waiting for the mount's process")? {
-            return Ok(status);
-        }
-        while let Ok(Some(_)) = signals.read_signal() {
-            if let Err(e) = mountpoint::unmount_at_last(place) {
-                errln!("seawall: unmounting {}: {e}", place.display());
-            }
-        }
-        if hung_up {
-            alone = !link.replace(alone);
-        }
-    }
+    };
+    serving::look_after(Some(link), signals, ended, over, told)
 }

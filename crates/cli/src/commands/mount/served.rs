@@ -2,12 +2,11 @@
 //!
 //! Input: the pool's clients, which the daemon lists. Output: what those of them that serve a mount were started with.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
+use super::super::command_line;
 use super::Mount;
 
 /// The command line of a process that serves a mount: as [`crate::Cli`] reads it, which knows more commands.
@@ -43,15 +42,12 @@ pub fn by(clients: &[u32]) -> Vec<Served> {
 }
 
 fn look(pid: u32) -> Option<Served> {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let from = std::fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+    let (line, from) = command_line::of(pid)?;
     understood(&line, &from, pid)
 }
 
 fn understood(line: &[u8], from: &Path, pid: u32) -> Option<Served> {
-    let line = line.strip_suffix(b"\0").unwrap_or(line);
-    let words = line.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec()));
-    let Line { command: Only::Mount(how) } = Line::try_parse_from(words).ok()?;
+    let Line { command: Only::Mount(how) } = command_line::understood(line)?;
     how.serving.then(|| Served {
         backing: from.join(how.backing),
         mountpoint: from.join(how.mountpoint),
@@ -62,9 +58,7 @@ fn understood(line: &[u8], from: &Path, pid: u32) -> Option<Served> {
 
 /// An io_uring of the mount has a thread of its own, which is called so.
 fn way(pid: u32) -> &'static str {
-    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let mut names = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
-    if names.any(|name| name.starts_with("ring-")) { "ring" } else { "device" }
+    if command_line::threads(pid, "ring-") > 0 { "ring" } else { "device" }
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub fn find(
         bail!(
             "where does {} write? Give the directory with --data, and if it is a database that Seawall knows, --preset ({})",
             program.name,
-            Preset::of_programs().map(Preset::name).collect::<Vec<_>>().join(", ")
+            presets().join(", ")
         )
     };
     let found = if data.is_empty() { vec![from_command(preset, &inner.arguments)?] } else { data.to_vec() };
@@ -92,6 +92,11 @@ pub fn roots(
         }
     }
     Ok(roots)
+}
+
+/// The presets that people name: a disk's is `seawall disk`'s alone.
+pub fn presets() -> Vec<&'static str> {
+    Preset::of_programs().map(Preset::name).collect()
 }
 
 /// What a preset looks for. SQLite's databases, which so many programs have, are told by their content and have a guard
