@@ -1,7 +1,7 @@
 //! One disk: its image, and what its guest may do with it.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use seawall_daemon::workers::Workers;
 use seawall_front::Joined;
@@ -37,7 +37,6 @@ pub struct Disk {
     /// The guest may leave writes to its next flush; if not, each is durable when it is answered.
     pub has_cache: AtomicBool,
     options: Options,
-    requests: AtomicU64,
 }
 
 /// Bytes of the serial number.
@@ -62,7 +61,6 @@ impl Disk {
             workers: Workers::new("disk", STACK, THREADS),
             has_cache: AtomicBool::new(true),
             options,
-            requests: AtomicU64::new(0),
         })
     }
 
@@ -88,10 +86,5 @@ impl Disk {
         let len = text.len().min(SERIAL);
         all[..len].copy_from_slice(&text[..len]);
         all
-    }
-
-    /// A request was answered.
-    pub fn count(&self) {
-        self.requests.fetch_add(1, Relaxed);
     }
 }

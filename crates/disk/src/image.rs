@@ -5,8 +5,9 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{RwLock, RwLockReadGuard};
@@ -14,6 +15,8 @@ use std::sync::{RwLock, RwLockReadGuard};
 use rustix::fs::FallocateFlags;
 use seawall_core::client::Course;
 use seawall_core::{At, Errno, FileRef, Scope, Syncing, certain};
+use seawall_daemon::guard;
+use seawall_daemon::place::beside;
 use seawall_front::Joined;
 use seawall_media::locks::{read, write};
 use vm_memory::VolatileSlice;
@@ -43,6 +46,7 @@ struct Logged {
     joined: Joined,
     /// Its place in the log. `None`: it is not in it.
     place: RwLock<Option<FileRef>>,
+    /// It was written around the log, which was said.
     told: AtomicBool,
 }
 
@@ -88,17 +92,15 @@ impl Image {
     ///
     /// # Errors
     /// The disk's; EIO if the image has become shorter.
-    pub fn read(&self, at: u64, into: &[VolatileSlice<'_>], from_cache: bool) -> Result<(), Errno> {
-        let mut rest = into.to_vec();
-        let mut at = at;
-        while !rest.is_empty() {
-            let done = match sys::read_into(self.file.as_fd(), at, &rest, from_cache) {
+    pub fn read(&self, mut at: u64, mut into: Vec<VolatileSlice<'_>>, from_cache: bool) -> Result<(), Errno> {
+        while !into.is_empty() {
+            let done = match sys::read_into(self.file.as_fd(), at, &into, from_cache) {
                 Err(Errno::INTR) => continue,
                 Ok(0) => return Err(Errno::IO),
                 done => done?,
             };
             at += done as u64;
-            rest = behind(&rest, done)?;
+            into = behind(&into, done)?;
         }
         Ok(())
     }
@@ -108,10 +110,9 @@ impl Image {
     /// # Errors
     /// The disk's, or the log's.
     pub fn write(&self, at: u64, data: &[u8]) -> Result<(), Errno> {
-        let mut at = at;
-        for part in data.chunks(RECORD) {
-            self.change(at, std::iter::once(part), || write_whole(&self.file, at, part))?;
-            at += part.len() as u64;
+        for (i, part) in data.chunks(RECORD).enumerate() {
+            let at = at + (i * RECORD) as u64;
+            self.change(at, std::iter::once(part), || self.write_whole(at, part))?;
         }
         Ok(())
     }
@@ -132,11 +133,15 @@ impl Image {
             }
             let mut at = at;
             zeros.clone().try_for_each(|part| {
-                write_whole(&self.file, at, part)?;
+                self.write_whole(at, part)?;
                 at += part.len() as u64;
                 Ok(())
             })
         })
+    }
+
+    fn write_whole(&self, at: u64, data: &[u8]) -> Result<(), Errno> {
+        self.file.write_all_at(data, at).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))
     }
 
     /// Begin, log, publish, finish; or around the log.
@@ -199,13 +204,12 @@ impl Image {
     /// Its place in the log, for as long as that may not change.
     fn place<'l>(&self, log: &'l Logged) -> RwLockReadGuard<'l, Option<FileRef>> {
         let is_known = |file: FileRef| log.joined.engine.knows(file);
-        let place = read(&log.place);
-        if place.is_some_and(is_known) || !log.joined.daemon.may_ask() {
-            return place;
+        let mut place = read(&log.place);
+        if !place.is_some_and(is_known) && log.joined.daemon.may_ask() {
+            drop(place);
+            self.register(log);
+            place = read(&log.place);
         }
-        drop(place);
-        self.register(log);
-        let place = read(&log.place);
         if place.is_none() && !log.told.swap(true, Relaxed) {
             errln!(
                 "seawall: the image is not in the log: the guest's flushes wait for its disk until it is back"
@@ -216,24 +220,21 @@ impl Image {
 
     fn register(&self, log: &Logged) -> Course {
         let mut place = write(&log.place);
-        let was_written_around = place.is_none() && log.told.load(Relaxed);
         let course = log.joined.register(self.file.as_fd(), true);
         *place = match course {
             Course::Log(file) => Some(file),
             _ => None,
         };
-        if let Some(file) = *place {
-            if was_written_around {
-                log.joined.engine.disturb(file);
-            }
-            log.told.store(false, Relaxed);
+        if let Some(file) = *place
+            && log.told.swap(false, Relaxed)
+        {
+            log.joined.engine.disturb(file);
         }
         course
     }
 
     /// Where it is now.
     fn path(&self) -> io::Result<PathBuf> {
-        use std::os::fd::AsRawFd;
         std::fs::read_link(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
 
@@ -248,17 +249,14 @@ impl Image {
 /// The true file: a guard may have its name.
 fn open_true(path: &Path, is_read_only: bool) -> io::Result<File> {
     let open = |path: &Path| File::options().read(true).write(!is_read_only).open(path);
-    if seawall_daemon::guard::claimed(path).is_none() && !seawall_daemon::guard::is_up(path) {
+    if guard::claimed(path).is_none() && !guard::is_up(path) {
         return open(path);
     }
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(ASIDE);
-    open(Path::new(&aside))
+    open(&beside(path, ASIDE))
 }
 
 /// Its size, if it can be a disk.
 fn check(path: &Path, file: &File) -> Result<u64, Refused> {
-    use std::os::unix::fs::FileExt;
     let stat = file.metadata().map_err(Refused::failed(path.display().to_string()))?;
     if !stat.is_file() {
         return Err(Refused::NoFile(path.into()));
@@ -271,22 +269,6 @@ fn check(path: &Path, file: &File) -> Result<u64, Refused> {
         bytes if bytes > 0 && bytes.is_multiple_of(SECTOR) => Ok(bytes),
         bytes => Err(Refused::Size { path: path.into(), bytes }),
     }
-}
-
-fn write_whole(file: impl AsFd, at: u64, data: &[u8]) -> Result<(), Errno> {
-    let (fd, mut at, mut rest): (BorrowedFd<'_>, u64, &[u8]) = (file.as_fd(), at, data);
-    while !rest.is_empty() {
-        match rustix::io::pwrite(fd, rest, at) {
-            Ok(0) => return Err(Errno::IO),
-            Ok(done) => {
-                at += done as u64;
-                rest = &rest[done..];
-            }
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 /// What is left of these behind so many bytes.

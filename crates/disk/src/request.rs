@@ -152,7 +152,6 @@ impl Request {
         };
         // Its place was there when the request was parsed.
         let _ = memory.write_obj(status as u8, self.status);
-        disk.count();
         Ok(u32::try_from(written + 1).unwrap_or(u32::MAX))
     }
 }
@@ -174,7 +173,7 @@ fn status_of(done: Result<(), Errno>) -> Status {
 
 fn read(disk: &Disk, memory: &Memory, at: u64, into: &[Stretch], patience: Patience) -> Result<(), Errno> {
     let slices = slices(memory, into).ok_or(Errno::FAULT)?;
-    disk.image.read(at, &slices, patience == Patience::None)
+    disk.image.read(at, slices, patience == Patience::None)
 }
 
 fn write(disk: &Disk, memory: &Memory, at: u64, from: &[Stretch]) -> Result<(), Errno> {

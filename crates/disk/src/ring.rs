@@ -9,7 +9,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
@@ -60,6 +60,8 @@ struct Shared {
     index: usize,
     disk: Arc<Disk>,
     memory: GuestMemoryAtomic<Memory>,
+    /// Where its descriptors are, and how many.
+    table: (u64, u16),
     ends: Mutex<Ends>,
     call: Arc<Mutex<Option<File>>>,
     /// How many requests other threads have.
@@ -93,6 +95,7 @@ impl Ring {
             index,
             disk,
             memory,
+            table: (queue.desc_table(), queue.size()),
             ends: Mutex::new(Ends { queue, tracker }),
             call,
             elsewhere: (Mutex::new(0), Condvar::new()),
@@ -210,10 +213,7 @@ impl Shared {
     fn begin(self: &Arc<Self>, head: u16) {
         step();
         let memory = self.memory.memory();
-        let (table, size) = {
-            let ends = lock(&self.ends);
-            (ends.queue.desc_table(), ends.queue.size())
-        };
+        let (table, size) = self.table;
         let request =
             Chain::of(&memory, table, size, head).and_then(|chain| Request::of(chain, &memory, &self.disk));
         let request = match request {
@@ -295,6 +295,5 @@ fn wait(kick: &File, stop: &OwnedFd) -> bool {
         let mut kick: &File = kick;
         let _ = kick.read(&mut [0; 8]);
     }
-    let _ = kick.as_fd();
     false
 }

@@ -1,7 +1,7 @@
 //! One connection of QEMU's: what it says about memory and queues, in the vhost-user protocol's order.
 
 use std::fs::File;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Arc, Mutex};
 
 use seawall_media::locks::lock;
@@ -12,7 +12,7 @@ use vhost::vhost_user::message::{
 };
 use vhost::vhost_user::{Error, GpuBackend, Result, VhostUserBackendReqHandlerMut};
 use virtio_queue::{Queue, QueueT};
-use vm_memory::{GuestAddressSpace, GuestMemoryAtomic};
+use vm_memory::{GuestAddress, GuestAddressSpace, GuestMemoryAtomic};
 
 use crate::config::{self, feature};
 use crate::disk::Disk;
@@ -80,15 +80,14 @@ impl Session {
         if vring.ring.is_some() || !is_wanted {
             return Ok(());
         }
-        let broken = |_| Error::InvalidParam;
-        let mut queue = Queue::new_of(vring.size, rings)?;
+        let mut queue = laid(vring.size, rings).map_err(|_| Error::InvalidParam)?;
         queue.set_event_idx(self.features & feature::EVENT_IDX != 0);
         queue.set_next_avail(vring.base);
         let now = memory.memory();
         if !queue.is_valid(&*now) {
             return Err(Error::InvalidParam);
         }
-        let used = queue.used_idx(&*now, std::sync::atomic::Ordering::Acquire).map_err(broken)?.0;
+        let used = queue.used_idx(&*now, Acquire).map_err(|_| Error::InvalidParam)?.0;
         queue.set_next_used(used);
         let tracker = self.inflight.as_ref().map(|shared| shared.queue(index as u16, vring.size));
         let tracker = match tracker {
@@ -122,21 +121,14 @@ fn lock_update(memory: &GuestMemoryAtomic<Memory>, now: Memory) {
 }
 
 /// A queue of this size with its rings at these addresses of the guest's.
-trait Laid: Sized {
-    fn new_of(size: u16, rings: [u64; 3]) -> Result<Self>;
-}
-
-impl Laid for Queue {
-    fn new_of(size: u16, [table, available, used]: [u64; 3]) -> Result<Self> {
-        let wrong = |_| Error::InvalidParam;
-        let mut queue = Queue::new(QUEUE_MAX).map_err(wrong)?;
-        queue.try_set_size(size).map_err(wrong)?;
-        queue.try_set_desc_table_address(vm_memory::GuestAddress(table)).map_err(wrong)?;
-        queue.try_set_avail_ring_address(vm_memory::GuestAddress(available)).map_err(wrong)?;
-        queue.try_set_used_ring_address(vm_memory::GuestAddress(used)).map_err(wrong)?;
-        queue.set_ready(true);
-        Ok(queue)
-    }
+fn laid(size: u16, [table, available, used]: [u64; 3]) -> std::result::Result<Queue, virtio_queue::Error> {
+    let mut queue = Queue::new(QUEUE_MAX)?;
+    queue.try_set_size(size)?;
+    queue.try_set_desc_table_address(GuestAddress(table))?;
+    queue.try_set_avail_ring_address(GuestAddress(available))?;
+    queue.try_set_used_ring_address(GuestAddress(used))?;
+    queue.set_ready(true);
+    Ok(queue)
 }
 
 impl VhostUserBackendReqHandlerMut for Session {

@@ -34,7 +34,7 @@ pub fn of(pool: &Path) -> Daemon {
     Client::new(Socket { pool: pool.to_owned(), not_served: AtomicBool::new(false) })
 }
 
-/// Attaches: maps pool and run-time memory, and the zone of the block cache, if there is one. A mount has one daemon, as
+/// Attaches: maps pool and run-time memory, and the zone of the block cache, if there is one. A front has one daemon, as
 /// long as its process lives.
 ///
 /// # Errors
@@ -99,7 +99,7 @@ impl Transport for Socket {
 
     fn not_served(&self) {
         if !self.not_served.swap(true, Relaxed) {
-            errln!("seawall: the daemon that answers belongs to another user than this mount's");
+            errln!("seawall: the daemon that answers belongs to another user than this process's");
         }
     }
 }

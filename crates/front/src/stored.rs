@@ -14,7 +14,7 @@ use seawall_media::Region;
 /// What `O_DIRECT` wants memory aligned to, at most.
 const ALIGNMENT: usize = 4096;
 
-/// The cache's disk. A mount has one pool, and that has one cache.
+/// The cache's disk. A front has one pool, and that has one cache.
 static DISK: OnceLock<OwnedFd> = OnceLock::new();
 
 thread_local! {

@@ -107,13 +107,10 @@ impl Test {
     }
 }
 
-/// Which tests there are, and how long the disk takes over a flush: the data's own disk, and one in memory that takes a while, as many
-/// a volume does, if we may make one. Nothing is flushed by reads.
-fn cases() -> Vec<(Test, Option<Duration>)> {
-    let own = Test::ALL.map(|test| (test, None));
-    let slow = [Test::WriteFlush, Test::FourGuests].map(|test| (test, Some(SLOW_FLUSH)));
-    let slow = slow.into_iter().filter(|_| SlowDisk::is_possible());
-    own.into_iter().chain(slow).collect()
+/// What is measured on a disk that takes a while over a flush, as many a volume does, if we may make one: nothing is flushed by
+/// reads.
+fn slow_tests() -> &'static [Test] {
+    if SlowDisk::is_possible() { &[Test::WriteFlush, Test::FourGuests] } else { &[] }
 }
 
 /// What is missing is named before anything is measured.
@@ -125,35 +122,35 @@ pub fn find_programs() -> Result<()> {
 
 /// How many runs there will be.
 pub fn steps(scope: Scope) -> usize {
-    cases().len() * Who::ALL.len() * scope.rounds
+    (Test::ALL.len() + slow_tests().len()) * Who::ALL.len() * scope.rounds
 }
 
 /// Measures everything.
 pub fn run(lab: &mut Lab, scope: Scope) -> Result<SectionResult> {
     let own = lab.work.data("disk");
     lab.fresh_dir(&own)?;
-    let images = images(lab, &own)?;
-    let mut rows = Vec::new();
-    for (test, flush) in cases().into_iter().filter(|(_, flush)| flush.is_none()) {
-        rows.push(row(lab, scope, (test, flush), &images)?);
-    }
-    images.iter().try_for_each(std::fs::remove_file)?;
-    for (test, flush) in cases().into_iter().filter(|(_, flush)| flush.is_some()) {
+    let mut rows = measured(lab, scope, &own, (&Test::ALL, None))?;
+    if !slow_tests().is_empty() {
+        std::fs::remove_dir_all(&own)?;
         let slow = SlowDisk::mount(lab, SLOW_DISK, SLOW_FLUSH)?;
         let dir = slow.path().join("disk");
         lab.fresh_dir(&dir)?;
-        let images = self::images(lab, &dir)?;
-        rows.push(row(lab, scope, (test, flush), &images)?);
+        rows.extend(measured(lab, scope, &dir, (slow_tests(), Some(SLOW_FLUSH)))?);
     }
     let table = format!("{}  pool on: {}; the guest is in this process\n", table(&rows), lab.medium());
     Ok((rows.iter().map(Row::fields).collect(), table))
 }
 
-/// The images of all guests.
-fn images(lab: &Lab, dir: &Path) -> Result<Vec<PathBuf>> {
+/// These tests on the disk that a directory lies on, and how long that takes over a flush, if it is known.
+fn measured(
+    lab: &mut Lab,
+    scope: Scope,
+    dir: &Path,
+    (tests, flush): (&[Test], Option<Duration>),
+) -> Result<Vec<Row>> {
     let images: Vec<PathBuf> = (0..GUESTS).map(|i| dir.join(format!("vm{i}.img"))).collect();
     images.iter().try_for_each(|image| fill(lab, image))?;
-    Ok(images)
+    tests.iter().map(|test| row(lab, scope, (*test, flush), &images)).collect()
 }
 
 /// An image without holes.
