@@ -132,6 +132,11 @@ impl Control {
         Ok(None)
     }
 
+    /// True while the daemon's process is there, as far as that is to be seen from here.
+    pub fn is_alive(&self) -> bool {
+        sys::peer_pid(self.socket.as_fd()).is_some_and(process::is_alive)
+    }
+
     /// The socket's path, for the preload.
     pub fn path(&self) -> &Path {
         &self.path

@@ -11,9 +11,10 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
 use seawall_core::file::Flag;
 use zerocopy::IntoBytes;
 
@@ -25,14 +26,31 @@ use crate::{cache, destaging, hello, net, outside};
 /// A beat that waited so long: the daemon stood still.
 const LATE: Duration = Duration::from_millis(500);
 
-/// Starts the watchdog. Without one, who needs the daemon waits for it.
-pub(crate) fn start(daemon: &Arc<Daemon>, listener: &OwnedFd, command: fn() -> Command) {
-    if let Err(e) = try_start(daemon, listener, command()) {
-        daemon.log.say(format!("without a watchdog, should this process be stopped: {e}"));
+/// A watchdog at work.
+pub(crate) struct Watchdog {
+    /// The daemon's end of what they talk by.
+    socket: Arc<OwnedFd>,
+    thread: JoinHandle<()>,
+}
+
+impl Watchdog {
+    /// Ends it and waits until it has ended: it has the log's memory, which whoever starts next may need the room of.
+    pub(crate) fn end(self) {
+        let _ = shutdown(&self.socket, Shutdown::Both);
+        let _ = self.thread.join();
     }
 }
 
-fn try_start(daemon: &Arc<Daemon>, listener: &OwnedFd, mut command: Command) -> io::Result<()> {
+/// Starts the watchdog. Without one, who needs the daemon waits for it.
+pub(crate) fn start(daemon: &Arc<Daemon>, listener: &OwnedFd, command: fn() -> Command) -> Option<Watchdog> {
+    let started = try_start(daemon, listener, command());
+    if let Err(e) = &started {
+        daemon.log.say(format!("without a watchdog, should this process be stopped: {e}"));
+    }
+    started.ok()
+}
+
+fn try_start(daemon: &Arc<Daemon>, listener: &OwnedFd, mut command: Command) -> io::Result<Watchdog> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     command.env_remove("LD_PRELOAD").env_remove("SEAWALL_SOCKET");
     command.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::null());
@@ -43,17 +61,20 @@ fn try_start(daemon: &Arc<Daemon>, listener: &OwnedFd, mut command: Command) -> 
         watched.push(group.as_fd());
     }
     net::send(&ours, b"w", &watched)?;
-    let daemon = Arc::clone(daemon);
-    std::thread::Builder::new().name("pulse".into()).spawn(move || {
+    let (daemon, socket) = (Arc::clone(daemon), Arc::new(ours));
+    let ours = Arc::clone(&socket);
+    let thread = std::thread::Builder::new().name("pulse".into()).spawn(move || {
         while let Ok(Some(message)) = net::receive(&ours) {
             if answer(&daemon, &ours, &message.bytes, &mut given).is_err() {
                 break;
             }
         }
+        // It may stand still itself, and without the socket it is of no use.
+        let _ = child.kill();
         let _ = child.wait();
         daemon.log.say("the watchdog has ended");
     })?;
-    Ok(())
+    Ok(Watchdog { socket, thread })
 }
 
 /// Says what is answered to Hello. Returns the number of what is lent.

@@ -70,9 +70,7 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     spawn(&daemon, "watch", watch::run)?;
     spawn(&daemon, "leader", look_after_leaders)?;
     // By this thread, which lives as long as the process: the kernel ends it with us.
-    if let Some(command) = options.watchdog {
-        pulse::start(&daemon, &listener, command);
-    }
+    let watchdog = options.watchdog.and_then(|command| pulse::start(&daemon, &listener, command));
     ready();
     accept_all(&daemon, &listener, signals.as_ref().ok());
     daemon.lifetime.end();
@@ -86,6 +84,9 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     finish(&daemon);
     // Until now who opened a file waited for it.
     daemon.lifetime.finish();
+    if let Some(watchdog) = watchdog {
+        watchdog.end();
+    }
     Ok(())
 }
 

@@ -61,7 +61,7 @@ pub fn stop(ask: &Ask) -> Result<()> {
     match control {
         Some(control) => {
             control.request::<Stopped>(Kind::Stop, &Stop { if_idle: false, stay: false })?;
-            wait_for_end(&pool, control);
+            wait_for_end(&pool, &control);
         }
         None => drop(without_daemon(&pool)?),
     }
@@ -75,8 +75,8 @@ pub fn stop(ask: &Ask) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the daemon has let the pool go.
-pub fn wait_for_end(pool: &Path, control: Control) {
+/// Waits until the daemon has let the pool go, and its memory.
+pub fn wait_for_end(pool: &Path, control: &Control) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let begin = Instant::now();
     let second = Timespec { tv_sec: 1, tv_nsec: 0 };
@@ -87,8 +87,7 @@ pub fn wait_for_end(pool: &Path, control: Control) {
             break;
         }
     }
-    drop(control);
-    while begin.elapsed() < END && pool::is_served(pool) {
+    while begin.elapsed() < END && (pool::is_served(pool) || control.is_alive()) {
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -106,7 +106,7 @@ fn end_daemon(pool: &Path) -> Result<()> {
             pool.display()
         )
     })?;
-    ask::wait_for_end(pool, control);
+    ask::wait_for_end(pool, &control);
     Ok(())
 }
 

@@ -134,7 +134,7 @@ impl Link {
             // Its exit code is in its log.
             let _ = child.wait();
         } else if let Ok(Some(control)) = Control::connect(&self.pool) {
-            wait_for_end(&self.pool, control);
+            wait_for_end(&self.pool, &control);
         }
     }
 }
