@@ -7,6 +7,7 @@ mod disks;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::process::Command;
+use std::time::Duration;
 
 use common::wait_for;
 use disks::{Backend, Disks, Model, SIZE};
@@ -73,6 +74,38 @@ fn a_guest_finds_what_it_wrote_and_its_flushes_wait_for_no_disk() {
     guest.end().expect("ended");
     backend.ends();
     model.compare(&disks.image());
+}
+
+/// Nothing of the guest's is torn in what is copied meanwhile, and reads go on.
+#[test]
+fn a_frozen_disk_is_its_image_and_its_guests_writes_wait() {
+    let disks = Disks::new();
+    let backend = disks.serve(&[]);
+    let mut guest = disks.guest(1);
+    let mut model = Model::new(5);
+    for _ in 0..50 {
+        let op = model.next();
+        let found = guest.ask(op.clone()).expect("answered");
+        model.check(&op, &found);
+    }
+    let seawall = |words: &[&str]| disks.place.seawall(&[words, &["--pool", disks.place.pool()]].concat());
+    assert!(seawall(&["freeze"]).succeeds().out.contains("writes wait"));
+    model.compare(&disks.image());
+    for i in 0..12 {
+        guest.begin(0, Op::Write(i * 4096, vec![9; 4096])).expect("room");
+    }
+    assert!(guest.next_within(0, Duration::from_millis(300)).is_err(), "it waits");
+    model.compare(&disks.image());
+    seawall(&["thaw"]).succeeds();
+    for _ in 0..12 {
+        guest.next(0).expect("answered");
+    }
+    let file = disks.file();
+    assert_eq!((&file["tracked"], &file["live"]), (&true.into(), &true.into()), "{file}");
+    assert_eq!(guest.ask(Op::Read(0, 4096)).expect("read"), [9; 4096]);
+    guest.end().expect("ended");
+    backend.ends();
+    assert_eq!(fs::read(disks.image()).expect("read")[..12 * 4096], vec![9; 12 * 4096]);
 }
 
 #[test]

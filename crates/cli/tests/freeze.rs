@@ -10,9 +10,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use common::postgres::Postgres;
-use common::{Place, SEAWALL, Said, Writer, child, has, kill, server, signal, wait_for};
+use common::{Place, SEAWALL, Said, Writer, child, cluster, has, kill, server, signal, wait_for};
 use serde_json::Value;
 
 fn freeze(place: &Place, words: &[&str]) -> Said {
@@ -135,7 +136,7 @@ fn what_is_made_meanwhile_has_no_guard_and_is_in_the_log_after_the_thaw() {
 }
 
 #[test]
-fn the_policy_atomic_is_not_frozen_and_a_directory_finds_its_pool() {
+fn a_directory_finds_its_pool() {
     let place = Place::new();
     let mut writer = Writer::start(&place);
     writer.write(2);
@@ -146,11 +147,66 @@ fn the_policy_atomic_is_not_frozen_and_a_directory_finds_its_pool() {
     freeze(&place, &["/usr"]).fails(1, &["nothing of it is in this pool"]);
     writer.finish().succeeds();
     assert_eq!(freeze(&place, &["--", "sh", "-c", "exit 3"]).code, Some(3), "nothing is to be frozen");
+}
 
-    let Some(cluster) = common::cluster::place() else { return };
-    let run = common::cluster::start(&cluster, "atomic", "open(my $f, '>', 'base/5/1') or die;");
-    freeze(&cluster, &[]).fails(1, &["policy atomic", "full_page_writes"]);
-    common::cluster::finish(run);
+/// Stands for PostgreSQL: changes a data file, and when it is told to that one and a new one.
+const CHANGES: &str = "
+    sub put {
+        sysopen(my $f, $_[0], 01 | 0100 | 02000) or die;
+        syswrite($f, $_[1] x 8192) == 8192 or die;
+    }
+    put('base/5/1', 'a');
+    open(my $r, '>', 'ready') or die;
+    <STDIN>;
+    put('base/5/1', 'b');
+    put('base/5/2', 'c');";
+
+#[test]
+fn under_the_policy_atomic_changes_wait_for_the_thaw() {
+    let Some(place) = cluster::place() else { return };
+    let mut run = cluster::start_until(&place, "atomic", CHANGES, "ready");
+    freeze(&place, &["--for", "61s"]).fails(1, &["60 s at most", "snapshot"]);
+    let said = freeze(&place, &[]);
+    assert!(said.succeeds().out.contains("writes wait") && said.out.contains("for 30 s"), "{}", said.out);
+    cluster::go_on(&mut run);
+    std::thread::sleep(Duration::from_millis(400));
+    let len = |name: &str| fs::metadata(place.file(name)).map_or(0, |file| file.len());
+    assert_eq!((len("base/5/1"), len("base/5/2")), (8192, 0));
+    assert!(!place.file("done").exists());
+    let status = place.status();
+    assert_eq!((&status["guards"], &status["frozen"]["writes_wait"]), (&0.into(), &true.into()));
+    assert!(place.seawall(&["status", "--pool", place.pool()]).out.contains("writes wait, no guards"));
+    thaw(&place).succeeds();
+    wait_for("both changes", || place.file("done").exists());
+    assert_eq!((len("base/5/1"), len("base/5/2")), (16384, 8192));
+    let status = place.status();
+    for name in ["5/1", "5/2"] {
+        let file = cluster::file(&status, name).expect("managed");
+        assert_eq!((&file["tracked"], &file["writes"]), (&true.into(), &file["writes"]), "{file}");
+        assert!(file["writes"].as_u64() > Some(0), "not around the log: {file}");
+    }
+    assert_eq!(status["torn"], false);
+    cluster::finish(run);
+}
+
+#[test]
+fn changes_wait_no_longer_than_the_limit_and_the_daemon() {
+    for ends in ["limit", "daemon"] {
+        let Some(place) = cluster::place() else { return };
+        let mut run = cluster::start_until(&place, "atomic", CHANGES, "ready");
+        freeze(&place, &["--for", if ends == "limit" { "1s" } else { "60s" }]).succeeds();
+        cluster::go_on(&mut run);
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!place.file("done").exists(), "{ends}");
+        if ends == "daemon" {
+            kill(place.daemon().expect("a daemon"));
+        }
+        let begin = Instant::now();
+        wait_for("both changes", || place.file("done").exists());
+        assert!(begin.elapsed() < Duration::from_secs(20), "{ends}: {:?}", begin.elapsed());
+        cluster::finish(run);
+        thaw(&place).fails(1, &[]);
+    }
 }
 
 /// One that commits all the time, over one connection, and counts what was acknowledged.
@@ -279,7 +335,21 @@ fn a_copy_of_a_frozen_sqlite_in_mode_delete_opens_bare_with_all_that_was_acknowl
 
 #[test]
 fn a_copy_of_a_frozen_postgres_starts_bare_with_all_that_was_acknowledged() {
-    let Some(mut server) = Postgres::start() else { return };
+    let Some(server) = Postgres::start() else { return };
+    let snapshot = |copied: &Path| snapshot(&server.pids(), &server.data(), copied);
+    postgres_is_copied(&server, snapshot);
+}
+
+/// What waits makes one moment of the time that the copy takes: nobody stops the server.
+#[test]
+fn a_copy_of_a_frozen_postgres_without_full_pages_starts_bare_with_all_that_was_acknowledged() {
+    let Some(server) = Postgres::start_with(&["--policy", "atomic"], &["-c", "full_page_writes=off"]) else {
+        return;
+    };
+    postgres_is_copied(&server, |copied| format!("cp -a {}/. {}", server.data().display(), copied.display()));
+}
+
+fn postgres_is_copied(server: &Postgres, snapshot: impl Fn(&Path) -> String) {
     let first = "create table t(i int primary key);";
     let committing =
         Committing::start(server.psql(), first, |i| format!("insert into t values({i}) returning i;"));
@@ -291,7 +361,7 @@ fn a_copy_of_a_frozen_postgres_starts_bare_with_all_that_was_acknowledged() {
     // Its name, by which its pool is found.
     let mut freeze = server.command(&server.dir.path().join("seawall"));
     freeze.arg("freeze").arg(server.data()).args(["--pool"]).arg(server.pool());
-    let copy = snapshot(&server.pids(), &server.data(), copied.path());
+    let copy = snapshot(copied.path());
     Said::from(freeze.args(["--", "sh", "-c", &copy]).output().expect("seawall")).succeeds();
     fs::remove_file(copied.path().join("postmaster.pid")).expect("of the running one");
     fs::set_permissions(copied.path(), PermissionsExt::from_mode(0o700)).expect("closed");

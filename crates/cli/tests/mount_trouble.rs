@@ -10,6 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use common::mounts::{Mounts, tracked};
 use common::{Said, kill, wait_for, wait_for_end};
@@ -319,6 +320,39 @@ fn a_database_that_relies_on_syncfs_is_refused() {
     fs::write(m.behind("postgresql.conf"), "").expect("made");
     m.place.seawall(&mount).succeeds();
     m.umount().succeeds();
+}
+
+/// A freeze holds back whoever changes a data file under `atomic`, not the mount: others read it meanwhile.
+#[test]
+fn a_frozen_mount_reads_while_its_writes_wait() {
+    let Some(m) = Mounts::new() else { return };
+    fs::write(m.behind("PG_VERSION"), "15\n").expect("written");
+    fs::create_dir_all(m.behind("base/5")).expect("made");
+    m.mount_with("backing", "at", "postgres", &["--policy", "atomic"]).succeeds();
+    let file =
+        File::options().read(true).write(true).create_new(true).open(m.at("base/5/16400")).expect("made");
+    file.write_all_at(&[1; 8192], 0).expect("written");
+    m.place.seawall(&["freeze", "--pool", m.place.pool()]).succeeds();
+    let written = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..12 {
+            scope.spawn(|| {
+                file.write_all_at(&[2; 8192], 0).expect("written");
+                written.fetch_add(1, Relaxed);
+            });
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(written.load(Relaxed), 0, "they wait");
+        assert_eq!(fs::read(m.behind("base/5/16400")).expect("read"), [1; 8192]);
+        assert_eq!(fs::read(m.at("PG_VERSION")).expect("read"), b"15\n");
+        fs::write(m.at("base/5/other"), "not a data file").expect("written");
+        m.place.seawall(&["thaw", "--pool", m.place.pool()]).succeeds();
+    });
+    assert_eq!(written.load(Relaxed), 12);
+    assert_eq!(m.state("/16400")["tracked"], true);
+    drop(file);
+    m.umount().succeeds();
+    assert_eq!(fs::read(m.behind("base/5/16400")).expect("read"), [2; 8192]);
 }
 
 /// Under `atomic` a data file that the daemon cannot take now is asked for with each write, and it is not kept quiet.

@@ -17,20 +17,20 @@ use crate::state::Daemon;
 /// The reasons for which guards are down. A file may be kept out for both.
 const REASONS: [KeptOut; 2] = [KeptOut::Frozen, KeptOut::Alone];
 
-/// Takes the files of these directories, by their index, out of the log: a real sync of each.
+/// Takes the files of these directories, by their index, out of the log: a real sync of each. Each is `marked` while nobody else
+/// changes it.
 ///
 /// # Errors
 /// What the disk did not take.
 pub(crate) fn take_out(
     daemon: &Daemon,
     covered: impl Fn(u32) -> bool,
-    why: KeptOut,
+    marked: impl Fn(&Managed),
 ) -> Result<(), DaemonError> {
     let mut undrained = Vec::new();
     for file in daemon.files.all().iter().filter(|file| covered(file.root)) {
         absent::remove(daemon, file);
-        let mark = || daemon.engine.keep_out(file.reference, why);
-        daemon.without_log(file, mark);
+        daemon.without_log(file, || marked(file));
         if daemon.engine.is_dirty(file.reference) {
             undrained.push(file.current_path().display().to_string());
         }

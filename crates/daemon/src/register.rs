@@ -24,7 +24,7 @@ use crate::guard::GuardError;
 use crate::parts::files::{FileTable, Managed, path_of, real_sync, reopen};
 use crate::parts::roots::is_in_use;
 use crate::state::Daemon;
-use crate::unmanaged::{BYPASS, LATER, REFUSED, Unmanaged};
+use crate::unmanaged::{BYPASS, LATER, REFUSED, SUSPENDED, Unmanaged};
 use crate::{directories, evict, foreign, forget};
 
 /// Makes the file behind `fd` a managed one.
@@ -59,8 +59,10 @@ pub(crate) fn register_if(
     if let Some(known) = known(&daemon.engine, &daemon.files, &stat) {
         return Ok(known);
     }
-    let is_frozen = || daemon.roots.get(root).is_some_and(|root| daemon.freeze.covers(&root));
-    if is_frozen() || daemon.is_alone() {
+    if let Some(frozen) = daemon.roots.get(root).filter(|root| daemon.freeze.covers(root)) {
+        return Err(if frozen.policy == Policy::Atomic { SUSPENDED } else { LATER });
+    }
+    if daemon.is_alone() {
         return Err(LATER);
     }
     if manage == Manage::IfSqlite && !is_sqlite(fd) {

@@ -316,8 +316,9 @@ fn file_status(engine: &Engine, roots: &Roots, file: &Managed) -> Option<FileSta
 }
 
 fn flag_names(state: State, holds: u32) -> Vec<String> {
-    const NAMES: [(Flag, &str); 11] = [
+    const NAMES: [(Flag, &str); 12] = [
         (Flag::FROZEN, "frozen"),
+        (Flag::SUSPENDED, "changes wait"),
         (Flag::SYNC_NEEDED, "sync needed"),
         (Flag::FAILED, "a sync failed"),
         (Flag::STUCK, "a lock holder was lost"),

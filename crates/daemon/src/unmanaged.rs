@@ -9,5 +9,7 @@ pub(crate) struct Unmanaged(pub Status);
 pub(crate) const BYPASS: Unmanaged = Unmanaged(Status::Bypass);
 /// The client asks again later.
 pub(crate) const LATER: Unmanaged = Unmanaged(Status::Later);
+/// The client asks again in a moment, and changes nothing before.
+pub(crate) const SUSPENDED: Unmanaged = Unmanaged(Status::Suspended);
 /// The file could be managed, and is not now.
 pub(crate) const REFUSED: Unmanaged = Unmanaged(Status::Refused);

@@ -192,6 +192,12 @@ impl Image {
         log.joined.engine.sync_directory(file, self.file.as_fd(), path.as_os_str().as_bytes())
     }
 
+    /// True if a change waits for the end of a freeze.
+    pub fn must_wait(&self) -> bool {
+        let Some(log) = &self.log else { return false };
+        read(&log.place).is_some_and(|file| log.joined.engine.state(file).is_suspended())
+    }
+
     /// True if a sync waits for nobody: no disk, and no other host.
     pub fn syncs_at_once(&self) -> bool {
         let Some(log) = &self.log else { return true };

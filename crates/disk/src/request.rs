@@ -140,7 +140,7 @@ impl Request {
                 Err(Errno::AGAIN) if patience == Patience::None => return Err(MustWait),
                 done => (status_of(done), length(into)),
             },
-            Op::Write { .. } | Op::Zeros(_) if patience == Patience::None && waits_for_each(disk) => {
+            Op::Write { .. } | Op::Zeros(_) if patience == Patience::None && waits(disk) => {
                 return Err(MustWait);
             }
             Op::Flush if patience == Patience::None && !disk.image.syncs_at_once() => return Err(MustWait),
@@ -156,9 +156,9 @@ impl Request {
     }
 }
 
-/// True if each write is to be durable when it is answered, and that waits.
-fn waits_for_each(disk: &Disk) -> bool {
-    !disk.has_cache.load(Relaxed) && !disk.image.syncs_at_once()
+/// True if a write waits: it is to be durable when it is answered, or a copy of the image is being taken.
+fn waits(disk: &Disk) -> bool {
+    disk.image.must_wait() || !disk.has_cache.load(Relaxed) && !disk.image.syncs_at_once()
 }
 
 /// Where the sectors are, if all are on the disk.

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use nix::mount::{MntFlags, umount2};
 use rustix::fs::{FlockOperation, flock};
@@ -221,6 +222,11 @@ pub fn claim(backing: &Path) -> Result<File, Refused> {
     }
 }
 
+/// How long a mount counts as in use by nobody but who is going: a program with threads closes its last file, and what another of
+/// its threads has forked holds that until it executes its program.
+const SETTLES: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// Unmounts, and waits until the mount's process has closed the log. Returns the backing directory.
 ///
 /// # Errors
@@ -233,16 +239,25 @@ pub fn unmount(mountpoint: &Path) -> Result<PathBuf, Refused> {
         detach_if_dead(&place)?;
         return Ok(found.source);
     }
-    let done = match umount2(&place, MntFlags::empty()) {
-        Err(nix::errno::Errno::EPERM) => fusermount(&place, &["-u"]),
-        Err(nix::errno::Errno::EBUSY) => return Err(Refused::Busy(place)),
+    let begin = Instant::now();
+    loop {
+        match try_unmount(&place) {
+            Err(Refused::Busy(_)) if begin.elapsed() < SETTLES => std::thread::sleep(PAUSE),
+            done => return done.map(|()| found.source),
+        }
+    }
+}
+
+fn try_unmount(place: &Path) -> Result<(), Refused> {
+    let done = match umount2(place, MntFlags::empty()) {
+        Err(nix::errno::Errno::EPERM) => fusermount(place, &["-u"]),
+        Err(nix::errno::Errno::EBUSY) => return Err(Refused::Busy(place.into())),
         done => done.map_err(io::Error::from),
     };
     done.map_err(|error| match error.to_string().contains("busy") {
-        true => Refused::Busy(place),
+        true => Refused::Busy(place.into()),
         false => Refused::Failed { what: "unmounting", error },
-    })?;
-    Ok(found.source)
+    })
 }
 
 /// One process of each mount namespace that has a mount of this directory. Those that we may look at.

@@ -111,6 +111,9 @@ pub enum Status {
     /// The file is not managed for now, while its database is frozen or the daemon stands still: ask again at its next
     /// change or sync.
     Later = 8,
+    /// The file is not managed for now, and is not to be changed either: a copy is taken of its database, which relies on pages
+    /// that cannot be torn. Ask again in a moment.
+    Suspended = 9,
 }
 
 impl Status {
@@ -125,6 +128,7 @@ impl Status {
             6 => Self::Failed,
             7 => Self::Full,
             8 => Self::Later,
+            9 => Self::Suspended,
             _ => Self::BadRequest,
         }
     }

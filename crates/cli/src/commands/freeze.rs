@@ -20,9 +20,6 @@ use super::awr::snap::duration;
 use super::{inspect, recover};
 use crate::{beside, daemons, pool, show};
 
-/// A freeze that nobody ends.
-const LIMIT: &str = "1h";
-
 /// Take a database out of the log while its files are copied or a snapshot of their file system is taken
 #[derive(clap::Args)]
 pub struct Freeze {
@@ -31,9 +28,10 @@ pub struct Freeze {
     /// The pool; without it that of DIRECTORY, or your default pool
     #[arg(long)]
     pool: Option<PathBuf>,
-    /// End by itself after this time (30s, 10m, 1h). With COMMAND it ends with that, and has no limit
-    #[arg(long = "for", value_name = "DURATION", value_parser = duration, default_value = LIMIT)]
-    limit: Duration,
+    /// End by itself after this time (20s, 10m). Without it after an hour, or with COMMAND; where writes wait for the end, as
+    /// under the policy atomic, after 30 s, and 60 s is the most
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
+    limit: Option<Duration>,
     /// JSON instead of text
     #[arg(long, conflicts_with = "command")]
     json: bool,
@@ -63,20 +61,23 @@ pub fn freeze(how: &Freeze) -> Result<ExitCode> {
         return unserved(&pool, how);
     };
     let bound = !how.command.is_empty();
-    let seconds = (!bound).then_some(how.limit.as_secs());
+    let seconds = how.limit.map(|limit| limit.as_secs());
     let done: Answered =
         control.request(Kind::Freeze, &Asked::Freeze(Wanted { directory, seconds, bound }))?;
     if bound {
         return around(&control, &how.command);
     }
     if how.json {
-        show::json(
-            &json!({ "frozen": true, "pool": Shown(&pool), "directories": shown(&done.directories), "seconds": seconds }),
-        )?;
+        show::json(&json!({
+            "frozen": true, "pool": Shown(&pool), "directories": shown(&done.directories), "seconds": done.seconds,
+            "writes_wait": done.writes_wait,
+        }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    outln!("frozen, every record is in its file, guards down: {}", list(&done.directories));
-    outln!("until `seawall thaw --pool {}`, or for {} s", pool.display(), how.limit.as_secs());
+    let waiting = if done.writes_wait { ", writes wait" } else { "" };
+    outln!("frozen, every record is in its file, guards down{waiting}: {}", list(&done.directories));
+    let limit = done.seconds.map(|seconds| format!(", or for {seconds} s")).unwrap_or_default();
+    outln!("until `seawall thaw --pool {}`{limit}", pool.display());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -87,8 +88,8 @@ fn around(control: &Control, command: &[OsString]) -> Result<ExitCode> {
     match thawed {
         Ok(thawed) if thawed.frozen => left_out(&thawed),
         _ => bail!(
-            "the freeze ended before the command did (somebody's `seawall thaw`, or the end of the daemon): what was copied \
-             may need records that are in the log. Copy it again"
+            "the freeze ended before the command did (its limit, somebody's `seawall thaw`, or the end of the daemon): what was \
+             copied may need records that are in the log. Copy it again"
         ),
     }
     code
@@ -197,8 +198,9 @@ pub fn words(frozen: &FrozenStatus) -> String {
         Some(left) => format!("ends by itself in {left} s"),
         None => "until its command ends".into(),
     };
+    let meanwhile = if frozen.writes_wait { "writes wait" } else { "fsyncs are real" };
     format!(
-        "{}, for {} s, {until}: fsyncs are real, no guards. `seawall thaw` ends it",
+        "{}, for {} s, {until}: {meanwhile}, no guards. `seawall thaw` ends it",
         list(&frozen.directories),
         frozen.seconds
     )

@@ -1,5 +1,6 @@
 //! A real PostgreSQL under Seawall, and a bare one on what was copied of it.
 
+use std::cell::Cell;
 use std::fs;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -13,12 +14,17 @@ pub struct Postgres {
     pub dir: tempfile::TempDir,
     pub bin: PathBuf,
     ram: tempfile::TempDir,
-    run: Option<Child>,
+    run: Cell<Option<Child>>,
 }
 
 impl Postgres {
     /// `None` if it is not installed.
     pub fn start() -> Option<Self> {
+        Self::start_with(&[], &[])
+    }
+
+    /// The same, with these options of `seawall run` and these of the server.
+    pub fn start_with(of_run: &[&str], of_server: &[&str]) -> Option<Self> {
         let bin = server::programs()?;
         drop(Place::bare());
         let (dir, ram) = (tempfile::tempdir_in("/var/tmp").ok()?, tempfile::tempdir_in("/dev/shm").ok()?);
@@ -28,15 +34,21 @@ impl Postgres {
                 std::os::unix::fs::chown(dir.path(), Some(uid), Some(gid)).expect("given");
             }
         }
-        let mut server = Self { dir, bin, ram, run: None };
+        let server = Self { dir, bin, ram, run: Cell::new(None) };
         let mut initdb = server.command(&server.bin.join("initdb"));
         initdb.args(["--no-sync", "--auth=trust", "-U", "postgres", "-D"]).arg(server.data());
         assert!(initdb.stdout(Stdio::null()).status().expect("initdb").success());
         let mut run = server.seawall(&["run", "--quiet", "--emulated", "--size", "64M", "--pool"]);
-        run.arg(server.pool()).arg("--").arg(server.bin.join("postgres")).arg("-D").arg(server.data());
+        run.arg(server.pool())
+            .args(of_run)
+            .arg("--")
+            .arg(server.bin.join("postgres"))
+            .arg("-D")
+            .arg(server.data());
         run.args(["-c", "listen_addresses=", "-c", "dynamic_shared_memory_type=mmap", "-k"])
-            .arg(server.dir.path());
-        server.run = Some(run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a server"));
+            .arg(server.dir.path())
+            .args(of_server);
+        server.run.set(Some(run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a server")));
         let ready = || server.psql().args(["-c", "select 1"]).output().expect("psql").status.success();
         wait_for("PostgreSQL", ready);
         Some(server)
@@ -99,7 +111,7 @@ impl Postgres {
         value.unwrap_or_else(|| panic!("{}{}", said.out, said.err)).to_owned()
     }
 
-    pub fn stop(&mut self) {
+    pub fn stop(&self) {
         let Some(mut run) = self.run.take() else { return };
         let _ = Command::new("kill").args(["-s", "INT", &self.pids()[0].to_string()]).status();
         let _ = run.wait();

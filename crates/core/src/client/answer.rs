@@ -19,6 +19,8 @@ pub enum Registered {
     Bypass,
     /// Not now: its database is frozen, or the daemon stands still and its watchdog says so.
     Later,
+    /// Not now, and it is not to be changed either: a copy is taken.
+    Suspended,
     /// It cannot be: the daemon's log says why.
     Refused,
     /// The daemon does not serve this process, or makes no sense of it.
@@ -34,6 +36,7 @@ impl Registered {
             Status::Ok => Self::File(FileRef { slot: reply.slot, generation: reply.generation }),
             Status::Bypass => Self::Bypass,
             Status::Later => Self::Later,
+            Status::Suspended => Self::Suspended,
             Status::Refused => Self::Refused,
             Status::BadVersion | Status::Denied | Status::BadRequest | Status::Failed | Status::Full => {
                 Self::Unserved
@@ -57,7 +60,7 @@ impl Registered {
             Self::Bypass if is_atomic => Course::AskAgain,
             Self::Bypass => Course::Leave,
             Self::Refused | Self::Unserved => Course::AskAgain,
-            Self::Later => Course::AskNext,
+            Self::Later | Self::Suspended => Course::AskNext,
             Self::NoAnswer => Course::Unanswered,
         }
     }
@@ -75,6 +78,10 @@ impl Registered {
             Self::Later => Some(
                 "a data file is not in the log yet, so its pages can tear: the daemon stands still, or cannot \
                  take it now",
+            ),
+            Self::Suspended => Some(
+                "a data file is not in the log yet, so its pages can tear: its database has been frozen for longer than a \
+                 change waits",
             ),
             Self::Unserved => Some(
                 "a data file is not in the log, so its pages can tear: the daemon that answers does not serve \
@@ -121,7 +128,7 @@ impl Entered {
     pub(super) fn of(reply: &Reply) -> Self {
         match status(reply) {
             Status::Ok => Self::File { slot: reply.slot, tenant: reply.generation as u16 },
-            Status::Refused | Status::Later => Self::NotNow,
+            Status::Refused | Status::Later | Status::Suspended => Self::NotNow,
             // It costs speed alone.
             Status::Bypass
             | Status::BadVersion
@@ -156,7 +163,8 @@ impl Synced {
             | Status::Refused
             | Status::BadRequest
             | Status::Full
-            | Status::Later => Self::Not,
+            | Status::Later
+            | Status::Suspended => Self::Not,
         }
     }
 }
@@ -175,7 +183,8 @@ pub(super) fn is_heard(reply: &Reply) -> bool {
         | Status::BadRequest
         | Status::Failed
         | Status::Full
-        | Status::Later => false,
+        | Status::Later
+        | Status::Suspended => false,
     }
 }
 
@@ -190,7 +199,8 @@ pub(super) fn hardened(reply: &Reply) -> Result<(), Errno> {
         | Status::Refused
         | Status::BadRequest
         | Status::Failed
-        | Status::Later => Err(Errno::IO),
+        | Status::Later
+        | Status::Suspended => Err(Errno::IO),
     }
 }
 
@@ -205,6 +215,7 @@ pub(super) fn stands(reply: &Reply) -> Result<(), Errno> {
         | Status::BadRequest
         | Status::Failed
         | Status::Full
-        | Status::Later => Ok(()),
+        | Status::Later
+        | Status::Suspended => Ok(()),
     }
 }

@@ -82,6 +82,9 @@ pub struct Received<D> {
 const PATIENCE_US: u32 = 500_000;
 /// How long one that stands still is given, once a second: an answer takes less than a tenth of that.
 const PROBE_US: u32 = 5_000;
+/// How long a file that is suspended is asked for again, and how often: longer than any freeze lasts that suspends it.
+const SUSPENDED_NS: u64 = 90_000_000_000;
+const SUSPENDED_PAUSE_NS: u64 = 50_000_000;
 /// How often a daemon that does not answer is asked once more to make the log durable, and after what time: five
 /// seconds in all.
 const HARDEN_TRIES: u32 = 50;
@@ -144,10 +147,16 @@ impl<T: Transport> Client<T> {
     }
 
     /// Asks that the file behind `fd` be managed. What must not go around the log (`is_atomic`) waits for a daemon that is
-    /// away; where it goes around the log all the same, that is said.
+    /// away, and for the end of a freeze; where it goes around the log all the same, that is said.
     pub fn register(&self, engine: &Engine, fd: BorrowedFd<'_>, is_atomic: bool) -> Course {
-        let answer = self.ask_now_or(Kind::Register, Some(fd), is_atomic.then_some(engine));
-        let registered = answer.map_or(Registered::NoAnswer, |answer| Registered::of(&answer.reply));
+        let mut registered = self.ask_to_register(engine, fd, is_atomic);
+        let begin = self.transport.now_ns();
+        while registered == Registered::Suspended
+            && self.transport.now_ns().saturating_sub(begin) < SUSPENDED_NS
+        {
+            self.transport.nap_ns(SUSPENDED_PAUSE_NS);
+            registered = self.ask_to_register(engine, fd, is_atomic);
+        }
         if registered == Registered::NoAnswer {
             self.unanswered();
         }
@@ -156,6 +165,11 @@ impl<T: Transport> Client<T> {
             self.tell_torn(engine, why);
         }
         registered.course(is_atomic)
+    }
+
+    fn ask_to_register(&self, engine: &Engine, fd: BorrowedFd<'_>, is_atomic: bool) -> Registered {
+        let answer = self.ask_now_or(Kind::Register, Some(fd), is_atomic.then_some(engine));
+        answer.map_or(Registered::NoAnswer, |answer| Registered::of(&answer.reply))
     }
 
     /// Says that pages of a data file can tear; once, whichever of a database's processes finds it first.

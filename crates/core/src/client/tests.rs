@@ -11,7 +11,7 @@ use super::{Client, Course, Entered, HARDEN_TRIES, Received, Registered, Synced,
 use crate::FileRef;
 use crate::policy::{ASK_AGAIN, Manage};
 
-const ALL: [Status; 9] = [
+const ALL: [Status; 10] = [
     Status::Ok,
     Status::BadVersion,
     Status::Denied,
@@ -21,6 +21,7 @@ const ALL: [Status; 9] = [
     Status::Failed,
     Status::Full,
     Status::Later,
+    Status::Suspended,
 ];
 
 const FILE: FileRef = FileRef { slot: 7, generation: 9 };
@@ -42,7 +43,7 @@ fn every_answer_to_a_registration_has_its_course() {
         let wanted = match status {
             Status::Ok => (Log(FILE), Log(FILE), false),
             Status::Bypass => (Leave, AskAgain, true),
-            Status::Later => (AskNext, AskNext, true),
+            Status::Later | Status::Suspended => (AskNext, AskNext, true),
             Status::Refused
             | Status::BadVersion
             | Status::Denied
@@ -67,7 +68,7 @@ fn every_other_answer_has_its_meaning() {
         let is = |wanted: &[Status]| wanted.contains(&status);
         let entered = match status {
             Status::Ok => Entered::File { slot: 7, tenant: 9 },
-            Status::Refused | Status::Later => Entered::NotNow,
+            Status::Refused | Status::Later | Status::Suspended => Entered::NotNow,
             _ => Entered::Never,
         };
         assert_eq!(Entered::of(&reply), entered, "{status:?}");

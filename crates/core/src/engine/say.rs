@@ -38,6 +38,21 @@ impl Engine {
         }
     }
 
+    /// Has changes of the file wait as soon as it is out of the log, until they are [resumed](Self::resume_changes), or for a
+    /// minute and a half: nothing of it is torn in a copy that is taken meanwhile. To be called where nobody else changes it.
+    pub fn suspend_changes(&self, file: FileRef) {
+        if let Some(slot) = self.file(file) {
+            slot.suspend();
+        }
+    }
+
+    /// They go on.
+    pub fn resume_changes(&self, file: FileRef) {
+        if let Some(slot) = self.file(file) {
+            slot.resume();
+        }
+    }
+
     /// A sync of the caller's own failed, of which nobody else was told: the file never returns to the log.
     pub fn distrust(&self, file: FileRef) {
         if let Some(slot) = self.file(file) {

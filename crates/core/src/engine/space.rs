@@ -25,6 +25,8 @@ use crate::persist::{self, Persisted};
 const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 /// What others do during a simulated nap, in steps.
 const SIMULATED_NAP: u32 = 50;
+/// Naps in which the changes of a suspended file wait: a minute and a half, longer than any freeze of such files.
+const NAPS_SUSPENDED: u32 = 9000;
 /// Naps without a daemon: two seconds, in which `seawall run` starts another one.
 const NAPS_WITHOUT_DAEMON: u32 = 200;
 /// Naps with the file's lock held, in which a journal is given room: a second and a half. After two others take the lock.
@@ -99,6 +101,18 @@ impl Engine {
         // A simulated nap takes no time.
         if sim::process().is_none() {
             self.record(who, Event::LogFull, slot.class(), self.since(start));
+        }
+    }
+
+    /// Waits a little for the end of a freeze, as [`wait_for_space`](Self::wait_for_space) does. A daemon that died has a
+    /// successor that ends it, or none.
+    #[cold]
+    pub(super) fn wait_for_thaw(&self, wait: &mut Wait) {
+        wait.naps += 1;
+        wait.alone = if self.has_daemon() { 0 } else { wait.alone + 1 };
+        wait.over = wait.alone > NAPS_WITHOUT_DAEMON || wait.naps > NAPS_SUSPENDED;
+        if !wait.over {
+            self.nap_until_freed(self.shm().header().freed().load(Acquire));
         }
     }
 

@@ -14,6 +14,7 @@
 //! |---|---|---|
 //! | in the log | appends and persists a record; waits for room | is made from the record if the process dies in it |
 //! | out of the log | counts it, so that no sync that is under way covers it | is the kernel's alone |
+//! | out of it, and suspended: a copy is taken of what must not be torn | waits for the end of that | as then |
 //! | not known any more, or this thread's already, in a signal handler | does nothing | the same |
 
 use rustix::fd::BorrowedFd;
@@ -128,6 +129,12 @@ impl<'e> Begun<'e> {
         self.inside.as_ref().is_some_and(|inside| inside.slot().state().has(Flag::TRACKED))
     }
 
+    /// True if the change is to wait for the end of a freeze. Only what comes later can make it true.
+    #[inline]
+    pub fn must_wait(&self) -> bool {
+        self.inside.as_ref().is_some_and(|inside| inside.slot().state().is_suspended())
+    }
+
     /// A write of these slices. When the change is finished and the file is still in the log, what the kernel wrote is
     /// durable; on a block device after the file's next sync, unless its every write is to be logged.
     ///
@@ -169,9 +176,16 @@ impl<'e> Begun<'e> {
         data: &(impl Iterator<Item = &'d [u8]> + Clone),
     ) -> Result<Change<'e>, Errno> {
         let mut wait = Wait::default();
+        let mut freeze = Wait::default();
         loop {
             let Some(inside) = self.inside.take() else { return Ok(self.unlogged(None)) };
             if !inside.slot().state().has(Flag::TRACKED) {
+                if inside.slot().state().is_suspended() && !freeze.is_over() {
+                    drop(inside);
+                    self.engine.wait_for_thaw(&mut freeze);
+                    self.enter();
+                    continue;
+                }
                 return self.around(inside);
             }
             // An offset the kernel will refuse, or nothing to write: its answer is the answer.

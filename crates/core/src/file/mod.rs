@@ -33,6 +33,7 @@
 //! | [`disturb`](Slot::disturb) | anybody | | the next fsync is real, also the one after a sync that is under way |
 //! | [`renamed`](Slot::renamed), [`named`](Inside::named) | who renames; who syncs | no more are durable than there were | |
 //! | [`keep_out`](Slot::keep_out), [`let_back`](Slot::let_back) | anybody | | never tracked; may be tracked again |
+//! | [`suspend`](Slot::suspend), [`resume`](Slot::resume) | the daemon, for a freeze | kept out | changes wait while it is untracked; they go on |
 //! | [`vanish`](Inside::vanish), [`appear`](Inside::appear) | who removes a rollback journal; who makes it again | tracked, empty; absent | absent: there, and shown to nobody; a file like any other |
 //! | [`distrust`](Slot::distrust), [`sync_failed`](Slot::sync_failed) | who was told of an error | | FAILED: never tracked again, live records stay |
 //! | `Engine::evict` | the daemon | nobody writes it; no live records | the slot is free |

@@ -302,6 +302,16 @@ impl Slot<'_> {
         self.clear(why.flag());
     }
 
+    /// Its changes wait while it is out of the log.
+    pub(crate) fn suspend(self) {
+        self.set(Flag::SUSPENDED);
+    }
+
+    /// They go on.
+    pub(crate) fn resume(self) {
+        self.clear(Flag::SUSPENDED);
+    }
+
     /// Somebody opened it with O_DSYNC or O_SYNC that was taken off.
     pub(crate) fn opened_for_sync(self) {
         self.set(Flag::DSYNC);

@@ -55,6 +55,9 @@ impl Flag {
     /// The disk may know nothing of it yet: its name is in its directory's log, and whatever was written is in its own.
     pub const UNBORN: Self = Self(262_144);
 
+    /// While it is out of the log its changes wait: their database may rely on pages that cannot be torn, and a copy is taken.
+    pub const SUSPENDED: Self = Self(524_288);
+
     /// Any of these forbids a return to the log.
     pub const NEVER_TRACK: Self = Self(
         Self::FAILED.0
@@ -98,6 +101,12 @@ impl State {
     #[inline]
     pub fn is_absorbed(self) -> bool {
         self.has(Flag::TRACKED) && !self.has(Flag::SYNC_NEEDED | Flag::FAILED | Flag::STUCK)
+    }
+
+    /// True for a file whose changes wait for the end of a freeze.
+    #[inline]
+    pub fn is_suspended(self) -> bool {
+        self.has(Flag::SUSPENDED) && !self.has(Flag::TRACKED)
     }
 
     /// True for a file whose writes are refused: every one of them is to be logged, and no sync will take it into the

@@ -199,7 +199,7 @@ fn begin(daemon: &Daemon, kept: &Kept) {
 fn take_all_out(daemon: &Daemon) -> Result<(), DaemonError> {
     // Who was being registered when this host went on alone is known after that, and nothing comes any more.
     drop(daemon.registering.turn());
-    aside::take_out(daemon, |_| true, KeptOut::Alone)?;
+    aside::take_out(daemon, |_| true, |file| daemon.engine.keep_out(file.reference, KeptOut::Alone))?;
     aside::lower_guards(daemon, |_| true)
 }
 

@@ -25,6 +25,7 @@ pub(crate) struct Frozen {
     directory: Option<PathBuf>,
     since: Instant,
     lasts: Option<Duration>,
+    writes_wait: bool,
 }
 
 impl Frozen {
@@ -42,6 +43,11 @@ impl Frozen {
     pub fn covers(&self, root: &RootEntry) -> bool {
         let Some(dir) = &self.directory else { return true };
         root.data.starts_with(dir) || root.path.starts_with(dir)
+    }
+
+    /// True if changes of files wait for its end.
+    pub fn writes_wait(&self) -> bool {
+        self.writes_wait
     }
 
     /// True if its time is over.
@@ -76,13 +82,18 @@ impl Freeze {
     ///
     /// # Errors
     /// The one under way: there is only one at a time.
-    pub fn begin(&self, directory: Option<PathBuf>, lasts: Option<Duration>) -> Result<u64, Frozen> {
+    pub fn begin(
+        &self,
+        directory: Option<PathBuf>,
+        lasts: Option<Duration>,
+        writes_wait: bool,
+    ) -> Result<u64, Frozen> {
         let mut now = lock(&self.now);
         if let Some(frozen) = now.as_ref() {
             return Err(frozen.clone());
         }
         let id = self.count.fetch_add(1, Relaxed);
-        *now = Some(Frozen { id, directory, since: Instant::now(), lasts });
+        *now = Some(Frozen { id, directory, since: Instant::now(), lasts, writes_wait });
         Ok(id)
     }
 
@@ -100,12 +111,12 @@ mod tests {
     fn there_is_one_freeze_at_a_time_and_each_has_a_number_of_its_own() {
         let freeze = Freeze::default();
         assert!(freeze.now().is_none());
-        let first = freeze.begin(Some("/data".into()), None).ok().expect("begun");
-        let under_way = freeze.begin(None, None).expect_err("frozen already");
+        let first = freeze.begin(Some("/data".into()), None, false).ok().expect("begun");
+        let under_way = freeze.begin(None, None, false).expect_err("frozen already");
         assert_eq!((under_way.id(), under_way.directory()), (first, Some(Path::new("/data"))));
         assert!(!under_way.is_over(), "only a thaw ends it");
         freeze.end();
-        let second = freeze.begin(None, Some(Duration::ZERO)).ok().expect("begun");
+        let second = freeze.begin(None, Some(Duration::ZERO), true).ok().expect("begun");
         assert_ne!(first, second);
         let now = freeze.now().expect("frozen");
         assert!(now.is_over() && now.age().1 == Some(Duration::ZERO));

@@ -56,6 +56,15 @@ impl Way {
     }
 }
 
+/// Which thread carries a request out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Thread {
+    /// One of those that read requests: it waits for nobody who may be stopped.
+    Reader,
+    /// One that may wait.
+    Worker,
+}
+
 impl Fs {
     /// A write, and the sync behind it if the descriptor asks for one, if neither need wait for the daemon or the disk.
     pub fn write_quickly(
@@ -69,14 +78,13 @@ impl Fs {
             return None;
         }
         let class = settle::quick(&handle.node, &self.log, &self.nodes)?;
-        let Way::Past { syncs } = how.way else {
-            return Some(self.write_as(&class, handle, offset, data));
-        };
+        let write = || self.write_as(&class, handle, offset, data, Thread::Reader);
+        let Way::Past { syncs } = how.way else { return write() };
         let absorbed = syncs.is_none_or(|scope| self.absorbs(&class, scope));
         if !absorbed || handle.node.pages.may_be_there() {
             return None;
         }
-        let done = self.write_as(&class, handle, offset, data).and_then(|done| {
+        let done = write()?.and_then(|done| {
             syncs.map_or(Ok(()), |scope| self.sync_as(&class, handle, scope)).map(|()| done)
         });
         // If it was read meanwhile it is written again, elsewhere: before it has an answer, whoever else writes there has no
@@ -91,7 +99,8 @@ impl Fs {
     /// What the backing file system says, or the disk.
     pub fn write(&self, handle: &Handle, offset: u64, data: &[u8], how: How) -> Result<usize, Errno> {
         let class = settle::find_out(&handle.node, &self.log, &self.nodes, Use::Change);
-        let done = self.write_as(&class, handle, offset, data)?;
+        let done =
+            self.write_as(&class, handle, offset, data, Thread::Worker).unwrap_or(Err(Errno::AGAIN))?;
         drop(class);
         if let Way::Past { syncs: Some(scope) } = how.way {
             self.sync(handle, scope)?;
@@ -115,29 +124,48 @@ impl Fs {
         }
     }
 
-    fn write_as(&self, class: &Class, handle: &Handle, offset: u64, data: &[u8]) -> Result<usize, Errno> {
+    /// `None`: it would wait for the end of a freeze, on a thread that must not.
+    fn write_as(
+        &self,
+        class: &Class,
+        handle: &Handle,
+        offset: u64,
+        data: &[u8],
+        by: Thread,
+    ) -> Option<Result<usize, Errno>> {
         let span = Span::Bytes { from: offset, len: data.len() as u64 };
-        self.log.changing(&handle.node, span, || self.write_logged(class, handle, offset, data))
+        self.log.changing(&handle.node, span, || self.write_logged(class, handle, offset, data, by))
     }
 
-    fn write_logged(&self, class: &Class, handle: &Handle, offset: u64, data: &[u8]) -> Result<usize, Errno> {
+    fn write_logged(
+        &self,
+        class: &Class,
+        handle: &Handle,
+        offset: u64,
+        data: &[u8],
+        by: Thread,
+    ) -> Option<Result<usize, Errno>> {
         let publish = || match handle.direct {
             true => write_whole(handle.fd.as_fd(), data, offset),
             false => rustix::io::pwrite(&handle.fd, data, offset),
         };
         let engine = &self.log.engine;
-        let Some(managed) = class.managed() else { return self.unlogged(&handle.node, publish) };
+        let Some(managed) = class.managed() else { return Some(self.unlogged(&handle.node, publish)) };
         let begun = engine.begin(self.log.me(), managed.file, handle.fd.as_fd());
+        if by == Thread::Reader && begun.must_wait() {
+            return None;
+        }
         let logged = begun.log_write(At::Offset(offset), std::iter::once(data));
         if engine.gave_up() {
             errln!(
                 "seawall: the log stays full: data files leave it, and their pages can tear until they are back"
             );
         }
-        let change = logged?;
-        let done = publish();
-        change.finish(done == Ok(data.len()));
-        done
+        Some(logged.and_then(|change| {
+            let done = publish();
+            change.finish(done == Ok(data.len()));
+            done
+        }))
     }
 
     /// A change of a file that is not managed.
