@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::process::{Pid, test_kill_process};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open, test_kill_process};
 use rustix::time::{ClockId, clock_gettime};
 
 /// File name of the preload, as it shows up in `/proc/PID/maps`.
@@ -75,6 +77,16 @@ pub fn descriptors(pid: u32) -> i32 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let size = status.lines().find_map(|line| line.strip_prefix("FDSize:"));
     size.and_then(|size| size.trim().parse().ok()).unwrap_or(0)
+}
+
+/// A descriptor of a process's, as our own.
+///
+/// # Errors
+/// BADF if it has none of this number; others if we may not have it.
+pub fn descriptor(pid: u32, fd: i32) -> Result<OwnedFd, Errno> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+    let process = pidfd_open(pid, PidfdFlags::empty())?;
+    pidfd_getfd(&process, fd, PidfdGetfdFlags::empty())
 }
 
 /// The process's short name, for messages.

@@ -15,6 +15,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
+use rustix::process::{PTracer, Pid, set_ptracer};
 use seawall_core::file::Flag;
 use zerocopy::IntoBytes;
 
@@ -55,6 +56,10 @@ fn try_start(daemon: &Arc<Daemon>, listener: &OwnedFd, mut command: Command) -> 
     command.env_remove("LD_PRELOAD").env_remove("SEAWALL_SOCKET");
     command.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn()?;
+    // It takes descriptors of events from us. Where no security module asks who may, this is an error.
+    if let Some(watchdog) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = set_ptracer(PTracer::ProcessID(watchdog));
+    }
     let mut given = tell_hello(daemon, &ours)?;
     let mut watched = vec![listener.as_fd()];
     if let Watch::Fanotify(group) = &daemon.watch {

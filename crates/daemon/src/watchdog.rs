@@ -7,7 +7,7 @@
 //! |---|---|
 //! | a new process | what the daemon lends, as by the daemon: it goes on in the log |
 //! | an open by a process without Seawall, of which the kernel asks us (fanotify) | it passes when the file has no live records and is not served from the block cache, or after a second. The daemon hears of it when it goes on |
-//! | an open that the daemon was about to answer | it passes after a second; the daemon goes on with it later |
+//! | an open that the daemon was about to answer | the same: the event's descriptor is the daemon's, and is taken from there |
 //! | who has another request | a refusal at once: new files wait for the daemon, their fsyncs are real |
 //!
 //! Invariant: it does nothing that the daemon must know of but what it tells it. Both may be at work for a moment, when a
@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::fanotify::{Fanotify, FanotifyEvent};
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use seawall_cache::shared::Cache;
 use seawall_core::file::{Flag, KeptOut};
@@ -40,7 +41,7 @@ use seawall_wire::message::{Kind, MAGIC, Reply, Request, Status};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::net::{self, Message};
-use crate::parts::watch::{COALESCE, allow};
+use crate::parts::watch::{COALESCE, allow, is_of_an_event};
 use crate::signs::{FromDaemon, ToDaemon, now_ns};
 use crate::{control, foreign, process, sys};
 
@@ -349,21 +350,39 @@ impl StandIn {
 
     /// Lets the opens pass that the daemon has read the events of. The kernel knows them by the numbers that the daemon's
     /// descriptors have.
-    fn answer_what_the_daemon_took<'s>(&'s self, scope: &'s Scope<'s, '_>, group: &Fanotify) {
-        for fd in (0..process::descriptors(self.daemon)).filter(|fd| sys::allow(group, *fd)) {
-            // To open the file waits for this very process.
-            scope.spawn(move || self.passed(&format!("/proc/{}/fd/{fd}", self.daemon)));
+    fn answer_what_the_daemon_took<'s>(&'s self, scope: &'s Scope<'s, '_>, group: &'s Fanotify) {
+        for fd in 0..process::descriptors(self.daemon) {
+            match process::descriptor(self.daemon, fd) {
+                Ok(open) => {
+                    if is_of_an_event(&open) {
+                        scope.spawn(move || {
+                            self.passes(scope, open);
+                            sys::allow(group, fd);
+                        });
+                    }
+                }
+                Err(Errno::BADF) => {}
+                // We may not look at it: to open the file by its path waits for this very process.
+                Err(_) if sys::allow(group, fd) => {
+                    let path = format!("/proc/{}/fd/{fd}", self.daemon);
+                    scope.spawn(move || {
+                        std::fs::File::open(path)
+                            .into_iter()
+                            .for_each(|open| self.passes(scope, open.into()));
+                    });
+                }
+                Err(_) => {}
+            }
         }
     }
 
-    /// Somebody may have opened this file.
-    fn passed(&self, path: &str) {
-        let Ok(open) = std::fs::File::open(path) else { return };
+    /// Somebody opens this file.
+    fn passes<'s>(&'s self, scope: &'s Scope<'s, '_>, open: OwnedFd) {
         let Ok(stat) = rustix::fs::fstat(&open) else { return };
         let inode = (stat.st_dev, stat.st_ino);
         self.suspend(inode);
         if let Some((file, false)) = self.file(inode) {
-            self.leave(file, &open.into());
+            self.leave_within_limit(scope, file, open);
         }
         self.tell(inode, 0);
     }

@@ -12,6 +12,7 @@ use nix::sys::fanotify::{
     EventFFlags, Fanotify, FanotifyEvent, FanotifyResponse, InitFlags, MarkFlags, MaskFlags, Response,
 };
 use nix::sys::inotify::{AddWatchFlags, InitFlags as InotifyFlags, Inotify, WatchDescriptor};
+use rustix::fs::OFlags;
 use seawall_media::locks::lock;
 
 use crate::log::Log;
@@ -119,8 +120,16 @@ fn group() -> nix::Result<Fanotify> {
         | InitFlags::FAN_NONBLOCK
         | InitFlags::FAN_UNLIMITED_QUEUE
         | InitFlags::FAN_UNLIMITED_MARKS;
-    let files = EventFFlags::O_RDONLY | EventFFlags::O_LARGEFILE | EventFFlags::O_CLOEXEC;
+    // Appending to what is only read: that no other descriptor of a daemon's is opened for.
+    let files =
+        EventFFlags::O_RDONLY | EventFFlags::O_APPEND | EventFFlags::O_LARGEFILE | EventFFlags::O_CLOEXEC;
     Fanotify::init(strong, files)
+}
+
+/// True of a descriptor that came with an event: its open may wait for an answer.
+pub(crate) fn is_of_an_event(fd: &OwnedFd) -> bool {
+    let is_one = |flags: OFlags| flags.contains(OFlags::APPEND) && flags & OFlags::ACCMODE == OFlags::RDONLY;
+    rustix::fs::fcntl_getfl(fd).is_ok_and(is_one)
 }
 
 /// A fanotify group for a daemon with fewer rights than ours, to become its stdin. `None`: we have no more
