@@ -31,6 +31,7 @@ install -m 644 "$here/systemd/seawall.sysusers" "$root/lib/sysusers.d/seawall.co
 # What cluster managers call for a log that keepers keep. Pacemaker looks in one place, whatever the prefix.
 install -D -m 755 "$here/pacemaker/seawall-log" "$destdir/usr/lib/ocf/resource.d/seawall/log"
 install -D -m 644 "$here/libvirt/disk.xml" "$root/share/seawall/libvirt/disk.xml"
+install -D -m 755 "$here/hooks/seawall-freeze-hook" "$root/share/seawall/hooks/seawall-freeze-hook"
 install -D -m 755 "$here/patroni/seawall-pre-promote" "$root/share/seawall/patroni/seawall-pre-promote"
 
 # mount -t fuse.seawall, umount, fstab: mount(8) looks in /sbin and /usr/sbin only.

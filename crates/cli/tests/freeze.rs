@@ -149,6 +149,39 @@ fn a_directory_finds_its_pool() {
     assert_eq!(freeze(&place, &["--", "sh", "-c", "exit 3"]).code, Some(3), "nothing is to be frozen");
 }
 
+/// As what takes snapshots of a whole machine calls it, with several logs.
+#[test]
+fn a_hook_freezes_several_pools_together() {
+    let places = [Place::new(), Place::new()];
+    let mut writers = places.each_ref().map(Writer::start);
+    writers.iter_mut().for_each(|writer| writer.write(3));
+    let hook = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/hooks/seawall-freeze-hook");
+    let run = |pools: &[&str], word: &str| {
+        let options: String = pools.iter().map(|pool| format!("--pool {pool} ")).collect();
+        let mut hook = Command::new(&hook);
+        hook.arg(word).env("SEAWALL", SEAWALL).env("SEAWALL_FREEZE", options + "--for 20s");
+        Said::from(hook.output().expect("it runs"))
+    };
+    let pools = places.each_ref().map(Place::pool);
+    let frozen = || places.each_ref().map(|place| !place.status()["frozen"].is_null());
+    run(&pools, "freeze").succeeds();
+    assert_eq!(frozen(), [true; 2]);
+    run(&pools, "thaw").succeeds();
+    assert_eq!(frozen(), [false; 2]);
+    assert!(places.iter().all(|place| place.guard().exists()));
+    // All or none.
+    run(&[pools[0], "/nowhere"], "freeze").fails(1, &["/nowhere"]);
+    assert_eq!(frozen(), [false; 2]);
+    run(&pools[1..], "freeze").succeeds();
+    run(&pools, "freeze").fails(1, &["frozen already"]);
+    assert_eq!(frozen(), [false, true], "the first one was let go again");
+    run(&pools[1..], "thaw").succeeds();
+    assert_eq!(run(&pools, "freez").code, Some(2));
+    for writer in writers {
+        writer.finish().succeeds();
+    }
+}
+
 /// Stands for PostgreSQL: changes a data file, and when it is told to that one and a new one.
 const CHANGES: &str = "
     sub put {

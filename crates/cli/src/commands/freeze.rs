@@ -14,7 +14,7 @@ use seawall_daemon::freeze::{Answered, Asked, FrozenStatus, Wanted};
 use seawall_daemon::guard::Claim;
 use seawall_daemon::status::Status;
 use seawall_wire::message::Kind;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::awr::snap::duration;
 use super::{inspect, recover};
@@ -23,11 +23,8 @@ use crate::{beside, daemons, pool, show};
 /// Take a database out of the log while its files are copied or a snapshot of their file system is taken
 #[derive(clap::Args)]
 pub struct Freeze {
-    /// One database's directory; without it everything in the pool
-    directory: Option<PathBuf>,
-    /// The pool; without it that of DIRECTORY, or your default pool
-    #[arg(long)]
-    pool: Option<PathBuf>,
+    #[command(flatten)]
+    what: What,
     /// End by itself after this time (20s, 10m). Without it after an hour, or with COMMAND; where writes wait for the end, as
     /// under the policy atomic, after 30 s, and 60 s is the most
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
@@ -43,56 +40,131 @@ pub struct Freeze {
 /// End a freeze: its files go back into the log
 #[derive(clap::Args)]
 pub struct Thaw {
-    /// One of the frozen databases' directories, by which the pool is found
-    directory: Option<PathBuf>,
-    /// The pool; without it that of DIRECTORY, or your default pool
-    #[arg(long)]
-    pool: Option<PathBuf>,
+    #[command(flatten)]
+    what: What,
     /// JSON instead of text
     #[arg(long)]
     json: bool,
 }
 
+/// Which logs.
+#[derive(clap::Args)]
+struct What {
+    /// One database's directory, by which its pool is found; without it everything in the pool
+    directory: Option<PathBuf>,
+    /// The pool, or several; without it that of DIRECTORY, or your default pool
+    #[arg(long)]
+    pool: Vec<PathBuf>,
+    /// Every pool that is in use: for root all of this machine's
+    #[arg(long, conflicts_with_all = ["directory", "pool"])]
+    all: bool,
+}
+
+impl What {
+    fn directory(&self) -> Result<Option<PathBuf>> {
+        self.directory.as_deref().map(real).transpose()
+    }
+
+    fn pools(&self) -> Result<Vec<PathBuf>> {
+        if self.all {
+            return Ok(daemons::running().into_iter().map(|one| one.pool).collect());
+        }
+        let directory = self.directory()?;
+        match self.pool.as_slice() {
+            [] => Ok(vec![find(directory.as_deref())?]),
+            named => named.iter().map(|pool| pool::existing(Some(pool))).collect(),
+        }
+    }
+}
+
+/// A pool that is frozen.
+struct Frozen {
+    pool: PathBuf,
+    control: Control,
+    done: Answered,
+}
+
 /// Freezes; with a command around it.
 pub fn freeze(how: &Freeze) -> Result<ExitCode> {
-    let directory = how.directory.as_deref().map(real).transpose()?;
-    let pool = find(directory.as_deref(), how.pool.as_deref())?;
-    let Some(control) = Control::connect(&pool).with_context(|| pool.display().to_string())? else {
-        return unserved(&pool, how);
-    };
-    let bound = !how.command.is_empty();
-    let seconds = how.limit.map(|limit| limit.as_secs());
-    let done: Answered =
-        control.request(Kind::Freeze, &Asked::Freeze(Wanted { directory, seconds, bound }))?;
-    if bound {
-        return around(&control, &how.command);
+    let (pools, directory) = (how.what.pools()?, how.what.directory()?);
+    let mut frozen: Vec<Frozen> = Vec::new();
+    for pool in &pools {
+        match freeze_one(pool, directory.as_deref(), how) {
+            Ok(one) => frozen.extend(one),
+            Err(e) => {
+                frozen.iter().for_each(|one| drop(thaw_one(&one.control)));
+                return Err(e);
+            }
+        }
+    }
+    if !how.command.is_empty() {
+        return around(&frozen, &how.command);
     }
     if how.json {
-        show::json(&json!({
-            "frozen": true, "pool": Shown(&pool), "directories": shown(&done.directories), "seconds": done.seconds,
-            "writes_wait": done.writes_wait,
-        }))?;
+        show::json(&in_json(&pools, &frozen))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let waiting = if done.writes_wait { ", writes wait" } else { "" };
-    outln!("frozen, every record is in its file, guards down{waiting}: {}", list(&done.directories));
-    let limit = done.seconds.map(|seconds| format!(", or for {seconds} s")).unwrap_or_default();
-    outln!("until `seawall thaw --pool {}`{limit}", pool.display());
+    for Frozen { pool, done, .. } in &frozen {
+        let waiting = if done.writes_wait { ", writes wait" } else { "" };
+        outln!("frozen, every record is in its file, guards down{waiting}: {}", list(&done.directories));
+        let limit = done.seconds.map(|seconds| format!(", or for {seconds} s")).unwrap_or_default();
+        outln!("until `seawall thaw --pool {}`{limit}", pool.display());
+    }
+    if frozen.is_empty() {
+        outln!("nothing to freeze: no daemon serves {}, and nothing is live in it", list(&pools));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
+/// `None`: no daemon serves it, and nothing of it is in the log.
+fn freeze_one(pool: &Path, directory: Option<&Path>, how: &Freeze) -> Result<Option<Frozen>> {
+    let Some(control) = Control::connect(pool).with_context(|| pool.display().to_string())? else {
+        check_unserved(pool, directory)?;
+        return Ok(None);
+    };
+    let seconds = how.limit.map(|limit| limit.as_secs());
+    let bound = !how.command.is_empty();
+    let wanted = Wanted { directory: directory.map(Path::to_owned), seconds, bound };
+    let done: Answered = control.request(Kind::Freeze, &Asked::Freeze(wanted))?;
+    Ok(Some(Frozen { pool: pool.into(), control, done }))
+}
+
+/// One pool as it is, several as a list.
+fn in_json(pools: &[PathBuf], frozen: &[Frozen]) -> Value {
+    let one = |pool: &PathBuf| match frozen.iter().find(|one| one.pool == *pool) {
+        None => json!({ "frozen": false, "pool": Shown(pool) }),
+        Some(Frozen { done, .. }) => json!({
+            "frozen": true, "pool": Shown(pool), "directories": shown(&done.directories), "seconds": done.seconds,
+            "writes_wait": done.writes_wait,
+        }),
+    };
+    match pools {
+        [only] => one(only),
+        all => all.iter().map(one).collect(),
+    }
+}
+
 /// The command, and the end of the freeze.
-fn around(control: &Control, command: &[OsString]) -> Result<ExitCode> {
+fn around(frozen: &[Frozen], command: &[OsString]) -> Result<ExitCode> {
     let code = run(command);
-    let thawed: Result<Answered, ControlError> = control.request(Kind::Freeze, &Asked::Thaw);
-    match thawed {
-        Ok(thawed) if thawed.frozen => left_out(&thawed),
-        _ => bail!(
+    let mut lasted = true;
+    for one in frozen {
+        match thaw_one(&one.control) {
+            Ok(thawed) if thawed.frozen => left_out(&thawed),
+            _ => lasted = false,
+        }
+    }
+    if !lasted {
+        bail!(
             "the freeze ended before the command did (its limit, somebody's `seawall thaw`, or the end of the daemon): what was \
              copied may need records that are in the log. Copy it again"
-        ),
+        );
     }
     code
+}
+
+fn thaw_one(control: &Control) -> Result<Answered, ControlError> {
+    control.request(Kind::Freeze, &Asked::Thaw)
 }
 
 fn run(command: &[OsString]) -> Result<ExitCode> {
@@ -109,7 +181,7 @@ fn run(command: &[OsString]) -> Result<ExitCode> {
 }
 
 /// Without a daemon the files are as the last one left them.
-fn unserved(pool: &Path, how: &Freeze) -> Result<ExitCode> {
+fn check_unserved(pool: &Path, directory: Option<&Path>) -> Result<()> {
     let live = inspect::look(pool)?.live;
     if live > 0 {
         bail!(
@@ -117,43 +189,41 @@ fn unserved(pool: &Path, how: &Freeze) -> Result<ExitCode> {
             pool.display()
         );
     }
-    if let Some((at, ..)) = how.directory.as_deref().and_then(|dir| recover::guards(dir).into_iter().next()) {
+    if let Some((at, ..)) = directory.and_then(|dir| recover::guards(dir).into_iter().next()) {
         bail!(
             "no daemon serves {0}, and the guard {1} is up: `seawall recover --pool {0}` first",
             pool.display(),
             at.display()
         );
     }
-    if !how.command.is_empty() {
-        return run(&how.command);
-    }
-    match how.json {
-        true => show::json(&json!({ "frozen": false, "pool": Shown(pool) }))?,
-        false => {
-            outln!("nothing to freeze: no daemon serves {}, and nothing is live in it", pool.display())
-        }
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Ends it.
 pub fn thaw(how: &Thaw) -> Result<()> {
-    let directory = how.directory.as_deref().map(real).transpose()?;
-    let pool = find(directory.as_deref(), how.pool.as_deref())?;
-    let control = Control::connect(&pool)?.with_context(|| format!("no daemon serves {}", pool.display()))?;
-    let done: Answered = control.request(Kind::Freeze, &Asked::Thaw)?;
-    if !done.frozen {
-        bail!(
-            "nothing is frozen in {}: a freeze ends by itself after its --for, and with its daemon. What was copied since may \
-             need records that are in the log",
-            pool.display()
-        );
+    let mut thawed = Vec::new();
+    for pool in how.what.pools()? {
+        let control =
+            Control::connect(&pool)?.with_context(|| format!("no daemon serves {}", pool.display()))?;
+        let done = thaw_one(&control)?;
+        // Of all those in use some may not have been frozen.
+        if !done.frozen && !how.what.all {
+            bail!(
+                "nothing is frozen in {}: a freeze ends by itself after its --for, and with its daemon. What was copied since \
+                 may need records that are in the log",
+                pool.display()
+            );
+        }
+        left_out(&done);
+        thawed.push(done);
     }
-    left_out(&done);
     if how.json {
-        return show::json(&done);
+        return match thawed.as_slice() {
+            [only] => show::json(only),
+            all => show::json(&all),
+        };
     }
-    outln!("thawed: {}", list(&done.directories));
+    thawed.iter().filter(|done| done.frozen).for_each(|done| outln!("thawed: {}", list(&done.directories)));
     Ok(())
 }
 
@@ -163,13 +233,18 @@ fn left_out(done: &Answered) {
     }
 }
 
+/// The directory's real path; of a disk's image, the directory that it lies in.
 fn real(dir: &Path) -> Result<PathBuf> {
-    std::fs::canonicalize(dir).with_context(|| dir.display().to_string())
+    let real = std::fs::canonicalize(dir).with_context(|| dir.display().to_string())?;
+    match real.parent() {
+        Some(parent) if real.is_file() => Ok(parent.to_owned()),
+        _ => Ok(real),
+    }
 }
 
-/// The pool that is named, or that has the directory, or the default one.
-fn find(directory: Option<&Path>, named: Option<&Path>) -> Result<PathBuf> {
-    let (Some(dir), None) = (directory, named) else { return pool::existing(named) };
+/// The pool that has the directory, or the default one.
+fn find(directory: Option<&Path>) -> Result<PathBuf> {
+    let Some(dir) = directory else { return pool::existing(None) };
     let claims = recover::guards(dir).into_iter().map(|(_, _, Claim { pool, .. })| pool);
     let registered = seawall_daemon::boot::entries().unwrap_or_default().into_iter().map(|entry| entry.pool);
     let mut all: Vec<PathBuf> = claims.chain(registered).chain(beside::noted()).collect();
