@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::process::Command;
 use std::time::Duration;
 
-use common::wait_for;
+use common::{kill, wait_for};
 use disks::{Backend, Disks, Model, SIZE};
 use seawall_guest::{Guest, Op, Trouble};
 
@@ -106,6 +106,56 @@ fn a_frozen_disk_is_its_image_and_its_guests_writes_wait() {
     guest.end().expect("ended");
     backend.ends();
     assert_eq!(fs::read(disks.image()).expect("read")[..12 * 4096], vec![9; 12 * 4096]);
+}
+
+#[test]
+fn a_disk_becomes_larger_while_its_guest_is_at_work() {
+    let mut disks = Disks::new();
+    let image = disks.image().display().to_string();
+    let resize = |disks: &Disks, to: &str| disks.place.seawall(&["disk", &image, "--resize", to]);
+    let backend = disks.serve(&[]);
+    let mut guest = disks.guest(1);
+    guest.ask(Op::Write(0, vec![1; 4096])).expect("written");
+    assert!(matches!(guest.ask(Op::Read(SIZE, 512)), Err(Trouble::Status(1))));
+    let said = resize(&disks, "3M");
+    assert!(said.succeeds().out.contains("3 MiB, and its guest has been told"), "{}", said.out);
+    guest.hear_of_change().expect("told");
+    assert_eq!(guest.bytes(), 3 << 20);
+    assert_eq!(guest.ask(Op::Read(SIZE, 512)).expect("there"), [0; 512]);
+    guest.ask(Op::Write((3 << 20) - 4096, vec![2; 4096])).expect("written");
+    guest.ask(Op::Flush).expect("flushed");
+    resize(&disks, "2M").fails(1, &["does not become smaller"]);
+    // What the log holds is as large.
+    drop(guest);
+    backend.kill();
+    kill(disks.place.daemon().expect("a daemon"));
+    resize(&disks, "4M").fails(1, &["seawall recover"]);
+    let next = disks.serve(&[]);
+    let mut guest = disks.guest(1);
+    assert_eq!(guest.bytes(), 3 << 20);
+    assert_eq!(guest.ask(Op::Read((3 << 20) - 4096, 4096)).expect("there"), [2; 4096]);
+    guest.end().expect("ended");
+    next.ends();
+    assert!(resize(&disks, "4M").succeeds().out.contains("Nobody serves it"));
+    assert_eq!(fs::metadata(&image).expect("there").len(), 4 << 20);
+    resize(&disks, "1M").fails(1, &["not a larger disk"]);
+    let read_only = disks.serve(&["--read-only"]);
+    resize(&disks, "5M").fails(1, &["read-only"]);
+    read_only.ends();
+    // After a power cut too.
+    if let Some(on_a_disk) = Disks::on_a_disk() {
+        disks = on_a_disk;
+        let backend = disks.serve(&[]);
+        let mut guest = disks.guest(1);
+        let image = disks.image().display().to_string();
+        disks.place.seawall(&["disk", &image, "--resize", "3M"]).succeeds();
+        guest.hear_of_change().expect("told");
+        disks.cut(backend);
+        disks.place.seawall(&["recover", "--replay", "--pool", disks.place.pool()]).succeeds();
+        let backend = disks.serve(&[]);
+        assert_eq!(disks.guest(1).bytes(), 3 << 20);
+        backend.ends();
+    }
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! One disk: its image, and what its guest may do with it.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use seawall_daemon::workers::Workers;
 use seawall_front::Joined;
 
+use crate::back::Back;
 use crate::config;
+use crate::control::Seen;
+use crate::count::Counts;
 use crate::failure::Refused;
 use crate::image::Image;
 use crate::pace::{Limits, Pace};
@@ -34,6 +37,12 @@ pub struct Disk {
     pub pace: Pace,
     /// For what waits for a disk.
     pub workers: Workers,
+    /// What its guests asked for.
+    pub counts: Counts,
+    /// How many queues the guest that is connected uses.
+    pub queues: AtomicUsize,
+    /// By which that guest hears of another size.
+    pub back: Back,
     /// The guest may leave writes to its next flush; if not, each is durable when it is answered.
     pub has_cache: AtomicBool,
     options: Options,
@@ -59,9 +68,41 @@ impl Disk {
             image: Image::open(&options.image, joined)?,
             pace: Pace::new(options.limits),
             workers: Workers::new("disk", STACK, THREADS),
+            counts: Counts::default(),
+            queues: AtomicUsize::new(0),
+            back: Back::default(),
             has_cache: AtomicBool::new(true),
             options,
         })
+    }
+
+    /// How it is.
+    pub fn look(&self) -> Seen {
+        Seen { bytes: self.image.bytes(), queues: self.queues.load(Relaxed), counted: self.counts.now() }
+    }
+
+    /// Makes it larger. The guest hears of it at once, if QEMU can tell it.
+    ///
+    /// # Errors
+    /// Why it stays as it is.
+    pub fn resize(&self, bytes: u64) -> Result<(), String> {
+        let now = self.image.bytes();
+        if self.image.is_read_only() {
+            return Err("the disk is read-only".into());
+        }
+        if bytes < now {
+            return Err(format!(
+                "the disk has {now} bytes, and does not become smaller: the guest would lose what is there"
+            ));
+        }
+        if bytes == 0 || !bytes.is_multiple_of(config::SECTOR) {
+            return Err("a disk is a multiple of 512 bytes".into());
+        }
+        self.image
+            .grow(bytes)
+            .map_err(|e| format!("{}: {}", self.options.image.display(), std::io::Error::from(e)))?;
+        self.back.has_changed();
+        Ok(())
     }
 
     /// How it is served.

@@ -19,6 +19,10 @@ pub enum Refused {
     Qcow2(PathBuf),
     #[error("{path} has {bytes} bytes: a disk is a multiple of 512, and not empty")]
     Size { path: PathBuf, bytes: u64 },
+    #[error("{path} has {now} bytes, and {bytes} are not a larger disk: a multiple of 512, and not less")]
+    Smaller { path: PathBuf, now: u64, bytes: u64 },
+    #[error("{0}: nobody serves it, and a log may hold what it has not: `seawall recover` first")]
+    InLog(PathBuf),
     #[error("{0} is in use by another program (QEMU's image locks): stop that first")]
     InUse(PathBuf),
     #[error("{0} cannot be in the log: {1}")]

@@ -9,12 +9,13 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 use std::sync::{RwLock, RwLockReadGuard};
 
 use rustix::fs::FallocateFlags;
 use seawall_core::client::Course;
-use seawall_core::{At, Errno, FileRef, Scope, Syncing, certain};
+
+use seawall_core::{At, Begun, Change, Errno, FileRef, Scope, Syncing, certain};
 use seawall_daemon::guard;
 use seawall_daemon::place::beside;
 use seawall_front::Joined;
@@ -38,7 +39,7 @@ const QCOW2: [u8; 4] = *b"QFI\xfb";
 /// A disk's content.
 pub struct Image {
     file: File,
-    bytes: u64,
+    bytes: AtomicU64,
     log: Option<Logged>,
 }
 
@@ -67,7 +68,7 @@ impl Image {
         }
         let log =
             joined.map(|joined| Logged { joined, place: RwLock::new(None), told: AtomicBool::new(false) });
-        let image = Self { file, bytes, log };
+        let image = Self { file, bytes: AtomicU64::new(bytes), log };
         if let Some(log) = &image.log
             && let Course::Leave | Course::AskAgain = image.register(log)
         {
@@ -77,9 +78,21 @@ impl Image {
         Ok(image)
     }
 
-    /// Its size. Never changes while it is served.
+    /// Its size. It never becomes less while it is served.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.bytes.load(Acquire)
+    }
+
+    /// Makes it larger, durably: what a guest is told stays.
+    ///
+    /// # Errors
+    /// The disk's, or the log's.
+    pub fn grow(&self, bytes: u64) -> Result<(), Errno> {
+        let grown = || rustix::fs::ftruncate(&self.file, bytes);
+        self.change(|begun| begun.log_truncate(bytes), grown)?;
+        self.sync()?;
+        self.bytes.fetch_max(bytes, AcqRel);
+        Ok(())
     }
 
     /// True if a guest cannot write it.
@@ -112,7 +125,10 @@ impl Image {
     pub fn write(&self, at: u64, data: &[u8]) -> Result<(), Errno> {
         for (i, part) in data.chunks(RECORD).enumerate() {
             let at = at + (i * RECORD) as u64;
-            self.change(at, std::iter::once(part), || self.write_whole(at, part))?;
+            self.change(
+                |begun| begun.log_write(At::Offset(at), std::iter::once(part)),
+                || self.write_whole(at, part),
+            )?;
         }
         Ok(())
     }
@@ -125,7 +141,7 @@ impl Image {
         let whole = (len / ZEROS.len() as u64) as usize;
         let rest = (len % ZEROS.len() as u64) as usize;
         let zeros = std::iter::repeat_n(&ZEROS[..], whole).chain(std::iter::once(&ZEROS[..rest]));
-        self.change(at, zeros.clone(), || {
+        let publish = || {
             let kept = FallocateFlags::KEEP_SIZE;
             let mode = if may_unmap { FallocateFlags::PUNCH_HOLE } else { FallocateFlags::ZERO_RANGE };
             if rustix::fs::fallocate(&self.file, mode | kept, at, len).is_ok() {
@@ -137,7 +153,8 @@ impl Image {
                 at += part.len() as u64;
                 Ok(())
             })
-        })
+        };
+        self.change(|begun| begun.log_write(At::Offset(at), zeros.clone()), publish)
     }
 
     fn write_whole(&self, at: u64, data: &[u8]) -> Result<(), Errno> {
@@ -145,18 +162,16 @@ impl Image {
     }
 
     /// Begin, log, publish, finish; or around the log.
-    fn change<'d>(
-        &self,
-        at: u64,
-        data: impl Iterator<Item = &'d [u8]> + Clone,
+    fn change<'e>(
+        &'e self,
+        log_it: impl FnOnce(Begun<'e>) -> Result<Change<'e>, Errno>,
         publish: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         let Some(log) = &self.log else { return Err(Errno::ROFS) };
         let place = self.place(log);
         let Some(file) = *place else { return publish() };
         let engine = &log.joined.engine;
-        let begun = engine.begin(log.joined.me(), file, self.file.as_fd());
-        let logged = begun.log_write(At::Offset(at), data);
+        let logged = log_it(engine.begin(log.joined.me(), file, self.file.as_fd()));
         if engine.gave_up() {
             errln!(
                 "seawall: the log stays full: the image leaves it, and its blocks can tear until it is back"
@@ -250,6 +265,26 @@ impl Image {
             log.joined.leave();
         }
     }
+}
+
+/// Makes an image larger that nobody serves, and nothing of which is in a log.
+///
+/// # Errors
+/// [`Refused`].
+pub fn grow(path: &Path, bytes: u64) -> Result<(), Refused> {
+    let failed = || Refused::failed(path.display().to_string());
+    if guard::claimed(path).is_some() || guard::is_up(path) {
+        return Err(Refused::InLog(path.into()));
+    }
+    let file = open_true(path, false).map_err(failed())?;
+    let now = check(path, &file)?;
+    if bytes < now || !bytes.is_multiple_of(SECTOR) {
+        return Err(Refused::Smaller { path: path.into(), now, bytes });
+    }
+    if !lock::take(&file, false).map_err(|e| failed()(e.into()))? {
+        return Err(Refused::InUse(path.into()));
+    }
+    file.set_len(bytes).and_then(|()| file.sync_all()).map_err(failed())
 }
 
 /// The true file: a guard may have its name.

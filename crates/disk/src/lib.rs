@@ -29,8 +29,11 @@
 #[macro_use(errln)]
 extern crate seawall_media;
 
+mod back;
 mod chain;
 mod config;
+pub mod control;
+mod count;
 mod disk;
 mod failure;
 mod image;
@@ -45,7 +48,9 @@ mod session;
 mod step;
 mod sys;
 
+pub use count::Counted;
 pub use disk::{Disk, Options};
 pub use failure::Refused;
+pub use image::grow;
 pub use pace::Limits;
 pub use server::Server;

@@ -150,9 +150,22 @@ impl Request {
             Op::Id { into } => id(disk, memory, into),
             Op::Refused(status) => (*status, 0),
         };
+        self.count(disk);
         // Its place was there when the request was parsed.
         let _ = memory.write_obj(status as u8, self.status);
         Ok(u32::try_from(written + 1).unwrap_or(u32::MAX))
+    }
+}
+
+impl Request {
+    fn count(&self, disk: &Disk) {
+        match &self.op {
+            Op::Read { into, .. } => disk.counts.read(length(into)),
+            Op::Write { from, .. } => disk.counts.wrote(length(from)),
+            Op::Flush => disk.counts.flushed(),
+            Op::Zeros(_) => disk.counts.discarded(),
+            Op::Id { .. } | Op::Refused(_) => {}
+        }
     }
 }
 

@@ -101,9 +101,18 @@ impl Ring {
             elsewhere: (Mutex::new(0), Condvar::new()),
             told: AtomicBool::new(false),
         });
+        shared.disk.queues.fetch_add(1, Relaxed);
+        let ring = Self::serve(Arc::clone(&shared), left, kick);
+        if ring.is_err() {
+            shared.disk.queues.fetch_sub(1, Relaxed);
+        }
+        ring
+    }
+
+    fn serve(shared: Arc<Shared>, left: Vec<u16>, kick: File) -> std::io::Result<Self> {
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let (served, stopped) = (Arc::clone(&shared), stop.try_clone()?);
-        let builder = std::thread::Builder::new().name(format!("queue-{index}"));
+        let builder = std::thread::Builder::new().name(format!("queue-{}", shared.index));
         let thread = Some(builder.spawn(move || served.serve(&left, kick, &stopped))?);
         Ok(Self { shared, thread, stop })
     }
@@ -130,6 +139,7 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         self.end();
+        self.shared.disk.queues.fetch_sub(1, Relaxed);
     }
 }
 

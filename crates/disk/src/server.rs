@@ -7,11 +7,12 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::AsFd;
 use rustix::fs::{FlockOperation, flock};
 use vhost::vhost_user::{BackendReqHandler, Error};
 
+use crate::control::Control;
 use crate::disk::Disk;
 use crate::failure::Refused;
 use crate::session::Session;
@@ -21,6 +22,7 @@ pub struct Server {
     disk: Arc<Disk>,
     listener: UnixListener,
     socket: PathBuf,
+    control: Control,
     /// Held as long as the socket is ours: the file beside it.
     _claim: std::fs::File,
 }
@@ -40,7 +42,8 @@ impl Server {
         let mode = if group.is_some() { 0o660 } else { 0o600 };
         chown(socket, None, group).map_err(failed())?;
         std::fs::set_permissions(socket, Permissions::from_mode(mode)).map_err(failed())?;
-        Ok(Self { disk: Arc::new(disk), listener, socket: socket.into(), _claim: claim })
+        let control = Control::new(socket).map_err(failed())?;
+        Ok(Self { disk: Arc::new(disk), listener, socket: socket.into(), control, _claim: claim })
     }
 
     /// Serves guests, one after the other, until `stop` can be read; then the one that is there has its answers first.
@@ -48,14 +51,30 @@ impl Server {
     /// # Errors
     /// The socket is of no use any more.
     pub fn serve(self, stop: impl AsFd) -> io::Result<()> {
-        while is_first_readable(&self.listener, &stop) {
-            let (stream, _) = self.listener.accept()?;
-            self.serve_one(stream, &stop);
-        }
+        let over = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while is_first_readable(&self.control, &over) {
+                    self.control.answer(&self.disk);
+                }
+            });
+            let served = self.serve_guests(&stop);
+            let _ = rustix::io::write(&over, &1_u64.to_ne_bytes());
+            served
+        })?;
         self.disk.workers.finish();
         self.disk.image.leave();
         // Whoever comes now meets nobody, and not somebody who is going.
         std::fs::remove_file(&self.socket)
+    }
+
+    fn serve_guests(&self, stop: &impl AsFd) -> io::Result<()> {
+        while is_first_readable(&self.listener, stop) {
+            let (stream, _) = self.listener.accept()?;
+            self.serve_one(stream, stop);
+            self.disk.back.close();
+        }
+        Ok(())
     }
 
     fn serve_one(&self, stream: UnixStream, stop: &impl AsFd) {
@@ -63,6 +82,7 @@ impl Server {
         let Ok(heard) = stream.try_clone() else { return };
         let mut handler = BackendReqHandler::from_stream(stream, session);
         while is_first_readable(&heard, stop) {
+            self.disk.back.look(&heard);
             match handler.handle_request() {
                 Ok(()) => {}
                 Err(Error::Disconnected | Error::SocketBroken(_)) => return,

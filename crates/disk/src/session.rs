@@ -261,6 +261,8 @@ impl VhostUserBackendReqHandlerMut for Session {
             | Protocol::CONFIG
             | Protocol::REPLY_ACK
             | Protocol::INFLIGHT_SHMFD
+            // By which it hears of another size: `back`.
+            | Protocol::BACKEND_REQ
             | Protocol::CONFIGURE_MEM_SLOTS)
     }
 

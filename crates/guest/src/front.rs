@@ -1,8 +1,9 @@
 //! The connection to a backend, and its requests, one by one or many at once.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,8 @@ use crate::ring::{BYTES, Done, Op, QUEUE, Raw, Ring};
 
 /// Features that this guest has a use for, if the backend offers them.
 const WANTED: u64 = 1 << 32 | 1 << 30 | 1 << 29 | 1 << 14 | 1 << 13 | 1 << 12 | 1 << 9 | 1 << 5;
+/// The backend's message that the configuration has changed (VHOST_USER_BACKEND_CONFIG_CHANGE_MSG).
+const CONFIG_CHANGE: u32 = 2;
 /// So long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -48,12 +51,18 @@ fn other(error: impl std::fmt::Display) -> Trouble {
     Trouble::Other(error.to_string())
 }
 
+fn config(front: &mut Frontend) -> Result<Vec<u8>, Trouble> {
+    Ok(front.get_config(0, 60, VhostUserConfigFlags::empty(), &[0; 60]).map_err(other)?.1)
+}
+
 /// A guest with one disk.
 pub struct Guest {
     socket: PathBuf,
     memory: GuestMemoryMmap<()>,
     rings: Vec<Ring>,
     front: Option<Frontend>,
+    /// By which the backend says that the disk is another one by now.
+    back: Option<UnixStream>,
     ends: Vec<[EventFd; 2]>,
     inflight: Option<(VhostUserInflight, File)>,
     features: u64,
@@ -74,9 +83,9 @@ impl Guest {
         let memory = GuestMemoryMmap::from_ranges_with_files(ranges).map_err(other)?;
         let rings = (0..queues).map(|i| Ring::new(memory.clone(), BYTES * u64::from(i))).collect();
         let socket = socket.to_owned();
-        let (front, inflight, config) = (None, None, Vec::new());
+        let (front, back, inflight, config) = (None, None, None, Vec::new());
         let mut guest =
-            Self { socket, memory, rings, front, ends: Vec::new(), inflight, features: 0, config };
+            Self { socket, memory, rings, front, back, ends: Vec::new(), inflight, features: 0, config };
         guest.connect_again()?;
         Ok(guest)
     }
@@ -95,14 +104,18 @@ impl Guest {
         let wanted = VhostUserProtocolFeatures::CONFIG
             | VhostUserProtocolFeatures::REPLY_ACK
             | VhostUserProtocolFeatures::MQ
+            | VhostUserProtocolFeatures::BACKEND_REQ
             | VhostUserProtocolFeatures::INFLIGHT_SHMFD;
         let protocol = protocol & wanted;
         front.set_protocol_features(protocol).map_err(other)?;
         front.set_hdr_flags(VhostUserHeaderFlag::NEED_REPLY);
         front.set_features(self.features).map_err(other)?;
-        let flags = VhostUserConfigFlags::empty();
-        let config = front.get_config(0, 60, flags, &[0; 60]).map_err(other)?;
-        self.config = config.1;
+        self.config = config(&mut front)?;
+        if protocol.contains(VhostUserProtocolFeatures::BACKEND_REQ) {
+            let (ours, theirs) = UnixStream::pair().map_err(other)?;
+            front.set_backend_request_fd(&theirs).map_err(other)?;
+            self.back = Some(ours);
+        }
         if protocol.contains(VhostUserProtocolFeatures::INFLIGHT_SHMFD) {
             self.keep_inflight(&mut front)?;
         }
@@ -146,6 +159,22 @@ impl Guest {
             Some((what, file)) => front.set_inflight_fd(what, file.as_raw_fd()).map_err(other),
             None => Ok(()),
         }
+    }
+
+    /// Waits until the backend says that the configuration has changed, and reads it again.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn hear_of_change(&mut self) -> Result<(), Trouble> {
+        let mut back = self.back.as_ref().ok_or_else(|| other("the backend has no way back"))?;
+        back.set_read_timeout(Some(PATIENCE)).map_err(other)?;
+        let mut message = [0; 12];
+        back.read_exact(&mut message).map_err(other)?;
+        if message[..4] != CONFIG_CHANGE.to_le_bytes() {
+            return Err(other("another message"));
+        }
+        self.config = config(self.front.as_mut().ok_or(Trouble::Gone)?)?;
+        Ok(())
     }
 
     /// The disk's size, in bytes.

@@ -121,13 +121,9 @@ fn tell(s: &Status) -> Result<()> {
     };
     facts.extend(served::by(&s.clients).into_iter().map(mount));
     let disk = |disk: disks::Served| {
-        let guest = match disk.queues {
-            0 => "no guest".to_owned(),
-            1 => "a guest with 1 queue".to_owned(),
-            n => format!("a guest with {n} queues"),
-        };
         let (image, socket) = (disk.image.display(), disk.socket.display());
-        ("disk", format!("{image} at {socket}, pid {}, {guest}", disk.pid))
+        let how = disk.seen.as_ref().map_or_else(|| "does not answer".to_owned(), disks::words);
+        ("disk", format!("{image} at {socket}, pid {}, {how}", disk.pid))
     };
     facts.extend(disks::by(&s.clients).into_iter().map(disk));
     facts.extend(s.roots.iter().map(|root| ("directory", directory(root))));

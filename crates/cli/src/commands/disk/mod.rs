@@ -9,6 +9,7 @@
 //! One process, and the daemon. Killed at any moment it is started again: QEMU connects once more, and gives back the requests that
 //! had no answer.
 
+mod resize;
 pub mod served;
 
 use std::fs::File;
@@ -34,13 +35,16 @@ pub struct Disk {
     /// The image: a raw file, called *.img or *.raw
     image: PathBuf,
     /// Where QEMU connects: -chardev socket,path=SOCKET,reconnect=1
-    #[arg(long)]
-    socket: PathBuf,
+    #[arg(long, required_unless_present = "resize")]
+    socket: Option<PathBuf>,
     #[command(flatten)]
     wanted: pool::Wanted,
     /// Make the image, of this size, if it is not there
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     create: Option<u64>,
+    /// Make the image as large as this, and end. Whoever serves it does it, and its guest sees it at once
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, conflicts_with_all = ["create", "read_only"])]
+    resize: Option<u64>,
     /// The guest cannot write. The log is not used
     #[arg(long)]
     read_only: bool,
@@ -69,8 +73,11 @@ pub struct Disk {
 
 /// Serves it until it is told to end.
 pub fn disk(how: &Disk) -> Result<()> {
-    let signals = block()?;
     let image = image(how)?;
+    if let Some(bytes) = how.resize {
+        return resize::resize(&image, how.socket.as_deref(), bytes);
+    }
+    let signals = block()?;
     if how.read_only {
         return serve(how, &image, Path::new(""), None, &signals);
     }
@@ -124,7 +131,8 @@ fn serve(how: &Disk, image: &Path, pool: &Path, link: Option<&mut Link>, signals
         limits: Limits { requests: how.iops, bytes: how.bytes_per_second },
     };
     let group = how.group.as_deref().map(group).transpose()?;
-    let server = Server::new(Served::new(options, pool)?, &how.socket, group)?;
+    let socket = how.socket.as_deref().context("--socket: where QEMU connects")?;
+    let server = Server::new(Served::new(options, pool)?, socket, group)?;
     let (stop, ended) = (event()?, event()?);
     let (stopped, ends) = (stop.try_clone()?, ended.try_clone()?);
     let guests = std::thread::Builder::new().name("guests".into()).spawn(move || {
@@ -134,7 +142,7 @@ fn serve(how: &Disk, image: &Path, pool: &Path, link: Option<&mut Link>, signals
     });
     let guests = guests.context("starting a thread")?;
     if !how.quiet {
-        errln!("seawall: {} is served at {}", image.display(), how.socket.display());
+        errln!("seawall: {} is served at {}", image.display(), socket.display());
     }
     super::daemon::tell_systemd();
     let over = || Ok(rustix::io::read(&ended, &mut [0; 8]).ok());

@@ -5,9 +5,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
+use seawall_disk::Counted;
+use seawall_disk::control::{Asked, Seen, ask};
 
 use super::super::command_line;
 use super::Disk;
+use crate::size;
 
 /// The command line of a process that serves a disk: as [`crate::Cli`] reads it, which knows more commands.
 #[derive(Parser)]
@@ -32,8 +35,9 @@ pub struct Served {
     pub socket: PathBuf,
     /// The process that serves.
     pub pid: u32,
-    /// How many queues a guest uses now; 0: there is no guest.
-    pub queues: usize,
+    /// How it is; `None`: it does not say.
+    #[serde(flatten)]
+    pub seen: Option<Seen>,
 }
 
 /// Those that these processes serve.
@@ -41,20 +45,38 @@ pub fn by(clients: &[u32]) -> Vec<Served> {
     clients.iter().filter_map(|pid| look(*pid)).collect()
 }
 
+/// Where this image is served, whose path is a real one.
+pub fn at(image: &Path) -> Option<PathBuf> {
+    let is_it = |disk: &Served| std::fs::canonicalize(&disk.image).is_ok_and(|found| found == image);
+    seawall_daemon::process::all().into_iter().filter_map(understood).find(is_it).map(|disk| disk.socket)
+}
+
 fn look(pid: u32) -> Option<Served> {
+    let disk = understood(pid)?;
+    let seen = ask(&disk.socket, &Asked::Look).ok().and_then(Result::ok);
+    Some(Served { seen, ..disk })
+}
+
+fn understood(pid: u32) -> Option<Served> {
     let (line, from) = command_line::of(pid)?;
-    understood(&line, &from, pid)
+    of_line(&line, &from, pid)
 }
 
-fn understood(line: &[u8], from: &Path, pid: u32) -> Option<Served> {
+fn of_line(line: &[u8], from: &Path, pid: u32) -> Option<Served> {
     let Line { command: Only::Disk(how) } = command_line::understood(line)?;
-    let (image, socket) = (from.join(how.image), from.join(how.socket));
-    Some(Served { image, socket, pid, queues: queues(pid) })
+    let (image, socket) = (from.join(how.image), from.join(how.socket?));
+    Some(Served { image, socket, pid, seen: None })
 }
 
-/// A queue that is served has a thread of its own, which is called so.
-fn queues(pid: u32) -> usize {
-    command_line::threads(pid, "queue-")
+/// For `status`.
+pub fn words(seen: &Seen) -> String {
+    let guest = match seen.queues {
+        0 => "no guest".to_owned(),
+        1 => "a guest with 1 queue".to_owned(),
+        n => format!("a guest with {n} queues"),
+    };
+    let Counted { reads, writes, flushes, .. } = seen.counted;
+    format!("{}, {guest}, {reads} reads, {writes} writes, {flushes} flushes", size::human(seen.bytes))
 }
 
 #[cfg(test)]
@@ -63,9 +85,9 @@ mod tests {
 
     #[test]
     fn only_who_serves_a_disk_is_named() {
-        let look = |line: &str| understood(line.replace(' ', "\0").as_bytes(), Path::new("/from"), u32::MAX);
+        let look = |line: &str| of_line(line.replace(' ', "\0").as_bytes(), Path::new("/from"), u32::MAX);
         let served =
-            Served { image: "/from/vm.img".into(), socket: "/run/s".into(), pid: u32::MAX, queues: 0 };
+            Served { image: "/from/vm.img".into(), socket: "/run/s".into(), pid: u32::MAX, seen: None };
         assert_eq!(look("/bin/seawall disk vm.img --socket /run/s --pool /p"), Some(served));
         assert_eq!(look("/bin/seawall status"), None);
         assert_eq!(look("qemu-system-x86_64 -m 1G"), None);
