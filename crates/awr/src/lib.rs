@@ -13,6 +13,7 @@ pub mod clock;
 pub mod compare;
 pub mod database;
 pub mod delta;
+pub mod disks;
 pub mod findings;
 mod keepers;
 mod machine;

@@ -4,6 +4,7 @@
 //! take their counts along: increments are added up here.
 
 mod block_cache;
+mod disks;
 mod exposition;
 mod keepers;
 mod server;
@@ -20,6 +21,7 @@ pub use server::serve;
 use totals::{Totals, directory};
 
 use crate::database::{self, Address, Database};
+use crate::disks::Find;
 use crate::model::Snapshot;
 use crate::{clock, seawall};
 
@@ -42,6 +44,7 @@ pub struct Exporter {
     files: Totals<5>,
     /// Those of the block cache, by directory and class.
     cached: block_cache::Files,
+    find_disks: Find,
 }
 
 const FILE_COUNTERS: [(&str, &str); 5] = [
@@ -61,7 +64,14 @@ impl Exporter {
             database: None,
             files: Totals::default(),
             cached: block_cache::Files::default(),
+            find_disks: |_| Vec::new(),
         }
+    }
+
+    /// The same, which exports the disks that are found so.
+    #[must_use]
+    pub fn with_disks(self, find_disks: Find) -> Self {
+        Self { find_disks, ..self }
     }
 
     /// One answer to a scrape. What cannot be reached is said by a metric of its own.
@@ -128,6 +138,7 @@ impl Exporter {
         s.spill.iter().for_each(|area| spill(out, area));
         s.events.iter().for_each(|event| wait(out, event));
         keepers::export(out, s);
+        disks::export(out, &(self.find_disks)(&s.clients));
         block_cache::export(out, s, &mut self.cached);
         self.add_files(s);
         self.files.export(out, &FILE_COUNTERS, ("preset", "directory"));

@@ -2,6 +2,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 use super::*;
+use crate::disks::Disk;
 
 fn status(files: &[(&str, u64)]) -> Status {
     let file = |(id, writes): &(&str, u64)| {
@@ -55,6 +56,21 @@ fn the_block_cache_is_exported_and_its_files_take_nothing_away() {
     exporter.log(&mut out, &without);
     assert!(out.text().contains("seawall_cache_on 0\n"), "{}", out.text());
     assert!(!exposed(&mut Exporter::new(None, None), &[]).contains("seawall_cache"), "none is wanted");
+}
+
+#[test]
+fn each_disk_is_exported_by_its_image() {
+    let find: Find =
+        |_| vec![Disk { image: "/vm/a.img".into(), bytes: 4096, queues: 2, counts: [1, 2, 3, 4, 5, 6] }];
+    let mut out = Exposition::default();
+    Exporter::new(None, None).with_disks(find).log(&mut out, &status(&[]));
+    let text = out.text();
+    for line in [
+        "seawall_disk_queues{image=\"/vm/a.img\"} 2\n",
+        "seawall_disk_flushes_total{image=\"/vm/a.img\"} 5\n",
+    ] {
+        assert!(text.contains(line), "no {line:?} in\n{text}");
+    }
 }
 
 fn kept() -> Status {

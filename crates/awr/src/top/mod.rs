@@ -4,6 +4,7 @@
 //! one frame of text that fits its terminal. The medium's label stands in every frame.
 
 mod block_cache;
+mod disks;
 mod grown;
 mod history;
 mod keepers;
@@ -15,6 +16,8 @@ use history::sparkline;
 pub use screen::{Paint, Screen};
 use seawall_daemon::status::{FileStatus, RootStatus, Status};
 use seawall_page::scale::{bytes, digits, time};
+
+use crate::disks::Disk;
 
 /// From this width on the longest wait has a column.
 const WIDE: usize = 100;
@@ -28,6 +31,8 @@ pub struct Look {
     pub status: Status,
     /// Transactions that the database has counted, if one is asked.
     pub transactions: Option<f64>,
+    /// The virtual machines' disks that the log has.
+    pub disks: Vec<Disk>,
 }
 
 /// The frame for what happened between two looks.
@@ -64,6 +69,7 @@ pub fn frame(before: &Look, now: &Look, seconds: f64, history: &mut History, scr
     out.line(Paint::Plain, "");
     waits(&mut out, &before.status, s, seconds, history);
     directories(&mut out, &before.status, s, seconds);
+    disks::lines(&mut out, &before.disks, &now.disks, seconds);
     block_cache::files(&mut out, &before.status, s, seconds);
     out.text()
 }

@@ -13,7 +13,11 @@ fn look(writes: u64, waits: u64, transactions: f64) -> Look {
         "size": 1 << 20, "segment_bytes": 1, "segments": 10, "segments_free": 4, "backlog_bytes": 0, "backlog_files": 0, "daemon_pid": 1,
         "log": "", "watch": "", "clients": [7], "refused": 0, "requests": 0, "guards": 0,
         "roots": [{ "preset": "postgres", "policy": "tail", "path": "/d/pg_wal" }], "files": [file], "events": [event], "epoch": "e" });
-    Look { status: serde_json::from_value(status).expect("a status"), transactions: Some(transactions) }
+    Look {
+        status: serde_json::from_value(status).expect("a status"),
+        transactions: Some(transactions),
+        disks: Vec::new(),
+    }
 }
 
 #[test]
@@ -27,6 +31,26 @@ fn a_frame_has_rates_of_the_interval_and_the_medium() {
         text.lines().find(|l| l.starts_with("log file sync")).expect("a row").split_whitespace().collect();
     // 100 new waits in 2 s, all of them in one bucket: those of before do not count.
     assert_eq!(row[3..8], ["50", "2", "µs", "2.05", "µs"], "{row:?}");
+}
+
+#[test]
+fn a_frame_has_what_each_disks_guest_asked_for() {
+    let with = |counts: [u64; 6]| {
+        let disk = Disk { image: "/vm/db.img".into(), bytes: 1 << 30, queues: 4, counts };
+        Look { disks: vec![disk], ..look(1, 1, 1.0) }
+    };
+    let (before, now) = (with([10, 1 << 20, 0, 0, 7, 0]), with([30, 3 << 20, 100, 8 << 20, 5, 0]));
+    let text = frame(&before, &now, 2.0, &mut History::default(), Screen::FILE);
+    let row = text.lines().find(|line| line.ends_with("/vm/db.img")).expect("a row");
+    let row: Vec<_> = row.split_whitespace().collect();
+    // The flushes were counted anew.
+    assert_eq!(
+        row[..10],
+        ["4", "queues", "10", "1", "MiB/s", "50", "4", "MiB/s", "2.5", "/vm/db.img"],
+        "{row:?}"
+    );
+    let without = frame(&look(1, 1, 1.0), &look(1, 1, 1.0), 2.0, &mut History::default(), Screen::FILE);
+    assert!(!without.contains("flushes/s"));
 }
 
 fn cached(mut look: Look, hits: u64, misses: u64) -> Look {

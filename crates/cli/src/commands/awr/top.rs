@@ -14,6 +14,7 @@ use seawall_awr::top::{History, Look, Screen, frame};
 use seawall_media::output;
 
 use super::terminal::Terminal;
+use crate::commands::disk::served;
 use crate::daemons::{self, Named};
 
 /// Home, and clear what is below.
@@ -100,7 +101,8 @@ impl Source {
         if transactions.is_err() {
             self.database = None;
         }
-        Ok(Look { status, transactions: transactions? })
+        let disks = served::disks(&status.clients);
+        Ok(Look { status, transactions: transactions?, disks })
     }
 
     fn transactions(&mut self) -> Result<Option<f64>> {
@@ -135,6 +137,6 @@ pub fn metrics(options: &Metrics) -> Result<()> {
     let listener = TcpListener::bind(&options.listen)
         .with_context(|| format!("listening at {}: choose another address with --listen", options.listen))?;
     errln!("seawall: metrics at http://{}/metrics", listener.local_addr()?);
-    serve(&listener, &mut Exporter::new(pool, options.db.clone()));
+    serve(&listener, &mut Exporter::new(pool, options.db.clone()).with_disks(served::disks));
     Ok(())
 }

@@ -68,6 +68,17 @@ fn of_line(line: &[u8], from: &Path, pid: u32) -> Option<Served> {
     Some(Served { image, socket, pid, seen: None })
 }
 
+/// For `top` and the metrics: those that answer.
+pub fn disks(clients: &[u32]) -> Vec<seawall_awr::disks::Disk> {
+    let disk = |disk: Served| {
+        let Seen { bytes, queues, counted } = disk.seen?;
+        let Counted { reads, read_bytes, writes, written_bytes, flushes, discards } = counted;
+        let counts = [reads, read_bytes, writes, written_bytes, flushes, discards];
+        Some(seawall_awr::disks::Disk { image: disk.image, bytes, queues, counts })
+    };
+    by(clients).into_iter().filter_map(disk).collect()
+}
+
 /// For `status`.
 pub fn words(seen: &Seen) -> String {
     let guest = match seen.queues {
