@@ -1,4 +1,5 @@
-//! `seawall tune DATABASE`: what to change in its settings under Seawall, and why. Changes nothing.
+//! `seawall tune DATABASE`: what to change in its settings under Seawall, and why; `seawall tune qemu`: with what options a
+//! virtual machine starts. Changes nothing.
 //!
 //! Input: the policy the database runs with, and what the pool's medium survives. Output: settings with their
 //! reasons, what must be true for them to be safe, and the way back. Without a pool on this machine the medium
@@ -8,6 +9,7 @@ mod advice;
 mod machine;
 mod mariadb;
 mod postgres;
+mod qemu;
 
 use std::path::PathBuf;
 
@@ -22,8 +24,8 @@ use crate::{pool, show};
 /// Advise on settings
 #[derive(clap::Args)]
 pub struct Tune {
-    /// The database
-    #[arg(value_parser = ["postgres", "mariadb"])]
+    /// The database; or qemu, for a virtual machine of this host
+    #[arg(value_parser = ["postgres", "mariadb", "qemu"])]
     database: String,
     /// The pool it will run with; without it your default pool
     #[arg(long)]
@@ -37,6 +39,8 @@ pub struct Tune {
     /// JSON instead of text
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    qemu: qemu::Wanted,
 }
 
 /// Prints the advice.
@@ -44,6 +48,9 @@ pub struct Tune {
 /// # Errors
 /// If a pool was named and cannot be looked at.
 pub fn tune(how: &Tune) -> Result<()> {
+    if how.database == "qemu" {
+        return qemu::tune(&how.qemu, how.json);
+    }
     let policy = Policy::from_name(&how.policy).unwrap_or_default();
     let medium = match (pool::existing(how.pool.as_deref()), &how.pool) {
         (Ok(path), _) => Some(pool::medium(&path)?.0),
