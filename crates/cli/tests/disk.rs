@@ -108,6 +108,36 @@ fn a_frozen_disk_is_its_image_and_its_guests_writes_wait() {
     assert_eq!(fs::read(disks.image()).expect("read")[..12 * 4096], vec![9; 12 * 4096]);
 }
 
+/// What the page cache has not is answered from the block cache, and never what was written over.
+#[test]
+fn reads_come_from_the_block_cache_and_are_what_was_written() {
+    let disks = Disks::new();
+    let image = File::open(disks.image()).expect("opened");
+    image.sync_all().expect("synced");
+    rustix::fs::fadvise(&image, 0, None, rustix::fs::Advice::DontNeed).expect("advised");
+    drop(image);
+    let backend = disks.serve(&["--cache", "64M", "--cache-block", "4K"]);
+    let mut guest = disks.guest(1);
+    let mut model = Model::new(8);
+    for round in 0..12 {
+        for at in (0..SIZE).step_by(4096 << (round % 3)) {
+            let op = Op::Read(at, 4096 << (round % 3));
+            let found = guest.ask(op.clone()).expect("read");
+            model.check(&op, &found);
+        }
+        for _ in 0..20 {
+            let op = model.next();
+            let found = guest.ask(op.clone()).unwrap_or_else(|e| panic!("{op:?}: {e}"));
+            model.check(&op, &found);
+        }
+    }
+    let cache = disks.place.status()["cache"].clone();
+    assert!(cache["hits"].as_u64() > Some(30), "{cache}");
+    guest.end().expect("ended");
+    backend.ends();
+    model.compare(&disks.image());
+}
+
 #[test]
 fn a_disk_becomes_larger_while_its_guest_is_at_work() {
     let mut disks = Disks::new();

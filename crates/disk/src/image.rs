@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 use std::sync::{RwLock, RwLockReadGuard};
@@ -22,6 +22,7 @@ use seawall_front::Joined;
 use seawall_media::locks::{read, write};
 use vm_memory::VolatileSlice;
 
+use crate::cached::{Cached, Read};
 use crate::config::{LONGEST_ZEROS, SECTOR};
 use crate::failure::Refused;
 use crate::{lock, sys};
@@ -49,6 +50,8 @@ struct Logged {
     place: RwLock<Option<FileRef>>,
     /// It was written around the log, which was said.
     told: AtomicBool,
+    /// What the block cache has of it.
+    cached: Cached,
 }
 
 impl Image {
@@ -66,8 +69,14 @@ impl Image {
             Ok(false) => return Err(Refused::InUse(path.into())),
             Err(e) => return Err(Refused::failed(format!("locking {}", path.display()))(e.into())),
         }
-        let log =
-            joined.map(|joined| Logged { joined, place: RwLock::new(None), told: AtomicBool::new(false) });
+        let stat = file.metadata().map_err(Refused::failed(path.display().to_string()))?;
+        let inode = (stat.dev(), stat.ino());
+        let log = joined.map(|joined| Logged {
+            joined,
+            place: RwLock::new(None),
+            told: AtomicBool::new(false),
+            cached: Cached::new(inode),
+        });
         let image = Self { file, bytes: AtomicU64::new(bytes), log };
         if let Some(log) = &image.log
             && let Course::Leave | Course::AskAgain = image.register(log)
@@ -89,7 +98,8 @@ impl Image {
     /// The disk's, or the log's.
     pub fn grow(&self, bytes: u64) -> Result<(), Errno> {
         let grown = || rustix::fs::ftruncate(&self.file, bytes);
-        self.change(|begun| begun.log_truncate(bytes), grown)?;
+        // What is behind the end is in no cache.
+        self.change((bytes, 0), |begun| begun.log_truncate(bytes), grown)?;
         self.sync()?;
         self.bytes.fetch_max(bytes, AcqRel);
         Ok(())
@@ -100,12 +110,19 @@ impl Image {
         self.log.is_none()
     }
 
-    /// Reads into the guest's memory, all of it. With `from_cache` only what the page cache has: EAGAIN says that not all was
+    /// Reads into the guest's memory, all of it. With `from_cache` only what is in memory: EAGAIN says that not all was
     /// there, and nothing of what is in the memory by then counts.
     ///
     /// # Errors
     /// The disk's; EIO if the image has become shorter.
     pub fn read(&self, mut at: u64, mut into: Vec<VolatileSlice<'_>>, from_cache: bool) -> Result<(), Errno> {
+        if let Some(log) = &self.log
+            && log
+                .cached
+                .read(&log.joined, &Read { file: &self.file, at, into: &into, at_once: from_cache })?
+        {
+            return Ok(());
+        }
         while !into.is_empty() {
             let done = match sys::read_into(self.file.as_fd(), at, &into, from_cache) {
                 Err(Errno::INTR) => continue,
@@ -126,6 +143,7 @@ impl Image {
         for (i, part) in data.chunks(RECORD).enumerate() {
             let at = at + (i * RECORD) as u64;
             self.change(
+                (at, part.len() as u64),
                 |begun| begun.log_write(At::Offset(at), std::iter::once(part)),
                 || self.write_whole(at, part),
             )?;
@@ -154,7 +172,7 @@ impl Image {
                 Ok(())
             })
         };
-        self.change(|begun| begun.log_write(At::Offset(at), zeros.clone()), publish)
+        self.change((at, len), |begun| begun.log_write(At::Offset(at), zeros.clone()), publish)
     }
 
     fn write_whole(&self, at: u64, data: &[u8]) -> Result<(), Errno> {
@@ -164,10 +182,20 @@ impl Image {
     /// Begin, log, publish, finish; or around the log.
     fn change<'e>(
         &'e self,
+        (from, len): (u64, u64),
         log_it: impl FnOnce(Begun<'e>) -> Result<Change<'e>, Errno>,
         publish: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         let Some(log) = &self.log else { return Err(Errno::ROFS) };
+        log.cached.changing(&log.joined, from, len, || self.change_logged(log, log_it, publish))
+    }
+
+    fn change_logged<'e>(
+        &'e self,
+        log: &'e Logged,
+        log_it: impl FnOnce(Begun<'e>) -> Result<Change<'e>, Errno>,
+        publish: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
         let place = self.place(log);
         let Some(file) = *place else { return publish() };
         let engine = &log.joined.engine;
@@ -191,13 +219,14 @@ impl Image {
         let Some(log) = &self.log else { return Ok(()) };
         let place = self.place(log);
         let fd = self.file.as_fd();
-        let Some(file) = *place else { return certain::fdatasync(fd) };
+        let real = || log.cached.syncing(&log.joined, || certain::fdatasync(fd));
+        let Some(file) = *place else { return real() };
         let mut sync = log.joined.engine.sync(log.joined.me(), file, Scope::Data);
         loop {
             sync = match sync {
                 Syncing::Done(done) => return done,
                 Syncing::Name(due) => due.synced(self.sync_name(log, file)),
-                Syncing::Real(due) => due.synced(certain::fdatasync(fd)),
+                Syncing::Real(due) => due.synced(real()),
             }
         }
     }

@@ -30,6 +30,7 @@
 extern crate seawall_media;
 
 mod back;
+mod cached;
 mod chain;
 mod config;
 pub mod control;

@@ -3,9 +3,10 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
+use std::sync::atomic::Ordering::Acquire;
 
 use seawall_cache::front::word::Answer;
-use seawall_cache::shared::{Cache, CachedFile};
+use seawall_cache::shared::{Cache, CachedFile, OperationOwner};
 use seawall_core::client::{Course, Entered};
 use seawall_core::{Engine, Owner};
 use seawall_daemon::process::now_ns;
@@ -60,6 +61,12 @@ impl Joined {
     #[inline]
     pub fn slot(&self) -> u32 {
         self.slot
+    }
+
+    /// The calling thread, as an owner of the block cache's operations: by this the daemon tells whether it lives.
+    pub fn owner(&self) -> Option<OperationOwner> {
+        let generation = self.engine.shm().client(self.slot)?.generation().load(Acquire);
+        Some(OperationOwner::of_client(self.slot, generation, self.thread()))
     }
 
     /// Asks that the file behind `fd` be managed; `is_atomic`: no page of it may tear.

@@ -11,10 +11,12 @@
 #[macro_use(errln)]
 extern crate seawall_media;
 
+mod blocks;
 mod client;
 mod joined;
 mod lent;
 mod stored;
 
+pub use blocks::{Blocks, fill};
 pub use client::{Daemon, Socket};
 pub use joined::Joined;

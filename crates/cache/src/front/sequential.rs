@@ -34,6 +34,11 @@ impl Stream {
         self.0.store(u64::from(first.wrapping_add(blocks)) << 32 | u64::from(run), Relaxed);
         u64::from(run) * block_bytes > STREAM
     }
+
+    /// True if the read that was noted last belongs to a stream.
+    pub fn is_one(&self, block_bytes: u64) -> bool {
+        u64::from(self.0.load(Relaxed) as u32) * block_bytes > STREAM
+    }
 }
 
 #[cfg(test)]
@@ -45,7 +50,7 @@ mod tests {
         let stream = Stream::new();
         let blocks = (STREAM / 8192) as u32;
         assert!((0..blocks).all(|first| !stream.note(first, 1, 8192)));
-        assert!(stream.note(blocks, 1, 8192));
+        assert!(stream.note(blocks, 1, 8192) && stream.is_one(8192));
         assert!(!stream.note(7, 1, 8192));
         assert!(!stream.note(8, 1, 8192));
     }

@@ -13,9 +13,9 @@ use seawall_cache::front::reader::{self as front, Looked, Missed, Reader, Rest};
 use seawall_cache::front::word::{Reads, Word};
 use seawall_cache::shared::{Cache, CachedFile};
 use seawall_core::Errno;
+use seawall_front::{Blocks, fill};
 
 use super::Fs;
-use crate::cached::{Blocks, fill};
 use crate::handle::Handle;
 
 /// What is left of a read for a thread that may wait.
@@ -78,7 +78,7 @@ impl Fs {
         let run = front::blocks(cache, offset, into.len())?;
         let size = cache.layout().block_bytes;
         let is_stream = handle.stream.note(run.first, run.count as u32, size.into());
-        let reader = Reader { cache, who: self.log.reader()?, file, run, is_stream };
+        let reader = Reader { cache, who: self.log.owner()?, file, run, is_stream };
         if reader.is_stored() {
             return Some(Err(Left::Stored(is_stream)));
         }
@@ -112,7 +112,7 @@ impl Fs {
         into: &'a mut [u8],
     ) -> Blocks<'a> {
         let size = cache.layout().block_bytes as usize;
-        Blocks { log: &self.log, fd: handle.fd.as_fd(), offset, size, into }
+        Blocks { joined: &self.log, fd: handle.fd.as_fd(), offset, size, into }
     }
 
     /// From the backing file's page cache.
@@ -172,7 +172,7 @@ impl Fs {
         let cache = self.log.cache.as_ref()?;
         let run = front::blocks(cache, offset, into.len())?;
         let Reads::Through(file) = self.log.word(cache, &handle.node).reads() else { return None };
-        let reader = Reader { cache, who: self.log.reader()?, file, run, is_stream };
+        let reader = Reader { cache, who: self.log.owner()?, file, run, is_stream };
         let mut blocks = self.blocks(cache, handle, offset, into);
         let mut missed = Missed::NOTHING;
         match reader.look(&mut missed, &mut blocks) {
@@ -193,7 +193,7 @@ impl Fs {
     ) -> (Vec<u8>, Result<usize, Errno>) {
         let found = self.log.cache.as_ref().and_then(|cache| {
             let run = front::blocks(cache, offset, into.len())?;
-            Some(Reader { cache, who: self.log.reader()?, file, run, is_stream })
+            Some(Reader { cache, who: self.log.owner()?, file, run, is_stream })
         });
         let done = match found {
             Some(reader) => {

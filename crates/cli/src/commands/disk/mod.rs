@@ -25,6 +25,7 @@ use seawall_disk::{Disk as Served, Limits, Options, Refused, Server};
 use seawall_wire::shm::{Policy, Preset};
 
 use super::serving::{self, block, close};
+use crate::cache::WantedCache;
 use crate::run::database;
 use crate::run::join::{self, Link};
 use crate::{pool, size};
@@ -39,6 +40,8 @@ pub struct Disk {
     socket: Option<PathBuf>,
     #[command(flatten)]
     wanted: pool::Wanted,
+    #[command(flatten)]
+    cache: WantedCache,
     /// Make the image, of this size, if it is not there
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     create: Option<u64>,
@@ -85,8 +88,10 @@ pub fn disk(how: &Disk) -> Result<()> {
     let pool = pool::for_run(&how.wanted, directory)?;
     crate::run::say_what_it_survives(&pool, how.quiet)?;
     let roots = vec![database::root(Preset::Disk, Policy::Atomic, directory)?];
-    let start = join::How { keep: false, boot: !how.no_boot, watch: None, cache: None };
+    let cache = how.cache.options();
+    let start = join::How { keep: false, boot: !how.no_boot, watch: None, cache: cache.clone() };
     let mut link = Link::new(pool.clone(), roots, start)?;
+    crate::run::say_what_cache(&link, cache.as_ref());
     let served = serve(how, &image, &pool, Some(&mut link), &signals);
     close(&mut link, "start", how.quiet);
     served
