@@ -163,7 +163,7 @@ suites: ## The databases' own test suites, bare and under Seawall, and what diff
 	suites/run.sh $(SEAWALL) out/suites $(SUITES)
 
 .PHONY: fuzz
-fuzz: ## Hostile pools, messages, settings, keepers, writers at once, by coverage (FUZZ_SECONDS=60); what it finds is in out/fuzz
+fuzz: ## Hostile pools, guests, messages, settings, keepers, writers at once, by coverage (FUZZ_SECONDS=60); what it finds is in out/fuzz
 	host=$$(rustc -vV | sed -n 's/^host: //p')
 	# With --target build scripts and macros are left without coverage.
 	RUSTFLAGS="$(FUZZ_FLAGS)" CARGO_PROFILE_RELEASE_LTO=off $(CARGO) build --release $(CARGO_FLAGS) \

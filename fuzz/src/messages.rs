@@ -8,22 +8,19 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, PoisonError, mpsc};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use rustix::fs::FlockOperation;
-use seawall_core::pool;
-use seawall_daemon::{Options, net, place, serve, status};
+use seawall_daemon::{net, place, status};
 use seawall_wire::message::{Kind, MAGIC, MESSAGE_MAX, Reply, Request};
 use serde_json::json;
 use zerocopy::{FromBytes, IntoBytes};
 
+use crate::daemon::PATIENCE;
 use crate::input::Input;
-use crate::scratch;
+use crate::{daemon, scratch};
 
-/// A reply that takes longer is a hang.
-const PATIENCE: Duration = Duration::from_secs(20);
 const MESSAGES: usize = 40;
 const KINDS: [Kind; 8] = [
     Kind::Hello,
@@ -79,13 +76,7 @@ impl Scene {
         for name in files {
             std::fs::write(dir.join(name), "15\n").expect("written");
         }
-        let pool = memory.join("pool");
-        pool::create(&pool, 16 << 20, true, false).expect("a pool");
-        let uuid = pool::open(&pool).expect("it opens").uuid();
-        scratch::remove_at_exit(Path::new(&format!("/dev/shm/seawall-{uuid:032x}.rt")));
-        for place in place::candidates(&pool).expect("places") {
-            [place.socket, place.log].iter().for_each(|path| scratch::remove_at_exit(path));
-        }
+        let pool = daemon::pool_in(&memory);
         let open = |name: &str| {
             let file = File::options().read(true).write(true).open(dir.join(name)).expect("opened");
             OwnedFd::from(file)
@@ -108,19 +99,7 @@ impl Scene {
             ended.join().expect("the daemon panicked");
             self.wait_for_its_threads();
         }
-        let (ready, listens) = mpsc::channel();
-        let options = Options {
-            pool: self.pool.clone(),
-            keep: true,
-            journal: false,
-            cache: None,
-            boot: false,
-            watchdog: None,
-        };
-        self.daemon = Some(std::thread::spawn(move || {
-            serve(&options, || ready.send(()).expect("somebody waits")).expect("a daemon that serves");
-        }));
-        listens.recv_timeout(PATIENCE).expect("a daemon that listens");
+        self.daemon = Some(daemon::start(&self.pool));
         self.dial().expect("it listens")
     }
 

@@ -67,6 +67,11 @@ fn a_writer_hears_anything_and_counts_only_what_was_confirmed() {
 }
 
 #[test]
+fn a_guest_gets_what_it_named_and_nothing_else() {
+    run("disk", 3000);
+}
+
+#[test]
 fn settings_are_understood_or_refused() {
     run("settings", 20_000);
 }

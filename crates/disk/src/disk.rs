@@ -7,12 +7,15 @@ use seawall_daemon::workers::Workers;
 use seawall_front::Joined;
 
 use crate::back::Back;
+use crate::chain::Malformed;
 use crate::config;
 use crate::control::Seen;
 use crate::count::Counts;
 use crate::failure::Refused;
 use crate::image::Image;
+use crate::memory::Memory;
 use crate::pace::{Limits, Pace};
+use crate::request::{MustWait, Patience, Request};
 
 /// How a disk is served.
 #[derive(Clone, Debug)]
@@ -74,6 +77,16 @@ impl Disk {
             has_cache: AtomicBool::new(true),
             options,
         })
+    }
+
+    /// Carries out the request at `head` of a table of descriptors, as a queue does: all that a hostile guest can have done. How much
+    /// of its memory was written.
+    ///
+    /// # Errors
+    /// Why it has no answer.
+    pub fn carry_out(&self, head: u16, table: (u64, u16), memory: &Memory) -> Result<u32, &'static str> {
+        let request = Request::at(head, table, memory, self).map_err(|Malformed(why)| why)?;
+        request.carry_out(memory, self, Patience::Any).map_err(|MustWait| "it would wait")
     }
 
     /// How it is.

@@ -84,11 +84,12 @@ thread_local! {
 }
 
 impl Request {
-    /// The request that begins at a head.
+    /// The request that begins at a head of a table of `size` descriptors.
     ///
     /// # Errors
-    /// It has no place for an answer.
-    pub fn of(mut chain: Chain, memory: &Memory, disk: &Disk) -> Result<Self, Malformed> {
+    /// The rules of the ring are broken, or it has no place for an answer.
+    pub fn at(head: u16, (table, size): (u64, u16), memory: &Memory, disk: &Disk) -> Result<Self, Malformed> {
+        let mut chain = Chain::of(memory, table, size, head)?;
         let status = chain.take_status().ok_or(Malformed("a request without a place for its status"))?;
         let mut head = [0; 16];
         if !chain.take_first(memory, &mut head) {

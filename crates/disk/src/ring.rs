@@ -21,7 +21,7 @@ use seawall_media::locks::{lock, wait_for};
 use virtio_queue::{Queue, QueueOwnedT, QueueT};
 use vm_memory::{GuestAddressSpace, GuestMemoryAtomic};
 
-use crate::chain::{Chain, Malformed};
+use crate::chain::Malformed;
 use crate::disk::Disk;
 use crate::inflight::Tracker;
 use crate::memory::Memory;
@@ -223,10 +223,7 @@ impl Shared {
     fn begin(self: &Arc<Self>, head: u16) {
         step();
         let memory = self.memory.memory();
-        let (table, size) = self.table;
-        let request =
-            Chain::of(&memory, table, size, head).and_then(|chain| Request::of(chain, &memory, &self.disk));
-        let request = match request {
+        let request = match Request::at(head, self.table, &memory, &self.disk) {
             Ok(request) => request,
             Err(Malformed(why)) => {
                 if !self.told.swap(true, Relaxed) {
