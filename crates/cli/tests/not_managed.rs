@@ -111,7 +111,7 @@ fn a_program_that_is_started_by_root_and_changes_its_user_is_served_as_that_one(
 /// As `mkdir` by root and `chown postgres` leave it: its guard cannot be of that group, and everything went to the disk.
 #[test]
 fn a_directory_of_a_group_that_its_owner_is_not_in_is_guarded_all_the_same() {
-    let Some(mut postgres) = Postgres::start().filter(|_| is_root()) else { return };
+    let Some(postgres) = Postgres::start().filter(|_| is_root()) else { return };
     postgres.stop();
     chown(postgres.data(), None, Some(0)).expect("root's group");
     let mut run = postgres.seawall(&["run", "--pool"]);
