@@ -358,13 +358,30 @@ fn a_guest_that_talks_nonsense_harms_nobody_but_itself() {
 
 /// A guest that does not want to flush finds every write durable.
 #[test]
-fn without_a_cache_each_write_is_durable() {
+fn a_driver_that_cannot_flush_finds_each_write_durable() {
+    const FLUSH: u64 = 1 << 9;
     let Some(mut disks) = Disks::on_a_disk() else { return };
     let backend = disks.serve(&[]);
     let mut guest = disks.guest(1);
+    let syncs = || disks.file()["absorbed"].as_u64().expect("a number");
     guest.ask(Op::Write(0, vec![5; 4096])).expect("written");
-    guest.set_cache(false).expect("accepted");
+    assert_eq!(syncs(), 0, "left to a flush");
+    guest.ask(Op::Flush).expect("flushed");
+    assert_eq!(
+        guest.features() & 1 << 11,
+        0,
+        "it has no switch for that: the next process would not hear of it"
+    );
+    guest.goes_without(FLUSH);
+    guest.connect_again().expect("connected");
     guest.ask(Op::Write(8192, vec![6; 4096])).expect("written");
+    let synced = syncs();
+    assert_eq!(synced, 2);
+    // As the system's own driver comes after the BIOS's.
+    guest.goes_without(0);
+    guest.connect_again().expect("connected");
+    guest.ask(Op::Write(16384, vec![7; 4096])).expect("written");
+    assert_eq!(syncs(), synced, "left to a flush again");
     disks.cut(backend);
     disks.place.seawall(&["recover", "--replay", "--pool", disks.place.pool()]).succeeds();
     let image = File::open(disks.image()).expect("opened");

@@ -8,8 +8,6 @@ pub const LONGEST_ZEROS: u64 = 16 << 20;
 pub const RANGES: u32 = 16;
 /// Bytes of the whole structure.
 pub const BYTES: usize = 60;
-/// Where in it the guest says whether writes are to be durable at once.
-pub const WCE_AT: usize = 32;
 
 /// Bits of the features.
 pub mod feature {
@@ -23,8 +21,6 @@ pub mod feature {
     pub const FLUSH: u64 = 1 << 9;
     #[allow(missing_docs)]
     pub const TOPOLOGY: u64 = 1 << 10;
-    #[allow(missing_docs)]
-    pub const CONFIG_WCE: u64 = 1 << 11;
     #[allow(missing_docs)]
     pub const MQ: u64 = 1 << 12;
     #[allow(missing_docs)]
@@ -42,15 +38,17 @@ pub mod feature {
 }
 
 /// What a disk can do.
+///
+/// Not VIRTIO_BLK_F_CONFIG_WCE, by which a guest says that it will not flush any more: QEMU does not say it again to the next process
+/// that serves the disk, which would leave writes to flushes that never come.
 pub fn features(is_read_only: bool) -> u64 {
     use feature::*;
-    let always =
-        SEG_MAX | BLK_SIZE | FLUSH | TOPOLOGY | CONFIG_WCE | MQ | INDIRECT | EVENT_IDX | PROTOCOL | VERSION_1;
+    let always = SEG_MAX | BLK_SIZE | FLUSH | TOPOLOGY | MQ | INDIRECT | EVENT_IDX | PROTOCOL | VERSION_1;
     always | if is_read_only { RO } else { DISCARD | WRITE_ZEROES }
 }
 
 /// The structure of a disk of so many bytes.
-pub fn bytes(size: u64, queues: u16, has_cache: bool) -> [u8; BYTES] {
+pub fn bytes(size: u64, queues: u16) -> [u8; BYTES] {
     let mut all = [0; BYTES];
     let mut put = |at: usize, bytes: &[u8]| all[at..at + bytes.len()].copy_from_slice(bytes);
     put(0, &(size / SECTOR).to_le_bytes());
@@ -60,7 +58,6 @@ pub fn bytes(size: u64, queues: u16, has_cache: bool) -> [u8; BYTES] {
     put(24, &[3]);
     put(26, &8_u16.to_le_bytes());
     put(28, &128_u32.to_le_bytes());
-    put(WCE_AT, &[u8::from(has_cache)]);
     put(34, &queues.to_le_bytes());
     let sectors = ((LONGEST_ZEROS / SECTOR) as u32).to_le_bytes();
     put(36, &sectors);
@@ -78,10 +75,10 @@ mod tests {
 
     #[test]
     fn the_structure_has_its_fields_where_the_standard_has_them() {
-        let all = bytes(1 << 30, 4, true);
+        let all = bytes(1 << 30, 4);
         let word = |at: usize| u32::from_le_bytes(all[at..at + 4].try_into().expect("four bytes"));
         assert_eq!(word(0), 2 << 20, "the capacity, in sectors");
-        assert_eq!((word(20), all[24], all[WCE_AT]), (512, 3, 1));
+        assert_eq!((word(20), all[24]), (512, 3));
         assert_eq!(all[34..36], [4, 0]);
         assert_eq!((word(36), word(48)), (32 << 10, 32 << 10));
     }

@@ -46,7 +46,7 @@ pub struct Disk {
     pub queues: AtomicUsize,
     /// By which that guest hears of another size.
     pub back: Back,
-    /// The guest may leave writes to its next flush; if not, each is durable when it is answered.
+    /// The guest's driver flushes; if not, each write is durable when it is answered. Until it has said so, none does.
     pub has_cache: AtomicBool,
     options: Options,
 }
@@ -74,7 +74,7 @@ impl Disk {
             counts: Counts::default(),
             queues: AtomicUsize::new(0),
             back: Back::default(),
-            has_cache: AtomicBool::new(true),
+            has_cache: AtomicBool::new(false),
             options,
         })
     }
@@ -130,7 +130,7 @@ impl Disk {
 
     /// What the guest reads of it.
     pub fn config(&self) -> [u8; config::BYTES] {
-        config::bytes(self.image.bytes(), self.options.queues, self.has_cache.load(Relaxed))
+        config::bytes(self.image.bytes(), self.options.queues)
     }
 
     /// Its serial number, filled up with zeros.

@@ -123,6 +123,11 @@ impl Request {
         }
     }
 
+    /// True if it waits for what was written.
+    pub fn is_flush(&self) -> bool {
+        matches!(self.op, Op::Flush)
+    }
+
     /// How many bytes it moves, for the limits. `None`: it is no read or write.
     pub fn moves(&self) -> Option<u64> {
         match &self.op {

@@ -10,8 +10,8 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -32,6 +32,8 @@ use crate::step::step;
 const TOLD_AT_ONCE: u32 = 16;
 /// A guest that asked again within this time of its answers, being woken and waking us, is waited for awake.
 const SOON: Duration = Duration::from_micros(150);
+/// So many flushes are handed to another thread once one has been in the way of something.
+const CROWDED: u32 = 64;
 /// So long. To be woken takes longer.
 const AWAKE: Duration = Duration::from_micros(40);
 
@@ -67,6 +69,8 @@ struct Shared {
     /// How many requests other threads have.
     elsewhere: (Mutex<usize>, Condvar),
     told: AtomicBool,
+    /// So many more flushes are waited for elsewhere: while one was waited for here, something else was asked for.
+    crowded: AtomicU32,
 }
 
 /// Both ends of the rings: whoever has them takes or answers alone.
@@ -100,6 +104,7 @@ impl Ring {
             call,
             elsewhere: (Mutex::new(0), Condvar::new()),
             told: AtomicBool::new(false),
+            crowded: AtomicU32::new(0),
         });
         shared.disk.queues.fetch_add(1, Relaxed);
         let ring = Self::serve(Arc::clone(&shared), left, kick);
@@ -194,15 +199,11 @@ impl Shared {
 
     /// True as soon as there is a request; false if none comes in a moment.
     fn comes_soon(&self) -> bool {
-        let memory = self.memory.memory();
         let begin = Instant::now();
         while begin.elapsed() < AWAKE {
-            let ends = lock(&self.ends);
-            let next = ends.queue.next_avail();
-            if ends.queue.avail_idx(&*memory, Acquire).is_ok_and(|end| end.0 != next) {
+            if self.has_more() {
                 return true;
             }
-            drop(ends);
             std::hint::spin_loop();
         }
         false
@@ -244,8 +245,38 @@ impl Shared {
         }
         match request.carry_out(&memory, &self.disk, Patience::None) {
             Ok(written) => self.answer(head, written),
+            Err(MustWait) if request.is_flush() && self.is_alone() => self.finish_here(head, &request),
             Err(MustWait) => self.begin_elsewhere(head, request),
         }
+    }
+
+    /// True if a flush may be waited for here: nothing else is asked for, as after the last ones. To hand it to another thread, and
+    /// to be woken by that, takes longer than many a log.
+    fn is_alone(&self) -> bool {
+        let crowded = self.crowded.load(Relaxed);
+        if crowded > 0 {
+            self.crowded.store(crowded - 1, Relaxed);
+        }
+        crowded == 0 && !self.has_more()
+    }
+
+    fn finish_here(&self, head: u16, request: &Request) {
+        self.tell();
+        let memory = self.memory.memory();
+        if let Ok(written) = request.carry_out(&memory, &self.disk, Patience::Any) {
+            self.answer(head, written);
+        }
+        if self.has_more() {
+            self.crowded.store(CROWDED, Relaxed);
+        }
+    }
+
+    /// True if the guest has asked for more.
+    fn has_more(&self) -> bool {
+        let memory = self.memory.memory();
+        let ends = lock(&self.ends);
+        let next = ends.queue.next_avail();
+        ends.queue.avail_idx(&*memory, Acquire).is_ok_and(|end| end.0 != next)
     }
 
     fn begin_elsewhere(self: &Arc<Self>, head: u16, request: Request) {

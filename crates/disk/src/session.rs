@@ -14,7 +14,7 @@ use vhost::vhost_user::{Error, GpuBackend, Result, VhostUserBackendReqHandlerMut
 use virtio_queue::{Queue, QueueT};
 use vm_memory::{GuestAddress, GuestAddressSpace, GuestMemoryAtomic};
 
-use crate::config::{self, feature};
+use crate::config::feature;
 use crate::disk::Disk;
 use crate::inflight;
 use crate::memory::{Memory, Shared};
@@ -144,7 +144,6 @@ impl VhostUserBackendReqHandlerMut for Session {
     fn reset_device(&mut self) -> Result<()> {
         self.stop_all();
         self.queues.iter_mut().for_each(|vring| *vring = Vring::default());
-        self.disk.has_cache.store(true, Relaxed);
         Ok(())
     }
 
@@ -157,10 +156,8 @@ impl VhostUserBackendReqHandlerMut for Session {
             return Err(Error::FeatureMismatch);
         }
         self.features = features;
-        // A guest that cannot flush is to find every write durable.
-        if features & (feature::FLUSH | feature::VERSION_1) == feature::VERSION_1 {
-            self.disk.has_cache.store(false, Relaxed);
-        }
+        // A driver that cannot flush is to find every write durable: a BIOS, before the system's own driver comes.
+        self.disk.has_cache.store(features & feature::FLUSH != 0, Relaxed);
         Ok(())
     }
 
@@ -292,20 +289,9 @@ impl VhostUserBackendReqHandlerMut for Session {
         Ok(all[offset as usize..end].to_vec())
     }
 
-    fn set_config(&mut self, offset: u32, buf: &[u8], _flags: VhostUserConfigFlags) -> Result<()> {
-        // All that a guest may change is whether it flushes.
-        match (offset as usize, buf) {
-            (config::WCE_AT, [wanted]) => {
-                self.disk.has_cache.store(*wanted != 0, Relaxed);
-                // What was left to a flush is owed.
-                if *wanted == 0 {
-                    self.disk.image.sync().map_err(|e| Error::ReqHandlerError(e.into()))
-                } else {
-                    Ok(())
-                }
-            }
-            _ => Err(Error::InvalidParam),
-        }
+    fn set_config(&mut self, _offset: u32, _buf: &[u8], _flags: VhostUserConfigFlags) -> Result<()> {
+        // There is nothing that a guest may change.
+        Err(Error::InvalidParam)
     }
 
     fn get_inflight_fd(&mut self, wanted: &VhostUserInflight) -> Result<(VhostUserInflight, File)> {

@@ -66,6 +66,7 @@ pub struct Guest {
     ends: Vec<[EventFd; 2]>,
     inflight: Option<(VhostUserInflight, File)>,
     features: u64,
+    unwanted: u64,
     config: Vec<u8>,
 }
 
@@ -84,8 +85,18 @@ impl Guest {
         let rings = (0..queues).map(|i| Ring::new(memory.clone(), BYTES * u64::from(i))).collect();
         let socket = socket.to_owned();
         let (front, back, inflight, config) = (None, None, None, Vec::new());
-        let mut guest =
-            Self { socket, memory, rings, front, back, ends: Vec::new(), inflight, features: 0, config };
+        let mut guest = Self {
+            socket,
+            memory,
+            rings,
+            front,
+            back,
+            ends: Vec::new(),
+            inflight,
+            features: 0,
+            unwanted: 0,
+            config,
+        };
         guest.connect_again()?;
         Ok(guest)
     }
@@ -96,9 +107,11 @@ impl Guest {
     /// As [`connect`](Self::connect).
     pub fn connect_again(&mut self) -> Result<(), Trouble> {
         let queues = self.rings.len();
+        // A backend has one guest at a time.
+        self.front = None;
         let mut front = Frontend::connect(&self.socket, queues as u64).map_err(other)?;
         let offered = front.get_features().map_err(other)?;
-        self.features = offered & WANTED;
+        self.features = offered & WANTED & !self.unwanted;
         front.set_owner().map_err(other)?;
         let protocol = front.get_protocol_features().map_err(other)?;
         let wanted = VhostUserProtocolFeatures::CONFIG
@@ -193,13 +206,9 @@ impl Guest {
         &self.config
     }
 
-    /// Says what the guest may say: whether it flushes.
-    ///
-    /// # Errors
-    /// The backend refuses.
-    pub fn set_cache(&mut self, has_cache: bool) -> Result<(), Trouble> {
-        let front = self.front.as_mut().ok_or(Trouble::Gone)?;
-        front.set_config(32, VhostUserConfigFlags::WRITABLE, &[u8::from(has_cache)]).map_err(other)
+    /// What it will not ask for from its next connection on: features of the backend's.
+    pub fn goes_without(&mut self, features: u64) {
+        self.unwanted = features;
     }
 
     /// One of the queues.
