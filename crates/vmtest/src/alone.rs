@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::chain::{Chain, DATABASES, Log, Moment, Plan, Round, Seen, Setup, Side};
-use crate::machine::{Boot, DISK_BYTES, Machine, PATIENCE, PMEM_BYTES, image, ledgers};
+use crate::machine::{Boot, DISK_BYTES, Data, Machine, PATIENCE, PMEM_BYTES, image, ledgers};
 use crate::random::Random;
 
 /// Of how many cuts one comes while the boot recovers, not under load.
@@ -58,8 +58,7 @@ impl Run<'_> {
             ports: &DATABASES,
             over: ledgers(DATABASES.into_iter().zip(&self.ledgers)),
             pmem: Some(self.plan.dir.join("pmem.img")),
-            disk: self.plan.dir.join("disk.img"),
-            flush_time: flush_time(log, phase),
+            data: Data::Lossy { image: self.plan.dir.join("disk.img"), flush_time: flush_time(log, phase) },
             network: None,
         })
     }

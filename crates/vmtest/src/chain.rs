@@ -13,7 +13,8 @@ use serde::Serialize;
 
 use crate::disk::Cut;
 use crate::guest::{self, Found};
-use crate::machine::{Machine, Parts};
+use crate::machine::Machine;
+use crate::parts::Parts;
 use crate::report;
 
 /// The databases, as ports and ledgers are called.

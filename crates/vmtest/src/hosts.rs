@@ -21,7 +21,7 @@ use anyhow::{Context, Result};
 
 use crate::chain::{Chain, Moment, Plan, Round, Seen, Setup};
 use crate::disk::Disk;
-use crate::machine::{Boot, DISK_BYTES, Machine, PATIENCE, image, ledgers};
+use crate::machine::{Boot, DISK_BYTES, Data, Machine, PATIENCE, image, ledgers};
 use crate::network::{Network, PORTS};
 use crate::random::Random;
 use crate::report;
@@ -182,8 +182,7 @@ impl<'a> Hosts<'a> {
             ports: &[DATABASE],
             over: ledgers([]),
             pmem: None,
-            disk: self.own_disk(host),
-            flush_time: OWN_FLUSH,
+            data: Data::Lossy { image: self.own_disk(host), flush_time: OWN_FLUSH },
             network: Some((host, self.network.plug(host)?)),
         })
     }

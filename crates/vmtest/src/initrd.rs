@@ -24,6 +24,8 @@ const MODULES: [&str; 9] = [
     "ext4",
     "xfs",
 ];
+/// The same, for a kernel that encrypts: TLS, and its ciphers.
+const TLS: [&str; 6] = ["tls", "gcm", "ctr", "ghash_generic", "aesni_intel", "chacha20poly1305"];
 
 /// The archive, without what changes from boot to boot.
 ///
@@ -63,7 +65,7 @@ fn modules(packages: &Packages, busybox: &Path) -> Result<Vec<std::path::PathBuf
         .map(|(module, needs)| (module, needs.split_whitespace().collect()))
         .collect();
     let (mut done, mut order) = (BTreeSet::new(), Vec::new());
-    for name in MODULES.into_iter().chain(crate::ktls::MODULES) {
+    for name in MODULES.into_iter().chain(TLS) {
         let mut names = needs.keys().filter(|path| module_name(path) == name);
         if let Some(path) = names.next() {
             add(path, &needs, &mut done, &mut order);

@@ -1,4 +1,4 @@
-//! One boot of a virtual machine: QEMU with a root disk, a disk that loses what was not flushed, and more.
+//! One boot of a virtual machine: QEMU with a root disk, a disk for its data, and more.
 //!
 //! In: images and what the guest shall do. Out: a running process, the files its ports write to, and, when it
 //! is over, what that did to its disks. The power is cut by SIGKILL.
@@ -15,9 +15,9 @@ use crate::cpio::Archive;
 use crate::disk::{Cut, Disk};
 use crate::guest::{self, Line};
 use crate::monitor::Monitor;
-use crate::qemu;
+use crate::parts::Parts;
 use crate::random::Random;
-use crate::socket;
+use crate::{qemu, socket};
 
 /// Bytes of the persistent memory. Without its label area (2 MiB) a multiple of 16 MiB, or no namespace can
 /// be made.
@@ -31,14 +31,27 @@ pub const PATIENCE: Duration = Duration::from_secs(400);
 const BOOT_PATIENCE: Duration = Duration::from_secs(90);
 const ATTEMPTS: u32 = 3;
 
-/// What all boots share.
-pub struct Parts {
-    /// The kernel.
-    pub vmlinuz: PathBuf,
-    /// The first root file system.
-    pub initrd: Vec<u8>,
-    /// Image of the root file system.
-    pub rootfs: PathBuf,
+/// Where a machine's data is.
+pub enum Data {
+    /// On a disk of [`crate::disk`] with this image.
+    Lossy {
+        /// The image.
+        image: PathBuf,
+        /// How long a flush takes.
+        flush_time: Duration,
+    },
+    /// In a file, by QEMU's own virtio-blk.
+    File {
+        /// The image.
+        image: PathBuf,
+        /// As QEMU calls it.
+        cache: &'static str,
+    },
+    /// On a disk that another process serves (vhost-user-blk).
+    Served {
+        /// Where.
+        socket: PathBuf,
+    },
 }
 
 /// What one boot is like, and its name.
@@ -59,10 +72,8 @@ pub struct Boot<'a> {
     pub over: Vec<u8>,
     /// Image of the persistent memory, if it has one.
     pub pmem: Option<PathBuf>,
-    /// Image of its disk.
-    pub disk: PathBuf,
-    /// How long a flush of that takes.
-    pub flush_time: Duration,
+    /// Its data.
+    pub data: Data,
     /// For one of several: its port of the network, and the socket to reach that. Such a one takes orders, and a
     /// second disk.
     pub network: Option<(usize, String)>,
@@ -86,12 +97,16 @@ impl Machine {
     pub fn start(boot: &Boot<'_>) -> Result<Self> {
         let base = boot.dir.join(&boot.name);
         let initrd = base.with_extension("initrd");
-        std::fs::write(&initrd, [&boot.parts.initrd[..], &boot.over].concat())?;
-        let disk = Disk::start(&boot.disk, boot.flush_time)?;
+        let first = std::fs::read(boot.parts.initrd()).context("the first root file system")?;
+        std::fs::write(&initrd, [&first[..], &boot.over].concat())?;
+        let disk = match &boot.data {
+            Data::Lossy { image, flush_time } => Some(Disk::start(image, *flush_time)?),
+            Data::File { .. } | Data::Served { .. } => None,
+        };
         let (door, orders) = socket::listen("orders")?;
-        let mut qemu = qemu::command(boot, &base, &initrd, disk.socket(), &orders)?;
+        let mut qemu = qemu::command(boot, &base, &initrd, disk.as_ref().map_or("", Disk::socket), &orders)?;
         let qemu = qemu.spawn().context("starting QEMU")?;
-        Ok(Self { qemu, disks: vec![disk], base, door, orders: None })
+        Ok(Self { qemu, disks: disk.into_iter().collect(), base, door, orders: None })
     }
 
     /// Waits until its session says that this is up. One that is stuck is switched off, and `again` starts another.
@@ -101,14 +116,32 @@ impl Machine {
     pub fn up(mut self, what: &str, mut again: impl FnMut() -> Result<Self>) -> Result<Self> {
         for _ in 1..ATTEMPTS {
             match self.wait(BOOT_PATIENCE, |machine| machine.has("up", what)) {
-                Ok(()) => return Ok(self),
-                Err(e) => println!("a boot was stuck and is tried again: {e:#}"),
+                Ok(()) => return self.forget_start(),
+                Err(e) => eprintln!("a boot was stuck and is tried again: {e:#}"),
             }
             drop(self);
             self = again()?;
         }
         self.wait(BOOT_PATIENCE, |machine| machine.has("up", what))?;
+        self.forget_start()
+    }
+
+    /// It has read its first root file system, which was a file of its own.
+    fn forget_start(self) -> Result<Self> {
+        std::fs::remove_file(self.port("initrd"))?;
         Ok(self)
+    }
+
+    /// An error if a step has failed, or the machine has ended.
+    ///
+    /// # Errors
+    /// With the end of the guest's console.
+    pub fn must_run(&mut self) -> Result<()> {
+        let ended = self.qemu.try_wait()?;
+        if ended.is_some() || !self.failures()?.is_empty() {
+            bail!("the machine does not go on\n{}", self.last_words());
+        }
+        Ok(())
     }
 
     /// Plugs a disk into the slot that one of several has.

@@ -3,34 +3,11 @@
 //! disk alone. The machine's power is cut again and again, and after each cut every
 //! commit that was acknowledged to a ledger outside must be there.
 //!
-//! ```text
-//! packages ─ initrd, rootfs ─ chain: prepare ─ (boot ─ check ─ load ─ cut) × n ─ finish ─ report
-//! ```
-//!
-//! Or three machines on a network have the log in their memory: the one with the database is cut, the disk with
-//! the data is plugged into the next one, and that one takes the log over (`--log keepers`).
+//! Or three machines on a network have the log in their memory (`--log keepers`). What all this is made of: the
+//! [library](seawall_vmtest).
 //!
 //! What it does not show: the order of flushes inside the CPU. All stores to the emulated memory survive; that
 //! is the simulator's part.
-
-mod alone;
-mod chain;
-mod cpio;
-mod disk;
-mod guest;
-mod hosts;
-mod initrd;
-mod ktls;
-mod machine;
-mod monitor;
-mod network;
-mod packages;
-mod qemu;
-mod random;
-mod report;
-mod rootfs;
-mod socket;
-mod tool;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,11 +16,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use clap::Parser;
 
-use chain::{Log, Plan, Setup, Side};
-use machine::Parts;
-use packages::Packages;
-use random::Random;
-use report::{Proof, Report, Totals};
+use seawall_vmtest::chain::{Log, Plan, Setup, Side};
+use seawall_vmtest::parts::Parts;
+use seawall_vmtest::random::Random;
+use seawall_vmtest::report::{self, Proof, Report, Totals};
+use seawall_vmtest::{alone, hosts, ktls, tool};
 
 /// Cuts the power of a virtual machine under load and looks for lost commits
 #[derive(Parser)]
@@ -127,9 +104,10 @@ fn run(options: &Options) -> Result<bool> {
     tool::directory(&options.out)?;
     let work = options.out.canonicalize()?.join("vm");
     tool::directory(&work)?;
-    let packages = Packages::get(&work.join("packages"))?;
-    let parts = parts(options, &packages, &work)?;
-    println!("kernel {}, seed {seed}; built in {:.0} s", packages.kernel, begin.elapsed().as_secs_f64());
+    let beside = std::env::current_exe()?.parent().map(Path::to_owned);
+    let release = options.release.clone().or(beside).context("where is seawall? --release says")?;
+    let (parts, kernel) = Parts::build(&release, &work)?;
+    println!("kernel {kernel}, seed {seed}; built in {:.0} s", begin.elapsed().as_secs_f64());
     if options.kernel_tls {
         return ktls::run(&parts, &options.test, &options.out, &mut random);
     }
@@ -149,7 +127,7 @@ fn run(options: &Options) -> Result<bool> {
     }
     let report = Report {
         seed,
-        kernel: packages.kernel,
+        kernel,
         totals: Totals::of(&chains),
         counter_proof: Proof::of(&chains, Side::Unsafe),
         logless: Proof::of(&chains, Side::Logless),
@@ -192,19 +170,11 @@ fn proofs(of_keepers: bool) -> impl Iterator<Item = Setup> {
     [Side::Unsafe, Side::Bare].into_iter().chain(logless).map(move |side| Setup { side, ..like })
 }
 
-fn parts(options: &Options, packages: &Packages, work: &Path) -> Result<Parts> {
-    let beside = std::env::current_exe()?.parent().map(Path::to_owned);
-    let release = options.release.clone().or(beside).context("where is seawall? --release says")?;
-    let rootfs = work.join("rootfs.img");
-    rootfs::build(packages, &release, work, &rootfs).context("building the guest")?;
-    Ok(Parts { vmlinuz: packages.vmlinuz(), initrd: initrd::build(packages)?, rootfs })
-}
-
 /// Consoles and ledgers stay; what is large goes, unless somebody will want to look at it.
 fn tidy(dir: &Path) -> Result<()> {
     for entry in std::fs::read_dir(dir)?.flatten() {
         let path = entry.path();
-        if path.extension().is_some_and(|e| e == "img" || e == "initrd") {
+        if path.extension().is_some_and(|e| e == "img") {
             std::fs::remove_file(path)?;
         }
     }

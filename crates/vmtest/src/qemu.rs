@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::machine::{Boot, PMEM_BYTES};
+use crate::machine::{Boot, Data, PMEM_BYTES};
 use crate::network;
 use crate::tool;
 
@@ -19,26 +19,25 @@ const SECTOR_BYTES: u32 = 4096;
 /// Where a disk can be plugged in while a machine of several runs.
 pub const SLOT: &str = "free-slot";
 
-/// The command. Ports write to files beside `base`; `disk` and `orders` are names of sockets.
+/// The command. Ports write to files beside `base`, ledgers behind what is there; `disk` and `orders` are names of sockets.
 ///
 /// # Errors
 /// If QEMU is not installed, or a file cannot be made.
 pub fn command(boot: &Boot<'_>, base: &Path, initrd: &Path, disk: &str, orders: &str) -> Result<Command> {
     let mut qemu = Command::new(tool::need("qemu-system-x86_64", "qemu-system-x86")?);
     processor(&mut qemu, boot.cpu);
+    memory(&mut qemu);
     kernel(&mut qemu, boot, initrd);
     let console = base.with_extension("console");
     qemu.arg("-serial").arg(format!("file:{}", console.display()));
     if let Some(image) = &boot.pmem {
         persistent_memory(&mut qemu, image);
     }
-    root_disk(&mut qemu, &boot.parts.rootfs);
-    own_disk(&mut qemu, disk);
+    root_disk(&mut qemu, &boot.parts.rootfs());
+    data_disk(&mut qemu, &boot.data, disk);
     qemu.args(["-device", "virtio-serial-pci,addr=0x6"]);
-    for name in boot.ports.iter().chain(&["results"]) {
-        let path = base.with_extension(name);
-        port(&mut qemu, name, &format!("file,id={name},path={}", path.display()));
-    }
+    port_to_file(&mut qemu, base, "results", "");
+    boot.ports.iter().for_each(|ledger| port_to_file(&mut qemu, base, ledger, ",append=on"));
     qemu.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(base.with_extension("qemu"))?);
     if let Some((number, cable)) = &boot.network {
         one_of_several(&mut qemu, *number, cable, orders);
@@ -50,20 +49,17 @@ pub fn command(boot: &Boot<'_>, base: &Path, initrd: &Path, disk: &str, orders: 
 fn processor(qemu: &mut Command, cpu: &str) {
     // cx16 off: this QEMU's page tables and later kernels disagree with it on.
     let cpu = format!("{cpu},-cx16");
-    qemu.args(["-machine", "q35,nvdimm=on", "-accel", "tcg,thread=multi", "-cpu", &cpu, "-smp", "2"]);
-    qemu.args([
-        "-m",
-        "1G,slots=2,maxmem=4G",
-        "-nodefaults",
-        "-no-user-config",
-        "-display",
-        "none",
-        "-no-reboot",
-    ]);
+    qemu.args(["-machine", "q35,nvdimm=on,memory-backend=ram", "-accel", "tcg,thread=multi", "-cpu", &cpu]);
+    qemu.args(["-smp", "2", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
+}
+
+/// Whoever serves a disk reads and writes it.
+fn memory(qemu: &mut Command) {
+    qemu.args(["-m", "1G,slots=2,maxmem=4G", "-object", "memory-backend-memfd,id=ram,size=1G,share=on"]);
 }
 
 fn kernel(qemu: &mut Command, boot: &Boot<'_>, initrd: &Path) {
-    qemu.arg("-kernel").arg(&boot.parts.vmlinuz).arg("-initrd").arg(initrd);
+    qemu.arg("-kernel").arg(boot.parts.vmlinuz()).arg("-initrd").arg(initrd);
     let options: Vec<_> =
         boot.options.iter().map(|(name, value)| format!("seawall.{name}={value}")).collect();
     // A busy host spoils the guest's measurement of its TSC, and its clock then runs ahead: the next boot comes
@@ -87,10 +83,26 @@ fn root_disk(qemu: &mut Command, image: &Path) {
     qemu.args(["-device", "virtio-blk-pci,drive=root,addr=0x4"]);
 }
 
-fn own_disk(qemu: &mut Command, socket: &str) {
-    let mut device = disk_device("own");
-    device["addr"] = json!("0x5");
-    qemu.args(["-blockdev", &disk_node("own", socket).to_string(), "-device", &device.to_string()]);
+fn data_disk(qemu: &mut Command, data: &Data, socket: &str) {
+    let device = match data {
+        Data::Lossy { .. } => {
+            qemu.arg("-blockdev").arg(disk_node("own", socket).to_string());
+            let mut device = disk_device("own");
+            device["addr"] = json!("0x5");
+            device.to_string()
+        }
+        Data::File { image, cache } => {
+            let drive = format!("if=none,id=own,format=raw,cache={cache},file={}", image.display());
+            qemu.arg("-drive").arg(drive);
+            "virtio-blk-pci,drive=own,addr=0x5".to_owned()
+        }
+        Data::Served { socket } => {
+            let server = format!("socket,id=own,path={},reconnect=1", socket.display());
+            qemu.arg("-chardev").arg(server);
+            "vhost-user-blk-pci,chardev=own,num-queues=2,addr=0x5".to_owned()
+        }
+    };
+    qemu.arg("-device").arg(device);
 }
 
 /// A disk of [`crate::disk`], as QEMU reaches it.
@@ -105,6 +117,11 @@ pub fn disk_device(name: &str) -> Value {
         "driver": "virtio-blk-pci", "id": format!("{name}-disk"), "drive": name,
         "logical_block_size": SECTOR_BYTES, "physical_block_size": SECTOR_BYTES,
     })
+}
+
+fn port_to_file(qemu: &mut Command, base: &Path, name: &str, how: &str) {
+    let path = base.with_extension(name);
+    port(qemu, name, &format!("file,id={name},path={}{how}", path.display()));
 }
 
 fn port(qemu: &mut Command, name: &str, backend: &str) {

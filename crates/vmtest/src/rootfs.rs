@@ -13,11 +13,13 @@ use crate::tool;
 
 const SESSION: &str = include_str!("../guest/session");
 /// What the session is put together from.
-const PARTS: [(&str, &str); 4] = [
+const PARTS: [(&str, &str); 6] = [
     ("storage", include_str!("../guest/storage")),
     ("postgres", include_str!("../guest/postgres")),
+    ("sqlite", include_str!("../guest/sqlite")),
     ("alone", include_str!("../guest/alone")),
     ("hosts", include_str!("../guest/hosts")),
+    ("served", include_str!("../guest/served")),
 ];
 const POSTGRES: &str = "/usr/lib/postgresql";
 const PASSWD: &str = "root:x:0:0:root:/run:/bin/sh\npostgres:x:70:70:postgres:/run:/bin/sh\n";

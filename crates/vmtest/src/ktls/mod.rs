@@ -16,13 +16,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use crate::cpio::Archive;
-use crate::machine::{Boot, Machine, Parts, image};
+use crate::machine::{Boot, Data, Machine, image};
+use crate::parts::Parts;
 use crate::random::Random;
 use crate::tool;
 use seen::Seen;
 
-/// Modules that the kernel needs for it: TLS, and its ciphers.
-pub const MODULES: [&str; 6] = ["tls", "gcm", "ctr", "ghash_generic", "aesni_intel", "chacha20poly1305"];
 const INIT: &[u8] = include_bytes!("../../guest/ktls-init");
 const SESSION: &[u8] = include_bytes!("../../guest/ktls");
 /// No step takes this long, emulated on a busy machine.
@@ -74,8 +73,7 @@ fn session(parts: &Parts, dir: &Path, phase: &'static str, over: Vec<u8>) -> Res
             ports: &[LEDGER],
             over: over.clone(),
             pmem: None,
-            disk: dir.join("disk.img"),
-            flush_time: Duration::ZERO,
+            data: Data::Lossy { image: dir.join("disk.img"), flush_time: Duration::ZERO },
             network: None,
         })
     };

@@ -1,0 +1,32 @@
+//! Databases in virtual machines with real devices, whose power is cut: guests made from the distribution's packages, what
+//! they tell, and the chains of boots that the machine test (`seawall-vmtest`) consists of.
+//!
+//! ```text
+//! packages ─ initrd, rootfs ─ chain: prepare ─ (boot ─ check ─ load ─ cut) × n ─ finish ─ report
+//! ```
+//!
+//! Or three machines on a network have the log in their memory: the one with the database is cut, the disk with
+//! the data is plugged into the next one, and that one takes the log over.
+//!
+//! The campaign of power cuts boots such a guest too, on a disk that a host serves, and cuts the host (`seawall-powercut`,
+//! `--front disk`).
+
+pub mod alone;
+pub mod chain;
+mod cpio;
+pub mod disk;
+pub mod guest;
+pub mod hosts;
+mod initrd;
+pub mod ktls;
+pub mod machine;
+mod monitor;
+mod network;
+mod packages;
+pub mod parts;
+mod qemu;
+pub mod random;
+pub mod report;
+mod rootfs;
+mod socket;
+pub mod tool;
