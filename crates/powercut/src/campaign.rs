@@ -15,6 +15,7 @@ use crate::cell;
 use crate::disk::{Disk, Image};
 use crate::file_system::FileSystem;
 use crate::front::Front;
+use crate::guest;
 use crate::machine::Machine;
 use crate::medium::Medium;
 use crate::outside::{BASE, DATA};
@@ -27,7 +28,6 @@ use crate::store;
 
 /// Large enough for every load, small enough for the memory of a small machine.
 const DISK_BYTES: u64 = 768 << 20;
-const INSTALL_LIMIT: Duration = Duration::from_secs(180);
 /// Our own programs, which have to be where the databases' users can run them.
 const PROGRAMS: [&str; 3] = ["seawall", "libseawall_preload.so", "seawall-load"];
 
@@ -110,7 +110,7 @@ pub fn run(options: &Options, seed: u64) -> Result<Report> {
     let by_default = |side: &Side| options.sides.is_empty() && !rare(side);
     let wanted = |side: &Side| by_default(side) || options.sides.contains(side);
     for (number, side) in schedule(options).filter(|(_, side)| wanted(side)) {
-        for &database in options.only.iter().filter(|&&database| side.is_for(database)) {
+        for &database in options.only.iter().filter(|&&database| side.is_for(database, options.front)) {
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 return Ok(campaign.report);
             }
@@ -208,7 +208,7 @@ impl Campaign<'_> {
         let boot_id = "00000000-0000-4000-a000-000000000000".to_owned();
         let boot = Boot { disk: self.disk.file().to_owned(), boot_id, task: Task::Install, plan };
         let machine = Machine::start(&boot)?;
-        match machine.listen(INSTALL_LIMIT)? {
+        match machine.listen(self.options.front.patience())? {
             Said::Installed => machine.shut_down(&self.disk)?,
             other => bail!("the installation: {other:?}"),
         }
@@ -243,6 +243,9 @@ fn furnish(options: &Options) -> Result<()> {
         let path = Path::new(BASE).join("bin").join(name);
         fs::write(&path, bytes)?;
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    }
+    if options.front == Front::Disk {
+        guest::build(&from, &options.out)?;
     }
     options.only.iter().copied().filter_map(store::of).try_for_each(build)
 }

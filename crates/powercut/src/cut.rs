@@ -30,11 +30,12 @@ pub fn until_the_cut(boot: &Boot, before: u64, mut check: impl FnMut() -> Result
         Trouble::DaemonKilled => murder::of_daemon()?,
         Trouble::DatabaseKilled => murder::of_database(&mut Rng::new(boot.plan.seed))?,
         Trouble::MountKilled => murder::of_mount()?,
+        Trouble::DiskKilled => murder::of_disk()?,
         Trouble::None | Trouble::WriteErrors | Trouble::FlushErrors => {}
     }
     let mut writeback = Writeback::new(boot.plan.seed);
     loop {
-        if boot.plan.trouble == Trouble::None {
+        if boot.plan.load_goes_on() {
             check()?;
         }
         if boot.plan.writeback {

@@ -1,4 +1,7 @@
-//! The front that a logged side's database uses: the preload in its own process, or a mount of its directory.
+//! The front that a logged side's database uses: the preload in its own process, a mount of its directory, or the disk of
+//! a virtual machine that it runs in.
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +16,8 @@ pub enum Front {
     Preload,
     /// `seawall mount`; the database runs bare on it.
     Mount,
+    /// `seawall disk`; the database runs bare in a guest.
+    Disk,
 }
 
 impl Front {
@@ -21,6 +26,17 @@ impl Front {
         match self {
             Front::Preload => "",
             Front::Mount => "-mount",
+            Front::Disk => "-guest",
         }
+    }
+
+    /// How long a machine may take to get to work, or to check. A guest is emulated, and may be booted anew.
+    pub fn patience(self) -> Duration {
+        Duration::from_secs(if self == Front::Disk { 600 } else { 180 })
+    }
+
+    /// How many times longer everything takes.
+    pub fn pace(self) -> u64 {
+        if self == Front::Disk { 4 } else { 1 }
     }
 }

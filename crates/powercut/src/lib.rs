@@ -36,7 +36,8 @@
 //! nothing to do. In some rounds more goes wrong: the disk refuses writes or flushes, and the
 //! kernel marks the pages clean all the same; the file system is full; the daemon or a process
 //! of the database was killed; the power fails again while the log is
-//! replayed. A campaign ([`campaign`]) runs many of them and reports ([`report`]).
+//! replayed. Or the machine is the host of another one, with QEMU, and the database is in there ([`guest`]). A campaign
+//! ([`campaign`]) runs many of them and reports ([`report`]).
 //!
 //! Not covered: file systems other than ext4 and XFS (`--file-system xfs`); disks that lie about a flush.
 
@@ -52,6 +53,7 @@ pub mod file_system;
 pub mod files;
 pub mod fitness;
 pub mod front;
+pub mod guest;
 pub mod judge;
 pub mod life;
 pub mod machine;

@@ -14,10 +14,11 @@ use nix::mount::{MsFlags, mount};
 use serde::Deserialize;
 
 use crate::boot::{Boot, Checked, Said, Task, say};
+use crate::front::Front;
 use crate::outside::DATA;
-use crate::plan::Database;
+use crate::plan::{Database, Plan};
 use crate::program::{self, command};
-use crate::{balloon, cell, etcd, files, mariadb, medium, postgres, redis, sqlite, store};
+use crate::{balloon, cell, etcd, files, guest, mariadb, medium, postgres, redis, sqlite, store};
 
 /// The life of a machine, from its first process's point of view.
 pub fn live(boot: &Boot) -> Result<()> {
@@ -47,8 +48,11 @@ struct Acts {
     check: fn(&Boot) -> Result<Checked>,
 }
 
-fn acts(database: Database) -> Acts {
-    match database {
+fn acts(plan: &Plan) -> Acts {
+    if plan.front == Front::Disk {
+        return Acts { install: guest::install, load: guest::load, check: guest::check };
+    }
+    match plan.database {
         Database::Postgres => {
             Acts { install: postgres::install, load: postgres::load, check: postgres::check }
         }
@@ -64,7 +68,7 @@ fn acts(database: Database) -> Acts {
 }
 
 fn work(boot: &Boot) -> Result<Said> {
-    let acts = acts(boot.plan.database);
+    let acts = acts(&boot.plan);
     let said = match boot.task {
         Task::Install => {
             medium::make_place()?;

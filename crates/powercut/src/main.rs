@@ -15,8 +15,8 @@ use clap::{Parser, Subcommand};
 use seawall_powercut::boot::Boot;
 use seawall_powercut::campaign::{self, Options};
 use seawall_powercut::cell::{self, Walls};
-use seawall_powercut::life;
-use seawall_powercut::{console, fitness};
+use seawall_powercut::front::Front;
+use seawall_powercut::{console, fitness, guest, life};
 
 /// Cut the power of databases under load, and check that nothing acknowledged is lost
 #[derive(Parser)]
@@ -28,7 +28,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run rounds of power cuts; the result goes to OUT/powercuts.json, or powercuts-mount.json
+    /// Run rounds of power cuts; the result goes to OUT/powercuts.json, powercuts-mount.json or powercuts-guest.json
     Run(Options),
     /// Mount the disk alone and take commands: cut, off, on, fail, heal, counts
     Disk {
@@ -65,7 +65,11 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Run(options) => {
-            fitness::check(&options.only, options.file_system).context("POWER CUTS WERE NOT TESTED")?;
+            fitness::check(&options.only, options.file_system)
+                .and_then(
+                    |()| if options.front == Front::Disk { guest::installed(&options.only) } else { Ok(()) },
+                )
+                .context("POWER CUTS WERE NOT TESTED")?;
             let options = serde_json::to_string(&options)?;
             let ended = cell::run(Walls::Campaign, &["campaign".as_ref(), OsStr::new(&options)])?;
             Ok(cell::exit_code(ended))

@@ -14,12 +14,24 @@ use crate::rng::Rng;
 /// # Errors
 /// If there is none.
 pub fn of_daemon() -> Result<()> {
-    let daemon = processes().find(|(_, words)| {
+    of_seawall("daemon")
+}
+
+/// Kills the process that serves a guest's disk.
+///
+/// # Errors
+/// If there is none.
+pub fn of_disk() -> Result<()> {
+    of_seawall("disk")
+}
+
+fn of_seawall(word: &str) -> Result<()> {
+    let found = processes().find(|(_, words)| {
         words.first().is_some_and(|program| program.ends_with("seawall"))
-            && words.get(1).is_some_and(|word| word == "daemon")
+            && words.get(1).is_some_and(|second| second == word)
     });
-    let (pid, _) = daemon.context("Seawall's daemon is not running")?;
-    kill(pid, Signal::SIGKILL).context("kill Seawall's daemon")
+    let (pid, _) = found.with_context(|| format!("seawall {word} is not running"))?;
+    kill(pid, Signal::SIGKILL).with_context(|| format!("kill seawall {word}"))
 }
 
 /// Kills the process that serves the mount.

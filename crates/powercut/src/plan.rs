@@ -82,6 +82,8 @@ pub enum Trouble {
     DatabaseKilled,
     /// The process that serves the mount is killed: everything of the database's fails.
     MountKilled,
+    /// The process that serves the guest's disk is killed, and started again: the guest waits.
+    DiskKilled,
 }
 
 const JOURNALS: [JournalMode; 5] =
@@ -136,7 +138,9 @@ pub fn draw(database: Database, side: Side, front: Front, seed: u64, number: u64
     let rng = &mut Rng::new(seed);
     // No preload serves a static program.
     let front = if database == Database::Etcd { Front::Mount } else { front };
-    let millis = |rng: &mut Rng, from: u64, to: u64| Duration::from_millis(from + rng.below(to - from));
+    let millis = |rng: &mut Rng, from: u64, to: u64| {
+        Duration::from_millis(front.pace() * (from + rng.below(to - from)))
+    };
     let plan = Plan {
         seed,
         database,
@@ -157,6 +161,10 @@ pub fn draw(database: Database, side: Side, front: Front, seed: u64, number: u64
         }),
         recovery: *rng.pick(&[Recovery::Run, Recovery::Run, Recovery::Recover, Recovery::Forced]),
         trouble: match rng.below(11) {
+            1..=3 if front == Front::Disk && side.is_logged() => Trouble::DiskKilled,
+            4..=5 if front == Front::Disk && side.is_logged() => Trouble::DaemonKilled,
+            // A guest's file system goes no further after its disk's first error.
+            _ if front == Front::Disk => Trouble::None,
             1 => Trouble::FlushErrors,
             2 => Trouble::Full,
             3 => Trouble::DatabaseKilled,
@@ -220,9 +228,12 @@ impl Side {
         matches!(self, Side::Atomic | Side::Torn)
     }
 
-    /// This side is there for this database.
-    pub fn is_for(self, database: Database) -> bool {
-        let has_copies = matches!(database, Database::Postgres | Database::Mariadb);
+    /// This side is there for this database by this front.
+    ///
+    /// In a guest no page goes without a copy: PostgreSQL's have 8 KiB, and the guest's page cache, whose pages have 4, may
+    /// write one half now and the other one later.
+    pub fn is_for(self, database: Database, front: Front) -> bool {
+        let has_copies = matches!(database, Database::Postgres | Database::Mariadb) && front != Front::Disk;
         // etcd 3.4 cannot be told to leave its syncs out.
         let can_be_unsafe = database != Database::Etcd;
         (has_copies || !self.is_without_copies()) && (can_be_unsafe || self != Side::Unsafe)
@@ -235,6 +246,16 @@ impl Side {
 }
 
 impl Plan {
+    /// The trouble, if any, is none of the load's: it must go on.
+    pub fn load_goes_on(&self) -> bool {
+        let is_behind_a_disk = self.front == Front::Disk;
+        match self.trouble {
+            Trouble::None => true,
+            Trouble::DaemonKilled | Trouble::DiskKilled => is_behind_a_disk,
+            _ => false,
+        }
+    }
+
     /// The log: beside the machine, so that it survives, or on its disk. One for each database and side.
     pub fn pool(&self) -> PathBuf {
         self.medium.log(&self.name())
@@ -287,6 +308,7 @@ impl Plan {
             Trouble::DaemonKilled => ", daemon killed",
             Trouble::DatabaseKilled => ", database killed",
             Trouble::MountKilled => ", mount killed",
+            Trouble::DiskKilled => ", disk's process killed",
         };
         let early = if self.early { ", early" } else { "" };
         let writeback = if self.writeback { ", restless" } else { "" };

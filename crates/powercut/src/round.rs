@@ -18,9 +18,6 @@ use crate::machine::Machine;
 use crate::plan::{Plan, Recovery, Side, Trouble};
 use crate::rng::Rng;
 
-/// How long a machine may take to get to work, or to check.
-const LIMIT: Duration = Duration::from_secs(180);
-
 /// What a round found.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
@@ -102,7 +99,7 @@ fn load_and_cut(disk: &Disk, boot: &Boot, rng: &mut Rng, problems: &mut Vec<Stri
         sleep(boot.plan.cut_after);
         return machine.cut(disk, boot.plan.loss, rng);
     }
-    match machine.listen(LIMIT)? {
+    match machine.listen(boot.plan.front.patience())? {
         Said::Working => {}
         Said::Failed(why) => bail!("the load did not start: {why}"),
         other => bail!("the load said {other:?}"),
@@ -143,7 +140,7 @@ fn trouble(disk: &Disk, plan: &Plan, rng: &mut Rng) {
 /// A database that cannot be checked any more is a finding, not a failed round.
 fn check(disk: &Disk, boot: &Boot) -> Result<Checked> {
     let machine = Machine::start(boot)?;
-    match machine.listen(LIMIT) {
+    match machine.listen(boot.plan.front.patience()) {
         Ok(Said::Checked(checked)) => {
             machine.shut_down(disk)?;
             Ok(checked)

@@ -49,6 +49,7 @@ fn campaign_with(
             (Front::Preload, Medium::Memory) => &["--front", "preload"][..],
             (Front::Preload, Medium::Disk) => &["--medium", "disk", "--sides", "seawall,atomic"],
             (Front::Mount, _) => &["--front", "mount", "--sides", "seawall,atomic,logless"],
+            (Front::Disk, _) => &["--front", "disk"],
         })
         .args(more)
         .output()
