@@ -91,6 +91,7 @@ pub struct Options {
 pub fn run(options: &Options, seed: u64) -> Result<Report> {
     furnish(options)?;
     let disk = Disk::mount(&Path::new(BASE).join("disk"), DISK_BYTES)?;
+    disk.slow_down(options.front.flush_time());
     let mut campaign = Campaign {
         options,
         disk,

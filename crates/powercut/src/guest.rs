@@ -81,9 +81,12 @@ pub fn check(boot: &Boot) -> Result<Checked> {
         guard_problem,
         |side, checked| {
             let mut guest = Guest::start(boot, side)?;
-            guest.end()?;
-            let told = found(&guest.machine.lines()?, name(boot))?;
-            checked.verdict = told.verdict.context("the guest gave no verdict")?;
+            let ended = guest.end();
+            match found(&guest.machine.lines()?, name(boot))?.verdict {
+                Some(verdict) => checked.verdict = verdict,
+                None => return ended,
+            }
+            checked.problems.extend(ended.err().map(|why| format!("{why:#}")));
             drop(guest);
             checked.problems.extend(file_system_problem()?);
             Ok(())
@@ -161,13 +164,14 @@ impl Guest {
         Ok(())
     }
 
-    /// Waits until the guest has done its work and switched itself off; then ends its disk.
+    /// Waits until the guest has switched itself off, and ends its disk; its work must be done.
     fn end(&mut self) -> Result<()> {
         self.machine.wait_off(LIMIT)?;
+        self.disk.take().map_or(Ok(()), Disk::end)?;
         let problems = self.machine.failures()?;
         ensure!(problems.is_empty(), "the guest: {}", problems.join("\n"));
         ensure!(self.machine.has("done", self.phase)?, "the guest has not done its work");
-        self.disk.take().map_or(Ok(()), Disk::end)
+        Ok(())
     }
 }
 
