@@ -14,11 +14,12 @@ DESTDIR     ?=
 DEMO        ?=
 BENCH       ?=
 LAB         ?=
-# How long soak goes on: power cuts of each database on a disk of our own, of the virtual machine, and of one of three that
-# keep a log in their memory.
+# How long soak goes on: power cuts of each database on a disk of our own, of the virtual machine, of one of three that
+# keep a log in their memory, and of the host of one, by each database in there.
 CUT_ROUNDS  ?= 200
 VM_ROUNDS   ?= 20
 HOST_ROUNDS ?= 20
+GUEST_ROUNDS ?= 20
 # … and of loads that write many times the pool's size, all together.
 ENDURE_MINUTES ?= 30
 # … and of readers that verify every block, with a block cache, under writers and kills.
@@ -123,7 +124,7 @@ demo: deps build ## PostgreSQL and SQLite on three sides, then kill -9 and the p
 	$(RELEASE)/seawall-lab demo $(DEMO)
 
 .PHONY: soak
-soak: deps build ## What the tests do in small, for as long as you like (CUT_ROUNDS=200 VM_ROUNDS=20 HOST_ROUNDS=20 ENDURE_MINUTES=30 CACHE_MINUTES=30 FUZZ_SECONDS=60)
+soak: deps build ## What the tests do in small, for as long as you like (CUT_ROUNDS=200 VM_ROUNDS=20 HOST_ROUNDS=20 GUEST_ROUNDS=20 ENDURE_MINUTES=30 CACHE_MINUTES=30 FUZZ_SECONDS=60)
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --json out/campaign.json
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --block --points 100000 --json out/campaign-block.json
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --mirror --points 20000 --json out/campaign-mirror.json
@@ -151,6 +152,8 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(RELEASE)/seawall-vmtest --rounds $(VM_ROUNDS)
 	$(RELEASE)/seawall-vmtest --kernel-tls
 	$(RELEASE)/seawall-vmtest --log keepers --rounds $(HOST_ROUNDS)
+	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --front disk --only postgres,sqlite --rounds $(GUEST_ROUNDS)
+	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --front disk --medium disk --only postgres,sqlite --sides seawall --rounds $(GUEST_ROUNDS)
 	$(CARGO) run $(CARGO_FLAGS) --package xtask -- mutate-fences
 	$(CARGO) run $(CARGO_FLAGS) --package xtask -- results
 	$(MAKE) suites SUITES="postgresql sqlite"

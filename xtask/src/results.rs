@@ -74,7 +74,9 @@ const CAMPAIGNS: [Campaign; 8] = [
                 is without full pages or doublewrite buffer under that policy; its control is `torn`, the same \
                 without Seawall, where a database ends with torn pages and its check with a problem. Rounds *on the \
                 mount* have the database run bare on a directory of `seawall mount`; in some the mount's process is \
-                killed first; *log on the disk* has the log in a file there too, cut like everything else. A round whose database could not be checked in time counts as one with a problem. \
+                killed first. Those *in a guest* have it bare in a virtual machine (QEMU), whose image `seawall disk` serves, \
+                or, in the controls `synced` and `unsafe`, QEMU itself with its flushes and without; the host is cut, with all \
+                three, and in some rounds `seawall disk` or the daemon is killed first. *Log on the disk* has the log in a file there too, cut like everything else. A round whose database could not be checked in time counts as one with a problem. \
                 Those of PostgreSQL under `atomic` are the campaign's own: on the mount a process of the machine that was \
                 cut still held the log, and a server was not up within its minute (in none of 40 rounds since, with 55 cuts); \
                 with the log on the disk the bare start that a guard is to refuse could meet another server on PostgreSQL's port and be refused for that. It was so \
@@ -161,7 +163,7 @@ fn add_totals(whole: &mut Value, part: &Value) {
     for total in more {
         let same = |row: &&mut Value| {
             ["database", "side"].iter().all(|name| row[*name] == total[*name])
-                && on_mount(row) == on_mount(total)
+                && front(row) == front(total)
                 && log_on_disk(row) == log_on_disk(total)
         };
         let Some(row) = rows.iter_mut().find(same) else {
@@ -174,9 +176,15 @@ fn add_totals(whole: &mut Value, part: &Value) {
     }
 }
 
-/// True for rounds whose database ran on a mount; controls without Seawall are the same there.
-fn on_mount(total: &Value) -> bool {
-    total["front"] == "mount" && !matches!(total["side"].as_str(), Some("synced" | "unsafe" | "torn"))
+/// What distinguishes rounds whose database ran on a mount, where controls without Seawall are the same, or in a guest, where
+/// they are not.
+fn front(total: &Value) -> &'static str {
+    let is_bare = matches!(total["side"].as_str(), Some("synced" | "unsafe" | "torn"));
+    match total["front"].as_str() {
+        Some("mount") if !is_bare => " on the mount",
+        Some("disk") => " in a guest",
+        _ => "",
+    }
 }
 
 /// True for rounds whose log lay on the disk that was cut; controls without Seawall have none.
@@ -294,9 +302,8 @@ fn power_cuts(result: &Value) -> Option<Vec<Vec<String>>> {
         .to_vec(),
     ];
     for total in result["totals"].as_array()? {
-        let front = if on_mount(total) { " on the mount" } else { "" };
         let log = if log_on_disk(total) { ", log on the disk" } else { "" };
-        let mut row = vec![shown(&total["database"]), shown(&total["side"]) + front + log];
+        let mut row = vec![shown(&total["database"]), shown(&total["side"]) + front(total) + log];
         row.extend(names.iter().map(|name| shown(&total[*name])));
         rows.push(row);
     }
@@ -397,12 +404,15 @@ mod tests {
         std::fs::write(dir.path().join("powercuts-more.json"), more).expect("written");
         let mount = cuts.replace("\"rounds\"", "\"front\":\"mount\",\"rounds\"");
         std::fs::write(dir.path().join("powercuts-mount.json"), mount).expect("written");
+        let guest = cuts.replace("\"rounds\"", "\"front\":\"disk\",\"rounds\"");
+        std::fs::write(dir.path().join("powercuts-guest.json"), guest).expect("written");
         let disk = cuts.replace("\"rounds\"", "\"medium\":\"disk\",\"rounds\"");
         std::fs::write(dir.path().join("powercuts-disk.json"), disk).expect("written");
         std::fs::write(dir.path().join("vm.json"), "[]").expect("written");
         let page = results_page(dir.path(), "");
         assert!(page.contains("| sqlite | seawall | 215 | 275 | 131,493 | 717,403 | 0 | 0 |"), "{page}");
         assert!(page.contains("| sqlite | seawall on the mount | 210 | 270 |"), "{page}");
+        assert!(page.contains("| sqlite | seawall in a guest | 210 | 270 |"), "{page}");
         assert!(page.contains("| sqlite | seawall, log on the disk | 210 | 270 |"), "{page}");
         assert!(page.contains("| redis | seawall | 7 | 8 | 9 | 10 | 0 | 0 |"), "{page}");
         assert!(
