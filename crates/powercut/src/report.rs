@@ -164,8 +164,8 @@ impl Report {
         text + &format!("seed {}; {}\n", self.seed, self.caveat)
     }
 
-    /// The name of its file: `powercuts.json`, `powercuts-mount.json` of rounds on the mount, `-disk` where the log was
-    /// on the disk.
+    /// The name of its file: `powercuts.json`, `powercuts-mount.json` of rounds on the mount, `powercuts-guest.json` of those
+    /// in a guest, `-disk` where the log was on the disk.
     pub fn file(front: Front, medium: Medium) -> String {
         format!("powercuts{}{}.json", front.result(), medium.result())
     }
