@@ -225,6 +225,8 @@ fn data(side: Side) -> Data {
 /// What is missing.
 pub fn build(programs: &Path, out: &Path) -> Result<()> {
     let made = out.join("vm");
+    // What an earlier campaign's guests told is not what these will: the names are the same.
+    let _ = fs::remove_dir_all(made.join("boots"));
     tool::directory(&made.join("boots"))?;
     let made = made.canonicalize()?;
     Parts::build(programs, &made)?;
