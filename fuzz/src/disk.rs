@@ -66,6 +66,7 @@ impl Scene {
         let options = Options {
             image: path,
             is_read_only: false,
+            is_atomic: true,
             serial: "fuzzed".into(),
             queues: 1,
             limits: Limits { requests: None, bytes: None },

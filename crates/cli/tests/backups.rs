@@ -39,7 +39,7 @@ fn backup_of(server: &Postgres) -> PathBuf {
 
 #[test]
 fn pg_basebackup() {
-    let Some(mut server) = server() else { return };
+    let Some(server) = server() else { return };
     let mut backup = server.command(&server.bin.join("pg_basebackup"));
     backup.args(["-U", "postgres", "-c", "fast", "-X", "stream", "-h"]).arg(server.dir.path());
     backup.arg("-D").arg(backup_of(&server));

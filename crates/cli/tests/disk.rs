@@ -357,6 +357,34 @@ fn a_guest_that_talks_nonsense_harms_nobody_but_itself() {
 }
 
 /// A guest that does not want to flush finds every write durable.
+/// With a log on a disk somebody waits for that: under `atomic` each write, under `tail` the flush.
+#[test]
+fn with_a_log_on_a_disk_the_policy_says_what_waits_and_what_was_flushed_survives() {
+    for policy in ["atomic", "tail"] {
+        let Some(mut disks) = Disks::on_a_disk() else { return };
+        disks.place.pool = disks.place.file("b.log");
+        disks.place.seawall(&["init", "--block", disks.place.pool(), "--size", "16M"]).succeeds();
+        let backend = disks.serve(&["--policy", policy]);
+        let mut guest = disks.guest(1);
+        let waits = |disks: &Disks| disks.place.status()["journal"]["waits"].as_u64().expect("a number");
+        // The first flush of all is the image's own.
+        guest.ask(Op::Write(0, vec![3; 4096])).expect("written");
+        guest.ask(Op::Flush).expect("flushed");
+        let begin = waits(&disks);
+        guest.ask(Op::Write(0, vec![1; 65536])).expect("written");
+        let written = waits(&disks);
+        guest.ask(Op::Flush).expect("flushed");
+        let flushed = waits(&disks);
+        assert_eq!((written > begin, flushed > written), (policy == "atomic", policy == "tail"), "{policy}");
+        guest.ask(Op::Write(65536, vec![2; 4096])).expect("written");
+        disks.cut(backend);
+        disks.place.seawall(&["recover", "--replay", "--pool", disks.place.pool()]).succeeds();
+        let image = fs::read(disks.image()).expect("read");
+        assert!(image[..65536].iter().all(|byte| *byte == 1), "{policy}: what was flushed");
+        assert!(policy == "tail" || image[65536..69632].iter().all(|byte| *byte == 2), "each write is there");
+    }
+}
+
 #[test]
 fn a_driver_that_cannot_flush_finds_each_write_durable() {
     const FLUSH: u64 = 1 << 9;

@@ -10,7 +10,7 @@ use seawall_media::fence;
 use seawall_stats::ticks;
 
 use crate::append::Log;
-use crate::file::{Flag, Slot};
+use crate::file::{Flag, Slot, State};
 use crate::format::RecordKind;
 use crate::journal::Unhardened;
 
@@ -22,6 +22,16 @@ use crate::journal::Unhardened;
 #[inline]
 pub(crate) fn is_first(log: &Log, slot: Slot<'_>, kind: RecordKind) -> bool {
     log.pool.journal().is_none() || kind == RecordKind::Truncate || slot.state().has(Flag::ATOMIC)
+}
+
+/// True of a file each of whose records was durable before its publish: a sync of it finds nothing to wait for. The journal itself
+/// knows that of a record only by the next capture, which would be one for nothing, behind the device write under way.
+///
+/// Not of one whose name is in its directory's log alone: how it began is in a record as well. Nor of a directory, whose records
+/// are names.
+#[inline]
+pub(crate) fn was_first(state: State) -> bool {
+    state.has(Flag::ATOMIC) && !state.has(Flag::UNBORN | Flag::DIRECTORY)
 }
 
 /// What was done for a record.

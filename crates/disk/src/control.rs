@@ -10,7 +10,7 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use seawall_daemon::{net, place};
 use serde::{Deserialize, Serialize};
 
-use crate::count::Counted;
+pub use crate::count::Seen;
 use crate::disk::Disk;
 
 /// Whoever says nothing for so long is left alone.
@@ -23,17 +23,6 @@ pub enum Asked {
     Look,
     /// To have so many bytes.
     Resize(u64),
-}
-
-/// How a disk is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
-    /// Its size.
-    pub bytes: u64,
-    /// Queues that a guest uses; 0: there is no guest.
-    pub queues: usize,
-    /// What its guests have asked for since it is served.
-    pub counted: Counted,
 }
 
 /// The answer: how it is now, or why it is not as it should be.

@@ -1,4 +1,4 @@
-//! What a disk's guests asked for.
+//! How a disk is, and what its guests asked for.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -21,7 +21,18 @@ pub struct Counted {
     pub discards: u64,
 }
 
-/// The same, while they are counted.
+/// How a disk is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Its size.
+    pub bytes: u64,
+    /// Queues that a guest uses; 0: there is no guest.
+    pub queues: usize,
+    /// What its guests have asked for since it is served.
+    pub counted: Counted,
+}
+
+/// The same as [`Counted`], while they are counted.
 #[derive(Default)]
 pub struct Counts {
     reads: AtomicU64,

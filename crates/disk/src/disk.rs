@@ -9,8 +9,7 @@ use seawall_front::Joined;
 use crate::back::Back;
 use crate::chain::Malformed;
 use crate::config;
-use crate::control::Seen;
-use crate::count::Counts;
+use crate::count::{Counts, Seen};
 use crate::failure::Refused;
 use crate::image::Image;
 use crate::memory::Memory;
@@ -24,6 +23,8 @@ pub struct Options {
     pub image: PathBuf,
     /// The guest cannot write.
     pub is_read_only: bool,
+    /// Each write is whole after a power cut, flushed or not.
+    pub is_atomic: bool,
     /// What it says of itself, in up to 20 bytes.
     pub serial: String,
     /// Queues that a guest may have at once.
@@ -68,7 +69,7 @@ impl Disk {
             false => Some(Joined::new(pool).map_err(Refused::failed("joining the log"))?),
         };
         Ok(Self {
-            image: Image::open(&options.image, joined)?,
+            image: Image::open(&options.image, joined, options.is_atomic)?,
             pace: Pace::new(options.limits),
             workers: Workers::new("disk", STACK, THREADS),
             counts: Counts::default(),

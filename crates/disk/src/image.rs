@@ -46,6 +46,8 @@ pub struct Image {
 
 struct Logged {
     joined: Joined,
+    /// Each write is to be whole after a power cut, flushed or not.
+    is_atomic: bool,
     /// Its place in the log. `None`: it is not in it.
     place: RwLock<Option<FileRef>>,
     /// It was written around the log, which was said.
@@ -60,7 +62,7 @@ impl Image {
     ///
     /// # Errors
     /// [`Refused`].
-    pub fn open(path: &Path, joined: Option<Joined>) -> Result<Self, Refused> {
+    pub fn open(path: &Path, joined: Option<Joined>, is_atomic: bool) -> Result<Self, Refused> {
         let is_read_only = joined.is_none();
         let file = open_true(path, is_read_only).map_err(Refused::failed(path.display().to_string()))?;
         let bytes = check(path, &file)?;
@@ -73,6 +75,7 @@ impl Image {
         let inode = (stat.dev(), stat.ino());
         let log = joined.map(|joined| Logged {
             joined,
+            is_atomic,
             place: RwLock::new(None),
             told: AtomicBool::new(false),
             cached: Cached::new(inode),
@@ -270,7 +273,7 @@ impl Image {
 
     fn register(&self, log: &Logged) -> Course {
         let mut place = write(&log.place);
-        let course = log.joined.register(self.file.as_fd(), true);
+        let course = log.joined.register(self.file.as_fd(), log.is_atomic);
         *place = match course {
             Course::Log(file) => Some(file),
             _ => None,

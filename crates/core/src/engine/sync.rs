@@ -26,6 +26,7 @@ use super::scope::Scope;
 use crate::Owner;
 use crate::file::{Covered, FileRef, Flag, Inside, Slot};
 use crate::journal::Unhardened;
+use crate::persist::was_first;
 
 /// A sync under way: what it needs of its caller next.
 #[must_use = "nothing is durable before it is done"]
@@ -88,7 +89,8 @@ impl Engine {
         if !slot.state().is_absorbed() || !self.knows(file) {
             return call.begin_real(scope);
         }
-        match self.harden(who, slot) {
+        let hardened = if was_first(slot.state()) { Ok(()) } else { self.harden(who, slot) };
+        match hardened {
             Ok(()) if !is_name_due(slot, scope) => {
                 slot.count_absorbed();
                 Syncing::Done(Ok(()))

@@ -9,6 +9,7 @@
 //! One process, and the daemon. Killed at any moment it is started again: QEMU connects once more, and gives back the requests that
 //! had no answer.
 
+mod how;
 mod resize;
 pub mod served;
 
@@ -24,55 +25,12 @@ use seawall_core::stand_in::is_image;
 use seawall_disk::{Disk as Served, Limits, Options, Refused, Server};
 use seawall_wire::shm::{Policy, Preset};
 
+pub use how::Disk;
+
 use super::serving::{self, block, close};
-use crate::cache::WantedCache;
+use crate::pool;
 use crate::run::database;
 use crate::run::join::{self, Link};
-use crate::{pool, size};
-
-/// Serve an image file as a virtual machine's disk (vhost-user-blk): the guest's flushes wait for the log alone
-#[derive(clap::Args)]
-pub struct Disk {
-    /// The image: a raw file, called *.img or *.raw
-    image: PathBuf,
-    /// Where QEMU connects: -chardev socket,path=SOCKET,reconnect=1
-    #[arg(long, required_unless_present = "resize")]
-    socket: Option<PathBuf>,
-    #[command(flatten)]
-    wanted: pool::Wanted,
-    #[command(flatten)]
-    cache: WantedCache,
-    /// Make the image, of this size, if it is not there
-    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
-    create: Option<u64>,
-    /// Make the image as large as this, and end. Whoever serves it does it, and its guest sees it at once
-    #[arg(long, value_name = "SIZE", value_parser = size::parse, conflicts_with_all = ["create", "read_only"])]
-    resize: Option<u64>,
-    /// The guest cannot write. The log is not used
-    #[arg(long)]
-    read_only: bool,
-    /// Queues that the guest may use, one for each of its processors at most
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
-    queues: u16,
-    /// What the guest sees as the disk's serial number, in up to 20 bytes
-    #[arg(long, default_value = "")]
-    serial: String,
-    /// Who may connect besides the socket's owner: the group that QEMU runs with
-    #[arg(long)]
-    group: Option<String>,
-    /// Reads and writes a second, at most
-    #[arg(long, value_name = "N")]
-    iops: Option<u64>,
-    /// Bytes read and written a second, at most
-    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
-    bytes_per_second: Option<u64>,
-    /// Do not recover the log when this machine starts after a crash, only when this disk is served again
-    #[arg(long)]
-    no_boot: bool,
-    /// Say only what must not be missed
-    #[arg(long, short)]
-    quiet: bool,
-}
 
 /// Serves it until it is told to end.
 pub fn disk(how: &Disk) -> Result<()> {
@@ -87,7 +45,7 @@ pub fn disk(how: &Disk) -> Result<()> {
     let directory = image.parent().unwrap_or(Path::new("/"));
     let pool = pool::for_run(&how.wanted, directory)?;
     crate::run::say_what_it_survives(&pool, how.quiet)?;
-    let roots = vec![database::root(Preset::Disk, Policy::Atomic, directory)?];
+    let roots = vec![database::root(Preset::Disk, how.policy(), directory)?];
     let cache = how.cache.options();
     let start = join::How { keep: false, boot: !how.no_boot, watch: None, cache: cache.clone() };
     let mut link = Link::new(pool.clone(), roots, start)?;
@@ -131,6 +89,7 @@ fn serve(how: &Disk, image: &Path, pool: &Path, link: Option<&mut Link>, signals
     let options = Options {
         image: image.into(),
         is_read_only: how.read_only,
+        is_atomic: how.policy() == Policy::Atomic,
         serial: how.serial.clone(),
         queues: how.queues,
         limits: Limits { requests: how.iops, bytes: how.bytes_per_second },

@@ -9,7 +9,7 @@ use seawall_disk::Counted;
 use seawall_disk::control::{Asked, Seen, ask};
 
 use super::super::command_line;
-use super::Disk;
+use super::how::Disk;
 use crate::size;
 
 /// The command line of a process that serves a disk: as [`crate::Cli`] reads it, which knows more commands.
