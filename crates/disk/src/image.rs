@@ -58,7 +58,7 @@ struct Logged {
 
 impl Image {
     /// Opens the image at `path`, or where its guard keeps it, and takes its locks. `joined`: its log; a disk that is read alone
-    /// has none.
+    /// has none. `is_atomic`: each write is whole after a power cut, flushed or not.
     ///
     /// # Errors
     /// [`Refused`].
