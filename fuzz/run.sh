@@ -14,7 +14,8 @@ corpus=$(cd "$(dirname "$0")" && pwd)/corpus
 limits=(-max_total_time="$seconds" -timeout=60 -max_len=600 -print_final_stats=1)
 
 declare -A pids known
-for target in answers image keeper messages settings; do
+for target in "$corpus"/*/; do
+    target=$(basename "$target")
     mkdir -p "$out/$target"
     known[$target]=$(find "$corpus/$target" "$out/$target" -type f | wc -l)
     SEAWALL_FUZZ=$target "$fuzzer" "${limits[@]}" -artifact_prefix="$out/$target-" \
