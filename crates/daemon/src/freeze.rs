@@ -20,7 +20,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use seawall_core::file::{Flag, KeptOut};
+use seawall_core::file::{Flag, KeptOut, SUSPENDED_AT_MOST};
 use seawall_core::table::RootEntry;
 use seawall_wire::shm::{Policy, Shm};
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,7 @@ use crate::{aside, destaging};
 
 /// The longest freeze in which changes wait, and that of which nobody said how long it may take.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const _: () = assert!(LONGEST_WAIT.as_secs() < SUSPENDED_AT_MOST.as_secs());
 const USUAL_WAIT: Duration = Duration::from_secs(30);
 /// A freeze that nobody ends, if nobody waits for that.
 const USUAL: Duration = Duration::from_secs(3600);

@@ -26,6 +26,7 @@ use rustix::io::Errno;
 use seawall_wire::message::{Kind, Reply, Request, Retire, Status};
 use zerocopy::IntoBytes;
 
+use crate::file::SUSPENDED_AT_MOST;
 use crate::patience::Patience;
 use crate::{Engine, FileRef};
 use line::{Hearing, Line};
@@ -82,8 +83,8 @@ pub struct Received<D> {
 const PATIENCE_US: u32 = 500_000;
 /// How long one that stands still is given, once a second: an answer takes less than a tenth of that.
 const PROBE_US: u32 = 5_000;
-/// How long a file that is suspended is asked for again, and how often: longer than any freeze lasts that suspends it.
-const SUSPENDED_NS: u64 = 90_000_000_000;
+/// How long a file that is suspended is asked for again, and how often.
+const SUSPENDED_NS: u64 = SUSPENDED_AT_MOST.as_nanos() as u64;
 const SUSPENDED_PAUSE_NS: u64 = 50_000_000;
 /// How often a daemon that does not answer is asked once more to make the log durable, and after what time: five
 /// seconds in all.

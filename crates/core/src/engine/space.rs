@@ -17,7 +17,7 @@ use seawall_stats::{Event, ticks};
 use super::attach::Engine;
 use crate::Owner;
 use crate::certain::fdatasync;
-use crate::file::{Flag, Inside, Slot};
+use crate::file::{Flag, Inside, SUSPENDED_AT_MOST, Slot};
 use crate::format::RecordKind;
 use crate::journal::Unhardened;
 use crate::persist::{self, Persisted};
@@ -25,8 +25,8 @@ use crate::persist::{self, Persisted};
 const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 /// What others do during a simulated nap, in steps.
 const SIMULATED_NAP: u32 = 50;
-/// Naps in which the changes of a suspended file wait: a minute and a half, longer than any freeze of such files.
-const NAPS_SUSPENDED: u32 = 9000;
+/// Naps in which the changes of a suspended file wait.
+const NAPS_SUSPENDED: u32 = (SUSPENDED_AT_MOST.as_nanos() / NAP.tv_nsec as u128) as u32;
 /// Naps without a daemon: two seconds, in which `seawall run` starts another one.
 const NAPS_WITHOUT_DAEMON: u32 = 200;
 /// Naps with the file's lock held, in which a journal is given room: a second and a half. After two others take the lock.
@@ -86,9 +86,7 @@ impl Engine {
             (wait.freed, wait.naps) = (freed, 1);
             return self.wake_daemon();
         }
-        wait.naps += 1;
-        wait.alone = if self.has_daemon() { 0 } else { wait.alone + 1 };
-        let given_up = wait.alone > NAPS_WITHOUT_DAEMON || wait.naps > NAPS_WITHOUT_PROGRESS;
+        let given_up = self.has_napped_enough(wait, NAPS_WITHOUT_PROGRESS);
         if given_up && header.exhausted().swap(1, SeqCst) == 0 {
             self.gave_up.store(true, Relaxed);
         }
@@ -108,12 +106,17 @@ impl Engine {
     /// successor that ends it, or none.
     #[cold]
     pub(super) fn wait_for_thaw(&self, wait: &mut Wait) {
-        wait.naps += 1;
-        wait.alone = if self.has_daemon() { 0 } else { wait.alone + 1 };
-        wait.over = wait.alone > NAPS_WITHOUT_DAEMON || wait.naps > NAPS_SUSPENDED;
+        wait.over = self.has_napped_enough(wait, NAPS_SUSPENDED);
         if !wait.over {
             self.nap_until_freed(self.shm().header().freed().load(Acquire));
         }
+    }
+
+    /// Counts another nap. True if there were so many, or too many without a daemon.
+    fn has_napped_enough(&self, wait: &mut Wait, most: u32) -> bool {
+        wait.naps += 1;
+        wait.alone = if self.has_daemon() { 0 } else { wait.alone + 1 };
+        wait.alone > NAPS_WITHOUT_DAEMON || wait.naps > most
     }
 
     /// A whole record could not be persisted, by a journal that has no room, or that nobody reaches for now. The daemon

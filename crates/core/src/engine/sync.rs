@@ -86,10 +86,11 @@ impl Engine {
         let call = Call { engine: self, who, file };
         let Some(slot) = self.file(file) else { return call.real(scope, Course::Kernel) };
         // Known after the look at its state, too: that was not the one of the slot's next file.
-        if !slot.state().is_absorbed() || !self.knows(file) {
+        let state = slot.state();
+        if !state.is_absorbed() || !self.knows(file) {
             return call.begin_real(scope);
         }
-        let hardened = if was_first(slot.state()) { Ok(()) } else { self.harden(who, slot) };
+        let hardened = if was_first(state) { Ok(()) } else { self.harden(who, slot) };
         match hardened {
             Ok(()) if !is_name_due(slot, scope) => {
                 slot.count_absorbed();

@@ -58,5 +58,5 @@ pub use reference::FileRef;
 #[cfg(feature = "std")]
 pub use register::{Begins, Newcomer};
 pub use slot::{Counters, Slot};
-pub use state::{Flag, KeptOut, State};
+pub use state::{Flag, KeptOut, SUSPENDED_AT_MOST, State};
 pub use watermark::UNBORN;

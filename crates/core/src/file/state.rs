@@ -1,6 +1,10 @@
 //! What is said of a file: the bits of its state.
 
 use core::ops::BitOr;
+use core::time::Duration;
+
+/// For how long a change waits whose file is [suspended](Flag::SUSPENDED). No freeze that suspends files lasts longer.
+pub const SUSPENDED_AT_MOST: Duration = Duration::from_secs(90);
 
 /// Bits of a file's [`State`]. Only the verbs of this module set and clear them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
