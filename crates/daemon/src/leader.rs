@@ -16,7 +16,7 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use seawall_core::journal::bury_dead;
 use seawall_core::thread;
 use seawall_wire::desk::{Desk, LeadWord};
@@ -138,7 +138,7 @@ fn let_go_on(desk: Desk<'_>, mut lead: Lead) -> Result<(), String> {
 
 /// The process of this lead, and no other one that was given its number.
 fn open(desk: Desk<'_>, lead: Lead) -> Result<OwnedFd, String> {
-    let pid = i32::try_from(lead.pid()).ok().and_then(Pid::from_raw).ok_or("it is no process")?;
+    let pid = process::id(lead.pid()).ok_or("it is no process")?;
     let process = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| error.to_string())?;
     if Lead::now(desk) == Some(lead) { Ok(process) } else { Err("it went on by itself".into()) }
 }
@@ -163,6 +163,8 @@ mod tests {
     use seawall_media::Region;
 
     use super::*;
+
+    use rustix::process::Pid;
 
     /// A process that is ended with its test, stopped or not.
     struct Sleeper(Child);

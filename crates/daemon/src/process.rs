@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open, test_kill_process};
+use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 use rustix::time::{ClockId, clock_gettime};
 
 /// File name of the preload, as it shows up in `/proc/PID/maps`.
@@ -37,8 +37,7 @@ pub fn is_alive(pid: u32) -> bool {
 }
 
 fn exists(pid: u32) -> bool {
-    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    raw.is_some_and(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+    id(pid).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 /// True while the process that was alive at `since_ns` (CLOCK_BOOTTIME) under this id is: an id that was
@@ -79,14 +78,17 @@ pub fn descriptors(pid: u32) -> i32 {
     size.and_then(|size| size.trim().parse().ok()).unwrap_or(0)
 }
 
-/// A descriptor of a process's, as our own.
+/// A process by its id, which then is nobody else's.
 ///
 /// # Errors
-/// BADF if it has none of this number; others if we may not have it.
-pub fn descriptor(pid: u32, fd: i32) -> Result<OwnedFd, Errno> {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
-    let process = pidfd_open(pid, PidfdFlags::empty())?;
-    pidfd_getfd(&process, fd, PidfdGetfdFlags::empty())
+/// SRCH if there is none.
+pub fn open(pid: u32) -> Result<OwnedFd, Errno> {
+    pidfd_open(id(pid).ok_or(Errno::SRCH)?, PidfdFlags::empty())
+}
+
+/// A process's id, as the kernel takes it. `None`: it is none.
+pub fn id(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
 /// The process's short name, for messages.

@@ -15,14 +15,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
-use rustix::process::{PTracer, Pid, set_ptracer};
+use rustix::process::{PTracer, set_ptracer};
 use seawall_core::file::Flag;
 use zerocopy::IntoBytes;
 
 use crate::parts::watch::Watch;
 use crate::signs::{ToDaemon, now_ns};
 use crate::state::Daemon;
-use crate::{cache, destaging, hello, net, outside};
+use crate::{cache, destaging, hello, net, outside, process};
 
 /// A beat that waited so long: the daemon stood still.
 const LATE: Duration = Duration::from_millis(500);
@@ -57,7 +57,7 @@ fn try_start(daemon: &Arc<Daemon>, listener: &OwnedFd, mut command: Command) -> 
     command.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn()?;
     // It takes descriptors of events from us. Where no security module asks who may, this is an error.
-    if let Some(watchdog) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+    if let Some(watchdog) = process::id(child.id()) {
         let _ = set_ptracer(PTracer::ProcessID(watchdog));
     }
     let mut given = tell_hello(daemon, &ours)?;

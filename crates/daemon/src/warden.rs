@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use seawall_core::file::Flag;
 use seawall_core::{Engine, reap};
 
@@ -75,17 +74,13 @@ impl Watched {
         if let Some((_, fd)) = self.alive.get(&slot).filter(|(seen, _)| *seen == claim) {
             return has_ended(fd);
         }
-        let Some(fd) = open(claim.0) else { return true };
+        let Ok(fd) = process::open(claim.0) else { return true };
         if process::is_same(claim.0, since) {
             self.alive.insert(slot, (claim, fd));
             return false;
         }
         self.suspect.insert(slot, claim) == Some(claim)
     }
-}
-
-fn open(pid: u32) -> Option<OwnedFd> {
-    pidfd_open(Pid::from_raw(i32::try_from(pid).ok()?)?, PidfdFlags::empty()).ok()
 }
 
 fn has_ended(fd: &OwnedFd) -> bool {

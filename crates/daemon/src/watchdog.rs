@@ -30,6 +30,7 @@ use nix::sys::fanotify::{Fanotify, FanotifyEvent};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::process::{PidfdGetfdFlags, pidfd_getfd};
 use seawall_cache::shared::Cache;
 use seawall_core::file::{Flag, KeptOut};
 use seawall_core::journal::{Pair, Way};
@@ -351,8 +352,9 @@ impl StandIn {
     /// Lets the opens pass that the daemon has read the events of. The kernel knows them by the numbers that the daemon's
     /// descriptors have.
     fn answer_what_the_daemon_took<'s>(&'s self, scope: &'s Scope<'s, '_>, group: &'s Fanotify) {
+        let Ok(daemon) = process::open(self.daemon) else { return };
         for fd in 0..process::descriptors(self.daemon) {
-            match process::descriptor(self.daemon, fd) {
+            match pidfd_getfd(&daemon, fd, PidfdGetfdFlags::empty()) {
                 Ok(open) => {
                     if is_of_an_event(&open) {
                         scope.spawn(move || {
