@@ -82,7 +82,9 @@ impl Control {
         let answer: Answer = match serde_json::from_slice(&message.bytes) {
             Err(e) => Err(e.to_string()),
             Ok(Asked::Look) => Ok(disk.look()),
-            Ok(Asked::Resize(bytes)) => disk.resize(bytes).map(|()| disk.look()),
+            Ok(Asked::Resize(bytes)) => {
+                disk.resize(bytes).map(|()| disk.look()).map_err(|why| why.to_string())
+            }
         };
         if let Ok(answer) = serde_json::to_vec(&answer) {
             let _ = net::send(&connection, &answer, &[]);

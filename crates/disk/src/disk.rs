@@ -11,7 +11,7 @@ use crate::chain::Malformed;
 use crate::config;
 use crate::count::{Counts, Seen};
 use crate::failure::Refused;
-use crate::image::Image;
+use crate::image::{Image, may_become};
 use crate::memory::Memory;
 use crate::pace::{Limits, Pace};
 use crate::request::{MustWait, Patience, Request};
@@ -99,22 +99,13 @@ impl Disk {
     ///
     /// # Errors
     /// Why it stays as it is.
-    pub fn resize(&self, bytes: u64) -> Result<(), String> {
-        let now = self.image.bytes();
+    pub fn resize(&self, bytes: u64) -> Result<(), Refused> {
+        let path = &self.options.image;
         if self.image.is_read_only() {
-            return Err("the disk is read-only".into());
+            return Err(Refused::ReadOnly(path.into()));
         }
-        if bytes < now {
-            return Err(format!(
-                "the disk has {now} bytes, and does not become smaller: the guest would lose what is there"
-            ));
-        }
-        if bytes == 0 || !bytes.is_multiple_of(config::SECTOR) {
-            return Err("a disk is a multiple of 512 bytes".into());
-        }
-        self.image
-            .grow(bytes)
-            .map_err(|e| format!("{}: {}", self.options.image.display(), std::io::Error::from(e)))?;
+        may_become(path, self.image.bytes(), bytes)?;
+        self.image.grow(bytes).map_err(|e| Refused::failed(path.display().to_string())(e.into()))?;
         self.back.has_changed();
         Ok(())
     }

@@ -19,7 +19,11 @@ pub enum Refused {
     Qcow2(PathBuf),
     #[error("{path} has {bytes} bytes: a disk is a multiple of 512, and not empty")]
     Size { path: PathBuf, bytes: u64 },
-    #[error("{path} has {now} bytes, and {bytes} are not a larger disk: a multiple of 512, and not less")]
+    #[error("{0} is served read-only")]
+    ReadOnly(PathBuf),
+    #[error(
+        "{path} has {now} bytes, and {bytes} are not a larger disk: that is a multiple of 512, and a disk does not become smaller"
+    )]
     Smaller { path: PathBuf, now: u64, bytes: u64 },
     #[error("{0}: nobody serves it, and a log may hold what it has not: `seawall recover` first")]
     InLog(PathBuf),

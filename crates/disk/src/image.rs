@@ -3,7 +3,7 @@
 //! Invariant: a write around the log holds the file's place for reading, a registration for writing. So no write is under way
 //! around the log when the daemon takes the image into it.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -14,7 +14,6 @@ use std::sync::{RwLock, RwLockReadGuard};
 
 use rustix::fs::FallocateFlags;
 use seawall_core::client::Course;
-
 use seawall_core::{At, Begun, Change, Errno, FileRef, Scope, Syncing, certain};
 use seawall_daemon::guard;
 use seawall_daemon::place::beside;
@@ -65,22 +64,20 @@ impl Image {
     pub fn open(path: &Path, joined: Option<Joined>, is_atomic: bool) -> Result<Self, Refused> {
         let is_read_only = joined.is_none();
         let file = open_true(path, is_read_only).map_err(Refused::failed(path.display().to_string()))?;
-        let bytes = check(path, &file)?;
+        let stat = check(path, &file)?;
         match lock::take(&file, is_read_only) {
             Ok(true) => {}
             Ok(false) => return Err(Refused::InUse(path.into())),
             Err(e) => return Err(Refused::failed(format!("locking {}", path.display()))(e.into())),
         }
-        let stat = file.metadata().map_err(Refused::failed(path.display().to_string()))?;
-        let inode = (stat.dev(), stat.ino());
         let log = joined.map(|joined| Logged {
             joined,
             is_atomic,
             place: RwLock::new(None),
             told: AtomicBool::new(false),
-            cached: Cached::new(inode),
+            cached: Cached::new((stat.dev(), stat.ino())),
         });
-        let image = Self { file, bytes: AtomicU64::new(bytes), log };
+        let image = Self { file, bytes: AtomicU64::new(stat.len()), log };
         if let Some(log) = &image.log
             && let Course::Leave | Course::AskAgain = image.register(log)
         {
@@ -305,31 +302,39 @@ impl Image {
 /// [`Refused`].
 pub fn grow(path: &Path, bytes: u64) -> Result<(), Refused> {
     let failed = || Refused::failed(path.display().to_string());
-    if guard::claimed(path).is_some() || guard::is_up(path) {
+    if is_guarded(path) {
         return Err(Refused::InLog(path.into()));
     }
-    let file = open_true(path, false).map_err(failed())?;
-    let now = check(path, &file)?;
-    if bytes < now || !bytes.is_multiple_of(SECTOR) {
-        return Err(Refused::Smaller { path: path.into(), now, bytes });
-    }
+    let file = File::options().read(true).write(true).open(path).map_err(failed())?;
+    may_become(path, check(path, &file)?.len(), bytes)?;
     if !lock::take(&file, false).map_err(|e| failed()(e.into()))? {
         return Err(Refused::InUse(path.into()));
     }
     file.set_len(bytes).and_then(|()| file.sync_all()).map_err(failed())
 }
 
+/// # Errors
+/// [`Refused::Smaller`]: a disk that has `now` bytes cannot become one of so many.
+pub fn may_become(path: &Path, now: u64, bytes: u64) -> Result<(), Refused> {
+    match bytes >= now && bytes.is_multiple_of(SECTOR) {
+        true => Ok(()),
+        false => Err(Refused::Smaller { path: path.into(), now, bytes }),
+    }
+}
+
+/// True if a guard has the image's name.
+fn is_guarded(path: &Path) -> bool {
+    guard::claimed(path).is_some() || guard::is_up(path)
+}
+
 /// The true file: a guard may have its name.
 fn open_true(path: &Path, is_read_only: bool) -> io::Result<File> {
     let open = |path: &Path| File::options().read(true).write(!is_read_only).open(path);
-    if guard::claimed(path).is_none() && !guard::is_up(path) {
-        return open(path);
-    }
-    open(&beside(path, ASIDE))
+    if is_guarded(path) { open(&beside(path, ASIDE)) } else { open(path) }
 }
 
-/// Its size, if it can be a disk.
-fn check(path: &Path, file: &File) -> Result<u64, Refused> {
+/// What it is, if it can be a disk.
+fn check(path: &Path, file: &File) -> Result<Metadata, Refused> {
     let stat = file.metadata().map_err(Refused::failed(path.display().to_string()))?;
     if !stat.is_file() {
         return Err(Refused::NoFile(path.into()));
@@ -339,7 +344,7 @@ fn check(path: &Path, file: &File) -> Result<u64, Refused> {
         return Err(Refused::Qcow2(path.into()));
     }
     match stat.len() {
-        bytes if bytes > 0 && bytes.is_multiple_of(SECTOR) => Ok(bytes),
+        bytes if bytes > 0 && bytes.is_multiple_of(SECTOR) => Ok(stat),
         bytes => Err(Refused::Size { path: path.into(), bytes }),
     }
 }

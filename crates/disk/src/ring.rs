@@ -106,19 +106,11 @@ impl Ring {
             told: AtomicBool::new(false),
             crowded: AtomicU32::new(0),
         });
-        shared.disk.queues.fetch_add(1, Relaxed);
-        let ring = Self::serve(Arc::clone(&shared), left, kick);
-        if ring.is_err() {
-            shared.disk.queues.fetch_sub(1, Relaxed);
-        }
-        ring
-    }
-
-    fn serve(shared: Arc<Shared>, left: Vec<u16>, kick: File) -> std::io::Result<Self> {
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let (served, stopped) = (Arc::clone(&shared), stop.try_clone()?);
-        let builder = std::thread::Builder::new().name(format!("queue-{}", shared.index));
+        let builder = std::thread::Builder::new().name(format!("queue-{index}"));
         let thread = Some(builder.spawn(move || served.serve(&left, kick, &stopped))?);
+        shared.disk.queues.fetch_add(1, Relaxed);
         Ok(Self { shared, thread, stop })
     }
 

@@ -61,19 +61,15 @@ struct What {
 }
 
 impl What {
-    fn directory(&self) -> Result<Option<PathBuf>> {
-        self.directory.as_deref().map(real).transpose()
-    }
-
-    fn pools(&self) -> Result<Vec<PathBuf>> {
-        if self.all {
-            return Ok(daemons::running().into_iter().map(|one| one.pool).collect());
-        }
-        let directory = self.directory()?;
-        match self.pool.as_slice() {
-            [] => Ok(vec![find(directory.as_deref())?]),
-            named => named.iter().map(|pool| pool::existing(Some(pool))).collect(),
-        }
+    /// The pools, and the directory, whose path is a real one.
+    fn find(&self) -> Result<(Vec<PathBuf>, Option<PathBuf>)> {
+        let directory = self.directory.as_deref().map(real).transpose()?;
+        let pools = match self.pool.as_slice() {
+            _ if self.all => daemons::running().into_iter().map(|one| one.pool).collect(),
+            [] => vec![find(directory.as_deref())?],
+            named => named.iter().map(|pool| pool::existing(Some(pool))).collect::<Result<_>>()?,
+        };
+        Ok((pools, directory))
     }
 }
 
@@ -86,7 +82,7 @@ struct Frozen {
 
 /// Freezes; with a command around it.
 pub fn freeze(how: &Freeze) -> Result<ExitCode> {
-    let (pools, directory) = (how.what.pools()?, how.what.directory()?);
+    let (pools, directory) = how.what.find()?;
     let mut frozen: Vec<Frozen> = Vec::new();
     for pool in &pools {
         match freeze_one(pool, directory.as_deref(), how) {
@@ -202,7 +198,7 @@ fn check_unserved(pool: &Path, directory: Option<&Path>) -> Result<()> {
 /// Ends it.
 pub fn thaw(how: &Thaw) -> Result<()> {
     let mut thawed = Vec::new();
-    for pool in how.what.pools()? {
+    for pool in how.what.find()?.0 {
         let control =
             Control::connect(&pool)?.with_context(|| format!("no daemon serves {}", pool.display()))?;
         let done = thaw_one(&control)?;

@@ -18,7 +18,7 @@ pub fn resize(image: &Path, socket: Option<&Path>, bytes: u64) -> Result<()> {
     };
     let answer = ask(&socket, &Asked::Resize(bytes));
     let answer = answer.with_context(|| format!("asking who serves {}", socket.display()))?;
-    let seen = answer.map_err(|why| anyhow!("{}: {why}", image.display()))?;
+    let seen = answer.map_err(|why| anyhow!(why))?;
     let guest = if seen.queues > 0 { ", and its guest has been told" } else { "" };
     outln!("{}: {}{guest}", image.display(), size::human(seen.bytes));
     Ok(())
