@@ -133,39 +133,31 @@ impl Fs {
         data: &[u8],
         by: Thread,
     ) -> Option<Result<usize, Errno>> {
-        let span = Span::Bytes { from: offset, len: data.len() as u64 };
-        self.log.changing(&handle.node, span, || self.write_logged(class, handle, offset, data, by))
-    }
-
-    fn write_logged(
-        &self,
-        class: &Class,
-        handle: &Handle,
-        offset: u64,
-        data: &[u8],
-        by: Thread,
-    ) -> Option<Result<usize, Errno>> {
         let publish = || match handle.direct {
             true => write_whole(handle.fd.as_fd(), data, offset),
             false => rustix::io::pwrite(&handle.fd, data, offset),
         };
-        let engine = &self.log.engine;
-        let Some(managed) = class.managed() else { return Some(self.unlogged(&handle.node, publish)) };
-        let begun = engine.begin(self.log.me(), managed.file, handle.fd.as_fd());
-        if by == Thread::Reader && begun.must_wait() {
-            return None;
-        }
-        let logged = begun.log_write(At::Offset(offset), std::iter::once(data));
-        if engine.gave_up() {
-            errln!(
-                "seawall: the log stays full: data files leave it, and their pages can tear until they are back"
-            );
-        }
-        Some(logged.and_then(|change| {
-            let done = publish();
-            change.finish(done == Ok(data.len()));
-            done
-        }))
+        let write = || {
+            let engine = &self.log.engine;
+            let Some(managed) = class.managed() else { return Some(self.unlogged(&handle.node, publish)) };
+            let begun = engine.begin(self.log.me(), managed.file, handle.fd.as_fd());
+            if by == Thread::Reader && begun.must_wait() {
+                return None;
+            }
+            let logged = begun.log_write(At::Offset(offset), std::iter::once(data));
+            if engine.gave_up() {
+                errln!(
+                    "seawall: the log stays full: data files leave it, and their pages can tear until they are back"
+                );
+            }
+            Some(logged.and_then(|change| {
+                let done = publish();
+                change.finish(done == Ok(data.len()));
+                done
+            }))
+        };
+        let span = Span::Bytes { from: offset, len: data.len() as u64 };
+        self.log.changing(&handle.node, span, write)
     }
 
     /// A change of a file that is not managed.
