@@ -151,6 +151,38 @@ fn relations_are_made_and_removed_without_the_disk() {
     }
 }
 
+/// MariaDB syncs no directory after it removed or renamed a table: a file system with a journal makes that durable with the next sync
+/// of the binary log, which is a record here.
+#[test]
+fn a_table_that_was_replaced_is_that_after_a_power_cut_although_nobody_synced_its_directory() {
+    for (is_on_disk, is_mount) in [(false, false), (true, false), (false, true)] {
+        let place = if is_on_disk { Place::on_disk("16M") } else { Place::new() };
+        let Some(mut scene) = at(place, "ext4", &[]) else { return };
+        let shop = scene.data.join("shop");
+        fs::create_dir_all(&shop).expect("made");
+        fs::write(scene.data.join("ib_logfile0"), [0; 4096]).expect("written");
+        scene.sync();
+        if is_mount {
+            scene.serve_as("mariadb");
+        }
+        let at = scene.at();
+        let words = ["tables", at.to_str().expect("text"), "5"];
+        let mut running =
+            if is_mount { scene.run(&words) } else { scene.run_as(&["--preset", "mariadb"], &words) };
+        assert_eq!(until(&mut running, "over"), 5, "disk: {is_on_disk}, mount: {is_mount}");
+        let binlog = file(&scene, &scene.data.join("binlog.000001"));
+        assert!(binlog["absorbed"].as_u64() >= Some(4), "no sync of it is the disk's: {binlog}");
+        scene.cut(running);
+        scene.recover();
+        let has: Vec<_> =
+            fs::read_dir(&shop).expect("listed").map(|entry| entry.expect("read").file_name()).collect();
+        assert_eq!(has, ["old.ibd"], "disk: {is_on_disk}, mount: {is_mount}");
+        assert_eq!(fs::read(shop.join("old.ibd")).expect("read"), number(5).into_bytes());
+        let log: String = (1..=5).map(number).collect();
+        assert_eq!(fs::read(scene.data.join("binlog.000001")).expect("read"), log.into_bytes());
+    }
+}
+
 /// Each removal would wait for a log on a disk, and nobody asked for that.
 #[test]
 fn removals_without_syncs_do_not_wait_for_a_log_on_a_disk() {

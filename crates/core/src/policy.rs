@@ -85,9 +85,29 @@ fn logs_names(preset: Preset, policy: Policy, below: Option<&[u8]>) -> bool {
     match (preset, policy, below) {
         (Preset::Any, ..) => true,
         (Preset::Postgres, Policy::Atomic, Some(below)) => postgres::has_relations(below),
-        (Preset::Mariadb, Policy::Atomic, Some(below)) => mariadb::is_schema(below),
+        (Preset::Mariadb, _, Some(below)) => mariadb::is_schema(below),
         _ => false,
     }
+}
+
+/// True for a program that counts on the order which a file system with a journal keeps: names that it changes are durable with
+/// the next sync of whichever file, and it never syncs their directory. MariaDB removes and renames tables so, and its next
+/// syncs, of the binary log and the redo log, are records here that wait for no journal. (`DROP TABLE a; RENAME TABLE b TO a`,
+/// and a power cut that leaves both files: InnoDB refuses to start.)
+pub fn counts_on_order(preset: Preset) -> bool {
+    preset == Preset::Mariadb
+}
+
+/// True if there may be such a program's files.
+pub fn has_ordered(shm: &Shm) -> bool {
+    let mut kinds = (0..shm.shape().roots).filter_map(|i| shm.root(i)?.kind());
+    kinds.any(counts_on_order)
+}
+
+/// True for the data directory of such a program, whose own names are not in the log.
+pub fn is_ordered_root(shm: &Shm, path: &[u8]) -> bool {
+    let mut roots = (0..shm.shape().roots).filter_map(|i| shm.root(i));
+    roots.any(|root| root.kind().is_some_and(counts_on_order) && root.path(&mut [0; ROOT_PATH_MAX]) == path)
 }
 
 /// True if a name in such a directory is to be there after a power cut. Of others nothing is logged: they are the file system's,

@@ -193,7 +193,7 @@ pub(crate) fn sync(directory: &Managed, files: &[Captured]) -> std::io::Result<(
 pub(crate) fn leave(daemon: &Daemon, directory: &Managed) {
     let turn = daemon.engine.enter_directory(daemon.me(), directory.reference, directory);
     turn.leave();
-    turn.finish();
+    turn.finish_outside();
 }
 
 /// A directory is about to be removed: it is not managed any more, unless the disk refuses what its log has. The caller has the

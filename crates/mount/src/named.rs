@@ -78,7 +78,29 @@ pub fn leaving(log: &Log, fd: BorrowedFd<'_>, name: &OsStr) {
     if let Ok(child) = openat(fd, name, flags, Mode::empty())
         && let Some(here) = here(log, child.as_fd())
     {
-        naming::other(&here, || ());
+        naming::leaving(&here);
+    }
+}
+
+/// A name in the directory is about to go, or to lead elsewhere: it is in the log by then, if its program counts on the order of such
+/// changes and of its syncs.
+pub fn before_change(log: &Log, node: &Node) {
+    if policy::has_ordered(log.engine.shm()) && log.engine.find(node.dev, node.ino).is_none() {
+        // The real one that takes it into the log.
+        let _ = sync_directory(log, node);
+    }
+}
+
+/// A directory in this one is gone: that is durable, if its program counts on that.
+pub fn after_removal(log: &Log, node: &Node) {
+    let shm = log.engine.shm();
+    let is_root = |path: &Path| policy::is_ordered_root(shm, path.as_os_str().as_bytes());
+    if policy::has_ordered(shm)
+        && node.name().is_some_and(|path| is_root(&path))
+        && let Ok(open) = node.open(OFlags::RDONLY | OFlags::DIRECTORY)
+    {
+        // rmdir(2) has no error for this, and the removal is done.
+        let _ = rustix::fs::fsync(open);
     }
 }
 

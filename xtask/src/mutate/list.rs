@@ -105,6 +105,9 @@ mutants! {
         "table: emptied by recovery": "        table::forget_all(pool);" => "        if !{m} { table::forget_all(pool); }",
         "refusal: damage": "if !scan.damage.is_empty() {" => "if !scan.damage.is_empty() && !{m} {",
     }
+    "core/src/recover/target.rs" {
+        "names: a mark that is older than the log": "self.stands_for.filter(is_known)" => "self.stands_for.filter(|file| {m} || is_known(file))",
+    }
     "core/src/recover/names/plan.rs" {
         "names: a file whose name is taken meanwhile": "(Some(at), _) if moves.contains(&file) => {" => "(Some(at), _) if moves.contains(&file) && !{m} => {",
         "names: row N7": "Some(_) if !is_known =>" => "Some(_) if !is_known && !{m} =>",

@@ -62,9 +62,14 @@ impl Volume {
 
     /// Serves the directory on a mount, for what runs from now on.
     pub fn serve(&mut self) {
+        self.serve_as("any");
+    }
+
+    /// The same by another preset.
+    pub fn serve_as(&mut self, preset: &str) {
         let (data, at) = (self.data.to_str().expect("text"), self.place.file("at"));
         fs::create_dir(&at).expect("made");
-        let mut mount = self.place.command(&["mount", "--foreground", "--quiet", "--preset", "any"]);
+        let mut mount = self.place.command(&["mount", "--foreground", "--quiet", "--preset", preset]);
         mount.args(["--pool", self.place.pool(), data]).arg(&at).stdin(Stdio::null());
         self.mount = Some(mount.spawn().expect("seawall starts"));
         let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();

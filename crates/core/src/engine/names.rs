@@ -47,6 +47,7 @@ use crate::append::NewRecord;
 use crate::file::{FileRef, Flag, Inside, captured};
 use crate::format::{Across, Elsewhere, Handle, NameChange, RecordKind};
 use crate::intake::Intake;
+use crate::policy;
 
 /// So many changes of a directory wait for a log on a disk or on other hosts without a sync in between.
 pub const UNSYNCED: u64 = 4;
@@ -312,13 +313,24 @@ impl<P: Place> Turn<'_, P> {
         }
     }
 
+    /// The directory has left the log, and stays outside until somebody syncs it.
+    pub fn finish_outside(self) {
+        if let Some(inside) = &self.inside {
+            inside.was_changed();
+        }
+    }
+
     /// The change is over.
     pub fn finish(self) {
         let Some(inside) = &self.inside else { return };
         if self.is_in_log() {
             inside.is_known_up_to(self.place.changed());
-        } else {
-            inside.was_changed();
+            return;
+        }
+        inside.was_changed();
+        if self.engine.preset_of(self.directory).is_some_and(policy::counts_on_order) {
+            // Nobody syncs it later. What the disk refuses the slot remembers.
+            let _ = self.sync(inside);
         }
     }
 

@@ -184,6 +184,13 @@ pub fn other<D: Directory, R>(here: &D, call: impl FnOnce() -> R) -> R {
     done
 }
 
+/// The directory is about to go, or to be elsewhere: it leaves the log.
+pub fn leaving<D: Directory>(here: &D) {
+    let turn = enter(here);
+    turn.leave();
+    turn.finish_outside();
+}
+
 /// A call that changes names of no directory in the log, while nobody removes names here.
 pub fn beside<D: Directory, R>(here: &D, call: impl FnOnce() -> R) -> R {
     let turn = enter(here);

@@ -81,13 +81,30 @@ pub struct At {
     pub name: Vec<u8>,
 }
 
+/// The file that a name leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Here {
+    /// Its own handle.
+    pub itself: Handle,
+    /// A recovery of this pool made it again in the place of this file. That mark may be older than the log: a power cut can
+    /// bring it back after it was taken away.
+    pub stands_for: Option<Handle>,
+}
+
+impl Here {
+    /// Which file it is for a log that knows these: the one that it stands for, or, if the log has never heard of that one, itself.
+    pub(super) fn for_log(self, is_known: impl Fn(&Handle) -> bool) -> Handle {
+        self.stands_for.filter(is_known).unwrap_or(self.itself)
+    }
+}
+
 /// Directories as they are found.
 pub trait Look {
-    /// What the name leads to; of a file that was made again in the place of another, that one.
+    /// What the name leads to.
     ///
     /// # Errors
     /// It cannot be looked at, in words.
-    fn look(&self, at: &At) -> Result<Option<Handle>, String>;
+    fn look(&self, at: &At) -> Result<Option<Here>, String>;
 
     /// True if the file itself is at its place in this directory, since a run that was cut.
     fn is_kept(&self, directory: u32, file: &Handle) -> bool;
@@ -109,7 +126,7 @@ pub trait NameSpace {
     ///
     /// # Errors
     /// As there.
-    fn look(&self, name: &[u8]) -> Result<Option<Handle>, String>;
+    fn look(&self, name: &[u8]) -> Result<Option<Here>, String>;
 
     /// True if the file itself is at its place here.
     fn is_kept(&self, file: &Handle) -> bool;

@@ -137,7 +137,9 @@ impl Fs {
         at_real([(parent.fd(), name)], |[name]| match remove(name) {
             Err(Errno::NOTEMPTY) if self.makes_way(&parent, name) => remove(name),
             done => done,
-        })
+        })?;
+        named::after_removal(&self.log, &parent);
+        Ok(())
     }
 
     /// True if what stood in the way of a directory was guards of what is gone, and is no more.
@@ -156,6 +158,7 @@ impl Fs {
     /// unlink(2).
     pub fn remove(&self, parent: INodeNo, name: &OsStr) -> Result<(), Errno> {
         let parent = self.nodes.get(parent)?;
+        named::before_change(&self.log, &parent);
         at_real([(parent.fd(), name)], |[name]| {
             let victim = self.managed_at(&parent, name);
             let unlink = || unlinkat(parent.fd(), name, AtFlags::empty());
@@ -177,6 +180,7 @@ impl Fs {
     /// rename(2), renameat2(2).
     pub fn rename(&self, from: (INodeNo, &OsStr), to: (INodeNo, &OsStr), flags: u32) -> Result<(), Errno> {
         let (old_dir, new_dir) = (self.nodes.get(from.0)?, self.nodes.get(to.0)?);
+        [&old_dir, &new_dir].into_iter().for_each(|dir| named::before_change(&self.log, dir));
         let flags = RenameFlags::from_bits_retain(flags);
         self.raise_ahead((&old_dir, from.1), (&new_dir, to.1));
         if flags.contains(RenameFlags::EXCHANGE) {

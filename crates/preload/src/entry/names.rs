@@ -302,10 +302,7 @@ pub unsafe fn removed(dir: c_int, path: *const c_char, flags: c_int) -> Result<u
                 retire(is_gone);
                 unlink()
             }),
-            (Some(directory), None) => {
-                named::leaving(dir, directory);
-                named::other(dir, directory, unlink)
-            }
+            (Some(directory), None) => named::removing_directory(dir, directory, unlink),
             (None, None) => unlink(),
         };
         let call =

@@ -11,7 +11,7 @@ use seawall_core::{Engine, Errno, policy};
 use super::here::{engine, found, here, parent, path_of_any};
 use crate::client::DAEMON;
 use crate::session;
-use crate::sys::{self, Stat};
+use crate::sys::{self, Stat, unsafe_call};
 
 /// So many small new files are synced for real before their directory is asked for.
 const SYNCS: u32 = 2;
@@ -80,13 +80,39 @@ pub fn synced_for_real(engine: &'static Engine, fd: c_int, stat: &Stat) {
     if let Some(path) = path_of_any(engine, fd, &mut whole)
         && parent(libc::AT_FDCWD, path, &mut room).is_none()
     {
-        ask_for_parent(engine, path);
+        ask_for_parent(engine, (libc::AT_FDCWD, path), is_due);
     }
 }
 
+/// A name at this path is about to go, or to lead elsewhere: the directory is in the log by then, if its program counts on the order
+/// of such changes and of its syncs.
+pub fn before_change(dir: c_int, path: &CStr) {
+    if let Some(engine) = session::joined().filter(|engine| policy::has_ordered(engine.shm())) {
+        ask_for_parent(engine, (dir, path), |stat| {
+            REFUSED_ON.load(Relaxed) != stat.dev && engine.find(stat.dev, stat.ino).is_none()
+        });
+    }
+}
+
+/// A directory at this path is gone: that is durable, if its program counts on that.
+pub fn after_removal(dir: c_int, path: &CStr) {
+    let Some(engine) = session::joined().filter(|engine| policy::has_ordered(engine.shm())) else { return };
+    let Some((fd, _)) = sys::parent_of(dir, path) else { return };
+    let mut room = [0; libc::PATH_MAX as usize];
+    if sys::name_of(fd, &mut room).is_some_and(|path| policy::is_ordered_root(engine.shm(), path)) {
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        if let Ok(open) = sys::openat(fd, c".", flags, 0) {
+            // rmdir(2) has no error for this, and the removal is done.
+            let _ = unsafe_call!(SYS_fsync, open);
+            sys::close(open);
+        }
+    }
+    sys::close(fd);
+}
+
 #[cold]
-fn ask_for_parent(engine: &'static Engine, path: &CStr) {
-    let Some((fd, _)) = sys::parent_of(libc::AT_FDCWD, path) else { return };
+fn ask_for_parent(engine: &'static Engine, (dir, path): (c_int, &CStr), is_due: impl FnOnce(&Stat) -> bool) {
+    let Some((fd, _)) = sys::parent_of(dir, path) else { return };
     if let Ok(stat) = sys::fstat(fd)
         && REFUSED.load(Relaxed) != mark(&stat)
         && is_due(&stat)

@@ -7,6 +7,7 @@ use seawall_core::format::NAME_MAX;
 use seawall_core::naming::{self, Directory, How, Kind};
 use seawall_wire::shm::Preset;
 
+use super::ask;
 use super::here::{engine, here, parent};
 use crate::app;
 use crate::sys::{self, Stat};
@@ -67,9 +68,22 @@ pub fn other<R>(dir: c_int, path: &CStr, call: impl FnOnce() -> R) -> R {
     }
 }
 
+/// rmdir(2).
+pub fn removing_directory<R>(
+    dir: c_int,
+    path: &CStr,
+    call: impl FnOnce() -> Result<R, Errno>,
+) -> Result<R, Errno> {
+    leaving(dir, path);
+    let done = other(dir, path, call)?;
+    ask::after_removal(dir, path);
+    Ok(done)
+}
+
 /// unlink(2). The call learns whether the log says that the file is gone.
 pub fn removing<R>(dir: c_int, path: &CStr, call: impl FnOnce(bool) -> Result<R, Errno>) -> Result<R, Errno> {
     let mut room = [0; NAME_MAX + 1];
+    ask::before_change(dir, path);
     match parent(dir, path, &mut room) {
         Some((here, name)) => naming::removing(&here, name, call),
         None => call(false),
@@ -82,7 +96,7 @@ pub fn leaving(dir: c_int, path: &CStr) {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     let Ok(fd) = sys::openat(dir, path, flags, 0) else { return };
     if let Some(here) = here(engine, fd, true) {
-        naming::other(&here, || ());
+        naming::leaving(&here);
     }
 }
 
@@ -94,6 +108,8 @@ pub fn moving<R>(
     how: How,
     call: impl FnOnce(bool) -> Result<R, Errno>,
 ) -> Result<(R, bool), Errno> {
+    ask::before_change(old_dir, old);
+    ask::before_change(new_dir, new);
     if engine().is_none() {
         return call(false).map(|done| (done, false));
     }

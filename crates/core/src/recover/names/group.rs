@@ -10,7 +10,7 @@ use crate::format::{Elsewhere, Handle, NameChange};
 use crate::recover::ground::Ground;
 use crate::recover::report::RecoverError;
 use crate::recover::scan::are_names;
-use crate::recover::target::{Locate, Look, NameSpace, Unwritable};
+use crate::recover::target::{Here, Locate, Look, NameSpace, Unwritable};
 use crate::table::FileEntry;
 
 /// The live changes of a group, before any directory was looked for.
@@ -133,7 +133,8 @@ impl<N: NameSpace> Group<N> {
         let is_made = |step: &Step| matches!(step, Step::Make { file: made, .. } if made == file);
         let is_there = || {
             let names = self.names(at.directory).ok();
-            names.is_some_and(|names| names.look(&at.name) == Ok(Some(*file)))
+            let here = names.and_then(|names| names.look(&at.name).ok()?);
+            here.is_some_and(|here| here.for_log(|file| self.history.knows(file)) == *file)
         };
         (self.plan.steps.iter().any(is_made) || is_there()).then(|| at.clone())
     }
@@ -146,7 +147,7 @@ impl<N: NameSpace> Group<N> {
 }
 
 impl<N: NameSpace> Look for Group<N> {
-    fn look(&self, at: &At) -> Result<Option<Handle>, String> {
+    fn look(&self, at: &At) -> Result<Option<Here>, String> {
         let names = self.names(at.directory).map_err(|error| error.to_string())?;
         names.look(&at.name)
     }

@@ -114,6 +114,11 @@ impl History {
         })
     }
 
+    /// True for a file that any change is about.
+    pub(super) fn knows(&self, file: &Handle) -> bool {
+        self.files.contains_key(file) || self.names.values().any(|name| name.known.contains(file))
+    }
+
     /// True for a file that was removed: it lost a name, and none leads to it.
     pub(super) fn is_gone(&self, file: &Handle) -> bool {
         self.gone.contains(file) && !self.wanted().any(|wanted| wanted == *file)

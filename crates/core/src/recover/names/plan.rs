@@ -103,11 +103,12 @@ impl std::fmt::Display for Conflict {
 impl Plan {
     /// Decides.
     pub(super) fn of(history: &History, look: &impl Look) -> Result<Self, Conflict> {
-        let mut there = BTreeMap::new();
-        for at in history.names.keys() {
-            let found = look.look(at).map_err(|why| Conflict::Unseen(at.clone(), why))?;
-            there.insert(at, found);
-        }
+        let found = |at: &At| {
+            let here = look.look(at).map_err(|why| Conflict::Unseen(at.clone(), why))?;
+            Ok(here.map(|here| here.for_log(|file| history.knows(file))))
+        };
+        let there: BTreeMap<&At, Option<Handle>> =
+            history.names.keys().map(|at| Ok((at, found(at)?))).collect::<Result<_, _>>()?;
         let wanted: BTreeMap<Handle, &At> =
             history.names.iter().filter_map(|(at, is)| Some((is.now?, at))).collect();
         // The same one in every run.
@@ -131,7 +132,7 @@ impl Plan {
         for (&file, &wanted) in &wanted {
             let known = history.files.get(&file);
             let by_name = there.iter().find(|(_, is)| **is == Some(file)).map(|(at, _)| *at);
-            let by_link = || known?.seen.iter().find(|at| look.look(at) == Ok(Some(file)));
+            let by_link = || known?.seen.iter().find(|at| found(at) == Ok(Some(file)));
             let (at, place) = (by_name.or_else(by_link).cloned(), place(file));
             match (&at, known.and_then(|known| known.made)) {
                 (Some(at), _) if moves.contains(&file) => {

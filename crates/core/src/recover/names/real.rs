@@ -18,11 +18,11 @@ use rustix::io::Errno;
 use crate::certain;
 use crate::format::{Attributes, Handle};
 use crate::recover::since_boot;
-use crate::recover::target::NameSpace;
+use crate::recover::target::{Here, NameSpace};
 use crate::stand_in::TEMPORARY;
 
 /// The extended attribute of a file that was made again: the pool, and the handle of the file that it stands for. It is taken
-/// away when the log is closed; one that a crash leaves says nothing to anybody but a recovery of the same log.
+/// away when the log is closed. One that a crash leaves, or brings back, says nothing: later logs do not know that handle.
 const STANDS_FOR: &str = "user.seawall.stands_for";
 
 /// A directory that was found.
@@ -146,9 +146,9 @@ impl NameSpace for RealDirectory {
         self.path.clone()
     }
 
-    fn look(&self, name: &[u8]) -> Result<Option<Handle>, String> {
+    fn look(&self, name: &[u8]) -> Result<Option<Here>, String> {
         let found = self.handle(OsStr::from_bytes(name)).map_err(|e| format!("cannot be looked at: {e}"))?;
-        Ok(found.map(|(file, handle)| self.stands_for(&file).unwrap_or(handle)))
+        Ok(found.map(|(file, itself)| Here { itself, stands_for: self.stands_for(&file) }))
     }
 
     fn is_kept(&self, file: &Handle) -> bool {

@@ -8,11 +8,13 @@ use proptest::prelude::*;
 use super::history::History;
 use super::plan::{Conflict, Plan, Step};
 use crate::format::{Across, Attributes, Elsewhere, Handle, NameChange};
-use crate::recover::target::{At, Look};
+use crate::recover::target::{At, Here, Look};
 
 /// Where files may be: their directories' slots, and names.
 const PLACES: [(u32, &[u8]); 5] = [(3, b"a"), (3, b"b"), (3, b"c"), (9, b"a"), (9, b"d")];
 const OWNER: u32 = 7;
+/// Files that a recovery makes have handles from this one on.
+const MADE_AGAIN: u32 = 1000;
 /// The disk has had these from the start, and the log knows nothing of how they came.
 const OLD: [(usize, u32); 2] = [(0, 101), (1, 102)];
 
@@ -209,14 +211,20 @@ struct Disk {
 #[derive(Clone, Copy, Debug)]
 struct Inode {
     is: Handle,
+    /// Its own handle, if it was made again.
+    itself: Handle,
     /// It was made again.
     is_another: bool,
     content: Option<u8>,
 }
 
 impl Look for Disk {
-    fn look(&self, at: &At) -> Result<Option<Handle>, String> {
-        Ok(self.names.get(at).map(|inode| self.inodes[*inode].is))
+    fn look(&self, at: &At) -> Result<Option<Here>, String> {
+        let here = |inode: &Inode| match inode.is_another {
+            true => Here { itself: inode.itself, stands_for: Some(inode.is) },
+            false => Here { itself: inode.is, stands_for: None },
+        };
+        Ok(self.names.get(at).map(|inode| here(&self.inodes[*inode])))
     }
 
     fn is_kept(&self, directory: u32, file: &Handle) -> bool {
@@ -261,7 +269,8 @@ impl Disk {
     }
 
     fn make(&mut self, is: Handle, is_another: bool) -> usize {
-        self.inodes.push(Inode { is, is_another, content: None });
+        let itself = if is_another { handle(MADE_AGAIN + self.inodes.len() as u32) } else { is };
+        self.inodes.push(Inode { is, itself, is_another, content: None });
         self.inodes.len() - 1
     }
 
@@ -415,4 +424,30 @@ fn what_somebody_else_did_is_refused_and_never_undone() {
     assert_eq!(synced_and_gone, Ok(Plan::default()), "N4");
     let of_another = Plan::of(&history(&[made(5)]), &Disk { owner: OWNER + 1, ..Disk::default() });
     assert_eq!(of_another, Err(Conflict::Owner(at(0), OWNER, OWNER + 1)));
+}
+
+/// The mark was taken away, and the power went before that was durable.
+#[test]
+fn a_mark_that_a_power_cut_brings_back_does_not_hide_the_file_from_a_later_log() {
+    let again = || {
+        let mut disk = Disk { owner: OWNER, ..Disk::default() };
+        let inode = disk.make(handle(5), true);
+        disk.names.insert(at(0), inode);
+        let itself = file(&disk.inodes[inode].itself);
+        (disk, itself)
+    };
+    let history = |records: &[Record]| {
+        let mut history = History::default();
+        (1..).zip(records).for_each(|(lsn, record)| add(&mut history, lsn, *record));
+        history
+    };
+    let (mut disk, itself) = again();
+    let removed = history(&[Record::Gone(0, itself)]);
+    assert_eq!(disk.recover(&removed, &BTreeMap::new(), usize::MAX), Ok(true));
+    assert!(disk.seen().is_empty(), "a journal that SQLite deleted is back: {:?}", disk.seen());
+
+    let (mut disk, itself) = again();
+    let replaced = history(&[Record::Gone(0, itself), Record::Made(0, 6)]);
+    assert_eq!(disk.recover(&replaced, &BTreeMap::new(), usize::MAX), Ok(true));
+    assert_eq!(disk.seen(), [(at(0), 6)].into());
 }
